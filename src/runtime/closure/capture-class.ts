@@ -15,7 +15,7 @@ import {
   membersInText,
   removedKeys,
 } from "./class-members.ts";
-import { type AnyFunction, factsOf } from "./function-facts.ts";
+import { type AnyFunction, ancestorsOf, factsOf } from "./function-facts.ts";
 import type { GraphBuilder, Step } from "./graph-builder.ts";
 import { type ClassNode, type ClassSide, NO_REF, type Ref } from "./graph.ts";
 import { identityOf } from "./identity.ts";
@@ -30,15 +30,8 @@ export function captureClass(graph: GraphBuilder, job: FunctionJob, parsed: Pars
     code,
     identity: identityOf(target),
     heritage: null,
-    heritageRange: parsed.heritage,
-    staticParts: parsed.staticParts,
-    fieldInitializers: parsed.fieldInitializers,
-    privateFields: parsed.privateFields,
-    privateStaticFields: parsed.privateStaticFields,
-    hasPrivateNames: parsed.hasPrivateNames,
-    constructsBlank: hasInstancePrivates(target),
-    constructorBodyStart: parsed.constructorBodyStart,
-    bodyEnd: parsed.bodyEnd,
+    ...parsed.layout,
+    constructsBlank: ancestorsOf(target).some((at) => factsOf(at).hasInstancePrivates),
     members: classMembers(parsed, (index) => keyNode(graph, job, { index, parsed, members })),
     statics: { properties: [], removed: [] },
     prototype: { properties: [], removed: [] },
@@ -75,34 +68,26 @@ function keyNode(
   });
 }
 
-/** Whether this class or one that it extends puts private members on its instances. */
-function hasInstancePrivates(target: object): boolean {
-  for (let at: unknown = target; typeof at === "function"; at = Object.getPrototypeOf(at)) {
-    const facts = factsOf(at);
-    if (facts.isClass && facts.parsed?.class?.hasInstancePrivates) return true;
-  }
-  return false;
-}
-
 function fillClass(graph: GraphBuilder, job: FunctionJob, { node, parsed, members }: Filling): void {
   const { target, step } = job;
+  const { heritageRange, privateStaticFields } = parsed.layout;
   const parent = Object.getPrototypeOf(target) as object;
   const isBase = isFunctionPrototype(parent);
-  if (parsed.heritage) node.heritage = isBase ? NO_REF : graph.refer(parent, { parent: step, label: "extends" });
+  if (heritageRange) node.heritage = isBase ? NO_REF : graph.refer(parent, { parent: step, label: "extends" });
   else if (!isBase) node.statics.parent = graph.refer(parent, { parent: step, label: "extends" });
   captureVariables(graph, job);
   const prototype = target.prototype as object;
   const above = Object.getPrototypeOf(prototype) as object | null;
-  const inherited = !parsed.heritage ? undefined : isBase ? null : (parent as AnyFunction).prototype;
+  const inherited = !heritageRange ? undefined : isBase ? null : (parent as AnyFunction).prototype;
   if (above === null ? inherited !== null : inherited === undefined ? !isObjectPrototype(above) : above !== inherited) {
     node.prototype.parent = above === null ? NO_REF : referPrototype(graph, above, { parent: step, label: "prototype" });
   }
   const side = { graph, members: parsed.members, known: members, step };
   fillSide(node.statics, target, { ...side, isStatic: true });
   fillSide(node.prototype, prototype, { ...side, isStatic: false });
-  if (parsed.privateStaticFields.length === 0) return;
+  if (privateStaticFields.length === 0) return;
   for (const field of internalsOf(target).privateFields) {
-    if (!field.value || !parsed.privateStaticFields.includes(field.name)) continue;
+    if (!field.value || !privateStaticFields.includes(field.name)) continue;
     const at: Step = { parent: step, label: `static ${propertyLabel(field.name)}` };
     node.privateStatics.push([field.name, graph.refer(liveValue(field.value), at)]);
   }

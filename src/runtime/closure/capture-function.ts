@@ -67,14 +67,6 @@ function captureNative(graph: GraphBuilder, target: AnyFunction, step: Step): Re
     });
     return graph.add(target, node);
   }
-  if (internal.has("[[Target]]")) {
-    const node = { kind: "proxy" as const, target: -1, handler: -1 };
-    graph.later(() => {
-      node.target = graph.refer(liveValue(internal.get("[[Target]]")), { parent: step, label: "proxy target" });
-      node.handler = graph.refer(liveValue(internal.get("[[Handler]]")), { parent: step, label: "proxy handler" });
-    });
-    return graph.add(target, node);
-  }
   // The same built-in of another realm: a vm context, a test runner's sandbox.
   const twin = sameGlobalOfThisRealm(target.name);
   if (typeof twin === "function" && globalPathOf(twin) === target.name) {

@@ -234,9 +234,7 @@ function withoutSubclass(value: object): unknown {
 function hasPrivateState(value: object): boolean {
   for (let prototype: object | null = Object.getPrototypeOf(value); prototype; prototype = Object.getPrototypeOf(prototype)) {
     const constructor: unknown = Object.getOwnPropertyDescriptor(prototype, "constructor")?.value;
-    if (typeof constructor === "function" && factsOf(constructor).isClass && factsOf(constructor).parsed?.class?.hasInstancePrivates) {
-      return true;
-    }
+    if (typeof constructor === "function" && factsOf(constructor).hasInstancePrivates) return true;
   }
   return false;
 }

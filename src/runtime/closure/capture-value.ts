@@ -23,8 +23,8 @@ export function captureValueNode(graph: GraphBuilder, value: object | symbol, st
   if (typeof value !== "function" && isPlainData(value)) return graph.add(value, { kind: "data", value });
   const byId = graph.referById(value, step);
   if (byId !== undefined) return byId;
-  if (typeof value === "function") return captureFunction(graph, value, step);
   if (types.isProxy(value)) return captureProxy(graph, value, step);
+  if (typeof value === "function") return captureFunction(graph, value, step);
   if (types.isModuleNamespaceObject(value)) return captureNamespace(graph, value, step);
   const builtin = builtinPathOf(value);
   if (builtin) return graph.add(value, { kind: "builtin", path: builtin, isNamespace: false });

@@ -11,10 +11,10 @@ import type { CodePlace } from "./code-place.ts";
 import { type AnyFunction, type FunctionFacts, factsOf } from "./function-facts.ts";
 import type { ClassMember, Ref } from "./graph.ts";
 import type { CapturedScope } from "./inspector-session.ts";
-import { tryRead } from "./known-values.ts";
+import { isObjectLike, tryRead } from "./known-values.ts";
 import type { ParsedClass, ParsedClassMember } from "./parse-text.ts";
 import { revivedCodeOf } from "./revived-code.ts";
-import type { AnyNode } from "./syntax.ts";
+import { type AnyNode, literalKey } from "./syntax.ts";
 
 type MemberKey = string | symbol;
 
@@ -87,11 +87,11 @@ export function membersInText(target: AnyFunction, { facts, parsed, scopes, plac
  */
 function keysOfInstance(
   target: AnyFunction,
-  { members, heritage, constructorBodyStart, fieldInitializers }: ParsedClass,
+  { members, layout: { heritageRange, constructorBodyStart, fieldInitializers } }: ParsedClass,
 ): Map<number, MemberKey> {
   const read = new Map<number, MemberKey>();
   const computed = [...members.entries()].filter(([, { kind, isStatic, computedKey }]) => kind === "field" && !isStatic && computedKey);
-  if (computed.length === 0 || heritage || constructorBodyStart !== null || fieldInitializers.length > 0) return read;
+  if (computed.length === 0 || heritageRange || constructorBodyStart !== null || fieldInitializers.length > 0) return read;
   if (!isFunctionPrototype(Object.getPrototypeOf(target) as object)) return read;
   const spelled = new Set(members.flatMap(({ kind, isStatic, name }) => (kind === "field" && !isStatic && name !== null ? [name] : [])));
   const keys = Reflect.ownKeys(Reflect.construct(target, [], Object) as object).filter(
@@ -180,8 +180,7 @@ export function isAsWritten(owner: object, key: MemberKey, { members, known, isS
     const part = PART_OF_KIND[member.kind];
     if (!part || member.isStatic !== isStatic || known.keys[index] !== key) continue;
     // A method takes the place of an accessor of the same name, and the other way round.
-    if (part === "value") made = {};
-    else if (made.value) made = {};
+    if (part === "value" || made.value) made = {};
     made[part] = known.functions[index] ?? NOT_MET;
   }
   if (made.value) return descriptor.value === made.value;
@@ -271,20 +270,12 @@ function variableOf(name: string, { scopes }: KeyContext): Known | null {
 /** A data property of what a variable holds: a getter would run the user's code. */
 function memberOf(node: Extract<AnyNode, { type: "MemberExpression" }>, context: KeyContext): Known | null {
   const holder = valueOf(node.object, context)?.value;
-  if ((typeof holder !== "object" || holder === null) && typeof holder !== "function") return null;
-  const key =
-    !node.computed && node.property.type === "Identifier"
-      ? node.property.name
-      : node.computed
-        ? keyOfExpression(node.property, context)
-        : undefined;
+  if (!isObjectLike(holder)) return null;
+  const key = node.computed ? keyOfExpression(node.property, context) : literalKey(node.property, false);
   const descriptor = key === undefined ? undefined : Object.getOwnPropertyDescriptor(holder, key);
   if (descriptor && "value" in descriptor) return { value: descriptor.value as unknown };
   // Getters of a module's exports are the loader's.
-  const isModule = types.isModuleNamespaceObject(holder) || Object.hasOwn(holder, "__esModule") || tagOf(holder) === "Module";
+  const tag: unknown = Object.getOwnPropertyDescriptor(holder, Symbol.toStringTag)?.value;
+  const isModule = types.isModuleNamespaceObject(holder) || Object.hasOwn(holder, "__esModule") || tag === "Module";
   return descriptor && isModule ? (tryRead(() => ({ value: (holder as Record<MemberKey, unknown>)[key as MemberKey] })) ?? null) : null;
-}
-
-function tagOf(holder: object): unknown {
-  return Object.getOwnPropertyDescriptor(holder, Symbol.toStringTag)?.value;
 }

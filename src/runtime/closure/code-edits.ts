@@ -98,10 +98,10 @@ function privateDoor({ privateFields, privateStaticFields }: ClassNode, ref: Ref
   const cases = (names: readonly string[], owner: string): string =>
     names.map((name) => `case "${name}": ${owner}.${name} = value; break;`).join(" ");
   return (
-    `;static { ${NAMES.privates}(${ref}, ` +
-    `(object, name, value) => { switch (name) { ${cases(privateFields, "object")} } }, ` +
-    `(name, value) => { switch (name) { ${cases(privateStaticFields, "this")} } }, ` +
-    "($shoal_text) => eval($shoal_text)); }"
+    `;static { ${NAMES.privates}(${ref}, { ` +
+    `setInstance: (object, name, value) => { switch (name) { ${cases(privateFields, "object")} } }, ` +
+    `setStatic: (name, value) => { switch (name) { ${cases(privateStaticFields, "this")} } }, ` +
+    "evaluate: ($shoal_text) => eval($shoal_text) }); }"
   );
 }
 

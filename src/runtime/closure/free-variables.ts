@@ -45,20 +45,10 @@ export class Scope {
   }
 }
 
-interface Reference {
-  readonly name: string;
-  readonly scope: Scope;
-  readonly isWrite: boolean;
-  readonly start: number;
-}
-
-interface ScopeAnalysis {
-  readonly top: Scope;
-  readonly references: Reference[];
+/** What a piece of syntax needs of the code around it. */
+export interface OuterNeeds {
   /** Undeclared names; `written` when one is assigned somewhere inside. */
   readonly free: Map<string, { written: boolean }>;
-  /** Ranges of `import.meta`. */
-  readonly importMeta: [start: number, end: number][];
   /** Uses the `this`, `super` or `new.target` of what surrounds it. */
   usesOuterThis: boolean;
   usesOuterSuper: boolean;
@@ -66,6 +56,13 @@ interface ScopeAnalysis {
   /** A private name that no class inside declares. */
   outerPrivateName: string | null;
   hasDirectEval: boolean;
+  /** Ranges of `import.meta`. */
+  importMeta: (readonly [start: number, end: number])[];
+}
+
+interface ScopeAnalysis {
+  readonly top: Scope;
+  readonly needs: OuterNeeds;
 }
 
 interface AnalysisOptions {
@@ -109,7 +106,17 @@ function declareLexical(statements: readonly AnyNode[], scope: Scope): void {
 class Analyzer {
   readonly #root: AnyNode;
   readonly #options: AnalysisOptions;
-  readonly #result: ScopeAnalysis;
+  readonly #top: Scope;
+  readonly #needs: OuterNeeds = {
+    free: new Map(),
+    usesOuterThis: false,
+    usesOuterSuper: false,
+    usesOuterNewTarget: false,
+    outerPrivateName: null,
+    hasDirectEval: false,
+    importMeta: [],
+  };
+  readonly #references: { readonly name: string; readonly scope: Scope; readonly isWrite: boolean }[] = [];
   readonly #changes: { readonly name: string; readonly scope: Scope }[] = [];
   /** Targets of assignments that only happen where the variable holds nothing yet: how compilers write enums and namespaces. */
   readonly #firstAssignments: Set<AnyNode> = new Set();
@@ -117,29 +124,14 @@ class Analyzer {
   constructor(root: AnyNode, options: AnalysisOptions) {
     this.#root = root;
     this.#options = options;
-    this.#result = {
-      top: new Scope(null, "top", root),
-      references: [],
-      free: new Map(),
-      importMeta: [],
-      usesOuterThis: false,
-      usesOuterSuper: false,
-      usesOuterNewTarget: false,
-      outerPrivateName: null,
-      hasDirectEval: false,
-    };
+    this.#top = new Scope(null, "top", root);
   }
 
   run(): ScopeAnalysis {
-    const { top, references, free } = this.#result;
-    if (this.#root.type === "Program") {
-      for (const statement of this.#root.body) declareVars(statement, top);
-      declareLexical(this.#root.body, top);
-      this.#visitAll(this.#root.body, top);
-    } else {
-      this.#visit(this.#root, top);
-    }
-    for (const { name, scope, isWrite } of references) {
+    const { free } = this.#needs;
+    if (this.#root.type === "Program") this.#visitBody(this.#root.body, this.#top);
+    else this.#visit(this.#root, this.#top);
+    for (const { name, scope, isWrite } of this.#references) {
       const declaring = scope.declaring(name);
       if (declaring) {
         if (isWrite) declaring.written.add(name);
@@ -153,17 +145,29 @@ class Analyzer {
       const declaring = scope.declaring(name);
       declaring?.changes.set(name, (declaring.changes.get(name) ?? 0) + 1);
     }
-    return this.#result;
+    return { top: this.#top, needs: this.#needs };
   }
 
-  #refer(node: { name: string; start: number }, scope: Scope, isWrite: boolean): void {
+  #refer(node: Extract<AnyNode, { type: "Identifier" }>, scope: Scope, isWrite: boolean): void {
     if (node.name === "arguments" && scope.nearest("function")) return;
-    if (isWrite && !this.#firstAssignments.has(node as AnyNode)) this.#changes.push({ name: node.name, scope });
-    this.#result.references.push({ name: node.name, scope, isWrite, start: node.start });
+    if (isWrite && !this.#firstAssignments.has(node)) this.#changes.push({ name: node.name, scope });
+    this.#references.push({ name: node.name, scope, isWrite });
   }
 
   #visitAll(nodes: readonly AnyNode[], scope: Scope): void {
     for (const node of nodes) this.#visit(node, scope);
+  }
+
+  /** The body of a block. */
+  #visitBlock(statements: readonly AnyNode[], scope: Scope): void {
+    declareLexical(statements, scope);
+    this.#visitAll(statements, scope);
+  }
+
+  /** The body of a script, a function or a static block, to which the `var`s inside belong. */
+  #visitBody(statements: readonly AnyNode[], scope: Scope): void {
+    for (const statement of statements) declareVars(statement, scope);
+    this.#visitBlock(statements, scope);
   }
 
   /** Default values and computed keys of a pattern, and its targets too where it assigns instead of declaring. */
@@ -223,13 +227,8 @@ class Analyzer {
     scope.isConstructor = isConstructor;
     for (const parameter of node.params) for (const name of namesOfPattern(parameter)) scope.names.add(name);
     for (const parameter of node.params) this.#visitPattern(parameter, scope, false);
-    if (node.body.type !== "BlockStatement") {
-      this.#visit(node.body, scope);
-      return;
-    }
-    for (const statement of node.body.body) declareVars(statement, scope);
-    declareLexical(node.body.body, scope);
-    this.#visitAll(node.body.body, scope);
+    if (node.body.type === "BlockStatement") this.#visitBody(node.body.body, scope);
+    else this.#visit(node.body, scope);
   }
 
   #visitClass(node: ClassNode, outer: Scope): void {
@@ -244,7 +243,7 @@ class Analyzer {
     if (node.superClass && !skipStatic) this.#visit(node.superClass, scope);
     for (const member of node.body.body) {
       if (member.type === "StaticBlock") {
-        if (!skipStatic) this.#visitStaticBlock(member, scope);
+        if (!skipStatic) this.#visitBody(member.body, new Scope(scope, "member", member));
         continue;
       }
       if (member.computed && !skipStatic) this.#visit(member.key, scope);
@@ -254,13 +253,6 @@ class Analyzer {
         this.#visit(member.value, new Scope(scope, "member", member));
       }
     }
-  }
-
-  #visitStaticBlock(block: Extract<AnyNode, { type: "StaticBlock" }>, outer: Scope): void {
-    const scope = new Scope(outer, "member", block);
-    for (const statement of block.body) declareVars(statement, scope);
-    declareLexical(block.body, scope);
-    this.#visitAll(block.body, scope);
   }
 
   #visitLoop(node: Extract<AnyNode, { type: "ForStatement" | "ForInStatement" | "ForOfStatement" }>, outer: Scope): void {
@@ -277,26 +269,26 @@ class Analyzer {
 
   // oxlint-disable-next-line max-lines-per-function -- one flat table of kinds of node, a few lines each
   #visit(node: AnyNode, scope: Scope): void {
-    const result = this.#result;
+    const needs = this.#needs;
     switch (node.type) {
       case "Identifier":
         this.#refer(node, scope, false);
         return;
       case "ThisExpression":
-        if (!scope.nearest("function", "member")) result.usesOuterThis = true;
+        if (!scope.nearest("function", "member")) needs.usesOuterThis = true;
         return;
       case "Super":
-        if (!scope.nearest("class")) result.usesOuterSuper = true;
+        if (!scope.nearest("class")) needs.usesOuterSuper = true;
         return;
       case "PrivateIdentifier":
         for (let outer: Scope | null = scope; outer; outer = outer.parent) {
           if (outer.privateNames.has(node.name)) return;
         }
-        result.outerPrivateName = `#${node.name}`;
+        needs.outerPrivateName = `#${node.name}`;
         return;
       case "MetaProperty":
-        if (node.meta.name === "import") result.importMeta.push([node.start, node.end]);
-        else if (!scope.nearest("function", "member")) result.usesOuterNewTarget = true;
+        if (node.meta.name === "import") needs.importMeta.push([node.start, node.end]);
+        else if (!scope.nearest("function", "member")) needs.usesOuterNewTarget = true;
         return;
       case "MemberExpression":
         this.#visit(node.object, scope);
@@ -323,12 +315,9 @@ class Analyzer {
       case "ImportDeclaration":
       case "ExportAllDeclaration":
         return;
-      case "BlockStatement": {
-        const block = new Scope(scope, "block", node);
-        declareLexical(node.body, block);
-        this.#visitAll(node.body, block);
+      case "BlockStatement":
+        this.#visitBlock(node.body, new Scope(scope, "block", node));
         return;
-      }
       case "SwitchStatement": {
         this.#visit(node.discriminant, scope);
         const block = new Scope(scope, "block", node);
@@ -362,11 +351,7 @@ class Analyzer {
         this.#visit(node.right, scope);
         return;
       case "UpdateExpression":
-        if (node.argument.type === "Identifier") this.#refer(node.argument, scope, true);
-        else {
-          this.#noteMemberChange(node.argument, scope);
-          this.#visit(node.argument, scope);
-        }
+        this.#visitPattern(node.argument, scope, true);
         return;
       case "UnaryExpression":
         if (node.operator === "delete") this.#noteMemberChange(node.argument, scope);
@@ -379,7 +364,7 @@ class Analyzer {
         if (node.declaration) this.#visit(node.declaration, scope);
         return;
       case "CallExpression":
-        if (node.callee.type === "Identifier" && node.callee.name === "eval") result.hasDirectEval = true;
+        if (node.callee.type === "Identifier" && node.callee.name === "eval") needs.hasDirectEval = true;
         break;
     }
     this.#visitAll(childrenOf(node), scope);

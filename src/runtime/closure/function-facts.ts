@@ -46,6 +46,11 @@ export class FunctionFacts {
     return this.#parsed;
   }
 
+  /** Whether it is a class that puts private members on its instances. */
+  get hasInstancePrivates(): boolean {
+    return this.isClass && this.parsed?.class?.hasInstancePrivates === true;
+  }
+
   /** `null` for functions that have no text of their own. */
   place(internals?: Internals): ScriptPlace | null {
     if (this.#place === undefined) this.#place = this.#locate(internals ?? internalsOf(this.target));
@@ -71,6 +76,13 @@ export function factsOf(target: AnyFunction): FunctionFacts {
     factsByFunction.set(target, facts);
   }
   return facts;
+}
+
+/** A class and those that it extends, its base class last. */
+export function ancestorsOf(target: AnyFunction): AnyFunction[] {
+  const chain: AnyFunction[] = [];
+  for (let at: unknown = target; typeof at === "function" && at !== Function.prototype; at = Object.getPrototypeOf(at)) chain.push(at);
+  return chain;
 }
 
 const parsedTexts = new Map<string, ParsedText | null>();

@@ -32,7 +32,7 @@ import { adoptIdentity, knownIdentity } from "./identity.ts";
 import { builtinAt, globalAt } from "./known-values.ts";
 import { loadedUrl } from "./loaded-file.ts";
 import { recordCollections, type WeakCollection } from "./lowered-privates.ts";
-import { blankConstruction, constructBlank, privateAccessOf, type PrivateAccess, recordClass } from "./private-state.ts";
+import { blankConstruction, constructBlank, privateAccessOf, type PrivateDoor, recordClass } from "./private-state.ts";
 import { commonJsExport, describeRoot, importInside, requireBinding } from "./revive-imports.ts";
 import { recordRevivedCode, recordRevivedSource, type RevivedSource } from "./revived-code.ts";
 import { wellKnownValue } from "./well-known.ts";
@@ -56,7 +56,7 @@ export class GraphReviver {
   readonly #late: (() => void)[] = [];
   /** What takes no further properties once it has its own. */
   readonly #closed: object[] = [];
-  readonly #privateAccess: Map<Ref, PrivateAccess> = new Map();
+  readonly #privateDoors: Map<Ref, PrivateDoor> = new Map();
 
   constructor(graph: Graph, options: GraphReviverOptions) {
     this.#graph = graph;
@@ -130,15 +130,7 @@ export class GraphReviver {
       [NAMES.late]: (assign: () => void) => this.#late.push(assign),
       [NAMES.accessor]: (holder: object, kind: "get" | "set") => Object.getOwnPropertyDescriptor(holder, "_")?.[kind],
       [NAMES.blank]: blankConstruction,
-      [NAMES.privates]: (
-        ref: Ref,
-        setInstance: PrivateAccess["setInstance"],
-        setStatic: PrivateAccess["setStatic"],
-        evaluate: PrivateAccess["evaluate"],
-      ) => {
-        const { privateFields } = this.#graph.nodes[ref] as ClassNode;
-        this.#privateAccess.set(ref, { names: privateFields, setInstance, setStatic, evaluate });
-      },
+      [NAMES.privates]: (ref: Ref, door: PrivateDoor) => this.#privateDoors.set(ref, door),
     };
   }
 
@@ -185,13 +177,13 @@ export class GraphReviver {
   }
 
   #finishClass(ref: Ref, target: AnyFunction, node: ClassNode): void {
-    const access = this.#privateAccess.get(ref) ?? null;
-    recordClass(target, { access, constructsBlank: node.constructsBlank });
+    const door = this.#privateDoors.get(ref);
+    recordClass(target, door, node);
     recordMembers(target, this.#takeMembers(target, node));
     this.#pending.push(() => {
       this.#finishSide(target, node.statics);
       this.#finishSide(target.prototype as object, node.prototype);
-      for (const [name, value] of node.privateStatics) access?.setStatic(name, this.#valueOf(value));
+      for (const [name, value] of node.privateStatics) door?.setStatic(name, this.#valueOf(value));
     });
   }
 

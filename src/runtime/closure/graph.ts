@@ -7,7 +7,7 @@
  */
 import type { Interop } from "./import-forms.ts";
 import type { BuiltinPath } from "./known-values.ts";
-import type { Range, TextForm } from "./parse-text.ts";
+import type { ClassLayout, Range, TextForm } from "./parse-text.ts";
 import type { TextPositions } from "./positions.ts";
 import type { WellKnownMembers } from "./well-known.ts";
 
@@ -107,22 +107,14 @@ export interface ClassSide {
   isClosed?: true;
 }
 
-export interface ClassNode {
+export interface ClassNode extends ClassLayout {
   readonly kind: "class";
   readonly code: Code;
   readonly identity: string;
   /** `null` without `extends`, `NO_REF` for `extends null`. */
   heritage: Ref | null;
-  readonly heritageRange: Range | null;
-  readonly staticParts: readonly Range[];
-  readonly fieldInitializers: readonly Range[];
-  readonly privateFields: readonly string[];
-  readonly privateStaticFields: readonly string[];
-  readonly hasPrivateNames: boolean;
   /** It or an ancestor that is shipped by value has private fields: instances are made by its constructor with the body switched off. */
   constructsBlank: boolean;
-  readonly constructorBodyStart: number | null;
-  readonly bodyEnd: number;
   readonly members: readonly (ClassMember | null)[];
   readonly statics: ClassSide;
   readonly prototype: ClassSide;

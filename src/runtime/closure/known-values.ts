@@ -43,7 +43,7 @@ const INTRINSICS: Readonly<Record<string, object>> = {
 
 let globalPaths: Map<object, string> | null = null;
 
-function isObjectLike(value: unknown): value is object {
+export function isObjectLike(value: unknown): value is object {
   return (typeof value === "object" && value !== null) || typeof value === "function";
 }
 
@@ -171,25 +171,25 @@ export function builtinAt([id, ...members]: BuiltinPath): unknown {
   return value;
 }
 
-interface ModuleCache {
-  _cache?: Record<string, { exports?: unknown } | undefined>;
+/** The CommonJS modules of this process, by file. */
+function commonJsModules(): Readonly<Record<string, { exports?: unknown } | undefined>> {
+  return (module as unknown as { _cache?: ReturnType<typeof commonJsModules> })._cache ?? {};
 }
 
 /** Whether `file` was loaded as a CommonJS module. */
 export function isCommonJsModule(file: string): boolean {
-  return (module as unknown as ModuleCache)._cache?.[file] !== undefined;
+  return commonJsModules()[file] !== undefined;
 }
 
 /** The CommonJS module whose whole `exports` is this value. */
 export function commonJsFileOf(value: object): string | undefined {
-  const cache = (module as unknown as ModuleCache)._cache ?? {};
-  for (const file of Object.keys(cache)) if (cache[file]?.exports === value) return file;
-  return undefined;
+  const modules = commonJsModules();
+  return Object.keys(modules).find((file) => modules[file]?.exports === value);
 }
 
 /** The member of a CommonJS module that this value is: `null` for its whole `exports`, `undefined` when it is none. */
 export function commonJsMember(value: object, file: string): string | null | undefined {
-  const exports = (module as unknown as ModuleCache)._cache?.[file]?.exports;
+  const exports = commonJsModules()[file]?.exports;
   if (exports === value) return null;
   if (!isObjectLike(exports)) return undefined;
   return Object.keys(exports).find((name) => tryRead(() => (exports as Record<string, unknown>)[name]) === value);

@@ -111,11 +111,11 @@ test("the parts of a class that never run again", () => {
   }`;
   const parsed = parseText(text);
   const { class: found } = parsed ?? {};
-  expect(text.slice(...(found?.heritage ?? [0, 0]))).toBe("Animal");
-  expect(found?.staticParts.map((part) => text.slice(...part).trim())).toEqual(["static count = start();", "register(this)", "= 1"]);
-  expect(found?.fieldInitializers.map((part) => text.slice(...part))).toEqual(["compute()"]);
-  expect(found?.privateFields).toEqual(["#secret"]);
-  expect(found?.privateStaticFields).toEqual(["#shared"]);
+  expect(text.slice(...(found?.layout.heritageRange ?? [0, 0]))).toBe("Animal");
+  expect(found?.layout.staticParts.map((part) => text.slice(...part).trim())).toEqual(["static count = start();", "register(this)", "= 1"]);
+  expect(found?.layout.fieldInitializers.map((part) => text.slice(...part))).toEqual(["compute()"]);
+  expect(found?.layout.privateFields).toEqual(["#secret"]);
+  expect(found?.layout.privateStaticFields).toEqual(["#shared"]);
   expect(found?.hasInstancePrivates).toBe(true);
   expect(found?.members.flatMap(({ computedKey }) => (computedKey ? [text.slice(...computedKey.range)] : []))).toEqual(["computed"]);
   // Heritage, computed names and static parts are values already: their names are not captured.

@@ -6,7 +6,7 @@
  * run again: heritage (already a value), static fields and static blocks (their results are sent). Called by `function-facts`.
  * All ranges count from the start of the text.
  */
-import { analyzeScopes } from "./free-variables.ts";
+import { analyzeScopes, type OuterNeeds } from "./free-variables.ts";
 import {
   type AnyNode,
   childrenOf,
@@ -23,18 +23,11 @@ export type Range = readonly [start: number, end: number];
 /** How the text must be wrapped to be an expression. */
 export type TextForm = "expression" | "method" | "member";
 
-export interface ParsedText {
+export interface ParsedText extends Readonly<OuterNeeds> {
   readonly form: TextForm;
   readonly isArrow: boolean;
   /** Neither async nor a generator: it can be called with `new` when it is a `function`. */
   readonly isPlainFunction: boolean;
-  readonly free: ReadonlyMap<string, { readonly written: boolean }>;
-  readonly usesOuterThis: boolean;
-  readonly usesOuterSuper: boolean;
-  readonly usesOuterNewTarget: boolean;
-  readonly outerPrivateName: string | null;
-  readonly hasDirectEval: boolean;
-  readonly importMeta: readonly Range[];
   /** Of a method or member: its key, which is replaced before evaluation. */
   readonly keyRange: Range | null;
   readonly accessor: "get" | "set" | null;
@@ -56,10 +49,9 @@ export interface ParsedClassMember {
   readonly computedKey: { readonly range: Range; readonly expression: AnyNode } | null;
 }
 
-export interface ParsedClass {
-  readonly heritage: Range | null;
-  /** The class's own name in the text. */
-  readonly nameRange: Range | null;
+/** Which parts of a class's text never run again elsewhere, and where it is edited for that. */
+export interface ClassLayout {
+  readonly heritageRange: Range | null;
   /** Static fields (of private ones the initializers) and the bodies of static blocks. */
   readonly staticParts: readonly Range[];
   /** Initializers of instance fields that do more than make a value out of nothing. */
@@ -68,13 +60,19 @@ export interface ParsedClass {
   readonly privateStaticFields: readonly string[];
   /** Any private name at all, methods included. */
   readonly hasPrivateNames: boolean;
-  /** Private fields, methods or accessors of instances: only a constructor can put these on an object. */
-  readonly hasInstancePrivates: boolean;
-  readonly members: readonly ParsedClassMember[];
   /** Just inside the opening brace of the constructor. */
   readonly constructorBodyStart: number | null;
   /** Just before the closing brace of the class. */
   readonly bodyEnd: number;
+}
+
+export interface ParsedClass {
+  readonly layout: ClassLayout;
+  /** The class's own name in the text. */
+  readonly nameRange: Range | null;
+  /** Private fields, methods or accessors of instances: only a constructor can put these on an object. */
+  readonly hasInstancePrivates: boolean;
+  readonly members: readonly ParsedClassMember[];
 }
 
 const WRAPPERS: readonly { form: TextForm; prefix: string; suffix: string }[] = [
@@ -129,20 +127,16 @@ interface TextParts {
 
 function describe(parts: TextParts): ParsedText {
   const { text, form, node, member, offset } = parts;
-  const analysis = analyzeScopes(node, { skipStaticParts: true });
+  const { needs } = analyzeScopes(node, { skipStaticParts: true });
   const isClass = isClassNode(node);
   const isAsyncOrGenerator = isFunctionNode(node) && (node.async || node.generator);
   return {
+    ...needs,
     form,
     isArrow: node.type === "ArrowFunctionExpression",
     isPlainFunction: isFunctionNode(node) && !isAsyncOrGenerator,
-    free: analysis.free,
-    usesOuterThis: analysis.usesOuterThis && !isClass,
-    usesOuterSuper: analysis.usesOuterSuper,
-    usesOuterNewTarget: analysis.usesOuterNewTarget,
-    outerPrivateName: analysis.outerPrivateName,
-    hasDirectEval: analysis.hasDirectEval,
-    importMeta: analysis.importMeta.map(([start, end]): Range => [start - offset, end - offset]),
+    usesOuterThis: needs.usesOuterThis && !isClass,
+    importMeta: needs.importMeta.map(([start, end]) => [start - offset, end - offset] as const),
     keyRange: member ? keyRangeOf(text, member, offset) : null,
     accessor: member && (member.kind === "get" || member.kind === "set") ? member.kind : null,
     class: isClass ? describeClass(node, { text, offset }) : null,
@@ -217,19 +211,17 @@ function describeClass(node: ClassNode, { text, offset }: ClassContext): ParsedC
       fieldInitializers.push([at(member.value.start), at(member.value.end)]);
     }
   }
-  return {
-    heritage: node.superClass ? [at(node.superClass.start), at(node.superClass.end)] : null,
-    nameRange: node.id ? [at(node.id.start), at(node.id.end)] : null,
+  const layout: ClassLayout = {
+    heritageRange: node.superClass ? [at(node.superClass.start), at(node.superClass.end)] : null,
     staticParts,
     fieldInitializers,
     privateFields,
     privateStaticFields,
     hasPrivateNames,
-    hasInstancePrivates,
-    members,
     constructorBodyStart,
     bodyEnd: at(node.body.end) - 1,
   };
+  return { layout, nameRange: node.id ? [at(node.id.start), at(node.id.end)] : null, hasInstancePrivates, members };
 }
 
 const STATIC_KEYWORD = /^static(?:\s|\/\*[\s\S]*?\*\/|\/\/.*)*/;

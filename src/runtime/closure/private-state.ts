@@ -7,10 +7,10 @@
  * behind it in the prototype chain. `instanceof` and all instance members work; a static method of the class that reads private fields does not.
  * Called by `revive`.
  */
-import { classExpression, NAMES } from "./code-edits.ts";
+import { classExpression, NAMES, surround } from "./code-edits.ts";
 import { placeOf } from "./code-place.ts";
 import { FileScope } from "./evaluate-text.ts";
-import { type AnyFunction, factsOf } from "./function-facts.ts";
+import { type AnyFunction, ancestorsOf, factsOf } from "./function-facts.ts";
 import { SerializationError } from "../base/errors.ts";
 import { type ClassMembers, classMembers, isAsWritten, membersInText, membersOf } from "./class-members.ts";
 import { type ClassNode, NO_REF } from "./graph.ts";
@@ -20,8 +20,12 @@ import type { ParsedClass } from "./parse-text.ts";
 import { recordTwin } from "./twin-table.ts";
 
 /** The way into a class that its evaluated text hands out. */
-export interface PrivateAccess {
+interface PrivateAccess extends PrivateDoor {
   readonly names: readonly string[];
+}
+
+/** What a class's evaluated text hands to `NAMES.privates`. */
+export interface PrivateDoor {
   readonly setInstance: (object: object, name: string, value: unknown) => void;
   readonly setStatic: (name: string, value: unknown) => void;
   /** Evaluates an expression where the class's private names mean something. */
@@ -34,8 +38,8 @@ export const blankConstruction: { on: boolean } = { on: false };
 const accesses = new WeakMap<object, PrivateAccess>();
 const blankClasses = new WeakSet<object>();
 
-export function recordClass(target: object, { access, constructsBlank }: { access: PrivateAccess | null; constructsBlank: boolean }): void {
-  if (access) accesses.set(target, access);
+export function recordClass(target: object, door: PrivateDoor | undefined, { privateFields, constructsBlank }: ClassNode): void {
+  if (door) accesses.set(target, { names: privateFields, ...door });
   if (constructsBlank) blankClasses.add(target);
 }
 
@@ -61,15 +65,8 @@ export function constructBlank(target: AnyFunction, base: () => object): BlankOb
   return { object, setFields: (fields) => setPrivateFields(object, { target: built, fields }) };
 }
 
-function ancestorsOf(target: AnyFunction): AnyFunction[] {
-  const chain: AnyFunction[] = [];
-  for (let at: unknown = target; typeof at === "function" && at !== Function.prototype; at = Object.getPrototypeOf(at)) chain.push(at);
-  return chain;
-}
-
 function hasInstancePrivates(target: AnyFunction): boolean {
-  const facts = factsOf(target);
-  return facts.isClass && facts.parsed?.class?.hasInstancePrivates === true;
+  return factsOf(target).hasInstancePrivates;
 }
 
 /** Whether every class of the chain that has private members was revived here. */
@@ -171,40 +168,25 @@ function evaluateTwin(original: AnyFunction, parent: unknown): AnyFunction {
   const source = { file: place.file, format: place.format, isStrict: place.isStrict, variables: [] };
   const scope = new FileScope(source);
   const { keys } = membersInText(original, { facts, parsed: parsed.class, scopes, place });
-  const { text, segments } = classExpression(
-    twinNode(original, { text: facts.text, parsed: parsed.class, positions: place.positions(), keys }),
-    0,
-  );
-  let access: PrivateAccess | null = null;
-  let made: AnyFunction | null = null;
+  const node = twinNode(original, { text: facts.text, parsed: parsed.class, positions: place.positions(), keys });
+  let door: PrivateDoor | undefined;
+  let made: AnyFunction | undefined;
   const reviverNames = {
     [NAMES.value]: (ref: number) => (ref === 0 ? parent : keys[ref - 1]),
     [NAMES.define]: (value: AnyFunction) => {
       made = value;
     },
     [NAMES.blank]: blankConstruction,
-    [NAMES.privates]: (
-      _ref: number,
-      setInstance: PrivateAccess["setInstance"],
-      setStatic: PrivateAccess["setStatic"],
-      evaluate: PrivateAccess["evaluate"],
-    ) => {
-      access = { names: parsed.class?.privateFields ?? [], setInstance, setStatic, evaluate };
+    [NAMES.privates]: (_ref: number, given: PrivateDoor) => {
+      door = given;
     },
   };
-  const body = `${NAMES.define}(`;
-  const shifted = segments.map((segment) => ({ ...segment, offset: segment.offset + body.length }));
-  const whole = `${body}${text});`;
-  scope
-    .start(whole, {
-      names: { ...reviverNames, ...scope.provided, ...names },
-      url: scope.urlFor(whole, { bindings: "twin", segments: shifted }),
-      segments: shifted,
-    })
-    .next();
+  const { text, segments } = surround(classExpression(node, 0), `${NAMES.define}(`, ");");
+  const url = scope.urlFor(text, { bindings: "twin", segments });
+  scope.start(text, { names: { ...reviverNames, ...scope.provided, ...names }, url, segments }).next();
   const twin = made as unknown as AnyFunction;
   takeReplacedMethods(original, twin, { text: facts.text, parsed: parsed.class });
-  recordClass(twin, { access, constructsBlank: true });
+  recordClass(twin, door, node);
   return twin;
 }
 
@@ -266,16 +248,11 @@ function twinNode(
       context: null,
     },
     identity: "",
-    heritage: parsed.heritage ? 0 : null,
-    heritageRange: parsed.heritage,
-    staticParts: parsed.staticParts,
-    fieldInitializers: parsed.fieldInitializers,
-    privateFields: parsed.privateFields,
+    heritage: parsed.layout.heritageRange ? 0 : null,
+    ...parsed.layout,
     privateStaticFields: [],
     hasPrivateNames: true,
     constructsBlank: true,
-    constructorBodyStart: parsed.constructorBodyStart,
-    bodyEnd: parsed.bodyEnd,
     members: classMembers(parsed, (index) => (keys[index] === undefined ? NO_REF : index + 1)),
     statics: { properties: [], removed: [] },
     prototype: { properties: [], removed: [] },

@@ -4,6 +4,7 @@
  * `remote`, `get`, `Queue` and the like are never shipped by value, even when the package is bundled into the user's program: functions that travel
  * meet the worker's instance of them. Each subpath registers its exports when it is loaded; `capture` asks by value, `revive` by name.
  */
+import { isObjectLike, tryRead } from "./known-values.ts";
 
 const idByValue = new WeakMap<object, string>();
 const valueById = new Map<string, object>();
@@ -60,21 +61,10 @@ export function wellKnownMembers(value: object): WellKnownMembers | undefined {
   if (names.length === 0 || names.length > NAMESPACE_MEMBERS_MAX) return undefined;
   const members: [string, string][] = [];
   for (const name of names) {
-    const member = readMember(value, name);
+    // An export may not be initialized yet.
+    const member = tryRead(() => (value as Record<string, unknown>)[name]);
     const id = isObjectLike(member) ? idByValue.get(member) : undefined;
     if (id !== undefined) members.push([name, id]);
   }
   return members.length > 0 ? members : undefined;
-}
-
-function isObjectLike(value: unknown): value is object {
-  return (typeof value === "object" && value !== null) || typeof value === "function";
-}
-
-function readMember(owner: object, name: string): unknown {
-  try {
-    return (owner as Record<string, unknown>)[name];
-  } catch {
-    return undefined; // an export that is not initialized yet
-  }
 }

@@ -3,10 +3,11 @@
  *
  * Prints the milliseconds of capturing (in the program) and of reviving with one call (in a worker), and the bytes between them.
  */
-import { type CaptureHooks, captureDefinition } from "../../src/runtime/closure/capture.ts";
+import { captureDefinition } from "../../src/runtime/closure/capture.ts";
 import { type ReviveContext, reviveDefinition } from "../../src/runtime/closure/revive.ts";
+import type { EncodeHooks } from "../../src/runtime/wire/value/encode.ts";
 
-const HOOKS: CaptureHooks = { reduce: () => undefined };
+const HOOKS: EncodeHooks = { reduce: () => undefined };
 const CONTEXT: ReviveContext = {
   hooks: { revive: (kind) => `form ${kind}` },
   definition: (id) => Promise.reject(new Error(`unknown definition ${id}`)),

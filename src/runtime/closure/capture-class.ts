@@ -5,7 +5,7 @@
  * blocks blanked in the text and their results sent. What decorators made of the class since is sent as the difference from its text. A class keeps one identity wherever it goes. Called by `capture-function`.
  */
 import { captureProperties, propertyLabel, referPrototype } from "./capture-object.ts";
-import { captureVariables, type FunctionJob } from "./capture-variables.ts";
+import { captureVariables } from "./capture-variables.ts";
 import {
   type ClassMembers,
   classMembers,
@@ -16,7 +16,7 @@ import {
   removedKeys,
 } from "./class-members.ts";
 import { type AnyFunction, ancestorsOf, factsOf } from "./function-facts.ts";
-import type { GraphBuilder, Step } from "./graph-builder.ts";
+import type { FunctionJob, GraphBuilder, Step } from "./graph-builder.ts";
 import { type ClassNode, type ClassSide, NO_REF, type Ref } from "./graph.ts";
 import { identityOf } from "./identity.ts";
 import { internalsOf, liveValue } from "./inspector-session.ts";

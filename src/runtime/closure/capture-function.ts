@@ -8,14 +8,14 @@ import { captureClass } from "./capture-class.ts";
 import { ownerOf, recordMember } from "./class-members.ts";
 import { captureProperties, referPrototype } from "./capture-object.ts";
 import { isByValueFile, isRuntimeFile } from "./by-value-files.ts";
-import { captureVariables, describeFunction, type FunctionJob, noteViteEnvironment } from "./capture-variables.ts";
+import { captureVariables, describeFunction, noteViteEnvironment } from "./capture-variables.ts";
 import { importNode, placeOf } from "./code-place.ts";
 import { type AnyFunction, type FunctionFacts, factsOf, type ScriptPlace } from "./function-facts.ts";
-import type { GraphBuilder, Step } from "./graph-builder.ts";
+import type { FunctionJob, GraphBuilder, Step } from "./graph-builder.ts";
 import type { Code, FunctionNode, ImportNode, Ref } from "./graph.ts";
 import { identityOf } from "./identity.ts";
-import { internalsOf, liveItems, liveValue, scopesOf, withEntry } from "./inspector-session.ts";
-import { builtinPathOf, commonJsMember, globalPathOf, sameGlobalOfThisRealm, tryRead } from "./known-values.ts";
+import { internalsOf, liveItems, liveValue, readVariable, scopesOf, withEntry } from "./inspector-session.ts";
+import { builtinPathOf, commonJsMember, globalPathOf, sameGlobalOfThisRealm } from "./known-values.ts";
 import type { ParsedText } from "./parse-text.ts";
 import { revivedCodeOf } from "./revived-code.ts";
 
@@ -41,7 +41,7 @@ export function captureFunction(graph: GraphBuilder, target: AnyFunction, step: 
   const member = captureMember(graph, { target, facts, at });
   if (member !== undefined) return member;
   const isConstructor = facts.isClass || hasOwnPrototypeMembers(target, parsed);
-  if (isConstructor && graph.mode === "value") {
+  if (isConstructor && graph.options.mode === "value") {
     if (at) graph.classes.push({ target, at });
     return captureByDefinition(graph, target, step);
   }
@@ -140,7 +140,7 @@ function classAt(graph: GraphBuilder, { script, offset }: ScriptPlace, length: n
 }
 
 function captureByDefinition(graph: GraphBuilder, target: AnyFunction, step: Step): Ref {
-  const definition = revivedCodeOf(target)?.definition ?? graph.defineClass(target, step);
+  const definition = revivedCodeOf(target)?.definition ?? graph.options.defineClass(target, step);
   graph.definitions.add(definition);
   graph.definedClasses.add(target);
   return graph.add(target, { kind: "definition", definition, identity: identityOf(target) });
@@ -178,8 +178,7 @@ function nameOf(target: AnyFunction): string {
 /** Module namespaces hide their specifier; a file that imports them by name tells it. */
 function noteNamespaces(graph: GraphBuilder, { place, scopes, code }: FunctionJob): void {
   for (const [name, form] of place.namespaceImports()) {
-    const scope = scopes.find(({ variables }) => Object.hasOwn(variables, name));
-    const namespace = scope && tryRead(() => scope.variables[name]);
+    const namespace = readVariable(scopes, name)?.value;
     if (typeof namespace !== "object" || namespace === null || graph.namespaces.has(namespace)) continue;
     graph.namespaces.set(namespace, importNode(form, code.source) as ImportNode);
   }

@@ -20,7 +20,7 @@ import {
 } from "./graph.ts";
 import { identityOf } from "./identity.ts";
 import { internalsOf, liveValue } from "./inspector-session.ts";
-import { globalPathOf, tryRead } from "./known-values.ts";
+import { globalPathOf, isObjectLike, tryRead } from "./known-values.ts";
 import { originalOfTwin } from "./twin-table.ts";
 
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
@@ -147,19 +147,18 @@ function captureWeakCollection(graph: GraphBuilder, collection: WeakMap<object, 
 }
 
 /** Weak collections have no list of their keys: they get the entries of the values that were captured anyway. */
-export function captureWeakEntries(graph: GraphBuilder, captured: Iterable<unknown>): boolean {
+export function captureWeakEntries(graph: GraphBuilder): boolean {
   let found = false;
   // The walk also meets what `refer` adds on the way.
-  for (const value of captured) {
-    if (typeof value !== "object" && typeof value !== "function") continue;
+  for (const value of graph.capturedValues()) {
+    if (!isObjectLike(value)) continue;
     for (const { collection, entries, seen } of graph.weakCollections) {
-      const key = value as object;
-      if (value === null || seen.has(key) || !collection.has(key)) continue;
-      seen.add(key);
+      if (seen.has(value) || !collection.has(value)) continue;
+      seen.add(value);
       found = true;
       const step: Step = { parent: null, label: "weak collection" };
-      entries.push(graph.refer(key, step));
-      if (collection instanceof WeakMap) entries.push(graph.refer(collection.get(key), { parent: step, label: "value" }));
+      entries.push(graph.refer(value, step));
+      if (collection instanceof WeakMap) entries.push(graph.refer(collection.get(value), { parent: step, label: "value" }));
     }
   }
   return found;

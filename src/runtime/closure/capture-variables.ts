@@ -7,26 +7,13 @@
  */
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { type CodePlace, placeOf } from "./code-place.ts";
-import { type AnyFunction, type FunctionFacts, factsOf } from "./function-facts.ts";
-import type { GraphBuilder, Step } from "./graph-builder.ts";
-import type { Code, Node, Ref } from "./graph.ts";
-import type { CapturedScope } from "./inspector-session.ts";
-import { tryRead } from "./known-values.ts";
-import type { ParsedText } from "./parse-text.ts";
+import { placeOf } from "./code-place.ts";
+import { type AnyFunction, factsOf } from "./function-facts.ts";
+import type { FunctionJob, GraphBuilder, Step, VariableUse } from "./graph-builder.ts";
+import type { Node, Ref } from "./graph.ts";
+import { isObjectLike, tryRead } from "./known-values.ts";
 import { readsViteEnvironment, viteEnvironment } from "./vite-modules.ts";
 import { wellKnownMembers } from "./well-known.ts";
-
-/** All that is known of a function or class that goes by value. */
-export interface FunctionJob {
-  readonly target: AnyFunction;
-  readonly facts: FunctionFacts;
-  readonly parsed: ParsedText;
-  readonly place: CodePlace;
-  readonly scopes: readonly CapturedScope[];
-  readonly step: Step;
-  readonly code: Code;
-}
 
 /** `function train (main.ts:12)`, for the start of error paths. */
 export function describeFunction(target: AnyFunction): string {
@@ -42,7 +29,7 @@ export function describePlace(target: AnyFunction): string {
 
 /** Binds every free name of the text. */
 export function captureVariables(graph: GraphBuilder, job: FunctionJob): void {
-  const locals: { name: string; scopeIndex: number; isWritten: boolean }[] = [];
+  const locals: VariableUse[] = [];
   for (const [name, { written }] of job.parsed.free) {
     const scopeIndex = job.scopes.findIndex(({ variables }) => Object.hasOwn(variables, name));
     const use = { name, scopeIndex, isWritten: written };
@@ -53,16 +40,7 @@ export function captureVariables(graph: GraphBuilder, job: FunctionJob): void {
       locals.push(use);
     }
   }
-  if (locals.length === 0) return;
-  const { target, place, code, step, parsed } = job;
-  graph.closures.push({ target, label: target.name || "anonymous", place, entry: parsed.entry, code, locals, step });
-}
-
-interface VariableUse {
-  readonly name: string;
-  /** -1: no scope of the closure has it. */
-  readonly scopeIndex: number;
-  readonly isWritten: boolean;
+  if (locals.length > 0) graph.closures.push({ ...job, locals });
 }
 
 function captureTopLevelName(graph: GraphBuilder, job: FunctionJob, use: VariableUse): void {
@@ -77,10 +55,10 @@ function captureTopLevelName(graph: GraphBuilder, job: FunctionJob, use: Variabl
   if (binding === "provided") return;
   if (binding?.kind === "import") noteViteEnvironment(graph, binding.specifier);
   if (binding) {
-    source.variables.set(name, {
-      value: referImported(graph, job, use) ?? graph.addAnonymous(withEnvironment(binding, job, use)),
-      isWritten,
-    });
+    const live = tryRead(() => job.scopes[scopeIndex]?.variables[name]);
+    const step: Step = { parent: job.step, label: `imported \`${name}\`` };
+    const value = referImported(graph, live, step) ?? graph.addAnonymous(withEnvironment(binding, live));
+    source.variables.set(name, { value, isWritten });
   } else if (scopeIndex >= 0) {
     if (isWritten) {
       graph.notes.add(`${job.target.name || "anonymous"} assigns the module variable \`${name}\`: the worker changes its own copy`);
@@ -102,17 +80,16 @@ export function noteViteEnvironment(graph: GraphBuilder, specifier: string): voi
 }
 
 /** Vite's `import.meta` has an environment, which no worker has by itself. */
-function withEnvironment(binding: Node, job: FunctionJob, { name, scopeIndex }: VariableUse): Node {
+function withEnvironment(binding: Node, live: unknown): Node {
   if (binding.kind !== "importMeta") return binding;
-  const env = viteEnvironment(tryRead(() => job.scopes[scopeIndex]?.variables[name]));
+  const env = viteEnvironment(live);
   return env === undefined ? binding : { ...binding, env };
 }
 
 /** An import that holds something that goes by an id of its own (a runtime export, a reference, a handle), or `undefined`. */
-function referImported(graph: GraphBuilder, job: FunctionJob, { name, scopeIndex }: VariableUse): Ref | undefined {
-  const live = tryRead(() => job.scopes[scopeIndex]?.variables[name]);
-  if ((typeof live !== "object" || live === null) && typeof live !== "function") return undefined;
-  const byId = graph.referById(live, { parent: job.step, label: `imported \`${name}\`` });
+function referImported(graph: GraphBuilder, live: unknown, step: Step): Ref | undefined {
+  if (!isObjectLike(live)) return undefined;
+  const byId = graph.referById(live, step);
   if (byId !== undefined || typeof live === "function") return byId;
   const members = wellKnownMembers(live);
   return members && graph.addAnonymous({ kind: "wellKnownModule", members });

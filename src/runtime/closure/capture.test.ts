@@ -1,13 +1,14 @@
 /** Capture and revival in one process: what a definition is, how names and cycles are laid out, what is refused. */
 import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
-import { type CaptureHooks, captureDefinition, captureValue, type Definition, definitionOf, registerWellKnown } from "./capture.ts";
+import { captureDefinition, captureValue, type Definition, definitionOf, registerWellKnown } from "./capture.ts";
 import { decodeValue } from "../wire/value/decode.ts";
+import type { EncodeHooks } from "../wire/value/encode.ts";
 import type { Graph } from "./graph.ts";
 import { collectionsOf, definitionsWithCollections } from "./lowered-privates.ts";
 import { type ReviveContext, reviveDefinition, reviveValue } from "./revive.ts";
 
-const HOOKS: CaptureHooks = { reduce: () => undefined };
+const HOOKS: EncodeHooks = { reduce: () => undefined };
 const definitionById = new Map<string, Definition>();
 const CONTEXT: ReviveContext = {
   hooks: {
@@ -130,7 +131,7 @@ test("hooks come before everything but data, and get their payload complete", as
   }
   const handle = new Handle("held");
   const asked: unknown[] = [];
-  const hooks: CaptureHooks = {
+  const hooks: EncodeHooks = {
     reduce(value) {
       asked.push(value);
       return value instanceof Handle ? { kind: 7, payload: { name: value.name, run: addOffset } } : undefined;

@@ -5,7 +5,6 @@
  * named by the hash of its bytes) and what a value is (it refers to the definitions of the classes in it), the limits on size, and owns the
  * definitions of classes that values brought up.
  */
-import { createHash } from "node:crypto";
 import { SerializationError } from "../base/errors.ts";
 import { type EncodeHooks, encodeValue, UnsupportedValueError } from "../wire/value/encode.ts";
 import { mainFile } from "./by-value-files.ts";
@@ -14,23 +13,21 @@ import { captureValueNode } from "./capture-value.ts";
 import { describeFunction } from "./capture-variables.ts";
 import { toDriverGraph } from "./foreign-code.ts";
 import { type AnyFunction, factsOf } from "./function-facts.ts";
-import { GraphBuilder, type Step, trailOf } from "./graph-builder.ts";
-import type { Graph } from "./graph.ts";
+import { GraphBuilder, type Step, trailOf, type Unsendable } from "./graph-builder.ts";
+import type { Graph, Ref } from "./graph.ts";
+import { definitionId } from "./identity.ts";
 import { releaseObjects } from "./inspector-session.ts";
+import { isObjectLike } from "./known-values.ts";
 import { collectionsOf, recordCollections, type WeakCollection } from "./lowered-privates.ts";
 import { readScriptsAhead } from "./script-table.ts";
 import { shareContexts } from "./shared-contexts.ts";
 import { nameByVariable } from "./variable-name.ts";
 
 export { markByValueFile } from "./by-value-files.ts";
-export { describeFunction } from "./capture-variables.ts";
+export { describeFunction, describePlace } from "./capture-variables.ts";
 export { registerWellKnown } from "./well-known.ts";
-export { describePlace } from "./capture-variables.ts";
-export { nameUnsent } from "./graph-builder.ts";
+export { nameUnsent, type Unsendable } from "./graph-builder.ts";
 export { withPathsOfDriver } from "./foreign-code.ts";
-
-/** Asked for every object and function that is not plain data, before the graph takes it apart: references, handles, registered serializers. */
-export interface CaptureHooks extends EncodeHooks {}
 
 /** A value with functions, class instances or other things that plain data cannot hold. */
 interface CapturedValue {
@@ -73,24 +70,22 @@ const VALUE_OVERHEAD_BYTES = 8;
  *
  * @throws SerializationError naming the path to what cannot be sent
  */
-export function captureDefinition(target: AnyFunction, hooks: CaptureHooks): Definition {
+export function captureDefinition(target: AnyFunction, hooks: EncodeHooks): Definition {
   if (typeof target !== "function")
     throw new TypeError(`Cannot capture a definition: it must be a function or class: received ${typeof target}`);
-  const { encoded, graph } = captureGraph(target, { mode: "definition", hooks, label: () => describeFunction(target) });
-  const { bytes } = encoded;
+  const captured = captureGraph(target, { mode: "definition", hooks, step: { parent: null, label: () => describeFunction(target) } });
+  const { bytes, sizeBytes, graph } = captured;
   // A definition is the state of now: its buffers must not follow the user's later writes.
-  const buffers = encoded.buffers.map((buffer) => Uint8Array.prototype.slice.call(buffer));
-  const hash = createHash("sha256").update(bytes);
-  for (const buffer of buffers) hash.update(buffer);
+  const buffers = captured.buffers.map((buffer) => Uint8Array.prototype.slice.call(buffer));
   return {
-    id: hash.digest("hex").slice(0, 32),
+    id: definitionId(bytes, buffers),
     name: (typeof target.name === "string" ? target.name : "") || nameByVariable(target),
     bytes,
     buffers,
     dependencies: [...graph.definitions],
     collections: graph.weakCollections.map(({ collection }) => collection),
     notes: [...graph.notes],
-    sizeBytes: encoded.sizeBytes,
+    sizeBytes,
     hasClasses: graph.nodes.some((node) => (node.kind === "class" || node.kind === "function") && node.identity !== undefined),
   };
 }
@@ -101,9 +96,8 @@ export function captureDefinition(target: AnyFunction, hooks: CaptureHooks): Def
  * @param label - what errors call the value, such as "argument 1 of train"
  * @throws SerializationError naming the path to what cannot be sent
  */
-export function captureValue(value: unknown, hooks: CaptureHooks, label = "value"): CapturedValue {
-  const { encoded, graph } = captureGraph(value, { mode: "value", hooks, label });
-  const { bytes, buffers } = encoded;
+export function captureValue(value: unknown, hooks: EncodeHooks, label = "value"): CapturedValue {
+  const { bytes, buffers, graph } = captureGraph(value, { mode: "value", hooks, step: { parent: null, label } });
   return { bytes, buffers, definitions: [...graph.definitions], classes: [...graph.definedClasses], notes: [...graph.notes] };
 }
 
@@ -128,17 +122,8 @@ export function prepareCapture(): void {
   readScriptsAhead(mainFile());
 }
 
-/** One part of a value that cannot be sent. */
-export interface Unsendable {
-  /** The way to it, from the whole value inwards, such as `["function train", "variable db", ".socket"]`. */
-  readonly path: readonly string[];
-  /** Completes the sentence that begins with the path, such as "(Socket) cannot be sent". */
-  readonly problem: string;
-  readonly hint: string | undefined;
-}
-
 /** Everything in a value that keeps it from being sent, not just the first thing that is met; empty when it can be sent. */
-export function findUnsendable(value: unknown, hooks: CaptureHooks, label: string | (() => string)): Unsendable[] {
+export function findUnsendable(value: unknown, hooks: EncodeHooks, label: string | (() => string)): Unsendable[] {
   const found: Unsendable[] = [];
   const graph = new GraphBuilder({
     // Classes are looked into where they are met, so that the path goes through them.
@@ -146,24 +131,17 @@ export function findUnsendable(value: unknown, hooks: CaptureHooks, label: strin
     hooks,
     capture: captureValueNode,
     defineClass: () => "",
-    onFailure: ({ trail, what, hint }) => found.push({ path: trail, problem: what, hint }),
+    onFailure: (unsendable) => found.push(unsendable),
   });
-  nesting += 1;
-  try {
-    graph.refer(value, { parent: null, label });
-    do graph.visitPending();
-    while (captureWeakEntries(graph, graph.capturedValues()));
-  } finally {
-    nesting -= 1;
-    if (nesting === 0) releaseObjects();
-  }
+  walk(graph, value, { step: { parent: null, label }, finish: () => {} });
   return found;
 }
 
 interface CaptureOptions {
   readonly mode: "definition" | "value";
-  readonly hooks: CaptureHooks;
-  readonly label: string | (() => string);
+  readonly hooks: EncodeHooks;
+  /** The whole value. */
+  readonly step: Step;
 }
 
 interface EncodedGraph {
@@ -172,26 +150,34 @@ interface EncodedGraph {
   readonly sizeBytes: number;
 }
 
-let nesting = 0;
-
-function captureGraph(value: unknown, { mode, hooks, label }: CaptureOptions): { encoded: EncodedGraph; graph: GraphBuilder } {
+function captureGraph(value: unknown, { mode, hooks, step }: CaptureOptions): EncodedGraph & { graph: GraphBuilder } {
   const graph = new GraphBuilder({
     mode,
     hooks,
     capture: captureValueNode,
-    defineClass: (target, step) => defineClass(target as AnyFunction, hooks, step),
+    defineClass: (target, at) => defineClass(target as AnyFunction, hooks, at),
   });
+  const finish = (root: Ref): EncodedGraph => {
+    shareContexts(graph);
+    const encoded = encodeGraph(toDriverGraph(graph.finish(root)), step);
+    checkSize(graph, encoded.sizeBytes, step);
+    return encoded;
+  };
+  return { ...walk(graph, value, { step, finish }), graph };
+}
+
+let nesting = 0;
+
+/** Takes a value apart until nothing is left to visit, then finishes while the inspector still holds the objects. */
+function walk<Result>(graph: GraphBuilder, value: unknown, { step, finish }: { step: Step; finish: (root: Ref) => Result }): Result {
   nesting += 1;
   try {
-    const root = graph.refer(value, { parent: null, label });
+    const root = graph.refer(value, step);
     do {
       graph.visitPending();
       referCollections(graph);
-    } while (captureWeakEntries(graph, graph.capturedValues()));
-    shareContexts(graph);
-    const encoded = encodeGraph(toDriverGraph(graph.finish(root)), { parent: null, label });
-    checkSize(graph, encoded.sizeBytes, { parent: null, label });
-    return { encoded, graph };
+    } while (captureWeakEntries(graph));
+    return finish(root);
   } finally {
     nesting -= 1;
     // A capture inside another shares the inspector's objects with it.
@@ -205,7 +191,7 @@ function referCollections(graph: GraphBuilder): void {
     for (const collection of collectionsOf(definition)) {
       if (graph.knownRef(collection) !== undefined) continue;
       for (const value of graph.capturedValues()) {
-        if (((typeof value === "object" && value !== null) || typeof value === "function") && collection.has(value)) {
+        if (isObjectLike(value) && collection.has(value)) {
           graph.refer(collection, { parent: null, label: "weak collection" });
           break;
         }
@@ -214,7 +200,7 @@ function referCollections(graph: GraphBuilder): void {
   }
 }
 
-function defineClass(target: AnyFunction, hooks: CaptureHooks, step: Step): string {
+function defineClass(target: AnyFunction, hooks: EncodeHooks, step: Step): string {
   let definition = definitionByClass.get(target);
   if (!definition) {
     try {

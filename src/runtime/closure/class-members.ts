@@ -10,7 +10,7 @@ import { types } from "node:util";
 import type { CodePlace } from "./code-place.ts";
 import { type AnyFunction, type FunctionFacts, factsOf } from "./function-facts.ts";
 import type { ClassMember, Ref } from "./graph.ts";
-import type { CapturedScope } from "./inspector-session.ts";
+import { type CapturedScope, readVariable } from "./inspector-session.ts";
 import { isObjectLike, tryRead } from "./known-values.ts";
 import type { ParsedClass, ParsedClassMember } from "./parse-text.ts";
 import { revivedCodeOf } from "./revived-code.ts";
@@ -262,9 +262,7 @@ function isPrimitive(value: unknown): value is string | number | bigint | boolea
 }
 
 function variableOf(name: string, { scopes }: KeyContext): Known | null {
-  const scope = scopes.find(({ variables }) => Object.hasOwn(variables, name));
-  if (scope) return tryRead(() => ({ value: scope.variables[name] })) ?? null;
-  return name === "Symbol" ? { value: Symbol } : null;
+  return readVariable(scopes, name) ?? (name === "Symbol" ? { value: Symbol } : null);
 }
 
 /** A data property of what a variable holds: a getter would run the user's code. */

@@ -4,11 +4,14 @@
  * Owns the nodes, sources and notes of one capture. The walk is a queue, never recursion, so depth has no limit; each visited value
  * carries the trail that led to it, which is what an error shows. `capture-value` decides what node a value becomes.
  */
+import { Fifo } from "../base/fifo.ts";
 import type { EncodeHooks } from "../wire/value/encode.ts";
 import { SerializationError } from "../base/errors.ts";
 import type { CodePlace } from "./code-place.ts";
-import type { AnyFunction, ScriptPlace } from "./function-facts.ts";
-import { type Graph, GRAPH_VERSION, type ImportNode, type Node, type Ref, type SharedContext, type Variable } from "./graph.ts";
+import type { AnyFunction, FunctionFacts, ScriptPlace } from "./function-facts.ts";
+import { type Code, type Graph, GRAPH_VERSION, type ImportNode, type Node, type Ref, type SharedContext, type Variable } from "./graph.ts";
+import type { CapturedScope } from "./inspector-session.ts";
+import { isObjectLike } from "./known-values.ts";
 import type { ParsedText } from "./parse-text.ts";
 import { wellKnownId } from "./well-known.ts";
 
@@ -31,22 +34,28 @@ interface Failure {
   readonly tied?: string;
 }
 
-/** What a failure says, for those who know better what the value was. */
-interface Unsent {
-  readonly mode: CaptureMode;
-  readonly trail: readonly string[];
-  readonly what: string;
+/** One part of a value that cannot be sent. */
+export interface Unsendable {
+  /** The way to it, from the whole value inwards, such as `["function train", "variable db", ".socket"]`. */
+  readonly path: readonly string[];
+  /** Completes the sentence that begins with the path, such as "(Socket) cannot be sent". */
+  readonly problem: string;
   readonly hint: string | undefined;
+}
+
+/** What a failure says, for those who know better what the value was. */
+interface Unsent extends Unsendable {
+  readonly mode: CaptureMode;
 }
 
 const unsentOf = new WeakMap<object, Unsent>();
 
 function unsentError(unsent: Unsent): SerializationError {
-  const { mode, trail, what, hint } = unsent;
-  const path = `${trail.join(" → ")} ${what}`;
-  const lines = [`${trail[0]} cannot be sent to ${mode === "definition" ? "a worker" : "another process"}:`, `    ${path}`];
+  const { mode, path, problem, hint } = unsent;
+  const sentence = `${path.join(" → ")} ${problem}`;
+  const lines = [`${path[0]} cannot be sent to ${mode === "definition" ? "a worker" : "another process"}:`, `    ${sentence}`];
   if (hint !== undefined) lines.push(`    ${hint}`);
-  const error = new SerializationError(lines.join("\n"), { reason: "not-serializable", hint, path });
+  const error = new SerializationError(lines.join("\n"), { reason: "not-serializable", hint, path: sentence });
   unsentOf.set(error, unsent);
   return error;
 }
@@ -57,9 +66,8 @@ function unsentError(unsent: Unsent): SerializationError {
  * @param inside steps between the whole value and the part of it that was captured
  */
 export function nameUnsent(error: unknown, name: () => string, inside: readonly string[] = []): unknown {
-  const unsent = typeof error === "object" && error !== null ? unsentOf.get(error) : undefined;
-  if (unsent === undefined) return error;
-  return unsentError({ ...unsent, trail: [name(), ...inside, ...unsent.trail.slice(1)] });
+  const unsent = unsentOf.get(error as object);
+  return unsent === undefined ? error : unsentError({ ...unsent, path: [name(), ...inside, ...unsent.path.slice(1)] });
 }
 
 const WHERE = "inside the function, in the constructor of an actor, or in a module that the function imports";
@@ -79,15 +87,28 @@ function remedyFor(step: Step, { hint, tied }: Failure): string | undefined {
 /** `definition`: classes are inlined. `value`: classes are referred to by their own definitions. */
 type CaptureMode = "definition" | "value";
 
-/** A captured function and the variables of enclosing calls that it uses, for `shared-contexts`. */
-export interface CapturedClosure {
+/** All that is known of a function or class that goes by value. */
+export interface FunctionJob {
   readonly target: AnyFunction;
-  readonly label: string;
+  readonly facts: FunctionFacts;
+  readonly parsed: ParsedText;
   readonly place: CodePlace;
-  readonly entry: ParsedText["entry"];
-  readonly code: { readonly locals: Variable[]; context: number | null };
-  readonly locals: readonly { readonly name: string; readonly scopeIndex: number; readonly isWritten: boolean }[];
+  readonly scopes: readonly CapturedScope[];
   readonly step: Step;
+  readonly code: Code;
+}
+
+/** A free name of a function. */
+export interface VariableUse {
+  readonly name: string;
+  /** -1: no scope of the closure has it. */
+  readonly scopeIndex: number;
+  readonly isWritten: boolean;
+}
+
+/** A captured function and the variables of enclosing calls that it uses, for `shared-contexts`. */
+export interface CapturedClosure extends FunctionJob {
+  readonly locals: readonly VariableUse[];
 }
 
 /** A captured class that stands in a script of this process. */
@@ -110,16 +131,14 @@ interface GraphBuilderOptions {
   /** Makes (or finds) the definition of a class met in a value, and returns its id. */
   readonly defineClass: (target: object, step: Step) => string;
   /** Hears of each failure, and the walk goes on without the value: to find all of them. Without it the first one is thrown. */
-  readonly onFailure?: (failure: Omit<Failure, "tied"> & { readonly trail: readonly string[] }) => void;
+  readonly onFailure?: (failure: Unsendable) => void;
 }
 
 /** Thrown by `fail` where failures are heard: ends the capture of one value, and not the walk. */
 const NOT_CAPTURED = Symbol("not captured");
 
 export class GraphBuilder {
-  readonly mode: CaptureMode;
-  readonly hooks: EncodeHooks;
-  readonly defineClass: (target: object, step: Step) => string;
+  readonly options: GraphBuilderOptions;
   readonly nodes: Node[] = [];
   readonly contexts: SharedContext[] = [];
   readonly notes: Set<string> = new Set();
@@ -133,18 +152,12 @@ export class GraphBuilder {
   readonly weakCollections: { collection: WeakMap<object, unknown> | WeakSet<object>; entries: Ref[]; seen: Set<object> }[] = [];
   /** Captured variables that hold objects, to name the largest one in a warning. */
   readonly variables: { readonly step: Step; readonly value: object }[] = [];
-  readonly #capture: GraphBuilderOptions["capture"];
-  readonly #onFailure: GraphBuilderOptions["onFailure"];
   readonly #refByValue: Map<unknown, Ref> = new Map();
   readonly #sources: Map<object, SourceBuilder> = new Map();
-  readonly #pending: (() => void)[] = [];
+  readonly #pending = new Fifo<() => void>();
 
   constructor(options: GraphBuilderOptions) {
-    this.mode = options.mode;
-    this.hooks = options.hooks;
-    this.defineClass = options.defineClass;
-    this.#capture = options.capture;
-    this.#onFailure = options.onFailure;
+    this.options = options;
   }
 
   /** The node of a value, made now if it is new; what is inside it is visited later. */
@@ -152,9 +165,8 @@ export class GraphBuilder {
     if (Object.is(value, -0)) return this.nodes.push({ kind: "data", value }) - 1; // a Map takes -0 for 0
     const known = this.#refByValue.get(value);
     if (known !== undefined) return known;
-    if ((typeof value === "object" && value !== null) || typeof value === "function" || typeof value === "symbol") {
-      if (this.#onFailure === undefined) return this.#capture(this, value, step);
-      const ref = this.#attempt(() => this.#capture(this, value, step));
+    if (isObjectLike(value) || typeof value === "symbol") {
+      const ref = this.#attempt(() => this.options.capture(this, value, step));
       // Not remembered: each way to a value that cannot be sent is a failure of its own.
       return ref ?? this.addAnonymous({ kind: "data", value: undefined });
     }
@@ -168,7 +180,7 @@ export class GraphBuilder {
     if (known !== undefined) return kind === "wellKnown" || kind === "reduced" ? known : undefined;
     const id = wellKnownId(value);
     if (id !== undefined) return this.add(value, { kind: "wellKnown", id });
-    const reduced = this.hooks.reduce(value);
+    const reduced = this.options.hooks.reduce(value);
     if (!reduced) return undefined;
     const node = { kind: "reduced" as const, reducer: reduced.kind, payload: -1 };
     this.later(() => {
@@ -202,17 +214,7 @@ export class GraphBuilder {
   }
 
   visitPending(): void {
-    for (let index = 0; index < this.#pending.length; index++) {
-      const visit = this.#pending[index] as () => void;
-      if (this.#onFailure === undefined) visit();
-      else this.#attempt(visit);
-      // Done entries are dropped in large steps: a shift for each would move the whole queue every time.
-      if (index === 10_000) {
-        this.#pending.splice(0, index + 1);
-        index = -1;
-      }
-    }
-    this.#pending.length = 0;
+    for (let visit = this.#pending.shift(); visit; visit = this.#pending.shift()) this.#attempt(visit);
   }
 
   sourceOf(place: CodePlace): SourceBuilder {
@@ -245,14 +247,11 @@ export class GraphBuilder {
   }
 
   fail(step: Step, failure: Failure): never {
-    const { what } = failure;
-    const hint = remedyFor(step, failure);
-    const trail = trailOf(step);
-    if (this.#onFailure !== undefined) {
-      this.#onFailure({ trail, what, ...(hint === undefined ? {} : { hint }) });
-      throw NOT_CAPTURED;
-    }
-    throw unsentError({ mode: this.mode, trail, what, hint });
+    const { mode, onFailure } = this.options;
+    const unsendable = { path: trailOf(step), problem: failure.what, hint: remedyFor(step, failure) };
+    if (onFailure === undefined) throw unsentError({ mode, ...unsendable });
+    onFailure(unsendable);
+    throw NOT_CAPTURED;
   }
 }
 

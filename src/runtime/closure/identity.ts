@@ -5,7 +5,7 @@
  * worker makes one class for an id whatever definition brought it, and the process where a class was born gets its own class back.
  * Values are held weakly: when nothing else holds a class, nobody can tell a new one from it.
  */
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 
 const PROCESS_TAG = randomBytes(6).toString("hex");
 const idByValue = new WeakMap<WeakKey, string>();
@@ -34,4 +34,11 @@ export function adoptIdentity(id: string, value: WeakKey): void {
   idByValue.set(value, id);
   valueById.set(id, new WeakRef(value));
   collected.register(value, id);
+}
+
+/** What a definition is called everywhere: equal definitions have equal ids. */
+export function definitionId(bytes: Uint8Array, buffers: readonly Uint8Array[]): string {
+  const hash = createHash("sha256").update(bytes);
+  for (const buffer of buffers) hash.update(buffer);
+  return hash.digest("hex").slice(0, 32);
 }

@@ -7,6 +7,7 @@
  */
 import type inspector from "node:inspector";
 import { SerializationError } from "../base/errors.ts";
+import { tryRead } from "./known-values.ts";
 
 const SLOT_KEY = Symbol.for("shoal.closure.slot");
 const SLOT_EXPRESSION = `process.getBuiltinModule("node:inspector")[Symbol.for("shoal.closure.slot")]`;
@@ -136,6 +137,12 @@ export function scopesOf(internals: Internals): CapturedScope[] {
   return entries
     .filter(({ description, object }) => description !== "Global" && object !== undefined)
     .map(({ description, object }) => ({ description, variables: object as Record<string, unknown> }));
+}
+
+/** What a closure has in the variable of a name; undefined where it has none, or one that is not initialized. */
+export function readVariable(scopes: readonly CapturedScope[], name: string): { readonly value: unknown } | undefined {
+  const scope = scopes.find(({ variables }) => Object.hasOwn(variables, name));
+  return scope && tryRead(() => ({ value: scope.variables[name] }));
 }
 
 /** The items of an array-like internal property such as `[[BoundArgs]]`. */

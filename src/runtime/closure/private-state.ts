@@ -14,8 +14,7 @@ import { type AnyFunction, ancestorsOf, factsOf } from "./function-facts.ts";
 import { SerializationError } from "../base/errors.ts";
 import { type ClassMembers, classMembers, isAsWritten, membersInText, membersOf } from "./class-members.ts";
 import { type ClassNode, NO_REF } from "./graph.ts";
-import { internalsOf, releaseObjects, scopesOf } from "./inspector-session.ts";
-import { tryRead } from "./known-values.ts";
+import { internalsOf, readVariable, releaseObjects, scopesOf } from "./inspector-session.ts";
 import type { ParsedClass } from "./parse-text.ts";
 import { recordTwin } from "./twin-table.ts";
 
@@ -160,8 +159,8 @@ function evaluateTwin(original: AnyFunction, parent: unknown): AnyFunction {
   const scopes = scopesOf(internals);
   const names: Record<string, unknown> = {};
   for (const name of parsed.free.keys()) {
-    const scope = scopes.find(({ variables }) => Object.hasOwn(variables, name));
-    if (scope) names[name] = tryRead(() => scope.variables[name]);
+    const variable = readVariable(scopes, name);
+    if (variable) names[name] = variable.value;
   }
   // The class's own name, blanked in the twin's text, means the original: its statics stay in one place.
   if (parsed.class.nameRange) names[facts.text.slice(...parsed.class.nameRange)] = original;

@@ -5,13 +5,13 @@
  * objects, which are begun empty so that cycles close. No user code runs on the way: computed names, static
  * initializers, constructors and field initializers do not run. A class that this process knows by its identity is used as it is.
  */
-import { createHash } from "node:crypto";
 import { SerializationError } from "../base/errors.ts";
 import { type DecodeHooks, decodeValue } from "../wire/value/decode.ts";
 import { FileScope } from "./evaluate-text.ts";
 import { toLocalGraph } from "./foreign-code.ts";
 import { type Graph, GRAPH_VERSION } from "./graph.ts";
 import { GraphReviver } from "./graph-reviver.ts";
+import { definitionId } from "./identity.ts";
 import { importValues } from "./revive-imports.ts";
 
 export interface ReviveContext {
@@ -31,12 +31,6 @@ export function reviveDefinition(bytes: Uint8Array, buffers: readonly Uint8Array
 /** @throws SerializationError when an import cannot be made here or the bytes are of another version */
 export function reviveValue(bytes: Uint8Array, buffers: readonly Uint8Array[], context: ReviveContext): Promise<unknown> {
   return reviveGraph(bytes, buffers, { context, definition: null });
-}
-
-function definitionId(bytes: Uint8Array, buffers: readonly Uint8Array[]): string {
-  const hash = createHash("sha256").update(bytes);
-  for (const buffer of buffers) hash.update(buffer);
-  return hash.digest("hex").slice(0, 32);
 }
 
 /** Graphs hold no forms of the hooks: those are nodes. */

@@ -6,20 +6,14 @@
  * `let` took 2.3 times as long). The text is a generator, so that texts which need each other's classes can take turns.
  * Called by `revive`; runs nothing.
  */
-import { classExpression, functionExpression, type MappedText, NAMES, surround } from "./code-edits.ts";
+import { classExpression, functionExpression, type MappedText, NAMES } from "./code-edits.ts";
 import type { CodeNode, CodeUnit, EvaluationPlan, Unit } from "./evaluation-plan.ts";
 import type { Graph, Ref, Variable } from "./graph.ts";
 import type { Segment } from "./positions.ts";
 
-interface AssembledText {
-  readonly source: number;
-  /** The body of the generator function. */
-  readonly text: string;
-  readonly segments: readonly Segment[];
-}
-
 interface Assembly {
-  readonly texts: readonly AssembledText[];
+  /** By source, the body of the generator function. */
+  readonly texts: ReadonlyMap<number, MappedText>;
   /** Which text runs next, one entry for each stretch between two yields. */
   readonly turns: readonly number[];
 }
@@ -31,58 +25,42 @@ export function assemble(graph: Graph, plan: EvaluationPlan): Assembly {
   for (const unit of plan.order) {
     let writer = writers.get(unit.source);
     if (!writer) {
-      writer = new TextWriter();
+      writer = new TextWriter(graph, plan, done);
       writers.set(unit.source, writer);
     }
     if (turns.at(-1) !== unit.source) {
       if (turns.includes(unit.source)) writer.line("yield;");
       turns.push(unit.source);
     }
-    new UnitWriter({ graph, plan, writer, done }).write(unit);
+    writer.write(unit);
     done.add(unit);
   }
-  const texts = [...writers].map(([source, { text, segments }]) => ({ source, text, segments }));
-  return { texts, turns };
+  return { texts: writers, turns };
 }
 
-class TextWriter {
+/** The text of one source, unit by unit. */
+class TextWriter implements MappedText {
   readonly segments: Segment[] = [];
-  #text = "";
+  text = "";
+  readonly #graph: Graph;
+  readonly #plan: EvaluationPlan;
+  readonly #done: ReadonlySet<Unit>;
 
-  get text(): string {
-    return this.#text;
+  constructor(graph: Graph, plan: EvaluationPlan, done: ReadonlySet<Unit>) {
+    this.#graph = graph;
+    this.#plan = plan;
+    this.#done = done;
   }
 
   line(text: string): void {
-    this.#text += `${text}\n`;
+    this.text += `${text}\n`;
   }
 
   /** `before`, then a mapped expression, then `after` and the end of the line. */
-  expression(before: string, { text, segments }: MappedText, after: string): void {
-    const offset = this.#text.length + before.length;
+  #mapped(before: string, { text, segments }: MappedText, after: string): void {
+    const offset = this.text.length + before.length;
     for (const segment of segments) this.segments.push({ ...segment, offset: segment.offset + offset });
-    this.#text += `${before}${text}${after}\n`;
-  }
-}
-
-interface UnitWriterOptions {
-  readonly graph: Graph;
-  readonly plan: EvaluationPlan;
-  readonly writer: TextWriter;
-  readonly done: ReadonlySet<Unit>;
-}
-
-class UnitWriter {
-  readonly #graph: Graph;
-  readonly #plan: EvaluationPlan;
-  readonly #writer: TextWriter;
-  readonly #done: ReadonlySet<Unit>;
-
-  constructor({ graph, plan, writer, done }: UnitWriterOptions) {
-    this.#graph = graph;
-    this.#plan = plan;
-    this.#writer = writer;
-    this.#done = done;
+    this.line(before + text + after);
   }
 
   write(unit: Unit): void {
@@ -104,25 +82,23 @@ class UnitWriter {
 
   #declare([name, value, isWritten]: Variable, within: Unit | null): void {
     if (this.#isReady(value, within)) {
-      this.#writer.line(`${isWritten ? "let" : "const"} ${name} = ${NAMES.value}(${value});`);
+      this.line(`${isWritten ? "let" : "const"} ${name} = ${NAMES.value}(${value});`);
     } else {
-      this.#writer.line(`let ${name}; ${NAMES.late}(() => { ${name} = ${NAMES.value}(${value}); });`);
+      this.line(`let ${name}; ${NAMES.late}(() => { ${name} = ${NAMES.value}(${value}); });`);
     }
   }
 
   #defineAs([name, , isWritten]: Variable, ref: Ref): void {
-    this.#writer.expression(`${isWritten ? "let" : "const"} ${name} = `, this.#expression(ref), `; ${NAMES.define}(${ref}, ${name});`);
+    this.#mapped(`${isWritten ? "let" : "const"} ${name} = `, this.#expression(ref), `; ${NAMES.define}(${ref}, ${name});`);
   }
 
   #define(ref: Ref): void {
-    this.#writer.expression(`${NAMES.define}(${ref}, `, this.#expression(ref), ");");
+    this.#mapped(`${NAMES.define}(${ref}, `, this.#expression(ref), ");");
   }
 
   #expression(ref: Ref): MappedText {
     const node = this.#code(ref);
-    if (node.kind === "class") return classExpression(node, ref);
-    const expression = functionExpression(node.code);
-    return node.self === undefined ? expression : withSelf(expression, node.self);
+    return node.kind === "class" ? classExpression(node, ref) : functionExpression(node);
   }
 
   /** Members that share a block: what is ready, then the members, then what needed them. */
@@ -137,7 +113,7 @@ class UnitWriter {
       if (members.includes(value) && !names.has(value)) names.set(value, variable);
       else (this.#isReady(value, null) ? early : afterwards).push(variable);
     }
-    if (variables.size > 0) this.#writer.line("{");
+    if (variables.size > 0) this.line("{");
     for (const variable of early) this.#declare(variable, null);
     for (const ref of this.#inOrder(members)) {
       const variable = names.get(ref);
@@ -145,14 +121,14 @@ class UnitWriter {
       else this.#define(ref);
     }
     for (const variable of afterwards) this.#declare(variable, unit);
-    if (variables.size > 0) this.#writer.line("}");
+    if (variables.size > 0) this.line("}");
   }
 
   /** Functions, then classes (each after the one that it extends), then arrows over an instance. */
   #inOrder(members: readonly Ref[]): Ref[] {
     const rank = (ref: Ref): number => {
       const node = this.#code(ref);
-      if (node.kind === "function") return node.self === undefined ? 0 : Number.POSITIVE_INFINITY;
+      if (node.kind === "function") return node.self === undefined ? 0 : Number.MAX_SAFE_INTEGER;
       let depth = 1;
       for (let at: Ref | null = node.heritage; at !== null && at >= 0 && members.includes(at); depth++) {
         const parent = this.#code(at);
@@ -160,12 +136,12 @@ class UnitWriter {
       }
       return depth;
     };
-    return [...members].sort((left, right) => compare(rank(left), rank(right)));
+    return [...members].sort((left, right) => rank(left) - rank(right));
   }
 
   /** Variables that several members share, in nested blocks as the scopes were. */
   #writeContext(unit: CodeUnit, context: number): void {
-    this.#writer.line("{");
+    this.line("{");
     for (const variable of this.#graph.contexts[context]?.variables ?? []) this.#declare(variable, null);
     for (const ref of unit.members) {
       if (this.#code(ref).code.context === context) this.#writeBlock(unit, [ref]);
@@ -173,15 +149,6 @@ class UnitWriter {
     for (const [inner, { parent }] of this.#graph.contexts.entries()) {
       if (parent === context) this.#writeContext(unit, inner);
     }
-    this.#writer.line("}");
+    this.line("}");
   }
-}
-
-/** Evaluates an arrow function where `this` is the instance that it closes over. */
-export function withSelf(expression: MappedText, self: Ref): MappedText {
-  return surround(expression, "(function () { return ", `; }).call(${NAMES.value}(${self}))`);
-}
-
-function compare(left: number, right: number): number {
-  return left === right ? 0 : left < right ? -1 : 1;
 }

@@ -5,7 +5,7 @@
  * static parts are blanked (newlines stay), and a class with private members gets a switch that turns its constructor off and a door to its
  * private names. Edits keep the positions of what they leave, so stack traces stay exact. Called by `assemble`.
  */
-import { type ClassNode, type Code, NO_REF, type Ref } from "./graph.ts";
+import { type ClassNode, type Code, type FunctionNode, NO_REF, type Ref } from "./graph.ts";
 import { expandPositions, type Segment } from "./positions.ts";
 
 /** Names that evaluated texts use to reach the reviver. Unlikely enough to hide no user's variable. */
@@ -30,8 +30,14 @@ export interface MappedText {
   readonly segments: readonly Segment[];
 }
 
-/** The text as an expression that yields the function. */
-export function functionExpression(code: Code): MappedText {
+/** The text of a function as an expression: that of an arrow where `this` is the instance that it closes over. */
+export function functionExpression({ code, self }: FunctionNode): MappedText {
+  const expression = aloneExpression(code);
+  if (self === undefined) return expression;
+  return surround(expression, "(function () { return ", `; }).call(${NAMES.value}(${self}))`);
+}
+
+function aloneExpression(code: Code): MappedText {
   const edits = importMetaEdits(code);
   if (code.form === "expression" || !code.keyRange) return applyEdits(code, edits);
   const [start, end] = code.keyRange;

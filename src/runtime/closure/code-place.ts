@@ -9,7 +9,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Scope } from "./free-variables.ts";
 import type { FunctionFacts, ScriptPlace } from "./function-facts.ts";
-import type { BindingNode, Node } from "./graph.ts";
+import type { BindingNode, Node, SourcePlace } from "./graph.ts";
 import { toDriverPath } from "./foreign-code.ts";
 import { type ImportForm, isViteDynamicImport, isViteImportMeta } from "./import-forms.ts";
 import { isByValueFile } from "./by-value-files.ts";
@@ -26,9 +26,7 @@ type Binding = Node | "provided";
 export interface CodePlace {
   /** One top level: code with the same identity shares its module variables. */
   readonly identity: object;
-  readonly file: string | null;
-  readonly format: "esm" | "commonjs";
-  readonly isStrict: boolean;
+  readonly source: SourcePlace;
   isTopLevel(name: string): boolean;
   /** How often the variable that `name` means here is changed after its declaration, as far as the script tells. */
   changesOf(name: string): number;
@@ -47,9 +45,7 @@ export interface CodePlace {
 export function placeOf(facts: FunctionFacts, at: ScriptPlace | null): CodePlace | null {
   const revived = revivedCodeOf(facts.target);
   if (revived) return new RevivedPlace(revived);
-  if (!at) return null;
-  const source = revivedSourceAt(at.script.url);
-  return new ScriptText(at, { length: facts.text.length, source });
+  return at && new ScriptText(at, facts.text.length);
 }
 
 const COMMONJS_SCOPE: ReadonlySet<string> = new Set(["require", "module", "__filename", "__dirname"]);
@@ -58,23 +54,19 @@ export const IMPORT_META_NAME = "import_meta";
 
 class ScriptText implements CodePlace {
   readonly identity: object;
-  readonly file: string | null;
-  readonly format: "esm" | "commonjs";
-  readonly isStrict: boolean;
+  readonly source: SourcePlace;
   readonly #script: Script;
   readonly #span: { offset: number; length: number };
   /** Set for a closure that revived code created. */
   readonly #revived: RevivedSource | undefined;
 
-  constructor(at: ScriptPlace, { length, source }: { length: number; source: RevivedSource | undefined }) {
-    this.#script = at.script;
-    this.#span = { offset: at.offset, length };
-    this.#revived = source;
-    this.identity = at.script;
-    const { table, isModule, file } = at.script;
-    this.file = source ? source.file : file;
-    this.format = source ? source.format : isModule || table.isVite ? "esm" : "commonjs";
-    this.isStrict = source ? source.isStrict : table.isStrict;
+  constructor({ script, offset }: ScriptPlace, length: number) {
+    this.#script = script;
+    this.#span = { offset, length };
+    this.#revived = revivedSourceAt(script.url);
+    this.identity = script;
+    const { table, isModule, file } = script;
+    this.source = this.#revived ?? { file, format: isModule || table.isVite ? "esm" : "commonjs", isStrict: table.isStrict };
   }
 
   isTopLevel(name: string): boolean {
@@ -92,9 +84,8 @@ class ScriptText implements CodePlace {
     const form = this.#script.table.imports.get(name);
     if (!this.#script.isModule && !this.#script.table.declares(name)) {
       if (COMMONJS_SCOPE.has(name) && !(isCaptured && form)) return "provided";
-      if (name === "exports" && this.file && isCommonJsModule(this.file) && !isByValueFile(this.file)) {
-        return { kind: "commonJs", file: this.file, name: null };
-      }
+      const { file } = this.source;
+      if (name === "exports" && file && isCommonJsModule(file) && !isByValueFile(file)) return { kind: "commonJs", file, name: null };
     }
     return form && importNode(form, source);
   }
@@ -121,17 +112,13 @@ class ScriptText implements CodePlace {
 
 class RevivedPlace implements CodePlace {
   readonly identity: object;
-  readonly file: string | null;
-  readonly format: "esm" | "commonjs";
-  readonly isStrict: boolean;
+  readonly source: SourcePlace;
   readonly #revived: RevivedCode;
 
   constructor(revived: RevivedCode) {
     this.#revived = revived;
     this.identity = revived.source;
-    this.file = revived.source.file;
-    this.format = revived.source.format;
-    this.isStrict = revived.source.isStrict;
+    this.source = revived.source;
   }
 
   isTopLevel(name: string): boolean {
@@ -158,7 +145,7 @@ class RevivedPlace implements CodePlace {
   describe(): string {
     const { positions } = this.#revived.code;
     const start = positions === null ? undefined : startOf(positions);
-    const name = start?.source ?? this.file;
+    const name = start?.source ?? this.source.file;
     if (!name) return "revived code";
     // Positions name the files where the driver has them.
     const shown = path.relative(toDriverPath(process.cwd()), name);

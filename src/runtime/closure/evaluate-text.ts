@@ -11,8 +11,9 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import vm from "node:vm";
 import { IMPORT_META_NAME } from "./code-place.ts";
-import type { Source } from "./graph.ts";
-import { sourceMapComment, type Segment } from "./positions.ts";
+import { type MappedText, surround } from "./code-edits.ts";
+import type { SourcePlace } from "./graph.ts";
+import { sourceMapComment } from "./positions.ts";
 
 interface ImportOptions {
   readonly with?: Readonly<Record<string, string>>;
@@ -89,14 +90,14 @@ export class FileScope {
   readonly provided: Readonly<Record<string, unknown>>;
   readonly require: NodeJS.Require;
 
-  constructor(source: Source) {
+  constructor(source: SourcePlace) {
     this.file = source.file ?? path.join(process.cwd(), "[eval]");
     this.isStrict = source.isStrict;
     this.require = createRequire(this.file);
     this.provided = { [IMPORT_META_NAME]: importMetaOf(this.file, this.require), ...this.#commonJsScope(source) };
   }
 
-  #commonJsScope({ format }: Source): Record<string, unknown> {
+  #commonJsScope({ format }: SourcePlace): Record<string, unknown> {
     if (format !== "commonjs") return {};
     const module = { exports: {}, id: this.file, filename: this.file };
     return { require: this.require, module, exports: module.exports, __filename: this.file, __dirname: path.dirname(this.file) };
@@ -107,41 +108,20 @@ export class FileScope {
   }
 
   /** Starts the generator whose body is `body`, with `names` (and what a module has) in scope. */
-  start(
-    body: string,
-    { names, url, segments }: { names: Readonly<Record<string, unknown>>; url: string; segments: readonly Segment[] },
-  ): TextGenerator {
-    const parameters = Object.keys(names);
-    const template = templateOf(`${url} ${this.isStrict} ${parameters.join(" ")}`, () =>
-      this.#evaluate(body, { parameters, url, segments }),
-    );
+  start(body: MappedText, { names, url }: { names: Readonly<Record<string, unknown>>; url: string }): TextGenerator {
+    const parameters = Object.keys(names).join(", ");
+    const template = templateOf(`${url} ${this.isStrict} ${parameters}`, () => {
+      const { text, segments } = surround(body, `(function* (${parameters}) { ${this.isStrict ? '"use strict";' : ""}\n`, "})");
+      const map = segments.length > 0 ? `\n${sourceMapComment(text, segments)}` : "";
+      return harnessOf(this.file, this.isStrict).evaluate(`${text}\n//# sourceURL=${url}${map}`) as Template;
+    });
     return Reflect.apply(template, this.provided.exports, Object.values(names));
   }
 
-  #evaluate(
-    body: string,
-    { parameters, url, segments }: { parameters: readonly string[]; url: string; segments: readonly Segment[] },
-  ): Template {
-    const head = `(function* (${parameters.join(", ")}) { ${this.isStrict ? '"use strict";' : ""}\n`;
-    const text = `${head}${body}})`;
-    const shifted = segments.map((segment) => ({ ...segment, offset: segment.offset + head.length }));
-    const map = shifted.length > 0 ? `\n${sourceMapComment(text, shifted)}` : "";
-    return harnessOf(this.file, this.isStrict).evaluate(`${text}\n//# sourceURL=${url}${map}`) as Template;
-  }
-
   /** A name for the text in stack traces; the same text of the same place with the same bindings has the same one. */
-  urlFor(body: string, { bindings, segments }: { bindings: string; segments: readonly Segment[] }): string {
+  urlFor({ text, segments }: MappedText, bindings: string): string {
     const place = JSON.stringify([segments.length, segments[0], segments.at(-1)]);
-    const hash = createHash("sha256")
-      .update(this.file)
-      .update("\0")
-      .update(place)
-      .update("\0")
-      .update(bindings)
-      .update("\0")
-      .update(body)
-      .digest("hex")
-      .slice(0, 16);
+    const hash = createHash("sha256").update([this.file, place, bindings, text].join("\0")).digest("hex").slice(0, 16);
     // The engine takes no name with a quotation mark or a space in it.
     return `shoal-revived:${hash}/${encodeURIComponent(path.basename(this.file)).replaceAll("'", "%27")}`;
   }

@@ -29,43 +29,24 @@ export interface CodeUnit {
 
 export type Unit = VariableUnit | CodeUnit;
 
-export interface EvaluationPlan {
-  readonly order: readonly Unit[];
-  /** The units that must be there before a node can be made. */
-  needsOf(ref: Ref): ReadonlySet<Unit>;
-}
-
-interface PlanOptions {
-  /** Whether this process has the node's value already (a class that another definition brought). */
-  readonly isKnown: (ref: Ref) => boolean;
-}
-
-export function planEvaluation(graph: Graph, options: PlanOptions): EvaluationPlan {
-  return new Planner(graph, options).plan();
-}
-
 const EMPTY: ReadonlySet<Unit> = new Set();
 
-class Planner {
+export class EvaluationPlan {
+  readonly order: readonly Unit[];
   readonly #graph: Graph;
   readonly #isKnown: (ref: Ref) => boolean;
   readonly #units: Unit[] = [];
   readonly #unitOfRef: Map<Ref, CodeUnit> = new Map();
   readonly #needs: Map<Ref, ReadonlySet<Unit>> = new Map();
 
-  constructor(graph: Graph, { isKnown }: PlanOptions) {
+  /** @param isKnown - whether this process has the node's value already (a class that another definition brought) */
+  constructor(graph: Graph, isKnown: (ref: Ref) => boolean) {
     this.#graph = graph;
     this.#isKnown = isKnown;
-  }
-
-  plan(): EvaluationPlan {
     this.#makeCodeUnits();
     this.#makeVariableUnits();
-    const order: Unit[] = [];
-    for (const component of stronglyConnected(this.#units, (unit) => this.#needsOfUnit(unit))) {
-      order.push(...this.#mergeCycle(component));
-    }
-    return { order, needsOf: (ref) => this.#needsOf(ref) };
+    const components = stronglyConnected(this.#units, (unit) => this.#needsOfUnit(unit));
+    this.order = components.flatMap((component) => this.#mergeCycle(component));
   }
 
   /** Code that is evaluated in the text of its source; a function with a home class is evaluated inside that class instead. */
@@ -123,7 +104,7 @@ class Planner {
   #needsOfUnit(unit: Unit): ReadonlySet<Unit> {
     const needs = new Set<Unit>();
     const add = (ref: Ref): void => {
-      for (const need of this.#needsOf(ref)) needs.add(need);
+      for (const need of this.needsOf(ref)) needs.add(need);
     };
     if (unit.kind === "variable") {
       add(unit.variable[1]);
@@ -146,14 +127,15 @@ class Planner {
     return needs;
   }
 
-  #needsOf(ref: Ref): ReadonlySet<Unit> {
+  /** The units that must be there before a node can be made. */
+  needsOf(ref: Ref): ReadonlySet<Unit> {
     const unit = this.#unitOfRef.get(ref);
     if (unit) return new Set([unit]);
     const known = this.#needs.get(ref);
     if (known) return known;
     this.#needs.set(ref, EMPTY); // ends the walk where values lead back to themselves
     const needs = new Set<Unit>();
-    for (const inner of this.#refsNeededToMake(ref)) for (const need of this.#needsOf(inner)) needs.add(need);
+    for (const inner of this.#refsNeededToMake(ref)) for (const need of this.needsOf(inner)) needs.add(need);
     this.#needs.set(ref, needs);
     return needs;
   }

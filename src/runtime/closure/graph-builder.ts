@@ -227,10 +227,10 @@ export class GraphBuilder {
   }
 
   finish(root: Ref): Graph {
-    const sources = [...this.#sources.values()].map(({ place, variables }) => ({
-      file: place.file,
-      format: place.format,
-      isStrict: place.isStrict,
+    const sources = [...this.#sources.values()].map(({ place: { source }, variables }) => ({
+      file: source.file,
+      format: source.format,
+      isStrict: source.isStrict,
       variables: [...variables].map(([name, { value, isWritten }]): Variable => [name, value, isWritten]),
     }));
     return { version: GRAPH_VERSION, base: process.cwd(), root, nodes: this.nodes, sources, contexts: this.contexts };

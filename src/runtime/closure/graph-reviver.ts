@@ -5,15 +5,14 @@
  * `evaluation-plan`'s, what text it takes `assemble`'s. Called by `revive`.
  */
 import type { DecodeHooks } from "../wire/value/decode.ts";
-import { assemble, withSelf } from "./assemble.ts";
+import { assemble } from "./assemble.ts";
 import { type ClassMembers, membersOf, recordMembers } from "./class-members.ts";
 import { functionExpression, NAMES, placeholderKey } from "./code-edits.ts";
 import type { FileScope, TextGenerator } from "./evaluate-text.ts";
-import { planEvaluation } from "./evaluation-plan.ts";
+import { EvaluationPlan } from "./evaluation-plan.ts";
 import type { AnyFunction } from "./function-facts.ts";
 import {
   ACCESSOR,
-  type BindingNode,
   type ClassNode,
   type ClassSide,
   CONFIGURABLE,
@@ -62,12 +61,13 @@ export class GraphReviver {
     this.#graph = graph;
     this.#options = options;
     this.#values = new Map(options.imported);
-    this.#revivedSources = graph.sources.map(({ file, format, isStrict, variables }) => ({
-      file,
-      format,
-      isStrict,
-      bindings: new Map(variables.flatMap(([name, ref]) => (isBinding(graph.nodes[ref]) ? [[name, graph.nodes[ref]]] : []))),
-    }));
+    this.#revivedSources = graph.sources.map(({ variables, ...place }) => {
+      const bindings = variables.flatMap(([name, ref]) => {
+        const node = graph.nodes[ref];
+        return node && "source" in node ? [[name, node] as const] : [];
+      });
+      return { ...place, bindings: new Map(bindings) };
+    });
   }
 
   revive(): unknown {
@@ -102,28 +102,22 @@ export class GraphReviver {
   }
 
   #evaluateTexts(): void {
-    const plan = planEvaluation(this.#graph, { isKnown: (ref) => this.#values.has(ref) });
-    const { texts, turns } = assemble(this.#graph, plan);
+    const { texts, turns } = assemble(this.#graph, new EvaluationPlan(this.#graph, (ref) => this.#values.has(ref)));
     const running = new Map<number, TextGenerator>();
-    for (const { source, text, segments } of texts) {
-      const scope = this.#options.scopes[source] as FileScope;
+    for (const [source, text] of texts) {
+      const scope = this.#scope(source);
       const revived = this.#revivedSources[source] as RevivedSource;
-      const url = scope.urlFor(text, { bindings: JSON.stringify([...revived.bindings]), segments });
+      const url = scope.urlFor(text, JSON.stringify([...revived.bindings]));
       recordRevivedSource(url, revived);
-      running.set(source, scope.start(text, { names: { ...this.#reviverNames(), ...this.#providedNames(source) }, url, segments }));
+      running.set(source, scope.start(text, { names: this.#namesFor(source), url }));
     }
     for (const source of turns) running.get(source)?.next();
   }
 
-  /** What a module has in scope, less the names that captured variables take. */
-  #providedNames(source: number): Record<string, unknown> {
-    const names = { ...(this.#options.scopes[source] as FileScope).provided };
-    for (const [name] of this.#graph.sources[source]?.variables ?? []) delete names[name];
-    return names;
-  }
-
-  /** `value` comes first: a revived text is known by it. */
-  #reviverNames(): Record<string, unknown> {
+  /** The way to this reviver (`value` comes first: a revived text is known by it), and what a module has, less what captured variables hide. */
+  #namesFor(source: number): Record<string, unknown> {
+    const provided = { ...this.#scope(source).provided };
+    for (const [name] of this.#graph.sources[source]?.variables ?? []) delete provided[name];
     return {
       [NAMES.value]: (ref: Ref) => this.#valueOf(ref),
       [NAMES.define]: (ref: Ref, target: AnyFunction) => this.#define(ref, target),
@@ -131,6 +125,7 @@ export class GraphReviver {
       [NAMES.accessor]: (holder: object, kind: "get" | "set") => Object.getOwnPropertyDescriptor(holder, "_")?.[kind],
       [NAMES.blank]: blankConstruction,
       [NAMES.privates]: (ref: Ref, door: PrivateDoor) => this.#privateDoors.set(ref, door),
+      ...provided,
     };
   }
 
@@ -192,12 +187,13 @@ export class GraphReviver {
     const taken: ClassMembers = { keys: members.map(() => undefined), functions: members.map(() => undefined) };
     for (const [index, member] of members.entries()) {
       if (!member) continue;
-      const key = this.#memberKey(member.name) ?? placeholderKey(index);
-      if (member.name !== NO_REF) taken.keys[index] = key;
+      const isGone = member.name === NO_REF;
+      const key = isGone ? placeholderKey(index) : this.#key(member.name);
+      if (!isGone) taken.keys[index] = key;
       if (member.part === null) continue;
       const owner = member.isStatic ? target : (target.prototype as object);
       const made: unknown = Object.getOwnPropertyDescriptor(owner, key)?.[member.part];
-      if (member.name === NO_REF) Reflect.deleteProperty(owner, key);
+      if (isGone) Reflect.deleteProperty(owner, key);
       if (typeof made !== "function") continue;
       const earlier = taken.functions.indexOf(made);
       if (earlier >= 0) taken.functions[earlier] = undefined; // of two members of one name the last one counts
@@ -206,13 +202,12 @@ export class GraphReviver {
     return taken;
   }
 
-  #memberKey(name: MemberName): string | symbol | undefined {
-    if (typeof name === "string") return name;
-    return name === NO_REF ? undefined : (this.#valueOf(name) as string | symbol);
+  #key(name: MemberName): string | symbol {
+    return typeof name === "string" ? name : (this.#valueOf(name) as string | symbol);
   }
 
   #finishSide(owner: object, { properties, removed, parent, isClosed }: ClassSide): void {
-    for (const name of removed) Reflect.deleteProperty(owner, this.#memberKey(name) as string | symbol);
+    for (const name of removed) Reflect.deleteProperty(owner, this.#key(name));
     if (parent !== undefined) Object.setPrototypeOf(owner, parent === NO_REF ? null : (this.#valueOf(parent) as object));
     this.#defineProperties(owner, properties);
     if (isClosed) this.#closed.push(owner);
@@ -278,9 +273,8 @@ export class GraphReviver {
       case "url":
         return new URL(node.href);
       case "weakMap":
-        return this.#makeWeakMap(node.identity, node.entries);
       case "weakSet":
-        return this.#makeWeakSet(node.identity, node.entries);
+        return this.#makeWeakCollection(node);
       case "class":
       case "import":
       case "module":
@@ -301,12 +295,6 @@ export class GraphReviver {
     return value;
   }
 
-  #collection<Value extends WeakCollection>(identity: string, make: () => Value): Value {
-    const collection = this.#identified(identity, make);
-    if (this.#options.definition !== null) recordCollections(this.#options.definition, [collection]);
-    return collection;
-  }
-
   #identified<Value extends WeakKey>(identity: string, make: () => Value): Value {
     const known = knownIdentity(identity);
     if (known) return known as Value;
@@ -321,22 +309,22 @@ export class GraphReviver {
     return target.bind(this.#valueOf(node.self), ...parameters);
   }
 
-  #makeWeakMap(identity: string, entries: readonly Ref[]): unknown {
-    const map = this.#collection(identity, () => new WeakMap<object, unknown>());
+  #makeWeakCollection({ kind, identity, entries }: Extract<Node, { kind: "weakMap" | "weakSet" }>): WeakCollection {
+    const collection = this.#identified<WeakCollection>(identity, () => (kind === "weakMap" ? new WeakMap() : new WeakSet()));
+    if (this.#options.definition !== null) recordCollections(this.#options.definition, [collection]);
     this.#pending.push(() => {
-      for (let index = 0; index < entries.length; index += 2) {
-        map.set(this.#valueOf(entries[index] as Ref) as object, this.#valueOf(entries[index + 1] as Ref));
-      }
+      if (kind === "weakMap")
+        for (const [key, value] of this.#pairs(entries)) (collection as WeakMap<object, unknown>).set(key as object, value);
+      else for (const entry of entries) (collection as WeakSet<object>).add(this.#valueOf(entry) as object);
     });
-    return map;
+    return collection;
   }
 
-  #makeWeakSet(identity: string, entries: readonly Ref[]): unknown {
-    const set = this.#collection(identity, () => new WeakSet<object>());
-    this.#pending.push(() => {
-      for (const entry of entries) set.add(this.#valueOf(entry) as object);
-    });
-    return set;
+  /** Keys and values, which alternate. */
+  *#pairs(entries: readonly Ref[]): Generator<[key: unknown, value: unknown]> {
+    for (let index = 0; index < entries.length; index += 2) {
+      yield [this.#valueOf(entries[index] as Ref), this.#valueOf(entries[index + 1] as Ref)];
+    }
   }
 
   /** A function that uses private names is evaluated inside its class; what else it captures is handed in later. */
@@ -348,13 +336,11 @@ export class GraphReviver {
     const variables = new Map(
       [...(this.#graph.sources[code.source]?.variables ?? []), ...code.locals].map(([name, value]) => [name, value]),
     );
-    let expression = functionExpression(code);
-    if (node.self !== undefined) expression = withSelf(expression, node.self);
-    const names = { ...this.#reviverNames(), ...this.#providedNames(code.source) };
+    const names = this.#namesFor(code.source);
     const assigns = [...variables.keys()].map((name, index) => `${name} = $shoal_values[${index}];`).join(" ");
     const declared = variables.size > 0 ? `let ${[...variables.keys()].join(", ")}; ` : "";
     const make = access.evaluate(
-      `(function (${Object.keys(names).join(", ")}) { ${declared}return [${expression.text}, ($shoal_values) => { ${assigns} }]; })`,
+      `(function (${Object.keys(names).join(", ")}) { ${declared}return [${functionExpression(node).text}, ($shoal_values) => { ${assigns} }]; })`,
     ) as (...values: unknown[]) => [target: AnyFunction, assign: (values: unknown[]) => void];
     const [target, assign] = make(...Object.values(names));
     // What it captures may need this very function, so it comes afterwards.
@@ -388,11 +374,7 @@ export class GraphReviver {
       Object.setPrototypeOf(object, node.prototype === NO_REF ? null : (this.#valueOf(node.prototype) as object));
     }
     const entries = node.entries ?? [];
-    if (node.base === "Map") {
-      for (let index = 0; index < entries.length; index += 2) {
-        Map.prototype.set.call(object, this.#valueOf(entries[index] as Ref), this.#valueOf(entries[index + 1] as Ref));
-      }
-    }
+    if (node.base === "Map") for (const pair of this.#pairs(entries)) Map.prototype.set.call(object, ...pair);
     if (node.base === "Set") for (const entry of entries) Set.prototype.add.call(object, this.#valueOf(entry));
     this.#defineProperties(object, node.properties);
     if (node.isClosed) this.#closed.push(object);
@@ -400,9 +382,7 @@ export class GraphReviver {
 
   #defineProperties(target: object, properties: readonly Property[]): void {
     for (const [key, flags, valueOrGetter, setter = NO_REF] of properties) {
-      const name = typeof key === "number" ? (this.#valueOf(key) as symbol) : key;
-      const attributes = { enumerable: (flags & ENUMERABLE) !== 0, configurable: (flags & CONFIGURABLE) !== 0 };
-      const descriptor: PropertyDescriptor = attributes;
+      const descriptor: PropertyDescriptor = { enumerable: (flags & ENUMERABLE) !== 0, configurable: (flags & CONFIGURABLE) !== 0 };
       if (flags & ACCESSOR) {
         if (valueOrGetter !== NO_REF) descriptor.get = this.#valueOf(valueOrGetter) as () => unknown;
         if (setter !== NO_REF) descriptor.set = this.#valueOf(setter) as (value: unknown) => void;
@@ -410,7 +390,7 @@ export class GraphReviver {
         descriptor.value = this.#valueOf(valueOrGetter);
         descriptor.writable = (flags & WRITABLE) !== 0;
       }
-      Object.defineProperty(target, name, descriptor);
+      Object.defineProperty(target, this.#key(key), descriptor);
     }
   }
 }
@@ -419,16 +399,6 @@ function wellKnownById(id: string): object {
   const value = wellKnownValue(id);
   if (value === undefined) throw new Error(`Cannot revive a value: this process has no runtime export ${id}`);
   return value;
-}
-
-function isBinding(node: Node | undefined): node is BindingNode {
-  return (
-    node?.kind === "import" ||
-    node?.kind === "require" ||
-    node?.kind === "importMeta" ||
-    node?.kind === "dynamicImport" ||
-    node?.kind === "requireFunction"
-  );
 }
 
 /** What the base is when it holds nothing. */

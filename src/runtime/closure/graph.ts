@@ -40,11 +40,15 @@ export type Property = readonly [key: string | Ref, flags: number, valueOrGetter
 /** A captured variable. Only variables that shipped code assigns are variables on the worker too; the rest become constants. */
 export type Variable = readonly [name: string, value: Ref, isWritten: boolean];
 
-/** One file (or text without a file) whose top level is rebuilt on the worker. */
-export interface Source {
+/** One file, or text without a file. */
+export interface SourcePlace {
   readonly file: string | null;
   readonly format: "esm" | "commonjs";
   readonly isStrict: boolean;
+}
+
+/** One whose top level is rebuilt on the worker. */
+export interface Source extends SourcePlace {
   readonly variables: Variable[];
 }
 

@@ -164,8 +164,7 @@ function evaluateTwin(original: AnyFunction, parent: unknown): AnyFunction {
   }
   // The class's own name, blanked in the twin's text, means the original: its statics stay in one place.
   if (parsed.class.nameRange) names[facts.text.slice(...parsed.class.nameRange)] = original;
-  const source = { file: place.file, format: place.format, isStrict: place.isStrict, variables: [] };
-  const scope = new FileScope(source);
+  const scope = new FileScope(place.source);
   const { keys } = membersInText(original, { facts, parsed: parsed.class, scopes, place });
   const node = twinNode(original, { text: facts.text, parsed: parsed.class, positions: place.positions(), keys });
   let door: PrivateDoor | undefined;
@@ -180,9 +179,8 @@ function evaluateTwin(original: AnyFunction, parent: unknown): AnyFunction {
       door = given;
     },
   };
-  const { text, segments } = surround(classExpression(node, 0), `${NAMES.define}(`, ");");
-  const url = scope.urlFor(text, { bindings: "twin", segments });
-  scope.start(text, { names: { ...reviverNames, ...scope.provided, ...names }, url, segments }).next();
+  const text = surround(classExpression(node, 0), `${NAMES.define}(`, ");");
+  scope.start(text, { names: { ...reviverNames, ...scope.provided, ...names }, url: scope.urlFor(text, "twin") }).next();
   const twin = made as unknown as AnyFunction;
   takeReplacedMethods(original, twin, { text: facts.text, parsed: parsed.class });
   recordClass(twin, door, node);

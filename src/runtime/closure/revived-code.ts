@@ -5,16 +5,13 @@
  * the name of an evaluated text to the file that it stands for (closures that revived code creates are found through it). Written by
  * `revive`, read by `capture`: a task that sends its own closures onward, at any depth, needs both.
  */
-import type { BindingNode, Code } from "./graph.ts";
+import type { BindingNode, Code, SourcePlace } from "./graph.ts";
 
 // biome-ignore lint/complexity/noBannedTypes: any callable is meant, classes included.
 export type AnyFunction = Function;
 
 /** One file's top level as revived here. */
-export interface RevivedSource {
-  readonly file: string | null;
-  readonly format: "esm" | "commonjs";
-  readonly isStrict: boolean;
+export interface RevivedSource extends SourcePlace {
   /** Top-level names that are imports, to be imported again wherever the code goes. */
   readonly bindings: ReadonlyMap<string, BindingNode>;
 }

@@ -8,10 +8,10 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type NodeId, nodeTagOf } from "../runtime/base/ids.ts";
 import type { BuildResult } from "../runtime/environment/build.ts";
-import { buildWithFolders, type ObtainedFolders } from "../runtime/environment/environment-builder.ts";
+import { buildWithFolders } from "../runtime/environment/environment-builder.ts";
 import type { PackedDirectory } from "../runtime/environment/pack-directory.ts";
-import { foldersOf } from "../runtime/environment/environment-folders.ts";
-import { PackageExchange, type PackagePlace } from "../runtime/environment/package-exchange.ts";
+import { foldersOf, type ObtainedFolders } from "../runtime/environment/environment-folders.ts";
+import { PackageExchange } from "../runtime/environment/package-exchange.ts";
 import type { PackagePeer } from "../runtime/environment/package-fetch.ts";
 import type { RuntimeEnvSpec } from "../runtime/environment/runtime-env.ts";
 import type { JobFolders } from "../runtime/node/environments/environment-service.ts";
@@ -85,7 +85,7 @@ function foldersBy(exchange: PackageExchange): Omit<JobFolders, "remove"> {
   const { handlers } = exchange;
   return {
     described: (description) => {
-      for (const place of Object.values(foldersOf(description as RuntimeEnvSpec))) exchange.described(place as PackagePlace);
+      for (const place of Object.values(foldersOf(description as RuntimeEnvSpec))) exchange.described(place);
     },
     handlers: {
       [MESSAGE.PACKAGE_OFFER]: (wanted, from, message) => handlers[MESSAGE.PACKAGE_OFFER](wanted, askerOf(from, message)),

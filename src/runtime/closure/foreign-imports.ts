@@ -163,7 +163,7 @@ function checkVersion(code: ForeignCode, { name, parent, url }: { name: string; 
   const there = versionThere(code, name, parent);
   if (there === undefined || !url.startsWith("file:")) return;
   const here = packageOf(fileURLToPath(url), name);
-  if (here?.version === undefined) return;
+  if (here === undefined) return;
   const verdict = compareVersions(there, here.version);
   if (verdict === "same") return;
   const both =

@@ -6,11 +6,7 @@
  */
 import fs from "node:fs";
 import path from "node:path";
-
-interface PackageFacts {
-  readonly folder: string;
-  readonly version: string | undefined;
-}
+import { isObjectLike, tryRead } from "./known-values.ts";
 
 const PARTS = /^(\d+)\.(\d+)\.(\d+)(-[^+]*)?/;
 
@@ -30,26 +26,27 @@ export function packageNameOf(specifier: string): string | undefined {
   return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
 }
 
-/** The package that a file belongs to, by the nearest package.json of that name. */
-export function packageOf(file: string, name: string): PackageFacts | undefined {
-  for (let folder = path.dirname(file); ; folder = path.dirname(folder)) {
-    const facts = packageAt(folder);
-    if (facts?.name === name) return { folder, version: facts.version };
-    if (folder === path.dirname(folder)) return undefined;
+/** The package that a file belongs to, by the nearest package.json of that name; undefined where that tells no version. */
+export function packageOf(file: string, name: string): { readonly folder: string; readonly version: string } | undefined {
+  for (const folder of foldersUpFrom(path.dirname(file))) {
+    const manifest = readManifest(folder);
+    if (manifest?.["name"] !== name) continue;
+    const version = manifest["version"];
+    return typeof version === "string" ? { folder, version } : undefined;
+  }
+  return undefined;
+}
+
+/** A folder, and all that it is in. */
+export function* foldersUpFrom(folder: string): Generator<string> {
+  for (let at = folder; ; at = path.dirname(at)) {
+    yield at;
+    if (at === path.dirname(at)) return;
   }
 }
 
-const manifests = new Map<string, { readonly name: string | undefined; readonly version: string | undefined } | null>();
-
-function packageAt(folder: string): { readonly name: string | undefined; readonly version: string | undefined } | null {
-  let facts = manifests.get(folder);
-  if (facts === undefined) {
-    try {
-      facts = JSON.parse(fs.readFileSync(path.join(folder, "package.json"), "utf8")) as { name: string; version: string };
-    } catch {
-      facts = null;
-    }
-    manifests.set(folder, facts);
-  }
-  return facts;
+/** The package.json of a folder; undefined where there is none that can be read. */
+export function readManifest(folder: string): Readonly<Record<string, unknown>> | undefined {
+  const manifest: unknown = tryRead(() => JSON.parse(fs.readFileSync(path.join(folder, "package.json"), "utf8")) as unknown);
+  return isObjectLike(manifest) ? (manifest as Record<string, unknown>) : undefined;
 }

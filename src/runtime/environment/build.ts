@@ -10,12 +10,11 @@ import { copyDirectory, linkDirectory } from "../os/files/directory-copy.ts";
 import { DamagedContentsError } from "../os/files/package-files.ts";
 import { installPackages, packageCacheFolder, PackageInstallError } from "../os/package-install.ts";
 import { isDirectory, joinPath, resolvePath } from "../os/files/paths.ts";
-import { foldersOf } from "./environment-folders.ts";
+import { foldersOf, type ObtainedFolders } from "./environment-folders.ts";
 import { PACKAGE_FILES_MAX, PACKAGE_SIZE_BYTES_MAX, SETUP_TIMEOUT_MS } from "./limits.ts";
 import { unpackDirectory } from "./pack-directory.ts";
 import { checkedNode } from "./node-program.ts";
 import { pythonInterpreter } from "./python-interpreter.ts";
-import type { ObtainedPackage } from "./package-exchange.ts";
 import { expandedVariables, type NodePlace, type RuntimeEnvSpec } from "./runtime-env.ts";
 
 /** How a worker of an environment is started; in the terms of `runtime/node/environments/environment-table.ts`. */
@@ -45,7 +44,7 @@ export interface BuildOptions {
   readonly variables: Readonly<Record<string, string | undefined>>;
   readonly here: NodePlace;
   /** What has been brought from other nodes. */
-  readonly obtained: { readonly workingDir?: ObtainedPackage; readonly nodeModules?: ObtainedPackage };
+  readonly obtained: ObtainedFolders;
 }
 
 type Working = Pick<BuiltEnvironment, "workingDirectory" | "foreignCode">;

@@ -69,43 +69,40 @@ export function parseManifest(bytes: Uint8Array): PackageManifest {
   } catch (error) {
     throw new BadPackageError(`the manifest of a package cannot be read: ${(error as Error).message}`);
   }
-  const reader = new ManifestReader();
-  for (const row of rows as unknown[]) reader.add(row);
-  return reader.manifest;
+  const entries: PackageEntry[] = [];
+  const folders = new Set([""]);
+  let contentsBytes = 0;
+  for (const row of rows as unknown[]) {
+    const entry = readEntry(row);
+    const { path } = entry;
+    if (path <= (entries.at(-1)?.path ?? "")) throw refused("a path that is there twice, or out of order", path);
+    if (!folders.has(path.slice(0, Math.max(0, path.lastIndexOf("/"))))) throw refused("a path in what is no folder of it", path);
+    if (entries.length >= PACKAGE_FILES_MAX) throw refused(`more than ${PACKAGE_FILES_MAX} entries`, path);
+    if (entry.kind === "folder") folders.add(path);
+    if (entry.kind === "file") contentsBytes += entry.sizeBytes;
+    if (contentsBytes > PACKAGE_SIZE_BYTES_MAX) throw refused(`more than ${PACKAGE_SIZE_BYTES_MAX} bytes`, path);
+    entries.push(entry);
+  }
+  return { entries, contentsBytes };
 }
 
-class ManifestReader {
-  readonly #entries: PackageEntry[] = [];
-  readonly #folders = new Set<string>([""]);
-  #contentsBytes = 0;
-  #last = "";
-
-  get manifest(): PackageManifest {
-    return { entries: this.#entries, contentsBytes: this.#contentsBytes };
-  }
-
-  add(row: unknown): void {
-    const [kind, path, third, fourth] = Array.isArray(row) ? (row as unknown[]) : [];
-    if (typeof path !== "string" || !isInside(path)) throw refused("a path that leads out of its folder", path);
-    if (path <= this.#last) throw refused("a path that is there twice, or out of order", path);
-    if (!this.#folders.has(path.slice(0, Math.max(0, path.lastIndexOf("/"))))) throw refused("a path in what is no folder of it", path);
-    if (this.#entries.length >= PACKAGE_FILES_MAX) throw refused(`more than ${PACKAGE_FILES_MAX} entries`, path);
-    this.#last = path;
-    if (kind === "d") {
-      this.#folders.add(path);
-      this.#entries.push({ kind: "folder", path });
-    } else if (kind === "l") {
+function readEntry(row: unknown): PackageEntry {
+  const [kind, path, third, fourth] = Array.isArray(row) ? (row as unknown[]) : [];
+  if (typeof path !== "string" || !isInside(path)) throw refused("a path that leads out of its folder", path);
+  switch (kind) {
+    case "d":
+      return { kind: "folder", path };
+    case "l":
       if (typeof third !== "string" || linkTarget(path, third) !== third) throw refused("a link that leads out of it", path);
-      this.#entries.push({ kind: "link", path, target: third });
-    } else if (kind === "f" || kind === "x") {
+      return { kind: "link", path, target: third };
+    case "f":
+    case "x": {
       const isSize = Number.isSafeInteger(third) && (third as number) >= 0;
-      if (!isSize || typeof fourth !== "string" || !SHA256.test(fourth)) throw refused("a file without size or hash", path);
-      this.#contentsBytes += third as number;
-      if (this.#contentsBytes > PACKAGE_SIZE_BYTES_MAX) throw refused(`more than ${PACKAGE_SIZE_BYTES_MAX} bytes`, path);
-      this.#entries.push({ kind: "file", path, isExecutable: kind === "x", sizeBytes: third as number, sha256: fourth });
-    } else {
-      throw refused("an entry of an unknown kind", path);
+      if (!isSize || !isPackageHash(fourth)) throw refused("a file without size or hash", path);
+      return { kind: "file", path, isExecutable: kind === "x", sizeBytes: third as number, sha256: fourth };
     }
+    default:
+      throw refused("an entry of an unknown kind", path);
   }
 }
 

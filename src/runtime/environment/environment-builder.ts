@@ -6,10 +6,8 @@
 import type { NodePlace, RuntimeEnvSpec } from "./runtime-env.ts";
 import { folderIdentity } from "../os/files/paths.ts";
 import { buildEnvironment, type BuildResult } from "./build.ts";
-import { type EnvironmentFolders, foreignFoldersOf } from "./environment-folders.ts";
+import { type EnvironmentFolders, foreignFoldersOf, type ObtainedFolders } from "./environment-folders.ts";
 import type { ObtainedPackage, PackagePlace } from "./package-exchange.ts";
-
-export type ObtainedFolders = { readonly [Folder in keyof EnvironmentFolders]: ObtainedPackage };
 
 interface EnvironmentBuilderOptions {
   readonly here: NodePlace;
@@ -52,6 +50,5 @@ function isThere({ job, workingDir, nodeModules, execPath, language }: RuntimeEn
 }
 
 async function all(folders: EnvironmentFolders, obtain: (place: PackagePlace) => Promise<ObtainedPackage>): Promise<ObtainedFolders> {
-  const entries = Object.entries(folders) as [keyof EnvironmentFolders, PackagePlace][];
-  return Object.fromEntries(await Promise.all(entries.map(async ([folder, place]) => [folder, await obtain(place)])));
+  return Object.fromEntries(await Promise.all(Object.entries(folders).map(async ([name, place]) => [name, await obtain(place)])));
 }

@@ -4,8 +4,8 @@
  * Looks at the packages that the package.json files of the folder name, where Node would look for them. Packages that are not installed, or not named, are left
  * out: nothing is compared then. Called where a folder is packed, on the driver's node.
  */
-import { readTextFile } from "../os/files/package-files.ts";
-import { joinPath, parentPath } from "../os/files/paths.ts";
+import { foldersUpFrom, readManifest } from "../closure/package-version.ts";
+import { joinPath } from "../os/files/paths.ts";
 
 /** For which folder of the project (empty for itself), name, version. */
 export type InstalledPackage = readonly [folder: string, name: string, version: string];
@@ -32,13 +32,6 @@ function nearestManifest(folder: string): Record<string, unknown> | undefined {
     .find((manifest) => manifest !== undefined);
 }
 
-function* foldersUpFrom(folder: string): Generator<string> {
-  for (let at = folder; ; at = parentPath(at)) {
-    yield at;
-    if (at === parentPath(at)) return;
-  }
-}
-
 function namesIn(manifest: Record<string, unknown> | undefined): Set<string> {
   const names = new Set<string>();
   for (const kind of KINDS) {
@@ -52,15 +45,4 @@ function versionFrom(folder: string, name: string): string | undefined {
   return foldersUpFrom(folder)
     .map((at) => readManifest(joinPath(at, "node_modules", name))?.["version"])
     .find((version) => typeof version === "string");
-}
-
-function readManifest(folder: string): Record<string, unknown> | undefined {
-  const text = readTextFile(joinPath(folder, "package.json"));
-  if (text === undefined) return undefined;
-  try {
-    const manifest = JSON.parse(text) as unknown;
-    return typeof manifest === "object" && manifest !== null ? (manifest as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -104,7 +104,7 @@ function byPath(a: { readonly path: string }, b: { readonly path: string }): num
 function packAsRead(request: PackRequest, options: PackOptions): Described {
   const { directory } = request;
   const listed = listBelonging(request, options);
-  const others = listed.flatMap((entry) => (entry.kind === "file" ? [] : listOf(describeOther(directory, entry))));
+  const others = listed.flatMap((entry) => (entry.kind === "file" ? [] : (describeOther(directory, entry) ?? [])));
   const executable = new Map(listed.map(({ path, isExecutable }) => [path, isExecutable]));
   const paths = listed.filter(({ kind }) => kind === "file").sort(byPath);
   let entries: PackageEntry[] = [];
@@ -139,9 +139,9 @@ function describeDirectory(request: PackRequest, options: PackOptions, indexFile
   const next: KnownHashes = {};
   const buffer = pieceBuffer();
   let hashedFiles = 0;
-  const entries = listed.flatMap((entry): PackageEntry[] => {
+  const entries = listed.flatMap((entry): PackageEntry | readonly PackageEntry[] => {
     const { path, kind } = entry;
-    if (kind !== "file") return listOf(describeOther(directory, entry));
+    if (kind !== "file") return describeOther(directory, entry) ?? [];
     const before = known[path];
     let content = before?.[0] === entry.stamp ? { sha256: before[1], sizeBytes: entry.sizeBytes } : undefined;
     if (content === undefined) {
@@ -149,15 +149,11 @@ function describeDirectory(request: PackRequest, options: PackOptions, indexFile
       if (content === undefined) return [];
       hashedFiles += 1;
     }
-    if (isSettled(entry, startedMs)) next[path] = [entry.stamp, content.sha256];
-    return [{ kind, path, isExecutable: entry.isExecutable, ...content }];
+    if (entry.changedMs < startedMs - TIMES_COARSE_MS) next[path] = [entry.stamp, content.sha256];
+    return { kind, path, isExecutable: entry.isExecutable, ...content };
   });
   if (hashedFiles > 0 || Object.keys(known).length !== Object.keys(next).length) writeTextFile(indexFile, JSON.stringify(next));
   return { entries, hashedFiles };
-}
-
-function listOf<Item>(item: Item | undefined): Item[] {
-  return item === undefined ? [] : [item];
 }
 
 function readIndex(file: string): KnownHashes {
@@ -166,10 +162,6 @@ function readIndex(file: string): KnownHashes {
   } catch {
     return {};
   }
-}
-
-function isSettled({ changedMs }: ListedEntry, startedMs: number): boolean {
-  return changedMs < startedMs - TIMES_COARSE_MS;
 }
 
 function linkEntry(directory: string, path: string): PackageEntry {

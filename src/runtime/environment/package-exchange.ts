@@ -101,8 +101,8 @@ export class PackageExchange {
     Pick<MessagesBetweenDaemons, typeof MESSAGE.PACKAGE_OFFER | typeof MESSAGE.PACKAGE_READ | typeof MESSAGE.PACKAGE_HELD>,
     [asker: PackageAsker]
   > = {
-    [MESSAGE.PACKAGE_OFFER]: (wanted, asker) => void this.#offer(asker, wanted),
-    [MESSAGE.PACKAGE_READ]: (range, asker) => void this.#serve(asker, range),
+    [MESSAGE.PACKAGE_OFFER]: (wanted, asker) => answer(asker, this.#offer(asker, wanted)),
+    [MESSAGE.PACKAGE_READ]: (range, asker) => answer(asker, this.#serve(asker, range)),
     [MESSAGE.PACKAGE_HELD]: (held, { node }) => this.#held(node, held),
   };
 
@@ -111,24 +111,17 @@ export class PackageExchange {
     const key = keyOf({ ...request, job });
     let offer = this.#offers.get(key);
     if (offer === undefined) {
-      if (this.#described.get(key) !== job) {
-        asker.replyError(new WireError("notFound", "no process of that node uses this folder any more"));
-        return;
-      }
+      if (this.#described.get(key) !== job) throw new WireError("notFound", "no process of that node uses this folder any more");
       offer = { packed: this.#pack(request, job), holders: new Set() };
       this.#offers.set(key, offer);
       // What failed may have been mended when somebody asks again.
       offer.packed.catch(() => this.#offers.delete(key));
     }
     this.#askers.add(job, asker.node);
-    try {
-      const { hash, contentsBytes, manifestBytes, installed } = await offer.packed;
-      const holders = Array.from(offer.holders).filter((node) => node !== asker.node);
-      const offered: PackageOfferedHeader = { hash, contentsBytes, manifestBytes, holders: holders.slice(-HOLDERS_NAMED_MAX), installed };
-      asker.reply(offered);
-    } catch (error) {
-      asker.replyError(error as Error);
-    }
+    const { hash, contentsBytes, manifestBytes, installed } = await offer.packed;
+    const holders = Array.from(offer.holders).filter((node) => node !== asker.node);
+    const offered: PackageOfferedHeader = { hash, contentsBytes, manifestBytes, holders: holders.slice(-HOLDERS_NAMED_MAX), installed };
+    asker.reply(offered);
   }
 
   async #pack(request: PackRequest, job: JobId): Promise<PackedDirectory> {
@@ -150,18 +143,11 @@ export class PackageExchange {
 
   async #serve(asker: PackageAsker, { hash, part, offset, length }: PackageReadHeader): Promise<void> {
     const isRange = Number.isSafeInteger(offset) && offset >= 0 && Number.isSafeInteger(length) && length > 0;
-    if (!isPackageHash(hash) || !isRange || length > PACKAGE_PIECE_BYTES) {
-      asker.replyError(new WireError("malformed", "what is asked for is no part of a package"));
-    } else if (!this.#cache.has(hash)) {
-      asker.replyError(new WireError("notFound", "it no longer has the package"));
-    } else {
-      const file = joinPath(this.#options.cacheFolder, hash, part === "manifest" ? MANIFEST_FILE : CONTENTS_FILE);
-      try {
-        asker.reply(undefined, [await readRange(file, { offset, length })]);
-      } catch (error) {
-        asker.replyError(error as Error);
-      }
-    }
+    if (!isPackageHash(hash) || !isRange || length > PACKAGE_PIECE_BYTES)
+      throw new WireError("malformed", "what is asked for is no part of a package");
+    if (!this.#cache.has(hash)) throw new WireError("notFound", "it no longer has the package");
+    const file = joinPath(this.#options.cacheFolder, hash, part === "manifest" ? MANIFEST_FILE : CONTENTS_FILE);
+    asker.reply(undefined, [await readRange(file, { offset, length })]);
   }
 
   // ---- folders of other nodes
@@ -309,6 +295,11 @@ export class PackageExchange {
   #removeFiles(hashes: readonly string[]): void {
     for (const hash of hashes) removeTree(joinPath(this.#options.cacheFolder, hash));
   }
+}
+
+/** Whoever asked hears of a failure, too. */
+function answer(asker: PackageAsker, answering: Promise<void>): void {
+  answering.catch((error: unknown) => asker.replyError(error as Error));
 }
 
 function keyOf({ job, directory, excludes, only }: PackRequest & { job: JobId }): string {

@@ -26,12 +26,11 @@ interface PythonInterpreterOptions {
  */
 export async function pythonInterpreter(spec: RuntimeEnvSpec, options: PythonInterpreterOptions): Promise<string> {
   const { python } = spec;
-  if (typeof python === "string") return await checked(interpreterAt(python));
-  const found = machineInterpreter(options.variables);
-  const facts = await checkedFacts(found);
-  if (python === undefined) return found;
-  const { cacheFolder, timeoutMs } = options;
-  return await installPythonPackages({ packages: python, interpreter: found, version: facts.version, cacheFolder, timeoutMs });
+  const { variables, ...install } = options;
+  const interpreter = typeof python === "string" ? interpreterAt(python) : machineInterpreter(variables);
+  const version = await checkedVersion(interpreter);
+  if (python === undefined || typeof python === "string") return interpreter;
+  return await installPythonPackages({ packages: python, interpreter, version, ...install });
 }
 
 /** Of a virtual environment, or the interpreter itself. */
@@ -55,17 +54,10 @@ function machineInterpreter(variables: Readonly<Record<string, string | undefine
   );
 }
 
-async function checked(interpreter: string): Promise<string> {
-  await checkedFacts(interpreter);
-  return interpreter;
-}
-
-async function checkedFacts(interpreter: string): Promise<{ version: string }> {
-  const facts = await pythonFacts(interpreter);
-  if (!isVersionFrom(facts.version, VERSION_MIN)) {
-    throw new Error(
-      `${interpreter} is Python ${facts.version}, and ${VERSION_MIN.join(".")} or later is needed: name another one with runtimeEnv: { python: ... }`,
-    );
-  }
-  return facts;
+async function checkedVersion(interpreter: string): Promise<string> {
+  const { version } = await pythonFacts(interpreter);
+  if (isVersionFrom(version, VERSION_MIN)) return version;
+  throw new Error(
+    `${interpreter} is Python ${version}, and ${VERSION_MIN.join(".")} or later is needed: name another one with runtimeEnv: { python: ... }`,
+  );
 }

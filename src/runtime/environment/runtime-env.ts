@@ -168,22 +168,29 @@ function faultOfNodeModules(given: unknown): Fault | undefined {
     }
     return undefined;
   }
-  if (!isTexts(given) || given.length === 0) {
-    return wrongType('nodeModules is a folder with a lockfile, or packages such as ["lodash@4.17.21"]');
-  }
-  const wrong = given.find((name) => !PACKAGE.test(name));
-  if (wrong === undefined) return undefined;
-  return outOfRange(`nodeModules names packages of the registry, such as "lodash@4.17.21": not ${describeValue(wrong)}`);
+  return faultOfPackages(given, {
+    pattern: PACKAGE,
+    field: 'nodeModules is a folder with a lockfile, or packages such as ["lodash@4.17.21"]',
+    names: 'nodeModules names packages of the registry, such as "lodash@4.17.21"',
+  });
 }
 
 function faultOfPython(given: unknown): Fault | undefined {
   if (isText(given)) return undefined;
-  if (!isTexts(given) || given.length === 0) {
-    return wrongType('python is the folder of a virtual environment, an interpreter, or packages such as ["numpy"]');
-  }
-  const wrong = given.find((name) => !PYTHON_PACKAGE.test(name));
-  if (wrong === undefined) return undefined;
-  return outOfRange(`python names packages as pip takes them, such as "numpy==2.1.0": not ${describeValue(wrong)}`);
+  return faultOfPackages(given, {
+    pattern: PYTHON_PACKAGE,
+    field: 'python is the folder of a virtual environment, an interpreter, or packages such as ["numpy"]',
+    names: 'python names packages as pip takes them, such as "numpy==2.1.0"',
+  });
+}
+
+function faultOfPackages(
+  given: unknown,
+  { pattern, field, names }: { readonly pattern: RegExp; readonly field: string; readonly names: string },
+): Fault | undefined {
+  if (!isTexts(given) || given.length === 0) return wrongType(field);
+  const wrong = given.find((name) => !pattern.test(name));
+  return wrong === undefined ? undefined : outOfRange(`${names}: not ${describeValue(wrong)}`);
 }
 
 function faultOfFlags(given: unknown): Fault | undefined {
@@ -236,15 +243,15 @@ export function pythonRuntimeEnv(spec: RuntimeEnvSpec | undefined): RuntimeEnvSp
 export function mergeRuntimeEnv(outer: RuntimeEnvSpec, inner: RuntimeEnvSpec): RuntimeEnvSpec {
   if (inner === NO_ENVIRONMENT) return outer;
   if (outer === NO_ENVIRONMENT) return inner;
-  const { excludes: outerExcludes, ...outerRest } = outer;
   const envVars = { ...outer.envVars, ...inner.envVars };
-  const excludes = inner.workingDir === undefined ? outerExcludes : inner.excludes;
-  return Object.freeze({
-    ...outerRest,
-    ...inner,
-    ...(Object.keys(envVars).length === 0 ? {} : { envVars }),
-    ...(excludes === undefined ? {} : { excludes }),
-  });
+  return Object.freeze(
+    defined({
+      ...outer,
+      ...inner,
+      envVars: Object.keys(envVars).length === 0 ? undefined : envVars,
+      excludes: inner.workingDir === undefined ? outer.excludes : inner.excludes,
+    }),
+  );
 }
 
 /** Equal environments have equal keys; the default one's is empty. */

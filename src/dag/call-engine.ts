@@ -16,8 +16,6 @@ interface CallEngineOptions {
   readonly isActorLost: () => boolean;
   /** An actor of the graph has died. */
   readonly onActorLost: (error: Error) => void;
-  /** The reason of the end, for results that are pending then. */
-  readonly closedBy: () => Error | undefined;
 }
 
 export class CallEngine implements GraphEngine {
@@ -57,8 +55,8 @@ export class CallEngine implements GraphEngine {
 
   setAwaited(): void {}
 
-  async close(): Promise<void> {
-    for (const result of this.#pending) this.#settle(result, "error", this.#options.closedBy());
+  async close(reason: Error): Promise<void> {
+    for (const result of this.#pending) this.#settle(result, "error", reason);
     await Promise.all(this.#calls);
   }
 

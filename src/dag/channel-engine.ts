@@ -20,8 +20,6 @@ interface ChannelEngineOptions {
   readonly planned: PlannedGraph;
   /** An actor of the graph has died, or its part of the graph has failed. */
   readonly onActorLost: (error: Error) => void;
-  /** The reason of the end, for results that are pending then. */
-  readonly closedBy: () => Error | undefined;
 }
 
 interface Output {
@@ -144,12 +142,11 @@ export class ChannelEngine implements GraphEngine {
     else if (!this.#input.isWaiting) this.#memory.endSleep();
   }
 
-  async close(): Promise<void> {
+  async close(reason: Error): Promise<void> {
     if (this.#isClosed) return;
     this.#takeIn();
     this.#isClosed = true;
     this.#memory.markClosed();
-    const reason = this.#options.closedBy();
     for (const { pending } of this.#outputs)
       for (let result = pending.shift(); result !== undefined; result = pending.shift()) result.settle("error", reason);
     this.#memory.close();

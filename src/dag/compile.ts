@@ -28,15 +28,12 @@ export async function compileGraph(root: NodeState, options: CompileOptions | un
   const planned = planGraph(root, { nodes, bufferSizeBytes: resolved.bufferSizeBytes, constants: await constantsOf(nodes) });
   for (const { actor } of planned.actors) await actor.ready();
   requireFreeActors(planned);
-  const ending = {
-    onActorLost: (error: Error): void => graph.close(actorLost(error)),
-    closedBy: (): Error | undefined => graph.closedBy,
-  };
+  const onActorLost = (error: Error): void => graph.close(actorLost(error));
   const isActorLost = (): boolean => planned.actors.some(({ actor }) => actor.processId === undefined);
   const slowerBecause = runtime.options.mode === "inProcess" ? "this is in-process mode" : channelsUnavailableReason();
-  const channels = slowerBecause === undefined ? new ChannelEngine({ ...ending, runtime, planned }) : undefined;
-  const engine = channels ?? new CallEngine({ ...ending, isActorLost, root, slowerBecause: slowerBecause as string });
-  const graph: CompiledGraphHandle = new CompiledGraphHandle(signature, resolved, engine);
+  const channels = slowerBecause === undefined ? new ChannelEngine({ onActorLost, runtime, planned }) : undefined;
+  const engine = channels ?? new CallEngine({ onActorLost, isActorLost, root, slowerBecause: slowerBecause as string });
+  const graph = new CompiledGraphHandle(signature, resolved, engine);
   for (const { actor } of planned.actors) graphOf.set(actor.identity, graph);
   try {
     await channels?.start();

@@ -20,8 +20,8 @@ export interface GraphEngine {
   poll(isDone: (() => boolean) | undefined): void;
   /** Somebody waits for results, or nobody does any more: the process must not end, or may. */
   setAwaited(awaited: boolean): void;
-  /** Stops the actors' part; resolves when they take ordinary calls again. */
-  close(): Promise<void>;
+  /** Fails what is pending, and stops the actors' part; resolves when they take ordinary calls again. */
+  close(reason: GraphClosedError): Promise<void>;
 }
 
 const RESULTS_A_CLOCK = 32;
@@ -96,8 +96,10 @@ export class CompiledResult implements PromiseLike<unknown> {
     if (state === "error") unseen.unregister(this);
     this.#state = "taken";
     this.#value = undefined;
-    if (state === "value") return mustTurn ? nextTurn().then(() => value) : Promise.resolve(value);
-    if (state === "error") return mustTurn ? nextTurn().then(() => Promise.reject(value)) : Promise.reject(value);
+    if (state !== "pending") {
+      const settled = (): Promise<unknown> => (state === "value" ? Promise.resolve(value) : Promise.reject(value));
+      return mustTurn ? nextTurn().then(settled) : settled();
+    }
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -210,7 +212,7 @@ export class CompiledGraphHandle {
       waiter.reject(reason);
     }
     this.#waiters.clear();
-    this.#closing = this.#engine.close();
+    this.#closing = this.#engine.close(reason);
     // Whoever calls teardown() hears of it; an end that nobody asked for has no other listener.
     this.#closing.catch(() => {});
   }

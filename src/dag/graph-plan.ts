@@ -5,11 +5,11 @@
  * record once. What an actor makes for itself stays with it. The operations of an actor run in the order in which the nodes were bound, which is the same
  * order everywhere, so no two processes can wait for each other.
  */
-import type { GraphActor } from "../core/internal.ts";
+import type { GraphActor, MethodBinding } from "../core/internal.ts";
 import type { GraphMap } from "../runtime/objects/graph-memory.ts";
 import type { ArgumentPlan, OperationPlan } from "../runtime/worker/graph-operations.ts";
 import { pathOf } from "./input-node.ts";
-import { type AttributeState, type CallState, type InputState, type NodeState, nodeState } from "./node-state.ts";
+import { type CallState, type InputState, type NodeState, nodeState } from "./node-state.ts";
 
 interface PlannedActor {
   readonly actor: GraphActor;
@@ -29,6 +29,11 @@ export interface PlannedGraph {
 export const CALLER = 0;
 const CAPACITY_BYTES_MIN = 256;
 
+/** The only calls that `compile` lets through. */
+interface MethodCall extends CallState {
+  readonly binding: MethodBinding;
+}
+
 interface Producer {
   readonly writer: number;
   readonly readers: Set<number>;
@@ -46,8 +51,7 @@ export function planGraph(root: NodeState, options: PlanOptions): PlannedGraph {
   const { nodes, bufferSizeBytes, constants } = options;
   const actors: PlannedActor[] = [];
   const endpoints = new Map<object, number>();
-  const endpointOf = (node: CallState): number => {
-    const actor = actorOf(node);
+  const endpointOf = ({ binding: { actor } }: MethodCall): number => {
     let endpoint = endpoints.get(actor.identity);
     if (endpoint === undefined) {
       endpoint = actors.push({ actor, operations: [] });
@@ -55,9 +59,9 @@ export function planGraph(root: NodeState, options: PlanOptions): PlannedGraph {
     }
     return endpoint;
   };
-  const calls = nodes.filter((node) => node.kind === "call");
+  const calls = nodes.filter((node): node is MethodCall => node.kind === "call" && node.binding.kind === "method");
   const producers = new Map<NodeState, Producer>();
-  const producerOf = (node: InputState | CallState): Producer => {
+  const producerOf = (node: InputState | MethodCall): Producer => {
     let producer = producers.get(node);
     if (producer === undefined) {
       producer = { writer: node.kind === "input" ? CALLER : endpointOf(node), readers: new Set() };
@@ -73,7 +77,7 @@ export function planGraph(root: NodeState, options: PlanOptions): PlannedGraph {
     }
   }
   const outputs = root.kind === "outputs" ? root.dependencies : [root];
-  for (const output of outputs) producerOf(output as CallState).readers.add(CALLER);
+  for (const output of outputs) producerOf(output as MethodCall).readers.add(CALLER);
 
   const { channels, channelOf } = planChannels(producers, bufferSizeBytes);
   const operationOf = new Map<NodeState, number>();
@@ -91,7 +95,7 @@ export function planGraph(root: NodeState, options: PlanOptions): PlannedGraph {
     };
     const { binding } = call;
     operations.push({
-      method: binding.kind === "method" ? binding.method : "",
+      method: binding.method,
       name: binding.name,
       args: binding.args.map(plan),
       output: channelOf.get(call),
@@ -128,13 +132,6 @@ function planChannels(
 }
 
 /** The input for its parts, the node itself otherwise. */
-function sourceOf(node: NodeState): InputState | CallState {
-  let source: NodeState | AttributeState = node;
-  while (source.kind === "attribute") source = source.of;
-  return source as InputState | CallState;
-}
-
-function actorOf(node: CallState): GraphActor {
-  if (node.binding.kind !== "method") throw new TypeError(`Cannot compile a graph: ${node.binding.name} is not a method of an actor`);
-  return node.binding.actor;
+function sourceOf(node: NodeState): InputState | MethodCall {
+  return node.kind === "attribute" ? sourceOf(node.of) : (node as InputState | MethodCall);
 }

@@ -9,6 +9,7 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { RuntimeEnvError } from "../base/errors.ts";
 import { type ForeignCode, foreignCode, type NamedNode, setForeignCode, toDriverPath } from "./foreign-code.ts";
+import { isMissingModule } from "./missing-loader.ts";
 import { compareVersions, packageNameOf, packageOf } from "./package-version.ts";
 
 type Resolve = Extract<Parameters<typeof registerHooks>[0]["resolve"], (...args: never[]) => unknown>;
@@ -19,9 +20,10 @@ interface Question {
   readonly specifier: string;
   readonly context: Parameters<Resolve>[1];
   readonly next: Parameters<Resolve>[2];
+  /** Specifiers of `require` are paths, those of imports are parts of URLs. */
+  readonly isRequire: boolean;
 }
 
-const NOT_FOUND: ReadonlySet<unknown> = new Set(["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"]);
 /** Always the one that runs, whatever is installed. */
 const RUNTIME_PACKAGE = "shoal";
 const warned = new Set<string>();
@@ -43,10 +45,12 @@ export function useForeignCode(code: ForeignCode, { chosenFolder }: ForeignImpor
         return next(specifier, context);
       const name = packageNameOf(specifier);
       const parent = fileURLToPath(parentURL);
-      if (name === undefined) return findFile(code, { specifier, context, next });
-      if (name === RUNTIME_PACKAGE) return findRuntime({ specifier, context, next });
+      const question: Question = { specifier, context, next, isRequire: context.conditions.includes("require") };
+      if (name === undefined) return findFile(code, question);
+      // A package finds itself by its name.
+      if (name === RUNTIME_PACKAGE) return resolvedFrom(import.meta.url, question);
       const found = explained(
-        () => findPackage(code, { specifier, context, next }),
+        () => findPackage(code, question),
         () => missingPackage(code, name, parent),
       );
       if (chosen === undefined || !found.url.startsWith(chosen)) checkVersion(code, { name, parent, url: found.url });
@@ -56,45 +60,39 @@ export function useForeignCode(code: ForeignCode, { chosenFolder }: ForeignImpor
 }
 
 /** What lies outside of the folder did not travel; a machine that shares files with the driver's has it in the same place. */
-function findFile(code: ForeignCode, { specifier, context, next }: Question): Resolved {
-  const parent = fileURLToPath(context.parentURL as string);
-  const isRequire = context.conditions.includes("require");
-  const file = isRequire ? path.resolve(path.dirname(parent), specifier) : fileOf(specifier, context.parentURL as string);
-  if (!/^[./]/.test(specifier) || file.startsWith(`${code.here}/`)) {
-    return explained(
-      () => next(specifier, context),
-      () => missingFile(code, file, parent),
-    );
+function findFile(code: ForeignCode, { specifier, context, next, isRequire }: Question): Resolved {
+  const parentUrl = context.parentURL as string;
+  const parent = fileURLToPath(parentUrl);
+  let asked = specifier;
+  let file = isRequire ? path.resolve(path.dirname(parent), specifier) : fileOf(specifier, parentUrl);
+  if (/^[./]/.test(specifier) && !file.startsWith(`${code.here}/`)) {
+    asked = isRequire ? path.resolve(path.dirname(toDriverPath(parent)), specifier) : new URL(specifier, toDriverPath(parentUrl)).href;
+    file = isRequire ? asked : fileURLToPath(asked);
   }
-  const asked = isRequire
-    ? path.resolve(path.dirname(toDriverPath(parent)), specifier)
-    : new URL(specifier, toDriverPath(context.parentURL as string)).href;
   return explained(
     () => next(asked, context),
-    () => missingFile(code, isRequire ? asked : fileURLToPath(asked), parent),
+    () => missingFile(code, file, parent),
   );
 }
 
-/** A package finds itself by its name. */
-function findRuntime({ specifier, context, next }: Question): Resolved {
-  if (!context.conditions.includes("require")) return next(specifier, { ...context, parentURL: import.meta.url });
-  return { url: pathToFileURL(createRequire(import.meta.url).resolve(specifier)).href, shortCircuit: true };
+/** As a module of this URL would find it. */
+function resolvedFrom(parentURL: string, { specifier, context, next, isRequire }: Question): Resolved {
+  if (!isRequire) return next(specifier, { ...context, parentURL });
+  // For require, the loader goes by the module that called it, whatever the context says.
+  return { url: pathToFileURL(createRequire(parentURL).resolve(specifier)).href, shortCircuit: true };
 }
 
 /** In its own place first, then in each other root at the same place. */
-function findPackage(code: ForeignCode, { specifier, context, next }: Question): Resolved {
+function findPackage(code: ForeignCode, question: Question): Resolved {
+  const { specifier, context, next } = question;
   try {
     return next(specifier, context);
   } catch (error) {
-    if (!NOT_FOUND.has((error as { code?: unknown }).code)) throw error;
+    if (!isMissingModule(error)) throw error;
     const file = path.relative(code.here, fileURLToPath(context.parentURL as string));
     for (const folder of code.packageRoots) {
-      const parent = path.join(folder, file);
       try {
-        // For require, the loader goes by the module that called it, whatever the context says.
-        if (context.conditions.includes("require"))
-          return { url: pathToFileURL(createRequire(parent).resolve(specifier)).href, shortCircuit: true };
-        return next(specifier, { ...context, parentURL: pathToFileURL(parent).href });
+        return resolvedFrom(pathToFileURL(path.join(folder, file)).href, question);
       } catch {
         // Not there either.
       }
@@ -107,7 +105,7 @@ function findPackage(code: ForeignCode, { specifier, context, next }: Question):
 const explanations = new WeakMap<object, string>();
 
 export function explanationOf(error: unknown): string | undefined {
-  return typeof error === "object" && error !== null ? explanations.get(error) : undefined;
+  return explanations.get(error as object);
 }
 
 /** The error stays the one that Node throws, with its code: programs look for optional packages that way. */
@@ -115,7 +113,7 @@ function explained<Result>(resolve: () => Result, explain: () => string): Result
   try {
     return resolve();
   } catch (error) {
-    if (!(error instanceof Error) || !NOT_FOUND.has((error as { code?: unknown }).code)) throw error;
+    if (!(error instanceof Error) || !isMissingModule(error)) throw error;
     const text = explain();
     explanations.set(error, text);
     error.message = `${error.message}\n${text}`;

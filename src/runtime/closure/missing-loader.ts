@@ -16,14 +16,18 @@ const LOADER_CODES: ReadonlySet<unknown> = new Set([
   "ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING",
   "ERR_UNSUPPORTED_DIR_IMPORT",
   "ERR_IMPORT_ATTRIBUTE_MISSING",
-  "ERR_MODULE_NOT_FOUND",
-  "MODULE_NOT_FOUND",
 ]);
+
+/** Whether an import or a require did not find its module. */
+export function isMissingModule(error: unknown): boolean {
+  const { code } = (error ?? {}) as { code?: unknown };
+  return code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
+}
 
 /** Whether a loader could make the import work: the file is not found as it is written, or is not what Node.js runs. */
 export function mayNeedLoader(error: unknown): boolean {
   if (error instanceof SyntaxError) return true;
-  return error instanceof Error && LOADER_CODES.has((error as { code?: unknown }).code);
+  return error instanceof Error && (isMissingModule(error) || LOADER_CODES.has((error as { code?: unknown }).code));
 }
 
 /** What to do about an import that failed for want of a loader. */

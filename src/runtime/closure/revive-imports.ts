@@ -15,7 +15,7 @@ import { explainMissingFile, explanationOf } from "./foreign-imports.ts";
 import type { Graph, ImportNode, Node, Ref, RequireNode } from "./graph.ts";
 import { knownIdentity } from "./identity.ts";
 import { tryRead } from "./known-values.ts";
-import { importWithLoader, loaderHint, mayNeedLoader, requireWithLoader } from "./missing-loader.ts";
+import { importWithLoader, isMissingModule, loaderHint, mayNeedLoader, requireWithLoader } from "./missing-loader.ts";
 import { evaluatedExports } from "./vite-modules.ts";
 import { loadWellKnown } from "./well-known.ts";
 
@@ -110,11 +110,6 @@ export async function importInside(load: () => Promise<object>, place: ImportPla
   } catch (error) {
     throw mayNeedLoader(error) && !isMissingModule(error) ? importFailure(error, place) : error;
   }
-}
-
-function isMissingModule(error: unknown): boolean {
-  const { code } = (error ?? {}) as { code?: unknown };
-  return code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
 }
 
 interface ImportPlace {

@@ -6,7 +6,7 @@
  * nothing here does anything.
  */
 import { fileURLToPath, pathToFileURL } from "node:url";
-import type { Code, Graph, Node, Source } from "./graph.ts";
+import type { Code, Graph, Node } from "./graph.ts";
 
 /** A node in messages to people. */
 export interface NamedNode {
@@ -67,30 +67,26 @@ export function withPathsOfDriver(text: string): string {
 
 /** A received graph with the paths of this process. Positions stay as they are: they are for people. */
 export function toLocalGraph(graph: Graph): Graph {
-  if (current === undefined) return graph;
-  return {
-    ...graph,
-    nodes: graph.nodes.map((node) => movedNode(node, toLocalPath)),
-    sources: graph.sources.map((source) => movedSource(source, toLocalPath)),
-  };
+  return current === undefined ? graph : movedGraph(graph, toLocalPath);
 }
 
 /** A captured graph as it travels. */
 export function toDriverGraph(graph: Graph): Graph {
   if (current === undefined) return graph;
+  const { nodes, ...rest } = movedGraph(graph, toDriverPath);
   return {
-    ...graph,
+    ...rest,
     base: toDriverPath(graph.base),
-    nodes: graph.nodes.map((node) => {
-      const placed = movedNode(node, toDriverPath);
-      return placed.kind === "function" || placed.kind === "class" ? { ...placed, code: positionedThere(placed.code) } : placed;
-    }),
-    sources: graph.sources.map((source) => movedSource(source, toDriverPath)),
+    nodes: nodes.map((node) => (node.kind === "function" || node.kind === "class" ? { ...node, code: positionedThere(node.code) } : node)),
   };
 }
 
-function movedSource(source: Source, move: (path: string) => string): Source {
-  return source.file === null ? source : { ...source, file: move(source.file) };
+function movedGraph(graph: Graph, move: (path: string) => string): Graph {
+  return {
+    ...graph,
+    nodes: graph.nodes.map((node) => movedNode(node, move)),
+    sources: graph.sources.map((source) => (source.file === null ? source : { ...source, file: move(source.file) })),
+  };
 }
 
 function movedNode(node: Node, move: (path: string) => string): Node {

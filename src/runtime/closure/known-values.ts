@@ -41,6 +41,8 @@ const INTRINSICS: Readonly<Record<string, object>> = {
   "%IteratorPrototype%": Object.getPrototypeOf(Object.getPrototypeOf([].values())) as object,
 };
 
+const GLOBALS = globalThis as unknown as Record<string, unknown>;
+
 let globalPaths: Map<object, string> | null = null;
 
 export function isObjectLike(value: unknown): value is object {
@@ -56,11 +58,16 @@ export function tryRead<Result>(read: () => Result): Result | undefined {
   }
 }
 
-function buildGlobalPaths(): Map<object, string> {
-  const paths = new Map<object, string>();
-  const add = (value: unknown, path: string): void => {
+/** The first path to a value counts. */
+function adderTo<Path>(paths: Map<object, Path>): (value: unknown, path: Path) => void {
+  return (value, path) => {
     if (isObjectLike(value) && !paths.has(value)) paths.set(value, path);
   };
+}
+
+function buildGlobalPaths(): Map<object, string> {
+  const paths = new Map<object, string>();
+  const add = adderTo(paths);
   const addFunctionsOf = (owner: unknown, path: string): void => {
     if (!isObjectLike(owner)) return;
     for (const name of Object.getOwnPropertyNames(owner)) {
@@ -72,11 +79,10 @@ function buildGlobalPaths(): Map<object, string> {
   add(process, "process");
   add(process.env, "process.env");
   add(console, "console");
-  const globals = globalThis as unknown as Record<string, unknown>;
-  const names = LANGUAGE_GLOBALS.filter((name) => Object.hasOwn(globals, name));
+  const names = LANGUAGE_GLOBALS.filter((name) => Object.hasOwn(GLOBALS, name));
   const prototypes = new Map<string, unknown>();
   for (const name of names) {
-    const value = tryRead(() => globals[name]);
+    const value = tryRead(() => GLOBALS[name]);
     add(value, name);
     addFunctionsOf(value, name);
     const prototype = tryRead(() => (value as { prototype?: unknown }).prototype);
@@ -97,7 +103,7 @@ export function globalPathOf(value: object): string | undefined {
   if (known !== undefined) return known;
   const name = typeof value === "function" ? value.name : webInstanceName(value);
   if (!name || !WEB_GLOBALS.has(name)) return undefined;
-  return tryRead(() => (globalThis as unknown as Record<string, unknown>)[name]) === value ? name : undefined;
+  return tryRead(() => GLOBALS[name]) === value ? name : undefined;
 }
 
 function webInstanceName(value: object): string | undefined {
@@ -107,7 +113,7 @@ function webInstanceName(value: object): string | undefined {
 
 /** The built-in of this realm with the name of one from another (a vm context, a test runner's sandbox). */
 export function sameGlobalOfThisRealm(name: string): unknown {
-  return LANGUAGE_GLOBALS.includes(name) ? (globalThis as unknown as Record<string, unknown>)[name] : undefined;
+  return LANGUAGE_GLOBALS.includes(name) ? GLOBALS[name] : undefined;
 }
 
 /** @throws Error when this process has no such global */
@@ -144,9 +150,7 @@ export function builtinPathOf(value: object): BuiltinPath | undefined {
 
 function buildBuiltinPaths(loaded: ReadonlySet<string>): Map<object, BuiltinPath> {
   const paths = new Map<object, BuiltinPath>();
-  const add = (value: unknown, path: BuiltinPath): void => {
-    if (isObjectLike(value) && !paths.has(value)) paths.set(value, path);
-  };
+  const add = adderTo(paths);
   for (const id of module.builtinModules) {
     if (!loaded.has(`NativeModule ${id}`) || SKIPPED_BUILTINS.test(id)) continue;
     const exports = tryRead(() => process.getBuiltinModule(`node:${id}`)) as unknown;

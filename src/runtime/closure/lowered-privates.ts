@@ -4,33 +4,28 @@
  * Owns the table. An instance that travels in a value refers to its class by the definition alone, so its entries are looked up here. Written by
  * `capture` and `graph-reviver`, read by `capture`. The code of the class keeps its collections: with the class they go from here.
  */
+import { SetMap } from "../base/set-map.ts";
+
 export type WeakCollection = WeakMap<object, unknown> | WeakSet<object>;
 
-const collectionsByDefinition = new Map<string, Set<WeakRef<WeakCollection>>>();
+const collectionsByDefinition = new SetMap<string, WeakRef<WeakCollection>>();
 /** One for each collection, by which a set knows it again. */
 const weakRefs = new WeakMap<WeakCollection, WeakRef<WeakCollection>>();
 const collected = new FinalizationRegistry(({ definition, ref }: { definition: string; ref: WeakRef<WeakCollection> }) => {
-  const known = collectionsByDefinition.get(definition);
-  known?.delete(ref);
-  if (known?.size === 0) collectionsByDefinition.delete(definition);
+  collectionsByDefinition.delete(definition, ref);
 });
 
 export function recordCollections(definition: string, collections: Iterable<WeakCollection>): void {
   for (const collection of collections) {
-    let known = collectionsByDefinition.get(definition);
-    if (!known) {
-      known = new Set();
-      collectionsByDefinition.set(definition, known);
-    }
     const ref = weakRefTo(collection);
-    if (known.has(ref)) continue;
-    known.add(ref);
+    if (collectionsByDefinition.get(definition).has(ref)) continue;
+    collectionsByDefinition.add(definition, ref);
     collected.register(collection, { definition, ref });
   }
 }
 
 export function* collectionsOf(definition: string): Iterable<WeakCollection> {
-  for (const ref of collectionsByDefinition.get(definition) ?? []) {
+  for (const ref of collectionsByDefinition.get(definition)) {
     const collection = ref.deref();
     if (collection) yield collection;
   }

@@ -9,15 +9,11 @@ import type * as sourcemapCodec from "@jridgewell/sourcemap-codec";
 import type * as acorn from "acorn";
 
 const require = createRequire(PACKAGE_URL);
-let loadedAcorn: typeof acorn | undefined;
-let loadedCodec: typeof sourcemapCodec | undefined;
 
 export function parserPackage(): typeof acorn {
-  loadedAcorn ??= require("acorn") as typeof acorn;
-  return loadedAcorn;
+  return require("acorn") as typeof acorn;
 }
 
 export function sourceMapPackage(): typeof sourcemapCodec {
-  loadedCodec ??= require("@jridgewell/sourcemap-codec") as typeof sourcemapCodec;
-  return loadedCodec;
+  return require("@jridgewell/sourcemap-codec") as typeof sourcemapCodec;
 }

@@ -1,11 +1,18 @@
 /** Source positions survive being cut, edited and put together. */
 import { decode, encode } from "@jridgewell/sourcemap-codec";
 import { expect, test } from "vitest";
-import { cutSourceMap, expandPositions, lineAt, lineStartsOf, sourceMapComment } from "./positions.ts";
+import { cutSourceMap, expandPositions, lineStartsOf, placeAt, sourceMapComment } from "./positions.ts";
 
 test("lines of a text, with every kind of line end", () => {
   expect(lineStartsOf("a\nb\r\nc\rd\u2028e")).toEqual([0, 2, 5, 7, 9]);
-  expect([0, 1, 2, 4, 5, 100].map((offset) => lineAt([0, 2, 5], offset))).toEqual([0, 0, 1, 1, 2, 2]);
+  expect([0, 1, 2, 4, 5, 100].map((offset) => placeAt([0, 2, 5], offset))).toEqual([
+    [0, 0],
+    [0, 1],
+    [1, 0],
+    [1, 2],
+    [2, 0],
+    [2, 95],
+  ]);
 });
 
 test("a text laid out as its file maps each word to itself", () => {

@@ -49,7 +49,7 @@ export function lineStartsOf(text: string): number[] {
 }
 
 /** The line that holds an offset. */
-export function lineAt(starts: readonly number[], offset: number): number {
+function lineAt(starts: readonly number[], offset: number): number {
   let low = 0;
   let high = starts.length - 1;
   while (low < high) {
@@ -58,6 +58,12 @@ export function lineAt(starts: readonly number[], offset: number): number {
     else high = middle - 1;
   }
   return low;
+}
+
+/** The line and the column of an offset. */
+export function placeAt(starts: readonly number[], offset: number): [line: number, column: number] {
+  const line = lineAt(starts, offset);
+  return [line, offset - (starts[line] as number)];
 }
 
 /** Cuts a script's source map to the `length` characters at `offset`. `null` when the map says nothing of them. */
@@ -102,9 +108,8 @@ export function expandPositions(text: string, positions: TextPositions): Segment
     const [firstLine, firstColumn] = positions.start;
     const source = positions.sources[0] ?? "";
     for (const match of text.matchAll(/[\p{ID_Start}$_#][\p{ID_Continue}$]*|^/gmu)) {
-      const line = lineAt(starts, match.index);
-      const column = match.index - (starts[line] as number) + (line === 0 ? firstColumn : 0);
-      segments.push({ offset: match.index, source, line: firstLine + line, column });
+      const [line, column] = placeAt(starts, match.index);
+      segments.push({ offset: match.index, source, line: firstLine + line, column: line === 0 ? firstColumn + column : column });
     }
     return segments;
   }
@@ -127,8 +132,7 @@ export function sourceMapComment(text: string, segments: readonly Segment[]): st
   const lines: SourceMapMappings = starts.map(() => []);
   for (const { offset, source, line, column } of segments) {
     if (!sources.has(source)) sources.set(source, sources.size);
-    const generatedLine = lineAt(starts, offset);
-    const generatedColumn = offset - (starts[generatedLine] as number);
+    const [generatedLine, generatedColumn] = placeAt(starts, offset);
     lines[generatedLine]?.push([generatedColumn, sources.get(source) as number, line, column]);
   }
   const map = { version: 3, names: [], sources: [...sources.keys()], mappings: sourceMapPackage().encode(lines) };

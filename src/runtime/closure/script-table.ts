@@ -11,7 +11,7 @@ import { sourceMapPackage } from "./parsing-packages.ts";
 import { type ParsedScript, withDebugger } from "./inspector-session.ts";
 import { ModuleTable } from "./parse-module.ts";
 import { loadedFile } from "./loaded-file.ts";
-import { cutSourceMap, lineAt, lineStartsOf, type SourceMap, type TextPositions } from "./positions.ts";
+import { cutSourceMap, lineStartsOf, placeAt, type SourceMap, type TextPositions } from "./positions.ts";
 import { evaluatedSourceMap } from "./vite-modules.ts";
 
 export class Script {
@@ -74,14 +74,12 @@ export class Script {
     const map = this.#sourceMap;
     if (map) return cutSourceMap(map, this.lineStarts, { offset, length });
     if (!this.file) return null;
-    const line = lineAt(this.lineStarts, offset);
-    return { sources: [this.file], start: [line, offset - (this.lineStarts[line] as number)] };
+    return { sources: [this.file], start: placeAt(this.lineStarts, offset) };
   }
 
   /** `file.ts:12`, as the user wrote it, relative to the working directory. */
   describePosition(offset: number): string {
-    const line = lineAt(this.lineStarts, offset);
-    const column = offset - (this.lineStarts[line] as number);
+    const [line, column] = placeAt(this.lineStarts, offset);
     const map = this.#sourceMap;
     let name = this.file ?? "";
     let originalLine = line;

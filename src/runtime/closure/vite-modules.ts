@@ -20,7 +20,7 @@ interface VitestState {
 }
 
 function vitestState(): VitestState | undefined {
-  return tryRead(() => (globalThis as { __vitest_worker__?: VitestState }).__vitest_worker__);
+  return (globalThis as { __vitest_worker__?: VitestState }).__vitest_worker__;
 }
 
 /** The test file that runs in this process. */

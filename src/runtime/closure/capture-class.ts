@@ -24,7 +24,7 @@ import type { ParsedClass, ParsedClassMember } from "./parse-text.ts";
 
 export function captureClass(graph: GraphBuilder, job: FunctionJob, parsed: ParsedClass): Ref {
   const { target, code } = job;
-  const members = membersInText(target, { ...job, parsed });
+  const members = membersInText({ ...job, parsed });
   const node: ClassNode = {
     kind: "class",
     code,

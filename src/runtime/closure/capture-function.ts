@@ -148,7 +148,7 @@ function captureByDefinition(graph: GraphBuilder, target: AnyFunction, step: Ste
 
 /** A `function` that is used as a constructor: its prototype has members or a parent. */
 function hasOwnPrototypeMembers(target: AnyFunction, parsed: ParsedText): boolean {
-  if (parsed.class || parsed.isArrow || !parsed.isPlainFunction || parsed.form !== "expression") return false;
+  if (!parsed.isConstructible) return false;
   const prototype = target.prototype as object | undefined;
   if (typeof prototype !== "object" || prototype === null) return false;
   return Reflect.ownKeys(prototype).length > 1 || Object.getPrototypeOf(prototype) !== Object.prototype;

@@ -7,8 +7,8 @@
  * `graph-reviver`.
  */
 import { types } from "node:util";
-import type { CodePlace } from "./code-place.ts";
-import { type AnyFunction, type FunctionFacts, factsOf } from "./function-facts.ts";
+import { type AnyFunction, factsOf } from "./function-facts.ts";
+import type { FunctionJob } from "./graph-builder.ts";
 import type { ClassMember, Ref } from "./graph.ts";
 import { type CapturedScope, readVariable } from "./inspector-session.ts";
 import { isObjectLike, tryRead } from "./known-values.ts";
@@ -57,15 +57,13 @@ const PART_OF_KIND: Readonly<Record<ParsedClassMember["kind"], MemberPart | null
   field: null,
 };
 
-interface TextOfClass {
-  readonly facts: FunctionFacts;
+interface TextOfClass extends Pick<FunctionJob, "facts" | "scopes" | "place"> {
   readonly parsed: ParsedClass;
-  readonly scopes: readonly CapturedScope[];
-  readonly place: CodePlace;
 }
 
 /** The members of a class as far as they are known: of one that was revived here they were recorded then. */
-export function membersInText(target: AnyFunction, { facts, parsed, scopes, place }: TextOfClass): ClassMembers {
+export function membersInText({ facts, parsed, scopes, place }: TextOfClass): ClassMembers {
+  const { target } = facts;
   const recorded = membersByClass.get(target);
   if (recorded && revivedCodeOf(target)) return recorded;
   const found = readMembers(target, facts.text, parsed);

@@ -164,24 +164,16 @@ function revivedBinding(source: RevivedSource, { name, source: index }: { name: 
   return source.format === "commonjs" && REVIVED_SCOPE.has(name) ? "provided" : undefined;
 }
 
-export function importNode(form: ImportForm, source: number): BindingNode {
-  const { via, path: members, attributes, interop, isNodeMode } = form;
+export function importNode({ via, attributes = {}, ...form }: ImportForm, source: number): BindingNode {
   switch (via) {
     case "create-require":
       return { kind: "requireFunction", source };
     case "require":
-      return {
-        kind: "require",
-        source,
-        specifier: form.specifier,
-        path: members,
-        ...(interop ? { interop } : {}),
-        ...(isNodeMode ? { isNodeMode } : {}),
-      };
+      return { kind: "require", source, ...form };
     default: {
       const specifier = via === "vite" ? unviteSpecifier(form.specifier) : absoluteAsUrl(form.specifier);
-      const hasAttributes = attributes && Object.keys(attributes).length > 0;
-      return { kind: "import", source, specifier, path: members, ...(hasAttributes ? { attributes } : {}) };
+      const hasAttributes = Object.keys(attributes).length > 0;
+      return { kind: "import", source, specifier, path: form.path, ...(hasAttributes ? { attributes } : {}) };
     }
   }
 }

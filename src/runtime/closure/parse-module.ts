@@ -122,26 +122,25 @@ export class ModuleTable {
     }
     const name = "id" in declaration && declaration.id?.type === "Identifier" ? declaration.id.name : "";
     if (name) this.#export(name, "default");
-    this.#declarations.push({ start: declaration.start, end: declaration.end, name, exportName: "default" });
+    this.#declare(declaration, name, "default");
   }
 
   #readDeclaration(statement: AnyNode): void {
     if ((statement.type === "FunctionDeclaration" || statement.type === "ClassDeclaration") && statement.id) {
-      this.#declarations.push({
-        start: statement.start,
-        end: statement.end,
-        name: statement.id.name,
-        exportName: null,
-      });
+      this.#declare(statement, statement.id.name);
     }
     if (statement.type !== "VariableDeclaration") return;
     for (const { id, init } of statement.declarations) {
       const form = importFormOf(init);
       if (form) this.#bindImport(id, form);
       else if (init && id.type === "Identifier") {
-        this.#declarations.push({ start: init.start, end: init.end, name: id.name, exportName: null });
+        this.#declare(init, id.name);
       }
     }
+  }
+
+  #declare({ start, end }: AnyNode, name: string, exportName: string | null = null): void {
+    this.#declarations.push({ start, end, name, exportName });
   }
 
   #bindImport(target: AnyNode, form: ImportForm): void {

@@ -26,8 +26,8 @@ export type TextForm = "expression" | "method" | "member";
 export interface ParsedText extends Readonly<OuterNeeds> {
   readonly form: TextForm;
   readonly isArrow: boolean;
-  /** Neither async nor a generator: it can be called with `new` when it is a `function`. */
-  readonly isPlainFunction: boolean;
+  /** A `function` that is neither async nor a generator: it can be called with `new`. */
+  readonly isConstructible: boolean;
   /** Of a method or member: its key, which is replaced before evaluation. */
   readonly keyRange: Range | null;
   readonly accessor: "get" | "set" | null;
@@ -129,12 +129,11 @@ function describe(parts: TextParts): ParsedText {
   const { text, form, node, member, offset } = parts;
   const { needs } = analyzeScopes(node, { skipStaticParts: true });
   const isClass = isClassNode(node);
-  const isAsyncOrGenerator = isFunctionNode(node) && (node.async || node.generator);
   return {
     ...needs,
     form,
     isArrow: node.type === "ArrowFunctionExpression",
-    isPlainFunction: isFunctionNode(node) && !isAsyncOrGenerator,
+    isConstructible: form === "expression" && node.type === "FunctionExpression" && !node.async && !node.generator,
     usesOuterThis: needs.usesOuterThis && !isClass,
     importMeta: needs.importMeta.map(([start, end]) => [start - offset, end - offset] as const),
     keyRange: member ? keyRangeOf(text, member, offset) : null,
@@ -176,6 +175,7 @@ interface ClassContext {
 
 function describeClass(node: ClassNode, { text, offset }: ClassContext): ParsedClass {
   const at = (position: number): number => position - offset;
+  const rangeOf = ({ start, end }: AnyNode): Range => [at(start), at(end)];
   const staticParts: Range[] = [];
   const fieldInitializers: Range[] = [];
   const privateFields: string[] = [];
@@ -202,17 +202,17 @@ function describeClass(node: ClassNode, { text, offset }: ClassContext): ParsedC
       (member.static ? privateStaticFields : privateFields).push(`#${member.key.name}`);
     }
     if (member.static && !isPrivate) {
-      staticParts.push([at(member.start), at(member.end)]);
+      staticParts.push(rangeOf(member));
     } else if (member.value && member.static) {
       // The value's own range is without the parentheses around it.
       const end = at(member.end) - (text[at(member.end) - 1] === ";" ? 1 : 0);
       staticParts.push([text.lastIndexOf("=", at(member.value.start)), end]);
     } else if (member.value && !INERT_INITIALIZERS.has(member.value.type)) {
-      fieldInitializers.push([at(member.value.start), at(member.value.end)]);
+      fieldInitializers.push(rangeOf(member.value));
     }
   }
   const layout: ClassLayout = {
-    heritageRange: node.superClass ? [at(node.superClass.start), at(node.superClass.end)] : null,
+    heritageRange: node.superClass ? rangeOf(node.superClass) : null,
     staticParts,
     fieldInitializers,
     privateFields,
@@ -221,7 +221,7 @@ function describeClass(node: ClassNode, { text, offset }: ClassContext): ParsedC
     constructorBodyStart,
     bodyEnd: at(node.body.end) - 1,
   };
-  return { layout, nameRange: node.id ? [at(node.id.start), at(node.id.end)] : null, hasInstancePrivates, members };
+  return { layout, nameRange: node.id ? rangeOf(node.id) : null, hasInstancePrivates, members };
 }
 
 const STATIC_KEYWORD = /^static(?:\s|\/\*[\s\S]*?\*\/|\/\/.*)*/;

@@ -10,10 +10,10 @@
 import { classExpression, NAMES, surround } from "./code-edits.ts";
 import { placeOf } from "./code-place.ts";
 import { FileScope } from "./evaluate-text.ts";
-import { type AnyFunction, ancestorsOf, factsOf } from "./function-facts.ts";
+import { type AnyFunction, ancestorsOf, type FunctionFacts, factsOf } from "./function-facts.ts";
 import { SerializationError } from "../base/errors.ts";
 import { type ClassMembers, classMembers, isAsWritten, membersInText, membersOf } from "./class-members.ts";
-import { type ClassNode, NO_REF } from "./graph.ts";
+import { type ClassNode, type Code, NO_REF } from "./graph.ts";
 import { internalsOf, readVariable, releaseObjects, scopesOf } from "./inspector-session.ts";
 import type { ParsedClass } from "./parse-text.ts";
 import { recordTwin } from "./twin-table.ts";
@@ -165,8 +165,8 @@ function evaluateTwin(original: AnyFunction, parent: unknown): AnyFunction {
   // The class's own name, blanked in the twin's text, means the original: its statics stay in one place.
   if (parsed.class.nameRange) names[facts.text.slice(...parsed.class.nameRange)] = original;
   const scope = new FileScope(place.source);
-  const { keys } = membersInText(original, { facts, parsed: parsed.class, scopes, place });
-  const node = twinNode(original, { text: facts.text, parsed: parsed.class, positions: place.positions(), keys });
+  const { keys } = membersInText({ facts, parsed: parsed.class, scopes, place });
+  const node = twinNode(facts, parsed.class, { positions: place.positions(), keys });
   let door: PrivateDoor | undefined;
   let made: AnyFunction | undefined;
   const reviverNames = {
@@ -182,7 +182,7 @@ function evaluateTwin(original: AnyFunction, parent: unknown): AnyFunction {
   const text = surround(classExpression(node, 0), `${NAMES.define}(`, ");");
   scope.start(text, { names: { ...reviverNames, ...scope.provided, ...names }, url: scope.urlFor(text, "twin") }).next();
   const twin = made as unknown as AnyFunction;
-  takeReplacedMethods(original, twin, { text: facts.text, parsed: parsed.class });
+  takeReplacedMethods(facts, twin, parsed.class);
   recordClass(twin, door, node);
   return twin;
 }
@@ -191,11 +191,7 @@ function evaluateTwin(original: AnyFunction, parent: unknown): AnyFunction {
  * What decorators made of the original's methods counts for the twin, too. A replaced method that reads private names cannot: it is the
  * original's, whose names the twin's instances do not have.
  */
-function takeReplacedMethods(
-  original: AnyFunction,
-  twin: AnyFunction,
-  { text, parsed: { members } }: { text: string; parsed: ParsedClass },
-): void {
+function takeReplacedMethods({ target: original, text }: FunctionFacts, twin: AnyFunction, { members }: ParsedClass): void {
   const { prototype } = original;
   const known = membersOf(original);
   if (!known) return;
@@ -220,23 +216,19 @@ function takeReplacedMethods(
 const PRIVATE_NAME = /#[\p{ID_Start}$_]/u;
 
 function twinNode(
-  original: AnyFunction,
-  {
-    text,
-    parsed,
-    positions,
-    keys,
-  }: { text: string; parsed: ParsedClass; positions: ClassNode["code"]["positions"]; keys: ClassMembers["keys"] },
+  { target, text, parsed: whole }: FunctionFacts,
+  parsed: ParsedClass,
+  { positions, keys }: Pick<Code, "positions"> & Pick<ClassMembers, "keys">,
 ): ClassNode {
   const { nameRange } = parsed;
   const anonymous = nameRange ? text.slice(0, nameRange[0]).padEnd(nameRange[1]) + text.slice(nameRange[1]) : text;
   return {
     kind: "class",
     code: {
-      name: original.name,
+      name: target.name,
       text: anonymous,
       form: "expression",
-      importMeta: factsOf(original).parsed?.importMeta ?? [],
+      importMeta: whole?.importMeta ?? [],
       keyRange: null,
       accessor: null,
       positions,

@@ -33,8 +33,8 @@ export function captureFunction(graph: GraphBuilder, target: AnyFunction, step: 
     if (builtin) return graph.add(target, { kind: "builtin", path: builtin, isNamespace: false });
     return graph.fail(step, { what: `is internal to Node.js (${target.name || "anonymous"}) and cannot be sent`, tied: NODES_OWN });
   }
-  const reference = at && captureReference(graph, { target, facts, at, step });
-  if (reference !== null && reference !== undefined) return reference;
+  const reference = at ? captureReference(graph, { target, facts, at, step }) : undefined;
+  if (reference !== undefined) return reference;
   const { parsed } = facts;
   if (!parsed) return graph.fail(step, { what: `has a text that cannot be taken apart: ${facts.text.slice(0, 60)}` });
   if (at && at.offset < 0) return graph.fail(step, { what: "was not found in the text of its script" });
@@ -83,10 +83,10 @@ interface Referred {
 }
 
 /** An export of a file that a worker can import: not the program's own file, nor a test. */
-function captureReference(graph: GraphBuilder, { target, facts, at, step }: Referred): Ref | null {
+function captureReference(graph: GraphBuilder, { target, facts, at, step }: Referred): Ref | undefined {
   const { script, offset } = at;
   const { file } = script;
-  if (!file || isByValueFile(file)) return null;
+  if (!file || isByValueFile(file)) return undefined;
   if (script.isModule || script.table.isVite) {
     const name = offset < 0 ? undefined : script.table.exportAt({ offset, length: facts.text.length });
     if (name !== undefined) {
@@ -98,7 +98,7 @@ function captureReference(graph: GraphBuilder, { target, facts, at, step }: Refe
     const name = commonJsMember(target, file);
     if (name !== undefined) return graph.add(target, { kind: "commonJs", file, name });
   }
-  if (!isRuntimeFile(file)) return null;
+  if (!isRuntimeFile(file)) return undefined;
   return graph.fail(step, {
     what: `is internal to Shoal (${target.name || "anonymous"}) and cannot be sent`,
     hint: "Send what the public API returns instead.",

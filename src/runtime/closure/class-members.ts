@@ -207,37 +207,35 @@ function keyOfExpression(expression: AnyNode, context: KeyContext): MemberKey | 
   return typeof value === "number" || typeof value === "bigint" || typeof value === "boolean" ? String(value) : undefined;
 }
 
-interface Known {
-  readonly value: unknown;
-}
+type Known = ReturnType<typeof readVariable>;
 
-function valueOf(node: AnyNode, context: KeyContext): Known | null {
+function valueOf(node: AnyNode, context: KeyContext): Known {
   switch (node.type) {
     case "Literal":
       return { value: node.value };
     case "Identifier":
-      return context.changesOf(node.name) === 0 ? variableOf(node.name, context) : null;
+      return context.changesOf(node.name) === 0 ? variableOf(node.name, context) : undefined;
     // What a compiler keeps a name in: `[_a = Dir.Up]`, `[(decorators = [...], "name")]`.
     case "SequenceExpression":
       return valueOf(node.expressions.at(-1) as AnyNode, context);
     case "AssignmentExpression":
-      if (node.left.type !== "Identifier" || node.operator !== "=") return null;
-      return (context.changesOf(node.left.name) === 1 ? variableOf(node.left.name, context) : null) ?? valueOf(node.right, context);
+      if (node.left.type !== "Identifier" || node.operator !== "=") return undefined;
+      return (context.changesOf(node.left.name) === 1 ? variableOf(node.left.name, context) : undefined) ?? valueOf(node.right, context);
     case "MemberExpression":
       return memberOf(node, context);
     case "TemplateLiteral": {
       let text = node.quasis[0]?.value.cooked ?? "";
       for (const [index, part] of node.expressions.entries()) {
         const known = valueOf(part, context);
-        if (!known || !isPrimitive(known.value)) return null;
+        if (!known || !isPrimitive(known.value)) return undefined;
         text += `${String(known.value)}${node.quasis[index + 1]?.value.cooked ?? ""}`;
       }
       return { value: text };
     }
     case "BinaryExpression": {
-      const left = node.operator === "+" ? valueOf(node.left, context) : null;
+      const left = node.operator === "+" ? valueOf(node.left, context) : undefined;
       const right = left && valueOf(node.right, context);
-      if (!left || !right || !isPrimitive(left.value) || !isPrimitive(right.value)) return null;
+      if (!left || !right || !isPrimitive(left.value) || !isPrimitive(right.value)) return undefined;
       return {
         value:
           typeof left.value === "number" && typeof right.value === "number"
@@ -249,9 +247,9 @@ function valueOf(node: AnyNode, context: KeyContext): Known | null {
     case "CallExpression":
       return node.callee.type === "Identifier" && node.callee.name === "__propKey" && node.arguments[0]
         ? valueOf(node.arguments[0], context)
-        : null;
+        : undefined;
     default:
-      return null;
+      return undefined;
   }
 }
 
@@ -259,19 +257,19 @@ function isPrimitive(value: unknown): value is string | number | bigint | boolea
   return ["string", "number", "bigint", "boolean"].includes(typeof value);
 }
 
-function variableOf(name: string, { scopes }: KeyContext): Known | null {
-  return readVariable(scopes, name) ?? (name === "Symbol" ? { value: Symbol } : null);
+function variableOf(name: string, { scopes }: KeyContext): Known {
+  return readVariable(scopes, name) ?? (name === "Symbol" ? { value: Symbol } : undefined);
 }
 
 /** A data property of what a variable holds: a getter would run the user's code. */
-function memberOf(node: Extract<AnyNode, { type: "MemberExpression" }>, context: KeyContext): Known | null {
+function memberOf(node: Extract<AnyNode, { type: "MemberExpression" }>, context: KeyContext): Known {
   const holder = valueOf(node.object, context)?.value;
-  if (!isObjectLike(holder)) return null;
+  if (!isObjectLike(holder)) return undefined;
   const key = node.computed ? keyOfExpression(node.property, context) : literalKey(node.property, false);
   const descriptor = key === undefined ? undefined : Object.getOwnPropertyDescriptor(holder, key);
   if (descriptor && "value" in descriptor) return { value: descriptor.value as unknown };
   // Getters of a module's exports are the loader's.
   const tag: unknown = Object.getOwnPropertyDescriptor(holder, Symbol.toStringTag)?.value;
   const isModule = types.isModuleNamespaceObject(holder) || Object.hasOwn(holder, "__esModule") || tag === "Module";
-  return descriptor && isModule ? (tryRead(() => ({ value: (holder as Record<MemberKey, unknown>)[key as MemberKey] })) ?? null) : null;
+  return descriptor && isModule ? tryRead(() => ({ value: (holder as Record<MemberKey, unknown>)[key as MemberKey] })) : undefined;
 }

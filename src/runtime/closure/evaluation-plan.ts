@@ -36,8 +36,8 @@ export class EvaluationPlan {
   readonly #graph: Graph;
   readonly #isKnown: (ref: Ref) => boolean;
   readonly #units: Unit[] = [];
-  readonly #unitOfRef: Map<Ref, CodeUnit> = new Map();
-  readonly #needs: Map<Ref, ReadonlySet<Unit>> = new Map();
+  readonly #unitOfRef = new Map<Ref, CodeUnit>();
+  readonly #needs = new Map<Ref, ReadonlySet<Unit>>();
 
   /** @param isKnown - whether this process has the node's value already (a class that another definition brought) */
   constructor(graph: Graph, isKnown: (ref: Ref) => boolean) {
@@ -74,12 +74,8 @@ export class EvaluationPlan {
   }
 
   #outermostContext(context: number): number {
-    let at = context;
-    for (;;) {
-      const parent = this.#graph.contexts[at]?.parent ?? null;
-      if (parent === null) return at;
-      at = parent;
-    }
+    const parent = this.#graph.contexts[context]?.parent ?? null;
+    return parent === null ? context : this.#outermostContext(parent);
   }
 
   #makeVariableUnits(): void {

@@ -5,7 +5,16 @@
  * function's or class's own name have scopes of their own. Called by `parse-text` for one function or class and by `parse-module` for a whole
  * script; owns the scope tree that they keep. Names inside a direct `eval` string stay unknown: that is only reported.
  */
-import { type AnyNode, type ClassNode, childrenOf, type FunctionNode, isClassNode, isFunctionNode, namesOfPattern } from "./syntax.ts";
+import {
+  type AnyNode,
+  type ClassNode,
+  childrenOf,
+  declaredNames,
+  type FunctionNode,
+  isClassNode,
+  isFunctionNode,
+  namesOfPattern,
+} from "./syntax.ts";
 
 type ScopeKind = "top" | "function" | "arrow" | "functionName" | "class" | "member" | "block";
 
@@ -14,14 +23,14 @@ export class Scope {
   readonly kind: ScopeKind;
   readonly start: number;
   readonly end: number;
-  readonly names: Set<string> = new Set();
+  readonly names = new Set<string>();
   readonly children: Scope[] = [];
   /** Names of this scope that are assigned after their declaration, by anything inside it. */
-  readonly written: Set<string> = new Set();
+  readonly written = new Set<string>();
   /** How often the text gives a name of this scope, or a member of what it holds, another value. `Name || (Name = {})` gives a first one. */
-  readonly changes: Map<string, number> = new Map();
+  readonly changes = new Map<string, number>();
   /** Private names that a class scope declares. */
-  readonly privateNames: Set<string> = new Set();
+  readonly privateNames = new Set<string>();
   isConstructor = false;
 
   constructor(parent: Scope | null, kind: ScopeKind, node: { start: number; end: number }) {
@@ -77,29 +86,24 @@ export function analyzeScopes(root: AnyNode, options: AnalysisOptions = {}): Sco
 /** Declares the `var`s inside `node`, however deep, but not those of inner functions and classes. */
 function declareVars(node: AnyNode, scope: Scope): void {
   if (isFunctionNode(node) || isClassNode(node)) return;
-  if (node.type === "VariableDeclaration" && node.kind === "var") declarePatterns(node.declarations, scope);
+  if (isVar(node)) declare(node, scope);
   for (const child of childrenOf(node)) declareVars(child, scope);
 }
 
-function declarePatterns(declarations: readonly { id: AnyNode }[], scope: Scope): void {
-  for (const declaration of declarations) {
-    for (const name of namesOfPattern(declaration.id)) scope.names.add(name);
-  }
+function isVar(node: AnyNode): boolean {
+  return node.type === "VariableDeclaration" && node.kind === "var";
+}
+
+function declare(declaration: AnyNode, scope: Scope): void {
+  for (const name of declaredNames(declaration)) scope.names.add(name);
 }
 
 /** Declares what a list of statements declares in its own block: `let`, `const`, functions, classes and imports. */
 function declareLexical(statements: readonly AnyNode[], scope: Scope): void {
-  for (let statement of statements) {
-    if (statement.type === "ExportNamedDeclaration" || statement.type === "ExportDefaultDeclaration") {
-      statement = (statement.declaration as AnyNode | null) ?? statement;
-    }
-    if (statement.type === "VariableDeclaration" && statement.kind !== "var") {
-      declarePatterns(statement.declarations, scope);
-    } else if (statement.type === "FunctionDeclaration" || statement.type === "ClassDeclaration") {
-      if (statement.id) scope.names.add(statement.id.name);
-    } else if (statement.type === "ImportDeclaration") {
-      for (const specifier of statement.specifiers) scope.names.add(specifier.local.name);
-    }
+  for (const statement of statements) {
+    const isExport = statement.type === "ExportNamedDeclaration" || statement.type === "ExportDefaultDeclaration";
+    const declaration: AnyNode | null | undefined = isExport ? statement.declaration : statement;
+    if (declaration && !isVar(declaration)) declare(declaration, scope);
   }
 }
 
@@ -119,7 +123,7 @@ class Analyzer {
   readonly #references: { readonly name: string; readonly scope: Scope; readonly isWrite: boolean }[] = [];
   readonly #changes: { readonly name: string; readonly scope: Scope }[] = [];
   /** Targets of assignments that only happen where the variable holds nothing yet: how compilers write enums and namespaces. */
-  readonly #firstAssignments: Set<AnyNode> = new Set();
+  readonly #firstAssignments = new Set<AnyNode>();
 
   constructor(root: AnyNode, options: AnalysisOptions) {
     this.#root = root;

@@ -141,19 +141,19 @@ export class GraphBuilder {
   readonly options: GraphBuilderOptions;
   readonly nodes: Node[] = [];
   readonly contexts: SharedContext[] = [];
-  readonly notes: Set<string> = new Set();
-  readonly definitions: Set<string> = new Set();
+  readonly notes = new Set<string>();
+  readonly definitions = new Set<string>();
   /** The classes that go by those definitions. */
-  readonly definedClasses: Set<object> = new Set();
+  readonly definedClasses = new Set<object>();
   readonly closures: CapturedClosure[] = [];
   readonly classes: PlacedClass[] = [];
   /** Module namespaces that an import of some captured file names. */
-  readonly namespaces: Map<object, ImportNode> = new Map();
+  readonly namespaces = new Map<object, ImportNode>();
   readonly weakCollections: { collection: WeakMap<object, unknown> | WeakSet<object>; entries: Ref[]; seen: Set<object> }[] = [];
   /** Captured variables that hold objects, to name the largest one in a warning. */
   readonly variables: { readonly step: Step; readonly value: object }[] = [];
-  readonly #refByValue: Map<unknown, Ref> = new Map();
-  readonly #sources: Map<object, SourceBuilder> = new Map();
+  readonly #refByValue = new Map<unknown, Ref>();
+  readonly #sources = new Map<object, SourceBuilder>();
   readonly #pending = new Fifo<() => void>();
 
   constructor(options: GraphBuilderOptions) {

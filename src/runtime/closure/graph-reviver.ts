@@ -55,7 +55,7 @@ export class GraphReviver {
   readonly #late: (() => void)[] = [];
   /** What takes no further properties once it has its own. */
   readonly #closed: object[] = [];
-  readonly #privateDoors: Map<Ref, PrivateDoor> = new Map();
+  readonly #privateDoors = new Map<Ref, PrivateDoor>();
 
   constructor(graph: Graph, options: GraphReviverOptions) {
     this.#graph = graph;

@@ -274,7 +274,7 @@ function evaluateInside(callFrameId: string, expression: string): unknown {
 }
 
 /** For `evaluateInside`: what is about to be read by an expression that names it. */
-export const GIVEN: string = `${SLOT_EXPRESSION}.input`;
+export const GIVEN = `${SLOT_EXPRESSION}.input`;
 
 /** Runs `use` while the expression `GIVEN` stands for this value. */
 export function giving<Result>(value: unknown, use: () => Result): Result {

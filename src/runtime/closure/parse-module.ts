@@ -6,7 +6,7 @@
  */
 import { analyzeScopes, type Scope } from "./free-variables.ts";
 import { type ImportForm, importFormOf, interopAppliedTo, isViteImportMeta } from "./import-forms.ts";
-import { type AnyNode, isFunctionNode, literalKey, namesOfPattern, type Program, parseProgram } from "./syntax.ts";
+import { type AnyNode, declaredNames, isFunctionNode, literalKey, type Program, parseProgram } from "./syntax.ts";
 
 /** First parameter of the function around a revived text: its body is the top level of what it brings. */
 const REVIVED_TEXT_MARK = "$shoal_value";
@@ -17,13 +17,13 @@ interface TextSpan {
 }
 
 export class ModuleTable {
-  readonly imports: Map<string, ImportForm> = new Map();
+  readonly imports = new Map<string, ImportForm>();
   readonly isStrict: boolean;
   /** Run by Vite's module runner: an ES module inside a function. */
   readonly isVite: boolean;
   readonly #top: Scope;
   readonly #topScopes: ReadonlySet<Scope>;
-  readonly #exportedNames: Map<string, string> = new Map();
+  readonly #exportedNames = new Map<string, string>();
   readonly #declarations: { start: number; end: number; name: string; exportName: string | null }[] = [];
 
   constructor(text: string, isModule: boolean) {
@@ -63,13 +63,17 @@ export class ModuleTable {
 
   /** Whether `name`, as seen from this text, is a variable of the top level (or none of the file's at all). */
   isTopLevel(name: string, span: TextSpan): boolean {
-    const declaring = this.enclosing(span).at(-1)?.declaring(name);
+    const declaring = this.#declaring(name, span);
     return !declaring || this.#topScopes.has(declaring);
   }
 
   /** How often the script changes the variable that `name` means at this text, after its declaration. */
   changesOf(name: string, span: TextSpan): number {
-    return this.enclosing(span).at(-1)?.declaring(name)?.changes.get(name) ?? 0;
+    return this.#declaring(name, span)?.changes.get(name) ?? 0;
+  }
+
+  #declaring(name: string, span: TextSpan): Scope | undefined {
+    return this.enclosing(span).at(-1)?.declaring(name);
   }
 
   #readStatement(statement: AnyNode, text: string): void {
@@ -188,12 +192,6 @@ function startsStrict(body: readonly AnyNode[]): boolean {
 
 function moduleName(node: AnyNode): string {
   return node.type === "Identifier" ? node.name : String((node as { value?: unknown }).value);
-}
-
-function declaredNames(declaration: AnyNode): string[] {
-  if (declaration.type === "VariableDeclaration") return declaration.declarations.flatMap(({ id }) => namesOfPattern(id));
-  const named = declaration.type === "FunctionDeclaration" || declaration.type === "ClassDeclaration";
-  return named && declaration.id ? [declaration.id.name] : [];
 }
 
 interface TopLevel {

@@ -32,7 +32,7 @@ export interface PrivateDoor {
 }
 
 /** While `on`, constructors of revived classes with private members do nothing but install them. */
-export const blankConstruction: { on: boolean } = { on: false };
+export const blankConstruction = { on: false };
 
 const accesses = new WeakMap<object, PrivateAccess>();
 const blankClasses = new WeakSet<object>();

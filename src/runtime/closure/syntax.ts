@@ -94,6 +94,21 @@ export function namesOfPattern(pattern: AnyNode | null | undefined, names: strin
   return names;
 }
 
+/** The names that a declaration or an import declares; none of anything else. */
+export function declaredNames(node: AnyNode): string[] {
+  switch (node.type) {
+    case "VariableDeclaration":
+      return node.declarations.flatMap(({ id }) => namesOfPattern(id));
+    case "FunctionDeclaration":
+    case "ClassDeclaration":
+      return node.id ? [node.id.name] : [];
+    case "ImportDeclaration":
+      return node.specifiers.map(({ local }) => local.name);
+    default:
+      return [];
+  }
+}
+
 /** The name of a member or property that the text spells out; `undefined` for a computed or private one. */
 export function literalKey(key: AnyNode, computed: boolean): string | undefined {
   if (key.type === "Identifier" && !computed) return key.name;

@@ -48,7 +48,7 @@ export interface SourcePlace {
 }
 
 /** One whose top level is rebuilt on the worker. */
-export interface Source extends SourcePlace {
+interface Source extends SourcePlace {
   readonly variables: Variable[];
 }
 

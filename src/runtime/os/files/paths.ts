@@ -1,7 +1,7 @@
 /** Paths of the machine, for folders that know them only as text: made absolute, joined, and looked up. */
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 
 /** The file that `require(specifier)` of a program in the working directory loads, where there is one. */
 export function resolveModule(specifier: string): string | undefined {
@@ -27,10 +27,6 @@ export function realPath(path: string): string {
 
 export function joinPath(...parts: string[]): string {
   return join(...parts);
-}
-
-export function parentPath(path: string): string {
-  return dirname(path);
 }
 
 export function isDirectory(path: string): boolean {

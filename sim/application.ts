@@ -133,11 +133,11 @@ export class Application {
   readonly #busy = new Set<Busy>();
   readonly #begun = new Map<string, SimulatedProcess[]>();
   readonly #callsBegun = new Map<string, number>();
-  readonly actors: Map<string, Host> = new Map();
+  readonly actors = new Map<string, Host>();
   /** Keys of calls that were cancelled: what is left of them is nobody's. */
-  readonly cancelled: Set<string> = new Set();
+  readonly cancelled = new Set<string>();
   /** Generators between their first item and their end. */
-  readonly openStreams: Set<{ readonly key: string; readonly process: SimulatedProcess }> = new Set();
+  readonly openStreams = new Set<{ readonly key: string; readonly process: SimulatedProcess }>();
   /** Between which processes a connection broke, and when. */
   readonly #broken = new Map<string, number>();
   readonly #turns = new Map<SimulatedProcess, Turn>();

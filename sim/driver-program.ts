@@ -71,7 +71,7 @@ export class DriverProgram {
   #next = 0;
   isOver = false;
   /** What it waits for, for the report of one that never ends. */
-  readonly waiting: Set<string> = new Set();
+  readonly waiting = new Set<string>();
 
   constructor(app: Application, driver: Driver, options: DriverProgramOptions) {
     this.#app = app;

@@ -85,7 +85,7 @@ export interface Driver {
 export class SimulatedNode {
   readonly process: SimulatedProcess;
   readonly daemon: NodeDaemon;
-  readonly workers: Map<ProcessId, SimulatedProcess> = new Map();
+  readonly workers = new Map<ProcessId, SimulatedProcess>();
   readonly drivers: Driver[] = [];
   readonly #context: NodeContext;
   readonly #world: World;

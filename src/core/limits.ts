@@ -22,7 +22,7 @@ export const EXIT_REPORT_ELSEWHERE_WITHIN_MS = 2000;
 /** A connection to an actor that breaks means that the process died, which the node tells within this time, or that the connection alone broke. */
 export const DEATH_TOLD_WITHIN_MS = 1000;
 /** The death of another node is known once it has been away for `CLOSED_AFTER_MS`. */
-export const DEATH_OF_NODE_TOLD_WITHIN_MS: number = 2 * CLOSED_AFTER_MS;
+export const DEATH_OF_NODE_TOLD_WITHIN_MS = 2 * CLOSED_AFTER_MS;
 /** An actor that computes for long answers no caller that is new to it: who was refused tries again. */
 export const RECONNECT_MIN_MS = 100;
 export const RECONNECT_MAX_MS = 2000;
@@ -35,21 +35,21 @@ export const ABANDON_WITHIN_MS = 500;
 /** How far a generator may be ahead: enough to hide the way there and back, little enough that an early end wastes little. */
 export const ITEMS_AHEAD_MAX = 256;
 /** Without a limit of the user's own, large items count by their size. */
-export const BYTES_AHEAD_MAX: number = 64 * 1024 * 1024;
+export const BYTES_AHEAD_MAX = 64 * 1024 * 1024;
 /** Of an error with all that it carries: it travels in one message, whatever its size. */
-export const ERROR_BYTES_MAX: number = 64 * 1024 * 1024;
+export const ERROR_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Data of collective operations and queues from this size on travels by reference: a call that carries less costs less than the reference. */
-export const REFERENCE_FROM_BYTES: number = STORE_FROM_BYTES;
+export const REFERENCE_FROM_BYTES = STORE_FROM_BYTES;
 /** A definition without buffers, which nobody could map, stays outside the store up to this part of what the head keeps in a record. */
-export const STORE_TEXT_FROM_BYTES: number = RECORD_BYTES_MAX / 8;
+export const STORE_TEXT_FROM_BYTES = RECORD_BYTES_MAX / 8;
 /** Callers that may wait in a queue, and members of a group: each takes some hundred bytes in the actor. */
 export const WAITERS_MAX = 1_000_000;
 
 /** Of an amount of a resource: in units of 1/10,000, sums of whole amounts stay exact beyond it, and no machine has as many bytes of memory. */
-export const AMOUNT_MAX: number = 2 ** 43;
+export const AMOUNT_MAX = 2 ** 43;
 /** Of a name that a user chooses. */
 export const NAME_LENGTH_MAX = 1000;
 
 /** How long a program that is left without `shutdown` waits for its node, as its user waits for the program: an end takes 10 ms, and `OUTPUT_OPEN_MAX_MS` more where a program that a worker has started keeps its pipes. */
-export const EXIT_WAITS_MS: number = 2 * OUTPUT_OPEN_MAX_MS;
+export const EXIT_WAITS_MS = 2 * OUTPUT_OPEN_MAX_MS;

@@ -4,12 +4,12 @@ import { registerErrorClass } from "../core/internal.ts";
 
 /** As many executions of the compiled graph are under way as `maxInflightExecutions` allows. */
 export class GraphCapacityExceededError extends ShoalError {
-  static override readonly code: string = "GRAPH_CAPACITY_EXCEEDED";
+  static override readonly code = "GRAPH_CAPACITY_EXCEEDED";
 }
 
 /** The compiled graph has ended, by `teardown` or with one of its actors, which is then the `cause`. */
 export class GraphClosedError extends ShoalError {
-  static override readonly code: string = "GRAPH_CLOSED";
+  static override readonly code = "GRAPH_CLOSED";
 }
 
 registerErrorClass(GraphCapacityExceededError);

@@ -32,17 +32,17 @@ import { type GetAnswer, type PutAnswer, QueueActor } from "./queue-actor.ts";
 
 /** There was no room in the queue, at once or within `timeoutMs`. */
 export class QueueFullError extends ShoalError {
-  static override readonly code: string = "QUEUE_FULL";
+  static override readonly code = "QUEUE_FULL";
 }
 
 /** There was nothing in the queue, at once or within `timeoutMs`. */
 export class QueueEmptyError extends ShoalError {
-  static override readonly code: string = "QUEUE_EMPTY";
+  static override readonly code = "QUEUE_EMPTY";
 }
 
 /** `shutdown` was called on the queue: nothing can be put, and nothing is left to get. */
 export class QueueShutdownError extends ShoalError {
-  static override readonly code: string = "QUEUE_SHUT_DOWN";
+  static override readonly code = "QUEUE_SHUT_DOWN";
 }
 
 for (const errorClass of [QueueFullError, QueueEmptyError, QueueShutdownError]) registerErrorClass(errorClass);

@@ -26,11 +26,7 @@ const ignoreAll = (): boolean => true;
 
 describe("memory behind a faulty network", () => {
   /** @param enough so many acknowledged changes show what there is to see, however long they take */
-  async function run(
-    workload: Workload,
-    alter: (store: ControlStore) => ControlStore = (store) => store,
-    enough: number = 3,
-  ): Promise<string[]> {
+  async function run(workload: Workload, alter: (store: ControlStore) => ControlStore = (store) => store, enough = 3): Promise<string[]> {
     const tables = new KeyTable();
     const stores = Array.from({ length: CLIENTS }, (_, index) =>
       alter(new FaultyStore(new MemoryStore(tables), new RandomNumbers(SEED + index))),

@@ -54,7 +54,7 @@ class TestTransport implements Transport {
 }
 
 export class Nodes {
-  readonly byTag: Map<NodeTag, TransferNode> = new Map();
+  readonly byTag = new Map<NodeTag, TransferNode>();
   #next = 1;
 
   async add(options: { quotaBytes?: number; checks?: boolean } = {}): Promise<TransferNode> {
@@ -91,14 +91,14 @@ export class TransferNode {
   readonly store: StoreService;
   readonly transfer: ObjectTransfer;
   /** Connections that others have opened to this node. */
-  readonly accepted: Set<net.Socket> = new Set();
+  readonly accepted = new Set<net.Socket>();
   /** What is done to the bytes that this node reads from others. */
   onRead: (chunk: Buffer) => Buffer = (chunk) => chunk;
   onReadSocket: (socket: net.Socket, chunk: Buffer) => Buffer = (_, chunk) => chunk;
   /** What this node has told others. */
   readonly told: [NodeTag, number][] = [];
   /** Processes of this node that live, and own objects. */
-  readonly owners: Set<ProcessId> = new Set();
+  readonly owners = new Set<ProcessId>();
   address: { port: number } | undefined = undefined;
   readonly writer: ArenaWriter;
   readonly #nodes: Nodes;

@@ -23,7 +23,7 @@ const pass = async (file: string): Promise<string> => {
 const waitFor = remote(pass);
 
 /** The explanation, once it is of this kind and says this: a call moves from one to the next, and what asks may not be answered in time. */
-async function whyWhen(ref: ObjectRef<unknown>, state: Why["state"], text: RegExp = /^/): Promise<Why> {
+async function whyWhen(ref: ObjectRef<unknown>, state: Why["state"], text = /^/): Promise<Why> {
   let last: Why | undefined;
   await until(
     async () => {

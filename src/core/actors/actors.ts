@@ -30,7 +30,7 @@ export class Actors {
   readonly held: HeldActors;
   readonly named: NamedActors;
   /** The daemons that count the handles of actors which others created. */
-  readonly owners: Map<ActorId, ProcessId> = new Map();
+  readonly owners = new Map<ActorId, ProcessId>();
   readonly #options: ActorsOptions;
 
   constructor(options: ActorsOptions) {

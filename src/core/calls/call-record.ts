@@ -76,7 +76,7 @@ export interface CallRecord extends EncodedArguments {
 }
 
 /** Frames have 32 bits for it. */
-export const CALL_ID_RANGE: number = 2 ** 32;
+export const CALL_ID_RANGE = 2 ** 32;
 
 /** By which both ends of a connection name a call. */
 export function callIdOf(sequence: number): number {

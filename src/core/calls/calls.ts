@@ -67,7 +67,7 @@ export class Calls {
   readonly submitter: TaskSubmitter;
   readonly cancellation: CallCancellation;
   /** The clients of actors. */
-  readonly actors: Map<ActorId, ActorClient> = new Map();
+  readonly actors = new Map<ActorId, ActorClient>();
   readonly #options: CallContext;
   readonly #outOfMemory: OutOfMemoryRetries;
   readonly #failing: { record: CallRecord; dependency: ObjectEntry }[] = [];

@@ -2,7 +2,7 @@
 import { EXIT_WITHIN_MS, SHUTDOWN_WITHIN_MS } from "../../runtime/worker/limits.ts";
 
 /** A node ends its workers, which let the user's code end, and reads what they still print; beyond this it is ended. */
-export const NODE_ENDS_WITHIN_MS: number = EXIT_WITHIN_MS + SHUTDOWN_WITHIN_MS;
+export const NODE_ENDS_WITHIN_MS = EXIT_WITHIN_MS + SHUTDOWN_WITHIN_MS;
 export const HEAD_ENDS_WITHIN_MS = 5_000;
 /** `shoal stop` waits for both, on a machine with much else to do. */
-export const STOPS_WITHIN_MS: number = 1.5 * (NODE_ENDS_WITHIN_MS + HEAD_ENDS_WITHIN_MS);
+export const STOPS_WITHIN_MS = 1.5 * (NODE_ENDS_WITHIN_MS + HEAD_ENDS_WITHIN_MS);

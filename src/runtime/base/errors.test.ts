@@ -75,7 +75,7 @@ describe("the family", () => {
 
   test("refuses a second class with a known code", () => {
     class Impostor extends ShoalError {
-      static override readonly code: string = "TASK_FAILED";
+      static override readonly code = "TASK_FAILED";
     }
     expect(() => registerErrorClass(Impostor)).toThrow("Cannot register Impostor: the code belongs to TaskError: received TASK_FAILED");
   });
@@ -280,7 +280,7 @@ describe("across processes", () => {
 
   test("a library's class arrives once it is registered", () => {
     class QueueFullError extends ShoalError {
-      static override readonly code: string = "TEST_QUEUE_FULL";
+      static override readonly code = "TEST_QUEUE_FULL";
     }
     expect(isRegisteredError(new QueueFullError("full"))).toBe(false);
     registerErrorClass(QueueFullError);

@@ -109,7 +109,7 @@ export interface TaskErrorOptions extends ShoalErrorOptions {
  * holds where the class can be revived. `stack` begins with the user's own file and line in the worker, and ends with the call.
  */
 export class TaskError extends ShoalError {
-  static override readonly code: string = "TASK_FAILED";
+  static override readonly code = "TASK_FAILED";
 
   declare readonly taskName?: string;
   /** The stack of what was thrown, as the worker saw it; absent for values without one. */
@@ -125,22 +125,22 @@ export class TaskError extends ShoalError {
 
 /** The task was cancelled before it ended; it is never retried. */
 export class TaskCancelledError extends ShoalError {
-  static override readonly code: string = "TASK_CANCELLED";
+  static override readonly code = "TASK_CANCELLED";
 }
 
 /** The task ran longer than its `timeoutMs`. */
 export class TaskTimeoutError extends ShoalError {
-  static override readonly code: string = "TASK_TIMEOUT";
+  static override readonly code = "TASK_TIMEOUT";
 }
 
 /** `get` or an `await` with `timeoutMs` ended before the value was there. The task goes on. */
 export class GetTimeoutError extends ShoalError {
-  static override readonly code: string = "GET_TIMEOUT";
+  static override readonly code = "GET_TIMEOUT";
 }
 
 /** The worker process of a task ended, and the task's retries are used up. */
 export class WorkerCrashedError extends ShoalError {
-  static override readonly code: string = "WORKER_CRASHED";
+  static override readonly code = "WORKER_CRASHED";
 }
 
 /** The actor is dead and will not come back: its process ended, it was terminated or killed, or its constructor threw. */
@@ -150,22 +150,22 @@ export class ActorDiedError extends ShoalError {
 
 /** The actor was never created: another one has its name. */
 export class ActorNameTakenError extends ActorDiedError {
-  static override readonly code: string = "ACTOR_NAME_TAKEN";
+  static override readonly code = "ACTOR_NAME_TAKEN";
 }
 
 /** The actor cannot be reached now, but may come back: it restarts, or its node is silent. The call may have run. */
 export class ActorUnavailableError extends ShoalError {
-  static override readonly code: string = "ACTOR_UNAVAILABLE";
+  static override readonly code = "ACTOR_UNAVAILABLE";
 }
 
 /** The actor has as many unfinished calls as `maxPendingCalls` allows. */
 export class PendingCallsLimitExceededError extends ShoalError {
-  static override readonly code: string = "PENDING_CALLS_LIMIT_EXCEEDED";
+  static override readonly code = "PENDING_CALLS_LIMIT_EXCEEDED";
 }
 
 /** A serial actor awaited a call to itself, which could never begin. */
 export class DeadlockError extends ShoalError {
-  static override readonly code: string = "DEADLOCK";
+  static override readonly code = "DEADLOCK";
 }
 
 /** No copy of the object is left. */
@@ -175,57 +175,57 @@ export class ObjectLostError extends ShoalError {
 
 /** No copy of the object is left, and running its task again did not bring it back. */
 export class ObjectReconstructionFailedError extends ObjectLostError {
-  static override readonly code: string = "OBJECT_RECONSTRUCTION_FAILED";
+  static override readonly code = "OBJECT_RECONSTRUCTION_FAILED";
 }
 
 /** The process that owned the object ended, and with it what is known about the object. */
 export class OwnerDiedError extends ObjectLostError {
-  static override readonly code: string = "OWNER_DIED";
+  static override readonly code = "OWNER_DIED";
 }
 
 /** The object store has no room, in memory or on its spill disk. */
 export class ObjectStoreFullError extends ShoalError {
-  static override readonly code: string = "OBJECT_STORE_FULL";
+  static override readonly code = "OBJECT_STORE_FULL";
 }
 
 /** The spill disk has no room. */
 export class OutOfDiskError extends ShoalError {
-  static override readonly code: string = "OUT_OF_DISK";
+  static override readonly code = "OUT_OF_DISK";
 }
 
 /** The process ran out of memory, or was ended before the machine did. */
 export class OutOfMemoryError extends ShoalError {
-  static override readonly code: string = "OUT_OF_MEMORY";
+  static override readonly code = "OUT_OF_MEMORY";
 }
 
 /** The node on which it ran is gone. */
 export class NodeDiedError extends ShoalError {
-  static override readonly code: string = "NODE_DIED";
+  static override readonly code = "NODE_DIED";
 }
 
 /** No node can ever give what the task asks for. */
 export class TaskUnschedulableError extends ShoalError {
-  static override readonly code: string = "TASK_UNSCHEDULABLE";
+  static override readonly code = "TASK_UNSCHEDULABLE";
 }
 
 /** No node can ever give what the actor asks for. */
 export class ActorUnschedulableError extends ShoalError {
-  static override readonly code: string = "ACTOR_UNSCHEDULABLE";
+  static override readonly code = "ACTOR_UNSCHEDULABLE";
 }
 
 /** No placement group has the name that was asked for; `details.known` lists those of the namespace. */
 export class PlacementGroupNotFoundError extends ShoalError {
-  static override readonly code: string = "PLACEMENT_GROUP_NOT_FOUND";
+  static override readonly code = "PLACEMENT_GROUP_NOT_FOUND";
 }
 
 /** The placement group of the task or actor was removed. */
 export class PlacementGroupRemovedError extends ShoalError {
-  static override readonly code: string = "PLACEMENT_GROUP_REMOVED";
+  static override readonly code = "PLACEMENT_GROUP_REMOVED";
 }
 
 /** The runtime environment could not be set up. */
 export class RuntimeEnvError extends ShoalError {
-  static override readonly code: string = "RUNTIME_ENV_FAILED";
+  static override readonly code = "RUNTIME_ENV_FAILED";
 }
 
 /** What {@link SerializationError} accepts. */
@@ -236,7 +236,7 @@ export interface SerializationErrorOptions extends ShoalErrorOptions {
 
 /** A value, or what a function captured, cannot be sent to another process. */
 export class SerializationError extends ShoalError {
-  static override readonly code: string = "SERIALIZATION_FAILED";
+  static override readonly code = "SERIALIZATION_FAILED";
 
   declare readonly path?: string;
 
@@ -248,12 +248,12 @@ export class SerializationError extends ShoalError {
 
 /** The peer did not show the cluster's token. */
 export class AuthenticationError extends ShoalError {
-  static override readonly code: string = "AUTHENTICATION_FAILED";
+  static override readonly code = "AUTHENTICATION_FAILED";
 }
 
 /** The peer speaks another version of the protocol. */
 export class VersionMismatchError extends ShoalError {
-  static override readonly code: string = "VERSION_MISMATCH";
+  static override readonly code = "VERSION_MISMATCH";
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@
  */
 
 /** The longest time that a timer takes; it takes a longer one for none at all. */
-export const TIMER_MS_MAX: number = 2 ** 31 - 1;
+export const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /** Each node tells the head so often that it lives. */
 export const HEARTBEAT_EVERY_MS = 1_000;
@@ -20,13 +20,13 @@ export const STALL_MS = 1_000;
 
 /** Of the time after which it is dead: a node that was not answered for so long ends itself. */
 export const FENCE_FRACTION = 0.7;
-export const FENCE_AFTER_MS: number = DEAD_AFTER_MS * FENCE_FRACTION;
+export const FENCE_AFTER_MS = DEAD_AFTER_MS * FENCE_FRACTION;
 /** Workers stop by themselves so long after their node's time is over: a daemon that runs ends them at the time itself. */
 export const WORKER_GRACE_MS = 500;
 /** Of the time after which it is dead: a node is suspected when two heartbeats did not come. */
-export const SUSPECT_FRACTION: number = (2 * HEARTBEAT_EVERY_MS) / DEAD_AFTER_MS;
+export const SUSPECT_FRACTION = (2 * HEARTBEAT_EVERY_MS) / DEAD_AFTER_MS;
 /** Of the time after which it is dead: so long the suspicion has been kept before the death is. The node and its workers have ended by then, with as much as their grace to spare. */
-export const MARKED_FRACTION: number = (FENCE_AFTER_MS + 2 * WORKER_GRACE_MS) / DEAD_AFTER_MS;
+export const MARKED_FRACTION = (FENCE_AFTER_MS + 2 * WORKER_GRACE_MS) / DEAD_AFTER_MS;
 /** With so many nodes or more, a head that loses most of them at once declares none of them dead; of fewer, all that are silent may well be what is dead. */
 export const GUARD_NODES_MIN = 3;
 /** In the time after which one is dead: so long it declares none of them dead. A cluster that really lost its larger half must go on at some time, and the nodes have long ended themselves. */
@@ -37,7 +37,7 @@ export const PROVE_EVERY_MS = 3_000;
 /** The servers of the store take four to eight seconds to elect their leader, and nobody can make that faster. */
 export const STORE_ELECTION_MS = 8_000;
 /** While the last proof is older, a head concludes nothing from silence: the store may be away, and not only elect. */
-export const PROOF_FRESH_MS: number = STORE_ELECTION_MS;
+export const PROOF_FRESH_MS = STORE_ELECTION_MS;
 /** So long after its last proof a head still answers nodes, and the next head gives them that much more time: more than twice what the servers take for an election. */
 export const PROOF_GOOD_MS = 20_000;
 

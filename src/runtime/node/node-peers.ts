@@ -22,7 +22,7 @@ export interface Peer extends HeadPeer {
 }
 
 export class NodePeers {
-  readonly local: Map<ProcessId, Peer> = new Map();
+  readonly local = new Map<ProcessId, Peer>();
   readonly remote: RemoteNodes;
 
   constructor({ processId, cluster }: NodeDaemonOptions) {

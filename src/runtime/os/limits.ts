@@ -7,7 +7,7 @@
 /** To a host that is there, a connection takes a round trip; this bounds the wait for one that is not. */
 export const CONNECT_WITHIN_MS = 5000;
 /** From the first byte of TLS to its end, and from the connection to its first byte. */
-export const HANDSHAKE_WITHIN_MS: number = CONNECT_WITHIN_MS;
+export const HANDSHAKE_WITHIN_MS = CONNECT_WITHIN_MS;
 /** Whether an address refuses connections is asked by nodes that are about to end themselves, so silence is taken for silence sooner. */
 export const REFUSES_WITHIN_MS = 1_500;
 
@@ -18,7 +18,7 @@ export const UNFINISHED_FOR_MS = 1000;
 /** Beyond it the oldest goes at once: half of the descriptors that a process may have on a small system, and more than processes of one machine come at once. */
 export const UNFINISHED_AT_ONCE_MAX = 512;
 /** The same at a port: what several hundred nodes do at once when their head is back is no attack, thousands are. */
-export const UNFINISHED_AT_PORT_MAX: number = 4 * UNFINISHED_AT_ONCE_MAX;
+export const UNFINISHED_AT_PORT_MAX = 4 * UNFINISHED_AT_ONCE_MAX;
 
 /** A worker whose time is over looks so often whether its daemon has had an answer again. */
 export const EXECUTION_LEASE_LOOK_EVERY_MS = 20;
@@ -37,8 +37,8 @@ export const INSTALL_OUTPUT_LINES_MAX = 12;
 export const OUTPUT_CHARACTERS_MAX = 16_384;
 
 /** A log is begun anew at this size, and so many are kept: of a node, and of the NATS server beside it. */
-export const LOG_BYTES_MAX: number = 8 * 1024 * 1024;
+export const LOG_BYTES_MAX = 8 * 1024 * 1024;
 export const LOG_FILES_MAX = 5;
 
 /** Between a parent and its child: a configuration or a result is one line, however long. */
-export const MESSAGE_LENGTH_MAX: number = 16 * 1024 * 1024;
+export const MESSAGE_LENGTH_MAX = 16 * 1024 * 1024;

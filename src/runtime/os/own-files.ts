@@ -10,7 +10,7 @@ import { ShoalError } from "../base/errors.ts";
 
 /** Shoal was made part of a bundle, without the files that it needs. */
 class BundledError extends ShoalError {
-  static override readonly code: string = "BUNDLED";
+  static override readonly code = "BUNDLED";
 }
 
 /** Known inside the modules of a bundle that webpack or Rspack made. */

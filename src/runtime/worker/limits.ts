@@ -18,7 +18,7 @@ export const LOOK_FOR_OPEN_CALLS_MS = 20;
 /** How long the user's own code may take while an actor or its worker ends: a dispose method, a method that called `exitActor()`, exit handlers. */
 export const EXIT_WITHIN_MS = 5000;
 /** How long whoever ends a node waits for it to read what its workers still print: twice what their own code may take for its end. */
-export const SHUTDOWN_WITHIN_MS: number = 2 * EXIT_WITHIN_MS;
+export const SHUTDOWN_WITHIN_MS = 2 * EXIT_WITHIN_MS;
 
 /** A loop that runs a compiled graph, or awaits its results, lets the event loop turn at least this often, so that its process hears of the rest of the world. */
 export const TURN_EVERY_MS = 5;

@@ -4,7 +4,7 @@ import { registerErrorClass } from "../../core/internal.ts";
 
 /** A collective operation failed, for all of its members alike. After the death or the absence of a member the group is of no more use: make it anew. */
 export class CollectiveError extends ShoalError {
-  static override readonly code: string = "COLLECTIVE_FAILED";
+  static override readonly code = "COLLECTIVE_FAILED";
 }
 
 registerErrorClass(CollectiveError);

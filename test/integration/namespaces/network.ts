@@ -12,8 +12,8 @@ import { nowMs } from "../../../chaos/clock.ts";
 import type { Machine } from "./machine.ts";
 
 export const FOLDER = "/run/world";
-export const LOGS: string = `${FOLDER}/logs`;
-export const ANSWERS: string = `${FOLDER}/answers`;
+export const LOGS = `${FOLDER}/logs`;
+export const ANSWERS = `${FOLDER}/answers`;
 const TMP = `${FOLDER}/tmp`;
 const LEFT_WITHIN_MS = 10_000;
 /** A network card that nobody has. The bridge asks everybody, and everybody drops it unread. */

@@ -24,7 +24,7 @@ function nodeOf(id: string, total: Amounts, more: { free?: Amounts; labels?: Rec
 }
 
 /** A scheduler, and shorthand for its events. */
-function clusterOf(nodes: readonly NodeView[], groups: Map<string, GroupPlace> = new Map()) {
+function clusterOf(nodes: readonly NodeView[], groups = new Map<string, GroupPlace>()) {
   const scheduler = new ClusterScheduler(groups, 7);
   let nowMs = 0;
   let asks = 0;

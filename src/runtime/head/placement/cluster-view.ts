@@ -74,9 +74,9 @@ export class ClusterView {
   readonly #rows = new Map<string, NodeRow>();
   readonly #tagged = new Map<NodeTag, NodeRow>();
   /** Those that may get work. */
-  readonly alive: DenseList<NodeRow> = new DenseList();
+  readonly alive = new DenseList<NodeRow>();
   /** Of those, the ones with a free part of a CPU. */
-  readonly open: DenseList<NodeRow> = new DenseList();
+  readonly open = new DenseList<NodeRow>();
   readonly #shapes = new Map<string, Shape>();
   readonly #matching = new Map<string, { topology: number; rows: NodeRow[] }>();
   readonly #debits = new Map<number, Debit>();

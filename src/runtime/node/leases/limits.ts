@@ -12,4 +12,4 @@ export const ACTORS_LOOKED_AT = 64;
 /** Released groups are remembered, so that a late demand for one is refused; the oldest are forgotten. */
 export const RELEASED_GROUPS_MAX = 10_000;
 /** While somebody waits, the node looks this often whether others have to give back. */
-export const WAITING_TICK_MS: number = WAIT_BEFORE_REVOKE_MS;
+export const WAITING_TICK_MS = WAIT_BEFORE_REVOKE_MS;

@@ -58,7 +58,7 @@ class StartingWorkers {
 
 export class TaskWorkers {
   /** Those that are ready, retiring ones included. */
-  readonly all: Map<ProcessId, PoolWorker> = new Map();
+  readonly all = new Map<ProcessId, PoolWorker>();
   /** By environment, how many workers have been asked for. */
   readonly starting: StartingWorkers = new StartingWorkers();
   readonly #options: TaskWorkersOptions;

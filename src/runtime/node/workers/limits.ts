@@ -1,6 +1,6 @@
 /** What workers take of the node's memory, and from where on it is worth ending one. */
 
 /** What an idle worker has anyway, garbage of earlier tasks included; a limit counts from here, or from what it has when it is leased. */
-export const WORKER_BASE_BYTES: number = 48 * 1024 * 1024;
+export const WORKER_BASE_BYTES = 48 * 1024 * 1024;
 /** Ending one that has less helps nobody. */
-export const VICTIM_MIN_BYTES: number = 64 * 1024 * 1024;
+export const VICTIM_MIN_BYTES = 64 * 1024 * 1024;

@@ -37,7 +37,7 @@ export class NodeWorkers {
   readonly pool: WorkerPool;
   readonly environments: EnvironmentService;
   /** By their workers. */
-  readonly actors: Map<ProcessId, PlacedActor> = new Map();
+  readonly actors = new Map<ProcessId, PlacedActor>();
   readonly #ports: WorkerPorts;
   readonly #intendedExits = new Set<ProcessId>();
   #isClosing = false;

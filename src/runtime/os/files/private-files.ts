@@ -9,7 +9,7 @@ import { ShoalError } from "../../base/errors.ts";
 
 /** A secret lies open to other users of this machine. */
 export class OpenSecretError extends ShoalError {
-  static override readonly code: string = "SECRET_FILE_OPEN";
+  static override readonly code = "SECRET_FILE_OPEN";
 }
 
 export function makePrivateFolder(folder: string): void {

@@ -4,8 +4,8 @@ import type { HeadPeer } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
 import { fields, number, text } from "../wire/header-shape.ts";
 import type { WireError } from "../wire/wire-error.ts";
-import { answerQuestion } from "./answer-question.ts";
-import { answering, type ExtensionTable, requireExtension } from "./extension.ts";
+import { answering, type ExtensionTable, type HeadParts, requireExtension } from "./extension.ts";
+import { ExtensionHost } from "./extension-host.ts";
 import { loadExtensions, registerExtension } from "./load-extensions.ts";
 
 const messages = { add: { asks: fields({ name: text, amount: number }), answers: number } };
@@ -16,13 +16,24 @@ const table = answering(messages, {
   },
 });
 
+class Host extends ExtensionHost<HeadParts> {
+  constructor(open: ReadonlyMap<string, ExtensionTable | Error>) {
+    super("the head");
+    for (const [name, opened] of open)
+      this.begin(name, () => {
+        if (opened instanceof Error) throw opened;
+        return { messages: opened };
+      });
+  }
+}
+
 function ask(asked: { extension: string; message: string; header: unknown }, open: ReadonlyMap<string, ExtensionTable | Error>): unknown {
   let answered: unknown;
   const connection = {
     reply: (_callId: number, header: unknown) => (answered = header),
     replyError: (_callId: number, error: WireError) => (answered = [error.code, error.message, error.details]),
   };
-  answerQuestion(open, "the head", asked, { id: "p", holderId: "p", connection } as unknown as HeadPeer, { callId: 3 } as Message);
+  new Host(open).receive(asked, { id: "p", holderId: "p", connection } as unknown as HeadPeer, { callId: 3 } as Message);
   return answered;
 }
 

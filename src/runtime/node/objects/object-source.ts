@@ -5,6 +5,7 @@
  * what is open for each pull and holds its pages until the pull has ended, also by a broken connection. Each connection reads one chunk while it sends the
  * previous one; a chunk of a copy that is still arriving waits for its bytes.
  */
+import { SetMap } from "../../base/set-map.ts";
 import { nodeTagOf, type NodeTag } from "../../base/ids.ts";
 import { CHUNK_BYTES } from "../../objects/limits.ts";
 import { CHUNK_HEAD_BYTES } from "../../objects/transfer/chunk-parser.ts";
@@ -70,9 +71,9 @@ export class ObjectSource {
   readonly #options: ObjectSourceOptions;
   readonly #directory: CopyDirectory;
   readonly #peers = new Set<Peer>();
-  readonly #serving = new Map<string, Set<Serving>>();
+  readonly #serving = new SetMap<string, Serving>();
   /** Keys of this node's objects that the directory may know, by place. */
-  readonly #keysAt = new Map<string, Set<string>>();
+  readonly #keysAt = new SetMap<string, string>();
 
   constructor(options: ObjectSourceOptions) {
     this.#options = options;
@@ -137,21 +138,14 @@ export class ObjectSource {
   #freedBefore(node: NodeTag, key: CopyKey): void {
     const name = copyKeyOf(key);
     if (this.#directory.holdersOf(name).length === 0) {
-      const place = placeOf(key[1]);
-      const keys = this.#keysAt.get(place);
-      keys?.delete(name);
-      if (keys?.size === 0) this.#keysAt.delete(place);
+      this.#keysAt.delete(placeOf(key[1]), name);
     }
     this.#options.tell(node, MESSAGE.COPY_FREED, key);
   }
 
   /** An object of this node was freed, or its bytes are lost: its copies go. */
   freed(location: WireLocation): void {
-    const place = placeOf(location);
-    const keys = this.#keysAt.get(place);
-    if (keys === undefined) return;
-    this.#keysAt.delete(place);
-    for (const key of keys) {
+    for (const key of this.#keysAt.take(placeOf(location))) {
       const holders = this.#directory.freed(key);
       const [id] = key.split("/", 1) as [string];
       for (const node of holders) this.#options.tell(node, MESSAGE.COPY_FREED, [id, location]);
@@ -165,9 +159,7 @@ export class ObjectSource {
 
   /** More of a copy is here: what waits for it is sent. */
   progressed(key: string, availableBytes: number): void {
-    const servings = this.#serving.get(key);
-    if (servings === undefined) return;
-    for (const serving of servings) {
+    for (const serving of this.#serving.get(key)) {
       serving.availableBytes = availableBytes;
       void this.#pump(serving.link);
     }
@@ -175,7 +167,7 @@ export class ObjectSource {
 
   /** A copy that was being received is not, after all: those who have it from here ask elsewhere. */
   withdrawn(key: string): void {
-    for (const serving of Array.from(this.#serving.get(key) ?? [])) {
+    for (const serving of Array.from(this.#serving.get(key))) {
       serving.link.link.send(MESSAGE.TRANSFER_END, serving.pull, ["gone"]);
       this.#end(serving);
     }
@@ -210,9 +202,7 @@ export class ObjectSource {
     if (before !== undefined) this.#end(before);
     const serving: Serving = { key: name, link: peer, pull, checks, isEnded: false, ...found };
     peer.pulls.set(pull, serving);
-    const all = this.#serving.get(name);
-    if (all === undefined) this.#serving.set(name, new Set([serving]));
-    else all.add(serving);
+    this.#serving.add(name, serving);
     this.#options.hold(found.location);
   }
 
@@ -227,10 +217,7 @@ export class ObjectSource {
       return node === undefined ? undefined : { node };
     }
     const node = this.#directory.wanted({ key: name, sizeBytes: location[2], node: peer.node, pull, avoid });
-    const place = placeOf(location);
-    const keys = this.#keysAt.get(place);
-    if (keys === undefined) this.#keysAt.set(place, new Set([name]));
-    else keys.add(name);
+    this.#keysAt.add(placeOf(location), name);
     if (node === this.#options.nodeTag) return { object, location, availableBytes: location[2] };
     object.close();
     return { node };
@@ -314,9 +301,7 @@ export class ObjectSource {
     serving.isEnded = true;
     serving.object.close();
     serving.link.pulls.delete(serving.pull);
-    const all = this.#serving.get(serving.key);
-    all?.delete(serving);
-    if (all?.size === 0) this.#serving.delete(serving.key);
+    this.#serving.delete(serving.key, serving);
     this.#options.letGo(serving.location);
   }
 

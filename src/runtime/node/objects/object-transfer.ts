@@ -6,6 +6,7 @@
  * (`orphaned-objects.ts`). The daemon calls it with messages, with transfer connections from other nodes, and with the ends of processes and nodes; it is
  * given `connect` and `tell`.
  */
+import { SetMap } from "../../base/set-map.ts";
 import { ObjectLostError, ObjectStoreFullError, OutOfDiskError, ShoalError } from "../../base/errors.ts";
 import { nodeTagOf, type NodeTag, type ProcessId } from "../../base/ids.ts";
 import { PULLS_PART_OF_STORE } from "../../objects/limits.ts";
@@ -59,7 +60,7 @@ export class ObjectTransfer {
   /** Copies that any node has of what processes of this one own elsewhere. */
   readonly #orphans: OrphanedObjects;
   readonly #dead = new Set<NodeTag>();
-  readonly #waiting = new Map<ProcessId, Set<Waiting>>();
+  readonly #waiting = new SetMap<ProcessId, Waiting>();
 
   constructor(options: ObjectTransferOptions) {
     this.#options = options;
@@ -154,11 +155,10 @@ export class ObjectTransfer {
   }
 
   processGone(process: ProcessId): void {
-    for (const waiter of this.#waiting.get(process) ?? []) {
+    for (const waiter of this.#waiting.take(process)) {
       this.#receiver.unwant(waiter.of, waiter);
       waiter.reject(new Error("the process has ended"));
     }
-    this.#waiting.delete(process);
     this.#free(this.#cache.processGone(process));
     this.#applyOrphanEffects(this.#orphans.ownerGone(process));
   }
@@ -209,28 +209,21 @@ export class ObjectTransfer {
   #wait(process: ProcessId, wanted: Wanted, purpose: number): Promise<WireLocation> {
     const { of } = wanted;
     return new Promise((resolve, reject) => {
-      const forget = (): void => {
-        const waiters = this.#waiting.get(process);
-        waiters?.delete(waiter);
-        if (waiters?.size === 0) this.#waiting.delete(process);
-      };
       const waiter: Waiting = {
         process,
         of,
         purpose,
         resolve: () => {
-          forget();
+          this.#waiting.delete(process, waiter);
           // At once: whoever needs room next would have it from a copy that nobody reads.
           resolve(this.#cache.acquire(copyKeyOf(of), process) as WireLocation);
         },
         reject: (error) => {
-          forget();
+          this.#waiting.delete(process, waiter);
           reject(error);
         },
       };
-      const waiters = this.#waiting.get(process);
-      if (waiters === undefined) this.#waiting.set(process, new Set([waiter]));
-      else waiters.add(waiter);
+      this.#waiting.add(process, waiter);
       this.#receiver.want(wanted, waiter);
     });
   }

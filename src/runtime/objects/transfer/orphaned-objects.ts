@@ -6,6 +6,7 @@
  * sources as a home does. When the keeper dies or loses its copy, another copy is kept. When the owner frees the object or ends, all copies are freed. A row
  * lives as long as there is a complete copy.
  */
+import { SetMap } from "../../base/set-map.ts";
 import type { NodeTag, ProcessId } from "../../base/ids.ts";
 import type { CopyKey } from "../../wire/transfer-messages.ts";
 import { CopyDirectory } from "./copy-directory.ts";
@@ -31,11 +32,7 @@ export type OrphanEffect =
 /** Whether an object is still wanted by whoever owns it. */
 export type IsOwned = (object: { of: CopyKey; owner: ProcessId }) => boolean;
 
-interface Row {
-  readonly key: string;
-  readonly of: CopyKey;
-  readonly home: NodeTag;
-  readonly owner: ProcessId;
+interface Row extends Omit<CopyReport, "node" | "pull"> {
   /** Nodes with all of it, and the numbers of their pulls, the oldest copy first. */
   readonly whole: Map<NodeTag, number>;
   /** Once the home is dead. */
@@ -47,7 +44,7 @@ export class OrphanedObjects {
   readonly #isOwned: IsOwned;
   readonly #rows = new Map<string, Row>();
   /** Keys of the rows at a place of a store. */
-  readonly #keysAt = new Map<string, Set<string>>();
+  readonly #keysAt = new SetMap<string, string>();
   readonly #dead = new Set<NodeTag>();
 
   constructor(self: NodeTag, isOwned: IsOwned) {
@@ -114,7 +111,7 @@ export class OrphanedObjects {
 
   /** An owner on this node needs what is at a place no more, or its bytes are lost. */
   freed(place: string): OrphanEffect[] {
-    const rows = Array.from(this.#keysAt.get(place) ?? [], (key) => this.#rows.get(key) as Row);
+    const rows = Array.from(this.#keysAt.get(place), (key) => this.#rows.get(key) as Row);
     return rows.flatMap((row) => this.#free(row));
   }
 
@@ -131,18 +128,12 @@ export class OrphanedObjects {
 
   #add(row: Row): void {
     this.#rows.set(row.key, row);
-    const place = placeOf(row.of[1]);
-    const keys = this.#keysAt.get(place);
-    if (keys === undefined) this.#keysAt.set(place, new Set([row.key]));
-    else keys.add(row.key);
+    this.#keysAt.add(placeOf(row.of[1]), row.key);
   }
 
   #remove(row: Row): void {
     this.#rows.delete(row.key);
-    const place = placeOf(row.of[1]);
-    const keys = this.#keysAt.get(place);
-    keys?.delete(row.key);
-    if (keys?.size === 0) this.#keysAt.delete(place);
+    this.#keysAt.delete(placeOf(row.of[1]), row.key);
   }
 
   #without(row: Row, node: NodeTag): OrphanEffect[] {

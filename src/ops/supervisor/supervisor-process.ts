@@ -11,7 +11,7 @@ import { type SupervisedNats, startSupervisedNats } from "../providers/supervise
 import { Supervisor } from "./supervisor.ts";
 import type { NatsProcessEvent } from "../../runtime/nats/server/nats-process.ts";
 import { parseNetworkAddress, formatAddresses } from "../../runtime/os/network/network-address.ts";
-import type { NatsTls } from "../../runtime/nats/nats-link.ts";
+import type { NatsPlace } from "../../runtime/nats/open-control-plane.ts";
 import type { HeadConfiguration } from "../../entry/head.ts";
 import { RotatingLog } from "../../runtime/os/files/rotating-log.ts";
 import { removeRunFile, runProcess, writeRunFile } from "../../runtime/os/files/run-file.ts";
@@ -51,15 +51,8 @@ interface OwnNats {
 }
 
 /** One that somebody else keeps. */
-export interface OtherNats {
+export interface OtherNats extends Pick<NatsPlace, "urls" | "token" | "user" | "password" | "credentialsFile" | "tls"> {
   readonly kind: "runs";
-  readonly urls: readonly string[];
-  readonly token?: string | undefined;
-  readonly user?: string | undefined;
-  readonly password?: string | undefined;
-  /** The path of a file as NATS's own tools write it. */
-  readonly credentialsFile?: string | undefined;
-  readonly tls?: NatsTls | undefined;
 }
 
 /** What the parent is told. */

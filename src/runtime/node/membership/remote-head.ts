@@ -5,7 +5,7 @@
  * the head wants done comes as NODE_COMMAND; both carry the name of a method of `runtime/rpc/head-service.ts` and its arguments. The little that the node must know of
  * actors at once is remembered from the commands.
  */
-import { type ActorId, type NodeId, type ObjectId, nodeTagOf, type ProcessId } from "../../base/ids.ts";
+import { type ActorId, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import { type AskedMessage, frameForHead, HeadQuestions } from "./head-questions.ts";
 import type { HeadPeer, HeadService, NodeServices } from "../../rpc/head-service.ts";
 import type { Message, PeerConnection } from "../../rpc/peer-connection.ts";
@@ -13,20 +13,12 @@ import type {
   ActorToPlace,
   GroupPreparation,
   HeadEventHeader,
-  LeaseAskHeader,
+  HeadEvents,
   NodeCommandHeader,
   NodeCommands,
   NodeDigestHeader,
-  WorkerFactsHeader,
 } from "../../wire/cluster-messages.ts";
-import {
-  type AcceleratorIds,
-  type ActorLeavingHeader,
-  type ActorRefusal,
-  type GroupCreateHeader,
-  MESSAGE,
-  type WorkerExitedHeader,
-} from "../../wire/messages.ts";
+import { type GroupCreateHeader, MESSAGE } from "../../wire/messages.ts";
 import { makeCall } from "../../wire/message-table.ts";
 
 /** The link to the head, whichever leads. */
@@ -44,6 +36,16 @@ export class RemoteHead implements HeadService {
   /** What the head said of groups with bundles here. */
   readonly #groups = new Map<string, GroupCreateHeader>();
   #heads = 0;
+  readonly placed = this.#telling("placed");
+  readonly refused = this.#telling("refused");
+  readonly groupReserved = this.#telling("groupReserved");
+  readonly groupPrepared = this.#telling("groupPrepared");
+  readonly actorFull = this.#telling("actorFull");
+  readonly leasesWanted = this.#telling("leasesWanted");
+  readonly workerExited = this.#telling("workerExited");
+  readonly workerLeaves = this.#telling("workerLeaves");
+  readonly unheld = this.#telling("unheld");
+  readonly definitionUnheld = this.#telling("definitionUnheld");
 
   constructor(link: HeadLink, node: NodeServices) {
     this.#link = link;
@@ -59,49 +61,9 @@ export class RemoteHead implements HeadService {
     this.#link.sendWhole(frame);
   }
 
-  placed(actor: ActorId, worker: WorkerFactsHeader, accelerators: AcceleratorIds | undefined): void {
-    this.#tell("placed", actor, worker, accelerators);
-  }
-
-  refused(actor: ActorId, refusal: ActorRefusal): void {
-    this.#tell("refused", actor, refusal);
-  }
-
-  groupReserved(group: string, nodeId: NodeId): void {
-    this.#tell("groupReserved", group, nodeId);
-  }
-
-  groupPrepared(group: string, prepared: { attempt: number; isHeld: boolean; nodeId: NodeId }): void {
-    this.#tell("groupPrepared", group, prepared);
-  }
-
-  actorFull(actor: ActorId, nodeId: NodeId): void {
-    this.#tell("actorFull", actor, nodeId);
-  }
-
-  leasesWanted(nodeId: NodeId, ask: LeaseAskHeader): void {
-    this.#tell("leasesWanted", nodeId, ask);
-  }
-
-  workerExited(worker: ProcessId, exit: WorkerExitedHeader, options: { intended: boolean }): void {
-    this.#tell("workerExited", worker, exit, options);
-  }
-
-  workerLeaves(worker: ProcessId, leaving: ActorLeavingHeader | undefined): void {
-    this.#tell("workerLeaves", worker, leaving);
-  }
-
   processGone(process: ProcessId): void {
     this.#questions.processGone(process);
     this.#tell("processGone", process);
-  }
-
-  unheld(actor: ActorId): void {
-    this.#tell("unheld", actor);
-  }
-
-  definitionUnheld(reference: ObjectId, node: NodeId): void {
-    this.#tell("definitionUnheld", reference, node);
   }
 
   shapeOf(actor: ActorId): string | undefined {
@@ -160,6 +122,10 @@ export class RemoteHead implements HeadService {
 
   #remember({ facts }: GroupPreparation): void {
     if (facts !== undefined) this.#groups.set(facts.id, facts);
+  }
+
+  #telling<Name extends keyof HeadEvents>(name: Name): (...args: HeadEvents[Name]) => void {
+    return (...args) => this.#tell(...([name, ...args] as unknown as HeadEventHeader));
   }
 
   #tell(...event: HeadEventHeader): void {

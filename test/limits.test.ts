@@ -111,7 +111,6 @@ test("limits come in the order that their reasons need", () => {
       kept.VALUE_BYTES_MAX,
       kept.MESSAGE_BYTES_MAX,
       control.COMMIT_BYTES_MAX,
-      control.RECORD_BODY_BYTES_MAX,
       kept.STREAM_BYTES_MAX,
     ],
     "a store makes room before it is full": [store.SPILL_DOWN_TO, store.IDLE_COPIES_UP_TO, store.SPILL_ABOVE, 1],

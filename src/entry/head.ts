@@ -52,7 +52,6 @@ export interface HeadStart {
   token: string;
   /** With which machines join; undefined for a head that has no certificates, and for a token that was revoked. */
   joinToken?: string | undefined;
-  authorityHash?: string | undefined;
   /** Nodes need a certificate, those of this machine, too: they join with the join token. */
   needsCertificates: boolean;
   /** Where heads are, this one among them. */
@@ -102,7 +101,6 @@ const start: HeadStart = {
   address: listener.path,
   token,
   joinToken: security?.joinToken,
-  authorityHash: security?.authorityHash,
   needsCertificates,
   heads: lifecycle.heads,
 };

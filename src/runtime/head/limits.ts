@@ -4,7 +4,6 @@
  * What nodes and heads have to agree on (`PROVE_EVERY_MS`, `PROOF_GOOD_MS`, times of death) is in `runtime/base/limits.ts`, and what the store and the bus take in `runtime/control-plane/limits.ts`.
  */
 import { DEAD_AFTER_MS, PROVE_EVERY_MS, STORE_ELECTION_MS } from "../base/limits.ts";
-import { RECORD_BYTES_MAX } from "../wire/limits.ts";
 
 /** The head that leads says so on the bus. */
 export const ANNOUNCE_EVERY_MS = 200;
@@ -20,8 +19,6 @@ export const COMMIT_WRITES_MAX = 200;
 /** Enough for 200 records of actors. */
 export const COMMIT_BYTES_MAX = 2 * 1024 * 1024;
 
-/** What arguments, or what a definition captured, may take of a record, which lies in several values: the rest is for its header. */
-export const RECORD_BODY_BYTES_MAX = RECORD_BYTES_MAX - 64 * 1024;
 /** Dead lives of nodes are remembered, by the detector and in the store, so that none returns; the oldest are forgotten. */
 export const DEAD_NODES_MAX = 10_000;
 

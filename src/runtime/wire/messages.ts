@@ -245,7 +245,6 @@ export const joined = fields({
   /** Plain TCP is refused also between processes of one machine. */
   tlsOnLoopback: flag,
   /** What the node needs to use the cluster's NATS. */
-  nats: unchecked<unknown>(),
 });
 export type JoinReply = Of<typeof joined>;
 

@@ -43,9 +43,9 @@ describe.each([
     const made = await first.joinTokens({ do: "new", ageMaxMs: 1000 });
     const { joinToken } = first;
     const second = await head(place());
-    expect([second.token, second.authorityHash, second.joinToken]).toEqual([first.token, first.authorityHash, joinToken]);
+    expect([second.token, second.joinToken]).toEqual([first.token, joinToken]);
     expect(await second.joinTokens({ do: "list" })).toMatchObject({ tokens: [{ createdAtMs: NOW }, { expiresAtMs: NOW + 1000 }] });
-    expect(made.kind === "new" && parseJoinToken(made.joinToken).authorityHash).toBe(first.authorityHash);
+    expect(made.kind === "new" && parseJoinToken(made.joinToken).authorityHash).toBe(parseJoinToken(joinToken as string).authorityHash);
   });
 
   test("a token that was revoked is not shown any more, after a restart, too", async () => {

@@ -5,7 +5,7 @@
  * none of this: there a token is enough (decision 0022). Called by the head's entry point and, for questions over links, by `head-server.ts`.
  */
 import type { NodeId } from "../../base/ids.ts";
-import { authorityHash, certifyNode, newNodeKey } from "../../os/network/certificates.ts";
+import { certifyNode, newNodeKey } from "../../os/network/certificates.ts";
 import type { ListenOptions } from "../../os/network/tcp-transport.ts";
 import type { TlsIdentity } from "../../os/network/tls-identity.ts";
 import { listenForJoin } from "../../rpc/join-listener.ts";
@@ -28,7 +28,6 @@ interface HeadSecurityOptions {
   isDead: (node: NodeId) => boolean;
   /** Why nobody can join here now. */
   refusal?: () => WireError | undefined;
-  natsFor?: (nodeId: NodeId) => unknown;
   nowMs: () => number;
 }
 
@@ -63,10 +62,6 @@ export class HeadSecurity {
     return this.#joining.tokens.isGood(this.#secrets.joinToken.split("-").at(-1) ?? "", this.#options.nowMs())
       ? this.#secrets.joinToken
       : undefined;
-  }
-
-  get authorityHash(): string {
-    return authorityHash(this.#secrets.authority.ca);
   }
 
   newIdentity(): TlsIdentity {
@@ -116,7 +111,7 @@ export class HeadSecurity {
 }
 
 function joiningOf(options: HeadSecurityOptions, secrets: ClusterSecrets): Joining {
-  const { headId, livingNodes, isDead, natsFor, nowMs, place, tlsOnLoopback } = options;
+  const { headId, livingNodes, isDead, nowMs, place, tlsOnLoopback } = options;
   return new Joining({
     authority: secrets.authority,
     headNodeId: headId,
@@ -128,7 +123,6 @@ function joiningOf(options: HeadSecurityOptions, secrets: ClusterSecrets): Joini
       yield* livingNodes();
     },
     isDead,
-    ...(natsFor === undefined ? {} : { natsFor }),
     store: (record) => storeJoinToken(place, record),
     nowMs,
   });

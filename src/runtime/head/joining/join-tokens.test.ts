@@ -56,7 +56,6 @@ test("a token of the head lets a node in, once stored; ids that live or are dead
     token: "the cluster's",
     livingNodes: () => [HEAD],
     isDead: (nodeId) => nodeId === dead,
-    natsFor: (nodeId) => ({ user: nodeId }),
     store: async (record) => void stored.push(record),
     nowMs: () => (nowMs += 1000),
   });
@@ -66,7 +65,7 @@ test("a token of the head lets a node in, once stored; ids that live or are dead
   const { publicKey } = newNodeKey();
   const request = { version: 1, secret, nodeId: NODE, publicKey };
   const reply = joining.join(request, FROM);
-  expect(reply).toMatchObject({ headNodeId: HEAD, token: "the cluster's", nats: { user: NODE } });
+  expect(reply).toMatchObject({ headNodeId: HEAD, token: "the cluster's" });
   expect(() => joining.join({ ...request, nodeId: `${"f".repeat(16)}${"0".repeat(16)}` as NodeId }, FROM)).toThrow("belongs to a node");
   expect(() => joining.join({ ...request, nodeId: dead }, FROM)).toThrow("declared dead");
   expect(() => joining.join({ ...request, publicKey: "none" }, FROM)).toThrow("not a P-256 key");

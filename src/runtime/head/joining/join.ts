@@ -25,8 +25,6 @@ interface JoiningOptions {
   livingNodes: () => Iterable<NodeId>;
   /** A node that ended, or was said to be dead, does not come back under its id. */
   isDead?: (nodeId: NodeId) => boolean;
-  /** What a node needs for the cluster's NATS. */
-  natsFor?: (nodeId: NodeId) => unknown;
   /** Stores a token before it is shown to anybody. */
   store?: (record: JoinTokenRecord) => Promise<void>;
   nowMs: () => number;
@@ -65,8 +63,8 @@ export class Joining {
     const tag = nodeTagOf(request.nodeId);
     for (const node of this.#options.livingNodes())
       if (nodeTagOf(node) === tag) throw new Error(`the node id ${request.nodeId} belongs to a node of the cluster already`);
-    const { headNodeId, natsFor, tlsOnLoopback = false } = this.#options;
-    return { ...this.#certify(request), headNodeId, tlsOnLoopback, nats: natsFor?.(request.nodeId) };
+    const { headNodeId, tlsOnLoopback = false } = this.#options;
+    return { ...this.#certify(request), headNodeId, tlsOnLoopback };
   }
 
   /** Of a node that asks over its link, which has proved who it is. @throws Error whose message is the answer. */

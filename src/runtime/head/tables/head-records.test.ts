@@ -4,8 +4,8 @@ import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { DefinitionHeader } from "../../wire/definition-messages.ts";
 import type { ActorOptionsHeader, PayloadHeader } from "../../wire/messages.ts";
 import type { KeyValue } from "../key-values.ts";
-import { RECORD_BYTES_MAX } from "../../wire/limits.ts";
-import { HEAD_PREFIX, recordObstacle } from "./head-records.ts";
+
+import { HEAD_PREFIX } from "./head-records.ts";
 import { RecordedTables } from "./recorded-tables.ts";
 import type { StoreWrite } from "../../control-plane/control-store.ts";
 import { MemoryStore } from "../../control-plane/memory-store.ts";
@@ -259,9 +259,4 @@ test("a record that no head has written is not taken for one", () => {
   bench.tables.node(node);
   const entries = bench.tables.takeWrites().flatMap(({ key, value }) => (value === undefined ? [] : [{ key, value, revision: 1 }]));
   expect(() => new RecordedTables().restore(entries)).toThrow(/^Cannot read the record head\.node\..*nodeId is not an id/);
-});
-
-test("what is too long for a record is refused before it is one", () => {
-  expect(recordObstacle("actor", { name: "C", bytes: 1_000 })).toBeUndefined();
-  expect(recordObstacle("actor", { name: "C", bytes: RECORD_BYTES_MAX })).toContain("Cannot create actor C");
 });

@@ -29,7 +29,6 @@ import type { StoredDefinition } from "../definition-table.ts";
 import { type ExtensionRecord, recordId } from "../extension-records.ts";
 import type { KeyValue } from "../key-values.ts";
 import { RECORD_BYTES_MAX } from "../../wire/limits.ts";
-import { RECORD_BODY_BYTES_MAX } from "../limits.ts";
 import { VALUE_BYTES_MAX } from "../../control-plane/limits.ts";
 import type { GroupRecord } from "../placement/placement-group-table.ts";
 import type { StoreEntry, StoreWrite } from "../../control-plane/control-store.ts";
@@ -285,16 +284,6 @@ export class HeadRecords {
     if (!shape(header)) throw new DecodeError(`Cannot read the record ${key} of the head: ${problemOf(shape, header)}`);
     return { id: key.split(".")[2] ?? "", header, body: copyBytes(bytes, 4 + headerBytes) };
   }
-}
-
-/** Why a record cannot be kept; undefined when it can. Asked before anything is changed. */
-export function recordObstacle(kind: "actor" | "definition", { name, bytes }: { name: string; bytes: number }): string | undefined {
-  if (bytes <= RECORD_BODY_BYTES_MAX) return undefined;
-  const what = kind === "actor" ? `create actor ${name}: the arguments of its constructor` : `define ${name}: it and what it captured`;
-  return (
-    `Cannot ${what} may take ${RECORD_BODY_BYTES_MAX} bytes beside what lies in the object store: received ${bytes}. ` +
-    "Put large values into the store with put() and pass their refs."
-  );
 }
 
 function readDefinitions(contents: readonly StoredDefinition[], names: readonly DefinitionHeader[]): StoredDefinition[] {

@@ -24,7 +24,6 @@ export interface Joined {
   /** The cluster's, for every hello. */
   token: string;
   headNodeId: NodeId;
-  nats: unknown;
 }
 
 /** For so long it is asked again where no head leads yet, or the one that did has just gone. */
@@ -79,8 +78,8 @@ async function joinAt(address: string, { joinToken, nodeId }: Pick<JoinOptions, 
   try {
     const request: JoinHeader = { version: PROTOCOL_VERSION, secret: token.secret, nodeId, publicKey };
     const { header } = await connection.request(MESSAGE.JOIN, request);
-    const { certificate, token: clusterToken, headNodeId, tlsOnLoopback, nats } = header;
-    return { identity: { ca, cert: certificate, key, alsoOnLoopback: tlsOnLoopback }, token: clusterToken, headNodeId, nats };
+    const { certificate, token: clusterToken, headNodeId, tlsOnLoopback } = header;
+    return { identity: { ca, cert: certificate, key, alsoOnLoopback: tlsOnLoopback }, token: clusterToken, headNodeId };
   } catch (error) {
     throw errorOfRefusal(action, error) ?? error;
   } finally {

@@ -28,7 +28,7 @@ export class ProcessObjects {
 
   constructor(options: RuntimeOptions, daemon: Connection, events: ObjectEvents) {
     const { processId, daemonId, role, ids, memoryDirectory, spillDirectory, storeQuotaBytes: quotaBytes } = options;
-    const channel = new DaemonChannel({ connection: daemon, daemonId, processId });
+    const channel = new DaemonChannel({ connection: daemon, daemonId });
     const letCopyGo = (entry: ObjectEntry): void => {
       if (this.store.copies.size > 0) this.store.copies.letGo(entry);
     };

@@ -25,7 +25,6 @@ export function daemonEnded(reason: string): NodeDiedError {
 export class DaemonChannel implements RefChannel {
   readonly #connection: Connection;
   readonly #daemonId: ProcessId;
-  readonly #processId: ProcessId;
   #holds: RefHoldHeader[] = [];
   #releases: [ObjectId, number, ProcessId][] = [];
   #freed: [WireLocation, boolean][] = [];
@@ -33,10 +32,9 @@ export class DaemonChannel implements RefChannel {
   #copies: WireLocation[] = [];
   #scheduled = false;
 
-  constructor(options: { connection: Connection; daemonId: ProcessId; processId: ProcessId }) {
+  constructor(options: { connection: Connection; daemonId: ProcessId }) {
     this.#connection = options.connection;
     this.#daemonId = options.daemonId;
-    this.#processId = options.processId;
   }
 
   hold({ id, owner, holder, message }: { id: ObjectId; owner: ProcessId; holder: ProcessId; message?: HeldNumber | undefined }): void {
@@ -55,12 +53,10 @@ export class DaemonChannel implements RefChannel {
   }
 
   provide(id: ObjectId, payload: Payload): void {
-    for (const ref of payload.refs) this.hold({ id: ref.id, owner: ref.owner, holder: this.#daemonId });
-    this.flush();
-    this.#connection.send(MESSAGE.REF_VALUE, [id, this.#daemonId, payloadHeader(payload)], { parts: payloadParts(payload) });
+    this.answer(id, this.#daemonId, payload);
   }
 
-  /** An answer to somebody's question for an object that this process owns. */
+  /** A value for whoever asked for it; this process owns the object. */
   answer(id: ObjectId, receiver: ProcessId, payload: Payload): void {
     for (const ref of payload.refs) this.hold({ id: ref.id, owner: ref.owner, holder: receiver });
     this.flush();
@@ -163,10 +159,6 @@ export class DaemonChannel implements RefChannel {
 
   arenaChanged(arena: string, kind: "memory" | "disk", sizeBytes: number): void {
     this.#connection.send(MESSAGE.STORE_ARENA, [arena, kind, sizeBytes]);
-  }
-
-  get processId(): ProcessId {
-    return this.#processId;
   }
 
   flush(): void {

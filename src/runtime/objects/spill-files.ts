@@ -35,7 +35,6 @@ export interface SpillFileStatistics {
   files: number;
   /** As long as they are, dead objects included. */
   fileBytes: number;
-  liveBytes: number;
 }
 
 interface SpillFile {
@@ -90,11 +89,8 @@ export class SpillFiles {
   }
 
   get statistics(): SpillFileStatistics {
-    const statistics = { files: this.#files.size, fileBytes: 0, liveBytes: 0 };
-    for (const { sizeBytes, liveBytes } of this.#files.values()) {
-      statistics.fileBytes += sizeBytes;
-      statistics.liveBytes += liveBytes;
-    }
+    const statistics = { files: this.#files.size, fileBytes: 0 };
+    for (const { sizeBytes } of this.#files.values()) statistics.fileBytes += sizeBytes;
     return statistics;
   }
 }

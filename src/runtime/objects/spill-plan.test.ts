@@ -199,7 +199,7 @@ describe("a fused file", () => {
       { arena: "spill-1", kind: "disk" },
       { arena: "a.moved", kind: "disk" },
     ]);
-    expect(ledger.spillFiles).toEqual({ files: 0, fileBytes: 0, liveBytes: 0 });
+    expect(ledger.spillFiles).toEqual({ files: 0, fileBytes: 0 });
   });
 
   test("whose objects died while it was written is deleted at once", () => {

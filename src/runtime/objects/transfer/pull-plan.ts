@@ -107,15 +107,6 @@ export class PullPlan {
     this.#budgetBytes = options.budgetBytes;
   }
 
-  /** Pulls that have not ended. */
-  get size(): number {
-    return this.#pulls.size;
-  }
-
-  has(key: string): boolean {
-    return this.#pulls.has(key);
-  }
-
   /** The node that is asked who has an object. */
   homeOf(key: string): NodeTag | undefined {
     return this.#pulls.get(key)?.home;

@@ -1,0 +1,74 @@
+/**
+ * Batches: blocks as functions and consumers of users have them, and blocks of what functions return.
+ *
+ * In the format `columns` a batch is an object with an entry a column: a typed array in the block's memory where all rows are numbers, else a `Column`. In the format
+ * `rows` it is an array of rows. What a function returns may be either, whatever it was given.
+ */
+import { describeValue } from "../../core/internal.ts";
+import { DataError } from "../errors.ts";
+import { type Block, blockOfRows, namingColumn, type Row, rowsOf } from "./block.ts";
+import { Column, vectorOfColumn } from "./column.ts";
+import { isNumberKind } from "./data-type.ts";
+import { kindOfArray, toFloat64, type ValueArray, type Vector } from "./vector.ts";
+import { buildVector, isPlainRow, vectorOfArray } from "./vector-builder.ts";
+
+export type BatchFormat = "columns" | "rows";
+
+/** One entry a column. */
+export type ColumnBatch = Readonly<Record<string, ValueArray | Column<unknown>>>;
+
+export function batchOf(block: Block, format: BatchFormat): ColumnBatch | Row[] {
+  return format === "rows" ? rowsOf(block) : columnsOf(block);
+}
+
+/** The block as an object of columns. Its own keys are the columns, nothing else. */
+export function columnsOf(block: Block): ColumnBatch {
+  return Object.fromEntries(block.names.map((name, i) => [name, namingColumn(name, () => userColumn(block.vectors[i] as Vector))]));
+}
+
+function userColumn(vector: Vector): ValueArray | Column<unknown> {
+  const { type, nullCount, values } = vector;
+  if (nullCount > 0) return new Column(vector);
+  if (isNumberKind(type.kind)) return values as ValueArray;
+  if (type.kind === "int64" || type.kind === "uint64") return type.as === "bigint" ? (values as ValueArray) : toFloat64(vector);
+  return new Column(vector);
+}
+
+/** How many rows a batch has, in either format. */
+export function rowCount(batch: object): number {
+  if (Array.isArray(batch)) return batch.length;
+  const first = Object.values(batch)[0] as { readonly length?: unknown } | undefined;
+  return typeof first?.length === "number" ? first.length : 0;
+}
+
+/**
+ * The block of what a function returned.
+ *
+ * @param from - the function, for messages
+ * @throws DataError for what is no batch, and for columns of different lengths
+ */
+export function blockOfBatch(batch: unknown, from: string): Block {
+  if (Array.isArray(batch)) return blockOfRows(batch, from);
+  if (!isPlainRow(batch)) {
+    throw new DataError(`A batch is an object with a column an entry, or an array of rows: ${from} gave ${describeValue(batch)}`, {
+      hint: "return { name: values, … } or [row, …]; a function of a single row belongs in map",
+    });
+  }
+  const names = Object.keys(batch);
+  const vectors = names.map((name) => namingColumn(name, () => vectorOfGiven(batch[name], name, from)));
+  const length = vectors[0]?.length ?? 0;
+  const odd = vectors.findIndex((vector) => vector.length !== length);
+  if (odd >= 0) {
+    throw new DataError(
+      `The columns of a batch have one length: ${from} gave ${length} values in ${JSON.stringify(names[0])} and ${vectors[odd]?.length} in ${JSON.stringify(names[odd])}`,
+    );
+  }
+  return { rowCount: length, names, vectors };
+}
+
+function vectorOfGiven(given: unknown, name: string, from: string): Vector {
+  if (given instanceof Column) return vectorOfColumn(given);
+  if (Array.isArray(given)) return buildVector(given);
+  if (kindOfArray(given) !== undefined) return vectorOfArray(given as ValueArray);
+  throw new DataError(`A column is a typed array, an array or a Column: ${from} gave ${describeValue(given)} for ${JSON.stringify(name)}`);
+}

@@ -1,0 +1,150 @@
+/**
+ * A block: some rows of a dataset, a vector a column. Blocks are what tasks hand to each other; they are never changed.
+ *
+ * All columns have the same number of rows, and a block without columns still has its number of rows.
+ */
+import { DataError } from "../errors.ts";
+import { type Field, FieldConflict, sameType, typeName, unifyFields } from "./data-type.ts";
+import { concatVectors, nullVector, sliceVector, takeVector, UnsafeInteger, type Vector, vectorBytes, widenVector } from "./vector.ts";
+import { buildVector, isPlainRow, MisfitError } from "./vector-builder.ts";
+import { rowReader, valueReader } from "./value-reader.ts";
+import { describeValue } from "../../core/internal.ts";
+
+export interface Block {
+  readonly rowCount: number;
+  readonly names: readonly string[];
+  readonly vectors: readonly Vector[];
+}
+
+export type Row = Record<string, unknown>;
+
+export const EMPTY_BLOCK: Block = { rowCount: 0, names: [], vectors: [] };
+
+export function schemaOf(block: Block): Field[] {
+  return block.names.map((name, i) => ({ name, type: (block.vectors[i] as Vector).type }));
+}
+
+export function blockBytes(block: Block): number {
+  return block.vectors.reduce((sum, vector) => sum + vectorBytes(vector), 0);
+}
+
+export function vectorOf(block: Block, name: string): Vector | undefined {
+  return block.vectors[block.names.indexOf(name)];
+}
+
+/** Rows from `start` to before `end`, in the same memory. */
+export function sliceBlock(block: Block, start: number, end: number): Block {
+  if (start === 0 && end === block.rowCount) return block;
+  return { rowCount: end - start, names: block.names, vectors: block.vectors.map((vector) => sliceVector(vector, start, end)) };
+}
+
+export function takeBlock(block: Block, indices: Uint32Array): Block {
+  return { rowCount: indices.length, names: block.names, vectors: block.vectors.map((vector) => takeVector(vector, indices)) };
+}
+
+/**
+ * The rows of all, in their order. Columns that only some have are null in the rows of the others.
+ *
+ * @throws DataError where a column has types that do not go together
+ */
+export function concatBlocks(blocks: readonly Block[]): Block {
+  const filled = blocks.filter((block) => block.rowCount > 0);
+  if (filled.length === 0) return blocks[0] ?? EMPTY_BLOCK;
+  if (filled.length === 1) return filled[0] as Block;
+  const fields = unifySchemas(filled.map(schemaOf));
+  const aligned = filled.map((block) => alignBlock(block, fields));
+  return {
+    rowCount: aligned.reduce((sum, block) => sum + block.rowCount, 0),
+    names: fields.map(({ name }) => name),
+    vectors: fields.map((_, i) => concatVectors(aligned.map((block) => block.vectors[i] as Vector))),
+  };
+}
+
+/** @throws DataError where a column has types that do not go together */
+export function unifySchemas(schemas: readonly (readonly Field[])[]): readonly Field[] {
+  let fields: readonly Field[] = schemas[0] ?? [];
+  for (const schema of schemas) {
+    const unified = unifyFields(fields, schema);
+    if (unified instanceof FieldConflict) {
+      const [a, b] = unified.types;
+      throw new DataError(`Column ${JSON.stringify(unified.name)} is ${typeName(a)} in some rows and ${typeName(b)} in others`, {
+        hint: "make its values one type in the function that returns them, or where the data are read",
+      });
+    }
+    fields = unified;
+  }
+  return fields;
+}
+
+/** The block with exactly these columns, which {@link unifySchemas} gave for its own and other ones. */
+export function alignBlock(block: Block, fields: readonly Field[]): Block {
+  const isAligned =
+    fields.length === block.names.length &&
+    fields.every(({ name, type }, i) => block.names[i] === name && sameType((block.vectors[i] as Vector).type, type));
+  if (isAligned) return block;
+  const vectors = fields.map(({ name, type }) => {
+    const own = vectorOf(block, name);
+    return own === undefined ? nullVector(type, block.rowCount) : namingColumn(name, () => widenVector(own, type));
+  });
+  return { rowCount: block.rowCount, names: fields.map(({ name }) => name), vectors };
+}
+
+/** Runs what reads or makes one column, and names the column in the error of a value that does not fit. */
+export function namingColumn<T>(name: string, run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof UnsafeInteger)
+      throw new DataError(`Column ${JSON.stringify(name)}: row ${error.row} is ${error.value}, and numbers beyond 2^53 would be rounded`, {
+        hint: `read the column as bigint: schema: { ${JSON.stringify(name)}: "int64 as bigint" }`,
+      });
+    if (error instanceof MisfitError) throw new DataError(`Column ${JSON.stringify(name)}: row ${error.row} ${error.problem}`);
+    throw error;
+  }
+}
+
+/** Rows as objects. */
+export function blockReader(block: Block): (row: number) => Row {
+  const readers = block.vectors.map((vector, i) => {
+    const read = valueReader(vector);
+    if (vector.type.kind !== "int64" && vector.type.kind !== "uint64") return read;
+    return (row: number): unknown => namingColumn(block.names[i] as string, () => read(row));
+  });
+  return rowReader(block.names, readers);
+}
+
+export function rowsOf(block: Block): Row[] {
+  const read = blockReader(block);
+  return Array.from({ length: block.rowCount }, (_, row) => read(row));
+}
+
+/**
+ * The block of rows. Columns are those of all rows, in the order in which they first come; a row without one has a null there.
+ *
+ * @param from - what gave the rows, for messages, such as `the function of map`
+ * @throws DataError for what is no row, or a column of two types
+ */
+export function blockOfRows(rows: readonly unknown[], from: string): Block {
+  const names = new Map<string, number>();
+  const columns: unknown[][] = [];
+  for (let row = 0; row < rows.length; row += 1) {
+    const value = rows[row];
+    if (!isPlainRow(value))
+      throw new DataError(`Rows are objects with an entry a column: row ${row} from ${from} is ${describeValue(value)}`);
+    for (const name in value) {
+      let index = names.get(name);
+      if (index === undefined) {
+        index = columns.length;
+        names.set(name, index);
+        columns.push(new Array<unknown>(rows.length).fill(undefined));
+      }
+      (columns[index] as unknown[])[row] = value[name];
+    }
+  }
+  const ordered = [...names.keys()];
+  return {
+    rowCount: rows.length,
+    names: ordered,
+    vectors: ordered.map((name, i) => namingColumn(name, () => buildVector(columns[i] as unknown[]))),
+  };
+}

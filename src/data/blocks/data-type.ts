@@ -1,0 +1,144 @@
+/**
+ * The types of columns: what the values of a vector are, and how they lie in memory. They are Arrow's types under Arrow's names, one kind for each form of memory.
+ *
+ * A type is plain data, so it travels with its block. Its text form, such as `list<int64>`, is what `schema()` shows and what the option `schema` takes.
+ */
+
+/** Kinds without parameters whose values lie in one typed array each. */
+const NUMBER_KINDS = ["int8", "int16", "int32", "uint8", "uint16", "uint32", "float32", "float64"] as const;
+const WIDE_KINDS = ["int64", "uint64"] as const;
+const PLAIN_KINDS = ["null", "bool", "string", "binary", "date"] as const;
+const UNITS = ["s", "ms", "us", "ns"] as const;
+
+export type NumberKind = (typeof NUMBER_KINDS)[number];
+export type TimeUnit = (typeof UNITS)[number];
+
+/**
+ * The type of a column.
+ *
+ * - `int64` and `uint64` are read as numbers unless `as` says `bigint`. A value beyond 2^53 of a column that is read as numbers is an error, never a rounded number.
+ * - `date` is a day, a 32-bit count of days since 1970-01-01.
+ * - `timestamp` is a 64-bit count of `unit` since 1970-01-01 UTC.
+ * - `list` is read as an array, or as a typed array where that is what it was made of.
+ * - `tensor` is an array of one shape in each row, row-major.
+ */
+export type DataType =
+  | { readonly kind: NumberKind | (typeof PLAIN_KINDS)[number] }
+  | { readonly kind: (typeof WIDE_KINDS)[number]; readonly as: "number" | "bigint" }
+  | { readonly kind: "timestamp"; readonly unit: TimeUnit; readonly timeZone?: string }
+  | { readonly kind: "list"; readonly of: DataType; readonly as: "array" | "typed array" }
+  | { readonly kind: "struct"; readonly fields: readonly Field[] }
+  | { readonly kind: "tensor"; readonly of: { readonly kind: NumberKind }; readonly shape: readonly number[] };
+
+/** A named column of a schema, or a named part of a struct. */
+export interface Field {
+  readonly name: string;
+  readonly type: DataType;
+}
+
+export type Kind = DataType["kind"];
+
+export const NULL: DataType = { kind: "null" };
+export const BOOL: DataType = { kind: "bool" };
+export const FLOAT64 = { kind: "float64" } as const;
+export const INT64: DataType = { kind: "int64", as: "number" };
+export const BIG_INT64: DataType = { kind: "int64", as: "bigint" };
+export const STRING: DataType = { kind: "string" };
+export const BINARY: DataType = { kind: "binary" };
+export const DATE: DataType = { kind: "date" };
+export const TIMESTAMP_MS: DataType = { kind: "timestamp", unit: "ms" };
+
+/** The text form of a type, which is the same for equal types alone: `int64`, `timestamp[ms]`, `list<string>`, `struct<x: float64>`, `tensor<uint8, 28x28>`. */
+export function typeName(type: DataType): string {
+  switch (type.kind) {
+    case "int64":
+    case "uint64":
+      return type.as === "bigint" ? `${type.kind} as bigint` : type.kind;
+    case "timestamp":
+      return type.timeZone === undefined ? `timestamp[${type.unit}]` : `timestamp[${type.unit}, ${type.timeZone}]`;
+    case "list":
+      return type.as === "typed array" ? `list<${typeName(type.of)}> as typed array` : `list<${typeName(type.of)}>`;
+    case "struct":
+      return `struct<${type.fields.map((field) => `${field.name}: ${typeName(field.type)}`).join(", ")}>`;
+    case "tensor":
+      return `tensor<${type.of.kind}, ${type.shape.join("x")}>`;
+    default:
+      return type.kind;
+  }
+}
+
+/**
+ * The type that a text names: a kind without parts, or a timestamp with its unit.
+ *
+ * @returns undefined for any other text
+ */
+export function parseType(text: string): DataType | undefined {
+  for (const kind of [...NUMBER_KINDS, ...PLAIN_KINDS]) if (text === kind) return { kind };
+  for (const kind of WIDE_KINDS) {
+    if (text === kind) return { kind, as: "number" };
+    if (text === `${kind} as bigint`) return { kind, as: "bigint" };
+  }
+  for (const unit of UNITS) if (text === `timestamp[${unit}]`) return { kind: "timestamp", unit };
+  return undefined;
+}
+
+/** The texts that {@link parseType} takes, for messages. */
+export const TYPE_NAMES: readonly string[] = [...NUMBER_KINDS, ...WIDE_KINDS, ...PLAIN_KINDS, ...UNITS.map((unit) => `timestamp[${unit}]`)];
+
+export function isNumberKind(kind: string): kind is NumberKind {
+  return (NUMBER_KINDS as readonly string[]).includes(kind);
+}
+
+export function sameType(a: DataType, b: DataType): boolean {
+  return a === b || typeName(a) === typeName(b);
+}
+
+/**
+ * The type that holds the values of both, for blocks of one dataset that were made apart: nulls fit everywhere, `number` reads widen to `bigint`, numbers widen to float64 where that is exact, and structs have the parts of both.
+ *
+ * @returns undefined where no type holds both
+ */
+export function unifyTypes(a: DataType, b: DataType): DataType | undefined {
+  if (sameType(a, b)) return a;
+  if (a.kind === "null") return b;
+  if (b.kind === "null") return a;
+  if (a.kind === "list" && b.kind === "list") {
+    const of = unifyTypes(a.of, b.of);
+    return of === undefined ? undefined : { kind: "list", of, as: a.as === b.as && sameType(a.of, b.of) ? a.as : "array" };
+  }
+  if (a.kind === "struct" && b.kind === "struct") {
+    const fields = unifyFields(a.fields, b.fields);
+    return Array.isArray(fields) ? { kind: "struct", fields } : undefined;
+  }
+  if (a.kind === b.kind && (a.kind === "int64" || a.kind === "uint64")) return { kind: a.kind, as: "bigint" };
+  if (isExactInFloat64(a) && isExactInFloat64(b)) return FLOAT64;
+  return undefined;
+}
+
+/** Values of such a type are whole or floating numbers that a float64 holds as they are; an int64 that is read as numbers is checked when it is. */
+function isExactInFloat64(type: DataType): boolean {
+  return isNumberKind(type.kind) || ((type.kind === "int64" || type.kind === "uint64") && type.as === "number");
+}
+
+/** Two types for one name that no type holds together. */
+export class FieldConflict {
+  readonly name: string;
+  readonly types: readonly [DataType, DataType];
+
+  constructor(name: string, types: readonly [DataType, DataType]) {
+    this.name = name;
+    this.types = types;
+  }
+}
+
+/** The fields of both, in the order of the first and then of the second; those of one alone are null in the other's rows. */
+export function unifyFields(a: readonly Field[], b: readonly Field[]): readonly Field[] | FieldConflict {
+  const fields = new Map(a.map((field) => [field.name, field.type]));
+  for (const { name, type } of b) {
+    const known = fields.get(name);
+    const unified = known === undefined ? type : unifyTypes(known, type);
+    if (unified === undefined) return new FieldConflict(name, [known as DataType, type]);
+    fields.set(name, unified);
+  }
+  return [...fields].map(([name, type]) => ({ name, type }));
+}

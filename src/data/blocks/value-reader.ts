@@ -1,0 +1,120 @@
+/**
+ * From vectors to JavaScript values.
+ *
+ * | type | value |
+ * |---|---|
+ * | numbers, `int64` and `uint64` as number | number |
+ * | `int64`, `uint64` as bigint | bigint |
+ * | `date`, `timestamp` | Date; what is finer than a millisecond is cut off |
+ * | `string` | string |
+ * | `binary` | Uint8Array, in the block's memory |
+ * | `list` | array, or typed array in the block's memory |
+ * | `struct` | object |
+ * | `tensor` | NdArray, in the block's memory |
+ * | null | null |
+ */
+import { NdArray } from "../../core/index.ts";
+import { getBit } from "./bitmap.ts";
+import type { DataType, TimeUnit } from "./data-type.ts";
+import { isNull, sliceVector, UnsafeInteger, type ValueArray, type Vector } from "./vector.ts";
+
+/** Gives the value of a row. */
+export type ValueReader = (row: number) => unknown;
+
+const MS_PER_DAY = 86_400_000;
+
+/** A reader of the vector's values, for many rows. */
+export function valueReader(vector: Vector): ValueReader {
+  const read = presentReader(vector);
+  return vector.nullCount === 0 ? read : (row) => (isNull(vector, row) ? null : read(row));
+}
+
+function presentReader(vector: Vector): ValueReader {
+  const { type, values, offsets, bitOffset, children } = vector;
+  switch (type.kind) {
+    case "null":
+      return () => null;
+    case "bool":
+      return (row) => getBit(values as Uint8Array, bitOffset + row);
+    case "int64":
+    case "uint64":
+      return type.as === "bigint" ? (row) => (values as BigInt64Array)[row] : safeIntegerReader(values as BigInt64Array);
+    case "date":
+      return (row) => new Date(((values as Int32Array)[row] as number) * MS_PER_DAY);
+    case "timestamp":
+      return (row) => new Date(timestampToMs((values as BigInt64Array)[row] as bigint, type.unit));
+    case "string":
+      return stringReader(values as Uint8Array, offsets as Int32Array);
+    case "binary":
+      return (row) => (values as Uint8Array).subarray((offsets as Int32Array)[row], (offsets as Int32Array)[row + 1]);
+    case "list":
+      return listReader(type.as, (children as Vector[])[0] as Vector, offsets as Int32Array);
+    case "struct":
+      return structReader(type.fields, children as Vector[]);
+    case "tensor":
+      return tensorReader(type, values as ValueArray);
+    default:
+      return (row) => (values as Float64Array)[row];
+  }
+}
+
+function safeIntegerReader(values: BigInt64Array): ValueReader {
+  return (row) => {
+    const value = values[row] as bigint;
+    const number = Number(value);
+    if (!Number.isSafeInteger(number)) throw new UnsafeInteger(row, value);
+    return number;
+  };
+}
+
+/** Milliseconds since 1970, rounded down. */
+export function timestampToMs(value: bigint, unit: TimeUnit): number {
+  switch (unit) {
+    case "s":
+      return Number(value) * 1000;
+    case "ms":
+      return Number(value);
+    case "us":
+      return Number((value - (((value % 1000n) + 1000n) % 1000n)) / 1000n);
+    case "ns":
+      return Number((value - (((value % 1_000_000n) + 1_000_000n) % 1_000_000n)) / 1_000_000n);
+  }
+}
+
+function stringReader(values: Uint8Array, offsets: Int32Array): ValueReader {
+  const bytes = Buffer.from(values.buffer, values.byteOffset, values.byteLength);
+  return (row) => bytes.toString("utf8", offsets[row], offsets[row + 1]);
+}
+
+function listReader(as: "array" | "typed array", child: Vector, offsets: Int32Array): ValueReader {
+  if (as === "typed array") return (row) => (child.values as Float64Array).subarray(offsets[row], offsets[row + 1]);
+  return (row) => {
+    const elements = sliceVector(child, offsets[row] as number, offsets[row + 1] as number);
+    const read = valueReader(elements);
+    return Array.from({ length: elements.length }, (_, i) => read(i));
+  };
+}
+
+function structReader(fields: readonly { readonly name: string }[], children: readonly Vector[]): ValueReader {
+  const readers = children.map((child) => valueReader(child));
+  return rowReader(
+    fields.map(({ name }) => name),
+    readers,
+  );
+}
+
+/** A reader of rows: objects with an entry a column. A column named `__proto__` is an entry like any other. */
+export function rowReader(names: readonly string[], readers: readonly ValueReader[]): (row: number) => Record<string, unknown> {
+  const count = names.length;
+  if (names.includes("__proto__")) return (row) => Object.fromEntries(names.map((name, i) => [name, (readers[i] as ValueReader)(row)]));
+  return (row) => {
+    const object: Record<string, unknown> = {};
+    for (let i = 0; i < count; i += 1) object[names[i] as string] = (readers[i] as ValueReader)(row);
+    return object;
+  };
+}
+
+function tensorReader({ shape }: Extract<DataType, { kind: "tensor" }>, values: ValueArray): ValueReader {
+  const elements = shape.reduce((product, length) => product * length, 1);
+  return (row) => new NdArray((values as Float64Array).subarray(row * elements, (row + 1) * elements), shape);
+}

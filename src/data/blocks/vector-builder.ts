@@ -1,0 +1,388 @@
+/**
+ * From JavaScript values to vectors: the type that a list of values has, and the vector of it.
+ *
+ * `null` and `undefined` are nulls. A JavaScript number is a float64 whatever its value, so that the blocks of a dataset agree. Values of two types in one column are
+ * an error that names both. The other way is `value-reader.ts`.
+ */
+import { NdArray } from "../../core/index.ts";
+import { describeValue } from "../../core/internal.ts";
+import { bitmapBytes, setBit } from "./bitmap.ts";
+import {
+  BIG_INT64,
+  BINARY,
+  BOOL,
+  type DataType,
+  FLOAT64,
+  isNumberKind,
+  NULL,
+  type NumberKind,
+  STRING,
+  TIMESTAMP_MS,
+  type TimeUnit,
+  typeName,
+  unifyTypes,
+} from "./data-type.ts";
+import { kindOfArray, newValueArray, type ValueArray, type Vector } from "./vector.ts";
+
+/** A value that its column cannot hold: of another type than the rows before it, or out of range. */
+export class MisfitError extends TypeError {
+  /** The row in the list of values. */
+  readonly row: number;
+  /** What is wrong, to follow the names of column and row: `is a string, and the rows before are float64`. */
+  readonly problem: string;
+
+  constructor(row: number, problem: string) {
+    super(`Row ${row} ${problem}`);
+    this.row = row;
+    this.problem = problem;
+  }
+}
+
+type Values = ArrayLike<unknown>;
+
+/**
+ * The vector of a list of values.
+ *
+ * @param type - what it is to be. Default: the type that all values have.
+ * @throws MisfitError
+ */
+export function buildVector(values: Values, type: DataType = inferType(values)): Vector {
+  const length = values.length;
+  const validity = new Uint8Array(bitmapBytes(length));
+  let nullCount = 0;
+  for (let row = 0; row < length; row += 1) {
+    if (isNullish(values[row])) nullCount += 1;
+    else setBit(validity, row);
+  }
+  const base = { type, length, nullCount, bitOffset: 0, ...(nullCount > 0 && type.kind !== "null" ? { validity } : {}) };
+  if (type.kind === "null") {
+    const row = Array.prototype.findIndex.call(values, (value) => !isNullish(value));
+    if (row >= 0) throw new MisfitError(row, `is ${describeValue(values[row])}, and the column has the type null`);
+    return base;
+  }
+  const fill = FILLERS[type.kind] as (values: Values, type: DataType) => Filled;
+  return { ...base, ...fill(values, type) };
+}
+
+function isNullish(value: unknown): value is null | undefined {
+  return value === null || value === undefined;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Inference
+
+/**
+ * The type that all values have; `null` where all are null.
+ *
+ * @throws MisfitError for the first value of another type than those before it, or of none
+ */
+export function inferType(values: Values): DataType {
+  let type: DataType = NULL;
+  let last: DataType | undefined;
+  for (let row = 0; row < values.length; row += 1) {
+    const value = values[row];
+    if (isNullish(value)) continue;
+    // Most columns are of one primitive type: those compare by identity.
+    const own = simpleType(value) ?? composedType(value, row);
+    if (own === last) continue;
+    const unified = unifyTypes(type, own);
+    if (unified === undefined) throw new MisfitError(row, `is ${typeName(own)}, and the rows before are ${typeName(type)}`);
+    type = unified;
+    last = own;
+  }
+  return type;
+}
+
+function simpleType(value: unknown): DataType | undefined {
+  switch (typeof value) {
+    case "number":
+      return FLOAT64;
+    case "string":
+      return STRING;
+    case "boolean":
+      return BOOL;
+    case "bigint":
+      return BIG_INT64;
+    default:
+      if (value instanceof Date) return TIMESTAMP_MS;
+      return value instanceof Uint8Array ? BINARY : undefined;
+  }
+}
+
+function composedType(value: unknown, row: number): DataType {
+  if (Array.isArray(value)) return { kind: "list", of: withPlace(row, "an element", () => inferType(value)), as: "array" };
+  if (value instanceof NdArray) {
+    const kind = kindOfArray(value.data);
+    if (kind === undefined || !isNumberKind(kind) || value.dtype !== kind)
+      throw new MisfitError(row, `is an NdArray of ${value.dtype}, of which no column can be`);
+    return { kind: "tensor", of: { kind }, shape: value.shape };
+  }
+  const kind = kindOfArray(value);
+  if (kind !== undefined) {
+    const of: DataType = kind === "int64" || kind === "uint64" ? { kind, as: "bigint" } : { kind };
+    return { kind: "list", of, as: "typed array" };
+  }
+  if (isPlainRow(value)) {
+    const fields = Object.entries(value).map(([name, part]) => ({
+      name,
+      type: withPlace(row, `its part ${JSON.stringify(name)}`, () => inferType([part])),
+    }));
+    return { kind: "struct", fields };
+  }
+  throw new MisfitError(row, `is ${describeValue(value)}, which no column can hold`);
+}
+
+/** An object that is a row or a part of one, and no instance of a class. */
+export function isPlainRow(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** Runs what may find a misfit inside of the value of a row, and names the row then. */
+function withPlace<T>(row: number, part: string, run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof MisfitError) throw new MisfitError(row, `does not fit: ${part} ${error.problem}`);
+    throw error;
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Filling
+
+type Filled = Pick<Vector, "values" | "offsets" | "children">;
+type TypeOf<K extends string> = DataType & { kind: K };
+
+/** What makes the arrays of a vector for each kind. Nulls leave what is there: zeros. */
+const FILLERS: { readonly [K in Exclude<DataType["kind"], "null">]: (values: Values, type: TypeOf<K>) => Filled } = {
+  bool: fillBooleans,
+  int8: fillIntegers,
+  int16: fillIntegers,
+  int32: fillIntegers,
+  uint8: fillIntegers,
+  uint16: fillIntegers,
+  uint32: fillIntegers,
+  float32: fillFloats,
+  float64: fillFloats,
+  int64: fillWide,
+  uint64: fillWide,
+  date: fillDates,
+  timestamp: fillTimestamps,
+  string: fillStrings,
+  binary: fillBinary,
+  list: fillLists,
+  struct: fillStructs,
+  tensor: fillTensors,
+};
+
+function misfit(row: number, value: unknown, type: DataType): MisfitError {
+  return new MisfitError(row, `is ${describeValue(value)}, and the column has the type ${typeName(type)}`);
+}
+
+function fillBooleans(values: Values, type: DataType): Filled {
+  const bits = new Uint8Array(bitmapBytes(values.length));
+  for (let row = 0; row < values.length; row += 1) {
+    const value = values[row];
+    if (value === true) setBit(bits, row);
+    else if (value !== false && !isNullish(value)) throw misfit(row, value, type);
+  }
+  return { values: bits };
+}
+
+function fillFloats(values: Values, type: DataType): Filled {
+  const target = newValueArray(type.kind, values.length) as Float64Array;
+  for (let row = 0; row < values.length; row += 1) {
+    const value = values[row];
+    if (typeof value === "number") target[row] = value;
+    else if (!isNullish(value)) throw misfit(row, value, type);
+  }
+  return { values: target };
+}
+
+function fillIntegers(values: Values, type: DataType): Filled {
+  const target = newValueArray(type.kind, values.length) as Int32Array;
+  for (let row = 0; row < values.length; row += 1) {
+    const value = values[row];
+    if (isNullish(value)) continue;
+    if (typeof value !== "number") throw misfit(row, value, type);
+    target[row] = value;
+    // A value that does not fit is cut by the array, so it reads back as another one.
+    if (target[row] !== value) throw misfit(row, value, type);
+  }
+  return { values: target };
+}
+
+function fillWide(values: Values, type: DataType): Filled {
+  const target = newValueArray(type.kind, values.length) as BigInt64Array;
+  for (let row = 0; row < values.length; row += 1) {
+    const value = values[row];
+    if (isNullish(value)) continue;
+    const wide = typeof value === "bigint" ? value : typeof value === "number" && Number.isSafeInteger(value) ? BigInt(value) : undefined;
+    if (wide === undefined) throw misfit(row, value, type);
+    target[row] = wide;
+    if (target[row] !== wide) throw misfit(row, value, type);
+  }
+  return { values: target };
+}
+
+const MS_PER_DAY = 86_400_000;
+const UNITS_PER_MS: Readonly<Record<TimeUnit, number>> = { s: 0.001, ms: 1, us: 1000, ns: 1_000_000 };
+
+function fillDates(values: Values, type: DataType): Filled {
+  const target = new Int32Array(values.length);
+  eachTime(values, type, (row, ms) => {
+    target[row] = Math.floor(ms / MS_PER_DAY);
+  });
+  return { values: target };
+}
+
+function fillTimestamps(values: Values, type: TypeOf<"timestamp">): Filled {
+  const target = new BigInt64Array(values.length);
+  const factor = UNITS_PER_MS[type.unit];
+  eachTime(values, type, (row, ms) => {
+    target[row] = factor < 1 ? BigInt(Math.floor(ms * factor)) : BigInt(ms) * BigInt(factor);
+  });
+  return { values: target };
+}
+
+function eachTime(values: Values, type: DataType, set: (row: number, ms: number) => void): void {
+  for (let row = 0; row < values.length; row += 1) {
+    const value = values[row];
+    if (isNullish(value)) continue;
+    const ms = value instanceof Date ? value.getTime() : Number.NaN;
+    if (Number.isNaN(ms)) throw misfit(row, value, type);
+    set(row, ms);
+  }
+}
+
+/** Longer texts are encoded by the runtime; for shorter ones that call costs more than a loop. */
+const LOOP_LENGTH_MAX = 24;
+const encoder = new TextEncoder();
+
+/** Bytes of texts, one after the other, in memory that grows. */
+export class TextBytes {
+  #bytes: Uint8Array;
+  length = 0;
+
+  constructor(expectedBytes: number) {
+    this.#bytes = new Uint8Array(Math.max(64, expectedBytes));
+  }
+
+  append(text: string): void {
+    const most = text.length * 3;
+    if (this.length + most > this.#bytes.length) this.#grow(this.length + most);
+    if (text.length <= LOOP_LENGTH_MAX && this.#appendAscii(text)) return;
+    this.length += encoder.encodeInto(text, this.#bytes.subarray(this.length)).written;
+  }
+
+  bytes(): Uint8Array {
+    return this.#bytes.subarray(0, this.length);
+  }
+
+  #appendAscii(text: string): boolean {
+    const bytes = this.#bytes;
+    const at = this.length;
+    for (let i = 0; i < text.length; i += 1) {
+      const code = text.charCodeAt(i);
+      if (code > 127) return false;
+      bytes[at + i] = code;
+    }
+    this.length = at + text.length;
+    return true;
+  }
+
+  #grow(least: number): void {
+    const larger = new Uint8Array(Math.max(least, this.#bytes.length * 2));
+    larger.set(this.#bytes.subarray(0, this.length));
+    this.#bytes = larger;
+  }
+}
+
+/** A column of a block has at most this many bytes of texts: offsets have 32 bits. */
+const OFFSET_MAX = 0x7fffffff;
+
+function fillStrings(values: Values, type: DataType): Filled {
+  const offsets = new Int32Array(values.length + 1);
+  const texts = new TextBytes(values.length * 16);
+  for (let row = 0; row < values.length; row += 1) {
+    const value = values[row];
+    if (typeof value === "string") texts.append(value);
+    else if (!isNullish(value)) throw misfit(row, value, type);
+    if (texts.length > OFFSET_MAX) throw new MisfitError(row, "is too much: the texts of a block's column have at most 2 GiB");
+    offsets[row + 1] = texts.length;
+  }
+  return { offsets, values: texts.bytes() };
+}
+
+function fillBinary(values: Values, type: DataType): Filled {
+  const offsets = new Int32Array(values.length + 1);
+  let total = 0;
+  for (let row = 0; row < values.length; row += 1) {
+    const value = values[row];
+    if (value instanceof Uint8Array) total += value.length;
+    else if (!isNullish(value)) throw misfit(row, value, type);
+    if (total > OFFSET_MAX) throw new MisfitError(row, "is too much: the bytes of a block's column are at most 2 GiB");
+    offsets[row + 1] = total;
+  }
+  const bytes = new Uint8Array(total);
+  for (let row = 0; row < values.length; row += 1) {
+    const value = values[row];
+    if (value instanceof Uint8Array) bytes.set(value, offsets[row]);
+  }
+  return { offsets, values: bytes };
+}
+
+function fillLists(values: Values, type: TypeOf<"list">): Filled {
+  const offsets = new Int32Array(values.length + 1);
+  const elements: unknown[] = [];
+  for (let row = 0; row < values.length; row += 1) {
+    const value = values[row];
+    if (Array.isArray(value) || kindOfArray(value) !== undefined) for (const element of value as unknown[]) elements.push(element);
+    else if (!isNullish(value)) throw misfit(row, value, type);
+    offsets[row + 1] = elements.length;
+  }
+  try {
+    return { offsets, children: [buildVector(elements, type.of)] };
+  } catch (error) {
+    if (!(error instanceof MisfitError)) throw error;
+    const row = offsets.findIndex((end, i) => i > 0 && end > error.row) - 1;
+    throw new MisfitError(row, `does not fit: element ${error.row - (offsets[row] as number)} ${error.problem}`);
+  }
+}
+
+function fillStructs(values: Values, type: TypeOf<"struct">): Filled {
+  for (let row = 0; row < values.length; row += 1)
+    if (!isNullish(values[row]) && !isPlainRow(values[row])) throw misfit(row, values[row], type);
+  const children = type.fields.map((field) => {
+    const parts = Array.from(values as ArrayLike<Record<string, unknown> | null | undefined>, (value) => value?.[field.name]);
+    try {
+      return buildVector(parts, field.type);
+    } catch (error) {
+      if (!(error instanceof MisfitError)) throw error;
+      throw new MisfitError(error.row, `does not fit: its part ${JSON.stringify(field.name)} ${error.problem}`);
+    }
+  });
+  return { children };
+}
+
+function fillTensors(values: Values, type: TypeOf<"tensor">): Filled {
+  const perRow = type.shape.reduce((product, length) => product * length, 1);
+  const target = newValueArray(type.of.kind, values.length * perRow) as Float64Array;
+  for (let row = 0; row < values.length; row += 1) {
+    const value = values[row];
+    if (isNullish(value)) continue;
+    if (!(value instanceof NdArray) || value.dtype !== type.of.kind || value.shape.join() !== type.shape.join())
+      throw misfit(row, value, type);
+    target.set(value.data as Float64Array, row * perRow);
+  }
+  return { values: target };
+}
+
+/** The vector of a typed array, in its memory. */
+export function vectorOfArray(values: ValueArray): Vector {
+  const kind = kindOfArray(values) as NumberKind | "int64" | "uint64";
+  const type: DataType = kind === "int64" || kind === "uint64" ? { kind, as: "bigint" } : { kind };
+  return { type, length: values.length, nullCount: 0, bitOffset: 0, values };
+}

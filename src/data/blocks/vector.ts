@@ -1,0 +1,344 @@
+/**
+ * A vector: the values of one column in one block, in Arrow's memory layout. It is plain data over typed arrays, so it travels as it is, and where it lies in the object
+ * store other processes read it without a copy.
+ *
+ * | kind | `values` | `offsets` | `children` |
+ * |---|---|---|---|
+ * | numbers, `date`, `timestamp`, `int64` | one element a row | | |
+ * | `bool` | a bitmap | | |
+ * | `string` (UTF-8), `binary` | all bytes | where each row begins, and the end | |
+ * | `list` | | where each row begins, and the end | the elements |
+ * | `struct` | | | one a field |
+ * | `tensor` | all elements, row after row | | |
+ * | `null` | | | |
+ *
+ * Rows are cut out without a copy. Bits cannot begin amid a byte, so bitmaps keep the bits before the first row: `bitOffset` tells how many. Offsets need not begin at 0.
+ */
+import { type DataType, type Field, type NumberKind, sameType } from "./data-type.ts";
+import { bitmapBytes, countZeros, getBit, orBits, setBit } from "./bitmap.ts";
+
+export type NumberArray = Int8Array | Int16Array | Int32Array | Uint8Array | Uint16Array | Uint32Array | Float32Array | Float64Array;
+export type ValueArray = NumberArray | BigInt64Array | BigUint64Array;
+
+export interface Vector {
+  readonly type: DataType;
+  readonly length: number;
+  readonly nullCount: number;
+  /** Which rows are values. Absent where none is null. */
+  readonly validity?: Uint8Array;
+  /** Bits before the first row, in `validity` and in the values of booleans. */
+  readonly bitOffset: number;
+  readonly values?: ValueArray;
+  readonly offsets?: Int32Array;
+  readonly children?: readonly Vector[];
+}
+
+type ArrayMaker = (length: number) => ValueArray;
+
+const MAKERS: Readonly<Record<NumberKind | "int64" | "uint64" | "date" | "timestamp", ArrayMaker>> = {
+  int8: (length) => new Int8Array(length),
+  int16: (length) => new Int16Array(length),
+  int32: (length) => new Int32Array(length),
+  uint8: (length) => new Uint8Array(length),
+  uint16: (length) => new Uint16Array(length),
+  uint32: (length) => new Uint32Array(length),
+  float32: (length) => new Float32Array(length),
+  float64: (length) => new Float64Array(length),
+  int64: (length) => new BigInt64Array(length),
+  uint64: (length) => new BigUint64Array(length),
+  date: (length) => new Int32Array(length),
+  timestamp: (length) => new BigInt64Array(length),
+};
+
+/** An array for `length` values of a kind that has one element a row; undefined for other kinds. */
+export function newValueArray(kind: string, length: number): ValueArray | undefined {
+  return Object.hasOwn(MAKERS, kind) ? MAKERS[kind as keyof typeof MAKERS](length) : undefined;
+}
+
+/** The kind of number that a typed array holds; undefined for what is none. */
+export function kindOfArray(value: unknown): NumberKind | "int64" | "uint64" | undefined {
+  if (!ArrayBuffer.isView(value)) return undefined;
+  const name = Object.prototype.toString.call(value).slice(8, -1);
+  if (name === "BigInt64Array") return "int64";
+  if (name === "BigUint64Array") return "uint64";
+  const kind = name.replace("Array", "").toLowerCase();
+  return Object.hasOwn(MAKERS, kind) ? (kind as NumberKind) : undefined;
+}
+
+export function isNull(vector: Vector, index: number): boolean {
+  if (vector.type.kind === "null") return true;
+  return vector.validity !== undefined && !getBit(vector.validity, vector.bitOffset + index);
+}
+
+/** How many elements of `values` a row has: 1, or for tensors as many as the shape says. */
+function rowElements(type: DataType): number {
+  return type.kind === "tensor" ? type.shape.reduce((product, length) => product * length, 1) : 1;
+}
+
+/** A vector of nulls. */
+export function nullVector(type: DataType, length: number): Vector {
+  const rows = { type, length, nullCount: length, bitOffset: 0 };
+  if (type.kind === "null") return rows;
+  const validity = new Uint8Array(bitmapBytes(length));
+  switch (type.kind) {
+    case "bool":
+      return { ...rows, validity, values: new Uint8Array(bitmapBytes(length)) };
+    case "string":
+    case "binary":
+      return { ...rows, validity, offsets: new Int32Array(length + 1), values: new Uint8Array(0) };
+    case "list":
+      return { ...rows, validity, offsets: new Int32Array(length + 1), children: [nullVector(type.of, 0)] };
+    case "struct":
+      return { ...rows, validity, children: type.fields.map((field) => nullVector(field.type, length)) };
+    case "tensor":
+      return { ...rows, validity, values: newValueArray(type.of.kind, length * rowElements(type)) as ValueArray };
+    default:
+      return { ...rows, validity, values: newValueArray(type.kind, length) as ValueArray };
+  }
+}
+
+/** Rows from `start` to before `end`, in the same memory. */
+export function sliceVector(vector: Vector, start: number, end: number): Vector {
+  if (start === 0 && end === vector.length) return vector;
+  const { type, validity, values, offsets, children } = vector;
+  const length = end - start;
+  const bits = vector.bitOffset + start;
+  // Whole bytes before the first row are cut off, so that a slice does not carry the bitmap of the vector that it comes from.
+  const firstByte = bits >> 3;
+  const cut = (bitmap: Uint8Array): Uint8Array => bitmap.subarray(firstByte, (bits + length + 7) >> 3);
+  const nullCount =
+    type.kind === "null" ? length : validity === undefined || vector.nullCount === 0 ? 0 : countZeros(validity, bits, length);
+  const perRow = rowElements(type);
+  const slice = (): ValueArray | undefined => {
+    if (values === undefined) return undefined;
+    if (type.kind === "bool") return cut(values as Uint8Array);
+    return offsets === undefined ? values.subarray(start * perRow, end * perRow) : values;
+  };
+  const ownValues = slice();
+  return {
+    type,
+    length,
+    nullCount,
+    bitOffset: bits & 7,
+    ...(nullCount > 0 && validity !== undefined ? { validity: cut(validity) } : {}),
+    ...(ownValues === undefined ? {} : { values: ownValues }),
+    ...(offsets === undefined ? {} : { offsets: offsets.subarray(start, end + 1) }),
+    ...(children === undefined
+      ? {}
+      : { children: type.kind === "struct" ? children.map((child) => sliceVector(child, start, end)) : children }),
+  };
+}
+
+/** The rows of `indices`, in their order; a row may come several times. */
+export function takeVector(vector: Vector, indices: Uint32Array): Vector {
+  const { type, validity, values, offsets, children, bitOffset } = vector;
+  const length = indices.length;
+  const rows = { type, length, nullCount: 0, bitOffset: 0 };
+  const taken = validity === undefined ? undefined : takeBits(validity, bitOffset, indices);
+  const nullCount = type.kind === "null" ? length : taken === undefined ? 0 : countZeros(taken, 0, length);
+  const base = { ...rows, nullCount, ...(nullCount > 0 && taken !== undefined ? { validity: taken } : {}) };
+  if (type.kind === "null") return base;
+  if (type.kind === "bool") return { ...base, values: takeBits(values as Uint8Array, bitOffset, indices) };
+  if (type.kind === "struct") return { ...base, children: (children as Vector[]).map((child) => takeVector(child, indices)) };
+  if (offsets !== undefined) return { ...base, ...takeRanges(vector, offsets, indices) };
+  const perRow = rowElements(type);
+  const kind = type.kind === "tensor" ? type.of.kind : type.kind;
+  const target = newValueArray(kind, length * perRow) as Float64Array;
+  const source = values as Float64Array;
+  if (perRow === 1) for (let i = 0; i < length; i += 1) target[i] = source[indices[i] as number] as number;
+  else
+    for (let i = 0; i < length; i += 1) {
+      const from = (indices[i] as number) * perRow;
+      target.set(source.subarray(from, from + perRow), i * perRow);
+    }
+  return { ...base, values: target };
+}
+
+function takeBits(bits: Uint8Array, offset: number, indices: Uint32Array): Uint8Array {
+  const taken = new Uint8Array(bitmapBytes(indices.length));
+  for (let i = 0; i < indices.length; i += 1) if (getBit(bits, offset + (indices[i] as number))) setBit(taken, i);
+  return taken;
+}
+
+/** The bytes, or elements, of rows that lie between offsets. */
+function takeRanges({ type, values, children }: Vector, offsets: Int32Array, indices: Uint32Array): Partial<Vector> {
+  const ends = new Int32Array(indices.length + 1);
+  let total = 0;
+  for (let i = 0; i < indices.length; i += 1) {
+    const row = indices[i] as number;
+    total += (offsets[row + 1] as number) - (offsets[row] as number);
+    ends[i + 1] = total;
+  }
+  if (type.kind === "list") {
+    const elements = new Uint32Array(total);
+    for (let i = 0, at = 0; i < indices.length; i += 1) {
+      const row = indices[i] as number;
+      for (let j = offsets[row] as number; j < (offsets[row + 1] as number); j += 1) elements[at++] = j;
+    }
+    return { offsets: ends, children: [takeVector((children as Vector[])[0] as Vector, elements)] };
+  }
+  const source = values as Uint8Array;
+  const bytes = new Uint8Array(total);
+  for (let i = 0; i < indices.length; i += 1) {
+    const row = indices[i] as number;
+    bytes.set(source.subarray(offsets[row], offsets[row + 1]), ends[i]);
+  }
+  return { offsets: ends, values: bytes };
+}
+
+/** One vector of all rows. All are of one type. */
+export function concatVectors(vectors: readonly Vector[]): Vector {
+  const first = vectors[0] as Vector;
+  if (vectors.length === 1) return first;
+  const { type } = first;
+  const length = vectors.reduce((sum, vector) => sum + vector.length, 0);
+  const nullCount = vectors.reduce((sum, vector) => sum + vector.nullCount, 0);
+  const base = {
+    type,
+    length,
+    nullCount,
+    bitOffset: 0,
+    ...(nullCount > 0 && type.kind !== "null" ? { validity: concatBits(vectors, length, (v) => v.validity) } : {}),
+  };
+  switch (type.kind) {
+    case "null":
+      return base;
+    case "bool":
+      return { ...base, values: concatBits(vectors, length, (vector) => vector.values as Uint8Array) };
+    case "struct":
+      return {
+        ...base,
+        children: type.fields.map((_, i) => concatVectors(vectors.map((vector) => (vector.children as Vector[])[i] as Vector))),
+      };
+    case "string":
+    case "binary":
+    case "list":
+      return { ...base, ...concatRanges(vectors, length) };
+    default: {
+      const perRow = rowElements(type);
+      const values = newValueArray(type.kind === "tensor" ? type.of.kind : type.kind, length * perRow) as Float64Array;
+      let at = 0;
+      for (const vector of vectors) {
+        values.set(vector.values as Float64Array, at);
+        at += vector.length * perRow;
+      }
+      return { ...base, values };
+    }
+  }
+}
+
+function concatBits(vectors: readonly Vector[], length: number, bitsOf: (vector: Vector) => Uint8Array | undefined): Uint8Array {
+  const bits = new Uint8Array(bitmapBytes(length));
+  let at = 0;
+  for (const vector of vectors) {
+    orBits(bits, at, bitsOf(vector), vector.bitOffset, vector.length);
+    at += vector.length;
+  }
+  return bits;
+}
+
+function concatRanges(vectors: readonly Vector[], length: number): Partial<Vector> {
+  const ends = new Int32Array(length + 1);
+  const parts: (Uint8Array | Vector)[] = [];
+  let row = 0;
+  let total = 0;
+  for (const vector of vectors) {
+    const offsets = vector.offsets as Int32Array;
+    const begin = offsets[0] as number;
+    const end = offsets[vector.length] as number;
+    for (let i = 1; i <= vector.length; i += 1) ends[++row] = (offsets[i] as number) - begin + total;
+    total += end - begin;
+    parts.push(
+      vector.type.kind === "list"
+        ? sliceVector((vector.children as Vector[])[0] as Vector, begin, end)
+        : (vector.values as Uint8Array).subarray(begin, end),
+    );
+  }
+  if ((vectors[0] as Vector).type.kind === "list") return { offsets: ends, children: [concatVectors(parts as Vector[])] };
+  const values = new Uint8Array(total);
+  let at = 0;
+  for (const part of parts as Uint8Array[]) {
+    values.set(part, at);
+    at += part.length;
+  }
+  return { offsets: ends, values };
+}
+
+/** The memory that the rows take, in bytes; what lies before and behind them in shared memory does not count. */
+export function vectorBytes(vector: Vector): number {
+  const { type, length, validity, values, offsets, children } = vector;
+  let bytes = validity === undefined ? 0 : bitmapBytes(length);
+  if (offsets !== undefined) {
+    const [begin, end] = [offsets[0] as number, offsets[length] as number];
+    bytes += offsets.byteLength;
+    if (type.kind === "list") return bytes + vectorBytes(sliceVector((children as Vector[])[0] as Vector, begin, end));
+    return bytes + end - begin;
+  }
+  for (const child of children ?? []) bytes += vectorBytes(child);
+  return bytes + (values?.byteLength ?? 0);
+}
+
+/**
+ * The same values as `type`, which {@link unifyTypes} gave for the vector's type and another one.
+ *
+ * @throws RangeError for a whole number beyond 2^53 that would become a float64
+ */
+export function widenVector(vector: Vector, type: DataType): Vector {
+  if (sameType(vector.type, type)) return vector;
+  if (vector.type.kind === "null") return nullVector(type, vector.length);
+  if (vector.type.kind === type.kind && (type.kind === "int64" || type.kind === "uint64")) return { ...vector, type };
+  if (type.kind === "list") {
+    const child = (vector.children as Vector[])[0] as Vector;
+    return { ...vector, type, children: [widenVector(child, type.of)] };
+  }
+  if (type.kind === "struct") return { ...vector, type, children: widenStruct(vector, type.fields) };
+  return { ...vector, type, values: toFloat64(vector) };
+}
+
+function widenStruct(vector: Vector, fields: readonly Field[]): Vector[] {
+  const own = vector.type.kind === "struct" ? vector.type.fields : [];
+  return fields.map((field) => {
+    const index = own.findIndex(({ name }) => name === field.name);
+    const child = index < 0 ? undefined : vector.children?.[index];
+    return child === undefined ? nullVector(field.type, vector.length) : widenVector(child, field.type);
+  });
+}
+
+/**
+ * The numbers of a vector of numbers as float64, in place where they are that already; whatever for nulls.
+ *
+ * @throws RangeError for a whole number beyond 2^53, which a float64 does not hold
+ */
+export function toFloat64({ type, length, values, validity, bitOffset }: Vector): Float64Array {
+  if (values instanceof Float64Array) return values;
+  const target = new Float64Array(length);
+  if (type.kind !== "int64" && type.kind !== "uint64") {
+    target.set(values as Exclude<NumberArray, Float64Array>);
+    return target;
+  }
+  // 64-bit numbers as pairs of halves: no bigint is made for each.
+  const wide = values as BigInt64Array;
+  const halves = new Uint32Array(wide.buffer, wide.byteOffset, length * 2);
+  const signed = type.kind === "int64";
+  for (let i = 0; i < length; i += 1) {
+    const high = signed ? (halves[2 * i + 1] as number) | 0 : (halves[2 * i + 1] as number);
+    const value = high * 4294967296 + (halves[2 * i] as number);
+    // Beyond 2^53 the sum above may have been rounded, but not to below it.
+    if ((value > Number.MAX_SAFE_INTEGER || value < Number.MIN_SAFE_INTEGER) && (validity === undefined || getBit(validity, bitOffset + i)))
+      throw new UnsafeInteger(i, wide[i] as bigint);
+    target[i] = value;
+  }
+  return target;
+}
+
+/** A whole number that a JavaScript number does not hold, in a column that is read as numbers. */
+export class UnsafeInteger extends RangeError {
+  readonly row: number;
+  readonly value: bigint;
+
+  constructor(row: number, value: bigint) {
+    super(`${value} is beyond 2^53 and cannot be a number`);
+    this.row = row;
+    this.value = value;
+  }
+}

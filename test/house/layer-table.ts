@@ -56,6 +56,10 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   python: { layer: 8, mayImport: ["core"] },
   // Published as `shoal/util`.
   util: { layer: 8, mayImport: ["core"] },
+  // Published as `shoal/data`.
+  data: { layer: 9, mayImport: ["core", "storage"] },
+  // Paths, files and what is behind other schemes, for all libraries.
+  storage: { layer: 8, mayImport: ["core"] },
   // A process begins here: an entry point wires the parts of its process together, so it imports all of them, the inside of the core too, and
   // the public modules that user code in its process imports.
   entry: { layer: 10, mayImport: [...RUNTIME, "core", PUBLIC], mayEnter: ["core"] },

@@ -5,7 +5,17 @@
  */
 import { DataError } from "../errors.ts";
 import { type Field, FieldConflict, sameType, typeName, unifyFields } from "./data-type.ts";
-import { concatVectors, nullVector, sliceVector, takeVector, UnsafeInteger, type Vector, vectorBytes, widenVector } from "./vector.ts";
+import {
+  concatVectors,
+  nullVector,
+  packVector,
+  sliceVector,
+  takeVector,
+  UnsafeInteger,
+  type Vector,
+  vectorBytes,
+  widenVector,
+} from "./vector.ts";
 import { buildVector, isPlainRow, MisfitError } from "./vector-builder.ts";
 import { rowReader, valueReader } from "./value-reader.ts";
 import { describeValue } from "../../core/internal.ts";
@@ -40,6 +50,11 @@ export function sliceBlock(block: Block, start: number, end: number): Block {
 
 export function takeBlock(block: Block, indices: Uint32Array): Block {
   return { rowCount: indices.length, names: block.names, vectors: block.vectors.map((vector) => takeVector(vector, indices)) };
+}
+
+/** The same rows without the bytes beside them that a slice still shows, for the way to another process. */
+export function packBlock(block: Block): Block {
+  return { ...block, vectors: block.vectors.map(packVector) };
 }
 
 /**

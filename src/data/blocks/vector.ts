@@ -264,6 +264,18 @@ function concatRanges(vectors: readonly Vector[], length: number): Partial<Vecto
   return { offsets: ends, values };
 }
 
+/** The same rows with offsets from 0 and without the bytes or elements beside them. The vector itself where it is so already. */
+export function packVector(vector: Vector): Vector {
+  const { offsets, values, children, length } = vector;
+  if (vector.type.kind === "struct") return { ...vector, children: (children as Vector[]).map(packVector) };
+  if (offsets === undefined) return vector;
+  const begin = offsets[0] as number;
+  const end = offsets[length] as number;
+  const rebased = begin === 0 ? offsets : offsets.map((offset) => offset - begin);
+  if (values !== undefined) return { ...vector, offsets: rebased, values: values.subarray(begin, end) };
+  return { ...vector, offsets: rebased, children: [packVector(sliceVector((children as Vector[])[0] as Vector, begin, end))] };
+}
+
 /** The memory that the rows take, in bytes; what lies before and behind them in shared memory does not count. */
 export function vectorBytes(vector: Vector): number {
   const { type, length, validity, values, offsets, children } = vector;

@@ -1,0 +1,325 @@
+/**
+ * `Dataset`: rows that are read, changed and written as a stream, by tasks on all CPUs of the cluster.
+ *
+ * A dataset is a plan and does nothing until it is consumed; each transform gives a new one. This file has what users call; plans are in `plan/`, what runs them is in
+ * `engine/`.
+ */
+import { get, remote, type TaskOptions } from "../core/index.ts";
+import { count, flag, oneOf, readOptions } from "../core/internal.ts";
+import { type BatchFormat, batchOf } from "./blocks/batch.ts";
+import { type Block, blockReader } from "./blocks/block.ts";
+import { type BlockRef, type Operator } from "./engine/operator.ts";
+import { run } from "./engine/run.ts";
+import { gather, rebatch, type Transform } from "./engine/transform.ts";
+import { BATCH_ROWS, ROWS_SHOWN } from "./limits.ts";
+import { explain } from "./plan/explain.ts";
+import type { LogicalPlan } from "./plan/logical-plan.ts";
+import { physicalPlan } from "./plan/rules.ts";
+import type { AnyBatch, AnyRow, Batch, RowOfResult, Several } from "./row-types.ts";
+import { Schema } from "./schema.ts";
+import { checkSettings, type DataSettings, resolveSettings } from "./settings.ts";
+import { DataStatistics } from "./statistics.ts";
+
+/** What the tasks of a transform ask for, such as `numCpus` or `maxRetries`. Transforms with options of their own run in tasks of their own. */
+export type TransformOptions = Omit<TaskOptions<1>, "name" | "numReturns" | "highWaterMark" | "signal">;
+
+/** The options of `mapBatches`. */
+export interface MapBatchesOptions<F extends BatchFormat = BatchFormat> extends TransformOptions {
+  /** Rows of a batch; the last one may have fewer. Default: each block is a batch. */
+  batchSize?: number | undefined;
+  /** What the function is given: an object of columns, or an array of rows. Default: `"columns"`. */
+  batchFormat?: F | undefined;
+}
+
+/** The options of what consumes a dataset. */
+export interface ConsumeOptions {
+  /** Ends it, and all work for it, with the signal's reason. Default: none. */
+  signal?: AbortSignal | undefined;
+}
+
+/** The options of `iterBatches`. */
+export interface IterBatchesOptions<F extends BatchFormat = BatchFormat> extends ConsumeOptions {
+  /** Rows of a batch; the last one may have fewer. Default: 256. */
+  batchSize?: number | undefined;
+  /** Default: `"columns"`. */
+  batchFormat?: F | undefined;
+  /** Leave out the last batch where it is not full. Default: false. */
+  dropLast?: boolean | undefined;
+}
+
+/** A batch in a format. */
+export type BatchIn<R, F extends BatchFormat> = F extends "rows" ? R[] : Batch<R>;
+
+const FORMAT = oneOf(["columns", "rows"], "columns");
+
+export let planOf: (dataset: Dataset<any>) => LogicalPlan;
+export let newDataset: <R extends AnyRow>(plan: LogicalPlan, settings?: DataSettings) => Dataset<R>;
+
+/**
+ * Rows of type `R`, wherever they are.
+ *
+ * @example
+ * const words = data.readText("book.txt").flatMap(({ text }) => text.split(" ").map((word) => ({ word })));
+ * for await (const { word } of words.limit(10)) console.log(word);
+ */
+export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
+  readonly #plan: LogicalPlan;
+  readonly #settings: DataSettings;
+  #lastRun: { readonly operators: readonly Operator[]; readonly startedMs: number; endedMs: number | undefined } | undefined;
+
+  static {
+    planOf = (dataset) => dataset.#plan;
+    newDataset = (plan, settings) => new Dataset(plan, settings);
+  }
+
+  /** Made by the functions of `shoal/data`. */
+  private constructor(plan: LogicalPlan, settings: DataSettings = {}) {
+    this.#plan = plan;
+    this.#settings = settings;
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Transforms
+
+  /**
+   * The function's result for each row. A promise is awaited before the next row.
+   *
+   * @throws TypeError for what is no function, an unknown option or a value of a wrong type
+   */
+  map<U extends AnyRow>(fn: (row: R) => U | Promise<U>, options?: TransformOptions): Dataset<U> {
+    return this.#rowTransform("map", fn, options);
+  }
+
+  /** All rows that the function gives for each row: an array, or an iterator that is read as it goes. */
+  flatMap<U extends AnyRow>(fn: (row: R) => Several<U>, options?: TransformOptions): Dataset<U> {
+    return this.#rowTransform("flatMap", fn, options);
+  }
+
+  /** The rows for which the function gives something true. */
+  filter(fn: (row: R) => unknown, options?: TransformOptions): Dataset<R> {
+    return this.#rowTransform("filter", fn, options);
+  }
+
+  /**
+   * The function's result for each batch: columns, rows, or a generator of either.
+   *
+   * @example
+   * const squares = data.range(1000).mapBatches(({ id }) => ({ square: Float64Array.from(id, (x) => x * x) }));
+   */
+  mapBatches<O extends AnyBatch | Promise<AnyBatch> | Generator<AnyBatch> | AsyncGenerator<AnyBatch>, F extends BatchFormat = "columns">(
+    fn: (batch: BatchIn<R, F>) => O,
+    options: MapBatchesOptions<F> = {},
+  ): Dataset<RowOfResult<O> & AnyRow> {
+    requireFunction("mapBatches", fn);
+    const { batchSize, batchFormat, ...taskOptions } = options;
+    const read = readOptions(
+      { batchSize, batchFormat },
+      { of: "mapBatches", options: { batchSize: count({ min: 1 }, undefined), batchFormat: FORMAT } },
+    );
+    return this.#transform({ kind: "mapBatches", name: nameOf("mapBatches", fn), fn, ...read }, taskOptions);
+  }
+
+  /** The rows with these columns alone, in this order. */
+  selectColumns<const K extends keyof R & string>(columns: readonly K[]): Dataset<Pick<R, K>> {
+    requireNames("selectColumns", columns);
+    return this.#transform({ kind: "select", name: `selectColumns(${columns.join(", ")})`, columns });
+  }
+
+  /** The rows without these columns. */
+  dropColumns<const K extends keyof R & string>(columns: readonly K[]): Dataset<Omit<R, K>> {
+    requireNames("dropColumns", columns);
+    return this.#transform({ kind: "drop", name: `dropColumns(${columns.join(", ")})`, columns });
+  }
+
+  /** The rows with other names for some columns: `{ old: "new" }`. */
+  renameColumns<const M extends { readonly [K in keyof R & string]?: string }>(
+    columns: M,
+  ): Dataset<{ [K in keyof R as K extends keyof M ? (M[K] extends string ? M[K] : never) : K]: R[K] }> {
+    requireNames("renameColumns", Object.values(columns));
+    const name = `renameColumns(${Object.entries(columns)
+      .map(([from, to]) => `${from} as ${to as string}`)
+      .join(", ")})`;
+    return this.#transform({ kind: "rename", name, columns: { ...columns } as Readonly<Record<string, string>> });
+  }
+
+  /** The first rows. What makes the others is stopped. */
+  limit(rows: number): Dataset<R> {
+    requireCount("limit", rows);
+    return new Dataset<R>({ kind: "limit", name: `limit(${rows})`, input: this.#plan, count: rows }, this.#settings);
+  }
+
+  /** The rows of this dataset, then those of the others. */
+  union(...others: readonly Dataset<R>[]): Dataset<R> {
+    const inputs = [this, ...others].map((dataset) => {
+      if (!(dataset instanceof Dataset)) throw new TypeError("Cannot make a union: each argument is a Dataset");
+      return dataset.#plan;
+    });
+    return new Dataset<R>({ kind: "union", name: "union", inputs }, this.#settings);
+  }
+
+  /** The same rows, with other settings of the engine where this dataset, or what is made of it, is consumed. */
+  withSettings(settings: DataSettings): Dataset<R> {
+    checkSettings(settings);
+    return new Dataset<R>(this.#plan, { ...this.#settings, ...settings });
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Consuming
+
+  [Symbol.asyncIterator](): AsyncGenerator<R, void, undefined> {
+    return this.iterRows();
+  }
+
+  /** The rows one by one. `break` ends all work for those behind. */
+  async *iterRows(options: ConsumeOptions = {}): AsyncGenerator<R, void, undefined> {
+    for await (const block of this.#blocks(options)) {
+      const read = blockReader(block);
+      for (let i = 0; i < block.rowCount; i += 1) yield read(i) as R;
+    }
+  }
+
+  /** The rows in batches. Columns of numbers are views of shared memory. */
+  async *iterBatches<F extends BatchFormat = "columns">(
+    options: IterBatchesOptions<F> = {},
+  ): AsyncGenerator<BatchIn<R, F>, void, undefined> {
+    const { signal, ...given } = options;
+    const { batchSize, batchFormat, dropLast } = readOptions(given, {
+      of: "iterBatches",
+      options: { batchSize: count({ min: 1 }, BATCH_ROWS), batchFormat: FORMAT, dropLast: flag(false) },
+    });
+    for await (const block of rebatch(this.#blocks({ signal }), batchSize))
+      if (!dropLast || block.rowCount === batchSize) yield batchOf(block, batchFormat) as BatchIn<R, F>;
+  }
+
+  /** The first rows. */
+  async take(rows: number = ROWS_SHOWN, options: ConsumeOptions = {}): Promise<R[]> {
+    return this.limit(rows).takeAll(options);
+  }
+
+  /** All rows: they have to fit into the memory of this process. */
+  async takeAll(options: ConsumeOptions = {}): Promise<R[]> {
+    const rows: R[] = [];
+    for await (const row of this.iterRows(options)) rows.push(row);
+    return rows;
+  }
+
+  /** The first rows as one batch. */
+  async takeBatch<F extends BatchFormat = "columns">(
+    rows: number = ROWS_SHOWN,
+    options: ConsumeOptions & { batchFormat?: F | undefined } = {},
+  ): Promise<BatchIn<R, F>> {
+    const { signal, ...given } = options;
+    const { batchFormat } = readOptions(given, { of: "takeBatch", options: { batchFormat: FORMAT } });
+    return batchOf(await gather(this.limit(rows).#blocks({ signal })), batchFormat) as BatchIn<R, F>;
+  }
+
+  /** Prints the first rows. */
+  async show(rows: number = ROWS_SHOWN, options: ConsumeOptions = {}): Promise<void> {
+    const shown = await this.take(rows, options);
+    if (shown.length === 0) console.log("no rows");
+    else console.table(shown);
+  }
+
+  /** How many rows there are. Counts in the facts of the blocks, which are not fetched. */
+  async count(options: ConsumeOptions = {}): Promise<number> {
+    let rows = 0;
+    for await (const block of this.#run(options)) {
+      rows += block.rowCount;
+      block.release();
+    }
+    return rows;
+  }
+
+  /** The columns and their types, of the first block that has rows. Makes no more of the dataset than that. */
+  async schema(options: ConsumeOptions = {}): Promise<Schema> {
+    let schema = new Schema([]);
+    for await (const block of this.limit(1).#run(options)) {
+      schema = new Schema(block.schema);
+      block.release();
+    }
+    return schema;
+  }
+
+  /** The names of the columns. */
+  async columns(options: ConsumeOptions = {}): Promise<readonly string[]> {
+    return (await this.schema(options)).names;
+  }
+
+  /** Makes all rows now and keeps them in the object store. The dataset that it gives reads them there. */
+  async materialize(options: ConsumeOptions = {}): Promise<Dataset<R>> {
+    const blocks: BlockRef[] = [];
+    for await (const block of this.#run(options)) blocks.push(block);
+    return new Dataset<R>({ kind: "stored", name: `materialize(${this.#plan.name})`, blocks }, this.#settings);
+  }
+
+  /** The plan as it was written, and the operators that run. */
+  explain(): string {
+    return explain(this.#plan, physicalPlan(this.#plan));
+  }
+
+  /** What the operators of the last run of this dataset did; undefined where it was never consumed. */
+  stats(): Promise<DataStatistics | undefined> {
+    const last = this.#lastRun;
+    if (last === undefined) return Promise.resolve(undefined);
+    return Promise.resolve(new DataStatistics(last.operators, (last.endedMs ?? performance.now()) - last.startedMs));
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+
+  #rowTransform<U extends AnyRow>(
+    kind: "map" | "flatMap" | "filter",
+    fn: (row: never) => unknown,
+    options: TransformOptions = {},
+  ): Dataset<U> {
+    requireFunction(kind, fn);
+    return this.#transform({ kind, name: nameOf(kind, fn), fn }, options);
+  }
+
+  #transform<U extends AnyRow>(transform: Transform, options: TransformOptions = {}): Dataset<U> {
+    // Checked where the user wrote them and not when the dataset is consumed.
+    remote(() => {}, options);
+    return new Dataset<U>({ kind: "map", name: transform.name, input: this.#plan, transform, options }, this.#settings);
+  }
+
+  async *#run({ signal }: ConsumeOptions): AsyncGenerator<BlockRef, void, undefined> {
+    const startedMs = performance.now();
+    const settings = resolveSettings(this.#settings);
+    try {
+      yield* run(physicalPlan(this.#plan), {
+        settings,
+        signal,
+        onOperators: (operators) => {
+          this.#lastRun = { operators, startedMs, endedMs: undefined };
+        },
+      });
+    } finally {
+      if (this.#lastRun !== undefined) this.#lastRun.endedMs = performance.now();
+    }
+  }
+
+  async *#blocks(options: ConsumeOptions): AsyncGenerator<Block, void, undefined> {
+    for await (const stored of this.#run(options)) {
+      const block = await get(stored.ref);
+      // The views of its memory keep it from now on.
+      stored.release();
+      yield block;
+    }
+  }
+}
+
+function nameOf(method: string, fn: { readonly name: string }): string {
+  return fn.name === "" || fn.name === "fn" ? method : `${method}(${fn.name})`;
+}
+
+function requireFunction(method: string, fn: unknown): void {
+  if (typeof fn !== "function") throw new TypeError(`${method} takes a function: received ${typeof fn}`);
+}
+
+function requireCount(method: string, rows: number): void {
+  if (!Number.isSafeInteger(rows) || rows < 0) throw new RangeError(`${method} takes a whole number of rows from 0: received ${rows}`);
+}
+
+function requireNames(method: string, names: readonly unknown[]): void {
+  const wrong = Array.isArray(names) ? names.find((name) => typeof name !== "string") : names;
+  if (wrong !== undefined) throw new TypeError(`${method} takes names of columns: received ${String(wrong)}`);
+}

@@ -1,0 +1,229 @@
+/**
+ * The operators that need no task: blocks that the driver has, a limit of rows, and several inputs one after the other.
+ */
+import { get, put } from "../../core/index.ts";
+import { Fifo } from "../../core/internal.ts";
+import { type Block, sliceBlock } from "../blocks/block.ts";
+import { type BlockRef, keptBlock, type Operator, type OperatorEvents, type OperatorStatistics, ownedBlock } from "./operator.ts";
+import { factsOf } from "./task.ts";
+
+/** What the operators of this file have in common: outputs in order, and no tasks. */
+abstract class DriverOperator implements Operator {
+  readonly statistics: OperatorStatistics = { tasks: 0, rows: 0, bytes: 0, blocks: 0 };
+  readonly name: string;
+  readonly #outputs = new Fifo<BlockRef>();
+  #bytes = 0;
+  protected isStopped = false;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  get heldBytes(): number {
+    return this.#bytes;
+  }
+
+  get runningCount(): number {
+    return 0;
+  }
+
+  get outputCount(): number {
+    return this.#outputs.size;
+  }
+
+  get isSatisfied(): boolean {
+    return this.isStopped;
+  }
+
+  abstract readonly isDone: boolean;
+  abstract add(block: BlockRef, input: number): void;
+  abstract endInput(input: number): void;
+
+  canStart(): boolean {
+    return false;
+  }
+
+  start(): void {}
+
+  pull(): boolean {
+    return false;
+  }
+
+  take(): BlockRef | undefined {
+    const output = this.#outputs.shift();
+    if (output !== undefined) this.#bytes -= output.sizeBytes;
+    return output;
+  }
+
+  stop(): void {
+    this.isStopped = true;
+    for (let output = this.take(); output !== undefined; output = this.take()) output.release();
+  }
+
+  protected give(block: BlockRef): void {
+    if (this.isStopped) {
+      block.release();
+      return;
+    }
+    this.#outputs.push(block);
+    this.#bytes += block.sizeBytes;
+    this.statistics.blocks += 1;
+    this.statistics.rows += block.rowCount;
+    this.statistics.bytes += block.sizeBytes;
+  }
+}
+
+/** Blocks of the driver, stored one by one as they are asked for. */
+export class InputOperator extends DriverOperator {
+  readonly #blocks: readonly Block[];
+  #next = 0;
+
+  constructor(name: string, blocks: readonly Block[]) {
+    super(name);
+    this.#blocks = blocks;
+  }
+
+  get isDone(): boolean {
+    return this.isStopped || (this.#next === this.#blocks.length && this.outputCount === 0);
+  }
+
+  override canStart(): boolean {
+    return !this.isStopped && this.#next < this.#blocks.length;
+  }
+
+  override start(): void {
+    const block = this.#blocks[this.#next] as Block;
+    this.#next += 1;
+    this.give(ownedBlock(put(block), factsOf(block)));
+  }
+
+  add(): void {}
+  endInput(): void {}
+}
+
+/** Blocks that lie in the store already. They stay there, as somebody keeps them. */
+export class StoredOperator extends DriverOperator {
+  readonly #blocks: readonly BlockRef[];
+  #next = 0;
+
+  constructor(name: string, blocks: readonly BlockRef[]) {
+    super(name);
+    this.#blocks = blocks;
+  }
+
+  get isDone(): boolean {
+    return this.isStopped || (this.#next === this.#blocks.length && this.outputCount === 0);
+  }
+
+  override canStart(): boolean {
+    return !this.isStopped && this.#next < this.#blocks.length;
+  }
+
+  override start(): void {
+    this.give(keptBlock(this.#blocks[this.#next] as BlockRef));
+    this.#next += 1;
+  }
+
+  add(): void {}
+  endInput(): void {}
+}
+
+/** The first rows. The block in which the last of them lies is cut in the driver. */
+export class LimitOperator extends DriverOperator {
+  readonly #events: OperatorEvents;
+  #left: number;
+  #hasMoreInput = true;
+  #isCutting = false;
+
+  constructor(name: string, count: number, events: OperatorEvents) {
+    super(name);
+    this.#left = count;
+    this.#events = events;
+  }
+
+  override get runningCount(): number {
+    return this.#isCutting ? 1 : 0;
+  }
+
+  override get isSatisfied(): boolean {
+    return this.isStopped || this.#left === 0;
+  }
+
+  get isDone(): boolean {
+    return this.isStopped || ((this.#left === 0 || !this.#hasMoreInput) && !this.#isCutting && this.outputCount === 0);
+  }
+
+  add(block: BlockRef): void {
+    const left = this.#left;
+    this.#left -= Math.min(left, block.rowCount);
+    if (left === 0) block.release();
+    else if (block.rowCount <= left) this.give(block);
+    else this.#cut(block, left);
+  }
+
+  endInput(): void {
+    this.#hasMoreInput = false;
+  }
+
+  #cut(block: BlockRef, rows: number): void {
+    this.#isCutting = true;
+    get(block.ref)
+      .then((whole) => {
+        const piece = sliceBlock(whole, 0, rows);
+        this.give(ownedBlock(put(piece), factsOf(piece)));
+      })
+      .catch((error: unknown) => this.#events.onFailure(error))
+      .finally(() => {
+        this.#isCutting = false;
+        block.release();
+        this.#events.onChange();
+      });
+  }
+}
+
+/** The rows of the first input, then those of the second, and so on. */
+export class UnionOperator extends DriverOperator {
+  readonly #waiting: Fifo<BlockRef>[];
+  readonly #hasEnded: boolean[];
+  #current = 0;
+
+  constructor(name: string, inputs: number) {
+    super(name);
+    this.#waiting = Array.from({ length: inputs }, () => new Fifo<BlockRef>());
+    this.#hasEnded = Array.from({ length: inputs }, () => false);
+  }
+
+  override get heldBytes(): number {
+    return (
+      super.heldBytes + this.#waiting.reduce((sum, blocks) => sum + [...blocks].reduce((bytes, block) => bytes + block.sizeBytes, 0), 0)
+    );
+  }
+
+  get isDone(): boolean {
+    return this.isStopped || (this.#current === this.#waiting.length && this.outputCount === 0);
+  }
+
+  add(block: BlockRef, input: number): void {
+    (this.#waiting[input] as Fifo<BlockRef>).push(block);
+    this.#advance();
+  }
+
+  endInput(input: number): void {
+    this.#hasEnded[input] = true;
+    this.#advance();
+  }
+
+  override stop(): void {
+    super.stop();
+    for (const blocks of this.#waiting) for (let block = blocks.shift(); block !== undefined; block = blocks.shift()) block.release();
+  }
+
+  #advance(): void {
+    while (this.#current < this.#waiting.length) {
+      const blocks = this.#waiting[this.#current] as Fifo<BlockRef>;
+      for (let block = blocks.shift(); block !== undefined; block = blocks.shift()) this.give(block);
+      if (this.#hasEnded[this.#current] !== true) return;
+      this.#current += 1;
+    }
+  }
+}

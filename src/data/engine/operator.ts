@@ -1,0 +1,68 @@
+/**
+ * What the executor runs: operators that take blocks, work on them, and give blocks.
+ *
+ * An operator decides what it could do next and keeps its outputs in order. Whether it may do so now is the executor's decision, by the budget of memory. An operator that
+ * has nothing more to give is done, and one that nobody needs any more is stopped.
+ */
+import type { ObjectRef } from "../../core/index.ts";
+import type { Block } from "../blocks/block.ts";
+import type { BlockFacts } from "./task.ts";
+
+/** A block somewhere in the cluster. Who has it releases it, or hands it on. */
+export interface BlockRef extends BlockFacts {
+  readonly ref: ObjectRef<Block>;
+  /** Frees the block, unless somebody keeps it, such as a materialized dataset. */
+  release(): void;
+}
+
+/** A block of which this is the only reference. */
+export function ownedBlock(ref: ObjectRef<Block>, { rowCount, sizeBytes, schema }: BlockFacts): BlockRef {
+  return { ref, rowCount, sizeBytes, schema, release: () => ref[Symbol.dispose]() };
+}
+
+/** The same block for one more user, while somebody else keeps it. */
+export function keptBlock(block: BlockRef): BlockRef {
+  return { ...block, release: () => {} };
+}
+
+export interface Operator {
+  readonly name: string;
+  /** Takes a block from an input; it is the operator's then. */
+  add(block: BlockRef, input: number): void;
+  /** No block comes from the input any more. */
+  endInput(input: number): void;
+  /** Whether there is work that it could begin. */
+  canStart(): boolean;
+  /** Begins one piece of work. */
+  start(): void;
+  /** Lets tasks give blocks: all of them, or only the one whose block is next. Answers whether any was waiting for it. */
+  pull(which: "all" | "next"): boolean;
+  /** The next block of its output, as soon as it is there. */
+  take(): BlockRef | undefined;
+  /** Tasks under way that are not waiting to be pulled. */
+  readonly runningCount: number;
+  /** Bytes of the blocks that it holds, inputs and outputs. */
+  readonly heldBytes: number;
+  readonly statistics: OperatorStatistics;
+  /** Whether it will give no block any more. */
+  readonly isDone: boolean;
+  /** Whether it needs no more input. */
+  readonly isSatisfied: boolean;
+  /** Ends its work and drops its blocks. */
+  stop(): void;
+}
+
+/** What an operator has done. */
+export interface OperatorStatistics {
+  tasks: number;
+  rows: number;
+  bytes: number;
+  blocks: number;
+}
+
+/** What operators tell the executor. */
+export interface OperatorEvents {
+  /** Something changed: an output, the end of a task. */
+  onChange(): void;
+  onFailure(error: unknown): void;
+}

@@ -1,0 +1,124 @@
+/**
+ * Runs a physical plan: makes its operators, and gives the blocks of its output one after the other.
+ *
+ * The blocks come in order unless `preserveOrder` is false. Whoever leaves the loop early stops the pipeline; a failure stops it, too, and is thrown.
+ */
+import { clusterResources, init, isInitialized, objectStoreStatistics } from "../../core/index.ts";
+import { type Block, blockBytes, packBlock, sliceBlock, unifySchemas } from "../blocks/block.ts";
+import { BLOCK_BYTES_MAX, STORE_PART_OF_BUDGET, TASKS_PER_CPU } from "../limits.ts";
+import type { Field } from "../blocks/data-type.ts";
+import type { PhysicalPlan } from "../plan/physical-plan.ts";
+import type { Settings } from "../settings.ts";
+import { MemoryBudget } from "./budget.ts";
+import { InputOperator, LimitOperator, StoredOperator, UnionOperator } from "./driver-operators.ts";
+import type { BlockRef, Operator, OperatorEvents } from "./operator.ts";
+import { type Stage, StreamingExecutor } from "./streaming-executor.ts";
+import { mapTasks, readTasks } from "./task.ts";
+import { TaskOperator } from "./task-operator.ts";
+import type { SourcePart } from "../plan/logical-plan.ts";
+
+/** What running pipelines of this process hold. */
+const budget = new MemoryBudget(0);
+
+/** How a plan is run. */
+export interface RunOptions {
+  readonly settings: Settings;
+  readonly signal?: AbortSignal | undefined;
+  /** Given the operators before they begin. */
+  readonly onOperators?: ((operators: readonly Operator[]) => void) | undefined;
+}
+
+/** The blocks of the plan's output. */
+export async function* run(plan: PhysicalPlan, { settings, signal, onOperators }: RunOptions): AsyncGenerator<BlockRef, void, undefined> {
+  signal?.throwIfAborted();
+  if (!isInitialized()) await init();
+  const cpus = Math.max(1, Math.floor((await clusterResources())["CPU"] ?? 1));
+  budget.limitBytes = settings.memoryBytes ?? (await objectStoreStatistics()).quotaBytes * STORE_PART_OF_BUDGET;
+  const parts = new Map<PhysicalPlan, readonly SourcePart[]>();
+  for (const read of readsOf(plan)) parts.set(read, await read.source.parts(cpus));
+  const executor = new StreamingExecutor(budget, (events) => buildStages(plan, { events, parts, cpus, settings }));
+  onOperators?.(executor.stages.map(({ operator }) => operator));
+  const stop = (): void => executor.onFailure(signal?.reason);
+  signal?.addEventListener("abort", stop, { once: true });
+  try {
+    let schema: readonly Field[] = [];
+    for (let block = await executor.next(); block !== undefined; block = await executor.next()) {
+      // Blocks are made apart, so only here it shows that a column is of one type in some and of another in others.
+      schema = unifySchemas([schema, block.schema]);
+      yield block;
+    }
+  } finally {
+    signal?.removeEventListener("abort", stop);
+    executor.stop();
+  }
+}
+
+type ReadPlan = Extract<PhysicalPlan, { kind: "read" }>;
+
+function readsOf(plan: PhysicalPlan): ReadPlan[] {
+  switch (plan.kind) {
+    case "read":
+      return [plan];
+    case "map":
+    case "limit":
+      return readsOf(plan.input);
+    case "union":
+      return plan.inputs.flatMap(readsOf);
+    default:
+      return [];
+  }
+}
+
+interface BuildOptions {
+  readonly events: OperatorEvents;
+  readonly parts: ReadonlyMap<PhysicalPlan, readonly SourcePart[]>;
+  readonly cpus: number;
+  readonly settings: Settings;
+}
+
+/** The stages of a plan, producers before consumers. */
+function buildStages(plan: PhysicalPlan, options: BuildOptions): Stage[] {
+  const stages: Stage[] = [];
+  const add = (node: PhysicalPlan): number => {
+    const inputs = node.kind === "map" || node.kind === "limit" ? [add(node.input)] : node.kind === "union" ? node.inputs.map(add) : [];
+    return stages.push({ operator: buildOperator(node, options), inputs }) - 1;
+  };
+  add(plan);
+  return stages;
+}
+
+function buildOperator(plan: PhysicalPlan, { events, parts, cpus, settings }: BuildOptions): Operator {
+  const shared = { name: plan.name, events, concurrencyMax: cpus * TASKS_PER_CPU, preserveOrder: settings.preserveOrder };
+  switch (plan.kind) {
+    case "input":
+      return new InputOperator(plan.name, cutInput(plan.blocks, cpus));
+    case "stored":
+      return new StoredOperator(plan.name, plan.blocks);
+    case "read": {
+      const startTask = readTasks(plan.source.reader, plan.chain, { name: plan.name, ...plan.options });
+      const reads = (parts.get(plan) as readonly SourcePart[]).map((part) => part.args);
+      return new TaskOperator({ ...shared, startTask, reads, rowsPerTaskMin: 0 });
+    }
+    case "map": {
+      const startTask = mapTasks(plan.chain, { name: plan.name, ...plan.options });
+      const first = plan.chain[0];
+      const rowsPerTaskMin = first?.kind === "mapBatches" ? (first.batchSize ?? 0) : 0;
+      return new TaskOperator({ ...shared, startTask, rowsPerTaskMin });
+    }
+    case "limit":
+      return new LimitOperator(plan.name, plan.count, events);
+    case "union":
+      return new UnionOperator(plan.name, plan.inputs.length);
+  }
+}
+
+/** The driver's blocks in pieces for all workers, since a function may cost much however small its row is. Pieces are no larger than a block may be. */
+function cutInput(blocks: readonly Block[], cpus: number): Block[] {
+  return blocks.flatMap((block) => {
+    const wanted = Math.max(cpus * TASKS_PER_CPU, Math.ceil(blockBytes(block) / BLOCK_BYTES_MAX));
+    const pieces = Math.max(1, Math.min(wanted, block.rowCount));
+    return Array.from({ length: pieces }, (_, i) =>
+      packBlock(sliceBlock(block, Math.floor((block.rowCount * i) / pieces), Math.floor((block.rowCount * (i + 1)) / pieces))),
+    );
+  });
+}

@@ -1,0 +1,164 @@
+/**
+ * The executor: it moves blocks from operator to operator and decides which operator may work next, so that a pipeline streams within the budget of memory.
+ *
+ * All happens in `#advance`, after anything has changed. Blocks move down first. Then work begins where it is nearest to the consumer, as that empties the pipeline. With
+ * the budget used up nothing begins and no task is pulled, until the consumer has taken a block. Only where nothing is under way and the consumer waits, one operator goes on
+ * all the same. So a consumer that pauses stops every producer, an endless one too, and one that goes on is never stuck.
+ */
+import type { MemoryBudget } from "./budget.ts";
+import type { BlockRef, Operator, OperatorEvents } from "./operator.ts";
+
+/** An operator and where its blocks go. Producers come before consumers in the list; the last one is the pipeline's output. */
+export interface Stage {
+  readonly operator: Operator;
+  /** The stages that it takes blocks from, by input. */
+  readonly inputs: readonly number[];
+}
+
+interface Waiter {
+  resolve(block: BlockRef | undefined): void;
+  reject(error: unknown): void;
+}
+
+export class StreamingExecutor implements OperatorEvents {
+  readonly #stages: readonly Stage[];
+  readonly #budget: MemoryBudget;
+  readonly #endedInputs = new Set<string>();
+  #waiter: Waiter | undefined;
+  #failure: { readonly error: unknown } | undefined;
+  #isStopped = false;
+  #isScheduled = false;
+
+  /** @param build - makes the stages; what it is given are the events that their operators tell */
+  constructor(budget: MemoryBudget, build: (events: OperatorEvents) => readonly Stage[]) {
+    this.#budget = budget;
+    this.#stages = build(this);
+  }
+
+  get stages(): readonly Stage[] {
+    return this.#stages;
+  }
+
+  /** The next block of the output, undefined at its end. One call at a time. */
+  next(): Promise<BlockRef | undefined> {
+    return new Promise((resolve, reject) => {
+      this.#waiter = { resolve, reject };
+      this.#advance();
+    });
+  }
+
+  /** Ends all work and drops all blocks. Blocks that were taken are their takers'. */
+  stop(): void {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    for (const { operator } of this.#stages) operator.stop();
+    this.#budget.report(this, 0);
+    this.#waiter?.resolve(undefined);
+    this.#waiter = undefined;
+  }
+
+  onChange(): void {
+    // Several changes of one turn of the event loop are looked at together.
+    if (this.#isScheduled || this.#isStopped) return;
+    this.#isScheduled = true;
+    queueMicrotask(() => {
+      this.#isScheduled = false;
+      this.#advance();
+    });
+  }
+
+  onFailure(error: unknown): void {
+    this.#failure ??= { error };
+    this.onChange();
+  }
+
+  #advance(): void {
+    if (this.#isStopped) {
+      this.#waiter?.resolve(undefined);
+      return;
+    }
+    if (this.#failure !== undefined) {
+      const waiter = this.#waiter;
+      if (waiter === undefined) return;
+      const { error } = this.#failure;
+      this.#waiter = undefined;
+      this.stop();
+      waiter.reject(error);
+      return;
+    }
+    do {
+      this.#moveBlocks();
+      this.#report();
+    } while (this.#begin() && !this.#isStopped);
+  }
+
+  /** Moves outputs to the next operator and the first output of the last one to the consumer. */
+  #moveBlocks(): void {
+    this.#stages.forEach(({ operator, inputs }, index) => {
+      inputs.forEach((from, input) => {
+        const source = (this.#stages[from] as Stage).operator;
+        if (operator.isSatisfied) source.stop();
+        for (let block = source.take(); block !== undefined; block = source.take()) operator.add(block, input);
+        const key = `${index}:${input}`;
+        if (!source.isDone || this.#endedInputs.has(key)) return;
+        this.#endedInputs.add(key);
+        operator.endInput(input);
+      });
+    });
+    const waiter = this.#waiter;
+    if (waiter === undefined) return;
+    const last = (this.#stages.at(-1) as Stage).operator;
+    const block = last.take();
+    if (block === undefined && !last.isDone) return;
+    this.#waiter = undefined;
+    if (block === undefined) this.stop();
+    waiter.resolve(block);
+  }
+
+  #report(): void {
+    this.#budget.report(
+      this,
+      this.#stages.reduce((sum, { operator }) => sum + operator.heldBytes, 0),
+    );
+  }
+
+  /** Begins what may begin. Answers whether blocks may be there at once. */
+  #begin(): boolean {
+    if (this.#isStopped) return false;
+    let hasBegun = false;
+    for (let i = this.#stages.length - 1; i >= 0; i -= 1) {
+      const { operator } = this.#stages[i] as Stage;
+      while (this.#budget.hasRoom && operator.canStart()) {
+        operator.start();
+        this.#report();
+        hasBegun = true;
+      }
+      if (this.#budget.hasRoom) operator.pull("all");
+      else if (this.#isStarved(i)) operator.pull("next");
+    }
+    if (hasBegun) return true;
+    return this.#isStandingStill() && this.#goBeyond();
+  }
+
+  /** Whether what comes after an operator has nothing to work on, so that its next block is worth going beyond the budget. */
+  #isStarved(index: number): boolean {
+    if (this.#waiter === undefined) return false;
+    return this.#stages.slice(index + 1).every(({ operator }) => operator.runningCount === 0 && !operator.canStart());
+  }
+
+  #isStandingStill(): boolean {
+    return this.#waiter !== undefined && this.#stages.every(({ operator }) => operator.runningCount === 0);
+  }
+
+  /** One step beyond the budget, as near to the consumer as there is one. */
+  #goBeyond(): boolean {
+    for (let i = this.#stages.length - 1; i >= 0; i -= 1) {
+      const { operator } = this.#stages[i] as Stage;
+      if (operator.pull("next")) return true;
+      if (!operator.canStart()) continue;
+      operator.start();
+      return true;
+    }
+    return false;
+  }
+}

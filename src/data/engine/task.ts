@@ -1,0 +1,85 @@
+/**
+ * The tasks of the engine: generators that read or take blocks, run a chain of transforms, and give blocks.
+ *
+ * A task yields each block and then its facts, which are small, so that the executor knows how many rows and bytes there are without fetching the block. The generator is
+ * made anew after a crash and gives the same blocks again, so the chain is all that it depends on.
+ */
+import { type ObjectRefGenerator, remote, type TaskOptions } from "../../core/index.ts";
+import { type Block, blockBytes, concatBlocks, packBlock, schemaOf, sliceBlock } from "../blocks/block.ts";
+import type { Field } from "../blocks/data-type.ts";
+import { BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_AHEAD_MAX } from "../limits.ts";
+import { runChain, type Transform } from "./transform.ts";
+
+/** What the executor knows of a block. */
+export interface BlockFacts {
+  readonly rowCount: number;
+  readonly sizeBytes: number;
+  readonly schema: readonly Field[];
+}
+
+/** Reads one part of a source, in a worker. */
+export type Reader = (...args: never[]) => AsyncIterable<Block>;
+
+/** Begins a task of an operator. */
+export type TaskStart = (args: readonly unknown[]) => ObjectRefGenerator<Block | BlockFacts>;
+
+/** Tasks that read: the arguments are the reader's. */
+export function readTasks(reader: Reader, chain: readonly Transform[], options: TaskOptions<1>): TaskStart {
+  const read = reader as (...args: unknown[]) => AsyncIterable<Block>;
+  const task = remote(async function* (...args: unknown[]) {
+    yield* produce(read(...args), chain);
+  }, streaming(options));
+  return (args) => task.remote(...args);
+}
+
+/** Tasks that take blocks: the arguments are references of them. */
+export function mapTasks(chain: readonly Transform[], options: TaskOptions<1>): TaskStart {
+  const task = remote(async function* (...blocks: unknown[]) {
+    yield* produce(given(blocks as Block[]), chain);
+  }, streaming(options));
+  return (args) => task.remote(...args);
+}
+
+function streaming(options: TaskOptions<1>): TaskOptions<1> {
+  return { ...options, highWaterMark: 2 * BLOCKS_AHEAD_MAX };
+}
+
+/** The blocks as a stream. */
+export async function* given(blocks: readonly Block[]): AsyncGenerator<Block, void, undefined> {
+  yield* blocks;
+}
+
+/** Runs the chain, gathers small blocks, cuts large ones, and yields each with its facts behind it. Runs in workers. */
+export async function* produce(
+  blocks: AsyncIterable<Block>,
+  chain: readonly Transform[],
+): AsyncGenerator<Block | BlockFacts, void, undefined> {
+  let small: Block[] = [];
+  let smallBytes = 0;
+  for await (const block of runChain(blocks, chain)) {
+    if (block.rowCount === 0 && small.length > 0) continue;
+    small.push(block);
+    smallBytes += blockBytes(block);
+    if (smallBytes < BLOCK_BYTES_MIN) continue;
+    yield* withFacts(concatBlocks(small));
+    small = [];
+    smallBytes = 0;
+  }
+  if (small.length > 0) yield* withFacts(concatBlocks(small));
+}
+
+function* withFacts(block: Block): Generator<Block | BlockFacts, void, undefined> {
+  const sizeBytes = blockBytes(block);
+  const pieces = Math.min(Math.max(1, Math.ceil(sizeBytes / BLOCK_BYTES_MAX)), Math.max(1, block.rowCount));
+  for (let i = 0; i < pieces; i += 1) {
+    const start = Math.floor((block.rowCount * i) / pieces);
+    const end = Math.floor((block.rowCount * (i + 1)) / pieces);
+    const piece = packBlock(sliceBlock(block, start, end));
+    yield piece;
+    yield factsOf(piece);
+  }
+}
+
+export function factsOf(block: Block): BlockFacts {
+  return { rowCount: block.rowCount, sizeBytes: blockBytes(block), schema: schemaOf(block) };
+}

@@ -1,0 +1,215 @@
+/**
+ * What a task does to the rows that pass through it: a chain of transforms, each from blocks to blocks.
+ *
+ * Transforms are plain data with the user's functions in them, so a chain travels with its task. Those that follow each other run in one task, block by block, and
+ * nothing is stored between them. Called in workers by the functions of `task.ts`.
+ */
+import { isThenable } from "../../core/internal.ts";
+import { type BatchFormat, batchOf, blockOfBatch } from "../blocks/batch.ts";
+import { type Block, blockOfRows, blockReader, concatBlocks, type Row, sliceBlock, takeBlock } from "../blocks/block.ts";
+import { DataError } from "../errors.ts";
+import { ROWS_PER_BLOCK_MAX } from "../limits.ts";
+import { Rebatcher } from "./rebatch.ts";
+
+type UserFunction = (value: never) => unknown;
+
+/** One step of a chain. `name` is what plans and errors call it, such as `map(parse)`. */
+export type Transform =
+  | { readonly kind: "map" | "flatMap" | "filter"; readonly name: string; readonly fn: UserFunction }
+  | {
+      readonly kind: "mapBatches";
+      readonly name: string;
+      readonly fn: UserFunction;
+      readonly batchFormat: BatchFormat;
+      /** Undefined: each block is a batch. */
+      readonly batchSize: number | undefined;
+    }
+  | { readonly kind: "select" | "drop"; readonly name: string; readonly columns: readonly string[] }
+  | { readonly kind: "rename"; readonly name: string; readonly columns: Readonly<Record<string, string>> }
+  | { readonly kind: "limit"; readonly name: string; readonly count: number };
+
+type Blocks = AsyncIterable<Block>;
+
+/** The blocks after all transforms of the chain. */
+export function runChain(blocks: Blocks, chain: readonly Transform[]): Blocks {
+  return chain.reduce(applyTransform, blocks);
+}
+
+function applyTransform(blocks: Blocks, transform: Transform): Blocks {
+  switch (transform.kind) {
+    case "map":
+      return mapRows(blocks, transform.fn, transform.name);
+    case "flatMap":
+      return flatMapRows(blocks, transform.fn, transform.name);
+    case "filter":
+      return filterRows(blocks, transform.fn);
+    case "mapBatches":
+      return mapBatches(blocks, transform);
+    case "select":
+      return eachBlock(blocks, (block) => selectColumns(block, transform.columns, transform.name));
+    case "drop":
+      return eachBlock(blocks, (block) => dropColumns(block, transform.columns, transform.name));
+    case "rename":
+      return eachBlock(blocks, (block) => renameColumns(block, transform.columns, transform.name));
+    case "limit":
+      return limitRows(blocks, transform.count);
+  }
+}
+
+async function* eachBlock(blocks: Blocks, change: (block: Block) => Block): AsyncGenerator<Block, void, undefined> {
+  for await (const block of blocks) yield change(block);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Rows
+
+async function* mapRows(blocks: Blocks, fn: UserFunction, name: string): AsyncGenerator<Block, void, undefined> {
+  const call = fn as (row: Row) => unknown;
+  for await (const block of blocks) {
+    const read = blockReader(block);
+    const rows = new Array<unknown>(block.rowCount);
+    for (let i = 0; i < block.rowCount; i += 1) {
+      const result = call(read(i));
+      // Most functions are synchronous, and an await for each row costs more than a small function.
+      rows[i] = isThenable(result) ? await result : result;
+    }
+    yield blockOfRows(rows, name);
+  }
+}
+
+async function* flatMapRows(blocks: Blocks, fn: UserFunction, name: string): AsyncGenerator<Block, void, undefined> {
+  const call = fn as (row: Row) => unknown;
+  for await (const block of blocks) {
+    const read = blockReader(block);
+    let rows: unknown[] = [];
+    for (let i = 0; i < block.rowCount; i += 1) {
+      const returned = call(read(i));
+      const results = isThenable(returned) ? await returned : returned;
+      for await (const row of iterableOf(results, name)) {
+        rows.push(row);
+        if (rows.length < ROWS_PER_BLOCK_MAX) continue;
+        yield blockOfRows(rows, name);
+        rows = [];
+      }
+    }
+    if (rows.length > 0) yield blockOfRows(rows, name);
+  }
+}
+
+function iterableOf(value: unknown, name: string): Iterable<unknown> | AsyncIterable<unknown> {
+  if (typeof value === "object" && value !== null && (Symbol.iterator in value || Symbol.asyncIterator in value))
+    return value as Iterable<unknown>;
+  throw new DataError(`${name}: the function gives an array of rows, or an iterator of them: received ${typeof value}`, {
+    hint: "return [] for no row; a function that gives one row for each belongs in map",
+  });
+}
+
+async function* filterRows(blocks: Blocks, fn: UserFunction): AsyncGenerator<Block, void, undefined> {
+  const keep = fn as (row: Row) => unknown;
+  for await (const block of blocks) {
+    const read = blockReader(block);
+    const kept = new Uint32Array(block.rowCount);
+    let count = 0;
+    for (let i = 0; i < block.rowCount; i += 1) {
+      const answer = keep(read(i));
+      if (isThenable(answer) ? await answer : answer) kept[count++] = i;
+    }
+    yield count === block.rowCount ? block : takeBlock(block, kept.subarray(0, count));
+  }
+}
+
+async function* limitRows(blocks: Blocks, count: number): AsyncGenerator<Block, void, undefined> {
+  let left = count;
+  if (left === 0) return;
+  for await (const block of blocks) {
+    yield sliceBlock(block, 0, Math.min(left, block.rowCount));
+    left -= block.rowCount;
+    if (left <= 0) return;
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Batches
+
+async function* mapBatches(
+  blocks: Blocks,
+  { fn, name, batchFormat, batchSize }: Extract<Transform, { kind: "mapBatches" }>,
+): AsyncGenerator<Block, void, undefined> {
+  const call = fn as (batch: unknown) => unknown;
+  for await (const block of batchSize === undefined ? blocks : rebatch(blocks, batchSize)) {
+    if (block.rowCount === 0) continue;
+    const returned = call(batchOf(block, batchFormat));
+    const result = isThenable(returned) ? await returned : returned;
+    if (!isGenerator(result)) yield blockOfBatch(result, name);
+    else for await (const batch of result) yield blockOfBatch(batch, name);
+  }
+}
+
+function isGenerator(value: unknown): value is AsyncIterable<unknown> {
+  return (
+    typeof value === "object" && value !== null && !Array.isArray(value) && (Symbol.asyncIterator in value || Symbol.iterator in value)
+  );
+}
+
+/** The same rows in blocks of `rows` rows each, the last one with what is left. */
+export async function* rebatch(blocks: Blocks, rows: number): AsyncGenerator<Block, void, undefined> {
+  const rebatcher = new Rebatcher(rows);
+  for await (const block of blocks) {
+    rebatcher.add(block);
+    for (let batch = rebatcher.take(); batch !== undefined; batch = rebatcher.take()) yield batch;
+  }
+  const rest = rebatcher.rest();
+  if (rest !== undefined) yield rest;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Columns
+
+function indexOfColumn(block: Block, column: string, name: string): number {
+  const index = block.names.indexOf(column);
+  if (index < 0) throw new DataError(`${name}: there is no column ${JSON.stringify(column)}: there are ${listNames(block.names)}`);
+  return index;
+}
+
+/** Column names in a message. */
+export function listNames(names: readonly string[]): string {
+  return names.length === 0 ? "none" : names.map((name) => JSON.stringify(name)).join(", ");
+}
+
+function selectColumns(block: Block, columns: readonly string[], name: string): Block {
+  // A block of no rows may come from a function that has seen none, and has no columns then.
+  if (block.names.length === 0 && block.rowCount === 0) return block;
+  const indices = columns.map((column) => indexOfColumn(block, column, name));
+  return pickColumns(block, indices, columns);
+}
+
+function dropColumns(block: Block, columns: readonly string[], name: string): Block {
+  if (block.names.length === 0 && block.rowCount === 0) return block;
+  const dropped = new Set(columns.map((column) => indexOfColumn(block, column, name)));
+  const kept = block.names.map((_, i) => i).filter((i) => !dropped.has(i));
+  return pickColumns(
+    block,
+    kept,
+    kept.map((i) => block.names[i] as string),
+  );
+}
+
+function renameColumns(block: Block, columns: Readonly<Record<string, string>>, name: string): Block {
+  if (block.names.length === 0 && block.rowCount === 0) return block;
+  for (const column of Object.keys(columns)) indexOfColumn(block, column, name);
+  const names = block.names.map((own) => (Object.hasOwn(columns, own) ? (columns[own] as string) : own));
+  const twice = names.find((own, i) => names.indexOf(own) !== i);
+  if (twice !== undefined) throw new DataError(`${name}: two columns would be named ${JSON.stringify(twice)}`);
+  return { ...block, names };
+}
+
+function pickColumns(block: Block, indices: readonly number[], names: readonly string[]): Block {
+  return { rowCount: block.rowCount, names, vectors: indices.map((i) => block.vectors[i] as Block["vectors"][number]) };
+}
+
+/** All rows of the blocks in one block. */
+export async function gather(blocks: Blocks): Promise<Block> {
+  const all: Block[] = [];
+  for await (const block of blocks) all.push(block);
+  return concatBlocks(all);
+}

@@ -1,0 +1,20 @@
+/** `shoal/data`: datasets that stream through the memory of a cluster. */
+import "./well-known-exports.ts";
+
+export type { BatchFormat } from "./blocks/batch.ts";
+export { rowCount } from "./blocks/batch.ts";
+export { Column } from "./blocks/column.ts";
+export {
+  type BatchIn,
+  type ConsumeOptions,
+  Dataset,
+  type IterBatchesOptions,
+  type MapBatchesOptions,
+  type TransformOptions,
+} from "./dataset.ts";
+export { DataError } from "./errors.ts";
+export type { AnyRow, Batch, BatchColumn } from "./row-types.ts";
+export { Schema } from "./schema.ts";
+export { configure, type DataSettings } from "./settings.ts";
+export { type Datasource, fromColumns, fromItems, range, readDatasource, type ReadTask } from "./sources.ts";
+export { DataStatistics, type OperatorReport } from "./statistics.ts";

@@ -1,0 +1,28 @@
+/** Sizes and numbers that Data keeps to, where the user says nothing else. */
+
+/** Blocks that a task makes are gathered until they have this many bytes, so that a block is worth its handling. */
+export const BLOCK_BYTES_MIN = 1024 * 1024;
+
+/** A block with more is cut, as far as its rows allow. The same as Ray's target. */
+export const BLOCK_BYTES_MAX: number = 128 * BLOCK_BYTES_MIN;
+
+/** Rows that a function of single rows gives are made a block after this many, however small they are. */
+export const ROWS_PER_BLOCK_MAX = 65_536;
+
+/** Blocks that a task makes ahead of the executor. */
+export const BLOCKS_AHEAD_MAX = 2;
+
+/** Tasks in flight for each CPU: one that runs and one that waits for its turn, so that no worker is idle between two. */
+export const TASKS_PER_CPU = 2;
+
+/** Read tasks for each CPU where the source is cut freely. */
+export const READ_TASKS_PER_CPU = 4;
+
+/** The part of the object store that running pipelines use together, unless `configure` says otherwise. The same as Ray's. */
+export const STORE_PART_OF_BUDGET = 0.5;
+
+/** Rows of a batch, unless `batchSize` says otherwise. The same as Ray's. */
+export const BATCH_ROWS = 256;
+
+/** Rows that `show` and `take` give, unless the caller says otherwise. The same as Ray's. */
+export const ROWS_SHOWN = 20;

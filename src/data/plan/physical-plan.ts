@@ -1,0 +1,28 @@
+/**
+ * The physical plan: the operators that run, each with the chain of transforms of its tasks. Made by `rules.ts`, run by `../engine/run.ts`.
+ */
+import type { TaskOptions } from "../../core/index.ts";
+import type { Block } from "../blocks/block.ts";
+import type { BlockRef } from "../engine/operator.ts";
+import type { Transform } from "../engine/transform.ts";
+import type { Source } from "./logical-plan.ts";
+
+export type PhysicalPlan =
+  | { readonly kind: "input"; readonly name: string; readonly blocks: readonly Block[] }
+  | { readonly kind: "stored"; readonly name: string; readonly blocks: readonly BlockRef[] }
+  | {
+      readonly kind: "read";
+      readonly name: string;
+      readonly source: Source;
+      readonly chain: readonly Transform[];
+      readonly options: TaskOptions<1>;
+    }
+  | {
+      readonly kind: "map";
+      readonly name: string;
+      readonly input: PhysicalPlan;
+      readonly chain: readonly Transform[];
+      readonly options: TaskOptions<1>;
+    }
+  | { readonly kind: "limit"; readonly name: string; readonly input: PhysicalPlan; readonly count: number }
+  | { readonly kind: "union"; readonly name: string; readonly inputs: readonly PhysicalPlan[] };

@@ -1,0 +1,52 @@
+/**
+ * From the logical to the physical plan, by rules that change no result:
+ *
+ * - **Fusion.** Transforms that follow each other run in one task, and those behind a read in the task that reads: no block is stored between them. Transforms that ask
+ *   for other resources stay apart.
+ * - **Limits go down.** Behind a limit, each task of the operator below gives no more rows than the limit: a read of a large file stops early.
+ */
+import type { TaskOptions } from "../../core/index.ts";
+import type { Transform } from "../engine/transform.ts";
+import type { LogicalPlan } from "./logical-plan.ts";
+import type { PhysicalPlan } from "./physical-plan.ts";
+
+export function physicalPlan(plan: LogicalPlan): PhysicalPlan {
+  switch (plan.kind) {
+    case "input":
+    case "stored":
+      return plan;
+    case "read":
+      return { kind: "read", name: plan.name, source: plan.source, chain: [], options: plan.options };
+    case "map":
+      return fuse(physicalPlan(plan.input), plan.name, plan.transform, plan.options);
+    case "limit":
+      return { kind: "limit", name: plan.name, input: limitTasks(physicalPlan(plan.input), plan.name, plan.count), count: plan.count };
+    case "union":
+      return { kind: "union", name: plan.name, inputs: plan.inputs.map(physicalPlan) };
+  }
+}
+
+function fuse(input: PhysicalPlan, name: string, transform: Transform, options: TaskOptions<1>): PhysicalPlan {
+  const fused = appended(input, transform, options);
+  return fused ?? { kind: "map", name, input, chain: [transform], options };
+}
+
+/** The input with one transform more in its tasks; undefined where they have other options, or there are none. */
+function appended(input: PhysicalPlan, transform: Transform, options: TaskOptions<1>): PhysicalPlan | undefined {
+  if (input.kind !== "read" && input.kind !== "map") return undefined;
+  // A transform without options of its own runs wherever its input is made.
+  if (Object.keys(options).length > 0 && !sameOptions(input.options, options)) return undefined;
+  // Batches of a number of rows are cut from all blocks that a task has, so such a task takes as many rows as it needs.
+  if (transform.kind === "mapBatches" && transform.batchSize !== undefined) return undefined;
+  return { ...input, name: `${input.name}->${transform.name}`, chain: [...input.chain, transform] };
+}
+
+function sameOptions(a: TaskOptions<1>, b: TaskOptions<1>): boolean {
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)]) as Set<keyof TaskOptions<1>>;
+  return [...keys].every((key) => a[key] === b[key]);
+}
+
+function limitTasks(input: PhysicalPlan, name: string, count: number): PhysicalPlan {
+  if (input.kind !== "read" && input.kind !== "map") return input;
+  return { ...input, chain: [...input.chain, { kind: "limit", name, count }] };
+}

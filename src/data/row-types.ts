@@ -1,0 +1,37 @@
+/** The types of rows and batches: what functions of users are given, and what the rows of their results are. No code. */
+import type { Column } from "./blocks/column.ts";
+import type { NumberArray } from "./blocks/vector.ts";
+
+/** Any row: an object with an entry a column. */
+export type AnyRow = Readonly<Record<string, any>>;
+
+/** A column of a batch whose values are `T`: a typed array for numbers, else a {@link Column}. With nulls it is a `Column` in any case. */
+export type BatchColumn<T> = [T] extends [number] ? NumberArray : [T] extends [bigint] ? BigInt64Array | BigUint64Array : Column<T>;
+
+/** A batch in the format `columns`: an object with an entry a column. */
+export type Batch<R> = { readonly [K in keyof R]: BatchColumn<R[K]> };
+
+/** What a function on batches may return of which rows are made, besides arrays of rows. */
+type AnyColumn = NumberArray | BigInt64Array | BigUint64Array | readonly unknown[] | Column<unknown>;
+export type AnyBatch = Readonly<Record<string, AnyColumn>> | readonly AnyRow[];
+
+/** The value in each row of a column that a function returned. */
+type ColumnValue<C> = C extends NumberArray
+  ? number
+  : C extends BigInt64Array | BigUint64Array
+    ? bigint
+    : C extends Column<infer T>
+      ? T
+      : C extends readonly (infer T)[]
+        ? T
+        : never;
+
+/** The row type of a returned batch. */
+export type RowOfBatch<B> = B extends readonly (infer R)[] ? R : { -readonly [K in keyof B]: ColumnValue<B[K]> };
+
+/** The row type of what a function on batches returned: a batch, a promise of one, or an iterator of several. */
+export type RowOfResult<O> =
+  Awaited<O> extends infer B ? (B extends Generator<infer I> | AsyncGenerator<infer I> ? RowOfBatch<I> : RowOfBatch<B>) : never;
+
+/** What `flatMap` functions return. */
+export type Several<U> = Iterable<U> | AsyncIterable<U> | Promise<Iterable<U>>;

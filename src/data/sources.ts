@@ -1,0 +1,116 @@
+/** Datasets of what the program has, or can count: items, columns, ranges, and sources of the user's own. */
+import { describeValue, isPlainObject } from "../core/internal.ts";
+import { blockOfBatch } from "./blocks/batch.ts";
+import { type Block, blockOfRows } from "./blocks/block.ts";
+import { INT64 } from "./blocks/data-type.ts";
+import { type Dataset, newDataset } from "./dataset.ts";
+import type { AnyBatch, AnyRow, RowOfBatch } from "./row-types.ts";
+import { READ_TASKS_PER_CPU, ROWS_PER_BLOCK_MAX } from "./limits.ts";
+
+/** The row of an item: the item itself where it is an object, else a row with the column `item`. */
+export type RowOfItem<T> = T extends AnyRow ? T : { item: T };
+
+/**
+ * A dataset of items: objects are rows, anything else is the column `item`.
+ *
+ * @throws TypeError for what is no array; DataError for a column of values of two types
+ */
+export function fromItems<T>(items: readonly T[]): Dataset<RowOfItem<T>> {
+  if (!Array.isArray(items)) throw new TypeError(`fromItems takes an array: received ${describeValue(items)}`);
+  const rows = items.every((item) => isPlainObject(item)) ? items : items.map((item) => ({ item }));
+  return newDataset({ kind: "input", name: "fromItems", blocks: [blockOfRows(rows, "fromItems")] });
+}
+
+/**
+ * A dataset of columns: typed arrays, or arrays of values.
+ *
+ * @throws DataError for columns of different lengths, and for a column of values of two types
+ */
+export function fromColumns<const B extends Readonly<Record<string, ArrayLike<unknown>>>>(columns: B): Dataset<RowOfBatch<B> & AnyRow> {
+  return newDataset({ kind: "input", name: "fromColumns", blocks: [blockOfBatch(columns, "fromColumns")] });
+}
+
+/**
+ * The whole numbers from 0 to before `n`, as the column `id`.
+ *
+ * @throws RangeError for what is no whole number from 0
+ */
+export function range(n: number): Dataset<{ id: number }> {
+  if (!Number.isSafeInteger(n) || n < 0) throw new RangeError(`range takes a whole number from 0: received ${describeValue(n)}`);
+  const parts = (cpus: number): Promise<{ args: readonly unknown[]; rowCount: number }[]> => {
+    const pieces = Math.max(1, Math.min(cpus * READ_TASKS_PER_CPU, n));
+    const borders = Array.from({ length: pieces + 1 }, (_, i) => Math.floor((n * i) / pieces));
+    return Promise.resolve(borders.slice(1).map((end, i) => ({ args: [borders[i], end], rowCount: end - (borders[i] as number) })));
+  };
+  return newDataset({ kind: "read", name: `range(${n})`, source: { name: "range", reader: readRange, parts }, options: {} });
+}
+
+/** Numbers in a block of a range. */
+const RANGE_ROWS = 128 * 1024;
+
+export async function* readRange(start: number, end: number): AsyncGenerator<Block, void, undefined> {
+  for (let from = start; from < end; from += RANGE_ROWS) {
+    const length = Math.min(RANGE_ROWS, end - from);
+    const values = new BigInt64Array(length);
+    // 64-bit numbers as pairs of halves: no bigint is made for each.
+    const halves = new Uint32Array(values.buffer);
+    for (let i = 0; i < length; i += 1) {
+      const value = from + i;
+      halves[2 * i] = value;
+      halves[2 * i + 1] = value / 4294967296;
+    }
+    yield { rowCount: length, names: ["id"], vectors: [{ type: INT64, length, nullCount: 0, bitOffset: 0, values }] };
+  }
+}
+
+/** One part of a source of the user's own. It travels to the worker that reads it, with what its function captures. */
+export interface ReadTask<R extends AnyRow = AnyRow> {
+  /** Rows, or batches of them, as they are read. */
+  read(): Iterable<R | AnyBatch> | AsyncIterable<R | AnyBatch> | Promise<Iterable<R | AnyBatch>>;
+  /** How many rows it gives, where that is known. */
+  readonly rowCount?: number;
+}
+
+/** A source of the user's own. */
+export interface Datasource<R extends AnyRow = AnyRow> {
+  /** What plans and errors call it. */
+  readonly name: string;
+  /** The parts, in the order of their rows. `parallelism`: how many parts suit the cluster. */
+  getReadTasks(options: { readonly parallelism: number }): readonly ReadTask<R>[] | Promise<readonly ReadTask<R>[]>;
+}
+
+/**
+ * A dataset of a source of one's own.
+ *
+ * @throws TypeError for what is no source
+ */
+export function readDatasource<R extends AnyRow>(source: Datasource<R>): Dataset<R> {
+  if (typeof source?.getReadTasks !== "function" || typeof source.name !== "string")
+    throw new TypeError("readDatasource takes { name, getReadTasks({ parallelism }) }");
+  const parts = async (cpus: number): Promise<{ args: readonly unknown[] }[]> => {
+    const tasks = await source.getReadTasks({ parallelism: cpus * READ_TASKS_PER_CPU });
+    return tasks.map((task) => ({ args: [source.name, task] }));
+  };
+  return newDataset({ kind: "read", name: source.name, source: { name: source.name, reader: readUserTask, parts }, options: {} });
+}
+
+export async function* readUserTask(name: string, task: ReadTask): AsyncGenerator<Block, void, undefined> {
+  let rows: unknown[] = [];
+  for await (const given of await task.read()) {
+    if (isRow(given)) {
+      rows.push(given);
+      if (rows.length < ROWS_PER_BLOCK_MAX) continue;
+    }
+    if (rows.length > 0) yield blockOfRows(rows, name);
+    rows = [];
+    if (!isRow(given)) yield blockOfBatch(given, name);
+  }
+  if (rows.length > 0) yield blockOfRows(rows, name);
+}
+
+/** A row and not a batch: some entry is no column. */
+function isRow(given: unknown): boolean {
+  if (!isPlainObject(given)) return false;
+  const values = Object.values(given);
+  return values.length === 0 || !values.every((value) => Array.isArray(value) || ArrayBuffer.isView(value));
+}

@@ -1,0 +1,29 @@
+/** Everything of `shoal/data` that travels by name: what users import in functions that they send, and what the engine's tasks are made of. */
+import { registerExports } from "../core/internal.ts";
+import { rowCount } from "./blocks/batch.ts";
+import { Column } from "./blocks/column.ts";
+import { Dataset } from "./dataset.ts";
+import { given, produce } from "./engine/task.ts";
+import { DataError } from "./errors.ts";
+import { Schema } from "./schema.ts";
+import { configure } from "./settings.ts";
+import { fromColumns, fromItems, range, readDatasource, readRange, readUserTask } from "./sources.ts";
+import { DataStatistics } from "./statistics.ts";
+
+registerExports("shoal/data", {
+  Column,
+  configure,
+  DataError,
+  Dataset,
+  DataStatistics,
+  fromColumns,
+  fromItems,
+  given,
+  produce,
+  range,
+  readDatasource,
+  readRange,
+  readUserTask,
+  rowCount,
+  Schema,
+});

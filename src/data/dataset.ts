@@ -5,7 +5,8 @@
  * `engine/`.
  */
 import { get, remote, type TaskOptions } from "../core/index.ts";
-import { count, flag, oneOf, readOptions } from "../core/internal.ts";
+import { count as countOption, custom, flag, oneOf, readOptions } from "../core/internal.ts";
+import { type Aggregate, count, max, mean, min, std, sum } from "./aggregates/aggregate.ts";
 import { type BatchFormat, batchOf } from "./blocks/batch.ts";
 import { type Block, blockReader } from "./blocks/block.ts";
 import { type BlockRef, type Operator } from "./engine/operator.ts";
@@ -13,7 +14,8 @@ import { run } from "./engine/run.ts";
 import { gather, rebatch, type Transform } from "./engine/transform.ts";
 import { BATCH_ROWS, ROWS_SHOWN } from "./limits.ts";
 import { explain } from "./plan/explain.ts";
-import type { LogicalPlan } from "./plan/logical-plan.ts";
+import { emptyResult, GroupedDataset, type ResultOf } from "./grouped-dataset.ts";
+import type { ExchangePlan, LogicalPlan } from "./plan/logical-plan.ts";
 import { physicalPlan } from "./plan/rules.ts";
 import type { AnyBatch, AnyRow, Batch, RowOfResult, Several } from "./row-types.ts";
 import { Schema } from "./schema.ts";
@@ -50,6 +52,15 @@ export interface IterBatchesOptions<F extends BatchFormat = BatchFormat> extends
 /** A batch in a format. */
 export type BatchIn<R, F extends BatchFormat> = F extends "rows" ? R[] : Batch<R>;
 
+/** The options of `sort`. */
+export interface SortOptions {
+  /** The largest values first, for all keys or for each. Default: false. */
+  descending?: boolean | readonly boolean[] | undefined;
+}
+
+const DIRECTIONS = custom<boolean | readonly boolean[]>("a boolean, or a boolean for each key, is needed", false, (value) =>
+  typeof value === "boolean" || (Array.isArray(value) && value.every((one) => typeof one === "boolean")) ? "ok" : "wrong type",
+);
 const FORMAT = oneOf(["columns", "rows"], "columns");
 
 export let planOf: (dataset: Dataset<any>) => LogicalPlan;
@@ -114,7 +125,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     const { batchSize, batchFormat, ...taskOptions } = options;
     const read = readOptions(
       { batchSize, batchFormat },
-      { of: "mapBatches", options: { batchSize: count({ min: 1 }, undefined), batchFormat: FORMAT } },
+      { of: "mapBatches", options: { batchSize: countOption({ min: 1 }, undefined), batchFormat: FORMAT } },
     );
     return this.#transform({ kind: "mapBatches", name: nameOf("mapBatches", fn), fn, ...read }, taskOptions);
   }
@@ -157,6 +168,105 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return new Dataset<R>({ kind: "union", name: "union", inputs }, this.#settings);
   }
 
+  // -------------------------------------------------------------------------------------------------------------------
+  // Rows that come together
+
+  /**
+   * The rows in the order of one or more columns. Rows of equal keys keep their order; NaN and then null come last in both directions; texts go by code point.
+   *
+   * @param keys - a column, or several, the first before the others
+   * @throws TypeError for what is no name of a column
+   */
+  sort(keys: (keyof R & string) | readonly (keyof R & string)[], options: SortOptions = {}): Dataset<R> {
+    const columns = typeof keys === "string" ? [keys] : keys;
+    requireNames("sort", columns);
+    if (columns.length === 0) throw new TypeError("sort takes a column, or several: received none");
+    const { descending } = readOptions(options, { of: "sort", options: { descending: DIRECTIONS } });
+    if (Array.isArray(descending) && descending.length !== columns.length)
+      throw new RangeError(`sort takes a direction for each of its ${columns.length} keys: received ${descending.length}`);
+    const sortKeys = columns.map((column, i) => ({
+      column,
+      descending: Array.isArray(descending) ? descending[i] === true : descending === true,
+    }));
+    const name = `sort(${sortKeys.map((key) => (key.descending ? `${key.column} descending` : key.column)).join(", ")})`;
+    return this.#exchange({ name, partitioning: { kind: "range", keys: sortKeys }, after: { kind: "sortRows", name, keys: sortKeys } });
+  }
+
+  /**
+   * The rows in random order.
+   *
+   * @throws TypeError for a seed that is no whole number
+   */
+  randomShuffle({ seed = Math.floor(Math.random() * 2 ** 32) }: { seed?: number | undefined } = {}): Dataset<R> {
+    if (!Number.isSafeInteger(seed)) throw new TypeError(`randomShuffle takes a whole number as seed: received ${String(seed)}`);
+    return this.#exchange({
+      name: "randomShuffle",
+      partitioning: { kind: "random", seed },
+      after: { kind: "orderByHidden", name: "randomShuffle" },
+    });
+  }
+
+  /** The same rows, in the same order, in so many blocks of about equally many rows. Blocks have at most 128 MiB. */
+  repartition(blocks: number): Dataset<R> {
+    requireCount("repartition", blocks);
+    if (blocks === 0) throw new RangeError("repartition takes a number of blocks from 1: received 0");
+    const name = `repartition(${blocks})`;
+    return this.#exchange({ name, partitioning: { kind: "even" }, partitions: blocks, after: { kind: "oneBlock", name } });
+  }
+
+  /**
+   * The rows in groups of equal keys, to be aggregated. Null is a key like others, and so is NaN; 0 and -0 are the same. In which order the groups come is not specified.
+   *
+   * @example
+   * const perCity = rides.groupBy("city").aggregate({ rides: data.count(), km: data.sum("km") });
+   */
+  groupBy<const K extends keyof R & string>(keys: K | readonly K[]): GroupedDataset<R, K> {
+    const columns = typeof keys === "string" ? [keys] : keys;
+    requireNames("groupBy", columns);
+    if (columns.length === 0) throw new TypeError("groupBy takes a column, or several: received none");
+    return new GroupedDataset<R, K>(columns, (step) => this.#exchange(step));
+  }
+
+  /** The aggregates of all rows, as one row. */
+  async aggregate<const A extends Readonly<Record<string, Aggregate>>>(aggregates: A, options: ConsumeOptions = {}): Promise<ResultOf<A>> {
+    const grouped = new GroupedDataset<R, never>([], (step) => this.#exchange(step));
+    const [row] = await grouped.aggregate(aggregates).takeAll(options);
+    return (row ?? emptyResult(aggregates)) as ResultOf<A>;
+  }
+
+  /** The sum of a column of numbers; null where it has no value. */
+  async sum(column: keyof R & string, options?: ConsumeOptions): Promise<number | null> {
+    return (await this.aggregate({ value: sum(column) }, options)).value;
+  }
+
+  /** The smallest value of a column; null where it has none. */
+  async min<K extends keyof R & string>(column: K, options?: ConsumeOptions): Promise<R[K] | null> {
+    return (await this.aggregate({ value: min<R[K]>(column) }, options)).value;
+  }
+
+  /** The largest value of a column; null where it has none. */
+  async max<K extends keyof R & string>(column: K, options?: ConsumeOptions): Promise<R[K] | null> {
+    return (await this.aggregate({ value: max<R[K]>(column) }, options)).value;
+  }
+
+  /** The mean of a column of numbers; null where it has no value. */
+  async mean(column: keyof R & string, options?: ConsumeOptions): Promise<number | null> {
+    return (await this.aggregate({ value: mean(column) }, options)).value;
+  }
+
+  /** The standard deviation of a column of numbers, of the sample; null where it has fewer than two values. */
+  async std(column: keyof R & string, options?: ConsumeOptions): Promise<number | null> {
+    return (await this.aggregate({ value: std(column) }, options)).value;
+  }
+
+  /** The distinct values of a column that are not null. They have to fit into the memory of this process. */
+  async unique<K extends keyof R & string>(column: K, options: ConsumeOptions = {}): Promise<R[K][]> {
+    const rows = await this.selectColumns([column]).groupBy(column).aggregate({ rows: count() }).takeAll(options);
+    return rows.map((row) => row[column] as R[K]).filter((value) => value !== null);
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+
   /** The same rows, with other settings of the engine where this dataset, or what is made of it, is consumed. */
   withSettings(settings: DataSettings): Dataset<R> {
     checkSettings(settings);
@@ -185,7 +295,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     const { signal, ...given } = options;
     const { batchSize, batchFormat, dropLast } = readOptions(given, {
       of: "iterBatches",
-      options: { batchSize: count({ min: 1 }, BATCH_ROWS), batchFormat: FORMAT, dropLast: flag(false) },
+      options: { batchSize: countOption({ min: 1 }, BATCH_ROWS), batchFormat: FORMAT, dropLast: flag(false) },
     });
     for await (const block of rebatch(this.#blocks({ signal }), batchSize))
       if (!dropLast || block.rowCount === batchSize) yield batchOf(block, batchFormat) as BatchIn<R, F>;
@@ -279,6 +389,10 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     // Checked where the user wrote them and not when the dataset is consumed.
     remote(() => {}, options);
     return new Dataset<U>({ kind: "map", name: transform.name, input: this.#plan, transform, options }, this.#settings);
+  }
+
+  #exchange<U extends AnyRow>(step: Omit<ExchangePlan, "kind" | "input">): Dataset<U> {
+    return new Dataset<U>({ kind: "exchange", input: this.#plan, ...step }, this.#settings);
   }
 
   async *#run({ signal }: ConsumeOptions): AsyncGenerator<BlockRef, void, undefined> {

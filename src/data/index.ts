@@ -1,6 +1,24 @@
 /** `shoal/data`: datasets that stream through the memory of a cluster. */
 import "./well-known-exports.ts";
 
+export {
+  absMax,
+  type Aggregate,
+  aggregator,
+  type AggregatorFunctions,
+  asList,
+  count,
+  countDistinct,
+  max,
+  mean,
+  min,
+  missingValuePercentage,
+  quantile,
+  std,
+  sum,
+  unique,
+  zeroPercentage,
+} from "./aggregates/aggregate.ts";
 export type { BatchFormat } from "./blocks/batch.ts";
 export { rowCount } from "./blocks/batch.ts";
 export { Column } from "./blocks/column.ts";
@@ -10,8 +28,10 @@ export {
   Dataset,
   type IterBatchesOptions,
   type MapBatchesOptions,
+  type SortOptions,
   type TransformOptions,
 } from "./dataset.ts";
+export { GroupedDataset } from "./grouped-dataset.ts";
 export { DataError } from "./errors.ts";
 export type { AnyRow, Batch, BatchColumn } from "./row-types.ts";
 export { Schema } from "./schema.ts";

@@ -26,3 +26,15 @@ export const BATCH_ROWS = 256;
 
 /** Rows that `show` and `take` give, unless the caller says otherwise. The same as Ray's. */
 export const ROWS_SHOWN = 20;
+
+/** Rows that an exchange brings together in one task have about this many bytes: what a task has in memory several times over. */
+export const PARTITION_BYTES: number = 32 * BLOCK_BYTES_MIN;
+
+/** An exchange of fewer bytes has one partition: a second one would cost more than it saves. */
+export const EXCHANGE_BYTES_MIN: number = 4 * BLOCK_BYTES_MIN;
+
+/** Partitions of an exchange: each partition task gives as many parts. */
+export const PARTITIONS_MAX = 1000;
+
+/** Rows of each partition that are sampled to find the ranges of a sort. */
+export const SAMPLES_PER_PARTITION = 64;

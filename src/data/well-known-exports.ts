@@ -1,9 +1,26 @@
 /** Everything of `shoal/data` that travels by name: what users import in functions that they send, and what the engine's tasks are made of. */
 import { registerExports } from "../core/internal.ts";
+import {
+  absMax,
+  aggregator,
+  asList,
+  count,
+  countDistinct,
+  max,
+  mean,
+  min,
+  missingValuePercentage,
+  quantile,
+  std,
+  sum,
+  unique,
+  zeroPercentage,
+} from "./aggregates/aggregate.ts";
 import { rowCount } from "./blocks/batch.ts";
 import { Column } from "./blocks/column.ts";
 import { Dataset } from "./dataset.ts";
 import { given, produce } from "./engine/task.ts";
+import { partition, sampleKeys } from "./engine/partition-task.ts";
 import { DataError } from "./errors.ts";
 import { Schema } from "./schema.ts";
 import { configure } from "./settings.ts";
@@ -11,6 +28,21 @@ import { fromColumns, fromItems, range, readDatasource, readRange, readUserTask 
 import { DataStatistics } from "./statistics.ts";
 
 registerExports("shoal/data", {
+  absMax,
+  aggregator,
+  asList,
+  count,
+  countDistinct,
+  max,
+  mean,
+  min,
+  missingValuePercentage,
+  quantile,
+  std,
+  sum,
+  unique,
+  zeroPercentage,
+
   Column,
   configure,
   DataError,
@@ -19,6 +51,8 @@ registerExports("shoal/data", {
   fromColumns,
   fromItems,
   given,
+  partition,
+  sampleKeys,
   produce,
   range,
   readDatasource,

@@ -7,10 +7,11 @@ import { clusterResources, init, isInitialized, objectStoreStatistics } from "..
 import { type Block, blockBytes, packBlock, sliceBlock, unifySchemas } from "../blocks/block.ts";
 import { BLOCK_BYTES_MAX, STORE_PART_OF_BUDGET, TASKS_PER_CPU } from "../limits.ts";
 import type { Field } from "../blocks/data-type.ts";
-import type { PhysicalPlan } from "../plan/physical-plan.ts";
+import { type PhysicalPlan, physicalInputs } from "../plan/physical-plan.ts";
 import type { Settings } from "../settings.ts";
 import { MemoryBudget } from "./budget.ts";
 import { InputOperator, LimitOperator, StoredOperator, UnionOperator } from "./driver-operators.ts";
+import { ExchangeOperator } from "./exchange-operator.ts";
 import type { BlockRef, Operator, OperatorEvents } from "./operator.ts";
 import { type Stage, StreamingExecutor } from "./streaming-executor.ts";
 import { mapTasks, readTasks } from "./task.ts";
@@ -56,17 +57,7 @@ export async function* run(plan: PhysicalPlan, { settings, signal, onOperators }
 type ReadPlan = Extract<PhysicalPlan, { kind: "read" }>;
 
 function readsOf(plan: PhysicalPlan): ReadPlan[] {
-  switch (plan.kind) {
-    case "read":
-      return [plan];
-    case "map":
-    case "limit":
-      return readsOf(plan.input);
-    case "union":
-      return plan.inputs.flatMap(readsOf);
-    default:
-      return [];
-  }
+  return plan.kind === "read" ? [plan] : physicalInputs(plan).flatMap(readsOf);
 }
 
 interface BuildOptions {
@@ -80,7 +71,7 @@ interface BuildOptions {
 function buildStages(plan: PhysicalPlan, options: BuildOptions): Stage[] {
   const stages: Stage[] = [];
   const add = (node: PhysicalPlan): number => {
-    const inputs = node.kind === "map" || node.kind === "limit" ? [add(node.input)] : node.kind === "union" ? node.inputs.map(add) : [];
+    const inputs = physicalInputs(node).map(add);
     return stages.push({ operator: buildOperator(node, options), inputs }) - 1;
   };
   add(plan);
@@ -104,6 +95,10 @@ function buildOperator(plan: PhysicalPlan, { events, parts, cpus, settings }: Bu
       const first = plan.chain[0];
       const rowsPerTaskMin = first?.kind === "mapBatches" ? (first.batchSize ?? 0) : 0;
       return new TaskOperator({ ...shared, startTask, rowsPerTaskMin });
+    }
+    case "exchange": {
+      const startTask = mapTasks(plan.chain, { name: plan.name, ...plan.options });
+      return new ExchangeOperator({ ...shared, partitioning: plan.partitioning, partitions: plan.partitions, startTask, cpus });
     }
     case "limit":
       return new LimitOperator(plan.name, plan.count, events);

@@ -16,6 +16,8 @@ export interface TaskOperatorOptions {
   readonly startTask: TaskStart;
   /** The arguments of each task of a read; undefined for tasks that take blocks. */
   readonly reads?: readonly (readonly unknown[])[] | undefined;
+  /** The blocks of each task, where they are known from the beginning: no other input comes then. */
+  readonly bundles?: readonly (readonly BlockRef[])[] | undefined;
   /** Tasks that take blocks begin with this many rows at least, as long as input comes. */
   readonly rowsPerTaskMin: number;
   readonly concurrencyMax: number;
@@ -42,14 +44,14 @@ export class TaskOperator implements Operator {
   #waitingRows = 0;
   #waitingBytes = 0;
   #bytes = 0;
-  #nextRead = 0;
+  #nextKnown = 0;
   #hasMoreInput: boolean;
   #isStopped = false;
 
   constructor(options: TaskOperatorOptions) {
     this.name = options.name;
     this.#options = options;
-    this.#hasMoreInput = options.reads === undefined;
+    this.#hasMoreInput = options.reads === undefined && options.bundles === undefined;
   }
 
   get runningCount(): number {
@@ -65,7 +67,7 @@ export class TaskOperator implements Operator {
   }
 
   get isDone(): boolean {
-    return this.#isStopped || (!this.#hasMoreInput && this.#waiting.size === 0 && this.#tasks.length === 0 && !this.#hasMoreReads());
+    return this.#isStopped || (!this.#hasMoreInput && this.#waiting.size === 0 && this.#tasks.length === 0 && !this.#hasMoreKnown());
   }
 
   add(block: BlockRef): void {
@@ -85,14 +87,13 @@ export class TaskOperator implements Operator {
 
   canStart(): boolean {
     if (this.#isStopped || this.#tasks.length >= this.#options.concurrencyMax) return false;
-    if (this.#hasMoreReads()) return true;
+    if (this.#hasMoreKnown()) return true;
     if (this.#waiting.size === 0) return false;
     return !this.#hasMoreInput || this.#waitingRows >= this.#options.rowsPerTaskMin;
   }
 
   start(): void {
-    const inputs = this.#options.reads === undefined ? this.#nextInputs() : [];
-    const args = this.#options.reads?.[this.#nextRead++] ?? inputs.map((input) => input.ref);
+    const { inputs, args } = this.#nextWork();
     let stream: ObjectRefGenerator<Block | BlockFacts>;
     try {
       stream = this.#options.startTask(args);
@@ -143,10 +144,20 @@ export class TaskOperator implements Operator {
       for (let output = task.outputs.shift(); output !== undefined; output = task.outputs.shift()) this.#drop(output);
     }
     for (let input = this.#waiting.shift(); input !== undefined; input = this.#waiting.shift()) this.#drop(input);
+    for (const bundle of this.#options.bundles?.slice(this.#nextKnown) ?? []) for (const block of bundle) block.release();
   }
 
-  #hasMoreReads(): boolean {
-    return this.#nextRead < (this.#options.reads?.length ?? 0);
+  /** Whether tasks that are known from the beginning have not begun. */
+  #hasMoreKnown(): boolean {
+    return this.#nextKnown < (this.#options.reads ?? this.#options.bundles ?? []).length;
+  }
+
+  #nextWork(): { readonly inputs: readonly BlockRef[]; readonly args: readonly unknown[] } {
+    const { reads, bundles } = this.#options;
+    if (reads !== undefined) return { inputs: [], args: reads[this.#nextKnown++] as readonly unknown[] };
+    const inputs = bundles === undefined ? this.#nextInputs() : (bundles[this.#nextKnown++] as readonly BlockRef[]);
+    if (bundles !== undefined) for (const input of inputs) this.#bytes += input.sizeBytes;
+    return { inputs, args: inputs.map((input) => input.ref) };
   }
 
   /** Small blocks go to one task together, and as many rows as a batch needs. */

@@ -10,6 +10,7 @@ import { type Block, blockOfRows, blockReader, concatBlocks, type Row, sliceBloc
 import { DataError } from "../errors.ts";
 import { ROWS_PER_BLOCK_MAX } from "../limits.ts";
 import { Rebatcher } from "./rebatch.ts";
+import { applyWhole, type WholeTransform } from "./whole-transforms.ts";
 
 type UserFunction = (value: never) => unknown;
 
@@ -26,7 +27,8 @@ export type Transform =
     }
   | { readonly kind: "select" | "drop"; readonly name: string; readonly columns: readonly string[] }
   | { readonly kind: "rename"; readonly name: string; readonly columns: Readonly<Record<string, string>> }
-  | { readonly kind: "limit"; readonly name: string; readonly count: number };
+  | { readonly kind: "limit"; readonly name: string; readonly count: number }
+  | WholeTransform;
 
 type Blocks = AsyncIterable<Block>;
 
@@ -53,6 +55,8 @@ function applyTransform(blocks: Blocks, transform: Transform): Blocks {
       return eachBlock(blocks, (block) => renameColumns(block, transform.columns, transform.name));
     case "limit":
       return limitRows(blocks, transform.count);
+    default:
+      return applyWhole(blocks, transform);
   }
 }
 

@@ -6,6 +6,7 @@
 import type { TaskOptions } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
 import type { BlockRef } from "../engine/operator.ts";
+import type { Partitioning } from "../engine/partition-task.ts";
 import type { Reader } from "../engine/task.ts";
 import type { Transform } from "../engine/transform.ts";
 
@@ -37,10 +38,24 @@ export type LogicalPlan =
       readonly options: TaskOptions<1>;
     }
   | { readonly kind: "limit"; readonly name: string; readonly input: LogicalPlan; readonly count: number }
+  | ExchangePlan
   | { readonly kind: "union"; readonly name: string; readonly inputs: readonly LogicalPlan[] };
+
+/** Rows come together by a partitioning, and a transform takes all of a partition. */
+export interface ExchangePlan {
+  readonly kind: "exchange";
+  readonly name: string;
+  readonly input: LogicalPlan;
+  /** What is done with the rows where they are, before they travel. */
+  readonly before?: Transform;
+  readonly partitioning: Partitioning;
+  /** How many partitions there are to be. Default: as many as suit the bytes. */
+  readonly partitions?: number;
+  readonly after: Transform;
+}
 
 /** The plans that a plan takes rows from. */
 export function inputsOf(plan: LogicalPlan): readonly LogicalPlan[] {
-  if (plan.kind === "map" || plan.kind === "limit") return [plan.input];
+  if (plan.kind === "map" || plan.kind === "limit" || plan.kind === "exchange") return [plan.input];
   return plan.kind === "union" ? plan.inputs : [];
 }

@@ -4,6 +4,7 @@
 import type { TaskOptions } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
 import type { BlockRef } from "../engine/operator.ts";
+import type { Partitioning } from "../engine/partition-task.ts";
 import type { Transform } from "../engine/transform.ts";
 import type { Source } from "./logical-plan.ts";
 
@@ -24,5 +25,21 @@ export type PhysicalPlan =
       readonly chain: readonly Transform[];
       readonly options: TaskOptions<1>;
     }
+  | {
+      readonly kind: "exchange";
+      readonly name: string;
+      readonly input: PhysicalPlan;
+      readonly partitioning: Partitioning;
+      readonly partitions: number | undefined;
+      /** What the task of each partition does with its rows. */
+      readonly chain: readonly Transform[];
+      readonly options: TaskOptions<1>;
+    }
   | { readonly kind: "limit"; readonly name: string; readonly input: PhysicalPlan; readonly count: number }
   | { readonly kind: "union"; readonly name: string; readonly inputs: readonly PhysicalPlan[] };
+
+/** The plans that a plan takes blocks from. */
+export function physicalInputs(plan: PhysicalPlan): readonly PhysicalPlan[] {
+  if (plan.kind === "map" || plan.kind === "limit" || plan.kind === "exchange") return [plan.input];
+  return plan.kind === "union" ? plan.inputs : [];
+}

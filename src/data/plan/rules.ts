@@ -3,6 +3,7 @@
  *
  * - **Fusion.** Transforms that follow each other run in one task, and those behind a read in the task that reads: no block is stored between them. Transforms that ask
  *   for other resources stay apart.
+ * - **Partial aggregates.** What a group by needs of its rows is computed where they are, so that few rows travel.
  * - **Limits go down.** Behind a limit, each task of the operator below gives no more rows than the limit: a read of a large file stops early.
  */
 import type { TaskOptions } from "../../core/index.ts";
@@ -21,6 +22,18 @@ export function physicalPlan(plan: LogicalPlan): PhysicalPlan {
       return fuse(physicalPlan(plan.input), plan.name, plan.transform, plan.options);
     case "limit":
       return { kind: "limit", name: plan.name, input: limitTasks(physicalPlan(plan.input), plan.name, plan.count), count: plan.count };
+    case "exchange": {
+      const input = physicalPlan(plan.input);
+      return {
+        kind: "exchange",
+        name: plan.name,
+        input: plan.before === undefined ? input : fuse(input, plan.before.name, plan.before, {}),
+        partitioning: plan.partitioning,
+        partitions: plan.partitions,
+        chain: [plan.after],
+        options: {},
+      };
+    }
     case "union":
       return { kind: "union", name: plan.name, inputs: plan.inputs.map(physicalPlan) };
   }
@@ -33,7 +46,7 @@ function fuse(input: PhysicalPlan, name: string, transform: Transform, options: 
 
 /** The input with one transform more in its tasks; undefined where they have other options, or there are none. */
 function appended(input: PhysicalPlan, transform: Transform, options: TaskOptions<1>): PhysicalPlan | undefined {
-  if (input.kind !== "read" && input.kind !== "map") return undefined;
+  if (!hasTasks(input)) return undefined;
   // A transform without options of its own runs wherever its input is made.
   if (Object.keys(options).length > 0 && !sameOptions(input.options, options)) return undefined;
   // Batches of a number of rows are cut from all blocks that a task has, so such a task takes as many rows as it needs.
@@ -47,6 +60,12 @@ function sameOptions(a: TaskOptions<1>, b: TaskOptions<1>): boolean {
 }
 
 function limitTasks(input: PhysicalPlan, name: string, count: number): PhysicalPlan {
-  if (input.kind !== "read" && input.kind !== "map") return input;
+  if (!hasTasks(input)) return input;
   return { ...input, chain: [...input.chain, { kind: "limit", name, count }] };
+}
+
+type PlanWithTasks = Extract<PhysicalPlan, { chain: unknown }>;
+
+function hasTasks(plan: PhysicalPlan): plan is PlanWithTasks {
+  return "chain" in plan;
 }

@@ -1,0 +1,129 @@
+/**
+ * Aggregates of groups in two steps: `partialAggregate` makes the states of the groups of one block, where the rows are, and `mergeAggregates` the results of all states of a
+ * group, after they have come together. Few groups of many rows thus travel as few rows.
+ *
+ * A block of states has the keys, then a column a state. Its names begin with a character that no key may have.
+ */
+import { type Block, blockReader, namingColumn, takeBlock } from "../blocks/block.ts";
+import { DataError } from "../errors.ts";
+import { nullVector, type Vector } from "../blocks/vector.ts";
+import { NULL } from "../blocks/data-type.ts";
+import { groupRows, keyVectors } from "../kernels/hash.ts";
+import type { Aggregate } from "./aggregate.ts";
+import { type Grouping, kernelOf, statesOf, vectorOfStates } from "./kernels.ts";
+
+/** Aggregates by the names of their results. */
+export type Aggregates = readonly (readonly [name: string, aggregate: Aggregate])[];
+
+export function partialAggregate(block: Block, keys: readonly string[], aggregates: Aggregates): Block {
+  const vectors = keyVectors(block, keys, "group by");
+  const { ids, firstRows } = groupRows(vectors, block.rowCount);
+  const grouping = { ids, count: firstRows.length };
+  const states = aggregates.map(([name, aggregate]) => accumulate(block, name, aggregate, grouping));
+  return blockOfStates(keysOf(block, keys, firstRows), states);
+}
+
+/** One row a group: the keys and the results. */
+export function mergeAggregates(states: Block, keys: readonly string[], aggregates: Aggregates): Block {
+  const { groupKeys, merged } = mergeStates(states, keys, aggregates);
+  const results = aggregates.map(([name, aggregate], i) => namingColumn(name, () => finalize(aggregate, merged[i] as Vector[])));
+  return {
+    rowCount: groupKeys.rowCount,
+    names: [...keys, ...aggregates.map(([name]) => name)],
+    vectors: [...groupKeys.vectors, ...results],
+  };
+}
+
+/** One row a group, as states still. */
+export function combineStates(states: Block, keys: readonly string[], aggregates: Aggregates): Block {
+  const { groupKeys, merged } = mergeStates(states, keys, aggregates);
+  return blockOfStates(groupKeys, merged);
+}
+
+function mergeStates(states: Block, keys: readonly string[], aggregates: Aggregates): { groupKeys: Block; merged: Vector[][] } {
+  const { ids, firstRows } = groupRows(keyVectors(states, keys, "group by"), states.rowCount);
+  const grouping = { ids, count: firstRows.length };
+  const merged = aggregates.map(([, aggregate], i) => {
+    const own = states.vectors.filter((_, index) => (states.names[index] as string).startsWith(stateName(i, "")));
+    return aggregate.kind === "custom" ? [mergeCustom(aggregate, own[0] as Vector, grouping)] : kernelOf(aggregate).merge(own, grouping);
+  });
+  return { groupKeys: keysOf(states, keys, firstRows), merged };
+}
+
+function keysOf(block: Block, keys: readonly string[], rows: Uint32Array): Block {
+  return takeBlock({ rowCount: block.rowCount, names: keys, vectors: keyVectors(block, keys, "group by") }, rows);
+}
+
+function stateName(aggregate: number, state: number | ""): string {
+  return `\0${aggregate}.${state}`;
+}
+
+function blockOfStates(keys: Block, states: readonly (readonly Vector[])[]): Block {
+  return {
+    rowCount: keys.rowCount,
+    names: [...keys.names, ...states.flatMap((own, i) => own.map((_, j) => stateName(i, j)))],
+    vectors: [...keys.vectors, ...states.flat()],
+  };
+}
+
+function accumulate(block: Block, name: string, aggregate: Aggregate, grouping: Grouping): Vector[] {
+  if (aggregate.kind === "custom") return [accumulateCustom(block, aggregate, grouping)];
+  const { column } = aggregate;
+  const values = column === undefined ? nullVector(NULL, block.rowCount) : (keyOrColumn(block, column, name) as Vector);
+  return namingColumn(column ?? name, () => kernelOf(aggregate).accumulate(values, grouping));
+}
+
+function keyOrColumn(block: Block, column: string, name: string): Vector | undefined {
+  const index = block.names.indexOf(column);
+  return index >= 0 ? block.vectors[index] : missing(block, column, name);
+}
+
+function missing(block: Block, column: string, name: string): never {
+  throw new DataError(`Cannot aggregate ${JSON.stringify(name)}: there is no column ${JSON.stringify(column)}`, {
+    hint: `there are ${block.names.join(", ")}`,
+  });
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Functions of the user's
+
+type Functions = {
+  init(): unknown;
+  accumulateRow(state: unknown, row: unknown): unknown;
+  merge(a: unknown, b: unknown): unknown;
+  finalize?(state: unknown): unknown;
+};
+
+function functionsOf({ functions }: Aggregate): Functions {
+  return functions as unknown as Functions;
+}
+
+function accumulateCustom(block: Block, aggregate: Aggregate, { ids, count }: Grouping): Vector {
+  const functions = functionsOf(aggregate);
+  const states = Array.from({ length: count }, () => functions.init());
+  const read = blockReader(block);
+  for (let row = 0; row < ids.length; row += 1) {
+    const id = ids[row] as number;
+    states[id] = functions.accumulateRow(states[id], read(row));
+  }
+  return vectorOfStates(states);
+}
+
+function mergeCustom(aggregate: Aggregate, vector: Vector, { ids, count }: Grouping): Vector {
+  const functions = functionsOf(aggregate);
+  const states = Array.from<unknown>({ length: count });
+  const has = new Uint8Array(count);
+  statesOf(vector).forEach((state, row) => {
+    const id = ids[row] as number;
+    states[id] = has[id] === 1 ? functions.merge(states[id], state) : state;
+    has[id] = 1;
+  });
+  return vectorOfStates(states);
+}
+
+function finalize(aggregate: Aggregate, states: readonly Vector[]): Vector {
+  if (aggregate.kind !== "custom") return kernelOf(aggregate).finalize(states);
+  const { finalize: last } = functionsOf(aggregate);
+  const [vector] = states as [Vector];
+  return last === undefined ? vector : vectorOfStates(statesOf(vector).map((state) => last(state)));
+}

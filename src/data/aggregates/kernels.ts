@@ -1,0 +1,348 @@
+/**
+ * How aggregates are computed: a state a group in columns, so that states travel as blocks.
+ *
+ * `accumulate` makes the states of the rows of one block, `merge` those of several states of a group, and `finalize` the results. Each takes the group of every row, by
+ * number, and how many groups there are.
+ */
+import { isNull, takeVector, toFloat64, type Vector } from "../blocks/vector.ts";
+import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
+import { FLOAT64, INT64, isNumberKind, typeName } from "../blocks/data-type.ts";
+import { buildVector } from "../blocks/vector-builder.ts";
+import { valueReader } from "../blocks/value-reader.ts";
+import { DataError } from "../errors.ts";
+import { groupRows } from "../kernels/hash.ts";
+import { rowsByPart } from "../kernels/partition.ts";
+import { precedes } from "../kernels/sort.ts";
+import type { Aggregate } from "./aggregate.ts";
+
+/** The groups of rows. */
+export interface Grouping {
+  readonly ids: Uint32Array;
+  readonly count: number;
+}
+
+export interface Kernel {
+  accumulate(values: Vector, groups: Grouping): Vector[];
+  merge(states: readonly Vector[], groups: Grouping): Vector[];
+  finalize(states: readonly Vector[]): Vector;
+}
+
+export function kernelOf({ kind, quantile = 0.5 }: Aggregate): Kernel {
+  switch (kind) {
+    case "count":
+      return counting(() => true);
+    case "countDistinct":
+      return { ...distinct, finalize: ([lists]) => lengths(lists as Vector) };
+    case "unique":
+      return { ...distinct, finalize: ([lists]) => lists as Vector };
+    case "asList":
+      return { ...lists, finalize: ([all]) => all as Vector };
+    case "quantile":
+      return { ...lists, finalize: ([all]) => quantiles(all as Vector, quantile) };
+    case "sum":
+      return sums;
+    case "mean":
+      return { ...sums, finalize: (states) => ratio(states, 1) };
+    case "std":
+      return deviations;
+    case "min":
+      return best(-1);
+    case "max":
+      return best(1);
+    case "absMax":
+      return { ...best(1), accumulate: (values, groups) => best(1).accumulate(absolute(values), groups) };
+    case "missingValuePercentage":
+      return percentage((values) => {
+        const isNaNAt = isFloat(values) ? (row: number) => Number.isNaN((values.values as Float64Array)[row]) : () => false;
+        return { isCounted: () => true, isHit: (row) => isNull(values, row) || isNaNAt(row) };
+      });
+    case "zeroPercentage":
+      return percentage((values) => {
+        const numbers = numbersOf(values);
+        return { isCounted: (row) => !isNull(values, row), isHit: (row) => numbers[row] === 0 };
+      });
+    case "custom":
+      throw new TypeError("An aggregate of the user's has no kernel");
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Vectors of states
+
+function floats(values: Float64Array, isValue?: (group: number) => boolean): Vector {
+  const base = { type: FLOAT64, length: values.length, bitOffset: 0, values };
+  if (isValue === undefined) return { ...base, nullCount: 0 };
+  const validity = new Uint8Array(bitmapBytes(values.length));
+  let nullCount = values.length;
+  for (let group = 0; group < values.length; group += 1) {
+    if (!isValue(group)) continue;
+    setBit(validity, group);
+    nullCount -= 1;
+  }
+  return nullCount === 0 ? { ...base, nullCount } : { ...base, nullCount, validity };
+}
+
+function integers(counts: Float64Array): Vector {
+  const values = BigInt64Array.from(counts, BigInt);
+  return { type: INT64, length: counts.length, nullCount: 0, bitOffset: 0, values };
+}
+
+function isFloat({ type }: Vector): boolean {
+  return type.kind === "float64" || type.kind === "float32";
+}
+
+function numbersOf(vector: Vector): ArrayLike<number> {
+  const { type, length } = vector;
+  if (type.kind === "null") return new Float64Array(length);
+  if (isNumberKind(type.kind)) return vector.values as Float64Array;
+  if (type.kind === "int64" || type.kind === "uint64") return toFloat64(vector);
+  throw new DataError(`A number is needed, and the column is of the type ${typeName(type)}`);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Counts and sums
+
+function addUp(values: ArrayLike<number>, vector: Vector, { ids, count }: Grouping): Float64Array {
+  const totals = new Float64Array(count);
+  const hasNulls = vector.nullCount > 0;
+  for (let row = 0; row < ids.length; row += 1) {
+    if (hasNulls && isNull(vector, row)) continue;
+    const id = ids[row] as number;
+    totals[id] = (totals[id] as number) + (values[row] as number);
+  }
+  return totals;
+}
+
+function countRows({ ids, count }: Grouping, isCounted?: (row: number) => boolean): Float64Array {
+  const counts = new Float64Array(count);
+  for (let row = 0; row < ids.length; row += 1) {
+    if (isCounted !== undefined && !isCounted(row)) continue;
+    const id = ids[row] as number;
+    counts[id] = (counts[id] as number) + 1;
+  }
+  return counts;
+}
+
+function countValues(vector: Vector, groups: Grouping): Float64Array {
+  return countRows(groups, vector.nullCount === 0 ? undefined : (row) => !isNull(vector, row));
+}
+
+/** The states of one column of numbers each, added up. */
+function mergeSums(states: readonly Vector[], groups: Grouping): Vector[] {
+  return states.map((state) => floats(addUp(state.values as Float64Array, state, groups)));
+}
+
+function counting(isCounted: (row: number) => boolean): Kernel {
+  return {
+    accumulate: (_values, groups) => [floats(countRows(groups, isCounted))],
+    merge: mergeSums,
+    finalize: ([counts]) => integers((counts as Vector).values as Float64Array),
+  };
+}
+
+/** States: the sum and the number of values. */
+const sums: Kernel = {
+  accumulate: (vector, groups) => [floats(addUp(numbersOf(vector), vector, groups)), floats(countValues(vector, groups))],
+  merge: mergeSums,
+  finalize: ([totals, counts]) =>
+    floats((totals as Vector).values as Float64Array, (group) => ((counts as Vector).values as Float64Array)[group] !== 0),
+};
+
+function ratio([parts, wholes]: readonly Vector[], factor: number): Vector {
+  const [part, whole] = [(parts as Vector).values as Float64Array, (wholes as Vector).values as Float64Array];
+  return floats(
+    part.map((value, group) => (factor * value) / (whole[group] as number)),
+    (group) => whole[group] !== 0,
+  );
+}
+
+/** Which rows count, and which of those are hits. */
+interface Hits {
+  isCounted(row: number): boolean;
+  isHit(row: number): boolean;
+}
+
+function percentage(hitsOf: (values: Vector) => Hits): Kernel {
+  return {
+    accumulate: (values, groups) => {
+      const { isCounted, isHit } = hitsOf(values);
+      return [floats(countRows(groups, (row) => isCounted(row) && isHit(row))), floats(countRows(groups, isCounted))];
+    },
+    merge: mergeSums,
+    finalize: (states) => ratio(states, 100),
+  };
+}
+
+/** States: the number of values, their mean, and the sum of squared distances from it. */
+const deviations: Kernel = {
+  accumulate: (vector, groups) => {
+    const values = numbersOf(vector);
+    const counts = countValues(vector, groups);
+    const means = addUp(values, vector, groups).map((total, group) => total / (counts[group] as number));
+    const squares = new Float64Array(groups.count);
+    for (let row = 0; row < groups.ids.length; row += 1) {
+      if (vector.nullCount > 0 && isNull(vector, row)) continue;
+      const id = groups.ids[row] as number;
+      squares[id] = (squares[id] as number) + ((values[row] as number) - (means[id] as number)) ** 2;
+    }
+    return [floats(counts), floats(means), floats(squares)];
+  },
+  merge: (states, { ids, count }) => {
+    const [n, m, s] = states.map((state) => state.values as Float64Array) as [Float64Array, Float64Array, Float64Array];
+    const [counts, means, squares] = [new Float64Array(count), new Float64Array(count), new Float64Array(count)];
+    for (let row = 0; row < ids.length; row += 1) {
+      const id = ids[row] as number;
+      const [a, b] = [counts[id] as number, n[row] as number];
+      if (b === 0) continue;
+      const distance = (m[row] as number) - (means[id] as number);
+      counts[id] = a + b;
+      means[id] = (means[id] as number) + (distance * b) / (a + b);
+      squares[id] = (squares[id] as number) + (s[row] as number) + (distance * distance * a * b) / (a + b);
+    }
+    return [floats(counts), floats(means), floats(squares)];
+  },
+  finalize: ([counts, , squares]) => {
+    const n = (counts as Vector).values as Float64Array;
+    return floats(
+      ((squares as Vector).values as Float64Array).map((square, group) => Math.sqrt(square / ((n[group] as number) - 1))),
+      (group) => (n[group] as number) > 1,
+    );
+  },
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The smallest and the largest
+
+/** The state is the best value so far. `sign`: 1 for the largest, -1 for the smallest. */
+function best(sign: 1 | -1): Kernel {
+  const bestRows = (vector: Vector, { ids, count }: Grouping): Vector[] => {
+    const compare = precedes(vector);
+    const isNaNAt = isFloat(vector) ? (row: number) => Number.isNaN((vector.values as Float64Array)[row]) : () => false;
+    const rows = new Int32Array(count).fill(-1);
+    for (let row = 0; row < ids.length; row += 1) {
+      if (isNull(vector, row)) continue;
+      const id = ids[row] as number;
+      const other = rows[id] as number;
+      if (other < 0 || isNaNAt(other) || (!isNaNAt(row) && sign * compare(row, other) > 0)) rows[id] = row;
+    }
+    return [takeOrNull(vector, rows)];
+  };
+  return { accumulate: bestRows, merge: ([state], groups) => bestRows(state as Vector, groups), finalize: ([state]) => state as Vector };
+}
+
+/** The values of the rows; null where there is none, which is -1. */
+function takeOrNull(vector: Vector, rows: Int32Array): Vector {
+  const hasNone = rows.includes(-1);
+  const taken = takeVector(
+    vector,
+    Uint32Array.from(rows, (row) => Math.max(0, row)),
+  );
+  if (!hasNone || vector.length === 0) return taken;
+  const validity = new Uint8Array(bitmapBytes(rows.length));
+  let nullCount = 0;
+  rows.forEach((row, i) => {
+    if (row >= 0 && !isNull(taken, i)) setBit(validity, i);
+    else nullCount += 1;
+  });
+  return { ...taken, nullCount, validity, bitOffset: 0 };
+}
+
+function absolute(vector: Vector): Vector {
+  const values = Float64Array.from(numbersOf(vector), Math.abs);
+  return { ...vector, type: FLOAT64, values };
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Lists of values
+
+/** All values that are not null, a list a group, in the order of the rows. */
+function collect(vector: Vector, { ids, count }: Grouping): Vector {
+  const isValue = (row: number): boolean => vector.nullCount === 0 || !isNull(vector, row);
+  // Rows without a value are a part of their own, behind the others.
+  const { rows, starts } = rowsByPart(
+    ids.map((id, row) => (isValue(row) ? id : count)),
+    count + 1,
+  );
+  const offsets = Int32Array.from(starts.subarray(0, count + 1));
+  const order = rows.subarray(0, starts[count]);
+  return listsOf(offsets, takeVector(vector, order));
+}
+
+function listsOf(offsets: Int32Array, elements: Vector): Vector {
+  const type = { kind: "list", of: elements.type, as: "array" } as const;
+  return { type, length: offsets.length - 1, nullCount: 0, bitOffset: 0, offsets, children: [elements] };
+}
+
+/** The elements of lists, and the group of each. */
+function flatten(states: Vector, { ids, count }: Grouping): { elements: Vector; groups: Grouping } {
+  const offsets = states.offsets as Int32Array;
+  const elements = takeAllElements(states);
+  const own = new Uint32Array(elements.length);
+  for (let row = 0, at = 0; row < states.length; row += 1)
+    for (let i = offsets[row] as number; i < (offsets[row + 1] as number); i += 1) own[at++] = ids[row] as number;
+  return { elements, groups: { ids: own, count } };
+}
+
+function takeAllElements(states: Vector): Vector {
+  const offsets = states.offsets as Int32Array;
+  const begin = offsets[0] as number;
+  const length = (offsets[states.length] as number) - begin;
+  const child = (states.children as Vector[])[0] as Vector;
+  return takeVector(
+    child,
+    Uint32Array.from({ length }, (_, i) => begin + i),
+  );
+}
+
+const lists: Omit<Kernel, "finalize"> = {
+  accumulate: (vector, groups) => [collect(vector, groups)],
+  merge: ([states], groups) => {
+    const { elements, groups: own } = flatten(states as Vector, groups);
+    return [collect(elements, own)];
+  },
+};
+
+/** Of rows of one group and value the first alone. */
+function collectDistinct(vector: Vector, groups: Grouping): Vector {
+  const { ids } = groups;
+  const keys: Vector = { type: { kind: "uint32" }, length: ids.length, nullCount: 0, bitOffset: 0, values: ids };
+  const { firstRows } = groupRows([keys, vector], ids.length);
+  const own = { ids: Uint32Array.from(firstRows, (row) => ids[row] as number), count: groups.count };
+  return collect(takeVector(vector, firstRows), own);
+}
+
+const distinct: Omit<Kernel, "finalize"> = {
+  accumulate: (vector, groups) => [collectDistinct(vector, groups)],
+  merge: ([states], groups) => {
+    const { elements, groups: own } = flatten(states as Vector, groups);
+    return [collectDistinct(elements, own)];
+  },
+};
+
+function lengths(states: Vector): Vector {
+  const offsets = states.offsets as Int32Array;
+  return integers(Float64Array.from({ length: states.length }, (_, group) => (offsets[group + 1] as number) - (offsets[group] as number)));
+}
+
+function quantiles(states: Vector, q: number): Vector {
+  const offsets = states.offsets as Int32Array;
+  const numbers = Float64Array.from(numbersOf((states.children as Vector[])[0] as Vector));
+  const results = new Float64Array(states.length);
+  for (let group = 0; group < states.length; group += 1) {
+    const sorted = numbers.subarray(offsets[group], offsets[group + 1]).sort();
+    const place = (sorted.length - 1) * q;
+    const below = sorted[Math.floor(place)] as number;
+    results[group] = below + ((sorted[Math.ceil(place)] as number) - below) * (place - Math.floor(place));
+  }
+  return floats(results, (group) => offsets[group] !== offsets[group + 1]);
+}
+
+/** A vector of values of the user's functions. */
+export function vectorOfStates(states: readonly unknown[]): Vector {
+  return buildVector(states);
+}
+
+export function statesOf(vector: Vector): unknown[] {
+  const read = valueReader(vector);
+  return Array.from({ length: vector.length }, (_, i) => read(i));
+}

@@ -1,0 +1,253 @@
+/**
+ * The operator that brings rows together: those of equal keys, of a range of keys, or a random part of all. Sorting, grouping, shuffling and repartitioning are this one
+ * operator with other transforms behind it.
+ *
+ * It takes all blocks first, as only then it is known how many bytes there are. They rest in the object store meanwhile, which spills them, so they do not count against the
+ * budget. Then partition tasks cut them into parts, and one task a partition takes its parts and gives blocks, in the order of the partitions. A sort takes samples
+ * between the two.
+ */
+import { get, type ObjectRef, put } from "../../core/index.ts";
+import { type Block, concatBlocks, EMPTY_BLOCK, takeBlock } from "../blocks/block.ts";
+import { sortedIndices } from "../kernels/sort.ts";
+import { EXCHANGE_BYTES_MIN, PARTITION_BYTES, PARTITIONS_MAX, SAMPLES_PER_PARTITION } from "../limits.ts";
+import { type BlockRef, type Operator, type OperatorEvents, type OperatorStatistics, ownedBlock } from "./operator.ts";
+import { type Partitioning, type PartitionRequest, type PartitionStart, partitionTasks, sampleTasks } from "./partition-task.ts";
+import type { BlockFacts, TaskStart } from "./task.ts";
+import { TaskOperator } from "./task-operator.ts";
+
+export interface ExchangeOptions {
+  readonly name: string;
+  readonly partitioning: Partitioning;
+  /** How many partitions there are to be; undefined: as many as suit the bytes. */
+  readonly partitions: number | undefined;
+  /** Begins the task of a partition: its arguments are the parts. */
+  readonly startTask: TaskStart;
+  readonly cpus: number;
+  readonly concurrencyMax: number;
+  readonly preserveOrder: boolean;
+  readonly events: OperatorEvents;
+}
+
+/** The blocks of one partition task, and the number of their first row. */
+interface Bundle {
+  readonly blocks: readonly BlockRef[];
+  readonly firstRow: number;
+}
+
+export class ExchangeOperator implements Operator {
+  readonly name: string;
+  readonly #options: ExchangeOptions;
+  readonly #startPartition: PartitionStart;
+  #collected: BlockRef[] = [];
+  #bundles: Bundle[] = [];
+  /** For each bundle its parts, by partition. */
+  #parts: (readonly BlockRef[])[] = [];
+  #request: Omit<PartitionRequest, "firstRow"> = { count: 1, totalRows: 0 };
+  #nextBundle = 0;
+  #running = 0;
+  #phase: "collecting" | "sampling" | "partitioning" | "reducing" = "collecting";
+  #reduce: TaskOperator | undefined;
+  #isStopped = false;
+  #tasks = 0;
+
+  constructor(options: ExchangeOptions) {
+    this.name = options.name;
+    this.#options = options;
+    this.#startPartition = partitionTasks(options.partitioning, options.name);
+  }
+
+  get statistics(): OperatorStatistics {
+    const own = this.#reduce?.statistics ?? { tasks: 0, rows: 0, bytes: 0, blocks: 0 };
+    return { ...own, tasks: own.tasks + this.#tasks };
+  }
+
+  get runningCount(): number {
+    return this.#running + (this.#reduce?.runningCount ?? 0);
+  }
+
+  /** What the store may spill does not count. */
+  get heldBytes(): number {
+    return this.#reduce?.heldBytes ?? 0;
+  }
+
+  get isSatisfied(): boolean {
+    return this.#isStopped;
+  }
+
+  get isDone(): boolean {
+    return this.#isStopped || this.#reduce?.isDone === true;
+  }
+
+  add(block: BlockRef): void {
+    if (this.#isStopped || block.rowCount === 0) block.release();
+    else this.#collected.push(block);
+  }
+
+  endInput(): void {
+    if (this.#isStopped) return;
+    const totalBytes = this.#collected.reduce((sum, block) => sum + block.sizeBytes, 0);
+    const totalRows = this.#collected.reduce((sum, block) => sum + block.rowCount, 0);
+    this.#request = { count: this.#options.partitions ?? partitionsFor(totalBytes, this.#options.cpus), totalRows };
+    const { partitioning } = this.#options;
+    if (partitioning.kind === "range" && this.#request.count > 1) this.#sample(partitioning);
+    else this.#beginPartitioning();
+  }
+
+  canStart(): boolean {
+    if (this.#isStopped) return false;
+    if (this.#phase === "partitioning") return this.#nextBundle < this.#bundles.length && this.#running < this.#options.concurrencyMax;
+    return this.#reduce?.canStart() ?? false;
+  }
+
+  start(): void {
+    if (this.#phase === "reducing") this.#reduce?.start();
+    else this.#partitionNext();
+  }
+
+  pull(which: "all" | "next"): boolean {
+    return this.#reduce?.pull(which) ?? false;
+  }
+
+  take(): BlockRef | undefined {
+    return this.#reduce?.take();
+  }
+
+  stop(): void {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    this.#reduce?.stop();
+    for (const block of this.#collected) block.release();
+    for (const { blocks } of this.#bundles.slice(this.#nextBundle)) for (const block of blocks) block.release();
+    if (this.#phase !== "reducing") for (const parts of this.#parts) for (const part of parts ?? []) part.release();
+  }
+
+  /** Runs work that is no task of the reduction, and tells its failure. */
+  #run(work: Promise<void>): void {
+    this.#running += 1;
+    work
+      .catch((error: unknown) => {
+        if (!this.#isStopped) this.#options.events.onFailure(error);
+      })
+      .finally(() => {
+        this.#running -= 1;
+        if (!this.#isStopped) this.#options.events.onChange();
+      });
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Sampling
+
+  #sample({ keys }: Extract<Partitioning, { kind: "range" }>): void {
+    this.#phase = "sampling";
+    const start = sampleTasks(keys, this.name);
+    const { count, totalRows } = this.#request;
+    const work = async (): Promise<void> => {
+      const samples = this.#collected.map((block) => {
+        const rows = Math.ceil((SAMPLES_PER_PARTITION * count * block.rowCount) / totalRows);
+        this.#tasks += 1;
+        return start(rows, [block.ref]);
+      });
+      const keyRows = concatBlocks(await get(samples));
+      const order = sortedIndices(keyRows, keys);
+      const borders = Uint32Array.from({ length: count - 1 }, (_, i) => order[Math.floor(((i + 1) * order.length) / count)] as number);
+      this.#request = { ...this.#request, borders: takeBlock(keyRows, borders) };
+      if (!this.#isStopped) this.#beginPartitioning();
+    };
+    this.#run(work());
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Partitioning
+
+  #beginPartitioning(): void {
+    const { kind } = this.#options.partitioning;
+    const collected = this.#collected.splice(0);
+    // With one partition all parts are the blocks as they are, unless rows get a random place.
+    if (this.#request.count === 1 && kind !== "random") {
+      this.#parts = collected.map((block) => [block]);
+      this.#beginReducing();
+      return;
+    }
+    this.#bundles = bundlesOf(collected);
+    this.#phase = "partitioning";
+    if (this.#bundles.length === 0) this.#beginReducing();
+  }
+
+  #partitionNext(): void {
+    const index = this.#nextBundle;
+    this.#nextBundle += 1;
+    this.#tasks += 1;
+    const { blocks, firstRow } = this.#bundles[index] as Bundle;
+    const work = async (): Promise<void> => {
+      const stream = this.#startPartition(
+        { ...this.#request, firstRow },
+        blocks.map((block) => block.ref),
+      );
+      const refs: ObjectRef<unknown>[] = [];
+      for await (const { ref } of stream.refs()) refs.push(ref);
+      const facts = (await refs.pop()) as readonly BlockFacts[];
+      const parts = refs.map((ref, partition) => ownedBlock(ref as ObjectRef<Block>, facts[partition] as BlockFacts));
+      for (const block of blocks) block.release();
+      if (this.#isStopped) for (const part of parts) part.release();
+      else this.#parts[index] = parts;
+      if (this.#running === 1 && this.#nextBundle === this.#bundles.length && !this.#isStopped) this.#beginReducing();
+    };
+    this.#run(work());
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Reducing
+
+  #beginReducing(): void {
+    this.#phase = "reducing";
+    const { name, startTask, concurrencyMax, preserveOrder, events } = this.#options;
+    const parts = this.#parts;
+    this.#parts = [];
+    const partitions = Array.from({ length: this.#request.count }, (_, partition) =>
+      parts.flatMap((own) => {
+        const part = own[partition] as BlockRef;
+        if (part.rowCount > 0) return [part];
+        part.release();
+        return [];
+      }),
+    );
+    const empty = (): BlockRef[] => [ownedBlock(put(EMPTY_BLOCK), { rowCount: 0, sizeBytes: 0, schema: [] })];
+    const filled = partitions.filter((own) => own.length > 0);
+    this.#reduce = new TaskOperator({
+      name,
+      startTask,
+      bundles: filled.length > 0 ? filled : [empty()],
+      rowsPerTaskMin: 0,
+      concurrencyMax,
+      preserveOrder,
+      events,
+    });
+    events.onChange();
+  }
+}
+
+function partitionsFor(totalBytes: number, cpus: number): number {
+  if (totalBytes < EXCHANGE_BYTES_MIN) return 1;
+  return Math.min(PARTITIONS_MAX, Math.max(cpus, Math.ceil(totalBytes / PARTITION_BYTES)));
+}
+
+/** Small blocks are cut together. */
+function bundlesOf(blocks: readonly BlockRef[]): Bundle[] {
+  const bundles: Bundle[] = [];
+  let own: BlockRef[] = [];
+  let bytes = 0;
+  let firstRow = 0;
+  let row = 0;
+  for (const block of blocks) {
+    own.push(block);
+    bytes += block.sizeBytes;
+    row += block.rowCount;
+    if (bytes < PARTITION_BYTES) continue;
+    bundles.push({ blocks: own, firstRow });
+    own = [];
+    bytes = 0;
+    firstRow = row;
+  }
+  if (own.length > 0) bundles.push({ blocks: own, firstRow });
+  return bundles;
+}

@@ -1,0 +1,103 @@
+/**
+ * The transforms behind an exchange: each takes all rows of its task together, as equal keys, or the rows of one range, have come together there.
+ *
+ * `partialAggregate` is the one before an exchange: it makes states of the rows as they pass, and merges them when there are many.
+ */
+import { type Aggregates, combineStates, mergeAggregates, partialAggregate } from "../aggregates/group-aggregate.ts";
+import { isThenable } from "../../core/internal.ts";
+import { type BatchFormat, batchOf, blockOfBatch } from "../blocks/batch.ts";
+import { type Block, blockBytes, concatBlocks, sliceBlock, takeBlock } from "../blocks/block.ts";
+import { groupRows, keyVectors } from "../kernels/hash.ts";
+import { rowsByPart } from "../kernels/partition.ts";
+import { type SortKey, sortedIndices } from "../kernels/sort.ts";
+import { BLOCK_BYTES_MAX } from "../limits.ts";
+
+type Blocks = AsyncIterable<Block>;
+type GroupFunction = (batch: never) => unknown;
+
+export type WholeTransform =
+  | { readonly kind: "sortRows"; readonly name: string; readonly keys: readonly SortKey[] }
+  | {
+      readonly kind: "partialAggregate" | "mergeAggregates";
+      readonly name: string;
+      readonly keys: readonly string[];
+      readonly aggregates: Aggregates;
+    }
+  | {
+      readonly kind: "mapGroups";
+      readonly name: string;
+      readonly keys: readonly string[];
+      readonly fn: GroupFunction;
+      readonly batchFormat: BatchFormat;
+    }
+  | { readonly kind: "orderByHidden" | "oneBlock"; readonly name: string };
+
+/** A column that partitioning adds and the transform behind it takes away: the random place of each row. No column of a user's has a name that begins so. */
+export const HIDDEN_ORDER = "\0order";
+
+export function applyWhole(blocks: Blocks, transform: WholeTransform): Blocks {
+  switch (transform.kind) {
+    case "sortRows":
+      return whole(blocks, (block) => takeBlock(block, sortedIndices(block, transform.keys)));
+    case "orderByHidden":
+      return whole(blocks, orderByHidden);
+    case "oneBlock":
+      return whole(blocks, (block) => block);
+    case "partialAggregate":
+      return partialAggregates(blocks, transform.keys, transform.aggregates);
+    case "mergeAggregates":
+      return whole(blocks, (block) => mergeAggregates(block, transform.keys, transform.aggregates));
+    case "mapGroups":
+      return mapGroups(blocks, transform);
+  }
+}
+
+/** Applies the change to all rows of the task in one block; to nothing where there are none. */
+async function* whole(blocks: Blocks, change: (block: Block) => Block): AsyncGenerator<Block, void, undefined> {
+  const all: Block[] = [];
+  for await (const block of blocks) all.push(block);
+  const block = concatBlocks(all);
+  yield block.rowCount === 0 ? block : change(block);
+}
+
+function orderByHidden(block: Block): Block {
+  const ordered = takeBlock(block, sortedIndices(block, [{ column: HIDDEN_ORDER, descending: false }]));
+  const hidden = block.names.indexOf(HIDDEN_ORDER);
+  return { ...ordered, names: ordered.names.toSpliced(hidden, 1), vectors: ordered.vectors.toSpliced(hidden, 1) };
+}
+
+async function* partialAggregates(blocks: Blocks, keys: readonly string[], aggregates: Aggregates): AsyncGenerator<Block, void, undefined> {
+  let states: Block[] = [];
+  let bytes = 0;
+  for await (const block of blocks) {
+    if (block.rowCount === 0) continue;
+    const own = partialAggregate(block, keys, aggregates);
+    states.push(own);
+    bytes += blockBytes(own);
+    if (bytes < BLOCK_BYTES_MAX) continue;
+    yield combineStates(concatBlocks(states), keys, aggregates);
+    states = [];
+    bytes = 0;
+  }
+  if (states.length === 1) yield states[0] as Block;
+  else if (states.length > 1) yield combineStates(concatBlocks(states), keys, aggregates);
+}
+
+async function* mapGroups(
+  blocks: Blocks,
+  { keys, fn, name, batchFormat }: Extract<WholeTransform, { kind: "mapGroups" }>,
+): AsyncGenerator<Block, void, undefined> {
+  const call = fn as (batch: unknown) => unknown;
+  const all: Block[] = [];
+  for await (const block of blocks) all.push(block);
+  const block = concatBlocks(all);
+  if (block.rowCount === 0) return;
+  const { ids, firstRows } = groupRows(keyVectors(block, keys, "group by"), block.rowCount);
+  const { rows, starts } = rowsByPart(ids, firstRows.length);
+  const ordered = takeBlock(block, rows);
+  for (let group = 0; group < firstRows.length; group += 1) {
+    const own = sliceBlock(ordered, starts[group] as number, starts[group + 1] as number);
+    const returned = call(batchOf(own, batchFormat));
+    yield blockOfBatch(isThenable(returned) ? await returned : returned, name);
+  }
+}

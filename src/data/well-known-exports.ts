@@ -19,7 +19,7 @@ import {
 import { rowCount } from "./blocks/batch.ts";
 import { Column } from "./blocks/column.ts";
 import { Dataset } from "./dataset.ts";
-import { given, produce } from "./engine/task.ts";
+import { mapBlocks, readBlocks } from "./engine/task.ts";
 import { partition, sampleKeys } from "./engine/partition-task.ts";
 import { DataError } from "./errors.ts";
 import { Schema } from "./schema.ts";
@@ -42,7 +42,6 @@ registerExports("shoal/data", {
   sum,
   unique,
   zeroPercentage,
-
   Column,
   configure,
   DataError,
@@ -50,11 +49,11 @@ registerExports("shoal/data", {
   DataStatistics,
   fromColumns,
   fromItems,
-  given,
+  mapBlocks,
   partition,
   sampleKeys,
-  produce,
   range,
+  readBlocks,
   readDatasource,
   readRange,
   readUserTask,

@@ -40,12 +40,10 @@ export type PartitionStart = (
 ) => ObjectRefGenerator<Block | readonly BlockFacts[]>;
 
 export function partitionTasks(partitioning: Partitioning, name: string): PartitionStart {
-  const task = remote(
-    async function* (request: PartitionRequest, ...blocks: Block[]) {
-      yield* partition(partitioning, request, blocks);
-    },
-    { name: `${name} (partition)`, highWaterMark: Number.POSITIVE_INFINITY },
-  );
+  const task = remote(partition.bind(undefined, partitioning), {
+    name: `${name} (partition)`,
+    highWaterMark: Number.POSITIVE_INFINITY,
+  });
   return (request, blocks) => task.remote(request, ...(blocks as unknown as Block[]));
 }
 
@@ -54,15 +52,15 @@ export function sampleTasks(
   keys: readonly SortKey[],
   name: string,
 ): (rows: number, blocks: readonly ObjectRef<Block>[]) => ObjectRef<Block> {
-  const task = remote(async (rows: number, ...blocks: Block[]) => sampleKeys(keys, rows, blocks), { name: `${name} (sample)` });
+  const task = remote(sampleKeys.bind(undefined, keys), { name: `${name} (sample)` });
   return (rows, blocks) => task.remote(rows, ...(blocks as unknown as Block[]));
 }
 
-/** Runs in workers. */
+/** Runs in workers, where it comes by its name, bound to its first argument. */
 export function* partition(
   partitioning: Partitioning,
   request: PartitionRequest,
-  blocks: readonly Block[],
+  ...blocks: readonly Block[]
 ): Generator<Block | readonly BlockFacts[], void, undefined> {
   const given = concatBlocks(blocks);
   const block = partitioning.kind === "random" ? withHiddenOrder(given, partitioning.seed, request.firstRow) : given;
@@ -74,8 +72,8 @@ export function* partition(
   yield parts.map(factsOf);
 }
 
-/** Runs in workers. */
-export function sampleKeys(keys: readonly SortKey[], rows: number, blocks: readonly Block[]): Block {
+/** Runs in workers, like `partition`. */
+export function sampleKeys(keys: readonly SortKey[], rows: number, ...blocks: readonly Block[]): Block {
   const columns = keys.map(({ column }) => column);
   const block = keysOf(concatBlocks(blocks), columns);
   if (block.rowCount <= rows) return packBlock(block);

@@ -89,7 +89,8 @@ export class StreamingExecutor implements OperatorEvents {
     do {
       this.#moveBlocks();
       this.#report();
-    } while (this.#begin() && !this.#isStopped);
+      // What began may have failed at once, and then its end is none.
+    } while (this.#begin() && this.#failure === undefined && !this.#isStopped);
   }
 
   /** Moves outputs to the next operator and the first output of the last one to the consumer. */

@@ -25,23 +25,34 @@ export type TaskStart = (args: readonly unknown[]) => ObjectRefGenerator<Block |
 
 /** Tasks that read: the arguments are the reader's. */
 export function readTasks(reader: Reader, chain: readonly Transform[], options: TaskOptions<1>): TaskStart {
-  const read = reader as (...args: unknown[]) => AsyncIterable<Block>;
-  const task = remote(async function* (...args: unknown[]) {
-    yield* produce(read(...args), chain);
-  }, streaming(options));
+  const task = remote(readBlocks.bind(undefined, reader as AnyReader, chain), streaming(options));
   return (args) => task.remote(...args);
 }
 
 /** Tasks that take blocks: the arguments are references of them. */
 export function mapTasks(chain: readonly Transform[], options: TaskOptions<1>): TaskStart {
-  const task = remote(async function* (...blocks: unknown[]) {
-    yield* produce(given(blocks as Block[]), chain);
-  }, streaming(options));
+  const task = remote(mapBlocks.bind(undefined, chain), streaming(options));
   return (args) => task.remote(...args);
 }
 
 function streaming(options: TaskOptions<1>): TaskOptions<1> {
   return { ...options, highWaterMark: 2 * BLOCKS_AHEAD_MAX };
+}
+
+type AnyReader = (...args: unknown[]) => AsyncIterable<Block>;
+
+/** What a read task runs. It travels by name, bound to what it reads and does. */
+export async function* readBlocks(
+  read: AnyReader,
+  chain: readonly Transform[],
+  ...args: unknown[]
+): AsyncGenerator<Block | BlockFacts, void, undefined> {
+  yield* produce(read(...args), chain);
+}
+
+/** What a task on blocks runs. */
+export async function* mapBlocks(chain: readonly Transform[], ...blocks: unknown[]): AsyncGenerator<Block | BlockFacts, void, undefined> {
+  yield* produce(given(blocks as Block[]), chain);
 }
 
 /** The blocks as a stream. */

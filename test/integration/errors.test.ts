@@ -122,6 +122,23 @@ test("the failure of a nested task arrives with the class of its cause", async (
   expect(error.message).toContain("deep");
 });
 
+test("the option name of an actor's call is the name in its error", async () => {
+  class Model {
+    predict(): number {
+      throw new RangeError("no weights");
+    }
+
+    *stream(): Generator<number> {
+      yield this.predict();
+    }
+  }
+  using model = remote(Model).remote();
+  expect((await failureOf(model.predict.remote())).message).toBe("Task Model.predict failed: RangeError: no weights");
+  expect((await failureOf(model.predict.options({ name: "embed" }).remote())).message).toBe("Task embed failed: RangeError: no weights");
+  const stream = model.stream.options({ name: "embed all" }).remote();
+  expect((await failureOf(stream.next())).message).toBe("Task embed all failed: RangeError: no weights");
+});
+
 test("a task whose argument failed fails with that failure and does not run", async () => {
   const broken = remote((): number => {
     throw new RangeError("first");

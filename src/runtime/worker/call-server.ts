@@ -360,26 +360,28 @@ export class CallServer {
     this.#run(context, call, method as AnyFunction, instance, args, finished);
   }
 
-  #methodContext(name: string, callId: number): TaskContext {
+  /** @param shownName - the option `name` of the call, which errors show in place of the method's */
+  #methodContext(name: string, callId: number, shownName?: string): TaskContext {
     const host = this.#options.actors;
     const { taskIdPrefix } = this.#options.caller;
-    return new TaskContext({ name: this.#targets.callName(name), taskIdPrefix, callId, place: host.place });
+    return new TaskContext({ name: shownName ?? this.#targets.callName(name), taskIdPrefix, callId, place: host.place });
   }
 
   #fullMethod(header: CallHeader, frame: Frame): void {
     const method = this.#targets.method(header.target);
     const addressed = { actor: header.actorId, incarnation: header.incarnation };
-    this.#callMethod(addressed, method, { ...this.received.readCall(header, frame, method.name), method }, header.stream);
+    const call = { ...this.received.readCall(header, frame, method.name), method, shownName: header.name };
+    this.#callMethod(addressed, method, call, header.stream);
   }
 
   #callMethod(
     addressed: { actor: ActorId | undefined; incarnation: number } | undefined,
     { group, groupName }: Method,
-    call: ReceivedCall,
+    call: ReceivedCall & { readonly shownName?: string | undefined },
     stream?: StreamHeader,
   ): void {
     const host = this.#options.actors;
-    const context = this.#methodContext(call.name, call.callId);
+    const context = this.#methodContext(call.name, call.callId, call.shownName);
     if (call.name === TERMINATE_METHOD) {
       host.enqueueLast({
         run: (_instance, done) => {

@@ -41,7 +41,8 @@ import type {
 import type { ObjectRefGenerator } from "./streams/stream-types.ts";
 import { within } from "./objects/waiting-limits.ts";
 
-function isClass(value: (...args: never[]) => unknown): boolean {
+/** Whether it is written as a class; a function that `new` takes, too, is none. */
+export function isClass(value: (...args: never[]) => unknown): boolean {
   // A class has a prototype that cannot be replaced; a function's can.
   return (
     Object.getOwnPropertyDescriptor(value, "prototype")?.writable === false && /^class\b|^@/.test(Function.prototype.toString.call(value))

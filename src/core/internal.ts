@@ -35,6 +35,7 @@ export { deregisterSerializer, registerSerializer } from "./objects/registered-s
 export { inspectSerializability, type SerializabilityReport } from "./objects/inspect-serializability.ts";
 
 // This process, actors and references.
+export { isClass } from "./api.ts";
 export { actorIdOf } from "./actors/actor-handle.ts";
 export { isWorker } from "./runtime-slot.ts";
 export { within } from "./objects/waiting-limits.ts";

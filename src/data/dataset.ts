@@ -4,7 +4,7 @@
  * A dataset is a plan and does nothing until it is consumed; each transform gives a new one. This file has what users call; plans are in `plan/`, what runs them is in
  * `engine/`.
  */
-import { get, remote, type TaskOptions } from "../core/index.ts";
+import { get } from "../core/index.ts";
 import { count as countOption, custom, flag, oneOf, readOptions } from "../core/internal.ts";
 import { type Aggregate, count, max, mean, min, std, sum } from "./aggregates/aggregate.ts";
 import { type BatchFormat, batchOf } from "./blocks/batch.ts";
@@ -17,21 +17,26 @@ import { explain } from "./plan/explain.ts";
 import { emptyResult, GroupedDataset, type ResultOf } from "./grouped-dataset.ts";
 import type { ExchangePlan, LogicalPlan } from "./plan/logical-plan.ts";
 import { physicalPlan } from "./plan/rules.ts";
-import type { AnyBatch, AnyRow, Batch, RowOfResult, Several } from "./row-types.ts";
+import type { AnyBatch, AnyRow, Batch, ClassOf, ResultOfCall, RowOfResult, RowOfSeveral, Several } from "./row-types.ts";
 import { Schema } from "./schema.ts";
 import { checkSettings, type DataSettings, resolveSettings } from "./settings.ts";
 import { DataStatistics } from "./statistics.ts";
-
-/** What the tasks of a transform ask for, such as `numCpus` or `maxRetries`. Transforms with options of their own run in tasks of their own. */
-export type TransformOptions = Omit<TaskOptions<1>, "name" | "numReturns" | "highWaterMark" | "signal">;
+import { type ActorTransformOptions, readCompute, type TransformOptions, type WithConstructorArgs } from "./transform-options.ts";
 
 /** The options of `mapBatches`. */
-export interface MapBatchesOptions<F extends BatchFormat = BatchFormat> extends TransformOptions {
+export interface MapBatchesOptions<F extends BatchFormat = BatchFormat> extends TransformOptions, BatchOptions<F> {}
+
+/** The options of `mapBatches` with a class. */
+export interface MapBatchesActorOptions<F extends BatchFormat = BatchFormat> extends ActorTransformOptions, BatchOptions<F> {}
+
+interface BatchOptions<F extends BatchFormat> {
   /** Rows of a batch; the last one may have fewer. Default: each block is a batch. */
   batchSize?: number | undefined;
   /** What the function is given: an object of columns, or an array of rows. Default: `"columns"`. */
   batchFormat?: F | undefined;
 }
+
+type BatchResult = AnyBatch | Promise<AnyBatch> | Generator<AnyBatch> | AsyncGenerator<AnyBatch>;
 
 /** The options of what consumes a dataset. */
 export interface ConsumeOptions {
@@ -62,6 +67,10 @@ const DIRECTIONS = custom<boolean | readonly boolean[]>("a boolean, or a boolean
   typeof value === "boolean" || (Array.isArray(value) && value.every((one) => typeof one === "boolean")) ? "ok" : "wrong type",
 );
 const FORMAT = oneOf(["columns", "rows"], "columns");
+
+type AnyTransformOptions = TransformOptions | ActorTransformOptions;
+type UserFunction = (value: never) => unknown;
+type UserClass = abstract new (...args: any) => object;
 
 export let planOf: (dataset: Dataset<any>) => LogicalPlan;
 export let newDataset: <R extends AnyRow>(plan: LogicalPlan, settings?: DataSettings) => Dataset<R>;
@@ -95,19 +104,33 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   /**
    * The function's result for each row. A promise is awaited before the next row.
    *
+   * A class in place of the function runs in a pool of actors: each makes one instance, and its method `call` is the function. So do those of the other transforms.
+   *
    * @throws TypeError for what is no function, an unknown option or a value of a wrong type
    */
-  map<U extends AnyRow>(fn: (row: R) => U | Promise<U>, options?: TransformOptions): Dataset<U> {
+  map<U extends AnyRow>(fn: (row: R) => U | Promise<U>, options?: TransformOptions): Dataset<U>;
+  map<C extends ClassOf<R, AnyRow | Promise<AnyRow>>>(
+    actorClass: C,
+    ...options: WithConstructorArgs<C, ActorTransformOptions>
+  ): Dataset<Awaited<ResultOfCall<C>> & AnyRow>;
+  map(fn: UserFunction | UserClass, options?: AnyTransformOptions): Dataset<any> {
     return this.#rowTransform("map", fn, options);
   }
 
   /** All rows that the function gives for each row: an array, or an iterator that is read as it goes. */
-  flatMap<U extends AnyRow>(fn: (row: R) => Several<U>, options?: TransformOptions): Dataset<U> {
+  flatMap<U extends AnyRow>(fn: (row: R) => Several<U>, options?: TransformOptions): Dataset<U>;
+  flatMap<C extends ClassOf<R, Several<AnyRow>>>(
+    actorClass: C,
+    ...options: WithConstructorArgs<C, ActorTransformOptions>
+  ): Dataset<RowOfSeveral<ResultOfCall<C>> & AnyRow>;
+  flatMap(fn: UserFunction | UserClass, options?: AnyTransformOptions): Dataset<any> {
     return this.#rowTransform("flatMap", fn, options);
   }
 
   /** The rows for which the function gives something true. */
-  filter(fn: (row: R) => unknown, options?: TransformOptions): Dataset<R> {
+  filter(fn: (row: R) => unknown, options?: TransformOptions): Dataset<R>;
+  filter<C extends ClassOf<R, unknown>>(actorClass: C, ...options: WithConstructorArgs<C, ActorTransformOptions>): Dataset<R>;
+  filter(fn: UserFunction | UserClass, options?: AnyTransformOptions): Dataset<R> {
     return this.#rowTransform("filter", fn, options);
   }
 
@@ -116,18 +139,27 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    *
    * @example
    * const squares = data.range(1000).mapBatches(({ id }) => ({ square: Float64Array.from(id, (x) => x * x) }));
+   * const vectors = texts.mapBatches(Embed, { constructorArgs: ["small"], batchSize: 256, concurrency: { min: 1, max: 4 } });
    */
-  mapBatches<O extends AnyBatch | Promise<AnyBatch> | Generator<AnyBatch> | AsyncGenerator<AnyBatch>, F extends BatchFormat = "columns">(
+  mapBatches<O extends BatchResult, F extends BatchFormat = "columns">(
     fn: (batch: BatchIn<R, F>) => O,
-    options: MapBatchesOptions<F> = {},
-  ): Dataset<RowOfResult<O> & AnyRow> {
+    options?: MapBatchesOptions<F>,
+  ): Dataset<RowOfResult<O> & AnyRow>;
+  mapBatches<C extends ClassOf<BatchIn<R, F>, BatchResult>, F extends BatchFormat = "columns">(
+    actorClass: C,
+    ...options: WithConstructorArgs<C, MapBatchesActorOptions<F>>
+  ): Dataset<RowOfResult<ResultOfCall<C>> & AnyRow>;
+  mapBatches(
+    fn: UserFunction | UserClass,
+    options: MapBatchesOptions | (MapBatchesActorOptions & { constructorArgs?: readonly unknown[] | undefined }) = {},
+  ): Dataset<any> {
     requireFunction("mapBatches", fn);
-    const { batchSize, batchFormat, ...taskOptions } = options;
+    const { batchSize, batchFormat, ...others } = options;
     const read = readOptions(
       { batchSize, batchFormat },
       { of: "mapBatches", options: { batchSize: countOption({ min: 1 }, undefined), batchFormat: FORMAT } },
     );
-    return this.#transform({ kind: "mapBatches", name: nameOf("mapBatches", fn), fn, ...read }, taskOptions);
+    return this.#transform({ kind: "mapBatches", name: nameOf("mapBatches", fn), fn: fn as UserFunction, ...read }, others);
   }
 
   /** The rows with these columns alone, in this order. */
@@ -378,17 +410,16 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
 
   #rowTransform<U extends AnyRow>(
     kind: "map" | "flatMap" | "filter",
-    fn: (row: never) => unknown,
-    options: TransformOptions = {},
+    fn: UserFunction | UserClass,
+    options?: AnyTransformOptions,
   ): Dataset<U> {
     requireFunction(kind, fn);
-    return this.#transform({ kind, name: nameOf(kind, fn), fn }, options);
+    return this.#transform({ kind, name: nameOf(kind, fn), fn: fn as UserFunction }, options);
   }
 
-  #transform<U extends AnyRow>(transform: Transform, options: TransformOptions = {}): Dataset<U> {
-    // Checked where the user wrote them and not when the dataset is consumed.
-    remote(() => {}, options);
-    return new Dataset<U>({ kind: "map", name: transform.name, input: this.#plan, transform, options }, this.#settings);
+  #transform<U extends AnyRow>(transform: Transform, given: AnyTransformOptions = {}): Dataset<U> {
+    const { compute, options } = readCompute(transform, given);
+    return new Dataset<U>({ kind: "map", name: transform.name, input: this.#plan, transform, options, compute }, this.#settings);
   }
 
   #exchange<U extends AnyRow>(step: Omit<ExchangePlan, "kind" | "input">): Dataset<U> {

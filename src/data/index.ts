@@ -26,10 +26,10 @@ export {
   type BatchIn,
   type ConsumeOptions,
   Dataset,
+  type MapBatchesActorOptions,
   type IterBatchesOptions,
   type MapBatchesOptions,
   type SortOptions,
-  type TransformOptions,
 } from "./dataset.ts";
 export { GroupedDataset } from "./grouped-dataset.ts";
 export { DataError } from "./errors.ts";
@@ -38,3 +38,4 @@ export { Schema } from "./schema.ts";
 export { configure, type DataSettings } from "./settings.ts";
 export { type Datasource, fromColumns, fromItems, range, readDatasource, type ReadTask } from "./sources.ts";
 export { DataStatistics, type OperatorReport } from "./statistics.ts";
+export { ActorPoolStrategy, type ActorTransformOptions, type PoolSize, type TransformOptions } from "./transform-options.ts";

@@ -38,3 +38,18 @@ export const PARTITIONS_MAX = 1000;
 
 /** Rows of each partition that are sampled to find the ranges of a sort. */
 export const SAMPLES_PER_PARTITION = 64;
+
+/** Calls that an actor has for each that it runs at a time: one more waits for its turn, so that the actor is not idle between two. */
+export const CALLS_PER_ACTOR = 2;
+
+/** An actor beyond the fewest of its pool that has had nothing to do for so long is ended. */
+export const ACTOR_IDLE_MS = 2000;
+
+/** How long actors of a pipeline that is over may take to end by themselves. */
+export const ACTOR_END_MS = 1000;
+
+/** Actors that die one after the other with the same rows, or in their constructors: whatever ends them ends all, and new ones are no help. */
+export const ACTOR_DEATHS_MAX = 3;
+
+/** Retries of an error that `retryOn` accepts, where `maxTaskRetries` says nothing. The same as that of tasks. */
+export const ERROR_RETRIES = 3;

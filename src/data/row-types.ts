@@ -33,5 +33,14 @@ export type RowOfBatch<B> = B extends readonly (infer R)[] ? R : { -readonly [K 
 export type RowOfResult<O> =
   Awaited<O> extends infer B ? (B extends Generator<infer I> | AsyncGenerator<infer I> ? RowOfBatch<I> : RowOfBatch<B>) : never;
 
+/** A class whose method `call` is a function of a transform. */
+export type ClassOf<V, O> = new (...args: any) => { call: (value: V) => O };
+
+/** What `call` of a class returns. */
+export type ResultOfCall<C extends ClassOf<never, unknown>> = ReturnType<InstanceType<C>["call"]>;
+
+/** The row of what `call` of a class for `flatMap` returns. */
+export type RowOfSeveral<S> = Awaited<S> extends infer I ? (I extends Iterable<infer U> | AsyncIterable<infer U> ? U : never) : never;
+
 /** What `flatMap` functions return. */
 export type Several<U> = Iterable<U> | AsyncIterable<U> | Promise<Iterable<U>>;

@@ -19,6 +19,7 @@ import {
 import { rowCount } from "./blocks/batch.ts";
 import { Column } from "./blocks/column.ts";
 import { Dataset } from "./dataset.ts";
+import { ChainActor } from "./engine/pool-actor.ts";
 import { mapBlocks, readBlocks } from "./engine/task.ts";
 import { partition, sampleKeys } from "./engine/partition-task.ts";
 import { DataError } from "./errors.ts";
@@ -26,6 +27,7 @@ import { Schema } from "./schema.ts";
 import { configure } from "./settings.ts";
 import { fromColumns, fromItems, range, readDatasource, readRange, readUserTask } from "./sources.ts";
 import { DataStatistics } from "./statistics.ts";
+import { ActorPoolStrategy } from "./transform-options.ts";
 
 registerExports("shoal/data", {
   absMax,
@@ -42,6 +44,8 @@ registerExports("shoal/data", {
   sum,
   unique,
   zeroPercentage,
+  ActorPoolStrategy,
+  ChainActor,
   Column,
   configure,
   DataError,

@@ -27,6 +27,8 @@ export function keptBlock(block: BlockRef): BlockRef {
 
 export interface Operator {
   readonly name: string;
+  /** Called once, before anything else. */
+  open?(): void;
   /** Takes a block from an input; it is the operator's then. */
   add(block: BlockRef, input: number): void;
   /** No block comes from the input any more. */
@@ -50,6 +52,8 @@ export interface Operator {
   readonly isSatisfied: boolean;
   /** Ends its work and drops its blocks. */
   stop(): void;
+  /** Resolves when the processes that it has ended are gone. Called after `stop`. */
+  ended?(): Promise<void>;
 }
 
 /** What an operator has done. */

@@ -9,10 +9,13 @@ import { BLOCK_BYTES_MAX, STORE_PART_OF_BUDGET, TASKS_PER_CPU } from "../limits.
 import type { Field } from "../blocks/data-type.ts";
 import { type PhysicalPlan, physicalInputs } from "../plan/physical-plan.ts";
 import type { Settings } from "../settings.ts";
+import { ActorPoolOperator } from "./actor-operator.ts";
 import { MemoryBudget } from "./budget.ts";
 import { InputOperator, LimitOperator, StoredOperator, UnionOperator } from "./driver-operators.ts";
 import { ExchangeOperator } from "./exchange-operator.ts";
 import type { BlockRef, Operator, OperatorEvents } from "./operator.ts";
+import { actorStart } from "./pool-actor.ts";
+import { type CpuAccount, fitPools, PoolCpus } from "./pool-cpus.ts";
 import { type Stage, StreamingExecutor } from "./streaming-executor.ts";
 import { mapTasks, readTasks } from "./task.ts";
 import { TaskOperator } from "./task-operator.ts";
@@ -20,6 +23,7 @@ import type { SourcePart } from "../plan/logical-plan.ts";
 
 /** What running pipelines of this process hold. */
 const budget = new MemoryBudget(0);
+const poolCpus = new PoolCpus();
 
 /** How a plan is run. */
 export interface RunOptions {
@@ -50,7 +54,7 @@ export async function* run(plan: PhysicalPlan, { settings, signal, onOperators }
     }
   } finally {
     signal?.removeEventListener("abort", stop);
-    executor.stop();
+    await executor.close();
   }
 }
 
@@ -67,18 +71,48 @@ interface BuildOptions {
   readonly settings: Settings;
 }
 
+/** What a pool of the plan may have. */
+interface PoolPlace {
+  readonly plan: PhysicalPlan;
+  readonly min: number;
+  readonly max: number;
+  readonly numCpus: number;
+}
+
+interface PoolPlaces {
+  readonly places: ReadonlyMap<PhysicalPlan, PoolPlace>;
+  readonly cpus: CpuAccount;
+}
+
+/** Parts the CPUs that the tasks of the plan leave among its pools. */
+function placePools(plan: PhysicalPlan, cpus: number): PoolPlaces {
+  const pools: PoolPlace[] = [];
+  let forTasks = 0;
+  const look = (node: PhysicalPlan): void => {
+    if (node.kind === "map" && node.compute?.kind === "actors") {
+      const { min, max, numCpus } = node.compute;
+      pools.push({ plan: node, min, max: max ?? Math.max(min, cpus), numCpus });
+    } else if ("chain" in node) forTasks = Math.max(forTasks, node.options.numCpus ?? 1);
+    physicalInputs(node).forEach(look);
+  };
+  look(plan);
+  const room = poolCpus.room(cpus, forTasks);
+  return { places: new Map(fitPools(pools, room).map((place) => [place.plan, place])), cpus: poolCpus.account(room) };
+}
+
 /** The stages of a plan, producers before consumers. */
 function buildStages(plan: PhysicalPlan, options: BuildOptions): Stage[] {
+  const pools = placePools(plan, options.cpus);
   const stages: Stage[] = [];
   const add = (node: PhysicalPlan): number => {
     const inputs = physicalInputs(node).map(add);
-    return stages.push({ operator: buildOperator(node, options), inputs }) - 1;
+    return stages.push({ operator: buildOperator(node, pools, options), inputs }) - 1;
   };
   add(plan);
   return stages;
 }
 
-function buildOperator(plan: PhysicalPlan, { events, parts, cpus, settings }: BuildOptions): Operator {
+function buildOperator(plan: PhysicalPlan, pools: PoolPlaces, { events, parts, cpus, settings }: BuildOptions): Operator {
   const shared = { name: plan.name, events, concurrencyMax: cpus * TASKS_PER_CPU, preserveOrder: settings.preserveOrder };
   switch (plan.kind) {
     case "input":
@@ -91,10 +125,17 @@ function buildOperator(plan: PhysicalPlan, { events, parts, cpus, settings }: Bu
       return new TaskOperator({ ...shared, startTask, reads, rowsPerTaskMin: 0 });
     }
     case "map": {
-      const startTask = mapTasks(plan.chain, { name: plan.name, ...plan.options });
-      const first = plan.chain[0];
+      const { name, chain, compute } = plan;
+      const first = chain[0];
       const rowsPerTaskMin = first?.kind === "mapBatches" ? (first.batchSize ?? 0) : 0;
-      return new TaskOperator({ ...shared, startTask, rowsPerTaskMin });
+      if (compute?.kind === "actors") {
+        const place = pools.places.get(plan) as PoolPlace;
+        const initial = Math.min(compute.initial, place.max);
+        const actors = actorStart(chain, name, compute, place.numCpus);
+        return new ActorPoolOperator({ ...compute, ...shared, ...place, initial, actors, cpus: pools.cpus, rowsPerTaskMin });
+      }
+      const startTask = mapTasks(chain, { name, ...plan.options });
+      return new TaskOperator({ ...shared, concurrencyMax: compute?.concurrency ?? shared.concurrencyMax, startTask, rowsPerTaskMin });
     }
     case "exchange": {
       const startTask = mapTasks(plan.chain, { name: plan.name, ...plan.options });

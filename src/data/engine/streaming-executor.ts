@@ -26,6 +26,7 @@ export class StreamingExecutor implements OperatorEvents {
   readonly #endedInputs = new Set<string>();
   #waiter: Waiter | undefined;
   #failure: { readonly error: unknown } | undefined;
+  #isOpen = false;
   #isStopped = false;
   #isScheduled = false;
 
@@ -43,8 +44,15 @@ export class StreamingExecutor implements OperatorEvents {
   next(): Promise<BlockRef | undefined> {
     return new Promise((resolve, reject) => {
       this.#waiter = { resolve, reject };
+      this.#open();
       this.#advance();
     });
+  }
+
+  #open(): void {
+    if (this.#isOpen) return;
+    this.#isOpen = true;
+    for (const { operator } of this.#stages) operator.open?.();
   }
 
   /** Ends all work and drops all blocks. Blocks that were taken are their takers'. */
@@ -55,6 +63,12 @@ export class StreamingExecutor implements OperatorEvents {
     this.#budget.report(this, 0);
     this.#waiter?.resolve(undefined);
     this.#waiter = undefined;
+  }
+
+  /** Stops, and resolves when nothing is left of it. */
+  async close(): Promise<void> {
+    this.stop();
+    await Promise.all(this.#stages.map(async ({ operator }) => operator.ended?.()));
   }
 
   onChange(): void {

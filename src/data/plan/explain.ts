@@ -13,10 +13,15 @@ function logicalLines(plan: LogicalPlan, indent: string): string[] {
 }
 
 function physicalLines(plan: PhysicalPlan, indent: string): string[] {
-  return [
-    `${indent}+- ${OPERATORS[plan.kind]} ${plan.name}`,
-    ...physicalInputs(plan).flatMap((input) => physicalLines(input, `${indent}   `)),
-  ];
+  return [`${indent}+- ${operatorLine(plan)}`, ...physicalInputs(plan).flatMap((input) => physicalLines(input, `${indent}   `))];
+}
+
+function operatorLine(plan: PhysicalPlan): string {
+  const compute = plan.kind === "map" ? plan.compute : undefined;
+  if (compute === undefined) return `${OPERATORS[plan.kind]} ${plan.name}`;
+  if (compute.kind === "tasks") return `${OPERATORS[plan.kind]} ${plan.name} x ${compute.concurrency}`;
+  const { min, max } = compute;
+  return `ActorPool ${plan.name} x ${min === max ? min : `${min}..${max ?? "CPUs"}`}`;
 }
 
 const OPERATORS = {

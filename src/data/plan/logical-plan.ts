@@ -5,6 +5,7 @@
  */
 import type { TaskOptions } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
+import type { Compute } from "../engine/compute.ts";
 import type { BlockRef } from "../engine/operator.ts";
 import type { Partitioning } from "../engine/partition-task.ts";
 import type { Reader } from "../engine/task.ts";
@@ -36,6 +37,8 @@ export type LogicalPlan =
       readonly input: LogicalPlan;
       readonly transform: Transform;
       readonly options: TaskOptions<1>;
+      /** Default: tasks, as many as suit the CPUs. */
+      readonly compute?: Compute | undefined;
     }
   | { readonly kind: "limit"; readonly name: string; readonly input: LogicalPlan; readonly count: number }
   | ExchangePlan

@@ -3,6 +3,7 @@
  */
 import type { TaskOptions } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
+import type { Compute } from "../engine/compute.ts";
 import type { BlockRef } from "../engine/operator.ts";
 import type { Partitioning } from "../engine/partition-task.ts";
 import type { Transform } from "../engine/transform.ts";
@@ -24,6 +25,8 @@ export type PhysicalPlan =
       readonly input: PhysicalPlan;
       readonly chain: readonly Transform[];
       readonly options: TaskOptions<1>;
+      /** Default: tasks, as many as suit the CPUs. */
+      readonly compute?: Compute | undefined;
     }
   | {
       readonly kind: "exchange";

@@ -2,11 +2,13 @@
  * From the logical to the physical plan, by rules that change no result:
  *
  * - **Fusion.** Transforms that follow each other run in one task, and those behind a read in the task that reads: no block is stored between them. Transforms that ask
- *   for other resources stay apart.
+ *   for other resources stay apart, and so do those of classes, which run in pools of actors, and functions behind a pool or behind tasks of
+ *   limited number, which would hold them back.
  * - **Partial aggregates.** What a group by needs of its rows is computed where they are, so that few rows travel.
  * - **Limits go down.** Behind a limit, each task of the operator below gives no more rows than the limit: a read of a large file stops early.
  */
 import type { TaskOptions } from "../../core/index.ts";
+import type { Compute } from "../engine/compute.ts";
 import type { Transform } from "../engine/transform.ts";
 import type { LogicalPlan } from "./logical-plan.ts";
 import type { PhysicalPlan } from "./physical-plan.ts";
@@ -19,7 +21,7 @@ export function physicalPlan(plan: LogicalPlan): PhysicalPlan {
     case "read":
       return { kind: "read", name: plan.name, source: plan.source, chain: [], options: plan.options };
     case "map":
-      return fuse(physicalPlan(plan.input), plan.name, plan.transform, plan.options);
+      return fuse(physicalPlan(plan.input), plan.name, plan.transform, plan.options, plan.compute);
     case "limit":
       return { kind: "limit", name: plan.name, input: limitTasks(physicalPlan(plan.input), plan.name, plan.count), count: plan.count };
     case "exchange": {
@@ -39,9 +41,9 @@ export function physicalPlan(plan: LogicalPlan): PhysicalPlan {
   }
 }
 
-function fuse(input: PhysicalPlan, name: string, transform: Transform, options: TaskOptions<1>): PhysicalPlan {
-  const fused = appended(input, transform, options);
-  return fused ?? { kind: "map", name, input, chain: [transform], options };
+function fuse(input: PhysicalPlan, name: string, transform: Transform, options: TaskOptions<1>, compute?: Compute): PhysicalPlan {
+  const fused = compute === undefined ? appended(input, transform, options) : undefined;
+  return fused ?? { kind: "map", name, input, chain: [transform], options, compute };
 }
 
 /** The input with one transform more in its tasks; undefined where they have other options, or there are none. */
@@ -49,6 +51,7 @@ function appended(input: PhysicalPlan, transform: Transform, options: TaskOption
   if (!hasTasks(input)) return undefined;
   // A transform without options of its own runs wherever its input is made.
   if (Object.keys(options).length > 0 && !sameOptions(input.options, options)) return undefined;
+  if (input.kind === "map" && input.compute !== undefined && "fn" in transform) return undefined;
   // Batches of a number of rows are cut from all blocks that a task has, so such a task takes as many rows as it needs.
   if (transform.kind === "mapBatches" && transform.batchSize !== undefined) return undefined;
   return { ...input, name: `${input.name}->${transform.name}`, chain: [...input.chain, transform] };

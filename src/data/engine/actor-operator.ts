@@ -1,0 +1,345 @@
+/**
+ * The operator that sends blocks to a pool of actors, which keep what their class has made, such as a model.
+ *
+ * Each actor has a lane: the calls that it has been given and has not ended, in the order of the input. The pool grows while blocks wait and all of its actors work, and
+ * ends what is idle. When an actor dies, another one takes its lane as it is, so that calls keep their order: the first block of the output never waits behind a later one.
+ * What a call has given before is not given twice.
+ */
+import { ActorDiedError } from "../../core/index.ts";
+import { ACTOR_DEATHS_MAX, ACTOR_END_MS, ACTOR_IDLE_MS } from "../limits.ts";
+import { InputQueue } from "./input-queue.ts";
+import type { BlockRef, Operator, OperatorEvents, OperatorStatistics } from "./operator.ts";
+import type { ActorStart, PoolActor } from "./pool-actor.ts";
+import type { CpuAccount } from "./pool-cpus.ts";
+import { type RunningStream, RunningStreams } from "./running-streams.ts";
+
+export interface ActorPoolOptions {
+  readonly name: string;
+  readonly actors: ActorStart;
+  readonly min: number;
+  readonly max: number;
+  readonly initial: number;
+  /** Calls that an actor has at a time: those that run and those that wait behind them. */
+  readonly tasksInFlightMax: number;
+  /** How often each actor is replaced. Default: as long as not too many die in a row without an end of their constructor. */
+  readonly maxRestarts: number | undefined;
+  /** How often a call is begun again because of deaths; -1 is without end. Default: as long as it gives something in between. */
+  readonly maxTaskRetries: number | undefined;
+  /** What each actor holds, of the pipeline's account. */
+  readonly numCpus: number;
+  readonly cpus: CpuAccount;
+  readonly rowsPerTaskMin: number;
+  readonly preserveOrder: boolean;
+  readonly events: OperatorEvents;
+}
+
+/** One call of an actor. */
+interface Call {
+  readonly stream: RunningStream;
+  /** Of actors that had it. */
+  deaths: number;
+  /** Since it gave a block. */
+  deathsInRow: number;
+}
+
+/** One actor, or one after the other, and its calls. */
+interface Lane {
+  actor: PoolActor;
+  isReady: boolean;
+  calls: Call[];
+  deaths: number;
+  /** Of actors whose constructor had not ended. */
+  deathsInRow: number;
+  idleTimer: NodeJS.Timeout | undefined;
+}
+
+export class ActorPoolOperator implements Operator {
+  readonly name: string;
+  readonly statistics: OperatorStatistics = { tasks: 0, rows: 0, bytes: 0, blocks: 0 };
+  readonly #options: ActorPoolOptions;
+  readonly #queue: InputQueue;
+  readonly #streams: RunningStreams;
+  readonly #lanes = new Set<Lane>();
+  readonly #laneOf = new WeakMap<RunningStream, Lane>();
+  /** Actors that were told to end and have not. */
+  readonly #ending = new Map<PoolActor, Promise<void>>();
+  #isStopped = false;
+
+  constructor(options: ActorPoolOptions) {
+    this.name = options.name;
+    this.#options = options;
+    this.#queue = new InputQueue(options.rowsPerTaskMin);
+    this.#streams = new RunningStreams({
+      ...options,
+      statistics: this.statistics,
+      onFailure: (stream, error) => {
+        const lane = this.#laneOf.get(stream);
+        if (lane !== undefined) void this.#hasFailed(lane, lane.actor, error);
+      },
+      onProgress: (stream) => this.#hasProgressed(stream),
+    });
+  }
+
+  /** How many actors live or are being made. */
+  get actorCount(): number {
+    return this.#lanes.size;
+  }
+
+  /** An actor that is being made counts where input waits for it: nothing else has to go on meanwhile. */
+  get runningCount(): number {
+    return this.#streams.pulledCount + (this.#queue.hasTask ? this.#startingCount : 0);
+  }
+
+  get heldBytes(): number {
+    return this.#queue.heldBytes + this.#streams.heldBytes;
+  }
+
+  get isSatisfied(): boolean {
+    return this.#isStopped;
+  }
+
+  get isDone(): boolean {
+    return this.#isStopped || (this.#queue.isEnded && this.#streams.count === 0);
+  }
+
+  open(): void {
+    const { min, initial, cpus, numCpus } = this.#options;
+    for (let i = 0; i < min || (i < initial && cpus.hasRoom(numCpus)); i += 1) this.#addLane();
+  }
+
+  add(block: BlockRef): void {
+    if (this.#isStopped) {
+      block.release();
+      return;
+    }
+    this.#queue.add(block);
+    this.#grow();
+  }
+
+  endInput(): void {
+    this.#queue.end();
+    this.#grow();
+    this.#endIdle();
+  }
+
+  canStart(): boolean {
+    return !this.#isStopped && this.#queue.hasTask && this.#freestLane() !== undefined;
+  }
+
+  start(): void {
+    const lane = this.#freestLane() as Lane;
+    const inputs = this.#queue.next(this.#options.max * this.#options.tasksInFlightMax);
+    try {
+      const stream = this.#streams.add(lane.actor.run(inputs), inputs);
+      this.#laneOf.set(stream, lane);
+      lane.calls.push({ stream, deaths: 0, deathsInRow: 0 });
+      clearTimeout(lane.idleTimer);
+    } catch (error) {
+      for (const input of inputs) input.release();
+      this.#options.events.onFailure(error);
+      return;
+    }
+    this.#grow();
+    this.#endIdle();
+  }
+
+  pull(which: "all" | "next"): boolean {
+    return this.#streams.pull(which);
+  }
+
+  take(): BlockRef | undefined {
+    return this.#streams.take();
+  }
+
+  stop(): void {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    this.#streams.stop();
+    this.#queue.stop();
+    for (const lane of this.#lanes) this.#endLane(lane, "now");
+    this.#options.actors.close();
+  }
+
+  async ended(): Promise<void> {
+    const timer = setTimeout(() => {
+      for (const actor of this.#ending.keys()) this.#endActor(actor, "now");
+    }, ACTOR_END_MS);
+    while (this.#ending.size > 0) await Promise.all(this.#ending.values());
+    clearTimeout(timer);
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // The size of the pool
+
+  get #startingCount(): number {
+    return [...this.#lanes].filter((lane) => !lane.isReady).length;
+  }
+
+  /** The actor with the fewest calls that may have one more. */
+  #freestLane(): Lane | undefined {
+    let freest: Lane | undefined;
+    for (const lane of this.#lanes)
+      if (lane.isReady && lane.calls.length < (freest?.calls.length ?? this.#options.tasksInFlightMax)) freest = lane;
+    return freest;
+  }
+
+  /** Adds actors for what waits, where all that there are work already. Actors whose blocks nobody takes stand still, and others would, too. */
+  #grow(): void {
+    const { max, numCpus, cpus, tasksInFlightMax } = this.#options;
+    const lanes = [...this.#lanes].filter((lane) => lane.isReady);
+    if (!lanes.every((lane) => lane.calls.some(({ stream }) => stream.isPulled))) return;
+    const free = lanes.reduce((sum, lane) => sum + Math.max(0, tasksInFlightMax - lane.calls.length), 0);
+    let missing = this.#queue.taskCount - free - this.#startingCount;
+    for (; missing > 0 && this.#lanes.size < max && cpus.hasRoom(numCpus) && !this.#isStopped; missing -= 1) this.#addLane();
+  }
+
+  #addLane(): void {
+    const actor = this.#startActor();
+    if (actor === undefined) return;
+    const lane: Lane = { actor, isReady: false, calls: [], deaths: 0, deathsInRow: 0, idleTimer: undefined };
+    this.#lanes.add(lane);
+    this.#options.cpus.take(this.#options.numCpus);
+    this.#awaitReady(lane);
+  }
+
+  #endLane(lane: Lane, when: "after its calls" | "now"): void {
+    this.#lanes.delete(lane);
+    clearTimeout(lane.idleTimer);
+    this.#endActor(lane.actor, when);
+    this.#options.cpus.give(this.#options.numCpus);
+  }
+
+  #endActor(actor: PoolActor, when: "after its calls" | "now"): void {
+    const ending = actor
+      .end(when)
+      // Whatever it is, it has ended.
+      .catch(() => {})
+      .then(() => {
+        if (this.#ending.get(actor) === ending) this.#ending.delete(actor);
+      });
+    this.#ending.set(actor, ending);
+  }
+
+  /** Ends the actors that have no call: all where none will come, else those beyond the fewest, after a while. */
+  #endIdle(): void {
+    for (const lane of this.#lanes) {
+      if (lane.calls.length > 0) continue;
+      if (this.#queue.isEnded) this.#endLane(lane, lane.isReady ? "after its calls" : "now");
+      else if (lane.isReady) this.#endLater(lane);
+    }
+  }
+
+  #endLater(lane: Lane): void {
+    clearTimeout(lane.idleTimer);
+    lane.idleTimer = setTimeout(() => {
+      if (lane.calls.length === 0 && this.#lanes.has(lane) && this.#lanes.size > this.#options.min) this.#endLane(lane, "after its calls");
+    }, ACTOR_IDLE_MS);
+    lane.idleTimer.unref();
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // The lives of actors
+
+  #startActor(): PoolActor | undefined {
+    try {
+      return this.#options.actors.start();
+    } catch (error) {
+      this.#options.events.onFailure(error);
+      return undefined;
+    }
+  }
+
+  #awaitReady(lane: Lane): void {
+    const { actor } = lane;
+    actor.ready.then(
+      () => {
+        if (lane.actor === actor && this.#lanes.has(lane)) this.#isReady(lane);
+      },
+      (error: unknown) => this.#hasFailed(lane, actor, error),
+    );
+  }
+
+  /** Gives an actor the calls of its lane, which those of one that died were. */
+  #isReady(lane: Lane): void {
+    lane.isReady = true;
+    lane.deathsInRow = 0;
+    try {
+      for (const { stream } of lane.calls) this.#streams.restart(stream, lane.actor.run(stream.inputs));
+    } catch (error) {
+      this.#options.events.onFailure(error);
+    }
+    this.#endIdle();
+    this.#options.events.onChange();
+  }
+
+  #hasProgressed(stream: RunningStream): void {
+    const lane = this.#laneOf.get(stream);
+    const call = lane?.calls.find((one) => one.stream === stream);
+    if (lane === undefined || call === undefined) return;
+    call.deathsInRow = 0;
+    if (!stream.isEnded) return;
+    lane.calls = lane.calls.filter((one) => one !== call);
+    this.#grow();
+    this.#endIdle();
+  }
+
+  async #hasFailed(lane: Lane, actor: PoolActor, error: unknown): Promise<void> {
+    const isOver = (): boolean => lane.actor !== actor || !this.#lanes.has(lane);
+    if (isOver()) return;
+    const hasDied = await actor.hasDied(error);
+    if (isOver()) return;
+    if (hasDied) this.#replace(lane, error);
+    else this.#options.events.onFailure(error);
+  }
+
+  #replace(lane: Lane, error: unknown): void {
+    lane.deaths += 1;
+    if (!lane.isReady) lane.deathsInRow += 1;
+    else
+      for (const call of lane.calls) {
+        call.deaths += 1;
+        call.deathsInRow += 1;
+      }
+    const failure = this.#tooManyDeaths(lane, error);
+    if (failure !== undefined) {
+      this.#options.events.onFailure(failure);
+      return;
+    }
+    lane.isReady = false;
+    for (const { stream } of lane.calls) this.#streams.suspend(stream);
+    this.#endActor(lane.actor, "now");
+    const next = this.#startActor();
+    if (next === undefined) return;
+    lane.actor = next;
+    this.#awaitReady(lane);
+  }
+
+  #tooManyDeaths(lane: Lane, cause: unknown): ActorDiedError | undefined {
+    const { maxRestarts, maxTaskRetries, name } = this.#options;
+    const failed = (what: string, hint: string): ActorDiedError => {
+      const message = cause instanceof Error ? cause.message : String(cause);
+      return new ActorDiedError(`${name}: its actor died ${what}: ${message}`, { reason: `its actor died ${what}`, hint, cause });
+    };
+    if (maxRestarts === undefined && lane.deathsInRow >= ACTOR_DEATHS_MAX)
+      return failed(`${times(lane.deathsInRow)} in a row, before its constructor had ended`, "See what ends the process.");
+    if (isBeyond(lane.deaths, maxRestarts)) return failed(times(lane.deaths), `maxRestarts is ${maxRestarts}.`);
+    for (const { deaths, deathsInRow } of lane.calls) {
+      if (maxTaskRetries === undefined && deathsInRow >= ACTOR_DEATHS_MAX)
+        return failed(
+          `${times(deathsInRow)} in a row with the same rows`,
+          "See what ends the process; a row may be more than it can take.",
+        );
+      if (isBeyond(deaths, maxTaskRetries)) return failed(`${times(deaths)} with the same rows`, `maxTaskRetries is ${maxTaskRetries}.`);
+    }
+    return undefined;
+  }
+}
+
+/** Whether a limit of the user's is passed; -1 is none. */
+function isBeyond(count: number, limit: number | undefined): boolean {
+  return limit !== undefined && limit >= 0 && count > limit;
+}
+
+function times(count: number): string {
+  return count === 1 ? "once" : `${count} times`;
+}

@@ -1,0 +1,79 @@
+/**
+ * The blocks that wait for a task of an operator, in their order, and which of them one task takes: small ones go to one together, and as many as have the rows that a
+ * batch needs.
+ */
+import { Fifo } from "../../core/internal.ts";
+import { BLOCK_BYTES_MIN } from "../limits.ts";
+import type { BlockRef } from "./operator.ts";
+
+export class InputQueue {
+  readonly #rowsPerTaskMin: number;
+  readonly #waiting = new Fifo<BlockRef>();
+  #rows = 0;
+  #bytes = 0;
+  #hasMore = true;
+
+  /** @param rowsPerTaskMin - a task begins with so many rows at least, as long as input comes */
+  constructor(rowsPerTaskMin: number) {
+    this.#rowsPerTaskMin = rowsPerTaskMin;
+  }
+
+  get heldBytes(): number {
+    return this.#bytes;
+  }
+
+  /** Whether there is enough for a task. */
+  get hasTask(): boolean {
+    return this.#waiting.size > 0 && (!this.#hasMore || this.#rows >= this.#rowsPerTaskMin);
+  }
+
+  /** How many tasks could begin now, at most. */
+  get taskCount(): number {
+    if (!this.hasTask) return 0;
+    return this.#rowsPerTaskMin === 0 ? this.#waiting.size : Math.min(this.#waiting.size, Math.ceil(this.#rows / this.#rowsPerTaskMin));
+  }
+
+  /** Whether nothing waits and nothing will. */
+  get isEnded(): boolean {
+    return !this.#hasMore && this.#waiting.size === 0;
+  }
+
+  add(block: BlockRef): void {
+    this.#waiting.push(block);
+    this.#rows += block.rowCount;
+    this.#bytes += block.sizeBytes;
+  }
+
+  /** Nothing comes any more. */
+  end(): void {
+    this.#hasMore = false;
+  }
+
+  /** The blocks of one task. `workers`: tasks that run at a time; blocks are put together only where enough are left for all of them. */
+  next(workers: number): BlockRef[] {
+    const inputs: BlockRef[] = [];
+    let rows = 0;
+    let bytes = 0;
+    do {
+      const input = this.#waiting.shift() as BlockRef;
+      inputs.push(input);
+      rows += input.rowCount;
+      bytes += input.sizeBytes;
+    } while (this.#waiting.size > 0 && (rows < this.#rowsPerTaskMin || (bytes < BLOCK_BYTES_MIN && this.#hasManySmall(workers))));
+    this.#rows -= rows;
+    this.#bytes -= bytes;
+    return inputs;
+  }
+
+  #hasManySmall(workers: number): boolean {
+    return this.#waiting.size > 2 * workers && this.#bytes < this.#waiting.size * BLOCK_BYTES_MIN;
+  }
+
+  /** Drops all that waits. */
+  stop(): void {
+    this.#hasMore = false;
+    for (let block = this.#waiting.shift(); block !== undefined; block = this.#waiting.shift()) block.release();
+    this.#rows = 0;
+    this.#bytes = 0;
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * An actor of a pool: an instance of the user's class, through which blocks pass, and behind it what else belongs to its chain.
+ *
+ * The class is made once in a process. `ChainActor` runs in the actor's process; `actorStart` gives what the operator has of it here, and tells deaths, after which another
+ * actor can do the same work, from errors that would only come again.
+ */
+import { ActorDiedError, ActorUnavailableError, kill, OutOfMemoryError, put, ready, remote, terminate } from "../../core/index.ts";
+import type { Block } from "../blocks/block.ts";
+import { BLOCKS_AHEAD_MAX } from "../limits.ts";
+import type { BlockRef } from "./operator.ts";
+import type { ActorPool } from "./compute.ts";
+import type { BlockItems } from "./running-streams.ts";
+import { type BlockFacts, given, produce } from "./task.ts";
+import type { Transform } from "./transform.ts";
+
+/** One actor, as its pool has it. */
+export interface PoolActor {
+  /** Resolves when its constructor has run. */
+  readonly ready: Promise<void>;
+  /** Begins a call that gives the blocks made of these. Calls run in their order. */
+  run(inputs: readonly BlockRef[]): BlockItems;
+  /** Whether an error of `ready` or of a call means that its process has died. */
+  hasDied(error: unknown): Promise<boolean>;
+  /** Ends it after its calls, or now. Resolves when its process is gone. */
+  end(when: "after its calls" | "now"): Promise<void>;
+}
+
+/** Makes actors of one pool. */
+export interface ActorStart {
+  start(): PoolActor;
+  /** No actor is started any more. */
+  close(): void;
+}
+
+type UserClass = new (...args: readonly unknown[]) => { call?: unknown };
+
+/** What runs in the process of an actor. The first transform of the chain has the user's class in place of a function. */
+export class ChainActor {
+  readonly #chain: readonly Transform[];
+
+  constructor([first, ...others]: readonly Transform[], ...args: readonly unknown[]) {
+    const { fn, name } = first as Extract<Transform, { fn: unknown }>;
+    const instance = new (fn as unknown as UserClass)(...args);
+    if (typeof instance.call !== "function") throw new TypeError(`${name}: a class of a transform has a method call(${argumentOf(first)})`);
+    const { call } = instance;
+    this.#chain = [{ ...first, fn: (value: never) => Reflect.apply(call, instance, [value]) as unknown } as Transform, ...others];
+  }
+
+  async *run(...blocks: Block[]): AsyncGenerator<Block | BlockFacts, void, undefined> {
+    yield* produce(given(blocks), this.#chain);
+  }
+}
+
+function argumentOf(transform: Transform | undefined): string {
+  return transform?.kind === "mapBatches" ? "batch" : "row";
+}
+
+/** @param numCpus - what each actor holds */
+export function actorStart(chain: readonly Transform[], name: string, pool: ActorPool, numCpus: number): ActorStart {
+  const { actorOptions, callOptions, constructorArgs } = pool;
+  const run = { ...callOptions, highWaterMark: 2 * BLOCKS_AHEAD_MAX };
+  const actorClass = remote(ChainActor, { ...actorOptions, numCpus, methods: { run } });
+  const chainRef = put(chain);
+  return {
+    start: () => {
+      const actor = actorClass.remote(chainRef, ...constructorArgs);
+      const method = actor.run.options({ name });
+      return {
+        ready: ready(actor).catch((error: unknown) => {
+          throw error instanceof ActorDiedError && endingOf(error) === "constructorFailed" ? constructorError(name, error) : error;
+        }),
+        run: (inputs) => method.remote(...inputs.map((input) => input.ref)).refs(),
+        hasDied: async (error) => isDeath(error) && (await isDead(actor, error)),
+        end: (when) => (when === "now" ? kill(actor) : terminate(actor)),
+      };
+    },
+    close: () => chainRef[Symbol.dispose](),
+  };
+}
+
+function endingOf(error: ActorDiedError): unknown {
+  return error.details?.["ending"];
+}
+
+function constructorError(name: string, { cause, details }: ActorDiedError): ActorDiedError {
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return new ActorDiedError(`Cannot make an actor of ${name}: the constructor of its class failed: ${message}`, {
+    reason: "its constructor failed",
+    hint: "See the cause.",
+    details,
+    cause,
+  });
+}
+
+/** Ends that come again with every new actor, or that are no deaths. */
+const NEVER_MADE: ReadonlySet<unknown> = new Set(["constructorFailed", "notCreated", "nameTaken"]);
+
+function isDeath(error: unknown): boolean {
+  if (error instanceof ActorUnavailableError || error instanceof OutOfMemoryError) return true;
+  return error instanceof ActorDiedError && !NEVER_MADE.has(endingOf(error));
+}
+
+/** A call may fail with the death of another actor, which the user's code had called. */
+async function isDead(actor: Parameters<typeof ready>[0], error: unknown): Promise<boolean> {
+  if (error instanceof ActorUnavailableError) return true;
+  return ready(actor).then(
+    () => false,
+    () => true,
+  );
+}

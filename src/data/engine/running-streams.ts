@@ -1,0 +1,203 @@
+/**
+ * The streams of blocks that an operator has under way, in the order of its input: one for each task, or for each call of an actor.
+ *
+ * A stream gives blocks only when it is pulled, and stands still two blocks ahead of that, so a paused consumer stops it wherever it is. Blocks are taken in the order of the
+ * streams, or as they come with `preserveOrder: false`. A stream may be begun again: what it has given before is left out then.
+ */
+import type { ObjectRef } from "../../core/index.ts";
+import { Fifo } from "../../core/internal.ts";
+import type { Block } from "../blocks/block.ts";
+import { type BlockRef, type OperatorEvents, type OperatorStatistics, ownedBlock } from "./operator.ts";
+import type { BlockFacts } from "./task.ts";
+
+/** What a task gives: blocks, each with its facts behind it. */
+export type BlockItems = AsyncIterator<{ readonly ref: ObjectRef<Block | BlockFacts> }, undefined>;
+
+/** One stream and its blocks that nobody has taken. */
+export interface RunningStream {
+  /** Undefined from its suspension until it is begun again. */
+  items: BlockItems | undefined;
+  readonly inputs: readonly BlockRef[];
+  readonly outputs: Fifo<BlockRef>;
+  /** Under way to its next block. */
+  isPulled: boolean;
+  isEnded: boolean;
+  /** Blocks that it has given. */
+  givenCount: number;
+  /** Blocks that it gives once more, as it was begun again. */
+  skipCount: number;
+}
+
+interface RunningStreamsOptions {
+  readonly preserveOrder: boolean;
+  readonly events: OperatorEvents;
+  readonly statistics: OperatorStatistics;
+  /** A stream failed. Default: so did the pipeline. */
+  readonly onFailure?: ((stream: RunningStream, error: unknown) => void) | undefined;
+  /** A stream gave a block, or ended. */
+  readonly onProgress?: ((stream: RunningStream) => void) | undefined;
+}
+
+export class RunningStreams {
+  readonly #options: RunningStreamsOptions;
+  readonly #streams: RunningStream[] = [];
+  #bytes = 0;
+  #isStopped = false;
+
+  constructor(options: RunningStreamsOptions) {
+    this.#options = options;
+  }
+
+  get count(): number {
+    return this.#streams.length;
+  }
+
+  get pulledCount(): number {
+    return this.#streams.filter((stream) => stream.isPulled).length;
+  }
+
+  /** Bytes of the inputs of all streams and of their outputs that nobody has taken. */
+  get heldBytes(): number {
+    return this.#bytes;
+  }
+
+  /** Adds a stream, which has the inputs from now on, and pulls it. */
+  add(items: BlockItems, inputs: readonly BlockRef[]): RunningStream {
+    const outputs = new Fifo<BlockRef>();
+    const stream: RunningStream = { items, inputs, outputs, isPulled: false, isEnded: false, givenCount: 0, skipCount: 0 };
+    for (const input of inputs) this.#bytes += input.sizeBytes;
+    this.#options.statistics.tasks += 1;
+    this.#streams.push(stream);
+    this.#pull(stream);
+    return stream;
+  }
+
+  /** Forgets where a stream comes from; it waits to be begun again. */
+  suspend(stream: RunningStream): void {
+    stream.items = undefined;
+  }
+
+  /** Goes on with a stream that was suspended. `items` gives all its blocks once more. */
+  restart(stream: RunningStream, items: BlockItems): void {
+    stream.items = items;
+    stream.skipCount = stream.givenCount;
+    if (stream.isPulled) this.#pull(stream);
+  }
+
+  /** Lets streams give their next blocks: all of them, or only the one whose block is next. Answers whether any was waiting for it. */
+  pull(which: "all" | "next"): boolean {
+    let hasPulled = false;
+    for (const stream of this.#streams) {
+      if (!stream.isPulled && !stream.isEnded) {
+        this.#pull(stream);
+        hasPulled = true;
+      }
+      if (which === "next" && (hasPulled || this.#options.preserveOrder)) break;
+    }
+    return hasPulled;
+  }
+
+  /** The next block, as soon as it is there. */
+  take(): BlockRef | undefined {
+    for (let i = 0; i < this.#streams.length; ) {
+      const stream = this.#streams[i] as RunningStream;
+      const output = stream.outputs.shift();
+      if (output !== undefined) {
+        this.#bytes -= output.sizeBytes;
+        return output;
+      }
+      if (stream.isEnded) this.#streams.splice(i, 1);
+      else if (this.#options.preserveOrder) return undefined;
+      else i += 1;
+    }
+    return undefined;
+  }
+
+  /** Ends all streams and drops their blocks. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const stream of this.#streams.splice(0)) {
+      stream.items?.return?.().catch(() => {});
+      if (!stream.isEnded) for (const input of stream.inputs) this.#drop(input);
+      for (let output = stream.outputs.shift(); output !== undefined; output = stream.outputs.shift()) this.#drop(output);
+    }
+  }
+
+  #pull(stream: RunningStream): void {
+    stream.isPulled = true;
+    const { items } = stream;
+    if (items === undefined) return;
+    const isOver = (): boolean => this.#isStopped || stream.items !== items;
+    this.#nextOutput(stream, items, isOver).then(
+      () => {
+        if (isOver()) return;
+        stream.isPulled = false;
+        this.#options.onProgress?.(stream);
+        this.#options.events.onChange();
+      },
+      (error: unknown) => {
+        if (isOver()) return;
+        if (this.#options.onFailure === undefined) this.#options.events.onFailure(error);
+        else this.#options.onFailure(stream, error);
+      },
+    );
+  }
+
+  async #nextOutput(stream: RunningStream, items: BlockItems, isOver: () => boolean): Promise<void> {
+    for (;;) {
+      const first = await items.next();
+      if (first.done === true) {
+        if (!isOver()) this.#end(stream);
+        return;
+      }
+      const ref = first.value.ref as ObjectRef<Block>;
+      const second = await items.next();
+      // A task that failed has its error in the last item; awaiting it throws that.
+      if (second.done === true) {
+        await ref;
+        return;
+      }
+      const output = ownedBlock(ref, await factsBehind(ref, second.value.ref as ObjectRef<BlockFacts>));
+      if (isOver()) {
+        output.release();
+        return;
+      }
+      if (stream.skipCount === 0) {
+        this.#give(stream, output);
+        return;
+      }
+      stream.skipCount -= 1;
+      output.release();
+    }
+  }
+
+  #give(stream: RunningStream, output: BlockRef): void {
+    const { statistics } = this.#options;
+    statistics.blocks += 1;
+    statistics.rows += output.rowCount;
+    statistics.bytes += output.sizeBytes;
+    this.#bytes += output.sizeBytes;
+    stream.givenCount += 1;
+    stream.outputs.push(output);
+  }
+
+  #end(stream: RunningStream): void {
+    stream.isEnded = true;
+    for (const input of stream.inputs) this.#drop(input);
+  }
+
+  #drop(block: BlockRef): void {
+    this.#bytes -= block.sizeBytes;
+    block.release();
+  }
+}
+
+/** A block without its facts is of no use, and is dropped with the error. */
+async function factsBehind(block: ObjectRef<Block>, facts: ObjectRef<BlockFacts>): Promise<BlockFacts> {
+  try {
+    return await facts;
+  } catch (error) {
+    block[Symbol.dispose]();
+    throw error;
+  }
+}

@@ -1,0 +1,214 @@
+/**
+ * The options of transforms: of functions, which run in tasks, and of classes, which run in pools of actors.
+ *
+ * `readCompute` checks them where the user wrote them, and parts them into where the transform runs and what the core is told. Whether something is a class is asked of its
+ * syntax, so a plain function is never constructed.
+ */
+import { type ActorOptions, type MethodOptions, remote, type TaskOptions } from "../core/index.ts";
+import { count, custom, isClass, isPlainObject, number, readOptions } from "../core/internal.ts";
+import type { Compute } from "./engine/compute.ts";
+import { ChainActor } from "./engine/pool-actor.ts";
+import type { Transform } from "./engine/transform.ts";
+import { CALLS_PER_ACTOR, ERROR_RETRIES } from "./limits.ts";
+
+/** What the tasks of a transform ask for, such as `numCpus` or `maxRetries`. Transforms with options of their own run in tasks of their own. */
+export interface TransformOptions extends Omit<TaskOptions<1>, "name" | "numReturns" | "highWaterMark" | "signal"> {
+  /** How many tasks of it run at a time. Default: as many as there are CPUs. */
+  concurrency?: number | undefined;
+}
+
+/** How many actors a pool has: between `min` and `max`, as its input asks for it. */
+export interface PoolSize {
+  min: number;
+  max: number;
+  /** To begin with. Default: `min`. */
+  initial?: number | undefined;
+}
+
+type ActorParts = Omit<
+  ActorOptions,
+  "name" | "namespace" | "getIfExists" | "lifetime" | "concurrencyGroups" | "methods" | "maxPendingCalls" | "allowOutOfOrderExecution"
+>;
+
+/** The options of a class as a transform: how many actors there are, and what each of them is made with. */
+export interface ActorTransformOptions extends ActorParts, Pick<MethodOptions, "retryOn" | "retryDelayMs" | "timeoutMs"> {
+  /** How many actors. Default: one, and up to as many as there are CPUs while blocks wait. */
+  concurrency?: number | PoolSize | undefined;
+  /** The same in Ray's form, and how many calls an actor has at a time. Not beside `concurrency`. */
+  compute?: ActorPoolStrategy | undefined;
+  /** CPUs that each actor holds while it lives. Where the tasks beside the pool would find none, less. Default: 1. */
+  numCpus?: number | undefined;
+  /** How often each actor is replaced when it dies; -1 is without end. Default: until three die one after the other in their constructors. */
+  maxRestarts?: number | undefined;
+  /** How often rows are given to another actor when theirs dies; -1 is without end. Default: until three die one after the other with the same rows. */
+  maxTaskRetries?: number | undefined;
+}
+
+/** `options` with the arguments of the class, which are needed where its constructor needs some. */
+export type WithConstructorArgs<C extends abstract new (...args: any) => unknown, O> =
+  ConstructorParameters<C> extends infer A
+    ? [] extends A
+      ? [options?: O & { constructorArgs?: Readonly<A> | undefined }]
+      : [options: O & { constructorArgs: Readonly<A> }]
+    : never;
+
+const POOL_STRATEGY = {
+  of: "ActorPoolStrategy",
+  otherNames: { max_tasks_in_flight_per_actor: "it is maxTasksInFlightPerActor" },
+  options: {
+    size: count({ min: 1 }, undefined),
+    minSize: count({ min: 1 }, undefined),
+    maxSize: number("a whole number from 1, or Infinity, is needed", undefined, isSize),
+    initialSize: count({ min: 1 }, undefined),
+    maxTasksInFlightPerActor: count({ min: 1 }, undefined),
+  },
+};
+
+function isSize(value: number): boolean {
+  return value === Number.POSITIVE_INFINITY || (Number.isSafeInteger(value) && value >= 1);
+}
+
+/**
+ * How many actors a class runs in: a fixed number, or between two.
+ *
+ * @example
+ * texts.mapBatches(Embed, { compute: new ActorPoolStrategy({ minSize: 1, maxSize: 4 }) });
+ */
+export class ActorPoolStrategy {
+  readonly minSize: number;
+  /** Undefined: as many as there are CPUs. */
+  readonly maxSize: number | undefined;
+  readonly initialSize: number;
+  readonly maxTasksInFlightPerActor: number | undefined;
+
+  /** @throws TypeError for an unknown option, for `size` beside others and for a value of a wrong type, RangeError for one out of range */
+  constructor(
+    options: {
+      size?: number | undefined;
+      minSize?: number | undefined;
+      maxSize?: number | undefined;
+      initialSize?: number | undefined;
+      maxTasksInFlightPerActor?: number | undefined;
+    } = {},
+  ) {
+    const { size, minSize, maxSize, initialSize, maxTasksInFlightPerActor } = readOptions(options, POOL_STRATEGY);
+    if (size !== undefined && (minSize ?? maxSize ?? initialSize) !== undefined)
+      throw new TypeError("ActorPoolStrategy takes size, or minSize, maxSize and initialSize, and not both");
+    this.minSize = size ?? minSize ?? 1;
+    this.maxSize = size ?? maxSize;
+    this.initialSize = initialSize ?? this.minSize;
+    this.maxTasksInFlightPerActor = maxTasksInFlightPerActor;
+    requireSizes("ActorPoolStrategy", this);
+  }
+}
+
+function requireSizes(of: string, { minSize, maxSize = Number.POSITIVE_INFINITY, initialSize }: ActorPoolStrategy): void {
+  if (minSize <= initialSize && initialSize <= maxSize) return;
+  throw new RangeError(`${of}: the initial size is from the smallest to the largest: received ${minSize}, ${initialSize} and ${maxSize}`);
+}
+
+/** What a method was given, parted. `options` are those of tasks; a pool has its own in `compute`. */
+interface ReadOptions {
+  readonly compute: Compute | undefined;
+  readonly options: TaskOptions<1>;
+}
+
+/**
+ * Where a transform runs, by the options that its method was given.
+ *
+ * @throws TypeError, RangeError for options that the core, or the pool, would refuse
+ */
+export function readCompute(transform: Transform, given: TransformOptions | ActorTransformOptions): ReadOptions {
+  const { kind } = transform;
+  return "fn" in transform && isClass(transform.fn) ? readPool(kind, given) : readTasks(kind, given as TransformOptions);
+}
+
+function readTasks(method: string, { concurrency, ...options }: TransformOptions): ReadOptions {
+  for (const name of ["compute", "constructorArgs"])
+    if ((options as Record<string, unknown>)[name] !== undefined)
+      throw new TypeError(`${method} takes ${name} with a class: received a function, which runs in tasks`);
+  // Checked where the user wrote them and not when the dataset is consumed.
+  remote(() => {}, options);
+  const read = readOptions({ concurrency }, { of: method, options: { concurrency: count({ min: 1 }, undefined) } });
+  return { compute: read.concurrency === undefined ? undefined : { kind: "tasks", concurrency: read.concurrency }, options };
+}
+
+const POOL = {
+  concurrency: custom<number | PoolSize | undefined>("a whole number from 1, or { min, max, initial }, is needed", undefined, (value) =>
+    isPlainObject(value) || (Number.isSafeInteger(value) && (value as number) >= 1) ? "ok" : "wrong type",
+  ),
+  compute: custom<ActorPoolStrategy | undefined>("an ActorPoolStrategy is needed", undefined, (value) =>
+    value instanceof ActorPoolStrategy ? "ok" : "wrong type",
+  ),
+  constructorArgs: custom<readonly unknown[]>("an array is needed", [], (value) => (Array.isArray(value) ? "ok" : "wrong type")),
+};
+
+/** Options of actors that a pool has no use for: its actors have no name and one method. */
+const NOT_OF_POOLS = [
+  "name",
+  "namespace",
+  "getIfExists",
+  "lifetime",
+  "concurrencyGroups",
+  "methods",
+  "maxPendingCalls",
+  "allowOutOfOrderExecution",
+];
+
+function readPool(method: string, given: ActorTransformOptions & { constructorArgs?: readonly unknown[] }): ReadOptions {
+  const {
+    concurrency,
+    compute,
+    constructorArgs,
+    retryOn,
+    retryDelayMs,
+    timeoutMs,
+    numCpus = 1,
+    maxRestarts,
+    maxTaskRetries,
+    ...others
+  } = given;
+  for (const name of NOT_OF_POOLS) if (Object.hasOwn(others, name)) throw new TypeError(`${method} of a class takes no option ${name}`);
+  const read = readOptions({ concurrency, compute, constructorArgs }, { of: method, options: POOL });
+  if (concurrency !== undefined && compute !== undefined) throw new TypeError(`${method} takes concurrency or compute, and not both`);
+  // The pool replaces actors itself. Blocks that are lost with a node are made again where their actor lives.
+  const callOptions = {
+    ...present({ retryOn, retryDelayMs, timeoutMs }),
+    maxTaskRetries: maxTaskRetries ?? (retryOn === undefined ? -1 : ERROR_RETRIES),
+  };
+  remote(ChainActor, { ...others, numCpus, ...present({ maxRestarts, maxTaskRetries }), methods: { run: callOptions } });
+  const size = read.compute ?? sizeOf(method, read.concurrency);
+  return {
+    options: {},
+    compute: {
+      kind: "actors",
+      min: size.minSize,
+      max: size.maxSize === Number.POSITIVE_INFINITY ? undefined : size.maxSize,
+      initial: size.initialSize,
+      tasksInFlightMax: size.maxTasksInFlightPerActor ?? CALLS_PER_ACTOR * (others.maxConcurrency ?? 1),
+      numCpus,
+      constructorArgs: read.constructorArgs,
+      maxRestarts,
+      maxTaskRetries,
+      actorOptions: others,
+      callOptions,
+    },
+  };
+}
+
+function sizeOf(method: string, concurrency: number | PoolSize | undefined): ActorPoolStrategy {
+  if (concurrency === undefined) return new ActorPoolStrategy();
+  if (typeof concurrency === "number") return new ActorPoolStrategy({ size: concurrency });
+  const sizes = {
+    min: count({ min: 1 }, 1),
+    max: number("a whole number from 1, or Infinity, is needed", undefined, isSize),
+    initial: count({ min: 1 }, undefined),
+  };
+  const { min, max, initial } = readOptions(concurrency, { of: `concurrency of ${method}`, options: sizes });
+  return new ActorPoolStrategy({ minSize: min, maxSize: max, initialSize: initial });
+}
+
+/** The entries that are set. */
+function present<T extends object>(options: T): Partial<T> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<T>;
+}

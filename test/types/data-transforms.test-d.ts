@@ -1,0 +1,105 @@
+/** Transforms of datasets: the rows that functions and classes make, and what each of them may be given. */
+import * as data from "../../src/data/index.ts";
+import { exactly } from "./api.ts";
+
+declare const texts: data.Dataset<{ text: string; size: number }>;
+
+// --- Functions ---------------------------------------------------------------------------------------------------------
+
+exactly<data.Dataset<{ length: number }>>()(texts.map(({ text }) => ({ length: text.length })));
+exactly<data.Dataset<{ length: number }>>()(texts.map(async ({ text }) => ({ length: text.length })));
+exactly<data.Dataset<{ word: string }>>()(texts.flatMap(({ text }) => text.split(" ").map((word) => ({ word }))));
+exactly<data.Dataset<{ text: string; size: number }>>()(texts.filter(({ size }) => size > 1));
+texts.map(({ size }) => ({ size }), { concurrency: 2, numCpus: 0.5 });
+// @ts-expect-error: a row is an object
+texts.map(({ size }) => size);
+// @ts-expect-error: there is no such column
+texts.map(({ other }) => ({ other }));
+// @ts-expect-error: functions have no constructor
+texts.map(({ size }) => ({ size }), { constructorArgs: [1] });
+// @ts-expect-error: tasks are so many and no fewer
+texts.map(({ size }) => ({ size }), { concurrency: { min: 1, max: 2 } });
+
+const squares = texts.mapBatches(({ size }) => ({ square: Float64Array.from(size, (x) => x * x) }));
+const square: number = (await squares.take(1))[0]?.square ?? 0;
+texts.mapBatches((rows) => rows.map(({ size }) => ({ half: size / 2, square })), { batchFormat: "rows", batchSize: 10 });
+
+// --- Classes -----------------------------------------------------------------------------------------------------------
+
+class Embed {
+  readonly #model: string;
+
+  constructor(model: string) {
+    this.#model = model;
+  }
+
+  call(batch: data.Batch<{ text: string }>) {
+    return { ...batch, model: batch.text.map(() => this.#model), length: Float64Array.from(batch.text, (text) => text.length) };
+  }
+}
+
+const embedded = texts.mapBatches(Embed, { constructorArgs: ["small"], batchSize: 256, concurrency: { min: 1, max: 4 }, numCpus: 1 });
+const [row] = await embedded.take(1);
+exactly<string | undefined>()(row?.text);
+exactly<number | undefined>()(row?.length);
+exactly<string | undefined>()(row?.model);
+texts.mapBatches(Embed, { constructorArgs: ["small"], compute: new data.ActorPoolStrategy({ minSize: 1, maxSize: 2 }), maxRestarts: 2 });
+// @ts-expect-error: its constructor takes an argument
+texts.mapBatches(Embed);
+// @ts-expect-error: of another type
+texts.mapBatches(Embed, { constructorArgs: [1] });
+// @ts-expect-error: the pool has no such option
+texts.mapBatches(Embed, { constructorArgs: ["small"], name: "one" });
+// @ts-expect-error: the dataset has no such column
+data.range(3).mapBatches(Embed, { constructorArgs: ["small"] });
+
+class Shout {
+  call({ text }: { text: string }) {
+    return { loud: text.toUpperCase() };
+  }
+}
+exactly<string | undefined>()((await texts.map(Shout).take(1))[0]?.loud);
+exactly<string | undefined>()((await texts.map(Shout, { concurrency: 2 }).take(1))[0]?.loud);
+// @ts-expect-error: of another column
+data.range(3).map(Shout);
+
+class Later {
+  async call({ size }: { size: number }) {
+    return { next: size + 1 };
+  }
+}
+exactly<number | undefined>()((await texts.map(Later).take(1))[0]?.next);
+
+class Words {
+  *call({ text }: { text: string }) {
+    for (const word of text.split(" ")) yield { word };
+  }
+}
+exactly<string | undefined>()((await texts.flatMap(Words).take(1))[0]?.word);
+
+class WordLists {
+  async call({ text }: { text: string }) {
+    return text.split(" ").map((word) => ({ word }));
+  }
+}
+exactly<string | undefined>()((await texts.flatMap(WordLists).take(1))[0]?.word);
+
+class Long {
+  call({ text }: { text: string }) {
+    return text.length > 10;
+  }
+}
+exactly<data.Dataset<{ text: string; size: number }>>()(texts.filter(Long, { concurrency: 1 }));
+
+class Halves {
+  async *call(rows: readonly { size: number }[]) {
+    for (const { size } of rows) yield [{ half: size / 2 }];
+  }
+}
+exactly<number | undefined>()((await texts.mapBatches(Halves, { batchFormat: "rows" }).take(1))[0]?.half);
+
+class NoCall {
+  run(): void {}
+}
+// @ts-expect-error: no method call
+texts.map(NoCall);

@@ -77,7 +77,7 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
 export const PUBLIC_FILES: LayerRow = { layer: 9, mayImport: ["core", "dag", "python"] };
 
 /** Rows whose files may import `node:*`. `Buffer`, a global, is allowed everywhere. */
-export const MAY_IMPORT_NODE: readonly string[] = ["runtime/os", "runtime/closure", "runtime/nats", "entry", "ops/supervisor"];
+export const MAY_IMPORT_NODE: readonly string[] = ["runtime/os", "runtime/closure", "runtime/nats", "storage", "entry", "ops/supervisor"];
 
 /** Packages of the registry, and the rows that may import them. */
 export const PACKAGES: Readonly<Record<string, readonly string[]>> = {

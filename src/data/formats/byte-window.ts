@@ -1,0 +1,85 @@
+/**
+ * A window over the bytes of a file, for parsers of records.
+ *
+ * They take whole records from its beginning and ask for more where one is cut off. Behind the last byte stands one that is free for a sentinel, so that scanning loops need
+ * no test for the end.
+ */
+import { RECORD_BYTES_MAX } from "../limits.ts";
+import { DataError } from "../errors.ts";
+
+export class ByteWindow {
+  readonly file: string;
+  readonly #chunks: AsyncIterator<Uint8Array>;
+  bytes: Uint8Array = new Uint8Array(1);
+  /** The bytes from `start` to before `end` are there and not taken yet. */
+  start = 0;
+  end = 0;
+  /** Nothing follows behind `end`. */
+  isLast = false;
+  /** The place in the file of the byte at index 0. */
+  #origin = 0;
+
+  constructor(chunks: AsyncIterable<Uint8Array>, file: string) {
+    this.#chunks = chunks[Symbol.asyncIterator]();
+    this.file = file;
+  }
+
+  get length(): number {
+    return this.end - this.start;
+  }
+
+  /** Where the byte at this index of `bytes` lies in the file (decompressed). */
+  offsetOf(index: number): number {
+    return this.#origin + index;
+  }
+
+  /** Reads on until the window has at least `least` bytes, or all that are left. */
+  async fill(least: number): Promise<void> {
+    while (!this.isLast && this.length < least) {
+      const { value, done } = await this.#chunks.next();
+      if (done === true) this.isLast = true;
+      else this.#append(value, least);
+    }
+  }
+
+  /**
+   * Reads on because the record at the window's beginning is cut off. What is there doubles, so that the parser looks at a long record few times.
+   *
+   * @throws DataError for a record beyond `RECORD_BYTES_MAX`
+   */
+  async grow(): Promise<void> {
+    if (this.length >= RECORD_BYTES_MAX) {
+      throw new DataError(`${this.file}: the record at byte ${this.offsetOf(this.start)} does not end within ${RECORD_BYTES_MAX} bytes`, {
+        hint: "a quote that is opened and never closed makes one record of the rest of a file",
+      });
+    }
+    await this.fill(Math.max(1, this.length * 2));
+  }
+
+  /** Ends a last line that has no newline. */
+  endLastLine(): void {
+    if (this.isLast && this.length > 0 && this.bytes[this.end - 1] !== LF) this.#append(NEWLINE, 0);
+  }
+
+  /** Lets the file go. */
+  async close(): Promise<void> {
+    await this.#chunks.return?.();
+  }
+
+  #append(chunk: Uint8Array, least: number): void {
+    const needed = this.length + chunk.length;
+    if (this.end + chunk.length + 1 > this.bytes.length) {
+      const target = needed + 1 > this.bytes.length ? new Uint8Array(Math.max(2 * needed, least + chunk.length) + 1) : this.bytes;
+      target.set(this.bytes.subarray(this.start, this.end));
+      this.bytes = target;
+      this.#origin += this.start;
+      this.end -= this.start;
+      this.start = 0;
+    }
+    this.bytes.set(chunk, this.end);
+    this.end += chunk.length;
+  }
+}
+
+const LF = 10;
+const NEWLINE = Uint8Array.of(LF);

@@ -1,0 +1,160 @@
+/**
+ * The fields of CSV records (RFC 4180): where each begins and ends, without a look at what it says.
+ *
+ * Fields are separated by the delimiter, records by LF or CRLF. A field that begins with a quote ends with one, may contain delimiters and newlines, and has its own quotes
+ * doubled. A quote amid a field without is an ordinary character. Lines without any character are skipped where records have several fields.
+ */
+const LF = 10;
+const CR = 13;
+const QUOTE = 34;
+
+export const PLAIN = 0;
+const QUOTED = 1;
+/** Quoted, with doubled quotes inside. */
+export const ESCAPED = 2;
+
+/** What is wrong with the record after the last good one. */
+type RecordProblem =
+  | { readonly kind: "ragged"; readonly at: number; readonly fields: number }
+  | { readonly kind: "after quote"; readonly at: number };
+
+/** The fields of some records, row after row. The indices are those of the bytes that were scanned; quotes around a field do not belong to it. */
+export class FieldTable {
+  readonly columns: number;
+  readonly starts: Int32Array;
+  readonly ends: Int32Array;
+  /** {@link PLAIN}, {@link QUOTED} or {@link ESCAPED}. */
+  readonly kinds: Uint8Array;
+  rows = 0;
+  /** Lines that the rows take, with empty ones between them. */
+  lines = 0;
+  /** Where the first record begins that is not in the table: cut off, bad, or one too many. */
+  end = 0;
+  problem: RecordProblem | undefined;
+  readonly #delimiter: number;
+  /** Of the field in quotes that was found last. */
+  #isEscaped = false;
+  #newlines = 0;
+
+  /**
+   * @param columns - fields of a record; 0 to have them counted, as `problem`
+   * @param capacity - fields that the table has room for, at least
+   */
+  constructor(columns: number, delimiter: number, capacity: number) {
+    const fields = Math.max(capacity, columns);
+    this.columns = columns;
+    this.#delimiter = delimiter;
+    this.starts = new Int32Array(fields);
+    this.ends = new Int32Array(fields);
+    this.kinds = new Uint8Array(fields);
+  }
+
+  /**
+   * Finds the fields of records until the table is full, a record is cut off or bad, or there are `rowsMax`. What it had before is forgotten.
+   *
+   * @param bytes - they are read from `start` to before `end`; the byte at `end` is overwritten
+   */
+  scan(bytes: Uint8Array, start: number, end: number, rowsMax: number): void {
+    const { columns, starts, ends, kinds } = this;
+    const delimiter = this.#delimiter;
+    const rowLimit = columns === 0 ? 1 : Math.min(rowsMax, Math.floor(starts.length / columns));
+    bytes[end] = LF;
+    this.problem = undefined;
+    this.rows = 0;
+    this.lines = 0;
+    this.end = start;
+    let rows = 0;
+    let at = start;
+    while (rows < rowLimit && at < end) {
+      const blank = columns === 1 ? 0 : blankLine(bytes, at);
+      if (blank > 0 && at + blank <= end) {
+        at += blank;
+        this.lines += 1;
+        this.end = at;
+        continue;
+      }
+      const first = rows * columns;
+      let count = 0;
+      this.#newlines = 0;
+      for (;;) {
+        const kind = bytes[at] === QUOTE ? QUOTED : PLAIN;
+        const begin = at + kind;
+        if (kind === PLAIN) {
+          for (let byte = bytes[at] as number; byte !== delimiter && byte !== LF; byte = bytes[at] as number) at += 1;
+        } else {
+          at = this.#closingQuote(bytes, begin, end);
+        }
+        // Behind a closing quote there must be a byte to see that it is no doubled one.
+        if (at + kind >= end) return;
+        if (count < columns) {
+          starts[first + count] = begin;
+          ends[first + count] = at;
+          kinds[first + count] = kind === QUOTED && this.#isEscaped ? ESCAPED : kind;
+        }
+        count += 1;
+        at += kind;
+        if (bytes[at] === delimiter) {
+          at += 1;
+          continue;
+        }
+        if (kind === QUOTED && bytes[at] === CR) {
+          if (at + 1 >= end) return;
+          if (bytes[at + 1] === LF) at += 1;
+        }
+        if (bytes[at] !== LF) {
+          this.problem = { kind: "after quote", at };
+          return;
+        }
+        break;
+      }
+      if (count !== columns) {
+        this.problem = { kind: "ragged", at: this.end, fields: count };
+        return;
+      }
+      const last = first + count - 1;
+      // The CR of CRLF does not belong to the last field.
+      if (kinds[last] === PLAIN && ends[last] === at && at > (starts[last] as number) && bytes[at - 1] === CR) ends[last] = at - 1;
+      at += 1;
+      rows += 1;
+      this.rows = rows;
+      this.lines += 1 + this.#newlines;
+      this.end = at;
+    }
+  }
+
+  /** Where the closing quote stands; at or behind `end` where it is not among the bytes. */
+  #closingQuote(bytes: Uint8Array, from: number, end: number): number {
+    this.#isEscaped = false;
+    for (let at = from; at < end; at += 1) {
+      if (bytes[at] === LF) this.#newlines += 1;
+      if (bytes[at] !== QUOTE) continue;
+      if (bytes[at + 1] !== QUOTE || at + 1 >= end) return at;
+      this.#isEscaped = true;
+      at += 1;
+    }
+    return end;
+  }
+}
+
+/** How many bytes an empty line takes, with its end; 0 for any other. */
+function blankLine(bytes: Uint8Array, at: number): number {
+  if (bytes[at] === LF) return 1;
+  return bytes[at] === CR && bytes[at + 1] === LF ? 2 : 0;
+}
+
+/** Copies the bytes of a field with doubled quotes made single. Gives where the copy ends. */
+export function unescapeInto(target: Uint8Array, to: number, bytes: Uint8Array, start: number, end: number): number {
+  let at = to;
+  for (let i = start; i < end; i += 1) {
+    const byte = bytes[i] as number;
+    target[at++] = byte;
+    if (byte === QUOTE) i += 1;
+  }
+  return at;
+}
+
+/** The text of a field. */
+export function fieldText(bytes: Uint8Array, start: number, end: number, kind: number): string {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("utf8");
+  return kind === ESCAPED ? text.replaceAll('""', '"') : text;
+}

@@ -1,0 +1,335 @@
+/**
+ * Reads CSV files into blocks: bytes go straight into typed vectors, without a string for each field.
+ *
+ * The first record names the columns, and the beginning of the file says their types, unless options do. A field that does not fit its column later, a record with too few or
+ * too many fields, and bytes that are no UTF-8 are errors that name the file and the place. Lines and rows count from 1; rows do not count the header.
+ */
+import { readChunks } from "../../storage/read-file.ts";
+import { badUtf8At } from "../../storage/utf8.ts";
+import type { Block } from "../blocks/block.ts";
+import { type DataType, parseType, STRING, TYPE_NAMES, typeName } from "../blocks/data-type.ts";
+import { DataError } from "../errors.ts";
+import { INFERENCE_BYTES, READ_BLOCK_BYTES } from "../limits.ts";
+import { ByteWindow } from "./byte-window.ts";
+import { FieldTable, fieldText, PLAIN } from "./csv-fields.ts";
+import { FieldMisfit, textColumn, type TextColumn } from "./text-columns.ts";
+import { ColumnInference } from "./text-inference.ts";
+
+export interface CsvOptions {
+  /** One ASCII character. Default: a comma. */
+  readonly delimiter?: string;
+  /** True: the first record has the names of the columns. False: they are `column1`, `column2` and so on. A list: these are the names, and the first record is data. Default: true. */
+  readonly header?: boolean | readonly string[];
+  /** Types of columns by name, in place of those that would be inferred: `{ zip: "string", id: "int64 as bigint" }`. */
+  readonly schema?: Readonly<Record<string, string>>;
+  /** Only these columns are read, in this order. Default: all. */
+  readonly columns?: readonly string[];
+  /** Texts without quotes that are null beside the empty one: `["NA", "NULL"]`. Default: none. */
+  readonly nullValues?: readonly string[];
+  /** About the size of a block in memory. Default: 8 MiB. */
+  readonly blockBytes?: number;
+}
+
+/** Fields that are found before their columns are read: they and their bytes stay in the processor's cache. */
+const FIELDS_AT_ONCE = 16_384;
+const LF = 10;
+
+/**
+ * The rows of a CSV file. A file without rows gives one block without rows, for its columns; a file without a byte gives none.
+ *
+ * @throws DataError for what is no CSV, and for values that do not fit
+ */
+export function readCsvFile(path: string, options: CsvOptions = {}): AsyncGenerator<Block, void, undefined> {
+  return csvBlocks(readChunks(path), path, options);
+}
+
+/** {@link readCsvFile} for bytes from elsewhere. `file` names them in errors. */
+export async function* csvBlocks(
+  chunks: AsyncIterable<Uint8Array>,
+  file: string,
+  options: CsvOptions,
+): AsyncGenerator<Block, void, undefined> {
+  const window = new ByteWindow(chunks, file);
+  try {
+    await window.fill(INFERENCE_BYTES);
+    window.endLastLine();
+    skipByteOrderMark(window);
+    const header = await readHeader(window, options);
+    if (header !== undefined) yield* new CsvBlocks(window, header, options).blocks();
+  } finally {
+    await window.close();
+  }
+}
+
+function skipByteOrderMark(window: ByteWindow): void {
+  const [a, b, c] = window.bytes;
+  if (window.length >= 2 && ((a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff)))
+    throw new DataError(`${window.file}: the file is UTF-16, and only UTF-8 is read`, {
+      hint: 'save it as "CSV UTF-8", or convert it: iconv -f UTF-16 -t UTF-8',
+    });
+  if (window.length >= 3 && a === 0xef && b === 0xbb && c === 0xbf) window.start += 3;
+}
+
+interface Header {
+  readonly names: readonly string[];
+  /** The first line of the data. */
+  readonly line: number;
+}
+
+/** Finds the columns and moves the window behind the header. Undefined where there is not one record. */
+async function readHeader(window: ByteWindow, options: CsvOptions): Promise<Header | undefined> {
+  const delimiter = delimiterByte(options);
+  const counting = new FieldTable(0, delimiter, 0);
+  for (;;) {
+    counting.scan(window.bytes, window.start, window.end, 1);
+    if (counting.problem !== undefined || window.isLast) break;
+    await window.grow();
+    window.endLastLine();
+  }
+  const { problem } = counting;
+  if (problem?.kind !== "ragged") {
+    if (problem === undefined && counting.end >= window.end) return undefined;
+    throw badRecord(window, counting, { rows: 0, line: 1 });
+  }
+  const { header = true } = options;
+  if (header !== true) return { names: givenNames(window.file, header, problem.fields), line: 1 };
+  const table = new FieldTable(problem.fields, delimiter, 0);
+  table.scan(window.bytes, window.start, window.end, 1);
+  checkUtf8(window, table.end);
+  const names = Array.from(table.starts, (start, i) => fieldText(window.bytes, start, table.ends[i] as number, table.kinds[i] as number));
+  window.start = table.end;
+  return { names: uniqueNames(names), line: 1 + table.lines };
+}
+
+function delimiterByte({ delimiter = "," }: CsvOptions): number {
+  const code = delimiter.charCodeAt(0);
+  if (delimiter.length !== 1 || code > 127 || '"\r\n'.includes(delimiter))
+    throw new DataError(`The delimiter of CSV is one ASCII character, and no quote or newline: got ${JSON.stringify(delimiter)}`);
+  return code;
+}
+
+function givenNames(file: string, header: false | readonly string[], fields: number): readonly string[] {
+  if (header === false) return Array.from({ length: fields }, (_, i) => `column${i + 1}`);
+  if (header.length === fields) return uniqueNames(header);
+  throw new DataError(`${file}: the option header has ${header.length} names, and the first record has ${fields} fields`);
+}
+
+/** As pandas does it: a name that comes again gets a number. One that is empty is `columnN`. */
+function uniqueNames(names: readonly string[]): string[] {
+  const taken = new Set(names);
+  const seen = new Set<string>();
+  return names.map((given, i) => {
+    let name = given === "" ? `column${i + 1}` : given;
+    for (let again = 1; seen.has(name) || (name !== given && taken.has(name)); again += 1) name = `${given || `column${i + 1}`}.${again}`;
+    seen.add(name);
+    return name;
+  });
+}
+
+/** Where in the file a table begins. */
+interface Place {
+  /** Rows before it. */
+  readonly rows: number;
+  readonly line: number;
+}
+
+/** A column that is read, and its field in the records. */
+interface ReadColumn {
+  readonly name: string;
+  readonly field: number;
+  readonly column: TextColumn;
+  readonly isInferred: boolean;
+}
+
+/** Reads records behind the header. */
+class CsvBlocks {
+  readonly #window: ByteWindow;
+  readonly #columns: readonly ReadColumn[];
+  readonly #table: FieldTable;
+  readonly #blockBytes: number;
+  readonly #nullValues: readonly Uint8Array[];
+  readonly #inferredRows: number;
+  #place: Place;
+  #blockRows = 0;
+  /** From the last block. */
+  #bytesPerRow = 0;
+
+  constructor(window: ByteWindow, { names, line }: Header, options: CsvOptions) {
+    this.#window = window;
+    this.#place = { rows: 0, line };
+    this.#blockBytes = options.blockBytes ?? READ_BLOCK_BYTES;
+    this.#nullValues = (options.nullValues ?? []).map((text) => Buffer.from(text));
+    this.#table = new FieldTable(names.length, delimiterByte(options), FIELDS_AT_ONCE);
+    const fixed = fixedTypes(window.file, names, options);
+    const inference = names.map((name) => (fixed.has(name) ? undefined : new ColumnInference()));
+    this.#inferredRows = this.#infer(inference);
+    this.#columns = selectedColumns(window.file, names, options).map((name) => {
+      const field = names.indexOf(name);
+      const type = fixed.get(name) ?? inference[field]?.type() ?? STRING;
+      const column = textColumn(type, !fixed.has(name));
+      if (column === undefined) throw new DataError(`${window.file}: column ${JSON.stringify(name)} cannot be ${typeName(type)} in CSV`);
+      return { name, field, column, isInferred: !fixed.has(name) };
+    });
+  }
+
+  async *blocks(): AsyncGenerator<Block, void, undefined> {
+    const window = this.#window;
+    let hasGiven = false;
+    for (;;) {
+      const isStuck = this.#readTable();
+      if (this.#isFull()) {
+        yield this.#take();
+        hasGiven = true;
+      }
+      if (!isStuck) continue;
+      if (window.isLast) break;
+      await window.grow();
+      window.endLastLine();
+    }
+    if (window.length > 0) throw badRecord(window, this.#table, this.#place);
+    if (this.#blockRows > 0 || !hasGiven) yield this.#take();
+  }
+
+  /** Looks at the records that are in the window. Gives how many those were. */
+  #infer(inference: readonly (ColumnInference | undefined)[]): number {
+    const { bytes, end } = this.#window;
+    const table = this.#table;
+    let rows = 0;
+    for (let at = this.#window.start; ; at = table.end) {
+      table.scan(bytes, at, end, Number.POSITIVE_INFINITY);
+      if (table.rows === 0) return rows;
+      rows += table.rows;
+      this.#dropNullValues();
+      for (const [field, column] of inference.entries()) column?.add(table, bytes, field);
+    }
+  }
+
+  /** Takes the next records out of the window. Gives whether there were none, or just the last whole ones. */
+  #readTable(): boolean {
+    const window = this.#window;
+    const table = this.#table;
+    table.scan(window.bytes, window.start, window.end, this.#rowsWanted());
+    checkUtf8(window, table.end);
+    this.#dropNullValues();
+    try {
+      for (const { column, field } of this.#columns) column.append(table, window.bytes, field);
+    } catch (error) {
+      if (error instanceof FieldMisfit) throw this.#misfit(error);
+      throw error;
+    }
+    if (table.problem !== undefined) throw badRecord(window, table, this.#place);
+    this.#blockRows += table.rows;
+    const { rows, line } = this.#place;
+    this.#place = { rows: rows + table.rows, line: line + table.lines };
+    const isStuck = table.rows === 0;
+    window.start = table.end;
+    return isStuck;
+  }
+
+  /** About as many rows as make the block full; at least one. */
+  #rowsWanted(): number {
+    if (this.#blockRows > 0) this.#bytesPerRow = this.#bytesInBlock() / this.#blockRows;
+    if (this.#bytesPerRow === 0) return Math.max(1, Math.min(1024, this.#blockBytes >> 6));
+    return Math.max(1, Math.ceil((this.#blockBytes - this.#bytesInBlock()) / this.#bytesPerRow));
+  }
+
+  #bytesInBlock(): number {
+    return this.#columns.reduce((sum, { column }) => sum + column.valueBytes, 0);
+  }
+
+  #isFull(): boolean {
+    return this.#blockRows > 0 && this.#bytesInBlock() >= this.#blockBytes;
+  }
+
+  #take(): Block {
+    const rowCount = this.#blockRows;
+    this.#blockRows = 0;
+    return { rowCount, names: this.#columns.map(({ name }) => name), vectors: this.#columns.map(({ column }) => column.take()) };
+  }
+
+  /** Makes fields that say null as the options have it empty. */
+  #dropNullValues(): void {
+    if (this.#nullValues.length === 0) return;
+    const { starts, ends, kinds, rows, columns } = this.#table;
+    const { bytes } = this.#window;
+    for (let field = 0; field < rows * columns; field += 1) {
+      const start = starts[field] as number;
+      const end = ends[field] as number;
+      if (kinds[field] === PLAIN && this.#nullValues.some((value) => isAt(bytes, start, end, value))) ends[field] = start;
+    }
+  }
+
+  #misfit({ field, remedy }: FieldMisfit): DataError {
+    const { columns, starts, ends, kinds } = this.#table;
+    const { bytes, start, file } = this.#window;
+    const { name, column, isInferred } = this.#columns.find((candidate) => candidate.field === field % columns) as ReadColumn;
+    const text = fieldText(bytes, starts[field] as number, ends[field] as number, kinds[field] as number);
+    const row = this.#place.rows + Math.floor(field / columns) + 1;
+    const line = this.#place.line + countLines(bytes, start, starts[field] as number);
+    const shown = JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
+    const origin = isInferred ? `, as the first ${this.#inferredRows} rows say` : "";
+    const where = `${file}: row ${row} (line ${line}) has ${shown} in column ${JSON.stringify(name)}`;
+    return new DataError(`${where}, and the column is ${typeName(column.type)}${origin}`, {
+      hint: `give the column a type that holds it: schema: { ${JSON.stringify(name)}: ${JSON.stringify(remedy)} }`,
+    });
+  }
+}
+
+function isAt(bytes: Uint8Array, start: number, end: number, value: Uint8Array): boolean {
+  if (end - start !== value.length) return false;
+  for (let i = 0; i < value.length; i += 1) if (bytes[start + i] !== value[i]) return false;
+  return true;
+}
+
+function fixedTypes(file: string, names: readonly string[], { schema = {} }: CsvOptions): ReadonlyMap<string, DataType> {
+  return new Map(
+    Object.entries(schema).map(([name, text]) => {
+      const type = parseType(text);
+      if (type === undefined)
+        throw new DataError(`schema: ${JSON.stringify(text)} is no type for a column; there are ${TYPE_NAMES.join(", ")}`);
+      if (!names.includes(name)) throw unknownColumn(file, "schema", name, names);
+      return [name, type];
+    }),
+  );
+}
+
+function selectedColumns(file: string, names: readonly string[], { columns = names }: CsvOptions): readonly string[] {
+  const missing = columns.find((name) => !names.includes(name));
+  if (missing !== undefined) throw unknownColumn(file, "columns", missing, names);
+  return columns;
+}
+
+function unknownColumn(file: string, option: string, name: string, names: readonly string[]): DataError {
+  return new DataError(`${file}: there is no column ${JSON.stringify(name)}, which the option ${option} names`, {
+    hint: `it has ${names.map((known) => JSON.stringify(known)).join(", ")}`,
+  });
+}
+
+/** @throws DataError where the window's bytes before `end` are no UTF-8 */
+function checkUtf8(window: ByteWindow, end: number): void {
+  const bad = badUtf8At(window.bytes.subarray(window.start, end));
+  if (bad >= 0) throw notUtf8(window.file, window.offsetOf(window.start + bad), window.bytes[window.start + bad] as number);
+}
+
+function notUtf8(file: string, offset: number, byte: number): DataError {
+  return new DataError(`${file}: byte ${offset} (0x${byte.toString(16).padStart(2, "0")}) is no UTF-8`, {
+    hint: "convert the file, such as by: iconv -f WINDOWS-1252 -t UTF-8",
+  });
+}
+
+function badRecord(window: ByteWindow, table: FieldTable, place: Place): DataError {
+  const { problem, rows, end, columns } = table;
+  const at = problem?.at ?? end;
+  const line = place.line + countLines(window.bytes, window.start, at);
+  const where = `${window.file}: row ${place.rows + rows + 1} (line ${line}, byte ${window.offsetOf(at)})`;
+  if (problem?.kind === "ragged") return new DataError(`${where} has ${problem.fields} fields, and the header has ${columns}`);
+  if (problem?.kind === "after quote")
+    return new DataError(`${where} goes on behind a closing quote`, { hint: 'a quote inside of quotes is doubled: "a ""b"" c"' });
+  return new DataError(`${where} opens a quote that the file does not close`, { hint: "is the file cut off?" });
+}
+
+function countLines(bytes: Uint8Array, start: number, end: number): number {
+  let lines = 0;
+  for (let at = bytes.indexOf(LF, start); at >= 0 && at < end; at = bytes.indexOf(LF, at + 1)) lines += 1;
+  return lines;
+}

@@ -1,0 +1,42 @@
+/**
+ * Compression by extension: which streams of Node a file passes through when it is read or written.
+ *
+ * `.gz`, `.br`, `.zst` and `.deflate` (with zlib's header); other files are taken as they are.
+ */
+import type { Transform } from "node:stream";
+import {
+  constants,
+  createBrotliCompress,
+  createBrotliDecompress,
+  createDeflate,
+  createGunzip,
+  createGzip,
+  createInflate,
+  createZstdCompress,
+  createZstdDecompress,
+} from "node:zlib";
+import { INFLATED_CHUNK_BYTES } from "./limits.ts";
+
+interface Compression {
+  readonly compress: () => Transform;
+  readonly decompress: () => Transform;
+}
+
+const chunkSize = INFLATED_CHUNK_BYTES;
+
+const BY_EXTENSION: Readonly<Record<string, Compression>> = {
+  gz: { compress: () => createGzip({ chunkSize }), decompress: () => createGunzip({ chunkSize }) },
+  deflate: { compress: () => createDeflate({ chunkSize }), decompress: () => createInflate({ chunkSize }) },
+  zst: { compress: () => createZstdCompress({ chunkSize }), decompress: () => createZstdDecompress({ chunkSize }) },
+  br: {
+    // The default, 11, is for files that are written once and served for years.
+    compress: () => createBrotliCompress({ chunkSize, params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
+    decompress: () => createBrotliDecompress({ chunkSize }),
+  },
+};
+
+/** The compression that the file's name says; undefined where it says none. */
+export function compressionOf(path: string): Compression | undefined {
+  const extension = path.slice(path.lastIndexOf(".") + 1).toLowerCase();
+  return Object.hasOwn(BY_EXTENSION, extension) ? BY_EXTENSION[extension] : undefined;
+}

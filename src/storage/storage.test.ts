@@ -1,0 +1,240 @@
+/** Lists, reads and writes real files in a folder of its own. */
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { brotliCompressSync, deflateSync, gunzipSync, gzipSync, zstdCompressSync } from "node:zlib";
+import fc from "fast-check";
+import { afterAll, expect, test } from "vitest";
+import { StorageError } from "./errors.ts";
+import { FileWriter } from "./file-writer.ts";
+import { READ_CHUNK_BYTES } from "./limits.ts";
+import { listFiles } from "./list-files.ts";
+import { readChunks, readWhole } from "./read-file.ts";
+import { badUtf8At } from "./utf8.ts";
+
+const root = mkdtempSync(join(tmpdir(), "test-shoal-storage-"));
+afterAll(() => {
+  rmSync(root, { recursive: true, force: true });
+});
+
+let folders = 0;
+
+/** A new folder with these files in it. */
+function folderWith(files: Readonly<Record<string, string | Uint8Array>>): string {
+  const folder = join(root, `folder-${(folders += 1)}`);
+  mkdirSync(folder);
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), content);
+  }
+  return folder;
+}
+
+async function namesIn(folder: string, paths: string | readonly string[]): Promise<string[]> {
+  return (await listFiles(paths)).map(({ path }) => path.slice(folder.length + 1));
+}
+
+test("a folder stands for all files in it, sorted, without hidden ones", async () => {
+  const folder = folderWith({
+    "b.csv": "1",
+    "a/z.csv": "22",
+    "a/_SUCCESS": "",
+    "_temporary/x.csv": "",
+    ".b.csv.1-a.tmp": "",
+    "_year=2026/c.csv": "",
+    "\u{1F600}.csv": "",
+    "\uFFFD.csv": "",
+  });
+  expect(await namesIn(folder, folder)).toEqual(["_year=2026/c.csv", "a/z.csv", "b.csv", "\uFFFD.csv", "\u{1F600}.csv"]);
+  expect(await listFiles(join(folder, "a"))).toEqual([{ path: join(folder, "a/z.csv"), sizeBytes: 2 }]);
+});
+
+test("a file is taken by its name, hidden or not, and several paths are sorted together", async () => {
+  const folder = folderWith({ ".hidden": "", "a.csv": "", "b.csv": "" });
+  expect(await namesIn(folder, [join(folder, "b.csv"), join(folder, ".hidden"), pathToFileURL(join(folder, "a.csv")).href])).toEqual([
+    ".hidden",
+    "a.csv",
+    "b.csv",
+  ]);
+});
+
+test.each([
+  ["*.csv", ["a1.csv", "a2.csv", "b.csv"]],
+  ["a?.csv", ["a1.csv", "a2.csv"]],
+  ["a[2-9].csv", ["a2.csv"]],
+  ["a[!2].csv", ["a1.csv"]],
+  ["{b,none,a2}.csv", ["a2.csv", "b.csv"]],
+  ["**/*.csv", ["a1.csv", "a2.csv", "b.csv", "x/c.csv", "x/y/d.csv"]],
+  ["x/**", ["x/c.csv", "x/y/d.csv", "x/y/e.txt"]],
+  ["*/y/*.csv", ["x/y/d.csv"]],
+  ["x*", ["x/c.csv", "x/y/d.csv", "x/y/e.txt"]],
+  ["{x,x/y}/*.csv", ["x/c.csv", "x/y/d.csv"]],
+  ["_*", ["_h.csv"]],
+])("the glob %s names %j", async (pattern, expected) => {
+  const files = ["a1.csv", "a2.csv", "b.csv", "x/c.csv", "x/y/d.csv", "x/y/e.txt", "_h.csv"];
+  const folder = folderWith(Object.fromEntries(files.map((name) => [name, ""])));
+  expect(await namesIn(folder, join(folder, pattern))).toEqual(expected);
+});
+
+test("a file whose name has the characters of a glob is meant where it is there", async () => {
+  const folder = folderWith({ "a[1].csv": "", "a1.csv": "" });
+  expect(await namesIn(folder, join(folder, "a[1].csv"))).toEqual(["a[1].csv"]);
+});
+
+test("links are followed, and one that leads round ends", async () => {
+  const folder = folderWith({ "a/x.csv": "" });
+  symlinkSync(folder, join(folder, "a/round"));
+  symlinkSync(join(folder, "a/x.csv"), join(folder, "link.csv"));
+  symlinkSync(join(folder, "nothing"), join(folder, "dangling.csv"));
+  expect(await namesIn(folder, folder)).toEqual(["a/x.csv", "link.csv"]);
+  expect(await namesIn(folder, join(folder, "**/*.csv"))).toEqual(["a/x.csv", "link.csv"]);
+});
+
+test("a path that names nothing is an error with its name, or left out", async () => {
+  const folder = folderWith({ "a.csv": "", "empty/_SUCCESS": "" });
+  await expect(listFiles(join(folder, "*.parquet"))).rejects.toThrow(`No file matches ${folder}/*.parquet`);
+  await expect(listFiles(join(folder, "empty"))).rejects.toThrow(StorageError);
+  await expect(listFiles(join(folder, "a.csv/b"))).rejects.toThrow(`No file matches ${folder}/a.csv/b`);
+  expect(await listFiles([join(folder, "none"), join(folder, "a.csv")], { ignoreMissingPaths: true })).toHaveLength(1);
+});
+
+test("other schemes are refused without their credentials", async () => {
+  await expect(listFiles("s3://bucket/a.csv")).rejects.toThrow("Cannot open s3://bucket/a.csv: s3:// is not supported");
+  await expect(readWhole("https://me:secret@host/a.csv?sig=secret")).rejects.toThrow(
+    "Cannot open https://host/a.csv: https:// is not supported",
+  );
+});
+
+test.runIf(process.getuid?.() !== 0)("a folder that may not be read is an error with its name", async () => {
+  const folder = folderWith({ "closed/a.csv": "" });
+  chmodSync(join(folder, "closed"), 0);
+  await expect(listFiles(folder)).rejects.toThrow(`Cannot list the folder ${join(folder, "closed")}`);
+});
+
+const BYTES = Uint8Array.from({ length: 2.5 * READ_CHUNK_BYTES }, (_, i) => (i * i) >> 8);
+
+test.each([
+  ["x.bin", (bytes: Uint8Array) => bytes],
+  ["x.gz", gzipSync],
+  ["x.GZ", (bytes: Uint8Array) => Buffer.concat([gzipSync(bytes.subarray(0, 1000)), gzipSync(bytes.subarray(1000))])],
+  ["x.zst", (bytes: Uint8Array) => zstdCompressSync(bytes)],
+  ["x.br", (bytes: Uint8Array) => brotliCompressSync(bytes, { params: { 1: 2 } })],
+  ["x.deflate", deflateSync],
+])("%s is read as what was put in", async (name, pack) => {
+  const folder = folderWith({ [name]: pack(BYTES) });
+  const whole = await readWhole(join(folder, name));
+  expect(Buffer.compare(whole, BYTES)).toBe(0);
+});
+
+test("an end of reading before the end of the file lets it go", async () => {
+  const folder = folderWith({ "x.gz": gzipSync(BYTES), "x.bin": BYTES });
+  for (const name of ["x.gz", "x.bin"]) {
+    for await (const chunk of readChunks(join(folder, name))) {
+      expect(chunk.length).toBeGreaterThan(0);
+      break;
+    }
+  }
+  expect(openFiles().filter((path) => path.startsWith(folder))).toEqual([]);
+});
+
+function openFiles(): string[] {
+  return readdirSync("/proc/self/fd").flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${fd}`)];
+    } catch {
+      return [];
+    }
+  });
+}
+
+test.each([
+  ["x.gz", gzipSync],
+  ["x.zst", (bytes: Uint8Array) => zstdCompressSync(bytes)],
+  ["x.br", (bytes: Uint8Array) => brotliCompressSync(bytes, { params: { 1: 2 } })],
+  ["x.deflate", deflateSync],
+])("%s that is cut off is an error with its name, wherever it is cut", async (name, pack) => {
+  const folder = folderWith({ [name]: pack(BYTES.subarray(0, 5000)) });
+  const path = join(folder, name);
+  const length = readFileSync(path).length;
+  for (const cut of [length - 1, length - 9, length >> 1, 3, 0]) {
+    truncateSync(path, cut);
+    await expect(readWhole(path), `${cut} of ${length} bytes`).rejects.toThrow(`Cannot decompress ${path}: it is`);
+  }
+});
+
+test("what is no gzip, no file or a folder is an error with its name", async () => {
+  const folder = folderWith({ "x.gz": "a,b\n1,2\n" });
+  await expect(readWhole(join(folder, "x.gz"))).rejects.toThrow(`Cannot decompress ${folder}/x.gz: incorrect header check`);
+  await expect(readWhole(join(folder, "none"))).rejects.toThrow(`Cannot read ${folder}/none: there is no such file`);
+  await expect(readWhole(folder)).rejects.toThrow(`Cannot read ${folder}: it is a folder`);
+});
+
+test.each(["out.csv", "deep/er/out.csv.gz", "out.zst", "out.br", "out.deflate"])("%s appears whole, by its commit", async (name) => {
+  const folder = folderWith({});
+  const path = join(folder, name);
+  await using writer = await FileWriter.open(path);
+  for (let at = 0; at < BYTES.length; at += 700_000) await writer.write(BYTES.subarray(at, at + 700_000));
+  expect(existsSync(path)).toBe(false);
+  const committed = await writer.commit();
+  expect(committed).toEqual({ path, sizeBytes: readFileSync(path).length });
+  expect(Buffer.compare(await readWhole(path), BYTES)).toBe(0);
+  if (name.endsWith(".gz")) expect(gunzipSync(readFileSync(path)).length).toBe(BYTES.length);
+  expect(readdirSync(dirname(path))).toHaveLength(1);
+});
+
+test("an aborted file leaves what was there, and a hidden name meanwhile", async () => {
+  const folder = folderWith({ "out.csv": "old" });
+  const writer = await FileWriter.open(join(folder, "out.csv"));
+  await writer.write(Buffer.from("new"));
+  expect(readdirSync(folder).filter((name) => name !== "out.csv")).toEqual([
+    expect.stringMatching(new RegExp(String.raw`^\.out\.csv\.${process.pid}-[0-9a-f]+\.tmp$`)),
+  ]);
+  expect(await listFiles(folder)).toHaveLength(1);
+  await writer.abort();
+  expect(readdirSync(folder)).toEqual(["out.csv"]);
+  expect(readFileSync(join(folder, "out.csv"), "utf8")).toBe("old");
+});
+
+test("a compressed file that is aborted amid leaves nothing", async () => {
+  const folder = folderWith({});
+  {
+    await using writer = await FileWriter.open(join(folder, "out.gz"));
+    await writer.write(BYTES);
+  }
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("a place where no file can be is an error with its name", async () => {
+  const folder = folderWith({ file: "" });
+  await expect(FileWriter.open(join(folder, "file/out.csv"))).rejects.toThrow(`Cannot write ${folder}/file/out.csv`);
+});
+
+test("the first bad byte of UTF-8 is found", () => {
+  const good = Buffer.from("aé€😀z");
+  expect(badUtf8At(good)).toBe(-1);
+  fc.assert(
+    fc.property(
+      fc.string({ unit: "grapheme" }),
+      fc.constantFrom([0xff], [0xc3], [0xe2, 0x82], [0x80], [0xed, 0xa0, 0x80]),
+      fc.string(),
+      (before, bad, after) => {
+        const start = Buffer.from(before);
+        expect(badUtf8At(Buffer.concat([start, Uint8Array.from(bad), Buffer.from(` ${after}`)]))).toBe(start.length);
+        expect(badUtf8At(Buffer.concat([start, Uint8Array.from(bad)]))).toBe(start.length);
+      },
+    ),
+  );
+});

@@ -4,6 +4,7 @@
  * They take whole records from its beginning and ask for more where one is cut off. Behind the last byte stands one that is free for a sentinel, so that scanning loops need
  * no test for the end.
  */
+import { badUtf8At } from "../../storage/utf8.ts";
 import { RECORD_BYTES_MAX } from "../limits.ts";
 import { DataError } from "../errors.ts";
 
@@ -59,6 +60,37 @@ export class ByteWindow {
   /** Ends a last line that has no newline. */
   endLastLine(): void {
     if (this.isLast && this.length > 0 && this.bytes[this.end - 1] !== LF) this.#append(NEWLINE, 0);
+  }
+
+  /**
+   * Skips the mark with which Excel begins UTF-8.
+   *
+   * @throws DataError for that of UTF-16
+   */
+  skipByteOrderMark(): void {
+    const [a, b, c] = this.bytes;
+    if (this.length >= 2 && ((a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff)))
+      throw new DataError(`${this.file}: the file is UTF-16, and only UTF-8 is read`, {
+        hint: "save it as UTF-8, or convert it: iconv -f UTF-16 -t UTF-8",
+      });
+    if (this.length >= 3 && a === 0xef && b === 0xbb && c === 0xbf) this.start += 3;
+  }
+
+  /** @throws DataError where the bytes before `end` are no UTF-8 */
+  checkUtf8(end: number): void {
+    const bad = badUtf8At(this.bytes.subarray(this.start, end));
+    if (bad < 0) return;
+    const byte = (this.bytes[this.start + bad] as number).toString(16).padStart(2, "0");
+    throw new DataError(`${this.file}: byte ${this.offsetOf(this.start + bad)} (0x${byte}) is no UTF-8`, {
+      hint: "convert the file, such as by: iconv -f WINDOWS-1252 -t UTF-8",
+    });
+  }
+
+  /** How many newlines stand before `end`. */
+  countLines(end: number): number {
+    let lines = 0;
+    for (let at = this.bytes.indexOf(LF, this.start); at >= 0 && at < end; at = this.bytes.indexOf(LF, at + 1)) lines += 1;
+    return lines;
   }
 
   /** Lets the file go. */

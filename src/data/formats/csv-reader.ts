@@ -5,7 +5,6 @@
  * too many fields, and bytes that are no UTF-8 are errors that name the file and the place. Lines and rows count from 1; rows do not count the header.
  */
 import { readChunks } from "../../storage/read-file.ts";
-import { badUtf8At } from "../../storage/utf8.ts";
 import type { Block } from "../blocks/block.ts";
 import { type DataType, parseType, STRING, TYPE_NAMES, typeName } from "../blocks/data-type.ts";
 import { DataError } from "../errors.ts";
@@ -32,7 +31,6 @@ export interface CsvOptions {
 
 /** Fields that are found before their columns are read: they and their bytes stay in the processor's cache. */
 const FIELDS_AT_ONCE = 16_384;
-const LF = 10;
 
 /**
  * The rows of a CSV file. A file without rows gives one block without rows, for its columns; a file without a byte gives none.
@@ -53,21 +51,12 @@ export async function* csvBlocks(
   try {
     await window.fill(INFERENCE_BYTES);
     window.endLastLine();
-    skipByteOrderMark(window);
+    window.skipByteOrderMark();
     const header = await readHeader(window, options);
     if (header !== undefined) yield* new CsvBlocks(window, header, options).blocks();
   } finally {
     await window.close();
   }
-}
-
-function skipByteOrderMark(window: ByteWindow): void {
-  const [a, b, c] = window.bytes;
-  if (window.length >= 2 && ((a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff)))
-    throw new DataError(`${window.file}: the file is UTF-16, and only UTF-8 is read`, {
-      hint: 'save it as "CSV UTF-8", or convert it: iconv -f UTF-16 -t UTF-8',
-    });
-  if (window.length >= 3 && a === 0xef && b === 0xbb && c === 0xbf) window.start += 3;
 }
 
 interface Header {
@@ -95,7 +84,7 @@ async function readHeader(window: ByteWindow, options: CsvOptions): Promise<Head
   if (header !== true) return { names: givenNames(window.file, header, problem.fields), line: 1 };
   const table = new FieldTable(problem.fields, delimiter, 0);
   table.scan(window.bytes, window.start, window.end, 1);
-  checkUtf8(window, table.end);
+  window.checkUtf8(table.end);
   const names = Array.from(table.starts, (start, i) => fieldText(window.bytes, start, table.ends[i] as number, table.kinds[i] as number));
   window.start = table.end;
   return { names: uniqueNames(names), line: 1 + table.lines };
@@ -209,7 +198,7 @@ class CsvBlocks {
     const window = this.#window;
     const table = this.#table;
     table.scan(window.bytes, window.start, window.end, this.#rowsWanted());
-    checkUtf8(window, table.end);
+    window.checkUtf8(table.end);
     this.#dropNullValues();
     try {
       for (const { column, field } of this.#columns) column.append(table, window.bytes, field);
@@ -261,11 +250,11 @@ class CsvBlocks {
 
   #misfit({ field, remedy }: FieldMisfit): DataError {
     const { columns, starts, ends, kinds } = this.#table;
-    const { bytes, start, file } = this.#window;
+    const { bytes, file } = this.#window;
     const { name, column, isInferred } = this.#columns.find((candidate) => candidate.field === field % columns) as ReadColumn;
     const text = fieldText(bytes, starts[field] as number, ends[field] as number, kinds[field] as number);
     const row = this.#place.rows + Math.floor(field / columns) + 1;
-    const line = this.#place.line + countLines(bytes, start, starts[field] as number);
+    const line = this.#place.line + this.#window.countLines(starts[field] as number);
     const shown = JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
     const origin = isInferred ? `, as the first ${this.#inferredRows} rows say` : "";
     const where = `${file}: row ${row} (line ${line}) has ${shown} in column ${JSON.stringify(name)}`;
@@ -305,31 +294,13 @@ function unknownColumn(file: string, option: string, name: string, names: readon
   });
 }
 
-/** @throws DataError where the window's bytes before `end` are no UTF-8 */
-function checkUtf8(window: ByteWindow, end: number): void {
-  const bad = badUtf8At(window.bytes.subarray(window.start, end));
-  if (bad >= 0) throw notUtf8(window.file, window.offsetOf(window.start + bad), window.bytes[window.start + bad] as number);
-}
-
-function notUtf8(file: string, offset: number, byte: number): DataError {
-  return new DataError(`${file}: byte ${offset} (0x${byte.toString(16).padStart(2, "0")}) is no UTF-8`, {
-    hint: "convert the file, such as by: iconv -f WINDOWS-1252 -t UTF-8",
-  });
-}
-
 function badRecord(window: ByteWindow, table: FieldTable, place: Place): DataError {
   const { problem, rows, end, columns } = table;
   const at = problem?.at ?? end;
-  const line = place.line + countLines(window.bytes, window.start, at);
+  const line = place.line + window.countLines(at);
   const where = `${window.file}: row ${place.rows + rows + 1} (line ${line}, byte ${window.offsetOf(at)})`;
   if (problem?.kind === "ragged") return new DataError(`${where} has ${problem.fields} fields, and the header has ${columns}`);
   if (problem?.kind === "after quote")
     return new DataError(`${where} goes on behind a closing quote`, { hint: 'a quote inside of quotes is doubled: "a ""b"" c"' });
   return new DataError(`${where} opens a quote that the file does not close`, { hint: "is the file cut off?" });
-}
-
-function countLines(bytes: Uint8Array, start: number, end: number): number {
-  let lines = 0;
-  for (let at = bytes.indexOf(LF, start); at >= 0 && at < end; at = bytes.indexOf(LF, at + 1)) lines += 1;
-  return lines;
 }

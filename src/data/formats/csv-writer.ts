@@ -1,0 +1,95 @@
+/**
+ * Writes blocks as CSV (RFC 4180, with LF), in UTF-8.
+ *
+ * A null is an empty field, an empty text is `""`, so that they differ. NaN and the infinities are `NaN`, `inf` and `-inf`, as pandas and Polars read them. Lists, structs and
+ * tensors are their JSON in a field. In a single column a null that is no text is `""`, since many programs skip empty lines.
+ */
+import type { Block } from "../blocks/block.ts";
+import { isNull, type Vector } from "../blocks/vector.ts";
+import { ByteSink } from "./byte-sink.ts";
+import { jsonWriter } from "./json-writer.ts";
+import { plainWriter, type ValueWriter } from "./value-text.ts";
+
+const LF = 10;
+const CR = 13;
+const QUOTE = 34;
+const COMMA = 44;
+
+/** The rows of a block. `header`: after a line with the names of the columns. */
+export function csvChunks(block: Block, { header }: { header: boolean }): Uint8Array {
+  const sink = new ByteSink();
+  if (header) writeHeader(block.names, sink);
+  const writers = block.vectors.map((vector, i) => fieldWriter(vector, block.names[i] as string, sink));
+  const [only] = block.vectors;
+  const quotesNulls = block.vectors.length === 1 && only !== undefined && only.nullCount > 0 && only.type.kind !== "string";
+  for (let row = 0; row < block.rowCount; row += 1) {
+    for (let i = 0; i < writers.length; i += 1) {
+      if (i > 0) sink.byte(COMMA);
+      (writers[i] as ValueWriter)(row);
+    }
+    if (quotesNulls && isNull(only, row)) sink.ascii('""');
+    sink.byte(LF);
+  }
+  return sink.taken();
+}
+
+function writeHeader(names: readonly string[], sink: ByteSink): void {
+  for (const [i, name] of names.entries()) {
+    if (i > 0) sink.byte(COMMA);
+    const bytes = Buffer.from(name);
+    writeText(sink, bytes, 0, bytes.length);
+  }
+  sink.byte(LF);
+}
+
+function fieldWriter(vector: Vector, name: string, sink: ByteSink): ValueWriter {
+  const write = presentWriter(vector, name, sink);
+  if (vector.nullCount === 0) return write;
+  return (row) => {
+    if (!isNull(vector, row)) write(row);
+  };
+}
+
+function presentWriter(vector: Vector, name: string, sink: ByteSink): ValueWriter {
+  const { type, values, offsets } = vector;
+  if (type.kind === "null") return () => undefined;
+  if (type.kind === "string")
+    return (row) => {
+      writeText(sink, values as Uint8Array, (offsets as Int32Array)[row] as number, (offsets as Int32Array)[row + 1] as number);
+    };
+  const plain = plainWriter(vector, sink, (value) => (Number.isNaN(value) ? "NaN" : value > 0 ? "inf" : "-inf"));
+  if (plain !== undefined) return plain;
+  const json = new ByteSink();
+  const write = jsonWriter(vector, name, json);
+  return (row) => {
+    json.length = 0;
+    write(row);
+    writeText(sink, json.bytes, 0, json.length);
+  };
+}
+
+/** A text, in quotes where it needs them. */
+function writeText(sink: ByteSink, bytes: Uint8Array, start: number, end: number): void {
+  if (!needsQuotes(bytes, start, end)) {
+    sink.copy(bytes, start, end);
+    return;
+  }
+  sink.byte(QUOTE);
+  let from = start;
+  for (let at = start; at < end; at += 1) {
+    if (bytes[at] !== QUOTE) continue;
+    // Once with what is before it, and once more with what follows.
+    sink.copy(bytes, from, at + 1);
+    from = at;
+  }
+  sink.copy(bytes, from, end);
+  sink.byte(QUOTE);
+}
+
+function needsQuotes(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let at = start; at < end; at += 1) {
+    const byte = bytes[at] as number;
+    if (byte <= COMMA && (byte === COMMA || byte === QUOTE || byte === LF || byte === CR)) return true;
+  }
+  return start === end;
+}

@@ -1,0 +1,111 @@
+/**
+ * The types of columns of JSON, from their values.
+ *
+ * Whole numbers are int64, as bigint where one is beyond 2^53; numbers of which one is not whole are float64. Arrays are lists, objects are structs with the parts of all.
+ * Nulls fit everywhere. A text is a text, whatever it says. Rows that come later may add parts and make int64 to float64, which the blocks before go together with.
+ */
+import { BIG_INT64, BOOL, type DataType, FLOAT64, INT64, NULL, STRING, typeName } from "../blocks/data-type.ts";
+
+const INTEGER = 1;
+const BIG_INTEGER = 2;
+const FLOAT = 4;
+const NUMBERS: number = INTEGER | BIG_INTEGER | FLOAT;
+const BOOLEAN = 8;
+const TEXT = 16;
+const LIST = 32;
+const STRUCT = 64;
+
+/** What the values of one column, or of one part of it, may be. */
+export class JsonInference {
+  #seen = 0;
+  #elements: JsonInference | undefined;
+  #parts: Map<string, JsonInference> | undefined;
+  /** Blocks of the type as it was have been given out. */
+  #isSettled = false;
+
+  /** Takes a value. Gives what is wrong with it, to follow the name of its row, where it does not go together with those before. */
+  add(value: unknown): string | undefined {
+    const form = formOf(value);
+    if (form === 0) return undefined;
+    const seen = this.#seen;
+    const isSame = (seen & form) !== 0 || seen === 0 || ((seen & NUMBERS) !== 0 && (form & NUMBERS) !== 0);
+    if (!isSame) return `is ${nameOfForm(form)}, and the rows before are ${typeName(this.type())}`;
+    if (form === BIG_INTEGER) {
+      const wide = value as bigint;
+      if (BigInt.asIntN(64, wide) !== wide && (seen & FLOAT) === 0) return `is ${wide}, which no int64 holds`;
+      if (this.#isSettled && seen === INTEGER) return `is ${wide}, and numbers beyond 2^53 would be rounded`;
+    }
+    this.#seen |= form;
+    if (form === LIST) return this.#addElements(value as readonly unknown[]);
+    return form === STRUCT ? this.#addParts(value as Readonly<Record<string, unknown>>) : undefined;
+  }
+
+  /** From now on numbers are no more made bigint. */
+  settle(): void {
+    this.#isSettled = true;
+    this.#elements?.settle();
+    for (const part of this.#parts?.values() ?? []) part.settle();
+  }
+
+  type(): DataType {
+    const seen = this.#seen;
+    if ((seen & FLOAT) !== 0) return FLOAT64;
+    if ((seen & BIG_INTEGER) !== 0) return BIG_INT64;
+    if (seen === INTEGER) return INT64;
+    if (seen === BOOLEAN) return BOOL;
+    if (seen === TEXT) return STRING;
+    if (seen === LIST) return { kind: "list", of: this.#elements?.type() ?? NULL, as: "array" };
+    if (seen === STRUCT) return { kind: "struct", fields: Array.from(this.#parts ?? [], ([name, part]) => ({ name, type: part.type() })) };
+    return NULL;
+  }
+
+  /** Whether whole numbers beyond 2^53 stand among numbers that are not whole, here or further inside. */
+  get hasBigFloats(): boolean {
+    if ((this.#seen & (FLOAT | BIG_INTEGER)) === (FLOAT | BIG_INTEGER)) return true;
+    return this.#elements?.hasBigFloats === true || Array.from(this.#parts?.values() ?? []).some((part) => part.hasBigFloats);
+  }
+
+  #addElements(values: readonly unknown[]): string | undefined {
+    const elements = (this.#elements ??= new JsonInference());
+    for (const value of values) {
+      const problem = elements.add(value);
+      if (problem !== undefined) return `does not fit: an element ${problem}`;
+    }
+    return undefined;
+  }
+
+  #addParts(value: Readonly<Record<string, unknown>>): string | undefined {
+    const parts = (this.#parts ??= new Map<string, JsonInference>());
+    for (const name in value) {
+      let part = parts.get(name);
+      if (part === undefined) parts.set(name, (part = new JsonInference()));
+      const problem = part.add(value[name]);
+      if (problem !== undefined) return `does not fit: its part ${JSON.stringify(name)} ${problem}`;
+    }
+    return undefined;
+  }
+}
+
+function formOf(value: unknown): number {
+  switch (typeof value) {
+    case "number":
+      // int64 has no -0.
+      return Number.isSafeInteger(value) && !Object.is(value, -0) ? INTEGER : FLOAT;
+    case "string":
+      return TEXT;
+    case "boolean":
+      return BOOLEAN;
+    case "bigint":
+      return BIG_INTEGER;
+    default:
+      if (value === null || value === undefined) return 0;
+      return Array.isArray(value) ? LIST : STRUCT;
+  }
+}
+
+function nameOfForm(form: number): string {
+  if (form === TEXT) return "a string";
+  if (form === BOOLEAN) return "a boolean";
+  if (form === LIST) return "an array";
+  return form === STRUCT ? "an object" : "a number";
+}

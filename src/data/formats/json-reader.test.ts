@@ -1,0 +1,172 @@
+/** JSON lines, arrays and objects, cut at every byte, with faults and with numbers that JavaScript would round. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type Block, concatBlocks, rowsOf, schemaOf } from "../blocks/block.ts";
+import { typeName } from "../blocks/data-type.ts";
+import { DataError } from "../errors.ts";
+import { jsonBlocks, type JsonOptions } from "./json-reader.ts";
+
+async function blocksOf(input: string | Uint8Array, options: JsonOptions = {}, chunkBytes = 1 << 20): Promise<Block[]> {
+  const bytes = Buffer.from(input as string);
+  const chunks = async function* (): AsyncGenerator<Uint8Array, void, undefined> {
+    for (let at = 0; at < bytes.length; at += chunkBytes) yield bytes.subarray(at, at + chunkBytes);
+  };
+  const blocks: Block[] = [];
+  for await (const block of jsonBlocks(chunks(), "a.json", options)) blocks.push(block);
+  return blocks;
+}
+
+async function read(
+  input: string,
+  options: JsonOptions = {},
+  chunkBytes?: number,
+): Promise<{ types: Record<string, string>; rows: unknown[] }> {
+  const block = concatBlocks(await blocksOf(input, options, chunkBytes));
+  return { types: Object.fromEntries(schemaOf(block).map(({ name, type }) => [name, typeName(type)])), rows: rowsOf(block) };
+}
+
+async function errorOf(input: string | Uint8Array, options: JsonOptions = {}): Promise<DataError> {
+  const error: unknown = await blocksOf(input, options).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(DataError);
+  return error as DataError;
+}
+
+const ROWS = [
+  { a: 1, b: 'x "y" }{', c: null },
+  { a: 2.5, b: "é€😀\n", c: [1, 2] },
+];
+
+test.each([
+  ["lines", ROWS.map((row) => `${JSON.stringify(row)}\n`).join("")],
+  ["lines with CRLF, empty ones and no last end", `\n${ROWS.map((row) => JSON.stringify(row)).join("\r\n \r\n")}`],
+  ["an array", JSON.stringify(ROWS)],
+  ["an array over lines", `\n ${JSON.stringify(ROWS, undefined, 2)}\n`],
+  ["objects over lines", ROWS.map((row) => JSON.stringify(row, undefined, 2)).join("\n")],
+  ["a mark of Excel", `\uFEFF${JSON.stringify(ROWS)}`],
+])("%s, wherever the chunks are cut", async (_, text) => {
+  const expected = { types: { a: "float64", b: "string", c: "list<int64>" }, rows: ROWS };
+  for (let size = 1; size < 40; size += 1) expect(await read(text, {}, size), `chunks of ${size}`).toEqual(expected);
+});
+
+test("types come from the values", async () => {
+  const text = `{"i":1,"f":1,"b":true,"n":null,"s":"2026-01-31","l":[],"o":{"x":1}}
+{"i":-2,"f":0.5,"b":null,"s":"","l":[[1],[0.5]],"o":{"y":"z"}}`;
+  expect(await read(text)).toEqual({
+    types: { i: "int64", f: "float64", b: "bool", n: "null", s: "string", l: "list<list<float64>>", o: "struct<x: int64, y: string>" },
+    rows: [
+      { i: 1, f: 1, b: true, n: null, s: "2026-01-31", l: [], o: { x: 1, y: null } },
+      { i: -2, f: 0.5, b: null, n: null, s: "", l: [[1], [0.5]], o: { x: null, y: "z" } },
+    ],
+  });
+  expect((await read('{"a":-0}')).types).toEqual({ a: "float64" });
+  expect(await read('{"__proto__":1,"constructor":2}')).toEqual({
+    types: Object.fromEntries([
+      ["__proto__", "int64"],
+      ["constructor", "int64"],
+    ]),
+    rows: [
+      Object.fromEntries([
+        ["__proto__", 1],
+        ["constructor", 2],
+      ]),
+    ],
+  });
+});
+
+test("whole numbers beyond 2^53 are bigint, and never rounded", async () => {
+  expect(await read('{"id":1,"t":"9007199254740993","l":[9223372036854775807]}\n{"id":9007199254740993}')).toEqual({
+    types: { id: "int64 as bigint", t: "string", l: "list<int64 as bigint>" },
+    rows: [
+      { id: 1n, t: "9007199254740993", l: [9223372036854775807n] },
+      { id: 9007199254740993n, t: null, l: null },
+    ],
+  });
+  expect(await read('[{"v":0.5},{"v":100000000000000000000}]')).toEqual({ types: { v: "float64" }, rows: [{ v: 0.5 }, { v: 1e20 }] });
+  expect(await read('{"v":0.12345678901234567,"w":"x: 12345678901234567, "}')).toEqual({
+    types: { v: "float64", w: "string" },
+    rows: [{ v: Number("0.12345678901234567"), w: "x: 12345678901234567, " }],
+  });
+  expect((await errorOf('{"v":99999999999999999999}')).message).toBe(
+    'a.json: line 1: column "v" is 99999999999999999999, which no int64 holds',
+  );
+  expect((await errorOf('{"v":9007199254740993}', { schema: { v: "int64" } })).message).toContain("would be rounded");
+});
+
+test("every integer of 64 bits comes back", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), { minLength: 1 }), async (values) => {
+      const { rows } = await read(values.map((value) => `{"v":${value}}`).join("\n"), { schema: { v: "int64 as bigint" } });
+      expect(rows).toEqual(values.map((v) => ({ v })));
+    }),
+  );
+});
+
+test("a number beyond 2^53 after the first block is an error with its place and the remedy", async () => {
+  const line = '{"v":1,"w":"0123456789012345678901234567890123456789"}\n';
+  const count = Math.ceil((5 * 1024 * 1024) / line.length);
+  const error = await errorOf(`${line.repeat(count)}{"v":9007199254740993}\n`, { blockBytes: 1024 * 1024 });
+  expect(error.message).toBe(`a.json: line ${count + 1}: column "v" is 9007199254740993, and numbers beyond 2^53 would be rounded`);
+  expect(error.hint).toContain('schema: { "v": "int64 as bigint" }');
+  // What goes together with the blocks before may come later.
+  const { types } = await read(`${line.repeat(count)}{"v":0.5,"x":true}\n`);
+  expect(types).toEqual({ v: "float64", w: "string", x: "bool" });
+});
+
+test("blocks have about the size that is asked for", async () => {
+  const rows = Array.from({ length: 1000 }, (_, v) => ({ v }));
+  const blocks = await blocksOf(rows.map((row) => JSON.stringify(row)).join("\n"), { blockBytes: 1000 });
+  expect(blocks.length).toBeGreaterThan(8);
+  expect(blocks.length).toBeLessThan(14);
+  expect(rowsOf(concatBlocks(blocks))).toEqual(rows);
+});
+
+test("options: schema and columns", async () => {
+  expect(
+    await read('{"a":1,"b":"x","c":[1],"d":"2026-01-31","e":1769853600000,"f":"2026-01-31T10:00:00.123456Z","g":null}', {
+      schema: { a: "float32", b: "string", c: "string", d: "date", e: "timestamp[ms]", f: "timestamp[us]", g: "date" },
+    }),
+  ).toEqual({
+    types: { a: "float32", b: "string", c: "string", d: "date", e: "timestamp[ms]", f: "timestamp[us]", g: "date" },
+    rows: [
+      { a: 1, b: "x", c: "[1]", d: new Date("2026-01-31"), e: new Date(1769853600000), f: new Date("2026-01-31T10:00:00.123Z"), g: null },
+    ],
+  });
+  expect((await read('{"a":1,"b":2}\n{"c":3,"a":4}', { columns: ["c", "a"] })).rows).toEqual([
+    { c: null, a: 1 },
+    { c: 3, a: 4 },
+  ]);
+  expect((await errorOf('{"d":"x"}', { schema: { d: "date" } })).message).toBe(
+    'a.json: line 1: column "d" is "x", and the column has the type date',
+  );
+  expect((await errorOf("{}", { schema: { d: "json" } })).message).toContain('schema: "json" is no type for a column of JSON');
+});
+
+test("empty files and arrays have no rows; an empty object is a row", async () => {
+  for (const text of ["", "\n\n", "[]", "[ ]\n"]) expect(await blocksOf(text)).toEqual([]);
+  expect((await blocksOf("{}\n{}")).map((block) => block.rowCount)).toEqual([2]);
+});
+
+test.each([
+  ['{"a":1}\n\n{"a":x}\n', "a.json: line 3 is no JSON: "],
+  ['{"a":1}\n[1]\n', "a.json: line 2 is"],
+  ['{"a":1}\n{"a":"x"}\n', 'a.json: line 2: column "a" is a string, and the rows before are int64'],
+  ['{"a":{"b":1}}\n{"a":{"b":[]}}\n', 'a.json: line 2: column "a" does not fit: its part "b" is an array, and the rows before are int64'],
+  ['[\n{"a":1},\n{"a":', "a.json: the object that begins in line 3 is cut off"],
+  ['[\n{"a":1},\n', "a.json: the array is cut off: line 3 is the last"],
+  ['[\n{"a":1}\n{"a":2}]', 'a.json: line 3 (byte 10) has "{" where an object or the end should be'],
+  ['[{"a":1}, 5]', 'a.json: line 1 (byte 10) has "5"'],
+  ['[{"a":1}] x', 'a.json: line 1 (byte 10) has "x"'],
+  ["hello", 'a.json: line 1 (byte 0) has "h"'],
+  ['[\n{"a":1},\n{"a" 2}]', "a.json: line 3 is no JSON"],
+])("the fault of %j is named with its line", async (text, message) => {
+  expect((await errorOf(text)).message.slice(0, message.length)).toBe(message);
+});
+
+test("bad UTF-8 is named with its byte", async () => {
+  for (const text of ['{"a":"\xfc"}\n', '[{"a":"\xfc"}]']) {
+    expect((await errorOf(Buffer.from(text, "latin1"))).message).toMatch(/^a\.json: byte [67] \(0xfc\) is no UTF-8$/);
+  }
+});

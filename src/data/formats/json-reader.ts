@@ -1,0 +1,176 @@
+/**
+ * Reads JSON files into blocks: lines with an object each, one array of objects, or objects one after the other.
+ *
+ * The types of columns come from the beginning of the file (`json-inference.ts`), unless options say them. Columns and parts that appear later are added; a value that does
+ * not go together with those before is an error that names file, line and column.
+ */
+import { readChunks } from "../../storage/read-file.ts";
+import { type Block, sliceBlock } from "../blocks/block.ts";
+import { type DataType, parseType, TYPE_NAMES, typeName } from "../blocks/data-type.ts";
+import { buildVector, MisfitError } from "../blocks/vector-builder.ts";
+import type { Vector } from "../blocks/vector.ts";
+import { DataError } from "../errors.ts";
+import { INFERENCE_BYTES, READ_BLOCK_BYTES } from "../limits.ts";
+import { ByteWindow } from "./byte-window.ts";
+import { conform } from "./json-values.ts";
+import { JsonInference } from "./json-inference.ts";
+import { type JsonRow, type RecordReader, recordReader } from "./json-records.ts";
+
+export interface JsonOptions {
+  /** Types of columns by name, in place of those that would be inferred: `{ id: "int64 as bigint", at: "timestamp[ms]" }`. `string` takes every value, as its JSON. */
+  readonly schema?: Readonly<Record<string, string>>;
+  /** Only these columns are read, in this order. Default: all. */
+  readonly columns?: readonly string[];
+  /** About the size of a block, as text. Default: 8 MiB. */
+  readonly blockBytes?: number;
+}
+
+/**
+ * The rows of a JSON file. A file without rows gives no block.
+ *
+ * @throws DataError for what is no JSON, and for values that do not go together
+ */
+export function readJsonFile(path: string, options: JsonOptions = {}): AsyncGenerator<Block, void, undefined> {
+  return jsonBlocks(readChunks(path), path, options);
+}
+
+/** {@link readJsonFile} for bytes from elsewhere. `file` names them in errors. */
+export async function* jsonBlocks(
+  chunks: AsyncIterable<Uint8Array>,
+  file: string,
+  options: JsonOptions,
+): AsyncGenerator<Block, void, undefined> {
+  const window = new ByteWindow(chunks, file);
+  const columns = new JsonColumns(file, options);
+  const { blockBytes = READ_BLOCK_BYTES } = options;
+  try {
+    await window.fill(INFERENCE_BYTES);
+    window.endLastLine();
+    window.skipByteOrderMark();
+    const reader = recordReader(window);
+    // The first block has all from which types are inferred, and is cut into smaller ones where those are wanted.
+    let wanted = Math.max(blockBytes, INFERENCE_BYTES);
+    while (await readRows(window, reader, columns, wanted)) {
+      yield* cutBlock(columns, blockBytes);
+      wanted = blockBytes;
+    }
+    reader.end();
+    yield* cutBlock(columns, blockBytes);
+  } finally {
+    await window.close();
+  }
+}
+
+/** Reads until so many bytes of rows wait in `columns`. Gives whether that was before the end of the file. */
+async function readRows(window: ByteWindow, reader: RecordReader, columns: JsonColumns, wanted: number): Promise<boolean> {
+  for (;;) {
+    reader.read((row, line, bytes) => {
+      columns.add(row, line, bytes);
+    });
+    if (columns.bytes >= wanted) return true;
+    if (window.isLast) return false;
+    await window.grow();
+    window.endLastLine();
+  }
+}
+
+function* cutBlock(columns: JsonColumns, blockBytes: number): Generator<Block, void, undefined> {
+  const { bytes } = columns;
+  const block = columns.take();
+  if (block.rowCount === 0) return;
+  const rows = Math.max(1, Math.ceil(block.rowCount / Math.ceil(bytes / blockBytes)));
+  for (let start = 0; start < block.rowCount; start += rows) yield sliceBlock(block, start, Math.min(start + rows, block.rowCount));
+}
+
+/** A column as far as it is read. */
+interface JsonColumn {
+  readonly name: string;
+  /** Undefined where its type is fixed. */
+  readonly inference: JsonInference | undefined;
+  readonly fixed: DataType | undefined;
+  values: unknown[];
+}
+
+/** The rows that wait to be a block, by column. */
+class JsonColumns {
+  readonly #file: string;
+  readonly #fixed: ReadonlyMap<string, DataType>;
+  readonly #isSelection: boolean;
+  readonly #columns = new Map<string, JsonColumn>();
+  /** Of each row, where it begins. */
+  #lines: number[] = [];
+  bytes = 0;
+
+  constructor(file: string, { schema = {}, columns }: JsonOptions) {
+    this.#file = file;
+    this.#fixed = new Map(Object.entries(schema).map(([name, text]) => [name, fixedType(text)]));
+    this.#isSelection = columns !== undefined;
+    for (const name of columns ?? []) this.#begin(name);
+  }
+
+  add(row: JsonRow, line: number, bytes: number): void {
+    const index = this.#lines.length;
+    this.#lines.push(line);
+    this.bytes += bytes;
+    for (const name in row) {
+      const column = this.#columns.get(name) ?? (this.#isSelection ? undefined : this.#begin(name));
+      if (column === undefined) continue;
+      const value = row[name];
+      const problem = column.inference === undefined ? unsafeNumber(value, column.fixed) : column.inference.add(value);
+      if (problem !== undefined) throw this.#misfit(column, index, problem, typeof value === "bigint" ? "int64 as bigint" : "string");
+      // Rows before that have no such part are nulls.
+      while (column.values.length < index) column.values.push(null);
+      column.values.push(value);
+    }
+  }
+
+  take(): Block {
+    const rowCount = this.#lines.length;
+    const columns = Array.from(this.#columns.values());
+    const vectors = columns.map((column) => this.#vector(column, rowCount));
+    for (const column of columns) {
+      column.inference?.settle();
+      column.values = [];
+    }
+    this.#lines = [];
+    this.bytes = 0;
+    return { rowCount, names: columns.map(({ name }) => name), vectors };
+  }
+
+  #begin(name: string): JsonColumn {
+    const fixed = this.#fixed.get(name);
+    const column: JsonColumn = { name, fixed, inference: fixed === undefined ? new JsonInference() : undefined, values: [] };
+    this.#columns.set(name, column);
+    return column;
+  }
+
+  #vector(column: JsonColumn, rowCount: number): Vector {
+    const { inference, fixed, values } = column;
+    while (values.length < rowCount) values.push(null);
+    const type = fixed ?? (inference as JsonInference).type();
+    try {
+      return fixed !== undefined || inference?.hasBigFloats === true ? conform(values, type) : buildVector(values, type);
+    } catch (error) {
+      if (error instanceof MisfitError) throw this.#misfit(column, error.row, error.problem, "string");
+      throw error;
+    }
+  }
+
+  #misfit({ name }: JsonColumn, row: number, problem: string, type: string): DataError {
+    return new DataError(`${this.#file}: line ${this.#lines[row]}: column ${JSON.stringify(name)} ${problem}`, {
+      hint: `give the column a type that holds it: schema: { ${JSON.stringify(name)}: ${JSON.stringify(type)} }`,
+    });
+  }
+}
+
+function unsafeNumber(value: unknown, type: DataType | undefined): string | undefined {
+  const isNumber = (type?.kind === "int64" || type?.kind === "uint64") && type.as === "number";
+  return typeof value === "bigint" && isNumber ? `is ${value}, and numbers beyond 2^53 would be rounded` : undefined;
+}
+
+function fixedType(text: string): DataType {
+  const type = parseType(text);
+  if (type !== undefined && type.kind !== "binary") return type;
+  const name = type === undefined ? JSON.stringify(text) : typeName(type);
+  throw new DataError(`schema: ${name} is no type for a column of JSON; there are ${TYPE_NAMES.join(", ")}`);
+}

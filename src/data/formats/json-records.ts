@@ -1,0 +1,183 @@
+/**
+ * The records of a JSON file: its lines, the elements of its array, or its objects one after the other, each parsed to an object.
+ *
+ * The form is found by the file's beginning: lines, where the first one is a whole object. Whole numbers beyond 2^53 become bigint, so that none is rounded.
+ * Long files are never held whole.
+ */
+import { describeValue } from "../../core/internal.ts";
+import { isPlainRow } from "../blocks/vector-builder.ts";
+import { DataError } from "../errors.ts";
+import type { ByteWindow } from "./byte-window.ts";
+
+const LF = 10;
+const CR = 13;
+const QUOTE = 34;
+const COMMA = 44;
+const BACKSLASH = 92;
+const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [91, 93, 123, 125] as const;
+
+export type JsonRow = Readonly<Record<string, unknown>>;
+
+/** Takes a row, the line in which it begins, and how many bytes it has. */
+type TakeRow = (row: JsonRow, line: number, bytes: number) => void;
+
+/** Gives the records that are whole in the window to `take` and moves the window behind them. */
+export interface RecordReader {
+  read(take: TakeRow): void;
+  /** @throws DataError where the end of the file is amid a record or an array */
+  end(): void;
+}
+
+/** The reader for the form that the window's beginning has. */
+export function recordReader(window: ByteWindow): RecordReader {
+  let start = window.start;
+  while (start < window.end && isSpace(window.bytes[start] as number)) start += 1;
+  const end = window.bytes.indexOf(LF, start);
+  try {
+    if (isPlainRow(JSON.parse(textOf(window, start, end < 0 || end > window.end ? window.end : end)))) return new LineReader(window);
+  } catch {
+    // It is the beginning of a longer record, or bad, as the other reader finds out.
+  }
+  return new ValueReader(window);
+}
+
+function textOf(window: ByteWindow, start: number, end: number): string {
+  const { bytes } = window;
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("utf8");
+}
+
+/** JSON lines. */
+class LineReader implements RecordReader {
+  readonly #window: ByteWindow;
+  #line = 1;
+
+  constructor(window: ByteWindow) {
+    this.#window = window;
+  }
+
+  read(take: TakeRow): void {
+    const window = this.#window;
+    const { bytes } = window;
+    const after = bytes.subarray(0, window.end).lastIndexOf(LF) + 1;
+    if (after <= window.start) return;
+    window.checkUtf8(after);
+    for (let at = window.start; at < after; this.#line += 1) {
+      const end = bytes.indexOf(LF, at);
+      if (!isBlank(bytes, at, end)) take(parseRow(window, at, end, this.#line), this.#line, end - at);
+      at = end + 1;
+    }
+    window.start = after;
+  }
+
+  end(): void {
+    // Each line stands for itself.
+  }
+}
+
+function isBlank(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let at = start; at < end; at += 1) if (!isSpace(bytes[at] as number)) return false;
+  return true;
+}
+
+function isSpace(byte: number): boolean {
+  return byte === 32 || byte === LF || byte === CR || byte === 9;
+}
+
+/** The elements of one array, or objects that follow each other. */
+class ValueReader implements RecordReader {
+  readonly #window: ByteWindow;
+  #line = 1;
+  /** Undefined before the first byte that is no space. */
+  #isArray: boolean | undefined;
+  #isClosed = false;
+  /** A comma, or the end of the array, must come before the next element. */
+  #needsComma = false;
+
+  constructor(window: ByteWindow) {
+    this.#window = window;
+  }
+
+  read(take: TakeRow): void {
+    const window = this.#window;
+    for (;;) {
+      this.#skipBetween();
+      if (window.length === 0) return;
+      const { bytes, start } = window;
+      const first = bytes[start] as number;
+      if (first !== OPEN_OBJECT || this.#isClosed || (this.#needsComma && this.#isArray === true)) throw this.#unexpected(first);
+      const end = objectEnd(bytes, start, window.end);
+      if (end < 0) return;
+      window.checkUtf8(end);
+      take(parseRow(window, start, end, this.#line), this.#line, end - start);
+      this.#line += window.countLines(end);
+      window.start = end;
+      this.#needsComma = true;
+    }
+  }
+
+  end(): void {
+    const { file } = this.#window;
+    if (this.#window.length > 0) throw new DataError(`${file}: the object that begins in line ${this.#line} is cut off`);
+    if (this.#isArray === true && !this.#isClosed) throw new DataError(`${file}: the array is cut off: line ${this.#line} is the last`);
+  }
+
+  /** Moves the window over spaces, commas between elements, and the brackets of the array. */
+  #skipBetween(): void {
+    const window = this.#window;
+    for (; window.length > 0; window.start += 1) {
+      const byte = window.bytes[window.start] as number;
+      if (byte === LF) this.#line += 1;
+      if (isSpace(byte)) continue;
+      if (this.#isArray === undefined) {
+        this.#isArray = byte === OPEN_ARRAY;
+        if (this.#isArray) continue;
+      }
+      if (this.#isArray && byte === COMMA && this.#needsComma) this.#needsComma = false;
+      else if (this.#isArray && byte === CLOSE_ARRAY && !this.#isClosed) this.#isClosed = true;
+      else return;
+    }
+  }
+
+  #unexpected(byte: number): DataError {
+    const window = this.#window;
+    const found = `${window.file}: line ${this.#line} (byte ${window.offsetOf(window.start)}) has ${JSON.stringify(String.fromCharCode(byte))}`;
+    return new DataError(`${found} where an object or the end should be`, { hint: "rows are objects: [{ … }, …], or one { … } a line" });
+  }
+}
+
+/** Where the object that begins at `start` has ended; -1 where it is cut off. */
+function objectEnd(bytes: Uint8Array, start: number, end: number): number {
+  let depth = 0;
+  for (let at = start; at < end; at += 1) {
+    const byte = bytes[at] as number;
+    if (byte === QUOTE) {
+      for (at += 1; at < end && bytes[at] !== QUOTE; at += 1) if (bytes[at] === BACKSLASH) at += 1;
+    } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) depth += 1;
+    else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
+      depth -= 1;
+      if (depth === 0) return at + 1;
+    }
+  }
+  return -1;
+}
+
+/** A whole number of so many digits that a JavaScript number may not hold it; in a text it does no harm. */
+const LONG_INTEGER = /[:[,\s]-?[0-9]{16,}\s*[,\]}]/;
+
+function parseRow(window: ByteWindow, start: number, end: number, line: number): JsonRow {
+  const text = textOf(window, start, end);
+  let row: unknown;
+  try {
+    row = LONG_INTEGER.test(text) ? JSON.parse(text, keepLongIntegers) : JSON.parse(text);
+  } catch (error) {
+    throw new DataError(`${window.file}: line ${line} is no JSON: ${(error as Error).message}`, { cause: error });
+  }
+  if (isPlainRow(row)) return row;
+  throw new DataError(`${window.file}: line ${line} is ${describeValue(row)}, and rows are objects`);
+}
+
+function keepLongIntegers(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
+  if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
+  const source = context?.source ?? "";
+  return /^-?[0-9]+$/.test(source) ? BigInt(source) : value;
+}

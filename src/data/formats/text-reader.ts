@@ -1,0 +1,128 @@
+/**
+ * Reads text files into blocks: a row a line, in the column `text`, without the newline (LF or CRLF).
+ *
+ * Lines without any character but spaces are dropped unless options say otherwise. Other encodings than UTF-8 are those that the platform's TextDecoder knows; a byte that is
+ * none in the encoding is an error that names the file.
+ */
+import { readChunks } from "../../storage/read-file.ts";
+import type { Block } from "../blocks/block.ts";
+import { STRING } from "../blocks/data-type.ts";
+import { DataError } from "../errors.ts";
+import { READ_BLOCK_BYTES } from "../limits.ts";
+import { ByteWindow } from "./byte-window.ts";
+
+export interface TextOptions {
+  /** Default: true. */
+  readonly dropEmptyLines?: boolean;
+  /** A label of the Encoding Standard, such as `utf-8`, `latin1`, `utf-16le`, `shift_jis`. Default: `utf-8`. */
+  readonly encoding?: string;
+  /** About the size of a block. Default: 8 MiB. */
+  readonly blockBytes?: number;
+}
+
+const BYTE_ORDER_MARK_LENGTH = 3;
+const LF = 10;
+const CR = 13;
+
+/**
+ * The lines of a text file. A file without lines gives no block.
+ *
+ * @throws DataError for bytes that are no text in the encoding
+ */
+export function readTextFile(path: string, options: TextOptions = {}): AsyncGenerator<Block, void, undefined> {
+  return textBlocks(readChunks(path), path, options);
+}
+
+/** {@link readTextFile} for bytes from elsewhere. `file` names them in errors. */
+export async function* textBlocks(
+  chunks: AsyncIterable<Uint8Array>,
+  file: string,
+  { dropEmptyLines = true, encoding = "utf-8", blockBytes = READ_BLOCK_BYTES }: TextOptions,
+): AsyncGenerator<Block, void, undefined> {
+  const window = new ByteWindow(isUtf8(encoding) ? chunks : decoded(chunks, file, encoding), file);
+  try {
+    await window.fill(Math.max(blockBytes, BYTE_ORDER_MARK_LENGTH));
+    window.skipByteOrderMark();
+    for (;;) {
+      window.endLastLine();
+      const end = window.bytes.subarray(0, window.end).lastIndexOf(LF) + 1;
+      if (end > window.start) {
+        window.checkUtf8(end);
+        const block = lines(window.bytes, window.start, end, dropEmptyLines);
+        window.start = end;
+        if (block.rowCount > 0) yield block;
+      } else if (!window.isLast) await window.grow();
+      if (window.isLast && window.length === 0) return;
+      await window.fill(blockBytes);
+    }
+  } finally {
+    await window.close();
+  }
+}
+
+function isUtf8(encoding: string): boolean {
+  return encoding.toLowerCase() === "utf-8" || encoding.toLowerCase() === "utf8";
+}
+
+/** The same text in UTF-8. */
+async function* decoded(chunks: AsyncIterable<Uint8Array>, file: string, encoding: string): AsyncGenerator<Uint8Array, void, undefined> {
+  const decoder = decoderOf(encoding);
+  const decode = (chunk?: Uint8Array): Uint8Array => {
+    try {
+      return Buffer.from(decoder.decode(chunk, { stream: chunk !== undefined }));
+    } catch (error) {
+      throw new DataError(`${file}: the file is no text in ${decoder.encoding}`, { cause: error });
+    }
+  };
+  for await (const chunk of chunks) yield decode(chunk);
+  yield decode();
+}
+
+function decoderOf(encoding: string): InstanceType<typeof TextDecoder> {
+  try {
+    return new TextDecoder(encoding, { fatal: true });
+  } catch (error) {
+    throw new DataError(`There is no encoding ${JSON.stringify(encoding)}`, {
+      cause: error,
+      hint: "such are utf-8, latin1, utf-16le, shift_jis",
+    });
+  }
+}
+
+/** The block of the lines from `start` on; `end` is behind a newline. */
+function lines(bytes: Uint8Array, start: number, end: number, dropEmptyLines: boolean): Block {
+  const values = new Uint8Array(end - start);
+  let offsets = new Int32Array(1024);
+  let rowCount = 0;
+  let length = 0;
+  for (let at = start; at < end; ) {
+    const newline = bytes.indexOf(LF, at);
+    const last = newline > at && bytes[newline - 1] === CR ? newline - 1 : newline;
+    if (!dropEmptyLines || !isBlank(bytes, at, last)) {
+      values.set(bytes.subarray(at, last), length);
+      length += last - at;
+      rowCount += 1;
+      if (rowCount >= offsets.length) {
+        const grown = new Int32Array(offsets.length * 2);
+        grown.set(offsets);
+        offsets = grown;
+      }
+      offsets[rowCount] = length;
+    }
+    at = newline + 1;
+  }
+  const vector = {
+    type: STRING,
+    length: rowCount,
+    nullCount: 0,
+    bitOffset: 0,
+    values: values.subarray(0, length),
+    offsets: offsets.subarray(0, rowCount + 1),
+  };
+  return { rowCount, names: ["text"], vectors: [vector] };
+}
+
+function isBlank(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let at = start; at < end; at += 1) if (bytes[at] !== 32 && bytes[at] !== 9) return false;
+  return true;
+}

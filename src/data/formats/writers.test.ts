@@ -1,0 +1,128 @@
+/** What the writers of CSV and JSON make, and that the readers get the same back. */
+import { NdArray } from "../../core/index.ts";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type Block, blockOfRows, concatBlocks, type Row, rowsOf, sliceBlock } from "../blocks/block.ts";
+import { type DataType, typeName } from "../blocks/data-type.ts";
+import { buildVector } from "../blocks/vector-builder.ts";
+import { csvBlocks } from "./csv-reader.ts";
+import { csvChunks } from "./csv-writer.ts";
+import { jsonBlocks } from "./json-reader.ts";
+import { jsonLines } from "./json-writer.ts";
+
+const csvText = (rows: readonly Row[]): string => Buffer.from(csvChunks(blockOfRows(rows, "a test"), { header: true })).toString();
+const jsonText = (rows: readonly Row[]): string => Buffer.from(jsonLines(blockOfRows(rows, "a test"))).toString();
+
+test("CSV as it is written", () => {
+  expect(
+    csvText([
+      { a: 1, 'b,"': "x", c: true, d: new Date("2026-01-31T10:00:00Z"), e: 2n ** 62n, f: null },
+      { a: null, 'b,"': "", c: false, d: null, e: -1n, f: null },
+      { a: -0.5, 'b,"': 'a "b"\r\n', c: null, d: new Date("1900-01-01"), e: null, f: null },
+    ]),
+  ).toBe(
+    'a,"b,""",c,d,e,f\n1,x,true,2026-01-31T10:00:00.000Z,4611686018427387904,\n,"",false,,-1,\n-0.5,"a ""b""\r\n",,1900-01-01T00:00:00.000Z,,\n',
+  );
+  expect(csvText([{ v: Number.NaN }, { v: Infinity }, { v: -Infinity }, { v: -0 }, { v: 1e21 }, { v: 1e20 }, { v: -2147483648 }])).toBe(
+    "v\nNaN\ninf\n-inf\n-0.0\n1e+21\n100000000000000000000.0\n-2147483648\n",
+  );
+  expect(csvText([{ v: null }, { v: 1 }])).toBe('v\n""\n1\n');
+  expect(csvText([{ l: [1, null], s: { x: 'é"', y: [new Date(0)] }, t: new NdArray(Uint8Array.of(1, 2, 3, 4), [2, 2]) }])).toBe(
+    'l,s,t\n"[1,null]","{""x"":""é\\"""",""y"":[""1970-01-01T00:00:00.000Z""]}","[[1,2],[3,4]]"\n',
+  );
+  expect(Buffer.from(csvChunks(blockOfRows([{ a: 1 }], "a test"), { header: false })).toString()).toBe("1\n");
+  expect(() => csvText([{ b: Uint8Array.of(1) }])).toThrow('Column "b" has bytes');
+});
+
+test("JSON as it is written", () => {
+  expect(
+    jsonText([
+      { a: 1, b: 'x"\\\n\u0001é', c: true, d: new Date(0), e: 2n ** 62n, n: null, l: [1, Number.NaN], s: { x: null }, i: Infinity },
+      { a: null },
+    ]),
+  ).toBe(
+    '{"a":1,"b":"x\\"\\\\\\n\\u0001é","c":true,"d":"1970-01-01T00:00:00.000Z","e":4611686018427387904,"n":null,"l":[1,null],"s":{"x":null},"i":null}\n' +
+      '{"a":null,"b":null,"c":null,"d":null,"e":null,"n":null,"l":null,"s":null,"i":null}\n',
+  );
+  expect(jsonText([{ t: new NdArray(Float64Array.of(1, 2.5, 3, 4, 5, 6), [1, 3, 2]) }])).toBe('{"t":[[[1,2.5],[3,4],[5,6]]]}\n');
+  expect(() => jsonText([{ b: Uint8Array.of(1) }])).toThrow('Column "b" has bytes');
+  expect(Buffer.from(jsonLines({ rowCount: 2, names: [], vectors: [] })).toString()).toBe("{}\n{}\n");
+});
+
+async function* chunk(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
+  yield bytes;
+}
+
+async function whole(blocks: AsyncIterable<Block>): Promise<Block> {
+  const list: Block[] = [];
+  for await (const block of blocks) list.push(block);
+  return concatBlocks(list);
+}
+
+const INT64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+const DATES = fc.date({ min: new Date("0001-01-01"), max: new Date("9999-12-31"), noInvalidDate: true });
+const TEXTS = fc.string({ unit: "binary" }).map((text) => text.toWellFormed());
+
+/** By type, values that a column of it may have. */
+const COLUMNS: readonly (readonly [DataType, fc.Arbitrary<unknown>])[] = [
+  [{ kind: "float64" }, fc.double({ noNaN: true, noDefaultInfinity: true })],
+  [{ kind: "float32" }, fc.float({ noNaN: true, noDefaultInfinity: true })],
+  [{ kind: "int8" }, fc.integer({ min: -128, max: 127 })],
+  [{ kind: "uint32" }, fc.integer({ min: 0, max: 2 ** 32 - 1 })],
+  [{ kind: "int64", as: "number" }, fc.maxSafeInteger()],
+  [{ kind: "int64", as: "bigint" }, INT64],
+  [{ kind: "uint64", as: "bigint" }, fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })],
+  [{ kind: "bool" }, fc.boolean()],
+  [{ kind: "string" }, TEXTS],
+  [{ kind: "date" }, DATES.map((date) => new Date(Math.floor(date.getTime() / 86_400_000) * 86_400_000))],
+  [{ kind: "timestamp", unit: "ms" }, DATES],
+  [{ kind: "timestamp", unit: "us" }, DATES],
+];
+
+test.each(COLUMNS.map(([type, values]) => [typeName(type), type, values] as const))(
+  "%s comes back from CSV and from JSON",
+  async (name, type, values) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.option(values), { minLength: 1, maxLength: 20 }), fc.nat(3), async (column, cut) => {
+        const built: Block = {
+          rowCount: column.length,
+          names: ["v", "row"],
+          vectors: [buildVector(column, type), buildVector(column.map((_, i) => i))],
+        };
+        // A slice has bits and offsets that do not begin at 0.
+        const block = sliceBlock(built, Math.min(cut, column.length - 1), column.length);
+        const schema = { v: name };
+        const csv = await whole(csvBlocks(chunk(csvChunks(block, { header: true })), "a.csv", { schema }));
+        expect(rowsOf(csv)).toEqual(rowsOf(block));
+        const alone = await whole(
+          csvBlocks(chunk(csvChunks({ ...block, names: ["v"], vectors: block.vectors.slice(0, 1) }, { header: true })), "a.csv", {
+            schema,
+          }),
+        );
+        expect(rowsOf(alone).map(({ v }) => v)).toEqual(rowsOf(block).map(({ v }) => v));
+        const json = await whole(jsonBlocks(chunk(jsonLines(block)), "a.json", { schema }));
+        expect(rowsOf(json)).toEqual(rowsOf(block));
+      }),
+    );
+  },
+);
+
+test("nested values come back from JSON", async () => {
+  const nested = fc.record({
+    list: fc.array(fc.option(fc.double({ noNaN: true, noDefaultInfinity: true }))),
+    part: fc.option(fc.record({ text: TEXTS, yes: fc.boolean() })),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(nested, { minLength: 1 }), async (rows) => {
+      const block = blockOfRows(rows, "a test");
+      expect(rowsOf(await whole(jsonBlocks(chunk(jsonLines(block)), "a.json", {})))).toEqual(rowsOf(block));
+    }),
+  );
+});
+
+test("moments keep what is finer than a millisecond", async () => {
+  const text = "t,u\n2026-01-31T10:00:00.123456Z,1969-12-31T23:59:59.999999999Z\n";
+  const block = await whole(csvBlocks(chunk(Buffer.from(text)), "a.csv", {}));
+  expect(Buffer.from(csvChunks(block, { header: true })).toString()).toBe(text);
+  expect(Buffer.from(jsonLines(block)).toString()).toBe('{"t":"2026-01-31T10:00:00.123456Z","u":"1969-12-31T23:59:59.999999999Z"}\n');
+});

@@ -11,7 +11,9 @@ import { type BatchFormat, batchOf } from "./blocks/batch.ts";
 import { type Block, blockReader } from "./blocks/block.ts";
 import { type BlockRef, type Operator } from "./engine/operator.ts";
 import { run } from "./engine/run.ts";
+import type { WriteTransform } from "./engine/write-transform.ts";
 import { gather, rebatch, type Transform } from "./engine/transform.ts";
+import { PARQUET_CODECS, type ParquetCodec } from "./formats/parquet-writer.ts";
 import { BATCH_ROWS, ROWS_SHOWN } from "./limits.ts";
 import { explain } from "./plan/explain.ts";
 import { emptyResult, GroupedDataset, type ResultOf } from "./grouped-dataset.ts";
@@ -22,6 +24,7 @@ import { Schema } from "./schema.ts";
 import { checkSettings, type DataSettings, resolveSettings } from "./settings.ts";
 import { DataStatistics } from "./statistics.ts";
 import { type ActorTransformOptions, readCompute, type TransformOptions, type WithConstructorArgs } from "./transform-options.ts";
+import { type WriteMode, type WriteResult, WRITE_MODES, writeDataset } from "./write.ts";
 
 /** The options of `mapBatches`. */
 export interface MapBatchesOptions<F extends BatchFormat = BatchFormat> extends TransformOptions, BatchOptions<F> {}
@@ -63,6 +66,39 @@ export interface SortOptions {
   descending?: boolean | readonly boolean[] | undefined;
 }
 
+/** The options of what writes files. */
+export interface WriteOptions extends ConsumeOptions {
+  /**
+   * What happens to files that the folder has already: `"append"` leaves them, `"overwrite"` removes them after the new ones are there, `"error"` refuses to write, `"ignore"` writes nothing. Default:
+   * `"append"`.
+   */
+  mode?: WriteMode | undefined;
+  /** Columns whose values are folders, such as `city=Rome/`, and are left out of the files. Default: none. */
+  partitionBy?: readonly string[] | undefined;
+}
+
+export interface WriteJsonOptions extends WriteOptions {
+  /** Default: `"none"`. */
+  compression?: keyof typeof COMPRESSED | undefined;
+}
+
+export interface WriteCsvOptions extends WriteJsonOptions {
+  /** Whether each file begins with the names of the columns. Default: true. */
+  header?: boolean | undefined;
+}
+
+export interface WriteParquetOptions extends WriteOptions {
+  /** Default: `"snappy"`. */
+  compression?: ParquetCodec | undefined;
+}
+
+/** The extensions that tell readers of a compression. */
+const COMPRESSED = { none: "", gzip: ".gz", brotli: ".br", zstd: ".zst" } as const;
+const NAMES = custom<readonly string[]>("an array of column names is needed", [], (value) =>
+  Array.isArray(value) && value.every((name) => typeof name === "string") ? "ok" : "wrong type",
+);
+const WRITE = { mode: oneOf(WRITE_MODES, "append"), partitionBy: NAMES };
+const COMPRESSION = oneOf(["none", "gzip", "brotli", "zstd"], "none");
 const DIRECTIONS = custom<boolean | readonly boolean[]>("a boolean, or a boolean for each key, is needed", false, (value) =>
   typeof value === "boolean" || (Array.isArray(value) && value.every((one) => typeof one === "boolean")) ? "ok" : "wrong type",
 );
@@ -394,6 +430,44 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return new Dataset<R>({ kind: "stored", name: `materialize(${this.#plan.name})`, blocks }, this.#settings);
   }
 
+  // -------------------------------------------------------------------------------------------------------------------
+  // Writing
+
+  /**
+   * Writes CSV files (RFC 4180) into a folder, a file a task. A null is an empty field and an empty text is `""`. Each file appears whole or not at all.
+   *
+   * @example
+   * const { files } = await rides.writeCsv("out/", { compression: "gzip", partitionBy: ["city"] });
+   */
+  writeCsv(folder: string, options: WriteCsvOptions = {}): Promise<WriteResult> {
+    const { signal, ...given } = options;
+    const own = { ...WRITE, header: flag(true), compression: COMPRESSION };
+    const { header, compression, ...rest } = readOptions(given, { of: "writeCsv", options: own });
+    return this.#write("writeCsv", folder, {
+      ...rest,
+      signal,
+      extension: `.csv${COMPRESSED[compression]}`,
+      format: { kind: "csv", header },
+    });
+  }
+
+  /** Writes files of JSON lines into a folder, a file a task. NaN and the infinities are null there. */
+  writeJson(folder: string, options: WriteJsonOptions = {}): Promise<WriteResult> {
+    const { signal, ...given } = options;
+    const { compression, ...rest } = readOptions(given, { of: "writeJson", options: { ...WRITE, compression: COMPRESSION } });
+    return this.#write("writeJson", folder, { ...rest, signal, extension: `.jsonl${COMPRESSED[compression]}`, format: { kind: "json" } });
+  }
+
+  /** Writes Parquet files into a folder, a file a task. */
+  writeParquet(folder: string, options: WriteParquetOptions = {}): Promise<WriteResult> {
+    const { signal, ...given } = options;
+    const own = { ...WRITE, compression: oneOf(PARQUET_CODECS, "snappy") };
+    const { compression, ...rest } = readOptions(given, { of: "writeParquet", options: own });
+    return this.#write("writeParquet", folder, { ...rest, signal, extension: ".parquet", format: { kind: "parquet", codec: compression } });
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+
   /** The plan as it was written, and the operators that run. */
   explain(): string {
     return explain(this.#plan, physicalPlan(this.#plan));
@@ -424,6 +498,24 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
 
   #exchange<U extends AnyRow>(step: Omit<ExchangePlan, "kind" | "input">): Dataset<U> {
     return new Dataset<U>({ kind: "exchange", input: this.#plan, ...step }, this.#settings);
+  }
+
+  #write(
+    name: string,
+    folder: string,
+    {
+      mode,
+      partitionBy,
+      extension,
+      format,
+      signal,
+    }: Pick<WriteTransform, "extension" | "format" | "partitionBy"> & { mode: WriteMode; signal: AbortSignal | undefined },
+  ): Promise<WriteResult> {
+    if (typeof folder !== "string" || folder === "")
+      throw new TypeError(`${name} takes the path of a folder: received ${JSON.stringify(folder)}`);
+    const run = (stagingFolder: string): AsyncIterable<BlockRef> =>
+      this.#transform({ kind: "write", name, stagingFolder, extension, format, partitionBy }).#run({ signal });
+    return writeDataset({ folder, mode, extension, run });
   }
 
   async *#run({ signal }: ConsumeOptions): AsyncGenerator<BlockRef, void, undefined> {

@@ -30,10 +30,29 @@ export {
   type IterBatchesOptions,
   type MapBatchesOptions,
   type SortOptions,
+  type WriteCsvOptions,
+  type WriteJsonOptions,
+  type WriteOptions,
+  type WriteParquetOptions,
 } from "./dataset.ts";
 export { GroupedDataset } from "./grouped-dataset.ts";
 export { DataError } from "./errors.ts";
 export type { AnyRow, Batch, BatchColumn } from "./row-types.ts";
+export {
+  type Paths,
+  readBinaryFiles,
+  readCsv,
+  type ReadCsvOptions,
+  type ReadFilesOptions,
+  readJson,
+  type ReadJsonOptions,
+  readParquet,
+  type ReadParquetOptions,
+  readText,
+  type ReadTextOptions,
+  type SchemaOption,
+} from "./read.ts";
+export type { WriteMode, WriteResult } from "./write.ts";
 export { Schema } from "./schema.ts";
 export { configure, type DataSettings } from "./settings.ts";
 export { type Datasource, fromColumns, fromItems, range, readDatasource, type ReadTask } from "./sources.ts";

@@ -53,7 +53,6 @@ export const ACTOR_DEATHS_MAX = 3;
 
 /** Retries of an error that `retryOn` accepts, where `maxTaskRetries` says nothing. The same as that of tasks. */
 export const ERROR_RETRIES = 3;
-/** Limits of datasets. */
 
 /** Of a block that a reader of files makes: enough that a task's own cost is small beside it, little enough that many are under way in a small budget. */
 export const READ_BLOCK_BYTES: number = 8 * 1024 * 1024;
@@ -61,3 +60,6 @@ export const READ_BLOCK_BYTES: number = 8 * 1024 * 1024;
 export const INFERENCE_BYTES: number = 4 * 1024 * 1024;
 /** Of one record of a text format. A quote that is never closed makes the rest of the file one record; this ends the search. */
 export const RECORD_BYTES_MAX: number = 256 * 1024 * 1024;
+
+/** Combinations of `partitionBy` values for which one task has files open. */
+export const PARTITIONS_OF_TASK_MAX = 500;

@@ -23,6 +23,12 @@ import { ChainActor } from "./engine/pool-actor.ts";
 import { mapBlocks, readBlocks } from "./engine/task.ts";
 import { partition, sampleKeys } from "./engine/partition-task.ts";
 import { DataError } from "./errors.ts";
+import { readBinaryFile } from "./formats/binary-reader.ts";
+import { readCsvFile } from "./formats/csv-reader.ts";
+import { readJsonFile } from "./formats/json-reader.ts";
+import { readParquetPart } from "./formats/parquet-reader.ts";
+import { readTextFile } from "./formats/text-reader.ts";
+import { readBinaryFiles, readCsv, readJson, readParquet, readText, readWithColumns } from "./read.ts";
 import { Schema } from "./schema.ts";
 import { configure } from "./settings.ts";
 import { fromColumns, fromItems, range, readDatasource, readRange, readUserTask } from "./sources.ts";
@@ -58,9 +64,20 @@ registerExports("shoal/data", {
   sampleKeys,
   range,
   readBlocks,
+  readBinaryFile,
+  readBinaryFiles,
+  readCsv,
+  readCsvFile,
   readDatasource,
+  readJson,
+  readJsonFile,
+  readParquet,
+  readParquetPart,
   readRange,
+  readText,
+  readTextFile,
   readUserTask,
+  readWithColumns,
   rowCount,
   Schema,
 });

@@ -10,7 +10,7 @@ import { join, parse, sep } from "node:path";
 import { storageError, StorageError } from "./errors.ts";
 import { localPath } from "./local-path.ts";
 
-interface ListedFile {
+export interface ListedFile {
   /** Absolute. */
   readonly path: string;
   /** As it lies on the disk, that is compressed where it is so. */

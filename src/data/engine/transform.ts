@@ -11,6 +11,7 @@ import { DataError } from "../errors.ts";
 import { ROWS_PER_BLOCK_MAX } from "../limits.ts";
 import { Rebatcher } from "./rebatch.ts";
 import { applyWhole, type WholeTransform } from "./whole-transforms.ts";
+import { writeFiles, type WriteTransform } from "./write-transform.ts";
 
 type UserFunction = (value: never) => unknown;
 
@@ -28,6 +29,7 @@ export type Transform =
   | { readonly kind: "select" | "drop"; readonly name: string; readonly columns: readonly string[] }
   | { readonly kind: "rename"; readonly name: string; readonly columns: Readonly<Record<string, string>> }
   | { readonly kind: "limit"; readonly name: string; readonly count: number }
+  | WriteTransform
   | WholeTransform;
 
 type Blocks = AsyncIterable<Block>;
@@ -55,6 +57,8 @@ function applyTransform(blocks: Blocks, transform: Transform): Blocks {
       return eachBlock(blocks, (block) => renameColumns(block, transform.columns, transform.name));
     case "limit":
       return limitRows(blocks, transform.count);
+    case "write":
+      return writeFiles(blocks, transform);
     default:
       return applyWhole(blocks, transform);
   }

@@ -1,0 +1,121 @@
+/**
+ * From blocks to Arrow's interchange format. The bytes are those of the vectors, copied once into the stream; only bitmaps that begin amid a byte are moved.
+ *
+ * Tensors become fixed-size lists of their elements, row-major, as Arrow's canonical extension `arrow.fixed_shape_tensor` stores them.
+ */
+import { Batch, batchType, Column, type DataType as ArrowType, field, tableFromColumns, tableToIPC, TimeUnit } from "@uwdata/flechette";
+import {
+  binary,
+  bool,
+  dateDay,
+  fixedSizeList,
+  float32,
+  float64,
+  int16,
+  int32,
+  int64,
+  int8,
+  list,
+  nullType,
+  struct,
+  timestamp,
+  uint16,
+  uint32,
+  uint64,
+  uint8,
+  utf8,
+} from "@uwdata/flechette";
+import { bitmapBytes, orBits } from "../blocks/bitmap.ts";
+import { type Block, packBlock } from "../blocks/block.ts";
+import type { DataType } from "../blocks/data-type.ts";
+import type { Vector } from "../blocks/vector.ts";
+
+/** The blocks as one stream, a record batch each. All have the same columns and types. */
+export function arrowOfBlocks(blocks: readonly Block[]): Uint8Array {
+  const packed = blocks.map(packBlock);
+  const first = packed[0] as Block;
+  const columns = first.names.map((name, i): [string, Column<unknown>] => {
+    const vectors = packed.map((block) => block.vectors[i] as Vector);
+    const type = arrowType((vectors[0] as Vector).type);
+    return [
+      name,
+      new Column(
+        vectors.map((vector) => batchOf(vector, type)),
+        type,
+      ),
+    ];
+  });
+  return tableToIPC(tableFromColumns(columns), { format: "stream" }) as Uint8Array;
+}
+
+const NUMBER_TYPES = { int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64 } as const;
+const UNITS = { s: TimeUnit.SECOND, ms: TimeUnit.MILLISECOND, us: TimeUnit.MICROSECOND, ns: TimeUnit.NANOSECOND } as const;
+
+function arrowType(type: DataType): ArrowType {
+  switch (type.kind) {
+    case "null":
+      return nullType();
+    case "bool":
+      return bool();
+    case "string":
+      return utf8();
+    case "binary":
+      return binary();
+    case "date":
+      return dateDay();
+    case "timestamp":
+      return timestamp(UNITS[type.unit], type.timeZone ?? null);
+    case "list":
+      return list(field("item", arrowType(type.of)));
+    case "struct":
+      return struct(type.fields.map(({ name, type: own }) => field(name, arrowType(own))));
+    case "tensor":
+      return fixedSizeList(field("item", NUMBER_TYPES[type.of.kind]()), elementsOf(type.shape));
+    default:
+      return NUMBER_TYPES[type.kind]();
+  }
+}
+
+function elementsOf(shape: readonly number[]): number {
+  return shape.reduce((product, length) => product * length, 1);
+}
+
+/** A batch of flechette over the vector's memory. */
+function batchOf(vector: Vector, type: ArrowType): Batch<unknown> {
+  const { length, nullCount, validity, values, offsets } = vector;
+  const isBool = vector.type.kind === "bool";
+  const BatchOfType = batchType(type) as unknown as new (options: object) => Batch<unknown>;
+  return new BatchOfType({
+    type,
+    length,
+    nullCount,
+    validity: validity === undefined ? new Uint8Array(0) : alignedBits(vector, validity),
+    ...(values === undefined ? {} : { values: isBool ? alignedBits(vector, values as Uint8Array) : values }),
+    ...(offsets === undefined ? {} : { offsets }),
+    ...childrenOf(vector, type),
+  });
+}
+
+function childrenOf({ type, children, values, length }: Vector, arrow: ArrowType): { children?: Batch<unknown>[] } {
+  const types = (arrow as { children?: readonly { type: ArrowType }[] }).children ?? [];
+  if (type.kind === "tensor") {
+    const elements: Vector = {
+      type: type.of,
+      length: length * elementsOf(type.shape),
+      nullCount: 0,
+      bitOffset: 0,
+      ...(values === undefined ? {} : { values }),
+    };
+    return { children: [batchOf(elements, (types[0] as { type: ArrowType }).type)] };
+  }
+  if (children === undefined) return {};
+  return { children: children.map((child, i) => batchOf(child, (types[i] as { type: ArrowType }).type)) };
+}
+
+/** The vector's bits from the beginning of a byte on. */
+function alignedBits({ bitOffset, length }: Vector, bits: Uint8Array): Uint8Array {
+  if (bitOffset === 0) return bits.subarray(0, bitmapBytes(length));
+  const aligned = new Uint8Array(bitmapBytes(length));
+  orBits(aligned, 0, bits, bitOffset, length);
+  return aligned;
+}

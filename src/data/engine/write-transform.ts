@@ -1,0 +1,130 @@
+/**
+ * The transform that writes: each task puts its rows into files of its own in a staging folder, whole files only, and gives a row a file. The driver moves the files to
+ * their places in the order of the rows (`../write.ts`), so a task that runs again leaves no rows twice.
+ *
+ * With `partitionBy` the rows of each combination of values go to a file of their own, without these columns, and the row of the file says which values they are.
+ */
+import { FileWriter } from "../../storage/file-writer.ts";
+import { type Block, blockOfRows, sliceBlock, takeBlock, unifySchemas, alignBlock, schemaOf } from "../blocks/block.ts";
+import { valueReader } from "../blocks/value-reader.ts";
+import type { Vector } from "../blocks/vector.ts";
+import { DataError } from "../errors.ts";
+import { csvChunks } from "../formats/csv-writer.ts";
+import { jsonLines } from "../formats/json-writer.ts";
+import { type ParquetCodec, parquetFile } from "../formats/parquet-writer.ts";
+import { groupRows, keyVectors } from "../kernels/hash.ts";
+import { rowsByPart } from "../kernels/partition.ts";
+import { PARTITIONS_OF_TASK_MAX } from "../limits.ts";
+
+/** In which form rows are written. */
+export type FileFormat =
+  | { readonly kind: "csv"; readonly header: boolean }
+  | { readonly kind: "json" }
+  | { readonly kind: "parquet"; readonly codec: ParquetCodec };
+
+export interface WriteTransform {
+  readonly kind: "write";
+  readonly name: string;
+  readonly stagingFolder: string;
+  /** With the dot, such as `.csv.gz`. */
+  readonly extension: string;
+  readonly format: FileFormat;
+  readonly partitionBy: readonly string[];
+}
+
+/** The row of a file that was written: its place in the staging folder, and the folders of its partition. */
+export interface WrittenFile extends Record<string, unknown> {
+  readonly staged: string;
+  readonly partition: string;
+  readonly rowCount: number;
+  readonly sizeBytes: number;
+}
+
+/** Rows of one file as they come. */
+interface OpenFile {
+  readonly partition: string;
+  add(block: Block): Promise<void>;
+  end(): Promise<WrittenFile>;
+  abort(): Promise<void>;
+}
+
+export async function* writeFiles(blocks: AsyncIterable<Block>, transform: WriteTransform): AsyncGenerator<Block, void, undefined> {
+  const open = new Map<string, OpenFile>();
+  try {
+    for await (const block of blocks) {
+      if (block.rowCount === 0) continue;
+      for (const { partition, rows } of partitionsOf(block, transform)) {
+        let file = open.get(partition);
+        if (file === undefined) {
+          if (open.size >= PARTITIONS_OF_TASK_MAX)
+            throw new DataError(
+              `${transform.name}: more than ${PARTITIONS_OF_TASK_MAX} combinations of ${transform.partitionBy.join(", ")} in one task`,
+              {
+                hint: "partition by columns of fewer values",
+              },
+            );
+          file = await openFile(partition, transform);
+          open.set(partition, file);
+        }
+        await file.add(rows);
+      }
+    }
+    const written: WrittenFile[] = [];
+    for (const file of open.values()) written.push(await file.end());
+    open.clear();
+    if (written.length > 0) yield blockOfRows(written, transform.name);
+  } finally {
+    for (const file of open.values()) await file.abort();
+  }
+}
+
+async function openFile(partition: string, { stagingFolder, extension, format }: WriteTransform): Promise<OpenFile> {
+  const writer = await FileWriter.open(`${stagingFolder}/${crypto.randomUUID()}${extension}`);
+  let rowCount = 0;
+  const collected: Block[] = [];
+  const end = async (): Promise<WrittenFile> => {
+    if (format.kind === "parquet") await writer.write(await parquetFile(aligned(collected), format.codec));
+    const { path, sizeBytes } = await writer.commit();
+    return { staged: path, partition, rowCount, sizeBytes };
+  };
+  const add = async (block: Block): Promise<void> => {
+    if (format.kind === "csv") await writer.write(csvChunks(block, { header: format.header && rowCount === 0 }));
+    else if (format.kind === "json") await writer.write(jsonLines(block));
+    else collected.push(block);
+    rowCount += block.rowCount;
+  };
+  return { partition, add, end, abort: () => writer.abort() };
+}
+
+function aligned(blocks: readonly Block[]): Block[] {
+  const fields = unifySchemas(blocks.map(schemaOf));
+  return blocks.map((block) => alignBlock(block, fields));
+}
+
+function partitionsOf(block: Block, { partitionBy }: WriteTransform): { partition: string; rows: Block }[] {
+  if (partitionBy.length === 0) return [{ partition: "", rows: block }];
+  const keys = keyVectors(block, partitionBy, "partition by");
+  const { ids, firstRows } = groupRows(keys, block.rowCount);
+  const { rows, starts } = rowsByPart(ids, firstRows.length);
+  const kept = block.names.map((_, i) => i).filter((i) => !partitionBy.includes(block.names[i] as string));
+  const others: Block = {
+    rowCount: block.rowCount,
+    names: kept.map((i) => block.names[i] as string),
+    vectors: kept.map((i) => block.vectors[i] as Vector),
+  };
+  const ordered = takeBlock(others, rows);
+  return Array.from(firstRows, (row, group) => ({
+    partition: keys.map((key, i) => `${hivePart(partitionBy[i] as string)}=${hivePart(valueReader(key)(row))}`).join("/"),
+    rows: sliceBlock(ordered, starts[group] as number, starts[group + 1] as number),
+  }));
+}
+
+/** What Hive, Spark and pyarrow call a null in a folder's name. */
+export const HIVE_NULL = "__HIVE_DEFAULT_PARTITION__";
+
+/** A name or value in a folder's name: what is special there is escaped by percent signs, so that no value leaves the folder. */
+function hivePart(value: unknown): string {
+  if (value === null) return HIVE_NULL;
+  const text = value instanceof Date ? value.toISOString() : String(value);
+  return encodeURIComponent(text).replace(/\./g, (dot, at: number) => (at === 0 ? "%2E" : dot));
+}

@@ -1,0 +1,110 @@
+/**
+ * Reads Parquet files: the footer in JavaScript, to plan; row groups in WebAssembly, one at a time, so that a task has one row group in memory.
+ *
+ * parquet-wasm, the Rust implementation of Apache Arrow, decodes all encodings and codecs (uncompressed, snappy, gzip, brotli, zstd, lz4). It hands over Arrow's stream, whose
+ * bytes become the vectors. It is loaded by the first read.
+ */
+import { parquetMetadataAsync } from "hyparquet";
+import { blocksOfArrow } from "../arrow/from-arrow.ts";
+import type { Block } from "../blocks/block.ts";
+import { DataError } from "../errors.ts";
+import { openBlob } from "../../storage/places.ts";
+
+/** What a task reads of one file. */
+export interface ParquetPart {
+  readonly path: string;
+  readonly rowGroups: readonly number[];
+  readonly rowCount: number;
+}
+
+/** The footer of a file, as far as plans need it. */
+export interface ParquetFooter {
+  readonly path: string;
+  readonly columns: readonly string[];
+  readonly rowGroups: readonly { readonly rowCount: number; readonly sizeBytes: number }[];
+  /** Columns of 64-bit whole numbers that have values beyond 2^53, by their statistics. */
+  readonly wideColumns: readonly string[];
+}
+
+/** @throws DataError for what is no Parquet file */
+export async function readParquetFooter(path: string): Promise<ParquetFooter> {
+  const blob = await openBlob(path);
+  const metadata = await naming(path, () =>
+    parquetMetadataAsync({ byteLength: blob.size, slice: (start, end) => blob.slice(start, end).arrayBuffer() }),
+  );
+  const wideColumns = new Set<string>();
+  for (const { columns } of metadata.row_groups)
+    for (const { meta_data: column } of columns) {
+      const { min_value: least, max_value: most } = column?.statistics ?? {};
+      if (isWide(least) || isWide(most)) wideColumns.add(column?.path_in_schema[0] as string);
+    }
+  return {
+    path,
+    columns: topLevelNames(metadata.schema),
+    rowGroups: metadata.row_groups.map((group) => ({ rowCount: Number(group.num_rows), sizeBytes: Number(group.total_byte_size) })),
+    wideColumns: [...wideColumns],
+  };
+}
+
+function isWide(value: unknown): boolean {
+  return typeof value === "bigint" && (value > BigInt(Number.MAX_SAFE_INTEGER) || value < BigInt(Number.MIN_SAFE_INTEGER));
+}
+
+/** The names of the root's children: the schema is a tree in prefix order. */
+function topLevelNames(schema: readonly { readonly name: string; readonly num_children?: number }[]): string[] {
+  const names: string[] = [];
+  let at = 1;
+  const skip = (): void => {
+    const children = schema[at]?.num_children ?? 0;
+    at += 1;
+    for (let i = 0; i < children; i += 1) skip();
+  };
+  while (at < schema.length) {
+    names.push((schema[at] as { name: string }).name);
+    skip();
+  }
+  return names;
+}
+
+/** The blocks of a part. Runs in workers. */
+export async function* readParquetPart(
+  { path, rowGroups }: ParquetPart,
+  columns: readonly string[] | undefined,
+  bigintColumns: readonly string[],
+): AsyncGenerator<Block, void, undefined> {
+  const { ParquetFile } = await import("parquet-wasm");
+  const blob = await openBlob(path);
+  const file = await naming(path, () => ParquetFile.fromFile(blob));
+  try {
+    const wide = new Set(bigintColumns);
+    for (const group of rowGroups) {
+      const stream = await naming(path, async () => {
+        const table = await file.read({
+          rowGroups: [group],
+          ...(columns === undefined ? {} : { columns: [...columns] }),
+          batchSize: ROWS_PER_BATCH,
+        });
+        return table.intoIPCStream();
+      });
+      yield* blocksOfArrow(stream, { bigintColumns: wide });
+    }
+  } finally {
+    file.free();
+  }
+}
+
+/** Rows of a batch of the decoder: whole row groups of usual size. */
+const ROWS_PER_BATCH = 1_048_576;
+
+/** Runs what may find the file damaged, and names the file then. */
+async function naming<T>(path: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new DataError(`Cannot read ${path} as Parquet: ${message}`, {
+      cause: error,
+      hint: "see whether the file is whole, and of that format",
+    });
+  }
+}

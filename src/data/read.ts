@@ -1,0 +1,316 @@
+/**
+ * Datasets of files: CSV, JSON, Parquet, texts and bytes. Paths are files, folders, globs, or lists of them; files are read in the order of their paths, each by a task of its own, and
+ * large Parquet files by several.
+ *
+ * `year=2026/month=1/` in a path gives the columns `year` and `month` (Hive's partitioning), unless `partitioning` is `"none"`.
+ */
+import { remote, type TaskOptions } from "../core/index.ts";
+import { custom, flag, isPlainObject, oneOf, readOptions, text } from "../core/internal.ts";
+import { listFiles, type ListedFile } from "../storage/list-files.ts";
+import { type Block, vectorOf } from "./blocks/block.ts";
+import { type DataType, INT64, parseType, STRING, TYPE_NAMES } from "./blocks/data-type.ts";
+import { buildVector } from "./blocks/vector-builder.ts";
+import { type Dataset, newDataset } from "./dataset.ts";
+import type { Reader } from "./engine/task.ts";
+import { readBinaryFile } from "./formats/binary-reader.ts";
+import { readCsvFile } from "./formats/csv-reader.ts";
+import { readJsonFile } from "./formats/json-reader.ts";
+import { type ParquetFooter, type ParquetPart, readParquetFooter, readParquetPart } from "./formats/parquet-reader.ts";
+import { readTextFile } from "./formats/text-reader.ts";
+import { BLOCK_BYTES_MAX } from "./limits.ts";
+import type { Source, SourcePart } from "./plan/logical-plan.ts";
+import type { AnyRow } from "./row-types.ts";
+import { HIVE_NULL } from "./engine/write-transform.ts";
+
+/** One path or several. */
+export type Paths = string | readonly string[];
+
+/** The options of all readers of files. */
+export interface ReadFilesOptions extends Omit<TaskOptions<1>, "name" | "numReturns" | "highWaterMark" | "signal"> {
+  /** Add the column `path` with the path of the file of each row. Default: false. */
+  includePaths?: boolean | undefined;
+  /** Whether `name=value` in paths gives columns. Default: `"hive"`. */
+  partitioning?: "hive" | "none" | undefined;
+  /** Whether paths that do not exist are left out instead of an error. Default: false. */
+  ignoreMissingPaths?: boolean | undefined;
+}
+
+/** Types of columns by their names, such as `{ id: "int64", born: "timestamp[ms]" }`. */
+export type SchemaOption = Readonly<Record<string, string>>;
+
+/** The options of `readCsv`. */
+export interface ReadCsvOptions extends ReadFilesOptions {
+  /**
+   * True: the first record of each file has the names of the columns. False: they are `column1`, `column2` and so on. A list: these are the names, and the first record is data. Default:
+   * true.
+   */
+  header?: boolean | readonly string[] | undefined;
+  /** What is between two fields: one character. Default: `","`. */
+  delimiter?: string | undefined;
+  /** Only these columns are read, in this order. Default: all. */
+  columns?: readonly string[] | undefined;
+  /** Texts without quotes that are null beside the empty one: `["NA", "NULL"]`. Default: none. */
+  nullValues?: readonly string[] | undefined;
+  /** Types of columns that are not to be inferred. Default: all are inferred from the first 4 MiB of a file. */
+  schema?: SchemaOption | undefined;
+}
+
+/** The options of `readJson`. */
+export interface ReadJsonOptions extends ReadFilesOptions {
+  /** Only these columns are read, in this order. Default: all. */
+  columns?: readonly string[] | undefined;
+  /** Types of columns that are not to be inferred; `string` takes every value, as its JSON. Default: all are inferred. */
+  schema?: SchemaOption | undefined;
+}
+
+/** The options of `readText`. */
+export interface ReadTextOptions extends ReadFilesOptions {
+  /** Leave out lines without a character. Default: true. */
+  dropEmptyLines?: boolean | undefined;
+  /** A label of the Encoding Standard, such as `latin1` or `utf-16le`. Default: `"utf-8"`. */
+  encoding?: string | undefined;
+}
+
+/** The options of `readParquet`. */
+export interface ReadParquetOptions<K extends string = string> extends ReadFilesOptions {
+  /** The columns to read, in this order; others are not even fetched. Default: all. */
+  columns?: readonly K[] | undefined;
+}
+
+const SCHEMA = custom<SchemaOption>(
+  `an object of types by columns is needed, such as { id: "int64" }; types are ${TYPE_NAMES.join(", ")}`,
+  {},
+  (value) =>
+    !isPlainObject(value)
+      ? "wrong type"
+      : Object.values(value).every((type) => typeof type === "string" && parseType(type) !== undefined)
+        ? "ok"
+        : "out of range",
+);
+function isNames(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.length > 0 && value.every((name) => typeof name === "string");
+}
+
+const NAMES = custom<readonly string[] | undefined>("an array of texts is needed", undefined, (value) =>
+  isNames(value) ? "ok" : "wrong type",
+);
+const FILES = {
+  includePaths: flag(false),
+  partitioning: oneOf(["hive", "none"], "hive"),
+  ignoreMissingPaths: flag(false),
+};
+const CSV = {
+  ...FILES,
+  header: custom<boolean | readonly string[]>("a boolean or an array of names is needed", true, (value) =>
+    typeof value === "boolean" || isNames(value) ? "ok" : "wrong type",
+  ),
+  delimiter: text(","),
+  columns: NAMES,
+  nullValues: NAMES,
+  schema: SCHEMA,
+};
+const JSON_FILES = { ...FILES, columns: NAMES, schema: SCHEMA };
+const TEXT = { ...FILES, dropEmptyLines: flag(true), encoding: text("utf-8") };
+const PARQUET = {
+  ...FILES,
+  columns: NAMES,
+};
+
+/**
+ * CSV files, as RFC 4180 describes them. Compressed files (`.gz`, `.br`, `.zst`) are read as they are.
+ *
+ * @example
+ * const rides = data.readCsv<{ city: string; km: number }>("rides/*.csv.gz", { schema: { km: "float64" } });
+ */
+export function readCsv<R extends AnyRow = AnyRow>(paths: Paths, options: ReadCsvOptions = {}): Dataset<R> {
+  const { own, tasks } = splitOptions(options, CSV);
+  const { header, delimiter, columns, nullValues, schema, ...files } = readOptions(own, { of: "readCsv", options: CSV });
+  if (new TextEncoder().encode(delimiter).length !== 1)
+    throw new RangeError(`readCsv takes one character as delimiter: received ${JSON.stringify(delimiter)}`);
+  return fileDataset("readCsv", paths, {
+    files,
+    tasks,
+    reader: readCsvFile as Reader,
+    args: [definedOptions({ header, delimiter, columns, nullValues, schema })],
+  });
+}
+
+/** Without the options that are undefined, as readers tell absent ones apart. */
+function definedOptions(options: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}
+
+/** JSON files: lines of one object each, or one array of objects, which is found by itself. */
+export function readJson<R extends AnyRow = AnyRow>(paths: Paths, options: ReadJsonOptions = {}): Dataset<R> {
+  const { own, tasks } = splitOptions(options, JSON_FILES);
+  const { columns, schema, ...files } = readOptions(own, { of: "readJson", options: JSON_FILES });
+  return fileDataset("readJson", paths, { files, tasks, reader: readJsonFile as Reader, args: [definedOptions({ columns, schema })] });
+}
+
+/** The lines of text files, as the column `text`. */
+export function readText(paths: Paths, options: ReadTextOptions = {}): Dataset<{ text: string }> {
+  const { own, tasks } = splitOptions(options, TEXT);
+  const { dropEmptyLines, encoding, ...files } = readOptions(own, { of: "readText", options: TEXT });
+  return fileDataset("readText", paths, { files, tasks, reader: readTextFile as Reader, args: [{ dropEmptyLines, encoding }] });
+}
+
+/** Whole files, a row each, as the column `bytes`. */
+export function readBinaryFiles(paths: Paths, options: ReadFilesOptions = {}): Dataset<{ bytes: Uint8Array }> {
+  const { own, tasks } = splitOptions(options, FILES);
+  const files = readOptions(own, { of: "readBinaryFiles", options: FILES });
+  return fileDataset("readBinaryFiles", paths, { files, tasks, reader: readBinaryFile as Reader, args: [{}] });
+}
+
+/**
+ * Parquet files. Row groups are read by tasks of their own; `count()` reads none of them.
+ *
+ * @example
+ * const rides = data.readParquet<{ city: string; km: number }>("rides/", { columns: ["city", "km"] });
+ */
+export function readParquet<R extends AnyRow = AnyRow, const K extends keyof R & string = keyof R & string>(
+  paths: Paths,
+  options: ReadParquetOptions<K> = {},
+): Dataset<Pick<R, K>> {
+  const { own, tasks } = splitOptions(options, PARQUET);
+  const { columns, ...files } = readOptions(own, { of: "readParquet", options: PARQUET });
+  const parts = async (): Promise<SourcePart[]> => {
+    const listed = await listFiles(paths, { ignoreMissingPaths: files.ignoreMissingPaths });
+    const footers = await inParallel(listed, ({ path }) => readParquetFooter(path));
+    const wide = [...new Set(footers.flatMap((footer) => footer.wideColumns))];
+    const columnsOf = pathColumns(listed, files);
+    return footers.flatMap((footer) =>
+      partsOfFooter(footer).map((part) => ({
+        args: [readParquetPart, [part, columns, wide], columnsOf(part.path)],
+        rowCount: part.rowCount,
+      })),
+    );
+  };
+  return newDataset({
+    kind: "read",
+    name: "readParquet",
+    source: { name: "readParquet", reader: readWithColumns as Reader, parts },
+    options: tasks,
+  });
+}
+
+/** Footers that are read at a time. */
+const FOOTERS_AT_A_TIME = 16;
+
+async function inParallel<T, U>(items: readonly T[], run: (item: T) => Promise<U>): Promise<U[]> {
+  const results: U[] = [];
+  for (let i = 0; i < items.length; i += FOOTERS_AT_A_TIME)
+    results.push(...(await Promise.all(items.slice(i, i + FOOTERS_AT_A_TIME).map(run))));
+  return results;
+}
+
+/** Row groups that follow each other, as long as they are no more than a block. */
+function partsOfFooter({ path, rowGroups }: ParquetFooter): ParquetPart[] {
+  const parts: { path: string; rowGroups: number[]; rowCount: number }[] = [];
+  let bytes = Number.POSITIVE_INFINITY;
+  rowGroups.forEach((group, index) => {
+    if (bytes + group.sizeBytes > BLOCK_BYTES_MAX) {
+      parts.push({ path, rowGroups: [], rowCount: 0 });
+      bytes = 0;
+    }
+    const part = parts.at(-1) as (typeof parts)[number];
+    part.rowGroups.push(index);
+    part.rowCount += group.rowCount;
+    bytes += group.sizeBytes;
+  });
+  return parts;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// All readers of files
+
+interface FilesOptions {
+  readonly includePaths: boolean;
+  readonly partitioning: "hive" | "none";
+  readonly ignoreMissingPaths: boolean;
+}
+
+/** The options of the reader itself, and those of its tasks, which are all others. */
+function splitOptions(options: ReadFilesOptions, known: object): { own: object; tasks: TaskOptions<1> } {
+  const entries = Object.entries(options);
+  return {
+    own: Object.fromEntries(entries.filter(([name]) => Object.hasOwn(known, name))),
+    tasks: checkedTaskOptions(Object.fromEntries(entries.filter(([name]) => !Object.hasOwn(known, name)))),
+  };
+}
+
+/** Options of tasks, checked where the user wrote them and not when the dataset is consumed. */
+function checkedTaskOptions(options: TaskOptions<1>): TaskOptions<1> {
+  remote(() => {}, options);
+  return options;
+}
+
+interface FileRead {
+  readonly files: FilesOptions;
+  readonly tasks: TaskOptions<1>;
+  readonly reader: Reader;
+  /** What the reader is called with after the path. */
+  readonly args: readonly unknown[];
+}
+
+function fileDataset<R extends AnyRow>(name: string, paths: Paths, { files, tasks, reader, args }: FileRead): Dataset<R> {
+  const parts = async (): Promise<SourcePart[]> => {
+    const listed: readonly ListedFile[] = await listFiles(paths, { ignoreMissingPaths: files.ignoreMissingPaths });
+    const columnsOf = pathColumns(listed, files);
+    return listed.map(({ path }) => ({ args: [reader, [path, ...args], columnsOf(path)] }));
+  };
+  const source: Source = { name, reader: readWithColumns as Reader, parts };
+  return newDataset({ kind: "read", name, source, options: tasks });
+}
+
+/** Columns whose values are the same for all rows of a file. */
+type PathColumns = readonly (readonly [name: string, value: string | number | null])[];
+
+/** What the paths of the files say of their rows. A column of `name=value` folders is of numbers where all its values are. */
+function pathColumns(listed: readonly ListedFile[], { includePaths, partitioning }: FilesOptions): (path: string) => PathColumns {
+  const partsOf = (path: string): [string, string | null][] =>
+    partitioning === "hive" ? path.split("/").slice(0, -1).flatMap(hiveColumn) : [];
+  const texts = new Set<string>();
+  for (const { path } of listed)
+    for (const [name, value] of partsOf(path)) if (value !== null && !WHOLE_NUMBER.test(value)) texts.add(name);
+  return (path) => {
+    const parts = partsOf(path).map(([name, value]) => [name, value === null || texts.has(name) ? value : Number(value)] as const);
+    return includePaths ? [...parts, ["path", path]] : parts;
+  };
+}
+
+const HIVE = /^([^=]+)=(.*)$/s;
+const WHOLE_NUMBER = /^-?(0|[1-9][0-9]{0,14})$/;
+
+function hiveColumn(folder: string): [string, string | null][] {
+  const match = HIVE.exec(folder);
+  if (match === null) return [];
+  const value = decoded(match[2] as string);
+  return [[decoded(match[1] as string), value === HIVE_NULL ? null : value]];
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The reader's blocks with the columns of the path. Runs in workers. */
+export async function* readWithColumns(
+  reader: Reader,
+  args: readonly unknown[],
+  columns: PathColumns,
+): AsyncGenerator<Block, void, undefined> {
+  const read = reader as (...args: unknown[]) => AsyncIterable<Block>;
+  for await (const block of read(...args)) {
+    // A column of the file goes before one of its path.
+    const added = columns.filter(([name]) => vectorOf(block, name) === undefined);
+    const vectors = added.map(([, value]) => buildVector(new Array(block.rowCount).fill(value), typeOfConstant(value)));
+    yield { rowCount: block.rowCount, names: [...block.names, ...added.map(([name]) => name)], vectors: [...block.vectors, ...vectors] };
+  }
+}
+
+function typeOfConstant(value: string | number | null): DataType {
+  return typeof value === "number" ? INT64 : STRING;
+}

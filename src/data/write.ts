@@ -1,0 +1,72 @@
+/**
+ * Writing a dataset to files: tasks write whole files into a staging folder beside the others, and this process moves them to their places as they are ready.
+ *
+ * A file thus appears whole or not at all, whoever dies. With `overwrite` the old files go last, after all new ones are there, so a failed write leaves them, and a dataset
+ * may overwrite the files that it is read from. The staging folder's name begins with a dot: no reader takes it.
+ */
+import { get } from "../core/index.ts";
+import { listFiles } from "../storage/list-files.ts";
+import { moveFile, removeFile, removeFolder, resolveFolder } from "../storage/places.ts";
+import { rowsOf } from "./blocks/block.ts";
+import type { BlockRef } from "./engine/operator.ts";
+import type { WrittenFile } from "./engine/write-transform.ts";
+import { DataError } from "./errors.ts";
+
+export const WRITE_MODES = ["append", "overwrite", "error", "ignore"] as const;
+export type WriteMode = (typeof WRITE_MODES)[number];
+
+/** What was written. */
+export interface WriteResult {
+  /** Absolute paths, in the order of the rows. */
+  readonly files: readonly string[];
+  readonly rowCount: number;
+  readonly sizeBytes: number;
+}
+
+const NOTHING: WriteResult = { files: [], rowCount: 0, sizeBytes: 0 };
+
+export interface WriteRequest {
+  readonly folder: string;
+  readonly mode: WriteMode;
+  readonly extension: string;
+  /** Runs the dataset with the write at its end: blocks of {@link WrittenFile}. */
+  run(stagingFolder: string): AsyncIterable<BlockRef>;
+}
+
+/** @throws DataError where the folder has files and the mode is `error` */
+export async function writeDataset({ folder, mode, extension, run }: WriteRequest): Promise<WriteResult> {
+  const target = resolveFolder(folder);
+  const old = mode === "append" ? [] : (await listFiles(target, { ignoreMissingPaths: true })).map(({ path }) => path);
+  if (old.length > 0 && mode === "ignore") return NOTHING;
+  if (old.length > 0 && mode === "error")
+    throw new DataError(`Cannot write to ${target}: it has ${old.length} files already`, {
+      hint: 'choose another folder, or mode: "append" or "overwrite"',
+    });
+  const id = crypto.randomUUID().slice(0, 8);
+  const staging = `${target}/.staging-${id}`;
+  const files: string[] = [];
+  const kept: { readonly staged: string; readonly place: string }[] = [];
+  let rowCount = 0;
+  let sizeBytes = 0;
+  try {
+    for await (const block of run(staging)) {
+      for (const { staged, partition, ...written } of rowsOf(await get(block.ref)) as WrittenFile[]) {
+        const place = [target, partition, `part-${String(files.length).padStart(5, "0")}-${id}${extension}`]
+          .filter((part) => part !== "")
+          .join("/");
+        // Beside old files that are to go, new ones would be read together with them.
+        if (mode === "overwrite") kept.push({ staged, place });
+        else await moveFile(staged, place);
+        files.push(place);
+        rowCount += written.rowCount;
+        sizeBytes += written.sizeBytes;
+      }
+      block.release();
+    }
+    for (const { staged, place } of kept) await moveFile(staged, place);
+    for (const path of old) await removeFile(path);
+  } finally {
+    await removeFolder(staging);
+  }
+  return { files, rowCount, sizeBytes };
+}

@@ -26,6 +26,7 @@ export {
   type BatchIn,
   type ConsumeOptions,
   Dataset,
+  GroupedDataset,
   type MapBatchesActorOptions,
   type IterBatchesOptions,
   type MapBatchesOptions,
@@ -35,7 +36,6 @@ export {
   type WriteOptions,
   type WriteParquetOptions,
 } from "./dataset.ts";
-export { GroupedDataset } from "./grouped-dataset.ts";
 export { DataError } from "./errors.ts";
 export type { AnyRow, Batch, BatchColumn } from "./row-types.ts";
 export {

@@ -288,11 +288,11 @@ function hiveColumn(folder: string): [string, string | null][] {
   return [[decoded(match[1] as string), value === HIVE_NULL ? null : value]];
 }
 
-function decoded(text: string): string {
+function decoded(escaped: string): string {
   try {
-    return decodeURIComponent(text);
+    return decodeURIComponent(escaped);
   } catch {
-    return text;
+    return escaped;
   }
 }
 

@@ -1,4 +1,9 @@
-/** Datasets of what the program has, or can count: items, columns, ranges, and sources of the user's own. */
+/**
+ * Datasets of what the program has, or can count: items, columns, ranges, and sources of the user's own.
+ *
+ * Items and columns become blocks at once, so what is wrong with them is said where they were given. Ranges and sources are read by tasks, a part each. Datasets of files are in
+ * `read.ts`.
+ */
 import { describeValue, isPlainObject } from "../core/internal.ts";
 import { blockOfBatch } from "./blocks/batch.ts";
 import { type Block, blockOfRows } from "./blocks/block.ts";
@@ -8,7 +13,7 @@ import type { AnyBatch, AnyRow, RowOfBatch } from "./row-types.ts";
 import { READ_TASKS_PER_CPU, ROWS_PER_BLOCK_MAX } from "./limits.ts";
 
 /** The row of an item: the item itself where it is an object, else a row with the column `item`. */
-export type RowOfItem<T> = T extends AnyRow ? T : { item: T };
+type RowOfItem<T> = T extends AnyRow ? T : { item: T };
 
 /**
  * A dataset of items: objects are rows, anything else is the column `item`.

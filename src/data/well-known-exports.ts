@@ -1,4 +1,9 @@
-/** Everything of `shoal/data` that travels by name: what users import in functions that they send, and what the engine's tasks are made of. */
+/**
+ * Everything of `shoal/data` that travels by name: what users import in functions that they send, and what the engine's tasks are made of.
+ *
+ * What is missing here is refused when a task that needs it is sent, as part of Shoal itself. The names of users' exports are those of `index.ts`; the others are the readers
+ * and the tasks of the engine.
+ */
 import { registerExports } from "../core/internal.ts";
 import {
   absMax,

@@ -25,7 +25,7 @@ export interface WriteResult {
 
 const NOTHING: WriteResult = { files: [], rowCount: 0, sizeBytes: 0 };
 
-export interface WriteRequest {
+interface WriteRequest {
   readonly folder: string;
   readonly mode: WriteMode;
   readonly extension: string;

@@ -85,4 +85,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   ignore: ["runtime/os"],
   "@nats-io/transport-node": ["runtime/nats"],
   "@jridgewell/sourcemap-codec": ["runtime/closure"],
+  "@uwdata/flechette": ["data"],
+  hyparquet: ["data"],
+  "parquet-wasm": ["data"],
 };

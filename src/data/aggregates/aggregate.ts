@@ -1,12 +1,13 @@
 /**
- * What users aggregate by: `count()`, `sum("km")`, `aggregator({ … })`. Plain data with the user's functions in it, so that it travels to the workers, where `kernels.ts` computes it.
+ * What users aggregate by: `count()`, `sum("km")`, `aggregator({ … })`.
  *
- * Nulls are no values: they count in `count()` alone. A group without values has null, and 0 where something is counted.
+ * An aggregate is plain data with the user's functions in it, so it travels to the workers, where `kernels.ts` computes it. Nulls are no values: they count in `count()`
+ * alone. A group without values has null, and 0 where something is counted.
  */
 import { DataError } from "../errors.ts";
 
 /** The aggregates that are computed from one column each, without a function of the user's. */
-export type BuiltInKind =
+type BuiltInKind =
   | "count"
   | "sum"
   | "min"
@@ -125,7 +126,7 @@ export function aggregator<R, S, T = S>(functions: AggregatorFunctions<R, S, T>)
   for (const name of ["init", "accumulateRow", "merge"] as const)
     if (typeof functions?.[name] !== "function")
       throw new TypeError(`aggregator takes { init, accumulateRow, merge, finalize? }: ${name} is no function`);
-  return { kind: "custom", functions: functions as unknown as AggregatorFunctions<never, unknown, unknown> };
+  return { kind: "custom", functions: functions };
 }
 
 /** @throws TypeError, or DataError for a name that is a key's */

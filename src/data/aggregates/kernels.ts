@@ -21,7 +21,7 @@ export interface Grouping {
   readonly count: number;
 }
 
-export interface Kernel {
+interface Kernel {
   accumulate(values: Vector, groups: Grouping): Vector[];
   merge(states: readonly Vector[], groups: Grouping): Vector[];
   finalize(states: readonly Vector[]): Vector;

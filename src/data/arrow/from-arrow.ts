@@ -8,11 +8,11 @@ import { type Batch, type DataType as ArrowType, type Field as ArrowField, table
 import type { Block } from "../blocks/block.ts";
 import type { DataType, Field, NumberKind, TimeUnit as Unit } from "../blocks/data-type.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
-import { nullVector, takeVector, type ValueArray, type Vector } from "../blocks/vector.ts";
+import { nullVector, takeVector, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 
 /** What is read otherwise than by the stream's own types. */
-export interface ArrowOptions {
+interface ArrowOptions {
   /** The columns whose 64-bit whole numbers are read as `bigint`. Default: none, they are numbers. */
   readonly bigintColumns?: ReadonlySet<string>;
 }
@@ -116,7 +116,7 @@ function vectorOf(field: ArrowField, batch: Batch<unknown>, options: ArrowOption
     length,
     nullCount,
     bitOffset: 0,
-    ...(nullCount > 0 && validity !== undefined && type.kind !== "null" ? { validity: validity as Uint8Array } : {}),
+    ...(nullCount > 0 && validity !== undefined && type.kind !== "null" ? { validity: validity } : {}),
   };
   switch (arrow.typeId) {
     case Type.Null:
@@ -135,7 +135,7 @@ function vectorOf(field: ArrowField, batch: Batch<unknown>, options: ArrowOption
     case Type.Float:
       return arrow.precision === 0
         ? { ...base, values: Float32Array.from(batch, (value) => Number(value)) }
-        : { ...base, values: batch.values as ValueArray };
+        : { ...base, values: batch.values };
     case Type.Date:
       return { ...base, values: daysOf(batch) };
     case Type.List:
@@ -150,7 +150,7 @@ function vectorOf(field: ArrowField, batch: Batch<unknown>, options: ArrowOption
     case Type.Dictionary:
       return dictionaryValues(field, batch, options);
     default:
-      return { ...base, values: batch.values as ValueArray };
+      return { ...base, values: batch.values };
   }
 }
 
@@ -197,5 +197,5 @@ function dictionaryValues(field: ArrowField, batch: Batch<unknown>, options: Arr
   const rows = Uint32Array.from({ length: batch.length }, (_, i) => (hasNulls && !batch.isValid(i) ? 0 : Number(indices[i])));
   if (words.length === 0) return nullVector(words.type, batch.length);
   const taken = takeVector(words, rows);
-  return hasNulls ? { ...taken, nullCount: batch.nullCount, validity: batch.validity as Uint8Array, bitOffset: 0 } : taken;
+  return hasNulls ? { ...taken, nullCount: batch.nullCount, validity: batch.validity, bitOffset: 0 } : taken;
 }

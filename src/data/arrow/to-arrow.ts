@@ -1,7 +1,8 @@
 /**
- * From blocks to Arrow's interchange format. The bytes are those of the vectors, copied once into the stream; only bitmaps that begin amid a byte are moved.
+ * From blocks to Arrow's interchange format.
  *
- * Tensors become fixed-size lists of their elements, row-major, as Arrow's canonical extension `arrow.fixed_shape_tensor` stores them.
+ * The bytes are those of the vectors, copied once into the stream; only bitmaps that begin amid a byte are moved. Tensors become fixed-size lists of their elements,
+ * row-major. The other way is `from-arrow.ts`.
  */
 import { Batch, batchType, Column, type DataType as ArrowType, field, tableFromColumns, tableToIPC, TimeUnit } from "@uwdata/flechette";
 import {

@@ -15,14 +15,14 @@ import { buildVector, isPlainRow, vectorOfArray } from "./vector-builder.ts";
 export type BatchFormat = "columns" | "rows";
 
 /** One entry a column. */
-export type ColumnBatch = Readonly<Record<string, ValueArray | Column<unknown>>>;
+type ColumnBatch = Readonly<Record<string, ValueArray | Column<unknown>>>;
 
 export function batchOf(block: Block, format: BatchFormat): ColumnBatch | Row[] {
   return format === "rows" ? rowsOf(block) : columnsOf(block);
 }
 
 /** The block as an object of columns. Its own keys are the columns, nothing else. */
-export function columnsOf(block: Block): ColumnBatch {
+function columnsOf(block: Block): ColumnBatch {
   return Object.fromEntries(block.names.map((name, i) => [name, namingColumn(name, () => userColumn(block.vectors[i] as Vector))]));
 }
 

@@ -1,7 +1,8 @@
 /**
- * A block: some rows of a dataset, a vector a column. Blocks are what tasks hand to each other; they are never changed.
+ * A block: some rows of a dataset, a vector a column.
  *
- * All columns have the same number of rows, and a block without columns still has its number of rows.
+ * Blocks are what tasks hand to each other; they are never changed. All columns have the same number of rows, and a block without columns still has its number of rows.
+ * Blocks of one dataset are made apart, so what puts them together finds the types that hold all their values, or says which column has none.
  */
 import { DataError } from "../errors.ts";
 import { type Field, FieldConflict, sameType, typeName, unifyFields } from "./data-type.ts";

@@ -1,7 +1,8 @@
 /**
- * The types of columns: what the values of a vector are, and how they lie in memory. They are Arrow's types under Arrow's names, one kind for each form of memory.
+ * The types of columns: what the values of a vector are, and how they lie in memory.
  *
- * A type is plain data, so it travels with its block. Its text form, such as `list<int64>`, is what `schema()` shows and what the option `schema` takes.
+ * They are Arrow's types under Arrow's names, one kind for each form of memory. A type is plain data, so it travels with its block. Its text form, such as `list<int64>`, is
+ * what `schema()` shows and what the option `schema` takes.
  */
 
 /** Kinds without parameters whose values lie in one typed array each. */
@@ -35,8 +36,6 @@ export interface Field {
   readonly name: string;
   readonly type: DataType;
 }
-
-export type Kind = DataType["kind"];
 
 export const NULL: DataType = { kind: "null" };
 export const BOOL: DataType = { kind: "bool" };

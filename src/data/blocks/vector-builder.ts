@@ -76,7 +76,7 @@ function isNullish(value: unknown): value is null | undefined {
  *
  * @throws MisfitError for the first value of another type than those before it, or of none
  */
-export function inferType(values: Values): DataType {
+function inferType(values: Values): DataType {
   let type: DataType = NULL;
   let last: DataType | undefined;
   for (let row = 0; row < values.length; row += 1) {
@@ -262,7 +262,7 @@ const LOOP_LENGTH_MAX = 24;
 const encoder = new TextEncoder();
 
 /** Bytes of texts, one after the other, in memory that grows. */
-export class TextBytes {
+class TextBytes {
   #bytes: Uint8Array;
   length = 0;
 

@@ -1,5 +1,8 @@
 /**
- * The operators that need no task: blocks that the driver has, a limit of rows, and several inputs one after the other.
+ * The operators that need no task: blocks that the driver has, blocks that lie in the store, a limit of rows, and several inputs one after the other.
+ *
+ * They give blocks in order and start no work, but for the input of the driver, which stores its blocks one by one as there is room for them, and for the limit, which
+ * cuts the block in which its last row lies.
  */
 import { get, put } from "../../core/index.ts";
 import { Fifo } from "../../core/internal.ts";

@@ -15,7 +15,7 @@ import { type Partitioning, type PartitionRequest, type PartitionStart, partitio
 import type { BlockFacts, TaskStart } from "./task.ts";
 import { TaskOperator } from "./task-operator.ts";
 
-export interface ExchangeOptions {
+interface ExchangeOptions {
   readonly name: string;
   readonly partitioning: Partitioning;
   /** How many partitions there are to be; undefined: as many as suit the bytes. */

@@ -1,7 +1,8 @@
 /**
  * The tasks of an exchange before its rows come together: they cut blocks into parts, and take samples of keys.
  *
- * A partition task yields a part for each partition, empty ones too, and then the facts of all parts.
+ * A partition task yields a part for each partition, empty ones too, and then the facts of all parts. Which rows come together is decided by their keys, or by their
+ * numbers and a seed, and never by how they lie in blocks.
  */
 import { type ObjectRef, type ObjectRefGenerator, remote } from "../../core/index.ts";
 import { type Block, concatBlocks, packBlock, takeBlock, vectorOf } from "../blocks/block.ts";

@@ -1,7 +1,8 @@
 /**
  * Runs a physical plan: makes its operators, and gives the blocks of its output one after the other.
  *
- * The blocks come in order unless `preserveOrder` is false. Whoever leaves the loop early stops the pipeline; a failure stops it, too, and is thrown.
+ * The blocks come in order unless `preserveOrder` is false, and all of one schema: a column that is of one type in some blocks and of another in others is an error here.
+ * Whoever leaves the loop early stops the pipeline; a failure stops it, too, and is thrown.
  */
 import { clusterResources, init, isInitialized, objectStoreStatistics } from "../../core/index.ts";
 import { type Block, blockBytes, packBlock, sliceBlock, unifySchemas } from "../blocks/block.ts";
@@ -26,7 +27,7 @@ const budget = new MemoryBudget(0);
 const poolCpus = new PoolCpus();
 
 /** How a plan is run. */
-export interface RunOptions {
+interface RunOptions {
   readonly settings: Settings;
   readonly signal?: AbortSignal | undefined;
   /** Given the operators before they begin. */

@@ -180,7 +180,7 @@ function indexOfColumn(block: Block, column: string, name: string): number {
 }
 
 /** Column names in a message. */
-export function listNames(names: readonly string[]): string {
+function listNames(names: readonly string[]): string {
   return names.length === 0 ? "none" : names.map((name) => JSON.stringify(name)).join(", ");
 }
 

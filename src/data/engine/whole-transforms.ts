@@ -1,7 +1,8 @@
 /**
  * The transforms behind an exchange: each takes all rows of its task together, as equal keys, or the rows of one range, have come together there.
  *
- * `partialAggregate` is the one before an exchange: it makes states of the rows as they pass, and merges them when there are many.
+ * `partialAggregate` is the one before an exchange: it makes states of the rows as they pass, and merges them when there are many. What a task holds at a time is the
+ * rows of one partition.
  */
 import { type Aggregates, combineStates, mergeAggregates, partialAggregate } from "../aggregates/group-aggregate.ts";
 import { isThenable } from "../../core/internal.ts";

@@ -17,7 +17,7 @@ import { rowsByPart } from "../kernels/partition.ts";
 import { PARTITIONS_OF_TASK_MAX } from "../limits.ts";
 
 /** In which form rows are written. */
-export type FileFormat =
+type FileFormat =
   | { readonly kind: "csv"; readonly header: boolean }
   | { readonly kind: "json" }
   | { readonly kind: "parquet"; readonly codec: ParquetCodec };
@@ -125,6 +125,11 @@ export const HIVE_NULL = "__HIVE_DEFAULT_PARTITION__";
 /** A name or value in a folder's name: what is special there is escaped by percent signs, so that no value leaves the folder. */
 function hivePart(value: unknown): string {
   if (value === null) return HIVE_NULL;
-  const text = value instanceof Date ? value.toISOString() : String(value);
-  return encodeURIComponent(text).replace(/\./g, (dot, at: number) => (at === 0 ? "%2E" : dot));
+  return encodeURIComponent(keyText(value)).replace(/\./g, (dot, at: number) => (at === 0 ? "%2E" : dot));
+}
+
+function keyText(value: unknown): string {
+  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("hex");
+  return typeof value === "string" ? value : (value as number | bigint | boolean).toString();
 }

@@ -11,7 +11,7 @@ import { isNull, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 
 /** Groups of rows with equal keys. */
-export interface Groups {
+interface Groups {
   /** The group of each row. */
   readonly ids: Uint32Array;
   /** The first row of each group, in the order in which groups first come. */

@@ -9,9 +9,11 @@ import { custom, flag, isPlainObject, oneOf, readOptions, text } from "../core/i
 import { listFiles, type ListedFile } from "../storage/list-files.ts";
 import { type Block, vectorOf } from "./blocks/block.ts";
 import { type DataType, INT64, parseType, STRING, TYPE_NAMES } from "./blocks/data-type.ts";
+import type { Vector } from "./blocks/vector.ts";
 import { buildVector } from "./blocks/vector-builder.ts";
 import { type Dataset, newDataset } from "./dataset.ts";
 import type { Reader } from "./engine/task.ts";
+import { DataError } from "./errors.ts";
 import { readBinaryFile } from "./formats/binary-reader.ts";
 import { readCsvFile } from "./formats/csv-reader.ts";
 import { readJsonFile } from "./formats/json-reader.ts";
@@ -178,12 +180,11 @@ export function readParquet<R extends AnyRow = AnyRow, const K extends keyof R &
     const footers = await inParallel(listed, ({ path }) => readParquetFooter(path));
     const wide = [...new Set(footers.flatMap((footer) => footer.wideColumns))];
     const columnsOf = pathColumns(listed, files);
-    return footers.flatMap((footer) =>
-      partsOfFooter(footer).map((part) => ({
-        args: [readParquetPart, [part, columns, wide], columnsOf(part.path)],
-        rowCount: part.rowCount,
-      })),
-    );
+    return footers.flatMap((footer) => {
+      const added = columnsOf(footer.path);
+      const own = columns === undefined ? undefined : columnsInFile(columns, footer, added);
+      return partsOfFooter(footer).map((part) => ({ args: [readParquetPart, [part, own, wide], added, columns], rowCount: part.rowCount }));
+    });
   };
   return newDataset({
     kind: "read",
@@ -191,6 +192,15 @@ export function readParquet<R extends AnyRow = AnyRow, const K extends keyof R &
     source: { name: "readParquet", reader: readWithColumns as Reader, parts },
     options: tasks,
   });
+}
+
+/** Those of the columns that the file itself has; at least one, as the rows have to be counted. */
+function columnsInFile(columns: readonly string[], footer: ParquetFooter, added: PathColumns): readonly string[] {
+  const missing = columns.find((column) => !footer.columns.includes(column) && !added.some(([name]) => name === column));
+  if (missing !== undefined)
+    throw new DataError(`${footer.path} has no column ${JSON.stringify(missing)}`, { hint: `it has ${footer.columns.join(", ")}` });
+  const own = columns.filter((column) => footer.columns.includes(column));
+  return own.length > 0 ? own : footer.columns.slice(0, 1);
 }
 
 /** Footers that are read at a time. */
@@ -301,13 +311,16 @@ export async function* readWithColumns(
   reader: Reader,
   args: readonly unknown[],
   columns: PathColumns,
+  wanted?: readonly string[],
 ): AsyncGenerator<Block, void, undefined> {
   const read = reader as (...args: unknown[]) => AsyncIterable<Block>;
   for await (const block of read(...args)) {
     // A column of the file goes before one of its path.
     const added = columns.filter(([name]) => vectorOf(block, name) === undefined);
     const vectors = added.map(([, value]) => buildVector(new Array(block.rowCount).fill(value), typeOfConstant(value)));
-    yield { rowCount: block.rowCount, names: [...block.names, ...added.map(([name]) => name)], vectors: [...block.vectors, ...vectors] };
+    const { rowCount } = block;
+    const all: Block = { rowCount, names: [...block.names, ...added.map(([name]) => name)], vectors: [...block.vectors, ...vectors] };
+    yield wanted === undefined ? all : { rowCount, names: wanted, vectors: wanted.map((name) => vectorOf(all, name) as Vector) };
   }
 }
 

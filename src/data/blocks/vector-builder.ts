@@ -356,7 +356,10 @@ function fillStructs(values: Values, type: TypeOf<"struct">): Filled {
   for (let row = 0; row < values.length; row += 1)
     if (!isNullish(values[row]) && !isPlainRow(values[row])) throw misfit(row, values[row], type);
   const children = type.fields.map((field) => {
-    const parts = Array.from(values as ArrayLike<Record<string, unknown> | null | undefined>, (value) => value?.[field.name]);
+    const parts = Array.from(values as ArrayLike<Record<string, unknown> | null | undefined>, (value) =>
+      // What every object inherits, such as `constructor`, is no part of a struct.
+      !isNullish(value) && Object.hasOwn(value, field.name) ? value[field.name] : undefined,
+    );
     try {
       return buildVector(parts, field.type);
     } catch (error) {

@@ -1,0 +1,102 @@
+/** Blocks against arrays of rows: built and read back, and sliced, taken, put together and packed at random. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type Block, blockOfRows, concatBlocks, packBlock, rowsOf, sliceBlock, takeBlock } from "./block.ts";
+import { Column } from "./column.ts";
+import type { Vector } from "./vector.ts";
+import { buildVector } from "./vector-builder.ts";
+
+const whole = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+const time = fc.date({ min: new Date("-001000-01-01T00:00:00Z"), max: new Date("9999-12-31T00:00:00Z"), noInvalidDate: true });
+const text = fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("", "👩‍👩‍👧", "\u0000", "\uFEFFx", "ä".repeat(40)));
+const nullable = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(value, { freq: 4 });
+
+const row = fc.record({
+  number: nullable(fc.double()),
+  wide: nullable(whole),
+  flag: nullable(fc.boolean()),
+  text: nullable(text),
+  bytes: nullable(fc.uint8Array({ maxLength: 5 })),
+  time: nullable(time),
+  list: nullable(fc.array(nullable(text), { maxLength: 3 })),
+  deep: nullable(fc.array(nullable(fc.array(nullable(fc.boolean()), { maxLength: 9 })), { maxLength: 3 })),
+  floats: nullable(fc.float32Array({ maxLength: 3 })),
+  struct: nullable(fc.record({ x: nullable(fc.double()), constructor: nullable(text), flags: nullable(fc.array(fc.boolean())) })),
+  nothing: fc.constant(null),
+  plain: fc.double(),
+});
+type TestRow = ReturnType<typeof plain>;
+const plain = (value: unknown): Record<string, unknown> => ({ ...(value as Record<string, unknown>) });
+const rows = fc.array(row.map(plain), { maxLength: 20 });
+
+interface Step {
+  readonly kind: "slice" | "take" | "concat" | "pack";
+  readonly a: number;
+  readonly b: number;
+}
+const steps = fc.array(fc.record({ kind: fc.constantFrom<Step["kind"]>("slice", "take", "concat", "pack"), a: fc.nat(), b: fc.nat() }), {
+  maxLength: 6,
+});
+
+function apply({ kind, a, b }: Step, block: Block, oracle: TestRow[], other: TestRow[]): [Block, TestRow[]] {
+  const size = oracle.length;
+  switch (kind) {
+    case "slice": {
+      const start = a % (size + 1);
+      const end = start + (b % (size - start + 1));
+      return [sliceBlock(block, start, end), oracle.slice(start, end)];
+    }
+    case "take": {
+      const indices = size === 0 ? [] : Array.from({ length: a % 30 }, (_, i) => (b + i * 7) % size);
+      return [takeBlock(block, Uint32Array.from(indices)), indices.map((i) => oracle[i] as TestRow)];
+    }
+    case "concat":
+      return [concatBlocks([block, blockOfRows(other, "test")]), [...oracle, ...other]];
+    case "pack":
+      return [packBlock(block), oracle];
+  }
+}
+
+test("rows are read back as they were, whatever was cut, taken, put together and packed", () => {
+  fc.assert(
+    fc.property(rows, rows, steps, (given, other, chosen) => {
+      let state: [Block, TestRow[]] = [blockOfRows(given, "test"), given];
+      for (const step of chosen) {
+        state = apply(step, ...state, other);
+        expect(rowsOf(state[0])).toEqual(state[1]);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("a part of some structs that is named as what objects inherit is null in the others", () => {
+  const block = blockOfRows([{ s: { constructor: "a", toString: 1 } }, { s: {} }, { s: null }], "test");
+  expect(rowsOf(block)).toEqual([{ s: { constructor: "a", toString: 1 } }, { s: { constructor: null, toString: null } }, { s: null }]);
+});
+
+test("a column and a part of a struct named __proto__ are like any other", () => {
+  const given = [JSON.parse('{"__proto__": 1, "s": {"__proto__": "x"}}') as object];
+  expect(JSON.stringify(rowsOf(blockOfRows(given, "test")))).toBe('[{"__proto__":1,"s":{"__proto__":"x"}}]');
+});
+
+test("a value of another type names column, row and both types", () => {
+  expect(() => blockOfRows([{ a: 1 }, { a: null }, { a: "x" }], "test")).toThrow(
+    'Column "a": row 2 is string, and the rows before are float64',
+  );
+});
+
+test("a column reads by place from both ends, and whether there is a value", () => {
+  fc.assert(
+    fc.property(fc.array(nullable(text)), (values) => {
+      const column = new Column<string | null>(buildVector(values) as Vector);
+      expect([...column]).toEqual(values);
+      expect(column.map((value, i) => [value, i])).toEqual(values.map((value, i) => [value, i]));
+      for (let i = -values.length - 1; i <= values.length; i += 1) expect(column.at(i)).toBe(values.at(i));
+      values.forEach((value, i) => {
+        expect(column[i]).toBe(value);
+        expect(column.isNull(i)).toBe(value === null);
+      });
+    }),
+  );
+});

@@ -143,6 +143,10 @@ export class ActorPoolOperator implements Operator {
     this.#endIdle();
   }
 
+  needs(): boolean {
+    return true;
+  }
+
   pull(which: "all" | "next"): boolean {
     return this.#streams.pull(which);
   }

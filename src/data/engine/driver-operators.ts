@@ -42,6 +42,10 @@ abstract class DriverOperator implements Operator {
   abstract add(block: BlockRef, input: number): void;
   abstract endInput(input: number): void;
 
+  needs(_input: number): boolean {
+    return true;
+  }
+
   canStart(): boolean {
     return false;
   }
@@ -214,6 +218,10 @@ export class UnionOperator extends DriverOperator {
   endInput(input: number): void {
     this.#hasEnded[input] = true;
     this.#advance();
+  }
+
+  override needs(input: number): boolean {
+    return input === this.#current;
   }
 
   override stop(): void {

@@ -104,6 +104,10 @@ export class ExchangeOperator implements Operator {
     else this.#partitionNext();
   }
 
+  needs(): boolean {
+    return true;
+  }
+
   pull(which: "all" | "next"): boolean {
     return this.#reduce?.pull(which) ?? false;
   }

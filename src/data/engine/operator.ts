@@ -33,6 +33,8 @@ export interface Operator {
   add(block: BlockRef, input: number): void;
   /** No block comes from the input any more. */
   endInput(input: number): void;
+  /** Whether its next block depends on what comes from the input now. Answers true for every input unless they are taken in turn. */
+  needs(input: number): boolean;
   /** Whether there is work that it could begin. */
   canStart(): boolean;
   /** Begins one piece of work. */

@@ -154,7 +154,11 @@ export class RunningStreams {
       const second = await items.next();
       // A task that failed has its error in the last item; awaiting it throws that.
       if (second.done === true) {
-        await ref;
+        try {
+          await ref;
+        } finally {
+          ref[Symbol.dispose]();
+        }
         return;
       }
       const output = ownedBlock(ref, await factsBehind(ref, second.value.ref as ObjectRef<BlockFacts>));
@@ -199,5 +203,7 @@ async function factsBehind(block: ObjectRef<Block>, facts: ObjectRef<BlockFacts>
   } catch (error) {
     block[Symbol.dispose]();
     throw error;
+  } finally {
+    facts[Symbol.dispose]();
   }
 }

@@ -82,29 +82,39 @@ export class StreamingExecutor implements OperatorEvents {
   }
 
   onFailure(error: unknown): void {
+    if (this.#isStopped) return;
     this.#failure ??= { error };
     this.onChange();
   }
 
   #advance(): void {
+    if (this.#failure !== undefined) {
+      this.#fail(this.#failure.error);
+      return;
+    }
     if (this.#isStopped) {
       this.#waiter?.resolve(undefined);
-      return;
-    }
-    if (this.#failure !== undefined) {
-      const waiter = this.#waiter;
-      if (waiter === undefined) return;
-      const { error } = this.#failure;
       this.#waiter = undefined;
-      this.stop();
-      waiter.reject(error);
       return;
     }
-    do {
-      this.#moveBlocks();
-      this.#report();
-      // What began may have failed at once, and then its end is none.
-    } while (this.#begin() && this.#failure === undefined && !this.#isStopped);
+    try {
+      do {
+        this.#moveBlocks();
+        this.#report();
+        // What began may have failed at once, and then its end is none.
+      } while (this.#begin() && this.#failure === undefined && !this.#isStopped);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** Ends all work at once, and throws to the consumer now or when it asks next. */
+  #fail(error: unknown): void {
+    const waiter = this.#waiter;
+    this.#waiter = undefined;
+    this.stop();
+    this.#failure = waiter === undefined ? { error } : undefined;
+    waiter?.reject(error);
   }
 
   /** Moves outputs to the next operator and the first output of the last one to the consumer. */
@@ -141,6 +151,7 @@ export class StreamingExecutor implements OperatorEvents {
   #begin(): boolean {
     if (this.#isStopped) return false;
     let hasBegun = false;
+    const needed = this.#neededStages();
     for (let i = this.#stages.length - 1; i >= 0; i -= 1) {
       const { operator } = this.#stages[i] as Stage;
       while (this.#budget.hasRoom && operator.canStart()) {
@@ -149,26 +160,37 @@ export class StreamingExecutor implements OperatorEvents {
         hasBegun = true;
       }
       if (this.#budget.hasRoom) operator.pull("all");
-      else if (this.#isStarved(i)) operator.pull("next");
+      else if (this.#isStarved(i, needed)) operator.pull("next");
     }
     if (hasBegun) return true;
-    return this.#isStandingStill() && this.#goBeyond();
+    return this.#isStandingStill(needed) && this.#goBeyond(needed);
   }
 
   /** Whether what comes after an operator has nothing to work on, so that its next block is worth going beyond the budget. */
-  #isStarved(index: number): boolean {
-    if (this.#waiter === undefined) return false;
-    return this.#stages.slice(index + 1).every(({ operator }) => operator.runningCount === 0 && !operator.canStart());
+  #isStarved(index: number, needed: ReadonlySet<number>): boolean {
+    if (this.#waiter === undefined || !needed.has(index)) return false;
+    return this.#stages.every(({ operator }, i) => i <= index || !needed.has(i) || (operator.runningCount === 0 && !operator.canStart()));
   }
 
-  #isStandingStill(): boolean {
-    return this.#waiter !== undefined && this.#stages.every(({ operator }) => operator.runningCount === 0);
+  #isStandingStill(needed: ReadonlySet<number>): boolean {
+    return this.#waiter !== undefined && this.#stages.every(({ operator }, i) => !needed.has(i) || operator.runningCount === 0);
+  }
+
+  /** The stages that the next block of the output depends on. What a union takes later is none of them, and gets nothing beyond the budget. */
+  #neededStages(): ReadonlySet<number> {
+    const needed = new Set([this.#stages.length - 1]);
+    for (let i = this.#stages.length - 1; i >= 0; i -= 1) {
+      const { operator, inputs } = this.#stages[i] as Stage;
+      if (needed.has(i)) inputs.forEach((from, input) => operator.needs(input) && needed.add(from));
+    }
+    return needed;
   }
 
   /** One step beyond the budget, as near to the consumer as there is one. */
-  #goBeyond(): boolean {
+  #goBeyond(needed: ReadonlySet<number>): boolean {
     for (let i = this.#stages.length - 1; i >= 0; i -= 1) {
       const { operator } = this.#stages[i] as Stage;
+      if (!needed.has(i)) continue;
       if (operator.pull("next")) return true;
       if (!operator.canStart()) continue;
       operator.start();

@@ -80,6 +80,10 @@ export class TaskOperator implements Operator {
     }
   }
 
+  needs(): boolean {
+    return true;
+  }
+
   pull(which: "all" | "next"): boolean {
     return this.#streams.pull(which);
   }

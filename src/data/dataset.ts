@@ -423,7 +423,12 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   /** Makes all rows now and keeps them in the object store. The dataset that it gives reads them there. */
   async materialize(options: ConsumeOptions = {}): Promise<Dataset<R>> {
     const blocks: BlockRef[] = [];
-    for await (const block of this.#run(options)) blocks.push(block);
+    try {
+      for await (const block of this.#run(options)) blocks.push(block);
+    } catch (error) {
+      for (const block of blocks) block.release();
+      throw error;
+    }
     return new Dataset<R>({ kind: "stored", name: `materialize(${this.#plan.name})`, blocks }, this.#settings);
   }
 
@@ -533,9 +538,13 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
 
   async *#blocks(options: ConsumeOptions): AsyncGenerator<Block, void, undefined> {
     for await (const stored of this.#run(options)) {
-      const block = await get(stored.ref);
-      // The views of its memory keep it from now on.
-      stored.release();
+      let block: Block;
+      try {
+        block = await get(stored.ref);
+      } finally {
+        // The views of its memory keep it from now on.
+        stored.release();
+      }
       yield block;
     }
   }

@@ -46,11 +46,18 @@ export async function* run(plan: PhysicalPlan, { settings, signal, onOperators }
   onOperators?.(executor.stages.map(({ operator }) => operator));
   const stop = (): void => executor.onFailure(signal?.reason);
   signal?.addEventListener("abort", stop, { once: true });
+  // It may have been aborted while the parts were listed, which tells no listener.
+  if (signal?.aborted === true) stop();
   try {
     let schema: readonly Field[] = [];
     for (let block = await executor.next(); block !== undefined; block = await executor.next()) {
       // Blocks are made apart, so only here it shows that a column is of one type in some and of another in others.
-      schema = unifySchemas([schema, block.schema]);
+      try {
+        schema = unifySchemas([schema, block.schema]);
+      } catch (error) {
+        block.release();
+        throw error;
+      }
       yield block;
     }
   } finally {

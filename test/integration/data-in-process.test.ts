@@ -1,0 +1,84 @@
+/** Datasets in in-process mode: random pipelines give what the same steps give on arrays of rows, with any budget, and end where they are left. */
+import fc from "fast-check";
+import * as data from "shoal/data";
+import { expect, test } from "vitest";
+import { useSession } from "./session.ts";
+
+useSession({ mode: "inProcess", numCpus: 2 });
+
+interface TestRow {
+  readonly a: number;
+  readonly b: string | null;
+}
+type Step = { readonly kind: "map" | "filter" | "flatMap" | "limit" | "union" | "select"; readonly n: number };
+
+const row = fc.record({ a: fc.integer({ min: -50, max: 50 }), b: fc.option(fc.string({ maxLength: 3 })) });
+const step: fc.Arbitrary<Step> = fc.record({
+  kind: fc.constantFrom<Step["kind"]>("map", "filter", "flatMap", "limit", "union", "select"),
+  n: fc.integer({ min: 0, max: 12 }),
+});
+
+function onDataset(dataset: data.Dataset<TestRow>, { kind, n }: Step): data.Dataset<TestRow> {
+  switch (kind) {
+    case "map":
+      return dataset.map(({ a, b }) => ({ a: a + n, b }));
+    case "filter":
+      return dataset.filter(({ a }) => a % 3 !== n % 3);
+    case "flatMap":
+      return dataset.flatMap((one) => (one.a > n ? [] : [one, { a: one.a, b: null }]));
+    case "limit":
+      return dataset.limit(n);
+    case "union":
+      return dataset.union(data.range(n).map(({ id }) => ({ a: id, b: "u" })));
+    case "select":
+      return dataset.renameColumns({ a: "c" }).selectColumns(["b", "c"]).renameColumns({ c: "a" });
+  }
+}
+
+function onRows(rows: TestRow[], { kind, n }: Step): TestRow[] {
+  switch (kind) {
+    case "map":
+      return rows.map(({ a, b }) => ({ a: a + n, b }));
+    case "filter":
+      return rows.filter(({ a }) => a % 3 !== n % 3);
+    case "flatMap":
+      return rows.flatMap((one) => (one.a > n ? [] : [one, { a: one.a, b: null }]));
+    case "limit":
+      return rows.slice(0, n);
+    case "union":
+      return [...rows, ...Array.from({ length: n }, (_, id) => ({ a: id, b: "u" }))];
+    case "select":
+      return rows;
+  }
+}
+
+test("pipelines give what arrays give, with a large budget and one of a byte", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(row, { minLength: 1, maxLength: 12 }),
+      fc.array(step, { maxLength: 5 }),
+      fc.boolean(),
+      async (rows, steps, isTight) => {
+        const dataset = steps.reduce(onDataset, data.fromItems(rows) as unknown as data.Dataset<TestRow>);
+        const settings = isTight ? { memoryBytes: 1 } : {};
+        expect(await dataset.withSettings(settings).takeAll()).toEqual(steps.reduce(onRows, rows));
+      },
+    ),
+    { numRuns: 60 },
+  );
+}, 30_000);
+
+test("an endless second input of a union does not keep the first from ending", async () => {
+  const endless = data.readDatasource<{ id: number }>({
+    name: "endless",
+    getReadTasks: () => [
+      {
+        read: function* () {
+          for (;;) yield { id: new Float64Array(200_000) };
+        },
+      },
+    ],
+  });
+  const both = data.range(1000).union(endless).withSettings({ memoryBytes: 1 });
+  expect((await both.take(1500)).map(({ id }) => id).slice(990, 1002)).toEqual([990, 991, 992, 993, 994, 995, 996, 997, 998, 999, 0, 0]);
+}, 20_000);

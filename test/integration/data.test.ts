@@ -1,0 +1,193 @@
+/**
+ * Datasets on worker processes: rows exactly once whatever dies, consumers that pause, leave or abort, errors of users, exchanges against plain arrays, and files.
+ */
+import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { objectStoreStatistics, TaskError } from "shoal";
+import * as data from "shoal/data";
+import { describe, expect, test } from "vitest";
+import { failureOf, until, useFolder, useSession } from "./session.ts";
+
+const folder = useFolder();
+useSession({ numCpus: 2, objectStoreMemoryBytes: 256 * 2 ** 20 });
+
+const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
+
+/** A function that ends its process once, at one row. */
+function dyingOnce(file: string, at: number): <R extends { id: number }>(row: R) => R {
+  return (row) => {
+    if (row.id === at && !existsSync(file)) {
+      writeFileSync(file, "");
+      process.kill(process.pid, "SIGKILL");
+    }
+    return row;
+  };
+}
+
+describe("a worker that dies", () => {
+  test("in a chain behind a read changes nothing", async () => {
+    const ids = data.range(200_000).map(dyingOnce(join(folder, "read"), 150_000));
+    expect((await ids.takeAll()).map(({ id }) => id)).toEqual(upTo(200_000));
+  });
+
+  test("in an exchange changes nothing", async () => {
+    const rows = data.range(50_000).map(({ id }) => ({ id, key: (id * 7919) % 1000 }));
+    const sorted = rows.sort("key").map(dyingOnce(join(folder, "sort"), 25_000));
+    const found = await sorted.takeAll();
+    expect(found.map(({ id }) => id)).toEqual(
+      upTo(50_000)
+        .map((id) => ({ id, key: (id * 7919) % 1000 }))
+        .toSorted((a, b) => a.key - b.key)
+        .map(({ id }) => id),
+    );
+  });
+});
+
+describe("a consumer", () => {
+  test("that leaves ends an endless source, and its blocks are freed", async () => {
+    const { objects } = await objectStoreStatistics();
+    const endless = data.readDatasource<{ n: number }>({
+      name: "endless",
+      getReadTasks: () => [
+        {
+          read: function* () {
+            for (let n = 0; ; n += 1) yield { n: new Float64Array(100_000).fill(n) };
+          },
+        },
+      ],
+    });
+    for await (const { n } of endless.map((row) => row)) if (n === 1) break;
+    await until(async () => (await objectStoreStatistics()).objects <= objects, "all blocks to be freed");
+  });
+
+  test("that pauses stops the producers within the budget", async () => {
+    const log = join(folder, "produced");
+    const source = data.readDatasource<{ n: number }>({
+      name: "numbers",
+      getReadTasks: () => [
+        {
+          read: function* () {
+            for (let n = 0; n < 200; n += 1) {
+              appendFileSync(log, "x");
+              yield { n: new Float64Array(262_144) };
+            }
+          },
+        },
+      ],
+    });
+    const blocks = source.withSettings({ memoryBytes: 8 * 2 ** 20 }).iterBatches({ batchSize: 262_144 });
+    await blocks.next();
+    const produced = (): number => readFileSync(log, "utf8").length;
+    let last = -1;
+    await until(() => {
+      const [now, before] = [produced(), last];
+      last = now;
+      return now === before;
+    }, "the producer to stand still");
+    // Four blocks of 2 MiB in the budget, the one that was taken, and what a task makes ahead of the executor.
+    expect(produced()).toBeLessThan(20);
+    await blocks.return();
+  });
+
+  test("with a budget of one byte gets all rows, through every kind of operator", async () => {
+    const rows = data.range(30_000).map(({ id }) => ({ id, key: id % 10 }));
+    const sums = rows
+      .union(rows)
+      .groupBy("key")
+      .aggregate({ n: data.count(), s: data.sum("id") })
+      .sort("key");
+    expect(await sums.withSettings({ memoryBytes: 1 }).takeAll()).toEqual(
+      upTo(10).map((key) => ({ key, n: 6000, s: 2 * upTo(3000).reduce((sum, i) => sum + 10 * i + key, 0) })),
+    );
+  });
+
+  test("that aborts ends the work with the signal's reason", async () => {
+    const controller = new AbortController();
+    const slow = data.range(100).map(async (row) => {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      return row;
+    });
+    const counted = slow.count({ signal: controller.signal });
+    const reason = new Error("enough");
+    setTimeout(() => controller.abort(reason), 200);
+    await expect(counted).rejects.toBe(reason);
+  });
+});
+
+describe("what is wrong in a function", () => {
+  test("arrives with the operator's name, the user's line and the user's error", async () => {
+    const failing = data.range(10).map(function parse({ id }) {
+      if (id === 7) throw new RangeError("bad row");
+      return { id };
+    });
+    const error = await failureOf(failing.takeAll());
+    expect(error).toBeInstanceOf(TaskError);
+    expect((error as TaskError).cause).toMatchObject({ name: "RangeError", message: "bad row" });
+    expect((error as Error).message).toContain("map(parse)");
+    expect((error as Error).stack).toContain("data.test.ts");
+  });
+
+  test("that two blocks of a column are of two types is an error that names both", async () => {
+    const mixed = data.range(1000).map(({ id }) => ({ x: id < 500 ? 1 : "a" }));
+    await expect(mixed.takeAll()).rejects.toThrow('Column "x" is float64 in some rows and string in others');
+  });
+});
+
+test("ten times the budget flows through with little in the store", async () => {
+  const budget = 16 * 2 ** 20;
+  let most = 0;
+  let rows = 0;
+  const source = data.range(10_000_000).mapBatches(({ id }) => ({ id, half: Float64Array.from(id, (x) => x / 2) }));
+  for await (const batch of source.withSettings({ memoryBytes: budget }).iterBatches({ batchSize: 500_000 })) {
+    rows += data.rowCount(batch);
+    most = Math.max(most, (await objectStoreStatistics()).usedBytes);
+  }
+  expect(rows).toBe(10_000_000);
+  expect(most).toBeLessThan(5 * budget);
+}, 60_000);
+
+describe("files", () => {
+  const rides = data.range(5000).map(({ id }) => ({
+    id,
+    city: id % 2 === 0 ? "Rome" : 'Os"lo, ü',
+    km: id % 3 === 0 ? null : id / 7,
+    at: new Date(Date.UTC(2026, 0, 1) + id * 1000),
+  }));
+
+  test.each([
+    ["CSV", (to: string) => rides.writeCsv(to, { compression: "gzip" }), (from: string) => data.readCsv(from)],
+    [
+      "JSON",
+      (to: string) => rides.writeJson(to, { compression: "zstd" }),
+      (from: string) => data.readJson(from, { schema: { at: "timestamp[ms]" } }),
+    ],
+    ["Parquet", (to: string) => rides.writeParquet(to, { compression: "zstd" }), (from: string) => data.readParquet(from)],
+  ])("%s come back as they were", async (name, write, read) => {
+    const to = join(folder, `back ${name}`);
+    const { files, rowCount } = await write(to);
+    expect([rowCount, readdirSync(to).length]).toEqual([5000, files.length]);
+    expect(await read(to).takeAll()).toEqual(await rides.takeAll());
+  });
+
+  test("may be overwritten by what is read from them", async () => {
+    const to = join(folder, "own source");
+    await rides.writeParquet(to, { partitionBy: ["city"] });
+    const all = data.readParquet<{ id: number; city: string }>(to, { columns: ["id", "city"] });
+    await all.sort("id").writeParquet(to, { mode: "overwrite" });
+    expect((await data.readParquet<{ id: number }>(to).takeAll()).map(({ id }) => id)).toEqual(upTo(5000));
+    expect(readdirSync(to).filter((name) => name.startsWith("city") || name.startsWith("."))).toEqual([]);
+  });
+
+  test("that could not be written whole leave nothing behind, and those that were there stay", async () => {
+    const to = join(folder, "failed");
+    await data.fromItems([{ id: 1 }]).writeJson(to);
+    const failing = rides.map((row) => {
+      if (row.id === 4000) throw new Error("no");
+      return row;
+    });
+    await expect(failing.writeJson(to, { mode: "overwrite" })).rejects.toThrow("no");
+    expect(readdirSync(to)).toHaveLength(1);
+    expect(await data.readJson(to).takeAll()).toEqual([{ id: 1 }]);
+    await expect(rides.writeJson(to, { mode: "error" })).rejects.toThrow("it has 1 files already");
+  });
+});

@@ -1,0 +1,189 @@
+/** The kernels against plain arrays: random rows with nulls, NaN and both zeros, sorted, grouped, cut into parts and aggregated. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { count, countDistinct, max, mean, min, quantile, std, sum, unique } from "../aggregates/aggregate.ts";
+import { mergeAggregates, partialAggregate } from "../aggregates/group-aggregate.ts";
+import { blockOfRows, concatBlocks, type Row, rowsOf, sliceBlock, takeBlock } from "../blocks/block.ts";
+import { groupRows, hashRows, keyVectors } from "./hash.ts";
+import { partitionBlock } from "./partition.ts";
+import { hashNumber, Random } from "./random.ts";
+import { rangeOfRows, type SortKey, sortedIndices } from "./sort.ts";
+
+const number = fc.oneof(fc.integer({ min: -3, max: 3 }), fc.double(), fc.constantFrom(Number.NaN, -0, 0, Number.POSITIVE_INFINITY));
+const row = fc.record({
+  n: fc.option(number),
+  t: fc.option(fc.string({ unit: "binary", maxLength: 3 })),
+  b: fc.option(fc.boolean()),
+  i: fc.option(fc.constantFrom(0n, -1n, 2n ** 63n - 1n, -(2n ** 63n), 5n)),
+});
+const rows = fc.array(row, { minLength: 1, maxLength: 40 });
+const keys = fc.uniqueArray(fc.record({ column: fc.constantFrom("n", "t", "b", "i"), descending: fc.boolean() }), {
+  minLength: 1,
+  maxLength: 3,
+  selector: ({ column }) => column,
+});
+
+/** A lone surrogate has no UTF-8 and becomes U+FFFD, so texts are taken as they are in a block. */
+function blockOf(given: readonly Row[]) {
+  const block = blockOfRows(given, "the test");
+  return { block, own: rowsOf(block).map((one, place) => ({ ...one, place })) };
+}
+
+function rank(value: unknown): number {
+  return value === null ? 2 : Number.isNaN(value) ? 1 : 0;
+}
+
+function compareValues(a: unknown, b: unknown): number {
+  if (typeof a === "string") return Buffer.compare(Buffer.from(a), Buffer.from(b as string));
+  return (a as number) < (b as number) ? -1 : (a as number) > (b as number) ? 1 : 0;
+}
+
+function compareRows(a: Row, b: Row, by: readonly SortKey[]): number {
+  for (const { column, descending } of by) {
+    const [x, y] = [a[column], b[column]];
+    const order = rank(x) - rank(y) || (rank(x) > 0 ? 0 : (descending ? -1 : 1) * compareValues(x, y));
+    if (order !== 0) return order;
+  }
+  return 0;
+}
+
+const text = (value: unknown): string =>
+  typeof value === "bigint" ? `${value}n` : Object.is(value, -0) ? "0number" : String(value) + typeof value;
+
+describe("sorting", () => {
+  test("is that of arrays: stable, NaN and null last in both directions, texts by code point", () => {
+    fc.assert(
+      fc.property(rows, keys, (given, by) => {
+        const { block, own } = blockOf(given);
+        const present = by.filter(({ column }) => block.names.includes(column));
+        const sorted = Array.from(sortedIndices(block, present));
+        expect(sorted).toEqual(own.toSorted((a, b) => compareRows(a, b, present)).map(({ place }) => place));
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  test("by ranges and then within them gives the same", () => {
+    fc.assert(
+      fc.property(rows, keys, fc.array(fc.nat(39), { maxLength: 4 }), (given, by, samples) => {
+        const { block } = blockOf(given);
+        const keyRows = takeBlock(block, Uint32Array.from(samples.filter((sample) => sample < block.rowCount)));
+        const borders = takeBlock(keyRows, sortedIndices(keyRows, by));
+        const parts = partitionBlock(block, rangeOfRows(block, borders, by), borders.rowCount + 1);
+        const sorted = concatBlocks(parts.map((part) => takeBlock(part, sortedIndices(part, by))));
+        expect(rowsOf(sorted)).toEqual(rowsOf(takeBlock(block, sortedIndices(block, by))));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("by what cannot be ordered, or is not there, names the column", () => {
+    const { block } = blockOf([{ l: [1] }]);
+    expect(() => sortedIndices(block, [{ column: "l", descending: false }])).toThrow("list<float64>");
+    expect(() => sortedIndices(block, [{ column: "x", descending: false }])).toThrow('"x"');
+  });
+});
+
+describe("groups", () => {
+  test("are the rows of equal keys, in the order in which they first come", () => {
+    fc.assert(
+      fc.property(rows, fc.uniqueArray(fc.constantFrom("n", "t", "b", "i"), { minLength: 1 }), (given, by) => {
+        const { block, own } = blockOf(given);
+        const { ids, firstRows } = groupRows(keyVectors(block, by, "group by"), block.rowCount);
+        const known = new Map<string, number>();
+        const wanted = own.map((one) => {
+          const key = by.map((column) => text((one as Row)[column])).join("|");
+          if (!known.has(key)) known.set(key, known.size);
+          return known.get(key);
+        });
+        expect(Array.from(ids)).toEqual(wanted);
+        expect(Array.from(firstRows)).toEqual(Array.from(known.values(), (id) => wanted.indexOf(id)));
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  test("of many keys are found through a table that grows", () => {
+    const { block } = blockOf(Array.from({ length: 20_000 }, (_, i) => ({ k: i % 7001 })));
+    const { ids, firstRows } = groupRows(keyVectors(block, ["k"], "group by"), block.rowCount);
+    expect(firstRows.length).toBe(7001);
+    expect(ids.every((id, i) => id === i % 7001)).toBe(true);
+  });
+
+  test("hash whole numbers of every width alike, so blocks of different types meet", () => {
+    const hashOf = (value: unknown): number => hashRows(keyVectors(blockOf([{ k: value }]).block, ["k"], "group by"), 1)[0] as number;
+    for (const value of [0, 1, -1, 4294967296, -4294967297, 2 ** 53 - 1]) expect(hashOf(BigInt(value))).toBe(hashOf(value));
+  });
+
+  test("are aggregated in parts as at once", () => {
+    const aggregates = Object.entries({
+      rows: count(),
+      sum: sum("n"),
+      mean: mean("n"),
+      std: std("n"),
+      min: min("t"),
+      max: max("n"),
+      median: quantile("n"),
+      distinct: countDistinct("t"),
+      texts: unique("t"),
+    });
+    const finite = fc.record({
+      k: fc.constantFrom("a", "b", null),
+      n: fc.option(fc.integer({ min: -100, max: 100 })),
+      t: fc.option(fc.constantFrom("x", "y", "z")),
+    });
+    fc.assert(
+      fc.property(fc.array(finite, { minLength: 1, maxLength: 30 }), fc.nat(30), (given, at) => {
+        const { block } = blockOf([{ k: "a", n: 1, t: "x" }, ...given]);
+        const cut = Math.min(at, block.rowCount);
+        const parts = [sliceBlock(block, 0, cut), sliceBlock(block, cut, block.rowCount)].filter((part) => part.rowCount > 0);
+        const merged = rowsOf(
+          mergeAggregates(concatBlocks(parts.map((part) => partialAggregate(part, ["k"], aggregates))), ["k"], aggregates),
+        );
+        for (const result of merged) {
+          const own = rowsOf(block).filter((one) => one["k"] === result["k"]);
+          const numbers = own.flatMap((one) => (one["n"] === null ? [] : [one["n"] as number]));
+          const texts = [...new Set(own.flatMap((one) => (one["t"] === null ? [] : [one["t"] as string])))];
+          const total = numbers.reduce((a, b) => a + b, 0);
+          const average = numbers.length === 0 ? null : total / numbers.length;
+          const sorted = numbers.toSorted((a, b) => a - b);
+          const middle = (sorted.length - 1) / 2;
+          expect(result).toMatchObject({
+            rows: own.length,
+            sum: numbers.length === 0 ? null : total,
+            mean: average === null ? null : expect.closeTo(average, 9),
+            min: texts.toSorted()[0] ?? null,
+            max: sorted.at(-1) ?? null,
+            median: numbers.length === 0 ? null : ((sorted[Math.floor(middle)] as number) + (sorted[Math.ceil(middle)] as number)) / 2,
+            distinct: texts.length,
+            texts,
+          });
+          const deviation = Math.sqrt(numbers.reduce((a, n) => a + (n - (average as number)) ** 2, 0) / (numbers.length - 1));
+          expect(result["std"]).toEqual(numbers.length < 2 ? null : expect.closeTo(deviation, 9));
+        }
+        expect(merged.reduce((all, result) => all + (result["rows"] as number), 0)).toBe(block.rowCount);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe("random numbers", () => {
+  test("are the same for a seed, and others for another", () => {
+    const first = new Random(1);
+    const numbers = Array.from({ length: 5 }, () => first.uint32());
+    const again = new Random(1);
+    expect(Array.from({ length: 5 }, () => again.uint32())).toEqual(numbers);
+    expect(new Random(2).uint32()).not.toBe(numbers[0]);
+    expect(hashNumber(1, 7)).toBe(hashNumber(1, 7));
+  });
+
+  test("of numbers that follow each other fall evenly", () => {
+    const parts = new Uint32Array(16);
+    for (let i = 0; i < 16_000; i += 1) {
+      const part = Math.floor((hashNumber(42, i) / 2 ** 32) * 16);
+      parts[part] = (parts[part] as number) + 1;
+    }
+    for (const rowsOfPart of parts) expect(Math.abs(rowsOfPart - 1000)).toBeLessThan(150);
+  });
+});

@@ -182,8 +182,11 @@ export function readParquet<R extends AnyRow = AnyRow, const K extends keyof R &
     const columnsOf = pathColumns(listed, files);
     return footers.flatMap((footer) => {
       const added = columnsOf(footer.path);
-      const own = columns === undefined ? undefined : columnsInFile(columns, footer, added);
-      return partsOfFooter(footer).map((part) => ({ args: [readParquetPart, [part, own, wide], added, columns], rowCount: part.rowCount }));
+      const present = columns === undefined ? undefined : columnsInFile(columns, footer, added);
+      return partsOfFooter(footer).map((part) => ({
+        args: [readParquetPart, [part, present, wide], added, columns],
+        rowCount: part.rowCount,
+      }));
     });
   };
   return newDataset({

@@ -3,7 +3,6 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Block, blockOfRows, concatBlocks, packBlock, rowsOf, sliceBlock, takeBlock } from "./block.ts";
 import { Column } from "./column.ts";
-import type { Vector } from "./vector.ts";
 import { buildVector } from "./vector-builder.ts";
 
 const whole = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });

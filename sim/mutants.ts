@@ -169,4 +169,14 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     text: "this.serializer.endStore(error);",
     becomes: "",
   },
+  outdatedHelloTaken: {
+    file: "runtime/rpc/node-link.ts",
+    text: "if (this.#ledger.isOutdated(hello))",
+    becomes: "if (hello === null)",
+  },
+  ownTaskBeforeReport: {
+    file: "runtime/worker/executor.ts",
+    text: "if (this.#owesReport) {",
+    becomes: "if (this.#owesReport && (this.#slot === undefined || this.#slot === ANY_SHAPE || !this.#slots.runOwn(this.#slot))) {",
+  },
 };

@@ -209,4 +209,19 @@ export const REGRESSIONS: readonly Regression[] = [
     mutant: "redirectedToDeadIsNeverIdle",
     found: "an actor that getIfExists had found dead was held for ever by a handle that had ended while its calls waited",
   },
+  {
+    seed: 971492,
+    steps: 40,
+    parts: "drawn",
+    nodes: 3,
+    mutant: "outdatedHelloTaken",
+    found: "a hello of a connection that was given up came late, and frames that had been delivered were sent and counted again",
+  },
+  {
+    seed: 971506,
+    steps: 40,
+    parts: "drawn",
+    mutant: "ownTaskBeforeReport",
+    found: "a worker whose last lease had ended ran a task of its own under a shape that the daemon did not hold for it",
+  },
 ];

@@ -49,6 +49,14 @@ export class LinkLedger {
     };
   }
 
+  /**
+   * Whether the other end wrote this position before frames of it that have been delivered here: it sends none before it knows this incarnation. It gave the connection of that hello up
+   * for another one, and to begin again from there would deliver those frames twice.
+   */
+  isOutdated(theirs: LinkPosition): boolean {
+    return this.#delivered > 0 && theirs.incarnation === this.peerIncarnation && theirs.peerIncarnation !== this.incarnation;
+  }
+
   keep(frame: Buffer): void {
     this.#kept.push(frame);
     this.#keptBytes += frame.length;

@@ -200,6 +200,23 @@ test("a later connection of the same incarnation takes the place of the one befo
   expect(b.ups).toEqual([true, false]);
 });
 
+test("a hello that comes late, of a connection that was given up, is refused, and no frame is delivered twice", async () => {
+  const { a, b, wires, timers } = pair();
+  a.link.send(200, 1);
+  await timers.pass(100);
+  const [, far] = loopbackPair();
+  // As A wrote it before it knew B.
+  b.link.accept(far, { ...HELLO, incarnation: b.link.peerIncarnation as string, peerIncarnation: undefined });
+  wires[0]?.destroy();
+  a.link.send(200, 2);
+  await timers.pass(200);
+  expect(b.received).toEqual([1, 2]);
+  expect([a.ups, b.ups]).toEqual([
+    [true, false],
+    [true, false],
+  ]);
+});
+
 test("notices a silent connection, from both ends", async () => {
   const timers = new Clock();
   const pipes: Pipe[] = [];

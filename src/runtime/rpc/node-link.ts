@@ -274,6 +274,7 @@ export class NodeLink implements PeerConnection {
     const refuse = (message: string): WireError => new WireError("failed", message);
     if (this.#closeReason !== undefined) return refuse(`the link is closed: ${this.#closeReason}`);
     if (peerNodeId !== undefined && hello.nodeId !== peerNodeId) return refuse(`this link is for node ${peerNodeId}, not ${hello.nodeId}`);
+    if (this.#ledger.isOutdated(hello)) return refuse("this hello is older than frames that followed on another connection");
     return this.#greeting !== undefined && self.nodeId < hello.nodeId ? refuse("both ends connect at once") : undefined;
   }
 

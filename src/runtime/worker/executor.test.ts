@@ -156,8 +156,8 @@ describe("the executor", () => {
     expect([slots, log]).toEqual([[`unpark ${SHAPE}`], ["free begins"]]);
   });
 
-  test("after its last lease it tells what is left, as soon as nothing runs", async () => {
-    const { executor, slots, task } = fixture();
+  test("after its last lease it tells what is left, as soon as nothing runs, and begins no task of its own", async () => {
+    const { executor, slots, task } = fixture(() => true);
     const own = task("own", () => {});
     executor.enqueue(own);
     executor.leaseEnded({ isLast: true });

@@ -313,11 +313,12 @@ export class Executor implements WaitParking {
 
   #parkIfIdle(): void {
     if (!this.#shouldPark()) return;
-    if (this.#slot !== undefined && this.#slot !== ANY_SHAPE && this.#slots.runOwn(this.#slot)) return;
+    // After the last lease the daemon may hold another shape than the slot says, of a lease that brought no task here. So own tasks wait for a lease.
     if (this.#owesReport) {
       this.#park();
       return;
     }
+    if (this.#slot !== undefined && this.#slot !== ANY_SHAPE && this.#slots.runOwn(this.#slot)) return;
     if (this.#parkTimer !== undefined) return;
     this.#parkTimer = setTimeout(() => {
       this.#parkTimer = undefined;

@@ -373,7 +373,7 @@ export class LeaseManager {
     worker.leases.delete(lease.id);
     const isLast = worker.leases.size === 0;
     if (!isLast || worker.mayHaveOwn) {
-      // What the worker holds it may still use for tasks of its own: it says when it does not.
+      // Tasks of its own that run there still use what the worker holds: it reports when none does.
       worker.isUnsure = isLast;
       this.#effects.push({ kind: "leaseEnded", worker: worker.id, isLast });
       return;

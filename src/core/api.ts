@@ -136,10 +136,13 @@ export async function wait<R extends AnyRef | ObjectRefGenerator<unknown>>(
 export async function getActor<I>(name: string, options?: GetActorOptions): Promise<ActorHandle<I>> {
   if (typeof name !== "string" || name === "")
     throw new TypeError(`Cannot look up an actor: a name is needed: received ${describeValue(name)}`);
-  const { namespace } = readOptions(options, GET_ACTOR);
+  // A name that is known is answered from memory: reading no options would take as long.
+  const namespace = options === undefined ? undefined : readOptions(options, GET_ACTOR).namespace;
   const runtime = requireRuntime();
-  const handle = await runtime.actors.named.find(name, namespace ?? runtime.options.namespace, (found) =>
-    anotherHandle({ ...found, runtime }),
+  const handle = await runtime.actors.named.find(
+    name,
+    namespace ?? runtime.options.namespace,
+    ({ client, interface: face, entry }) => anotherHandle({ client, interface: face, entry, runtime }),
   );
   return handle as ActorHandle<I>;
 }

@@ -139,10 +139,8 @@ export async function getActor<I>(name: string, options?: GetActorOptions): Prom
   // A name that is known is answered from memory: reading no options would take as long.
   const namespace = options === undefined ? undefined : readOptions(options, GET_ACTOR).namespace;
   const runtime = requireRuntime();
-  const handle = await runtime.actors.named.find(
-    name,
-    namespace ?? runtime.options.namespace,
-    ({ client, interface: face, entry }) => anotherHandle({ client, interface: face, entry, runtime }),
+  const handle = await runtime.actors.named.find(name, namespace ?? runtime.options.namespace, ({ client, interface: face, entry }) =>
+    anotherHandle({ client, interface: face, entry, runtime }),
   );
   return handle as ActorHandle<I>;
 }

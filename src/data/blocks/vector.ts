@@ -15,6 +15,7 @@
  * Rows are cut out without a copy. Bits cannot begin amid a byte, so bitmaps keep the bits before the first row: `bitOffset` tells how many. Offsets need not begin at 0.
  */
 import { type DataType, type Field, type NumberKind, sameType } from "./data-type.ts";
+import { gatherElements, gatherRanges } from "./gather.ts";
 import { bitmapBytes, countZeros, getBit, orBits, setBit } from "./bitmap.ts";
 
 export type NumberArray = Int8Array | Int16Array | Int32Array | Uint8Array | Uint16Array | Uint32Array | Float32Array | Float64Array;
@@ -145,7 +146,7 @@ export function takeVector(vector: Vector, indices: Uint32Array): Vector {
   const kind = type.kind === "tensor" ? type.of.kind : type.kind;
   const target = newValueArray(kind, length * perRow) as Float64Array;
   const source = values as Float64Array;
-  if (perRow === 1) for (let i = 0; i < length; i += 1) target[i] = source[indices[i] as number] as number;
+  if (perRow === 1) gatherElements(target, source, indices);
   else
     for (let i = 0; i < length; i += 1) {
       const from = (indices[i] as number) * perRow;
@@ -177,12 +178,8 @@ function takeRanges({ type, values, children }: Vector, offsets: Int32Array, ind
     }
     return { offsets: ends, children: [takeVector((children as Vector[])[0] as Vector, elements)] };
   }
-  const source = values as Uint8Array;
   const bytes = new Uint8Array(total);
-  for (let i = 0; i < indices.length; i += 1) {
-    const row = indices[i] as number;
-    bytes.set(source.subarray(offsets[row], offsets[row + 1]), ends[i]);
-  }
+  gatherRanges(bytes, values as Uint8Array, offsets, indices);
   return { offsets: ends, values: bytes };
 }
 

@@ -5,7 +5,7 @@
  * `engine/`.
  */
 import { get } from "../core/index.ts";
-import { count as countOption, custom, flag, oneOf, readOptions } from "../core/internal.ts";
+import { count as countOption, custom, describeValue, flag, oneOf, readOptions } from "../core/internal.ts";
 import { type Aggregate, checkAggregates, count, max, mean, min, std, sum } from "./aggregates/aggregate.ts";
 import { type BatchFormat, batchOf } from "./blocks/batch.ts";
 import { type Block, blockReader } from "./blocks/block.ts";
@@ -14,6 +14,8 @@ import { run } from "./engine/run.ts";
 import type { WriteTransform } from "./engine/write-transform.ts";
 import { gather, rebatch, type Transform } from "./engine/transform.ts";
 import { PARQUET_CODECS, type ParquetCodec } from "./formats/parquet-writer.ts";
+import { type JoinedRow, type JoinOptions, readJoin } from "./join-options.ts";
+import type { JoinType } from "./engine/join.ts";
 import { BATCH_ROWS, ROWS_SHOWN } from "./limits.ts";
 import { explain } from "./plan/explain.ts";
 import type { ExchangePlan, LogicalPlan } from "./plan/logical-plan.ts";
@@ -290,6 +292,30 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     requireNames("groupBy", columns);
     if (columns.length === 0) throw new TypeError("groupBy takes a column, or several: received none");
     return new GroupedDataset<R, K>(columns, (step) => this.#exchange(step));
+  }
+
+  /**
+   * The rows of this dataset with those of another one that have equal keys. A null key equals none; NaN equals NaN. The keys come once, under the names of this side.
+   *
+   * Rows come in no particular order, but in the same one each time. The rows of the other dataset that meet in one task have to fit into its memory, so the smaller dataset is the one to pass.
+   *
+   * @throws TypeError for no dataset, no name of a column, or keys of different numbers. When it runs: DataError for keys without a common type, and for a column of both
+   * sides where no suffix tells them apart
+   * @example
+   * const named = rides.join(cities, { on: "city", type: "left", rightSuffix: "OfCity" });
+   */
+  join<
+    S extends AnyRow,
+    const K extends keyof R & string,
+    const RK extends keyof S & string = K & keyof S & string,
+    T extends JoinType = "inner",
+    const LS extends string = "",
+    const RS extends string = "",
+  >(other: Dataset<S>, options: JoinOptions<K, RK, T, LS, RS>): Dataset<JoinedRow<R, S, K, RK, T, LS, RS>> {
+    if (!(other instanceof Dataset)) throw new TypeError(`join takes a Dataset: received ${describeValue(other)}`);
+    const { partitions, ...join } = readJoin(options);
+    const inputs = [this.#plan, (other as Dataset).#plan] as const;
+    return new Dataset({ kind: "join", name: join.name, inputs, join, partitions }, this.#settings);
   }
 
   /** The aggregates of all rows, as one row. */
@@ -603,7 +629,7 @@ export class GroupedDataset<R extends AnyRow, K extends keyof R & string> {
     return this.#exchange({
       name,
       before: { kind: "partialAggregate", name: "partialAggregate", keys, aggregates: named },
-      partitioning: { kind: "hash", keys },
+      partitioning: { kind: "hash", keys, use: "group by" },
       ...(keys.length === 0 ? { partitions: 1 } : {}),
       after: { kind: "mergeAggregates", name, keys, aggregates: named },
     });
@@ -653,7 +679,11 @@ export class GroupedDataset<R extends AnyRow, K extends keyof R & string> {
     const { batchFormat } = readOptions(options, { of: "mapGroups", options: { batchFormat: FORMAT } });
     const keys = this.#keys;
     const name = `groupBy(${keys.join(", ")}).mapGroups${fn.name === "" || fn.name === "fn" ? "" : `(${fn.name})`}`;
-    return this.#exchange({ name, partitioning: { kind: "hash", keys }, after: { kind: "mapGroups", name, keys, fn, batchFormat } });
+    return this.#exchange({
+      name,
+      partitioning: { kind: "hash", keys, use: "group by" },
+      after: { kind: "mapGroups", name, keys, fn, batchFormat },
+    });
   }
 
   #one<U extends AnyRow>(name: string, aggregate: Aggregate): Dataset<U> {

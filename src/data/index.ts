@@ -37,6 +37,8 @@ export {
   type WriteParquetOptions,
 } from "./dataset.ts";
 export { DataError } from "./errors.ts";
+export type { JoinOptions } from "./join-options.ts";
+export type { JoinType } from "./engine/join.ts";
 export type { AnyRow, Batch, BatchColumn } from "./row-types.ts";
 export {
   type Paths,

@@ -33,6 +33,9 @@ export const PARTITION_BYTES: number = 32 * BLOCK_BYTES_MIN;
 /** An exchange of fewer bytes has one partition: a second one would cost more than it saves. */
 export const EXCHANGE_BYTES_MIN: number = 4 * BLOCK_BYTES_MIN;
 
+/** Rows of a block that a join gives: one row of a side may meet very many of the other. */
+export const ROWS_OF_JOINED_BLOCK = 131_072;
+
 /** Partitions of an exchange: each partition task gives as many parts. */
 export const PARTITIONS_MAX = 1000;
 

@@ -25,7 +25,7 @@ import { rowCount } from "./blocks/batch.ts";
 import { Column } from "./blocks/column.ts";
 import { Dataset } from "./dataset.ts";
 import { ChainActor } from "./engine/pool-actor.ts";
-import { mapBlocks, readBlocks } from "./engine/task.ts";
+import { joinPartition, mapBlocks, readBlocks } from "./engine/task.ts";
 import { partition, sampleKeys } from "./engine/partition-task.ts";
 import { DataError } from "./errors.ts";
 import { readBinaryFile } from "./formats/binary-reader.ts";
@@ -64,6 +64,7 @@ registerExports("shoal/data", {
   DataStatistics,
   fromColumns,
   fromItems,
+  joinPartition,
   mapBlocks,
   partition,
   sampleKeys,

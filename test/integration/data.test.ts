@@ -41,6 +41,19 @@ describe("a worker that dies", () => {
         .map(({ id }) => id),
     );
   });
+
+  test("in a join changes nothing, and each row meets its partners once", async () => {
+    const rides = data.range(60_000).map(({ id }) => ({ id, city: id % 7 === 0 ? null : id % 5000 }));
+    const cities = data.range(4000).map(({ id }) => ({ city: id, name: `city ${id}` }));
+    const joined = rides.join(cities, { on: "city", type: "left", partitions: 5 }).map(dyingOnce(join(folder, "join"), 30_001));
+    const found = (await joined.takeAll()).toSorted((a, b) => a.id - b.id);
+    expect(found).toEqual(
+      upTo(60_000).map((id) => {
+        const city = id % 7 === 0 ? null : id % 5000;
+        return { id, city, name: city === null || city >= 4000 ? null : `city ${city}` };
+      }),
+    );
+  });
 });
 
 describe("a consumer", () => {

@@ -103,3 +103,20 @@ class NoCall {
 }
 // @ts-expect-error: no method call
 texts.map(NoCall);
+
+// --- Joins ---------------------------------------------------------------------------------------------------------------
+
+declare const sizes: data.Dataset<{ size: number; name: string; text: number }>;
+
+const joined = texts.join(sizes, { on: "size", rightSuffix: "Right" });
+const [first] = await joined.take(1);
+exactly<[string, number, string, number] | undefined>()(first && [first.text, first.size, first.name, first.textRight]);
+const [outer] = await texts.join(sizes, { on: "size", type: "full", leftSuffix: "Left" }).take(1);
+exactly<[string | null, number, string | null, number | null] | undefined>()(outer && [outer.textLeft, outer.size, outer.name, outer.text]);
+exactly<string | undefined>()((await texts.join(sizes, { on: "text", rightOn: "name", type: "leftAnti" }).take(1))[0]?.text);
+// @ts-expect-error: there is no such column on this side
+texts.join(sizes, { on: "name" });
+// @ts-expect-error: there is no such column on the other side
+texts.join(sizes, { on: "size", rightOn: "other" });
+// @ts-expect-error: there is no such type
+texts.join(sizes, { on: "size", type: "outer" });

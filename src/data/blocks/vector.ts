@@ -155,6 +155,24 @@ export function takeVector(vector: Vector, indices: Uint32Array): Vector {
   return { ...base, values: target };
 }
 
+/** In place of the number of a row: a null. */
+export const NO_ROW = 0xffffffff;
+
+/** As {@link takeVector}; where an index is `NO_ROW` there is a null. */
+export function takeVectorOrNull(vector: Vector, indices: Uint32Array): Vector {
+  if (!indices.includes(NO_ROW)) return takeVector(vector, indices);
+  if (vector.length === 0) return nullVector(vector.type, indices.length);
+  const taken = takeVector(
+    vector,
+    indices.map((index) => (index === NO_ROW ? 0 : index)),
+  );
+  if (vector.type.kind === "null") return taken;
+  const validity = new Uint8Array(bitmapBytes(indices.length));
+  for (let i = 0; i < indices.length; i += 1) if (indices[i] !== NO_ROW && !isNull(taken, i)) setBit(validity, i);
+  const nullCount = countZeros(validity, 0, indices.length);
+  return nullCount === 0 ? taken : { ...taken, nullCount, validity };
+}
+
 function takeBits(bits: Uint8Array, offset: number, indices: Uint32Array): Uint8Array {
   const taken = new Uint8Array(bitmapBytes(indices.length));
   for (let i = 0; i < indices.length; i += 1) if (getBit(bits, offset + (indices[i] as number))) setBit(taken, i);

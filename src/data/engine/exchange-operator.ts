@@ -1,6 +1,6 @@
 /**
- * The operator that brings rows together: those of equal keys, of a range of keys, or a random part of all. Sorting, grouping, shuffling and repartitioning are this one
- * operator with other transforms behind it.
+ * The operator that brings rows together: those of equal keys, of a range of keys, or a random part of all. Sorting, grouping, shuffling, repartitioning and joining are this one
+ * operator with other transforms behind it. A join has two inputs, whose rows of equal keys meet in one partition.
  *
  * It takes all blocks first, as only then it is known how many bytes there are. They rest in the object store meanwhile, which spills them, so they do not count against the
  * budget. Then partition tasks cut them into parts, and one task a partition takes its parts and gives blocks, in the order of the partitions. A sort takes samples
@@ -13,14 +13,16 @@ import { EXCHANGE_BYTES_MIN, PARTITION_BYTES, PARTITIONS_MAX, SAMPLES_PER_PARTIT
 import { type BlockRef, type Operator, type OperatorEvents, type OperatorStatistics, ownedBlock } from "./operator.ts";
 import { type Partitioning, type PartitionRequest, type PartitionStart, partitionTasks, sampleTasks } from "./partition-task.ts";
 import type { BlockFacts, TaskStart } from "./task.ts";
-import { TaskOperator } from "./task-operator.ts";
+import { type TaskBundle, TaskOperator } from "./task-operator.ts";
 
 interface ExchangeOptions {
   readonly name: string;
-  readonly partitioning: Partitioning;
+  /** Of each input. */
+  readonly partitionings: readonly Partitioning[];
   /** How many partitions there are to be; undefined: as many as suit the bytes. */
   readonly partitions: number | undefined;
-  /** Begins the task of a partition: its arguments are the parts. */
+  readonly isJoin: boolean;
+  /** Begins the task of a partition: its arguments are the parts. Of a join, before them, how many of them are the first input's. */
   readonly startTask: TaskStart;
   readonly cpus: number;
   readonly concurrencyMax: number;
@@ -28,8 +30,9 @@ interface ExchangeOptions {
   readonly events: OperatorEvents;
 }
 
-/** The blocks of one partition task, and the number of their first row. */
+/** The blocks of one partition task, of one input, and the number of their first row. */
 interface Bundle {
+  readonly input: number;
   readonly blocks: readonly BlockRef[];
   readonly firstRow: number;
 }
@@ -37,8 +40,10 @@ interface Bundle {
 export class ExchangeOperator implements Operator {
   readonly name: string;
   readonly #options: ExchangeOptions;
-  readonly #startPartition: PartitionStart;
-  #collected: BlockRef[] = [];
+  readonly #startPartition: readonly PartitionStart[];
+  /** By input. */
+  readonly #collected: BlockRef[][];
+  #openInputs: number;
   #bundles: Bundle[] = [];
   /** For each bundle its parts, by partition. */
   #parts: (readonly BlockRef[])[] = [];
@@ -53,7 +58,9 @@ export class ExchangeOperator implements Operator {
   constructor(options: ExchangeOptions) {
     this.name = options.name;
     this.#options = options;
-    this.#startPartition = partitionTasks(options.partitioning, options.name);
+    this.#startPartition = options.partitionings.map((partitioning) => partitionTasks(partitioning, options.name));
+    this.#collected = options.partitionings.map(() => []);
+    this.#openInputs = options.partitionings.length;
   }
 
   get statistics(): OperatorStatistics {
@@ -78,18 +85,22 @@ export class ExchangeOperator implements Operator {
     return this.#isStopped || this.#reduce?.isDone === true;
   }
 
-  add(block: BlockRef): void {
-    if (this.#isStopped || block.rowCount === 0) block.release();
-    else this.#collected.push(block);
+  /** Of blocks without rows the first is kept: it has the columns, should no other come. */
+  add(block: BlockRef, input: number): void {
+    const collected = this.#collected[input] as BlockRef[];
+    if (this.#isStopped || (block.rowCount === 0 && collected.length > 0)) block.release();
+    else collected.push(block);
   }
 
   endInput(): void {
-    if (this.#isStopped) return;
-    const totalBytes = this.#collected.reduce((sum, block) => sum + block.sizeBytes, 0);
-    const totalRows = this.#collected.reduce((sum, block) => sum + block.rowCount, 0);
+    this.#openInputs -= 1;
+    if (this.#isStopped || this.#openInputs > 0) return;
+    const collected = this.#collected.flat();
+    const totalBytes = collected.reduce((sum, block) => sum + block.sizeBytes, 0);
+    const totalRows = collected.reduce((sum, block) => sum + block.rowCount, 0);
     this.#request = { count: this.#options.partitions ?? partitionsFor(totalBytes, this.#options.cpus), totalRows };
-    const { partitioning } = this.#options;
-    if (partitioning.kind === "range" && this.#request.count > 1) this.#sample(partitioning);
+    const [partitioning] = this.#options.partitionings;
+    if (partitioning?.kind === "range" && this.#request.count > 1 && totalRows > 0) this.#sample(partitioning, collected);
     else this.#beginPartitioning();
   }
 
@@ -120,7 +131,7 @@ export class ExchangeOperator implements Operator {
     if (this.#isStopped) return;
     this.#isStopped = true;
     this.#reduce?.stop();
-    for (const block of this.#collected) block.release();
+    for (const block of this.#collected.flat()) block.release();
     for (const { blocks } of this.#bundles.slice(this.#nextBundle)) for (const block of blocks) block.release();
     if (this.#phase !== "reducing") for (const parts of this.#parts) for (const part of parts ?? []) part.release();
   }
@@ -141,12 +152,12 @@ export class ExchangeOperator implements Operator {
   // -------------------------------------------------------------------------------------------------------------------
   // Sampling
 
-  #sample({ keys }: Extract<Partitioning, { kind: "range" }>): void {
+  #sample({ keys }: Extract<Partitioning, { kind: "range" }>, collected: readonly BlockRef[]): void {
     this.#phase = "sampling";
     const start = sampleTasks(keys, this.name);
     const { count, totalRows } = this.#request;
     const work = async (): Promise<void> => {
-      const samples = this.#collected.map((block) => {
+      const samples = collected.map((block) => {
         const rows = Math.ceil((SAMPLES_PER_PARTITION * count * block.rowCount) / totalRows);
         this.#tasks += 1;
         return start(rows, [block.ref]);
@@ -164,15 +175,17 @@ export class ExchangeOperator implements Operator {
   // Partitioning
 
   #beginPartitioning(): void {
-    const { kind } = this.#options.partitioning;
-    const collected = this.#collected.splice(0);
+    const { partitionings } = this.#options;
+    const collected = this.#collected.map((blocks) => blocks.splice(0));
+    this.#bundles = collected.flatMap((blocks, input) => bundlesOf(blocks, input));
     // With one partition all parts are the blocks as they are, unless rows get a random place.
-    if (this.#request.count === 1 && kind !== "random") {
-      this.#parts = collected.map((block) => [block]);
+    if (this.#request.count === 1 && partitionings[0]?.kind !== "random") {
+      this.#bundles = collected.flatMap((blocks, input) => blocks.map((block) => ({ input, blocks: [block], firstRow: 0 })));
+      this.#parts = this.#bundles.map(({ blocks }) => blocks);
+      this.#nextBundle = this.#bundles.length;
       this.#beginReducing();
       return;
     }
-    this.#bundles = bundlesOf(collected);
     this.#phase = "partitioning";
     if (this.#bundles.length === 0) this.#beginReducing();
   }
@@ -181,9 +194,10 @@ export class ExchangeOperator implements Operator {
     const index = this.#nextBundle;
     this.#nextBundle += 1;
     this.#tasks += 1;
-    const { blocks, firstRow } = this.#bundles[index] as Bundle;
+    const { input, blocks, firstRow } = this.#bundles[index] as Bundle;
+    const startPartition = this.#startPartition[input] as PartitionStart;
     const work = async (): Promise<void> => {
-      const stream = this.#startPartition(
+      const stream = startPartition(
         { ...this.#request, firstRow },
         blocks.map((block) => block.ref),
       );
@@ -205,28 +219,29 @@ export class ExchangeOperator implements Operator {
   #beginReducing(): void {
     this.#phase = "reducing";
     const { name, startTask, concurrencyMax, preserveOrder, events } = this.#options;
-    const parts = this.#parts;
+    const partitions = Array.from({ length: this.#request.count }, (_, partition) => this.#partsOf(partition));
     this.#parts = [];
-    const partitions = Array.from({ length: this.#request.count }, (_, partition) =>
-      parts.flatMap((own) => {
-        const part = own[partition] as BlockRef;
-        if (part.rowCount > 0) return [part];
-        part.release();
-        return [];
-      }),
-    );
-    const empty = (): BlockRef[] => [ownedBlock(put(EMPTY_BLOCK), { rowCount: 0, sizeBytes: 0, schema: [] })];
-    const filled = partitions.filter((own) => own.length > 0);
-    this.#reduce = new TaskOperator({
-      name,
-      startTask,
-      bundles: filled.length > 0 ? filled : [empty()],
-      rowsPerTaskMin: 0,
-      concurrencyMax,
-      preserveOrder,
-      events,
-    });
+    // One without rows gives none, but somebody has to give the columns.
+    const kept = partitions.filter((bundle) => bundle.inputs.some((part) => part.rowCount > 0));
+    if (kept.length === 0 && partitions[0] !== undefined) kept.push(partitions[0]);
+    for (const bundle of partitions) if (!kept.includes(bundle)) for (const part of bundle.inputs) part.release();
+    this.#reduce = new TaskOperator({ name, startTask, bundles: kept, rowsPerTaskMin: 0, concurrencyMax, preserveOrder, events });
     events.onChange();
+  }
+
+  /** The parts of a partition. Those without rows are left out, but for one of each input, which has the columns. */
+  #partsOf(partition: number): TaskBundle {
+    const byInput = this.#options.partitionings.map((_, input) => {
+      const parts = this.#parts.filter((_parts, bundle) => this.#bundles[bundle]?.input === input).map((own) => own[partition] as BlockRef);
+      const filled = parts.filter((part) => part.rowCount > 0);
+      const kept = filled.length > 0 ? filled : parts.slice(0, 1);
+      for (const part of parts) if (!kept.includes(part)) part.release();
+      return kept;
+    });
+    const inputs = byInput.flat();
+    if (inputs.length === 0) inputs.push(ownedBlock(put(EMPTY_BLOCK), { rowCount: 0, sizeBytes: 0, schema: [] }));
+    const refs = inputs.map(({ ref }) => ref);
+    return { inputs, args: this.#options.isJoin ? [byInput[0]?.length ?? 0, ...refs] : refs };
   }
 }
 
@@ -236,7 +251,7 @@ function partitionsFor(totalBytes: number, cpus: number): number {
 }
 
 /** Small blocks are cut together. */
-function bundlesOf(blocks: readonly BlockRef[]): Bundle[] {
+function bundlesOf(blocks: readonly BlockRef[], input: number): Bundle[] {
   const bundles: Bundle[] = [];
   let own: BlockRef[] = [];
   let bytes = 0;
@@ -247,11 +262,11 @@ function bundlesOf(blocks: readonly BlockRef[]): Bundle[] {
     bytes += block.sizeBytes;
     row += block.rowCount;
     if (bytes < PARTITION_BYTES) continue;
-    bundles.push({ blocks: own, firstRow });
+    bundles.push({ input, blocks: own, firstRow });
     own = [];
     bytes = 0;
     firstRow = row;
   }
-  if (own.length > 0) bundles.push({ blocks: own, firstRow });
+  if (own.length > 0) bundles.push({ input, blocks: own, firstRow });
   return bundles;
 }

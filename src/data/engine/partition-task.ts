@@ -17,7 +17,7 @@ import { HIDDEN_ORDER } from "./whole-transforms.ts";
 /** Which rows come together. */
 export type Partitioning =
   /** Those of equal keys. */
-  | { readonly kind: "hash"; readonly keys: readonly string[] }
+  | { readonly kind: "hash"; readonly keys: readonly string[]; readonly use: "group by" | "join on" }
   /** Those of a range of keys; the ranges are in order. */
   | { readonly kind: "range"; readonly keys: readonly SortKey[] }
   /** A random part of all. The place of a row depends on the seed and its number alone, so the result is the same however the rows lie in blocks. */
@@ -95,7 +95,7 @@ function keysOf(block: Block, columns: readonly string[]): Block {
 function partsOf(partitioning: Partitioning, { count, borders, firstRow, totalRows }: PartitionRequest, block: Block): Uint32Array {
   switch (partitioning.kind) {
     case "hash": {
-      const hashes = hashRows(keyVectors(block, partitioning.keys, "group by"), block.rowCount);
+      const hashes = hashRows(keyVectors(block, partitioning.keys, partitioning.use), block.rowCount);
       return hashes.map((hash) => Math.floor((hash / 4294967296) * count));
     }
     case "range": {

@@ -18,7 +18,7 @@ import type { BlockRef, Operator, OperatorEvents } from "./operator.ts";
 import { actorStart } from "./pool-actor.ts";
 import { type CpuAccount, fitPools, PoolCpus } from "./pool-cpus.ts";
 import { type Stage, StreamingExecutor } from "./streaming-executor.ts";
-import { mapTasks, readTasks } from "./task.ts";
+import { joinTasks, mapTasks, readTasks } from "./task.ts";
 import { TaskOperator } from "./task-operator.ts";
 import type { SourcePart } from "../plan/logical-plan.ts";
 
@@ -146,8 +146,11 @@ function buildOperator(plan: PhysicalPlan, pools: PoolPlaces, { events, parts, c
       return new TaskOperator({ ...shared, concurrencyMax: compute?.concurrency ?? shared.concurrencyMax, startTask, rowsPerTaskMin });
     }
     case "exchange": {
-      const startTask = mapTasks(plan.chain, { name: plan.name, ...plan.options });
-      return new ExchangeOperator({ ...shared, partitioning: plan.partitioning, partitions: plan.partitions, startTask, cpus });
+      const { name, inputs, join, partitions, chain, options } = plan;
+      const named = { name, ...options };
+      const startTask = join === undefined ? mapTasks(chain, named) : joinTasks(join, chain, named);
+      const partitionings = inputs.map(({ partitioning }) => partitioning);
+      return new ExchangeOperator({ ...shared, partitionings, isJoin: join !== undefined, partitions, startTask, cpus });
     }
     case "limit":
       return new LimitOperator(plan.name, plan.count, events);

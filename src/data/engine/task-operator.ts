@@ -14,13 +14,19 @@ interface TaskOperatorOptions {
   readonly startTask: TaskStart;
   /** The arguments of each task of a read; undefined for tasks that take blocks. */
   readonly reads?: readonly (readonly unknown[])[] | undefined;
-  /** The blocks of each task, where they are known from the beginning: no other input comes then. */
-  readonly bundles?: readonly (readonly BlockRef[])[] | undefined;
+  /** The blocks of each task and its arguments, where they are known from the beginning: no other input comes then. */
+  readonly bundles?: readonly TaskBundle[] | undefined;
   /** Tasks that take blocks begin with this many rows at least, as long as input comes. */
   readonly rowsPerTaskMin: number;
   readonly concurrencyMax: number;
   readonly preserveOrder: boolean;
   readonly events: OperatorEvents;
+}
+
+/** The blocks that a task takes, and what it is called with. */
+export interface TaskBundle {
+  readonly inputs: readonly BlockRef[];
+  readonly args: readonly unknown[];
 }
 
 export class TaskOperator implements Operator {
@@ -97,7 +103,7 @@ export class TaskOperator implements Operator {
     this.#isStopped = true;
     this.#streams.stop();
     this.#queue.stop();
-    for (const bundle of this.#options.bundles?.slice(this.#nextKnown) ?? []) for (const block of bundle) block.release();
+    for (const { inputs } of this.#options.bundles?.slice(this.#nextKnown) ?? []) for (const block of inputs) block.release();
   }
 
   /** Whether tasks that are known from the beginning have not begun. */
@@ -105,10 +111,11 @@ export class TaskOperator implements Operator {
     return this.#nextKnown < (this.#options.reads ?? this.#options.bundles ?? []).length;
   }
 
-  #nextWork(): { readonly inputs: readonly BlockRef[]; readonly args: readonly unknown[] } {
+  #nextWork(): TaskBundle {
     const { reads, bundles, concurrencyMax } = this.#options;
     if (reads !== undefined) return { inputs: [], args: reads[this.#nextKnown++] as readonly unknown[] };
-    const inputs = bundles === undefined ? this.#queue.next(concurrencyMax) : (bundles[this.#nextKnown++] as readonly BlockRef[]);
+    if (bundles !== undefined) return bundles[this.#nextKnown++] as TaskBundle;
+    const inputs = this.#queue.next(concurrencyMax);
     return { inputs, args: inputs.map((input) => input.ref) };
   }
 }

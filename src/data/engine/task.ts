@@ -8,6 +8,7 @@ import { type ObjectRefGenerator, remote, type TaskOptions } from "../../core/in
 import { type Block, blockBytes, concatBlocks, packBlock, schemaOf, sliceBlock } from "../blocks/block.ts";
 import type { Field } from "../blocks/data-type.ts";
 import { BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_AHEAD_MAX } from "../limits.ts";
+import { type Join, joinBlocks } from "./join.ts";
 import { runChain, type Transform } from "./transform.ts";
 
 /** What the executor knows of a block. */
@@ -50,13 +51,30 @@ export async function* readBlocks(
   yield* produce(read(...args), chain);
 }
 
+/** Tasks that join: the arguments are how many blocks are the left side's, and references of those of both sides. */
+export function joinTasks(join: Join, chain: readonly Transform[], options: TaskOptions<1>): TaskStart {
+  const task = remote(joinPartition.bind(undefined, join, chain), streaming(options));
+  return (args) => task.remote(...args);
+}
+
 /** What a task on blocks runs. */
 export async function* mapBlocks(chain: readonly Transform[], ...blocks: unknown[]): AsyncGenerator<Block | BlockFacts, void, undefined> {
   yield* produce(given(blocks as Block[]), chain);
 }
 
+/** What a join's task runs. */
+export async function* joinPartition(
+  join: Join,
+  chain: readonly Transform[],
+  ...[leftCount, ...blocks]: unknown[]
+): AsyncGenerator<Block | BlockFacts, void, undefined> {
+  const left = blocks.slice(0, leftCount as number) as Block[];
+  const right = blocks.slice(leftCount as number) as Block[];
+  yield* produce(given(joinBlocks(join, left, right)), chain);
+}
+
 /** The blocks as a stream. */
-export async function* given(blocks: readonly Block[]): AsyncGenerator<Block, void, undefined> {
+export async function* given(blocks: Iterable<Block>): AsyncGenerator<Block, void, undefined> {
   yield* blocks;
 }
 

@@ -108,46 +108,58 @@ function bytesHasher(bytes: Uint8Array, offsets: Int32Array): (row: number) => n
   };
 }
 
-/** Whether two rows have equal values in a column. */
+/** Whether a row of one vector and a row of the other, which may be the same, have equal values; neither is null. */
 type RowEquality = (a: number, b: number) => boolean;
 
-function equalityOf(vector: Vector): RowEquality {
-  const { type, values, offsets, bitOffset } = vector;
-  switch (type.kind) {
+/** Of two vectors of one type. */
+function equalityOf(left: Vector, right: Vector): RowEquality {
+  switch (left.type.kind) {
     case "null":
       return () => true;
     case "bool":
-      return (a, b) => getBit(values as Uint8Array, bitOffset + a) === getBit(values as Uint8Array, bitOffset + b);
+      return (a, b) => getBit(left.values as Uint8Array, left.bitOffset + a) === getBit(right.values as Uint8Array, right.bitOffset + b);
     case "string":
     case "binary":
-      return bytesEquality(values as Uint8Array, offsets as Int32Array);
+      return bytesEquality(left, right);
     case "int64":
     case "uint64":
     case "timestamp": {
-      const wide = values as BigInt64Array;
-      const words = new Int32Array(wide.buffer, wide.byteOffset, wide.length * 2);
-      return (a, b) => words[2 * a] === words[2 * b] && words[2 * a + 1] === words[2 * b + 1];
+      const [mine, theirs] = [halvesOf(left), halvesOf(right)];
+      return (a, b) => mine[2 * a] === theirs[2 * b] && mine[2 * a + 1] === theirs[2 * b + 1];
     }
     default: {
-      const numbers = values as Float64Array;
-      return (a, b) => numbers[a] === numbers[b] || (Number.isNaN(numbers[a]) && Number.isNaN(numbers[b]));
+      const [mine, theirs] = [left.values as Float64Array, right.values as Float64Array];
+      return (a, b) => mine[a] === theirs[b] || (Number.isNaN(mine[a]) && Number.isNaN(theirs[b]));
     }
   }
 }
 
-function bytesEquality(bytes: Uint8Array, offsets: Int32Array): RowEquality {
+function halvesOf({ values }: Vector): Int32Array {
+  const { buffer, byteOffset, length } = values as BigInt64Array;
+  return new Int32Array(buffer, byteOffset, length * 2);
+}
+
+function bytesEquality(left: Vector, right: Vector): RowEquality {
+  const [mine, theirs] = [left.values as Uint8Array, right.values as Uint8Array];
+  const [starts, others] = [left.offsets as Int32Array, right.offsets as Int32Array];
   return (a, b) => {
-    const start = offsets[a] as number;
-    const other = offsets[b] as number;
-    const length = (offsets[a + 1] as number) - start;
-    if ((offsets[b + 1] as number) - other !== length) return false;
-    for (let i = 0; i < length; i += 1) if (bytes[start + i] !== bytes[other + i]) return false;
+    const start = starts[a] as number;
+    const other = others[b] as number;
+    const length = (starts[a + 1] as number) - start;
+    if ((others[b + 1] as number) - other !== length) return false;
+    for (let i = 0; i < length; i += 1) if (mine[start + i] !== theirs[other + i]) return false;
     return true;
   };
 }
 
+/** Whether rows are equal in all columns. `left` and `right` have the same types; where a null is asked for, the answer means nothing. */
+export function rowEquality(left: readonly Vector[], right: readonly Vector[]): RowEquality {
+  const [first, ...others] = left.map((vector, i) => equalityOf(vector, right[i] as Vector)) as [RowEquality, ...RowEquality[]];
+  return others.length === 0 ? first : (a, b) => first(a, b) && others.every((equal) => equal(a, b));
+}
+
 function withNulls(vector: Vector): RowEquality {
-  const equal = equalityOf(vector);
+  const equal = equalityOf(vector, vector);
   if (vector.nullCount === 0 || vector.type.kind === "null") return equal;
   return (a, b) => {
     const aNull = isNull(vector, a);
@@ -155,7 +167,8 @@ function withNulls(vector: Vector): RowEquality {
   };
 }
 
-const EMPTY = 0xffffffff;
+/** No group lies at this place of a table of groups, or a row has none. */
+export const NO_GROUP = 0xffffffff;
 
 /** The groups of rows with equal keys. An open table of group numbers, which grows with the groups. */
 export function groupRows(vectors: readonly Vector[], rowCount: number): Groups {
@@ -167,14 +180,14 @@ export function groupRows(vectors: readonly Vector[], rowCount: number): Groups 
   const ids = new Uint32Array(rowCount);
   let firstRows = new Uint32Array(1024);
   let count = 0;
-  let table = new Uint32Array(4096).fill(EMPTY);
+  let table = new Uint32Array(4096).fill(NO_GROUP);
   for (let row = 0; row < rowCount; row += 1) {
     const hash = hashes[row] as number;
     const mask = table.length - 1;
     let slot = hash & mask;
     for (;;) {
       const group = table[slot] as number;
-      if (group === EMPTY) {
+      if (group === NO_GROUP) {
         table[slot] = count;
         if (count === firstRows.length) firstRows = grown(firstRows);
         firstRows[count] = row;
@@ -200,11 +213,12 @@ function grown(array: Uint32Array): Uint32Array<ArrayBuffer> {
   return larger;
 }
 
-function rehashed(size: number, firstRows: Uint32Array, count: number, hashes: Uint32Array): Uint32Array<ArrayBuffer> {
-  const table = new Uint32Array(size).fill(EMPTY);
+/** An open table of group numbers by the hashes of their first rows. `size` is a power of two. */
+export function rehashed(size: number, firstRows: Uint32Array, count: number, hashes: Uint32Array): Uint32Array<ArrayBuffer> {
+  const table = new Uint32Array(size).fill(NO_GROUP);
   for (let group = 0; group < count; group += 1) {
     let slot = (hashes[firstRows[group] as number] as number) & (size - 1);
-    while (table[slot] !== EMPTY) slot = (slot + 1) & (size - 1);
+    while (table[slot] !== NO_GROUP) slot = (slot + 1) & (size - 1);
     table[slot] = group;
   }
   return table;

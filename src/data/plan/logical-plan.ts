@@ -6,6 +6,7 @@
 import type { TaskOptions } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
 import type { Compute } from "../engine/compute.ts";
+import type { Join } from "../engine/join.ts";
 import type { BlockRef } from "../engine/operator.ts";
 import type { Partitioning } from "../engine/partition-task.ts";
 import type { Reader } from "../engine/task.ts";
@@ -42,6 +43,7 @@ export type LogicalPlan =
     }
   | { readonly kind: "limit"; readonly name: string; readonly input: LogicalPlan; readonly count: number }
   | ExchangePlan
+  | JoinPlan
   | { readonly kind: "union"; readonly name: string; readonly inputs: readonly LogicalPlan[] };
 
 /** Rows come together by a partitioning, and a transform takes all of a partition. */
@@ -57,8 +59,18 @@ export interface ExchangePlan {
   readonly after: Transform;
 }
 
+/** Rows of two inputs come together by their keys, and are joined. */
+interface JoinPlan {
+  readonly kind: "join";
+  readonly name: string;
+  readonly inputs: readonly [LogicalPlan, LogicalPlan];
+  readonly join: Join;
+  /** As in an exchange. */
+  readonly partitions?: number | undefined;
+}
+
 /** The plans that a plan takes rows from. */
 export function inputsOf(plan: LogicalPlan): readonly LogicalPlan[] {
   if (plan.kind === "map" || plan.kind === "limit" || plan.kind === "exchange") return [plan.input];
-  return plan.kind === "union" ? plan.inputs : [];
+  return plan.kind === "union" || plan.kind === "join" ? plan.inputs : [];
 }

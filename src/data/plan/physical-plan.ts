@@ -4,6 +4,7 @@
 import type { TaskOptions } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
 import type { Compute } from "../engine/compute.ts";
+import type { Join } from "../engine/join.ts";
 import type { BlockRef } from "../engine/operator.ts";
 import type { Partitioning } from "../engine/partition-task.ts";
 import type { Transform } from "../engine/transform.ts";
@@ -31,8 +32,9 @@ export type PhysicalPlan =
   | {
       readonly kind: "exchange";
       readonly name: string;
-      readonly input: PhysicalPlan;
-      readonly partitioning: Partitioning;
+      /** One, or the two sides of a join. */
+      readonly inputs: readonly ExchangeInput[];
+      readonly join: Join | undefined;
       readonly partitions: number | undefined;
       /** What the task of each partition does with its rows. */
       readonly chain: readonly Transform[];
@@ -41,8 +43,15 @@ export type PhysicalPlan =
   | { readonly kind: "limit"; readonly name: string; readonly input: PhysicalPlan; readonly count: number }
   | { readonly kind: "union"; readonly name: string; readonly inputs: readonly PhysicalPlan[] };
 
+/** Where an exchange takes rows from, and which of them come together. */
+interface ExchangeInput {
+  readonly plan: PhysicalPlan;
+  readonly partitioning: Partitioning;
+}
+
 /** The plans that a plan takes blocks from. */
 export function physicalInputs(plan: PhysicalPlan): readonly PhysicalPlan[] {
-  if (plan.kind === "map" || plan.kind === "limit" || plan.kind === "exchange") return [plan.input];
+  if (plan.kind === "map" || plan.kind === "limit") return [plan.input];
+  if (plan.kind === "exchange") return plan.inputs.map((input) => input.plan);
   return plan.kind === "union" ? plan.inputs : [];
 }

@@ -25,16 +25,26 @@ export function physicalPlan(plan: LogicalPlan): PhysicalPlan {
     case "limit":
       return { kind: "limit", name: plan.name, input: limitTasks(physicalPlan(plan.input), plan.name, plan.count), count: plan.count };
     case "exchange": {
+      const { name, before, partitioning, partitions, after } = plan;
       const input = physicalPlan(plan.input);
+      const prepared = before === undefined ? input : fuse(input, before.name, before, {});
       return {
         kind: "exchange",
-        name: plan.name,
-        input: plan.before === undefined ? input : fuse(input, plan.before.name, plan.before, {}),
-        partitioning: plan.partitioning,
-        partitions: plan.partitions,
-        chain: [plan.after],
+        name,
+        inputs: [{ plan: prepared, partitioning }],
+        join: undefined,
+        partitions,
+        chain: [after],
         options: {},
       };
+    }
+    case "join": {
+      const { name, join, partitions } = plan;
+      const inputs = ([join.leftKeys, join.rightKeys] as const).map((keys, i) => ({
+        plan: physicalPlan(plan.inputs[i] as LogicalPlan),
+        partitioning: { kind: "hash", keys, use: "join on" } as const,
+      }));
+      return { kind: "exchange", name, inputs, join, partitions, chain: [], options: {} };
     }
     case "union":
       return { kind: "union", name: plan.name, inputs: plan.inputs.map(physicalPlan) };

@@ -1,0 +1,134 @@
+/** Joins against nested loops over plain rows, for all types, with nulls, several keys, keys of different widths and sides cut into blocks. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type Block, blockOfRows, concatBlocks, type Row, rowsOf } from "../blocks/block.ts";
+import { type Join, JOIN_TYPES, type JoinType, joinBlocks } from "./join.ts";
+
+const key = fc.option(fc.oneof(fc.integer({ min: 0, max: 4 }), fc.constant(Number.NaN)), { freq: 5 });
+const text = fc.option(fc.constantFrom("", "a", "ab", "é"), { freq: 4 });
+const leftRow = fc.record({ k: key, t: text, l: fc.integer({ min: 0, max: 100 }) });
+const rightRow = fc.record({ k: key, t: text, r: fc.option(fc.string({ maxLength: 3 })) });
+
+function joinOf(type: JoinType, keys: readonly string[] = ["k", "t"], more: Partial<Join> = {}): Join {
+  return { name: "join", type, leftKeys: keys, rightKeys: keys, leftSuffix: "", rightSuffix: "", ...more };
+}
+
+function blocksOf(rows: readonly Row[], size: number): Block[] {
+  const blocks: Block[] = [];
+  for (let i = 0; i < rows.length; i += size) blocks.push(blockOfRows(rows.slice(i, i + size), "test"));
+  return blocks;
+}
+
+function joinRows(join: Join, left: readonly Block[], right: readonly Block[]): Row[] {
+  return rowsOf(concatBlocks([...joinBlocks(join, left, right)]));
+}
+
+function oracle(type: JoinType, left: readonly Row[], right: readonly Row[], keys: readonly string[]): Row[] {
+  const meet = (a: Row, b: Row): boolean => keys.every((name) => a[name] !== null && b[name] !== null && Object.is(a[name], b[name]));
+  const leftHas = (a: Row): boolean => right.some((b) => meet(a, b));
+  const rightHas = (b: Row): boolean => left.some((a) => meet(a, b));
+  if (type === "leftSemi" || type === "leftAnti") return left.filter((a) => leftHas(a) === (type === "leftSemi"));
+  if (type === "rightSemi" || type === "rightAnti") return right.filter((b) => rightHas(b) === (type === "rightSemi"));
+  const rows = left.flatMap((a) => {
+    const met = right.filter((b) => meet(a, b)).map((b) => ({ ...a, r: b["r"] }));
+    return met.length > 0 || type === "inner" || type === "right" ? met : [{ ...a, r: null }];
+  });
+  if (type === "right" || type === "full")
+    for (const b of right)
+      if (!rightHas(b)) rows.push({ ...Object.fromEntries(keys.map((name) => [name, b[name]])), l: null, r: b["r"] } as never);
+  return rows;
+}
+
+const sorted = (rows: readonly Row[]): string[] =>
+  rows
+    .map((row) =>
+      JSON.stringify(
+        Object.entries(row).toSorted(([a], [b]) => (a < b ? -1 : 1)),
+        (_, value: unknown) => (Number.isNaN(value) ? "NaN" : value),
+      ),
+    )
+    .toSorted();
+
+test.each(JOIN_TYPES)("%s gives what nested loops over the rows give", (type) => {
+  fc.assert(
+    fc.property(
+      fc.array(leftRow, { minLength: 1, maxLength: 30 }),
+      fc.array(rightRow, { minLength: 1, maxLength: 30 }),
+      fc.nat(9),
+      (left, right, size) => {
+        const own = joinRows(joinOf(type), blocksOf(left, size + 1), blocksOf(right, 4));
+        expect(sorted(own)).toEqual(sorted(oracle(type, left, right, ["k", "t"])));
+      },
+    ),
+    { numRuns: 150 },
+  );
+});
+
+test("rows come in the order of the left side, and then in that of the right", () => {
+  const left = blocksOf(
+    [
+      { k: 2, l: 0 },
+      { k: 1, l: 1 },
+      { k: 3, l: 2 },
+    ],
+    2,
+  );
+  const right = blocksOf(
+    [
+      { k: 9, r: 0 },
+      { k: 1, r: 1 },
+      { k: 2, r: 2 },
+      { k: 1, r: 3 },
+    ],
+    3,
+  );
+  expect(joinRows(joinOf("full", ["k"]), left, right).map(({ l, r }) => [l, r])).toEqual([
+    [0, 2],
+    [1, 1],
+    [1, 3],
+    [2, null],
+    [null, 0],
+  ]);
+});
+
+test("keys of several widths of numbers meet by their values", () => {
+  const left = [
+    {
+      rowCount: 2,
+      names: ["k"],
+      vectors: [{ type: { kind: "int32" as const }, length: 2, nullCount: 0, bitOffset: 0, values: Int32Array.of(1, 7) }],
+    },
+  ];
+  const type = { kind: "int64" as const, as: "number" as const };
+  const right = [{ rowCount: 1, names: ["k"], vectors: [{ type, length: 1, nullCount: 0, bitOffset: 0, values: BigInt64Array.of(7n) }] }];
+  expect(joinRows(joinOf("inner", ["k"]), left, right)).toEqual([{ k: 7 }]);
+  const odd = blocksOf([{ k: "7" }], 1);
+  expect(() => joinRows(joinOf("inner", ["k"]), left, odd)).toThrow(/"k" is int32 on the left and "k" is string on the right/);
+});
+
+test("a side without any row gives its columns, or none where it never had any", () => {
+  const left = blocksOf([{ k: 1, l: 1 }], 1);
+  const none = [{ ...(blocksOf([{ k: 1, r: "x" }], 1)[0] as Block) }].map((block) => ({
+    ...block,
+    rowCount: 0,
+    vectors: block.vectors.map((vector) => ({ ...vector, length: 0, offsets: vector.offsets?.subarray(0, 1) }) as never),
+  }));
+  expect(joinRows(joinOf("left", ["k"]), left, none)).toEqual([{ k: 1, l: 1, r: null }]);
+  expect(joinRows(joinOf("left", ["k"]), left, [])).toEqual([{ k: 1, l: 1 }]);
+  expect(joinRows(joinOf("full", ["k"]), [], left)).toEqual([{ k: 1, l: 1 }]);
+});
+
+test("one name on both sides needs a suffix", () => {
+  const left = blocksOf([{ k: 1, v: 1 }], 1);
+  const right = blocksOf([{ k: 1, v: 2 }], 1);
+  expect(() => joinRows(joinOf("inner", ["k"]), left, right)).toThrow(/both sides have a column "v"/);
+  expect(joinRows(joinOf("inner", ["k"], { rightSuffix: "Right" }), left, right)).toEqual([{ k: 1, v: 1, vRight: 2 }]);
+  expect(joinRows(joinOf("leftSemi", ["k"]), left, right)).toEqual([{ k: 1, v: 1 }]);
+});
+
+test("one key that most rows have gives its product in blocks, and does not slow the others", () => {
+  const rows = Array.from({ length: 3000 }, (_, i) => ({ k: i % 10 === 0 ? i : -1, i }));
+  const blocks = [...joinBlocks(joinOf("inner", ["k"], { rightSuffix: "Right" }), blocksOf(rows, 3000), blocksOf(rows.slice(0, 300), 300))];
+  expect(blocks.reduce((sum, block) => sum + block.rowCount, 0)).toBe(2700 * 270 + 30);
+  expect(Math.max(...blocks.map((block) => block.rowCount))).toBeLessThanOrEqual(131_072);
+});

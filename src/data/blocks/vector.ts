@@ -196,9 +196,7 @@ function takeRanges({ type, values, children }: Vector, offsets: Int32Array, ind
     }
     return { offsets: ends, children: [takeVector((children as Vector[])[0] as Vector, elements)] };
   }
-  const bytes = new Uint8Array(total);
-  gatherRanges(bytes, values as Uint8Array, offsets, indices);
-  return { offsets: ends, values: bytes };
+  return { offsets: ends, values: gatherRanges(values as Uint8Array, offsets, indices, total) };
 }
 
 /** One vector of all rows. All are of one type. */

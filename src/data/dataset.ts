@@ -20,8 +20,10 @@ import { BATCH_ROWS, ROWS_SHOWN } from "./limits.ts";
 import { explain } from "./plan/explain.ts";
 import type { ExchangePlan, LogicalPlan } from "./plan/logical-plan.ts";
 import { physicalPlan } from "./plan/rules.ts";
-import type { AnyBatch, AnyRow, Batch, ClassOf, ResultOfCall, RowOfResult, RowOfSeveral, Several } from "./row-types.ts";
+import type { AnyBatch, AnyRow, Batch, ClassOf, ResultOfCall, RowOfResult, RowOfSeveral, Several, ZippedRow } from "./row-types.ts";
 import { Schema } from "./schema.ts";
+import { bordersOf, checkFractions, checkIndices, cutBlocks, testRows } from "./splits.ts";
+import { STREAM_FORMATS, type StreamFormat, streamOf } from "./streams.ts";
 import { checkSettings, type DataSettings, resolveSettings } from "./settings.ts";
 import { DataStatistics } from "./statistics.ts";
 import { type ActorTransformOptions, readCompute, type TransformOptions, type WithConstructorArgs } from "./transform-options.ts";
@@ -67,6 +69,18 @@ export interface SortOptions {
   descending?: boolean | readonly boolean[] | undefined;
 }
 
+/** The options of `trainTestSplit`. */
+export interface TrainTestSplitOptions<R extends AnyRow = AnyRow> extends ConsumeOptions {
+  /** Which part of the rows is to test with, between 0 and 1, or how many rows. */
+  testSize: number;
+  /** Bring the rows into random order first. Default: false. */
+  shuffle?: boolean | undefined;
+  /** Of the random order. Default: another one each time. */
+  seed?: number | undefined;
+  /** A column of whose values each has the same part of its rows in the test. Default: none. */
+  stratify?: (keyof R & string) | undefined;
+}
+
 /** The options of what writes files. */
 export interface WriteOptions extends ConsumeOptions {
   /**
@@ -104,6 +118,15 @@ const DIRECTIONS = custom<boolean | readonly boolean[]>("a boolean, or a boolean
   typeof value === "boolean" || (Array.isArray(value) && value.every((one) => typeof one === "boolean")) ? "ok" : "wrong type",
 );
 const FORMAT = oneOf(["columns", "rows"], "columns");
+
+const TRAIN_TEST = {
+  testSize: custom<number | undefined>("a number is needed", undefined, (value) => (typeof value === "number" ? "ok" : "wrong type")),
+  shuffle: flag(false),
+  seed: custom<number | undefined>("a whole number is needed", undefined, (value) => (Number.isSafeInteger(value) ? "ok" : "wrong type")),
+  stratify: custom<string | undefined>("the name of a column is needed", undefined, (value) =>
+    typeof value === "string" ? "ok" : "wrong type",
+  ),
+};
 
 type AnyTransformOptions = TransformOptions | ActorTransformOptions;
 type UserFunction = (value: never) => unknown;
@@ -235,6 +258,36 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return new Dataset<R>({ kind: "union", name: "union", inputs }, this.#settings);
   }
 
+  /**
+   * The rows of this dataset beside those of the others: the first with the first, and so on. A name that an earlier one has gets a number behind it: `id_1`.
+   *
+   * @throws TypeError for what is no dataset; when it runs, DataError for datasets of different numbers of rows
+   */
+  zip<const O extends readonly Dataset[]>(...others: O): Dataset<ZippedRow<R, O>> {
+    if (others.length === 0 || others.some((other) => !(other instanceof Dataset))) throw new TypeError("zip takes Datasets, one or more");
+    const inputs = [this.#plan, ...others.map((other) => other.#plan)];
+    return new Dataset({ kind: "combine", name: "zip", inputs, combine: { kind: "zip", name: "zip" } }, this.#settings);
+  }
+
+  /**
+   * A random part of the rows, about so large, in their order. The same seed gives the same rows.
+   *
+   * @param fraction - from 0 to 1
+   * @throws RangeError for another fraction; TypeError for a seed that is no whole number
+   */
+  randomSample(fraction: number, options: { seed?: number | undefined } = {}): Dataset<R> {
+    if (typeof fraction !== "number" || !(fraction >= 0 && fraction <= 1))
+      throw new RangeError(`randomSample takes a fraction from 0 to 1: received ${String(fraction)}`);
+    const name = `randomSample(${fraction})`;
+    return this.#transform({ kind: "sample", name, fraction, seed: seedOf("randomSample", options) });
+  }
+
+  /** The blocks in random order, and the rows of each in theirs: cheaper than `randomShuffle`, and less random. @throws TypeError for a seed that is no whole number */
+  randomizeBlockOrder(options: { seed?: number | undefined } = {}): Dataset<R> {
+    const seed = seedOf("randomizeBlockOrder", options);
+    return new Dataset<R>({ kind: "blockOrder", name: "randomizeBlockOrder", input: this.#plan, seed }, this.#settings);
+  }
+
   // -------------------------------------------------------------------------------------------------------------------
   // Rows that come together
 
@@ -264,8 +317,8 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    *
    * @throws TypeError for a seed that is no whole number
    */
-  randomShuffle({ seed = Math.floor(Math.random() * 2 ** 32) }: { seed?: number | undefined } = {}): Dataset<R> {
-    if (!Number.isSafeInteger(seed)) throw new TypeError(`randomShuffle takes a whole number as seed: received ${String(seed)}`);
+  randomShuffle(options: { seed?: number | undefined } = {}): Dataset<R> {
+    const seed = seedOf("randomShuffle", options);
     return this.#exchange({
       name: "randomShuffle",
       partitioning: { kind: "random", seed },
@@ -315,7 +368,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     if (!(other instanceof Dataset)) throw new TypeError(`join takes a Dataset: received ${describeValue(other)}`);
     const { partitions, ...join } = readJoin(options);
     const inputs = [this.#plan, (other as Dataset).#plan] as const;
-    return new Dataset({ kind: "join", name: join.name, inputs, join, partitions }, this.#settings);
+    return new Dataset({ kind: "combine", name: join.name, inputs, combine: join, partitions }, this.#settings);
   }
 
   /** The aggregates of all rows, as one row. */
@@ -446,8 +499,110 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return (await this.schema(options)).names;
   }
 
+  /** All rows as an array: the values of the column `item` where that is the only one, as `fromItems` takes them. They have to fit into the memory of this process. */
+  async toItems(options: ConsumeOptions = {}): Promise<(R extends { item: infer T } ? T | R : R)[]> {
+    const rows = await this.takeAll(options);
+    const isItems = rows.every((row) => Object.keys(row).length === 1 && "item" in row);
+    return (isItems ? rows.map((row) => row["item"] as unknown) : rows) as never;
+  }
+
+  /**
+   * The rows as bytes of CSV or of JSON lines, made as they are read: for a `Response`, or a file. Whoever cancels the stream ends the producers.
+   *
+   * @throws TypeError or RangeError for another format
+   * @example
+   * return new Response(rides.toReadableStream({ format: "csv" }), { headers: { "content-type": "text/csv" } });
+   */
+  toReadableStream(options: ConsumeOptions & { format: StreamFormat }): ReadableStream<Uint8Array> {
+    const { signal, ...given } = options;
+    const { format } = readOptions(given, { of: "toReadableStream", options: { format: oneOf(STREAM_FORMATS, "jsonl") } });
+    return streamOf(this.#blocks({ signal }), format);
+  }
+
   /** Makes all rows now and keeps them in the object store. The dataset that it gives reads them there. */
   async materialize(options: ConsumeOptions = {}): Promise<Dataset<R>> {
+    return this.#stored(`materialize(${this.#plan.name})`, await this.#made(options));
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Parts
+
+  /**
+   * So many datasets of rows that follow each other, with about as many rows each. All rows are made and kept in the object store.
+   *
+   * @param options - `equal`: exactly as many rows each, and the last few rows in none. Default: false
+   * @throws RangeError for what is no whole number from 1
+   */
+  async split(parts: number, options: ConsumeOptions & { equal?: boolean | undefined } = {}): Promise<Dataset<R>[]> {
+    requireCount("split", parts);
+    if (parts === 0) throw new RangeError("split takes a number of parts from 1: received 0");
+    const { signal, ...given } = options;
+    const { equal } = readOptions(given, { of: "split", options: { equal: flag(false) } });
+    const blocks = await this.#made({ signal });
+    const total = rowsIn(blocks);
+    const border = (i: number): number => (equal ? i * Math.floor(total / parts) : Math.floor((i * total) / parts));
+    const cut = await cutBlocks(
+      blocks,
+      Array.from({ length: equal ? parts : parts - 1 }, (_, i) => border(i + 1)),
+    );
+    return cut.slice(0, parts).map((own, i) => this.#stored(`split(${i + 1} of ${parts})`, own));
+  }
+
+  /**
+   * The rows before the first index, those from there to before the second, and so on: one dataset more than there are indices.
+   *
+   * @throws RangeError for what are no ascending whole numbers
+   */
+  async splitAtIndices(indices: readonly number[], options: ConsumeOptions = {}): Promise<Dataset<R>[]> {
+    checkIndices(indices);
+    const cut = await cutBlocks(await this.#made(options), indices);
+    return cut.map((own, i) => this.#stored(`splitAtIndices(${i + 1} of ${cut.length})`, own));
+  }
+
+  /**
+   * Datasets of these parts of the rows, and one of what is left.
+   *
+   * @throws RangeError for what are no numbers above 0 whose sum is below 1
+   */
+  async splitProportionately(fractions: readonly number[], options: ConsumeOptions = {}): Promise<Dataset<R>[]> {
+    checkFractions(fractions);
+    const blocks = await this.#made(options);
+    const cut = await cutBlocks(blocks, bordersOf(fractions, rowsIn(blocks)));
+    return cut.map((own, i) => this.#stored(`splitProportionately(${i + 1} of ${cut.length})`, own));
+  }
+
+  /**
+   * Two datasets: the first rows to train with, and the last to test with.
+   *
+   * @throws RangeError for a `testSize` that is neither a part nor a number of rows; TypeError for a wrong option
+   * @example
+   * const [train, test] = await rows.trainTestSplit({ testSize: 0.2, shuffle: true, seed: 1, stratify: "label" });
+   */
+  async trainTestSplit(options: TrainTestSplitOptions<R>): Promise<[train: Dataset<R>, test: Dataset<R>]> {
+    const { signal, ...given } = options;
+    const read = readOptions(given, { of: "trainTestSplit", options: TRAIN_TEST });
+    const { testSize, shuffle, seed, stratify } = read;
+    const rows = shuffle ? this.randomShuffle({ seed }) : this;
+    if (stratify === undefined) {
+      const blocks = await rows.#made({ signal });
+      const total = rowsIn(blocks);
+      const [train, test] = await cutBlocks(blocks, [total - testRows(testSize, total)]);
+      return [this.#stored("trainTestSplit(train)", train as BlockRef[]), this.#stored("trainTestSplit(test)", test as BlockRef[])];
+    }
+    if (!(testSize !== undefined && testSize > 0 && testSize < 1))
+      throw new RangeError(`trainTestSplit with stratify takes as testSize a number between 0 and 1: received ${String(testSize)}`);
+    const kept = this.#stored(`materialize(${rows.#plan.name})`, await rows.#made({ signal }));
+    const part = (isTest: boolean): Dataset<R> => {
+      const name = `trainTestSplit(${isTest ? "test" : "train"})`;
+      const after = { kind: "stratum", name, keys: [stratify], testSize, isTest } as const;
+      return kept.#exchange({ name, partitioning: { kind: "hash", keys: [stratify], use: "group by" }, after });
+    };
+    return [part(false), part(true)];
+  }
+
+  /** All blocks, in the object store. */
+  async #made(options: ConsumeOptions): Promise<readonly BlockRef[]> {
+    if (this.#plan.kind === "stored") return this.#plan.blocks;
     const blocks: BlockRef[] = [];
     try {
       for await (const block of this.#run(options)) blocks.push(block);
@@ -455,7 +610,11 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
       for (const block of blocks) block.release();
       throw error;
     }
-    return new Dataset<R>({ kind: "stored", name: `materialize(${this.#plan.name})`, blocks }, this.#settings);
+    return blocks;
+  }
+
+  #stored(name: string, blocks: readonly BlockRef[]): Dataset<R> {
+    return new Dataset<R>({ kind: "stored", name, blocks }, this.#settings);
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -712,4 +871,14 @@ function emptyValue({ kind, functions }: Aggregate): unknown {
     default:
       return null;
   }
+}
+
+function rowsIn(blocks: readonly BlockRef[]): number {
+  return blocks.reduce((rows, { rowCount }) => rows + rowCount, 0);
+}
+
+function seedOf(of: string, options: { seed?: number | undefined }): number {
+  const { seed = Math.floor(Math.random() * 2 ** 32) } = options;
+  if (!Number.isSafeInteger(seed)) throw new TypeError(`${of} takes a whole number as seed: received ${describeValue(seed)}`);
+  return seed;
 }

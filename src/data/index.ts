@@ -31,6 +31,7 @@ export {
   type IterBatchesOptions,
   type MapBatchesOptions,
   type SortOptions,
+  type TrainTestSplitOptions,
   type WriteCsvOptions,
   type WriteJsonOptions,
   type WriteOptions,
@@ -57,6 +58,6 @@ export {
 export type { WriteMode, WriteResult } from "./write.ts";
 export { Schema } from "./schema.ts";
 export { configure, type DataSettings } from "./settings.ts";
-export { type Datasource, fromColumns, fromItems, range, readDatasource, type ReadTask } from "./sources.ts";
+export { type Datasource, fromAsyncIterable, fromColumns, fromItems, range, readDatasource, type ReadTask } from "./sources.ts";
 export { DataStatistics, type OperatorReport } from "./statistics.ts";
 export { ActorPoolStrategy, type ActorTransformOptions, type PoolSize, type TransformOptions } from "./transform-options.ts";

@@ -70,7 +70,7 @@ export function readJoin(options: unknown): Join & { readonly partitions: number
   if (leftKeys.length !== rightKeys.length)
     throw new TypeError(`Cannot join: on and rightOn name as many columns each: received ${leftKeys.length} and ${rightKeys.length}`);
   const keys = leftKeys.map((key, i) => (key === rightKeys[i] ? key : `${key} = ${rightKeys[i]}`)).join(", ");
-  return { name: `join(${type}, ${keys})`, type, leftKeys, rightKeys, leftSuffix, rightSuffix, partitions };
+  return { kind: "join", name: `join(${type}, ${keys})`, type, leftKeys, rightKeys, leftSuffix, rightSuffix, partitions };
 }
 
 function listOf(keys: string | readonly string[]): readonly string[] {

@@ -9,6 +9,12 @@ export const BLOCK_BYTES_MAX: number = 128 * BLOCK_BYTES_MIN;
 /** Rows that a function of single rows gives are made a block after this many, however small they are. */
 export const ROWS_PER_BLOCK_MAX = 65_536;
 
+/** What a block of few rows counts in the budget: its references and messages take memory too. */
+export const BLOCK_COST_BYTES: number = 64 * 1024;
+
+/** Items of an iterator of the program that are read before a task gets them: few, as it may be slow. */
+export const ITEMS_PER_BLOCK = 4096;
+
 /** Blocks that a task makes ahead of the executor. */
 export const BLOCKS_AHEAD_MAX = 2;
 

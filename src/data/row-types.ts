@@ -44,3 +44,10 @@ export type RowOfSeveral<S> = Awaited<S> extends infer I ? (I extends Iterable<i
 
 /** What `flatMap` functions return. */
 export type Several<U> = Iterable<U> | AsyncIterable<U> | Promise<Iterable<U>>;
+
+/** The row of a zip. Names that come again get a number behind them, which only the values know. */
+export type ZippedRow<R, O extends readonly unknown[]> = O extends readonly [infer First, ...infer Others]
+  ? ZippedRow<R & RowWithout<First, keyof R>, Others>
+  : R;
+
+type RowWithout<D, Names extends PropertyKey> = D extends AsyncIterable<infer R> ? Omit<R, Names> : never;

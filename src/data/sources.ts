@@ -4,13 +4,13 @@
  * Items and columns become blocks at once, so what is wrong with them is said where they were given. Ranges and sources are read by tasks, a part each. Datasets of files are in
  * `read.ts`.
  */
-import { describeValue, isPlainObject } from "../core/internal.ts";
+import { count, describeValue, isPlainObject, readOptions } from "../core/internal.ts";
 import { blockOfBatch } from "./blocks/batch.ts";
 import { type Block, blockOfRows } from "./blocks/block.ts";
 import { INT64 } from "./blocks/data-type.ts";
 import { type Dataset, newDataset } from "./dataset.ts";
 import type { AnyBatch, AnyRow, RowOfBatch } from "./row-types.ts";
-import { READ_TASKS_PER_CPU, ROWS_PER_BLOCK_MAX } from "./limits.ts";
+import { ITEMS_PER_BLOCK, READ_TASKS_PER_CPU, ROWS_PER_BLOCK_MAX } from "./limits.ts";
 
 /** The row of an item: the item itself where it is an object, else a row with the column `item`. */
 type RowOfItem<T> = T extends AnyRow ? T : { item: T };
@@ -33,6 +33,25 @@ export function fromItems<T>(items: readonly T[]): Dataset<RowOfItem<T>> {
  */
 export function fromColumns<const B extends Readonly<Record<string, ArrayLike<unknown>>>>(columns: B): Dataset<RowOfBatch<B> & AnyRow> {
   return newDataset({ kind: "input", name: "fromColumns", blocks: [blockOfBatch(columns, "fromColumns")] });
+}
+
+/**
+ * A dataset of what an iterator of this program gives: objects are rows, anything else is the column `item`. It is read as the pipeline needs it, also where it never ends, and once: `materialize()` keeps
+ * its rows.
+ *
+ * @param options - `rowsPerBlock`: how many items are read before a task gets them. Default: 4,096
+ * @throws TypeError for what is no iterable; when it runs, DataError where it was read before
+ * @example
+ * const lines = data.fromAsyncIterable(createInterface({ input: process.stdin }));
+ */
+export function fromAsyncIterable<T>(
+  items: AsyncIterable<T> | Iterable<T>,
+  options: { rowsPerBlock?: number | undefined } = {},
+): Dataset<RowOfItem<T>> {
+  if (typeof items !== "object" || items === null || !(Symbol.asyncIterator in items || Symbol.iterator in items))
+    throw new TypeError(`fromAsyncIterable takes an iterable: received ${describeValue(items)}`);
+  const { rowsPerBlock } = readOptions(options, { of: "fromAsyncIterable", options: { rowsPerBlock: count({ min: 1 }, ITEMS_PER_BLOCK) } });
+  return newDataset({ kind: "iterable", name: "fromAsyncIterable", items: { items, rowsPerBlock, isRead: false } });
 }
 
 /**

@@ -25,7 +25,7 @@ import { rowCount } from "./blocks/batch.ts";
 import { Column } from "./blocks/column.ts";
 import { Dataset } from "./dataset.ts";
 import { ChainActor } from "./engine/pool-actor.ts";
-import { joinPartition, mapBlocks, readBlocks } from "./engine/task.ts";
+import { combinePartition, mapBlocks, mapNumbered, readBlocks } from "./engine/task.ts";
 import { partition, sampleKeys } from "./engine/partition-task.ts";
 import { DataError } from "./errors.ts";
 import { readBinaryFile } from "./formats/binary-reader.ts";
@@ -36,7 +36,7 @@ import { readTextFile } from "./formats/text-reader.ts";
 import { readBinaryFiles, readCsv, readJson, readParquet, readText, readWithColumns } from "./read.ts";
 import { Schema } from "./schema.ts";
 import { configure } from "./settings.ts";
-import { fromColumns, fromItems, range, readDatasource, readRange, readUserTask } from "./sources.ts";
+import { fromAsyncIterable, fromColumns, fromItems, range, readDatasource, readRange, readUserTask } from "./sources.ts";
 import { DataStatistics } from "./statistics.ts";
 import { ActorPoolStrategy } from "./transform-options.ts";
 
@@ -62,10 +62,12 @@ registerExports("shoal/data", {
   DataError,
   Dataset,
   DataStatistics,
+  fromAsyncIterable,
   fromColumns,
   fromItems,
-  joinPartition,
+  combinePartition,
   mapBlocks,
+  mapNumbered,
   partition,
   sampleKeys,
   range,

@@ -1,5 +1,5 @@
 /**
- * The operators that need no task: blocks that the driver has, blocks that lie in the store, a limit of rows, and several inputs one after the other.
+ * The operators that need no task: blocks that the driver has, blocks that lie in the store, a limit of rows, several inputs one after the other, and blocks in random order.
  *
  * They give blocks in order and start no work, but for the input of the driver, which stores its blocks one by one as there is room for them, and for the limit, which
  * cuts the block in which its last row lies.
@@ -8,10 +8,11 @@ import { get, put } from "../../core/index.ts";
 import { Fifo } from "../../core/internal.ts";
 import { type Block, sliceBlock } from "../blocks/block.ts";
 import { type BlockRef, keptBlock, type Operator, type OperatorEvents, type OperatorStatistics, ownedBlock } from "./operator.ts";
+import { Random } from "../kernels/random.ts";
 import { factsOf } from "./task.ts";
 
-/** What the operators of this file have in common: outputs in order, and no tasks. */
-abstract class DriverOperator implements Operator {
+/** What these operators have in common: outputs in order, and no tasks. */
+export abstract class DriverOperator implements Operator {
   readonly statistics: OperatorStatistics = { tasks: 0, rows: 0, bytes: 0, blocks: 0 };
   readonly name: string;
   readonly #outputs = new Fifo<BlockRef>();
@@ -236,5 +237,44 @@ export class UnionOperator extends DriverOperator {
       if (this.#hasEnded[this.#current] !== true) return;
       this.#current += 1;
     }
+  }
+}
+
+/** All blocks in a random order, which needs all of them first. They rest in the object store meanwhile, as in an exchange. */
+export class BlockOrderOperator extends DriverOperator {
+  readonly #seed: number;
+  #collected: BlockRef[] = [];
+  #hasEnded = false;
+
+  constructor(name: string, seed: number) {
+    super(name);
+    this.#seed = seed;
+  }
+
+  override get heldBytes(): number {
+    return 0;
+  }
+
+  get isDone(): boolean {
+    return this.isStopped || (this.#hasEnded && this.outputCount === 0);
+  }
+
+  add(block: BlockRef): void {
+    if (this.isStopped) block.release();
+    else this.#collected.push(block);
+  }
+
+  endInput(): void {
+    this.#hasEnded = true;
+    const random = new Random(this.#seed);
+    for (let left = this.#collected.length; left > 0; left -= 1) {
+      const [block] = this.#collected.splice(random.below(left), 1);
+      this.give(block as BlockRef);
+    }
+  }
+
+  override stop(): void {
+    super.stop();
+    for (const block of this.#collected.splice(0)) block.release();
   }
 }

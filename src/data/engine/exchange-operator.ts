@@ -1,6 +1,6 @@
 /**
  * The operator that brings rows together: those of equal keys, of a range of keys, or a random part of all. Sorting, grouping, shuffling, repartitioning and joining are this one
- * operator with other transforms behind it. A join has two inputs, whose rows of equal keys meet in one partition.
+ * operator with other transforms behind it. A join has two inputs, whose rows of equal keys meet in one partition; a zip has several, whose rows of equal numbers do.
  *
  * It takes all blocks first, as only then it is known how many bytes there are. They rest in the object store meanwhile, which spills them, so they do not count against the
  * budget. Then partition tasks cut them into parts, and one task a partition takes its parts and gives blocks, in the order of the partitions. A sort takes samples
@@ -10,6 +10,8 @@ import { get, type ObjectRef, put } from "../../core/index.ts";
 import { type Block, concatBlocks, EMPTY_BLOCK, takeBlock } from "../blocks/block.ts";
 import { sortedIndices } from "../kernels/sort.ts";
 import { EXCHANGE_BYTES_MIN, PARTITION_BYTES, PARTITIONS_MAX, SAMPLES_PER_PARTITION } from "../limits.ts";
+import { DataError } from "../errors.ts";
+import type { Combine } from "./combine.ts";
 import { type BlockRef, type Operator, type OperatorEvents, type OperatorStatistics, ownedBlock } from "./operator.ts";
 import { type Partitioning, type PartitionRequest, type PartitionStart, partitionTasks, sampleTasks } from "./partition-task.ts";
 import type { BlockFacts, TaskStart } from "./task.ts";
@@ -21,8 +23,9 @@ interface ExchangeOptions {
   readonly partitionings: readonly Partitioning[];
   /** How many partitions there are to be; undefined: as many as suit the bytes. */
   readonly partitions: number | undefined;
-  readonly isJoin: boolean;
-  /** Begins the task of a partition: its arguments are the parts. Of a join, before them, how many of them are the first input's. */
+  /** How several inputs are made one. */
+  readonly combines: Combine["kind"] | undefined;
+  /** Begins the task of a partition: its arguments are the parts. Where inputs are combined, before them how many each input has. */
   readonly startTask: TaskStart;
   readonly cpus: number;
   readonly concurrencyMax: number;
@@ -97,7 +100,18 @@ export class ExchangeOperator implements Operator {
     if (this.#isStopped || this.#openInputs > 0) return;
     const collected = this.#collected.flat();
     const totalBytes = collected.reduce((sum, block) => sum + block.sizeBytes, 0);
-    const totalRows = collected.reduce((sum, block) => sum + block.rowCount, 0);
+    const rowCounts = this.#collected.map((blocks) => blocks.reduce((sum, block) => sum + block.rowCount, 0));
+    const isZip = this.#options.combines === "zip";
+    if (isZip && rowCounts.some((count) => count !== rowCounts[0])) {
+      this.#options.events.onFailure(
+        new DataError(`${this.name}: the datasets have different numbers of rows: ${rowCounts.join(", ")}`, {
+          hint: "zip pairs the first row with the first, and so on: filter both sides alike, or join them by a key",
+        }),
+      );
+      return;
+    }
+    // Rows are numbered within their input, and all inputs of a zip have as many.
+    const totalRows = isZip ? (rowCounts[0] ?? 0) : rowCounts.reduce((sum, count) => sum + count, 0);
     this.#request = { count: this.#options.partitions ?? partitionsFor(totalBytes, this.#options.cpus), totalRows };
     const [partitioning] = this.#options.partitionings;
     if (partitioning?.kind === "range" && this.#request.count > 1 && totalRows > 0) this.#sample(partitioning, collected);
@@ -241,7 +255,7 @@ export class ExchangeOperator implements Operator {
     const inputs = byInput.flat();
     if (inputs.length === 0) inputs.push(ownedBlock(put(EMPTY_BLOCK), { rowCount: 0, sizeBytes: 0, schema: [] }));
     const refs = inputs.map(({ ref }) => ref);
-    return { inputs, args: this.#options.isJoin ? [byInput[0]?.length ?? 0, ...refs] : refs };
+    return { inputs, args: this.#options.combines === undefined ? refs : [byInput.map((parts) => parts.length), ...refs] };
   }
 }
 

@@ -10,7 +10,7 @@ const leftRow = fc.record({ k: key, t: text, l: fc.integer({ min: 0, max: 100 })
 const rightRow = fc.record({ k: key, t: text, r: fc.option(fc.string({ maxLength: 3 })) });
 
 function joinOf(type: JoinType, keys: readonly string[] = ["k", "t"], more: Partial<Join> = {}): Join {
-  return { name: "join", type, leftKeys: keys, rightKeys: keys, leftSuffix: "", rightSuffix: "", ...more };
+  return { kind: "join", name: "join", type, leftKeys: keys, rightKeys: keys, leftSuffix: "", rightSuffix: "", ...more };
 }
 
 function blocksOf(rows: readonly Row[], size: number): Block[] {

@@ -18,6 +18,7 @@ export type JoinType = (typeof JOIN_TYPES)[number];
 
 /** What is joined how. */
 export interface Join {
+  readonly kind: "join";
   readonly name: string;
   readonly type: JoinType;
   /** The key columns of each side, in the same order. */

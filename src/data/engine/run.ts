@@ -12,13 +12,14 @@ import { type PhysicalPlan, physicalInputs } from "../plan/physical-plan.ts";
 import type { Settings } from "../settings.ts";
 import { ActorPoolOperator } from "./actor-operator.ts";
 import { MemoryBudget } from "./budget.ts";
-import { InputOperator, LimitOperator, StoredOperator, UnionOperator } from "./driver-operators.ts";
+import { BlockOrderOperator, InputOperator, LimitOperator, StoredOperator, UnionOperator } from "./driver-operators.ts";
 import { ExchangeOperator } from "./exchange-operator.ts";
+import { ItemOperator } from "./item-operator.ts";
 import type { BlockRef, Operator, OperatorEvents } from "./operator.ts";
 import { actorStart } from "./pool-actor.ts";
 import { type CpuAccount, fitPools, PoolCpus } from "./pool-cpus.ts";
 import { type Stage, StreamingExecutor } from "./streaming-executor.ts";
-import { joinTasks, mapTasks, readTasks } from "./task.ts";
+import { combineTasks, mapTasks, readTasks, sampleTasks } from "./task.ts";
 import { TaskOperator } from "./task-operator.ts";
 import type { SourcePart } from "../plan/logical-plan.ts";
 
@@ -142,16 +143,22 @@ function buildOperator(plan: PhysicalPlan, pools: PoolPlaces, { events, parts, c
         const actors = actorStart(chain, name, compute, place.numCpus);
         return new ActorPoolOperator({ ...compute, ...shared, ...place, initial, actors, cpus: pools.cpus, rowsPerTaskMin });
       }
-      const startTask = mapTasks(chain, { name, ...plan.options });
-      return new TaskOperator({ ...shared, concurrencyMax: compute?.concurrency ?? shared.concurrencyMax, startTask, rowsPerTaskMin });
+      const concurrencyMax = compute?.concurrency ?? shared.concurrencyMax;
+      const isNumbered = first?.kind === "sample";
+      const startTask = (isNumbered ? sampleTasks : mapTasks)(chain, { name, ...plan.options });
+      return new TaskOperator({ ...shared, concurrencyMax, startTask, isNumbered, rowsPerTaskMin });
     }
     case "exchange": {
-      const { name, inputs, join, partitions, chain, options } = plan;
+      const { name, inputs, combine, partitions, chain, options } = plan;
       const named = { name, ...options };
-      const startTask = join === undefined ? mapTasks(chain, named) : joinTasks(join, chain, named);
+      const startTask = combine === undefined ? mapTasks(chain, named) : combineTasks(combine, chain, named);
       const partitionings = inputs.map(({ partitioning }) => partitioning);
-      return new ExchangeOperator({ ...shared, partitionings, isJoin: join !== undefined, partitions, startTask, cpus });
+      return new ExchangeOperator({ ...shared, partitionings, combines: combine?.kind, partitions, startTask, cpus });
     }
+    case "iterable":
+      return new ItemOperator(plan.name, plan.items, events);
+    case "blockOrder":
+      return new BlockOrderOperator(plan.name, plan.seed);
     case "limit":
       return new LimitOperator(plan.name, plan.count, events);
     case "union":

@@ -16,6 +16,8 @@ interface TaskOperatorOptions {
   readonly reads?: readonly (readonly unknown[])[] | undefined;
   /** The blocks of each task and its arguments, where they are known from the beginning: no other input comes then. */
   readonly bundles?: readonly TaskBundle[] | undefined;
+  /** Whether tasks that take blocks are told the number of their first row, before the blocks. */
+  readonly isNumbered?: boolean | undefined;
   /** Tasks that take blocks begin with this many rows at least, as long as input comes. */
   readonly rowsPerTaskMin: number;
   readonly concurrencyMax: number;
@@ -36,6 +38,7 @@ export class TaskOperator implements Operator {
   readonly #queue: InputQueue;
   readonly #streams: RunningStreams;
   #nextKnown = 0;
+  #nextRow = 0;
   #isStopped = false;
 
   constructor(options: TaskOperatorOptions) {
@@ -116,6 +119,10 @@ export class TaskOperator implements Operator {
     if (reads !== undefined) return { inputs: [], args: reads[this.#nextKnown++] as readonly unknown[] };
     if (bundles !== undefined) return bundles[this.#nextKnown++] as TaskBundle;
     const inputs = this.#queue.next(concurrencyMax);
-    return { inputs, args: inputs.map((input) => input.ref) };
+    const refs = inputs.map((input) => input.ref);
+    if (this.#options.isNumbered !== true) return { inputs, args: refs };
+    const firstRow = this.#nextRow;
+    this.#nextRow += inputs.reduce((sum, { rowCount }) => sum + rowCount, 0);
+    return { inputs, args: [firstRow, ...refs] };
   }
 }

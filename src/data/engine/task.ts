@@ -8,7 +8,8 @@ import { type ObjectRefGenerator, remote, type TaskOptions } from "../../core/in
 import { type Block, blockBytes, concatBlocks, packBlock, schemaOf, sliceBlock } from "../blocks/block.ts";
 import type { Field } from "../blocks/data-type.ts";
 import { BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_AHEAD_MAX } from "../limits.ts";
-import { type Join, joinBlocks } from "./join.ts";
+import { type Combine, combineBlocks } from "./combine.ts";
+import { sampleRows, type SampleTransform } from "./sample.ts";
 import { runChain, type Transform } from "./transform.ts";
 
 /** What the executor knows of a block. */
@@ -51,9 +52,15 @@ export async function* readBlocks(
   yield* produce(read(...args), chain);
 }
 
-/** Tasks that join: the arguments are how many blocks are the left side's, and references of those of both sides. */
-export function joinTasks(join: Join, chain: readonly Transform[], options: TaskOptions<1>): TaskStart {
-  const task = remote(joinPartition.bind(undefined, join, chain), streaming(options));
+/** Tasks that combine blocks of several inputs: the arguments are how many blocks each input has, and references of all. */
+export function combineTasks(combine: Combine, chain: readonly Transform[], options: TaskOptions<1>): TaskStart {
+  const task = remote(combinePartition.bind(undefined, combine, chain), streaming(options));
+  return (args) => task.remote(...args);
+}
+
+/** Tasks that sample: the arguments are the number of the first row among all, and references of blocks. */
+export function sampleTasks(chain: readonly Transform[], options: TaskOptions<1>): TaskStart {
+  const task = remote(mapNumbered.bind(undefined, chain), streaming(options));
   return (args) => task.remote(...args);
 }
 
@@ -62,15 +69,24 @@ export async function* mapBlocks(chain: readonly Transform[], ...blocks: unknown
   yield* produce(given(blocks as Block[]), chain);
 }
 
-/** What a join's task runs. */
-export async function* joinPartition(
-  join: Join,
+/** What a task on blocks of several inputs runs. */
+export async function* combinePartition(
+  combine: Combine,
   chain: readonly Transform[],
-  ...[leftCount, ...blocks]: unknown[]
+  ...[counts, ...blocks]: unknown[]
 ): AsyncGenerator<Block | BlockFacts, void, undefined> {
-  const left = blocks.slice(0, leftCount as number) as Block[];
-  const right = blocks.slice(leftCount as number) as Block[];
-  yield* produce(given(joinBlocks(join, left, right)), chain);
+  let at = 0;
+  const inputs = (counts as readonly number[]).map((count) => blocks.slice(at, (at += count)) as Block[]);
+  yield* produce(given(combineBlocks(combine, inputs)), chain);
+}
+
+/** What a task runs whose first transform is a sample. */
+export async function* mapNumbered(
+  chain: readonly Transform[],
+  ...[firstRow, ...blocks]: unknown[]
+): AsyncGenerator<Block | BlockFacts, void, undefined> {
+  const [sample, ...others] = chain as [SampleTransform, ...Transform[]];
+  yield* produce(sampleRows(blocks as Block[], sample, firstRow as number), others);
 }
 
 /** The blocks as a stream. */

@@ -10,6 +10,7 @@ import { type Block, blockOfRows, blockReader, concatBlocks, type Row, sliceBloc
 import { DataError } from "../errors.ts";
 import { ROWS_PER_BLOCK_MAX } from "../limits.ts";
 import { Rebatcher } from "./rebatch.ts";
+import type { SampleTransform } from "./sample.ts";
 import { applyWhole, type WholeTransform } from "./whole-transforms.ts";
 import { writeFiles, type WriteTransform } from "./write-transform.ts";
 
@@ -29,6 +30,7 @@ export type Transform =
   | { readonly kind: "select" | "drop"; readonly name: string; readonly columns: readonly string[] }
   | { readonly kind: "rename"; readonly name: string; readonly columns: Readonly<Record<string, string>> }
   | { readonly kind: "limit"; readonly name: string; readonly count: number }
+  | SampleTransform
   | WriteTransform
   | WholeTransform;
 
@@ -59,6 +61,8 @@ function applyTransform(blocks: Blocks, transform: Transform): Blocks {
       return limitRows(blocks, transform.count);
     case "write":
       return writeFiles(blocks, transform);
+    case "sample":
+      throw new Error("a sample is the first transform of its task, which gives it the numbers of the rows");
     default:
       return applyWhole(blocks, transform);
   }

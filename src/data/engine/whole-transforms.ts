@@ -31,6 +31,14 @@ export type WholeTransform =
       readonly fn: GroupFunction;
       readonly batchFormat: BatchFormat;
     }
+  | {
+      /** Of each group its first rows, or the last ones, which are this part of it. */
+      readonly kind: "stratum";
+      readonly name: string;
+      readonly keys: readonly string[];
+      readonly testSize: number;
+      readonly isTest: boolean;
+    }
   | { readonly kind: "orderByHidden" | "oneBlock"; readonly name: string };
 
 /** A column that partitioning adds and the transform behind it takes away: the random place of each row. No column of a user's has a name that begins so. */
@@ -44,6 +52,8 @@ export function applyWhole(blocks: Blocks, transform: WholeTransform): Blocks {
       return whole(blocks, orderByHidden);
     case "oneBlock":
       return whole(blocks, (block) => block);
+    case "stratum":
+      return whole(blocks, (block) => stratum(block, transform));
     case "partialAggregate":
       return partialAggregates(blocks, transform.keys, transform.aggregates);
     case "mergeAggregates":
@@ -65,6 +75,18 @@ function orderByHidden(block: Block): Block {
   const ordered = takeBlock(block, sortedIndices(block, [{ column: HIDDEN_ORDER, descending: false }]));
   const hidden = block.names.indexOf(HIDDEN_ORDER);
   return { ...ordered, names: ordered.names.toSpliced(hidden, 1), vectors: ordered.vectors.toSpliced(hidden, 1) };
+}
+
+function stratum(block: Block, { keys, testSize, isTest }: Extract<WholeTransform, { kind: "stratum" }>): Block {
+  const { ids, firstRows } = groupRows(keyVectors(block, keys, "group by"), block.rowCount);
+  const { rows, starts } = rowsByPart(ids, firstRows.length);
+  const taken: Uint32Array[] = [];
+  for (let group = 0; group < firstRows.length; group += 1) {
+    const [start, end] = [starts[group] as number, starts[group + 1] as number];
+    const border = end - Math.floor((end - start) * testSize);
+    taken.push(isTest ? rows.subarray(border, end) : rows.subarray(start, border));
+  }
+  return takeBlock(block, Uint32Array.from(taken.flatMap((own) => [...own])).sort());
 }
 
 async function* partialAggregates(blocks: Blocks, keys: readonly string[], aggregates: Aggregates): AsyncGenerator<Block, void, undefined> {

@@ -30,6 +30,8 @@ const OPERATORS = {
   read: "ReadTasks",
   map: "MapTasks",
   exchange: "Exchange",
+  iterable: "Items",
+  blockOrder: "BlockOrder",
   limit: "Limit",
   union: "Union",
 } as const;

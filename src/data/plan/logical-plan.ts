@@ -6,7 +6,8 @@
 import type { TaskOptions } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
 import type { Compute } from "../engine/compute.ts";
-import type { Join } from "../engine/join.ts";
+import type { Combine } from "../engine/combine.ts";
+import type { ItemSource } from "../engine/item-operator.ts";
 import type { BlockRef } from "../engine/operator.ts";
 import type { Partitioning } from "../engine/partition-task.ts";
 import type { Reader } from "../engine/task.ts";
@@ -42,8 +43,10 @@ export type LogicalPlan =
       readonly compute?: Compute | undefined;
     }
   | { readonly kind: "limit"; readonly name: string; readonly input: LogicalPlan; readonly count: number }
+  | { readonly kind: "iterable"; readonly name: string; readonly items: ItemSource }
+  | { readonly kind: "blockOrder"; readonly name: string; readonly input: LogicalPlan; readonly seed: number }
   | ExchangePlan
-  | JoinPlan
+  | CombinePlan
   | { readonly kind: "union"; readonly name: string; readonly inputs: readonly LogicalPlan[] };
 
 /** Rows come together by a partitioning, and a transform takes all of a partition. */
@@ -59,18 +62,18 @@ export interface ExchangePlan {
   readonly after: Transform;
 }
 
-/** Rows of two inputs come together by their keys, and are joined. */
-interface JoinPlan {
-  readonly kind: "join";
+/** Rows of several inputs come together, by their keys or their numbers, and are made rows of all. */
+interface CombinePlan {
+  readonly kind: "combine";
   readonly name: string;
-  readonly inputs: readonly [LogicalPlan, LogicalPlan];
-  readonly join: Join;
+  readonly inputs: readonly LogicalPlan[];
+  readonly combine: Combine;
   /** As in an exchange. */
   readonly partitions?: number | undefined;
 }
 
 /** The plans that a plan takes rows from. */
 export function inputsOf(plan: LogicalPlan): readonly LogicalPlan[] {
-  if (plan.kind === "map" || plan.kind === "limit" || plan.kind === "exchange") return [plan.input];
-  return plan.kind === "union" || plan.kind === "join" ? plan.inputs : [];
+  if (plan.kind === "map" || plan.kind === "limit" || plan.kind === "exchange" || plan.kind === "blockOrder") return [plan.input];
+  return plan.kind === "union" || plan.kind === "combine" ? plan.inputs : [];
 }

@@ -4,7 +4,8 @@
 import type { TaskOptions } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
 import type { Compute } from "../engine/compute.ts";
-import type { Join } from "../engine/join.ts";
+import type { Combine } from "../engine/combine.ts";
+import type { ItemSource } from "../engine/item-operator.ts";
 import type { BlockRef } from "../engine/operator.ts";
 import type { Partitioning } from "../engine/partition-task.ts";
 import type { Transform } from "../engine/transform.ts";
@@ -32,14 +33,16 @@ export type PhysicalPlan =
   | {
       readonly kind: "exchange";
       readonly name: string;
-      /** One, or the two sides of a join. */
+      /** One, or those that are combined. */
       readonly inputs: readonly ExchangeInput[];
-      readonly join: Join | undefined;
+      readonly combine: Combine | undefined;
       readonly partitions: number | undefined;
       /** What the task of each partition does with its rows. */
       readonly chain: readonly Transform[];
       readonly options: TaskOptions<1>;
     }
+  | { readonly kind: "iterable"; readonly name: string; readonly items: ItemSource }
+  | { readonly kind: "blockOrder"; readonly name: string; readonly input: PhysicalPlan; readonly seed: number }
   | { readonly kind: "limit"; readonly name: string; readonly input: PhysicalPlan; readonly count: number }
   | { readonly kind: "union"; readonly name: string; readonly inputs: readonly PhysicalPlan[] };
 
@@ -51,7 +54,7 @@ interface ExchangeInput {
 
 /** The plans that a plan takes blocks from. */
 export function physicalInputs(plan: PhysicalPlan): readonly PhysicalPlan[] {
-  if (plan.kind === "map" || plan.kind === "limit") return [plan.input];
+  if (plan.kind === "map" || plan.kind === "limit" || plan.kind === "blockOrder") return [plan.input];
   if (plan.kind === "exchange") return plan.inputs.map((input) => input.plan);
   return plan.kind === "union" ? plan.inputs : [];
 }

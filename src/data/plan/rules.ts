@@ -9,6 +9,8 @@
  */
 import type { TaskOptions } from "../../core/index.ts";
 import type { Compute } from "../engine/compute.ts";
+import type { Combine } from "../engine/combine.ts";
+import type { Partitioning } from "../engine/partition-task.ts";
 import type { Transform } from "../engine/transform.ts";
 import type { LogicalPlan } from "./logical-plan.ts";
 import type { PhysicalPlan } from "./physical-plan.ts";
@@ -17,6 +19,7 @@ export function physicalPlan(plan: LogicalPlan): PhysicalPlan {
   switch (plan.kind) {
     case "input":
     case "stored":
+    case "iterable":
       return plan;
     case "read":
       return { kind: "read", name: plan.name, source: plan.source, chain: [], options: plan.options };
@@ -32,23 +35,28 @@ export function physicalPlan(plan: LogicalPlan): PhysicalPlan {
         kind: "exchange",
         name,
         inputs: [{ plan: prepared, partitioning }],
-        join: undefined,
+        combine: undefined,
         partitions,
         chain: [after],
         options: {},
       };
     }
-    case "join": {
-      const { name, join, partitions } = plan;
-      const inputs = ([join.leftKeys, join.rightKeys] as const).map((keys, i) => ({
-        plan: physicalPlan(plan.inputs[i] as LogicalPlan),
-        partitioning: { kind: "hash", keys, use: "join on" } as const,
-      }));
-      return { kind: "exchange", name, inputs, join, partitions, chain: [], options: {} };
+    case "combine": {
+      const { name, combine, partitions } = plan;
+      const inputs = plan.inputs.map((input, i) => ({ plan: physicalPlan(input), partitioning: partitioningOf(combine, i) }));
+      return { kind: "exchange", name, inputs, combine, partitions, chain: [], options: {} };
     }
+    case "blockOrder":
+      return { ...plan, input: physicalPlan(plan.input) };
     case "union":
       return { kind: "union", name: plan.name, inputs: plan.inputs.map(physicalPlan) };
   }
+}
+
+/** Which rows of an input come together with those of the others. */
+function partitioningOf(combine: Combine, input: number): Partitioning {
+  if (combine.kind === "zip") return { kind: "even" };
+  return { kind: "hash", keys: input === 0 ? combine.leftKeys : combine.rightKeys, use: "join on" };
 }
 
 function fuse(input: PhysicalPlan, name: string, transform: Transform, options: TaskOptions<1>, compute?: Compute): PhysicalPlan {
@@ -62,6 +70,8 @@ function appended(input: PhysicalPlan, transform: Transform, options: TaskOption
   // A transform without options of its own runs wherever its input is made.
   if (Object.keys(options).length > 0 && !sameOptions(input.options, options)) return undefined;
   if (input.kind === "map" && input.compute !== undefined && "fn" in transform) return undefined;
+  // A sample needs to know which rows of all a task has, and only the driver does, when it gives out blocks.
+  if (transform.kind === "sample") return undefined;
   // Batches of a number of rows are cut from all blocks that a task has, so such a task takes as many rows as it needs.
   if (transform.kind === "mapBatches" && transform.batchSize !== undefined) return undefined;
   return { ...input, name: `${input.name}->${transform.name}`, chain: [...input.chain, transform] };

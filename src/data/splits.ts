@@ -1,0 +1,78 @@
+/**
+ * Parts of a dataset as datasets of their own. The rows are made first and rest in the object store; a part shares the blocks that lie within it, and only those at its borders are cut.
+ */
+import { get, put } from "../core/index.ts";
+import { sliceBlock } from "./blocks/block.ts";
+import { type BlockRef, keptBlock, ownedBlock } from "./engine/operator.ts";
+import { factsOf } from "./engine/task.ts";
+
+/** Cuts the blocks before the rows of these numbers, which ascend: one list of blocks more than there are borders. */
+export async function cutBlocks(blocks: readonly BlockRef[], borders: readonly number[]): Promise<BlockRef[][]> {
+  const total = blocks.reduce((sum, { rowCount }) => sum + rowCount, 0);
+  const ends = [...borders.map((border) => Math.min(border, total)), total];
+  let start = 0;
+  const parts: BlockRef[][] = [];
+  for (const end of ends) {
+    parts.push(await blocksBetween(blocks, start, end));
+    start = end;
+  }
+  return parts;
+}
+
+async function blocksBetween(blocks: readonly BlockRef[], start: number, end: number): Promise<BlockRef[]> {
+  const own: BlockRef[] = [];
+  let first = 0;
+  for (const block of blocks) {
+    const from = Math.max(0, start - first);
+    const to = Math.min(block.rowCount, end - first);
+    first += block.rowCount;
+    if (from >= to) continue;
+    if (from === 0 && to === block.rowCount) own.push(keptBlock(block));
+    else {
+      const piece = sliceBlock(await get(block.ref), from, to);
+      own.push(ownedBlock(put(piece), factsOf(piece)));
+    }
+  }
+  return own;
+}
+
+/** The borders between parts of these fractions of all rows; what is left is one part more. */
+export function bordersOf(fractions: readonly number[], total: number): number[] {
+  let sum = 0;
+  return fractions.map((fraction) => {
+    sum += fraction;
+    // The sum of 0.1 and 0.2 is a little more than 0.3.
+    return Math.floor(total * sum + 1e-9 * total);
+  });
+}
+
+/** @throws RangeError for what are no fractions whose sum is below 1 */
+export function checkFractions(fractions: unknown): asserts fractions is readonly number[] {
+  const isGood =
+    Array.isArray(fractions) && fractions.length > 0 && fractions.every((one) => typeof one === "number" && one > 0 && one < 1);
+  if (isGood && (fractions as number[]).reduce((sum, one) => sum + one, 0) < 1) return;
+  throw new RangeError(
+    `splitProportionately takes numbers above 0 whose sum is below 1, and what is left is one part more: received ${JSON.stringify(fractions)}`,
+  );
+}
+
+/** @throws RangeError for what are no ascending whole numbers */
+export function checkIndices(indices: unknown): asserts indices is readonly number[] {
+  const isGood =
+    Array.isArray(indices) &&
+    indices.every((index, i) => Number.isSafeInteger(index) && index >= 0 && (i === 0 || index >= indices[i - 1]));
+  if (!isGood) throw new RangeError(`splitAtIndices takes whole numbers from 0, in ascending order: received ${JSON.stringify(indices)}`);
+}
+
+/**
+ * How many rows a test part has: a number from 1 on, or a part of all.
+ *
+ * @throws RangeError for neither
+ */
+export function testRows(testSize: unknown, total: number): number {
+  if (typeof testSize === "number" && testSize > 0 && testSize < 1) return total - Math.floor(total * (1 - testSize) + 1e-9 * total);
+  if (Number.isSafeInteger(testSize) && (testSize as number) >= 1 && (testSize as number) < total) return testSize as number;
+  throw new RangeError(
+    `trainTestSplit takes as testSize a number between 0 and 1, or fewer rows than the ${total} that there are: received ${String(testSize)}`,
+  );
+}

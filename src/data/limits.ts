@@ -72,3 +72,6 @@ export const RECORD_BYTES_MAX: number = 256 * 1024 * 1024;
 
 /** Combinations of `partitionBy` values for which one task has files open. */
 export const PARTITIONS_OF_TASK_MAX = 500;
+
+/** Files of a written dataset that go to their places together. */
+export const FILES_PUBLISHED_AT_A_TIME = 16;

@@ -6,7 +6,9 @@
  */
 import { remote, type TaskOptions } from "../core/index.ts";
 import { custom, flag, isPlainObject, oneOf, readOptions, text } from "../core/internal.ts";
-import { listFiles, type ListedFile } from "../storage/list-files.ts";
+import type { ListedFile } from "../storage/file-system.ts";
+import { listFiles } from "../storage/list-files.ts";
+import { shownPath } from "../storage/paths.ts";
 import { type Block, vectorOf } from "./blocks/block.ts";
 import { type DataType, INT64, parseType, STRING, TYPE_NAMES } from "./blocks/data-type.ts";
 import type { Vector } from "./blocks/vector.ts";
@@ -201,7 +203,9 @@ export function readParquet<R extends AnyRow = AnyRow, const K extends keyof R &
 function columnsInFile(columns: readonly string[], footer: ParquetFooter, added: PathColumns): readonly string[] {
   const missing = columns.find((column) => !footer.columns.includes(column) && !added.some(([name]) => name === column));
   if (missing !== undefined)
-    throw new DataError(`${footer.path} has no column ${JSON.stringify(missing)}`, { hint: `it has ${footer.columns.join(", ")}` });
+    throw new DataError(`${shownPath(footer.path)} has no column ${JSON.stringify(missing)}`, {
+      hint: `it has ${footer.columns.join(", ")}`,
+    });
   const own = columns.filter((column) => footer.columns.includes(column));
   return own.length > 0 ? own : footer.columns.slice(0, 1);
 }
@@ -281,13 +285,13 @@ type PathColumns = readonly (readonly [name: string, value: string | number | nu
 /** What the paths of the files say of their rows. A column of `name=value` folders is of numbers where all its values are. */
 function pathColumns(listed: readonly ListedFile[], { includePaths, partitioning }: FilesOptions): (path: string) => PathColumns {
   const partsOf = (path: string): [string, string | null][] =>
-    partitioning === "hive" ? path.split("/").slice(0, -1).flatMap(hiveColumn) : [];
+    partitioning === "hive" ? shownPath(path).split("/").slice(0, -1).flatMap(hiveColumn) : [];
   const texts = new Set<string>();
   for (const { path } of listed)
     for (const [name, value] of partsOf(path)) if (value !== null && !WHOLE_NUMBER.test(value)) texts.add(name);
   return (path) => {
     const parts = partsOf(path).map(([name, value]) => [name, value === null || texts.has(name) ? value : Number(value)] as const);
-    return includePaths ? [...parts, ["path", path]] : parts;
+    return includePaths ? [...parts, ["path", shownPath(path)]] : parts;
   };
 }
 

@@ -1,16 +1,18 @@
 /**
  * Writing a dataset to files: tasks write whole files into a staging folder beside the others, and this process moves them to their places as they are ready.
  *
- * A file thus appears whole or not at all, whoever dies. With `overwrite` the old files go last, after all new ones are there, so a failed write leaves them, and a dataset
+ * Where nothing can be moved, as in S3, a file is copied there by the server. A file thus appears whole or not at all, whoever dies. With `overwrite` the old files go last, after all new ones are there, so a failed write leaves them, and a dataset
  * may overwrite the files that it is read from. The staging folder's name begins with a dot: no reader takes it.
  */
 import { get } from "../core/index.ts";
+import type { StagedFile } from "../storage/file-system.ts";
 import { listFiles } from "../storage/list-files.ts";
-import { moveFile, removeFile, removeFolder, resolveFolder } from "../storage/places.ts";
+import { publishFile, removeFiles, removeFolder, resolveFolder } from "../storage/places.ts";
 import { rowsOf } from "./blocks/block.ts";
 import type { BlockRef } from "./engine/operator.ts";
 import type { WrittenFile } from "./engine/write-transform.ts";
 import { DataError } from "./errors.ts";
+import { FILES_PUBLISHED_AT_A_TIME } from "./limits.ts";
 
 export const WRITE_MODES = ["append", "overwrite", "error", "ignore"] as const;
 export type WriteMode = (typeof WRITE_MODES)[number];
@@ -35,7 +37,7 @@ interface WriteRequest {
 
 /** @throws DataError where the folder has files and the mode is `error` */
 export async function writeDataset({ folder, mode, extension, run }: WriteRequest): Promise<WriteResult> {
-  const target = resolveFolder(folder);
+  const target = await resolveFolder(folder);
   const old = mode === "append" ? [] : (await listFiles(target, { ignoreMissingPaths: true })).map(({ path }) => path);
   if (old.length > 0 && mode === "ignore") return NOTHING;
   if (old.length > 0 && mode === "error")
@@ -45,7 +47,8 @@ export async function writeDataset({ folder, mode, extension, run }: WriteReques
   const id = crypto.randomUUID().slice(0, 8);
   const staging = `${target}/.staging-${id}`;
   const files: string[] = [];
-  const kept: { readonly staged: string; readonly place: string }[] = [];
+  const kept: StagedFile[] = [];
+  const publisher = new Publisher();
   let rowCount = 0;
   let sizeBytes = 0;
   try {
@@ -55,18 +58,50 @@ export async function writeDataset({ folder, mode, extension, run }: WriteReques
           .filter((part) => part !== "")
           .join("/");
         // Beside old files that are to go, new ones would be read together with them.
-        if (mode === "overwrite") kept.push({ staged, place });
-        else await moveFile(staged, place);
+        const file = { from: staged, to: place, sizeBytes: written.sizeBytes };
+        if (mode === "overwrite") kept.push(file);
+        else await publisher.publish(file);
         files.push(place);
         rowCount += written.rowCount;
         sizeBytes += written.sizeBytes;
       }
       block.release();
     }
-    for (const { staged, place } of kept) await moveFile(staged, place);
-    for (const path of old) await removeFile(path);
-  } finally {
-    await removeFolder(staging);
+    for (const file of kept) await publisher.publish(file);
+    await publisher.end();
+    await removeFiles(old);
+  } catch (error) {
+    await publisher.end().catch(() => {});
+    // The first failure is told; one that hinders the cleaning too leaves hidden files.
+    await removeFolder(staging).catch(() => {});
+    throw error;
   }
+  await removeFolder(staging);
   return { files, rowCount, sizeBytes };
+}
+
+/** Gives files their places, a few at a time: a copy on a server takes a while. */
+class Publisher {
+  readonly #underWay = new Set<Promise<void>>();
+  #failure: unknown;
+
+  /** Waits only while too many are under way. */
+  async publish(file: StagedFile): Promise<void> {
+    const published = publishFile(file).catch((error: unknown) => {
+      this.#failure ??= error;
+    });
+    this.#underWay.add(published);
+    void published.then(() => this.#underWay.delete(published));
+    while (this.#underWay.size >= FILES_PUBLISHED_AT_A_TIME) await Promise.race(this.#underWay);
+    this.#throwFailure();
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.#underWay);
+    this.#throwFailure();
+  }
+
+  #throwFailure(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+  }
 }

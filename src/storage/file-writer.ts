@@ -1,33 +1,28 @@
 /**
- * Writing a file that appears whole or not at all.
+ * Writing a file that appears whole or not at all, in any file system that can be written.
  *
- * The bytes go to a hidden file in the target's folder; `commit` makes them durable and gives them their name. A process that dies before leaves nothing but the hidden
- * file, which no reader takes. What the target's extension says is compressed.
+ * What the target's extension says is compressed.
  */
-import { randomBytes } from "node:crypto";
-import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
 import type { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { compressionOf } from "./compression.ts";
 import { storageError } from "./errors.ts";
-import { localPath } from "./local-path.ts";
+import type { FileSink } from "./file-system.ts";
+import { fileSystemOf } from "./file-systems.ts";
 
 export class FileWriter {
-  /** The absolute path of the file to be. */
+  /** The path of the file to be, in full. */
   readonly path: string;
-  readonly #temporary: string;
-  readonly #handle: FileHandle;
+  readonly #sink: FileSink;
   readonly #compressor: Transform | undefined;
   /** The way from the compressor to the file. */
   readonly #compressed: Promise<void> | undefined;
   #sizeBytes = 0;
   #isEnded = false;
 
-  private constructor(path: string, temporary: string, handle: FileHandle) {
+  private constructor(path: string, sink: FileSink) {
     this.path = path;
-    this.#temporary = temporary;
-    this.#handle = handle;
+    this.#sink = sink;
     this.#compressor = compressionOf(path)?.compress();
     if (this.#compressor !== undefined) {
       this.#compressed = pipeline(this.#compressor, async (chunks: AsyncIterable<Uint8Array>) => {
@@ -39,11 +34,10 @@ export class FileWriter {
 
   /** Begins a file at `path`; folders that are not there are made. */
   static async open(path: string): Promise<FileWriter> {
-    const target = localPath(path);
-    const temporary = join(dirname(target), `.${basename(target)}.${process.pid}-${randomBytes(6).toString("hex")}.tmp`);
+    const files = await fileSystemOf(path);
+    const target = files.fullPath(path);
     try {
-      await mkdir(dirname(target), { recursive: true });
-      return new FileWriter(target, temporary, await open(temporary, "wx"));
+      return new FileWriter(target, await files.openSink(target));
     } catch (error) {
       throw storageError(`Cannot write ${target}`, error);
     }
@@ -65,9 +59,7 @@ export class FileWriter {
     await this.#naming(async () => {
       this.#compressor?.end();
       await this.#compressed;
-      await this.#handle.sync();
-      await this.#handle.close();
-      await rename(this.#temporary, this.path);
+      await this.#sink.commit();
       this.#isEnded = true;
     });
     return { path: this.path, sizeBytes: this.#sizeBytes };
@@ -79,8 +71,7 @@ export class FileWriter {
     this.#isEnded = true;
     this.#compressor?.destroy();
     await this.#compressed?.catch(() => undefined);
-    await this.#handle.close().catch(() => undefined);
-    await rm(this.#temporary, { force: true });
+    await this.#sink.abort();
   }
 
   /** Aborts unless the file was committed. */
@@ -89,10 +80,7 @@ export class FileWriter {
   }
 
   async #writeRaw(bytes: Uint8Array): Promise<void> {
-    for (let at = 0; at < bytes.length; ) {
-      const { bytesWritten } = await this.#handle.write(bytes, at);
-      at += bytesWritten;
-    }
+    await this.#sink.write(bytes);
     this.#sizeBytes += bytes.length;
   }
 

@@ -1,4 +1,4 @@
-/** Limits of reading and writing files. */
+/** Limits of reading and writing files, here and elsewhere. */
 
 /** Read at once: large enough that a call costs little, small enough for many files at the same time. */
 export const READ_CHUNK_BYTES: number = 1024 * 1024;
@@ -6,3 +6,31 @@ export const READ_CHUNK_BYTES: number = 1024 * 1024;
 export const INFLATED_CHUNK_BYTES: number = 256 * 1024;
 /** Of a file that is read whole, after decompression: what one column of bytes holds. */
 export const WHOLE_FILE_BYTES_MAX = 0x7fffffff;
+
+/** Requests of one operation that are under way together: footers, copies, parts. */
+export const REMOTE_REQUESTS_AT_A_TIME = 16;
+/** Times that a request is made until its failure counts, with pauses in between. */
+export const REQUEST_ATTEMPTS_MAX = 8;
+/** The pause before the first repetition is up to this; each further one up to twice as long. */
+export const RETRY_PAUSE_MS = 100;
+/** The longest pause, and the longest that a server's `Retry-After` is obeyed. */
+export const RETRY_PAUSE_MS_MAX = 10_000;
+/** A connection on which nothing happens for so long is given up and made anew. */
+export const CONNECTION_IDLE_MS = 60_000;
+/** Redirects that a request over HTTP follows. */
+export const REDIRECTS_MAX = 5;
+/** Of an answer in XML, or of the text of an error: a page of a list has about 1 MB at most. */
+export const ANSWER_BYTES_MAX: number = 16 * 1024 * 1024;
+/** Of a file that is fetched whole, as its server gives no parts of it. */
+export const UNRANGED_FILE_BYTES_MAX: number = 1024 * 1024 * 1024;
+
+/** Of a part of an upload: what a sink holds back before it sends. S3 takes 5 MiB at least. */
+export const UPLOAD_PART_BYTES: number = 8 * 1024 * 1024;
+/** After so many parts they are twice as large: S3 takes 10,000 parts, and files of 5 TiB. */
+export const UPLOAD_PARTS_OF_A_SIZE = 1000;
+/** Parts of one file that are under way together, each of them in memory. */
+export const UPLOAD_PARTS_AT_A_TIME = 4;
+/** What S3 copies in one request. */
+export const COPY_BYTES_MAX: number = 5 * 1024 * 1024 * 1024;
+/** Keys that S3 removes in one request. */
+export const REMOVED_KEYS_MAX = 1000;

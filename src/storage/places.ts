@@ -1,50 +1,33 @@
-/** Moving and removing files and folders, for writers that prepare files in one place and publish them in another. */
-import { openAsBlob } from "node:fs";
-import { mkdir, rename, rm, rmdir } from "node:fs/promises";
-import { dirname } from "node:path";
-import { storageError } from "./errors.ts";
-import { localPath } from "./local-path.ts";
+/** Publishing and removing files and folders, for writers that prepare files in one place and give them their names later; and files whose parts are read. */
+import type { FileBytes, StagedFile } from "./file-system.ts";
+import { fileSystemOf } from "./file-systems.ts";
 
-/** The absolute path of a folder. */
-export function resolveFolder(path: string): string {
-  return localPath(path);
+/**
+ * The path of a folder in full.
+ *
+ * @throws StorageError where nothing can be written there
+ */
+export async function resolveFolder(path: string): Promise<string> {
+  return (await fileSystemOf(path)).fullPath(path);
 }
 
-/** Moves a file within one file system; folders that are not there are made. */
-export async function moveFile(from: string, to: string): Promise<void> {
-  try {
-    await mkdir(dirname(to), { recursive: true });
-    await rename(from, to);
-  } catch (error) {
-    throw storageError(`Cannot move ${from} to ${to}`, error);
-  }
+/** Gives a file that was written in full its place, within one file system. The staged file may stay until its folder is removed. */
+export async function publishFile(file: StagedFile): Promise<void> {
+  await (await fileSystemOf(file.to)).publish(file);
 }
 
-/** Removes a file, and its folder where that is empty then. */
-export async function removeFile(path: string): Promise<void> {
-  const place = localPath(path);
-  try {
-    await rm(place, { force: true });
-  } catch (error) {
-    throw storageError(`Cannot remove ${path}`, error);
-  }
-  await rmdir(dirname(place)).catch(() => {});
+/** Removes files of one file system, and their folders where these are empty then. */
+export async function removeFiles(paths: readonly string[]): Promise<void> {
+  const [first] = paths;
+  if (first !== undefined) await (await fileSystemOf(first)).remove(paths);
 }
 
-/** Removes a folder with all that is in it. */
+/** Removes a folder with all that is in it, unfinished files too. */
 export async function removeFolder(path: string): Promise<void> {
-  try {
-    await rm(localPath(path), { recursive: true, force: true });
-  } catch (error) {
-    throw storageError(`Cannot remove ${path}`, error);
-  }
+  await (await fileSystemOf(path)).removeFolder(path);
 }
 
-/** A file whose parts are read as they are asked for. */
-export async function openBlob(path: string): Promise<Blob> {
-  try {
-    return await openAsBlob(localPath(path));
-  } catch (error) {
-    throw storageError(`Cannot open ${path}`, error);
-  }
+/** The bytes of a file, which are read as they are asked for. */
+export async function openBytes(path: string): Promise<FileBytes> {
+  return (await fileSystemOf(path)).openBytes(path);
 }

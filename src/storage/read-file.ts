@@ -4,12 +4,12 @@
  * What is compressed is decompressed by its extension.
  * Each chunk is the reader's own memory, which it may keep. The next chunk is read while the last one is worked on. Errors name the file.
  */
-import { type FileHandle, open } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { compressionOf } from "./compression.ts";
-import { storageError, StorageError } from "./errors.ts";
-import { READ_CHUNK_BYTES, WHOLE_FILE_BYTES_MAX } from "./limits.ts";
-import { localPath } from "./local-path.ts";
+import { StorageError } from "./errors.ts";
+import { fileSystemOf } from "./file-systems.ts";
+import { WHOLE_FILE_BYTES_MAX } from "./limits.ts";
+import { shownPath } from "./paths.ts";
 
 /**
  * The bytes of a file in order, decompressed.
@@ -17,49 +17,22 @@ import { localPath } from "./local-path.ts";
  * @throws StorageError where the file cannot be read, or its compressed data are damaged or cut off
  */
 export async function* readChunks(path: string): AsyncGenerator<Uint8Array, void, undefined> {
-  const file = localPath(path);
-  const compression = compressionOf(file);
-  if (compression === undefined) yield* readRaw(file);
-  else yield* decompressed(file, compression.decompress);
-}
-
-async function* readRaw(file: string): AsyncGenerator<Uint8Array, void, undefined> {
-  const handle = await open(file, "r").catch((error: unknown) => {
-    throw storageError(`Cannot read ${file}`, error);
-  });
-  let next: Promise<Uint8Array> | undefined;
-  try {
-    next = readChunk(handle, file);
-    for (;;) {
-      const chunk = await next;
-      next = undefined;
-      if (chunk.length === 0) return;
-      next = readChunk(handle, file);
-      // Whoever waits for it is told; until then it must not count as an error that nobody handles.
-      next.catch(() => undefined);
-      yield chunk;
-    }
-  } finally {
-    await next?.catch(() => undefined);
-    await handle.close();
-  }
-}
-
-async function readChunk(handle: FileHandle, file: string): Promise<Uint8Array> {
-  try {
-    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(READ_CHUNK_BYTES), 0, READ_CHUNK_BYTES, null);
-    return buffer.subarray(0, bytesRead);
-  } catch (error) {
-    throw storageError(`Cannot read ${file}`, error);
-  }
+  const raw = (await fileSystemOf(path)).read(path);
+  const compression = compressionOf(shownPath(path));
+  if (compression === undefined) yield* raw;
+  else yield* decompressed(raw, shownPath(path), compression.decompress);
 }
 
 type Decompress = NonNullable<ReturnType<typeof compressionOf>>["decompress"];
 
-async function* decompressed(file: string, decompress: Decompress): AsyncGenerator<Uint8Array, void, undefined> {
+async function* decompressed(
+  raw: AsyncGenerator<Uint8Array, void, undefined>,
+  file: string,
+  decompress: Decompress,
+): AsyncGenerator<Uint8Array, void, undefined> {
   let compressedBytes = 0;
   const counted = async function* (): AsyncGenerator<Uint8Array, void, undefined> {
-    for await (const chunk of readRaw(file)) {
+    for await (const chunk of raw) {
       compressedBytes += chunk.length;
       yield chunk;
     }
@@ -99,7 +72,7 @@ export async function readWhole(path: string): Promise<Uint8Array> {
   for await (const chunk of readChunks(path)) {
     total += chunk.length;
     if (total > WHOLE_FILE_BYTES_MAX)
-      throw new StorageError(`Cannot read ${localPath(path)} whole: it has more than ${WHOLE_FILE_BYTES_MAX} bytes`);
+      throw new StorageError(`Cannot read ${shownPath(path)} whole: it has more than ${WHOLE_FILE_BYTES_MAX} bytes`);
     chunks.push(chunk);
   }
   if (chunks.length === 1) return chunks[0] as Uint8Array;

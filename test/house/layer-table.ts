@@ -88,4 +88,5 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "@uwdata/flechette": ["data"],
   hyparquet: ["data"],
   "parquet-wasm": ["data"],
+  aws4fetch: ["storage"],
 };

@@ -4,6 +4,7 @@
  * The first record names the columns, and the beginning of the file says their types, unless options do. A field that does not fit its column later, a record with too few or
  * too many fields, and bytes that are no UTF-8 are errors that name the file and the place. Lines and rows count from 1; rows do not count the header.
  */
+import { shownPath } from "../../storage/paths.ts";
 import { readChunks } from "../../storage/read-file.ts";
 import type { Block } from "../blocks/block.ts";
 import { type DataType, parseType, STRING, TYPE_NAMES, typeName } from "../blocks/data-type.ts";
@@ -38,7 +39,7 @@ const FIELDS_AT_ONCE = 16_384;
  * @throws DataError for what is no CSV, and for values that do not fit
  */
 export function readCsvFile(path: string, options: CsvOptions = {}): AsyncGenerator<Block, void, undefined> {
-  return csvBlocks(readChunks(path), path, options);
+  return csvBlocks(readChunks(path), shownPath(path), options);
 }
 
 /** {@link readCsvFile} for bytes from elsewhere. `file` names them in errors. */

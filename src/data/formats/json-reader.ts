@@ -4,6 +4,7 @@
  * The types of columns come from the beginning of the file (`json-inference.ts`), unless options say them. Columns and parts that appear later are added; a value that does
  * not go together with those before is an error that names file, line and column.
  */
+import { shownPath } from "../../storage/paths.ts";
 import { readChunks } from "../../storage/read-file.ts";
 import { type Block, sliceBlock } from "../blocks/block.ts";
 import { type DataType, parseType, TYPE_NAMES, typeName } from "../blocks/data-type.ts";
@@ -31,7 +32,7 @@ export interface JsonOptions {
  * @throws DataError for what is no JSON, and for values that do not go together
  */
 export function readJsonFile(path: string, options: JsonOptions = {}): AsyncGenerator<Block, void, undefined> {
-  return jsonBlocks(readChunks(path), path, options);
+  return jsonBlocks(readChunks(path), shownPath(path), options);
 }
 
 /** {@link readJsonFile} for bytes from elsewhere. `file` names them in errors. */

@@ -8,7 +8,10 @@ import { parquetMetadataAsync } from "hyparquet";
 import { blocksOfArrow } from "../arrow/from-arrow.ts";
 import type { Block } from "../blocks/block.ts";
 import { DataError } from "../errors.ts";
-import { openBlob } from "../../storage/places.ts";
+import { StorageError } from "../../storage/errors.ts";
+import type { FileBytes } from "../../storage/file-system.ts";
+import { shownPath } from "../../storage/paths.ts";
+import { openBytes } from "../../storage/places.ts";
 
 /** What a task reads of one file. */
 export interface ParquetPart {
@@ -28,10 +31,9 @@ export interface ParquetFooter {
 
 /** @throws DataError for what is no Parquet file */
 export async function readParquetFooter(path: string): Promise<ParquetFooter> {
-  const blob = await openBlob(path);
-  const metadata = await naming(path, () =>
-    parquetMetadataAsync({ byteLength: blob.size, slice: (start, end) => blob.slice(start, end).arrayBuffer() }),
-  );
+  const bytes = await openBytes(path);
+  const slice = (start: number, end = bytes.size): Promise<ArrayBuffer> => bytes.slice(start, end).arrayBuffer();
+  const metadata = await naming(path, () => parquetMetadataAsync({ byteLength: bytes.size, slice }));
   const wideColumns = new Set<string>();
   for (const { columns } of metadata.row_groups)
     for (const { meta_data: column } of columns) {
@@ -73,12 +75,12 @@ export async function* readParquetPart(
   bigintColumns: readonly string[],
 ): AsyncGenerator<Block, void, undefined> {
   const { ParquetFile } = await import("parquet-wasm");
-  const blob = await openBlob(path);
-  const file = await naming(path, () => ParquetFile.fromFile(blob));
+  const bytes = new DecoderBytes(await openBytes(path));
+  const file = await bytes.naming(path, () => ParquetFile.fromFile(bytes as unknown as Blob));
   try {
     const wide = new Set(bigintColumns);
     for (const group of rowGroups) {
-      const stream = await naming(path, async () => {
+      const stream = await bytes.naming(path, async () => {
         const table = await file.read({
           rowGroups: [group],
           ...(columns === undefined ? {} : { columns: [...columns] }),
@@ -89,20 +91,59 @@ export async function* readParquetPart(
       yield* blocksOfArrow(stream, { bigintColumns: wide });
     }
   } finally {
-    file.free();
+    if (bytes.hasFailed) ABANDONED.add(file);
+    else file.free();
   }
 }
 
 /** Rows of a batch of the decoder: whole row groups of usual size. */
 const ROWS_PER_BATCH = 1_048_576;
 
+/**
+ * The bytes of a file as the decoder takes them: it needs these members of a `Blob`.
+ *
+ * A read that is rejected would end the whole process, as the decoder panics then. So it waits for that read forever, and whoever waits for the decoder is told the error.
+ */
+class DecoderBytes {
+  readonly #bytes: FileBytes;
+  readonly #failure = Promise.withResolvers<never>();
+  hasFailed = false;
+
+  constructor(bytes: FileBytes) {
+    this.#bytes = bytes;
+    this.#failure.promise.catch(() => {});
+  }
+
+  get size(): number {
+    return this.#bytes.size;
+  }
+
+  slice(start: number, end: number): { arrayBuffer(): Promise<ArrayBuffer> } {
+    const part = this.#bytes.slice(start, end);
+    const stop = (error: unknown): Promise<never> => {
+      this.hasFailed = true;
+      this.#failure.reject(error);
+      return new Promise(() => {});
+    };
+    return { arrayBuffer: () => part.arrayBuffer().catch(stop) };
+  }
+
+  naming<T>(path: string, run: () => Promise<T>): Promise<T> {
+    return naming(path, () => Promise.race([run(), this.#failure.promise]));
+  }
+}
+
+/** Files with a read that failed. Their decoder borrows them forever, and to free such a one is an error, which the garbage collector would run into. */
+const ABANDONED = new Set<object>();
+
 /** Runs what may find the file damaged, and names the file then. */
 async function naming<T>(path: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
+    if (error instanceof StorageError) throw error;
     const message = error instanceof Error ? error.message : String(error);
-    throw new DataError(`Cannot read ${path} as Parquet: ${message}`, {
+    throw new DataError(`Cannot read ${shownPath(path)} as Parquet: ${message}`, {
       cause: error,
       hint: "see whether the file is whole, and of that format",
     });

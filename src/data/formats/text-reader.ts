@@ -4,6 +4,7 @@
  * Lines without any character but spaces are dropped unless options say otherwise. Other encodings than UTF-8 are those that the platform's TextDecoder knows; a byte that is
  * none in the encoding is an error that names the file.
  */
+import { shownPath } from "../../storage/paths.ts";
 import { readChunks } from "../../storage/read-file.ts";
 import type { Block } from "../blocks/block.ts";
 import { STRING } from "../blocks/data-type.ts";
@@ -30,7 +31,7 @@ const CR = 13;
  * @throws DataError for bytes that are no text in the encoding
  */
 export function readTextFile(path: string, options: TextOptions = {}): AsyncGenerator<Block, void, undefined> {
-  return textBlocks(readChunks(path), path, options);
+  return textBlocks(readChunks(path), shownPath(path), options);
 }
 
 /** {@link readTextFile} for bytes from elsewhere. `file` names them in errors. */

@@ -1,0 +1,46 @@
+/** What every kind of storage does: the files of this machine, S3 and HTTP are file systems. Paths are as users write them. */
+
+export interface ListedFile {
+  /** The path in full: absolute, or a URL. */
+  readonly path: string;
+  /** As it is stored, that is compressed where it is so. */
+  readonly sizeBytes: number;
+}
+
+/** The raw bytes of a file to be. It appears at its path when it is committed, whole, or never. */
+export interface FileSink {
+  /** Appends bytes. They may be changed once the promise is fulfilled. */
+  write(bytes: Uint8Array): Promise<void>;
+  commit(): Promise<void>;
+  /** Drops what was written; what was at the path before stays. */
+  abort(): Promise<void>;
+}
+
+/** The bytes of a file, fetched as they are asked for: what of a `Blob` readers of parts use. */
+export interface FileBytes {
+  readonly size: number;
+  slice(start: number, end: number): FileBytes;
+  arrayBuffer(): Promise<ArrayBuffer>;
+}
+
+export interface FileSystem {
+  /** The path in full, without a slash at its end. */
+  fullPath(path: string): string;
+  /** The files that a path names: itself, all files of a folder, or those that match a glob. None where nothing is there. In no order. */
+  list(path: string): Promise<ListedFile[]>;
+  /** The raw bytes of a file, in chunks that the reader may keep. */
+  read(path: string): AsyncGenerator<Uint8Array, void, undefined>;
+  openBytes(path: string): Promise<FileBytes>;
+  openSink(path: string): Promise<FileSink>;
+  /** Gives a whole file another name. The old name may stay until its folder is removed. */
+  publish(file: StagedFile): Promise<void>;
+  remove(paths: readonly string[]): Promise<void>;
+  /** Removes a folder with all that is in it, finished or not. */
+  removeFolder(path: string): Promise<void>;
+}
+
+export interface StagedFile {
+  readonly from: string;
+  readonly to: string;
+  readonly sizeBytes: number;
+}

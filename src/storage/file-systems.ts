@@ -1,0 +1,12 @@
+/** Which file system a path belongs to. Those that are not of this machine are loaded by the first path of theirs. */
+import type { FileSystem } from "./file-system.ts";
+import { LOCAL_FILES } from "./local-files.ts";
+import { schemeOf } from "./paths.ts";
+
+/** @throws StorageError for a scheme that is not supported */
+export async function fileSystemOf(path: string): Promise<FileSystem> {
+  const scheme = schemeOf(path);
+  if (scheme === "file") return LOCAL_FILES;
+  if (scheme === "http") return (await import("./http-files.ts")).HTTP_FILES;
+  return (await import("./s3-files.ts")).S3_FILES;
+}

@@ -1,0 +1,214 @@
+/**
+ * The files of this machine.
+ *
+ * A file that is written goes to a hidden name in its folder first; `commit` makes it durable and gives it its name. A process that dies before leaves nothing but the hidden
+ * file, which no reader takes. Links are followed.
+ */
+import { randomBytes } from "node:crypto";
+import { type Dirent, openAsBlob } from "node:fs";
+import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
+import { basename, dirname, join, parse, sep } from "node:path";
+import { storageError } from "./errors.ts";
+import type { FileSink, FileSystem, ListedFile, StagedFile } from "./file-system.ts";
+import { expandBraces, hasWildcard, isHidden, isSkipped, wildcard } from "./globs.ts";
+import { READ_CHUNK_BYTES } from "./limits.ts";
+import { localPath } from "./paths.ts";
+
+export const LOCAL_FILES: FileSystem = {
+  fullPath: localPath,
+  list: (path) => filesOf(localPath(path)),
+  read: (path) => readRaw(localPath(path)),
+  async openBytes(path) {
+    try {
+      return await openAsBlob(localPath(path));
+    } catch (error) {
+      throw storageError(`Cannot open ${path}`, error);
+    }
+  },
+  openSink: (path) => LocalSink.open(localPath(path)),
+  publish: moveFile,
+  async remove(paths) {
+    for (const path of paths) await removeFile(localPath(path));
+  },
+  async removeFolder(path) {
+    try {
+      await rm(localPath(path), { recursive: true, force: true });
+    } catch (error) {
+      throw storageError(`Cannot remove ${path}`, error);
+    }
+  },
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Listing
+
+async function filesOf(path: string): Promise<ListedFile[]> {
+  // What is there under this very name is meant, whatever characters it has.
+  const literal = await sizeOrFolder(path);
+  if (literal === "folder") return filesIn(path, new Set());
+  if (literal !== undefined) return [{ path, sizeBytes: literal }];
+  if (!hasWildcard(path)) return [];
+  const files = new Map<string, ListedFile>();
+  for (const pattern of expandBraces(path)) {
+    const { root } = parse(pattern);
+    for (const file of await matching(root, pattern.slice(root.length).split(sep), new Set())) files.set(file.path, file);
+  }
+  return [...files.values()];
+}
+
+/** The size of a file, or that it is a folder; undefined where nothing is there. */
+async function sizeOrFolder(path: string): Promise<number | "folder" | undefined> {
+  try {
+    const found = await stat(path);
+    return found.isDirectory() ? "folder" : found.size;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR" || code === "ENAMETOOLONG") return undefined;
+    throw storageError(`Cannot read ${path}`, error);
+  }
+}
+
+/** All files below a folder. `above` are the folders that led here, so that a link to one of them does not lead round forever. */
+async function filesIn(folder: string, above: ReadonlySet<string>): Promise<ListedFile[]> {
+  const files: ListedFile[] = [];
+  const inside = await enter(folder, above);
+  if (inside === undefined) return files;
+  for (const { name } of await entriesOf(folder)) if (!isHidden(name)) files.push(...(await filesAt(join(folder, name), inside)));
+  return files;
+}
+
+async function filesAt(path: string, above: ReadonlySet<string>): Promise<ListedFile[]> {
+  const found = await sizeOrFolder(path);
+  if (found === "folder") return filesIn(path, above);
+  return found === undefined ? [] : [{ path, sizeBytes: found }];
+}
+
+/** The folders that led into this one, with itself; undefined where it is among them already. */
+async function enter(folder: string, above: ReadonlySet<string>): Promise<ReadonlySet<string> | undefined> {
+  const { dev, ino } = await stat(folder).catch((error: unknown) => {
+    throw storageError(`Cannot read ${folder}`, error);
+  });
+  const identity = `${dev}:${ino}`;
+  return above.has(identity) ? undefined : new Set([...above, identity]);
+}
+
+async function entriesOf(folder: string): Promise<Dirent[]> {
+  try {
+    return await readdir(folder, { withFileTypes: true });
+  } catch (error) {
+    throw storageError(`Cannot list the folder ${folder}`, error);
+  }
+}
+
+/** The files below `folder` whose path matches the parts of a pattern. A folder that the last part matches stands for all that is in it. */
+async function matching(folder: string, parts: readonly string[], above: ReadonlySet<string>): Promise<ListedFile[]> {
+  const [part, ...rest] = parts;
+  if (part === undefined || part === "") return part === undefined ? filesAt(folder, above) : matching(folder, rest, above);
+  if (!hasWildcard(part)) return matching(join(folder, part), rest, above);
+  if ((await sizeOrFolder(folder)) !== "folder") return [];
+  const inside = await enter(folder, above);
+  if (inside === undefined) return [];
+  const files = part === "**" ? await matching(folder, rest.length === 0 ? ["*"] : rest, above) : [];
+  const matches = part === "**" ? undefined : wildcard(part);
+  for (const { name } of await entriesOf(folder)) {
+    if (isSkipped(name, part)) continue;
+    const path = join(folder, name);
+    if (matches?.test(name) === true) files.push(...(await matching(path, rest, inside)));
+    if (matches === undefined && (await sizeOrFolder(path)) === "folder") files.push(...(await matching(path, parts, inside)));
+  }
+  return files;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Reading
+
+async function* readRaw(file: string): AsyncGenerator<Uint8Array, void, undefined> {
+  const handle = await open(file, "r").catch((error: unknown) => {
+    throw storageError(`Cannot read ${file}`, error);
+  });
+  let next: Promise<Uint8Array> | undefined;
+  try {
+    next = readChunk(handle, file);
+    for (;;) {
+      const chunk = await next;
+      next = undefined;
+      if (chunk.length === 0) return;
+      next = readChunk(handle, file);
+      // Whoever waits for it is told; until then it must not count as an error that nobody handles.
+      next.catch(() => undefined);
+      yield chunk;
+    }
+  } finally {
+    await next?.catch(() => undefined);
+    await handle.close();
+  }
+}
+
+async function readChunk(handle: FileHandle, file: string): Promise<Uint8Array> {
+  try {
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(READ_CHUNK_BYTES), 0, READ_CHUNK_BYTES, null);
+    return buffer.subarray(0, bytesRead);
+  } catch (error) {
+    throw storageError(`Cannot read ${file}`, error);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Writing
+
+class LocalSink implements FileSink {
+  readonly #path: string;
+  readonly #temporary: string;
+  readonly #handle: FileHandle;
+
+  private constructor(path: string, temporary: string, handle: FileHandle) {
+    this.#path = path;
+    this.#temporary = temporary;
+    this.#handle = handle;
+  }
+
+  /** Begins a file at `path`; folders that are not there are made. */
+  static async open(path: string): Promise<LocalSink> {
+    const temporary = join(dirname(path), `.${basename(path)}.${process.pid}-${randomBytes(6).toString("hex")}.tmp`);
+    await mkdir(dirname(path), { recursive: true });
+    return new LocalSink(path, temporary, await open(temporary, "wx"));
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    for (let at = 0; at < bytes.length; ) {
+      const { bytesWritten } = await this.#handle.write(bytes, at);
+      at += bytesWritten;
+    }
+  }
+
+  async commit(): Promise<void> {
+    await this.#handle.sync();
+    await this.#handle.close();
+    await rename(this.#temporary, this.#path);
+  }
+
+  async abort(): Promise<void> {
+    await this.#handle.close().catch(() => undefined);
+    await rm(this.#temporary, { force: true });
+  }
+}
+
+/** Moves a file within one file system; folders that are not there are made. */
+async function moveFile({ from, to }: StagedFile): Promise<void> {
+  try {
+    await mkdir(dirname(to), { recursive: true });
+    await rename(from, to);
+  } catch (error) {
+    throw storageError(`Cannot move ${from} to ${to}`, error);
+  }
+}
+
+/** Removes a file, and its folder where that is empty then. */
+async function removeFile(path: string): Promise<void> {
+  try {
+    await rm(path, { force: true });
+  } catch (error) {
+    throw storageError(`Cannot remove ${path}`, error);
+  }
+  await rmdir(dirname(path)).catch(() => {});
+}

@@ -1,0 +1,37 @@
+/**
+ * Paths as users write them: paths of this machine, relative ones to the working directory, and URLs (`file:`, `s3:`, `http:`, `https:`).
+ *
+ * What may be a credential in a URL (user, password, query) is used for the request alone: messages have `shownPath`.
+ */
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { StorageError } from "./errors.ts";
+
+const SCHEME = /^([a-zA-Z][a-zA-Z0-9+.-]*):\/\//;
+
+/** Which file system a path belongs to. */
+export type Scheme = "file" | "s3" | "http";
+
+const SCHEMES: Readonly<Record<string, Scheme>> = { file: "file", s3: "s3", s3a: "s3", http: "http", https: "http" };
+
+/** @throws StorageError for a scheme that is not supported */
+export function schemeOf(path: string): Scheme {
+  const scheme = SCHEME.exec(path)?.[1]?.toLowerCase() ?? "file";
+  if (Object.hasOwn(SCHEMES, scheme)) return SCHEMES[scheme] as Scheme;
+  throw new StorageError(`Cannot open ${shownPath(path)}: ${scheme}:// is not supported`, {
+    hint: "supported are paths of this machine and the URLs file://, s3://, http:// and https://; copy the files to one of these first",
+  });
+}
+
+/** The absolute path of this machine that `path` names. */
+export function localPath(path: string): string {
+  return SCHEME.test(path) ? fileURLToPath(path) : resolve(path);
+}
+
+/** A path as messages and columns may have it: a URL without user, password and query. A question mark in a key of S3 begins no query. */
+export function shownPath(path: string): string {
+  const scheme = SCHEME.exec(path)?.[1]?.toLowerCase();
+  if (scheme === undefined || scheme === "file") return path;
+  const plain = scheme === "s3" || scheme === "s3a" ? path : path.replace(/[?#].*$/s, "");
+  return plain.replace(/:\/\/[^/]*@/, "://");
+}

@@ -1,0 +1,140 @@
+/**
+ * Reading a file that a server has: in order or by ranges, going on where a connection broke.
+ *
+ * The file may not change meanwhile: where it has a tag (`ETag`) or a date, each answer has to have the first one's.
+ */
+import { StorageError } from "./errors.ts";
+import type { FileBytes } from "./file-system.ts";
+import { type HttpAnswer, isBrokenConnection, pauseBeforeRetry } from "./http-requests.ts";
+import { READ_CHUNK_BYTES, REQUEST_ATTEMPTS_MAX } from "./limits.ts";
+
+export interface RemoteFile {
+  /** As messages may show it. */
+  readonly shown: string;
+  /** A streamed success, or an answer 416. Other failures are thrown. */
+  get(range: string | undefined): Promise<HttpAnswer>;
+}
+
+interface Range {
+  readonly start?: number;
+  /** Behind the last byte. Default: the end of the file. */
+  readonly end?: number;
+  /** The version that is to be read. Default: the one that is there. */
+  readonly version?: string | undefined;
+}
+
+/** What tells versions of a file apart; undefined where the server says nothing of it. */
+export function versionOf({ headers }: HttpAnswer): string | undefined {
+  return headers.etag ?? headers["last-modified"];
+}
+
+/** The bytes of a range in order, in chunks of about 1 MiB. */
+export async function* readRemote(file: RemoteFile, range: Range = {}): AsyncGenerator<Uint8Array, void, undefined> {
+  const pieces = piecesOf(file, range);
+  let next: Promise<Uint8Array | undefined> | undefined;
+  try {
+    next = gathered(pieces);
+    for (;;) {
+      const chunk = await next;
+      next = undefined;
+      if (chunk === undefined) return;
+      // The next chunk comes while the reader works on this one.
+      next = gathered(pieces);
+      next.catch(() => undefined);
+      yield chunk;
+    }
+  } finally {
+    await pieces.return();
+  }
+}
+
+async function gathered(pieces: AsyncGenerator<Uint8Array, void, undefined>): Promise<Uint8Array | undefined> {
+  const gathered: Uint8Array[] = [];
+  for (let total = 0; total < READ_CHUNK_BYTES; ) {
+    const { value } = await pieces.next();
+    if (value === undefined) break;
+    gathered.push(value);
+    total += value.length;
+  }
+  return gathered.length <= 1 ? gathered[0] : Buffer.concat(gathered);
+}
+
+/** The bytes as they come from the network. */
+async function* piecesOf(file: RemoteFile, { start = 0, end, version: wanted }: Range): AsyncGenerator<Uint8Array, void, undefined> {
+  let at = start;
+  let version = wanted;
+  for (let failures = 0; ; ) {
+    const answer = await file.get(at === 0 && end === undefined ? undefined : `bytes=${at}-${end === undefined ? "" : end - 1}`);
+    const { stream } = answer;
+    // Nothing lies behind the last byte: the file had ended where the connection broke.
+    if (stream === undefined) return;
+    try {
+      const found = versionOf(answer);
+      if (version !== undefined && found !== version)
+        throw new StorageError(`Cannot read ${file.shown}: it was changed while it was read`, {
+          hint: "run again once nobody writes to it",
+        });
+      version = found;
+      // A server that gives no ranges sends all from the beginning.
+      let skipped = answer.status === 206 ? 0 : at;
+      for await (const bytes of stream as AsyncIterable<Uint8Array>) {
+        const piece = bytes.subarray(skipped, end === undefined ? undefined : skipped + end - at);
+        skipped = Math.max(0, skipped - bytes.length);
+        if (piece.length === 0) continue;
+        at += piece.length;
+        failures = 0;
+        yield piece;
+        if (at === end) return;
+      }
+      return;
+    } catch (error) {
+      if (!isBrokenConnection(error)) throw error;
+      failures += 1;
+      if (failures === REQUEST_ATTEMPTS_MAX)
+        throw new StorageError(`Cannot read ${file.shown}: ${(error as Error).message} behind byte ${at}, ${failures} times`, {
+          cause: error,
+        });
+    } finally {
+      stream.destroy();
+    }
+    await pauseBeforeRetry(failures);
+  }
+}
+
+/** All bytes of a range in one piece of memory. */
+async function readRange(file: RemoteFile, start: number, end: number, version: string | undefined): Promise<Uint8Array<ArrayBuffer>> {
+  const whole = new Uint8Array(end - start);
+  let at = 0;
+  if (end > start)
+    for await (const piece of piecesOf(file, { start, end, version })) {
+      whole.set(piece, at);
+      at += piece.length;
+    }
+  if (at < whole.length)
+    throw new StorageError(`Cannot read ${file.shown}: it ends at byte ${start + at}, and byte ${end - 1} was asked for`);
+  return whole;
+}
+
+/** Bytes of a remote file, which are fetched when they are asked for. */
+export class RemoteBytes implements FileBytes {
+  readonly #file: RemoteFile;
+  readonly #version: string | undefined;
+  readonly #start: number;
+  readonly size: number;
+
+  constructor(file: RemoteFile, version: string | undefined, start: number, size: number) {
+    this.#file = file;
+    this.#version = version;
+    this.#start = start;
+    this.size = size;
+  }
+
+  slice(start: number, end: number): RemoteBytes {
+    const [from, to] = [start, end].map((at) => Math.min(Math.max(at, 0), this.size)) as [number, number];
+    return new RemoteBytes(this.#file, this.#version, this.#start + from, Math.max(0, to - from));
+  }
+
+  async arrayBuffer(): Promise<ArrayBuffer> {
+    return (await readRange(this.#file, this.#start, this.#start + this.size, this.#version)).buffer;
+  }
+}

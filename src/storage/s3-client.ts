@@ -67,7 +67,7 @@ export async function sendToS3({
   isStreamed = false,
 }: S3Request): Promise<HttpAnswer> {
   const region = regionOfRequests();
-  const url = urlOf(place, query, region);
+  const url = s3Url(place, query, region);
   const sha256 = createHash("sha256")
     .update(body ?? "")
     .digest("hex");
@@ -102,8 +102,9 @@ function regionOfRequests(): string {
   return process.env["AWS_REGION"] || process.env["AWS_DEFAULT_REGION"] || "us-east-1";
 }
 
-function urlOf({ bucket, key }: S3Place, query: Readonly<Record<string, string>>, region: string): URL {
-  const endpoint = process.env["AWS_ENDPOINT_URL_S3"] || process.env["AWS_ENDPOINT_URL"];
+/** Where a request for a place goes. */
+export function s3Url({ bucket, key }: S3Place, query: Readonly<Record<string, string>>, region: string): URL {
+  const endpoint = process.env["AWS_ENDPOINT_URL_S3"] || process.env["AWS_ENDPOINT_URL"] || undefined;
   if (endpoint !== undefined && !/^https?:\/\/[^/@?#]+\/?$/i.test(endpoint))
     throw new StorageError("AWS_ENDPOINT_URL is no endpoint of S3", { hint: "it is a URL without a path, such as http://localhost:9000" });
   const host = `s3.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`;

@@ -24,13 +24,14 @@ export async function findCredentials(shown: string): Promise<Credentials> {
   if (accessKeyId && secretAccessKey) return { accessKeyId, secretAccessKey, sessionToken: sessionToken || undefined };
   const missing = `No credentials for ${shown}: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not both set`;
   const anonymous = "a public bucket is read without any as s3://anonymous@bucket/key";
-  try {
-    provider ??= loadProvider();
-    return await (await provider)();
-  } catch (error) {
+  provider ??= loadProvider();
+  const find = await provider.catch((cause: unknown) => {
     provider = undefined;
-    if ((error as NodeJS.ErrnoException).code === "ERR_MODULE_NOT_FOUND")
-      throw new StorageError(missing, { hint: `set them; for profiles and roles: ${INSTALL}; ${anonymous}` });
+    throw new StorageError(missing, { cause, hint: `set them; for profiles and roles: ${INSTALL}; ${anonymous}` });
+  });
+  try {
+    return await find();
+  } catch (error) {
     throw new StorageError(`${missing}, and no profile or role gives any: ${(error as Error).message}`, { hint: anonymous });
   }
 }

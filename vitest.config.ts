@@ -24,6 +24,9 @@ const RULES = [
 
 const APART = ["test/closures/**/*.test.ts", "test/control-plane/**/*.test.ts", "test/*simulation.test.ts"];
 
+/** Against programs of others, which are downloaded: `npm run test:systems` runs these alone, and `npm test` does not. */
+const SYSTEMS = ["test/systems/**/*.test.ts"];
+
 /** Models in plain form that unit tests compare the product with. */
 const ORACLES = ["test/oracles/*.test.ts"];
 
@@ -71,11 +74,21 @@ const config: ViteUserConfig = defineConfig({
         test: {
           name: "integration",
           include: ["test/**/*.test.ts"],
-          exclude: [...RULES, ...APART, ...ORACLES],
+          exclude: [...RULES, ...APART, ...ORACLES, ...SYSTEMS],
           testTimeout: 60_000,
           hookTimeout: 120_000,
           fileParallelism: false,
           sequence: { groupOrder: 3 },
+        },
+      },
+      {
+        test: {
+          name: "systems",
+          include: SYSTEMS,
+          testTimeout: 120_000,
+          hookTimeout: 600_000,
+          fileParallelism: false,
+          sequence: { groupOrder: 4 },
         },
       },
     ],

@@ -118,7 +118,7 @@ async function openBytes(path: string): Promise<FileBytes> {
       );
     chunks.push(chunk);
   }
-  return new Blob(chunks as Uint8Array<ArrayBuffer>[]);
+  return new Blob(chunks);
 }
 
 const IN_WORDS: Readonly<Record<number, string>> = {
@@ -129,10 +129,9 @@ const IN_WORDS: Readonly<Record<number, string>> = {
 };
 
 function refused(shown: string, { status }: HttpAnswer): StorageError {
-  const isForbidden = status === 401 || status === 403;
-  return new StorageError(`Cannot read ${shown}: ${IN_WORDS[status] ?? "the server refuses"} (status ${status})`, {
-    ...(isForbidden
-      ? { hint: "a signed URL ends to be valid after its time; user and password go before the host: https://user:password@host/" }
-      : {}),
+  const words = `Cannot read ${shown}: ${IN_WORDS[status] ?? "the server refuses"} (status ${status})`;
+  if (status !== 401 && status !== 403) return new StorageError(words);
+  return new StorageError(words, {
+    hint: "a signed URL is valid for a time only; a user and a password go before the host: https://user:password@host/",
   });
 }

@@ -49,14 +49,14 @@ export async function* readRemote(file: RemoteFile, range: Range = {}): AsyncGen
 }
 
 async function gathered(pieces: AsyncGenerator<Uint8Array, void, undefined>): Promise<Uint8Array | undefined> {
-  const gathered: Uint8Array[] = [];
+  const taken: Uint8Array[] = [];
   for (let total = 0; total < READ_CHUNK_BYTES; ) {
     const { value } = await pieces.next();
     if (value === undefined) break;
-    gathered.push(value);
+    taken.push(value);
     total += value.length;
   }
-  return gathered.length <= 1 ? gathered[0] : Buffer.concat(gathered);
+  return taken.length <= 1 ? taken[0] : Buffer.concat(taken);
 }
 
 /** The bytes as they come from the network. */

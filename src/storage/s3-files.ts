@@ -186,17 +186,18 @@ async function removeFolder(path: string): Promise<void> {
   await abortUploadsBelow(folder, prefix);
 }
 
-/** Uploads that a killed process has left. Servers that do not list them keep none, or clean up by their own rules. */
+/** Aborts uploads that a killed process has left. As much as the server lets: what stays is in no list, and a rule of the bucket removes it. */
 async function abortUploadsBelow(folder: S3Place, prefix: string): Promise<void> {
   const attempt = `Cannot list the uploads to ${shownPlace(folder)}`;
-  const answer = await sendToS3({ method: "GET", place: { ...folder, key: "" }, query: { uploads: "", prefix }, attempt });
-  if (answer.status >= 300) return;
-  const uploads = elements(answer.text, "Upload");
-  for (let i = 0; i < uploads.length; i += REMOTE_REQUESTS_AT_A_TIME)
-    await Promise.all(
-      uploads.slice(i, i + REMOTE_REQUESTS_AT_A_TIME).map((upload) => {
-        const key = element(upload, "Key") ?? "";
-        return key.startsWith(prefix) ? abortUpload({ ...folder, key }, element(upload, "UploadId") ?? "").catch(() => {}) : undefined;
-      }),
-    );
+  const request: S3Request = { method: "GET", place: { ...folder, key: "" }, query: { uploads: "", prefix }, attempt };
+  const answer = await sendToS3(request).catch(() => undefined);
+  const uploads = elements(answer?.text ?? "", "Upload").map((upload) => ({
+    key: element(upload, "Key") ?? "",
+    id: element(upload, "UploadId") ?? "",
+  }));
+  const below = uploads.filter(({ key }) => key.startsWith(prefix));
+  for (let i = 0; i < below.length; i += REMOTE_REQUESTS_AT_A_TIME) {
+    const some = below.slice(i, i + REMOTE_REQUESTS_AT_A_TIME);
+    await Promise.all(some.map(({ key, id }) => abortUpload({ ...folder, key }, id).catch(() => {})));
+  }
 }

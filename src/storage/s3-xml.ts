@@ -21,7 +21,7 @@ function unescaped(text: string): string {
   });
 }
 
+/** Escapes control characters too: as themselves, parsers drop some of them. */
 export function escaped(text: string): string {
-  // Control characters too: as themselves a parser drops some of them.
-  return text.replace(/[&<>"'\u0000-\u001f]/g, (character) => `&#${character.charCodeAt(0)};`);
+  return text.replace(/[&<>"'\p{Cc}]/gu, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -1,0 +1,90 @@
+/**
+ * Servers of S3 that others have written: s3rver (JavaScript) and moto (Python), pinned, installed below `.test-cache/` by the first run.
+ *
+ * Neither is a dependency: s3rver brings a hundred packages, moto 300 MB.
+ */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { REPOSITORY } from "../house/source-files.ts";
+import { freePorts } from "../control-plane/free-ports.ts";
+
+export type ServerName = "s3rver" | "moto";
+
+const CACHE = join(REPOSITORY, ".test-cache");
+const S3RVER = "3.7.1";
+const MOTO = "5.2.5";
+/** Starts the server on the port of its first argument, with its data in the folder of the second. */
+const S3RVER_PROGRAM = `
+  const [port, directory] = process.argv.slice(1);
+  new (require("s3rver"))({ port, address: "127.0.0.1", silent: true, directory }).run();
+`;
+/** A server that does not answer by then does not start. */
+const START_WITHIN_MS = 60_000;
+
+/** The folder of what `install` puts there, which it does once. */
+function installed(name: string, install: (folder: string) => readonly (readonly string[])[]): string {
+  const folder = join(CACHE, name);
+  const done = join(folder, "complete");
+  if (existsSync(done)) return folder;
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  for (const [program, ...args] of install(folder)) execFileSync(program as string, args, { stdio: ["ignore", "ignore", "inherit"] });
+  writeFileSync(done, "");
+  return folder;
+}
+
+function startS3rver(port: string, data: string): ChildProcess {
+  const folder = installed(`s3rver-${S3RVER}`, (prefix) => [
+    ["npm", "install", "--silent", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", prefix, `s3rver@${S3RVER}`],
+  ]);
+  // Its tokens of list pages need a cipher that OpenSSL 3 calls old.
+  return spawn(process.execPath, ["--openssl-legacy-provider", "-e", S3RVER_PROGRAM, port, data], { cwd: folder, stdio: "ignore" });
+}
+
+function startMoto(port: string): ChildProcess {
+  const folder = installed(`moto-${MOTO}`, (venv) => [
+    ["python3", "-m", "venv", venv],
+    [join(venv, "bin", "python3"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", `moto[s3,server]==${MOTO}`],
+  ]);
+  return spawn(join(folder, "bin", "moto_server"), ["-H", "127.0.0.1", "-p", port], { stdio: "ignore" });
+}
+
+/** A server with nothing in it. `close` ends it and removes its data. */
+export class S3Server implements AsyncDisposable {
+  readonly endpoint: string;
+  readonly #child: ChildProcess;
+  readonly #data: string;
+
+  private constructor(endpoint: string, child: ChildProcess, data: string) {
+    this.endpoint = endpoint;
+    this.#child = child;
+    this.#data = data;
+  }
+
+  static async start(name: ServerName, bucket: string): Promise<S3Server> {
+    const [port] = await freePorts(1);
+    const data = mkdtempSync(join(tmpdir(), "test-shoal-s3-"));
+    const child = name === "s3rver" ? startS3rver(`${port}`, data) : startMoto(`${port}`);
+    const server = new S3Server(`http://127.0.0.1:${port}`, child, data);
+    await server.#makeBucket(bucket);
+    return server;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const ended = new Promise((resolve) => this.#child.once("exit", resolve));
+    if (this.#child.kill("SIGKILL")) await ended;
+    rmSync(this.#data, { recursive: true, force: true });
+  }
+
+  /** A bucket is made as soon as the server answers; neither asks for a signature then. */
+  async #makeBucket(bucket: string): Promise<void> {
+    for (const until = Date.now() + START_WITHIN_MS; ; ) {
+      const made = await fetch(`${this.endpoint}/${bucket}`, { method: "PUT" }).catch(() => undefined);
+      if (made?.ok === true) return;
+      if (Date.now() > until || this.#child.exitCode !== null) throw new Error(`the server does not start: ${made?.status ?? "no answer"}`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}

@@ -46,8 +46,8 @@ export function remoteFile(path: string, idleMs?: number): RemoteFile {
   const shown = shownPath(path);
   return {
     shown,
-    async get(range) {
-      const answer = await getFollowing(path, range, idleMs);
+    async get(range, signal) {
+      const answer = await getFollowing(path, range, { idleMs, signal });
       if (answer.stream !== undefined || answer.status === 416) return answer;
       throw refused(shown, answer);
     },
@@ -55,15 +55,19 @@ export function remoteFile(path: string, idleMs?: number): RemoteFile {
 }
 
 /** The answer of the server that has the file, behind all redirects. */
-async function getFollowing(path: string, range: string | undefined, idleMs?: number): Promise<HttpAnswer> {
+async function getFollowing(
+  path: string,
+  range: string | undefined,
+  options: { idleMs?: number | undefined; signal?: AbortSignal | undefined } = {},
+): Promise<HttpAnswer> {
   const attempt = `Cannot read ${shownPath(path)}`;
   let url = urlOf(path);
   for (let redirects = 0; ; redirects += 1) {
     const target = url;
     const answer = await send(() => ({ method: "GET", url: target, headers: range === undefined ? {} : { range } }), {
+      ...options,
       attempt,
       isStreamed: true,
-      idleMs,
     });
     const { location } = answer.headers;
     if (answer.status < 300 || answer.status >= 400 || location === undefined) return answer;

@@ -31,6 +31,8 @@ interface SendOptions {
   /** Whether the body of a success is wanted as a stream. Default: false. */
   readonly isStreamed?: boolean;
   readonly idleMs?: number | undefined;
+  /** Ends the request, the pause before the next one, and the stream. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 const TRANSIENT_STATUS: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
@@ -81,15 +83,15 @@ export async function send(prepare: () => HttpRequest | Promise<HttpRequest>, op
         cause,
         hint: `see whether ${request.url.host} is reachable and not overloaded`,
       });
-    await pauseBeforeRetry(failures, retryAfter);
+    await pauseBeforeRetry(failures, options.signal, retryAfter);
   }
 }
 
 /** Longer after each failure, and of random length, so that those who were turned away together do not come back together. */
-export async function pauseBeforeRetry(failures: number, retryAfter?: string): Promise<void> {
+export async function pauseBeforeRetry(failures: number, signal: AbortSignal | undefined, retryAfter?: string): Promise<void> {
   const most = Math.min(RETRY_PAUSE_MS * 2 ** (failures - 1), RETRY_PAUSE_MS_MAX);
   const asked = Math.min((Number(retryAfter) || 0) * 1000, RETRY_PAUSE_MS_MAX);
-  await pause(Math.max(asked, Math.random() * most));
+  await pause(Math.max(asked, Math.random() * most), undefined, { signal });
 }
 
 function codeOf(text: string): string {
@@ -104,14 +106,17 @@ function connectionError(attempt: string, url: URL, error: unknown): StorageErro
   return new StorageError(`${attempt}: there is no host ${url.hostname}`, { hint: "see whether its name is right and DNS knows it" });
 }
 
-async function sendOnce(request: HttpRequest, { isStreamed = false, idleMs = CONNECTION_IDLE_MS }: SendOptions): Promise<HttpAnswer> {
-  const response = await responseTo(request, idleMs);
+async function sendOnce(
+  request: HttpRequest,
+  { isStreamed = false, idleMs = CONNECTION_IDLE_MS, signal }: SendOptions,
+): Promise<HttpAnswer> {
+  const response = await responseTo(request, idleMs, signal);
   const { statusCode: status = 0, headers } = response;
   if (isStreamed && status < 300) return { status, headers, text: "", stream: response };
   return { status, headers, text: await bodyText(response) };
 }
 
-function responseTo({ method, url, headers = {}, body }: HttpRequest, idleMs: number): Promise<IncomingMessage> {
+function responseTo({ method, url, headers = {}, body }: HttpRequest, idleMs: number, signal?: AbortSignal): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const start = url.protocol === "https:" ? requestHttps : requestHttp;
     const length =
@@ -120,7 +125,7 @@ function responseTo({ method, url, headers = {}, body }: HttpRequest, idleMs: nu
           ? {}
           : { "content-length": "0" }
         : { "content-length": `${body.length}` };
-    const request = start(url, { method, headers: { "accept-encoding": "identity", ...headers, ...length } });
+    const request = start(url, { method, headers: { "accept-encoding": "identity", ...headers, ...length }, signal });
     // Holds for the body of the answer, too. One that nobody takes for so long is dropped as well, and fetched on from there.
     request.setTimeout(idleMs, () => {
       request.destroy(Object.assign(new Error(`nothing came from ${url.host} for ${idleMs} ms`), { code: "ETIMEDOUT" }));

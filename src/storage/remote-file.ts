@@ -3,6 +3,7 @@
  *
  * The file may not change meanwhile: where it has a tag (`ETag`) or a date, each answer has to have the first one's.
  */
+import { compressionOf } from "./compression.ts";
 import { StorageError } from "./errors.ts";
 import type { FileBytes } from "./file-system.ts";
 import { type HttpAnswer, isBrokenConnection, pauseBeforeRetry } from "./http-requests.ts";
@@ -12,7 +13,7 @@ export interface RemoteFile {
   /** As messages may show it. */
   readonly shown: string;
   /** A streamed success, or an answer 416. Other failures are thrown. */
-  get(range: string | undefined): Promise<HttpAnswer>;
+  get(range: string | undefined, signal?: AbortSignal): Promise<HttpAnswer>;
 }
 
 interface Range {
@@ -30,7 +31,8 @@ export function versionOf({ headers }: HttpAnswer): string | undefined {
 
 /** The bytes of a range in order, in chunks of about 1 MiB. */
 export async function* readRemote(file: RemoteFile, range: Range = {}): AsyncGenerator<Uint8Array, void, undefined> {
-  const pieces = piecesOf(file, range);
+  const leaving = new AbortController();
+  const pieces = piecesOf(file, range, leaving.signal);
   let next: Promise<Uint8Array | undefined> | undefined;
   try {
     next = gathered(pieces);
@@ -44,6 +46,8 @@ export async function* readRemote(file: RemoteFile, range: Range = {}): AsyncGen
       yield chunk;
     }
   } finally {
+    // Who leaves does not wait for what is under way.
+    leaving.abort();
     await pieces.return();
   }
 }
@@ -60,15 +64,20 @@ async function gathered(pieces: AsyncGenerator<Uint8Array, void, undefined>): Pr
 }
 
 /** The bytes as they come from the network. */
-async function* piecesOf(file: RemoteFile, { start = 0, end, version: wanted }: Range): AsyncGenerator<Uint8Array, void, undefined> {
+async function* piecesOf(
+  file: RemoteFile,
+  { start = 0, end, version: wanted }: Range,
+  signal?: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
   let at = start;
   let version = wanted;
   for (let failures = 0; ; ) {
-    const answer = await file.get(at === 0 && end === undefined ? undefined : `bytes=${at}-${end === undefined ? "" : end - 1}`);
+    const answer = await file.get(at === 0 && end === undefined ? undefined : `bytes=${at}-${end === undefined ? "" : end - 1}`, signal);
     const { stream } = answer;
     // Nothing lies behind the last byte: the file had ended where the connection broke.
     if (stream === undefined) return;
     try {
+      refuseEncoding(file, answer);
       const found = versionOf(answer);
       if (version !== undefined && found !== version)
         throw new StorageError(`Cannot read ${file.shown}: it was changed while it was read`, {
@@ -97,8 +106,17 @@ async function* piecesOf(file: RemoteFile, { start = 0, end, version: wanted }: 
     } finally {
       stream.destroy();
     }
-    await pauseBeforeRetry(failures);
+    await pauseBeforeRetry(failures, signal);
   }
+}
+
+/** Files are decompressed by their names. One whose name says nothing, and that comes compressed all the same, would be taken for damaged. */
+function refuseEncoding({ shown }: RemoteFile, { headers }: HttpAnswer): void {
+  const encoding = headers["content-encoding"]?.trim().toLowerCase() ?? "";
+  if (!/^(gzip|x-gzip|br|zstd|deflate)$/.test(encoding) || compressionOf(shown) !== undefined) return;
+  throw new StorageError(`Cannot read ${shown}: the server sends it compressed by ${encoding}, and its name does not say so`, {
+    hint: "store it under a name with .gz, .br, .zst or .deflate, or without that encoding",
+  });
 }
 
 /** All bytes of a range in one piece of memory. */

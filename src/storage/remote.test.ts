@@ -259,12 +259,24 @@ describe("a body", () => {
     expect(asked.map(({ range }) => range)).toEqual([undefined, "bytes=1000-", "bytes=1000-"]);
   });
 
-  test("whose reader leaves is dropped", async () => {
-    const base = await serverThat(serving(BYTES));
+  test("whose reader leaves is dropped, though nothing more comes", async () => {
+    const dropped = Promise.withResolvers<void>();
+    const base = await serverThat((_, response) => {
+      response.once("close", dropped.resolve);
+      response.writeHead(200, { "content-length": BYTES.length }).write(BYTES.subarray(0, 1_500_000));
+    });
     for await (const chunk of readChunks(`${base}/x`)) {
       expect(chunk.length).toBeGreaterThan(0);
       break;
     }
+    await dropped.promise;
+    expect(asked).toHaveLength(1);
+  });
+
+  test("that comes compressed under a name that does not say so is an error", async () => {
+    const base = await serverThat((_, response) => response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync("a")));
+    await expect(readWhole(`${base}/x.csv`)).rejects.toThrow("the server sends it compressed by gzip, and its name does not say so");
+    expect(Buffer.from(await readWhole(`${base}/x.csv.gz`)).toString()).toBe("a");
   });
 });
 
@@ -533,6 +545,22 @@ describe("writing to S3", () => {
     expect(asked.map(({ body }) => body.toString().split("<Key>a&#38;b").length - 1)).toEqual([1000, 1000, 500]);
     expect((await failureOf(removeFiles(["s3://bucket/kept"]))).message).toContain("Cannot remove s3://bucket/kept");
     expect((await failureOf(removeFolder("s3://bucket/"))).message).toContain("it is a whole bucket");
+  });
+
+  test("removes a folder with its objects, and the uploads that a killed process has left there", async () => {
+    const upload = (key: string): string => `<Upload><Key>${key}</Key><UploadId>id-${key}</UploadId></Upload>`;
+    await s3That(({ url, method }, response) => {
+      if (method !== "GET") response.end("<R/>");
+      else if (url.includes("uploads=")) response.end(`<R>${upload("t/.s/a")}${upload("t/.sb")}</R>`);
+      else response.end("<R><Contents><Key>t/.s/b</Key><Size>1</Size></Contents></R>");
+    });
+    await removeFolder("s3://bucket/t/.s");
+    expect(asked.map(({ method, url }) => `${method} ${url}`)).toEqual([
+      "GET /bucket/?list-type=2&encoding-type=url&prefix=t%2F.s%2F",
+      "POST /bucket/?delete=",
+      "GET /bucket/?uploads=&prefix=t%2F.s%2F",
+      "DELETE /bucket/t/.s/a?uploadId=id-t%2F.s%2Fa",
+    ]);
   });
 });
 

@@ -54,6 +54,7 @@ export interface S3Request extends Omit<HttpRequest, "url"> {
   /** What fails, in words, with the path. */
   readonly attempt: string;
   readonly isStreamed?: boolean;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The answer, whatever its status. Transient failures are retried before. */
@@ -65,6 +66,7 @@ export async function sendToS3({
   body,
   attempt,
   isStreamed = false,
+  signal,
 }: S3Request): Promise<HttpAnswer> {
   const region = regionOfRequests();
   const url = s3Url(place, query, region);
@@ -87,7 +89,7 @@ export async function sendToS3({
     const signed = await signer.sign();
     return { method, url, headers: Object.fromEntries(signed.headers), ...(body === undefined ? {} : { body }) };
   };
-  return send(prepare, { attempt, isStreamed });
+  return send(prepare, { attempt, isStreamed, signal });
 }
 
 /** The answer to a request that has to succeed. */

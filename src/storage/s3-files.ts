@@ -38,8 +38,8 @@ function remoteFile(place: S3Place): RemoteFile {
   const request: S3Request = { method: "GET", place, attempt: `Cannot read ${shownPlace(place)}`, isStreamed: true };
   return {
     shown: shownPlace(place),
-    async get(range) {
-      const answer = await sendToS3({ ...request, headers: range === undefined ? {} : { range } });
+    async get(range, signal) {
+      const answer = await sendToS3({ ...request, headers: range === undefined ? {} : { range }, signal });
       if (answer.stream !== undefined || answer.status === 416) return answer;
       throw refusal(request, answer);
     },

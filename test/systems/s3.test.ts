@@ -1,6 +1,7 @@
 /**
  * Datasets in S3, on servers that others have written: what is written is read, in all formats and modes, whatever the keys, and nothing is left behind.
  */
+import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { init, shutdown } from "shoal";
 import * as data from "shoal/data";
@@ -10,7 +11,8 @@ import { UPLOAD_PART_BYTES } from "../../src/storage/limits.ts";
 import { listFiles } from "../../src/storage/list-files.ts";
 import { openBytes, publishFile, removeFiles, removeFolder } from "../../src/storage/places.ts";
 import { readWhole } from "../../src/storage/read-file.ts";
-import { failureOf } from "../integration/session.ts";
+import { REPOSITORY } from "../house/source-files.ts";
+import { failureOf, until } from "../integration/session.ts";
 import { S3Server, type ServerName } from "./s3-servers.ts";
 
 const rides = data.range(10_000).map(({ id }) => ({ id, city: id % 2 === 0 ? "Rome" : "Oslo", km: id / 10 }));
@@ -76,7 +78,8 @@ describe.each<ServerName>(["s3rver", "moto"])("%s", (name) => {
     expect(await listFiles(`${folder}/part-99?`)).toHaveLength(10);
     await removeFolder(folder);
     expect(await listFiles(folder, { ignoreMissingPaths: true })).toEqual([]);
-  });
+    // s3rver walks through all its files for each page.
+  }, 400_000);
 
   test("an object of more than two parts appears at its commit, and is read by ranges and copied", async () => {
     const folder = newFolder();
@@ -150,5 +153,26 @@ describe.each<ServerName>(["s3rver", "moto"])("%s", (name) => {
     });
     await failureOf(failing.writeParquet(folder, { mode: "overwrite" }));
     expect(await keysOf(folder)).toEqual(before);
+  });
+
+  test("a driver that is killed while it writes leaves the old files, and hidden ones alone beside them", async () => {
+    const folder = newFolder();
+    await rides.limit(5).writeParquet(folder);
+    const before = await listFiles(folder);
+    const program = `
+      import * as data from "shoal/data";
+      const slow = data.range(40).repartition(40).map(async ({ id }) => {
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        return { id };
+      });
+      await slow.writeParquet(${JSON.stringify(folder)}, { mode: "overwrite" });
+    `;
+    const driver = spawn(process.execPath, ["--input-type=module", "-e", program], { cwd: REPOSITORY, stdio: "ignore" });
+    const ended = new Promise((resolve) => driver.once("exit", resolve));
+    await until(async () => (await keysOf(folder)).some((key) => key.includes("/.staging-")), "staged objects");
+    driver.kill("SIGKILL");
+    await ended;
+    expect(await listFiles(folder)).toEqual(before);
+    expect(await data.readParquet(folder).count()).toBe(5);
   });
 });

@@ -1,7 +1,8 @@
 /**
  * Writing a file that appears whole or not at all, in any file system that can be written.
  *
- * What the target's extension says is compressed.
+ * What the target's extension says is compressed. The sink of the file system decides how the bytes become a file: by a new name on the disk, by the completion of an upload in S3.
+ * A writer that is left without a commit drops what it has written.
  */
 import type { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";

@@ -5,7 +5,7 @@
  */
 import { StorageError } from "./errors.ts";
 
-export interface Credentials {
+interface Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string | undefined;

@@ -13,6 +13,9 @@ import { type BlockRef, type Operator } from "./engine/operator.ts";
 import { run } from "./engine/run.ts";
 import type { WriteTransform } from "./engine/write-transform.ts";
 import { gather, rebatch, type Transform } from "./engine/transform.ts";
+import { columnTransform, filterTransform, selectTransform } from "./expressions/column-transforms.ts";
+import { Expression, type NamedExpression } from "./expressions/expression.ts";
+import type { ValueIn, WithColumn } from "./expressions/expression-types.ts";
 import { PARQUET_CODECS, type ParquetCodec } from "./formats/parquet-writer.ts";
 import { type JoinedRow, type JoinOptions, readJoin } from "./join-options.ts";
 import type { JoinType } from "./engine/join.ts";
@@ -128,6 +131,15 @@ const TRAIN_TEST = {
   ),
 };
 
+/** The row of columns by name and of expressions with names. */
+type Selected<R, C> = {
+  [P in C as P extends string ? P : P extends NamedExpression<infer A> ? A : never]: P extends keyof R
+    ? R[P]
+    : P extends NamedExpression<string, infer T>
+      ? ValueIn<R, T>
+      : never;
+};
+
 type AnyTransformOptions = TransformOptions | ActorTransformOptions;
 type UserFunction = (value: never) => unknown;
 type UserClass = abstract new (...args: any) => object;
@@ -185,10 +197,18 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return this.#rowTransform("flatMap", fn, options);
   }
 
-  /** The rows for which the function gives something true. */
+  /**
+   * The rows for which the expression is true, or the function gives something true. An expression is computed on whole columns, and directly behind `readParquet` what
+   * it excludes is not read.
+   *
+   * @example
+   * const long = rides.filter(col("km").gt(10).and(col("city").eq("Rome")));
+   */
+  filter(expression: Expression<unknown, keyof R & string>): Dataset<R>;
   filter(fn: (row: R) => unknown, options?: TransformOptions): Dataset<R>;
   filter<C extends ClassOf<R, unknown>>(actorClass: C, ...options: WithConstructorArgs<C, ActorTransformOptions>): Dataset<R>;
-  filter(fn: UserFunction | UserClass, options?: AnyTransformOptions): Dataset<R> {
+  filter(fn: UserFunction | UserClass | Expression, options?: AnyTransformOptions): Dataset<R> {
+    if (fn instanceof Expression) return this.#transform(filterTransform(fn, options));
     return this.#rowTransform("filter", fn, options);
   }
 
@@ -220,10 +240,24 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return this.#transform({ kind: "mapBatches", name: nameOf("mapBatches", fn), fn: fn as UserFunction, ...read }, others);
   }
 
-  /** The rows with these columns alone, in this order. */
-  selectColumns<const K extends keyof R & string>(columns: readonly K[]): Dataset<Pick<R, K>> {
-    requireNames("selectColumns", columns);
-    return this.#transform({ kind: "select", name: `selectColumns(${columns.join(", ")})`, columns });
+  /**
+   * The rows with a column more, or another one in the place of that of the name: the expression's values.
+   *
+   * @example
+   * const perKm = rides.withColumn("perKm", col("fare").div(col("km")));
+   * @throws TypeError for what is no name and no expression
+   */
+  withColumn<const N extends string, T>(name: N, expression: Expression<T, keyof R & string>): Dataset<WithColumn<R, N, ValueIn<R, T>>> {
+    return this.#transform(columnTransform(name, expression));
+  }
+
+  /** The rows with these columns alone, in this order: names, and expressions with names by `as`. */
+  selectColumns<const K extends keyof R & string>(columns: readonly K[]): Dataset<Pick<R, K>>;
+  selectColumns<const C extends readonly (string | NamedExpression)[]>(
+    columns: C & readonly ((keyof R & string) | NamedExpression<string, unknown, keyof R & string>)[],
+  ): Dataset<Selected<R, C[number]>>;
+  selectColumns(columns: readonly (string | NamedExpression)[]): Dataset<any> {
+    return this.#transform(selectTransform(columns));
   }
 
   /** The rows without these columns. */

@@ -40,6 +40,7 @@ export {
 export { DataError } from "./errors.ts";
 export type { JoinOptions } from "./join-options.ts";
 export type { JoinType } from "./engine/join.ts";
+export { col, Expression, lit, NamedExpression } from "./expressions/expression.ts";
 export type { AnyRow, Batch, BatchColumn } from "./row-types.ts";
 export {
   type Paths,

@@ -28,6 +28,7 @@ import { ChainActor } from "./engine/pool-actor.ts";
 import { combinePartition, mapBlocks, mapNumbered, readBlocks } from "./engine/task.ts";
 import { partition, sampleKeys } from "./engine/partition-task.ts";
 import { DataError } from "./errors.ts";
+import { col, Expression, lit, NamedExpression } from "./expressions/expression.ts";
 import { readBinaryFile } from "./formats/binary-reader.ts";
 import { readCsvFile } from "./formats/csv-reader.ts";
 import { readJsonFile } from "./formats/json-reader.ts";
@@ -57,6 +58,7 @@ registerExports("shoal/data", {
   zeroPercentage,
   ActorPoolStrategy,
   ChainActor,
+  col,
   Column,
   configure,
   DataError,
@@ -68,6 +70,9 @@ registerExports("shoal/data", {
   combinePartition,
   mapBlocks,
   mapNumbered,
+  Expression,
+  lit,
+  NamedExpression,
   partition,
   sampleKeys,
   range,

@@ -8,6 +8,8 @@ import { isThenable } from "../../core/internal.ts";
 import { type BatchFormat, batchOf, blockOfBatch } from "../blocks/batch.ts";
 import { type Block, blockOfRows, blockReader, concatBlocks, type Row, sliceBlock, takeBlock } from "../blocks/block.ts";
 import { DataError } from "../errors.ts";
+import { filteredRows, projected, withColumn } from "../expressions/evaluate.ts";
+import type { ExpressionNode, NamedNode } from "../expressions/nodes.ts";
 import { ROWS_PER_BLOCK_MAX } from "../limits.ts";
 import { Rebatcher } from "./rebatch.ts";
 import type { SampleTransform } from "./sample.ts";
@@ -29,6 +31,9 @@ export type Transform =
     }
   | { readonly kind: "select" | "drop"; readonly name: string; readonly columns: readonly string[] }
   | { readonly kind: "rename"; readonly name: string; readonly columns: Readonly<Record<string, string>> }
+  | { readonly kind: "filterExpression"; readonly name: string; readonly expression: ExpressionNode }
+  | { readonly kind: "withColumn"; readonly name: string; readonly column: string; readonly expression: ExpressionNode }
+  | { readonly kind: "project"; readonly name: string; readonly columns: readonly NamedNode[] }
   | { readonly kind: "limit"; readonly name: string; readonly count: number }
   | SampleTransform
   | WriteTransform
@@ -57,6 +62,14 @@ function applyTransform(blocks: Blocks, transform: Transform): Blocks {
       return eachBlock(blocks, (block) => dropColumns(block, transform.columns, transform.name));
     case "rename":
       return eachBlock(blocks, (block) => renameColumns(block, transform.columns, transform.name));
+    case "filterExpression":
+      return eachBlock(blocks, (block) => filteredBlock(block, transform.expression, transform.name));
+    case "withColumn":
+      return eachBlock(blocks, (block) =>
+        isUnseen(block) ? block : withColumn(block, transform.column, transform.expression, transform.name),
+      );
+    case "project":
+      return eachBlock(blocks, (block) => (isUnseen(block) ? block : projected(block, transform.columns, transform.name)));
     case "limit":
       return limitRows(blocks, transform.count);
     case "write":
@@ -183,20 +196,30 @@ function indexOfColumn(block: Block, column: string, name: string): number {
   return index;
 }
 
+/** A block of no rows may come from a function that has seen none, and has no columns then. */
+function isUnseen(block: Block): boolean {
+  return block.names.length === 0 && block.rowCount === 0;
+}
+
+function filteredBlock(block: Block, expression: ExpressionNode, name: string): Block {
+  if (isUnseen(block)) return block;
+  const rows = filteredRows(block, expression, name);
+  return rows.length === block.rowCount ? block : takeBlock(block, rows);
+}
+
 /** Column names in a message. */
 function listNames(names: readonly string[]): string {
   return names.length === 0 ? "none" : names.map((name) => JSON.stringify(name)).join(", ");
 }
 
 function selectColumns(block: Block, columns: readonly string[], name: string): Block {
-  // A block of no rows may come from a function that has seen none, and has no columns then.
-  if (block.names.length === 0 && block.rowCount === 0) return block;
+  if (isUnseen(block)) return block;
   const indices = columns.map((column) => indexOfColumn(block, column, name));
   return pickColumns(block, indices, columns);
 }
 
 function dropColumns(block: Block, columns: readonly string[], name: string): Block {
-  if (block.names.length === 0 && block.rowCount === 0) return block;
+  if (isUnseen(block)) return block;
   const dropped = new Set(columns.map((column) => indexOfColumn(block, column, name)));
   const kept = block.names.map((_, i) => i).filter((i) => !dropped.has(i));
   return pickColumns(
@@ -207,7 +230,7 @@ function dropColumns(block: Block, columns: readonly string[], name: string): Bl
 }
 
 function renameColumns(block: Block, columns: Readonly<Record<string, string>>, name: string): Block {
-  if (block.names.length === 0 && block.rowCount === 0) return block;
+  if (isUnseen(block)) return block;
   for (const column of Object.keys(columns)) indexOfColumn(block, column, name);
   const names = block.names.map((own) => (Object.hasOwn(columns, own) ? (columns[own] as string) : own));
   const twice = names.find((own, i) => names.indexOf(own) !== i);

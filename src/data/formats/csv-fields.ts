@@ -18,6 +18,9 @@ type RecordProblem =
   | { readonly kind: "ragged"; readonly at: number; readonly fields: number }
   | { readonly kind: "after quote"; readonly at: number };
 
+/** Where fields of text lie in their bytes: what columns read them by. */
+export type Fields = Pick<FieldTable, "starts" | "ends" | "kinds" | "columns" | "rows">;
+
 /** The fields of some records, row after row. The indices are those of the bytes that were scanned; quotes around a field do not belong to it. */
 export class FieldTable {
   readonly columns: number;

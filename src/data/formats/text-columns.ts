@@ -7,7 +7,7 @@
 import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
 import { type DataType, isNumberKind, type TimeUnit } from "../blocks/data-type.ts";
 import { newValueArray, type ValueArray, type Vector } from "../blocks/vector.ts";
-import { ESCAPED, type FieldTable, fieldText, PLAIN, unescapeInto } from "./csv-fields.ts";
+import { ESCAPED, type Fields, fieldText, PLAIN, unescapeInto } from "./csv-fields.ts";
 import { numberWord, parseFloat64, TOO_LARGE, writeInt64, WRITTEN, WRITTEN_UNSAFE } from "./number-text.ts";
 import { booleanWord, hasLeadingZero, trimmed } from "./text-inference.ts";
 import { parseDay, TOO_FINE, writeMoment } from "./time-text.ts";
@@ -42,7 +42,7 @@ export abstract class TextColumn {
   }
 
   /** Reads one column of the table. The rows with a misfit among them are not taken. */
-  append(table: FieldTable, bytes: Uint8Array, column: number): void {
+  append(table: Fields, bytes: Uint8Array, column: number): void {
     const needed = this.length + table.rows;
     if (needed > this.capacity) {
       this.capacity = Math.max(needed, this.capacity === 0 ? this.#expected : this.capacity * 2);
@@ -84,7 +84,7 @@ export abstract class TextColumn {
   /** The bytes of the values of all rows so far. */
   abstract get valueBytes(): number;
   protected abstract grow(capacity: number): void;
-  protected abstract fill(table: FieldTable, bytes: Uint8Array, column: number): void;
+  protected abstract fill(table: Fields, bytes: Uint8Array, column: number): void;
   protected abstract takeValues(length: number): Pick<Vector, "values" | "offsets">;
 }
 
@@ -137,7 +137,7 @@ class NumberColumn extends ArrayColumn<Float64Array> {
     this.#isWhole = type.kind !== "float64" && type.kind !== "float32";
   }
 
-  protected fill({ starts, ends, columns, rows }: FieldTable, bytes: Uint8Array, column: number): void {
+  protected fill({ starts, ends, columns, rows }: Fields, bytes: Uint8Array, column: number): void {
     const { values, length } = this;
     const [isInferred, isWhole] = [this.#isInferred, this.#isWhole];
     for (let row = 0, field = column; row < rows; row += 1, field += columns) {
@@ -186,7 +186,7 @@ class Int64Column extends HalvesColumn {
     this.#isBigint = type.kind === "int64" && type.as === "bigint";
   }
 
-  protected fill({ starts, ends, columns, rows }: FieldTable, bytes: Uint8Array, column: number): void {
+  protected fill({ starts, ends, columns, rows }: Fields, bytes: Uint8Array, column: number): void {
     const { halves, length } = this;
     const allowZeros = !this.#isInferred;
     for (let row = 0, field = column; row < rows; row += 1, field += columns) {
@@ -214,7 +214,7 @@ class Int64Column extends HalvesColumn {
 
 /** Whole numbers up to 2^64. They are rare, so a bigint is made for each. */
 class Uint64Column extends ArrayColumn<BigUint64Array> {
-  protected fill({ starts, ends, columns, rows }: FieldTable, bytes: Uint8Array, column: number): void {
+  protected fill({ starts, ends, columns, rows }: Fields, bytes: Uint8Array, column: number): void {
     for (let row = 0, field = column; row < rows; row += 1, field += columns) {
       const [start, end] = trimmed(bytes, starts[field] as number, ends[field] as number);
       if (start === end) {
@@ -242,7 +242,7 @@ class TimestampColumn extends HalvesColumn {
     this.#unitDigits = UNIT_DIGITS[type.unit];
   }
 
-  protected fill({ starts, ends, columns, rows }: FieldTable, bytes: Uint8Array, column: number): void {
+  protected fill({ starts, ends, columns, rows }: Fields, bytes: Uint8Array, column: number): void {
     const { halves, length } = this;
     const unitDigits = this.#unitDigits;
     for (let row = 0, field = column; row < rows; row += 1, field += columns) {
@@ -264,7 +264,7 @@ class TimestampColumn extends HalvesColumn {
 }
 
 class DateColumn extends ArrayColumn<Int32Array> {
-  protected fill({ starts, ends, columns, rows }: FieldTable, bytes: Uint8Array, column: number): void {
+  protected fill({ starts, ends, columns, rows }: Fields, bytes: Uint8Array, column: number): void {
     const { values, length } = this;
     for (let row = 0, field = column; row < rows; row += 1, field += columns) {
       let start = starts[field] as number;
@@ -300,7 +300,7 @@ class BooleanColumn extends TextColumn {
     this.#bits = grown;
   }
 
-  protected fill({ starts, ends, columns, rows }: FieldTable, bytes: Uint8Array, column: number): void {
+  protected fill({ starts, ends, columns, rows }: Fields, bytes: Uint8Array, column: number): void {
     for (let row = 0, field = column; row < rows; row += 1, field += columns) {
       const start = starts[field] as number;
       const end = ends[field] as number;
@@ -346,7 +346,7 @@ class StringColumn extends TextColumn {
     this.#offsets = grown;
   }
 
-  protected fill(table: FieldTable, bytes: Uint8Array, column: number): void {
+  protected fill(table: Fields, bytes: Uint8Array, column: number): void {
     const { starts, ends, kinds, columns, rows } = table;
     if (rows === 0) return;
     this.#reserve(sumOfLengths(table, column));
@@ -384,7 +384,7 @@ class StringColumn extends TextColumn {
   }
 }
 
-function sumOfLengths({ starts, ends, columns, rows }: FieldTable, column: number): number {
+function sumOfLengths({ starts, ends, columns, rows }: Fields, column: number): number {
   let sum = 0;
   for (let row = 0, field = column; row < rows; row += 1, field += columns) sum += (ends[field] as number) - (starts[field] as number);
   return sum;

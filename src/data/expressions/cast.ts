@@ -1,0 +1,198 @@
+/**
+ * Casts: the same values as another type. A value that the other type does not hold exactly is an error that names it; only float32 rounds, as it always does, and coarser
+ * times are cut off downwards.
+ *
+ * Texts are parsed as those of CSV files are, and written as JavaScript writes numbers and ISO 8601 writes times.
+ */
+import { getBit } from "../blocks/bitmap.ts";
+import { type DataType, isNumberKind, parseType, sameType, STRING, type TimeUnit, typeName } from "../blocks/data-type.ts";
+import { isNull, newValueArray, nullVector, packVector, type ValueArray, type Vector } from "../blocks/vector.ts";
+import { valueReader } from "../blocks/value-reader.ts";
+import { buildVector } from "../blocks/vector-builder.ts";
+import { ByteSink } from "../formats/byte-sink.ts";
+import { PLAIN } from "../formats/csv-fields.ts";
+import { FieldMisfit, textColumn } from "../formats/text-columns.ts";
+import { plainWriter } from "../formats/value-text.ts";
+import { floatsOf, isNullOperand, isNumeric, isPresent, isWide, type Kernel, type Operand, RowProblem, TypeProblem } from "./operand.ts";
+
+export const cast: Kernel = (inputs, length, args) => {
+  const input = inputs[0] as Operand;
+  const { vector } = input;
+  const type = parseType(args[0] as string) as DataType;
+  if (isNullOperand(input)) return nullVector(type, length);
+  const values = sameType(vector.type, type) ? vector : castInto(input, type);
+  if (values !== undefined) return values;
+  throw new TypeProblem(
+    `makes no ${typeName(type)} of ${typeName(vector.type)}`,
+    "a function of map or mapBatches can make any value of another",
+  );
+};
+
+function castInto(input: Operand, to: DataType): Vector | undefined {
+  const { vector } = input;
+  const from = vector.type;
+  if (to.kind === "string") return toText(vector);
+  if (from.kind === "string") return to.kind === "binary" ? { ...vector, type: to } : fromText(input, to);
+  if (isNumeric(to)) {
+    if (from.kind === "bool") return toNumber({ ...input, vector: bitsAsNumbers(vector) }, to);
+    if (isNumeric(from)) return toNumber(input, to);
+    if (from.kind === "date") return toNumber({ ...input, vector: { ...vector, type: { kind: "int32" } } }, to);
+    return from.kind === "timestamp" ? toNumber({ ...input, vector: { ...vector, type: { kind: "int64", as: "bigint" } } }, to) : undefined;
+  }
+  if (!isTime(to)) return undefined;
+  if (isNumeric(from)) return countsAsTime(input, to);
+  return isTime(from) ? toTime(input, to) : undefined;
+}
+
+function misfit(row: number, value: number | bigint | string | undefined, type: DataType): RowProblem {
+  return new RowProblem(row, `is ${value}, which ${typeName(type)} does not hold`);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Numbers
+
+function bitsAsNumbers({ values, bitOffset, length, ...rest }: Vector): Vector {
+  const numbers = Uint8Array.from({ length }, (_, i) => (getBit(values as Uint8Array, bitOffset + i) ? 1 : 0));
+  return { ...rest, bitOffset, length, type: { kind: "uint8" }, values: numbers };
+}
+
+function toNumber(input: Operand, to: DataType): Vector {
+  const { vector } = input;
+  if (isWide(to)) return { ...vector, type: to, values: wideNumbers(input, to) };
+  const source = floatsOf(input);
+  if (to.kind === "float64") return { ...vector, type: to, values: source };
+  const values = newValueArray(to.kind, vector.length) as Float64Array;
+  for (let row = 0; row < values.length; row += 1) {
+    values[row] = source[row] as number;
+    if (to.kind !== "float32" && values[row] !== source[row] && isPresent([input], row)) throw misfit(row, source[row], to);
+  }
+  return { ...vector, type: to, values };
+}
+
+function wideNumbers(input: Operand, to: DataType & { kind: "int64" | "uint64" }): ValueArray {
+  const { type, values, length } = input.vector;
+  if (type.kind === to.kind) return values as ValueArray;
+  const source = values as ArrayLike<number | bigint>;
+  const wide = newValueArray(to.kind, length) as BigInt64Array;
+  for (let row = 0; row < length; row += 1) {
+    const value = source[row] as number | bigint;
+    const isWhole = typeof value === "bigint" || Number.isInteger(value);
+    if (isWhole) wide[row] = BigInt(value);
+    if ((!isWhole || wide[row] !== BigInt(value)) && isPresent([input], row)) throw misfit(row, value, to);
+  }
+  return wide;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Times
+
+const NS_PER_DAY = 86_400_000_000_000n;
+const NS_PER_UNIT: Readonly<Record<TimeUnit, bigint>> = { s: 1_000_000_000n, ms: 1_000_000n, us: 1000n, ns: 1n };
+
+type TimeType = { readonly kind: "date" } | (DataType & { kind: "timestamp" });
+
+function isTime(type: DataType): type is DataType & TimeType {
+  return type.kind === "date" || type.kind === "timestamp";
+}
+
+function unitNs(type: TimeType): bigint {
+  return type.kind === "date" ? NS_PER_DAY : NS_PER_UNIT[type.unit];
+}
+
+/** Numbers as counts of the type's unit since 1970. */
+function countsAsTime(input: Operand, to: TimeType): Vector {
+  const { vector } = toNumberOperand(input, to.kind === "date" ? { kind: "int32" } : { kind: "int64", as: "bigint" });
+  return { ...vector, type: to };
+}
+
+function toNumberOperand(input: Operand, type: DataType): Operand {
+  return { ...input, vector: toNumber(input, type) };
+}
+
+function toTime(input: Operand, to: TimeType): Vector {
+  const { vector } = input;
+  const source = vector.values as ArrayLike<number | bigint>;
+  const values = newValueArray(to.kind, vector.length) as ValueArray;
+  const [fromNs, toNs] = [unitNs(vector.type as TimeType), unitNs(to)];
+  for (let row = 0; row < values.length; row += 1) {
+    const ns = BigInt(source[row] as number | bigint) * fromNs;
+    const count = ns >= 0n || ns % toNs === 0n ? ns / toNs : ns / toNs - 1n;
+    const isHeld = to.kind === "date" ? BigInt.asIntN(32, count) === count : BigInt.asIntN(64, count) === count;
+    if (isHeld) values[row] = to.kind === "date" ? Number(count) : count;
+    else if (isPresent([input], row)) throw misfit(row, source[row], to);
+  }
+  return { ...vector, type: to, values };
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Texts
+
+function toText(vector: Vector): Vector | undefined {
+  const { type, length } = vector;
+  if (type.kind === "binary") return decoded(vector);
+  if (isNumberKind(type.kind)) {
+    const read = valueReader(vector);
+    return buildVector(
+      Array.from({ length }, (_, row) => {
+        const value = read(row) as number | null;
+        return value === null ? null : String(value);
+      }),
+      STRING,
+    );
+  }
+  const sink = new ByteSink();
+  const write = plainWriter(vector, sink, String);
+  if (write === undefined) return undefined;
+  const offsets = new Int32Array(length + 1);
+  for (let row = 0; row < length; row += 1) {
+    if (isPresent([{ vector, isConstant: false }], row)) write(row);
+    offsets[row + 1] = sink.length;
+  }
+  const { validity, nullCount, bitOffset } = vector;
+  return { type: STRING, length, nullCount, bitOffset, ...(validity === undefined ? {} : { validity }), offsets, values: sink.taken() };
+}
+
+/** Bytes that are UTF-8 as texts. */
+function decoded(vector: Vector): Vector {
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  const read = valueReader(vector);
+  for (let row = 0; row < vector.length; row += 1) {
+    const bytes = read(row);
+    if (bytes === null) continue;
+    try {
+      decoder.decode(bytes as Uint8Array);
+    } catch {
+      throw new RowProblem(row, "has bytes that are no UTF-8");
+    }
+  }
+  return { ...vector, type: STRING };
+}
+
+function fromText(input: Operand, to: DataType): Vector | undefined {
+  const column = textColumn(to, false);
+  if (column === undefined) return undefined;
+  const { values, offsets, length, nullCount } = packVector(input.vector) as Vector & {
+    values: Uint8Array;
+    offsets: Int32Array;
+  };
+  const read = valueReader(input.vector);
+  const starts = offsets.slice(0, length);
+  const ends = offsets.slice(1, length + 1);
+  for (let row = 0; row < length; row += 1) {
+    // An empty field is a null to the columns of CSV files, and so is here a null alone.
+    if (!isPresent([input], row)) ends[row] = starts[row] as number;
+    else if (starts[row] === ends[row]) throw misfit(row, '""', to);
+  }
+  try {
+    column.append({ starts, ends, columns: 1, rows: length, kinds: new Uint8Array(length).fill(PLAIN) }, values, 0);
+  } catch (error) {
+    if (!(error instanceof FieldMisfit)) throw error;
+    const text = JSON.stringify(read(error.field));
+    throw new RowProblem(error.field, `is ${text}, which ${typeName(to)} does not hold and ${error.remedy} does`);
+  }
+  const taken = column.take();
+  // What has spaces alone is a null to a column of a file, too.
+  const empty = taken.nullCount === nullCount ? -1 : starts.findIndex((_, row) => isNull(taken, row) && isPresent([input], row));
+  if (empty >= 0) throw misfit(empty, JSON.stringify(read(empty)), to);
+  return taken;
+}

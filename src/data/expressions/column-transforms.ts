@@ -1,0 +1,43 @@
+/** Steps of a chain that compute expressions: `filter`, `withColumn` and `selectColumns`, with their arguments checked where the user wrote them. */
+import { describeValue } from "../../core/internal.ts";
+import type { Transform } from "../engine/transform.ts";
+import { Expression, NamedExpression, nodeOf } from "./expression.ts";
+import { expressionText, type NamedNode } from "./nodes.ts";
+
+/** @throws TypeError for options, which are those of functions */
+export function filterTransform(expression: Expression, options: object | undefined): Transform {
+  if (options !== undefined) throw new TypeError("filter takes no options with an expression, which runs where its input is made");
+  const node = nodeOf(expression);
+  return { kind: "filterExpression", name: `filter(${expressionText(node)})`, expression: node };
+}
+
+/** @throws TypeError for what is no name and no expression */
+export function columnTransform(column: string, expression: unknown): Transform {
+  if (typeof column !== "string") throw new TypeError(`withColumn takes the name of a column: received ${describeValue(column)}`);
+  if (!(expression instanceof Expression))
+    throw new TypeError(
+      `withColumn takes an expression: received ${describeValue(expression)}; col(name) and lit(value) begin one, and a function belongs in map`,
+    );
+  const node = nodeOf(expression);
+  return { kind: "withColumn", name: `withColumn(${column}: ${expressionText(node)})`, column, expression: node };
+}
+
+/** @throws TypeError for what is no name and no named expression, and for a name that comes twice */
+export function selectTransform(columns: readonly unknown[]): Transform {
+  if (!Array.isArray(columns)) throw new TypeError(`selectColumns takes an array of columns: received ${describeValue(columns)}`);
+  const named = columns.map(namedNode);
+  const names = named.map(({ name }) => name);
+  const shown = named.map(({ name, node }) => (node.kind === "column" && node.name === name ? name : `${name}: ${expressionText(node)}`));
+  const name = `selectColumns(${shown.join(", ")})`;
+  if (columns.every((column) => typeof column === "string")) return { kind: "select", name, columns: names };
+  const twice = names.find((one, i) => names.indexOf(one) !== i);
+  if (twice !== undefined) throw new TypeError(`selectColumns: two columns would be named ${JSON.stringify(twice)}`);
+  return { kind: "project", name, columns: named };
+}
+
+function namedNode(column: unknown): NamedNode {
+  if (typeof column === "string") return { name: column, node: { kind: "column", name: column } };
+  if (column instanceof NamedExpression) return { name: column.name, node: nodeOf(column.expression) };
+  const hint = column instanceof Expression ? `${column.toString()} without a name: give it one by .as(name)` : describeValue(column);
+  throw new TypeError(`selectColumns takes names of columns, and expressions with names: received ${hint}`);
+}

@@ -1,0 +1,142 @@
+/**
+ * Computes expressions on blocks, a vector at a time. Runs in workers.
+ *
+ * Each function of an expression is a kernel in the table below. What is wrong with a row or a type is an error that shows the part of the expression in which it came up.
+ */
+import { type Block, vectorOf } from "../blocks/block.ts";
+import { NULL, typeName } from "../blocks/data-type.ts";
+import { nullVector, UnsafeInteger, type Vector } from "../blocks/vector.ts";
+import { buildVector } from "../blocks/vector-builder.ts";
+import { DataError } from "../errors.ts";
+import { arithmetic, numberFunction } from "./arithmetic.ts";
+import { cast } from "./cast.ts";
+import { comparison, isIn } from "./comparison.ts";
+import { fillNull } from "./fill-null.ts";
+import { listContains, listGet, listLength } from "./lists.ts";
+import { junction, not, nullQuestion, trueRows } from "./logic.ts";
+import { type CallNode, expressionText, type ExpressionNode, type FunctionName, type NamedNode } from "./nodes.ts";
+import { expanded, type Kernel, type Operand, RowProblem, TypeProblem } from "./operand.ts";
+import { textConcat, textFunctions } from "./texts.ts";
+import { timePart } from "./times.ts";
+
+const KERNELS: Readonly<Record<FunctionName, Kernel>> = {
+  add: arithmetic("add"),
+  sub: arithmetic("sub"),
+  mul: arithmetic("mul"),
+  div: arithmetic("div"),
+  mod: arithmetic("mod"),
+  floorDiv: arithmetic("floorDiv"),
+  pow: arithmetic("pow"),
+  neg: numberFunction("neg"),
+  abs: numberFunction("abs"),
+  round: numberFunction("round"),
+  ceil: numberFunction("ceil"),
+  floor: numberFunction("floor"),
+  sqrt: numberFunction("sqrt"),
+  exp: numberFunction("exp"),
+  ln: numberFunction("ln"),
+  log10: numberFunction("log10"),
+  eq: comparison("eq"),
+  ne: comparison("ne"),
+  gt: comparison("gt"),
+  ge: comparison("ge"),
+  lt: comparison("lt"),
+  le: comparison("le"),
+  isIn,
+  and: junction("and"),
+  or: junction("or"),
+  not,
+  isNull: nullQuestion(true),
+  isNotNull: nullQuestion(false),
+  fillNull,
+  cast,
+  ...textFunctions,
+  "str.concat": textConcat,
+  "dt.year": timePart("year"),
+  "dt.month": timePart("month"),
+  "dt.day": timePart("day"),
+  "dt.hour": timePart("hour"),
+  "dt.minute": timePart("minute"),
+  "dt.second": timePart("second"),
+  "dt.millisecond": timePart("millisecond"),
+  "dt.weekday": timePart("weekday"),
+  "dt.dayOfYear": timePart("dayOfYear"),
+  "list.length": listLength,
+  "list.get": listGet,
+  "list.contains": listContains,
+};
+
+/**
+ * The rows for which the expression is true; those for which it is null are left out.
+ *
+ * @param name - the operator, for messages
+ * @throws DataError
+ */
+export function filteredRows(block: Block, node: ExpressionNode, name: string): Uint32Array {
+  const vector = computed(block, node, name);
+  if (vector.type.kind === "null") return new Uint32Array(0);
+  if (vector.type.kind !== "bool")
+    throw new DataError(`${name}: a filter is true or false for each row: ${expressionText(node)} is ${typeName(vector.type)}`, {
+      hint: "compare it, such as with .ne(0) or .isNotNull()",
+    });
+  return trueRows(vector);
+}
+
+/**
+ * The block with the expression as a column: in the place of the one of that name, or behind the others.
+ *
+ * @throws DataError
+ */
+export function withColumn(block: Block, column: string, node: ExpressionNode, name: string): Block {
+  const vector = computed(block, node, name);
+  const at = block.names.indexOf(column);
+  if (at >= 0) return { ...block, vectors: block.vectors.with(at, vector) };
+  return { rowCount: block.rowCount, names: [...block.names, column], vectors: [...block.vectors, vector] };
+}
+
+/**
+ * The block with these expressions as its columns, and no others.
+ *
+ * @throws DataError
+ */
+export function projected(block: Block, columns: readonly NamedNode[], name: string): Block {
+  const vectors = columns.map(({ node }) => computed(block, node, name));
+  return { rowCount: block.rowCount, names: columns.map((column) => column.name), vectors };
+}
+
+/** The vector of an expression, with a row for each of the block. */
+function computed(block: Block, node: ExpressionNode, name: string): Vector {
+  return expanded(evaluate(block, node, name), block.rowCount);
+}
+
+function evaluate(block: Block, node: ExpressionNode, name: string): Operand {
+  if (node.kind === "literal") {
+    const { value } = node;
+    return { vector: value === null ? nullVector(NULL, 1) : buildVector([value]), isConstant: true };
+  }
+  if (node.kind === "column") {
+    const vector = vectorOf(block, node.name);
+    if (vector !== undefined) return { vector, isConstant: false };
+    const known = block.names.length === 0 ? "none" : block.names.map((one) => JSON.stringify(one)).join(", ");
+    throw new DataError(`${name}: there is no column ${JSON.stringify(node.name)}: there are ${known}`);
+  }
+  const inputs = node.inputs.map((input) => evaluate(block, input, name));
+  const isConstant = inputs.every((input) => input.isConstant);
+  return { vector: call(node, inputs, isConstant ? 1 : block.rowCount, name), isConstant };
+}
+
+function call(node: CallNode, inputs: readonly Operand[], length: number, name: string): Vector {
+  try {
+    return KERNELS[node.fn](inputs, length, node.args);
+  } catch (error) {
+    const place = `${name}: ${node.fn} in ${expressionText(node)}`;
+    if (error instanceof TypeProblem)
+      throw new DataError(`${place} ${error.message}`, error.hint === undefined ? {} : { hint: error.hint });
+    if (error instanceof RowProblem) throw new DataError(`${place}: row ${error.row} of a block ${error.problem}`);
+    if (error instanceof UnsafeInteger)
+      throw new DataError(`${place}: row ${error.row} of a block has ${error.value}, and numbers beyond 2^53 would be rounded`, {
+        hint: "compute with whole numbers of 64 bits alone, which is exact",
+      });
+    throw error;
+  }
+}

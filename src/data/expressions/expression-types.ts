@@ -1,0 +1,103 @@
+/**
+ * The types of expressions, worked out by the compiler. No code.
+ *
+ * What a column holds is known only where the expression meets a dataset. So the type of an expression's values is a term, such as `Strict<number, ColumnValue<"km">>`, and
+ * {@link ValueIn} gives what it stands for in rows of a type: bigint arithmetic for columns of bigint, and null where an input may be null.
+ */
+declare const term: unique symbol;
+
+/** The value of a column. */
+export interface ColumnValue<N extends string> {
+  readonly [term]: "column";
+  readonly name: N;
+}
+
+/** A `T`, or null where one of the inputs is null. */
+export interface Strict<T, Inputs> {
+  readonly [term]: "strict";
+  readonly value: T;
+  readonly inputs: Inputs;
+}
+
+/** A bigint where one of the inputs is one, else a number, or null where one of the inputs is null. */
+export interface Arithmetic<Inputs> {
+  readonly [term]: "arithmetic";
+  readonly inputs: Inputs;
+}
+
+/** An element of a list, or null. */
+export interface ElementOf<List> {
+  readonly [term]: "element";
+  readonly list: List;
+}
+
+/** The value of one, or of the other where that is null. */
+export interface Filled<T, U> {
+  readonly [term]: "filled";
+  readonly value: T;
+  readonly other: U;
+}
+
+type IsAny<T> = 0 extends 1 & T ? true : false;
+type NullOf<T> = IsAny<T> extends true ? never : Extract<T, null>;
+type NumberOf<T> = IsAny<T> extends true ? number : [Extract<T, bigint>] extends [never] ? number : bigint;
+type ElementsOf<T> = T extends ArrayLike<infer E> ? E | null : null;
+
+/** What the values of a term are in rows `R`. */
+export type ValueIn<R, T> =
+  IsAny<T> extends true
+    ? T
+    : T extends ColumnValue<infer N>
+      ? N extends keyof R
+        ? R[N]
+        : never
+      : T extends Strict<infer V, infer I>
+        ? V | NullOf<ValueIn<R, I>>
+        : T extends Arithmetic<infer I>
+          ? NumberOf<ValueIn<R, I>> | NullOf<ValueIn<R, I>>
+          : T extends ElementOf<infer L>
+            ? IsAny<ValueIn<R, L>> extends true
+              ? any
+              : ElementsOf<ValueIn<R, L>>
+            : T extends Filled<infer V, infer U>
+              ? Exclude<ValueIn<R, V>, null> | ValueIn<R, U>
+              : T;
+
+/** The row with a column more, or with another one in its place. */
+export type WithColumn<R, N extends string, V> = N extends keyof R ? Omit<R, N> & { [P in N]: V } : R & { [P in N]: V };
+
+/** What the values of a type, as `cast` names it, are. */
+export type CastValue<K extends string> = K extends "string"
+  ? string
+  : K extends "binary"
+    ? Uint8Array
+    : K extends "bool"
+      ? boolean
+      : K extends "date" | `timestamp[${string}]`
+        ? Date
+        : K extends `${string} as bigint`
+          ? bigint
+          : number;
+
+/** The names of types that `cast` takes. */
+export type CastName =
+  | "int8"
+  | "int16"
+  | "int32"
+  | "int64"
+  | "int64 as bigint"
+  | "uint8"
+  | "uint16"
+  | "uint32"
+  | "uint64"
+  | "uint64 as bigint"
+  | "float32"
+  | "float64"
+  | "bool"
+  | "string"
+  | "binary"
+  | "date"
+  | "timestamp[s]"
+  | "timestamp[ms]"
+  | "timestamp[us]"
+  | "timestamp[ns]";

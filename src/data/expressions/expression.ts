@@ -1,0 +1,507 @@
+/**
+ * Expressions as users write them: `col("fare").div(col("km")).gt(3)`.
+ *
+ * An expression is a tree of plain data behind methods that build larger ones. Each method checks its arguments at once; whether columns are there and of the right types shows
+ * where they are computed. Workers compute whole vectors, without a call of a function for each row.
+ */
+import { describeValue } from "../../core/internal.ts";
+import { parseType, TYPE_NAMES } from "../blocks/data-type.ts";
+import type { Arithmetic, CastName, CastValue, ColumnValue, ElementOf, Filled, Strict } from "./expression-types.ts";
+import { type ExpressionNode, expressionText, type FunctionName, type LiteralValue, type TimePart } from "./nodes.ts";
+
+export let nodeOf: (expression: Expression) => ExpressionNode;
+
+/** What a method takes as its other side: an expression, or a value. */
+type Operand = Expression | LiteralValue;
+type Widened<V> = V extends number ? number : V extends bigint ? bigint : V extends string ? string : V extends boolean ? boolean : V;
+type TermOf<O> = O extends Expression<infer T> ? T : Widened<O>;
+type NamesOf<O> = O extends Expression<unknown, infer N> ? N : never;
+type Names<N extends string, O> = N | NamesOf<O>;
+
+/**
+ * A value for each row, computed from its columns.
+ *
+ * @typeParam T - what the values are, as a term that the dataset's rows turn into a type
+ * @typeParam N - the columns that it reads
+ */
+export class Expression<out T = unknown, out N extends string = string> {
+  readonly #node: ExpressionNode;
+  /** For the compiler alone. */
+  declare readonly term: T;
+  declare readonly names: N;
+
+  static {
+    nodeOf = (expression) => expression.#node;
+  }
+
+  /** Made by `col` and `lit`. */
+  constructor(node: ExpressionNode) {
+    this.#node = node;
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Arithmetic
+
+  /** The sum. Numbers add as in JavaScript; whole numbers of 64 bits exactly, or it is an error. */
+  add<const O extends Operand>(other: O): Expression<Arithmetic<T | TermOf<O>>, Names<N, O>> {
+    return this.#with("add", other);
+  }
+
+  /** The difference. */
+  sub<const O extends Operand>(other: O): Expression<Arithmetic<T | TermOf<O>>, Names<N, O>> {
+    return this.#with("sub", other);
+  }
+
+  /** The product. */
+  mul<const O extends Operand>(other: O): Expression<Arithmetic<T | TermOf<O>>, Names<N, O>> {
+    return this.#with("mul", other);
+  }
+
+  /** The quotient: a number with its fraction, by zero an infinity or NaN. Of bigints it is cut off, and by zero an error. */
+  div<const O extends Operand>(other: O): Expression<Arithmetic<T | TermOf<O>>, Names<N, O>> {
+    return this.#with("div", other);
+  }
+
+  /** What is left of a division, with the sign of the dividend: `%`. */
+  mod<const O extends Operand>(other: O): Expression<Arithmetic<T | TermOf<O>>, Names<N, O>> {
+    return this.#with("mod", other);
+  }
+
+  /** The largest whole number that is not above the quotient. */
+  floorDiv<const O extends Operand>(other: O): Expression<Arithmetic<T | TermOf<O>>, Names<N, O>> {
+    return this.#with("floorDiv", other);
+  }
+
+  /** The power. */
+  pow<const O extends Operand>(other: O): Expression<Arithmetic<T | TermOf<O>>, Names<N, O>> {
+    return this.#with("pow", other);
+  }
+
+  /** With the other sign. */
+  neg(): Expression<Arithmetic<T>, N> {
+    return this.#call("neg");
+  }
+
+  abs(): Expression<Arithmetic<T>, N> {
+    return this.#call("abs");
+  }
+
+  /** The nearest whole number, of two the larger one, as `Math.round`. */
+  round(): Expression<Arithmetic<T>, N> {
+    return this.#call("round");
+  }
+
+  ceil(): Expression<Arithmetic<T>, N> {
+    return this.#call("ceil");
+  }
+
+  floor(): Expression<Arithmetic<T>, N> {
+    return this.#call("floor");
+  }
+
+  sqrt(): Expression<Strict<number, T>, N> {
+    return this.#call("sqrt");
+  }
+
+  /** e to the power of the value. */
+  exp(): Expression<Strict<number, T>, N> {
+    return this.#call("exp");
+  }
+
+  /** The natural logarithm. */
+  ln(): Expression<Strict<number, T>, N> {
+    return this.#call("ln");
+  }
+
+  log10(): Expression<Strict<number, T>, N> {
+    return this.#call("log10");
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Comparisons and logic
+
+  /** Whether both are equal. NaN equals nothing; a null on either side gives null, so ask for nulls by `isNull`. */
+  eq<const O extends Operand>(other: O): Expression<Strict<boolean, T | TermOf<O>>, Names<N, O>> {
+    return this.#with("eq", other);
+  }
+
+  ne<const O extends Operand>(other: O): Expression<Strict<boolean, T | TermOf<O>>, Names<N, O>> {
+    return this.#with("ne", other);
+  }
+
+  gt<const O extends Operand>(other: O): Expression<Strict<boolean, T | TermOf<O>>, Names<N, O>> {
+    return this.#with("gt", other);
+  }
+
+  ge<const O extends Operand>(other: O): Expression<Strict<boolean, T | TermOf<O>>, Names<N, O>> {
+    return this.#with("ge", other);
+  }
+
+  lt<const O extends Operand>(other: O): Expression<Strict<boolean, T | TermOf<O>>, Names<N, O>> {
+    return this.#with("lt", other);
+  }
+
+  le<const O extends Operand>(other: O): Expression<Strict<boolean, T | TermOf<O>>, Names<N, O>> {
+    return this.#with("le", other);
+  }
+
+  /** True where both are, false where one is false, else null. */
+  and<const O extends Operand>(other: O): Expression<Strict<boolean, T | TermOf<O>>, Names<N, O>> {
+    return this.#with("and", other);
+  }
+
+  /** True where one is, false where both are false, else null. */
+  or<const O extends Operand>(other: O): Expression<Strict<boolean, T | TermOf<O>>, Names<N, O>> {
+    return this.#with("or", other);
+  }
+
+  not(): Expression<Strict<boolean, T>, N> {
+    return this.#call("not");
+  }
+
+  isNull(): Expression<boolean, N> {
+    return this.#call("isNull");
+  }
+
+  isNotNull(): Expression<boolean, N> {
+    return this.#call("isNotNull");
+  }
+
+  /**
+   * Whether the value is one of these. They are of one kind.
+   *
+   * @throws TypeError for null and NaN, which equal nothing, and for values of two kinds
+   */
+  isIn(values: readonly Exclude<LiteralValue, null>[]): Expression<Strict<boolean, T>, N> {
+    if (!Array.isArray(values)) throw new TypeError(`isIn takes an array of values: received ${describeValue(values)}`);
+    const checked = values.map((value) => checkedLiteral("isIn", value));
+    if (checked.some((value) => value === null || Number.isNaN(value)))
+      throw new TypeError("isIn takes no null and no NaN, which equal nothing: ask for nulls by isNull()");
+    const kinds = new Set(checked.map((value) => (typeof value === "bigint" ? "number" : typeof value)));
+    if (kinds.size > 1) throw new TypeError(`isIn takes values of one kind: received ${[...kinds].join(" and ")}`);
+    return this.#call("isIn", checked);
+  }
+
+  /** Another value in place of null. */
+  fillNull<const O extends Operand>(other: O): Expression<Filled<T, TermOf<O>>, Names<N, O>> {
+    return this.#with("fillNull", other);
+  }
+
+  /**
+   * The value as another type. A value that the type does not hold exactly is an error; float32 rounds, and coarser times are cut off.
+   *
+   * @throws TypeError for what is no name of a type
+   */
+  cast<const K extends CastName>(type: K): Expression<Strict<CastValue<K>, T>, N> {
+    if (typeof type !== "string" || parseType(type) === undefined || (type as string) === "null")
+      throw new TypeError(`cast takes the name of a type: received ${describeValue(type)}; types are ${TYPE_NAMES.join(", ")}`);
+    return this.#call("cast", type);
+  }
+
+  /**
+   * The expression under a name, for `selectColumns`.
+   *
+   * @throws TypeError for what is no name
+   */
+  as<const A extends string>(name: A): NamedExpression<A, T, N> {
+    requireName("as", name);
+    return new NamedExpression(name, this);
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Namespaces
+
+  /** Functions of texts, as JavaScript's strings have them. */
+  get str(): TextFunctions<T, N> {
+    return new TextFunctions(this.#node);
+  }
+
+  /** Parts of days and moments, in UTC. */
+  get dt(): TimeFunctions<T, N> {
+    return new TimeFunctions(this.#node);
+  }
+
+  /** Functions of lists. */
+  get list(): ListFunctions<T, N> {
+    return new ListFunctions(this.#node);
+  }
+
+  /** The expression as people write it. */
+  toString(): string {
+    return expressionText(this.#node);
+  }
+
+  #call<U>(fn: FunctionName, ...args: readonly unknown[]): Expression<U, N> {
+    return calling(fn, [this.#node], args);
+  }
+
+  #with<U, M extends string>(fn: FunctionName, other: Operand): Expression<U, M> {
+    return calling(fn, [this.#node, nodeOfOperand(fn, other)], []);
+  }
+}
+
+function calling<U, N extends string>(fn: FunctionName, inputs: readonly ExpressionNode[], args: readonly unknown[]): Expression<U, N> {
+  return new Expression<U, N>({ kind: "call", fn, inputs, args });
+}
+
+Object.defineProperty(Expression.prototype, Symbol.for("nodejs.util.inspect.custom"), {
+  value(this: Expression): string {
+    return `Expression(${this.toString()})`;
+  },
+});
+
+/** An expression with the name of its column. */
+export class NamedExpression<out A extends string = string, out T = unknown, out N extends string = string> {
+  readonly name: A;
+  readonly expression: Expression<T, N>;
+
+  /** Made by `as`. */
+  constructor(name: A, expression: Expression<T, N>) {
+    this.name = name;
+    this.expression = expression;
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Functions of texts. Lengths and places count UTF-16 units, as JavaScript does. */
+export class TextFunctions<out T, out N extends string> {
+  readonly #node: ExpressionNode;
+
+  /** Made by `str`. */
+  constructor(node: ExpressionNode) {
+    this.#node = node;
+  }
+
+  length(): Expression<Strict<number, T>, N> {
+    return this.#call("str.length");
+  }
+
+  upper(): Expression<Strict<string, T>, N> {
+    return this.#call("str.upper");
+  }
+
+  lower(): Expression<Strict<string, T>, N> {
+    return this.#call("str.lower");
+  }
+
+  /** Without white space at both ends. */
+  trim(): Expression<Strict<string, T>, N> {
+    return this.#call("str.trim");
+  }
+
+  trimStart(): Expression<Strict<string, T>, N> {
+    return this.#call("str.trimStart");
+  }
+
+  trimEnd(): Expression<Strict<string, T>, N> {
+    return this.#call("str.trimEnd");
+  }
+
+  contains(text: string): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.contains", requireText("str.contains", text));
+  }
+
+  startsWith(text: string): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.startsWith", requireText("str.startsWith", text));
+  }
+
+  endsWith(text: string): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.endsWith", requireText("str.endsWith", text));
+  }
+
+  /** With each place of a text replaced by another. */
+  replace(from: string, to: string): Expression<Strict<string, T>, N> {
+    return this.#call("str.replace", requireSearched("str.replace", from), requireText("str.replace", to));
+  }
+
+  /** From one place to before another; from the end for negative numbers. Default: to the end. */
+  slice(start: number, end?: number): Expression<Strict<string, T>, N> {
+    const places = [start, ...(end === undefined ? [] : [end])].map((place) => requireWhole("str.slice", place));
+    return this.#call("str.slice", ...places);
+  }
+
+  /** The parts between the separators. */
+  split(separator: string): Expression<Strict<string[], T>, N> {
+    return this.#call("str.split", requireSearched("str.split", separator));
+  }
+
+  /** As long as `size` at least, with `fill` repeated before it. Default: spaces. */
+  padStart(size: number, fill = " "): Expression<Strict<string, T>, N> {
+    return this.#call("str.padStart", requireSize("str.padStart", size), requireText("str.padStart", fill));
+  }
+
+  padEnd(size: number, fill = " "): Expression<Strict<string, T>, N> {
+    return this.#call("str.padEnd", requireSize("str.padEnd", size), requireText("str.padEnd", fill));
+  }
+
+  /** The text with those of the others behind it; null where one is. */
+  concat<const O extends readonly Operand[]>(...others: O): Expression<Strict<string, T | TermOf<O[number]>>, Names<N, O[number]>> {
+    return calling("str.concat", [this.#node, ...others.map((other) => nodeOfOperand("str.concat", other))], []);
+  }
+
+  #call<U>(fn: FunctionName, ...args: readonly unknown[]): Expression<U, N> {
+    return calling(fn, [this.#node], args);
+  }
+}
+
+/** Parts of days and moments, in UTC, as whole numbers. */
+export class TimeFunctions<out T, out N extends string> {
+  readonly #node: ExpressionNode;
+
+  /** Made by `dt`. */
+  constructor(node: ExpressionNode) {
+    this.#node = node;
+  }
+
+  year(): Expression<Strict<number, T>, N> {
+    return this.#part("year");
+  }
+
+  /** From 1 to 12. */
+  month(): Expression<Strict<number, T>, N> {
+    return this.#part("month");
+  }
+
+  /** From 1 to 31. */
+  day(): Expression<Strict<number, T>, N> {
+    return this.#part("day");
+  }
+
+  hour(): Expression<Strict<number, T>, N> {
+    return this.#part("hour");
+  }
+
+  minute(): Expression<Strict<number, T>, N> {
+    return this.#part("minute");
+  }
+
+  second(): Expression<Strict<number, T>, N> {
+    return this.#part("second");
+  }
+
+  millisecond(): Expression<Strict<number, T>, N> {
+    return this.#part("millisecond");
+  }
+
+  /** From 0, Sunday, to 6, as `Date` has it. */
+  weekday(): Expression<Strict<number, T>, N> {
+    return this.#part("weekday");
+  }
+
+  /** From 1 to 366. */
+  dayOfYear(): Expression<Strict<number, T>, N> {
+    return this.#part("dayOfYear");
+  }
+
+  #part(part: TimePart): Expression<Strict<number, T>, N> {
+    return this.#call(`dt.${part}`);
+  }
+
+  #call<U>(fn: FunctionName, ...args: readonly unknown[]): Expression<U, N> {
+    return calling(fn, [this.#node], args);
+  }
+}
+
+/** Functions of lists. */
+export class ListFunctions<out T, out N extends string> {
+  readonly #node: ExpressionNode;
+
+  /** Made by `list`. */
+  constructor(node: ExpressionNode) {
+    this.#node = node;
+  }
+
+  length(): Expression<Strict<number, T>, N> {
+    return this.#call("list.length");
+  }
+
+  /** The element of a place, from the end for negative numbers; null where there is none. */
+  get(index: number): Expression<ElementOf<T>, N> {
+    return this.#call("list.get", requireWhole("list.get", index));
+  }
+
+  /** Whether an element equals the value. */
+  contains(value: Exclude<LiteralValue, null>): Expression<Strict<boolean, T>, N> {
+    const checked = checkedLiteral("list.contains", value);
+    if (checked === null) throw new TypeError("list.contains takes a value: null equals nothing");
+    return this.#call("list.contains", checked);
+  }
+
+  #call<U>(fn: FunctionName, ...args: readonly unknown[]): Expression<U, N> {
+    return calling(fn, [this.#node], args);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The values of a column.
+ *
+ * @example
+ * rides.filter(col("km").gt(1)).withColumn("perKm", col("fare").div(col("km")));
+ * @throws TypeError for what is no name
+ */
+export function col<const N extends string>(name: N): Expression<ColumnValue<N>, N> {
+  requireName("col", name);
+  return new Expression({ kind: "column", name });
+}
+
+/**
+ * A value that is the same for all rows.
+ *
+ * @throws TypeError for what no expression can hold, RangeError for a bigint beyond 64 bits
+ */
+export function lit<const V extends LiteralValue>(value: V): Expression<Widened<V>, never> {
+  return new Expression({ kind: "literal", value: checkedLiteral("lit", value) });
+}
+
+function nodeOfOperand(method: string, other: Operand): ExpressionNode {
+  return other instanceof Expression ? nodeOf(other) : { kind: "literal", value: checkedLiteral(method, other) };
+}
+
+function checkedLiteral(method: string, value: unknown): LiteralValue {
+  switch (typeof value) {
+    case "number":
+    case "string":
+    case "boolean":
+      return value;
+    case "bigint":
+      if (BigInt.asIntN(64, value) !== value) throw new RangeError(`${method} takes whole numbers of 64 bits: received ${value}n`);
+      return value;
+    default:
+      if (value === null) return null;
+      if (value instanceof Date && !Number.isNaN(value.getTime())) return new Date(value);
+      throw new TypeError(
+        `${method} takes an expression, a number, a bigint, a text, a boolean, a Date or null: received ${describeValue(value)}`,
+      );
+  }
+}
+
+function requireName(method: string, name: unknown): void {
+  if (typeof name !== "string") throw new TypeError(`${method} takes the name of a column: received ${describeValue(name)}`);
+}
+
+function requireText(method: string, text: unknown): string {
+  if (typeof text !== "string") throw new TypeError(`${method} takes a text: received ${describeValue(text)}`);
+  return text;
+}
+
+function requireSearched(method: string, text: unknown): string {
+  if (text === "") throw new RangeError(`${method} takes a text of one character or more: received ""`);
+  return requireText(method, text);
+}
+
+function requireWhole(method: string, place: unknown): number {
+  if (!Number.isSafeInteger(place)) throw new TypeError(`${method} takes a whole number: received ${describeValue(place)}`);
+  return place as number;
+}
+
+/** Of a text that is padded: more is no text that anybody means. */
+const PADDED_MAX = 65_536;
+
+function requireSize(method: string, size: unknown): number {
+  if (!Number.isSafeInteger(size) || (size as number) < 0 || (size as number) > PADDED_MAX)
+    throw new RangeError(`${method} takes a length from 0 to ${PADDED_MAX}: received ${describeValue(size)}`);
+  return size as number;
+}

@@ -1,0 +1,33 @@
+/** Another value in place of nulls: rows of both operands are taken from one vector, so types that go together become one. */
+import { sameType, typeName, unifyTypes } from "../blocks/data-type.ts";
+import { concatVectors, isNull, takeVector, widenVector } from "../blocks/vector.ts";
+import { isNullOperand, isWide, type Kernel, type Operand, TypeProblem } from "./operand.ts";
+import { wideValues } from "./arithmetic.ts";
+
+export const fillNull: Kernel = (inputs, length) => {
+  const [own, other] = inputs as [Operand, Operand];
+  if (own.vector.nullCount === 0 && !isNullOperand(own) && sameType(own.vector.type, other.vector.type)) return taken(own, length);
+  const [a, b] = isWide(own.vector.type) ? [own, asWide(other, own)] : [own, other];
+  const type = unifyTypes(a.vector.type, b.vector.type);
+  if (type === undefined)
+    throw new TypeProblem(`takes a value of the column's type: received ${typeName(a.vector.type)} and ${typeName(b.vector.type)}`);
+  const both = concatVectors([widenVector(a.vector, type), widenVector(b.vector, type)]);
+  const rows = new Uint32Array(length);
+  for (let i = 0; i < length; i += 1) {
+    const row = a.isConstant ? 0 : i;
+    rows[i] = isNull(a.vector, row) ? a.vector.length + (b.isConstant ? 0 : i) : row;
+  }
+  return takeVector(both, rows);
+};
+
+function taken({ vector, isConstant }: Operand, length: number): Operand["vector"] {
+  return isConstant ? takeVector(vector, new Uint32Array(length)) : vector;
+}
+
+/** A whole number for a column of 64 bits is one of 64 bits, too, so that the column keeps its type. */
+function asWide(other: Operand, { vector: { type } }: Operand): Operand {
+  if (other.vector.type.kind !== "float64" || !other.isConstant || !Number.isSafeInteger(other.vector.values?.[0])) return other;
+  const values = wideValues(other.vector);
+  if (type.kind === "uint64" && (values[0] as bigint) < 0n) return other;
+  return { isConstant: true, vector: { ...other.vector, type, values: type.kind === "uint64" ? new BigUint64Array(values) : values } };
+}

@@ -1,0 +1,124 @@
+/**
+ * Expressions as plain data: a tree of columns, literals and calls, which travels to the workers in the chain of a task.
+ *
+ * `expression.ts` builds and checks trees, `evaluate.ts` computes them on blocks, `may-match.ts` holds them against the statistics of files.
+ */
+
+/** A value in an expression. */
+export type LiteralValue = number | bigint | string | boolean | Date | null;
+
+export type ArithmeticName = "add" | "sub" | "mul" | "div" | "mod" | "floorDiv" | "pow";
+export type ComparisonName = "eq" | "ne" | "gt" | "ge" | "lt" | "le";
+export type NumberFunctionName = "round" | "ceil" | "floor" | "abs" | "neg" | "sqrt" | "exp" | "ln" | "log10";
+export type TextFunctionName =
+  | "str.length"
+  | "str.upper"
+  | "str.lower"
+  | "str.trim"
+  | "str.trimStart"
+  | "str.trimEnd"
+  | "str.contains"
+  | "str.startsWith"
+  | "str.endsWith"
+  | "str.replace"
+  | "str.slice"
+  | "str.split"
+  | "str.padStart"
+  | "str.padEnd"
+  | "str.concat";
+export type TimePart = "year" | "month" | "day" | "hour" | "minute" | "second" | "millisecond" | "weekday" | "dayOfYear";
+export type FunctionName =
+  | ArithmeticName
+  | ComparisonName
+  | NumberFunctionName
+  | TextFunctionName
+  | `dt.${TimePart}`
+  | "and"
+  | "or"
+  | "not"
+  | "isNull"
+  | "isNotNull"
+  | "isIn"
+  | "fillNull"
+  | "cast"
+  | "list.length"
+  | "list.get"
+  | "list.contains";
+
+export interface CallNode {
+  readonly kind: "call";
+  readonly fn: FunctionName;
+  readonly inputs: readonly ExpressionNode[];
+  /** What is the same for all rows and no expression, such as the texts of `str.replace`. */
+  readonly args: readonly unknown[];
+}
+
+export type ExpressionNode =
+  | { readonly kind: "column"; readonly name: string }
+  | { readonly kind: "literal"; readonly value: LiteralValue }
+  | CallNode;
+
+/** An expression that is to be a column. */
+export interface NamedNode {
+  readonly name: string;
+  readonly node: ExpressionNode;
+}
+
+/** The columns that the expression reads, each once. */
+export function columnsOf(node: ExpressionNode): readonly string[] {
+  const names = new Set<string>();
+  const visit = (one: ExpressionNode): void => {
+    if (one.kind === "column") names.add(one.name);
+    else if (one.kind === "call") one.inputs.forEach(visit);
+  };
+  visit(node);
+  return [...names];
+}
+
+/** The expression on other names of columns. */
+export function renamed(node: ExpressionNode, nameOf: (name: string) => string): ExpressionNode {
+  if (node.kind === "column") return { kind: "column", name: nameOf(node.name) };
+  return node.kind === "literal" ? node : { ...node, inputs: node.inputs.map((input) => renamed(input, nameOf)) };
+}
+
+const SIGNS: Partial<Record<FunctionName, string>> = {
+  add: "+",
+  sub: "-",
+  mul: "*",
+  div: "/",
+  mod: "%",
+  eq: "=",
+  ne: "!=",
+  gt: ">",
+  ge: ">=",
+  lt: "<",
+  le: "<=",
+  and: "and",
+  or: "or",
+};
+const TEXT_MAX = 120;
+
+/** The expression as people write it, such as `fare / km > 3`, for plans and messages. Cut where it is long. */
+export function expressionText(node: ExpressionNode): string {
+  const text = textOf(node, false);
+  return text.length <= TEXT_MAX ? text : `${text.slice(0, TEXT_MAX)}…`;
+}
+
+function textOf(node: ExpressionNode, isInner: boolean): string {
+  if (node.kind === "column") return node.name;
+  if (node.kind === "literal") return literalText(node.value);
+  const { fn, inputs, args } = node;
+  const sign = SIGNS[fn];
+  if (sign !== undefined) {
+    const text = inputs.map((input) => textOf(input, true)).join(` ${sign} `);
+    return isInner ? `(${text})` : text;
+  }
+  const given = [...inputs.map((input) => textOf(input, false)), ...args.filter((arg) => arg !== undefined).map(literalText)];
+  return `${fn}(${given.join(", ")})`;
+}
+
+function literalText(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(literalText).join(", ")}]`;
+  if (value instanceof Date) return value.toISOString();
+  return typeof value === "string" ? JSON.stringify(value) : String(value);
+}

@@ -1,0 +1,112 @@
+/**
+ * What the functions of expressions are given and give: a vector, of which one row stands for all where it is the same for all.
+ *
+ * The loops step through a constant by 0 rows, so a literal is never written out. This file has what they share: which rows are values, and what is wrong with a row.
+ */
+import { bitmapBytes, countZeros, orBits } from "../blocks/bitmap.ts";
+import { BOOL, type DataType, isNumberKind, typeName } from "../blocks/data-type.ts";
+import { isNull, takeVector, toFloat64, type Vector } from "../blocks/vector.ts";
+
+export interface Operand {
+  readonly vector: Vector;
+  /** The vector has one row, which stands for all. */
+  readonly isConstant: boolean;
+}
+
+/** Computes a function of an expression for `length` rows; for 1 where all inputs are constant. */
+export type Kernel = (inputs: readonly Operand[], length: number, args: readonly unknown[]) => Vector;
+
+/** A value for which a function has no result. `problem` follows the name of the row: `divides by zero`. */
+export class RowProblem extends Error {
+  readonly row: number;
+  readonly problem: string;
+
+  constructor(row: number, problem: string) {
+    super(`row ${row} ${problem}`);
+    this.row = row;
+    this.problem = problem;
+  }
+}
+
+/** Columns of types that a function does not take. */
+export class TypeProblem extends Error {
+  readonly hint: string | undefined;
+
+  constructor(problem: string, hint?: string) {
+    super(problem);
+    this.hint = hint;
+  }
+}
+
+/** How far a loop steps in the operand for each row. */
+export function stepOf({ isConstant }: Operand): 0 | 1 {
+  return isConstant ? 0 : 1;
+}
+
+export function isNullOperand({ vector }: Operand): boolean {
+  return vector.type.kind === "null";
+}
+
+/** Whether a row is a value in all operands. */
+export function isPresent(inputs: readonly Operand[], row: number): boolean {
+  return inputs.every(({ vector, isConstant }) => !isNull(vector, isConstant ? 0 : row));
+}
+
+/** The rows as a vector that has each of them. */
+export function expanded({ vector, isConstant }: Operand, length: number): Vector {
+  return isConstant ? takeVector(vector, new Uint32Array(length)) : vector;
+}
+
+/** One bitmap of `length` bits from bit 0 on, of a bitmap of the operand: the same bit for all rows where it is constant. */
+export function alignedBits({ vector, isConstant }: Operand, bits: Uint8Array | undefined, length: number): Uint8Array {
+  const aligned = new Uint8Array(bitmapBytes(length));
+  const { bitOffset } = vector;
+  if (!isConstant) orBits(aligned, 0, bits, bitOffset, length);
+  else if (bits === undefined || ((bits[bitOffset >> 3] as number) & (1 << (bitOffset & 7))) !== 0) aligned.fill(0xff);
+  return aligned;
+}
+
+type Nulls = Pick<Vector, "validity" | "nullCount" | "bitOffset">;
+
+/** Null is each row that is null in one of the inputs. */
+export function nullsOf(inputs: readonly Operand[], length: number): Nulls {
+  let validity: Uint8Array | undefined;
+  for (const input of inputs) {
+    if (input.vector.nullCount === 0) continue;
+    const own = alignedBits(input, input.vector.validity, length);
+    if (validity === undefined) validity = own;
+    else for (let i = 0; i < own.length; i += 1) validity[i] = (validity[i] as number) & (own[i] as number);
+  }
+  if (validity === undefined) return { nullCount: 0, bitOffset: 0 };
+  const nullCount = countZeros(validity, 0, length);
+  return nullCount === 0 ? { nullCount, bitOffset: 0 } : { validity, nullCount, bitOffset: 0 };
+}
+
+/** A vector of booleans of a bitmap that begins at bit 0. */
+export function booleans(values: Uint8Array, length: number, nulls: Nulls): Vector {
+  return { type: BOOL, length, ...nulls, values };
+}
+
+/** A vector of float64. */
+export function floats(values: Float64Array, nulls: Nulls): Vector {
+  return { type: { kind: "float64" }, length: values.length, ...nulls, values };
+}
+
+export function isWide(type: DataType): type is DataType & { kind: "int64" | "uint64" } {
+  return type.kind === "int64" || type.kind === "uint64";
+}
+
+export function isNumeric(type: DataType): boolean {
+  return isNumberKind(type.kind) || isWide(type);
+}
+
+/** The numbers of an operand as float64; a whole number beyond 2^53 is an error. */
+export function floatsOf({ vector }: Operand): Float64Array {
+  return toFloat64(vector);
+}
+
+/** @throws TypeProblem unless all inputs are of types that `fits` takes; columns of nulls alone fit everywhere */
+export function requireTypes(inputs: readonly Operand[], what: string, fits: (type: DataType) => boolean, hint?: string): void {
+  if (inputs.every(({ vector }) => vector.type.kind === "null" || fits(vector.type))) return;
+  throw new TypeProblem(`takes ${what}: received ${inputs.map(({ vector }) => typeName(vector.type)).join(" and ")}`, hint);
+}

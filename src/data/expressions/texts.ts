@@ -1,0 +1,153 @@
+/**
+ * Functions of texts. They give what JavaScript's methods of strings give, so lengths and places count UTF-16 units.
+ *
+ * What needs no characters works on the UTF-8 bytes; where all are ASCII, so does what does.
+ */
+import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
+import { BOOL, type DataType, STRING } from "../blocks/data-type.ts";
+import { nullVector, packVector, type Vector } from "../blocks/vector.ts";
+import { valueReader } from "../blocks/value-reader.ts";
+import { buildVector } from "../blocks/vector-builder.ts";
+import type { TextFunctionName } from "./nodes.ts";
+import { booleans, isNullOperand, type Kernel, nullsOf, type Operand, requireTypes } from "./operand.ts";
+
+const INT32: DataType = { kind: "int32" };
+const TEXTS: DataType = { kind: "list", of: STRING, as: "array" };
+
+interface TextVector extends Vector {
+  readonly values: Uint8Array;
+  readonly offsets: Int32Array;
+}
+
+/** A kernel of one text, which gives a vector of `type`. */
+function ofText(type: DataType, compute: (vector: TextVector, input: Operand, args: readonly unknown[]) => Vector): Kernel {
+  return (inputs, length, args) => {
+    requireTypes(inputs, "a text", ({ kind }) => kind === "string", 'cast("string") makes a text of most values');
+    const input = inputs[0] as Operand;
+    return isNullOperand(input) ? nullVector(type, length) : compute(input.vector as TextVector, input, args);
+  };
+}
+
+/** By JavaScript's strings, one a row. */
+function byStrings(type: DataType, change: (text: string, args: readonly unknown[]) => unknown): Kernel {
+  return ofText(type, (vector, _, args) => {
+    const read = valueReader(vector);
+    return buildVector(
+      Array.from({ length: vector.length }, (_value, i) => {
+        const text = read(i);
+        return text === null ? null : change(text as string, args);
+      }),
+      type,
+    );
+  });
+}
+
+/** All bytes that the rows have, and maybe some between them. */
+function allBytes({ values, offsets, length }: TextVector): Uint8Array {
+  return values.subarray(offsets[0], offsets[length]);
+}
+
+function isAscii(bytes: Uint8Array): boolean {
+  for (let i = 0; i < bytes.length; i += 1) if ((bytes[i] as number) > 127) return false;
+  return true;
+}
+
+function cased(first: number, difference: number, change: (text: string) => string): Kernel {
+  const slowly = byStrings(STRING, change);
+  return ofText(STRING, (vector, input, args) => {
+    if (!isAscii(allBytes(vector))) return slowly([input], vector.length, args);
+    const packed = packVector(vector);
+    const values = (packed.values as Uint8Array).slice();
+    for (let i = 0; i < values.length; i += 1) {
+      const byte = values[i] as number;
+      if (byte >= first && byte < first + 26) values[i] = byte + difference;
+    }
+    return { ...packed, values };
+  });
+}
+
+const length: Kernel = ofText(INT32, (vector, input) => {
+  const { offsets } = vector;
+  const values = new Int32Array(vector.length);
+  if (isAscii(allBytes(vector))) for (let i = 0; i < values.length; i += 1) values[i] = (offsets[i + 1] as number) - (offsets[i] as number);
+  else {
+    const read = valueReader(vector);
+    for (let i = 0; i < values.length; i += 1) values[i] = ((read(i) as string | null) ?? "").length;
+  }
+  return { type: INT32, length: vector.length, ...nullsOf([input], vector.length), values };
+});
+
+/** Whether the bytes of each row begin, or end, with those of the text. */
+function atEdge(isEnd: boolean): Kernel {
+  return ofText(BOOL, (vector, input, args) => {
+    const { values, offsets } = vector;
+    const wanted = Buffer.from(args[0] as string);
+    const bits = new Uint8Array(bitmapBytes(vector.length));
+    for (let row = 0; row < vector.length; row += 1) {
+      const start = offsets[row] as number;
+      const end = offsets[row + 1] as number;
+      if (end - start < wanted.length) continue;
+      const from = isEnd ? end - wanted.length : start;
+      let i = 0;
+      while (i < wanted.length && values[from + i] === wanted[i]) i += 1;
+      if (i === wanted.length) setBit(bits, row);
+    }
+    return booleans(bits, vector.length, nullsOf([input], vector.length));
+  });
+}
+
+/** Searches all rows at once: from each find on, the row in which it lies, if it lies in one. */
+const contains: Kernel = ofText(BOOL, (vector, input, args) => {
+  const { values, offsets } = vector;
+  const wanted = Buffer.from(args[0] as string);
+  const bits = new Uint8Array(bitmapBytes(vector.length));
+  if (wanted.length === 0) bits.fill(0xff);
+  else {
+    const buffer = Buffer.from(values.buffer, values.byteOffset, values.byteLength);
+    let row = 0;
+    for (let at = buffer.indexOf(wanted, offsets[0]); at >= 0 && row < vector.length; ) {
+      while (row < vector.length && (offsets[row + 1] as number) <= at) row += 1;
+      if (row === vector.length) break;
+      const end = offsets[row + 1] as number;
+      if (at + wanted.length <= end) {
+        setBit(bits, row);
+        at = buffer.indexOf(wanted, end);
+      } else at = buffer.indexOf(wanted, at + 1);
+    }
+  }
+  return booleans(bits, vector.length, nullsOf([input], vector.length));
+});
+
+/** The texts of all inputs one behind the other. */
+export const textConcat: Kernel = (inputs, rows) => {
+  requireTypes(inputs, "texts", ({ kind }) => kind === "string", 'cast("string") makes a text of most values');
+  if (inputs.some(isNullOperand)) return nullVector(STRING, rows);
+  const readers = inputs.map(({ vector, isConstant }) => {
+    const read = valueReader(vector);
+    return isConstant ? () => read(0) : read;
+  });
+  const texts = Array.from({ length: rows }, (_, row) => {
+    const parts = readers.map((read) => read(row) as string | null);
+    return parts.includes(null) ? null : parts.join("");
+  });
+  return buildVector(texts, STRING);
+};
+
+/** The functions of one text. */
+export const textFunctions: Readonly<Record<Exclude<TextFunctionName, "str.concat">, Kernel>> = {
+  "str.length": length,
+  "str.upper": cased(97, -32, (text) => text.toUpperCase()),
+  "str.lower": cased(65, 32, (text) => text.toLowerCase()),
+  "str.trim": byStrings(STRING, (text) => text.trim()),
+  "str.trimStart": byStrings(STRING, (text) => text.trimStart()),
+  "str.trimEnd": byStrings(STRING, (text) => text.trimEnd()),
+  "str.contains": contains,
+  "str.startsWith": atEdge(false),
+  "str.endsWith": atEdge(true),
+  // By a function, as `$` means something in a replacement.
+  "str.replace": byStrings(STRING, (text, [from, to]) => text.replaceAll(from as string, () => to as string)),
+  "str.slice": byStrings(STRING, (text, [start, end]) => text.slice(start as number, end as number | undefined)),
+  "str.split": byStrings(TEXTS, (text, [separator]) => text.split(separator as string)),
+  "str.padStart": byStrings(STRING, (text, [size, fill]) => text.padStart(size as number, fill as string)),
+  "str.padEnd": byStrings(STRING, (text, [size, fill]) => text.padEnd(size as number, fill as string)),
+};

@@ -1,0 +1,83 @@
+/**
+ * Parts of days and moments, all in UTC: the calendar is computed from the number of days, without a `Date` for each row.
+ *
+ * Months go from 1 to 12; weekdays from 0, Sunday, to 6, as `Date` has them.
+ */
+import { DATE, type DataType } from "../blocks/data-type.ts";
+import { nullVector, type Vector } from "../blocks/vector.ts";
+import { timestampToMs } from "../blocks/value-reader.ts";
+import type { TimePart } from "./nodes.ts";
+import { isNullOperand, type Kernel, nullsOf, type Operand, requireTypes } from "./operand.ts";
+
+const MS_PER_DAY = 86_400_000;
+const INT32: DataType = { kind: "int32" };
+
+export function timePart(part: TimePart): Kernel {
+  const compute = PARTS[part];
+  return (inputs, length) => {
+    requireTypes(
+      inputs,
+      "a day or a moment",
+      ({ kind }) => kind === "date" || kind === "timestamp",
+      'cast("timestamp[ms]") or cast("date") makes one of a text',
+    );
+    const input = inputs[0] as Operand;
+    if (isNullOperand(input)) return nullVector(INT32, length);
+    const ms = msOf(input.vector);
+    const values = new Int32Array(length);
+    for (let i = 0; i < length; i += 1) values[i] = compute(ms[i] as number);
+    return { type: INT32, length, ...nullsOf(inputs, length), values };
+  };
+}
+
+/** Milliseconds since 1970, rounded down. */
+function msOf({ type, values, length }: Vector): Float64Array {
+  if (type.kind === DATE.kind) return Float64Array.from(values as Int32Array, (day) => day * MS_PER_DAY);
+  const { unit } = type as DataType & { kind: "timestamp" };
+  return Float64Array.from({ length }, (_, i) => timestampToMs((values as BigInt64Array)[i] as bigint, unit));
+}
+
+/** `modulus` of what is cut off to whole numbers of `unit`, never negative. */
+function cycle(ms: number, unit: number, modulus: number): number {
+  const units = Math.floor(ms / unit);
+  return units - Math.floor(units / modulus) * modulus;
+}
+
+const PARTS: Readonly<Record<TimePart, (ms: number) => number>> = {
+  year: (ms) => dayOf(ms).year,
+  month: (ms) => dayOf(ms).month,
+  day: (ms) => dayOf(ms).day,
+  hour: (ms) => cycle(ms, 3_600_000, 24),
+  minute: (ms) => cycle(ms, 60_000, 60),
+  second: (ms) => cycle(ms, 1000, 60),
+  millisecond: (ms) => cycle(ms, 1, 1000),
+  weekday: (ms) => cycle(ms + 4 * MS_PER_DAY, MS_PER_DAY, 7),
+  dayOfYear: (ms) => dayOf(ms).dayOfYear,
+};
+
+interface CalendarDay {
+  year: number;
+  month: number;
+  day: number;
+  /** From 1. */
+  dayOfYear: number;
+}
+
+const DAYS_BEFORE: readonly number[] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
+
+/** The day of the Gregorian calendar. Years begin in March here, so that the day of a leap year is the last of its year. */
+function dayOf(ms: number): CalendarDay {
+  const days = Math.floor(ms / MS_PER_DAY) + 719_468;
+  const era = Math.floor(days / 146_097);
+  const dayOfEra = days - era * 146_097;
+  const yearOfEra = Math.floor(
+    (dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365,
+  );
+  const dayFromMarch = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
+  const monthFromMarch = Math.floor((5 * dayFromMarch + 2) / 153);
+  const day = dayFromMarch - Math.floor((153 * monthFromMarch + 2) / 5) + 1;
+  const month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9;
+  const year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0);
+  const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+  return { year, month, day, dayOfYear: (DAYS_BEFORE[month - 1] as number) + day + (isLeap && month > 2 ? 1 : 0) };
+}

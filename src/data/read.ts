@@ -16,13 +16,15 @@ import { buildVector } from "./blocks/vector-builder.ts";
 import { type Dataset, newDataset } from "./dataset.ts";
 import type { Reader } from "./engine/task.ts";
 import { DataError } from "./errors.ts";
+import { type ColumnFacts, mayMatch } from "./expressions/may-match.ts";
+import { columnsOf, expressionText, type ExpressionNode } from "./expressions/nodes.ts";
 import { readBinaryFile } from "./formats/binary-reader.ts";
 import { readCsvFile } from "./formats/csv-reader.ts";
 import { readJsonFile } from "./formats/json-reader.ts";
 import { type ParquetFooter, type ParquetPart, readParquetFooter, readParquetPart } from "./formats/parquet-reader.ts";
 import { readTextFile } from "./formats/text-reader.ts";
 import { BLOCK_BYTES_MAX } from "./limits.ts";
-import type { Source, SourcePart } from "./plan/logical-plan.ts";
+import type { Source, SourcePart, Wanted } from "./plan/logical-plan.ts";
 import type { AnyRow } from "./row-types.ts";
 import { HIVE_NULL } from "./engine/write-transform.ts";
 
@@ -177,26 +179,83 @@ export function readParquet<R extends AnyRow = AnyRow, const K extends keyof R &
 ): Dataset<Pick<R, K>> {
   const { own, tasks } = splitOptions(options, PARQUET);
   const { columns, ...files } = readOptions(own, { of: "readParquet", options: PARQUET });
-  const parts = async (): Promise<SourcePart[]> => {
-    const listed = await listFiles(paths, { ignoreMissingPaths: files.ignoreMissingPaths });
-    const footers = await inParallel(listed, ({ path }) => readParquetFooter(path));
-    const wide = [...new Set(footers.flatMap((footer) => footer.wideColumns))];
-    const columnsOf = pathColumns(listed, files);
-    return footers.flatMap((footer) => {
-      const added = columnsOf(footer.path);
-      const present = columns === undefined ? undefined : columnsInFile(columns, footer, added);
-      return partsOfFooter(footer).map((part) => ({
-        args: [readParquetPart, [part, present, wide], added, columns],
-        rowCount: part.rowCount,
-      }));
-    });
+  const source = parquetSource({ paths, files, columns, wanted: { columns: undefined, filters: [] } });
+  return newDataset({ kind: "read", name: source.name, source, options: tasks });
+}
+
+interface ParquetRead {
+  readonly paths: Paths;
+  readonly files: FilesOptions;
+  /** The option of the user. */
+  readonly columns: readonly string[] | undefined;
+  /** What the steps behind the read ask for. */
+  readonly wanted: Wanted;
+}
+
+function parquetSource(read: ParquetRead): Source {
+  const { columns, wanted } = read;
+  const only = [
+    ...(wanted.columns === undefined ? [] : [`columns: ${wanted.columns.length === 0 ? "none" : wanted.columns.join(", ")}`]),
+    ...(wanted.filters.length === 0 ? [] : [`where: ${wanted.filters.map(expressionText).join(", ")}`]),
+  ];
+  return {
+    name: `readParquet${only.length === 0 ? "" : `(${only.join("; ")})`}`,
+    reader: readWithColumns as Reader,
+    parts: () => parquetParts(read),
+    columns,
+    pushDown: (more) => {
+      // A column that the option leaves out is missed where it is asked for, as if nothing had been pushed.
+      const isKnown = columns === undefined || more.columns === undefined || more.columns.every((column) => columns.includes(column));
+      return parquetSource({ ...read, wanted: { ...more, columns: isKnown ? more.columns : undefined } });
+    },
   };
-  return newDataset({
-    kind: "read",
-    name: "readParquet",
-    source: { name: "readParquet", reader: readWithColumns as Reader, parts },
-    options: tasks,
+}
+
+async function parquetParts({ paths, files, columns, wanted }: ParquetRead): Promise<SourcePart[]> {
+  const listed = await listFiles(paths, { ignoreMissingPaths: files.ignoreMissingPaths });
+  const asked = wanted.filters.flatMap(columnsOf);
+  const footers = await inParallel(listed, ({ path }) => readParquetFooter(path, asked));
+  const wide = [...new Set(footers.flatMap((footer) => footer.wideColumns))];
+  const columnsOfPath = pathColumns(listed, files);
+  const partsOf = (footer: ParquetFooter, parts: readonly ParquetPart[]): SourcePart[] => {
+    const added = columnsOfPath(footer.path);
+    if (columns !== undefined) columnsInFile(columns, footer, added);
+    const isThere = (column: string): boolean => footer.columns.includes(column) || added.some(([name]) => name === column);
+    // A file that lacks a column is read whole: the step that asks for it says what is wrong, and which columns there are.
+    const read = wanted.columns?.every(isThere) === true ? wanted.columns : columns;
+    const present = read === undefined ? undefined : columnsInFile(read, footer, added);
+    return parts.map((part) => ({ args: [readParquetPart, [part, present, wide], added, read], rowCount: part.rowCount }));
+  };
+  const all = footers.flatMap((footer) => {
+    const excluded = excludedGroups(footer, columnsOfPath(footer.path), wanted.filters);
+    return partsOf(footer, partsOfFooter(footer, excluded));
   });
+  const first = footers.find(({ rowGroups }) => rowGroups.length > 0);
+  // Where nothing is left, one part without rows still says which columns there are.
+  return all.length > 0 || first === undefined ? all : partsOf(first, [{ path: first.path, rowGroups: [], rowCount: 0 }]);
+}
+
+/** The row groups of which the filters keep no row, by their statistics and by what the path says. */
+function excludedGroups(
+  { columns, rowGroups }: ParquetFooter,
+  added: PathColumns,
+  filters: readonly ExpressionNode[],
+): ReadonlySet<number> {
+  const excluded = new Set<number>();
+  rowGroups.forEach(({ rowCount, facts }, index) => {
+    const factsOf = (column: string): ColumnFacts | undefined => {
+      // A column of the file goes before one of its path.
+      const constant = columns.includes(column) ? undefined : added.find(([name]) => name === column);
+      return constant === undefined ? facts.get(column) : factsOfConstant(constant[1], rowCount);
+    };
+    if (!filters.every((filter) => mayMatch(filter, factsOf))) excluded.add(index);
+  });
+  return excluded;
+}
+
+function factsOfConstant(value: string | number | null, rowCount: number): ColumnFacts {
+  if (value === null) return { rowCount, nullCount: rowCount, mayBeNaN: false };
+  return { rowCount, nullCount: 0, least: value, most: value, mayBeNaN: false };
 }
 
 /** Those of the columns that the file itself has; at least one, as the rows have to be counted. */
@@ -220,11 +279,12 @@ async function inParallel<T, U>(items: readonly T[], run: (item: T) => Promise<U
   return results;
 }
 
-/** Row groups that follow each other, as long as they are no more than a block. */
-function partsOfFooter({ path, rowGroups }: ParquetFooter): ParquetPart[] {
+/** Row groups that follow each other and are not excluded, as long as they are no more than a block. */
+function partsOfFooter({ path, rowGroups }: ParquetFooter, excluded: ReadonlySet<number>): ParquetPart[] {
   const parts: { path: string; rowGroups: number[]; rowCount: number }[] = [];
   let bytes = Number.POSITIVE_INFINITY;
   rowGroups.forEach((group, index) => {
+    if (excluded.has(index)) return;
     if (bytes + group.sizeBytes > BLOCK_BYTES_MAX) {
       parts.push({ path, rowGroups: [], rowCount: 0 });
       bytes = 0;
@@ -272,8 +332,8 @@ interface FileRead {
 function fileDataset<R extends AnyRow>(name: string, paths: Paths, { files, tasks, reader, args }: FileRead): Dataset<R> {
   const parts = async (): Promise<SourcePart[]> => {
     const listed: readonly ListedFile[] = await listFiles(paths, { ignoreMissingPaths: files.ignoreMissingPaths });
-    const columnsOf = pathColumns(listed, files);
-    return listed.map(({ path }) => ({ args: [reader, [path, ...args], columnsOf(path)] }));
+    const columnsOfPath = pathColumns(listed, files);
+    return listed.map(({ path }) => ({ args: [reader, [path, ...args], columnsOfPath(path)] }));
   };
   const source: Source = { name, reader: readWithColumns as Reader, parts };
   return newDataset({ kind: "read", name, source, options: tasks });

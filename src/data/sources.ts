@@ -66,7 +66,12 @@ export function range(n: number): Dataset<{ id: number }> {
     const borders = Array.from({ length: pieces + 1 }, (_, i) => Math.floor((n * i) / pieces));
     return Promise.resolve(borders.slice(1).map((end, i) => ({ args: [borders[i], end], rowCount: end - (borders[i] as number) })));
   };
-  return newDataset({ kind: "read", name: `range(${n})`, source: { name: "range", reader: readRange, parts }, options: {} });
+  return newDataset({
+    kind: "read",
+    name: `range(${n})`,
+    source: { name: "range", reader: readRange, parts, columns: ["id"] },
+    options: {},
+  });
 }
 
 /** Numbers in a block of a range. */

@@ -42,7 +42,7 @@ export function arithmetic(name: ArithmeticName): Kernel {
     if (isBigint || (isWideResult && name !== "div" && name !== "pow" && isWhole(a) && isWhole(b)))
       return wideArithmetic(name, a, b, length, isBigint);
     const values = new Float64Array(length);
-    FLOAT_LOOPS[name](floatsOf(a), stepOf(a), floatsOf(b), stepOf(b), values);
+    FLOAT_LOOPS[name](floatsOf(a, inputs, length), stepOf(a), floatsOf(b, inputs, length), stepOf(b), values);
     return floats(values, nullsOf(inputs, length));
   };
 }
@@ -201,7 +201,7 @@ export function numberFunction(name: NumberFunctionName): Kernel {
       if (name === "neg") return negated(input, length);
       if (name === "abs") return absolute(input, length);
     }
-    const source = floatsOf(input);
+    const source = floatsOf(input, inputs, length);
     const values = new Float64Array(length);
     for (let i = 0; i < length; i += 1) values[i] = compute(source[i] as number);
     return floats(values, nullsOf(inputs, length));

@@ -59,7 +59,7 @@ function bitsAsNumbers({ values, bitOffset, length, ...rest }: Vector): Vector {
 function toNumber(input: Operand, to: DataType): Vector {
   const { vector } = input;
   if (isWide(to)) return { ...vector, type: to, values: wideNumbers(input, to) };
-  const source = floatsOf(input);
+  const source = floatsOf(input, [input], vector.length);
   if (to.kind === "float64") return { ...vector, type: to, values: source };
   const values = newValueArray(to.kind, vector.length) as Float64Array;
   for (let row = 0; row < values.length; row += 1) {

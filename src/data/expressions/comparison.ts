@@ -6,14 +6,13 @@
  */
 import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
 import { BOOL, type DataType, isNumberKind, type TimeUnit, typeName } from "../blocks/data-type.ts";
-import { nullVector, type Vector } from "../blocks/vector.ts";
+import { nullVector, toFloat64, type Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import { wideValues } from "./arithmetic.ts";
 import type { ComparisonName, LiteralValue } from "./nodes.ts";
 import {
   alignedBits,
   booleans,
-  floatsOf,
   isNullOperand,
   isNumeric,
   isWide,
@@ -124,7 +123,7 @@ function compareAny(base: Base, a: (row: number) => AnyNumber, b: (row: number) 
 
 function compareNumbers(base: Base, a: Operand, b: Operand, length: number): Uint8Array {
   const [aWide, bWide] = [isWide(a.vector.type), isWide(b.vector.type)];
-  if (!aWide && !bWide) return compareFloats(base, floatsOf(a), stepOf(a), floatsOf(b), stepOf(b), length);
+  if (!aWide && !bWide) return compareFloats(base, toFloat64(a.vector), stepOf(a), toFloat64(b.vector), stepOf(b), length);
   if (isSigned64(a) && isSigned64(b))
     return compareHalves(base, wideValues(a.vector) as BigInt64Array, stepOf(a), wideValues(b.vector) as BigInt64Array, stepOf(b), length);
   return compareAny(base, numberReader(a), numberReader(b), length);

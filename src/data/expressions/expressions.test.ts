@@ -278,11 +278,11 @@ function check(expression: Expression, given: { before: Row[]; rows: Row[]; afte
 
 describe("random trees give what single rows give", () => {
   test("of numbers", () => {
-    fc.assert(fc.property(trees.number, rows, check), { numRuns: 1500 });
+    fc.assert(fc.property(trees.number, rows, check), { numRuns: 2000 });
   });
 
   test("of booleans", () => {
-    fc.assert(fc.property(trees.bool, rows, check), { numRuns: 1500 });
+    fc.assert(fc.property(trees.bool, rows, check), { numRuns: 2000 });
   });
 
   test("and a filter keeps the rows that are true", () => {

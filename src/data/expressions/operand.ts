@@ -5,7 +5,7 @@
  */
 import { bitmapBytes, countZeros, orBits } from "../blocks/bitmap.ts";
 import { BOOL, type DataType, isNumberKind, typeName } from "../blocks/data-type.ts";
-import { isNull, takeVector, toFloat64, type Vector } from "../blocks/vector.ts";
+import { isNull, takeVector, toFloat64, UnsafeInteger, type Vector } from "../blocks/vector.ts";
 
 export interface Operand {
   readonly vector: Vector;
@@ -100,9 +100,24 @@ export function isNumeric(type: DataType): boolean {
   return isNumberKind(type.kind) || isWide(type);
 }
 
-/** The numbers of an operand as float64; a whole number beyond 2^53 is an error. */
-export function floatsOf({ vector }: Operand): Float64Array {
-  return toFloat64(vector);
+/**
+ * The numbers of an operand as float64. A whole number beyond 2^53 is an error, unless its row is null in another input.
+ *
+ * @throws UnsafeInteger
+ */
+export function floatsOf({ vector, isConstant }: Operand, inputs: readonly Operand[], length: number): Float64Array {
+  try {
+    return toFloat64(vector);
+  } catch (error) {
+    if (!(error instanceof UnsafeInteger)) throw error;
+  }
+  const numbers = Float64Array.from(vector.values as BigInt64Array, Number);
+  for (let row = 0; row < length; row += 1) {
+    const own = isConstant ? 0 : row;
+    if (!Number.isSafeInteger(numbers[own]) && isPresent(inputs, row))
+      throw new UnsafeInteger(row, (vector.values as BigInt64Array)[own] as bigint);
+  }
+  return numbers;
 }
 
 /** @throws TypeProblem unless all inputs are of types that `fits` takes; columns of nulls alone fit everywhere */

@@ -8,6 +8,8 @@ import { parquetMetadataAsync } from "hyparquet";
 import { blocksOfArrow } from "../arrow/from-arrow.ts";
 import type { Block } from "../blocks/block.ts";
 import { DataError } from "../errors.ts";
+import type { ColumnFacts } from "../expressions/may-match.ts";
+import { factsOfGroup, topLevelElements } from "./parquet-statistics.ts";
 import { StorageError } from "../../storage/errors.ts";
 import type { FileBytes } from "../../storage/file-system.ts";
 import { shownPath } from "../../storage/paths.ts";
@@ -20,17 +22,27 @@ export interface ParquetPart {
   readonly rowCount: number;
 }
 
+interface RowGroup {
+  readonly rowCount: number;
+  readonly sizeBytes: number;
+  /** What the statistics say, of the columns that were asked for. */
+  readonly facts: ReadonlyMap<string, ColumnFacts>;
+}
+
 /** The footer of a file, as far as plans need it. */
 export interface ParquetFooter {
   readonly path: string;
   readonly columns: readonly string[];
-  readonly rowGroups: readonly { readonly rowCount: number; readonly sizeBytes: number }[];
+  readonly rowGroups: readonly RowGroup[];
   /** Columns of 64-bit whole numbers that have values beyond 2^53, by their statistics. */
   readonly wideColumns: readonly string[];
 }
 
-/** @throws DataError for what is no Parquet file */
-export async function readParquetFooter(path: string): Promise<ParquetFooter> {
+/**
+ * @param asked - the columns whose statistics are asked for
+ * @throws DataError for what is no Parquet file
+ */
+export async function readParquetFooter(path: string, asked: readonly string[]): Promise<ParquetFooter> {
   const bytes = await openBytes(path);
   const slice = (start: number, end = bytes.size): Promise<ArrayBuffer> => bytes.slice(start, end).arrayBuffer();
   const metadata = await naming(path, () => parquetMetadataAsync({ byteLength: bytes.size, slice }));
@@ -42,30 +54,18 @@ export async function readParquetFooter(path: string): Promise<ParquetFooter> {
     }
   return {
     path,
-    columns: topLevelNames(metadata.schema),
-    rowGroups: metadata.row_groups.map((group) => ({ rowCount: Number(group.num_rows), sizeBytes: Number(group.total_byte_size) })),
+    columns: topLevelElements(metadata.schema).map(({ name }) => name),
+    rowGroups: metadata.row_groups.map((group) => ({
+      rowCount: Number(group.num_rows),
+      sizeBytes: Number(group.total_byte_size),
+      facts: factsOfGroup(metadata.schema, group, asked),
+    })),
     wideColumns: [...wideColumns],
   };
 }
 
 function isWide(value: unknown): boolean {
   return typeof value === "bigint" && (value > BigInt(Number.MAX_SAFE_INTEGER) || value < BigInt(Number.MIN_SAFE_INTEGER));
-}
-
-/** The names of the root's children: the schema is a tree in prefix order. */
-function topLevelNames(schema: readonly { readonly name: string; readonly num_children?: number }[]): string[] {
-  const names: string[] = [];
-  let at = 1;
-  const skip = (): void => {
-    const children = schema[at]?.num_children ?? 0;
-    at += 1;
-    for (let i = 0; i < children; i += 1) skip();
-  };
-  while (at < schema.length) {
-    names.push((schema[at] as { name: string }).name);
-    skip();
-  }
-  return names;
 }
 
 /** The blocks of a part. Runs in workers. */
@@ -79,10 +79,11 @@ export async function* readParquetPart(
   const file = await bytes.naming(path, () => ParquetFile.fromFile(bytes as unknown as Blob));
   try {
     const wide = new Set(bigintColumns);
-    for (const group of rowGroups) {
+    // Without row groups the stream has the columns alone.
+    for (const groups of rowGroups.length === 0 ? [[]] : rowGroups.map((group) => [group])) {
       const stream = await bytes.naming(path, async () => {
         const table = await file.read({
-          rowGroups: [group],
+          rowGroups: groups,
           ...(columns === undefined ? {} : { columns: [...columns] }),
           batchSize: ROWS_PER_BATCH,
         });

@@ -12,6 +12,7 @@ import type { BlockRef } from "../engine/operator.ts";
 import type { Partitioning } from "../engine/partition-task.ts";
 import type { Reader } from "../engine/task.ts";
 import type { Transform } from "../engine/transform.ts";
+import type { ExpressionNode } from "../expressions/nodes.ts";
 
 /** A place where rows come from, in parts that are read apart. */
 export interface Source {
@@ -20,6 +21,18 @@ export interface Source {
   readonly reader: Reader;
   /** The parts, in the order of their rows. `cpus`: how many there are in the cluster. */
   parts(cpus: number): Promise<readonly SourcePart[]>;
+  /** Columns that each of its blocks has, as far as that is known. */
+  readonly columns?: readonly string[] | undefined;
+  /** The source without what nobody asks for; undefined where that changes nothing. Absent where it cannot leave anything out. */
+  pushDown?(wanted: Wanted): Source | undefined;
+}
+
+/** What the steps behind a read ask for. */
+export interface Wanted {
+  /** Undefined: all columns. */
+  readonly columns: readonly string[] | undefined;
+  /** Rows for which one of these is not true need not be read. */
+  readonly filters: readonly ExpressionNode[];
 }
 
 export interface SourcePart {

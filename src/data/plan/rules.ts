@@ -5,6 +5,7 @@
  *   for other resources stay apart, and so do those of classes, which run in pools of actors, and functions behind a pool or behind tasks of
  *   limited number, which would hold them back.
  * - **Partial aggregates.** What a group by needs of its rows is computed where they are, so that few rows travel.
+ * - **Filters and columns go down**, into the read where it can leave out what they exclude: `push-down.ts`.
  * - **Limits go down.** Behind a limit, each task of the operator below gives no more rows than the limit: a read of a large file stops early.
  */
 import type { TaskOptions } from "../../core/index.ts";
@@ -14,8 +15,13 @@ import type { Partitioning } from "../engine/partition-task.ts";
 import type { Transform } from "../engine/transform.ts";
 import type { LogicalPlan } from "./logical-plan.ts";
 import type { PhysicalPlan } from "./physical-plan.ts";
+import { pushDown } from "./push-down.ts";
 
 export function physicalPlan(plan: LogicalPlan): PhysicalPlan {
+  return planned(pushDown(plan));
+}
+
+function planned(plan: LogicalPlan): PhysicalPlan {
   switch (plan.kind) {
     case "input":
     case "stored":
@@ -24,12 +30,12 @@ export function physicalPlan(plan: LogicalPlan): PhysicalPlan {
     case "read":
       return { kind: "read", name: plan.name, source: plan.source, chain: [], options: plan.options };
     case "map":
-      return fuse(physicalPlan(plan.input), plan.name, plan.transform, plan.options, plan.compute);
+      return fuse(planned(plan.input), plan.name, plan.transform, plan.options, plan.compute);
     case "limit":
-      return { kind: "limit", name: plan.name, input: limitTasks(physicalPlan(plan.input), plan.name, plan.count), count: plan.count };
+      return { kind: "limit", name: plan.name, input: limitTasks(planned(plan.input), plan.name, plan.count), count: plan.count };
     case "exchange": {
       const { name, before, partitioning, partitions, after } = plan;
-      const input = physicalPlan(plan.input);
+      const input = planned(plan.input);
       const prepared = before === undefined ? input : fuse(input, before.name, before, {});
       return {
         kind: "exchange",
@@ -43,13 +49,13 @@ export function physicalPlan(plan: LogicalPlan): PhysicalPlan {
     }
     case "combine": {
       const { name, combine, partitions } = plan;
-      const inputs = plan.inputs.map((input, i) => ({ plan: physicalPlan(input), partitioning: partitioningOf(combine, i) }));
+      const inputs = plan.inputs.map((input, i) => ({ plan: planned(input), partitioning: partitioningOf(combine, i) }));
       return { kind: "exchange", name, inputs, combine, partitions, chain: [], options: {} };
     }
     case "blockOrder":
-      return { ...plan, input: physicalPlan(plan.input) };
+      return { ...plan, input: planned(plan.input) };
     case "union":
-      return { kind: "union", name: plan.name, inputs: plan.inputs.map(physicalPlan) };
+      return { kind: "union", name: plan.name, inputs: plan.inputs.map(planned) };
   }
 }
 

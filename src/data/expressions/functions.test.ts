@@ -1,0 +1,300 @@
+/** Functions of expressions against JavaScript's own on each value: texts, times, lists, casts, and values in place of nulls. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type Block, sliceBlock, vectorOf } from "../blocks/block.ts";
+import { BIG_INT64, BINARY, BOOL, DATE, type DataType, FLOAT64, INT64, STRING, TIMESTAMP_MS, typeName } from "../blocks/data-type.ts";
+import type { Vector } from "../blocks/vector.ts";
+import { buildVector } from "../blocks/vector-builder.ts";
+import { valueReader } from "../blocks/value-reader.ts";
+import { DataError } from "../errors.ts";
+import { withColumn } from "./evaluate.ts";
+import { col, type Expression, lit, nodeOf } from "./expression.ts";
+
+const nullable = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(value, { freq: 5 });
+
+/** The values of a column `v`, of which one before and one behind are cut off. */
+function blockOf(values: readonly unknown[], type: DataType): Block {
+  const edge = values.find((value) => value !== null) ?? null;
+  const vector = buildVector([edge, ...values, edge], type);
+  return sliceBlock({ rowCount: vector.length, names: ["v"], vectors: [vector] }, 1, values.length + 1);
+}
+
+function computed(values: readonly unknown[], type: DataType, expression: Expression): Vector {
+  return vectorOf(withColumn(blockOf(values, type), "result", nodeOf(expression), "test"), "result") as Vector;
+}
+
+function valuesOf(vector: Vector): unknown[] {
+  const read = valueReader(vector);
+  return Array.from({ length: vector.length }, (_, row) => read(row));
+}
+
+/** That the expression gives what the function gives for each value, and null for null. */
+function check<T>(values: readonly (T | null)[], type: DataType, expression: Expression, one: (value: T) => unknown): void {
+  expect(valuesOf(computed(values, type, expression))).toEqual(values.map((value) => (value === null ? null : one(value))));
+}
+
+const character = fc.constantFrom("a", "b", "A", " ", "-", "é", "ß", "\u{1F469}", "$");
+const text = fc.oneof(
+  fc.array(character, { maxLength: 6 }).map((parts) => parts.join("")),
+  fc.string({ unit: "binary", maxLength: 4 }),
+);
+const ascii = fc.string({ unit: "binary-ascii", maxLength: 6 });
+const texts = fc.oneof(fc.array(nullable(text), { maxLength: 9 }), fc.array(nullable(ascii), { maxLength: 9 }));
+const piece = fc.oneof(character, fc.constantFrom("", "ab", "aa", "a-"));
+
+describe("texts", () => {
+  const v = col("v").str;
+  test.each<[string, Expression, (value: string) => unknown]>([
+    ["length", v.length(), (one) => one.length],
+    ["upper", v.upper(), (one) => one.toUpperCase()],
+    ["lower", v.lower(), (one) => one.toLowerCase()],
+    ["trim", v.trim(), (one) => one.trim()],
+    ["trimStart", v.trimStart(), (one) => one.trimStart()],
+    ["trimEnd", v.trimEnd(), (one) => one.trimEnd()],
+    ["concat", v.concat("-", col("v"), lit("x")), (one) => `${one}-${one}x`],
+    ["padStart", v.padStart(4, "ab"), (one) => one.padStart(4, "ab")],
+    ["padEnd", v.padEnd(4), (one) => one.padEnd(4)],
+    ["split", v.split("a"), (one) => one.split("a")],
+    ["replace", v.replace("a", "$&b"), (one) => one.replaceAll("a", () => "$&b")],
+  ])("%s", (_, expression, one) => {
+    fc.assert(fc.property(texts, (values) => check(values, STRING, expression, one)));
+  });
+
+  test("contains, startsWith, endsWith", () => {
+    fc.assert(
+      fc.property(texts, piece, (values, part) => {
+        check<string>(values, STRING, v.contains(part), (one) => one.includes(part));
+        check<string>(values, STRING, v.startsWith(part), (one) => one.startsWith(part));
+        check<string>(values, STRING, v.endsWith(part), (one) => one.endsWith(part));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("slice", () => {
+    const place = fc.integer({ min: -7, max: 7 });
+    fc.assert(
+      fc.property(fc.array(nullable(ascii)), place, fc.option(place, { nil: undefined }), (values, start, end) => {
+        check<string>(values, STRING, v.slice(start, end), (one) => one.slice(start, end));
+      }),
+    );
+  });
+});
+
+describe("times", () => {
+  const v = col("v").dt;
+  const time = fc.date({ min: new Date("-004000-01-01T00:00:00Z"), max: new Date("9999-12-31T00:00:00Z"), noInvalidDate: true });
+  test("parts are those of Date in UTC", () => {
+    fc.assert(
+      fc.property(fc.array(nullable(time)), (values) => {
+        const parts: readonly [Expression, (value: Date) => number][] = [
+          [v.year(), (one) => one.getUTCFullYear()],
+          [v.month(), (one) => one.getUTCMonth() + 1],
+          [v.day(), (one) => one.getUTCDate()],
+          [v.hour(), (one) => one.getUTCHours()],
+          [v.minute(), (one) => one.getUTCMinutes()],
+          [v.second(), (one) => one.getUTCSeconds()],
+          [v.millisecond(), (one) => one.getUTCMilliseconds()],
+          [v.weekday(), (one) => one.getUTCDay()],
+          [v.dayOfYear(), dayOfYear],
+        ];
+        for (const [expression, one] of parts) check(values, { kind: "timestamp", unit: "us" }, expression, one);
+        check<Date>(values, DATE, v.year(), (one) => one.getUTCFullYear());
+        check<Date>(values, DATE, v.dayOfYear(), dayOfYear);
+      }),
+    );
+  });
+
+  test("moments of different units and days compare as moments", () => {
+    const near = fc.integer({ min: -3, max: 3 }).map((n) => new Date(n * 500));
+    const types: readonly DataType[] = [DATE, ...(["s", "ms", "us", "ns"] as const).map((unit): DataType => ({ kind: "timestamp", unit }))];
+    fc.assert(
+      fc.property(nullable(near), nullable(near), fc.constantFrom(...types), fc.constantFrom(...types), (a, b, aType, bType) => {
+        const block: Block = { rowCount: 1, names: ["a", "b"], vectors: [buildVector([a], aType), buildVector([b], bType)] };
+        const [x, y] = block.vectors.map((vector) => valueReader(vector)(0) as Date | null) as [Date | null, Date | null];
+        const less = withColumn(block, "r", nodeOf(col("a").lt(col("b"))), "test").vectors[2] as Vector;
+        expect(valueReader(less)(0)).toBe(x === null || y === null ? null : x.getTime() < y.getTime());
+        if (b === null) return;
+        const equal = withColumn(block, "r", nodeOf(lit(b).eq(col("a"))), "test").vectors[2] as Vector;
+        expect(valueReader(equal)(0)).toBe(x === null ? null : x.getTime() === b.getTime());
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+function dayOfYear(date: Date): number {
+  const first = new Date(date);
+  first.setUTCMonth(0, 1);
+  return Math.round((date.getTime() - first.getTime()) / 86_400_000) + 1;
+}
+
+test("lists", () => {
+  const of = nullable(fc.array(nullable(fc.integer({ min: 0, max: 3 })), { maxLength: 4 }));
+  fc.assert(
+    fc.property(fc.array(of), fc.integer({ min: -5, max: 5 }), (values, index) => {
+      const type: DataType = { kind: "list", of: FLOAT64, as: "array" };
+      check(values, type, col("v").list.length(), (list) => list.length);
+      check(values, type, col("v").list.get(index), (list) => list.at(index) ?? null);
+      check(values, type, col("v").list.contains(2), (list) => list.includes(2));
+    }),
+  );
+});
+
+test("functions of numbers", () => {
+  fc.assert(
+    fc.property(fc.array(nullable(fc.oneof(fc.double(), fc.constantFrom(-2.5, -0, 0.5, 1.5)))), (values) => {
+      for (const name of ["round", "ceil", "floor", "abs", "sqrt", "exp", "log10"] as const)
+        check(values, FLOAT64, col("v")[name](), Math[name]);
+      check(values, FLOAT64, col("v").ln(), Math.log);
+      check(values, FLOAT64, col("v").neg(), (one) => -one);
+    }),
+  );
+  const wide = [-5n, 0n, 7n, 2n ** 63n - 1n, null];
+  check(wide, BIG_INT64, col("v").neg(), (one) => -one);
+  check(wide, BIG_INT64, col("v").abs(), (one) => (one < 0n ? -one : one));
+  check(wide, BIG_INT64, col("v").round(), (one) => one);
+  expect(() => computed([-(2n ** 63n)], BIG_INT64, col("v").abs())).toThrow("which int64 does not hold");
+});
+
+test("another value in place of null", () => {
+  const same = (values: readonly unknown[], type: DataType, value: number | string): void => {
+    const vector = computed(values, type, col("v").fillNull(value));
+    expect(typeName(vector.type)).toBe(typeName(type));
+    expect(valuesOf(vector)).toEqual(values.map((one) => one ?? value));
+  };
+  fc.assert(fc.property(texts, (values) => same(values, STRING, "none")));
+  fc.assert(fc.property(fc.array(nullable(fc.integer())), (values) => same(values, INT64, 7)));
+  fc.assert(fc.property(fc.array(nullable(fc.double())), (values) => same(values, FLOAT64, 0.5)));
+  expect(valuesOf(computed([null, null], { kind: "null" }, col("v").fillNull(1)))).toEqual([1, 1]);
+  expect(() => computed([null, 1], FLOAT64, col("v").fillNull("x"))).toThrow(
+    "takes a value of the column's type: received float64 and string",
+  );
+});
+
+describe("casts", () => {
+  test("numbers to texts and back", () => {
+    fc.assert(
+      fc.property(fc.array(nullable(fc.double())), (values) => {
+        check(values, FLOAT64, col("v").cast("string"), String);
+        check(values, FLOAT64, col("v").cast("string").cast("float64"), (one) => Number(String(one)));
+      }),
+    );
+    fc.assert(
+      fc.property(fc.array(nullable(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }))), (values) => {
+        check(values, BIG_INT64, col("v").cast("string"), String);
+        check(values, BIG_INT64, col("v").cast("string").cast("int64 as bigint"), (one) => one);
+      }),
+    );
+  });
+
+  test("times to texts and back, and to coarser ones", () => {
+    const time = fc.date({ min: new Date("0000-01-01T00:00:00Z"), max: new Date("9999-12-31T00:00:00Z"), noInvalidDate: true });
+    fc.assert(
+      fc.property(fc.array(nullable(time)), (values) => {
+        check(values, TIMESTAMP_MS, col("v").cast("string"), (one) => one.toISOString());
+        check(values, TIMESTAMP_MS, col("v").cast("string").cast("timestamp[us]"), (one) => one);
+        check(values, TIMESTAMP_MS, col("v").cast("date"), (one) => new Date(Math.floor(one.getTime() / 86_400_000) * 86_400_000));
+        check(values, TIMESTAMP_MS, col("v").cast("date").cast("string"), (one) => one.toISOString().slice(0, 10));
+        check(values, TIMESTAMP_MS, col("v").cast("timestamp[s]"), (one) => new Date(Math.floor(one.getTime() / 1000) * 1000));
+        check(values, TIMESTAMP_MS, col("v").cast("int64"), (one) => one.getTime());
+        check(values, TIMESTAMP_MS, col("v").cast("int64").cast("timestamp[ms]"), (one) => one);
+      }),
+    );
+  });
+
+  test("between numbers, or an error that names the value", () => {
+    const kinds = ["int8", "uint8", "int32", "uint32", "int64", "uint64", "float64"] as const;
+    const arrays = { int8: Int8Array, uint8: Uint8Array, int32: Int32Array, uint32: Uint32Array, float64: Float64Array };
+    const holds = (kind: (typeof kinds)[number], value: number): boolean => {
+      if (kind === "int64") return Number.isInteger(value) && value >= -(2 ** 63) && value < 2 ** 63;
+      if (kind === "uint64") return Number.isInteger(value) && value >= 0 && value < 2 ** 64;
+      return Object.is(arrays[kind].of(value)[0], value) || arrays[kind].of(value)[0] === value;
+    };
+    const number = fc.oneof(
+      fc.double(),
+      fc.integer({ min: -300, max: 300 }),
+      fc.constantFrom(Number.NaN, 2 ** 31, 2 ** 32, 2 ** 63, -1, 127, 128),
+    );
+    fc.assert(
+      fc.property(number, fc.constantFrom(...kinds), (value, kind) => {
+        const cast = (): unknown[] => valuesOf(computed([value, null], FLOAT64, col("v").cast(kind).cast("float64")));
+        if (!holds(kind, value)) expect(cast).toThrow(`is ${value}, which ${kind} does not hold`);
+        else if (Number.isSafeInteger(value) || kind === "float64")
+          expect(cast()).toEqual([value === 0 && kind !== "float64" ? 0 : value, null]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("of other kinds", () => {
+    check([true, false, null], BOOL, col("v").cast("int8"), Number);
+    check([true, false, null], BOOL, col("v").cast("string"), String);
+    check(["true", "false", null], STRING, col("v").cast("bool"), (one) => one === "true");
+    check(["aé", null], STRING, col("v").cast("binary").cast("string"), (one) => one);
+    check([1, null], FLOAT64, col("v").cast("float64"), (one) => one);
+    check([1.1, null], FLOAT64, col("v").cast("float32"), Math.fround);
+    expect(typeName(computed([null], { kind: "null" }, col("v").cast("date")).type)).toBe("date");
+  });
+
+  test.each<[readonly unknown[], DataType, Expression, string]>([
+    [["1", "x"], STRING, col("v").cast("int32"), 'row 1 of a block is "x", which int32 does not hold'],
+    [["1", ""], STRING, col("v").cast("float64"), 'row 1 of a block is "", which float64 does not hold'],
+    [["9", " "], STRING, col("v").cast("uint64"), 'row 1 of a block is " ", which uint64 does not hold'],
+    [["9007199254740993"], STRING, col("v").cast("int64"), "which int64 does not hold and int64 as bigint does"],
+    [[Uint8Array.of(255)], BINARY, col("v").cast("string"), "row 0 of a block has bytes that are no UTF-8"],
+    [[1], FLOAT64, col("v").cast("bool"), "makes no bool of float64"],
+    [["x"], STRING, col("v").add(1), "test: add in v + 1 takes numbers: received string and float64"],
+    [[1], FLOAT64, col("v").str.upper(), "str.upper in str.upper(v) takes a text: received float64"],
+    [["x"], STRING, col("v").dt.year(), "takes a day or a moment: received string"],
+    [[1], FLOAT64, col("v").and(true), "takes booleans: received float64 and bool"],
+    [["x"], STRING, col("v").eq(1), "compares values of one kind: received string and float64"],
+    [[2n ** 62n], INT64, col("v").mul(4), "is mul of 4611686018427387904 and 4, which int64 does not hold"],
+    [[2n ** 62n], INT64, col("v").mul(0.5), "has 4611686018427387904, and numbers beyond 2^53 would be rounded"],
+    [[5n], INT64, col("v").mod(0), "divides 5 by zero"],
+    [[5n], BIG_INT64, col("v").add(0.5), "takes two whole numbers where one is a bigint: received int64 as bigint and float64"],
+    [[1], FLOAT64, col("w").add(1), 'test: there is no column "w": there are "v"'],
+  ])("%o as %o: an error", (values, type, expression, message) => {
+    const run = (): Vector => computed(values, type, expression);
+    expect(run).toThrow(DataError);
+    expect(run).toThrow(message);
+  });
+});
+
+test.each<[string, () => unknown, string]>([
+  ["col of a number", () => col(1 as never), "col takes the name of a column: received 1"],
+  [
+    "lit of an object",
+    () => lit({} as never),
+    "lit takes an expression, a number, a bigint, a text, a boolean, a Date or null: received {}",
+  ],
+  ["lit of no time", () => lit(new Date(Number.NaN)), "lit takes an expression"],
+  ["lit beyond 64 bits", () => lit(2n ** 63n), "lit takes whole numbers of 64 bits: received 9223372036854775808n"],
+  ["add of undefined", () => col("a").add(undefined as never), "add takes an expression, a number"],
+  ["cast to no type", () => col("a").cast("integer" as never), 'cast takes the name of a type: received "integer"; types are int8'],
+  ["isIn of null", () => col("a").isIn([null as never]), "isIn takes no null and no NaN"],
+  ["isIn of two kinds", () => col("a").isIn([1, "a"]), "isIn takes values of one kind: received number and string"],
+  ["isIn of no array", () => col("a").isIn(1 as never), "isIn takes an array of values: received 1"],
+  ["split by nothing", () => col("a").str.split(""), 'str.split takes a text of one character or more: received ""'],
+  ["contains of a number", () => col("a").str.contains(1 as never), "str.contains takes a text: received 1"],
+  ["slice at a half", () => col("a").str.slice(0.5), "str.slice takes a whole number: received 0.5"],
+  ["pad without end", () => col("a").str.padStart(1e9), "str.padStart takes a length from 0 to 65536"],
+  ["get at a half", () => col("a").list.get(0.5), "list.get takes a whole number: received 0.5"],
+  ["as a number", () => col("a").as(1 as never), "as takes the name of a column: received 1"],
+])("%s is refused when it is built", (_, build, message) => {
+  expect(build).toThrow(message);
+});
+
+test("an expression shows itself", () => {
+  expect(
+    String(
+      col("a")
+        .add(1)
+        .mul(col("b"))
+        .gt(2)
+        .and(col("c").isIn(["x"])),
+    ),
+  ).toBe('(((a + 1) * b) > 2) and isIn(c, ["x"])');
+  expect(String(col("t").str.replace("a", "b").eq(lit(null)))).toBe('str.replace(t, "a", "b") = null');
+  expect(String(col("a".repeat(200))).length).toBeLessThan(150);
+});

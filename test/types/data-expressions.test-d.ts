@@ -1,0 +1,76 @@
+/** Expressions: the rows that they give, by the types of the columns that they read, and the columns that they may name. */
+import * as data from "../../src/data/index.ts";
+import { col, lit } from "../../src/data/index.ts";
+import { exactly } from "./api.ts";
+
+interface Ride {
+  readonly city: string;
+  readonly km: number;
+  readonly fare: number | null;
+  readonly id: bigint;
+  readonly at: Date;
+  readonly tags: string[];
+}
+declare const rides: data.Dataset<Ride>;
+declare const anything: data.Dataset;
+
+/** The type of a column that an expression gives. */
+async function valueOf<R extends data.AnyRow, N extends keyof R>(dataset: data.Dataset<R>, name: N): Promise<R[N]> {
+  const [row] = await dataset.take(1);
+  return (row as R)[name];
+}
+
+// --- Columns of numbers ------------------------------------------------------------------------------------------------
+
+exactly<data.Dataset<Ride & { half: number }>>()(rides.withColumn("half", col("km").div(2)));
+exactly<number>()(await valueOf(rides.withColumn("x", col("km").add(col("km")).mul(3).round()), "x"));
+exactly<number | null>()(await valueOf(rides.withColumn("x", col("fare").div(col("km"))), "x"));
+exactly<number>()(await valueOf(rides.withColumn("x", col("fare").fillNull(0).div(col("km"))), "x"));
+exactly<bigint>()(await valueOf(rides.withColumn("x", col("id").add(1)), "x"));
+exactly<number>()(await valueOf(rides.withColumn("x", col("id").cast("float64").sqrt()), "x"));
+exactly<number | null>()(await valueOf(rides.withColumn("x", col("km").add(null)), "x"));
+
+// --- Columns of other kinds --------------------------------------------------------------------------------------------
+
+exactly<boolean>()(await valueOf(rides.withColumn("x", col("km").gt(1).and(col("city").eq("Rome"))), "x"));
+exactly<boolean | null>()(await valueOf(rides.withColumn("x", col("fare").gt(1)), "x"));
+exactly<boolean>()(await valueOf(rides.withColumn("x", col("fare").isNull()), "x"));
+exactly<string>()(await valueOf(rides.withColumn("x", col("city").str.upper().str.concat("-", col("km").cast("string"))), "x"));
+exactly<string | null>()(await valueOf(rides.withColumn("x", col("fare").cast("string")), "x"));
+exactly<Date>()(await valueOf(rides.withColumn("x", col("city").cast("timestamp[ms]")), "x"));
+exactly<number>()(await valueOf(rides.withColumn("x", col("at").dt.year()), "x"));
+exactly<string | null>()(await valueOf(rides.withColumn("x", col("tags").list.get(0)), "x"));
+exactly<string[]>()(await valueOf(rides.withColumn("x", col("city").str.split(",")), "x"));
+exactly<string>()(await valueOf(rides.withColumn("x", col("city")), "x"));
+exactly<string>()(await valueOf(rides.withColumn("x", lit("a")), "x"));
+exactly<null>()(await valueOf(rides.withColumn("x", lit(null)), "x"));
+
+// --- Datasets ----------------------------------------------------------------------------------------------------------
+
+exactly<data.Dataset<Ride>>()(rides.filter(col("km").gt(1)));
+exactly<string>()(await valueOf(rides.withColumn("km", col("city")), "km"));
+const chosen = rides.selectColumns(["city", col("km").mul(2).as("double")]);
+exactly<string>()(await valueOf(chosen, "city"));
+exactly<number>()(await valueOf(chosen, "double"));
+exactly<data.Dataset<Pick<Ride, "city">>>()(rides.selectColumns(["city"]));
+exactly<number>()(await valueOf(anything.withColumn("x", col("whatever").add(1)), "x"));
+anything.filter(col("whatever").isIn([1, 2]));
+
+// @ts-expect-error: there is no such column
+rides.filter(col("miles").gt(1));
+// @ts-expect-error: there is no such column in the other side
+rides.withColumn("x", col("km").add(col("miles")));
+// @ts-expect-error: the column is gone
+rides.selectColumns(["city", col("km").as("k")]).filter(col("km").gt(1));
+// @ts-expect-error: an expression without a name
+rides.selectColumns([col("km").mul(2)]);
+// @ts-expect-error: a function belongs in map
+rides.withColumn("x", (row: Ride) => row.km);
+// @ts-expect-error: an object is no value of an expression
+col("km").add({});
+// @ts-expect-error: there is no such type
+col("km").cast("integer");
+// @ts-expect-error: null equals nothing
+col("km").isIn([null]);
+// @ts-expect-error: filters by expressions run where their input is made
+rides.filter(col("km").gt(1), { numCpus: 2 });

@@ -1,7 +1,8 @@
 /**
  * Computes expressions on blocks, a vector at a time. Runs in workers.
  *
- * Each function of an expression is a kernel in the table below. What is wrong with a row or a type is an error that shows the part of the expression in which it came up.
+ * Each function of an expression is a kernel in the table below.
+ * What is wrong with a row or a type is an error that shows the part of the expression in which it came up.
  */
 import { type Block, vectorOf } from "../blocks/block.ts";
 import { NULL, typeName } from "../blocks/data-type.ts";

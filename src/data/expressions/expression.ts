@@ -265,7 +265,7 @@ export class NamedExpression<out A extends string = string, out T = unknown, out
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** Functions of texts. Lengths and places count UTF-16 units, as JavaScript does. */
-export class TextFunctions<out T, out N extends string> {
+class TextFunctions<out T, out N extends string> {
   readonly #node: ExpressionNode;
 
   /** Made by `str`. */
@@ -346,7 +346,7 @@ export class TextFunctions<out T, out N extends string> {
 }
 
 /** Parts of days and moments, in UTC, as whole numbers. */
-export class TimeFunctions<out T, out N extends string> {
+class TimeFunctions<out T, out N extends string> {
   readonly #node: ExpressionNode;
 
   /** Made by `dt`. */
@@ -404,7 +404,7 @@ export class TimeFunctions<out T, out N extends string> {
 }
 
 /** Functions of lists. */
-export class ListFunctions<out T, out N extends string> {
+class ListFunctions<out T, out N extends string> {
   readonly #node: ExpressionNode;
 
   /** Made by `list`. */

@@ -86,7 +86,7 @@ describe("times", () => {
   const time = fc.date({ min: new Date("-004000-01-01T00:00:00Z"), max: new Date("9999-12-31T00:00:00Z"), noInvalidDate: true });
   test("parts are those of Date in UTC", () => {
     fc.assert(
-      fc.property(fc.array(nullable(time)), (values) => {
+      fc.property(fc.constantFrom("ms", "us"), fc.array(nullable(time)), (unit, values) => {
         const parts: readonly [Expression, (value: Date) => number][] = [
           [v.year(), (one) => one.getUTCFullYear()],
           [v.month(), (one) => one.getUTCMonth() + 1],
@@ -98,7 +98,10 @@ describe("times", () => {
           [v.weekday(), (one) => one.getUTCDay()],
           [v.dayOfYear(), dayOfYear],
         ];
-        for (const [expression, one] of parts) check(values, { kind: "timestamp", unit: "us" }, expression, one);
+        for (const [expression, one] of parts) check(values, { kind: "timestamp", unit }, expression, one);
+        const near = values.map((value) => (value === null ? null : new Date(value.getTime() % 9e12)));
+        check<Date>(near, { kind: "timestamp", unit: "ns" }, v.millisecond(), (one) => one.getUTCMilliseconds());
+        check<Date>(values, { kind: "timestamp", unit: "s" }, v.second(), (one) => one.getUTCSeconds());
         check<Date>(values, DATE, v.year(), (one) => one.getUTCFullYear());
         check<Date>(values, DATE, v.dayOfYear(), dayOfYear);
       }),

@@ -20,7 +20,7 @@ export interface ColumnFacts {
 }
 
 /** What is known of a column; undefined where that is nothing. */
-export type FactsOf = (column: string) => ColumnFacts | undefined;
+type FactsOf = (column: string) => ColumnFacts | undefined;
 
 /** Which values the expression may have for some row, null aside. */
 interface Truth {

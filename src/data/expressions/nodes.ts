@@ -1,7 +1,8 @@
 /**
  * Expressions as plain data: a tree of columns, literals and calls, which travels to the workers in the chain of a task.
  *
- * `expression.ts` builds and checks trees, `evaluate.ts` computes them on blocks, `may-match.ts` holds them against the statistics of files.
+ * `expression.ts` builds and checks trees, `evaluate.ts` computes them on blocks.
+ * `may-match.ts` holds them against the statistics of files.
  */
 
 /** A value in an expression. */

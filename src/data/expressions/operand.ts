@@ -1,7 +1,8 @@
 /**
  * What the functions of expressions are given and give: a vector, of which one row stands for all where it is the same for all.
  *
- * The loops step through a constant by 0 rows, so a literal is never written out. This file has what they share: which rows are values, and what is wrong with a row.
+ * The loops step through a constant by 0 rows, so a literal is never written out.
+ * This file has what they share: which rows are values, and what is wrong with a row.
  */
 import { bitmapBytes, countZeros, orBits } from "../blocks/bitmap.ts";
 import { BOOL, type DataType, isNumberKind, typeName } from "../blocks/data-type.ts";

@@ -1,7 +1,8 @@
 /**
  * Functions of texts. They give what JavaScript's methods of strings give, so lengths and places count UTF-16 units.
  *
- * What needs no characters works on the UTF-8 bytes; where all are ASCII, so does what does.
+ * Searches work on the UTF-8 bytes, which say the same as the characters.
+ * So do lengths and changes of case where all bytes are ASCII.
  */
 import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
 import { BOOL, type DataType, STRING } from "../blocks/data-type.ts";

@@ -1,6 +1,7 @@
 /**
- * Parts of days and moments, all in UTC: the calendar is computed from the number of days, without a `Date` for each row.
+ * Parts of days and moments, all in UTC.
  *
+ * The calendar is computed from the number of days, without a `Date` for each row.
  * Months go from 1 to 12; weekdays from 0, Sunday, to 6, as `Date` has them.
  */
 import { DATE, type DataType } from "../blocks/data-type.ts";
@@ -34,7 +35,16 @@ export function timePart(part: TimePart): Kernel {
 function msOf({ type, values, length }: Vector): Float64Array {
   if (type.kind === DATE.kind) return Float64Array.from(values as Int32Array, (day) => day * MS_PER_DAY);
   const { unit } = type as DataType & { kind: "timestamp" };
-  return Float64Array.from({ length }, (_, i) => timestampToMs((values as BigInt64Array)[i] as bigint, unit));
+  const wide = values as BigInt64Array;
+  const words = new Int32Array(wide.buffer, wide.byteOffset, length * 2);
+  const ms = new Float64Array(length);
+  for (let i = 0; i < length; i += 1) {
+    // 64-bit numbers as pairs of halves: no bigint is made for each that a float64 holds.
+    const count = (words[2 * i + 1] as number) * 4_294_967_296 + ((words[2 * i] as number) >>> 0);
+    if (unit === "ns" || !Number.isSafeInteger(count)) ms[i] = timestampToMs(wide[i] as bigint, unit);
+    else ms[i] = unit === "us" ? Math.floor(count / 1000) : unit === "s" ? count * 1000 : count;
+  }
+  return ms;
 }
 
 /** `modulus` of what is cut off to whole numbers of `unit`, never negative. */

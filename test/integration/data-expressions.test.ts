@@ -291,6 +291,13 @@ describe("a read of Parquet files", () => {
     ).toEqual(["city", "km"]);
     expect(await columnsOf(read().groupBy("year").count())).toEqual(["id"]);
     expect(await columnsOf(read().filter(col("km").gt(1)))).toBeUndefined();
+    const { columns } = await reading(() =>
+      read()
+        .selectColumns(["id", "km"])
+        .join(read().filter(col("city").eq("Oslo")), { on: "id", type: "leftSemi" })
+        .count(),
+    );
+    expect(new Set(columns.map((names) => names?.join()))).toEqual(new Set(["id,km", "id,city"]));
   });
 
   test("shows in the plan what it leaves out", () => {

@@ -8,6 +8,7 @@
  */
 import { columnsOf, type ExpressionNode, renamed } from "../expressions/nodes.ts";
 import type { Aggregates } from "../aggregates/group-aggregate.ts";
+import type { Join } from "../engine/join.ts";
 import type { Transform } from "../engine/transform.ts";
 import type { ExchangePlan, LogicalPlan } from "./logical-plan.ts";
 
@@ -35,6 +36,8 @@ function filtersDown(plan: LogicalPlan): LogicalPlan {
     case "limit":
     case "exchange":
       return { ...plan, input: filtersDown(plan.input) };
+    case "join":
+      return { ...plan, inputs: [filtersDown(plan.inputs[0]), filtersDown(plan.inputs[1])] };
     case "union":
       return { ...plan, inputs: plan.inputs.map(filtersDown) };
     default:
@@ -101,6 +104,7 @@ function hasColumns(plan: LogicalPlan, columns: readonly string[]): boolean {
       return exchangeHasColumns(plan, columns);
     case "map":
       return mapHasColumns(plan, columns);
+    case "join":
     case "stored":
       return false;
   }
@@ -167,6 +171,10 @@ function intoReads(plan: LogicalPlan, needed: Columns, filters: readonly Express
       return { ...plan, input: intoReads(plan.input, needed, []) };
     case "exchange":
       return { ...plan, input: intoReads(plan.input, neededOfExchange(plan, needed), []) };
+    case "join": {
+      const [left, right] = neededOfJoin(plan.join, needed);
+      return { ...plan, inputs: [intoReads(plan.inputs[0], left, []), intoReads(plan.inputs[1], right, [])] };
+    }
     case "union":
       return { ...plan, inputs: plan.inputs.map((input) => intoReads(input, needed, [])) };
     default:
@@ -178,7 +186,7 @@ function intoReads(plan: LogicalPlan, needed: Columns, filters: readonly Express
 function neededBelow(step: Transform, needed: Columns): Columns {
   switch (step.kind) {
     case "select":
-      return step.columns;
+      return merged(step.columns);
     case "project":
       return merged(step.columns.flatMap(({ node }) => columnsOf(node)));
     case "filterExpression":
@@ -217,6 +225,13 @@ function neededOfExchange({ before, after }: ExchangePlan, needed: Columns): Col
     default:
       return undefined;
   }
+}
+
+/** Where one side alone gives the rows, the other is asked for its keys and nothing else. Elsewhere names may have suffixes, so all columns are needed. */
+function neededOfJoin({ type, leftKeys, rightKeys }: Join, needed: Columns): readonly [Columns, Columns] {
+  if (type === "leftSemi" || type === "leftAnti") return [needed && merged(needed, leftKeys), rightKeys];
+  if (type === "rightSemi" || type === "rightAnti") return [leftKeys, needed && merged(needed, rightKeys)];
+  return [undefined, undefined];
 }
 
 /** An aggregate of one's own sees whole rows. */

@@ -7,7 +7,7 @@
 import { get } from "../core/index.ts";
 import type { StagedFile } from "../storage/file-system.ts";
 import { listFiles } from "../storage/list-files.ts";
-import { publishFile, removeFiles, removeFolder, resolveFolder } from "../storage/places.ts";
+import { makeFolder, publishFile, removeFiles, removeFolder, resolveFolder } from "../storage/places.ts";
 import { rowsOf } from "./blocks/block.ts";
 import type { BlockRef } from "./engine/operator.ts";
 import type { WrittenFile } from "./engine/write-transform.ts";
@@ -52,6 +52,8 @@ export async function writeDataset({ folder, mode, extension, run }: WriteReques
   let rowCount = 0;
   let sizeBytes = 0;
   try {
+    // Tasks do not make it: one that has not heard yet that the write has failed finds no folder, and leaves nothing behind.
+    await makeFolder(staging);
     for await (const block of run(staging)) {
       for (const { staged, partition, ...written } of rowsOf(await get(block.ref)) as WrittenFile[]) {
         const place = [target, partition, `part-${String(files.length).padStart(5, "0")}-${id}${extension}`]

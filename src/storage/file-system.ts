@@ -31,6 +31,9 @@ export interface FileSystem {
   /** The raw bytes of a file, in chunks that the reader may keep. */
   read(path: string): AsyncGenerator<Uint8Array, void, undefined>;
   openBytes(path: string): Promise<FileBytes>;
+  /** Makes a folder, with those above it, where the storage has folders. */
+  makeFolder(path: string): Promise<void>;
+  /** Begins a file, in a folder that is there. */
   openSink(path: string): Promise<FileSink>;
   /** Gives a whole file another name. The old name may stay until its folder is removed. */
   publish(file: StagedFile): Promise<void>;

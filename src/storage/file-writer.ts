@@ -33,7 +33,11 @@ export class FileWriter {
     }
   }
 
-  /** Begins a file at `path`; folders that are not there are made. */
+  /**
+   * Begins a file at `path`.
+   *
+   * @throws StorageError where the folder is not there, too
+   */
   static async open(path: string): Promise<FileWriter> {
     const files = await fileSystemOf(path);
     const target = files.fullPath(path);

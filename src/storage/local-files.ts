@@ -7,8 +7,9 @@
 import { randomBytes } from "node:crypto";
 import { type Dirent, openAsBlob } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
+import { hostname } from "node:os";
 import { basename, dirname, join, parse, sep } from "node:path";
-import { storageError } from "./errors.ts";
+import { StorageError, storageError } from "./errors.ts";
 import type { FileSink, FileSystem, ListedFile, StagedFile } from "./file-system.ts";
 import { expandBraces, hasWildcard, isHidden, isSkipped, wildcard } from "./globs.ts";
 import { READ_CHUNK_BYTES } from "./limits.ts";
@@ -23,6 +24,13 @@ export const LOCAL_FILES: FileSystem = {
       return await openAsBlob(localPath(path));
     } catch (error) {
       throw storageError(`Cannot open ${path}`, error);
+    }
+  },
+  async makeFolder(path) {
+    try {
+      await mkdir(localPath(path), { recursive: true });
+    } catch (error) {
+      throw storageError(`Cannot make the folder ${path}`, error);
     }
   },
   openSink: (path) => LocalSink.open(localPath(path)),
@@ -167,11 +175,15 @@ class LocalSink implements FileSink {
     this.#handle = handle;
   }
 
-  /** Begins a file at `path`; folders that are not there are made. */
   static async open(path: string): Promise<LocalSink> {
-    const temporary = join(dirname(path), `.${basename(path)}.${process.pid}-${randomBytes(6).toString("hex")}.tmp`);
-    await mkdir(dirname(path), { recursive: true });
-    return new LocalSink(path, temporary, await open(temporary, "wx"));
+    const folder = dirname(path);
+    const temporary = join(folder, `.${basename(path)}.${process.pid}-${randomBytes(6).toString("hex")}.tmp`);
+    try {
+      return new LocalSink(path, temporary, await open(temporary, "wx"));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      throw new StorageError(`Cannot write ${path}: there is no folder ${folder} on ${hostname()}`, { cause: error });
+    }
   }
 
   async write(bytes: Uint8Array): Promise<void> {

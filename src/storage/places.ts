@@ -11,6 +11,11 @@ export async function resolveFolder(path: string): Promise<string> {
   return (await fileSystemOf(path)).fullPath(path);
 }
 
+/** Makes a folder for files that are written, where it is not there. */
+export async function makeFolder(path: string): Promise<void> {
+  await (await fileSystemOf(path)).makeFolder(path);
+}
+
 /** Gives a file that was written in full its place, within one file system. The staged file may stay until its folder is removed. */
 export async function publishFile(file: StagedFile): Promise<void> {
   await (await fileSystemOf(file.to)).publish(file);

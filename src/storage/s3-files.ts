@@ -24,6 +24,7 @@ export const S3_FILES: FileSystem = {
     const answer = await succeedAtS3(request);
     return new RemoteBytes(remoteFile(place), versionOf(answer), 0, Number(answer.headers["content-length"]));
   },
+  makeFolder: () => Promise.resolve(),
   openSink: (path) => Promise.resolve(new S3Sink(placeOf(path))),
   publish,
   remove: (paths) => removeObjects(paths.map(placeOf)),

@@ -109,10 +109,12 @@ texts.map(NoCall);
 declare const sizes: data.Dataset<{ size: number; name: string; text: number }>;
 
 const joined = texts.join(sizes, { on: "size", rightSuffix: "Right" });
-const [first] = await joined.take(1);
-exactly<[string, number, string, number] | undefined>()(first && [first.text, first.size, first.name, first.textRight]);
-const [outer] = await texts.join(sizes, { on: "size", type: "full", leftSuffix: "Left" }).take(1);
-exactly<[string | null, number, string | null, number | null] | undefined>()(outer && [outer.textLeft, outer.size, outer.name, outer.text]);
+type Values<T> = T extends data.Dataset<infer Row> ? { [Name in keyof Row]: Row[Name] } : never;
+declare const joinedRow: Values<typeof joined>;
+exactly<{ text: string; size: number; name: string; textRight: number }>()(joinedRow);
+const outer = texts.join(sizes, { on: "size", type: "full", leftSuffix: "Left" });
+declare const outerRow: Values<typeof outer>;
+exactly<{ textLeft: string | null; size: number; name: string | null; text: number | null }>()(outerRow);
 exactly<string | undefined>()((await texts.join(sizes, { on: "text", rightOn: "name", type: "leftAnti" }).take(1))[0]?.text);
 // @ts-expect-error: there is no such column on this side
 texts.join(sizes, { on: "name" });

@@ -35,10 +35,10 @@ function filtersDown(plan: LogicalPlan): LogicalPlan {
     }
     case "limit":
     case "exchange":
+    case "blockOrder":
       return { ...plan, input: filtersDown(plan.input) };
-    case "join":
-      return { ...plan, inputs: [filtersDown(plan.inputs[0]), filtersDown(plan.inputs[1])] };
     case "union":
+    case "combine":
       return { ...plan, inputs: plan.inputs.map(filtersDown) };
     default:
       return plan;
@@ -95,6 +95,7 @@ function hasColumns(plan: LogicalPlan, columns: readonly string[]): boolean {
     case "input":
       return columns.every((column) => plan.blocks.every(({ names }) => names.includes(column)));
     case "limit":
+    case "blockOrder":
       return hasColumns(plan.input, columns);
     case "read":
       return columns.every((column) => plan.source.columns?.includes(column) === true);
@@ -104,7 +105,8 @@ function hasColumns(plan: LogicalPlan, columns: readonly string[]): boolean {
       return exchangeHasColumns(plan, columns);
     case "map":
       return mapHasColumns(plan, columns);
-    case "join":
+    case "combine":
+    case "iterable":
     case "stored":
       return false;
   }
@@ -168,12 +170,14 @@ function intoReads(plan: LogicalPlan, needed: Columns, filters: readonly Express
       return { ...plan, input: intoReads(plan.input, neededBelow(transform, needed), own) };
     }
     case "limit":
+    case "blockOrder":
       return { ...plan, input: intoReads(plan.input, needed, []) };
     case "exchange":
       return { ...plan, input: intoReads(plan.input, neededOfExchange(plan, needed), []) };
-    case "join": {
-      const [left, right] = neededOfJoin(plan.join, needed);
-      return { ...plan, inputs: [intoReads(plan.inputs[0], left, []), intoReads(plan.inputs[1], right, [])] };
+    case "combine": {
+      const { combine } = plan;
+      const below = combine.kind === "join" ? neededOfJoin(combine, needed) : [];
+      return { ...plan, inputs: plan.inputs.map((input, i) => intoReads(input, below[i], [])) };
     }
     case "union":
       return { ...plan, inputs: plan.inputs.map((input) => intoReads(input, needed, [])) };

@@ -9,6 +9,8 @@ test("calls back in the turn after its time was over, so that what had come is r
       resolve();
     });
     setTimeout(() => order.push("timer"), 0);
+    // Both are over when the loop looks next, so it runs both timers in one turn.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
   });
   expect(order).toEqual(["timer", "limit"]);
 });

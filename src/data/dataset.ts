@@ -4,26 +4,30 @@
  * A dataset is a plan and does nothing until it is consumed; each transform gives a new one. This file has what users call; plans are in `plan/`, what runs them is in
  * `engine/`.
  */
-import { get } from "../core/index.ts";
+import { get, init, isInitialized, ready, remote } from "../core/index.ts";
 import { count as countOption, custom, describeValue, flag, oneOf, readOptions } from "../core/internal.ts";
 import { type Aggregate, checkAggregates, count, max, mean, min, std, sum } from "./aggregates/aggregate.ts";
 import { type BatchFormat, batchOf } from "./blocks/batch.ts";
-import { type Block, blockReader } from "./blocks/block.ts";
-import { type BlockRef, type Operator } from "./engine/operator.ts";
-import { run } from "./engine/run.ts";
+import type { Block } from "./blocks/block.ts";
+import { type BatchIn, batchesOfBlocks, type ConsumeOptions, type IterBatchesOptions, rowsOfBlocks } from "./consume.ts";
+import { DataIterator, readSplitOptions, type StreamingSplitOptions } from "./data-iterator.ts";
+import { type BlockRef, keptBlock, type Operator } from "./engine/operator.ts";
+import { clusterCpus, run } from "./engine/run.ts";
+import { SplitCoordinator } from "./engine/split-coordinator.ts";
 import type { WriteTransform } from "./engine/write-transform.ts";
-import { gather, rebatch, type Transform } from "./engine/transform.ts";
+import { gather, type Transform } from "./engine/transform.ts";
 import { columnTransform, filterTransform, selectTransform } from "./expressions/column-transforms.ts";
 import { Expression, type NamedExpression } from "./expressions/expression.ts";
 import type { ValueIn, WithColumn } from "./expressions/expression-types.ts";
 import { PARQUET_CODECS, type ParquetCodec } from "./formats/parquet-writer.ts";
 import { type JoinedRow, type JoinOptions, readJoin } from "./join-options.ts";
 import type { JoinType } from "./engine/join.ts";
-import { BATCH_ROWS, ROWS_SHOWN } from "./limits.ts";
+import { ROWS_SHOWN } from "./limits.ts";
 import { explain } from "./plan/explain.ts";
 import type { ExchangePlan, LogicalPlan } from "./plan/logical-plan.ts";
+import { portablePlan } from "./plan/portable-plan.ts";
 import { physicalPlan } from "./plan/rules.ts";
-import type { AnyBatch, AnyRow, Batch, ClassOf, ResultOfCall, RowOfResult, RowOfSeveral, Several, ZippedRow } from "./row-types.ts";
+import type { AnyBatch, AnyRow, ClassOf, ResultOfCall, RowOfResult, RowOfSeveral, Several, ZippedRow } from "./row-types.ts";
 import { Schema } from "./schema.ts";
 import { bordersOf, checkFractions, checkIndices, cutBlocks, testRows } from "./splits.ts";
 import { STREAM_FORMATS, type StreamFormat, streamOf } from "./streams.ts";
@@ -46,25 +50,6 @@ interface BatchOptions<F extends BatchFormat> {
 }
 
 type BatchResult = AnyBatch | Promise<AnyBatch> | Generator<AnyBatch> | AsyncGenerator<AnyBatch>;
-
-/** The options of what consumes a dataset. */
-export interface ConsumeOptions {
-  /** Ends it, and all work for it, with the signal's reason. Default: none. */
-  signal?: AbortSignal | undefined;
-}
-
-/** The options of `iterBatches`. */
-export interface IterBatchesOptions<F extends BatchFormat = BatchFormat> extends ConsumeOptions {
-  /** Rows of a batch; the last one may have fewer. Default: 256. */
-  batchSize?: number | undefined;
-  /** Default: `"columns"`. */
-  batchFormat?: F | undefined;
-  /** Leave out the last batch where it is not full. Default: false. */
-  dropLast?: boolean | undefined;
-}
-
-/** A batch in a format. */
-export type BatchIn<R, F extends BatchFormat> = F extends "rows" ? R[] : Batch<R>;
 
 /** The options of `sort`. */
 export interface SortOptions {
@@ -460,23 +445,14 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
 
   /** The rows one by one. `break` ends all work for those behind. */
   async *iterRows(options: ConsumeOptions = {}): AsyncGenerator<R, void, undefined> {
-    for await (const block of this.#blocks(options)) {
-      const read = blockReader(block);
-      for (let i = 0; i < block.rowCount; i += 1) yield read(i) as R;
-    }
+    yield* rowsOfBlocks<R>(this.#blocks(options));
   }
 
   /** The rows in batches. Columns of numbers are views of shared memory. */
   async *iterBatches<F extends BatchFormat = "columns">(
     options: IterBatchesOptions<F> = {},
   ): AsyncGenerator<BatchIn<R, F>, void, undefined> {
-    const { signal, ...given } = options;
-    const { batchSize, batchFormat, dropLast } = readOptions(given, {
-      of: "iterBatches",
-      options: { batchSize: countOption({ min: 1 }, BATCH_ROWS), batchFormat: FORMAT, dropLast: flag(false) },
-    });
-    for await (const block of rebatch(this.#blocks({ signal }), batchSize))
-      if (!dropLast || block.rowCount === batchSize) yield batchOf(block, batchFormat) as BatchIn<R, F>;
+    yield* batchesOfBlocks<R, F>((own) => this.#blocks(own), options);
   }
 
   /** The first rows. */
@@ -568,8 +544,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    * @throws RangeError for what is no whole number from 1
    */
   async split(parts: number, options: ConsumeOptions & { equal?: boolean | undefined } = {}): Promise<Dataset<R>[]> {
-    requireCount("split", parts);
-    if (parts === 0) throw new RangeError("split takes a number of parts from 1: received 0");
+    requireParts("split", parts);
     const { signal, ...given } = options;
     const { equal } = readOptions(given, { of: "split", options: { equal: flag(false) } });
     const blocks = await this.#made({ signal });
@@ -634,9 +609,31 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return [part(false), part(true)];
   }
 
+  /**
+   * The rows in `n` parts that stream to consumers in other tasks or actors, as arguments of theirs. One actor runs the pipeline, once an epoch.
+   *
+   * Without `equal` each block goes to the consumer that asks next.
+   *
+   * @example
+   * const parts = await dataset.streamingSplit(2, { equal: true });
+   * await Promise.all(trainers.map((trainer, i) => trainer.train.remote(parts[i])));
+   *
+   * @throws TypeError, RangeError for what is no whole number from 1, and for wrong options
+   */
+  async streamingSplit(n: number, options: StreamingSplitOptions = {}): Promise<DataIterator<R>[]> {
+    requireParts("streamingSplit", n);
+    const read = readSplitOptions(options);
+    if (!isInitialized()) await init();
+    const plan = await portablePlan(physicalPlan(this.#plan), await clusterCpus());
+    const actorClass = remote(SplitCoordinator, { numCpus: 0, maxConcurrency: 4 * n });
+    const coordinator = actorClass.remote({ plan, settings: resolveSettings(this.#settings), splits: n, ...read });
+    await ready(coordinator);
+    return Array.from({ length: n }, (_, i) => new DataIterator<R>(coordinator, i));
+  }
+
   /** All blocks, in the object store. */
   async #made(options: ConsumeOptions): Promise<readonly BlockRef[]> {
-    if (this.#plan.kind === "stored") return this.#plan.blocks;
+    if (this.#plan.kind === "stored") return this.#plan.blocks.map(keptBlock);
     const blocks: BlockRef[] = [];
     try {
       for await (const block of this.#run(options)) blocks.push(block);
@@ -779,6 +776,10 @@ function requireFunction(method: string, fn: unknown): void {
 
 function requireCount(method: string, rows: number): void {
   if (!Number.isSafeInteger(rows) || rows < 0) throw new RangeError(`${method} takes a whole number of rows from 0: received ${rows}`);
+}
+
+function requireParts(method: string, parts: number): void {
+  if (!Number.isSafeInteger(parts) || parts < 1) throw new RangeError(`${method} takes a whole number of parts from 1: received ${parts}`);
 }
 
 function requireNames(method: string, names: readonly unknown[]): void {

@@ -22,13 +22,12 @@ export {
 export type { BatchFormat } from "./blocks/batch.ts";
 export { rowCount } from "./blocks/batch.ts";
 export { Column } from "./blocks/column.ts";
+export type { BatchIn, ConsumeOptions, IterBatchesOptions } from "./consume.ts";
+export { DataIterator, type StreamingSplitOptions } from "./data-iterator.ts";
 export {
-  type BatchIn,
-  type ConsumeOptions,
   Dataset,
   GroupedDataset,
   type MapBatchesActorOptions,
-  type IterBatchesOptions,
   type MapBatchesOptions,
   type SortOptions,
   type TrainTestSplitOptions,

@@ -1,4 +1,9 @@
-/** Sizes and numbers that Data keeps to, where the user says nothing else. */
+/**
+ * Sizes and numbers that Data keeps to, where the user says nothing else.
+ *
+ * Bytes of blocks come first, since all else follows from them: how many blocks are under way, how many tasks run, and when rows go to disk.
+ * Those of waits are in milliseconds.
+ */
 
 /** Blocks that a task makes are gathered until they have this many bytes, so that a block is worth its handling. */
 export const BLOCK_BYTES_MIN = 1024 * 1024;
@@ -29,6 +34,15 @@ export const STORE_PART_OF_BUDGET = 0.5;
 
 /** Rows of a batch, unless `batchSize` says otherwise. The same as Ray's. */
 export const BATCH_ROWS = 256;
+
+/** Batches that `iterBatches` makes before they are asked for, at most. */
+export const BATCHES_AHEAD_MAX = 1000;
+
+/** Blocks that wait for one consumer of a split whose parts are to be equal, before the others wait for it. */
+export const SPLIT_BLOCKS_WAITING_MAX = 8;
+
+/** How long the consumers of a split wait for one that is not heard of, unless `timeoutMs` says otherwise. Long enough for an evaluation or a checkpoint. */
+export const SPLIT_WAIT_MS = 600_000;
 
 /** Rows that `show` and `take` give, unless the caller says otherwise. The same as Ray's. */
 export const ROWS_SHOWN = 20;

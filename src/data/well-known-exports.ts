@@ -23,9 +23,11 @@ import {
 } from "./aggregates/aggregate.ts";
 import { rowCount } from "./blocks/batch.ts";
 import { Column } from "./blocks/column.ts";
+import { DataIterator } from "./data-iterator.ts";
 import { Dataset } from "./dataset.ts";
 import { ChainActor } from "./engine/pool-actor.ts";
 import { combinePartition, mapBlocks, mapNumbered, readBlocks } from "./engine/task.ts";
+import { SplitCoordinator } from "./engine/split-coordinator.ts";
 import { partition, sampleKeys } from "./engine/partition-task.ts";
 import { DataError } from "./errors.ts";
 import { col, Expression, lit, NamedExpression } from "./expressions/expression.ts";
@@ -62,6 +64,7 @@ registerExports("shoal/data", {
   Column,
   configure,
   DataError,
+  DataIterator,
   Dataset,
   DataStatistics,
   fromAsyncIterable,
@@ -93,4 +96,5 @@ registerExports("shoal/data", {
   readWithColumns,
   rowCount,
   Schema,
+  SplitCoordinator,
 });

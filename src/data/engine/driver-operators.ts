@@ -7,7 +7,15 @@
 import { get, put } from "../../core/index.ts";
 import { Fifo } from "../../core/internal.ts";
 import { type Block, sliceBlock } from "../blocks/block.ts";
-import { type BlockRef, keptBlock, type Operator, type OperatorEvents, type OperatorStatistics, ownedBlock } from "./operator.ts";
+import {
+  type BlockRef,
+  keptBlock,
+  type Operator,
+  type OperatorEvents,
+  type OperatorStatistics,
+  ownedBlock,
+  type StoredBlock,
+} from "./operator.ts";
 import { Random } from "../kernels/random.ts";
 import { factsOf } from "./task.ts";
 
@@ -111,10 +119,10 @@ export class InputOperator extends DriverOperator {
 
 /** Blocks that lie in the store already. They stay there, as somebody keeps them. */
 export class StoredOperator extends DriverOperator {
-  readonly #blocks: readonly BlockRef[];
+  readonly #blocks: readonly StoredBlock[];
   #next = 0;
 
-  constructor(name: string, blocks: readonly BlockRef[]) {
+  constructor(name: string, blocks: readonly StoredBlock[]) {
     super(name);
     this.#blocks = blocks;
   }
@@ -128,7 +136,7 @@ export class StoredOperator extends DriverOperator {
   }
 
   override start(): void {
-    this.give(keptBlock(this.#blocks[this.#next] as BlockRef));
+    this.give(keptBlock(this.#blocks[this.#next] as StoredBlock));
     this.#next += 1;
   }
 

@@ -8,9 +8,13 @@ import type { ObjectRef } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
 import type { BlockFacts } from "./task.ts";
 
-/** A block somewhere in the cluster. Who has it releases it, or hands it on. */
-export interface BlockRef extends BlockFacts {
+/** A block that somebody keeps, such as a materialized dataset. */
+export interface StoredBlock extends BlockFacts {
   readonly ref: ObjectRef<Block>;
+}
+
+/** A block somewhere in the cluster. Who has it releases it, or hands it on. */
+export interface BlockRef extends StoredBlock {
   /** Frees the block, unless somebody keeps it, such as a materialized dataset. */
   release(): void;
 }
@@ -21,7 +25,7 @@ export function ownedBlock(ref: ObjectRef<Block>, { rowCount, sizeBytes, schema 
 }
 
 /** The same block for one more user, while somebody else keeps it. */
-export function keptBlock(block: BlockRef): BlockRef {
+export function keptBlock(block: StoredBlock): BlockRef {
   return { ...block, release: () => {} };
 }
 

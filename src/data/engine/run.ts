@@ -21,11 +21,16 @@ import { type CpuAccount, fitPools, PoolCpus } from "./pool-cpus.ts";
 import { type Stage, StreamingExecutor } from "./streaming-executor.ts";
 import { combineTasks, mapTasks, readTasks, sampleTasks } from "./task.ts";
 import { TaskOperator } from "./task-operator.ts";
-import type { SourcePart } from "../plan/logical-plan.ts";
+import { partsOf, type SourcePart } from "../plan/logical-plan.ts";
 
 /** What running pipelines of this process hold. */
 const budget = new MemoryBudget(0);
 const poolCpus = new PoolCpus();
+
+/** How many CPUs the cluster has, at least one. */
+export async function clusterCpus(): Promise<number> {
+  return Math.max(1, Math.floor((await clusterResources())["CPU"] ?? 1));
+}
 
 /** How a plan is run. */
 interface RunOptions {
@@ -39,10 +44,10 @@ interface RunOptions {
 export async function* run(plan: PhysicalPlan, { settings, signal, onOperators }: RunOptions): AsyncGenerator<BlockRef, void, undefined> {
   signal?.throwIfAborted();
   if (!isInitialized()) await init();
-  const cpus = Math.max(1, Math.floor((await clusterResources())["CPU"] ?? 1));
+  const cpus = await clusterCpus();
   budget.limitBytes = settings.memoryBytes ?? (await objectStoreStatistics()).quotaBytes * STORE_PART_OF_BUDGET;
   const parts = new Map<PhysicalPlan, readonly SourcePart[]>();
-  for (const read of readsOf(plan)) parts.set(read, await read.source.parts(cpus));
+  for (const read of readsOf(plan)) parts.set(read, await partsOf(read.source, cpus));
   const executor = new StreamingExecutor(budget, (events) => buildStages(plan, { events, parts, cpus, settings }));
   onOperators?.(executor.stages.map(({ operator }) => operator));
   const stop = (): void => executor.onFailure(signal?.reason);

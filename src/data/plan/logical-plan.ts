@@ -1,14 +1,15 @@
 /**
  * The logical plan: what a dataset is made of, as the user wrote it. Plain data, never changed; a dataset adds a node above that of another.
  *
- * `rules.ts` makes the physical plan of it, `explain.ts` shows both.
+ * `push-down.ts` makes a plan of it that reads less, `rules.ts` the physical one, and `explain.ts` shows both.
+ * A source is listed when its plan runs; a plan that travels to another process has its parts in it.
  */
 import type { TaskOptions } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
 import type { Compute } from "../engine/compute.ts";
 import type { Combine } from "../engine/combine.ts";
 import type { ItemSource } from "../engine/item-operator.ts";
-import type { BlockRef } from "../engine/operator.ts";
+import type { StoredBlock } from "../engine/operator.ts";
 import type { Partitioning } from "../engine/partition-task.ts";
 import type { Reader } from "../engine/task.ts";
 import type { Transform } from "../engine/transform.ts";
@@ -19,12 +20,16 @@ export interface Source {
   /** What plans call it, such as `readCsv`. */
   readonly name: string;
   readonly reader: Reader;
-  /** The parts, in the order of their rows. `cpus`: how many there are in the cluster. */
-  parts(cpus: number): Promise<readonly SourcePart[]>;
+  /** The parts, in the order of their rows, where they were listed before, or what lists them. `cpus`: how many there are in the cluster. */
+  readonly parts: readonly SourcePart[] | ((cpus: number) => Promise<readonly SourcePart[]>);
   /** Columns that each of its blocks has, as far as that is known. */
   readonly columns?: readonly string[] | undefined;
   /** The source without what nobody asks for; undefined where that changes nothing. Absent where it cannot leave anything out. */
   pushDown?(wanted: Wanted): Source | undefined;
+}
+
+export async function partsOf({ parts }: Source, cpus: number): Promise<readonly SourcePart[]> {
+  return typeof parts === "function" ? parts(cpus) : parts;
 }
 
 /** What the steps behind a read ask for. */
@@ -44,7 +49,7 @@ export interface SourcePart {
 
 export type LogicalPlan =
   | { readonly kind: "input"; readonly name: string; readonly blocks: readonly Block[] }
-  | { readonly kind: "stored"; readonly name: string; readonly blocks: readonly BlockRef[] }
+  | { readonly kind: "stored"; readonly name: string; readonly blocks: readonly StoredBlock[] }
   | { readonly kind: "read"; readonly name: string; readonly source: Source; readonly options: TaskOptions<1> }
   | {
       readonly kind: "map";

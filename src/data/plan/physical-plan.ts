@@ -6,14 +6,14 @@ import type { Block } from "../blocks/block.ts";
 import type { Compute } from "../engine/compute.ts";
 import type { Combine } from "../engine/combine.ts";
 import type { ItemSource } from "../engine/item-operator.ts";
-import type { BlockRef } from "../engine/operator.ts";
+import type { StoredBlock } from "../engine/operator.ts";
 import type { Partitioning } from "../engine/partition-task.ts";
 import type { Transform } from "../engine/transform.ts";
 import type { Source } from "./logical-plan.ts";
 
 export type PhysicalPlan =
   | { readonly kind: "input"; readonly name: string; readonly blocks: readonly Block[] }
-  | { readonly kind: "stored"; readonly name: string; readonly blocks: readonly BlockRef[] }
+  | { readonly kind: "stored"; readonly name: string; readonly blocks: readonly StoredBlock[] }
   | {
       readonly kind: "read";
       readonly name: string;

@@ -1,0 +1,154 @@
+/**
+ * How blocks are consumed: as rows, as batches in either format, and as batches of mixed rows.
+ *
+ * `Dataset` and `DataIterator` share this. Both give a stream of blocks, which a signal ends.
+ * Batches are made ahead while the consumer has one: at its end those that nobody takes are dropped, and the stream is ended.
+ * Rows are mixed in a buffer, so the whole order is random only as far as that reaches; `randomShuffle` is for more.
+ */
+import { count, custom, flag, oneOf, readOptions } from "../core/internal.ts";
+import { type BatchFormat, batchOf } from "./blocks/batch.ts";
+import { type Block, blockReader, concatBlocks, sliceBlock, takeBlock } from "./blocks/block.ts";
+import { rebatch } from "./engine/transform.ts";
+import { Random } from "./kernels/random.ts";
+import { BATCH_ROWS, BATCHES_AHEAD_MAX } from "./limits.ts";
+import type { AnyRow, Batch } from "./row-types.ts";
+
+/** The options of what consumes a dataset. */
+export interface ConsumeOptions {
+  /** Ends it, and all work for it, with the signal's reason. Default: none. */
+  signal?: AbortSignal | undefined;
+}
+
+/** The options of `iterBatches`. */
+export interface IterBatchesOptions<F extends BatchFormat = BatchFormat> extends ConsumeOptions {
+  /** Rows of a batch; the last one may have fewer. Default: 256. */
+  batchSize?: number | undefined;
+  /** Default: `"columns"`. */
+  batchFormat?: F | undefined;
+  /** Leave out the last batch where it is not full. Default: false. */
+  dropLast?: boolean | undefined;
+  /** Mixes the rows: each batch is taken at random from this many rows at least, which this process has in memory. Default: rows keep their order. */
+  localShuffleBufferSize?: number | undefined;
+  /** A whole number from which the mixing follows, for the same rows in the same order. Default: another one each time. */
+  localShuffleSeed?: number | undefined;
+  /** Batches that are made while the consumer has one. 0 makes each when it is asked for. Default: 1. */
+  prefetchBatches?: number | undefined;
+}
+
+/** A batch in a format. */
+export type BatchIn<R, F extends BatchFormat> = F extends "rows" ? R[] : Batch<R>;
+
+/** Opens a stream of blocks that the signal ends. */
+type OpenBlocks = (options: ConsumeOptions) => AsyncIterable<Block>;
+
+const BATCHES = {
+  of: "iterBatches",
+  options: {
+    batchSize: count({ min: 1 }, BATCH_ROWS),
+    batchFormat: oneOf(["columns", "rows"], "columns"),
+    dropLast: flag(false),
+    localShuffleBufferSize: count({ min: 1 }, undefined),
+    localShuffleSeed: custom<number | undefined>("a whole number is needed", undefined, (value) =>
+      Number.isSafeInteger(value) ? "ok" : "wrong type",
+    ),
+    prefetchBatches: count({ min: 0, max: BATCHES_AHEAD_MAX }, 1),
+  },
+};
+
+/** The rows of the blocks one by one. */
+export async function* rowsOfBlocks<R extends AnyRow>(blocks: AsyncIterable<Block>): AsyncGenerator<R, void, undefined> {
+  for await (const block of blocks) {
+    const read = blockReader(block);
+    for (let i = 0; i < block.rowCount; i += 1) yield read(i) as R;
+  }
+}
+
+/** The rows in batches, as `iterBatches` gives them. */
+export async function* batchesOfBlocks<R, F extends BatchFormat>(
+  open: OpenBlocks,
+  { signal, ...given }: IterBatchesOptions<F>,
+): AsyncGenerator<BatchIn<R, F>, void, undefined> {
+  const { batchSize, batchFormat, dropLast, localShuffleBufferSize, localShuffleSeed, prefetchBatches } = readOptions(given, BATCHES);
+  if (localShuffleSeed !== undefined && localShuffleBufferSize === undefined)
+    throw new TypeError("iterBatches takes localShuffleSeed with localShuffleBufferSize alone: without it rows keep their order");
+  const make = async function* (blocks: AsyncIterable<Block>): AsyncGenerator<BatchIn<R, F>, void, undefined> {
+    const mixed = localShuffleBufferSize === undefined ? blocks : mixBlocks(blocks, localShuffleBufferSize, localShuffleSeed);
+    for await (const block of rebatch(mixed, batchSize))
+      if (!dropLast || block.rowCount === batchSize) yield batchOf(block, batchFormat) as BatchIn<R, F>;
+  };
+  if (prefetchBatches === 0) yield* make(open({ signal }));
+  else yield* ahead((own) => make(open({ signal: own })), prefetchBatches, signal);
+}
+
+/**
+ * The rows in random order as far as the buffer reaches: it is mixed when it has half more rows than it must keep, and gives those.
+ *
+ * @param rows - that stay in the buffer, as long as there are more
+ */
+async function* mixBlocks(
+  blocks: AsyncIterable<Block>,
+  rows: number,
+  seed = Math.floor(Math.random() * 2 ** 32),
+): AsyncGenerator<Block, void, undefined> {
+  const random = new Random(seed);
+  const room = Math.ceil(rows * 1.5);
+  let parts: Block[] = [];
+  let held = 0;
+  for await (const block of blocks) {
+    // A block larger than the buffer is mixed in pieces, so that what is mixed at a time does not depend on how rows lie in blocks.
+    for (let from = 0; from < block.rowCount; ) {
+      const to = Math.min(block.rowCount, from + room - held);
+      parts.push(sliceBlock(block, from, to));
+      held += to - from;
+      from = to;
+      if (held < room) continue;
+      const mixed = mixRows(concatBlocks(parts), random);
+      const given = held - rows;
+      yield sliceBlock(mixed, 0, given);
+      parts = [sliceBlock(mixed, given, held)];
+      held = rows;
+    }
+  }
+  if (held > 0) yield mixRows(concatBlocks(parts), random);
+}
+
+/** The rows in random order (Fisher and Yates). */
+function mixRows(block: Block, random: Random): Block {
+  const order = Uint32Array.from({ length: block.rowCount }, (_, i) => i);
+  for (let i = order.length - 1; i > 0; i -= 1) {
+    const other = random.below(i + 1);
+    const kept = order[i] as number;
+    order[i] = order[other] as number;
+    order[other] = kept;
+  }
+  return takeBlock(block, order);
+}
+
+/** The items of a stream, of which some are made before they are asked for. Who leaves does not wait for those. */
+async function* ahead<T>(
+  open: (signal: AbortSignal) => AsyncGenerator<T, void, undefined>,
+  batchesAhead: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<T, void, undefined> {
+  const own = new AbortController();
+  const items = open(signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]));
+  const waiting: Promise<IteratorResult<T, void>>[] = [];
+  const ask = (): void => {
+    const next = items.next();
+    // Its failure is thrown when its turn comes.
+    next.catch(() => {});
+    waiting.push(next);
+  };
+  try {
+    for (;;) {
+      while (waiting.length <= batchesAhead) ask();
+      const item = await (waiting.shift() as Promise<IteratorResult<T, void>>);
+      if (item.done === true) return;
+      yield item.value;
+    }
+  } finally {
+    own.abort();
+    await Promise.allSettled(waiting);
+    await items.return();
+  }
+}

@@ -1,0 +1,287 @@
+/**
+ * The actor behind `streamingSplit`: it runs the pipeline once an epoch and hands its blocks to the consumers, each at the consumer's own pace.
+ *
+ * An epoch begins when all consumers have asked for it. Without `equal` a block goes to whoever asks next. With it the block goes to the split with the fewest rows, as long as the rows
+ * behind it suffice to make all splits equal; the last rows are cut between them. A consumer that is not heard of holds the others up for a limited time, and the error that they get
+ * names it. A consumer acknowledges a piece by asking for the next one: the block is released then.
+ */
+import { DataError } from "../errors.ts";
+import { SPLIT_BLOCKS_WAITING_MAX } from "../limits.ts";
+import type { PhysicalPlan } from "../plan/physical-plan.ts";
+import type { Settings } from "../settings.ts";
+import type { BlockRef } from "./operator.ts";
+import { run } from "./run.ts";
+
+/** What the coordinator is made with. */
+interface SplitRequest {
+  /** One that may travel: see `portable-plan.ts`. */
+  readonly plan: PhysicalPlan;
+  readonly settings: Settings;
+  readonly splits: number;
+  readonly equal: boolean;
+  /** How long a consumer may hold others up. */
+  readonly timeoutMs: number;
+}
+
+/** Some rows of a block, for one consumer. */
+interface SplitPiece {
+  readonly ref: BlockRef["ref"];
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A block, and how many pieces of it are not acknowledged. */
+interface Shared {
+  readonly block: BlockRef;
+  pieces: number;
+}
+
+interface Piece {
+  readonly shared: Shared;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What one consumer has in an epoch. */
+interface Split {
+  /** Pieces that are its own and that it has not taken. */
+  waiting: Piece[];
+  /** What it has taken last. */
+  taken: Piece | undefined;
+  /** Rows that are or were its own. */
+  rows: number;
+  /** Whether it takes nothing more of this epoch. */
+  hasLeft: boolean;
+}
+
+interface Epoch {
+  readonly number: number;
+  readonly splits: readonly Split[];
+  readonly blocks: AsyncGenerator<BlockRef, void, undefined>;
+  readonly abort: AbortController;
+  /** Blocks that are nobody's yet. */
+  free: BlockRef[];
+  hasEnded: boolean;
+  failure: { readonly error: unknown } | undefined;
+  pulling: Promise<void> | undefined;
+}
+
+interface Arrival {
+  readonly resolve: (epoch: number) => void;
+  readonly reject: (error: Error) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+export class SplitCoordinator {
+  readonly #request: SplitRequest;
+  readonly #arrivals = new Map<number, Arrival>();
+  #epoch: Epoch | undefined;
+  #epochs = 0;
+  #change = Promise.withResolvers<void>();
+
+  constructor(request: SplitRequest) {
+    this.#request = request;
+  }
+
+  /** Waits until all consumers have asked for the next epoch. Resolves to its number. */
+  begin(split: number): Promise<number> {
+    this.leave(split, this.#epoch?.number ?? 0);
+    this.#withdraw(
+      split,
+      new DataError(`streamingSplit: split ${split} is iterated twice at a time`, { hint: "give each consumer a split of its own" }),
+    );
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => this.#withdraw(split, this.#lateError(split)), this.#request.timeoutMs);
+      this.#arrivals.set(split, { resolve, reject, timer });
+      if (this.#arrivals.size === this.#request.splits) this.#beginEpoch();
+    });
+  }
+
+  /** The next piece of a split; undefined at its end, and where another epoch has begun. */
+  async next(split: number, number: number): Promise<SplitPiece | undefined> {
+    const epoch = this.#epoch;
+    if (epoch?.number !== number) return undefined;
+    const own = epoch.splits[split] as Split;
+    this.#release(own);
+    for (;;) {
+      if (epoch.failure !== undefined) throw epoch.failure.error;
+      if (own.hasLeft || epoch !== this.#epoch) return undefined;
+      const piece = own.waiting.shift() ?? this.#takeFree(epoch, own);
+      if (piece !== undefined) {
+        own.taken = piece;
+        this.#hasChanged();
+        return { ref: piece.shared.block.ref, from: piece.from, to: piece.to };
+      }
+      if (epoch.hasEnded) return undefined;
+      const full = epoch.splits.findIndex(({ waiting }) => waiting.length >= SPLIT_BLOCKS_WAITING_MAX);
+      if (full >= 0) await this.#waitFor(full, split);
+      else await (epoch.pulling ??= this.#pull(epoch).finally(() => (epoch.pulling = undefined)));
+    }
+  }
+
+  /** The consumer takes nothing more of the epoch, and does not wait for it. */
+  leave(split: number, number: number): void {
+    const epoch = this.#epoch;
+    if (number === 0) this.#withdraw(split, new DataError(`streamingSplit: split ${split} has left`));
+    if (epoch === undefined || epoch.number !== number) return;
+    const own = epoch.splits[split] as Split;
+    own.hasLeft = true;
+    this.#release(own);
+    for (const piece of own.waiting.splice(0)) drop(piece);
+    if (epoch.splits.every(({ hasLeft }) => hasLeft)) this.#endEpoch();
+    this.#hasChanged();
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Epochs
+
+  #beginEpoch(): void {
+    this.#endEpoch();
+    const { plan, settings, splits } = this.#request;
+    this.#epochs += 1;
+    const abort = new AbortController();
+    this.#epoch = {
+      number: this.#epochs,
+      splits: Array.from({ length: splits }, () => ({ waiting: [], taken: undefined, rows: 0, hasLeft: false })),
+      blocks: run(plan, { settings, signal: abort.signal }),
+      abort,
+      free: [],
+      hasEnded: false,
+      failure: undefined,
+      pulling: undefined,
+    };
+    for (const { resolve, timer } of this.#arrivals.values()) {
+      clearTimeout(timer);
+      resolve(this.#epochs);
+    }
+    this.#arrivals.clear();
+    this.#hasChanged();
+  }
+
+  /** Ends the work of an epoch that everybody has left. */
+  #endEpoch(): void {
+    const epoch = this.#epoch;
+    if (epoch === undefined) return;
+    this.#epoch = undefined;
+    epoch.abort.abort();
+    void epoch.blocks.return().catch(() => {});
+    for (const block of epoch.free.splice(0)) block.release();
+  }
+
+  #withdraw(split: number, error: Error): void {
+    const arrival = this.#arrivals.get(split);
+    if (arrival === undefined) return;
+    this.#arrivals.delete(split);
+    clearTimeout(arrival.timer);
+    arrival.reject(error);
+  }
+
+  #lateError(split: number): DataError {
+    const missing = Array.from({ length: this.#request.splits }, (_, i) => i).filter((i) => !this.#arrivals.has(i));
+    const names = `${missing.length === 1 ? "split" : "splits"} ${missing.join(", ")}`;
+    return new DataError(
+      `streamingSplit: split ${split} waited ${this.#request.timeoutMs} ms for ${names}, which did not begin epoch ${this.#epochs + 1}`,
+      { hint: "see whether these consumers live, and iterate as often as the others; timeoutMs is how long to wait" },
+    );
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Blocks
+
+  async #pull(epoch: Epoch): Promise<void> {
+    try {
+      const next = await epoch.blocks.next();
+      if (next.done === true) this.#finish(epoch);
+      else if (epoch !== this.#epoch || next.value.rowCount === 0) next.value.release();
+      else {
+        epoch.free.push(next.value);
+        if (this.#request.equal) this.#give(epoch);
+      }
+    } catch (error) {
+      epoch.failure = { error };
+      for (const block of epoch.free.splice(0)) block.release();
+    }
+    this.#hasChanged();
+  }
+
+  /** Without `equal`: whoever asks gets the next block. */
+  #takeFree(epoch: Epoch, own: Split): Piece | undefined {
+    if (this.#request.equal) return undefined;
+    const block = epoch.free.shift();
+    if (block === undefined) return undefined;
+    own.rows += block.rowCount;
+    return { shared: { block, pieces: 1 }, from: 0, to: block.rowCount };
+  }
+
+  /** Gives blocks to the splits with the fewest rows, while those behind suffice to make all equal. */
+  #give(epoch: Epoch): void {
+    for (;;) {
+      const block = epoch.free[0];
+      if (block === undefined) return;
+      const least = epoch.splits.reduce((a, b) => (b.rows < a.rows ? b : a));
+      const most = Math.max(least.rows + block.rowCount, ...epoch.splits.map(({ rows }) => rows));
+      const missing = epoch.splits.reduce((sum, split) => sum + most - split.rows, 0) - block.rowCount;
+      const behind = epoch.free.reduce((sum, { rowCount }) => sum + rowCount, 0) - block.rowCount;
+      if (missing > behind) return;
+      epoch.free.shift();
+      giveTo(least, { shared: { block, pieces: 1 }, from: 0, to: block.rowCount });
+    }
+  }
+
+  /** The end of the rows: with `equal` what is left is cut, so that each split has as many, and what cannot be parted is nobody's. */
+  #finish(epoch: Epoch): void {
+    epoch.hasEnded = true;
+    if (!this.#request.equal) return;
+    const left = epoch.free.splice(0);
+    const total = [...epoch.splits.map(({ rows }) => rows), ...left.map(({ rowCount }) => rowCount)].reduce((sum, rows) => sum + rows, 0);
+    const target = Math.floor(total / epoch.splits.length);
+    for (const block of left) {
+      // One piece more, until all are given, so that the block is not released in between.
+      const shared = { block, pieces: 1 };
+      let from = 0;
+      for (const split of epoch.splits) {
+        const to = Math.min(block.rowCount, from + target - split.rows);
+        if (to === from) continue;
+        shared.pieces += 1;
+        giveTo(split, { shared, from, to });
+        from = to;
+      }
+      drop({ shared, from: 0, to: 0 });
+    }
+  }
+
+  #release(own: Split): void {
+    if (own.taken !== undefined) drop(own.taken);
+    own.taken = undefined;
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+
+  #hasChanged(): void {
+    this.#change.resolve();
+    this.#change = Promise.withResolvers();
+  }
+
+  /** Until something has changed, or for so long that the other one must have ended. */
+  async #waitFor(slow: number, waiting: number): Promise<void> {
+    const { timeoutMs } = this.#request;
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      const message = `streamingSplit: split ${waiting} waited ${timeoutMs} ms for split ${slow}, which takes nothing of its rows`;
+      late.reject(new DataError(message, { hint: "see whether its consumer lives; timeoutMs is how long to wait" }));
+    }, timeoutMs);
+    await Promise.race([this.#change.promise, late.promise]).finally(() => clearTimeout(timer));
+  }
+}
+
+function giveTo(split: Split, piece: Piece): void {
+  split.rows += piece.to - piece.from;
+  if (split.hasLeft) drop(piece);
+  else split.waiting.push(piece);
+}
+
+/** The piece is needed no more. */
+function drop({ shared }: Piece): void {
+  shared.pieces -= 1;
+  if (shared.pieces === 0) shared.block.release();
+}

@@ -12,7 +12,7 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { brotliCompressSync, deflateSync, gunzipSync, gzipSync, zstdCompressSync } from "node:zlib";
@@ -22,6 +22,7 @@ import { StorageError } from "./errors.ts";
 import { FileWriter } from "./file-writer.ts";
 import { READ_CHUNK_BYTES } from "./limits.ts";
 import { listFiles } from "./list-files.ts";
+import { makeFolder } from "./places.ts";
 import { readChunks, readWhole } from "./read-file.ts";
 import { badUtf8At } from "./utf8.ts";
 
@@ -183,6 +184,7 @@ test("what is no gzip, no file or a folder is an error with its name", async () 
 test.each(["out.csv", "deep/er/out.csv.gz", "out.zst", "out.br", "out.deflate"])("%s appears whole, by its commit", async (name) => {
   const folder = folderWith({});
   const path = join(folder, name);
+  await makeFolder(dirname(path));
   await using writer = await FileWriter.open(path);
   for (let at = 0; at < BYTES.length; at += 700_000) await writer.write(BYTES.subarray(at, at + 700_000));
   expect(existsSync(path)).toBe(false);
@@ -218,6 +220,8 @@ test("a compressed file that is aborted amid leaves nothing", async () => {
 test("a place where no file can be is an error with its name", async () => {
   const folder = folderWith({ file: "" });
   await expect(FileWriter.open(join(folder, "file/out.csv"))).rejects.toThrow(`Cannot write ${folder}/file/out.csv`);
+  await expect(FileWriter.open(join(folder, "none/out.csv"))).rejects.toThrow(`there is no folder ${folder}/none on ${hostname()}`);
+  expect(readdirSync(folder)).toEqual(["file"]);
 });
 
 test("the first bad byte of UTF-8 is found", () => {

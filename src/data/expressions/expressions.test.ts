@@ -53,6 +53,8 @@ type Kind = "float" | "small" | "wide" | "big" | "text" | "bool" | "null";
 interface Typed {
   readonly kind: Kind;
   readonly value: unknown;
+  /** No column is in it. Default: false. */
+  readonly isConstant?: boolean;
 }
 
 const KIND_OF: Readonly<Record<string, Kind>> = {
@@ -109,8 +111,13 @@ function toNumber({ value }: Typed): number {
   return Number(value);
 }
 
+/** A whole number that is the same for all rows mixes with any other, however it was computed. */
+function wholeKind({ kind, value, isConstant }: Typed): Kind {
+  return kind === "float" && isConstant === true && Number.isSafeInteger(value) ? "small" : kind;
+}
+
 function arithmeticOf(fn: string, a: Typed, b: Typed): Typed {
-  const kinds = [a.kind, b.kind];
+  const kinds = [wholeKind(a), wholeKind(b)];
   if (kinds.includes("null")) return { kind: "null", value: null };
   const isBig = kinds.includes("big");
   const isWhole = kinds.every((kind) => kind !== "float");
@@ -147,10 +154,10 @@ function comparisonOf(fn: string, { value: a }: Typed, { value: b }: Typed): boo
 
 function oracle(node: ExpressionNode, row: Row): Typed {
   if (node.kind === "column") return { kind: KIND_OF[node.name] as Kind, value: row[node.name] };
-  if (node.kind === "literal") return { kind: literalKind(node.value), value: node.value };
+  if (node.kind === "literal") return { kind: literalKind(node.value), value: node.value, isConstant: true };
   const { fn, args } = node;
   const [a, b] = node.inputs.map((input) => oracle(input, row)) as [Typed, Typed];
-  if (ARITHMETIC.includes(fn)) return arithmeticOf(fn, a, b);
+  if (ARITHMETIC.includes(fn)) return { ...arithmeticOf(fn, a, b), isConstant: a.isConstant === true && b.isConstant === true };
   switch (fn) {
     case "and": {
       const value = a.value === false || b.value === false ? false : a.value === null || b.value === null ? null : true;

@@ -10,8 +10,10 @@ import { type Aggregate, checkAggregates, count, max, mean, min, std, sum } from
 import { type BatchFormat, batchOf } from "./blocks/batch.ts";
 import type { Block } from "./blocks/block.ts";
 import { type BatchIn, batchesOfBlocks, type ConsumeOptions, type IterBatchesOptions, rowsOfBlocks } from "./consume.ts";
+import { checkSink, type Datasink, writeToDatasink } from "./datasink.ts";
 import { DataIterator, readSplitOptions, type StreamingSplitOptions } from "./data-iterator.ts";
 import { type BlockRef, keptBlock, type Operator } from "./engine/operator.ts";
+import type { SinkTransform } from "./engine/sink-transform.ts";
 import { clusterCpus, run } from "./engine/run.ts";
 import { SplitCoordinator } from "./engine/split-coordinator.ts";
 import type { WriteTransform } from "./engine/write-transform.ts";
@@ -22,12 +24,14 @@ import type { ValueIn, WithColumn } from "./expressions/expression-types.ts";
 import { PARQUET_CODECS, type ParquetCodec } from "./formats/parquet-writer.ts";
 import { type JoinedRow, type JoinOptions, readJoin } from "./join-options.ts";
 import type { JoinType } from "./engine/join.ts";
+import { type MixOptions, readMix } from "./mix-options.ts";
 import { ROWS_SHOWN } from "./limits.ts";
 import { explain } from "./plan/explain.ts";
 import type { ExchangePlan, LogicalPlan } from "./plan/logical-plan.ts";
 import { portablePlan } from "./plan/portable-plan.ts";
 import { physicalPlan } from "./plan/rules.ts";
 import type { AnyBatch, AnyRow, ClassOf, ResultOfCall, RowOfResult, RowOfSeveral, Several, ZippedRow } from "./row-types.ts";
+import { readRepartition, type RepartitionOptions } from "./repartition-options.ts";
 import { Schema } from "./schema.ts";
 import { bordersOf, checkFractions, checkIndices, cutBlocks, testRows } from "./splits.ts";
 import { STREAM_FORMATS, type StreamFormat, streamOf } from "./streams.ts";
@@ -278,6 +282,19 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
+   * The blocks of this dataset and of the others, mixed: the next one is always of the dataset that is furthest behind its weight. Repartition the datasets for a finer mix.
+   *
+   * @throws TypeError for what is no dataset; RangeError for weights that are not positive, or not one a dataset
+   * @example
+   * const corpus = web.mix(books, { weights: [3, 1], stop: "first" });
+   */
+  mix(...given: readonly [...others: readonly Dataset<R>[], options: MixOptions] | readonly Dataset<R>[]): Dataset<R> {
+    const { others, mix } = readMix(given, (value): value is Dataset<R> => value instanceof Dataset);
+    const inputs = [this.#plan, ...others.map((other) => other.#plan)];
+    return new Dataset<R>({ kind: "union", name: "mix", inputs, mix }, this.#settings);
+  }
+
+  /**
    * The rows of this dataset beside those of the others: the first with the first, and so on. A name that an earlier one has gets a number behind it: `id_1`.
    *
    * @throws TypeError for what is no dataset; when it runs, DataError for datasets of different numbers of rows
@@ -345,12 +362,16 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     });
   }
 
-  /** The same rows, in the same order, in so many blocks of about equally many rows. Blocks have at most 128 MiB. */
-  repartition(blocks: number): Dataset<R> {
-    requireCount("repartition", blocks);
-    if (blocks === 0) throw new RangeError("repartition takes a number of blocks from 1: received 0");
-    const name = `repartition(${blocks})`;
-    return this.#exchange({ name, partitioning: { kind: "even" }, partitions: blocks, after: { kind: "oneBlock", name } });
+  /**
+   * The same rows in other blocks of at most 128 MiB: in so many, in the same order and of about as many rows each, or as the options say.
+   *
+   * @throws TypeError, RangeError for wrong options, and for those that do not go together
+   * @example
+   * await rides.repartition({ keys: ["city"], blocks: 20 }).writeParquet("out/", { partitionBy: ["city"] });
+   */
+  repartition(blocks: number | RepartitionOptions<keyof R & string>): Dataset<R> {
+    const step = readRepartition(blocks);
+    return step.kind === "rebatch" ? this.#transform(step) : this.#exchange(step.exchange);
   }
 
   /**
@@ -684,6 +705,28 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return this.#write("writeParquet", folder, { ...rest, signal, extension: ".parquet", format: { kind: "parquet", codec: compression } });
   }
 
+  /**
+   * Writes the rows to a place of one's own, and gives what `write` gave for each task.
+   *
+   * @throws TypeError for what is no sink
+   * @example
+   * await rides.writeDatasink({
+   *   async write(batches, { taskId }) {
+   *     for await (const { id } of batches) await upload(taskId, id);
+   *   },
+   * });
+   */
+  async writeDatasink<T, F extends BatchFormat = "columns">(
+    sink: Datasink<R, T, F>,
+    options: TransformOptions & ConsumeOptions = {},
+  ): Promise<readonly T[]> {
+    checkSink(sink as Datasink<never>);
+    const { signal, ...others } = options;
+    const { name = "writeDatasink", batchFormat = "columns" } = sink;
+    const transform = { kind: "sink", name, batchFormat, sink: sink as SinkTransform["sink"] } as const;
+    return writeToDatasink(sink as Datasink<never, T>, () => this.#transform(transform, others).#run({ signal }));
+  }
+
   // -------------------------------------------------------------------------------------------------------------------
 
   /** The plan as it was written, and the operators that run. */
@@ -897,7 +940,10 @@ function emptyValue({ kind, functions }: Aggregate): unknown {
       return 0;
     case "unique":
     case "asList":
+    case "approxTopK":
       return [];
+    case "valueCounter":
+      return { values: [], counts: [] };
     case "custom": {
       const own = functions as { init(): unknown; finalize?(state: unknown): unknown };
       const state = own.init();

@@ -8,6 +8,12 @@ export {
   type AggregatorFunctions,
   asList,
   count,
+  approxQuantile,
+  type ApproxQuantileOptions,
+  approxTopK,
+  type ApproxTopKOptions,
+  type FrequentValue,
+  type ValueCounts,
   countDistinct,
   max,
   mean,
@@ -17,12 +23,15 @@ export {
   std,
   sum,
   unique,
+  valueCounter,
   zeroPercentage,
 } from "./aggregates/aggregate.ts";
 export type { BatchFormat } from "./blocks/batch.ts";
 export { rowCount } from "./blocks/batch.ts";
 export { Column } from "./blocks/column.ts";
 export type { BatchIn, ConsumeOptions, IterBatchesOptions } from "./consume.ts";
+export type { Datasink } from "./datasink.ts";
+export type { SinkTask } from "./engine/sink-transform.ts";
 export { DataIterator, type StreamingSplitOptions } from "./data-iterator.ts";
 export {
   Dataset,
@@ -38,6 +47,7 @@ export {
 } from "./dataset.ts";
 export { DataError } from "./errors.ts";
 export type { JoinOptions } from "./join-options.ts";
+export type { MixOptions } from "./mix-options.ts";
 export type { JoinType } from "./engine/join.ts";
 export { col, Expression, lit, NamedExpression } from "./expressions/expression.ts";
 export type { AnyRow, Batch, BatchColumn } from "./row-types.ts";
@@ -56,6 +66,7 @@ export {
   type SchemaOption,
 } from "./read.ts";
 export type { WriteMode, WriteResult } from "./write.ts";
+export type { RepartitionOptions } from "./repartition-options.ts";
 export { Schema } from "./schema.ts";
 export { configure, type DataSettings } from "./settings.ts";
 export { type Datasource, fromAsyncIterable, fromColumns, fromItems, range, readDatasource, type ReadTask } from "./sources.ts";

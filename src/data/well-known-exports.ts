@@ -10,6 +10,8 @@ import {
   aggregator,
   asList,
   count,
+  approxQuantile,
+  approxTopK,
   countDistinct,
   max,
   mean,
@@ -19,6 +21,7 @@ import {
   std,
   sum,
   unique,
+  valueCounter,
   zeroPercentage,
 } from "./aggregates/aggregate.ts";
 import { rowCount } from "./blocks/batch.ts";
@@ -48,6 +51,8 @@ registerExports("shoal/data", {
   aggregator,
   asList,
   count,
+  approxQuantile,
+  approxTopK,
   countDistinct,
   max,
   mean,
@@ -57,6 +62,7 @@ registerExports("shoal/data", {
   std,
   sum,
   unique,
+  valueCounter,
   zeroPercentage,
   ActorPoolStrategy,
   ChainActor,

@@ -10,7 +10,8 @@ import { nullVector, type Vector } from "../blocks/vector.ts";
 import { NULL } from "../blocks/data-type.ts";
 import { groupRows, keyVectors } from "../kernels/hash.ts";
 import type { Aggregate } from "./aggregate.ts";
-import { type Grouping, kernelOf, statesOf, vectorOfStates } from "./kernels.ts";
+import type { Grouping } from "./kernel.ts";
+import { kernelOf, statesOf, vectorOfStates } from "./kernels.ts";
 
 /** Aggregates by the names of their results. */
 export type Aggregates = readonly (readonly [name: string, aggregate: Aggregate])[];

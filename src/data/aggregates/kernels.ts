@@ -4,41 +4,30 @@
  * `accumulate` makes the states of the rows of one block, `merge` those of several states of a group, and `finalize` the results. Each takes the group of every row, by
  * number, and how many groups there are.
  */
-import { isNull, takeVector, toFloat64, type Vector } from "../blocks/vector.ts";
 import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
-import { FLOAT64, INT64, isNumberKind, typeName } from "../blocks/data-type.ts";
-import { buildVector } from "../blocks/vector-builder.ts";
+import { FLOAT64 } from "../blocks/data-type.ts";
 import { valueReader } from "../blocks/value-reader.ts";
-import { DataError } from "../errors.ts";
-import { groupRows } from "../kernels/hash.ts";
-import { rowsByPart } from "../kernels/partition.ts";
+import { isNull, takeVector, type Vector } from "../blocks/vector.ts";
+import { buildVector } from "../blocks/vector-builder.ts";
 import { precedes } from "../kernels/sort.ts";
 import type { Aggregate } from "./aggregate.ts";
+import { frequentValues, valueCounts } from "./frequencies.ts";
+import { floats, type Grouping, integers, isFloat, type Kernel, numbersOf } from "./kernel.ts";
+import { distinct, lengths, lists } from "./list-states.ts";
+import { estimatedQuantiles } from "./quantile-sketch.ts";
 
-/** The groups of rows. */
-export interface Grouping {
-  readonly ids: Uint32Array;
-  readonly count: number;
-}
-
-interface Kernel {
-  accumulate(values: Vector, groups: Grouping): Vector[];
-  merge(states: readonly Vector[], groups: Grouping): Vector[];
-  finalize(states: readonly Vector[]): Vector;
-}
-
-export function kernelOf({ kind, quantile = 0.5 }: Aggregate): Kernel {
+export function kernelOf({ kind, quantile = 0.5, quantiles = [], k = 0, room = 0 }: Aggregate): Kernel {
   switch (kind) {
     case "count":
       return counting(() => true);
     case "countDistinct":
-      return { ...distinct, finalize: ([lists]) => lengths(lists as Vector) };
+      return { ...distinct, finalize: ([values]) => lengths(values as Vector) };
     case "unique":
-      return { ...distinct, finalize: ([lists]) => lists as Vector };
+      return { ...distinct, finalize: ([values]) => values as Vector };
     case "asList":
       return { ...lists, finalize: ([all]) => all as Vector };
     case "quantile":
-      return { ...lists, finalize: ([all]) => quantiles(all as Vector, quantile) };
+      return { ...lists, finalize: ([all]) => exactQuantiles(all as Vector, quantile) };
     case "sum":
       return sums;
     case "mean":
@@ -61,42 +50,15 @@ export function kernelOf({ kind, quantile = 0.5 }: Aggregate): Kernel {
         const numbers = numbersOf(values);
         return { isCounted: (row) => !isNull(values, row), isHit: (row) => numbers[row] === 0 };
       });
+    case "valueCounter":
+      return valueCounts;
+    case "approxQuantile":
+      return estimatedQuantiles(quantiles, room);
+    case "approxTopK":
+      return frequentValues(k, room);
     case "custom":
       throw new TypeError("An aggregate of the user's has no kernel");
   }
-}
-
-// ---------------------------------------------------------------------------------------------------------------------
-// Vectors of states
-
-function floats(values: Float64Array, isValue?: (group: number) => boolean): Vector {
-  const base = { type: FLOAT64, length: values.length, bitOffset: 0, values };
-  if (isValue === undefined) return { ...base, nullCount: 0 };
-  const validity = new Uint8Array(bitmapBytes(values.length));
-  let nullCount = values.length;
-  for (let group = 0; group < values.length; group += 1) {
-    if (!isValue(group)) continue;
-    setBit(validity, group);
-    nullCount -= 1;
-  }
-  return nullCount === 0 ? { ...base, nullCount } : { ...base, nullCount, validity };
-}
-
-function integers(counts: Float64Array): Vector {
-  const values = BigInt64Array.from(counts, BigInt);
-  return { type: INT64, length: counts.length, nullCount: 0, bitOffset: 0, values };
-}
-
-function isFloat({ type }: Vector): boolean {
-  return type.kind === "float64" || type.kind === "float32";
-}
-
-function numbersOf(vector: Vector): ArrayLike<number> {
-  const { type, length } = vector;
-  if (type.kind === "null") return new Float64Array(length);
-  if (isNumberKind(type.kind)) return vector.values as Float64Array;
-  if (type.kind === "int64" || type.kind === "uint64") return toFloat64(vector);
-  throw new DataError(`A number is needed, and the column is of the type ${typeName(type)}`);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -253,78 +215,9 @@ function absolute(vector: Vector): Vector {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Lists of values
+// Quantiles, and states of functions
 
-/** All values that are not null, a list a group, in the order of the rows. */
-function collect(vector: Vector, { ids, count }: Grouping): Vector {
-  const isValue = (row: number): boolean => vector.nullCount === 0 || !isNull(vector, row);
-  // Rows without a value are a part of their own, behind the others.
-  const { rows, starts } = rowsByPart(
-    ids.map((id, row) => (isValue(row) ? id : count)),
-    count + 1,
-  );
-  const offsets = Int32Array.from(starts.subarray(0, count + 1));
-  const order = rows.subarray(0, starts[count]);
-  return listsOf(offsets, takeVector(vector, order));
-}
-
-function listsOf(offsets: Int32Array, elements: Vector): Vector {
-  const type = { kind: "list", of: elements.type, as: "array" } as const;
-  return { type, length: offsets.length - 1, nullCount: 0, bitOffset: 0, offsets, children: [elements] };
-}
-
-/** The elements of lists, and the group of each. */
-function flatten(states: Vector, { ids, count }: Grouping): { elements: Vector; groups: Grouping } {
-  const offsets = states.offsets as Int32Array;
-  const elements = takeAllElements(states);
-  const own = new Uint32Array(elements.length);
-  for (let row = 0, at = 0; row < states.length; row += 1)
-    for (let i = offsets[row] as number; i < (offsets[row + 1] as number); i += 1) own[at++] = ids[row] as number;
-  return { elements, groups: { ids: own, count } };
-}
-
-function takeAllElements(states: Vector): Vector {
-  const offsets = states.offsets as Int32Array;
-  const begin = offsets[0] as number;
-  const length = (offsets[states.length] as number) - begin;
-  const child = (states.children as Vector[])[0] as Vector;
-  return takeVector(
-    child,
-    Uint32Array.from({ length }, (_, i) => begin + i),
-  );
-}
-
-const lists: Omit<Kernel, "finalize"> = {
-  accumulate: (vector, groups) => [collect(vector, groups)],
-  merge: ([states], groups) => {
-    const { elements, groups: own } = flatten(states as Vector, groups);
-    return [collect(elements, own)];
-  },
-};
-
-/** Of rows of one group and value the first alone. */
-function collectDistinct(vector: Vector, groups: Grouping): Vector {
-  const { ids } = groups;
-  const keys: Vector = { type: { kind: "uint32" }, length: ids.length, nullCount: 0, bitOffset: 0, values: ids };
-  const { firstRows } = groupRows([keys, vector], ids.length);
-  const own = { ids: Uint32Array.from(firstRows, (row) => ids[row] as number), count: groups.count };
-  return collect(takeVector(vector, firstRows), own);
-}
-
-const distinct: Omit<Kernel, "finalize"> = {
-  accumulate: (vector, groups) => [collectDistinct(vector, groups)],
-  merge: ([states], groups) => {
-    const { elements, groups: own } = flatten(states as Vector, groups);
-    return [collectDistinct(elements, own)];
-  },
-};
-
-function lengths(states: Vector): Vector {
-  const offsets = states.offsets as Int32Array;
-  return integers(Float64Array.from({ length: states.length }, (_, group) => (offsets[group + 1] as number) - (offsets[group] as number)));
-}
-
-function quantiles(states: Vector, q: number): Vector {
+function exactQuantiles(states: Vector, q: number): Vector {
   const offsets = states.offsets as Int32Array;
   const numbers = Float64Array.from(numbersOf((states.children as Vector[])[0] as Vector));
   const results = new Float64Array(states.length);

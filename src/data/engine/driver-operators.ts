@@ -1,5 +1,5 @@
 /**
- * The operators that need no task: blocks that the driver has, blocks that lie in the store, a limit of rows, several inputs one after the other, and blocks in random order.
+ * The operators that need no task: blocks that the driver has, blocks that lie in the store, a limit of rows, and blocks in random order.
  *
  * They give blocks in order and start no work, but for the input of the driver, which stores its blocks one by one as there is room for them, and for the limit, which
  * cuts the block in which its last row lies.
@@ -194,57 +194,6 @@ export class LimitOperator extends DriverOperator {
         block.release();
         this.#events.onChange();
       });
-  }
-}
-
-/** The rows of the first input, then those of the second, and so on. */
-export class UnionOperator extends DriverOperator {
-  readonly #waiting: Fifo<BlockRef>[];
-  readonly #hasEnded: boolean[];
-  #current = 0;
-
-  constructor(name: string, inputs: number) {
-    super(name);
-    this.#waiting = Array.from({ length: inputs }, () => new Fifo<BlockRef>());
-    this.#hasEnded = Array.from({ length: inputs }, () => false);
-  }
-
-  override get heldBytes(): number {
-    return (
-      super.heldBytes + this.#waiting.reduce((sum, blocks) => sum + [...blocks].reduce((bytes, block) => bytes + block.sizeBytes, 0), 0)
-    );
-  }
-
-  get isDone(): boolean {
-    return this.isStopped || (this.#current === this.#waiting.length && this.outputCount === 0);
-  }
-
-  add(block: BlockRef, input: number): void {
-    (this.#waiting[input] as Fifo<BlockRef>).push(block);
-    this.#advance();
-  }
-
-  endInput(input: number): void {
-    this.#hasEnded[input] = true;
-    this.#advance();
-  }
-
-  override needs(input: number): boolean {
-    return input === this.#current;
-  }
-
-  override stop(): void {
-    super.stop();
-    for (const blocks of this.#waiting) for (let block = blocks.shift(); block !== undefined; block = blocks.shift()) block.release();
-  }
-
-  #advance(): void {
-    while (this.#current < this.#waiting.length) {
-      const blocks = this.#waiting[this.#current] as Fifo<BlockRef>;
-      for (let block = blocks.shift(); block !== undefined; block = blocks.shift()) this.give(block);
-      if (this.#hasEnded[this.#current] !== true) return;
-      this.#current += 1;
-    }
   }
 }
 

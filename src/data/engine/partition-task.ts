@@ -17,7 +17,7 @@ import { HIDDEN_ORDER } from "./whole-transforms.ts";
 /** Which rows come together. */
 export type Partitioning =
   /** Those of equal keys. */
-  | { readonly kind: "hash"; readonly keys: readonly string[]; readonly use: "group by" | "join on" }
+  | { readonly kind: "hash"; readonly keys: readonly string[]; readonly use: "group by" | "join on" | "repartition by" }
   /** Those of a range of keys; the ranges are in order. */
   | { readonly kind: "range"; readonly keys: readonly SortKey[] }
   /** A random part of all. The place of a row depends on the seed and its number alone, so the result is the same however the rows lie in blocks. */

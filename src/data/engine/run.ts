@@ -12,15 +12,17 @@ import { type PhysicalPlan, physicalInputs } from "../plan/physical-plan.ts";
 import type { Settings } from "../settings.ts";
 import { ActorPoolOperator } from "./actor-operator.ts";
 import { MemoryBudget } from "./budget.ts";
-import { BlockOrderOperator, InputOperator, LimitOperator, StoredOperator, UnionOperator } from "./driver-operators.ts";
+import { BlockOrderOperator, InputOperator, LimitOperator, StoredOperator } from "./driver-operators.ts";
 import { ExchangeOperator } from "./exchange-operator.ts";
 import { ItemOperator } from "./item-operator.ts";
 import type { BlockRef, Operator, OperatorEvents } from "./operator.ts";
 import { actorStart } from "./pool-actor.ts";
 import { type CpuAccount, fitPools, PoolCpus } from "./pool-cpus.ts";
 import { type Stage, StreamingExecutor } from "./streaming-executor.ts";
+import { MixOperator, UnionOperator } from "./several-inputs.ts";
 import { combineTasks, mapTasks, readTasks, sampleTasks } from "./task.ts";
 import { TaskOperator } from "./task-operator.ts";
+import type { Transform } from "./transform.ts";
 import { partsOf, type SourcePart } from "../plan/logical-plan.ts";
 
 /** What running pipelines of this process hold. */
@@ -141,7 +143,7 @@ function buildOperator(plan: PhysicalPlan, pools: PoolPlaces, { events, parts, c
     case "map": {
       const { name, chain, compute } = plan;
       const first = chain[0];
-      const rowsPerTaskMin = first?.kind === "mapBatches" ? (first.batchSize ?? 0) : 0;
+      const rowsPerTaskMin = first === undefined ? 0 : rowsWanted(first);
       if (compute?.kind === "actors") {
         const place = pools.places.get(plan) as PoolPlace;
         const initial = Math.min(compute.initial, place.max);
@@ -167,8 +169,14 @@ function buildOperator(plan: PhysicalPlan, pools: PoolPlaces, { events, parts, c
     case "limit":
       return new LimitOperator(plan.name, plan.count, events);
     case "union":
-      return new UnionOperator(plan.name, plan.inputs.length);
+      return plan.mix === undefined ? new UnionOperator(plan.name, plan.inputs.length) : new MixOperator(plan.name, plan.mix);
   }
+}
+
+/** How many rows a task needs at least for what it does first, as long as there are more. */
+function rowsWanted(first: Transform): number {
+  if (first.kind === "rebatch") return first.rows;
+  return first.kind === "mapBatches" ? (first.batchSize ?? 0) : 0;
 }
 
 /** The driver's blocks in pieces for all workers, since a function may cost much however small its row is. Pieces are no larger than a block may be. */

@@ -4,7 +4,7 @@
  */
 import { expect, test } from "vitest";
 import { MemoryBudget } from "./budget.ts";
-import { UnionOperator } from "./driver-operators.ts";
+import { UnionOperator } from "./several-inputs.ts";
 import type { BlockRef, Operator, OperatorEvents, OperatorStatistics } from "./operator.ts";
 import { type Stage, StreamingExecutor } from "./streaming-executor.ts";
 

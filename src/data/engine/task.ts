@@ -94,18 +94,19 @@ export async function* given(blocks: Iterable<Block>): AsyncGenerator<Block, voi
   yield* blocks;
 }
 
-/** Runs the chain, gathers small blocks, cuts large ones, and yields each with its facts behind it. Runs in workers. */
+/** Runs the chain, gathers small blocks unless they are to be so, cuts large ones, and yields each with its facts behind it. Runs in workers. */
 export async function* produce(
   blocks: AsyncIterable<Block>,
   chain: readonly Transform[],
 ): AsyncGenerator<Block | BlockFacts, void, undefined> {
+  const bytesMin = chain.at(-1)?.kind === "rebatch" ? 0 : BLOCK_BYTES_MIN;
   let small: Block[] = [];
   let smallBytes = 0;
   for await (const block of runChain(blocks, chain)) {
     if (block.rowCount === 0 && small.length > 0) continue;
     small.push(block);
     smallBytes += blockBytes(block);
-    if (smallBytes < BLOCK_BYTES_MIN) continue;
+    if (smallBytes < bytesMin) continue;
     yield* withFacts(concatBlocks(small));
     small = [];
     smallBytes = 0;

@@ -12,6 +12,7 @@ import { filteredRows, projected, withColumn } from "../expressions/evaluate.ts"
 import type { ExpressionNode, NamedNode } from "../expressions/nodes.ts";
 import { ROWS_PER_BLOCK_MAX } from "../limits.ts";
 import { Rebatcher } from "./rebatch.ts";
+import { type SinkTransform, writeToSink } from "./sink-transform.ts";
 import type { SampleTransform } from "./sample.ts";
 import { applyWhole, type WholeTransform } from "./whole-transforms.ts";
 import { writeFiles, type WriteTransform } from "./write-transform.ts";
@@ -35,8 +36,11 @@ export type Transform =
   | { readonly kind: "withColumn"; readonly name: string; readonly column: string; readonly expression: ExpressionNode }
   | { readonly kind: "project"; readonly name: string; readonly columns: readonly NamedNode[] }
   | { readonly kind: "limit"; readonly name: string; readonly count: number }
+  /** Blocks of so many rows, which stay as small as that is. The last one of a task may have fewer. */
+  | { readonly kind: "rebatch"; readonly name: string; readonly rows: number }
   | SampleTransform
   | WriteTransform
+  | SinkTransform
   | WholeTransform;
 
 type Blocks = AsyncIterable<Block>;
@@ -72,8 +76,12 @@ function applyTransform(blocks: Blocks, transform: Transform): Blocks {
       return eachBlock(blocks, (block) => (isUnseen(block) ? block : projected(block, transform.columns, transform.name)));
     case "limit":
       return limitRows(blocks, transform.count);
+    case "rebatch":
+      return rebatch(blocks, transform.rows);
     case "write":
       return writeFiles(blocks, transform);
+    case "sink":
+      return writeToSink(blocks, transform);
     case "sample":
       throw new Error("a sample is the first transform of its task, which gives it the numbers of the rows");
     default:

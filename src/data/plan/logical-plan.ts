@@ -8,6 +8,7 @@ import type { TaskOptions } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
 import type { Compute } from "../engine/compute.ts";
 import type { Combine } from "../engine/combine.ts";
+import type { Mix } from "../engine/several-inputs.ts";
 import type { ItemSource } from "../engine/item-operator.ts";
 import type { StoredBlock } from "../engine/operator.ts";
 import type { Partitioning } from "../engine/partition-task.ts";
@@ -65,7 +66,13 @@ export type LogicalPlan =
   | { readonly kind: "blockOrder"; readonly name: string; readonly input: LogicalPlan; readonly seed: number }
   | ExchangePlan
   | CombinePlan
-  | { readonly kind: "union"; readonly name: string; readonly inputs: readonly LogicalPlan[] };
+  | {
+      readonly kind: "union";
+      readonly name: string;
+      readonly inputs: readonly LogicalPlan[];
+      /** Default: the blocks of one input after those of the other. */
+      readonly mix?: Mix | undefined;
+    };
 
 /** Rows come together by a partitioning, and a transform takes all of a partition. */
 export interface ExchangePlan {

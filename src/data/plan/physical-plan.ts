@@ -5,6 +5,7 @@ import type { TaskOptions } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
 import type { Compute } from "../engine/compute.ts";
 import type { Combine } from "../engine/combine.ts";
+import type { Mix } from "../engine/several-inputs.ts";
 import type { ItemSource } from "../engine/item-operator.ts";
 import type { StoredBlock } from "../engine/operator.ts";
 import type { Partitioning } from "../engine/partition-task.ts";
@@ -44,7 +45,13 @@ export type PhysicalPlan =
   | { readonly kind: "iterable"; readonly name: string; readonly items: ItemSource }
   | { readonly kind: "blockOrder"; readonly name: string; readonly input: PhysicalPlan; readonly seed: number }
   | { readonly kind: "limit"; readonly name: string; readonly input: PhysicalPlan; readonly count: number }
-  | { readonly kind: "union"; readonly name: string; readonly inputs: readonly PhysicalPlan[] };
+  | {
+      readonly kind: "union";
+      readonly name: string;
+      readonly inputs: readonly PhysicalPlan[];
+      /** Default: the blocks of one input after those of the other. */
+      readonly mix?: Mix | undefined;
+    };
 
 /** Where an exchange takes rows from, and which of them come together. */
 interface ExchangeInput {

@@ -1,7 +1,7 @@
 /**
  * Rules on the logical plan that leave less to do, and change no result:
  *
- * - **Filters go down.** A filter by an expression goes below steps on columns that it does not ask for, below a sort, and into the inputs of a union, where all blocks
+ * - **Filters go down.** A filter by an expression goes below steps on columns that it does not ask for, below a sort, and into the inputs of a union that is no mix, where all blocks
  *   there have its columns. It stays above a limit, a shuffle, and functions of users.
  * - **Predicates go into the read.** A read that can is told the filters directly above it, and leaves out what they exclude. The filters stay.
  * - **Columns go into the read.** A read that can is told which columns the steps above it ask for, up to one that says which there are: `selectColumns`, or an aggregate.
@@ -54,7 +54,7 @@ function sunk(filter: FilterPlan, expression: ExpressionNode, input: LogicalPlan
   }
   if (input.kind === "exchange" && input.after.kind === "sortRows" && exchangeHasColumns(input, columns))
     return { ...input, input: sunk(filter, expression, input.input) };
-  if (input.kind === "union" && input.inputs.every((one) => hasColumns(one, columns)))
+  if (input.kind === "union" && input.mix === undefined && input.inputs.every((one) => hasColumns(one, columns)))
     return { ...input, inputs: input.inputs.map((one) => sunk(filter, expression, one)) };
   return { ...filter, transform: { ...filter.transform, expression }, input };
 }
@@ -199,6 +199,8 @@ function neededBelow(step: Transform, needed: Columns): Columns {
       return needed && merged(without(needed, [step.column]), columnsOf(step.expression));
     case "drop":
       return needed && merged(needed, step.columns);
+    case "rebatch":
+      return needed;
     case "rename":
       return (
         needed &&

@@ -55,7 +55,7 @@ function planned(plan: LogicalPlan): PhysicalPlan {
     case "blockOrder":
       return { ...plan, input: planned(plan.input) };
     case "union":
-      return { kind: "union", name: plan.name, inputs: plan.inputs.map(planned) };
+      return { ...plan, inputs: plan.inputs.map(planned) };
   }
 }
 
@@ -79,7 +79,7 @@ function appended(input: PhysicalPlan, transform: Transform, options: TaskOption
   // A sample needs to know which rows of all a task has, and only the driver does, when it gives out blocks.
   if (transform.kind === "sample") return undefined;
   // Batches of a number of rows are cut from all blocks that a task has, so such a task takes as many rows as it needs.
-  if (transform.kind === "mapBatches" && transform.batchSize !== undefined) return undefined;
+  if (transform.kind === "rebatch" || (transform.kind === "mapBatches" && transform.batchSize !== undefined)) return undefined;
   return { ...input, name: `${input.name}->${transform.name}`, chain: [...input.chain, transform] };
 }
 

@@ -1,0 +1,53 @@
+/**
+ * What each aggregate is computed by, and what such kernels share: vectors of states, a row a group.
+ *
+ * A kernel takes the group of every row, by number, and how many groups there are. Its states travel as columns, so a kernel may have several vectors.
+ */
+import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
+import { FLOAT64, INT64, isNumberKind, typeName } from "../blocks/data-type.ts";
+import { toFloat64, type Vector } from "../blocks/vector.ts";
+import { DataError } from "../errors.ts";
+
+/** The groups of rows. */
+export interface Grouping {
+  readonly ids: Uint32Array;
+  readonly count: number;
+}
+
+export interface Kernel {
+  /** The states of the rows of one block. */
+  accumulate(values: Vector, groups: Grouping): Vector[];
+  /** The states of groups, of several states of each. */
+  merge(states: readonly Vector[], groups: Grouping): Vector[];
+  finalize(states: readonly Vector[]): Vector;
+}
+
+export function floats(values: Float64Array, isValue?: (group: number) => boolean): Vector {
+  const base = { type: FLOAT64, length: values.length, bitOffset: 0, values };
+  if (isValue === undefined) return { ...base, nullCount: 0 };
+  const validity = new Uint8Array(bitmapBytes(values.length));
+  let nullCount = values.length;
+  for (let group = 0; group < values.length; group += 1) {
+    if (!isValue(group)) continue;
+    setBit(validity, group);
+    nullCount -= 1;
+  }
+  return nullCount === 0 ? { ...base, nullCount } : { ...base, nullCount, validity };
+}
+
+export function integers(counts: Float64Array): Vector {
+  const values = BigInt64Array.from(counts, BigInt);
+  return { type: INT64, length: counts.length, nullCount: 0, bitOffset: 0, values };
+}
+
+export function isFloat({ type }: Vector): boolean {
+  return type.kind === "float64" || type.kind === "float32";
+}
+
+export function numbersOf(vector: Vector): ArrayLike<number> {
+  const { type, length } = vector;
+  if (type.kind === "null") return new Float64Array(length);
+  if (isNumberKind(type.kind)) return vector.values as Float64Array;
+  if (type.kind === "int64" || type.kind === "uint64") return toFloat64(vector);
+  throw new DataError(`A number is needed, and the column is of the type ${typeName(type)}`);
+}

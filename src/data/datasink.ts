@@ -1,0 +1,64 @@
+/**
+ * Sinks of users: where rows go that no writer of ours knows. `write` runs in the tasks, everything else in the program that writes.
+ *
+ * `onWriteComplete` is called once, after all tasks have succeeded: a sink that shows nothing before that shows all rows or none.
+ */
+import { get } from "../core/index.ts";
+import { describeValue } from "../core/internal.ts";
+import type { BatchFormat } from "./blocks/batch.ts";
+import { rowsOf } from "./blocks/block.ts";
+import type { BatchIn } from "./consume.ts";
+import type { BlockRef } from "./engine/operator.ts";
+import type { SinkTask } from "./engine/sink-transform.ts";
+import type { AnyRow } from "./row-types.ts";
+
+/** A place of the user's own for rows. */
+export interface Datasink<R extends AnyRow = AnyRow, T = unknown, F extends BatchFormat = "columns"> {
+  /** What plans and errors call it. Default: `writeDatasink`. */
+  readonly name?: string | undefined;
+  /** Default: `"columns"`. */
+  readonly batchFormat?: F | undefined;
+  /** Called before anything is written. */
+  onWriteStart?(): void | Promise<void>;
+  /**
+   * Writes the rows of one task, all of them; called again with the same `taskId` where a worker died. The sink travels to the worker as it is. What it
+   * gives is a value that a column can hold, of one type in all tasks. Not called for a task without rows.
+   */
+  write(batches: AsyncIterable<BatchIn<R, F>>, task: SinkTask): T | Promise<T>;
+  /** Called with what `write` gave for each task, in the order of the rows. */
+  onWriteComplete?(results: readonly T[]): void | Promise<void>;
+  /** Called where anything failed, `onWriteComplete` too. The first error is thrown, whatever this throws. */
+  onWriteFailed?(error: unknown): void | Promise<void>;
+}
+
+/** @throws TypeError */
+export function checkSink(sink: Datasink<never>): void {
+  if (typeof sink !== "object" || sink === null || typeof sink.write !== "function")
+    throw new TypeError(
+      `writeDatasink takes { write(batches, task), onWriteStart, onWriteComplete, onWriteFailed }: received ${describeValue(sink)}`,
+    );
+}
+
+/** @param run - runs the dataset with the sink's transform at its end */
+export async function writeToDatasink<T>(sink: Datasink<never, T>, run: () => AsyncIterable<BlockRef>): Promise<readonly T[]> {
+  try {
+    await sink.onWriteStart?.();
+    const results: T[] = [];
+    for await (const block of run()) {
+      try {
+        for (const { result } of rowsOf(await get(block.ref))) results.push(result as T);
+      } finally {
+        block.release();
+      }
+    }
+    await sink.onWriteComplete?.(results);
+    return results;
+  } catch (error) {
+    try {
+      await sink.onWriteFailed?.(error);
+    } catch {
+      // What went wrong first is told.
+    }
+    throw error;
+  }
+}

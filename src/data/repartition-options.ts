@@ -1,0 +1,60 @@
+/**
+ * The options of `repartition`, and the step that they ask for.
+ *
+ * Blocks of a number of rows are cut as blocks pass by, in order. Everything else brings all rows together: cut evenly, by a hash of keys, or at random.
+ */
+import { count, custom, flag, readOptions } from "../core/internal.ts";
+import type { Transform } from "./engine/transform.ts";
+import type { ExchangePlan } from "./plan/logical-plan.ts";
+
+export interface RepartitionOptions<K extends string = string> {
+  /** How many blocks there are to be; with `keys` some may have no rows, and are left out. Default: as many as suit the bytes, and as many as there are with `rowsPerBlock`. */
+  blocks?: number | undefined;
+  /** Rows of a block. The last block of a task may have fewer. Not with the other options. */
+  rowsPerBlock?: number | undefined;
+  /** Rows of equal values in these columns come into the same block, unless that were larger than 128 MiB. */
+  keys?: readonly K[] | undefined;
+  /** Brings the rows into random order. Not with `keys`. Default: false. */
+  shuffle?: boolean | undefined;
+  /** Of the random order: a whole number. Default: another one each time. */
+  seed?: number | undefined;
+}
+
+const OPTIONS = {
+  blocks: count({ min: 1 }, undefined),
+  rowsPerBlock: count({ min: 1 }, undefined),
+  keys: custom<readonly string[] | undefined>("an array of column names is needed", undefined, (value) =>
+    Array.isArray(value) && value.length > 0 && value.every((name) => typeof name === "string") ? "ok" : "wrong type",
+  ),
+  shuffle: flag(false),
+  seed: custom<number | undefined>("a whole number is needed", undefined, (value) => (Number.isSafeInteger(value) ? "ok" : "wrong type")),
+};
+
+type Repartition =
+  | Extract<Transform, { kind: "rebatch" }>
+  | { readonly kind: "exchange"; readonly exchange: Omit<ExchangePlan, "kind" | "input"> };
+
+/** @throws TypeError, RangeError */
+export function readRepartition(given: number | RepartitionOptions): Repartition {
+  const written = typeof given === "number" ? { blocks: given } : given;
+  const options = readOptions(written, { of: "repartition", options: OPTIONS });
+  const { blocks, rowsPerBlock, keys, shuffle, seed } = options;
+  if (blocks === undefined && rowsPerBlock === undefined && keys === undefined && !shuffle)
+    throw new TypeError("repartition takes a number of blocks, or { blocks, rowsPerBlock, keys, shuffle }: received none of them");
+  if (rowsPerBlock !== undefined) {
+    if (blocks !== undefined || keys !== undefined || shuffle)
+      throw new TypeError("repartition takes rowsPerBlock alone: rows keep their order, and there are as many blocks as that makes");
+    return { kind: "rebatch", name: `repartition(${rowsPerBlock} rows)`, rows: rowsPerBlock };
+  }
+  if (keys !== undefined && shuffle) throw new TypeError("repartition takes keys or shuffle: keys decide where a row belongs");
+  if (seed !== undefined && !shuffle) throw new TypeError("repartition takes a seed with shuffle: true alone");
+  const size = blocks === undefined ? [] : [`${blocks}`];
+  const name = `repartition(${[...size, ...(keys ?? []), ...(shuffle ? ["shuffle"] : [])].join(", ")})`;
+  const partitions = blocks === undefined ? {} : { partitions: blocks };
+  if (shuffle) {
+    const random = { kind: "random", seed: seed ?? Math.floor(Math.random() * 2 ** 32) } as const;
+    return { kind: "exchange", exchange: { name, partitioning: random, ...partitions, after: { kind: "orderByHidden", name } } };
+  }
+  const partitioning = keys === undefined ? ({ kind: "even" } as const) : ({ kind: "hash", keys, use: "repartition by" } as const);
+  return { kind: "exchange", exchange: { name, partitioning, ...partitions, after: { kind: "oneBlock", name } } };
+}

@@ -5,7 +5,9 @@
  * Batches are made ahead while the consumer has one: at its end those that nobody takes are dropped, and the stream is ended.
  * Rows are mixed in a buffer, so the whole order is random only as far as that reaches; `randomShuffle` is for more.
  */
+import type { ArrowData, NdArray } from "../core/index.ts";
 import { count, custom, flag, oneOf, readOptions } from "../core/internal.ts";
+import { tensorsOfBlock } from "./blocks/nd-arrays.ts";
 import { type BatchFormat, batchOf } from "./blocks/batch.ts";
 import { type Block, blockReader, concatBlocks, sliceBlock, takeBlock } from "./blocks/block.ts";
 import { rebatch } from "./engine/transform.ts";
@@ -35,25 +37,29 @@ export interface IterBatchesOptions<F extends BatchFormat = BatchFormat> extends
   prefetchBatches?: number | undefined;
 }
 
+/** The options of `iterTensors`. */
+export type IterTensorsOptions = Omit<IterBatchesOptions, "batchFormat">;
+
+/** A batch with an array for each column. */
+export type TensorBatch<R> = { readonly [K in keyof R]: NdArray };
+
 /** A batch in a format. */
-export type BatchIn<R, F extends BatchFormat> = F extends "rows" ? R[] : Batch<R>;
+export type BatchIn<R, F extends BatchFormat> = F extends "rows" ? R[] : F extends "arrow" ? ArrowData : Batch<R>;
 
 /** Opens a stream of blocks that the signal ends. */
 type OpenBlocks = (options: ConsumeOptions) => AsyncIterable<Block>;
 
-const BATCHES = {
-  of: "iterBatches",
-  options: {
-    batchSize: count({ min: 1 }, BATCH_ROWS),
-    batchFormat: oneOf(["columns", "rows"], "columns"),
-    dropLast: flag(false),
-    localShuffleBufferSize: count({ min: 1 }, undefined),
-    localShuffleSeed: custom<number | undefined>("a whole number is needed", undefined, (value) =>
-      Number.isSafeInteger(value) ? "ok" : "wrong type",
-    ),
-    prefetchBatches: count({ min: 0, max: BATCHES_AHEAD_MAX }, 1),
-  },
+const OPTIONS = {
+  batchSize: count({ min: 1 }, BATCH_ROWS),
+  dropLast: flag(false),
+  localShuffleBufferSize: count({ min: 1 }, undefined),
+  localShuffleSeed: custom<number | undefined>("a whole number is needed", undefined, (value) =>
+    Number.isSafeInteger(value) ? "ok" : "wrong type",
+  ),
+  prefetchBatches: count({ min: 0, max: BATCHES_AHEAD_MAX }, 1),
 };
+
+const FORMAT = { batchFormat: oneOf(["columns", "rows", "arrow"], "columns") };
 
 /** The rows of the blocks one by one. */
 export async function* rowsOfBlocks<R extends AnyRow>(blocks: AsyncIterable<Block>): AsyncGenerator<R, void, undefined> {
@@ -66,18 +72,32 @@ export async function* rowsOfBlocks<R extends AnyRow>(blocks: AsyncIterable<Bloc
 /** The rows in batches, as `iterBatches` gives them. */
 export async function* batchesOfBlocks<R, F extends BatchFormat>(
   open: OpenBlocks,
-  { signal, ...given }: IterBatchesOptions<F>,
+  { batchFormat: format, ...others }: IterBatchesOptions<F>,
 ): AsyncGenerator<BatchIn<R, F>, void, undefined> {
-  const { batchSize, batchFormat, dropLast, localShuffleBufferSize, localShuffleSeed, prefetchBatches } = readOptions(given, BATCHES);
+  const { batchFormat } = readOptions({ batchFormat: format }, { of: "iterBatches", options: FORMAT });
+  yield* batches("iterBatches", open, others, (block) => batchOf(block, batchFormat) as BatchIn<R, F>);
+}
+
+/** The rows in batches, as `iterTensors` gives them. */
+export function tensorsOfBlocks<R>(open: OpenBlocks, options: IterTensorsOptions): AsyncGenerator<TensorBatch<R>, void, undefined> {
+  return batches("iterTensors", open, options, (block) => tensorsOfBlock(block) as TensorBatch<R>);
+}
+
+async function* batches<T>(
+  of: string,
+  open: OpenBlocks,
+  { signal, ...given }: IterTensorsOptions,
+  make: (block: Block) => T,
+): AsyncGenerator<T, void, undefined> {
+  const { batchSize, dropLast, localShuffleBufferSize, localShuffleSeed, prefetchBatches } = readOptions(given, { of, options: OPTIONS });
   if (localShuffleSeed !== undefined && localShuffleBufferSize === undefined)
-    throw new TypeError("iterBatches takes localShuffleSeed with localShuffleBufferSize alone: without it rows keep their order");
-  const make = async function* (blocks: AsyncIterable<Block>): AsyncGenerator<BatchIn<R, F>, void, undefined> {
+    throw new TypeError(`${of} takes localShuffleSeed with localShuffleBufferSize alone: without it rows keep their order`);
+  const made = async function* (blocks: AsyncIterable<Block>): AsyncGenerator<T, void, undefined> {
     const mixed = localShuffleBufferSize === undefined ? blocks : mixBlocks(blocks, localShuffleBufferSize, localShuffleSeed);
-    for await (const block of rebatch(mixed, batchSize))
-      if (!dropLast || block.rowCount === batchSize) yield batchOf(block, batchFormat) as BatchIn<R, F>;
+    for await (const block of rebatch(mixed, batchSize)) if (!dropLast || block.rowCount === batchSize) yield make(block);
   };
-  if (prefetchBatches === 0) yield* make(open({ signal }));
-  else yield* ahead((own) => make(open({ signal: own })), prefetchBatches, signal);
+  if (prefetchBatches === 0) yield* made(open({ signal }));
+  else yield* ahead((own) => made(open({ signal: own })), prefetchBatches, signal);
 }
 
 /**

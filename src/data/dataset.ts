@@ -4,12 +4,13 @@
  * A dataset is a plan and does nothing until it is consumed; each transform gives a new one. This file has what users call; plans are in `plan/`, what runs them is in
  * `engine/`.
  */
-import { get, init, isInitialized, ready, remote } from "../core/index.ts";
+import { type ArrowData, get, init, isInitialized, type NdArray, ready, remote } from "../core/index.ts";
 import { count as countOption, custom, describeValue, flag, oneOf, readOptions } from "../core/internal.ts";
 import { type Aggregate, checkAggregates, count, max, mean, min, std, sum } from "./aggregates/aggregate.ts";
+import { arrowOfAll } from "./arrow/arrow-batch.ts";
 import { type BatchFormat, batchOf } from "./blocks/batch.ts";
 import type { Block } from "./blocks/block.ts";
-import { type BatchIn, batchesOfBlocks, type ConsumeOptions, type IterBatchesOptions, rowsOfBlocks } from "./consume.ts";
+import { type BatchIn, batchesOfBlocks, type ConsumeOptions, type IterBatchesOptions, type IterTensorsOptions, rowsOfBlocks, type TensorBatch, tensorsOfBlocks } from "./consume.ts";
 import { checkSink, type Datasink, writeToDatasink } from "./datasink.ts";
 import { DataIterator, readSplitOptions, type StreamingSplitOptions } from "./data-iterator.ts";
 import { type BlockRef, keptBlock, type Operator } from "./engine/operator.ts";
@@ -49,7 +50,7 @@ export interface MapBatchesActorOptions<F extends BatchFormat = BatchFormat> ext
 interface BatchOptions<F extends BatchFormat> {
   /** Rows of a batch; the last one may have fewer. Default: each block is a batch. */
   batchSize?: number | undefined;
-  /** What the function is given: an object of columns, or an array of rows. Default: `"columns"`. */
+  /** What the function is given: an object of columns, an array of rows, or an Arrow table as `ArrowData`. Default: `"columns"`. */
   batchFormat?: F | undefined;
 }
 
@@ -109,7 +110,7 @@ const COMPRESSION = oneOf(["none", "gzip", "brotli", "zstd"], "none");
 const DIRECTIONS = custom<boolean | readonly boolean[]>("a boolean, or a boolean for each key, is needed", false, (value) =>
   typeof value === "boolean" || (Array.isArray(value) && value.every((one) => typeof one === "boolean")) ? "ok" : "wrong type",
 );
-const FORMAT = oneOf(["columns", "rows"], "columns");
+const FORMAT = oneOf(["columns", "rows", "arrow"], "columns");
 
 const TRAIN_TEST = {
   testSize: custom<number | undefined>("a number is needed", undefined, (value) => (typeof value === "number" ? "ok" : "wrong type")),
@@ -202,7 +203,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
-   * The function's result for each batch: columns, rows, or a generator of either.
+   * The function's result for each batch: columns, rows, an Arrow table, or a generator of any of them.
    *
    * @example
    * const squares = data.range(1000).mapBatches(({ id }) => ({ square: Float64Array.from(id, (x) => x * x) }));
@@ -476,6 +477,15 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     yield* batchesOfBlocks<R, F>((own) => this.#blocks(own), options);
   }
 
+  /**
+   * The rows in batches of one array a column, the rows being its first dimension: of numbers, booleans and tensors of one shape. They are views of shared memory.
+   *
+   * @throws DataError for columns of other types, and for nulls
+   */
+  async *iterTensors(options: IterTensorsOptions = {}): AsyncGenerator<TensorBatch<R>, void, undefined> {
+    yield* tensorsOfBlocks<R>((own) => this.#blocks(own), options);
+  }
+
   /** The first rows. */
   async take(rows: number = ROWS_SHOWN, options: ConsumeOptions = {}): Promise<R[]> {
     return this.limit(rows).takeAll(options);
@@ -496,6 +506,11 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     const { signal, ...given } = options;
     const { batchFormat } = readOptions(given, { of: "takeBatch", options: { batchFormat: FORMAT } });
     return batchOf(await gather(this.limit(rows).#blocks({ signal })), batchFormat) as BatchIn<R, F>;
+  }
+
+  /** All rows as one Arrow table: they have to fit into the memory of this process. `tableFromIPC(arrow.stream)` of any Arrow library reads it. */
+  async toArrow(options: ConsumeOptions = {}): Promise<ArrowData> {
+    return arrowOfAll(this.#blocks(options));
   }
 
   /** Prints the first rows. */

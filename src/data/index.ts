@@ -26,10 +26,12 @@ export {
   valueCounter,
   zeroPercentage,
 } from "./aggregates/aggregate.ts";
+export { fromArrow, fromNumpy, type NumpyLike, rangeTensor, type RangeTensorOptions } from "./array-sources.ts";
+export type { ArrowTable } from "./arrow/arrow-batch.ts";
 export type { BatchFormat } from "./blocks/batch.ts";
 export { rowCount } from "./blocks/batch.ts";
 export { Column } from "./blocks/column.ts";
-export type { BatchIn, ConsumeOptions, IterBatchesOptions } from "./consume.ts";
+export type { BatchIn, ConsumeOptions, IterBatchesOptions, IterTensorsOptions, TensorBatch } from "./consume.ts";
 export type { Datasink } from "./datasink.ts";
 export type { SinkTask } from "./engine/sink-transform.ts";
 export { DataIterator, type StreamingSplitOptions } from "./data-iterator.ts";

@@ -1,4 +1,6 @@
 /** The types of rows and batches: what functions of users are given, and what the rows of their results are. No code. */
+import type { NdArray } from "../core/index.ts";
+import type { ArrowTable } from "./arrow/arrow-batch.ts";
 import type { Column } from "./blocks/column.ts";
 import type { NumberArray } from "./blocks/vector.ts";
 
@@ -11,23 +13,29 @@ export type BatchColumn<T> = [T] extends [number] ? NumberArray : [T] extends [b
 /** A batch in the format `columns`: an object with an entry a column. */
 export type Batch<R> = { readonly [K in keyof R]: BatchColumn<R[K]> };
 
-/** What a function on batches may return of which rows are made, besides arrays of rows. */
-type AnyColumn = NumberArray | BigInt64Array | BigUint64Array | readonly unknown[] | Column<unknown>;
-export type AnyBatch = Readonly<Record<string, AnyColumn>> | readonly AnyRow[];
+/** What a function on batches may return of which rows are made, besides arrays of rows and Arrow tables. The first dimension of an `NdArray` are the rows. */
+type AnyColumn = NdArray | NumberArray | BigInt64Array | BigUint64Array | readonly unknown[] | Column<unknown>;
+export type AnyBatch = Readonly<Record<string, AnyColumn>> | readonly AnyRow[] | ArrowTable;
 
 /** The value in each row of a column that a function returned. */
-type ColumnValue<C> = C extends NumberArray
-  ? number
-  : C extends BigInt64Array | BigUint64Array
-    ? bigint
-    : C extends Column<infer T>
-      ? T
-      : C extends readonly (infer T)[]
+type ColumnValue<C> = C extends NdArray
+  ? NdArray
+  : C extends NumberArray
+    ? number
+    : C extends BigInt64Array | BigUint64Array
+      ? bigint
+      : C extends Column<infer T>
         ? T
-        : never;
+        : C extends readonly (infer T)[]
+          ? T
+          : never;
 
 /** The row type of a returned batch. */
-export type RowOfBatch<B> = B extends readonly (infer R)[] ? R : { -readonly [K in keyof B]: ColumnValue<B[K]> };
+export type RowOfBatch<B> = B extends ArrowTable
+  ? AnyRow
+  : B extends readonly (infer R)[]
+    ? R
+    : { -readonly [K in keyof B]: ColumnValue<B[K]> };
 
 /** The row type of what a function on batches returned: a batch, a promise of one, or an iterator of several. */
 export type RowOfResult<O> =

@@ -4,6 +4,7 @@
  * Items and columns become blocks at once, so what is wrong with them is said where they were given. Ranges and sources are read by tasks, a part each. Datasets of files are in
  * `read.ts`.
  */
+import type { NdArray } from "../core/index.ts";
 import { count, describeValue, isPlainObject, readOptions } from "../core/internal.ts";
 import { blockOfBatch } from "./blocks/batch.ts";
 import { type Block, blockOfRows } from "./blocks/block.ts";
@@ -27,11 +28,13 @@ export function fromItems<T>(items: readonly T[]): Dataset<RowOfItem<T>> {
 }
 
 /**
- * A dataset of columns: typed arrays, or arrays of values.
+ * A dataset of columns: typed arrays, arrays of values, or arrays of several dimensions, of which the first one are the rows.
  *
  * @throws DataError for columns of different lengths, and for a column of values of two types
  */
-export function fromColumns<const B extends Readonly<Record<string, ArrayLike<unknown>>>>(columns: B): Dataset<RowOfBatch<B> & AnyRow> {
+export function fromColumns<const B extends Readonly<Record<string, ArrayLike<unknown> | NdArray>>>(
+  columns: B,
+): Dataset<RowOfBatch<B> & AnyRow> {
   return newDataset({ kind: "input", name: "fromColumns", blocks: [blockOfBatch(columns, "fromColumns")] });
 }
 

@@ -24,6 +24,7 @@ import {
   valueCounter,
   zeroPercentage,
 } from "./aggregates/aggregate.ts";
+import { fromArrow, fromNumpy, rangeTensor, readRangeTensor } from "./array-sources.ts";
 import { rowCount } from "./blocks/batch.ts";
 import { Column } from "./blocks/column.ts";
 import { DataIterator } from "./data-iterator.ts";
@@ -73,9 +74,11 @@ registerExports("shoal/data", {
   DataIterator,
   Dataset,
   DataStatistics,
+  fromArrow,
   fromAsyncIterable,
   fromColumns,
   fromItems,
+  fromNumpy,
   combinePartition,
   mapBlocks,
   mapNumbered,
@@ -85,6 +88,7 @@ registerExports("shoal/data", {
   partition,
   sampleKeys,
   range,
+  rangeTensor,
   readBlocks,
   readBinaryFile,
   readBinaryFiles,
@@ -96,6 +100,7 @@ registerExports("shoal/data", {
   readParquet,
   readParquetPart,
   readRange,
+  readRangeTensor,
   readText,
   readTextFile,
   readUserTask,

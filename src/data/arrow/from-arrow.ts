@@ -1,19 +1,21 @@
 /**
  * From Arrow's interchange format to blocks. flechette parses the stream; the vectors are views of its bytes wherever Arrow's layout is ours.
  *
- * Other forms become ours: 64-bit offsets 32-bit ones, dictionaries their values, views of texts plain texts, half floats float32, maps lists of `{ key, value }`. What has no
+ * Other forms become ours: 64-bit offsets 32-bit ones, dictionaries their values, views of texts plain texts, half floats float32, maps lists of `{ key, value }`. Arrow's extension types for tensors are tensors. What has no
  * column type here is an error that names the column and its Arrow type.
  */
 import { type Batch, type DataType as ArrowType, type Field as ArrowField, tableFromIPC, TimeUnit, Type } from "@uwdata/flechette";
+import { countZeros } from "../blocks/bitmap.ts";
 import type { Block } from "../blocks/block.ts";
-import type { DataType, Field, NumberKind, TimeUnit as Unit } from "../blocks/data-type.ts";
+import { type DataType, elementsOf, type Field, type NumberKind, type TimeUnit as Unit, variableTensorType } from "../blocks/data-type.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
-import { nullVector, takeVector, type Vector } from "../blocks/vector.ts";
+import { nullVector, takeVector, type ValueArray, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
+import { EXTENSION, READ_AS } from "./to-arrow.ts";
 
 /** What is read otherwise than by the stream's own types. */
 interface ArrowOptions {
-  /** The columns whose 64-bit whole numbers are read as `bigint`. Default: none, they are numbers. */
+  /** The columns whose 64-bit whole numbers are read as `bigint`. Default: those that say so in their metadata; others are numbers. */
   readonly bigintColumns?: ReadonlySet<string>;
 }
 
@@ -64,8 +66,7 @@ function typeOf(field: ArrowField, options: ArrowOptions): DataType {
     case Type.Bool:
       return { kind: "bool" };
     case Type.Int:
-      if (type.bitWidth === 64)
-        return { kind: type.signed ? "int64" : "uint64", as: options.bigintColumns?.has(field.name) === true ? "bigint" : "number" };
+      if (type.bitWidth === 64) return { kind: type.signed ? "int64" : "uint64", as: isBigint(field, options) ? "bigint" : "number" };
       return { kind: `${type.signed ? "int" : "uint"}${type.bitWidth}` as NumberKind };
     case Type.Float:
       return { kind: type.precision === 2 ? "float64" : "float32" };
@@ -89,11 +90,16 @@ function typeOf(field: ArrowField, options: ArrowOptions): DataType {
     case Type.List:
     case Type.LargeList:
     case Type.Map:
-      return { kind: "list", of: typeOf(child(0), options), as: "array" };
+      return { kind: "list", of: typeOf(child(0), options), as: isTypedArray(field, child(0)) ? "typed array" : "array" };
     case Type.FixedSizeList:
-      return { kind: "list", of: typeOf(child(0), options), as: "array" };
+      return fixedTensorType(field) ?? { kind: "list", of: typeOf(child(0), options), as: "array" };
     case Type.Struct:
-      return { kind: "struct", fields: type.children.map((own): Field => ({ name: own.name, type: typeOf(own, options) })) };
+      return (
+        variableTensorOf(field) ?? {
+          kind: "struct",
+          fields: type.children.map((own): Field => ({ name: own.name, type: typeOf(own, options) })),
+        }
+      );
     case Type.Dictionary:
       return typeOf({ ...field, type: type.dictionary }, options);
     default:
@@ -101,6 +107,55 @@ function typeOf(field: ArrowField, options: ArrowOptions): DataType {
         hint: "leave the column out (columns: [...]), or cast it in the program that writes it",
       });
   }
+}
+
+function isBigint({ name, metadata }: ArrowField, { bigintColumns }: ArrowOptions): boolean {
+  return bigintColumns?.has(name) === true || metadata?.get(READ_AS) === "bigint";
+}
+
+/** The metadata is the writer's word: a list of anything else than numbers is no typed array, whatever it says. */
+function isTypedArray({ metadata }: ArrowField, child: ArrowField): boolean {
+  return metadata?.get(READ_AS) === "typed array" && numberKindOf(child) !== undefined;
+}
+
+/** The kind of number that lies in memory as ours does; undefined for other types. */
+function numberKindOf(field: ArrowField): NumberKind | "int64" | "uint64" | undefined {
+  const { typeId, precision } = field.type as unknown as AnyArrowType;
+  if (typeId !== Type.Int && (typeId !== Type.Float || precision === 0)) return undefined;
+  return typeOf(field, {}).kind as NumberKind | "int64" | "uint64";
+}
+
+/** The type of a list of fixed size that is Arrow's tensor; undefined for others, and where the elements lie in another order than that of the dimensions. */
+function fixedTensorType({ type, metadata }: ArrowField): (DataType & { kind: "tensor" }) | undefined {
+  if (metadata?.get(EXTENSION.name) !== EXTENSION.fixedTensor) return undefined;
+  const { children, stride } = type as unknown as AnyArrowType;
+  const kind = numberKindOf(children[0] as ArrowField);
+  const { shape, permutation } = jsonOf(metadata.get(EXTENSION.metadata)) as { shape?: unknown; permutation?: unknown };
+  if (kind === undefined || !isShape(shape) || elementsOf(shape) !== stride) return undefined;
+  if (Array.isArray(permutation) && permutation.some((from, to) => from !== to)) return undefined;
+  return { kind: "tensor", of: { kind }, shape };
+}
+
+/** The type of a struct that is Arrow's tensor of any shape. */
+function variableTensorOf({ type, metadata }: ArrowField): (DataType & { kind: "struct" }) | undefined {
+  if (metadata?.get(EXTENSION.name) !== EXTENSION.variableTensor) return undefined;
+  const [data, shape] = (type as unknown as AnyArrowType).children.map((child) => child.type as unknown as AnyArrowType);
+  const elements = data?.typeId === Type.List ? numberKindOf(data.children[0] as ArrowField) : undefined;
+  const lengths = shape?.typeId === Type.FixedSizeList ? numberKindOf(shape.children[0] as ArrowField) : undefined;
+  return elements === undefined || lengths !== "int32" ? undefined : variableTensorType(elements, (shape as AnyArrowType).stride);
+}
+
+function jsonOf(text: string | undefined): object {
+  try {
+    const value: unknown = JSON.parse(text ?? "{}");
+    return typeof value === "object" && value !== null ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+function isShape(shape: unknown): shape is number[] {
+  return Array.isArray(shape) && shape.every((length) => Number.isSafeInteger(length) && length >= 0);
 }
 
 function typeText(id: number): string {
@@ -140,12 +195,17 @@ function vectorOf(field: ArrowField, batch: Batch<unknown>, options: ArrowOption
       return { ...base, values: daysOf(batch) };
     case Type.List:
     case Type.Map:
+      if (type.kind === "list" && type.as === "typed array")
+        checkElements(field.name, batch, ownOffsets(batch), batch.children[0] as Batch<unknown>);
       return { ...base, offsets: ownOffsets(batch), children: childrenOf(arrow, batch, options) };
     case Type.LargeList:
       return { ...base, offsets: narrowOffsets(field.name, batch), children: childrenOf(arrow, batch, options) };
     case Type.FixedSizeList:
+      if (type.kind === "tensor")
+        return { ...base, values: elementsIn(field.name, batch, strides(length, arrow.stride), batch.children[0] as Batch<unknown>) };
       return { ...base, offsets: strides(length, arrow.stride), children: childrenOf(arrow, batch, options) };
     case Type.Struct:
+      if (type.kind === "struct" && type.as === "tensor") return { ...base, children: partsOfTensors(field.name, type, batch) };
       return { ...base, children: childrenOf(arrow, batch, options) };
     case Type.Dictionary:
       return dictionaryValues(field, batch, options);
@@ -156,6 +216,48 @@ function vectorOf(field: ArrowField, batch: Batch<unknown>, options: ArrowOption
 
 function childrenOf({ children }: AnyArrowType, batch: Batch<unknown>, options: ArrowOptions): Vector[] {
   return children.map((child, i) => vectorOf(child, batch.children[i] as Batch<unknown>, options));
+}
+
+/** A null has no place among the elements of an array. Those of a row that is null itself may be anything. */
+function checkElements(column: string, rows: Batch<unknown>, offsets: Int32Array, { nullCount, validity }: Batch<unknown>): void {
+  if (nullCount === 0) return;
+  const hasNull = (_: number, row: number): boolean => {
+    const [from, to] = [offsets[row] as number, offsets[row + 1] as number];
+    return (rows.nullCount === 0 || rows.isValid(row)) && countZeros(validity, from, to - from) > 0;
+  };
+  if (!offsets.subarray(0, rows.length).some(hasNull)) return;
+  throw new DataError(`Column ${JSON.stringify(column)} has tensors with nulls among their elements`, {
+    hint: "fill them in the program that writes it, such as by NaN",
+  });
+}
+
+function elementsIn(column: string, rows: Batch<unknown>, offsets: Int32Array, elements: Batch<unknown>): ValueArray {
+  checkElements(column, rows, offsets, elements);
+  return elements.values.subarray(0, offsets[rows.length]);
+}
+
+/** Elements and shapes of arrays of any shape, which have to agree. */
+function partsOfTensors(column: string, type: DataType & { kind: "struct" }, batch: Batch<unknown>): Vector[] {
+  const [data, shape] = batch.children as [Batch<unknown>, Batch<unknown>];
+  const [list, lengths] = type.fields.map((field) => field.type) as [DataType & { kind: "list" }, DataType & { kind: "tensor" }];
+  const { length } = batch;
+  const dimensions = lengths.shape[0] as number;
+  const offsets = ownOffsets(data);
+  const count = offsets[length] as number;
+  const values = elementsIn(column, batch, offsets, data.children[0] as Batch<unknown>);
+  const shapes = elementsIn(column, batch, strides(length, dimensions), shape.children[0] as Batch<unknown>) as Int32Array;
+  for (let row = 0; row < length; row += 1) {
+    const own = shapes.subarray(row * dimensions, (row + 1) * dimensions);
+    const elements = (offsets[row + 1] as number) - (offsets[row] as number);
+    if ((batch.nullCount === 0 || batch.isValid(row)) && (own.some((extent) => extent < 0) || elementsOf([...own]) !== elements))
+      throw new DataError(`Column ${JSON.stringify(column)}: row ${row} has ${elements} elements and the shape [${own.join(", ")}]`);
+  }
+  const base = { length, nullCount: 0, bitOffset: 0 };
+  const elements = { ...base, type: list.of, length: count, values };
+  return [
+    { ...base, type: list, offsets, children: [elements] },
+    { ...base, type: lengths, values: shapes },
+  ];
 }
 
 function bytesOf({ values }: Batch<unknown>): Uint8Array {

@@ -2,9 +2,22 @@
  * From blocks to Arrow's interchange format.
  *
  * The bytes are those of the vectors, copied once into the stream; only bitmaps that begin amid a byte are moved. Tensors become fixed-size lists of their elements,
- * row-major. The other way is `from-arrow.ts`.
+ * row-major, of Arrow's extension type for tensors. What Arrow's types do not say, such as that whole numbers are read as `bigint`, stands in the metadata of the field. The
+ * other way is `from-arrow.ts`.
  */
-import { Batch, batchType, Column, type DataType as ArrowType, field, tableFromColumns, tableToIPC, TimeUnit } from "@uwdata/flechette";
+import {
+  Batch,
+  batchType,
+  Column,
+  type DataType as ArrowType,
+  Endianness,
+  type Field as ArrowField,
+  field,
+  Table,
+  tableToIPC,
+  TimeUnit,
+  Version,
+} from "@uwdata/flechette";
 import {
   binary,
   bool,
@@ -28,25 +41,50 @@ import {
 } from "@uwdata/flechette";
 import { bitmapBytes, orBits } from "../blocks/bitmap.ts";
 import { type Block, packBlock } from "../blocks/block.ts";
-import type { DataType } from "../blocks/data-type.ts";
+import { type DataType, elementsOf, numberType } from "../blocks/data-type.ts";
 import type { Vector } from "../blocks/vector.ts";
 
 /** The blocks as one stream, a record batch each. All have the same columns and types. */
 export function arrowOfBlocks(blocks: readonly Block[]): Uint8Array {
   const packed = blocks.map(packBlock);
   const first = packed[0] as Block;
-  const columns = first.names.map((name, i): [string, Column<unknown>] => {
-    const vectors = packed.map((block) => block.vectors[i] as Vector);
-    const type = arrowType((vectors[0] as Vector).type);
-    return [
-      name,
-      new Column(
-        vectors.map((vector) => batchOf(vector, type)),
-        type,
-      ),
-    ];
+  const fields = first.names.map((name, i) => arrowField(name, (first.vectors[i] as Vector).type));
+  const columns = fields.map(({ type }, i) => {
+    const batches = packed.map((block) => batchOf(block.vectors[i] as Vector, type));
+    return new Column(batches, type);
   });
-  return tableToIPC(tableFromColumns(columns), { format: "stream" }) as Uint8Array;
+  const schema = { version: Version.V5, endianness: Endianness.Little, fields, metadata: null };
+  return tableToIPC(new Table(schema, columns), { format: "stream" }) as Uint8Array;
+}
+
+/** The names of Arrow's extension types for arrays, and the keys of metadata that they stand under. */
+export const EXTENSION = {
+  name: "ARROW:extension:name",
+  metadata: "ARROW:extension:metadata",
+  fixedTensor: "arrow.fixed_shape_tensor",
+  variableTensor: "arrow.variable_shape_tensor",
+} as const;
+
+/** The key of metadata under which a field says how its values are read, as the types of columns do by `as`. */
+export const READ_AS = "shoal:as";
+
+function arrowField(name: string, type: DataType): ArrowField {
+  return field(name, arrowType(type), true, metadataOf(type));
+}
+
+function metadataOf(type: DataType): Map<string, string> | null {
+  if (type.kind === "tensor")
+    return new Map([
+      [EXTENSION.name, EXTENSION.fixedTensor],
+      [EXTENSION.metadata, JSON.stringify({ shape: type.shape })],
+    ]);
+  if (!("as" in type) || type.as === undefined || type.as === "number" || type.as === "array") return null;
+  if (type.as === "tensor")
+    return new Map([
+      [EXTENSION.name, EXTENSION.variableTensor],
+      [EXTENSION.metadata, "{}"],
+    ]);
+  return new Map([[READ_AS, type.as]]);
 }
 
 const NUMBER_TYPES = { int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64 } as const;
@@ -67,18 +105,15 @@ function arrowType(type: DataType): ArrowType {
     case "timestamp":
       return timestamp(UNITS[type.unit], type.timeZone ?? null);
     case "list":
-      return list(field("item", arrowType(type.of)));
+      return list(arrowField("item", type.of));
     case "struct":
-      return struct(type.fields.map(({ name, type: own }) => field(name, arrowType(own))));
+      // The parts of Arrow's tensor are of plain types.
+      return struct(type.fields.map(({ name, type: own }) => (type.as === "tensor" ? field(name, arrowType(own)) : arrowField(name, own))));
     case "tensor":
       return fixedSizeList(field("item", NUMBER_TYPES[type.of.kind]()), elementsOf(type.shape));
     default:
       return NUMBER_TYPES[type.kind]();
   }
-}
-
-function elementsOf(shape: readonly number[]): number {
-  return shape.reduce((product, length) => product * length, 1);
 }
 
 /** A batch of flechette over the vector's memory. */
@@ -101,7 +136,7 @@ function childrenOf({ type, children, values, length }: Vector, arrow: ArrowType
   const types = (arrow as { children?: readonly { type: ArrowType }[] }).children ?? [];
   if (type.kind === "tensor") {
     const elements: Vector = {
-      type: type.of,
+      type: numberType(type.of.kind),
       length: length * elementsOf(type.shape),
       nullCount: 0,
       bitOffset: 0,

@@ -2,22 +2,26 @@
  * Batches: blocks as functions and consumers of users have them, and blocks of what functions return.
  *
  * In the format `columns` a batch is an object with an entry a column: a typed array in the block's memory where all rows are numbers, else a `Column`. In the format
- * `rows` it is an array of rows. What a function returns may be either, whatever it was given.
+ * `rows` it is an array of rows, in the format `arrow` an Arrow table. What a function returns may be any of them, whatever it was given.
  */
+import { type ArrowData, NdArray } from "../../core/index.ts";
 import { describeValue } from "../../core/internal.ts";
+import { arrowOfBlock, blockOfTable, isArrow } from "../arrow/arrow-batch.ts";
 import { DataError } from "../errors.ts";
 import { type Block, blockOfRows, namingColumn, type Row, rowsOf } from "./block.ts";
 import { Column, vectorOfColumn } from "./column.ts";
 import { isNumberKind } from "./data-type.ts";
+import { vectorOfNdArray } from "./nd-arrays.ts";
 import { kindOfArray, toFloat64, type ValueArray, type Vector } from "./vector.ts";
 import { buildVector, isPlainRow, vectorOfArray } from "./vector-builder.ts";
 
-export type BatchFormat = "columns" | "rows";
+export type BatchFormat = "columns" | "rows" | "arrow";
 
 /** One entry a column. */
 type ColumnBatch = Readonly<Record<string, ValueArray | Column<unknown>>>;
 
-export function batchOf(block: Block, format: BatchFormat): ColumnBatch | Row[] {
+export function batchOf(block: Block, format: BatchFormat): ColumnBatch | Row[] | ArrowData {
+  if (format === "arrow") return arrowOfBlock(block);
   return format === "rows" ? rowsOf(block) : columnsOf(block);
 }
 
@@ -34,9 +38,10 @@ function userColumn(vector: Vector): ValueArray | Column<unknown> {
   return new Column(vector);
 }
 
-/** How many rows a batch has, in either format. */
+/** How many rows a batch has, in any format. */
 export function rowCount(batch: object): number {
   if (Array.isArray(batch)) return batch.length;
+  if (isArrow(batch)) return blockOfTable(batch, "rowCount").rowCount;
   const first = Object.values(batch)[0] as { readonly length?: unknown } | undefined;
   return typeof first?.length === "number" ? first.length : 0;
 }
@@ -49,10 +54,14 @@ export function rowCount(batch: object): number {
  */
 export function blockOfBatch(batch: unknown, from: string): Block {
   if (Array.isArray(batch)) return blockOfRows(batch, from);
+  if (isArrow(batch)) return blockOfTable(batch, from);
   if (!isPlainRow(batch)) {
-    throw new DataError(`A batch is an object with a column an entry, or an array of rows: ${from} gave ${describeValue(batch)}`, {
-      hint: "return { name: values, … } or [row, …]; a function of a single row belongs in map",
-    });
+    throw new DataError(
+      `A batch is an object with a column an entry, an array of rows, or an Arrow table: ${from} gave ${describeValue(batch)}`,
+      {
+        hint: "return { name: values, … } or [row, …]; a function of a single row belongs in map",
+      },
+    );
   }
   const names = Object.keys(batch);
   const vectors = names.map((name) => namingColumn(name, () => vectorOfGiven(batch[name], name, from)));
@@ -70,5 +79,8 @@ function vectorOfGiven(given: unknown, name: string, from: string): Vector {
   if (given instanceof Column) return vectorOfColumn(given);
   if (Array.isArray(given)) return buildVector(given);
   if (kindOfArray(given) !== undefined) return vectorOfArray(given as ValueArray);
-  throw new DataError(`A column is a typed array, an array or a Column: ${from} gave ${describeValue(given)} for ${JSON.stringify(name)}`);
+  if (given instanceof NdArray) return vectorOfNdArray(given);
+  throw new DataError(
+    `A column is a typed array, an array, an NdArray or a Column: ${from} gave ${describeValue(given)} for ${JSON.stringify(name)}`,
+  );
 }

@@ -12,6 +12,7 @@ const PLAIN_KINDS = ["null", "bool", "string", "binary", "date"] as const;
 const UNITS = ["s", "ms", "us", "ns"] as const;
 
 export type NumberKind = (typeof NUMBER_KINDS)[number];
+export type WideKind = (typeof WIDE_KINDS)[number];
 export type TimeUnit = (typeof UNITS)[number];
 
 /**
@@ -22,14 +23,15 @@ export type TimeUnit = (typeof UNITS)[number];
  * - `timestamp` is a 64-bit count of `unit` since 1970-01-01 UTC.
  * - `list` is read as an array, or as a typed array where that is what it was made of.
  * - `tensor` is an array of one shape in each row, row-major.
+ * - `struct` as `tensor` is an array in each row whose shapes differ: its elements, as a list, and its shape.
  */
 export type DataType =
   | { readonly kind: NumberKind | (typeof PLAIN_KINDS)[number] }
   | { readonly kind: (typeof WIDE_KINDS)[number]; readonly as: "number" | "bigint" }
   | { readonly kind: "timestamp"; readonly unit: TimeUnit; readonly timeZone?: string }
   | { readonly kind: "list"; readonly of: DataType; readonly as: "array" | "typed array" }
-  | { readonly kind: "struct"; readonly fields: readonly Field[] }
-  | { readonly kind: "tensor"; readonly of: { readonly kind: NumberKind }; readonly shape: readonly number[] };
+  | { readonly kind: "struct"; readonly fields: readonly Field[]; readonly as?: "tensor" }
+  | { readonly kind: "tensor"; readonly of: { readonly kind: NumberKind | WideKind }; readonly shape: readonly number[] };
 
 /** A named column of a schema, or a named part of a struct. */
 export interface Field {
@@ -47,7 +49,7 @@ export const BINARY: DataType = { kind: "binary" };
 export const DATE: DataType = { kind: "date" };
 export const TIMESTAMP_MS: DataType = { kind: "timestamp", unit: "ms" };
 
-/** The text form of a type, which is the same for equal types alone: `int64`, `timestamp[ms]`, `list<string>`, `struct<x: float64>`, `tensor<uint8, 28x28>`. */
+/** The text form of a type, which is the same for equal types alone: `int64`, `timestamp[ms]`, `list<string>`, `struct<x: float64>`, `tensor<uint8, 28x28>`, `tensor<uint8, ?x?>`. */
 export function typeName(type: DataType): string {
   switch (type.kind) {
     case "int64":
@@ -58,6 +60,7 @@ export function typeName(type: DataType): string {
     case "list":
       return type.as === "typed array" ? `list<${typeName(type.of)}> as typed array` : `list<${typeName(type.of)}>`;
     case "struct":
+      if (type.as === "tensor") return variableName(type);
       return `struct<${type.fields.map((field) => `${field.name}: ${typeName(field.type)}`).join(", ")}>`;
     case "tensor":
       return `tensor<${type.of.kind}, ${type.shape.join("x")}>`;
@@ -84,6 +87,41 @@ export function parseType(text: string): DataType | undefined {
 /** The texts that {@link parseType} takes, for messages. */
 export const TYPE_NAMES: readonly string[] = [...NUMBER_KINDS, ...WIDE_KINDS, ...PLAIN_KINDS, ...UNITS.map((unit) => `timestamp[${unit}]`)];
 
+/** The type of numbers of a kind; whole ones of 64 bits are read as `bigint`. */
+export function numberType(kind: NumberKind | WideKind): DataType {
+  return kind === "int64" || kind === "uint64" ? { kind, as: "bigint" } : { kind };
+}
+
+/** The type of arrays of different shapes with so many dimensions each. */
+export function variableTensorType(kind: NumberKind | WideKind, dimensions: number): DataType & { kind: "struct" } {
+  return {
+    kind: "struct",
+    fields: [
+      { name: "data", type: { kind: "list", of: numberType(kind), as: "typed array" } },
+      { name: "shape", type: { kind: "tensor", of: { kind: "int32" }, shape: [dimensions] } },
+    ],
+    as: "tensor",
+  };
+}
+
+/** The kind of the elements of arrays, and how many dimensions each has; undefined for other types. */
+export function tensorParts(type: DataType): { kind: NumberKind | WideKind; dimensions: number } | undefined {
+  if (type.kind === "tensor") return { kind: type.of.kind, dimensions: type.shape.length };
+  if (type.kind !== "struct" || type.as !== "tensor") return undefined;
+  const [data, shape] = type.fields.map((field) => field.type) as [DataType & { kind: "list" }, DataType & { kind: "tensor" }];
+  return { kind: data.of.kind as NumberKind | WideKind, dimensions: shape.shape[0] as number };
+}
+
+function variableName(type: DataType): string {
+  const { kind, dimensions } = tensorParts(type) as { kind: string; dimensions: number };
+  return `tensor<${kind}, ${new Array(dimensions).fill("?").join("x")}>`;
+}
+
+/** How many elements an array of this shape has. */
+export function elementsOf(shape: readonly number[]): number {
+  return shape.reduce((product, length) => product * length, 1);
+}
+
 export function isNumberKind(kind: string): kind is NumberKind {
   return (NUMBER_KINDS as readonly string[]).includes(kind);
 }
@@ -93,7 +131,7 @@ export function sameType(a: DataType, b: DataType): boolean {
 }
 
 /**
- * The type that holds the values of both, for blocks of one dataset that were made apart: nulls fit everywhere, `number` reads widen to `bigint`, numbers widen to float64 where that is exact, and structs have the parts of both.
+ * The type that holds the values of both, for blocks of one dataset that were made apart: nulls fit everywhere, `number` reads widen to `bigint`, numbers widen to float64 where that is exact, structs have the parts of both, and tensors of different shapes become tensors of any.
  *
  * @returns undefined where no type holds both
  */
@@ -105,6 +143,11 @@ export function unifyTypes(a: DataType, b: DataType): DataType | undefined {
     const of = unifyTypes(a.of, b.of);
     return of === undefined ? undefined : { kind: "list", of, as: a.as === b.as && sameType(a.of, b.of) ? a.as : "array" };
   }
+  const [one, other] = [tensorParts(a), tensorParts(b)];
+  if (one !== undefined || other !== undefined)
+    return one?.kind === other?.kind && one?.dimensions === other?.dimensions && one !== undefined
+      ? variableTensorType(one.kind, one.dimensions)
+      : undefined;
   if (a.kind === "struct" && b.kind === "struct") {
     const fields = unifyFields(a.fields, b.fields);
     return Array.isArray(fields) ? { kind: "struct", fields } : undefined;

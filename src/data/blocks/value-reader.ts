@@ -10,12 +10,12 @@
  * | `binary` | Uint8Array, in the block's memory |
  * | `list` | array, or typed array in the block's memory |
  * | `struct` | object |
- * | `tensor` | NdArray, in the block's memory |
+ * | `tensor`, `struct` as tensor | NdArray, in the block's memory |
  * | null | null |
  */
 import { NdArray } from "../../core/index.ts";
 import { getBit } from "./bitmap.ts";
-import type { DataType, TimeUnit } from "./data-type.ts";
+import { type DataType, elementsOf, type TimeUnit } from "./data-type.ts";
 import { isNull, sliceVector, UnsafeInteger, type ValueArray, type Vector } from "./vector.ts";
 
 /** Gives the value of a row. */
@@ -50,6 +50,7 @@ function presentReader(vector: Vector): ValueReader {
     case "list":
       return listReader(type.as, (children as Vector[])[0] as Vector, offsets as Int32Array);
     case "struct":
+      if (type.as === "tensor") return variableTensorReader(children as [Vector, Vector]);
       return structReader(type.fields, children as Vector[]);
     case "tensor":
       return tensorReader(type, values as ValueArray);
@@ -115,6 +116,17 @@ export function rowReader(names: readonly string[], readers: readonly ValueReade
 }
 
 function tensorReader({ shape }: Extract<DataType, { kind: "tensor" }>, values: ValueArray): ValueReader {
-  const elements = shape.reduce((product, length) => product * length, 1);
+  const elements = elementsOf(shape);
   return (row) => new NdArray((values as Float64Array).subarray(row * elements, (row + 1) * elements), shape);
+}
+
+function variableTensorReader([data, shapes]: readonly [Vector, Vector]): ValueReader {
+  const [elements] = data.children as [Vector];
+  const offsets = data.offsets as Int32Array;
+  const lengths = shapes.values as Int32Array;
+  const dimensions = (shapes.type as DataType & { kind: "tensor" }).shape[0] as number;
+  return (row) =>
+    new NdArray((elements.values as Float64Array).subarray(offsets[row], offsets[row + 1]), [
+      ...lengths.subarray(row * dimensions, (row + 1) * dimensions),
+    ]);
 }

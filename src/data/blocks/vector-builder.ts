@@ -13,12 +13,13 @@ import {
   BOOL,
   type DataType,
   FLOAT64,
-  isNumberKind,
+  elementsOf,
   NULL,
-  type NumberKind,
+  numberType,
   STRING,
   TIMESTAMP_MS,
   type TimeUnit,
+  tensorParts,
   typeName,
   unifyTypes,
 } from "./data-type.ts";
@@ -113,14 +114,13 @@ function composedType(value: unknown, row: number): DataType {
   if (Array.isArray(value)) return { kind: "list", of: withPlace(row, "an element", () => inferType(value)), as: "array" };
   if (value instanceof NdArray) {
     const kind = kindOfArray(value.data);
-    if (kind === undefined || !isNumberKind(kind) || value.dtype !== kind)
+    if (kind === undefined || value.dtype !== kind)
       throw new MisfitError(row, `is an NdArray of ${value.dtype}, of which no column can be`);
     return { kind: "tensor", of: { kind }, shape: value.shape };
   }
   const kind = kindOfArray(value);
   if (kind !== undefined) {
-    const of: DataType = kind === "int64" || kind === "uint64" ? { kind, as: "bigint" } : { kind };
-    return { kind: "list", of, as: "typed array" };
+    return { kind: "list", of: numberType(kind), as: "typed array" };
   }
   if (isPlainRow(value)) {
     const fields = Object.entries(value).map(([name, part]) => ({
@@ -353,6 +353,7 @@ function fillLists(values: Values, type: TypeOf<"list">): Filled {
 }
 
 function fillStructs(values: Values, type: TypeOf<"struct">): Filled {
+  if (type.as === "tensor") return fillVariableTensors(values, type);
   for (let row = 0; row < values.length; row += 1)
     if (!isNullish(values[row]) && !isPlainRow(values[row])) throw misfit(row, values[row], type);
   const children = type.fields.map((field) => {
@@ -371,7 +372,7 @@ function fillStructs(values: Values, type: TypeOf<"struct">): Filled {
 }
 
 function fillTensors(values: Values, type: TypeOf<"tensor">): Filled {
-  const perRow = type.shape.reduce((product, length) => product * length, 1);
+  const perRow = elementsOf(type.shape);
   const target = newValueArray(type.of.kind, values.length * perRow) as Float64Array;
   for (let row = 0; row < values.length; row += 1) {
     const value = values[row];
@@ -383,9 +384,36 @@ function fillTensors(values: Values, type: TypeOf<"tensor">): Filled {
   return { values: target };
 }
 
+/** Arrays of one kind of elements and one number of dimensions, of any shape. */
+function fillVariableTensors(values: Values, type: TypeOf<"struct">): Filled {
+  const { kind, dimensions } = tensorParts(type) as NonNullable<ReturnType<typeof tensorParts>>;
+  const offsets = new Int32Array(values.length + 1);
+  const shapes = new Int32Array(values.length * dimensions);
+  for (let row = 0, total = 0; row < values.length; row += 1) {
+    const value = values[row];
+    if (!isNullish(value)) {
+      if (!(value instanceof NdArray) || value.dtype !== kind || value.shape.length !== dimensions) throw misfit(row, value, type);
+      shapes.set(value.shape, row * dimensions);
+      total += value.data.length;
+      if (total > OFFSET_MAX) throw new MisfitError(row, "is too much: the tensors of a block's column have at most 2^31 elements");
+    }
+    offsets[row + 1] = total;
+  }
+  const elements = newValueArray(kind, offsets[values.length] as number) as Float64Array;
+  for (let row = 0; row < values.length; row += 1)
+    if (!isNullish(values[row])) elements.set((values[row] as NdArray<Float64Array>).data, offsets[row]);
+  const [data, shape] = type.fields.map((field) => field.type) as [DataType, DataType];
+  const base = { length: values.length, nullCount: 0, bitOffset: 0 };
+  return {
+    children: [
+      { ...base, type: data, offsets, children: [vectorOfArray(elements)] },
+      { ...base, type: shape, values: shapes },
+    ],
+  };
+}
+
 /** The vector of a typed array, in its memory. */
 export function vectorOfArray(values: ValueArray): Vector {
-  const kind = kindOfArray(values) as NumberKind | "int64" | "uint64";
-  const type: DataType = kind === "int64" || kind === "uint64" ? { kind, as: "bigint" } : { kind };
+  const type = numberType(kindOfArray(values) as NonNullable<ReturnType<typeof kindOfArray>>);
   return { type, length: values.length, nullCount: 0, bitOffset: 0, values };
 }

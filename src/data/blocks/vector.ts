@@ -10,11 +10,12 @@
  * | `list` | | where each row begins, and the end | the elements |
  * | `struct` | | | one a field |
  * | `tensor` | all elements, row after row | | |
+ * | `struct` as `tensor` | | | lists of elements, and shapes |
  * | `null` | | | |
  *
  * Rows are cut out without a copy. Bits cannot begin amid a byte, so bitmaps keep the bits before the first row: `bitOffset` tells how many. Offsets need not begin at 0.
  */
-import { type DataType, type Field, type NumberKind, sameType } from "./data-type.ts";
+import { type DataType, elementsOf, type Field, type NumberKind, sameType } from "./data-type.ts";
 import { gatherElements, gatherRanges } from "./gather.ts";
 import { bitmapBytes, countZeros, getBit, orBits, setBit } from "./bitmap.ts";
 
@@ -73,7 +74,7 @@ export function isNull(vector: Vector, index: number): boolean {
 
 /** How many elements of `values` a row has: 1, or for tensors as many as the shape says. */
 function rowElements(type: DataType): number {
-  return type.kind === "tensor" ? type.shape.reduce((product, length) => product * length, 1) : 1;
+  return type.kind === "tensor" ? elementsOf(type.shape) : 1;
 }
 
 /** A vector of nulls. */
@@ -316,8 +317,29 @@ export function widenVector(vector: Vector, type: DataType): Vector {
     const child = (vector.children as Vector[])[0] as Vector;
     return { ...vector, type, children: [widenVector(child, type.of)] };
   }
+  if (type.kind === "struct" && type.as === "tensor") return withoutShape(vector, type);
   if (type.kind === "struct") return { ...vector, type, children: widenStruct(vector, type.fields) };
   return { ...vector, type, values: toFloat64(vector) };
+}
+
+/** Arrays of one shape as ones of any shape: the same elements, and the shape once a row. */
+function withoutShape({ type, values, ...rows }: Vector, target: DataType & { kind: "struct" }): Vector {
+  const { shape } = type as DataType & { kind: "tensor" };
+  const { length } = rows;
+  const [data, shapes] = target.fields.map((field) => field.type) as [DataType & { kind: "list" }, DataType];
+  const perRow = elementsOf(shape);
+  const all = { nullCount: 0, bitOffset: 0 };
+  const elements = { ...all, type: data.of, length: length * perRow, values: values as ValueArray };
+  const offsets = Int32Array.from({ length: length + 1 }, (_, row) => row * perRow);
+  const lengths = Int32Array.from({ length: length * shape.length }, (_, i) => shape[i % shape.length] as number);
+  return {
+    ...rows,
+    type: target,
+    children: [
+      { ...all, type: data, length, offsets, children: [elements] },
+      { ...all, type: shapes, length, values: lengths },
+    ],
+  };
 }
 
 function widenStruct(vector: Vector, fields: readonly Field[]): Vector[] {

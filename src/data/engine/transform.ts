@@ -5,6 +5,7 @@
  * nothing is stored between them. Called in workers by the functions of `task.ts`.
  */
 import { isThenable } from "../../core/internal.ts";
+import { isArrow } from "../arrow/arrow-batch.ts";
 import { type BatchFormat, batchOf, blockOfBatch } from "../blocks/batch.ts";
 import { type Block, blockOfRows, blockReader, concatBlocks, type Row, sliceBlock, takeBlock } from "../blocks/block.ts";
 import { DataError } from "../errors.ts";
@@ -179,9 +180,8 @@ async function* mapBatches(
 }
 
 function isGenerator(value: unknown): value is AsyncIterable<unknown> {
-  return (
-    typeof value === "object" && value !== null && !Array.isArray(value) && (Symbol.asyncIterator in value || Symbol.iterator in value)
-  );
+  if (typeof value !== "object" || value === null || Array.isArray(value) || isArrow(value)) return false;
+  return Symbol.asyncIterator in value || Symbol.iterator in value;
 }
 
 /** The same rows in blocks of `rows` rows each, the last one with what is left. */

@@ -65,6 +65,7 @@ function presentWriter(vector: Vector, name: string, sink: ByteSink): ValueWrite
       };
     }
     case "struct": {
+      if (type.as === "tensor") return variableTensorWriter(children as [Vector, Vector], name, sink);
       const writers = children.map((child) => jsonWriter(child, name, sink));
       return objectWriter(
         type.fields.map((field) => field.name),
@@ -112,6 +113,22 @@ function writeArray(sink: ByteSink, start: number, end: number, write: ValueWrit
     write(i);
   }
   sink.byte(CLOSE_ARRAY);
+}
+
+/** Each dimension is an array of the next one, as many as the row's shape says. */
+function variableTensorWriter([data, shapes]: readonly [Vector, Vector], name: string, sink: ByteSink): ValueWriter {
+  const element = jsonWriter((data.children as [Vector])[0], name, sink);
+  const offsets = data.offsets as Int32Array;
+  const lengths = shapes.values as Int32Array;
+  const dimensions = lengths.length / Math.max(1, shapes.length);
+  return (row) => {
+    let at = offsets[row] as number;
+    const writeFrom = (dimension: number): void => {
+      if (dimension === dimensions) return element(at++);
+      return writeArray(sink, 0, lengths[row * dimensions + dimension] as number, () => writeFrom(dimension + 1));
+    };
+    writeFrom(0);
+  };
 }
 
 /** Each dimension is an array of the next one. */

@@ -1,0 +1,102 @@
+/**
+ * Arrow tables of users: what they may give, and what they are given.
+ *
+ * They are given the core's `ArrowData`, a stream of Arrow's interchange format: every library reads it, whatever its version, and in Python it is a `pyarrow.Table`. They may give
+ * that, the bytes of a stream or a file, or a table of flechette.
+ */
+import { tableToIPC, type Table } from "@uwdata/flechette";
+import { ArrowData } from "../../core/index.ts";
+import { alignBlock, type Block, concatBlocks, EMPTY_BLOCK, schemaOf, unifySchemas } from "../blocks/block.ts";
+import type { Vector } from "../blocks/vector.ts";
+import { DataError } from "../errors.ts";
+import { blocksOfArrow } from "./from-arrow.ts";
+import { arrowOfBlocks } from "./to-arrow.ts";
+
+/** What is taken as an Arrow table: `ArrowData`, the bytes of a stream or a file of Arrow, or a table of flechette. */
+export type ArrowTable =
+  | ArrowData
+  | Uint8Array
+  | {
+      readonly schema: { readonly fields: readonly { readonly name: string }[] };
+      readonly children: readonly object[];
+      readonly names: readonly unknown[];
+    };
+
+/** The block as an Arrow table. */
+export function arrowOfBlock(block: Block): ArrowData {
+  return new ArrowData(arrowOfBlocks([block]));
+}
+
+/** Whether the value is an Arrow table, or what is one in another library. */
+export function isArrow(value: unknown): boolean {
+  return value instanceof ArrowData || value instanceof Uint8Array || isFlechette(value) || isApacheArrow(value);
+}
+
+/** The parts that all tables of a library have, whichever copy of it they are of. */
+function isFlechette(value: unknown): value is Table {
+  const { schema, children, names } = (value ?? {}) as { schema?: { fields?: unknown }; children?: unknown; names?: unknown };
+  return typeof value === "object" && Array.isArray(schema?.fields) && Array.isArray(children) && Array.isArray(names);
+}
+
+function isApacheArrow(value: unknown): boolean {
+  const { schema, batches } = (value ?? {}) as { schema?: { fields?: unknown }; batches?: unknown };
+  return typeof value === "object" && Array.isArray(schema?.fields) && Array.isArray(batches);
+}
+
+/**
+ * The blocks of an Arrow table. Columns of 64-bit whole numbers are read as `bigint` where they have one beyond 2^53.
+ *
+ * @param from - what gave it, for messages
+ * @throws DataError for bytes that are none of Arrow's, and for a table of a library that writes its bytes itself
+ */
+export function blocksOfTable(value: unknown, from: string): Block[] {
+  if (isApacheArrow(value))
+    throw new DataError(`${from}: a table of apache-arrow is taken as its bytes`, { hint: "give tableToIPC(table) of apache-arrow" });
+  const stream = value instanceof ArrowData ? value.stream : isFlechette(value) ? tableToIPC(value, { format: "stream" }) : value;
+  let blocks: Block[];
+  try {
+    blocks = blocksOfArrow(stream as Uint8Array);
+  } catch (error) {
+    if (error instanceof DataError) throw error;
+    throw new DataError(`${from}: these bytes are no stream or file of Arrow: ${(error as Error).message}`, { cause: error });
+  }
+  const wide = new Set(blocks.flatMap((block) => block.names.filter((_, i) => isBeyondNumbers(block.vectors[i] as Vector))));
+  return wide.size === 0 ? blocks : blocks.map((block) => asBigint(block, wide));
+}
+
+/** The rows of an Arrow table in one block. */
+export function blockOfTable(value: unknown, from: string): Block {
+  return concatBlocks(blocksOfTable(value, from));
+}
+
+function isBeyondNumbers({ type, length, values, validity }: Vector): boolean {
+  if ((type.kind !== "int64" && type.kind !== "uint64") || type.as === "bigint") return false;
+  const wide = values as BigInt64Array;
+  // 64-bit numbers as pairs of halves: no bigint is made for each. Beyond 2^53 the sum may be rounded, but not to below it.
+  const halves = new Uint32Array(wide.buffer, wide.byteOffset, length * 2);
+  for (let row = 0; row < length; row += 1) {
+    const high = halves[2 * row + 1] as number;
+    if (Number.isSafeInteger((type.kind === "int64" ? high | 0 : high) * 4294967296 + (halves[2 * row] as number))) continue;
+    if (validity === undefined || ((validity[row >> 3] as number) & (1 << (row & 7))) !== 0) return true;
+  }
+  return false;
+}
+
+function asBigint(block: Block, columns: ReadonlySet<string>): Block {
+  const vectors = block.vectors.map((vector, i) => {
+    const { kind } = vector.type;
+    if (!columns.has(block.names[i] as string) || (kind !== "int64" && kind !== "uint64")) return vector;
+    return { ...vector, type: { kind, as: "bigint" as const } };
+  });
+  return { ...block, vectors };
+}
+
+/** All blocks of a dataset as one table: their columns are those of all. */
+export async function arrowOfAll(stream: AsyncIterable<Block>): Promise<ArrowData> {
+  const blocks: Block[] = [];
+  for await (const block of stream) blocks.push(block);
+  const filled = blocks.filter((block) => block.rowCount > 0);
+  const kept = filled.length > 0 ? filled : blocks.slice(0, 1);
+  const fields = unifySchemas(kept.map(schemaOf));
+  return new ArrowData(arrowOfBlocks(kept.length === 0 ? [EMPTY_BLOCK] : kept.map((block) => alignBlock(block, fields))));
+}

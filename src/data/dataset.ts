@@ -100,6 +100,12 @@ export interface WriteParquetOptions extends WriteOptions {
   compression?: ParquetCodec | undefined;
 }
 
+/** The options of `writeNumpy`. */
+export interface WriteNumpyOptions extends WriteOptions {
+  /** The column whose values are written. */
+  column: string;
+}
+
 /** The extensions that tell readers of a compression. */
 const COMPRESSED = { none: "", gzip: ".gz", brotli: ".br", zstd: ".zst" } as const;
 const NAMES = custom<readonly string[]>("an array of column names is needed", [], (value) =>
@@ -742,6 +748,18 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return writeToDatasink(sink as Datasink<never, T>, () => this.#transform(transform, others).#run({ signal }));
   }
 
+  /**
+   * Writes a column of numbers, booleans or tensors as `.npy` files into a folder, a file a task, whose first dimension are the rows.
+   *
+   * @throws DataError for values that are no numbers, for nulls, and for tensors of different shapes in one file
+   */
+  writeNumpy(folder: string, options: WriteNumpyOptions): Promise<WriteResult> {
+    const { signal, column, ...given } = options ?? {};
+    requireNames("writeNumpy", [column]);
+    const rest = readOptions(given, { of: "writeNumpy", options: WRITE });
+    return this.#write("writeNumpy", folder, { ...rest, signal, extension: ".npy", format: { kind: "numpy", column } });
+  }
+
   // -------------------------------------------------------------------------------------------------------------------
 
   /** The plan as it was written, and the operators that run. */
@@ -841,8 +859,9 @@ function requireParts(method: string, parts: number): void {
 }
 
 function requireNames(method: string, names: readonly unknown[]): void {
-  const wrong = Array.isArray(names) ? names.find((name) => typeof name !== "string") : names;
-  if (wrong !== undefined) throw new TypeError(`${method} takes names of columns: received ${String(wrong)}`);
+  if (Array.isArray(names) && names.every((name) => typeof name === "string")) return;
+  const wrong: unknown = Array.isArray(names) ? names.find((name) => typeof name !== "string") : names;
+  throw new TypeError(`${method} takes names of columns: received ${String(wrong)}`);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

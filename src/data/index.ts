@@ -44,6 +44,7 @@ export {
   type TrainTestSplitOptions,
   type WriteCsvOptions,
   type WriteJsonOptions,
+  type WriteNumpyOptions,
   type WriteOptions,
   type WriteParquetOptions,
 } from "./dataset.ts";
@@ -61,6 +62,8 @@ export {
   type ReadFilesOptions,
   readJson,
   type ReadJsonOptions,
+  readNumpy,
+  type ReadNumpyOptions,
   readParquet,
   type ReadParquetOptions,
   readText,

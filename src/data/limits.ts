@@ -84,6 +84,9 @@ export const INFERENCE_BYTES: number = 4 * 1024 * 1024;
 /** Of one record of a text format. A quote that is never closed makes the rest of the file one record; this ends the search. */
 export const RECORD_BYTES_MAX: number = 256 * 1024 * 1024;
 
+/** Of the dictionary at the beginning of a `.npy` file. NumPy itself reads 10,000. */
+export const NPY_HEADER_BYTES_MAX = 65_536;
+
 /** Combinations of `partitionBy` values for which one task has files open. */
 export const PARTITIONS_OF_TASK_MAX = 500;
 

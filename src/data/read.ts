@@ -21,6 +21,7 @@ import { columnsOf, expressionText, type ExpressionNode } from "./expressions/no
 import { readBinaryFile } from "./formats/binary-reader.ts";
 import { readCsvFile } from "./formats/csv-reader.ts";
 import { readJsonFile } from "./formats/json-reader.ts";
+import { readNumpyFile } from "./formats/numpy-reader.ts";
 import { type ParquetFooter, type ParquetPart, readParquetFooter, readParquetPart } from "./formats/parquet-reader.ts";
 import { readTextFile } from "./formats/text-reader.ts";
 import { BLOCK_BYTES_MAX } from "./limits.ts";
@@ -77,6 +78,12 @@ export interface ReadTextOptions extends ReadFilesOptions {
   encoding?: string | undefined;
 }
 
+/** The options of `readNumpy`. */
+export interface ReadNumpyOptions extends ReadFilesOptions {
+  /** Columns of 64-bit whole numbers that are to be `bigint`: `{ data: "int64 as bigint" }`. Default: those with a number beyond 2^53 in the first 8 MiB of the file. */
+  schema?: Readonly<Record<string, "int64 as bigint" | "uint64 as bigint">> | undefined;
+}
+
 /** The options of `readParquet`. */
 export interface ReadParquetOptions<K extends string = string> extends ReadFilesOptions {
   /** The columns to read, in this order; others are not even fetched. Default: all. */
@@ -117,6 +124,17 @@ const CSV = {
 };
 const JSON_FILES = { ...FILES, columns: NAMES, schema: SCHEMA };
 const TEXT = { ...FILES, dropEmptyLines: flag(true), encoding: text("utf-8") };
+const NUMPY = {
+  ...FILES,
+  schema: custom<SchemaOption>('an object is needed, such as { data: "int64 as bigint" }', {}, (value) =>
+    !isPlainObject(value)
+      ? "wrong type"
+      : Object.values(value).every((type) => WIDE_TYPES.includes(type as string))
+        ? "ok"
+        : "out of range",
+  ),
+};
+const WIDE_TYPES = ["int64 as bigint", "uint64 as bigint"];
 const PARQUET = {
   ...FILES,
   columns: NAMES,
@@ -165,6 +183,19 @@ export function readBinaryFiles(paths: Paths, options: ReadFilesOptions = {}): D
   const { own, tasks } = splitOptions(options, FILES);
   const files = readOptions(own, { of: "readBinaryFiles", options: FILES });
   return fileDataset("readBinaryFiles", paths, { files, tasks, reader: readBinaryFile as Reader, args: [{}] });
+}
+
+/**
+ * NumPy's files: of `.npy` the column `data`, whose rows are the first dimension, numbers or tensors; of `.npz` a column for each array. Half floats become float32, booleans within
+ * tensors uint8, complex numbers get one dimension more. Arrays of objects are refused.
+ *
+ * @example
+ * const vectors = data.readNumpy("embeddings/*.npy");
+ */
+export function readNumpy<R extends AnyRow = { data: any }>(paths: Paths, options: ReadNumpyOptions = {}): Dataset<R> {
+  const { own, tasks } = splitOptions(options, NUMPY);
+  const { schema, ...files } = readOptions(own, { of: "readNumpy", options: NUMPY });
+  return fileDataset("readNumpy", paths, { files, tasks, reader: readNumpyFile as Reader, args: [{ bigintColumns: Object.keys(schema) }] });
 }
 
 /**

@@ -38,9 +38,10 @@ import { col, Expression, lit, NamedExpression } from "./expressions/expression.
 import { readBinaryFile } from "./formats/binary-reader.ts";
 import { readCsvFile } from "./formats/csv-reader.ts";
 import { readJsonFile } from "./formats/json-reader.ts";
+import { readNumpyFile } from "./formats/numpy-reader.ts";
 import { readParquetPart } from "./formats/parquet-reader.ts";
 import { readTextFile } from "./formats/text-reader.ts";
-import { readBinaryFiles, readCsv, readJson, readParquet, readText, readWithColumns } from "./read.ts";
+import { readBinaryFiles, readCsv, readJson, readNumpy, readParquet, readText, readWithColumns } from "./read.ts";
 import { Schema } from "./schema.ts";
 import { configure } from "./settings.ts";
 import { fromAsyncIterable, fromColumns, fromItems, range, readDatasource, readRange, readUserTask } from "./sources.ts";
@@ -97,6 +98,8 @@ registerExports("shoal/data", {
   readDatasource,
   readJson,
   readJsonFile,
+  readNumpy,
+  readNumpyFile,
   readParquet,
   readParquetPart,
   readRange,

@@ -38,6 +38,47 @@ describe.skipIf(problem !== undefined)(`Python's libraries${unless(problem)}`, (
     expect(await data.fromArrow(readFileSync(`${folder}/tensors.arrow`)).takeAll()).toEqual(expected);
   });
 
+  test("arrays that NumPy writes: all types, orders of bytes and of dimensions, versions, archives", async () => {
+    const path = join(folder, "numpy");
+    mkdirSync(path);
+    const expected = python("write_arrays", path) as Record<string, number[]>;
+    expect(Object.keys(expected).length).toBe(48);
+    for (const [name, elements] of Object.entries(expected)) {
+      const rows = await data.readNumpy(`${path}/${name}.npy`).takeAll();
+      expect(rows.map(({ data: tensor }) => tensor.shape)).toEqual([
+        [2, 2],
+        [2, 2],
+        [2, 2],
+      ]);
+      expect(
+        rows.flatMap(({ data: tensor }) => Array.from(tensor.data as Float64Array, Number)),
+        name,
+      ).toEqual(elements);
+    }
+    expect(await data.readNumpy(`${path}/version*.npy`, { includePaths: true }).takeAll()).toEqual(
+      [1, 2, 3].flatMap((version) => [0, 1, 2].map((n) => ({ data: n, path: `${path}/version${version}.npy` }))),
+    );
+    for (const archive of ["stored", "deflated"])
+      expect(await data.readNumpy(`${path}/${archive}.npz`).takeAll()).toEqual(
+        [0, 1, 2].map((id) => ({ ids: id, names: new NdArray(Float32Array.of(1, 1), [2]) })),
+      );
+    expect(await data.readNumpy(`${path}/times.npy`).takeAll()).toEqual([{ data: new Date("2026-01-02T03:04:05.678Z") }, { data: null }]);
+    await expect(data.readNumpy(`${path}/objects.npy`).takeAll()).rejects.toThrow("pickled code, which is never run");
+    expect(() => data.readNumpy(path, { schema: { data: "string" as never } })).toThrow("int64 as bigint");
+  });
+
+  test("arrays that NumPy reads", async () => {
+    const tensors = data.rangeTensor(100, { shape: [2, 1], dtype: "int32" }).map(({ data: tensor }) => ({ tensor, flag: true, n: 0.5 }));
+    const read = async (column: string): Promise<unknown> => {
+      const { files } = await tensors.writeNumpy(join(folder, `npy-${column}`), { column });
+      return python("read_arrays", ...files);
+    };
+    expect(await read("tensor")).toEqual({ dtype: "int32", shape: [100, 2, 1], values: Array.from({ length: 200 }, (_, i) => i >> 1) });
+    expect(await read("flag")).toEqual({ dtype: "bool", shape: [100], values: new Array(100).fill(true) });
+    expect(await read("n")).toEqual({ dtype: "float64", shape: [100], values: new Array(100).fill(0.5) });
+    expect(() => tensors.writeNumpy(folder, {} as never)).toThrow("writeNumpy takes names of columns");
+  });
+
   test("tensors that pyarrow reads", async () => {
     const path = join(folder, "ours");
     mkdirSync(path);

@@ -7,6 +7,7 @@
 import { tableToIPC, type Table } from "@uwdata/flechette";
 import { ArrowData } from "../../core/index.ts";
 import { alignBlock, type Block, concatBlocks, EMPTY_BLOCK, schemaOf, unifySchemas } from "../blocks/block.ts";
+import { isBeyondNumbers } from "../blocks/safe-integers.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 import { blocksOfArrow } from "./from-arrow.ts";
@@ -67,19 +68,6 @@ export function blocksOfTable(value: unknown, from: string): Block[] {
 /** The rows of an Arrow table in one block. */
 export function blockOfTable(value: unknown, from: string): Block {
   return concatBlocks(blocksOfTable(value, from));
-}
-
-function isBeyondNumbers({ type, length, values, validity }: Vector): boolean {
-  if ((type.kind !== "int64" && type.kind !== "uint64") || type.as === "bigint") return false;
-  const wide = values as BigInt64Array;
-  // 64-bit numbers as pairs of halves: no bigint is made for each. Beyond 2^53 the sum may be rounded, but not to below it.
-  const halves = new Uint32Array(wide.buffer, wide.byteOffset, length * 2);
-  for (let row = 0; row < length; row += 1) {
-    const high = halves[2 * row + 1] as number;
-    if (Number.isSafeInteger((type.kind === "int64" ? high | 0 : high) * 4294967296 + (halves[2 * row] as number))) continue;
-    if (validity === undefined || ((validity[row >> 3] as number) & (1 << (row & 7))) !== 0) return true;
-  }
-  return false;
 }
 
 function asBigint(block: Block, columns: ReadonlySet<string>): Block {

@@ -11,6 +11,7 @@ import type { Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 import { csvChunks } from "../formats/csv-writer.ts";
 import { jsonLines } from "../formats/json-writer.ts";
+import { npyFile } from "../formats/numpy-writer.ts";
 import { type ParquetCodec, parquetFile } from "../formats/parquet-writer.ts";
 import { groupRows, keyVectors } from "../kernels/hash.ts";
 import { rowsByPart } from "../kernels/partition.ts";
@@ -20,7 +21,8 @@ import { PARTITIONS_OF_TASK_MAX } from "../limits.ts";
 type FileFormat =
   | { readonly kind: "csv"; readonly header: boolean }
   | { readonly kind: "json" }
-  | { readonly kind: "parquet"; readonly codec: ParquetCodec };
+  | { readonly kind: "parquet"; readonly codec: ParquetCodec }
+  | { readonly kind: "numpy"; readonly column: string };
 
 export interface WriteTransform {
   readonly kind: "write";
@@ -84,6 +86,7 @@ async function openFile(partition: string, { stagingFolder, extension, format }:
   const collected: Block[] = [];
   const end = async (): Promise<WrittenFile> => {
     if (format.kind === "parquet") await writer.write(await parquetFile(aligned(collected), format.codec));
+    if (format.kind === "numpy") for (const part of npyFile(collected, format.column)) await writer.write(part);
     const { path, sizeBytes } = await writer.commit();
     return { staged: path, partition, rowCount, sizeBytes };
   };

@@ -36,6 +36,30 @@ def read_tensors(path):
     print(json.dumps(shown))
 
 
+def write_arrays(path):
+    expected = {}
+    for code in ["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"]:
+        for order in "<>":
+            for layout in "CF":
+                array = np.asarray(np.arange(12).reshape(3, 2, 2) % 5, dtype=np.dtype(code).newbyteorder(order), order=layout)
+                np.save(f"{path}/{code}{'lb'[order == '>']}{layout}.npy", array)
+                expected[f"{code}{'lb'[order == '>']}{layout}"] = array.astype(float).ravel().tolist()
+    for version in [(1, 0), (2, 0), (3, 0)]:
+        with open(f"{path}/version{version[0]}.npy", "wb") as file:
+            np.lib.format.write_array(file, np.arange(3.0), version=version)
+    np.savez(f"{path}/stored.npz", ids=np.arange(3), names=np.ones((3, 2), "f4"))
+    np.savez_compressed(f"{path}/deflated.npz", ids=np.arange(3), names=np.ones((3, 2), "f4"))
+    np.save(f"{path}/times.npy", np.array(["2026-01-02T03:04:05.678", "NaT"], "M8[ms]"))
+    np.save(f"{path}/objects.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    print(json.dumps(expected))
+
+
+def read_arrays(*paths):
+    arrays = [np.load(path) for path in sorted(paths)]
+    array = np.concatenate(arrays)
+    print(json.dumps({"dtype": str(array.dtype), "shape": array.shape, "values": array.ravel().tolist()}))
+
+
 def storage(column):
     array = column.combine_chunks()
     return array.storage if isinstance(array, pa.ExtensionArray) else array

@@ -22,6 +22,7 @@ import { gather, type Transform } from "./engine/transform.ts";
 import { columnTransform, filterTransform, selectTransform } from "./expressions/column-transforms.ts";
 import { Expression, type NamedExpression } from "./expressions/expression.ts";
 import type { ValueIn, WithColumn } from "./expressions/expression-types.ts";
+import { IMAGE_FORMATS, type ImageFormat } from "./formats/images.ts";
 import { PARQUET_CODECS, type ParquetCodec } from "./formats/parquet-writer.ts";
 import { type JoinedRow, type JoinOptions, readJoin } from "./join-options.ts";
 import type { JoinType } from "./engine/join.ts";
@@ -104,6 +105,14 @@ export interface WriteParquetOptions extends WriteOptions {
 export interface WriteNumpyOptions extends WriteOptions {
   /** The column whose values are written. */
   column: string;
+}
+
+/** The options of `writeImages`. */
+export interface WriteImagesOptions extends WriteOptions {
+  /** The column of images: tensors of uint8 with height, width and 1 to 4 channels, or without the last one. */
+  column: string;
+  /** Default: `"png"`. */
+  fileFormat?: ImageFormat | undefined;
 }
 
 /** The extensions that tell readers of a compression. */
@@ -758,6 +767,20 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     requireNames("writeNumpy", [column]);
     const rest = readOptions(given, { of: "writeNumpy", options: WRITE });
     return this.#write("writeNumpy", folder, { ...rest, signal, extension: ".npy", format: { kind: "numpy", column } });
+  }
+
+  /**
+   * Writes each row's image as a file of its own into a folder, named in the order of the rows. Needs the package `sharp`.
+   *
+   * @throws DataError for values that are no images, and where `sharp` is not installed
+   */
+  writeImages(folder: string, options: WriteImagesOptions): Promise<WriteResult> {
+    const { signal, column, ...given } = options ?? {};
+    requireNames("writeImages", [column]);
+    const own = { ...WRITE, fileFormat: oneOf(IMAGE_FORMATS, "png") };
+    const { fileFormat, ...rest } = readOptions(given, { of: "writeImages", options: own });
+    const format = { kind: "images", column, format: fileFormat } as const;
+    return this.#write("writeImages", folder, { ...rest, signal, extension: `.${fileFormat}`, format });
   }
 
   // -------------------------------------------------------------------------------------------------------------------

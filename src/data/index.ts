@@ -43,11 +43,13 @@ export {
   type SortOptions,
   type TrainTestSplitOptions,
   type WriteCsvOptions,
+  type WriteImagesOptions,
   type WriteJsonOptions,
   type WriteNumpyOptions,
   type WriteOptions,
   type WriteParquetOptions,
 } from "./dataset.ts";
+export type { ImageFormat, ImageMode } from "./formats/images.ts";
 export { DataError } from "./errors.ts";
 export type { JoinOptions } from "./join-options.ts";
 export type { MixOptions } from "./mix-options.ts";
@@ -60,6 +62,8 @@ export {
   readCsv,
   type ReadCsvOptions,
   type ReadFilesOptions,
+  readImages,
+  type ReadImagesOptions,
   readJson,
   type ReadJsonOptions,
   readNumpy,

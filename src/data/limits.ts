@@ -29,6 +29,12 @@ export const TASKS_PER_CPU = 2;
 /** Read tasks for each CPU where the source is cut freely. */
 export const READ_TASKS_PER_CPU = 4;
 
+/** The same for many small files, such as images, of which a task reads several: more tasks, since they differ more. */
+export const SMALL_FILE_TASKS_PER_CPU = 8;
+
+/** Files of such a task: a task that fails, or whose worker dies, begins again. */
+export const SMALL_FILES_PER_TASK_MAX = 500;
+
 /** The part of the object store that running pipelines use together, unless `configure` says otherwise. The same as Ray's. */
 export const STORE_PART_OF_BUDGET = 0.5;
 

@@ -4,7 +4,7 @@
  *
  * `year=2026/month=1/` in a path gives the columns `year` and `month` (Hive's partitioning), unless `partitioning` is `"none"`.
  */
-import { remote, type TaskOptions } from "../core/index.ts";
+import { type NdArray, remote, type TaskOptions } from "../core/index.ts";
 import { custom, flag, isPlainObject, oneOf, readOptions, text } from "../core/internal.ts";
 import type { ListedFile } from "../storage/file-system.ts";
 import { listFiles } from "../storage/list-files.ts";
@@ -20,11 +20,12 @@ import { type ColumnFacts, mayMatch } from "./expressions/may-match.ts";
 import { columnsOf, expressionText, type ExpressionNode } from "./expressions/nodes.ts";
 import { readBinaryFile } from "./formats/binary-reader.ts";
 import { readCsvFile } from "./formats/csv-reader.ts";
+import { IMAGE_MODES, type ImageMode, readImageFile } from "./formats/images.ts";
 import { readJsonFile } from "./formats/json-reader.ts";
 import { readNumpyFile } from "./formats/numpy-reader.ts";
 import { type ParquetFooter, type ParquetPart, readParquetFooter, readParquetPart } from "./formats/parquet-reader.ts";
 import { readTextFile } from "./formats/text-reader.ts";
-import { BLOCK_BYTES_MAX } from "./limits.ts";
+import { BLOCK_BYTES_MAX, SMALL_FILE_TASKS_PER_CPU, SMALL_FILES_PER_TASK_MAX } from "./limits.ts";
 import type { Source, SourcePart, Wanted } from "./plan/logical-plan.ts";
 import type { AnyRow } from "./row-types.ts";
 import { HIVE_NULL } from "./engine/write-transform.ts";
@@ -84,6 +85,14 @@ export interface ReadNumpyOptions extends ReadFilesOptions {
   schema?: Readonly<Record<string, "int64 as bigint" | "uint64 as bigint">> | undefined;
 }
 
+/** The options of `readImages`. */
+export interface ReadImagesOptions extends ReadFilesOptions {
+  /** Height and width that each image is brought to. Default: its own. */
+  size?: readonly [height: number, width: number] | undefined;
+  /** Its channels: `"L"` is grey, one channel. Default: those of the file. */
+  mode?: ImageMode | undefined;
+}
+
 /** The options of `readParquet`. */
 export interface ReadParquetOptions<K extends string = string> extends ReadFilesOptions {
   /** The columns to read, in this order; others are not even fetched. Default: all. */
@@ -132,6 +141,19 @@ const NUMPY = {
       : Object.values(value).every((type) => WIDE_TYPES.includes(type as string))
         ? "ok"
         : "out of range",
+  ),
+};
+const IMAGES = {
+  ...FILES,
+  size: custom<readonly [number, number] | undefined>("[height, width] is needed, whole numbers from 1", undefined, (value) =>
+    !Array.isArray(value) || value.length !== 2
+      ? "wrong type"
+      : value.every((one) => Number.isSafeInteger(one) && one >= 1)
+        ? "ok"
+        : "out of range",
+  ),
+  mode: custom<ImageMode | undefined>(`one of ${IMAGE_MODES.join(", ")} is needed`, undefined, (value) =>
+    IMAGE_MODES.includes(value as ImageMode) ? "ok" : "out of range",
   ),
 };
 const WIDE_TYPES = ["int64 as bigint", "uint64 as bigint"];
@@ -196,6 +218,20 @@ export function readNumpy<R extends AnyRow = { data: any }>(paths: Paths, option
   const { own, tasks } = splitOptions(options, NUMPY);
   const { schema, ...files } = readOptions(own, { of: "readNumpy", options: NUMPY });
   return fileDataset("readNumpy", paths, { files, tasks, reader: readNumpyFile as Reader, args: [{ bigintColumns: Object.keys(schema) }] });
+}
+
+/**
+ * Images, a row each, as the column `image`: tensors of uint8 with height, width and channels. Without `size` and `mode` they are as in the files, so their shapes may differ.
+ * Needs the package `sharp`, which reads JPEG, PNG, WebP, AVIF, TIFF, GIF (the first picture) and SVG.
+ *
+ * @example
+ * const images = data.readImages("photos/", { size: [224, 224], mode: "RGB", includePaths: true });
+ */
+export function readImages(paths: Paths, options: ReadImagesOptions = {}): Dataset<{ image: NdArray<Uint8Array>; path?: string }> {
+  const { own, tasks } = splitOptions(options, IMAGES);
+  const { size, mode, ...files } = readOptions(own, { of: "readImages", options: IMAGES });
+  const args = [definedOptions({ size, mode })];
+  return fileDataset("readImages", paths, { files, tasks, reader: readImageFile as Reader, args, isManySmall: true });
 }
 
 /**
@@ -358,16 +394,36 @@ interface FileRead {
   readonly reader: Reader;
   /** What the reader is called with after the path. */
   readonly args: readonly unknown[];
+  /** Whether a task reads several files that follow each other, as each is small. Default: a task a file. */
+  readonly isManySmall?: boolean;
 }
 
-function fileDataset<R extends AnyRow>(name: string, paths: Paths, { files, tasks, reader, args }: FileRead): Dataset<R> {
-  const parts = async (): Promise<SourcePart[]> => {
+function fileDataset<R extends AnyRow>(
+  name: string,
+  paths: Paths,
+  { files, tasks, reader, args, isManySmall = false }: FileRead,
+): Dataset<R> {
+  const parts = async (cpus: number): Promise<SourcePart[]> => {
     const listed: readonly ListedFile[] = await listFiles(paths, { ignoreMissingPaths: files.ignoreMissingPaths });
     const columnsOfPath = pathColumns(listed, files);
-    return listed.map(({ path }) => ({ args: [reader, [path, ...args], columnsOfPath(path)] }));
+    const read = listed.map(({ path }) => [reader, [path, ...args], columnsOfPath(path)] as const);
+    return isManySmall
+      ? inGroups(read, cpus * SMALL_FILE_TASKS_PER_CPU).map((group) => ({ args: group }))
+      : read.map((one) => ({ args: one }));
   };
-  const source: Source = { name, reader: readWithColumns as Reader, parts };
+  const source: Source = { name, reader: (isManySmall ? readFilesWithColumns : readWithColumns) as Reader, parts };
   return newDataset({ kind: "read", name, source, options: tasks });
+}
+
+/** About so many groups of neighbours, which are equally large. */
+function inGroups<T>(items: readonly T[], groups: number): T[][] {
+  const size = Math.max(1, Math.min(SMALL_FILES_PER_TASK_MAX, Math.ceil(items.length / groups)));
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));
+}
+
+/** The rows of several files. Runs in workers. */
+export async function* readFilesWithColumns(...files: Parameters<typeof readWithColumns>[]): AsyncGenerator<Block, void, undefined> {
+  for (const [reader, args, columns] of files) yield* readWithColumns(reader, args, columns);
 }
 
 /** Columns whose values are the same for all rows of a file. */

@@ -37,11 +37,22 @@ import { DataError } from "./errors.ts";
 import { col, Expression, lit, NamedExpression } from "./expressions/expression.ts";
 import { readBinaryFile } from "./formats/binary-reader.ts";
 import { readCsvFile } from "./formats/csv-reader.ts";
+import { readImageFile } from "./formats/images.ts";
 import { readJsonFile } from "./formats/json-reader.ts";
 import { readNumpyFile } from "./formats/numpy-reader.ts";
 import { readParquetPart } from "./formats/parquet-reader.ts";
 import { readTextFile } from "./formats/text-reader.ts";
-import { readBinaryFiles, readCsv, readJson, readNumpy, readParquet, readText, readWithColumns } from "./read.ts";
+import {
+  readBinaryFiles,
+  readCsv,
+  readFilesWithColumns,
+  readImages,
+  readJson,
+  readNumpy,
+  readParquet,
+  readText,
+  readWithColumns,
+} from "./read.ts";
 import { Schema } from "./schema.ts";
 import { configure } from "./settings.ts";
 import { fromAsyncIterable, fromColumns, fromItems, range, readDatasource, readRange, readUserTask } from "./sources.ts";
@@ -96,6 +107,9 @@ registerExports("shoal/data", {
   readCsv,
   readCsvFile,
   readDatasource,
+  readFilesWithColumns,
+  readImageFile,
+  readImages,
   readJson,
   readJsonFile,
   readNumpy,

@@ -89,4 +89,5 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   hyparquet: ["data"],
   "parquet-wasm": ["data"],
   aws4fetch: ["storage"],
+  sharp: ["data"],
 };

@@ -50,10 +50,7 @@ describe.skipIf(problem !== undefined)(`Python's libraries${unless(problem)}`, (
         [2, 2],
         [2, 2],
       ]);
-      expect(
-        rows.flatMap(({ data: tensor }) => Array.from(tensor.data as Float64Array, Number)),
-        name,
-      ).toEqual(elements);
+      expect([name, ...rows.flatMap(({ data: tensor }) => Array.from(tensor.data as Float64Array, Number))]).toEqual([name, ...elements]);
     }
     expect(await data.readNumpy(`${path}/version*.npy`, { includePaths: true }).takeAll()).toEqual(
       [1, 2, 3].flatMap((version) => [0, 1, 2].map((n) => ({ data: n, path: `${path}/version${version}.npy` }))),

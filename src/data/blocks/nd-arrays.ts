@@ -63,7 +63,7 @@ export function tensorsOfBlock(block: Block): Readonly<Record<string, NdArray>> 
 }
 
 /**
- * The rows of a column as one array, in the same memory where they lie so: numbers, booleans and tensors of one shape.
+ * The rows of a column as one array, in the same memory where they lie so: numbers, booleans and tensors that have one shape.
  *
  * @param name - the column, for errors
  * @throws DataError for nulls, and for values that are no numbers
@@ -84,7 +84,19 @@ export function ndArrayOf(vector: Vector, name: string): NdArray {
   }
   if (isNumberKind(type.kind) || type.kind === "int64" || type.kind === "uint64")
     return new NdArray((values as Float64Array).subarray(0, length), [length]);
-  return type.kind === "struct" && type.as === "tensor"
-    ? refuse("has tensors of different shapes", "bring them to one shape in a map, or take rows")
-    : refuse(`is of the type ${typeName(type)}`, "leave it out by selectColumns or dropColumns, or make numbers of it");
+  if (type.kind === "struct" && type.as === "tensor")
+    return stacked(vector) ?? refuse("has tensors of different shapes", "bring them to one shape in a map, or take rows");
+  return refuse(`is of the type ${typeName(type)}`, "leave it out by selectColumns or dropColumns, or make numbers of it");
+}
+
+/** Arrays that may have any shape as one array, where all of them have the same. */
+function stacked({ length, children }: Vector): NdArray | undefined {
+  const [data, shapes] = children as [Vector, Vector];
+  const lengths = shapes.values as Int32Array;
+  const dimensions = length === 0 ? 0 : lengths.length / length;
+  const shape = [...lengths.subarray(0, dimensions)];
+  for (let i = dimensions; i < lengths.length; i += 1) if (lengths[i] !== shape[i % dimensions]) return undefined;
+  const offsets = data.offsets as Int32Array;
+  const elements = ((data.children as [Vector])[0].values as Float64Array).subarray(offsets[0], offsets[length]);
+  return new NdArray(elements, [length, ...shape]);
 }

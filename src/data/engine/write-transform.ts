@@ -11,6 +11,7 @@ import type { Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 import { csvChunks } from "../formats/csv-writer.ts";
 import { jsonLines } from "../formats/json-writer.ts";
+import { type ImageFormat, imageFiles } from "../formats/images.ts";
 import { npyFile } from "../formats/numpy-writer.ts";
 import { type ParquetCodec, parquetFile } from "../formats/parquet-writer.ts";
 import { groupRows, keyVectors } from "../kernels/hash.ts";
@@ -22,7 +23,8 @@ type FileFormat =
   | { readonly kind: "csv"; readonly header: boolean }
   | { readonly kind: "json" }
   | { readonly kind: "parquet"; readonly codec: ParquetCodec }
-  | { readonly kind: "numpy"; readonly column: string };
+  | { readonly kind: "numpy"; readonly column: string }
+  | { readonly kind: "images"; readonly column: string; readonly format: ImageFormat };
 
 export interface WriteTransform {
   readonly kind: "write";
@@ -42,11 +44,11 @@ export interface WrittenFile extends Record<string, unknown> {
   readonly sizeBytes: number;
 }
 
-/** Rows of one file as they come. */
+/** Rows of one partition as they come: one file, or one for each row. */
 interface OpenFile {
   readonly partition: string;
   add(block: Block): Promise<void>;
-  end(): Promise<WrittenFile>;
+  end(): Promise<readonly WrittenFile[]>;
   abort(): Promise<void>;
 }
 
@@ -65,14 +67,14 @@ export async function* writeFiles(blocks: AsyncIterable<Block>, transform: Write
                 hint: "partition by columns of fewer values",
               },
             );
-          file = await openFile(partition, transform);
+          file = await (transform.format.kind === "images" ? openImages(partition, transform) : openFile(partition, transform));
           open.set(partition, file);
         }
         await file.add(rows);
       }
     }
     const written: WrittenFile[] = [];
-    for (const file of open.values()) written.push(await file.end());
+    for (const file of open.values()) written.push(...(await file.end()));
     open.clear();
     if (written.length > 0) yield blockOfRows(written, transform.name);
   } finally {
@@ -84,11 +86,11 @@ async function openFile(partition: string, { stagingFolder, extension, format }:
   const writer = await FileWriter.open(`${stagingFolder}/${crypto.randomUUID()}${extension}`);
   let rowCount = 0;
   const collected: Block[] = [];
-  const end = async (): Promise<WrittenFile> => {
+  const end = async (): Promise<WrittenFile[]> => {
     if (format.kind === "parquet") await writer.write(await parquetFile(aligned(collected), format.codec));
     if (format.kind === "numpy") for (const part of npyFile(collected, format.column)) await writer.write(part);
     const { path, sizeBytes } = await writer.commit();
-    return { staged: path, partition, rowCount, sizeBytes };
+    return [{ staged: path, partition, rowCount, sizeBytes }];
   };
   const add = async (block: Block): Promise<void> => {
     if (format.kind === "csv") await writer.write(csvChunks(block, { header: format.header && rowCount === 0 }));
@@ -97,6 +99,25 @@ async function openFile(partition: string, { stagingFolder, extension, format }:
     rowCount += block.rowCount;
   };
   return { partition, add, end, abort: () => writer.abort() };
+}
+
+/** A file for each row. Those that are written lie in the staging folder, which goes if the write fails. */
+function openImages(partition: string, { stagingFolder, extension, format }: WriteTransform): OpenFile {
+  const { column, format: fileFormat } = format as FileFormat & { kind: "images" };
+  const written: WrittenFile[] = [];
+  const add = async (block: Block): Promise<void> => {
+    for await (const bytes of imageFiles(block, column, fileFormat)) {
+      const writer = await FileWriter.open(`${stagingFolder}/${crypto.randomUUID()}${extension}`);
+      try {
+        await writer.write(bytes);
+        const { path, sizeBytes } = await writer.commit();
+        written.push({ staged: path, partition, rowCount: 1, sizeBytes });
+      } finally {
+        await writer.abort();
+      }
+    }
+  };
+  return { partition, add, end: () => Promise.resolve(written), abort: () => Promise.resolve() };
 }
 
 function aligned(blocks: readonly Block[]): Block[] {

@@ -1,0 +1,103 @@
+/**
+ * Images from and to tensors of uint8: height, width and channels. `sharp`, which decodes and encodes in native code, is an optional package, loaded by the first image.
+ *
+ * A worker has one CPU, so sharp is held to one thread there.
+ */
+import { NdArray } from "../../core/index.ts";
+import { describeValue, isWorker } from "../../core/internal.ts";
+import { readWhole } from "../../storage/read-file.ts";
+import { type Block, vectorOf } from "../blocks/block.ts";
+import { variableTensorType } from "../blocks/data-type.ts";
+import { valueReader } from "../blocks/value-reader.ts";
+import { buildVector } from "../blocks/vector-builder.ts";
+import { DataError } from "../errors.ts";
+
+/** Which channels: grey; red, green and blue; and the same with opacity. */
+export const IMAGE_MODES = ["L", "RGB", "RGBA"] as const;
+export type ImageMode = (typeof IMAGE_MODES)[number];
+export const IMAGE_FORMATS = ["png", "jpeg", "webp", "tiff"] as const;
+export type ImageFormat = (typeof IMAGE_FORMATS)[number];
+
+export interface ImageOptions {
+  /** Height and width. Default: those of the file. */
+  readonly size?: readonly [height: number, width: number];
+  /** Default: the channels of the file. */
+  readonly mode?: ImageMode;
+}
+
+type Sharp = typeof import("sharp").default;
+
+let loaded: Promise<Sharp> | undefined;
+
+/** @throws DataError where sharp is not installed */
+export function loadSharp(load: () => Promise<{ default: Sharp }> = () => import("sharp")): Promise<Sharp> {
+  return load().then(
+    ({ default: sharp }) => {
+      if (isWorker()) sharp.concurrency(1);
+      return sharp;
+    },
+    (error: unknown) => {
+      throw new DataError("Images need the package sharp, which cannot be loaded", {
+        cause: error,
+        hint: 'install it: npm install "sharp@>=0.33 <1"',
+      });
+    },
+  );
+}
+
+/** An image file as one row: the column `image`. Runs in workers. */
+export async function* readImageFile(path: string, { size, mode }: ImageOptions = {}): AsyncGenerator<Block, void, undefined> {
+  const sharp = await (loaded ??= loadSharp());
+  const bytes = await readWhole(path);
+  try {
+    const image = sharp(bytes);
+    // As Pillow does by itself: to the very size, whatever the proportions, by bicubic interpolation.
+    if (size !== undefined) image.resize(size[1], size[0], { fit: "fill", kernel: "cubic" });
+    if (mode === "L") image.removeAlpha().grayscale().toColourspace("b-w");
+    else if (mode !== undefined) (mode === "RGB" ? image.removeAlpha() : image.ensureAlpha()).toColourspace("srgb");
+    const { data, info } = await image.raw({ depth: "uchar" }).toBuffer({ resolveWithObject: true });
+    const elements = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+    const tensor = new NdArray(elements, [info.height, info.width, info.channels]);
+    // Where no size was asked for, the next file may have another one: all blocks say so.
+    const type = size === undefined ? variableTensorType("uint8", 3) : undefined;
+    yield { rowCount: 1, names: ["image"], vectors: [buildVector([tensor], type)] };
+  } catch (error) {
+    throw new DataError(`Cannot read ${path} as an image: ${(error as Error).message}`, {
+      cause: error,
+      hint: "sharp reads JPEG, PNG, WebP, AVIF, TIFF, GIF and SVG; is the file whole, and one of them?",
+    });
+  }
+}
+
+/**
+ * The file of each row's image.
+ *
+ * @throws DataError for a column that does not exist, and for a value that is no image
+ */
+export async function* imageFiles(block: Block, column: string, format: ImageFormat): AsyncGenerator<Uint8Array, void, undefined> {
+  const vector = vectorOf(block, column);
+  if (vector === undefined)
+    throw new DataError(`writeImages: there is no column ${JSON.stringify(column)}`, { hint: `there are ${block.names.join(", ")}` });
+  const read = valueReader(vector);
+  const sharp = await (loaded ??= loadSharp());
+  for (let row = 0; row < block.rowCount; row += 1) {
+    const image = read(row);
+    if (!isImage(image)) {
+      const what =
+        image instanceof NdArray ? `an NdArray of ${image.dtype} with the shape [${image.shape.join(", ")}]` : describeValue(image);
+      throw new DataError(`Column ${JSON.stringify(column)}: row ${row} is ${what}, and no image`, {
+        hint: "an image is an NdArray of uint8: height, width, and 1 to 4 channels",
+      });
+    }
+    const [height, width, channels = 1] = image.shape as [number, number, 1 | 2 | 3 | 4 | undefined];
+    const { data } = image;
+    yield await sharp(data, { raw: { height, width, channels } }).toFormat(format).toBuffer();
+  }
+}
+
+function isImage(value: unknown): value is NdArray<Uint8Array> {
+  if (!(value instanceof NdArray) || value.dtype !== "uint8") return false;
+  const { shape } = value;
+  const [height = 0, width = 0, channels = 1] = shape;
+  return (shape.length === 2 || shape.length === 3) && height > 0 && width > 0 && channels >= 1 && channels <= 4;
+}

@@ -12,17 +12,27 @@ import { READ_BLOCK_BYTES, READ_TASKS_PER_CPU } from "./limits.ts";
 import type { SourcePart } from "./plan/logical-plan.ts";
 import type { AnyRow } from "./row-types.ts";
 
+/** The options of `fromArrow`. */
+export interface FromArrowOptions {
+  /** How decimals are read: as exact text, or as the nearest number. Default: as the table was made, else `"text"`. */
+  decimal?: "text" | "number" | undefined;
+}
+
 /**
  * A dataset of Arrow tables: `ArrowData`, the bytes of a stream or a file of Arrow, or tables of flechette. Of apache-arrow's tables give `tableToIPC(table)`. Columns of
  * 64-bit whole numbers are read as `bigint` where they have one beyond 2^53.
  *
  * @throws TypeError for what is none, DataError for bytes that are none of Arrow's
  */
-export function fromArrow<R extends AnyRow = AnyRow>(tables: ArrowTable | readonly ArrowTable[]): Dataset<R> {
+export function fromArrow<R extends AnyRow = AnyRow>(
+  tables: ArrowTable | readonly ArrowTable[],
+  options: FromArrowOptions = {},
+): Dataset<R> {
+  const read = readOptions(options, { of: "fromArrow", options: { decimal: oneOf(["text", "number"], "text") } });
   const blocks = (Array.isArray(tables) ? (tables as readonly ArrowTable[]) : [tables as ArrowTable]).flatMap((table) => {
     if (!isArrow(table))
       throw new TypeError(`fromArrow takes ArrowData, bytes of Arrow or a table of flechette: received ${describeValue(table)}`);
-    return blocksOfTable(table, "fromArrow");
+    return blocksOfTable(table, "fromArrow", options.decimal === undefined ? {} : read);
   });
   return newDataset({ kind: "input", name: "fromArrow", blocks });
 }

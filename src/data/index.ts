@@ -26,7 +26,7 @@ export {
   valueCounter,
   zeroPercentage,
 } from "./aggregates/aggregate.ts";
-export { fromArrow, fromNumpy, type NumpyLike, rangeTensor, type RangeTensorOptions } from "./array-sources.ts";
+export { fromArrow, type FromArrowOptions, fromNumpy, type NumpyLike, rangeTensor, type RangeTensorOptions } from "./array-sources.ts";
 export type { ArrowTable } from "./arrow/arrow-batch.ts";
 export type { BatchFormat } from "./blocks/batch.ts";
 export { rowCount } from "./blocks/batch.ts";

@@ -97,6 +97,8 @@ export interface ReadImagesOptions extends ReadFilesOptions {
 export interface ReadParquetOptions<K extends string = string> extends ReadFilesOptions {
   /** The columns to read, in this order; others are not even fetched. Default: all. */
   columns?: readonly K[] | undefined;
+  /** How decimals are read: as exact text, or as the nearest number. Default: as the file was made, else `"text"`. */
+  decimal?: "text" | "number" | undefined;
 }
 
 const SCHEMA = custom<SchemaOption>(
@@ -160,6 +162,9 @@ const WIDE_TYPES = ["int64 as bigint", "uint64 as bigint"];
 const PARQUET = {
   ...FILES,
   columns: NAMES,
+  decimal: custom<"text" | "number" | undefined>('"text" or "number" is needed', undefined, (value) =>
+    value === "text" || value === "number" ? "ok" : "out of range",
+  ),
 };
 
 /**
@@ -245,8 +250,8 @@ export function readParquet<R extends AnyRow = AnyRow, const K extends keyof R &
   options: ReadParquetOptions<K> = {},
 ): Dataset<Pick<R, K>> {
   const { own, tasks } = splitOptions(options, PARQUET);
-  const { columns, ...files } = readOptions(own, { of: "readParquet", options: PARQUET });
-  const source = parquetSource({ paths, files, columns, wanted: { columns: undefined, filters: [] } });
+  const { columns, decimal, ...files } = readOptions(own, { of: "readParquet", options: PARQUET });
+  const source = parquetSource({ paths, files, columns, decimal, wanted: { columns: undefined, filters: [] } });
   return newDataset({ kind: "read", name: source.name, source, options: tasks });
 }
 
@@ -255,6 +260,7 @@ interface ParquetRead {
   readonly files: FilesOptions;
   /** The option of the user. */
   readonly columns: readonly string[] | undefined;
+  readonly decimal: "text" | "number" | undefined;
   /** What the steps behind the read ask for. */
   readonly wanted: Wanted;
 }
@@ -278,7 +284,7 @@ function parquetSource(read: ParquetRead): Source {
   };
 }
 
-async function parquetParts({ paths, files, columns, wanted }: ParquetRead): Promise<SourcePart[]> {
+async function parquetParts({ paths, files, columns, decimal, wanted }: ParquetRead): Promise<SourcePart[]> {
   const listed = await listFiles(paths, { ignoreMissingPaths: files.ignoreMissingPaths });
   const asked = wanted.filters.flatMap(columnsOf);
   const footers = await inParallel(listed, ({ path }) => readParquetFooter(path, asked));
@@ -291,7 +297,7 @@ async function parquetParts({ paths, files, columns, wanted }: ParquetRead): Pro
     // A file that lacks a column is read whole: the step that asks for it says what is wrong, and which columns there are.
     const read = wanted.columns?.every(isThere) === true ? wanted.columns : columns;
     const present = read === undefined ? undefined : columnsInFile(read, footer, added);
-    return parts.map((part) => ({ args: [readParquetPart, [part, present, wide], added, read], rowCount: part.rowCount }));
+    return parts.map((part) => ({ args: [readParquetPart, [part, present, wide, decimal], added, read], rowCount: part.rowCount }));
   };
   const all = footers.flatMap((footer) => {
     const excluded = excludedGroups(footer, columnsOfPath(footer.path), wanted.filters);

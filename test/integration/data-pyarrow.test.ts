@@ -76,6 +76,41 @@ describe.skipIf(problem !== undefined)(`Python's libraries${unless(problem)}`, (
     expect(() => tensors.writeNumpy(folder, {} as never)).toThrow("writeNumpy takes names of columns");
   });
 
+  test("decimals that pyarrow writes, exact, and the same for pyarrow again", async () => {
+    python("write_decimals", folder);
+    const rows = [
+      { a: "1.23", w: "12345678901234567890123456789.123", x: `1${"0".repeat(60)}` },
+      { a: null, w: null, x: null },
+      { a: "-99999.99", w: "-0.001", x: "-1" },
+    ];
+    for (const name of ["decimals", "integers"]) {
+      const decimals = data.readParquet<{ a: string; w: string; x: string }>(`${folder}/${name}.parquet`);
+      expect(await decimals.takeAll()).toEqual(rows);
+      expect((await decimals.sort("w").takeAll()).map(({ w }) => w)).toEqual(["-0.001", "12345678901234567890123456789.123", null]);
+      expect(await decimals.aggregate({ sum: data.sum("w"), least: data.min("a"), most: data.max("x"), mean: data.mean("a") })).toEqual({
+        sum: "12345678901234567890123456789.122",
+        least: "-99999.99",
+        most: `1${"0".repeat(60)}`,
+        mean: expect.closeTo(-49999.38, 6),
+      });
+      const target = join(folder, `again-${name}`);
+      await decimals.mapBatches((batch) => batch).writeParquet(target);
+      expect(python("read_decimals", target)).toEqual({
+        a: ["decimal128(7, 2)", ["1.23", null, "-99999.99"]],
+        w: ["decimal128(38, 3)", ["12345678901234567890123456789.123", null, "-0.001"]],
+        x: ["decimal256(70, 0)", [expect.stringMatching(/^1(0{60}|E\+60)$/), null, "-1"]],
+      });
+    }
+    const numbers = data.readParquet(`${folder}/decimals.parquet`, { columns: ["a"], decimal: "number" });
+    expect(await numbers.takeAll()).toEqual([{ a: 1.23 }, { a: null }, { a: -99999.99 }]);
+    expect(await data.fromArrow(readFileSync(`${folder}/narrow.arrow`)).takeAll()).toEqual([
+      { d: "1.5", e: "-1.50" },
+      { d: null, e: "0.01" },
+      { d: "-2.5", e: null },
+    ]);
+    expect(await data.fromArrow(readFileSync(`${folder}/narrow.arrow`), { decimal: "number" }).sum("e")).toBe(-1.49);
+  });
+
   test("tensors that pyarrow reads", async () => {
     const path = join(folder, "ours");
     mkdirSync(path);

@@ -65,7 +65,7 @@ export function count(): Aggregate<number> {
   return { kind: "count" };
 }
 
-/** The sum of a column of numbers; null where it has no value. */
+/** The sum of a column of numbers; null where it has no value. That of decimals is a decimal, exact, with up to 76 digits. */
 export function sum(column: string): Aggregate<number | null> {
   return ofColumn("sum", column);
 }

@@ -4,7 +4,8 @@
  * A kernel takes the group of every row, by number, and how many groups there are. Its states travel as columns, so a kernel may have several vectors.
  */
 import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
-import { FLOAT64, INT64, isNumberKind, typeName } from "../blocks/data-type.ts";
+import { type DecimalType, FLOAT64, INT64, isNumberKind, typeName } from "../blocks/data-type.ts";
+import { decimalText, unscaledReader } from "../blocks/decimals.ts";
 import { toFloat64, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 
@@ -49,5 +50,12 @@ export function numbersOf(vector: Vector): ArrayLike<number> {
   if (type.kind === "null") return new Float64Array(length);
   if (isNumberKind(type.kind)) return vector.values as Float64Array;
   if (type.kind === "int64" || type.kind === "uint64") return toFloat64(vector);
+  if (type.kind === "decimal") return decimalNumbers(vector, type);
   throw new DataError(`A number is needed, and the column is of the type ${typeName(type)}`);
+}
+
+/** Decimals as the nearest numbers: for what has no exact decimal, such as means and deviations. */
+function decimalNumbers({ length, values }: Vector, type: DecimalType): Float64Array {
+  const read = unscaledReader(values as BigUint64Array, type);
+  return Float64Array.from({ length }, (_, row) => Number(decimalText(read(row), type.scale)));
 }

@@ -5,7 +5,8 @@
  * number, and how many groups there are.
  */
 import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
-import { FLOAT64 } from "../blocks/data-type.ts";
+import { type DecimalType, FLOAT64 } from "../blocks/data-type.ts";
+import { decimalText, sumType, unscaledReader } from "../blocks/decimals.ts";
 import { valueReader } from "../blocks/value-reader.ts";
 import { isNull, takeVector, type Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
@@ -29,7 +30,7 @@ export function kernelOf({ kind, quantile = 0.5, quantiles = [], k = 0, room = 0
     case "quantile":
       return { ...lists, finalize: ([all]) => exactQuantiles(all as Vector, quantile) };
     case "sum":
-      return sums;
+      return exactSums;
     case "mean":
       return { ...sums, finalize: (states) => ratio(states, 1) };
     case "std":
@@ -109,6 +110,39 @@ const sums: Kernel = {
   finalize: ([totals, counts]) =>
     floats((totals as Vector).values as Float64Array, (group) => ((counts as Vector).values as Float64Array)[group] !== 0),
 };
+
+/** As {@link sums}, but decimals are added as whole numbers, and their sum is a decimal. */
+const exactSums: Kernel = {
+  accumulate: (vector, groups) =>
+    vector.type.kind === "decimal"
+      ? [addDecimals(vector, vector.type, sumType(vector.type), groups), floats(countValues(vector, groups))]
+      : sums.accumulate(vector, groups),
+  merge: ([totals, counts], groups) => {
+    const { type } = totals as Vector;
+    if (type.kind !== "decimal") return mergeSums([totals as Vector, counts as Vector], groups);
+    return [addDecimals(totals as Vector, type, type, groups), ...mergeSums([counts as Vector], groups)];
+  },
+  finalize: ([totals, counts]) => {
+    const total = totals as Vector;
+    const numbers = (counts as Vector).values as Float64Array;
+    if (total.type.kind !== "decimal") return sums.finalize([total, counts as Vector]);
+    const { nullCount, validity } = floats(numbers, (group) => numbers[group] !== 0);
+    return { ...total, nullCount, bitOffset: 0, ...(validity === undefined ? {} : { validity }) };
+  },
+};
+
+function addDecimals(vector: Vector, from: DecimalType, to: DecimalType, { ids, count }: Grouping): Vector {
+  const read = unscaledReader(vector.values as BigUint64Array, from);
+  const totals = new Array<bigint>(count).fill(0n);
+  for (let row = 0; row < ids.length; row += 1) {
+    const id = ids[row] as number;
+    if (!isNull(vector, row)) totals[id] = (totals[id] as bigint) + read(row);
+  }
+  return buildVector(
+    totals.map((total) => decimalText(total, to.scale)),
+    to,
+  );
+}
 
 function ratio([parts, wholes]: readonly Vector[], factor: number): Vector {
   const [part, whole] = [(parts as Vector).values as Float64Array, (wholes as Vector).values as Float64Array];

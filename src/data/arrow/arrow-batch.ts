@@ -50,13 +50,13 @@ function isApacheArrow(value: unknown): boolean {
  * @param from - what gave it, for messages
  * @throws DataError for bytes that are none of Arrow's, and for a table of a library that writes its bytes itself
  */
-export function blocksOfTable(value: unknown, from: string): Block[] {
+export function blocksOfTable(value: unknown, from: string, { decimal }: { decimal?: "text" | "number" } = {}): Block[] {
   if (isApacheArrow(value))
     throw new DataError(`${from}: a table of apache-arrow is taken as its bytes`, { hint: "give tableToIPC(table) of apache-arrow" });
   const stream = value instanceof ArrowData ? value.stream : isFlechette(value) ? tableToIPC(value, { format: "stream" }) : value;
   let blocks: Block[];
   try {
-    blocks = blocksOfArrow(stream as Uint8Array);
+    blocks = blocksOfArrow(stream as Uint8Array, { decimal });
   } catch (error) {
     if (error instanceof DataError) throw error;
     throw new DataError(`${from}: these bytes are no stream or file of Arrow: ${(error as Error).message}`, { cause: error });

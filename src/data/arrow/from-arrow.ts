@@ -7,7 +7,16 @@
 import { type Batch, type DataType as ArrowType, type Field as ArrowField, tableFromIPC, TimeUnit, Type } from "@uwdata/flechette";
 import { countZeros } from "../blocks/bitmap.ts";
 import type { Block } from "../blocks/block.ts";
-import { type DataType, elementsOf, type Field, type NumberKind, type TimeUnit as Unit, variableTensorType } from "../blocks/data-type.ts";
+import {
+  type DataType,
+  type DecimalType,
+  elementsOf,
+  type Field,
+  type NumberKind,
+  type TimeUnit as Unit,
+  variableTensorType,
+} from "../blocks/data-type.ts";
+import { setUnscaled } from "../blocks/decimals.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import { nullVector, takeVector, type ValueArray, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
@@ -17,6 +26,8 @@ import { EXTENSION, READ_AS } from "./to-arrow.ts";
 interface ArrowOptions {
   /** The columns whose 64-bit whole numbers are read as `bigint`. Default: those that say so in their metadata; others are numbers. */
   readonly bigintColumns?: ReadonlySet<string>;
+  /** How decimals are read. Default: as their metadata say, else as text. */
+  readonly decimal?: "text" | "number" | undefined;
 }
 
 /** The blocks of a stream, one a record batch. A stream without batches gives one block without rows. */
@@ -43,6 +54,7 @@ interface AnyArrowType {
   readonly bitWidth: number;
   readonly signed: boolean;
   readonly precision: number;
+  readonly scale: number;
   readonly unit: number;
   readonly timezone: string | null;
   readonly stride: number;
@@ -79,6 +91,10 @@ function typeOf(field: ArrowField, options: ArrowOptions): DataType {
     case Type.BinaryView:
     case Type.FixedSizeBinary:
       return { kind: "binary" };
+    case Type.Decimal: {
+      const as = options.decimal ?? (field.metadata?.get(READ_AS) === "number" ? "number" : "text");
+      return { kind: "decimal", precision: type.precision, scale: type.scale, bits: type.bitWidth === 256 ? 256 : 128, as };
+    }
     case Type.Date:
       return { kind: "date" };
     case Type.Timestamp:
@@ -191,6 +207,8 @@ function vectorOf(field: ArrowField, batch: Batch<unknown>, options: ArrowOption
       return arrow.precision === 0
         ? { ...base, values: Float32Array.from(batch, (value) => Number(value)) }
         : { ...base, values: batch.values };
+    case Type.Decimal:
+      return { ...base, values: arrow.bitWidth < 128 ? wideDecimals(batch, arrow.bitWidth, type as DecimalType) : batch.values };
     case Type.Date:
       return { ...base, values: daysOf(batch) };
     case Type.List:
@@ -287,6 +305,14 @@ const MS_PER_DAY = 86_400_000;
 function daysOf({ values, length }: Batch<unknown>): Int32Array {
   if (values instanceof Int32Array) return values;
   return Int32Array.from({ length }, (_, i) => Number((values as BigInt64Array)[i]) / MS_PER_DAY);
+}
+
+/** Decimals of 32 and 64 bits with the bits that ours have. */
+function wideDecimals({ values, length }: Batch<unknown>, bitWidth: number, type: DecimalType): BigUint64Array {
+  const narrow = bitWidth === 32 ? (values as Int32Array) : new BigInt64Array(values.buffer as ArrayBuffer, values.byteOffset, length);
+  const wide = new BigUint64Array((length * type.bits) / 64);
+  for (let row = 0; row < length; row += 1) setUnscaled(wide, row, type, BigInt(narrow[row] as number | bigint));
+  return wide;
 }
 
 /** The values that the indices of a dictionary stand for. */

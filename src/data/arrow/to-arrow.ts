@@ -22,6 +22,7 @@ import {
   binary,
   bool,
   dateDay,
+  decimal,
   fixedSizeList,
   float32,
   float64,
@@ -78,6 +79,7 @@ function metadataOf(type: DataType): Map<string, string> | null {
       [EXTENSION.name, EXTENSION.fixedTensor],
       [EXTENSION.metadata, JSON.stringify({ shape: type.shape })],
     ]);
+  if (type.kind === "decimal") return type.as === "number" ? new Map([[READ_AS, "number"]]) : null;
   if (!("as" in type) || type.as === undefined || type.as === "number" || type.as === "array") return null;
   if (type.as === "tensor")
     return new Map([
@@ -102,6 +104,8 @@ function arrowType(type: DataType): ArrowType {
       return binary();
     case "date":
       return dateDay();
+    case "decimal":
+      return decimal(type.precision, type.scale, type.bits);
     case "timestamp":
       return timestamp(UNITS[type.unit], type.timeZone ?? null);
     case "list":

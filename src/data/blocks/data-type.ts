@@ -21,6 +21,7 @@ export type TimeUnit = (typeof UNITS)[number];
  * - `int64` and `uint64` are read as numbers unless `as` says `bigint`. A value beyond 2^53 of a column that is read as numbers is an error, never a rounded number.
  * - `date` is a day, a 32-bit count of days since 1970-01-01.
  * - `timestamp` is a 64-bit count of `unit` since 1970-01-01 UTC.
+ * - `decimal` is a whole number of 128 or 256 bits with `scale` digits behind the point. It is read as exact text unless `as` says `number`.
  * - `list` is read as an array, or as a typed array where that is what it was made of.
  * - `tensor` is an array of one shape in each row, row-major.
  * - `struct` as `tensor` is an array in each row whose shapes differ: its elements, as a list, and its shape.
@@ -29,6 +30,13 @@ export type DataType =
   | { readonly kind: NumberKind | (typeof PLAIN_KINDS)[number] }
   | { readonly kind: (typeof WIDE_KINDS)[number]; readonly as: "number" | "bigint" }
   | { readonly kind: "timestamp"; readonly unit: TimeUnit; readonly timeZone?: string }
+  | {
+      readonly kind: "decimal";
+      readonly precision: number;
+      readonly scale: number;
+      readonly bits: 128 | 256;
+      readonly as: "text" | "number";
+    }
   | { readonly kind: "list"; readonly of: DataType; readonly as: "array" | "typed array" }
   | { readonly kind: "struct"; readonly fields: readonly Field[]; readonly as?: "tensor" }
   | { readonly kind: "tensor"; readonly of: { readonly kind: NumberKind | WideKind }; readonly shape: readonly number[] };
@@ -57,6 +65,8 @@ export function typeName(type: DataType): string {
       return type.as === "bigint" ? `${type.kind} as bigint` : type.kind;
     case "timestamp":
       return type.timeZone === undefined ? `timestamp[${type.unit}]` : `timestamp[${type.unit}, ${type.timeZone}]`;
+    case "decimal":
+      return `decimal<${type.precision}, ${type.scale}>${type.as === "number" ? " as number" : ""}`;
     case "list":
       return type.as === "typed array" ? `list<${typeName(type.of)}> as typed array` : `list<${typeName(type.of)}>`;
     case "struct":
@@ -139,6 +149,7 @@ export function unifyTypes(a: DataType, b: DataType): DataType | undefined {
   if (sameType(a, b)) return a;
   if (a.kind === "null") return b;
   if (b.kind === "null") return a;
+  if (a.kind === "decimal" && b.kind === "decimal") return unifyDecimals(a, b);
   if (a.kind === "list" && b.kind === "list") {
     const of = unifyTypes(a.of, b.of);
     return of === undefined ? undefined : { kind: "list", of, as: a.as === b.as && sameType(a.of, b.of) ? a.as : "array" };
@@ -155,6 +166,24 @@ export function unifyTypes(a: DataType, b: DataType): DataType | undefined {
   if (a.kind === b.kind && (a.kind === "int64" || a.kind === "uint64")) return { kind: a.kind, as: "bigint" };
   if (isExactInFloat64(a) && isExactInFloat64(b)) return FLOAT64;
   return undefined;
+}
+
+export type DecimalType = DataType & { readonly kind: "decimal" };
+
+/** The type that holds all values of both; undefined where that takes more than 76 digits. */
+function unifyDecimals(a: DecimalType, b: DecimalType): DecimalType | undefined {
+  const scale = Math.max(a.scale, b.scale);
+  const precision = scale + Math.max(a.precision - a.scale, b.precision - b.scale);
+  return decimalType(precision, scale, a.as === b.as ? a.as : "text");
+}
+
+const DIGITS_OF_128_BITS = 38;
+export const DIGITS_OF_256_BITS = 76;
+
+/** Undefined for more digits than 256 bits hold. */
+export function decimalType(precision: number, scale: number, as: DecimalType["as"] = "text"): DecimalType | undefined {
+  if (precision > DIGITS_OF_256_BITS) return undefined;
+  return { kind: "decimal", precision, scale, bits: precision > DIGITS_OF_128_BITS ? 256 : 128, as };
 }
 
 /** Values of such a type are whole or floating numbers that a float64 holds as they are; an int64 that is read as numbers is checked when it is. */

@@ -7,6 +7,7 @@
  * | `int64`, `uint64` as bigint | bigint |
  * | `date`, `timestamp` | Date; what is finer than a millisecond is cut off |
  * | `string` | string |
+ * | `decimal` | its text, with all digits; or number |
  * | `binary` | Uint8Array, in the block's memory |
  * | `list` | array, or typed array in the block's memory |
  * | `struct` | object |
@@ -15,7 +16,8 @@
  */
 import { NdArray } from "../../core/index.ts";
 import { getBit } from "./bitmap.ts";
-import { type DataType, elementsOf, type TimeUnit } from "./data-type.ts";
+import { type DataType, type DecimalType, elementsOf, type TimeUnit } from "./data-type.ts";
+import { decimalText, unscaledReader } from "./decimals.ts";
 import { isNull, sliceVector, UnsafeInteger, type ValueArray, type Vector } from "./vector.ts";
 
 /** Gives the value of a row. */
@@ -39,6 +41,8 @@ function presentReader(vector: Vector): ValueReader {
     case "int64":
     case "uint64":
       return type.as === "bigint" ? (row) => (values as BigInt64Array)[row] : safeIntegerReader(values as BigInt64Array);
+    case "decimal":
+      return decimalReader(values as ValueArray, type);
     case "date":
       return (row) => new Date(((values as Int32Array)[row] as number) * MS_PER_DAY);
     case "timestamp":
@@ -66,6 +70,12 @@ function safeIntegerReader(values: BigInt64Array): ValueReader {
     if (!Number.isSafeInteger(number)) throw new UnsafeInteger(row, value);
     return number;
   };
+}
+
+function decimalReader(values: ValueArray, type: DecimalType): ValueReader {
+  const unscaled = unscaledReader(values, type);
+  const read = (row: number): string => decimalText(unscaled(row), type.scale);
+  return type.as === "number" ? (row) => Number(read(row)) : read;
 }
 
 /** Milliseconds since 1970, rounded down. */

@@ -23,6 +23,7 @@ import {
   typeName,
   unifyTypes,
 } from "./data-type.ts";
+import { parseDecimal, setUnscaled } from "./decimals.ts";
 import { kindOfArray, newValueArray, type ValueArray, type Vector } from "./vector.ts";
 
 /** A value that its column cannot hold: of another type than the rows before it, or out of range. */
@@ -168,6 +169,7 @@ const FILLERS: { readonly [K in Exclude<DataType["kind"], "null">]: (values: Val
   float64: fillFloats,
   int64: fillWide,
   uint64: fillWide,
+  decimal: fillDecimals,
   date: fillDates,
   timestamp: fillTimestamps,
   string: fillStrings,
@@ -223,6 +225,19 @@ function fillWide(values: Values, type: DataType): Filled {
     if (wide === undefined) throw misfit(row, value, type);
     target[row] = wide;
     if (target[row] !== wide) throw misfit(row, value, type);
+  }
+  return { values: target };
+}
+
+function fillDecimals(values: Values, type: TypeOf<"decimal">): Filled {
+  const target = new BigUint64Array((values.length * type.bits) / 64);
+  for (let row = 0; row < values.length; row += 1) {
+    const value = values[row];
+    if (isNullish(value)) continue;
+    const isNumber = typeof value === "string" || typeof value === "number" || typeof value === "bigint";
+    const unscaled = isNumber ? parseDecimal(String(value), type) : undefined;
+    if (unscaled === undefined) throw misfit(row, value, type);
+    setUnscaled(target, row, type, unscaled);
   }
   return { values: target };
 }

@@ -5,6 +5,7 @@
  * | kind | `values` | `offsets` | `children` |
  * |---|---|---|---|
  * | numbers, `date`, `timestamp`, `int64` | one element a row | | |
+ * | `decimal` | two or four words of 64 bits a row | | |
  * | `bool` | a bitmap | | |
  * | `string` (UTF-8), `binary` | all bytes | where each row begins, and the end | |
  * | `list` | | where each row begins, and the end | the elements |
@@ -16,6 +17,7 @@
  * Rows are cut out without a copy. Bits cannot begin amid a byte, so bitmaps keep the bits before the first row: `bitOffset` tells how many. Offsets need not begin at 0.
  */
 import { type DataType, elementsOf, type Field, type NumberKind, sameType } from "./data-type.ts";
+import { rescaled } from "./decimals.ts";
 import { gatherElements, gatherRanges } from "./gather.ts";
 import { bitmapBytes, countZeros, getBit, orBits, setBit } from "./bitmap.ts";
 
@@ -74,7 +76,14 @@ export function isNull(vector: Vector, index: number): boolean {
 
 /** How many elements of `values` a row has: 1, or for tensors as many as the shape says. */
 function rowElements(type: DataType): number {
+  if (type.kind === "decimal") return type.bits / 64;
   return type.kind === "tensor" ? elementsOf(type.shape) : 1;
+}
+
+/** The kind of the elements of `values`. */
+function elementKind(type: DataType): string {
+  if (type.kind === "decimal") return "uint64";
+  return type.kind === "tensor" ? type.of.kind : type.kind;
 }
 
 /** A vector of nulls. */
@@ -92,10 +101,8 @@ export function nullVector(type: DataType, length: number): Vector {
       return { ...rows, validity, offsets: new Int32Array(length + 1), children: [nullVector(type.of, 0)] };
     case "struct":
       return { ...rows, validity, children: type.fields.map((field) => nullVector(field.type, length)) };
-    case "tensor":
-      return { ...rows, validity, values: newValueArray(type.of.kind, length * rowElements(type)) as ValueArray };
     default:
-      return { ...rows, validity, values: newValueArray(type.kind, length) as ValueArray };
+      return { ...rows, validity, values: newValueArray(elementKind(type), length * rowElements(type)) as ValueArray };
   }
 }
 
@@ -144,8 +151,7 @@ export function takeVector(vector: Vector, indices: Uint32Array): Vector {
   if (type.kind === "struct") return { ...base, children: (children as Vector[]).map((child) => takeVector(child, indices)) };
   if (offsets !== undefined) return { ...base, ...takeRanges(vector, offsets, indices) };
   const perRow = rowElements(type);
-  const kind = type.kind === "tensor" ? type.of.kind : type.kind;
-  const target = newValueArray(kind, length * perRow) as Float64Array;
+  const target = newValueArray(elementKind(type), length * perRow) as Float64Array;
   const source = values as Float64Array;
   if (perRow === 1) gatherElements(target, source, indices);
   else
@@ -230,7 +236,7 @@ export function concatVectors(vectors: readonly Vector[]): Vector {
       return { ...base, ...concatRanges(vectors, length) };
     default: {
       const perRow = rowElements(type);
-      const values = newValueArray(type.kind === "tensor" ? type.of.kind : type.kind, length * perRow) as Float64Array;
+      const values = newValueArray(elementKind(type), length * perRow) as Float64Array;
       let at = 0;
       for (const vector of vectors) {
         values.set(vector.values as Float64Array, at);
@@ -313,6 +319,8 @@ export function widenVector(vector: Vector, type: DataType): Vector {
   if (sameType(vector.type, type)) return vector;
   if (vector.type.kind === "null") return nullVector(type, vector.length);
   if (vector.type.kind === type.kind && (type.kind === "int64" || type.kind === "uint64")) return { ...vector, type };
+  if (type.kind === "decimal" && vector.type.kind === "decimal")
+    return { ...vector, type, values: rescaled(vector.values as ValueArray, vector.length, vector.type, type) };
   if (type.kind === "list") {
     const child = (vector.children as Vector[])[0] as Vector;
     return { ...vector, type, children: [widenVector(child, type.of)] };

@@ -73,6 +73,7 @@ export async function* readParquetPart(
   { path, rowGroups }: ParquetPart,
   columns: readonly string[] | undefined,
   bigintColumns: readonly string[],
+  decimal?: "text" | "number" | undefined,
 ): AsyncGenerator<Block, void, undefined> {
   const { ParquetFile } = await import("parquet-wasm");
   const bytes = new DecoderBytes(await openBytes(path));
@@ -89,7 +90,7 @@ export async function* readParquetPart(
         });
         return table.intoIPCStream();
       });
-      yield* blocksOfArrow(stream, { bigintColumns: wide });
+      yield* blocksOfArrow(stream, { bigintColumns: wide, decimal });
     }
   } finally {
     if (bytes.hasFailed) ABANDONED.add(file);

@@ -1,11 +1,12 @@
 /**
  * Values of vectors as text, straight into bytes: what CSV and JSON write alike.
  *
- * Numbers are as short as they can be and read back as the same number; int64 are all their digits; days and moments are ISO 8601 in UTC with the full precision of their
+ * Numbers are as short as they can be and read back as the same number; int64 and decimals are all their digits; days and moments are ISO 8601 in UTC with the full precision of their
  * column.
  */
 import { type DataType, type TimeUnit, typeName } from "../blocks/data-type.ts";
 import { getBit } from "../blocks/bitmap.ts";
+import { decimalText, unscaledReader } from "../blocks/decimals.ts";
 import { timestampToMs } from "../blocks/value-reader.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
@@ -36,6 +37,12 @@ export function plainWriter(vector: Vector, sink: ByteSink, nonFinite: NonFinite
       return (row) => {
         sink.ascii(getBit(values as Uint8Array, bitOffset + row) ? "true" : "false");
       };
+    case "decimal": {
+      const read = unscaledReader(values as BigUint64Array, type);
+      return (row) => {
+        sink.ascii(decimalText(read(row), type.scale));
+      };
+    }
     case "date":
       return (row) => {
         const date = new Date(((values as Int32Array)[row] as number) * MS_PER_DAY);

@@ -6,7 +6,8 @@
  */
 import { getBit } from "../blocks/bitmap.ts";
 import { type Block, vectorOf } from "../blocks/block.ts";
-import { typeName } from "../blocks/data-type.ts";
+import { type DecimalType, typeName } from "../blocks/data-type.ts";
+import { decimalText, unscaledReader } from "../blocks/decimals.ts";
 import { isNull, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 
@@ -74,6 +75,8 @@ function hasherOf(vector: Vector): (row: number) => number {
     case "uint64":
     case "timestamp":
       return wideHasher(values as BigInt64Array);
+    case "decimal":
+      return decimalHasher(values as BigUint64Array, type);
     default:
       return numberHasher(values as Float64Array);
   }
@@ -96,6 +99,18 @@ function wideHasher(values: BigInt64Array): (row: number) => number {
   return (row) => {
     one[0] = (words[2 * row + 1] as number) * 4294967296 + ((words[2 * row] as number) >>> 0);
     return mix(halves[0] as number) ^ (halves[1] as number);
+  };
+}
+
+/** Values that are equal have one hash, however many zeros they end with. */
+function decimalHasher(values: BigUint64Array, type: DecimalType): (row: number) => number {
+  const read = unscaledReader(values, type);
+  return (row) => {
+    const text = decimalText(read(row), type.scale);
+    const significant = text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+    let h = 0x811c9dc5;
+    for (let i = 0; i < significant.length; i += 1) h = Math.imul(h ^ significant.charCodeAt(i), 0x01000193);
+    return h;
   };
 }
 
@@ -126,6 +141,13 @@ function equalityOf(left: Vector, right: Vector): RowEquality {
     case "timestamp": {
       const [mine, theirs] = [halvesOf(left), halvesOf(right)];
       return (a, b) => mine[2 * a] === theirs[2 * b] && mine[2 * a + 1] === theirs[2 * b + 1];
+    }
+    case "decimal": {
+      const [mine, theirs] = [left, right].map((one) => unscaledReader(one.values as BigUint64Array, one.type as DecimalType)) as [
+        (row: number) => bigint,
+        (row: number) => bigint,
+      ];
+      return (a, b) => mine(a) === theirs(b);
     }
     default: {
       const [mine, theirs] = [left.values as Float64Array, right.values as Float64Array];

@@ -7,7 +7,8 @@
 import { getBit } from "../blocks/bitmap.ts";
 import { type Block, concatBlocks, vectorOf } from "../blocks/block.ts";
 import { typeName } from "../blocks/data-type.ts";
-import { isNull, type Vector } from "../blocks/vector.ts";
+import { compareDecimals } from "../blocks/decimals.ts";
+import { isNull, type ValueArray, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 
 /** A column to sort by. */
@@ -79,6 +80,10 @@ interface Words {
 function orderOf(vector: Vector, descending: boolean): ColumnOrder {
   const { type } = vector;
   if (type.kind === "string" || type.kind === "binary") return { vector, words: undefined, compare: bytesOrder(vector, descending) };
+  if (type.kind === "decimal") {
+    const compare = compareDecimals(vector.values as ValueArray, type);
+    return { vector, words: undefined, compare: descending ? (a, b) => compare(b, a) : compare };
+  }
   if (type.kind === "list" || type.kind === "struct" || type.kind === "tensor")
     throw new DataError(`Cannot sort by a column of the type ${typeName(type)}`, { hint: "sort by a number, a text, a time or a boolean" });
   const words = wordsOf(vector, descending);

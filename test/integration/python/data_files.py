@@ -1,4 +1,5 @@
 """Writes files of arrays and tables by NumPy and pyarrow, and tells what they read of ours. Run as a program: the name of a function, then its arguments."""
+import decimal
 import json
 import sys
 
@@ -58,6 +59,29 @@ def read_arrays(*paths):
     arrays = [np.load(path) for path in sorted(paths)]
     array = np.concatenate(arrays)
     print(json.dumps({"dtype": str(array.dtype), "shape": array.shape, "values": array.ravel().tolist()}))
+
+
+def write_decimals(path):
+    columns = {
+        "a": pa.array(decimals("1.23", None, "-99999.99"), pa.decimal128(7, 2)),
+        "w": pa.array(decimals("12345678901234567890123456789.123", None, "-0.001"), pa.decimal128(38, 3)),
+        "x": pa.array(decimals("1" + "0" * 60, None, "-1"), pa.decimal256(70, 0)),
+    }
+    pq.write_table(pa.table(columns), path + "/decimals.parquet")
+    pq.write_table(pa.table(columns), path + "/integers.parquet", store_decimal_as_integer=True)
+    narrow = {"d": pa.array(decimals("1.5", None, "-2.5"), pa.decimal32(3, 1)), "e": pa.array(decimals("-1.50", "0.01", None), pa.decimal64(12, 2))}
+    table = pa.table(narrow)
+    with pa.OSFile(path + "/narrow.arrow", "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def decimals(*texts):
+    return [None if text is None else decimal.Decimal(text) for text in texts]
+
+
+def read_decimals(path):
+    table = pq.read_table(path)
+    print(json.dumps({name: [str(table.schema.field(name).type), [None if one is None else str(one) for one in table.column(name).to_pylist()]] for name in table.column_names}))
 
 
 def storage(column):

@@ -1,0 +1,73 @@
+/**
+ * Decimals: whole numbers of 128 or 256 bits, in words of 64 bits from the lowest on, and how many of their digits stand behind the point.
+ *
+ * They are text for users, with all digits of their scale, and never pass through a double.
+ */
+import { type DecimalType, decimalType, DIGITS_OF_256_BITS } from "./data-type.ts";
+
+/** What the words lie in. */
+type DecimalValues = BigUint64Array | (ArrayBufferView & { readonly length: number });
+
+/** The number without its point. */
+export function unscaledReader(values: DecimalValues, { bits }: DecimalType): (row: number) => bigint {
+  const words = bits / 64;
+  const unsigned = new BigUint64Array(values.buffer as ArrayBuffer, values.byteOffset, values.length);
+  const signed = new BigInt64Array(values.buffer as ArrayBuffer, values.byteOffset, values.length);
+  return (row) => {
+    const first = row * words;
+    let value = signed[first + words - 1] as bigint;
+    for (let word = words - 2; word >= 0; word -= 1) value = (value << 64n) | (unsigned[first + word] as bigint);
+    return value;
+  };
+}
+
+/** Puts a number without its point in its row; words take the bits that they have room for. */
+export function setUnscaled(values: BigUint64Array, row: number, { bits }: DecimalType, value: bigint): void {
+  const words = bits / 64;
+  for (let word = 0; word < words; word += 1) values[row * words + word] = value >> BigInt(64 * word);
+}
+
+/** `-1.50` of -150 and the scale 2. */
+export function decimalText(unscaled: bigint, scale: number): string {
+  if (scale <= 0) return String(unscaled * 10n ** BigInt(-scale));
+  const digits = String(unscaled < 0n ? -unscaled : unscaled).padStart(scale + 1, "0");
+  return `${unscaled < 0n ? "-" : ""}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
+}
+
+const DECIMAL = /^([+-]?)([0-9]+)(?:\.([0-9]+))?$/;
+
+/** The number without its point that a text is in this type; undefined for what is none, and where the type has too few digits. */
+export function parseDecimal(text: string, { precision, scale }: DecimalType): bigint | undefined {
+  const [, sign, whole = "", behind = ""] = DECIMAL.exec(text) ?? [];
+  if (sign === undefined) return undefined;
+  const digits = BigInt(whole + behind);
+  const shift = scale - behind.length;
+  const factor = 10n ** BigInt(Math.abs(shift));
+  if (shift < 0 && digits % factor !== 0n) return undefined;
+  const unscaled = shift < 0 ? digits / factor : digits * factor;
+  if (unscaled >= 10n ** BigInt(precision)) return undefined;
+  return sign === "-" ? -unscaled : unscaled;
+}
+
+/** The type of sums: more digits before the point, as far as there are any. */
+export function sumType({ precision, scale, as }: DecimalType): DecimalType {
+  return decimalType(Math.min(DIGITS_OF_256_BITS, precision + 19), scale, as) as DecimalType;
+}
+
+/** The same values in a type that {@link unifyDecimals} gave. */
+export function rescaled(values: DecimalValues, length: number, from: DecimalType, to: DecimalType): BigUint64Array {
+  const target = new BigUint64Array((length * to.bits) / 64);
+  const read = unscaledReader(values, from);
+  const factor = 10n ** BigInt(to.scale - from.scale);
+  for (let row = 0; row < length; row += 1) setUnscaled(target, row, to, read(row) * factor);
+  return target;
+}
+
+/** Below 0 where the first row's value is smaller. */
+export function compareDecimals(values: DecimalValues, type: DecimalType): (a: number, b: number) => number {
+  const read = unscaledReader(values, type);
+  return (a, b) => {
+    const [left, right] = [read(a), read(b)];
+    return left === right ? 0 : left < right ? -1 : 1;
+  };
+}

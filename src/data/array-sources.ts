@@ -1,4 +1,9 @@
-/** Datasets of arrays and of Arrow tables that the program has, and ranges of tensors. */
+/**
+ * Datasets of arrays and of Arrow tables that the program has, and ranges of tensors.
+ *
+ * Tables and arrays become blocks at once, as views of their memory where they lie as ours do, so what is wrong with them is said where they were given. A range of tensors is made by
+ * tasks, a part each.
+ */
 import { NdArray } from "../core/index.ts";
 import { describeValue, oneOf, readOptions } from "../core/internal.ts";
 import { type ArrowTable, blocksOfTable, isArrow } from "./arrow/arrow-batch.ts";

@@ -4,13 +4,22 @@
  * A dataset is a plan and does nothing until it is consumed; each transform gives a new one. This file has what users call; plans are in `plan/`, what runs them is in
  * `engine/`.
  */
-import { type ArrowData, get, init, isInitialized, type NdArray, ready, remote } from "../core/index.ts";
+import { type ArrowData, get, init, isInitialized, ready, remote } from "../core/index.ts";
 import { count as countOption, custom, describeValue, flag, oneOf, readOptions } from "../core/internal.ts";
 import { type Aggregate, checkAggregates, count, max, mean, min, std, sum } from "./aggregates/aggregate.ts";
 import { arrowOfAll } from "./arrow/arrow-batch.ts";
 import { type BatchFormat, batchOf } from "./blocks/batch.ts";
 import type { Block } from "./blocks/block.ts";
-import { type BatchIn, batchesOfBlocks, type ConsumeOptions, type IterBatchesOptions, type IterTensorsOptions, rowsOfBlocks, type TensorBatch, tensorsOfBlocks } from "./consume.ts";
+import {
+  type BatchIn,
+  batchesOfBlocks,
+  type ConsumeOptions,
+  type IterBatchesOptions,
+  type IterTensorsOptions,
+  rowsOfBlocks,
+  type TensorBatch,
+  tensorsOfBlocks,
+} from "./consume.ts";
 import { checkSink, type Datasink, writeToDatasink } from "./datasink.ts";
 import { DataIterator, readSplitOptions, type StreamingSplitOptions } from "./data-iterator.ts";
 import { type BlockRef, keptBlock, type Operator } from "./engine/operator.ts";

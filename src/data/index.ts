@@ -1,4 +1,9 @@
-/** `shoal/data`: datasets that stream through the memory of a cluster. */
+/**
+ * `shoal/data`: datasets that stream through the memory of a cluster.
+ *
+ * Everything that users import stands here. What tasks of the engine need by name besides is registered by `well-known-exports.ts`.
+ * `import "shoal"` loads nothing of it.
+ */
 import "./well-known-exports.ts";
 
 export {

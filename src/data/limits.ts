@@ -93,6 +93,9 @@ export const RECORD_BYTES_MAX: number = 256 * 1024 * 1024;
 /** Of the dictionary at the beginning of a `.npy` file. NumPy itself reads 10,000. */
 export const NPY_HEADER_BYTES_MAX = 65_536;
 
+/** The first bytes of a file of NumPy's: magic, version, and the longest form of the header's length. */
+export const NPY_PREFIX_BYTES = 12;
+
 /** Combinations of `partitionBy` values for which one task has files open. */
 export const PARTITIONS_OF_TASK_MAX = 500;
 

@@ -8,7 +8,7 @@ import { crc32, inflateRawSync } from "node:zlib";
 import { StorageError } from "./errors.ts";
 import { WHOLE_FILE_BYTES_MAX } from "./limits.ts";
 
-export interface ZipEntry {
+interface ZipEntry {
   readonly name: string;
   /** @throws StorageError where the data are damaged, encrypted, or compressed otherwise */
   bytes(): Uint8Array;

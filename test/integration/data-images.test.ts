@@ -100,7 +100,7 @@ describe("writing", () => {
     const target = join(folder, "refused");
     const write = async (rows: object[], column = "image"): Promise<string> =>
       ((await failureOf(data.fromItems(rows).writeImages(target, { column }))) as Error).message;
-    expect(await write([{ image: picture(1, 1, 1) }, { image: null }])).toMatch(/Column "image": row \d is null, and no image/);
+    expect(await write([{ image: null }])).toMatch(/Column "image": row \d is null, and no image/);
     expect(await write([{ image: new NdArray(new Float32Array(4), [2, 2, 1]) }])).toContain(
       "an NdArray of float32 with the shape [2, 2, 1]",
     );

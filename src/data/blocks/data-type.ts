@@ -12,7 +12,7 @@ const PLAIN_KINDS = ["null", "bool", "string", "binary", "date"] as const;
 const UNITS = ["s", "ms", "us", "ns"] as const;
 
 export type NumberKind = (typeof NUMBER_KINDS)[number];
-export type WideKind = (typeof WIDE_KINDS)[number];
+type WideKind = (typeof WIDE_KINDS)[number];
 export type TimeUnit = (typeof UNITS)[number];
 
 /**

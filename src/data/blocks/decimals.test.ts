@@ -23,15 +23,13 @@ const block = (values: readonly (string | null)[], own: DecimalType): Block => (
 });
 const read = (one: Block): unknown[] => rowsOf(one).map(({ d }) => d);
 
-const column = fc
-  .tuple(fc.constantFrom(5, 18, 19, 38, 39, 57, 76), fc.nat(5))
-  .chain(([precision, scale]) =>
-    fc
-      .array(fc.option(fc.bigInt({ min: 1n - 10n ** BigInt(precision), max: 10n ** BigInt(precision) - 1n }), { freq: 4 }), {
-        maxLength: 15,
-      })
-      .map((values) => ({ own: type(precision, scale), values })),
-  );
+const column = fc.tuple(fc.constantFrom(5, 18, 19, 38, 39, 57, 76), fc.nat(5)).chain(([precision, scale]) =>
+  fc
+    .array(fc.option(fc.bigInt({ min: 1n - 10n ** BigInt(precision), max: 10n ** BigInt(precision) - 1n }), { freq: 4 }), {
+      maxLength: 15,
+    })
+    .map((values) => ({ own: type(precision, scale), values })),
+);
 
 test("are read back, cut, taken, sorted, grouped, added and sent as Arrow without the loss of a digit", () => {
   fc.assert(

@@ -1,7 +1,8 @@
 /**
  * Images from and to tensors of uint8: height, width and channels. `sharp`, which decodes and encodes in native code, is an optional package, loaded by the first image.
  *
- * A worker has one CPU, so sharp is held to one thread there.
+ * A worker has one CPU, so sharp is held to one thread there, and decodes one image after the other.
+ * What is no image is an error that names the file; a column that holds no images names its row.
  */
 import { NdArray } from "../../core/index.ts";
 import { describeValue, isWorker } from "../../core/internal.ts";
@@ -18,7 +19,7 @@ export type ImageMode = (typeof IMAGE_MODES)[number];
 export const IMAGE_FORMATS = ["png", "jpeg", "webp", "tiff"] as const;
 export type ImageFormat = (typeof IMAGE_FORMATS)[number];
 
-export interface ImageOptions {
+interface ImageOptions {
   /** Height and width. Default: those of the file. */
   readonly size?: readonly [height: number, width: number];
   /** Default: the channels of the file. */

@@ -5,7 +5,7 @@
  * hold as pickled code, are refused here.
  */
 import { DataError } from "../errors.ts";
-import { NPY_HEADER_BYTES_MAX } from "../limits.ts";
+import { NPY_HEADER_BYTES_MAX, NPY_PREFIX_BYTES } from "../limits.ts";
 
 /** In which form elements lie in the file. */
 interface ElementType {
@@ -24,8 +24,6 @@ export interface NpyHeader extends ElementType {
 }
 
 const MAGIC = Uint8Array.of(0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59);
-/** Magic, version, and the longest form of the length. */
-export const NPY_PREFIX_BYTES = 12;
 
 /**
  * Where the dictionary of a file lies.

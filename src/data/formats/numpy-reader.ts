@@ -14,9 +14,9 @@ import { elementsOf } from "../blocks/data-type.ts";
 import { vectorOfNdArray } from "../blocks/nd-arrays.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
-import { READ_BLOCK_BYTES } from "../limits.ts";
+import { NPY_PREFIX_BYTES, READ_BLOCK_BYTES } from "../limits.ts";
 import { ByteWindow } from "./byte-window.ts";
-import { NPY_PREFIX_BYTES, type NpyHeader, npyHeaderRange, parseNpyHeader } from "./npy-header.ts";
+import { type NpyHeader, npyHeaderRange, parseNpyHeader } from "./npy-header.ts";
 
 export interface NumpyOptions {
   /** Columns of 64-bit whole numbers that are read as `bigint`. Others are where their file's first 8 MiB have one beyond 2^53. */

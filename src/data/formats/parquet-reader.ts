@@ -73,7 +73,7 @@ export async function* readParquetPart(
   { path, rowGroups }: ParquetPart,
   columns: readonly string[] | undefined,
   bigintColumns: readonly string[],
-  decimal?: "text" | "number" | undefined,
+  decimal?: "text" | "number",
 ): AsyncGenerator<Block, void, undefined> {
   const { ParquetFile } = await import("parquet-wasm");
   const bytes = new DecoderBytes(await openBytes(path));

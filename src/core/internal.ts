@@ -44,7 +44,7 @@ export { isObjectRef } from "./objects/object-ref.ts";
 
 // Python code.
 export { pythonFile } from "./python-code.ts";
-export { pythonClass, pythonFunction } from "./python-definitions.ts";
+export { type PythonCode, pythonClass, pythonCodeOf, pythonFunction } from "./python-definitions.ts";
 
 // Parts of a library in the head, in daemons and in workers, with messages and durable tables of its own.
 export {

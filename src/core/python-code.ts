@@ -19,6 +19,13 @@ export function pythonId(place: string, name: string): string {
   return `${PREFIX}${place}:${name}`;
 }
 
+/** What an id names; undefined for one that is none of Python's. */
+export function pythonPlace(id: string | undefined): { place: string; name: string } | undefined {
+  if (id === undefined || !isPythonId(id)) return undefined;
+  const end = id.lastIndexOf(":");
+  return { place: id.slice(PREFIX.length, end), name: id.slice(end + 1) };
+}
+
 /** The path of the file that a URL names. @throws TypeError for a URL of anything else */
 export function pythonFile(url: URL): string {
   try {

@@ -42,6 +42,13 @@ import type { ExchangePlan, LogicalPlan } from "./plan/logical-plan.ts";
 import { portablePlan } from "./plan/portable-plan.ts";
 import { physicalPlan } from "./plan/rules.ts";
 import type { AnyBatch, AnyRow, ClassOf, ResultOfCall, RowOfResult, RowOfSeveral, Several, ZippedRow } from "./row-types.ts";
+import {
+  type MapBatchesPythonActorOptions,
+  type MapBatchesPythonOptions,
+  type PythonActor,
+  type PythonTask,
+  readPythonBatches,
+} from "./python-options.ts";
 import { readRepartition, type RepartitionOptions } from "./repartition-options.ts";
 import { Schema } from "./schema.ts";
 import { bordersOf, checkFractions, checkIndices, cutBlocks, testRows } from "./splits.ts";
@@ -241,17 +248,25 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     actorClass: C,
     ...options: WithConstructorArgs<C, MapBatchesActorOptions<F>>
   ): Dataset<RowOfResult<ResultOfCall<C>> & AnyRow>;
+  /** In Python: `python.task(...)` or `python.actor(...)`. Give the rows that come as a type argument: nothing checks them. */
+  mapBatches<U extends AnyRow>(fn: PythonTask, options?: MapBatchesPythonOptions): Dataset<U>;
+  mapBatches<U extends AnyRow>(actorClass: PythonActor, options?: MapBatchesPythonActorOptions): Dataset<U>;
   mapBatches(
-    fn: UserFunction | UserClass,
-    options: MapBatchesOptions | (MapBatchesActorOptions & { constructorArgs?: readonly unknown[] | undefined }) = {},
+    fn: UserFunction | UserClass | PythonTask | PythonActor,
+    options:
+      | MapBatchesOptions
+      | (MapBatchesActorOptions & { constructorArgs?: readonly unknown[] | undefined })
+      | MapBatchesPythonActorOptions = {},
   ): Dataset<any> {
     requireFunction("mapBatches", fn);
+    const python = readPythonBatches(fn, options);
+    if (python !== undefined) return this.#transform(python.step, python.others);
     const { batchSize, batchFormat, ...others } = options;
     const read = readOptions(
       { batchSize, batchFormat },
       { of: "mapBatches", options: { batchSize: countOption({ min: 1 }, undefined), batchFormat: FORMAT } },
     );
-    return this.#transform({ kind: "mapBatches", name: nameOf("mapBatches", fn), fn: fn as UserFunction, ...read }, others);
+    return this.#transform({ kind: "mapBatches", name: nameOf("mapBatches", fn as UserFunction), fn: fn as UserFunction, ...read }, others);
   }
 
   /**

@@ -80,6 +80,8 @@ export {
   type SchemaOption,
 } from "./read.ts";
 export type { WriteMode, WriteResult } from "./write.ts";
+export type { PythonBatchFormat } from "./engine/python-step.ts";
+export type { MapBatchesPythonActorOptions, MapBatchesPythonOptions, PythonActor, PythonTask } from "./python-options.ts";
 export type { RepartitionOptions } from "./repartition-options.ts";
 export { Schema } from "./schema.ts";
 export { configure, type DataSettings } from "./settings.ts";

@@ -120,7 +120,8 @@ interface ReadOptions {
  */
 export function readCompute(transform: Transform, given: TransformOptions | ActorTransformOptions): ReadOptions {
   const { kind } = transform;
-  return "fn" in transform && isClass(transform.fn) ? readPool(kind, given) : readTasks(kind, given as TransformOptions);
+  const isPool = transform.kind === "pythonBatches" ? transform.code.kind === "class" : "fn" in transform && isClass(transform.fn);
+  return isPool ? readPool(kind, given) : readTasks(kind, given as TransformOptions);
 }
 
 function readTasks(method: string, { concurrency, ...options }: TransformOptions): ReadOptions {

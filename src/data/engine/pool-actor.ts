@@ -4,7 +4,18 @@
  * The class is made once in a process. `ChainActor` runs in the actor's process; `actorStart` gives what the operator has of it here, and tells deaths, after which another
  * actor can do the same work, from errors that would only come again.
  */
-import { ActorDiedError, ActorUnavailableError, kill, OutOfMemoryError, put, ready, remote, terminate } from "../../core/index.ts";
+import {
+  ActorDiedError,
+  ActorUnavailableError,
+  kill,
+  type ObjectRef,
+  type ObjectRefGenerator,
+  OutOfMemoryError,
+  put,
+  ready,
+  remote,
+  terminate,
+} from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
 import { BLOCKS_AHEAD_MAX } from "../limits.ts";
 import type { BlockRef } from "./operator.ts";
@@ -61,20 +72,39 @@ export function actorStart(chain: readonly Transform[], name: string, pool: Acto
   const run = { ...callOptions, highWaterMark: 2 * BLOCKS_AHEAD_MAX };
   const actorClass = remote(ChainActor, { ...actorOptions, numCpus, methods: { run } });
   const chainRef = put(chain);
+  return poolOf(name, {
+    make: () => actorClass.remote(chainRef, ...constructorArgs),
+    call: (actor, refs) => actor.run.options({ name }).remote(...refs),
+    close: () => chainRef[Symbol.dispose](),
+  });
+}
+
+/** How the actors of a pool are made and called. */
+interface ActorMaker<A> {
+  make(): A;
+  call(actor: A, refs: readonly ObjectRef<Block>[]): ObjectRefGenerator<Block | BlockFacts>;
+  close(): void;
+}
+
+/** The actors of a pool whose class may be of either language. */
+export function poolOf<A extends Parameters<typeof ready>[0]>(name: string, { make, call, close }: ActorMaker<A>): ActorStart {
   return {
     start: () => {
-      const actor = actorClass.remote(chainRef, ...constructorArgs);
-      const method = actor.run.options({ name });
+      const actor = make();
       return {
         ready: ready(actor).catch((error: unknown) => {
           throw error instanceof ActorDiedError && endingOf(error) === "constructorFailed" ? constructorError(name, error) : error;
         }),
-        run: (inputs) => method.remote(...inputs.map((input) => input.ref)).refs(),
+        run: (inputs) =>
+          call(
+            actor,
+            inputs.map((input) => input.ref),
+          ).refs(),
         hasDied: async (error) => isDeath(error) && (await isDead(actor, error)),
         end: (when) => (when === "now" ? kill(actor) : terminate(actor)),
       };
     },
-    close: () => chainRef[Symbol.dispose](),
+    close,
   };
 }
 

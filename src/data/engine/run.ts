@@ -19,6 +19,7 @@ import type { BlockRef, Operator, OperatorEvents } from "./operator.ts";
 import { actorStart } from "./pool-actor.ts";
 import { type CpuAccount, fitPools, PoolCpus } from "./pool-cpus.ts";
 import { type Stage, StreamingExecutor } from "./streaming-executor.ts";
+import { pythonActors, pythonTasks } from "./python-batches.ts";
 import { MixOperator, UnionOperator } from "./several-inputs.ts";
 import { combineTasks, mapTasks, readTasks, sampleTasks } from "./task.ts";
 import { TaskOperator } from "./task-operator.ts";
@@ -147,12 +148,15 @@ function buildOperator(plan: PhysicalPlan, pools: PoolPlaces, { events, parts, c
       if (compute?.kind === "actors") {
         const place = pools.places.get(plan) as PoolPlace;
         const initial = Math.min(compute.initial, place.max);
-        const actors = actorStart(chain, name, compute, place.numCpus);
+        const actors =
+          first?.kind === "pythonBatches" ? pythonActors(first, compute, place.numCpus) : actorStart(chain, name, compute, place.numCpus);
         return new ActorPoolOperator({ ...compute, ...shared, ...place, initial, actors, cpus: pools.cpus, rowsPerTaskMin });
       }
       const concurrencyMax = compute?.concurrency ?? shared.concurrencyMax;
       const isNumbered = first?.kind === "sample";
-      const startTask = (isNumbered ? sampleTasks : mapTasks)(chain, { name, ...plan.options });
+      const options = { name, ...plan.options };
+      const startTask =
+        first?.kind === "pythonBatches" ? pythonTasks(first, options) : (isNumbered ? sampleTasks : mapTasks)(chain, options);
       return new TaskOperator({ ...shared, concurrencyMax, startTask, isNumbered, rowsPerTaskMin });
     }
     case "exchange": {
@@ -176,7 +180,7 @@ function buildOperator(plan: PhysicalPlan, pools: PoolPlaces, { events, parts, c
 /** How many rows a task needs at least for what it does first, as long as there are more. */
 function rowsWanted(first: Transform): number {
   if (first.kind === "rebatch") return first.rows;
-  return first.kind === "mapBatches" ? (first.batchSize ?? 0) : 0;
+  return first.kind === "mapBatches" || first.kind === "pythonBatches" ? (first.batchSize ?? 0) : 0;
 }
 
 /** The driver's blocks in pieces for all workers, since a function may cost much however small its row is. Pieces are no larger than a block may be. */

@@ -12,6 +12,7 @@ import { DataError } from "../errors.ts";
 import { filteredRows, projected, withColumn } from "../expressions/evaluate.ts";
 import type { ExpressionNode, NamedNode } from "../expressions/nodes.ts";
 import { ROWS_PER_BLOCK_MAX } from "../limits.ts";
+import type { PythonBatches } from "./python-step.ts";
 import { Rebatcher } from "./rebatch.ts";
 import { type SinkTransform, writeToSink } from "./sink-transform.ts";
 import type { SampleTransform } from "./sample.ts";
@@ -39,6 +40,7 @@ export type Transform =
   | { readonly kind: "limit"; readonly name: string; readonly count: number }
   /** Blocks of so many rows, which stay as small as that is. The last one of a task may have fewer. */
   | { readonly kind: "rebatch"; readonly name: string; readonly rows: number }
+  | PythonBatches
   | SampleTransform
   | WriteTransform
   | SinkTransform
@@ -83,6 +85,8 @@ function applyTransform(blocks: Blocks, transform: Transform): Blocks {
       return writeFiles(blocks, transform);
     case "sink":
       return writeToSink(blocks, transform);
+    case "pythonBatches":
+      throw new Error("a step of Python runs in a worker of Python");
     case "sample":
       throw new Error("a sample is the first transform of its task, which gives it the numbers of the rows");
     default:

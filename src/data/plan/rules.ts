@@ -72,7 +72,7 @@ function fuse(input: PhysicalPlan, name: string, transform: Transform, options: 
 
 /** The input with one transform more in its tasks; undefined where they have other options, or there are none. */
 function appended(input: PhysicalPlan, transform: Transform, options: TaskOptions<1>): PhysicalPlan | undefined {
-  if (!hasTasks(input)) return undefined;
+  if (!hasTasks(input) || isPython(input) || transform.kind === "pythonBatches") return undefined;
   // A transform without options of its own runs wherever its input is made.
   if (Object.keys(options).length > 0 && !sameOptions(input.options, options)) return undefined;
   if (input.kind === "map" && input.compute !== undefined && "fn" in transform) return undefined;
@@ -89,7 +89,7 @@ function sameOptions(a: TaskOptions<1>, b: TaskOptions<1>): boolean {
 }
 
 function limitTasks(input: PhysicalPlan, name: string, count: number): PhysicalPlan {
-  if (!hasTasks(input)) return input;
+  if (!hasTasks(input) || isPython(input)) return input;
   return { ...input, chain: [...input.chain, { kind: "limit", name, count }] };
 }
 
@@ -97,4 +97,9 @@ type PlanWithTasks = Extract<PhysicalPlan, { chain: unknown }>;
 
 function hasTasks(plan: PhysicalPlan): plan is PlanWithTasks {
   return "chain" in plan;
+}
+
+/** A step of Python is alone in its tasks. */
+function isPython({ chain }: PlanWithTasks): boolean {
+  return chain[0]?.kind === "pythonBatches";
 }

@@ -1,0 +1,15 @@
+/** A step of Python in a plan, as plain data. `python-batches.ts` runs it. */
+import type { PythonCode } from "../../core/internal.ts";
+
+/** What a Python function is given: a dict of NumPy arrays, a `pyarrow.Table`, or a `pandas.DataFrame`. */
+export const PYTHON_FORMATS = ["numpy", "arrow", "pandas"] as const;
+export type PythonBatchFormat = (typeof PYTHON_FORMATS)[number];
+
+export interface PythonBatches {
+  readonly kind: "pythonBatches";
+  readonly name: string;
+  readonly code: PythonCode;
+  readonly batchFormat: PythonBatchFormat;
+  /** Undefined: each block is a batch. */
+  readonly batchSize: number | undefined;
+}

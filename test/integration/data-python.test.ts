@@ -1,0 +1,126 @@
+/** `mapBatches` with functions and classes of Python, in real workers of Python: formats, types, memory, failures and deaths. */
+import { join } from "node:path";
+import { NdArray, python, type PythonTaskOptions } from "shoal";
+import * as data from "shoal/data";
+import { describe, expect, test } from "vitest";
+import { PYTHON_FOLDER, scientificPython, unless } from "./python-places.ts";
+import { failureOf, useFolder, useSession } from "./session.ts";
+
+const found = scientificPython();
+const problem = "problem" in found ? found.problem : undefined;
+const folder = useFolder();
+const FILE = join(PYTHON_FOLDER, "batches.py");
+
+const fn = (name: string, options?: PythonTaskOptions): data.PythonTask => python.task(FILE, name, options);
+const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
+
+describe.skipIf(problem !== undefined)(`Python's part of a pipeline${unless(problem)}`, () => {
+  useSession({ numCpus: 2, runtimeEnv: { python: "venv" in found ? join(found.venv, "bin", "python3") : undefined } });
+
+  const values = data.fromItems([
+    { n: 1.5, i: 7n, t: "é😀", b: true, at: new Date(5), l: [1, null], bytes: Uint8Array.of(1, 2), s: { x: 1, y: "a" }, none: null },
+    { n: null, i: 2n ** 62n, t: "", b: false, at: null, l: [], bytes: null, s: { x: null, y: "b" }, none: null },
+    { n: -0, i: null, t: null, b: null, at: new Date(1e12), l: null, bytes: new Uint8Array(0), s: { x: 3, y: null }, none: null },
+  ]);
+
+  test.each(["arrow", "numpy", "pandas"] as const)("gives back what it was given in %s", async (batchFormat) => {
+    const rows = data.range(1000).map(({ id }) => ({ id, half: id / 2, name: `n${id}` }));
+    expect(await rows.mapBatches<{ id: number }>(fn("same"), { batchFormat }).takeAll()).toEqual(await rows.takeAll());
+  });
+
+  test("keeps all types, nulls, big integers and slices in Arrow", async () => {
+    const rows = await values.takeAll();
+    expect(await values.mapBatches(fn("same"), { batchFormat: "arrow" }).takeAll()).toEqual(rows);
+    expect(await values.limit(3).mapBatches(fn("same"), { batchFormat: "arrow", batchSize: 2 }).takeAll()).toEqual(rows);
+    const many = data
+      .range(3000)
+      .map(({ id }) => ({ id, odd: id % 2 === 1, t: id % 3 === 0 ? null : `${id}`, n: id % 5 === 0 ? null : id }));
+    const cut = many.filter(({ id }) => id > 10).limit(2500);
+    expect(await cut.mapBatches(fn("same"), { batchFormat: "arrow", batchSize: 7 }).takeAll()).toEqual(await cut.takeAll());
+    const texts = await many.mapBatches<{ types: string }>(fn("types"), { batchFormat: "arrow" }).take(1);
+    expect(texts[0]?.types).toBe("[('id', 'double'), ('n', 'double'), ('odd', 'bool'), ('t', 'string')]");
+  });
+
+  test("reads numbers in shared memory, where they lie", async () => {
+    const x = data.range(200_000).mapBatches(({ id }) => ({ x: Float64Array.from(id) }), { batchSize: 100_000 });
+    const kept = await x.materialize();
+    const rows = await kept.mapBatches<{ place: string; aligned: boolean; writeable: boolean }>(fn("addresses")).takeAll();
+    expect(rows).toHaveLength(200_000);
+    expect(new Set(rows.map(({ aligned, writeable }) => `${aligned} ${writeable}`))).toEqual(new Set(["true false"]));
+    for (const place of new Set(rows.map((row) => row.place))) expect(place).toMatch(/shm|memfd|shoal/);
+  });
+
+  test("takes batches of a size, pandas, and generators", async () => {
+    const sized = await data.range(100).mapBatches<{ id: number; rows: number }>(fn("doubled"), { batchSize: 30 }).takeAll();
+    expect(sized.map(({ id }) => id)).toEqual(upTo(100).map((id) => 2 * id));
+    expect(Math.max(...sized.map(({ rows }) => rows))).toBe(30);
+    const frame = await data
+      .fromItems([{ a: 1 }, { a: null }])
+      .mapBatches(fn("with_pandas"), { batchFormat: "pandas" })
+      .takeAll();
+    expect(frame).toEqual([
+      { a: 1, total: 2 },
+      { a: null, total: 1 },
+    ]);
+    const generated = await data.range(7).repartition(1).mapBatches<{ id: number }>(fn("parts")).takeAll();
+    expect(generated.map(({ id }) => id)).toEqual([1, 2, 2, 4, 5, 5]);
+  });
+
+  test("gives and takes arrays of several dimensions", async () => {
+    const images = data.range(10).mapBatches<{ id: number; image: NdArray }>(fn("images"));
+    const [first] = await images.repartition(1).take(1);
+    expect(first?.image).toEqual(new NdArray(Uint8Array.of(0, 1, 2, 3, 4, 5), [2, 3]));
+    const means = await images.mapBatches<{ mean: number; shape: string }>(fn("brightness")).takeAll();
+    expect(new Set(means.map(({ shape }) => shape))).toEqual(new Set(["(2, 3)"]));
+    expect(means[0]?.mean).toBe(2.5);
+  });
+
+  test("runs between steps of JavaScript, with a limit behind and options of its own", async () => {
+    const rows = data
+      .range(1000)
+      .map(({ id }) => ({ id: id + 1 }))
+      .mapBatches<{ id: number }>(fn("doubled", { numCpus: 1 }), { concurrency: 1 })
+      .filter(({ id }) => id % 3 === 0);
+    expect(rows.explain()).toContain("MapTasks mapBatches(doubled) x 1");
+    expect((await rows.takeAll()).map(({ id }) => id)).toEqual(
+      upTo(1001)
+        .map((id) => 2 * id)
+        .filter((id) => id > 0 && id % 3 === 0),
+    );
+    expect(await rows.limit(5).count()).toBe(5);
+    expect(await data.range(0).mapBatches(fn("fails")).takeAll()).toEqual([]);
+  });
+
+  test("names the function and what it gave or threw", async () => {
+    const message = async (name: string, options?: data.MapBatchesPythonOptions): Promise<string> =>
+      (await failureOf(data.range(3).repartition(1).mapBatches(fn(name), options).takeAll())).message;
+    expect(await message("fails")).toContain("no batch of 3");
+    expect(await message("wrong")).toContain("mapBatches(wrong): the function gives a dict of arrays");
+    expect(await message("wrong")).toContain("received list");
+    expect(await message("ragged")).toContain("received a: 2, b: 3");
+    expect(await message("single")).toContain("column 'a' is no array of one type: it is a single value");
+    expect(await message("durations")).toContain("column 'a': there is no column of the type duration[ms]");
+    expect(await message("later")).toContain("mapBatches(later): the function is async");
+    expect(await message("nowhere")).toContain("has no nowhere");
+    expect(() => data.range(1).mapBatches(fn("same"), { batchFormat: "rows" as "numpy" })).toThrow("batchFormat");
+    expect(() => data.range(1).mapBatches(fn("same"), { constructorArgs: [1] } as object)).toThrow("constructorArgs with a class");
+  });
+
+  test("a worker that dies changes nothing", async () => {
+    const env = { runtimeEnv: { envVars: { MARKER: join(folder, "died") } } };
+    const ids = await data.range(1000).repartition(10).mapBatches<{ id: number }>(fn("dies_once"), env).takeAll();
+    expect(ids.map(({ id }) => id)).toEqual(upTo(1000));
+  });
+
+  test("classes run in pools of actors, which are replaced", async () => {
+    const adder = python.actor<{ run(): void }, [number, string?]>(FILE, "Adder");
+    const pool = { constructorArgs: [10, join(folder, "adder")], concurrency: 2, batchSize: 50 };
+    const rows = await data.range(1000).repartition(20).mapBatches<{ id: number; pid: number }>(adder, pool).takeAll();
+    expect(rows.map(({ id }) => id)).toEqual(upTo(1000).map((id) => id + 10));
+    expect(new Set(rows.map(({ pid }) => pid)).size).toBeGreaterThanOrEqual(2);
+    const broken = data.range(10).mapBatches(python.actor(FILE, "NotCallable"), { concurrency: 1 });
+    expect((await failureOf(broken.takeAll())).message).toContain("a class of a transform has a method __call__(self, batch)");
+    const unmade = data.range(10).mapBatches(python.actor(FILE, "Adder"), { concurrency: 1 });
+    expect((await failureOf(unmade.takeAll())).message).toContain("Cannot make an actor of mapBatches(Adder)");
+  });
+});

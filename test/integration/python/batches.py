@@ -1,0 +1,100 @@
+"""Functions and classes that `data-python.test.ts` maps batches with."""
+
+import os
+import signal
+
+import numpy
+
+
+def same(batch):
+    return batch
+
+
+def doubled(batch):
+    return {"id": batch["id"] * 2, "rows": numpy.full(len(batch["id"]), len(batch["id"]))}
+
+
+def addresses(batch):
+    """Where the array lies, what may be done with it, and whether that is shared memory."""
+    at = batch["x"].__array_interface__["data"][0]
+    with open("/proc/self/maps") as maps:
+        ranges = [line.split(None, 5) for line in maps]
+    places = [parts[5].strip() for parts in ranges if len(parts) > 5 and int(parts[0].split("-")[0], 16) <= at < int(parts[0].split("-")[1], 16)]
+    rows = len(batch["x"])
+    return {"place": [",".join(places)] * rows, "aligned": [at % 64 == 0] * rows, "writeable": [batch["x"].flags.writeable] * rows}
+
+
+def types(batch):
+    names = {name: str(column.type) if hasattr(column, "type") else str(column.dtype) for name, column in (batch.items() if isinstance(batch, dict) else zip(batch.column_names, batch.columns))}
+    rows = len(next(iter(batch.values()))) if isinstance(batch, dict) else batch.num_rows
+    return {"types": [repr(sorted(names.items()))] * rows}
+
+
+def with_pandas(frame):
+    frame = frame.copy()
+    frame["total"] = frame["a"].fillna(0) + 1
+    return frame
+
+
+def parts(batch):
+    for value in batch["id"]:
+        yield {"id": numpy.repeat(value, int(value) % 3)}
+
+
+def images(batch):
+    rows = len(batch["id"])
+    return {"id": batch["id"], "image": numpy.arange(rows * 6, dtype="uint8").reshape(rows, 2, 3)}
+
+
+def brightness(batch):
+    return {"mean": batch["image"].reshape(len(batch["image"]), -1).mean(axis=1), "shape": [str(batch["image"].shape[1:])] * len(batch["image"])}
+
+
+def fails(batch):
+    raise ValueError("no batch of %d" % len(batch["id"]))
+
+
+def wrong(batch):
+    return [1, 2]
+
+
+def ragged(batch):
+    return {"a": numpy.zeros(2), "b": numpy.zeros(3)}
+
+
+def single(batch):
+    return {"a": 1}
+
+
+def durations(batch):
+    return {"a": numpy.array([1], dtype="timedelta64[ms]")}
+
+
+async def later(batch):
+    return batch
+
+
+def dies_once(batch):
+    marker = os.environ["MARKER"]
+    if batch["id"][0] == 500 and not os.path.exists(marker):
+        open(marker, "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"id": batch["id"]}
+
+
+class Adder:
+    def __init__(self, more, marker=None):
+        self.more = more
+        self.marker = marker
+        self.calls = 0
+
+    def __call__(self, batch):
+        self.calls += 1
+        if self.marker is not None and self.calls == 2 and not os.path.exists(self.marker):
+            open(self.marker, "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return {"id": batch["id"] + self.more, "pid": numpy.full(len(batch["id"]), os.getpid())}
+
+
+class NotCallable:
+    pass

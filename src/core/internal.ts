@@ -27,7 +27,8 @@ export { REFERENCE_FROM_BYTES, WAITERS_MAX } from "./limits.ts";
 
 // Errors keep their class in other processes. Messages show values in a few words.
 export { describeValue } from "../runtime/base/describe.ts";
-export { registerErrorClass } from "../runtime/base/errors.ts";
+export { registerErrorClass, taskErrorFrom } from "../runtime/base/errors.ts";
+export { userStack } from "./serializer.ts";
 
 // What travels, and how.
 export { registerExports } from "../runtime/closure/well-known.ts";

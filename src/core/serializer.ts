@@ -135,7 +135,7 @@ const MACHINERY =
   /\((?:node:internal\/|node:async_hooks)|at (?:async )?node:internal\/|at (?:AsyncLocalStorage|AsyncContext)\.run |at Reflect\.apply/;
 
 /** The stack of what a task threw, without the frames that ran the task. */
-function userStack(error: unknown): string | undefined {
+export function userStack(error: unknown): string | undefined {
   const stack = error instanceof Error ? error.stack : undefined;
   if (typeof stack !== "string") return undefined;
   const lines = stack.split("\n").filter((line) => !/^ +at /.test(line) || !(line.includes(OWN_FOLDER) || MACHINERY.test(line)));

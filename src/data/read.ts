@@ -10,6 +10,7 @@ import type { ListedFile } from "../storage/file-system.ts";
 import { listFiles } from "../storage/list-files.ts";
 import { shownPath } from "../storage/paths.ts";
 import { type Block, vectorOf } from "./blocks/block.ts";
+import { keepOrigin, noteFile } from "./blocks/origin.ts";
 import { type DataType, INT64, parseType, STRING, TYPE_NAMES } from "./blocks/data-type.ts";
 import type { Vector } from "./blocks/vector.ts";
 import { buildVector } from "./blocks/vector-builder.ts";
@@ -305,7 +306,7 @@ async function parquetParts({ paths, files, columns, decimal, wanted }: ParquetR
   });
   const first = footers.find(({ rowGroups }) => rowGroups.length > 0);
   // Where nothing is left, one part without rows still says which columns there are.
-  return all.length > 0 || first === undefined ? all : partsOf(first, [{ path: first.path, rowGroups: [], rowCount: 0 }]);
+  return all.length > 0 || first === undefined ? all : partsOf(first, [{ path: first.path, rowGroups: [], firstRows: [], rowCount: 0 }]);
 }
 
 /** The row groups of which the filters keep no row, by their statistics and by what the path says. */
@@ -354,16 +355,20 @@ async function inParallel<T, U>(items: readonly T[], run: (item: T) => Promise<U
 
 /** Row groups that follow each other and are not excluded, as long as they are no more than a block. */
 function partsOfFooter({ path, rowGroups }: ParquetFooter, excluded: ReadonlySet<number>): ParquetPart[] {
-  const parts: { path: string; rowGroups: number[]; rowCount: number }[] = [];
+  const parts: { path: string; rowGroups: number[]; firstRows: number[]; rowCount: number }[] = [];
   let bytes = Number.POSITIVE_INFINITY;
+  let nextRow = 0;
   rowGroups.forEach((group, index) => {
+    const firstRow = nextRow;
+    nextRow += group.rowCount;
     if (excluded.has(index)) return;
     if (bytes + group.sizeBytes > BLOCK_BYTES_MAX) {
-      parts.push({ path, rowGroups: [], rowCount: 0 });
+      parts.push({ path, rowGroups: [], firstRows: [], rowCount: 0 });
       bytes = 0;
     }
     const part = parts.at(-1) as (typeof parts)[number];
     part.rowGroups.push(index);
+    part.firstRows.push(firstRow);
     part.rowCount += group.rowCount;
     bytes += group.sizeBytes;
   });
@@ -474,13 +479,18 @@ export async function* readWithColumns(
   wanted?: readonly string[],
 ): AsyncGenerator<Block, void, undefined> {
   const read = reader as (...args: unknown[]) => AsyncIterable<Block>;
+  let firstRow = 0;
   for await (const block of read(...args)) {
+    // A reader of parts of a file has noted which rows of it they are.
+    if (typeof args[0] === "string") noteFile(block, shownPath(args[0]), firstRow);
+    firstRow += block.rowCount;
     // A column of the file goes before one of its path.
     const added = columns.filter(([name]) => vectorOf(block, name) === undefined);
     const vectors = added.map(([, value]) => buildVector(new Array(block.rowCount).fill(value), typeOfConstant(value)));
     const { rowCount } = block;
     const all: Block = { rowCount, names: [...block.names, ...added.map(([name]) => name)], vectors: [...block.vectors, ...vectors] };
-    yield wanted === undefined ? all : { rowCount, names: wanted, vectors: wanted.map((name) => vectorOf(all, name) as Vector) };
+    const asked = wanted === undefined ? all : { rowCount, names: wanted, vectors: wanted.map((name) => vectorOf(all, name) as Vector) };
+    yield keepOrigin(asked, block);
   }
 }
 

@@ -8,6 +8,7 @@ import { isThenable } from "../../core/internal.ts";
 import { isArrow } from "../arrow/arrow-batch.ts";
 import { type BatchFormat, batchOf, blockOfBatch } from "../blocks/batch.ts";
 import { type Block, blockOfRows, blockReader, concatBlocks, type Row, sliceBlock, takeBlock } from "../blocks/block.ts";
+import { keepFile, keepOrigin } from "../blocks/origin.ts";
 import { DataError } from "../errors.ts";
 import { filteredRows, projected, withColumn } from "../expressions/evaluate.ts";
 import type { ExpressionNode, NamedNode } from "../expressions/nodes.ts";
@@ -16,6 +17,7 @@ import type { PythonBatches } from "./python-step.ts";
 import { Rebatcher } from "./rebatch.ts";
 import { type SinkTransform, writeToSink } from "./sink-transform.ts";
 import type { SampleTransform } from "./sample.ts";
+import { failureAt } from "./user-errors.ts";
 import { applyWhole, type WholeTransform } from "./whole-transforms.ts";
 import { writeFiles, type WriteTransform } from "./write-transform.ts";
 
@@ -60,7 +62,7 @@ function applyTransform(blocks: Blocks, transform: Transform): Blocks {
     case "flatMap":
       return flatMapRows(blocks, transform.fn, transform.name);
     case "filter":
-      return filterRows(blocks, transform.fn);
+      return filterRows(blocks, transform.fn, transform.name);
     case "mapBatches":
       return mapBatches(blocks, transform);
     case "select":
@@ -95,7 +97,10 @@ function applyTransform(blocks: Blocks, transform: Transform): Blocks {
 }
 
 async function* eachBlock(blocks: Blocks, change: (block: Block) => Block): AsyncGenerator<Block, void, undefined> {
-  for await (const block of blocks) yield change(block);
+  for await (const block of blocks) {
+    const changed = change(block);
+    yield changed.rowCount === block.rowCount ? keepOrigin(changed, block) : changed;
+  }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -106,12 +111,17 @@ async function* mapRows(blocks: Blocks, fn: UserFunction, name: string): AsyncGe
   for await (const block of blocks) {
     const read = blockReader(block);
     const rows = new Array<unknown>(block.rowCount);
-    for (let i = 0; i < block.rowCount; i += 1) {
-      const result = call(read(i));
-      // Most functions are synchronous, and an await for each row costs more than a small function.
-      rows[i] = isThenable(result) ? await result : result;
+    let i = 0;
+    try {
+      for (; i < block.rowCount; i += 1) {
+        const result = call(read(i));
+        // Most functions are synchronous, and an await for each row costs more than a small function.
+        rows[i] = isThenable(result) ? await result : result;
+      }
+    } catch (error) {
+      throw failureAt(error, name, block, [i, i]);
     }
-    yield blockOfRows(rows, name);
+    yield keepOrigin(blockOfRows(rows, name), block);
   }
 }
 
@@ -120,17 +130,22 @@ async function* flatMapRows(blocks: Blocks, fn: UserFunction, name: string): Asy
   for await (const block of blocks) {
     const read = blockReader(block);
     let rows: unknown[] = [];
-    for (let i = 0; i < block.rowCount; i += 1) {
-      const returned = call(read(i));
-      const results = isThenable(returned) ? await returned : returned;
-      for await (const row of iterableOf(results, name)) {
-        rows.push(row);
-        if (rows.length < ROWS_PER_BLOCK_MAX) continue;
-        yield blockOfRows(rows, name);
-        rows = [];
+    let i = 0;
+    try {
+      for (; i < block.rowCount; i += 1) {
+        const returned = call(read(i));
+        const results = isThenable(returned) ? await returned : returned;
+        for await (const row of iterableOf(results, name)) {
+          rows.push(row);
+          if (rows.length < ROWS_PER_BLOCK_MAX) continue;
+          yield keepFile(blockOfRows(rows, name), block);
+          rows = [];
+        }
       }
+    } catch (error) {
+      throw failureAt(error, name, block, [i, i]);
     }
-    if (rows.length > 0) yield blockOfRows(rows, name);
+    if (rows.length > 0) yield keepFile(blockOfRows(rows, name), block);
   }
 }
 
@@ -142,17 +157,22 @@ function iterableOf(value: unknown, name: string): Iterable<unknown> | AsyncIter
   });
 }
 
-async function* filterRows(blocks: Blocks, fn: UserFunction): AsyncGenerator<Block, void, undefined> {
+async function* filterRows(blocks: Blocks, fn: UserFunction, name: string): AsyncGenerator<Block, void, undefined> {
   const keep = fn as (row: Row) => unknown;
   for await (const block of blocks) {
     const read = blockReader(block);
     const kept = new Uint32Array(block.rowCount);
     let count = 0;
-    for (let i = 0; i < block.rowCount; i += 1) {
-      const answer = keep(read(i));
-      if (isThenable(answer) ? await answer : answer) kept[count++] = i;
+    let i = 0;
+    try {
+      for (; i < block.rowCount; i += 1) {
+        const answer = keep(read(i));
+        if (isThenable(answer) ? await answer : answer) kept[count++] = i;
+      }
+    } catch (error) {
+      throw failureAt(error, name, block, [i, i]);
     }
-    yield count === block.rowCount ? block : takeBlock(block, kept.subarray(0, count));
+    yield pickRows(block, kept.subarray(0, count));
   }
 }
 
@@ -160,7 +180,7 @@ async function* limitRows(blocks: Blocks, count: number): AsyncGenerator<Block, 
   let left = count;
   if (left === 0) return;
   for await (const block of blocks) {
-    yield sliceBlock(block, 0, Math.min(left, block.rowCount));
+    yield keepOrigin(sliceBlock(block, 0, Math.min(left, block.rowCount)), block);
     left -= block.rowCount;
     if (left <= 0) return;
   }
@@ -176,10 +196,14 @@ async function* mapBatches(
   const call = fn as (batch: unknown) => unknown;
   for await (const block of batchSize === undefined ? blocks : rebatch(blocks, batchSize)) {
     if (block.rowCount === 0) continue;
-    const returned = call(batchOf(block, batchFormat));
-    const result = isThenable(returned) ? await returned : returned;
-    if (!isGenerator(result)) yield blockOfBatch(result, name);
-    else for await (const batch of result) yield blockOfBatch(batch, name);
+    try {
+      const returned = call(batchOf(block, batchFormat));
+      const result = isThenable(returned) ? await returned : returned;
+      if (!isGenerator(result)) yield keepFile(blockOfBatch(result, name), block);
+      else for await (const batch of result) yield keepFile(blockOfBatch(batch, name), block);
+    } catch (error) {
+      throw failureAt(error, name, block, [0, block.rowCount - 1]);
+    }
   }
 }
 
@@ -215,8 +239,13 @@ function isUnseen(block: Block): boolean {
 
 function filteredBlock(block: Block, expression: ExpressionNode, name: string): Block {
   if (isUnseen(block)) return block;
-  const rows = filteredRows(block, expression, name);
-  return rows.length === block.rowCount ? block : takeBlock(block, rows);
+  return pickRows(block, filteredRows(block, expression, name));
+}
+
+/** The rows of these numbers, in their order. */
+function pickRows(block: Block, rows: Uint32Array): Block {
+  if (rows.length === block.rowCount) return block;
+  return keepOrigin(takeBlock(block, rows), block, (row) => [rows[row] as number, rows[row] as number]);
 }
 
 /** Column names in a message. */

@@ -5,13 +5,15 @@
  * rows of one partition.
  */
 import { type Aggregates, combineStates, mergeAggregates, partialAggregate } from "../aggregates/group-aggregate.ts";
-import { isThenable } from "../../core/internal.ts";
+import { describeValue, isThenable } from "../../core/internal.ts";
 import { type BatchFormat, batchOf, blockOfBatch } from "../blocks/batch.ts";
-import { type Block, blockBytes, concatBlocks, sliceBlock, takeBlock } from "../blocks/block.ts";
+import { type Block, blockBytes, blockReader, concatBlocks, sliceBlock, takeBlock } from "../blocks/block.ts";
+import type { Place } from "../blocks/origin.ts";
 import { groupRows, keyVectors } from "../kernels/hash.ts";
 import { rowsByPart } from "../kernels/partition.ts";
 import { type SortKey, sortedIndices } from "../kernels/sort.ts";
 import { BLOCK_BYTES_MAX } from "../limits.ts";
+import { failureIn } from "./user-errors.ts";
 
 type Blocks = AsyncIterable<Block>;
 type GroupFunction = (batch: never) => unknown;
@@ -106,6 +108,13 @@ async function* partialAggregates(blocks: Blocks, keys: readonly string[], aggre
   else if (states.length > 1) yield combineStates(concatBlocks(states), keys, aggregates);
 }
 
+/** The group of rows of equal keys, for an error. */
+function groupPlace(rows: Block, keys: readonly string[]): Place {
+  const first = blockReader(rows)(0);
+  const text = `the group ${keys.map((key) => `${key} = ${describeValue(first[key])}`).join(", ")}`;
+  return { text, details: { group: Object.fromEntries(keys.map((key) => [key, first[key]])) } };
+}
+
 async function* mapGroups(
   blocks: Blocks,
   { keys, fn, name, batchFormat }: Extract<WholeTransform, { kind: "mapGroups" }>,
@@ -120,7 +129,13 @@ async function* mapGroups(
   const ordered = takeBlock(block, rows);
   for (let group = 0; group < firstRows.length; group += 1) {
     const own = sliceBlock(ordered, starts[group] as number, starts[group + 1] as number);
-    const returned = call(batchOf(own, batchFormat));
-    yield blockOfBatch(isThenable(returned) ? await returned : returned, name);
+    let returned: unknown;
+    try {
+      returned = call(batchOf(own, batchFormat));
+      if (isThenable(returned)) returned = await returned;
+    } catch (error) {
+      throw failureIn(error, name, groupPlace(own, keys));
+    }
+    yield blockOfBatch(returned, name);
   }
 }

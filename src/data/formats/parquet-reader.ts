@@ -7,6 +7,7 @@
 import { parquetMetadataAsync } from "hyparquet";
 import { blocksOfArrow } from "../arrow/from-arrow.ts";
 import type { Block } from "../blocks/block.ts";
+import { noteFile } from "../blocks/origin.ts";
 import { DataError } from "../errors.ts";
 import type { ColumnFacts } from "../expressions/may-match.ts";
 import { factsOfGroup, topLevelElements } from "./parquet-statistics.ts";
@@ -19,6 +20,8 @@ import { openBytes } from "../../storage/places.ts";
 export interface ParquetPart {
   readonly path: string;
   readonly rowGroups: readonly number[];
+  /** How many rows of the file are before each of them. */
+  readonly firstRows: readonly number[];
   readonly rowCount: number;
 }
 
@@ -70,7 +73,7 @@ function isWide(value: unknown): boolean {
 
 /** The blocks of a part. Runs in workers. */
 export async function* readParquetPart(
-  { path, rowGroups }: ParquetPart,
+  { path, rowGroups, firstRows }: ParquetPart,
   columns: readonly string[] | undefined,
   bigintColumns: readonly string[],
   decimal?: "text" | "number",
@@ -81,7 +84,7 @@ export async function* readParquetPart(
   try {
     const wide = new Set(bigintColumns);
     // Without row groups the stream has the columns alone.
-    for (const groups of rowGroups.length === 0 ? [[]] : rowGroups.map((group) => [group])) {
+    for (const [i, groups] of (rowGroups.length === 0 ? [[]] : rowGroups.map((group) => [group])).entries()) {
       const stream = await bytes.naming(path, async () => {
         const table = await file.read({
           rowGroups: groups,
@@ -90,7 +93,12 @@ export async function* readParquetPart(
         });
         return table.intoIPCStream();
       });
-      yield* blocksOfArrow(stream, { bigintColumns: wide, decimal });
+      let row = firstRows[i] ?? 0;
+      for (const block of blocksOfArrow(stream, { bigintColumns: wide, decimal })) {
+        noteFile(block, shownPath(path), row);
+        row += block.rowCount;
+        yield block;
+      }
     }
   } finally {
     if (bytes.hasFailed) ABANDONED.add(file);

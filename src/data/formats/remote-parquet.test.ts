@@ -35,7 +35,11 @@ afterAll(() => {
 async function rowsOfPart(columns: readonly string[] | undefined): Promise<unknown[]> {
   const { rowGroups } = await readParquetFooter(url, []);
   const blocks: Block[] = [];
-  for await (const block of readParquetPart({ path: url, rowGroups: [...rowGroups.keys()], rowCount: ROWS.length }, columns, []))
+  for await (const block of readParquetPart(
+    { path: url, rowGroups: [...rowGroups.keys()], firstRows: [], rowCount: ROWS.length },
+    columns,
+    [],
+  ))
     blocks.push(block);
   return blocks.flatMap((block) => rowsOf(block));
 }

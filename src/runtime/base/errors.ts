@@ -260,13 +260,14 @@ export class VersionMismatchError extends ShoalError {
 // What a task threw
 
 /**
- * Makes the error with which a task fails from whatever it threw: an `Error`, or any other value.
+ * Makes the error with which a task fails from whatever it threw: an `Error`, or any other value. `place` says at what it worked, such as `row 8 of a.csv`.
  *
  * @example
  * taskErrorFrom(new RangeError("too big"), { taskName: "resize", pid: 4711 }).message; // "Task resize failed: RangeError: too big"
  */
-export function taskErrorFrom(thrown: unknown, where: Omit<TaskErrorOptions, "cause">): TaskError {
-  const task = where.taskName === undefined ? "Task" : `Task ${where.taskName}`;
+export function taskErrorFrom(thrown: unknown, where: Omit<TaskErrorOptions, "cause"> & { place?: string | undefined }): TaskError {
+  const name = where.taskName === undefined ? "Task" : `Task ${where.taskName}`;
+  const task = where.place === undefined ? name : `${name} at ${where.place}`;
   const remoteStack = where.remoteStack ?? (isErrorLike(thrown) ? textOf(thrown, "stack") : undefined);
   // Without any stack of the user's there is none: the frames of Shoal itself that make this error would mislead.
   const submitStack = where.submitStack ?? "";

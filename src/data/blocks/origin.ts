@@ -1,0 +1,66 @@
+/**
+ * Where the rows of a block came from, as far as a task knows: the file, and which of its rows they are.
+ *
+ * It is a note beside the block and no part of it, so it costs nothing on the way of the rows, and is gone where the block is stored. Readers of files write it, steps that keep or pick
+ * rows hand it on, and only an error reads it. Rows are counted from 1.
+ */
+import type { Block } from "./block.ts";
+
+/** Rows that follow each other. */
+export type RowSpan = readonly [first: number, last: number];
+
+interface Origin {
+  readonly file: string;
+  /** The rows of the file of which a row of the block was made. */
+  readonly rowsOf: (row: number) => RowSpan;
+}
+
+const origins = new WeakMap<Block, Origin>();
+
+/** Notes that a block has rows of a file that follow each other. `firstRow`: how many rows of the file are before them. */
+export function noteFile(block: Block, file: string, firstRow: number): void {
+  origins.set(block, { file, rowsOf: (row) => [firstRow + row + 1, firstRow + row + 1] });
+}
+
+/**
+ * Notes for a block where another one's rows came from, of which it was made.
+ *
+ * @param rowsOf - the rows of the other block of which a row was made. Default: that of the same number
+ */
+export function keepOrigin(block: Block, from: Block, rowsOf?: (row: number) => RowSpan): Block {
+  const origin = origins.get(from);
+  if (origin === undefined) return block;
+  const { file } = origin;
+  origins.set(block, rowsOf === undefined ? origin : { file, rowsOf: (row) => span(origin, rowsOf(row)) });
+  return block;
+}
+
+/** Notes for a block where the rows came from of which it was made, each of any of them. */
+export function keepFile(block: Block, from: Block): Block {
+  return keepOrigin(block, from, () => [0, from.rowCount - 1]);
+}
+
+/** What is known of rows of a block, for an error. */
+export interface Place {
+  /** Such as `row 8 of rides.csv`. */
+  readonly text: string;
+  /** The same as data. */
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+/** Of rows of a block that follow each other; their numbers begin with 0. */
+export function placeOf(block: Block, [first, last]: RowSpan): Place {
+  const origin = origins.get(block);
+  if (origin === undefined)
+    return { text: `${rowsText([first + 1, last + 1])} of the ${block.rowCount} in its block`, details: { rowInBlock: first + 1 } };
+  const rows = span(origin, [first, last]);
+  return { text: `${rowsText(rows)} of ${origin.file}`, details: { file: origin.file, firstRow: rows[0], lastRow: rows[1] } };
+}
+
+function span({ rowsOf }: Origin, [first, last]: RowSpan): RowSpan {
+  return [rowsOf(first)[0], rowsOf(last)[1]];
+}
+
+function rowsText([first, last]: RowSpan): string {
+  return first === last ? `row ${first}` : `rows ${first} to ${last}`;
+}

@@ -54,7 +54,7 @@ import { Schema } from "./schema.ts";
 import { bordersOf, checkFractions, checkIndices, cutBlocks, testRows } from "./splits.ts";
 import { STREAM_FORMATS, type StreamFormat, streamOf } from "./streams.ts";
 import { checkSettings, type DataSettings, resolveSettings } from "./settings.ts";
-import { DataStatistics } from "./statistics.ts";
+import { DataStatistics, type RunState } from "./statistics.ts";
 import { type ActorTransformOptions, readCompute, type TransformOptions, type WithConstructorArgs } from "./transform-options.ts";
 import { type WriteMode, type WriteResult, WRITE_MODES, writeDataset } from "./write.ts";
 
@@ -177,7 +177,7 @@ export let newDataset: <R extends AnyRow>(plan: LogicalPlan, settings?: DataSett
 export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   readonly #plan: LogicalPlan;
   readonly #settings: DataSettings;
-  #lastRun: { readonly operators: readonly Operator[]; readonly startedMs: number; endedMs: number | undefined } | undefined;
+  #lastRun: RunState | undefined;
 
   static {
     newDataset = (plan, settings) => new Dataset(plan, settings);
@@ -816,9 +816,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
 
   /** What the operators of the last run of this dataset did; undefined where it was never consumed. */
   stats(): Promise<DataStatistics | undefined> {
-    const last = this.#lastRun;
-    if (last === undefined) return Promise.resolve(undefined);
-    return Promise.resolve(new DataStatistics(last.operators, (last.endedMs ?? performance.now()) - last.startedMs));
+    return Promise.resolve(this.#lastRun === undefined ? undefined : new DataStatistics(this.#lastRun));
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -855,23 +853,26 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     if (typeof folder !== "string" || folder === "")
       throw new TypeError(`${name} takes the path of a folder: received ${JSON.stringify(folder)}`);
     const runInto = (stagingFolder: string): AsyncIterable<BlockRef> =>
-      this.#transform({ kind: "write", name, stagingFolder, extension, format, partitionBy }).#run({ signal });
+      this.#transform({ kind: "write", name, stagingFolder, extension, format, partitionBy }).#run({ signal }, this);
     return writeDataset({ folder, mode, extension, run: runInto });
   }
 
-  async *#run({ signal }: ConsumeOptions): AsyncGenerator<BlockRef, void, undefined> {
+  /** @param owner - the dataset whose last run it is */
+  async *#run({ signal }: ConsumeOptions, owner: Dataset<any> = this): AsyncGenerator<BlockRef, void, undefined> {
     const startedMs = performance.now();
+    let last: RunState | undefined;
     const settings = resolveSettings(this.#settings);
     try {
       yield* run(physicalPlan(this.#plan), {
         settings,
         signal,
-        onOperators: (operators) => {
-          this.#lastRun = { operators, startedMs, endedMs: undefined };
+        onBegin: (begun) => {
+          last = { ...begun, startedMs, endedMs: undefined };
+          owner.#lastRun = last;
         },
       });
     } finally {
-      if (this.#lastRun !== undefined) this.#lastRun.endedMs = performance.now();
+      if (last !== undefined) last.endedMs = performance.now();
     }
   }
 

@@ -96,8 +96,23 @@ export const NPY_HEADER_BYTES_MAX = 65_536;
 /** The first bytes of a file of NumPy's: magic, version, and the longest form of the header's length. */
 export const NPY_PREFIX_BYTES = 12;
 
+/** Runs that are over sooner show no progress. */
+export const PROGRESS_AFTER_MS = 500;
+
+/** How often progress is drawn on a terminal. */
+export const PROGRESS_DRAWN_EVERY_MS = 100;
+
+/** How often progress is a line where there is no terminal. */
+export const PROGRESS_LINE_EVERY_MS = 5000;
+
+/** Errors that a run keeps of those that it leaves out. */
+export const ERRORS_KEPT_MAX = 10;
+
 /** Combinations of `partitionBy` values for which one task has files open. */
 export const PARTITIONS_OF_TASK_MAX = 500;
+
+/** How long the removal of what is unfinished may take on Ctrl-C. */
+export const INTERRUPTED_WRITE_MS = 1500;
 
 /** Files of a written dataset that go to their places together. */
 export const FILES_PUBLISHED_AT_A_TIME = 16;

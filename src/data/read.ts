@@ -275,7 +275,7 @@ function parquetSource(read: ParquetRead): Source {
   return {
     name: `readParquet${only.length === 0 ? "" : `(${only.join("; ")})`}`,
     reader: readWithColumns as Reader,
-    parts: () => parquetParts(read),
+    parts: (_cpus, leavesOut) => parquetParts(read, leavesOut),
     columns,
     pushDown: (more) => {
       // A column that the option leaves out is missed where it is asked for, as if nothing had been pushed.
@@ -285,10 +285,19 @@ function parquetSource(read: ParquetRead): Source {
   };
 }
 
-async function parquetParts({ paths, files, columns, decimal, wanted }: ParquetRead): Promise<SourcePart[]> {
+async function parquetParts(
+  { paths, files, columns, decimal, wanted }: ParquetRead,
+  leavesOut: (error: unknown) => boolean,
+): Promise<SourcePart[]> {
   const listed = await listFiles(paths, { ignoreMissingPaths: files.ignoreMissingPaths });
   const asked = wanted.filters.flatMap(columnsOf);
-  const footers = await inParallel(listed, ({ path }) => readParquetFooter(path, asked));
+  const readable = await inParallel(listed, ({ path }) =>
+    readParquetFooter(path, asked).catch((error: unknown) => {
+      if (!leavesOut(error)) throw error;
+      return undefined;
+    }),
+  );
+  const footers = readable.filter((footer) => footer !== undefined);
   const wide = [...new Set(footers.flatMap((footer) => footer.wideColumns))];
   const columnsOfPath = pathColumns(listed, files);
   const partsOf = (footer: ParquetFooter, parts: readonly ParquetPart[]): SourcePart[] => {

@@ -1,5 +1,5 @@
 /** The settings of the engine: those of this process, which `configure` changes, and those of single pipelines. */
-import { count, flag, readOptions } from "../core/internal.ts";
+import { count, custom, flag, number, readOptions } from "../core/internal.ts";
 
 /** What `configure` and `withSettings` take. */
 export interface DataSettings {
@@ -7,12 +7,24 @@ export interface DataSettings {
   memoryBytes?: number | undefined;
   /** Whether rows keep the order of their source. Without it a slow task holds nothing back. Default: true. */
   preserveOrder?: boolean | undefined;
+  /**
+   * How many tasks of a run may fail by an error of a function of yours, or by a bad file. Their further blocks are left out, and `stats()` counts them with the first errors. One more fails the run.
+   * -1 or Infinity: any number. Default: 0.
+   */
+  maxErroredBlocks?: number | undefined;
+  /**
+   * Whether runs that take longer than half a second show on stderr what their operators do: a line each, drawn in place, where that is a terminal, else a line every 5 seconds, and a line
+   * at the end. Default: on a terminal alone. The environment variable `SHOAL_PROGRESS=0` ends it everywhere.
+   */
+  progress?: boolean | undefined;
 }
 
 /** The settings with their defaults. */
 export interface Settings {
   readonly memoryBytes: number | undefined;
   readonly preserveOrder: boolean;
+  readonly maxErroredBlocks: number;
+  readonly progress: boolean | undefined;
 }
 
 const SETTINGS = {
@@ -20,6 +32,14 @@ const SETTINGS = {
   options: {
     memoryBytes: count({ min: 1 }, undefined),
     preserveOrder: flag(true),
+    progress: custom<boolean | undefined>("true or false is needed", undefined, (value) =>
+      typeof value === "boolean" ? "ok" : "wrong type",
+    ),
+    maxErroredBlocks: number(
+      "a whole number from 0, or -1 or Infinity for any number, is needed",
+      0,
+      (value) => value === Number.POSITIVE_INFINITY || (Number.isSafeInteger(value) && value >= -1),
+    ),
   },
 };
 

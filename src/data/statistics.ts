@@ -1,9 +1,37 @@
-/** What the operators of a run have done, as `stats()` gives it. */
-import type { Operator, OperatorStatistics } from "./engine/operator.ts";
+/** What the operators of a run have done, as `stats()` gives it: for programs as properties, for readers as text. */
+import type { ErroredBlocks, LeftOut } from "./engine/errored-blocks.ts";
+import type { Operator } from "./engine/operator.ts";
+
+/** A run, under way or over. */
+export interface RunState {
+  /** Producers before consumers. */
+  readonly operators: readonly Operator[];
+  readonly errored: ErroredBlocks;
+  readonly startedMs: number;
+  endedMs: number | undefined;
+}
 
 /** One operator's part of a run. */
-export interface OperatorReport extends Readonly<OperatorStatistics> {
+export interface OperatorReport {
   readonly name: string;
+  /** Tasks, or calls of actors, that have begun. */
+  readonly tasks: number;
+  /** Of the blocks that it gave. */
+  readonly rows: number;
+  readonly bytes: number;
+  readonly blocks: number;
+  /** From the beginning of its first task to its last block. */
+  readonly durationMs: number;
+  /** Time that its tasks worked for these blocks, all together, with what they waited for files and promises. */
+  readonly wallMs: number;
+  /** Time of processors that the processes of its tasks used meanwhile. In-process, where all tasks are in one process, it tells little. */
+  readonly cpuMs: number;
+  /** Tasks that failed and were left out. */
+  readonly erroredBlocks: number;
+  /** Blocks that wait for its tasks now. */
+  readonly queuedBlocks: number;
+  /** Tasks that are under way now, or actors. */
+  readonly workers: number;
 }
 
 /** The last run of a dataset. It prints itself. */
@@ -12,18 +40,24 @@ export class DataStatistics {
   readonly operators: readonly OperatorReport[];
   /** From the first block that was asked for to the end of the run, or until now. */
   readonly durationMs: number;
+  /** Tasks and files that failed and were left out, as `maxErroredBlocks` allows. */
+  readonly erroredBlocks: number;
+  /** The first ten of these errors. */
+  readonly firstErrors: readonly LeftOut[];
 
-  constructor(operators: readonly Operator[], durationMs: number) {
-    this.operators = operators.map(({ name, statistics }) => ({ name, ...statistics }));
-    this.durationMs = durationMs;
+  constructor({ operators, errored, startedMs, endedMs = performance.now() }: RunState) {
+    this.operators = operators.map(reportOf);
+    this.durationMs = endedMs - startedMs;
+    this.erroredBlocks = errored.count;
+    this.firstErrors = [...errored.first];
   }
 
   toString(): string {
-    const lines = this.operators.map(
-      ({ name, tasks, blocks, rows, bytes }) =>
-        `${name}: ${rows} rows in ${blocks} blocks, ${(bytes / 2 ** 20).toFixed(1)} MiB, ${tasks} tasks`,
-    );
-    return [...lines, `${(this.durationMs / 1000).toFixed(2)} s`].join("\n");
+    const lines = this.operators.flatMap(linesOf);
+    lines.push(`Run: ${seconds(this.durationMs)}`);
+    if (this.erroredBlocks > 0) lines.push(`Left out because of errors: ${counted(this.erroredBlocks, "block")}`);
+    for (const { operator, error } of this.firstErrors) lines.push(`* ${operator}: ${error.message}`);
+    return lines.join("\n");
   }
 }
 
@@ -32,3 +66,41 @@ Object.defineProperty(DataStatistics.prototype, Symbol.for("nodejs.util.inspect.
     return this.toString();
   },
 });
+
+/** What an operator has done so far. */
+export function reportOf({ name, statistics, load }: Operator): OperatorReport {
+  const { tasks, rows, bytes, blocks, wallMs, cpuMs, erroredBlocks, startedMs, endedMs } = statistics;
+  const durationMs = startedMs === undefined || endedMs === undefined ? 0 : endedMs - startedMs;
+  return { name, tasks, rows, bytes, blocks, durationMs, wallMs, cpuMs, erroredBlocks, ...load };
+}
+
+function linesOf(report: OperatorReport): string[] {
+  const { name, tasks, rows, bytes, blocks, durationMs, wallMs, cpuMs, erroredBlocks, queuedBlocks, workers } = report;
+  const lines = [`${name}: ${counted(tasks, "task")} in ${seconds(durationMs)}`];
+  lines.push(`* gave ${counted(rows, "row")}, ${bytesText(bytes)}, in ${counted(blocks, "block")}${rateText(rows, durationMs)}`);
+  if (wallMs > 0) lines.push(`* worked ${seconds(wallMs)}, ${seconds(cpuMs)} of it on a processor`);
+  if (erroredBlocks > 0) lines.push(`* left out because of errors: ${counted(erroredBlocks, "block")}`);
+  if (queuedBlocks > 0 || workers > 0) lines.push(`* now: ${counted(queuedBlocks, "block")} waiting, ${workers} working`);
+  return lines;
+}
+
+function rateText(rows: number, durationMs: number): string {
+  return rows === 0 || durationMs === 0 ? "" : `, ${countText(Math.round((1000 * rows) / durationMs))} rows/s`;
+}
+
+export function counted(count: number, what: string): string {
+  return `${countText(count)} ${what}${count === 1 ? "" : "s"}`;
+}
+
+/** With commas between the thousands. */
+export function countText(count: number): string {
+  return count.toLocaleString("en-US");
+}
+
+export function bytesText(bytes: number): string {
+  return bytes < 2 ** 30 ? `${(bytes / 2 ** 20).toFixed(1)} MiB` : `${(bytes / 2 ** 30).toFixed(2)} GiB`;
+}
+
+export function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(2)} s`;
+}

@@ -1,13 +1,15 @@
 /** What is wrong in functions of users and in files: where it was, what is left out and counted, and what is written when a program is interrupted. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { TaskError } from "shoal";
+import { TaskError, WorkerCrashedError } from "shoal";
 import * as data from "shoal/data";
 import { describe, expect, test } from "vitest";
 import { failureOf, useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();
 useSession({ numCpus: 2 });
+
+const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 
 const csv = join(folder, "rides.csv");
 writeFileSync(csv, `id,km\n${Array.from({ length: 100 }, (_, id) => `${id},${id / 2}\n`).join("")}`);
@@ -124,4 +126,125 @@ test("retryOn sees what the function threw", async () => {
     { retryOn: [RangeError] },
   );
   expect(await flaky.count()).toBe(10);
+});
+
+describe("maxErroredBlocks", () => {
+  const failing = data.range(8000).map(function picky({ id }) {
+    if (id % 2000 === 1999) throw new RangeError(`no ${id}`);
+    return { id };
+  });
+
+  test("so many tasks are left out, and counted with their errors", async () => {
+    const lenient = failing.withSettings({ maxErroredBlocks: 4 });
+    // Eight tasks of 1000 rows each, of which each second one fails.
+    expect((await lenient.takeAll()).map(({ id }) => id)).toEqual([0, 2, 4, 6].flatMap((part) => upTo(1000).map((i) => part * 1000 + i)));
+    const stats = await lenient.stats();
+    expect(stats?.erroredBlocks).toBe(4);
+    expect(stats?.firstErrors.map(({ operator }) => operator)).toEqual(Array(4).fill("range(8000)->map(picky)"));
+    expect(stats?.firstErrors.map(({ error }) => (error.cause as Error).message).sort()).toEqual([
+      "no 1999",
+      "no 3999",
+      "no 5999",
+      "no 7999",
+    ]);
+    expect(stats?.operators[0]).toMatchObject({ tasks: 8, rows: 4000, blocks: 4, erroredBlocks: 4, queuedBlocks: 0, workers: 0 });
+    expect(String(stats)).toContain(
+      "Left out because of errors: 4 blocks\n* range(8000)->map(picky): Task map(picky) at row 1000 of the 1000 in",
+    );
+  });
+
+  test("one more fails the run, and by default the first does", async () => {
+    for (const settings of [{ maxErroredBlocks: 3 }, {}])
+      await expect(failing.withSettings(settings).takeAll()).rejects.toThrow("Task map(picky)");
+    for (const maxErroredBlocks of [-1, Number.POSITIVE_INFINITY])
+      expect(await failing.withSettings({ maxErroredBlocks }).count()).toBe(4000);
+    for (const maxErroredBlocks of [-2, 1.5, "1"])
+      expect(() => failing.withSettings({ maxErroredBlocks: maxErroredBlocks as number })).toThrow("maxErroredBlocks");
+  });
+
+  test("in pools of actors, and behind an exchange", async () => {
+    class Picky {
+      call({ id }: { id: number }): { id: number } {
+        if (id === 500) throw new Error("no");
+        return { id };
+      }
+    }
+    const pool = data.range(1000).map(Picky, { concurrency: 2 }).withSettings({ maxErroredBlocks: 1 });
+    const found = (await pool.takeAll()).map(({ id }) => id);
+    expect(found).not.toContain(500);
+    expect(found.length).toBeGreaterThan(0);
+    const groups = data
+      .range(1000)
+      .map(({ id }) => ({ id, odd: id % 2 }))
+      .groupBy("odd")
+      .mapGroups((): { n: number[] } => {
+        throw new Error("no");
+      });
+    expect(await groups.withSettings({ maxErroredBlocks: -1 }).takeAll()).toEqual([]);
+  });
+
+  test("bad files are left out, of every kind", async () => {
+    for (const kind of ["csv", "parquet"] as const) {
+      const from = join(folder, `bad ${kind}`);
+      const good = data.range(100).map(({ id }) => ({ id }));
+      await (kind === "csv" ? good.writeCsv(from) : good.writeParquet(from));
+      writeFileSync(join(from, `bad.${kind}`), "id\n1\n2,3\n");
+      const all = (kind === "csv" ? data.readCsv(from) : data.readParquet(from)).withSettings({ maxErroredBlocks: 1 });
+      expect(await all.count()).toBe(100);
+      expect((await all.stats())?.firstErrors[0]?.error.message).toContain(`bad.${kind}`);
+      await expect(all.withSettings({ maxErroredBlocks: 0 }).count()).rejects.toThrow(`bad.${kind}`);
+    }
+  });
+
+  test("a death is no such error, and what is written is whole", async () => {
+    const written = failing.withSettings({ maxErroredBlocks: 4 });
+    const { rowCount, files } = await written.writeCsv(join(folder, "left out"));
+    expect([rowCount, files.length]).toEqual([4000, 4]);
+    expect((await written.stats())?.erroredBlocks).toBe(4);
+    const dying = data.range(10).map(
+      ({ id }) => {
+        if (id === 3) process.kill(process.pid, "SIGKILL");
+        return { id };
+      },
+      { maxRetries: 0 },
+    );
+    await expect(dying.withSettings({ maxErroredBlocks: -1 }).takeAll()).rejects.toThrow(WorkerCrashedError);
+  });
+});
+
+describe("stats()", () => {
+  test("tells of each operator how long it worked, what it gave and what it does", async () => {
+    const sorted = data
+      .range(20_000)
+      .map(({ id }) => {
+        for (const end = performance.now() + 0.01; performance.now() < end; );
+        return { id, key: id % 7 };
+      })
+      .sort("key");
+    await sorted.count();
+    const stats = (await sorted.stats()) as data.DataStatistics;
+    const [read, sort] = stats.operators as [data.OperatorReport, data.OperatorReport];
+    expect([read.rows, sort.rows, sort.queuedBlocks, sort.workers]).toEqual([20_000, 20_000, 0, 0]);
+    // 10 us a row at least, by two workers at a time.
+    expect(read.wallMs).toBeGreaterThan(190);
+    expect(read.cpuMs).toBeGreaterThan(100);
+    expect(read.durationMs).toBeGreaterThan(90);
+    expect(read.durationMs).toBeLessThanOrEqual(stats.durationMs);
+    expect(JSON.parse(JSON.stringify(stats))).toMatchObject({ erroredBlocks: 0, operators: [{ name: read.name }, { name: "sort(key)" }] });
+    expect(String(stats)).toMatch(
+      /^range\(20000\)->map: 8 tasks in \d\.\d\d s\n\* gave 20,000 rows, 0\.3 MiB, in 8 blocks, [\d,]+ rows\/s\n\* worked \d\.\d\d s, \d\.\d\d s of it on a processor\nsort\(key\): .*\nRun: \d\.\d\d s$/s,
+    );
+  });
+
+  test("counts the block that a limit cuts, also in the middle of a pipeline", async () => {
+    const items = data
+      .fromItems(upTo(100))
+      .limit(30)
+      .map((row) => row);
+    expect(await items.count()).toBe(30);
+    expect((await items.stats())?.operators.map(({ name, rows }) => [name, rows]).slice(1)).toEqual([
+      ["limit(30)", 30],
+      ["map", 30],
+    ]);
+  });
 });

@@ -7,8 +7,9 @@
  */
 import { ActorDiedError } from "../../core/index.ts";
 import { ACTOR_DEATHS_MAX, ACTOR_END_MS, ACTOR_IDLE_MS } from "../limits.ts";
+import type { ErroredBlocks } from "./errored-blocks.ts";
 import { InputQueue } from "./input-queue.ts";
-import type { BlockRef, Operator, OperatorEvents, OperatorStatistics } from "./operator.ts";
+import { type BlockRef, type Operator, type OperatorEvents, type OperatorLoad, OperatorStatistics } from "./operator.ts";
 import type { ActorStart, PoolActor } from "./pool-actor.ts";
 import type { CpuAccount } from "./pool-cpus.ts";
 import { type RunningStream, RunningStreams } from "./running-streams.ts";
@@ -30,6 +31,7 @@ export interface ActorPoolOptions {
   readonly cpus: CpuAccount;
   readonly rowsPerTaskMin: number;
   readonly preserveOrder: boolean;
+  readonly errored?: ErroredBlocks | undefined;
   readonly events: OperatorEvents;
 }
 
@@ -55,7 +57,7 @@ interface Lane {
 
 export class ActorPoolOperator implements Operator {
   readonly name: string;
-  readonly statistics: OperatorStatistics = { tasks: 0, rows: 0, bytes: 0, blocks: 0 };
+  readonly statistics = new OperatorStatistics();
   readonly #options: ActorPoolOptions;
   readonly #queue: InputQueue;
   readonly #streams: RunningStreams;
@@ -74,7 +76,7 @@ export class ActorPoolOperator implements Operator {
       statistics: this.statistics,
       onFailure: (stream, error) => {
         const lane = this.#laneOf.get(stream);
-        if (lane !== undefined) void this.#hasFailed(lane, lane.actor, error);
+        if (lane !== undefined) void this.#hasFailed(lane, lane.actor, error, stream);
       },
       onProgress: (stream) => this.#hasProgressed(stream),
     });
@@ -92,6 +94,10 @@ export class ActorPoolOperator implements Operator {
 
   get heldBytes(): number {
     return this.#queue.heldBytes + this.#streams.heldBytes;
+  }
+
+  get load(): OperatorLoad {
+    return { queuedBlocks: this.#queue.count, workers: this.actorCount };
   }
 
   get isSatisfied(): boolean {
@@ -287,12 +293,14 @@ export class ActorPoolOperator implements Operator {
     this.#endIdle();
   }
 
-  async #hasFailed(lane: Lane, actor: PoolActor, error: unknown): Promise<void> {
+  /** `stream`: of the call that failed; undefined where the constructor did. */
+  async #hasFailed(lane: Lane, actor: PoolActor, error: unknown, stream?: RunningStream): Promise<void> {
     const isOver = (): boolean => lane.actor !== actor || !this.#lanes.has(lane);
     if (isOver()) return;
     const hasDied = await actor.hasDied(error);
     if (isOver()) return;
     if (hasDied) this.#replace(lane, error);
+    else if (stream !== undefined) this.#streams.fail(stream, error);
     else this.#options.events.onFailure(error);
   }
 

@@ -12,7 +12,8 @@ import {
   keptBlock,
   type Operator,
   type OperatorEvents,
-  type OperatorStatistics,
+  type OperatorLoad,
+  OperatorStatistics,
   ownedBlock,
   type StoredBlock,
 } from "./operator.ts";
@@ -21,7 +22,7 @@ import { factsOf } from "./task.ts";
 
 /** What these operators have in common: outputs in order, and no tasks. */
 export abstract class DriverOperator implements Operator {
-  readonly statistics: OperatorStatistics = { tasks: 0, rows: 0, bytes: 0, blocks: 0 };
+  readonly statistics = new OperatorStatistics();
   readonly name: string;
   readonly #outputs = new Fifo<BlockRef>();
   #bytes = 0;
@@ -37,6 +38,10 @@ export abstract class DriverOperator implements Operator {
 
   get runningCount(): number {
     return 0;
+  }
+
+  get load(): OperatorLoad {
+    return { queuedBlocks: 0, workers: this.runningCount };
   }
 
   get outputCount(): number {
@@ -83,9 +88,8 @@ export abstract class DriverOperator implements Operator {
     }
     this.#outputs.push(block);
     this.#bytes += block.sizeBytes;
-    this.statistics.blocks += 1;
-    this.statistics.rows += block.rowCount;
-    this.statistics.bytes += block.sizeBytes;
+    // What tasks have worked for it is counted with theirs.
+    this.statistics.give({ ...block, wallMs: 0, cpuMs: 0 });
   }
 }
 

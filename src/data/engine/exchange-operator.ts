@@ -12,7 +12,8 @@ import { sortedIndices } from "../kernels/sort.ts";
 import { EXCHANGE_BYTES_MIN, PARTITION_BYTES, PARTITIONS_MAX, SAMPLES_PER_PARTITION } from "../limits.ts";
 import { DataError } from "../errors.ts";
 import type { Combine } from "./combine.ts";
-import { type BlockRef, type Operator, type OperatorEvents, type OperatorStatistics, ownedBlock } from "./operator.ts";
+import type { ErroredBlocks } from "./errored-blocks.ts";
+import { type BlockRef, type Operator, type OperatorEvents, type OperatorLoad, OperatorStatistics, ownedBlock } from "./operator.ts";
 import { type Partitioning, type PartitionRequest, type PartitionStart, partitionTasks, sampleTasks } from "./partition-task.ts";
 import type { BlockFacts, TaskStart } from "./task.ts";
 import { type TaskBundle, TaskOperator } from "./task-operator.ts";
@@ -30,6 +31,7 @@ interface ExchangeOptions {
   readonly cpus: number;
   readonly concurrencyMax: number;
   readonly preserveOrder: boolean;
+  readonly errored?: ErroredBlocks | undefined;
   readonly events: OperatorEvents;
 }
 
@@ -42,6 +44,7 @@ interface Bundle {
 
 export class ExchangeOperator implements Operator {
   readonly name: string;
+  readonly statistics = new OperatorStatistics();
   readonly #options: ExchangeOptions;
   readonly #startPartition: readonly PartitionStart[];
   /** By input. */
@@ -56,7 +59,6 @@ export class ExchangeOperator implements Operator {
   #phase: "collecting" | "sampling" | "partitioning" | "reducing" = "collecting";
   #reduce: TaskOperator | undefined;
   #isStopped = false;
-  #tasks = 0;
 
   constructor(options: ExchangeOptions) {
     this.name = options.name;
@@ -66,9 +68,12 @@ export class ExchangeOperator implements Operator {
     this.#openInputs = options.partitionings.length;
   }
 
-  get statistics(): OperatorStatistics {
-    const own = this.#reduce?.statistics ?? { tasks: 0, rows: 0, bytes: 0, blocks: 0 };
-    return { ...own, tasks: own.tasks + this.#tasks };
+  get load(): OperatorLoad {
+    const queuedBlocks =
+      this.#collected.reduce((count, blocks) => count + blocks.length, 0) +
+      (this.#bundles.length - this.#nextBundle) +
+      (this.#reduce?.load.queuedBlocks ?? 0);
+    return { queuedBlocks, workers: this.#running + (this.#reduce?.load.workers ?? 0) };
   }
 
   get runningCount(): number {
@@ -173,7 +178,7 @@ export class ExchangeOperator implements Operator {
     const work = async (): Promise<void> => {
       const samples = collected.map((block) => {
         const rows = Math.ceil((SAMPLES_PER_PARTITION * count * block.rowCount) / totalRows);
-        this.#tasks += 1;
+        this.statistics.beginTask();
         return start(rows, [block.ref]);
       });
       const keyRows = concatBlocks(await get(samples));
@@ -207,7 +212,7 @@ export class ExchangeOperator implements Operator {
   #partitionNext(): void {
     const index = this.#nextBundle;
     this.#nextBundle += 1;
-    this.#tasks += 1;
+    this.statistics.beginTask();
     const { input, blocks, firstRow } = this.#bundles[index] as Bundle;
     const startPartition = this.#startPartition[input] as PartitionStart;
     const work = async (): Promise<void> => {
@@ -232,14 +237,25 @@ export class ExchangeOperator implements Operator {
 
   #beginReducing(): void {
     this.#phase = "reducing";
-    const { name, startTask, concurrencyMax, preserveOrder, events } = this.#options;
+    const { statistics } = this;
+    const { name, startTask, concurrencyMax, preserveOrder, errored, events } = this.#options;
     const partitions = Array.from({ length: this.#request.count }, (_, partition) => this.#partsOf(partition));
     this.#parts = [];
     // One without rows gives none, but somebody has to give the columns.
     const kept = partitions.filter((bundle) => bundle.inputs.some((part) => part.rowCount > 0));
     if (kept.length === 0 && partitions[0] !== undefined) kept.push(partitions[0]);
     for (const bundle of partitions) if (!kept.includes(bundle)) for (const part of bundle.inputs) part.release();
-    this.#reduce = new TaskOperator({ name, startTask, bundles: kept, rowsPerTaskMin: 0, concurrencyMax, preserveOrder, events });
+    this.#reduce = new TaskOperator({
+      name,
+      startTask,
+      bundles: kept,
+      rowsPerTaskMin: 0,
+      concurrencyMax,
+      preserveOrder,
+      errored,
+      statistics,
+      events,
+    });
     events.onChange();
   }
 

@@ -22,6 +22,10 @@ export class InputQueue {
     return this.#bytes;
   }
 
+  get count(): number {
+    return this.#waiting.size;
+  }
+
   /** Whether there is enough for a task. */
   get hasTask(): boolean {
     return this.#waiting.size > 0 && (!this.#hasMore || this.#rows >= this.#rowsPerTaskMin);

@@ -20,8 +20,8 @@ export interface BlockRef extends StoredBlock {
 }
 
 /** A block of which this is the only reference. */
-export function ownedBlock(ref: ObjectRef<Block>, { rowCount, sizeBytes, schema }: BlockFacts): BlockRef {
-  return { ref, rowCount, sizeBytes, schema, release: () => ref[Symbol.dispose]() };
+export function ownedBlock(ref: ObjectRef<Block>, facts: BlockFacts): BlockRef {
+  return { ref, ...facts, release: () => ref[Symbol.dispose]() };
 }
 
 /** The same block for one more user, while somebody else keeps it. */
@@ -52,6 +52,7 @@ export interface Operator {
   /** Bytes of the blocks that it holds, inputs and outputs. */
   readonly heldBytes: number;
   readonly statistics: OperatorStatistics;
+  readonly load: OperatorLoad;
   /** Whether it will give no block any more. */
   readonly isDone: boolean;
   /** Whether it needs no more input. */
@@ -62,12 +63,44 @@ export interface Operator {
   ended?(): Promise<void>;
 }
 
+/** What an operator does at the moment. */
+export interface OperatorLoad {
+  /** Blocks that wait for its tasks. */
+  readonly queuedBlocks: number;
+  /** Tasks under way, or actors. */
+  readonly workers: number;
+}
+
 /** What an operator has done. */
-export interface OperatorStatistics {
-  tasks: number;
-  rows: number;
-  bytes: number;
-  blocks: number;
+export class OperatorStatistics {
+  /** That have begun. */
+  tasks = 0;
+  /** Of the blocks that it gave. */
+  rows = 0;
+  bytes = 0;
+  blocks = 0;
+  /** That its tasks worked, all together. */
+  wallMs = 0;
+  cpuMs = 0;
+  /** Tasks that failed and were left out. */
+  erroredBlocks = 0;
+  startedMs: number | undefined;
+  endedMs: number | undefined;
+
+  beginTask(): void {
+    this.tasks += 1;
+    this.startedMs ??= performance.now();
+  }
+
+  give({ rowCount, sizeBytes, wallMs = 0, cpuMs = 0 }: BlockFacts): void {
+    this.blocks += 1;
+    this.rows += rowCount;
+    this.bytes += sizeBytes;
+    this.wallMs += wallMs;
+    this.cpuMs += cpuMs;
+    this.endedMs = performance.now();
+    this.startedMs ??= this.endedMs;
+  }
 }
 
 /** What operators tell the executor. */

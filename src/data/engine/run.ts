@@ -9,10 +9,13 @@ import { type Block, blockBytes, packBlock, sliceBlock, unifySchemas } from "../
 import { BLOCK_BYTES_MAX, STORE_PART_OF_BUDGET, TASKS_PER_CPU } from "../limits.ts";
 import type { Field } from "../blocks/data-type.ts";
 import { type PhysicalPlan, physicalInputs } from "../plan/physical-plan.ts";
+import { processBoard, type RunOutcome, showsProgress } from "../progress.ts";
 import type { Settings } from "../settings.ts";
+import type { RunState } from "../statistics.ts";
 import { ActorPoolOperator } from "./actor-operator.ts";
 import { MemoryBudget } from "./budget.ts";
 import { BlockOrderOperator, InputOperator, LimitOperator, StoredOperator } from "./driver-operators.ts";
+import { ErroredBlocks } from "./errored-blocks.ts";
 import { ExchangeOperator } from "./exchange-operator.ts";
 import { ItemOperator } from "./item-operator.ts";
 import type { BlockRef, Operator, OperatorEvents } from "./operator.ts";
@@ -39,20 +42,27 @@ export async function clusterCpus(): Promise<number> {
 interface RunOptions {
   readonly settings: Settings;
   readonly signal?: AbortSignal | undefined;
-  /** Given the operators before they begin. */
-  readonly onOperators?: ((operators: readonly Operator[]) => void) | undefined;
+  /** Given the operators, and what is left out, before they begin. */
+  readonly onBegin?: ((run: Pick<RunState, "operators" | "errored">) => void) | undefined;
 }
 
 /** The blocks of the plan's output. */
-export async function* run(plan: PhysicalPlan, { settings, signal, onOperators }: RunOptions): AsyncGenerator<BlockRef, void, undefined> {
+export async function* run(plan: PhysicalPlan, { settings, signal, onBegin }: RunOptions): AsyncGenerator<BlockRef, void, undefined> {
   signal?.throwIfAborted();
   if (!isInitialized()) await init();
   const cpus = await clusterCpus();
   budget.limitBytes = settings.memoryBytes ?? (await objectStoreStatistics()).quotaBytes * STORE_PART_OF_BUDGET;
   const parts = new Map<PhysicalPlan, readonly SourcePart[]>();
-  for (const read of readsOf(plan)) parts.set(read, await partsOf(read.source, cpus));
-  const executor = new StreamingExecutor(budget, (events) => buildStages(plan, { events, parts, cpus, settings }));
-  onOperators?.(executor.stages.map(({ operator }) => operator));
+  const errored = new ErroredBlocks(settings.maxErroredBlocks);
+  for (const read of readsOf(plan)) {
+    const leavesOut = (error: unknown): boolean => errored.leavesOut(read.name, error);
+    parts.set(read, await partsOf(read.source, cpus, leavesOut));
+  }
+  const executor = new StreamingExecutor(budget, (events) => buildStages(plan, { events, parts, cpus, settings, errored }));
+  const operators = executor.stages.map(({ operator }) => operator);
+  onBegin?.({ operators, errored });
+  const endProgress = showsProgress(settings.progress) ? processBoard().begin({ operators, errored }) : undefined;
+  let outcome: RunOutcome = "stopped";
   const stop = (): void => executor.onFailure(signal?.reason);
   signal?.addEventListener("abort", stop, { once: true });
   // It may have been aborted while the parts were listed, which tells no listener.
@@ -69,7 +79,12 @@ export async function* run(plan: PhysicalPlan, { settings, signal, onOperators }
       }
       yield block;
     }
+    outcome = "done";
+  } catch (error) {
+    outcome = "failed";
+    throw error;
   } finally {
+    endProgress?.(outcome);
     signal?.removeEventListener("abort", stop);
     await executor.close();
   }
@@ -86,6 +101,7 @@ interface BuildOptions {
   readonly parts: ReadonlyMap<PhysicalPlan, readonly SourcePart[]>;
   readonly cpus: number;
   readonly settings: Settings;
+  readonly errored: ErroredBlocks;
 }
 
 /** What a pool of the plan may have. */
@@ -129,8 +145,8 @@ function buildStages(plan: PhysicalPlan, options: BuildOptions): Stage[] {
   return stages;
 }
 
-function buildOperator(plan: PhysicalPlan, pools: PoolPlaces, { events, parts, cpus, settings }: BuildOptions): Operator {
-  const shared = { name: plan.name, events, concurrencyMax: cpus * TASKS_PER_CPU, preserveOrder: settings.preserveOrder };
+function buildOperator(plan: PhysicalPlan, pools: PoolPlaces, { events, parts, cpus, settings, errored }: BuildOptions): Operator {
+  const shared = { name: plan.name, events, errored, concurrencyMax: cpus * TASKS_PER_CPU, preserveOrder: settings.preserveOrder };
   switch (plan.kind) {
     case "input":
       return new InputOperator(plan.name, cutInput(plan.blocks, cpus));

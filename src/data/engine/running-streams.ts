@@ -7,6 +7,7 @@
 import type { ObjectRef } from "../../core/index.ts";
 import { Fifo } from "../../core/internal.ts";
 import type { Block } from "../blocks/block.ts";
+import type { ErroredBlocks } from "./errored-blocks.ts";
 import { type BlockRef, type OperatorEvents, type OperatorStatistics, ownedBlock } from "./operator.ts";
 import type { BlockFacts } from "./task.ts";
 
@@ -29,7 +30,10 @@ export interface RunningStream {
 }
 
 interface RunningStreamsOptions {
+  /** Of the operator. */
+  readonly name: string;
   readonly preserveOrder: boolean;
+  readonly errored?: ErroredBlocks | undefined;
   readonly events: OperatorEvents;
   readonly statistics: OperatorStatistics;
   /** A stream failed. Default: so did the pipeline. */
@@ -66,7 +70,7 @@ export class RunningStreams {
     const outputs = new Fifo<BlockRef>();
     const stream: RunningStream = { items, inputs, outputs, isPulled: false, isEnded: false, givenCount: 0, skipCount: 0 };
     for (const input of inputs) this.#bytes += input.sizeBytes;
-    this.#options.statistics.tasks += 1;
+    this.#options.statistics.beginTask();
     this.#streams.push(stream);
     this.#pull(stream);
     return stream;
@@ -137,10 +141,24 @@ export class RunningStreams {
       },
       (error: unknown) => {
         if (isOver()) return;
-        if (this.#options.onFailure === undefined) this.#options.events.onFailure(error);
+        if (this.#options.onFailure === undefined) this.fail(stream, error);
         else this.#options.onFailure(stream, error);
       },
     );
+  }
+
+  /** A stream failed for good: it ends without its further blocks where the run leaves those out, else the run fails. */
+  fail(stream: RunningStream, error: unknown): void {
+    const { name, errored, statistics, events, onProgress } = this.#options;
+    if (errored?.leavesOut(name, error) !== true) {
+      events.onFailure(error);
+      return;
+    }
+    statistics.erroredBlocks += 1;
+    stream.isPulled = false;
+    this.#end(stream);
+    onProgress?.(stream);
+    events.onChange();
   }
 
   async #nextOutput(stream: RunningStream, items: BlockItems, isOver: () => boolean): Promise<void> {
@@ -176,10 +194,7 @@ export class RunningStreams {
   }
 
   #give(stream: RunningStream, output: BlockRef): void {
-    const { statistics } = this.#options;
-    statistics.blocks += 1;
-    statistics.rows += output.rowCount;
-    statistics.bytes += output.sizeBytes;
+    this.#options.statistics.give(output);
     this.#bytes += output.sizeBytes;
     stream.givenCount += 1;
     stream.outputs.push(output);

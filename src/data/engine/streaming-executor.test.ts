@@ -5,7 +5,7 @@
 import { expect, test } from "vitest";
 import { MemoryBudget } from "./budget.ts";
 import { UnionOperator } from "./several-inputs.ts";
-import type { BlockRef, Operator, OperatorEvents, OperatorStatistics } from "./operator.ts";
+import { type BlockRef, type Operator, type OperatorEvents, OperatorStatistics } from "./operator.ts";
 import { type Stage, StreamingExecutor } from "./streaming-executor.ts";
 
 /** Blocks whose releases are counted. */
@@ -35,7 +35,8 @@ interface FakeOptions {
 /** Gives `count` blocks, each after a random number of turns. */
 class FakeSource implements Operator {
   readonly name = "source";
-  readonly statistics: OperatorStatistics = { tasks: 0, rows: 0, bytes: 0, blocks: 0 };
+  readonly statistics = new OperatorStatistics();
+  readonly load = { queuedBlocks: 0, workers: 0 };
   readonly isSatisfied = false;
   readonly #outputs: BlockRef[] = [];
   #next = 0;

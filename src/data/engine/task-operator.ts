@@ -4,7 +4,8 @@
  * It begins tasks in the order of its input, so many at a time as it may. From then on `running-streams.ts` has them, and pulls their blocks.
  * No task is retried here: the core does that, and gives the same blocks again.
  */
-import type { BlockRef, Operator, OperatorEvents, OperatorStatistics } from "./operator.ts";
+import type { ErroredBlocks } from "./errored-blocks.ts";
+import { type BlockRef, type Operator, type OperatorEvents, type OperatorLoad, OperatorStatistics } from "./operator.ts";
 import { InputQueue } from "./input-queue.ts";
 import { RunningStreams } from "./running-streams.ts";
 import type { TaskStart } from "./task.ts";
@@ -22,6 +23,9 @@ interface TaskOperatorOptions {
   readonly rowsPerTaskMin: number;
   readonly concurrencyMax: number;
   readonly preserveOrder: boolean;
+  readonly errored?: ErroredBlocks | undefined;
+  /** To count in. Default: its own. */
+  readonly statistics?: OperatorStatistics | undefined;
   readonly events: OperatorEvents;
 }
 
@@ -33,7 +37,7 @@ export interface TaskBundle {
 
 export class TaskOperator implements Operator {
   readonly name: string;
-  readonly statistics: OperatorStatistics = { tasks: 0, rows: 0, bytes: 0, blocks: 0 };
+  readonly statistics: OperatorStatistics;
   readonly #options: TaskOperatorOptions;
   readonly #queue: InputQueue;
   readonly #streams: RunningStreams;
@@ -44,6 +48,7 @@ export class TaskOperator implements Operator {
   constructor(options: TaskOperatorOptions) {
     this.name = options.name;
     this.#options = options;
+    this.statistics = options.statistics ?? new OperatorStatistics();
     this.#queue = new InputQueue(options.rowsPerTaskMin);
     this.#streams = new RunningStreams({ ...options, statistics: this.statistics });
     if (options.reads !== undefined || options.bundles !== undefined) this.#queue.end();
@@ -55,6 +60,11 @@ export class TaskOperator implements Operator {
 
   get heldBytes(): number {
     return this.#queue.heldBytes + this.#streams.heldBytes;
+  }
+
+  get load(): OperatorLoad {
+    const known = (this.#options.reads ?? this.#options.bundles ?? []).length - this.#nextKnown;
+    return { queuedBlocks: this.#queue.count + known, workers: this.#streams.count };
   }
 
   get isSatisfied(): boolean {

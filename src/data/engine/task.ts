@@ -17,6 +17,9 @@ export interface BlockFacts {
   readonly rowCount: number;
   readonly sizeBytes: number;
   readonly schema: readonly Field[];
+  /** How long its task has worked for it, and how much its process has used processors meanwhile. */
+  readonly wallMs?: number;
+  readonly cpuMs?: number;
 }
 
 /** Reads one part of a source, in a worker. */
@@ -102,27 +105,46 @@ export async function* produce(
   const bytesMin = chain.at(-1)?.kind === "rebatch" ? 0 : BLOCK_BYTES_MIN;
   let small: Block[] = [];
   let smallBytes = 0;
+  const watch = new StopWatch();
   for await (const block of runChain(blocks, chain)) {
     if (block.rowCount === 0 && small.length > 0) continue;
     small.push(block);
     smallBytes += blockBytes(block);
     if (smallBytes < bytesMin) continue;
-    yield* withFacts(concatBlocks(small));
+    yield* withFacts(concatBlocks(small), watch);
     small = [];
     smallBytes = 0;
   }
-  if (small.length > 0) yield* withFacts(concatBlocks(small));
+  if (small.length > 0) yield* withFacts(concatBlocks(small), watch);
 }
 
-function* withFacts(block: Block): Generator<Block | BlockFacts, void, undefined> {
+/** Time since the task went on. It stands still while nobody takes what it has. */
+class StopWatch {
+  #startedMs = performance.now();
+  #cpuBefore = process.cpuUsage();
+
+  get spent(): Pick<BlockFacts, "wallMs" | "cpuMs"> {
+    const { user, system } = process.cpuUsage(this.#cpuBefore);
+    return { wallMs: performance.now() - this.#startedMs, cpuMs: (user + system) / 1000 };
+  }
+
+  restart(): void {
+    this.#startedMs = performance.now();
+    this.#cpuBefore = process.cpuUsage();
+  }
+}
+
+function* withFacts(block: Block, watch: StopWatch): Generator<Block | BlockFacts, void, undefined> {
   const sizeBytes = blockBytes(block);
   const pieces = Math.min(Math.max(1, Math.ceil(sizeBytes / BLOCK_BYTES_MAX)), Math.max(1, block.rowCount));
   for (let i = 0; i < pieces; i += 1) {
     const start = Math.floor((block.rowCount * i) / pieces);
     const end = Math.floor((block.rowCount * (i + 1)) / pieces);
     const piece = packBlock(sliceBlock(block, start, end));
+    const { spent } = watch;
     yield piece;
-    yield factsOf(piece);
+    yield { ...factsOf(piece), ...spent };
+    watch.restart();
   }
 }
 

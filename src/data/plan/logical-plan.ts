@@ -21,16 +21,26 @@ export interface Source {
   /** What plans call it, such as `readCsv`. */
   readonly name: string;
   readonly reader: Reader;
-  /** The parts, in the order of their rows, where they were listed before, or what lists them. `cpus`: how many there are in the cluster. */
-  readonly parts: readonly SourcePart[] | ((cpus: number) => Promise<readonly SourcePart[]>);
+  /** The parts, in the order of their rows, where they were listed before, or what lists them. */
+  readonly parts: readonly SourcePart[] | ListParts;
   /** Columns that each of its blocks has, as far as that is known. */
   readonly columns?: readonly string[] | undefined;
   /** The source without what nobody asks for; undefined where that changes nothing. Absent where it cannot leave anything out. */
   pushDown?(wanted: Wanted): Source | undefined;
 }
 
-export async function partsOf({ parts }: Source, cpus: number): Promise<readonly SourcePart[]> {
-  return typeof parts === "function" ? parts(cpus) : parts;
+/**
+ * Lists the parts of a source.
+ *
+ * @param cpus - how many there are in the cluster
+ * @param leavesOut - whether the run goes on without a file for which this is the error
+ */
+type ListParts = (cpus: number, leavesOut: LeavesOut) => Promise<readonly SourcePart[]>;
+
+type LeavesOut = (error: unknown) => boolean;
+
+export async function partsOf({ parts }: Source, cpus: number, leavesOut: LeavesOut = () => false): Promise<readonly SourcePart[]> {
+  return typeof parts === "function" ? parts(cpus, leavesOut) : parts;
 }
 
 /** What the steps behind a read ask for. */

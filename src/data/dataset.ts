@@ -22,7 +22,7 @@ import {
 } from "./consume.ts";
 import { checkSink, type Datasink, writeToDatasink } from "./datasink.ts";
 import { DataIterator, readSplitOptions, type StreamingSplitOptions } from "./data-iterator.ts";
-import { type BlockRef, keptBlock, type Operator } from "./engine/operator.ts";
+import { type BlockRef, keptBlock } from "./engine/operator.ts";
 import type { SinkTransform } from "./engine/sink-transform.ts";
 import { clusterCpus, run } from "./engine/run.ts";
 import { SplitCoordinator } from "./engine/split-coordinator.ts";

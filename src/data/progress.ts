@@ -164,7 +164,7 @@ function passWrites(stream: ProgressStream, before: (text: string) => void): () 
     if (isOn) before(typeof args[0] === "string" ? args[0] : new TextDecoder().decode(args[0] as Uint8Array));
     return Reflect.apply(write, stream, args) as boolean;
   };
-  stream.write = passing as ProgressStream["write"];
+  stream.write = passing;
   return () => {
     isOn = false;
     if (stream.write !== passing) return;
@@ -181,8 +181,8 @@ let board: ProgressBoard | undefined;
 /** The board of this process, on stderr. */
 export function processBoard(): ProgressBoard {
   board ??= new ProgressBoard({
-    output: process.stderr as unknown as ProgressStream,
-    streams: [process.stdout, process.stderr] as unknown as ProgressStream[],
+    output: process.stderr,
+    streams: [process.stdout, process.stderr],
     nowMs: () => performance.now(),
     every: (ms, call) => {
       const timer = setInterval(call, ms);
@@ -195,5 +195,5 @@ export function processBoard(): ProgressBoard {
 
 /** Whether runs are shown. Default: on a terminal. `SHOAL_PROGRESS=0` ends it everywhere. */
 export function showsProgress(setting: boolean | undefined): boolean {
-  return process.env["SHOAL_PROGRESS"] !== "0" && (setting ?? process.stderr.isTTY === true);
+  return process.env["SHOAL_PROGRESS"] !== "0" && (setting ?? process.stderr.isTTY);
 }

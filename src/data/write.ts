@@ -6,13 +6,16 @@
  */
 import { get } from "../core/index.ts";
 import type { StagedFile } from "../storage/file-system.ts";
+import { shownPath } from "../storage/paths.ts";
 import { listFiles } from "../storage/list-files.ts";
 import { makeFolder, publishFile, removeFiles, removeFolder, resolveFolder } from "../storage/places.ts";
 import { rowsOf } from "./blocks/block.ts";
 import type { BlockRef } from "./engine/operator.ts";
 import type { WrittenFile } from "./engine/write-transform.ts";
 import { DataError } from "./errors.ts";
+import { onInterruption } from "./interruption.ts";
 import { FILES_PUBLISHED_AT_A_TIME } from "./limits.ts";
+import { counted } from "./statistics.ts";
 
 export const WRITE_MODES = ["append", "overwrite", "error", "ignore"] as const;
 export type WriteMode = (typeof WRITE_MODES)[number];
@@ -47,25 +50,36 @@ export async function writeDataset({ folder, mode, extension, run }: WriteReques
   const id = crypto.randomUUID().slice(0, 8);
   const staging = `${target}/.staging-${id}`;
   const files: string[] = [];
-  const kept: StagedFile[] = [];
+  const kept: PlacedFile[] = [];
   const publisher = new Publisher();
+  const written = onInterruption({
+    abandon: async () => {
+      await publisher.stop();
+      await removeFolder(staging);
+    },
+    inPlace: () => {
+      const beside = old.length > 0 && mode === "overwrite" ? `, beside the ${counted(old.length, "file")} of before` : "";
+      const { files: there, rows } = publisher.placed;
+      return `interrupted: ${counted(there, "whole file")} with ${counted(rows, "row")} ${there === 1 ? "is" : "are"} in ${shownPath(target)}${beside}`;
+    },
+  });
   let rowCount = 0;
   let sizeBytes = 0;
   try {
     // Tasks do not make it: one that has not heard yet that the write has failed finds no folder, and leaves nothing behind.
     await makeFolder(staging);
     for await (const block of run(staging)) {
-      for (const { staged, partition, ...written } of rowsOf(await get(block.ref)) as WrittenFile[]) {
+      for (const { staged, partition, ...facts } of rowsOf(await get(block.ref)) as WrittenFile[]) {
         const place = [target, partition, `part-${String(files.length).padStart(5, "0")}-${id}${extension}`]
           .filter((part) => part !== "")
           .join("/");
         // Beside old files that are to go, new ones would be read together with them.
-        const file = { from: staged, to: place, sizeBytes: written.sizeBytes };
+        const file = { from: staged, to: place, sizeBytes: facts.sizeBytes, rowCount: facts.rowCount };
         if (mode === "overwrite") kept.push(file);
         else await publisher.publish(file);
         files.push(place);
-        rowCount += written.rowCount;
-        sizeBytes += written.sizeBytes;
+        rowCount += facts.rowCount;
+        sizeBytes += facts.sizeBytes;
       }
       block.release();
     }
@@ -77,21 +91,36 @@ export async function writeDataset({ folder, mode, extension, run }: WriteReques
     // The first failure is told; one that hinders the cleaning too leaves hidden files.
     await removeFolder(staging).catch(() => {});
     throw error;
+  } finally {
+    written();
   }
   await removeFolder(staging);
   return { files, rowCount, sizeBytes };
 }
 
+interface PlacedFile extends StagedFile {
+  readonly rowCount: number;
+}
+
 /** Gives files their places, a few at a time: a copy on a server takes a while. */
 class Publisher {
   readonly #underWay = new Set<Promise<void>>();
+  readonly placed = { files: 0, rows: 0 };
   #failure: unknown;
+  #isStopped = false;
 
   /** Waits only while too many are under way. */
-  async publish(file: StagedFile): Promise<void> {
-    const published = publishFile(file).catch((error: unknown) => {
-      this.#failure ??= error;
-    });
+  async publish(file: PlacedFile): Promise<void> {
+    await this.#goesOn();
+    const published = publishFile(file).then(
+      () => {
+        this.placed.files += 1;
+        this.placed.rows += file.rowCount;
+      },
+      (error: unknown) => {
+        this.#failure ??= error;
+      },
+    );
     this.#underWay.add(published);
     void published.then(() => this.#underWay.delete(published));
     while (this.#underWay.size >= FILES_PUBLISHED_AT_A_TIME) await Promise.race(this.#underWay);
@@ -100,7 +129,18 @@ class Publisher {
 
   async end(): Promise<void> {
     await Promise.all(this.#underWay);
+    await this.#goesOn();
     this.#throwFailure();
+  }
+
+  /** Gives no further file its place. Whoever waits for one, or for the end, waits until the process ends. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await Promise.all(this.#underWay);
+  }
+
+  async #goesOn(): Promise<void> {
+    if (this.#isStopped) await new Promise(() => {});
   }
 
   #throwFailure(): void {

@@ -7,7 +7,7 @@
 import { INTERRUPTED_WRITE_MS } from "./limits.ts";
 
 /** A write that is under way. */
-export interface InterruptibleWrite {
+interface InterruptibleWrite {
   /** Ends it and removes what is unfinished. */
   abandon(): Promise<void>;
   /** What is in place, as a sentence. */

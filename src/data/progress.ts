@@ -18,7 +18,7 @@ export interface ProgressStream {
 }
 
 /** Where progress is shown. */
-export interface ProgressPlace {
+interface ProgressPlace {
   /** Where lines are drawn. */
   readonly output: ProgressStream;
   /** Streams that may show their text on the same terminal, `output` too. */

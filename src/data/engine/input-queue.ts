@@ -1,6 +1,8 @@
 /**
- * The blocks that wait for a task of an operator, in their order, and which of them one task takes: small ones go to one together, and as many as have the rows that a
- * batch needs.
+ * The blocks that wait for a task of an operator, in their order.
+ *
+ * It decides which of them one task takes: small ones go to one together, and as many as have the rows that a batch needs. How many wait is what progress shows as the
+ * operator's queue.
  */
 import { Fifo } from "../../core/internal.ts";
 import { BLOCK_BYTES_MIN } from "../limits.ts";

@@ -606,7 +606,9 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
 
   /** Makes all rows now and keeps them in the object store. The dataset that it gives reads them there. */
   async materialize(options: ConsumeOptions = {}): Promise<Dataset<R>> {
-    return this.#stored(`materialize(${this.#plan.name})`, await this.#made(options));
+    const made = this.#stored(`materialize(${this.#plan.name})`, await this.#made(options));
+    made.#lastRun = this.#lastRun;
+    return made;
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -814,7 +816,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return explain(this.#plan, physicalPlan(this.#plan));
   }
 
-  /** What the operators of the last run of this dataset did; undefined where it was never consumed. */
+  /** What the operators of the last run of this dataset did, or of the run that materialized it; undefined where there was none. */
   stats(): Promise<DataStatistics | undefined> {
     return Promise.resolve(this.#lastRun === undefined ? undefined : new DataStatistics(this.#lastRun));
   }

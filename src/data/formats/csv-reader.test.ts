@@ -54,7 +54,7 @@ test("types come from the fields", async () => {
   expect(await column("+491", "1")).toEqual(["string", "+491", "1"]);
   expect(await column("true", "False", "TRUE", "")).toEqual(["bool", true, false, true, null]);
   expect(await column("true", "1")).toEqual(["string", "true", "1"]);
-  expect(await column("", "")).toEqual(["string", null, null]);
+  expect(await column("", "")).toEqual(["null", null, null]);
   expect(await column("1", "x")).toEqual(["string", "1", "x"]);
   expect(await column(" 1", "2 ", "3")).toEqual(["int64", 1, 2, 3]);
   expect(await column(" 1.5", "2 ")).toEqual(["float64", 1.5, 2]);
@@ -247,6 +247,28 @@ test("empty files, headers alone, one column with nulls", async () => {
   expect(await blocksOf("\n\r\n")).toEqual([]);
   expect(await read("a,b")).toEqual({ types: { a: "string", b: "string" }, rows: [] });
   expect((await read("a\n1\n\n2\n")).rows).toEqual([[1], [null], [2]]);
+});
+
+test("a column without a value is null where that is the whole file, and a text where more may follow", async () => {
+  expect(await read("a,b\n1,\n2,\n")).toEqual({
+    types: { a: "int64", b: "null" },
+    rows: [
+      [1, null],
+      [2, null],
+    ],
+  });
+  expect(await read('a,b\n1,""\n2,\n')).toEqual({
+    types: { a: "int64", b: "string" },
+    rows: [
+      [1, ""],
+      [2, null],
+    ],
+  });
+  expect(await read("a,b\n1,NA\n", { nullValues: ["NA"] })).toEqual({ types: { a: "int64", b: "null" }, rows: [[1, null]] });
+  const long = `a,b\n${"1,\n".repeat(2_000_000)}1,late\n`;
+  const last = (await blocksOf(long)).at(-1);
+  expect(last?.vectors.map(({ type }) => type.kind)).toEqual(["int64", "string"]);
+  await expect(read("a\n\n", { schema: { a: "null" } })).rejects.toThrow(/cannot be null in CSV/);
 });
 
 async function errorOf(input: Input, options: CsvOptions = {}): Promise<DataError> {

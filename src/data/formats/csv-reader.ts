@@ -155,7 +155,7 @@ class CsvBlocks {
     this.#inferredRows = this.#infer(inference);
     this.#columns = selectedColumns(window.file, names, options).map((name) => {
       const field = names.indexOf(name);
-      const type = fixed.get(name) ?? inference[field]?.type() ?? STRING;
+      const type = fixed.get(name) ?? inference[field]?.type(window.isLast && this.#inferredRows > 0) ?? STRING;
       const column = textColumn(type, !fixed.has(name));
       if (column === undefined) throw new DataError(`${window.file}: column ${JSON.stringify(name)} cannot be ${typeName(type)} in CSV`);
       return { name, field, column, isInferred: !fixed.has(name) };

@@ -5,8 +5,8 @@
  * An empty field is null; in a column of strings an empty field in quotes is an empty text. A field that is no value of the column's type is a `FieldMisfit`.
  */
 import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
-import { type DataType, isNumberKind, type TimeUnit } from "../blocks/data-type.ts";
-import { newValueArray, type ValueArray, type Vector } from "../blocks/vector.ts";
+import { type DataType, isNumberKind, NULL, type TimeUnit } from "../blocks/data-type.ts";
+import { newValueArray, nullVector, type ValueArray, type Vector } from "../blocks/vector.ts";
 import { ESCAPED, type Fields, fieldText, PLAIN, unescapeInto } from "./csv-fields.ts";
 import { numberWord, parseFloat64, TOO_LARGE, writeInt64, WRITTEN, WRITTEN_UNSAFE } from "./number-text.ts";
 import { booleanWord, hasLeadingZero, trimmed } from "./text-inference.ts";
@@ -93,6 +93,29 @@ function grownValidity(old: Uint8Array, capacity: number): Uint8Array {
   const grown = new Uint8Array(bitmapBytes(capacity)).fill(0xff, old.length);
   grown.set(old);
   return grown;
+}
+
+/** Empty fields alone. */
+class NullColumn extends TextColumn {
+  constructor() {
+    super(NULL);
+  }
+
+  get valueBytes(): number {
+    return 0;
+  }
+
+  protected grow(): void {}
+
+  protected fill(): void {}
+
+  protected takeValues(): Pick<Vector, "values"> {
+    return {};
+  }
+
+  override take(): Vector {
+    return nullVector(NULL, super.take().length);
+  }
 }
 
 /** The first `length` values; those of little use of a large memory in memory of their own. */
@@ -411,6 +434,8 @@ export function textColumn(type: DataType, isInferred: boolean): TextColumn | un
       return new TimestampColumn(type);
     case "string":
       return new StringColumn(type);
+    case "null":
+      return isInferred ? new NullColumn() : undefined;
     default:
       return undefined;
   }

@@ -9,10 +9,11 @@
  * | numbers; also `NaN` and `inf` beside numbers | float64 |
  * | `true`, `false`, also as Python and Excel write them | bool |
  * | days; moments, also beside days | date; timestamp in the coarsest unit that holds all |
- * | anything else, numbers with leading zeros, and nothing at all | string |
+ * | anything else, numbers with leading zeros | string |
+ * | nothing at all | null where this is the whole file, which fits to what other files have; else string |
  */
-import { BIG_INT64, BOOL, DATE, type DataType, FLOAT64, INT64, STRING } from "../blocks/data-type.ts";
-import type { FieldTable } from "./csv-fields.ts";
+import { BIG_INT64, BOOL, DATE, type DataType, FLOAT64, INT64, NULL, STRING } from "../blocks/data-type.ts";
+import { type FieldTable, PLAIN } from "./csv-fields.ts";
 import { asciiText, NO_INTEGER, numberWord, parseFloat64, TOO_LARGE, writeInt64, WRITTEN_UNSAFE } from "./number-text.ts";
 import { fractionDigits, parseDay } from "./time-text.ts";
 
@@ -31,19 +32,23 @@ const TEXT = 1024;
 /** What the fields of one column may be. */
 export class ColumnInference {
   #seen = 0;
+  #hasEmptyTexts = false;
 
   /** Looks at the fields of one column of a table. */
-  add({ starts, ends, columns, rows }: FieldTable, bytes: Uint8Array, column: number): void {
+  add({ starts, ends, kinds, columns, rows }: FieldTable, bytes: Uint8Array, column: number): void {
     for (let row = 0, field = column; row < rows && this.#seen < TEXT; row += 1, field += columns) {
       const start = starts[field] as number;
       const end = ends[field] as number;
       if (start < end) this.#seen |= formOf(bytes, start, end);
+      else if (kinds[field] !== PLAIN) this.#hasEmptyTexts = true;
     }
   }
 
-  type(): DataType {
+  /** @param isWhole - there are no more fields than those */
+  type(isWhole: boolean): DataType {
     const seen = this.#seen;
-    const isOnly = (forms: number): boolean => seen !== 0 && (seen & ~forms) === 0;
+    if (seen === 0) return isWhole && !this.#hasEmptyTexts ? NULL : STRING;
+    const isOnly = (forms: number): boolean => (seen & ~forms) === 0;
     if (isOnly(INTEGER)) return INT64;
     if (isOnly(INTEGER | UNSAFE_INTEGER)) return BIG_INT64;
     if (isOnly(INTEGER | UNSAFE_INTEGER | HUGE_INTEGER | FLOAT | WORD) && (seen & (FLOAT | WORD)) !== 0 && seen !== WORD) return FLOAT64;

@@ -1,16 +1,16 @@
 /**
  * Builds the real Ray once, beside the repository's own tools: a Python virtual environment in a folder that git
- * ignores, filled by plain pip. Later runs find it by a marker file that is written last, so an interrupted build is
+ * ignores, filled by plain pip. Later runs find it by a marker file that is written last and has the requirements, so an interrupted build is
  * thrown away and begun again. Called by `main.ts` with `--against-ray`.
  */
 import { execFile } from "node:child_process";
-import { access, mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
 export const RAY_VERSION = "2.60.0";
-/** numpy is no dependency of Ray, but its microbenchmark and ours put numpy arrays. */
-const REQUIREMENTS = [`ray[default]==${RAY_VERSION}`, "numpy"];
+/** numpy is no dependency of Ray, but its microbenchmark and ours put numpy arrays. `data` brings pandas and pyarrow; joins of Ray Data need polars. */
+const REQUIREMENTS = [`ray[default,data]==${RAY_VERSION}`, "numpy", "polars", "duckdb"];
 /** Pythons that Ray publishes wheels for, in the order of preference: the anchor was measured on 3.11. */
 const PYTHON_COMMANDS = ["python3.11", "python3", "python3.12", "python3.13", "python3.10", "python"];
 const PYTHON_VERSIONS = /^3\.(10|11|12|13)\./;
@@ -38,17 +38,17 @@ export async function prepareRay(repositoryRoot: string, say: (line: string) => 
   const folder = join(cache, `ray-${RAY_VERSION}`);
   const marker = join(folder, "complete");
   const python = join(folder, "bin", "python");
-  if (!(await exists(marker))) {
+  if ((await readFile(marker, "utf8").catch(() => undefined)) !== REQUIREMENTS.join("\n")) {
     const base = await findPython();
-    say(`Building a Python environment with Ray ${RAY_VERSION} (once, about 250 MB to download) ...`);
+    say(`Building a Python environment with Ray ${RAY_VERSION} (once, about 400 MB to download) ...`);
     await rm(folder, { recursive: true, force: true });
     await mkdir(cache, { recursive: true });
     // Ignored by its own file, so that the build is safe whatever the repository's ignore list says.
     await writeFile(join(cache, ".gitignore"), "*\n");
     await step("create a virtual environment", base, ["-m", "venv", folder]);
     await step(`install Ray ${RAY_VERSION}`, python, ["-m", "pip", "install", "--quiet", ...REQUIREMENTS]);
-    await step("import ray", python, ["-c", "import ray, numpy"]);
-    await writeFile(marker, "");
+    await step("import ray", python, ["-c", "import ray, numpy, pyarrow, pandas, polars, duckdb"]);
+    await writeFile(marker, REQUIREMENTS.join("\n"));
   }
   const facts = await step("ask Python for its facts", python, ["-c", FACTS_PROGRAM]);
   return { ...(JSON.parse(facts) as Omit<RayEnvironment, "python">), python };
@@ -76,11 +76,4 @@ async function step(what: string, command: string, args: readonly string[]): Pro
     const output = error instanceof Error && "stderr" in error ? String(error.stderr).trim().slice(-2000) : "";
     throw new Error(`Cannot compare with Ray: failed to ${what}.\n${output}`, { cause: error });
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -16,8 +16,8 @@ import type { RayEnvironment } from "./ray-environment.ts";
 const FULL_LIMIT_MS = 240_000;
 const QUICK_LIMIT_MS = 90_000;
 
-/** Programs of `programs/` (Shoal) and `ray/` (Ray): they print "ready" and end, some only at the end of their input. */
-type Program = "first-calls" | "idle";
+/** Programs of `programs/` (Shoal) and `ray/` (Ray): they print "ready" and end, some only at the end of their input. `data-beside` is of `ray/` alone. */
+type Program = "first-calls" | "idle" | "data-pipelines" | "data-beside";
 
 interface InstalledSize {
   readonly megabytes: number;
@@ -27,7 +27,7 @@ interface InstalledSize {
 export interface Subject {
   readonly side: "shoal" | "ray";
   runRound(figureName: string, plan: Plan): Promise<Measurement>;
-  start(program: Program, plan: Plan): Child;
+  start(program: Program, plan: Plan, args?: readonly string[]): Child;
   installedSize(): Promise<InstalledSize>;
 }
 
@@ -54,7 +54,7 @@ export function shoalSubject(context: SubjectContext): Subject {
     });
   return {
     side: "shoal",
-    start: (program, plan) => start(`programs/${program}.ts`, [], plan),
+    start: (program, plan, args = []) => start(`programs/${program}.ts`, args, plan),
     runRound: (figureName, plan) => measureInChild((args) => start("round.ts", args, plan), { context, figureName, plan }),
     installedSize: () => shoalInstalledSize(repositoryRoot),
   };
@@ -80,7 +80,7 @@ export function raySubject(context: SubjectContext, environment: RayEnvironment)
     });
   return {
     side: "ray",
-    start: (program, plan) => start(`${program.replaceAll("-", "_")}.py`, [], plan),
+    start: (program, plan, args = []) => start(`${program.replaceAll("-", "_")}.py`, args, plan),
     runRound: (figureName, plan) => measureInChild((args) => start("round.py", args, plan), { context, figureName, plan }),
     installedSize: () => rayInstalledSize(environment),
   };
@@ -130,8 +130,9 @@ async function collectDependencies(repositoryRoot: string, packageRoot: string, 
   }
 }
 
-/** Not part of Ray: pip brings itself, and numpy is there for the benchmark's arrays. */
-const NOT_RAY = /^(pip|setuptools|numpy|_distutils_hack|distutils-precedence|__pycache__)([-._]|$)/;
+/** Not part of Ray's core: pip brings itself, numpy is there for the benchmark's arrays, the rest is what Ray Data brings. */
+const NOT_RAY =
+  /^(pip|setuptools|numpy|pyarrow|pandas|fsspec|dateutil|python_dateutil|six|pytz|tzdata|polars|_polars_runtime_32|polars_runtime_32|duckdb|_duckdb|adbc_driver_duckdb|_distutils_hack|distutils-precedence|__pycache__)([-._]|$)/;
 
 async function rayInstalledSize(environment: RayEnvironment): Promise<InstalledSize> {
   let sizeBytes = 0;

@@ -13,6 +13,7 @@ import { prepareRay } from "../bench/ray-environment.ts";
 import { OptionError, runTool, type ToolValues } from "../scripts/tool.ts";
 import { RaySystem } from "./ray-system.ts";
 import { scenarios as actors } from "./scenarios/actors.ts";
+import { scenarios as data } from "./scenarios/data.ts";
 import { scenarios as driver } from "./scenarios/driver.ts";
 import { scenarios as errors } from "./scenarios/errors.ts";
 import { scenarios as faults } from "./scenarios/faults-and-environments.ts";
@@ -48,7 +49,7 @@ const OPTIONS = {
 } as const;
 
 async function conform(options: ToolValues<typeof OPTIONS>): Promise<number> {
-  const all: Scenario[] = [tasks, objects, actors, streams, errors, scheduling, faults, driver].flat();
+  const all: Scenario[] = [tasks, objects, actors, streams, errors, scheduling, faults, driver, data].flat();
   const chosen = all.filter(({ name, section }) => `${section} ${name}`.toLowerCase().includes(options.only.toLowerCase()));
   if (chosen.length === 0)
     throw new OptionError(`Cannot use --only: no scenario has ${JSON.stringify(options.only)} in its name; --list shows them`);

@@ -4,10 +4,12 @@
  * Owns the Python process and everything that it starts: they share a process group of their own, which ends with `close()`.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { mkdtempSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import type { Step } from "./data-steps.ts";
 import type { SystemSettings } from "./shoal-system.ts";
 import { Handle, type Outcome, Ref, type Settings, type Strategy, type System } from "./system.ts";
 
@@ -139,6 +141,10 @@ export class RaySystem implements System {
 
   program(name: string): Promise<Outcome> {
     return this.#outcome("program", { name });
+  }
+
+  async dataset(steps: readonly Step[]): Promise<Outcome> {
+    return (await this.#ask("dataset", { steps, folder: mkdtempSync(join(this.folder, "data-")) })) as Outcome;
   }
 
   async forget(): Promise<void> {

@@ -6,6 +6,7 @@ in a thread of its own, so a waiting get does not keep a cancel from being read.
 """
 import asyncio, json, os, signal, sys, threading, time
 import ray
+import ray_data
 from ray.dag import InputNode, MultiOutputNode
 from ray.util.placement_group import placement_group, remove_placement_group
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
@@ -603,6 +604,7 @@ OPERATIONS = {
     "removeGroup": lambda request: remove_placement_group(handles[request["group"]]),
     "resources": lambda request: ray.cluster_resources() if request["which"] == "cluster" else ray.available_resources(),
     "program": lambda request: outcome(PROGRAMS[request["name"]]),
+    "dataset": lambda request: ray_data.run_steps(request["steps"], request["folder"]),
     "nodeCount": lambda request: len(ray.nodes()),
     # Refs that no scenario needs any more let go of what their tasks hold.
     "forget": lambda request: (refs.clear(), handles.clear())[0],

@@ -3,6 +3,8 @@
  *
  * Refs, handles, streams and groups are kept under numbers, as the other side has to keep them too, so that a scenario cannot hold what only one side has.
  */
+import { mkdtempSync } from "node:fs";
+import { join } from "node:path";
 import {
   type ActorHandle,
   cancel,
@@ -25,6 +27,7 @@ import {
   clusterResources,
   wait,
 } from "shoal";
+import { runSteps, type Step } from "./data-steps.ts";
 import { classes, functions, generators } from "./library.ts";
 import { programs } from "./programs.ts";
 import { Handle, type Outcome, Ref, type Settings, type Strategy, type System } from "./system.ts";
@@ -174,6 +177,17 @@ export class ShoalSystem implements System {
 
   program(name: string): Promise<Outcome> {
     return this.#outcome(programs[name] as () => Promise<unknown>);
+  }
+
+  async dataset(steps: readonly Step[]): Promise<Outcome> {
+    try {
+      return { value: await runSteps(steps, mkdtempSync(join(this.folder, "data-"))) };
+    } catch (error) {
+      // Which kind of error it is otherwise is each side's own affair; that there is one is not.
+      for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
+        if (cause.name === "AppError") return { error: "AppError", message: cause.message };
+      return { error: "error" };
+    }
   }
 
   /** Lets go of what a scenario made. */

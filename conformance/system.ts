@@ -6,6 +6,8 @@
  * Whatever an operation fails with is an `Outcome` with the kind of the error in Shoal's terms, never an exception.
  */
 
+import type { Step } from "./data-steps.ts";
+
 /** A reference that the system keeps under a number. */
 export class Ref {
   readonly ref: number;
@@ -87,6 +89,8 @@ export interface System {
   nodeCount(): Promise<number>;
   /** A piece of a driver, by name (`programs.ts`). */
   program(name: string): Promise<Outcome>;
+  /** A pipeline of datasets, and what its last step gives (`data-steps.ts`). */
+  dataset(steps: readonly Step[]): Promise<Outcome>;
   close(): Promise<void>;
 }
 

@@ -53,6 +53,15 @@ const NAMES = [
   "cluster-actor-create",
   "cluster-actor-lookup",
   "cluster-transfer",
+  "data-small",
+  "data-csv-to-parquet",
+  "data-batches",
+  "data-groups-1k",
+  "data-groups-1m",
+  "data-sort",
+  "data-shuffle",
+  "data-join",
+  "data-memory",
 ] as const;
 
 export async function loadFigures(): Promise<Figure[]> {

@@ -73,6 +73,28 @@ async function threadsMicroseconds(pid: number): Promise<number> {
   return sum;
 }
 
+/** Clock ticks that the kernel counts a second of processor time by, in what it tells of processes: the same on all of Linux. */
+const TICKS_PER_SECOND = 100;
+
+/**
+ * Processor time so far of each of these processes, without that of their children. A caller that looks now and then keeps what it saw of those that end: who does not wait
+ * for its children, as Ray does not, has no account of their time.
+ */
+export async function processorSeconds(pids: readonly number[]): Promise<Map<number, number>> {
+  const seconds = new Map<number, number>();
+  for (const pid of pids) {
+    const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
+    if (stat === undefined) continue;
+    // After the name: state is field 3, utime and stime are fields 14 and 15.
+    const [user, system] = stat
+      .slice(stat.lastIndexOf(")") + 2)
+      .split(" ")
+      .slice(11, 13);
+    seconds.set(pid, (Number(user) + Number(system)) / TICKS_PER_SECOND);
+  }
+  return seconds;
+}
+
 /** Memory in use by files of the shared-memory file system, whoever made them. */
 export async function sharedMemoryInUseMegabytes(): Promise<number> {
   const status = await statfs("/dev/shm");

@@ -1,0 +1,106 @@
+/**
+ * One pipeline of Data, as `data-pipelines.ts PIPELINE INPUT OUTPUT`; or `make FOLDER ROWS`, which writes the input. `../ray/data_pipelines.py` is the twin.
+ *
+ * It says "ready" and "begun", runs the pipeline, says "finished", and at the end of its input tells what came of it: facts that have to be the same on both sides.
+ */
+import { join } from "node:path";
+import { init, shutdown } from "shoal";
+import * as data from "shoal/data";
+
+type Row = { id: number; small: number; large: number; x: number; y: number; name: string };
+type Facts = Record<string, number | null>;
+/** Facts of a result that is there; called when the time is taken. */
+type Tell = () => Facts | Promise<Facts>;
+
+const KEYS = 1_000_000;
+
+/** Six columns as the research has them: a number of the row, two keys, two floats, a text. The numbers are mixed, so that no column but the first is sorted. */
+async function make(folder: string, rows: number): Promise<void> {
+  const table = data.range(rows).mapBatches(({ id }) => {
+    const mixed = Float64Array.from(id, (value) => (Math.imul(value + 1, 0x9e3779b1) >>> 0) / 2 ** 32);
+    return {
+      id,
+      small: Int32Array.from(mixed, (value) => value * 1000),
+      large: Int32Array.from(id, (value, i) => (value * 7919 + (mixed[i] ?? 0) * 1000) % KEYS),
+      x: mixed,
+      y: mixed.map((value) => Math.sqrt(value) * 100),
+      name: Array.from(mixed, (value) => `name ${Math.floor(value * 100_000)}`),
+    };
+  });
+  await table.repartition(8).writeParquet(join(folder, "parquet"));
+  await data.readParquet(join(folder, "parquet")).writeCsv(join(folder, "csv"));
+  const keys = data.range(KEYS).mapBatches(({ id }) => ({ large: Int32Array.from(id), weight: Float64Array.from(id) }));
+  await keys.writeParquet(join(folder, "keys"));
+}
+
+async function run(pipeline: string, input: string, output: string): Promise<Tell> {
+  const table = () => data.readParquet<Row>(join(input, "parquet"));
+  const aggregates = { n: data.count(), x: data.sum("x"), y: data.mean("y") };
+  const totals = { groups: data.count(), n: data.sum("n"), x: data.sum("x"), y: data.sum("y") };
+  switch (pipeline) {
+    case "csv-to-parquet": {
+      const read = data.readCsv<Row>(join(input, "csv"));
+      await read.mapBatches((batch) => ({ ...batch, z: batch.x.map((x, i) => x + (batch.y[i] ?? 0)) })).writeParquet(output);
+      return () => data.readParquet(output).aggregate({ rows: data.count(), id: data.sum("id"), z: data.sum("z") });
+    }
+    case "groups-1k": {
+      const rows = await table().groupBy("small").aggregate(aggregates).takeAll();
+      return () => data.fromItems(rows).aggregate(totals);
+    }
+    case "groups-1m": {
+      const groups = await table().groupBy("large").aggregate(aggregates).materialize();
+      return () => groups.aggregate(totals);
+    }
+    case "sort": {
+      const sorted = await table().sort("x").materialize();
+      return async () => {
+        const [first, second] = await sorted.take(2);
+        return { rows: await sorted.count(), first: first?.x ?? null, second: second?.x ?? null, y: await sorted.sum("y") };
+      };
+    }
+    case "shuffle": {
+      const shuffled = await table().randomShuffle({ seed: 1 }).materialize();
+      return () => shuffled.aggregate({ rows: data.count(), id: data.sum("id"), y: data.sum("y") });
+    }
+    case "join": {
+      const keys = data.readParquet<{ large: number; weight: number }>(join(input, "keys"));
+      const joined = await table().join(keys, { on: "large" }).materialize();
+      return () => joined.aggregate({ rows: data.count(), id: data.sum("id"), weight: data.sum("weight") });
+    }
+    case "batches": {
+      let rows = 0;
+      const doubled = table().mapBatches((batch) => ({ ...batch, z: batch.x.map((x) => 2 * x) }));
+      for await (const batch of doubled.iterBatches({ batchSize: 4096 })) rows += batch.z.length;
+      return () => ({ rows });
+    }
+    case "small": {
+      const rows = await data
+        .range(1000)
+        .map(({ id }) => ({ id: 2 * id }))
+        .filter(({ id }) => id % 3 === 0)
+        .takeAll();
+      return () => ({ rows: rows.length, id: rows.reduce((sum, { id }) => sum + id, 0) });
+    }
+    default:
+      throw new RangeError(`Cannot run a pipeline: received ${pipeline}`);
+  }
+}
+
+const [pipeline = "", input = "", output = ""] = process.argv.slice(2);
+await init();
+if (pipeline === "make") {
+  await make(input, Number(output));
+} else {
+  // Workers are there and have the code of Data.
+  await data
+    .range(1000)
+    .map(({ id }) => ({ id }))
+    .takeAll();
+  process.stdout.write("ready\nbegun\n");
+  const tell = await run(pipeline, input, output);
+  process.stdout.write("finished\n");
+  // The harness weighs what is there now.
+  await new Promise((resolve) => process.stdin.once("end", resolve).resume());
+  process.stdout.write(`facts ${JSON.stringify(await tell())}\n`);
+}
+await shutdown();

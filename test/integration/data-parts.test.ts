@@ -33,6 +33,15 @@ describe("parts", () => {
     await expect(ids.split(0)).rejects.toThrow("from 1: received 0");
   });
 
+  test("that are materialized tell of the run that made them", async () => {
+    const made = await data
+      .range(100)
+      .map(({ id }) => ({ id }))
+      .materialize();
+    expect((await made.stats())?.operators.at(-1)).toMatchObject({ rows: 100 });
+    expect(await data.range(3).stats()).toBeUndefined();
+  });
+
   test("of a dataset that is made at random are of one making", async () => {
     const [train, held] = await data.range(100).trainTestSplit({ testSize: 0.25, shuffle: true });
     const [a, b] = [await idsOf(train), await idsOf(held)];

@@ -1,8 +1,8 @@
 /**
  * What the operators of a run have done, as `stats()` gives it: for programs as properties, for readers as text.
  *
- * Operators count while they work, and a report is what they have counted so far, so a run may be asked while it goes on.
- * Progress shows the same reports in the same words.
+ * Operators count while they work, and a report is what they have counted so far, so a run may be asked while it goes on. Progress shows the same reports in the same words.
+ * Counts are the driver's: it sees every block with its facts, and what tasks did with rows that they dropped it does not.
  */
 import type { ErroredBlocks, LeftOut } from "./engine/errored-blocks.ts";
 import type { Operator } from "./engine/operator.ts";

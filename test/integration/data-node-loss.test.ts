@@ -1,0 +1,143 @@
+/**
+ * Pipelines whose node dies, in each operator: the rows are those of a run without deaths, each exactly once.
+ *
+ * Blocks lie where they were made, so with a node goes a part of what was read, partitioned or kept; its tasks make that again on the nodes that are left.
+ */
+import { appendFileSync, mkdtempSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { init, shutdown } from "shoal";
+import * as data from "shoal/data";
+import { TestCluster } from "shoal/testing";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { until, useFolder } from "./session.ts";
+
+const folder = useFolder();
+const BLOCKS = 40;
+const ROWS_OF_BLOCK = 500;
+/** Makes a block large enough that it stays one. */
+const PADDING = "x".repeat(2500);
+
+interface Numbered {
+  id: number;
+  key: number;
+  padding: string;
+}
+
+/** Appends a byte for each block that passes by, so that the test sees how far a pipeline has come. */
+async function logged<T>(log: string, value: T): Promise<T> {
+  appendFileSync(log, "x");
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  return value;
+}
+
+/** Blocks in an order of their own, and slowly, so that a node dies amid them. */
+function source(log: string): data.Dataset<Numbered> {
+  return data.readDatasource<Numbered>({
+    name: "numbers",
+    getReadTasks: () =>
+      Array.from({ length: BLOCKS }, (_, block) => ({
+        async *read() {
+          const ids = Array.from({ length: ROWS_OF_BLOCK }, (_row, i) => (block * ROWS_OF_BLOCK + i) * 7919);
+          yield await logged(log, {
+            id: Float64Array.from(ids, (id) => id % (BLOCKS * ROWS_OF_BLOCK)),
+            key: Float64Array.from(ids, (id) => id % 13),
+            padding: ids.map(() => PADDING),
+          });
+        },
+      })),
+  });
+}
+
+class Passing {
+  readonly #log: string;
+  constructor(log: string) {
+    this.#log = log;
+  }
+  call(batch: data.Batch<Numbered>) {
+    return logged(this.#log, { id: batch.id });
+  }
+}
+
+/** @param log - of the blocks before the operator; @param after - of those behind it */
+type Pipeline = (log: string, after: string) => data.Dataset<{ id: number }>;
+
+const behind =
+  (after: string) =>
+  (batch: data.Batch<{ id: number }>): Promise<{ id: Float64Array }> =>
+    logged(after, { id: Float64Array.from(batch.id) });
+
+const PIPELINES: Readonly<Record<string, Pipeline>> = {
+  map: (log, after) => source(log).mapBatches(behind(after), { numCpus: 1 }),
+  "a pool of actors": (log, after) =>
+    source(log)
+      .mapBatches(Passing, { constructorArgs: [after], concurrency: 2 })
+      .map(({ id }) => ({ id })),
+  sort: (log, after) => source(log).sort("id").mapBatches(behind(after)),
+  "random shuffle": (log, after) => source(log).randomShuffle({ seed: 1 }).mapBatches(behind(after)),
+  repartition: (log, after) => source(log).repartition(16).mapBatches(behind(after)),
+  groupBy: (log, after) =>
+    source(log)
+      .groupBy("id")
+      .aggregate({ rows: data.count(), longest: data.max<string>("padding") })
+      .mapBatches(behind(after)),
+  join: (log, after) =>
+    source(log)
+      .join(
+        data.range(BLOCKS * ROWS_OF_BLOCK).map(({ id }) => ({ id, half: id / 2 })),
+        { on: "id" },
+      )
+      .mapBatches(behind(after)),
+  union: (log, after) => source(log).union(source(log)).mapBatches(behind(after)),
+};
+
+let cluster: TestCluster;
+beforeAll(async () => {
+  // The driver is on the first node, which does no work.
+  cluster = await TestCluster.start({ head: { numCpus: 0 } });
+  await cluster.addNode({ numCpus: 2 });
+  await init({ address: cluster.address, logToDriver: false });
+});
+afterAll(async () => {
+  await shutdown();
+  await cluster.shutdown();
+});
+
+const bytesIn = (log: string): number => statSync(log, { throwIfNoEntry: false })?.size ?? 0;
+
+/** The numbers of the pipeline; a node more is there from the beginning, and is killed when the log has so many bytes. */
+async function idsWithDeath(pipeline: Pipeline, { where, bytes }: { where: "log" | "after"; bytes: number }): Promise<number[]> {
+  const own = mkdtempSync(join(folder, "run"));
+  const logs = { log: join(own, "log"), after: join(own, "after") };
+  const node = await cluster.addNode({ numCpus: 2 });
+  const ids = pipeline(logs.log, logs.after)
+    .takeAll()
+    .then((rows) => rows.map(({ id }) => id));
+  ids.catch(() => {});
+  await until(() => bytesIn(logs[where]) >= bytes, `${bytes} blocks in ${where}`);
+  await node.kill();
+  return await ids;
+}
+
+test.each(Object.keys(PIPELINES))(
+  "%s",
+  async (name) => {
+    const pipeline = PIPELINES[name] as Pipeline;
+    const logs = mkdtempSync(join(folder, "first"));
+    const expected = (await pipeline(join(logs, "log"), join(logs, "after")).takeAll()).map(({ id }) => id);
+    expect(new Set(expected).size).toBe(BLOCKS * ROWS_OF_BLOCK);
+    // Groups and pairs come in an order that depends on the number of CPUs.
+    const ordered = (ids: number[]): number[] => (name === "groupBy" || name === "join" ? ids.toSorted((a, b) => a - b) : ids);
+    expect(ordered(await idsWithDeath(pipeline, { where: "log", bytes: BLOCKS / 2 }))).toEqual(ordered(expected));
+    expect(ordered(await idsWithDeath(pipeline, { where: "after", bytes: 3 }))).toEqual(ordered(expected));
+  },
+  120_000,
+);
+
+test("a dataset that was kept is made again where its blocks are gone", async () => {
+  const node = await cluster.addNode({ numCpus: 2 });
+  const kept = await source(join(folder, "kept")).materialize();
+  const expected = (await kept.takeAll()).map(({ id }) => id);
+  await node.kill();
+  expect((await kept.takeAll()).map(({ id }) => id)).toEqual(expected);
+  expect(bytesIn(join(folder, "kept"))).toBeGreaterThan(BLOCKS);
+}, 120_000);

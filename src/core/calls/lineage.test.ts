@@ -99,6 +99,22 @@ describe("what is kept", () => {
     expect(lineage.size).toBe(0);
   });
 
+  test("an item of a stream that was freed is made again with those that are lost, where a call has it as an argument", () => {
+    const stream = call([]);
+    const [first, second] = [0, 1].map((index) => {
+      const item = new ObjectEntry(stream.sequence, index + 1);
+      item.settlePayload(STORED);
+      lineage.retainItem(stream, item);
+      return item;
+    }) as [ObjectEntry, ObjectEntry];
+    lineage.retain(call([STORED], [first, second]));
+    release(lineage, first);
+    expect(lineage.callOf(second)).toMatchObject({ results: [second] });
+    expect(lineage.callOf(first)).toMatchObject({ results: [second, first] });
+    release(lineage, second);
+    expect(lineage.callOf(second)).toMatchObject({ results: [second] });
+  });
+
   test("a call whose result was freed is kept for the calls that had it as an argument", () => {
     const source = call([STORED]);
     lineage.retain(source);

@@ -107,8 +107,8 @@ export class Lineage {
   /** The call that made an object; "evicted" when it was forgotten for want of room, undefined when no call of this process made it. */
   callOf(entry: ObjectEntry): CallRecord | "evicted" | undefined {
     const row = this.#rowOf.get(entry);
-    // All that is lost of a stream is made again by one run.
-    if (row?.record !== undefined && row.items !== undefined) row.record.results = Array.from(row.items);
+    // All that is lost of a stream is made again by one run, with the item that was released and that a call needs now.
+    if (row?.record !== undefined && row.items !== undefined) row.record.results = Array.from(new Set(row.items).add(entry));
     return row?.record ?? (row?.wasEvicted === true ? "evicted" : undefined);
   }
 

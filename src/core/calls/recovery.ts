@@ -100,7 +100,7 @@ export class Recovery {
     const { rerun, objects } = this.#options;
     const { table } = objects;
     const wanted = [first];
-    const calls: CallRecord[] = [];
+    const calls = new Set<CallRecord>();
     const opened: ObjectEntry[] = [];
     for (let entry = wanted.pop(); entry !== undefined; entry = wanted.pop()) {
       if (entry.state === "pending") continue;
@@ -115,15 +115,17 @@ export class Recovery {
         entry.fail(failure);
         continue;
       }
-      if (call.retriesLeft > 0) call.retriesLeft -= 1;
       for (const result of call.results) if (result === entry || this.#isLost(result)) this.#open(result, opened);
+      // One run makes all results.
+      if (calls.has(call)) continue;
+      calls.add(call);
+      if (call.retriesLeft > 0) call.retriesLeft -= 1;
       for (const argument of call.pinned) {
         table.pinAgain(argument);
         if (argument.state === "freed" && argument.sequence !== 0) wanted.push(argument);
       }
-      calls.push(call);
     }
-    for (const call of calls.reverse()) rerun(call);
+    for (const call of Array.from(calls).reverse()) rerun(call);
     for (const entry of opened) table.unpin(entry);
   }
 

@@ -20,6 +20,7 @@ export {
   text,
   timeLimit,
 } from "./options/option-kinds.ts";
+export { isTaskOption } from "./options/options.ts";
 
 // Limits that libraries share with the core.
 export { TIMER_MS_MAX } from "../runtime/base/limits.ts";

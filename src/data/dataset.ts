@@ -592,7 +592,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
-   * The rows as bytes of CSV or of JSON lines, made as they are read: for a `Response`, or a file. Whoever cancels the stream ends the producers.
+   * The rows as bytes of CSV, of JSON lines, or of a stream of Arrow's, made as they are read: for a `Response`, or a file. Whoever cancels the stream ends the producers.
    *
    * @throws TypeError or RangeError for another format
    * @example

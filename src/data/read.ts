@@ -5,7 +5,7 @@
  * `year=2026/month=1/` in a path gives the columns `year` and `month` (Hive's partitioning), unless `partitioning` is `"none"`.
  */
 import { type NdArray, remote, type TaskOptions } from "../core/index.ts";
-import { custom, flag, isPlainObject, oneOf, readOptions, text } from "../core/internal.ts";
+import { custom, flag, isPlainObject, isTaskOption, oneOf, readOptions, text } from "../core/internal.ts";
 import type { ListedFile } from "../storage/file-system.ts";
 import { listFiles } from "../storage/list-files.ts";
 import { shownPath } from "../storage/paths.ts";
@@ -393,12 +393,13 @@ interface FilesOptions {
   readonly ignoreMissingPaths: boolean;
 }
 
-/** The options of the reader itself, and those of its tasks, which are all others. */
+/** The options of the reader itself, and those of its tasks. A name that neither knows is taken for one of the reader's, which says what there is. */
 function splitOptions(options: ReadFilesOptions, known: object): { own: object; tasks: TaskOptions<1> } {
   const entries = Object.entries(options);
+  const isOfTasks = (name: string): boolean => !Object.hasOwn(known, name) && isTaskOption(name);
   return {
-    own: Object.fromEntries(entries.filter(([name]) => Object.hasOwn(known, name))),
-    tasks: checkedTaskOptions(Object.fromEntries(entries.filter(([name]) => !Object.hasOwn(known, name)))),
+    own: Object.fromEntries(entries.filter(([name]) => !isOfTasks(name))),
+    tasks: checkedTaskOptions(Object.fromEntries(entries.filter(([name]) => isOfTasks(name)))),
   };
 }
 

@@ -1,16 +1,23 @@
 /** The rows of a dataset as a stream of bytes, as web servers and files take them. */
+import { arrowStreamOf } from "./arrow/arrow-stream.ts";
 import { alignBlock, type Block, schemaOf, unifySchemas } from "./blocks/block.ts";
 import type { Field } from "./blocks/data-type.ts";
 import { DataError } from "./errors.ts";
 import { csvChunks } from "./formats/csv-writer.ts";
 import { jsonLines } from "./formats/json-writer.ts";
 
-export const STREAM_FORMATS = ["csv", "jsonl"] as const;
+export const STREAM_FORMATS = ["csv", "jsonl", "arrow"] as const;
 
 export type StreamFormat = (typeof STREAM_FORMATS)[number];
 
+const CHUNKS: Readonly<Record<StreamFormat, (blocks: AsyncIterable<Block>) => AsyncIterable<Uint8Array>>> = {
+  csv: csvOf,
+  jsonl: jsonOf,
+  arrow: arrowStreamOf,
+};
+
 export function streamOf(blocks: AsyncIterable<Block>, format: StreamFormat): ReadableStream<Uint8Array> {
-  return ReadableStream.from<Uint8Array>(format === "csv" ? csvOf(blocks) : jsonOf(blocks));
+  return ReadableStream.from<Uint8Array>(CHUNKS[format](blocks));
 }
 
 async function* jsonOf(blocks: AsyncIterable<Block>): AsyncGenerator<Uint8Array, void, undefined> {

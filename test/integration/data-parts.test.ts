@@ -139,11 +139,28 @@ describe("an iterator", () => {
   });
 });
 
-test("streams of bytes are CSV or JSON lines", async () => {
+test("streams of bytes are CSV, JSON lines or Arrow", async () => {
   const rows = data.fromItems([
     { a: 1, b: "x,y" },
     { a: null, b: "z" },
   ]);
   expect(await new Response(rows.toReadableStream({ format: "csv" })).text()).toBe('a,b\n1,"x,y"\n,z\n');
   expect(await new Response(rows.toReadableStream({ format: "jsonl" })).text()).toBe('{"a":1,"b":"x,y"}\n{"a":null,"b":"z"}\n');
+  const many = data
+    .range(1000)
+    .repartition(7)
+    .map(({ id }) => ({ id, half: id % 2 === 0 ? id / 2 : null, text: `${id}`, list: [id, null] }));
+  const arrow = await new Response(many.toReadableStream({ format: "arrow" })).bytes();
+  expect(await data.fromArrow(arrow).takeAll()).toEqual(await many.takeAll());
+  expect(
+    await data.fromArrow(await new Response(data.fromItems<{ a: number }>([]).toReadableStream({ format: "arrow" })).bytes()).count(),
+  ).toBe(0);
+});
+
+test("a reader names options that it does not know, and its tasks theirs", () => {
+  const read = (options: object) => () => data.readCsv("rides.csv", options);
+  expect(read({ delimeter: ";" })).toThrow('Cannot set options of readCsv: there is no option "delimeter": did you mean delimiter?');
+  expect(read({ num_cpus: 1 })).toThrow("Cannot set options of a task");
+  expect(read({ numCpus: "two" })).toThrow("Cannot set numCpus of a task");
+  expect(read({ numCpus: 2, delimiter: ";" })).not.toThrow();
 });

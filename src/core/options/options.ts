@@ -92,6 +92,12 @@ const TASK = {
   } satisfies TableOf<TaskOptions>,
 };
 
+/** Whether a name is that of an option of tasks, in another spelling too, or one that another system has for it. */
+export function isTaskOption(name: string): boolean {
+  const plain = name.replaceAll("_", "").toLowerCase();
+  return Object.hasOwn(TASK.otherNames, name) || Object.keys(TASK.options).some((known) => known.toLowerCase() === plain);
+}
+
 const METHOD = {
   of: "an actor's method",
   otherNames: { ...RAY_NAMES, maxRetries: "it is maxTaskRetries", maxConcurrency: OF_ACTORS, maxCalls: OF_TASK_WORKERS },

@@ -2,13 +2,14 @@
  * Comparisons, and whether a value is one of several.
  *
  * Numbers compare by value whatever their types, exactly beyond 2^53, too; NaN equals nothing. Texts and bytes go byte by byte, which for UTF-8 is the order of code points;
- * days and moments compare as moments, false is before true. A null in a comparison gives null.
+ * days and moments compare as moments, false is before true, and decimals are exact (`decimal-comparison.ts`). A null in a comparison gives null.
  */
 import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
 import { BOOL, type DataType, isNumberKind, type TimeUnit, typeName } from "../blocks/data-type.ts";
 import { nullVector, toFloat64, type Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import { wideValues } from "./arithmetic.ts";
+import { compareDecimals, isDecimalComparison } from "./decimal-comparison.ts";
 import type { ComparisonName, LiteralValue } from "./nodes.ts";
 import {
   alignedBits,
@@ -25,15 +26,15 @@ import {
 
 /** What others follow from: `gt` is `lt` of the operands in the other order, and `ne` is no `eq`. */
 type Base = "eq" | "lt" | "le";
-type Family = "number" | "text" | "bytes" | "bool" | "time";
+type Family = "number" | "decimal" | "text" | "bytes" | "bool" | "time";
 
 export function comparison(name: ComparisonName): Kernel {
   const base: Base = name === "eq" || name === "ne" ? "eq" : name === "lt" || name === "gt" ? "lt" : "le";
   return (inputs, length) => {
     if (inputs.some(isNullOperand)) return nullVector(BOOL, length);
     const [a, b] = (name === "gt" || name === "ge" ? inputs.toReversed() : inputs) as [Operand, Operand];
-    const family = familyOf(a.vector.type);
-    if (family === undefined || family !== familyOf(b.vector.type))
+    const family = isDecimalComparison(a, b) ? "decimal" : familyOf(a.vector.type);
+    if (family === undefined || (family !== "decimal" && family !== familyOf(b.vector.type)))
       throw new TypeProblem(
         `compares values of one kind: received ${inputs.map(({ vector }) => typeName(vector.type)).join(" and ")}`,
         "cast one of them, or compare with a value of the column's type",
@@ -66,6 +67,8 @@ function compareInto(base: Base, family: Family, a: Operand, b: Operand, length:
   switch (family) {
     case "number":
       return compareNumbers(base, a, b, length);
+    case "decimal":
+      return compareDecimals(base, a, b, length);
     case "text":
     case "bytes":
       return compareBytes(base, a, b, length);

@@ -6,7 +6,7 @@
  */
 import { type ArrowData, get, init, isInitialized, ready, remote } from "../core/index.ts";
 import { count as countOption, custom, describeValue, flag, oneOf, readOptions } from "../core/internal.ts";
-import { type Aggregate, checkAggregates, count, max, mean, min, std, sum } from "./aggregates/aggregate.ts";
+import { type Aggregate, checkAggregates, count, emptyResult, max, mean, min, std, sum } from "./aggregates/aggregate.ts";
 import { arrowOfAll } from "./arrow/arrow-batch.ts";
 import { type BatchFormat, batchOf } from "./blocks/batch.ts";
 import type { Block } from "./blocks/block.ts";
@@ -26,13 +26,10 @@ import { type BlockRef, keptBlock } from "./engine/operator.ts";
 import type { SinkTransform } from "./engine/sink-transform.ts";
 import { clusterCpus, run } from "./engine/run.ts";
 import { SplitCoordinator } from "./engine/split-coordinator.ts";
-import type { WriteTransform } from "./engine/write-transform.ts";
 import { gather, type Transform } from "./engine/transform.ts";
 import { columnTransform, filterTransform, selectTransform } from "./expressions/column-transforms.ts";
 import { Expression, type NamedExpression } from "./expressions/expression.ts";
 import type { ValueIn, WithColumn } from "./expressions/expression-types.ts";
-import { IMAGE_FORMATS, type ImageFormat } from "./formats/images.ts";
-import { PARQUET_CODECS, type ParquetCodec } from "./formats/parquet-writer.ts";
 import { type JoinedRow, type JoinOptions, readJoin } from "./join-options.ts";
 import type { JoinType } from "./engine/join.ts";
 import { type MixOptions, readMix } from "./mix-options.ts";
@@ -51,12 +48,25 @@ import {
 } from "./python-options.ts";
 import { readRepartition, type RepartitionOptions } from "./repartition-options.ts";
 import { Schema } from "./schema.ts";
-import { bordersOf, checkFractions, checkIndices, cutBlocks, testRows } from "./splits.ts";
+import { bordersOf, checkFractions, checkIndices, cutBlocks, rowsIn, testRows, TRAIN_TEST, type TrainTestSplitOptions } from "./splits.ts";
 import { STREAM_FORMATS, type StreamFormat, streamOf } from "./streams.ts";
 import { checkSettings, type DataSettings, resolveSettings } from "./settings.ts";
 import { DataStatistics, type RunState } from "./statistics.ts";
 import { type ActorTransformOptions, readCompute, type TransformOptions, type WithConstructorArgs } from "./transform-options.ts";
-import { type WriteMode, type WriteResult, WRITE_MODES, writeDataset } from "./write.ts";
+import { type WriteResult, writeDataset } from "./write.ts";
+import {
+  csvWrite,
+  imagesWrite,
+  jsonWrite,
+  numpyWrite,
+  parquetWrite,
+  type WriteCsvOptions,
+  type WriteImagesOptions,
+  type WriteJsonOptions,
+  type WriteNumpyOptions,
+  type WriteParquetOptions,
+  type WritePlan,
+} from "./write-options.ts";
 
 /** The options of `mapBatches`. */
 export interface MapBatchesOptions<F extends BatchFormat = BatchFormat> extends TransformOptions, BatchOptions<F> {}
@@ -79,78 +89,10 @@ export interface SortOptions {
   descending?: boolean | readonly boolean[] | undefined;
 }
 
-/** The options of `trainTestSplit`. */
-export interface TrainTestSplitOptions<R extends AnyRow = AnyRow> extends ConsumeOptions {
-  /** Which part of the rows is to test with, between 0 and 1, or how many rows. */
-  testSize: number;
-  /** Bring the rows into random order first. Default: false. */
-  shuffle?: boolean | undefined;
-  /** Of the random order. Default: another one each time. */
-  seed?: number | undefined;
-  /** A column of whose values each has the same part of its rows in the test. Default: none. */
-  stratify?: (keyof R & string) | undefined;
-}
-
-/** The options of what writes files. */
-export interface WriteOptions extends ConsumeOptions {
-  /**
-   * What happens to files that the folder has already: `"append"` leaves them, `"overwrite"` removes them after the new ones are there, `"error"` refuses to write, `"ignore"` writes nothing. Default:
-   * `"append"`.
-   */
-  mode?: WriteMode | undefined;
-  /** Columns whose values are folders, such as `city=Rome/`, and are left out of the files. Default: none. */
-  partitionBy?: readonly string[] | undefined;
-}
-
-export interface WriteJsonOptions extends WriteOptions {
-  /** Default: `"none"`. */
-  compression?: keyof typeof COMPRESSED | undefined;
-}
-
-export interface WriteCsvOptions extends WriteJsonOptions {
-  /** Whether each file begins with the names of the columns. Default: true. */
-  header?: boolean | undefined;
-}
-
-export interface WriteParquetOptions extends WriteOptions {
-  /** Default: `"snappy"`. */
-  compression?: ParquetCodec | undefined;
-}
-
-/** The options of `writeNumpy`. */
-export interface WriteNumpyOptions extends WriteOptions {
-  /** The column whose values are written. */
-  column: string;
-}
-
-/** The options of `writeImages`. */
-export interface WriteImagesOptions extends WriteOptions {
-  /** The column of images: tensors of uint8 with height, width and 1 to 4 channels, or without the last one. */
-  column: string;
-  /** Default: `"png"`. */
-  fileFormat?: ImageFormat | undefined;
-}
-
-/** The extensions that tell readers of a compression. */
-const COMPRESSED = { none: "", gzip: ".gz", brotli: ".br", zstd: ".zst" } as const;
-const NAMES = custom<readonly string[]>("an array of column names is needed", [], (value) =>
-  Array.isArray(value) && value.every((name) => typeof name === "string") ? "ok" : "wrong type",
-);
-const WRITE = { mode: oneOf(WRITE_MODES, "append"), partitionBy: NAMES };
-const COMPRESSION = oneOf(["none", "gzip", "brotli", "zstd"], "none");
 const DIRECTIONS = custom<boolean | readonly boolean[]>("a boolean, or a boolean for each key, is needed", false, (value) =>
   typeof value === "boolean" || (Array.isArray(value) && value.every((one) => typeof one === "boolean")) ? "ok" : "wrong type",
 );
 const FORMAT = oneOf(["columns", "rows", "arrow"], "columns");
-
-const TRAIN_TEST = {
-  testSize: custom<number | undefined>("a number is needed", undefined, (value) => (typeof value === "number" ? "ok" : "wrong type")),
-  shuffle: flag(false),
-  seed: custom<number | undefined>("a whole number is needed", undefined, (value) => (Number.isSafeInteger(value) ? "ok" : "wrong type")),
-  stratify: custom<string | undefined>("the name of a column is needed", undefined, (value) =>
-    typeof value === "string" ? "ok" : "wrong type",
-  ),
-};
 
 /** The row of columns by name and of expressions with names. */
 type Selected<R, C> = {
@@ -735,30 +677,17 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    * const { files } = await rides.writeCsv("out/", { compression: "gzip", partitionBy: ["city"] });
    */
   writeCsv(folder: string, options: WriteCsvOptions = {}): Promise<WriteResult> {
-    const { signal, ...given } = options;
-    const own = { ...WRITE, header: flag(true), compression: COMPRESSION };
-    const { header, compression, ...rest } = readOptions(given, { of: "writeCsv", options: own });
-    return this.#write("writeCsv", folder, {
-      ...rest,
-      signal,
-      extension: `.csv${COMPRESSED[compression]}`,
-      format: { kind: "csv", header },
-    });
+    return this.#write("writeCsv", folder, csvWrite(options));
   }
 
   /** Writes files of JSON lines into a folder, a file a task. NaN and the infinities are null there. */
   writeJson(folder: string, options: WriteJsonOptions = {}): Promise<WriteResult> {
-    const { signal, ...given } = options;
-    const { compression, ...rest } = readOptions(given, { of: "writeJson", options: { ...WRITE, compression: COMPRESSION } });
-    return this.#write("writeJson", folder, { ...rest, signal, extension: `.jsonl${COMPRESSED[compression]}`, format: { kind: "json" } });
+    return this.#write("writeJson", folder, jsonWrite(options));
   }
 
   /** Writes Parquet files into a folder, a file a task. */
   writeParquet(folder: string, options: WriteParquetOptions = {}): Promise<WriteResult> {
-    const { signal, ...given } = options;
-    const own = { ...WRITE, compression: oneOf(PARQUET_CODECS, "snappy") };
-    const { compression, ...rest } = readOptions(given, { of: "writeParquet", options: own });
-    return this.#write("writeParquet", folder, { ...rest, signal, extension: ".parquet", format: { kind: "parquet", codec: compression } });
+    return this.#write("writeParquet", folder, parquetWrite(options));
   }
 
   /**
@@ -789,10 +718,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    * @throws DataError for values that are no numbers, for nulls, and for tensors of different shapes in one file
    */
   writeNumpy(folder: string, options: WriteNumpyOptions): Promise<WriteResult> {
-    const { signal, column, ...given } = options ?? {};
-    requireNames("writeNumpy", [column]);
-    const rest = readOptions(given, { of: "writeNumpy", options: WRITE });
-    return this.#write("writeNumpy", folder, { ...rest, signal, extension: ".npy", format: { kind: "numpy", column } });
+    return this.#write("writeNumpy", folder, numpyWrite(options));
   }
 
   /**
@@ -801,12 +727,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    * @throws DataError for values that are no images, and where `sharp` is not installed
    */
   writeImages(folder: string, options: WriteImagesOptions): Promise<WriteResult> {
-    const { signal, column, ...given } = options ?? {};
-    requireNames("writeImages", [column]);
-    const own = { ...WRITE, fileFormat: oneOf(IMAGE_FORMATS, "png") };
-    const { fileFormat, ...rest } = readOptions(given, { of: "writeImages", options: own });
-    const format = { kind: "images", column, format: fileFormat } as const;
-    return this.#write("writeImages", folder, { ...rest, signal, extension: `.${fileFormat}`, format });
+    return this.#write("writeImages", folder, imagesWrite(options));
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -841,17 +762,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return new Dataset<U>({ kind: "exchange", input: this.#plan, ...step }, this.#settings);
   }
 
-  #write(
-    name: string,
-    folder: string,
-    {
-      mode,
-      partitionBy,
-      extension,
-      format,
-      signal,
-    }: Pick<WriteTransform, "extension" | "format" | "partitionBy"> & { mode: WriteMode; signal: AbortSignal | undefined },
-  ): Promise<WriteResult> {
+  #write(name: string, folder: string, { mode, partitionBy, extension, format, signal }: WritePlan): Promise<WriteResult> {
     if (typeof folder !== "string" || folder === "")
       throw new TypeError(`${name} takes the path of a folder: received ${JSON.stringify(folder)}`);
     const runInto = (stagingFolder: string): AsyncIterable<BlockRef> =>
@@ -1010,36 +921,6 @@ export class GroupedDataset<R extends AnyRow, K extends keyof R & string> {
   #one<U extends AnyRow>(name: string, aggregate: Aggregate): Dataset<U> {
     return this.aggregate({ [name]: aggregate }) as unknown as Dataset<U>;
   }
-}
-
-/** The aggregates of no rows: 0 where something is counted, an empty list, or null. */
-function emptyResult(aggregates: Readonly<Record<string, Aggregate>>): AnyRow {
-  return Object.fromEntries(Object.entries(aggregates).map(([name, aggregate]) => [name, emptyValue(aggregate)]));
-}
-
-function emptyValue({ kind, functions }: Aggregate): unknown {
-  switch (kind) {
-    case "count":
-    case "countDistinct":
-      return 0;
-    case "unique":
-    case "asList":
-    case "approxTopK":
-      return [];
-    case "valueCounter":
-      return { values: [], counts: [] };
-    case "custom": {
-      const own = functions as { init(): unknown; finalize?(state: unknown): unknown };
-      const state = own.init();
-      return own.finalize === undefined ? state : own.finalize(state);
-    }
-    default:
-      return null;
-  }
-}
-
-function rowsIn(blocks: readonly BlockRef[]): number {
-  return blocks.reduce((rows, { rowCount }) => rows + rowCount, 0);
 }
 
 function seedOf(of: string, options: { seed?: number | undefined }): number {

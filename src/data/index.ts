@@ -46,14 +46,16 @@ export {
   type MapBatchesActorOptions,
   type MapBatchesOptions,
   type SortOptions,
-  type TrainTestSplitOptions,
-  type WriteCsvOptions,
-  type WriteImagesOptions,
-  type WriteJsonOptions,
-  type WriteNumpyOptions,
-  type WriteOptions,
-  type WriteParquetOptions,
 } from "./dataset.ts";
+export type { TrainTestSplitOptions } from "./splits.ts";
+export type {
+  WriteCsvOptions,
+  WriteImagesOptions,
+  WriteJsonOptions,
+  WriteNumpyOptions,
+  WriteOptions,
+  WriteParquetOptions,
+} from "./write-options.ts";
 export type { ImageFormat, ImageMode } from "./formats/images.ts";
 export { DataError } from "./errors.ts";
 export type { JoinOptions } from "./join-options.ts";

@@ -1,10 +1,16 @@
 /**
- * Parts of a dataset as datasets of their own. The rows are made first and rest in the object store; a part shares the blocks that lie within it, and only those at its borders are cut.
+ * Parts of a dataset as datasets of their own: where they are cut, and the options that say so.
+ *
+ * The rows are made first and rest in the object store; a part shares the blocks that lie within it, and only those at its borders are cut.
+ * Numbers of rows and fractions are checked before anything is made, but for those that depend on how many rows there are.
  */
 import { get, put } from "../core/index.ts";
+import { custom, flag } from "../core/internal.ts";
 import { sliceBlock } from "./blocks/block.ts";
 import { type BlockRef, keptBlock, ownedBlock } from "./engine/operator.ts";
 import { factsOf } from "./engine/task.ts";
+import type { ConsumeOptions } from "./consume.ts";
+import type { AnyRow } from "./row-types.ts";
 
 /** Cuts the blocks before the rows of these numbers, which ascend: one list of blocks more than there are borders. */
 export async function cutBlocks(blocks: readonly BlockRef[], borders: readonly number[]): Promise<BlockRef[][]> {
@@ -75,4 +81,29 @@ export function testRows(testSize: unknown, total: number): number {
   throw new RangeError(
     `trainTestSplit takes as testSize a number between 0 and 1, or fewer rows than the ${total} that there are: received ${String(testSize)}`,
   );
+}
+
+/** The options of `trainTestSplit`. */
+export interface TrainTestSplitOptions<R extends AnyRow = AnyRow> extends ConsumeOptions {
+  /** Which part of the rows is to test with, between 0 and 1, or how many rows. */
+  testSize: number;
+  /** Bring the rows into random order first. Default: false. */
+  shuffle?: boolean | undefined;
+  /** Of the random order. Default: another one each time. */
+  seed?: number | undefined;
+  /** A column of whose values each has the same part of its rows in the test. Default: none. */
+  stratify?: (keyof R & string) | undefined;
+}
+
+export const TRAIN_TEST = {
+  testSize: custom<number | undefined>("a number is needed", undefined, (value) => (typeof value === "number" ? "ok" : "wrong type")),
+  shuffle: flag(false),
+  seed: custom<number | undefined>("a whole number is needed", undefined, (value) => (Number.isSafeInteger(value) ? "ok" : "wrong type")),
+  stratify: custom<string | undefined>("the name of a column is needed", undefined, (value) =>
+    typeof value === "string" ? "ok" : "wrong type",
+  ),
+};
+
+export function rowsIn(blocks: readonly BlockRef[]): number {
+  return blocks.reduce((rows, { rowCount }) => rows + rowCount, 0);
 }

@@ -206,3 +206,29 @@ export function checkAggregates(aggregates: Readonly<Record<string, unknown>>, k
     if (keys.includes(name)) throw new DataError(`aggregate: ${JSON.stringify(name)} is the name of a key already`);
   }
 }
+
+/** The aggregates of no rows: 0 where something is counted, an empty list, or null. */
+export function emptyResult(aggregates: Readonly<Record<string, Aggregate>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(aggregates).map(([name, aggregate]) => [name, emptyValue(aggregate)]));
+}
+
+function emptyValue({ kind, functions }: Aggregate): unknown {
+  switch (kind) {
+    case "count":
+    case "countDistinct":
+      return 0;
+    case "unique":
+    case "asList":
+    case "approxTopK":
+      return [];
+    case "valueCounter":
+      return { values: [], counts: [] };
+    case "custom": {
+      const own = functions as { init(): unknown; finalize?(state: unknown): unknown };
+      const state = own.init();
+      return own.finalize === undefined ? state : own.finalize(state);
+    }
+    default:
+      return null;
+  }
+}

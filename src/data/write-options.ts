@@ -1,0 +1,102 @@
+/**
+ * The options of what writes files, and what each writer makes of them: the mode, the columns that are folders, the extension, and the form of the files.
+ *
+ * They are checked where the user wrote them, before anything runs. `write.ts` does what they say.
+ * A compression is part of the extension, by which readers find it.
+ */
+import { custom, describeValue, flag, oneOf, readOptions } from "../core/internal.ts";
+import type { ConsumeOptions } from "./consume.ts";
+import type { WriteTransform } from "./engine/write-transform.ts";
+import { IMAGE_FORMATS, type ImageFormat } from "./formats/images.ts";
+import { PARQUET_CODECS, type ParquetCodec } from "./formats/parquet-writer.ts";
+import { WRITE_MODES, type WriteMode } from "./write.ts";
+
+/** The options of what writes files. */
+export interface WriteOptions extends ConsumeOptions {
+  /**
+   * What happens to files that the folder has already: `"append"` leaves them, `"overwrite"` removes them after the new ones are there, `"error"` refuses to write, `"ignore"` writes nothing. Default:
+   * `"append"`.
+   */
+  mode?: WriteMode | undefined;
+  /** Columns whose values are folders, such as `city=Rome/`, and are left out of the files. Default: none. */
+  partitionBy?: readonly string[] | undefined;
+}
+
+export interface WriteJsonOptions extends WriteOptions {
+  /** Default: `"none"`. */
+  compression?: keyof typeof COMPRESSED | undefined;
+}
+
+export interface WriteCsvOptions extends WriteJsonOptions {
+  /** Whether each file begins with the names of the columns. Default: true. */
+  header?: boolean | undefined;
+}
+
+export interface WriteParquetOptions extends WriteOptions {
+  /** Default: `"snappy"`. */
+  compression?: ParquetCodec | undefined;
+}
+
+/** The options of `writeNumpy`. */
+export interface WriteNumpyOptions extends WriteOptions {
+  /** The column whose values are written. */
+  column: string;
+}
+
+/** The options of `writeImages`. */
+export interface WriteImagesOptions extends WriteOptions {
+  /** The column of images: tensors of uint8 with height, width and 1 to 4 channels, or without the last one. */
+  column: string;
+  /** Default: `"png"`. */
+  fileFormat?: ImageFormat | undefined;
+}
+
+/** What is to be written, and how. */
+export interface WritePlan extends Pick<WriteTransform, "extension" | "format" | "partitionBy"> {
+  readonly mode: WriteMode;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** The extensions that tell readers of a compression. */
+const COMPRESSED = { none: "", gzip: ".gz", brotli: ".br", zstd: ".zst" } as const;
+const COMPRESSION = oneOf(["none", "gzip", "brotli", "zstd"], "none");
+const NAMES = custom<readonly string[]>("an array of column names is needed", [], (value) =>
+  Array.isArray(value) && value.every((name) => typeof name === "string") ? "ok" : "wrong type",
+);
+const WRITE = { mode: oneOf(WRITE_MODES, "append"), partitionBy: NAMES };
+
+export function csvWrite({ signal, ...given }: WriteCsvOptions): WritePlan {
+  const own = { ...WRITE, header: flag(true), compression: COMPRESSION };
+  const { header, compression, ...rest } = readOptions(given, { of: "writeCsv", options: own });
+  return { ...rest, signal, extension: `.csv${COMPRESSED[compression]}`, format: { kind: "csv", header } };
+}
+
+export function jsonWrite({ signal, ...given }: WriteJsonOptions): WritePlan {
+  const { compression, ...rest } = readOptions(given, { of: "writeJson", options: { ...WRITE, compression: COMPRESSION } });
+  return { ...rest, signal, extension: `.jsonl${COMPRESSED[compression]}`, format: { kind: "json" } };
+}
+
+export function parquetWrite({ signal, ...given }: WriteParquetOptions): WritePlan {
+  const own = { ...WRITE, compression: oneOf(PARQUET_CODECS, "snappy") };
+  const { compression, ...rest } = readOptions(given, { of: "writeParquet", options: own });
+  return { ...rest, signal, extension: ".parquet", format: { kind: "parquet", codec: compression } };
+}
+
+export function numpyWrite(options: WriteNumpyOptions): WritePlan {
+  const { signal, column, ...given } = options ?? {};
+  requireColumn("writeNumpy", column);
+  const rest = readOptions(given, { of: "writeNumpy", options: WRITE });
+  return { ...rest, signal, extension: ".npy", format: { kind: "numpy", column } };
+}
+
+export function imagesWrite(options: WriteImagesOptions): WritePlan {
+  const { signal, column, ...given } = options ?? {};
+  requireColumn("writeImages", column);
+  const own = { ...WRITE, fileFormat: oneOf(IMAGE_FORMATS, "png") };
+  const { fileFormat, ...rest } = readOptions(given, { of: "writeImages", options: own });
+  return { ...rest, signal, extension: `.${fileFormat}`, format: { kind: "images", column, format: fileFormat } };
+}
+
+function requireColumn(method: string, column: unknown): void {
+  if (typeof column !== "string") throw new TypeError(`${method} takes the name of a column: received ${describeValue(column)}`);
+}

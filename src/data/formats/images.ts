@@ -26,15 +26,16 @@ interface ImageOptions {
   readonly mode?: ImageMode;
 }
 
+/** No published type may name it: who has no sharp has no types of it. */
 type Sharp = typeof import("sharp").default;
 
-let loaded: Promise<Sharp> | undefined;
+let loaded: Promise<unknown> | undefined;
 
 /** @throws DataError where sharp is not installed */
-export function loadSharp(load: () => Promise<{ default: Sharp }> = () => import("sharp")): Promise<Sharp> {
+export function loadSharp(load: () => Promise<{ default: unknown }> = () => import("sharp")): Promise<unknown> {
   return load().then(
     ({ default: sharp }) => {
-      if (isWorker()) sharp.concurrency(1);
+      if (isWorker()) (sharp as Sharp).concurrency(1);
       return sharp;
     },
     (error: unknown) => {
@@ -48,7 +49,7 @@ export function loadSharp(load: () => Promise<{ default: Sharp }> = () => import
 
 /** An image file as one row: the column `image`. Runs in workers. */
 export async function* readImageFile(path: string, { size, mode }: ImageOptions = {}): AsyncGenerator<Block, void, undefined> {
-  const sharp = await (loaded ??= loadSharp());
+  const sharp = (await (loaded ??= loadSharp())) as Sharp;
   const bytes = await readWhole(path);
   try {
     const image = sharp(bytes);
@@ -80,7 +81,7 @@ export async function* imageFiles(block: Block, column: string, format: ImageFor
   if (vector === undefined)
     throw new DataError(`writeImages: there is no column ${JSON.stringify(column)}`, { hint: `there are ${block.names.join(", ")}` });
   const read = valueReader(vector);
-  const sharp = await (loaded ??= loadSharp());
+  const sharp = (await (loaded ??= loadSharp())) as Sharp;
   for (let row = 0; row < block.rowCount; row += 1) {
     const image = read(row);
     if (!isImage(image)) {

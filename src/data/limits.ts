@@ -108,6 +108,9 @@ export const PROGRESS_LINE_EVERY_MS = 5000;
 /** Errors that a run keeps of those that it leaves out. */
 export const ERRORS_KEPT_MAX = 10;
 
+/** How often a task that cuts blocks into parts runs again. It runs no code of users, and each part that is lost with a node may cost a run. */
+export const PARTITION_RETRIES = 100;
+
 /** Combinations of `partitionBy` values for which one task has files open. */
 export const PARTITIONS_OF_TASK_MAX = 500;
 

@@ -11,6 +11,7 @@ import { partitionBlock } from "../kernels/partition.ts";
 import { hashNumber, Random } from "../kernels/random.ts";
 import { rangeOfRows, type SortKey } from "../kernels/sort.ts";
 import type { Vector } from "../blocks/vector.ts";
+import { PARTITION_RETRIES } from "../limits.ts";
 import { type BlockFacts, factsOf } from "./task.ts";
 import { HIDDEN_ORDER } from "./whole-transforms.ts";
 
@@ -44,6 +45,7 @@ export function partitionTasks(partitioning: Partitioning, name: string): Partit
   const task = remote(partition.bind(undefined, partitioning), {
     name: `${name} (partition)`,
     highWaterMark: Number.POSITIVE_INFINITY,
+    maxRetries: PARTITION_RETRIES,
   });
   return (request, blocks) => task.remote(request, ...(blocks as unknown as Block[]));
 }
@@ -53,7 +55,7 @@ export function sampleTasks(
   keys: readonly SortKey[],
   name: string,
 ): (rows: number, blocks: readonly ObjectRef<Block>[]) => ObjectRef<Block> {
-  const task = remote(sampleKeys.bind(undefined, keys), { name: `${name} (sample)` });
+  const task = remote(sampleKeys.bind(undefined, keys), { name: `${name} (sample)`, maxRetries: PARTITION_RETRIES });
   return (rows, blocks) => task.remote(rows, ...(blocks as unknown as Block[]));
 }
 

@@ -75,9 +75,11 @@ eachPlane("heads", (start) => {
 
     // Somebody claims the next term although it lives: its next write is refused, and it steps down.
 
+    // On a busy machine it may have ended a term before, and led again.
+    const { ends } = second;
     await claimLeadership(observer.store, { id: "usurper" });
     void second.keep("lost");
-    await until(() => second.ends === 1, "the replaced head ends its term");
+    await until(() => second.ends > ends, "the replaced head ends its term");
     expect(await observer.store.get("lost")).toBeUndefined();
     await Promise.all(candidates.map((candidate) => candidate.die()));
   });

@@ -1,8 +1,14 @@
 /**
  * What sockets read into: one buffer for all ordinary ones, a larger one for those that carry large objects, and what was read at its place in it.
+ * What a process says last is read, also where a write to it failed first.
  */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { loopbackPair, readInto } from "./transport.ts";
+import { listenSocket, loopbackPair, readInto, type Transport } from "./transport.ts";
 
 function bufferOf(options?: { isBulk?: boolean }): Uint8Array {
   return readInto(() => undefined, options).buffer as Uint8Array;
@@ -27,4 +33,47 @@ describe("readInto", () => {
     expect(callback(2, target)).toBe(true);
     expect(chunks).toEqual(["abc", "xy"]);
   });
+});
+
+/** Writes when it is told to, and ends at once. */
+const SPEAKER = `
+  const socket = require("node:net").connect(process.argv[1], () => socket.write("hello"));
+  socket.on("data", () => {
+    socket.write("last words");
+    setImmediate(() => setImmediate(() => process.exit(0)));
+  });
+`;
+
+function hasEnded(pid: number): boolean {
+  return readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");
+}
+
+it("hands on what a process wrote before its end, though a write to it fails before that was read", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "shoal-transport-"));
+  const heard: string[] = [];
+  const { promise: closed, resolve } = Promise.withResolvers<string>();
+  let speaker: ReturnType<typeof spawn> | undefined;
+  const listener = await listenSocket(path.join(folder, "s"), (transport: Transport) => {
+    transport.onClose = resolve;
+    transport.onChunk = (chunk) => {
+      heard.push(chunk.toString());
+      if (heard.length > 1) return;
+      transport.write(Buffer.from("speak"));
+      setImmediate(() => {
+        // The loop does not turn: what is written meanwhile lies unread.
+        while (!hasEnded(speaker?.pid as number)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+        transport.write(Buffer.from("for nobody"));
+      });
+    };
+  });
+  try {
+    speaker = spawn(process.execPath, ["-e", SPEAKER, listener.path], { stdio: "inherit" });
+    const ended = once(speaker, "exit");
+    expect(await closed).toContain("EPIPE");
+    expect(heard).toEqual(["hello", "last words"]);
+    await ended;
+  } finally {
+    listener.close();
+    rmSync(folder, { recursive: true });
+  }
 });

@@ -55,6 +55,7 @@ export class SocketTransport implements Transport {
   readonly remoteAddress: string | undefined;
   readonly channel: string;
   readonly #socket: net.Socket;
+  readonly #isEncrypted: boolean;
   readonly #unfinished: UnfinishedConnection | undefined;
 
   constructor(
@@ -63,11 +64,17 @@ export class SocketTransport implements Transport {
   ) {
     const { channel, certifiedNodeId, unfinished } = known;
     this.#socket = socket;
+    this.#isEncrypted = "encrypted" in socket;
     this.channel = channel;
     this.#unfinished = unfinished;
     this.certifiedNodeId = certifiedNodeId;
     this.remoteAddress = socket.remoteAddress;
     let failure: string | undefined;
+    const destroySocket = socket._destroy.bind(socket);
+    socket._destroy = (error, callback) => {
+      if (error !== null) this.#readLastWords();
+      destroySocket(error, callback);
+    };
     socket.on("data", (chunk: Buffer) => this.onChunk(chunk));
     socket.on("drain", () => this.onDrain());
     socket.on("error", (error) => {
@@ -77,6 +84,11 @@ export class SocketTransport implements Transport {
       unfinished?.finish();
       this.onClose(failure ?? CLOSED, failure === undefined);
     });
+  }
+
+  /** Node closes a socket at the first write that fails, as to a process that has ended, and would throw away what that process wrote before it ended. */
+  #readLastWords(): void {
+    while (this.readSync() === "read") {}
   }
 
   begun(): void {
@@ -96,6 +108,7 @@ export class SocketTransport implements Transport {
   }
 
   readSync(): SyncRead {
+    if (this.#isEncrypted) return "ended";
     const fd = (this.#socket as unknown as { _handle?: { fd?: number } | null })._handle?.fd;
     if (fd === undefined || fd < 0) return "ended";
     // Of its own: the exit may have been asked for in the middle of what is in the shared one.
@@ -115,6 +128,7 @@ export class SocketTransport implements Transport {
   }
 
   destroy(): void {
+    this.onChunk = ignore;
     this.#socket.destroy();
   }
 

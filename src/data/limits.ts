@@ -74,6 +74,9 @@ export const CALLS_PER_ACTOR = 2;
 /** An actor beyond the fewest of its pool that has had nothing to do for so long is ended. */
 export const ACTOR_IDLE_MS = 2000;
 
+/** A pipeline with pools looks so often how many CPUs the cluster has. */
+export const POOL_LOOK_MS = 1000;
+
 /** How long actors of a pipeline that is over may take to end by themselves. */
 export const ACTOR_END_MS = 1000;
 

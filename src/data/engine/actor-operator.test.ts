@@ -5,7 +5,7 @@ import { ACTOR_IDLE_MS } from "../limits.ts";
 import { ActorPoolOperator, type ActorPoolOptions } from "./actor-operator.ts";
 import type { BlockRef } from "./operator.ts";
 import type { PoolActor } from "./pool-actor.ts";
-import { CpuAccount } from "./pool-cpus.ts";
+import { PoolCpus } from "./pool-cpus.ts";
 import type { BlockItems } from "./running-streams.ts";
 
 const DEATH = new Error("killed");
@@ -63,8 +63,13 @@ class FakeCall {
 class FakeActor implements PoolActor {
   readonly calls: FakeCall[] = [];
   ended: string | undefined;
+  readonly numCpus: number;
   readonly #ready = Promise.withResolvers<void>();
   readonly ready = this.#ready.promise;
+
+  constructor(numCpus: number) {
+    this.numCpus = numCpus;
+  }
 
   async begin(): Promise<void> {
     this.#ready.resolve();
@@ -103,8 +108,8 @@ function makePool(options: Partial<ActorPoolOptions> = {}) {
   const pool = new ActorPoolOperator({
     name: "map(Embed)",
     actors: {
-      start: () => {
-        actors.push(new FakeActor());
+      start: (numCpus) => {
+        actors.push(new FakeActor(numCpus));
         return actors.at(-1) as FakeActor;
       },
       close: () => {},
@@ -116,7 +121,7 @@ function makePool(options: Partial<ActorPoolOptions> = {}) {
     maxRestarts: undefined,
     maxTaskRetries: undefined,
     numCpus: 1,
-    cpus: new CpuAccount(10),
+    cpus: new PoolCpus().account(10, 0),
     rowsPerTaskMin: 0,
     preserveOrder: true,
     events: { onChange: () => {}, onFailure: (error) => failures.push(error as Error) },
@@ -204,7 +209,7 @@ describe("size", () => {
   });
 
   test("it grows no further than the CPUs that are left", async () => {
-    const cpus = new CpuAccount(2);
+    const cpus = new PoolCpus().account(2, 0);
     const { pool, actors, add } = makePool({ max: 5, cpus });
     await actors[0]?.begin();
     add(1, 2, 3, 4, 5, 6);
@@ -255,6 +260,46 @@ describe("size", () => {
     expect(ended(actors)).toEqual(["now", "now"]);
     expect(released()).toBe(3);
     expect(pool.heldBytes).toBe(0);
+  });
+});
+
+describe("a cluster that becomes smaller", () => {
+  test("actors give their calls to others that hold less", async () => {
+    const cpus = new PoolCpus().account(4, 1);
+    const { pool, actors, add, taken, pull, failures } = makePool({ min: 2, max: 2, initial: 2, cpus });
+    await actors[0]?.begin();
+    await actors[1]?.begin();
+    add(1, 2, 3);
+    cpus.fit(2);
+    pool.fit({ max: 2, numCpus: 0.5 });
+    expect(ended(actors)).toEqual(["now", "now", undefined, undefined]);
+    expect(actors.map(({ numCpus }) => numCpus)).toEqual([1, 1, 0.5, 0.5]);
+    expect(cpus.held).toBe(1);
+    await actors[2]?.begin();
+    await actors[3]?.begin();
+    expect(actors.map(({ calls }) => calls.map(({ inputs }) => inputs)).slice(2)).toEqual([[[1], [3]], [[2]]]);
+    for (const call of actors.slice(2).flatMap(({ calls }) => calls)) {
+      call.give(call.inputs[0] as number);
+      call.end();
+    }
+    for (let i = 0; i < 3; i += 1) await pull();
+    expect(taken()).toEqual([1, 2, 3]);
+    expect(failures).toEqual([]);
+  });
+
+  test("actors beyond its room end, and one that stays runs their calls in the order of the input", async () => {
+    const cpus = new PoolCpus().account(4, 1);
+    const { pool, actors, add } = makePool({ max: 3, initial: 3, cpus });
+    for (const actor of actors.slice(0, 3)) await actor.begin();
+    add(1, 2, 3, 4);
+    cpus.fit(2);
+    pool.fit({ max: 3, numCpus: 1 });
+    expect([pool.actorCount, cpus.held]).toEqual([1, 1]);
+    expect(ended(actors)).toEqual(["now", "now", "now", undefined]);
+    await actors[3]?.begin();
+    expect(actors[3]?.calls.map(({ inputs }) => inputs)).toEqual([[1], [2], [3], [4]]);
+    pool.stop();
+    expect(cpus.held).toBe(0);
   });
 });
 

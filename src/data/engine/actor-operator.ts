@@ -38,6 +38,8 @@ export interface ActorPoolOptions {
 /** One call of an actor. */
 interface Call {
   readonly stream: RunningStream;
+  /** Its place among all calls, in the order of the input. */
+  readonly place: number;
   /** Of actors that had it. */
   deaths: number;
   /** Since it gave a block. */
@@ -53,6 +55,8 @@ interface Lane {
   /** Of actors whose constructor had not ended. */
   deathsInRow: number;
   idleTimer: NodeJS.Timeout | undefined;
+  /** What its actor holds. */
+  numCpus: number;
 }
 
 export class ActorPoolOperator implements Operator {
@@ -65,11 +69,16 @@ export class ActorPoolOperator implements Operator {
   readonly #laneOf = new WeakMap<RunningStream, Lane>();
   /** Actors that were told to end and have not. */
   readonly #ending = new Map<PoolActor, Promise<void>>();
+  #callsBegun = 0;
+  #max: number;
+  #numCpus: number;
   #isStopped = false;
 
   constructor(options: ActorPoolOptions) {
     this.name = options.name;
     this.#options = options;
+    this.#max = options.max;
+    this.#numCpus = options.numCpus;
     this.#queue = new InputQueue(options.rowsPerTaskMin);
     this.#streams = new RunningStreams({
       ...options,
@@ -109,8 +118,8 @@ export class ActorPoolOperator implements Operator {
   }
 
   open(): void {
-    const { min, initial, cpus, numCpus } = this.#options;
-    for (let i = 0; i < min || (i < initial && cpus.hasRoom(numCpus)); i += 1) this.#addLane();
+    const { min, initial, cpus } = this.#options;
+    for (let i = 0; i < min || (i < initial && cpus.hasRoom(this.#numCpus)); i += 1) this.#addLane();
   }
 
   add(block: BlockRef): void {
@@ -134,11 +143,12 @@ export class ActorPoolOperator implements Operator {
 
   start(): void {
     const lane = this.#freestLane() as Lane;
-    const inputs = this.#queue.next(this.#options.max * this.#options.tasksInFlightMax);
+    const inputs = this.#queue.next(this.#max * this.#options.tasksInFlightMax);
     try {
       const stream = this.#streams.add(lane.actor.run(inputs), inputs);
       this.#laneOf.set(stream, lane);
-      lane.calls.push({ stream, deaths: 0, deathsInRow: 0 });
+      lane.calls.push({ stream, place: this.#callsBegun, deaths: 0, deathsInRow: 0 });
+      this.#callsBegun += 1;
       clearTimeout(lane.idleTimer);
     } catch (error) {
       for (const input of inputs) input.release();
@@ -170,6 +180,26 @@ export class ActorPoolOperator implements Operator {
     this.#options.actors.close();
   }
 
+  /** There is less room than before: actors beyond that hand their calls to others, and all of them hold no more than this. */
+  fit({ max, numCpus }: { readonly max: number; readonly numCpus: number }): void {
+    if (this.#isStopped) return;
+    this.#max = max;
+    this.#numCpus = numCpus;
+    const { min, cpus } = this.#options;
+    const changed = new Set<Lane>();
+    for (const lane of this.#lanes) {
+      if (this.#lanes.size <= min || (this.#lanes.size <= max && cpus.hasRoom(0))) break;
+      this.#endLane(lane, "now");
+      changed.delete(lane);
+      const heir = this.#leastLane();
+      if (heir === undefined || lane.calls.length === 0) continue;
+      this.#handOver(lane, heir);
+      changed.add(heir);
+    }
+    for (const lane of this.#lanes) if (changed.has(lane) || lane.numCpus > numCpus) this.#renew(lane);
+    this.#options.events.onChange();
+  }
+
   async ended(): Promise<void> {
     const timer = setTimeout(() => {
       for (const actor of this.#ending.keys()) this.#endActor(actor, "now");
@@ -195,20 +225,20 @@ export class ActorPoolOperator implements Operator {
 
   /** Adds actors for what waits, where all that there are work already. Actors whose blocks nobody takes stand still, and others would, too. */
   #grow(): void {
-    const { max, numCpus, cpus, tasksInFlightMax } = this.#options;
+    const { cpus, tasksInFlightMax } = this.#options;
     const lanes = [...this.#lanes].filter((lane) => lane.isReady);
     if (!lanes.every((lane) => lane.calls.some(({ stream }) => stream.isPulled))) return;
     const free = lanes.reduce((sum, lane) => sum + Math.max(0, tasksInFlightMax - lane.calls.length), 0);
     let missing = this.#queue.taskCount - free - this.#startingCount;
-    for (; missing > 0 && this.#lanes.size < max && cpus.hasRoom(numCpus) && !this.#isStopped; missing -= 1) this.#addLane();
+    for (; missing > 0 && this.#lanes.size < this.#max && cpus.hasRoom(this.#numCpus) && !this.#isStopped; missing -= 1) this.#addLane();
   }
 
   #addLane(): void {
     const actor = this.#startActor();
     if (actor === undefined) return;
-    const lane: Lane = { actor, isReady: false, calls: [], deaths: 0, deathsInRow: 0, idleTimer: undefined };
+    const lane: Lane = { actor, isReady: false, calls: [], deaths: 0, deathsInRow: 0, idleTimer: undefined, numCpus: this.#numCpus };
     this.#lanes.add(lane);
-    this.#options.cpus.take(this.#options.numCpus);
+    this.#options.cpus.take(lane.numCpus);
     this.#awaitReady(lane);
   }
 
@@ -216,7 +246,7 @@ export class ActorPoolOperator implements Operator {
     this.#lanes.delete(lane);
     clearTimeout(lane.idleTimer);
     this.#endActor(lane.actor, when);
-    this.#options.cpus.give(this.#options.numCpus);
+    this.#options.cpus.give(lane.numCpus);
   }
 
   #endActor(actor: PoolActor, when: "after its calls" | "now"): void {
@@ -230,11 +260,11 @@ export class ActorPoolOperator implements Operator {
     this.#ending.set(actor, ending);
   }
 
-  /** Ends the actors that have no call: all where none will come, else those beyond the fewest, after a while. */
+  /** Ends the actors that have no call: all where none will come, those beyond the most, and those beyond the fewest after a while. */
   #endIdle(): void {
     for (const lane of this.#lanes) {
       if (lane.calls.length > 0) continue;
-      if (this.#queue.isEnded) this.#endLane(lane, lane.isReady ? "after its calls" : "now");
+      if (this.#queue.isEnded || this.#lanes.size > this.#max) this.#endLane(lane, lane.isReady ? "after its calls" : "now");
       else if (lane.isReady) this.#endLater(lane);
     }
   }
@@ -252,7 +282,7 @@ export class ActorPoolOperator implements Operator {
 
   #startActor(): PoolActor | undefined {
     try {
-      return this.#options.actors.start();
+      return this.#options.actors.start(this.#numCpus);
     } catch (error) {
       this.#options.events.onFailure(error);
       return undefined;
@@ -317,9 +347,33 @@ export class ActorPoolOperator implements Operator {
       this.#options.events.onFailure(failure);
       return;
     }
+    this.#renew(lane);
+  }
+
+  #leastLane(): Lane | undefined {
+    let least: Lane | undefined;
+    for (const lane of this.#lanes) if (lane.calls.length < (least?.calls.length ?? Number.POSITIVE_INFINITY)) least = lane;
+    return least;
+  }
+
+  /** In the order of the input, in which an actor that begins anew runs them. */
+  #handOver({ calls }: Lane, heir: Lane): void {
+    for (const { stream } of calls) {
+      this.#streams.suspend(stream);
+      this.#laneOf.set(stream, heir);
+    }
+    heir.calls = [...heir.calls, ...calls].toSorted((a, b) => a.place - b.place);
+  }
+
+  /** Another actor takes the lane as it is. */
+  #renew(lane: Lane): void {
     lane.isReady = false;
     for (const { stream } of lane.calls) this.#streams.suspend(stream);
     this.#endActor(lane.actor, "now");
+    const { cpus } = this.#options;
+    cpus.give(lane.numCpus);
+    lane.numCpus = this.#numCpus;
+    cpus.take(lane.numCpus);
     const next = this.#startActor();
     if (next === undefined) return;
     lane.actor = next;

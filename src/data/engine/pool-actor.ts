@@ -38,7 +38,8 @@ export interface PoolActor {
 
 /** Makes actors of one pool. */
 export interface ActorStart {
-  start(): PoolActor;
+  /** @param numCpus - what the actor holds */
+  start(numCpus: number): PoolActor;
   /** No actor is started any more. */
   close(): void;
 }
@@ -66,14 +67,13 @@ function argumentOf(transform: Transform | undefined): string {
   return transform?.kind === "mapBatches" ? "batch" : "row";
 }
 
-/** @param numCpus - what each actor holds */
-export function actorStart(chain: readonly Transform[], name: string, pool: ActorPool, numCpus: number): ActorStart {
+export function actorStart(chain: readonly Transform[], name: string, pool: ActorPool): ActorStart {
   const { actorOptions, callOptions, constructorArgs } = pool;
   const run = { ...callOptions, highWaterMark: 2 * BLOCKS_AHEAD_MAX };
-  const actorClass = remote(ChainActor, { ...actorOptions, numCpus, methods: { run } });
+  const actorClass = remote(ChainActor, { ...actorOptions, methods: { run } });
   const chainRef = put(chain);
   return poolOf(name, {
-    make: () => actorClass.remote(chainRef, ...constructorArgs),
+    make: (numCpus) => actorClass.options({ numCpus }).remote(chainRef, ...constructorArgs),
     call: (actor, refs) => actor.run.options({ name }).remote(...refs),
     close: () => chainRef[Symbol.dispose](),
   });
@@ -81,7 +81,7 @@ export function actorStart(chain: readonly Transform[], name: string, pool: Acto
 
 /** How the actors of a pool are made and called. */
 interface ActorMaker<A> {
-  make(): A;
+  make(numCpus: number): A;
   call(actor: A, refs: readonly ObjectRef<Block>[]): ObjectRefGenerator<Block | BlockFacts>;
   close(): void;
 }
@@ -89,8 +89,8 @@ interface ActorMaker<A> {
 /** The actors of a pool whose class may be of either language. */
 export function poolOf<A extends Parameters<typeof ready>[0]>(name: string, { make, call, close }: ActorMaker<A>): ActorStart {
   return {
-    start: () => {
-      const actor = make();
+    start: (numCpus) => {
+      const actor = make(numCpus);
       return {
         ready: ready(actor).catch((error: unknown) => {
           throw error instanceof ActorDiedError && endingOf(error) === "constructorFailed" ? constructorError(name, error) : error;

@@ -31,12 +31,13 @@ describe("fitPools", () => {
 
 test("what one pipeline's pools hold is not there for another's", () => {
   const cpus = new PoolCpus();
-  const first = cpus.account(cpus.room(4, 1));
+  const first = cpus.account(4, 1);
   first.take(2);
-  expect(cpus.room(4, 1)).toBe(1);
+  expect(cpus.account(4, 1).room).toBe(1);
   expect(first.hasRoom(1)).toBe(true);
   expect(first.hasRoom(2)).toBe(false);
+  first.fit(2);
+  expect([first.held, first.room, first.hasRoom(0)]).toEqual([2, 1, false]);
   first.give(2);
-  expect(cpus.room(4, 1)).toBe(3);
-  expect(cpus.room(1, 1)).toBe(0);
+  expect([first.hasRoom(1), cpus.account(4, 1).room, cpus.account(1, 1).room]).toEqual([true, 3, 0]);
 });

@@ -19,28 +19,48 @@ const CPU_STEPS = 10_000;
 export class PoolCpus {
   #held = 0;
 
-  /** CPUs that the pools of a pipeline may hold beside those that hold some already. */
-  room(cpus: number, forTasks: number): number {
-    return Math.max(0, cpus - forTasks - this.#held);
-  }
-
-  /** The account of one pipeline. */
-  account(room: number): CpuAccount {
-    return new CpuAccount(room, (cpus) => {
-      this.#held += cpus;
+  /** The account of one pipeline, whose tasks need so many of the CPUs. */
+  account(cpus: number, forTasks: number): CpuAccount {
+    const own = new CpuAccount(forTasks, {
+      heldByOthers: () => this.#held - own.held,
+      onChange: (change) => {
+        this.#held += change;
+      },
     });
+    own.fit(cpus);
+    return own;
   }
+}
+
+interface AccountPorts {
+  readonly heldByOthers: () => number;
+  readonly onChange: (cpus: number) => void;
 }
 
 /** What the pools of one pipeline hold together. */
 export class CpuAccount {
-  readonly #room: number;
-  readonly #onChange: (cpus: number) => void;
+  readonly #forTasks: number;
+  readonly #ports: AccountPorts;
+  #room = 0;
   #held = 0;
 
-  constructor(room: number, onChange: (cpus: number) => void = () => {}) {
-    this.#room = room;
-    this.#onChange = onChange;
+  constructor(forTasks: number, ports: AccountPorts) {
+    this.#forTasks = forTasks;
+    this.#ports = ports;
+  }
+
+  get held(): number {
+    return this.#held;
+  }
+
+  /** What its pools may hold. */
+  get room(): number {
+    return this.#room;
+  }
+
+  /** There are so many CPUs now, for tasks and for the pools of all pipelines. */
+  fit(cpus: number): void {
+    this.#room = Math.max(0, cpus - this.#forTasks - this.#ports.heldByOthers());
   }
 
   hasRoom(cpus: number): boolean {
@@ -49,7 +69,7 @@ export class CpuAccount {
 
   take(cpus: number): void {
     this.#held += cpus;
-    this.#onChange(cpus);
+    this.#ports.onChange(cpus);
   }
 
   give(cpus: number): void {

@@ -34,13 +34,13 @@ interface BatchMapper {
 }
 
 /** @param numCpus - what each actor holds */
-export function pythonActors(step: PythonBatches, pool: ActorPool, numCpus: number): ActorStart {
+export function pythonActors(step: PythonBatches, pool: ActorPool): ActorStart {
   const { place, name, options: own } = step.code;
   const run = { ...pool.callOptions, ...STREAM };
-  const options = { ...own, ...pool.actorOptions, numCpus, methods: { run } };
+  const options = { ...own, ...pool.actorOptions, methods: { run } };
   const actorClass = pythonClass(MODULE, "BatchMapper", options) as ActorClass<new (...args: unknown[]) => BatchMapper>;
   return poolOf(step.name, {
-    make: () => actorClass.remote(place, name, spec(step), ...pool.constructorArgs),
+    make: (numCpus) => actorClass.options({ numCpus }).remote(place, name, spec(step), ...pool.constructorArgs),
     call: (actor, refs) => actor.run.options({ name: step.name }).remote(...refs),
     close: () => {},
   });

@@ -20,7 +20,7 @@ import { ExchangeOperator } from "./exchange-operator.ts";
 import { ItemOperator } from "./item-operator.ts";
 import type { BlockRef, Operator, OperatorEvents } from "./operator.ts";
 import { actorStart } from "./pool-actor.ts";
-import { type CpuAccount, fitPools, PoolCpus } from "./pool-cpus.ts";
+import { Pools } from "./pools.ts";
 import { type Stage, StreamingExecutor } from "./streaming-executor.ts";
 import { pythonActors, pythonTasks } from "./python-batches.ts";
 import { MixOperator, UnionOperator } from "./several-inputs.ts";
@@ -31,7 +31,6 @@ import { partsOf, type SourcePart } from "../plan/logical-plan.ts";
 
 /** What running pipelines of this process hold. */
 const budget = new MemoryBudget(0);
-const poolCpus = new PoolCpus();
 
 /** How many CPUs the cluster has, at least one. */
 export async function clusterCpus(): Promise<number> {
@@ -58,10 +57,12 @@ export async function* run(plan: PhysicalPlan, { settings, signal, onBegin }: Ru
     const leavesOut = (error: unknown): boolean => errored.leavesOut(read.name, error);
     parts.set(read, await partsOf(read.source, cpus, leavesOut));
   }
-  const executor = new StreamingExecutor(budget, (events) => buildStages(plan, { events, parts, cpus, settings, errored }));
+  const pools = new Pools(plan, cpus);
+  const executor = new StreamingExecutor(budget, (events) => buildStages(plan, { events, parts, cpus, pools, settings, errored }));
   const operators = executor.stages.map(({ operator }) => operator);
   onBegin?.({ operators, errored });
   const endProgress = showsProgress(settings.progress) ? processBoard().begin({ operators, errored }) : undefined;
+  const endWatch = pools.watch(clusterCpus);
   let outcome: RunOutcome = "stopped";
   const stop = (): void => executor.onFailure(signal?.reason);
   signal?.addEventListener("abort", stop, { once: true });
@@ -85,6 +86,7 @@ export async function* run(plan: PhysicalPlan, { settings, signal, onBegin }: Ru
     throw error;
   } finally {
     endProgress?.(outcome);
+    endWatch();
     signal?.removeEventListener("abort", stop);
     await executor.close();
   }
@@ -100,52 +102,23 @@ interface BuildOptions {
   readonly events: OperatorEvents;
   readonly parts: ReadonlyMap<PhysicalPlan, readonly SourcePart[]>;
   readonly cpus: number;
+  readonly pools: Pools;
   readonly settings: Settings;
   readonly errored: ErroredBlocks;
 }
 
-/** What a pool of the plan may have. */
-interface PoolPlace {
-  readonly plan: PhysicalPlan;
-  readonly min: number;
-  readonly max: number;
-  readonly numCpus: number;
-}
-
-interface PoolPlaces {
-  readonly places: ReadonlyMap<PhysicalPlan, PoolPlace>;
-  readonly cpus: CpuAccount;
-}
-
-/** Parts the CPUs that the tasks of the plan leave among its pools. */
-function placePools(plan: PhysicalPlan, cpus: number): PoolPlaces {
-  const pools: PoolPlace[] = [];
-  let forTasks = 0;
-  const look = (node: PhysicalPlan): void => {
-    if (node.kind === "map" && node.compute?.kind === "actors") {
-      const { min, max, numCpus } = node.compute;
-      pools.push({ plan: node, min, max: max ?? Math.max(min, cpus), numCpus });
-    } else if ("chain" in node) forTasks = Math.max(forTasks, node.options.numCpus ?? 1);
-    physicalInputs(node).forEach(look);
-  };
-  look(plan);
-  const room = poolCpus.room(cpus, forTasks);
-  return { places: new Map(fitPools(pools, room).map((place) => [place.plan, place])), cpus: poolCpus.account(room) };
-}
-
 /** The stages of a plan, producers before consumers. */
 function buildStages(plan: PhysicalPlan, options: BuildOptions): Stage[] {
-  const pools = placePools(plan, options.cpus);
   const stages: Stage[] = [];
   const add = (node: PhysicalPlan): number => {
     const inputs = physicalInputs(node).map(add);
-    return stages.push({ operator: buildOperator(node, pools, options), inputs }) - 1;
+    return stages.push({ operator: buildOperator(node, options), inputs }) - 1;
   };
   add(plan);
   return stages;
 }
 
-function buildOperator(plan: PhysicalPlan, pools: PoolPlaces, { events, parts, cpus, settings, errored }: BuildOptions): Operator {
+function buildOperator(plan: PhysicalPlan, { events, parts, cpus, pools, settings, errored }: BuildOptions): Operator {
   const shared = { name: plan.name, events, errored, concurrencyMax: cpus * TASKS_PER_CPU, preserveOrder: settings.preserveOrder };
   switch (plan.kind) {
     case "input":
@@ -162,11 +135,12 @@ function buildOperator(plan: PhysicalPlan, pools: PoolPlaces, { events, parts, c
       const first = chain[0];
       const rowsPerTaskMin = first === undefined ? 0 : rowsWanted(first);
       if (compute?.kind === "actors") {
-        const place = pools.places.get(plan) as PoolPlace;
-        const initial = Math.min(compute.initial, place.max);
-        const actors =
-          first?.kind === "pythonBatches" ? pythonActors(first, compute, place.numCpus) : actorStart(chain, name, compute, place.numCpus);
-        return new ActorPoolOperator({ ...compute, ...shared, ...place, initial, actors, cpus: pools.cpus, rowsPerTaskMin });
+        const size = pools.sizeOf(plan);
+        const initial = Math.min(compute.initial, size.max);
+        const actors = first?.kind === "pythonBatches" ? pythonActors(first, compute) : actorStart(chain, name, compute);
+        const operator = new ActorPoolOperator({ ...compute, ...shared, ...size, initial, actors, cpus: pools.cpus, rowsPerTaskMin });
+        pools.made(plan, operator);
+        return operator;
       }
       const concurrencyMax = compute?.concurrency ?? shared.concurrencyMax;
       const isNumbered = first?.kind === "sample";

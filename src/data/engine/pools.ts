@@ -1,0 +1,85 @@
+/**
+ * The pools of actors of one pipeline, and how many CPUs their actors hold.
+ *
+ * That is fitted to the cluster when the pipeline begins, and again when the cluster has become smaller: actors that a dead node's CPUs had been counted for would leave none to
+ * the tasks that feed them.
+ */
+import { POOL_LOOK_MS } from "../limits.ts";
+import { type PhysicalPlan, physicalInputs } from "../plan/physical-plan.ts";
+import type { ActorPoolOperator } from "./actor-operator.ts";
+import { type CpuAccount, fitPools, PoolCpus } from "./pool-cpus.ts";
+
+/** What a pool may have. */
+export interface PoolSize {
+  readonly min: number;
+  readonly max: number;
+  /** What an actor holds. */
+  readonly numCpus: number;
+}
+
+interface Pool extends PoolSize {
+  readonly plan: PhysicalPlan;
+}
+
+const allPools = new PoolCpus();
+
+export class Pools {
+  readonly cpus: CpuAccount;
+  readonly #wanted: readonly Pool[];
+  readonly #operators = new Map<PhysicalPlan, ActorPoolOperator>();
+  #sizes = new Map<PhysicalPlan, PoolSize>();
+  #clusterCpus: number;
+
+  constructor(plan: PhysicalPlan, clusterCpus: number) {
+    const wanted: Pool[] = [];
+    let forTasks = 0;
+    const look = (node: PhysicalPlan): void => {
+      if (node.kind === "map" && node.compute?.kind === "actors") {
+        const { min, max, numCpus } = node.compute;
+        wanted.push({ plan: node, min, max: max ?? Math.max(min, clusterCpus), numCpus });
+      } else if ("chain" in node) forTasks = Math.max(forTasks, node.options.numCpus ?? 1);
+      physicalInputs(node).forEach(look);
+    };
+    look(plan);
+    this.#wanted = wanted;
+    this.#clusterCpus = clusterCpus;
+    this.cpus = allPools.account(clusterCpus, forTasks);
+    this.#fit();
+  }
+
+  sizeOf(plan: PhysicalPlan): PoolSize {
+    return this.#sizes.get(plan) as PoolSize;
+  }
+
+  /** The pool's operator, which hears from now on when it has to become smaller. */
+  made(plan: PhysicalPlan, operator: ActorPoolOperator): void {
+    this.#operators.set(plan, operator);
+  }
+
+  /** Looks now and then how large the cluster is, until what it gives is called. */
+  watch(clusterCpus: () => Promise<number>): () => void {
+    if (this.#wanted.length === 0) return () => {};
+    const timer = setInterval(() => {
+      // Without a session there is nothing to fit.
+      clusterCpus().then(
+        (cpus) => this.#look(cpus),
+        () => {},
+      );
+    }, POOL_LOOK_MS);
+    timer.unref();
+    return () => clearInterval(timer);
+  }
+
+  /** What a pool holds less it does not hold again when there are more CPUs. */
+  #look(cpus: number): void {
+    if (cpus >= this.#clusterCpus) return;
+    this.#clusterCpus = cpus;
+    this.cpus.fit(cpus);
+    this.#fit();
+    for (const [plan, operator] of this.#operators) operator.fit(this.sizeOf(plan));
+  }
+
+  #fit(): void {
+    this.#sizes = new Map(fitPools(this.#wanted, this.cpus.room).map((pool) => [pool.plan, pool]));
+  }
+}

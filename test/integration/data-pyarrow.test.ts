@@ -111,6 +111,28 @@ describe.skipIf(problem !== undefined)(`Python's libraries${unless(problem)}`, (
     expect(await data.fromArrow(readFileSync(`${folder}/narrow.arrow`), { decimal: "number" }).sum("e")).toBe(-1.49);
   });
 
+  test("filters of decimals on row groups of pyarrow, which keep what they keep without pushdown", async () => {
+    python("write_prices", folder);
+    for (const name of ["prices", "price-integers"]) {
+      const prices = data.readParquet<{ id: number; p: string; w: string }>(`${folder}/${name}.parquet`);
+      const all = await prices.takeAll();
+      expect(all.length).toBe(600);
+      for (const column of ["p", "w"] as const)
+        for (const bound of ["-1.01", "0.000", "99.99", "101", "9.5"]) {
+          const cents = (row: { p: string; w: string }): number => Math.round(Number(row[column]) * 100);
+          const limit = Math.round(Number(bound) * 100);
+          const ids = async (kept: data.Dataset<{ id: number }>): Promise<number[]> => (await kept.takeAll()).map(({ id }) => id);
+          const expected = (holds: (difference: number) => boolean): number[] =>
+            all.filter((row) => row[column] !== null && holds(cents(row) - limit)).map(({ id }) => id);
+          expect(await ids(prices.filter(data.col(column).lt(bound)))).toEqual(expected((difference) => difference < 0));
+          expect(await ids(prices.filter(data.col(column).ge(bound)))).toEqual(expected((difference) => difference >= 0));
+          expect(await ids(prices.filter(data.col(column).eq(data.lit(Number(bound)))))).toEqual(
+            expected((difference) => difference === 0),
+          );
+        }
+    }
+  });
+
   test("tensors that pyarrow reads", async () => {
     const path = join(folder, "ours");
     mkdirSync(path);

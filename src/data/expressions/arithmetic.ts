@@ -25,7 +25,7 @@ import {
 } from "./operand.ts";
 
 const NUMBERS = "numbers";
-const CAST_HINT = 'cast("float64") makes numbers of texts';
+const CAST_HINT = 'cast("float64") makes numbers of texts, and the nearest ones of decimals';
 
 export function arithmetic(name: ArithmeticName): Kernel {
   return (inputs, length) => {

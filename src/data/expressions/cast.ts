@@ -1,6 +1,6 @@
 /**
- * Casts: the same values as another type. A value that the other type does not hold exactly is an error that names it; only float32 rounds, as it always does, and coarser
- * times are cut off downwards.
+ * Casts: the same values as another type. A value that the other type does not hold exactly is an error that names it; only float32 rounds, as it always does, floating
+ * numbers are the nearest to decimals, and coarser times are cut off downwards.
  *
  * Texts are parsed as those of CSV files are, and written as JavaScript writes numbers and ISO 8601 writes times.
  */
@@ -13,6 +13,7 @@ import { ByteSink } from "../formats/byte-sink.ts";
 import { PLAIN } from "../formats/csv-fields.ts";
 import { FieldMisfit, textColumn } from "../formats/text-columns.ts";
 import { plainWriter } from "../formats/value-text.ts";
+import { decimalToNumber } from "./decimal-cast.ts";
 import { floatsOf, isNullOperand, isNumeric, isPresent, isWide, type Kernel, type Operand, RowProblem, TypeProblem } from "./operand.ts";
 
 export const cast: Kernel = (inputs, length, args) => {
@@ -36,6 +37,7 @@ function castInto(input: Operand, to: DataType): Vector | undefined {
   if (isNumeric(to)) {
     if (from.kind === "bool") return toNumber({ ...input, vector: bitsAsNumbers(vector) }, to);
     if (isNumeric(from)) return toNumber(input, to);
+    if (from.kind === "decimal") return decimalToNumber(input, from, to);
     if (from.kind === "date") return toNumber({ ...input, vector: { ...vector, type: { kind: "int32" } } }, to);
     return from.kind === "timestamp" ? toNumber({ ...input, vector: { ...vector, type: { kind: "int64", as: "bigint" } } }, to) : undefined;
   }

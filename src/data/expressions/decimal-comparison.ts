@@ -57,14 +57,16 @@ function readerOf(operand: Operand): ScaledReader {
   const read = valueReader(vector);
   if (type.kind === "string" || isConstant)
     return atRow(isConstant, (row) => {
-      const found = scaled(String(read(row)));
-      if (found === undefined) throw new RowProblem(row, `is no decimal: ${JSON.stringify(read(row))}`);
-      return found;
+      const value = read(row);
+      const found = scaledOf(String(value));
+      if (found !== undefined) return found;
+      const problem = `is no decimal: ${typeof value === "string" ? JSON.stringify(value) : String(value)}`;
+      throw isConstant ? new TypeProblem(`has a value that ${problem}`) : new RowProblem(row, problem);
     });
   if (type.kind === "float64" || type.kind === "float32")
     throw new TypeProblem(
       `compares decimals with whole numbers, decimals or their texts: received a column of ${typeName(type)}`,
-      'read the decimals as numbers: decimal: "number"',
+      'cast("float64") makes the nearest numbers of decimals',
     );
   return atRow(isConstant, (row) => ({ unscaled: BigInt(read(row) as number), scale: 0 }));
 }
@@ -78,7 +80,7 @@ function atRow(isConstant: boolean, read: ScaledReader): ScaledReader {
 const DECIMAL = /^([+-]?\d+)(?:\.(\d+))?(?:e([+-]?\d{1,4}))?$/i;
 
 /** What a text or a number is; undefined for what is no decimal. */
-function scaled(text: string): Scaled | undefined {
+export function scaledOf(text: string): Scaled | undefined {
   const [, whole, behind = "", exponent = "0"] = DECIMAL.exec(text) ?? [];
   if (whole === undefined) return undefined;
   const unscaled = BigInt(whole + behind);

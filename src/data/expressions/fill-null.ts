@@ -3,11 +3,12 @@ import { sameType, typeName, unifyTypes } from "../blocks/data-type.ts";
 import { concatVectors, isNull, takeVector, widenVector } from "../blocks/vector.ts";
 import { isNullOperand, isWide, type Kernel, type Operand, TypeProblem } from "./operand.ts";
 import { wideValues } from "./arithmetic.ts";
+import { asDecimal } from "./decimal-cast.ts";
 
 export const fillNull: Kernel = (inputs, length) => {
   const [own, other] = inputs as [Operand, Operand];
   if (own.vector.nullCount === 0 && !isNullOperand(own) && sameType(own.vector.type, other.vector.type)) return taken(own, length);
-  const [a, b] = isWide(own.vector.type) ? [own, asWide(other, own)] : [own, other];
+  const [a, b] = [own, asTypeOf(own, other)];
   const type = unifyTypes(a.vector.type, b.vector.type);
   if (type === undefined)
     throw new TypeProblem(`takes a value of the column's type: received ${typeName(a.vector.type)} and ${typeName(b.vector.type)}`);
@@ -24,7 +25,13 @@ function taken({ vector, isConstant }: Operand, length: number): Operand["vector
   return isConstant ? takeVector(vector, new Uint32Array(length)) : vector;
 }
 
-/** A whole number for a column of 64 bits is one of 64 bits, too, so that the column keeps its type. */
+/** The other value in the type of the column, where it is the same for all rows and has one there, so that the column keeps its type. */
+function asTypeOf(own: Operand, other: Operand): Operand {
+  const { type } = own.vector;
+  if (type.kind === "decimal") return asDecimal(other, type);
+  return isWide(type) ? asWide(other, own) : other;
+}
+
 function asWide(other: Operand, { vector: { type } }: Operand): Operand {
   if (other.vector.type.kind !== "float64" || !other.isConstant || !Number.isSafeInteger(other.vector.values?.[0])) return other;
   const values = wideValues(other.vector);

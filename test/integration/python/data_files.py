@@ -75,6 +75,13 @@ def write_decimals(path):
         writer.write_table(table)
 
 
+def write_prices(path):
+    cents = [None if i % 7 == 3 else decimal.Decimal(i - 300) * decimal.Decimal("1.01") for i in range(600)]
+    table = pa.table({"id": range(600), "p": pa.array(cents, pa.decimal128(9, 2)), "w": pa.array(cents, pa.decimal128(38, 2))})
+    pq.write_table(table, path + "/prices.parquet", row_group_size=100)
+    pq.write_table(table, path + "/price-integers.parquet", row_group_size=100, store_decimal_as_integer=True)
+
+
 def decimals(*texts):
     return [None if text is None else decimal.Decimal(text) for text in texts]
 

@@ -133,6 +133,29 @@ describe.skipIf(problem !== undefined)(`Python's libraries${unless(problem)}`, (
     }
   });
 
+  test("whole numbers beyond 2^53 in lists, structs and maps, by their statistics; without those they are named", async () => {
+    const path = join(folder, "wide");
+    mkdirSync(path);
+    python("write_wide", path);
+    const big = 2n ** 60n;
+    expect(await data.readParquet(`${path}/with.parquet`).takeAll()).toEqual([
+      { l: [1n, big], s: { x: -big, t: "a" }, m: [{ key: "k", value: big }], x: 1 },
+      { l: [3n], s: null, m: [], x: 2 },
+    ]);
+    // Another file of the same read has none, and its columns are the same.
+    const both = data.readParquet<{ l: bigint[] }>([`${path}/with.parquet`, `${path}/narrow.parquet`]);
+    expect((await both.takeAll()).map(({ l }) => l)).toEqual(expect.arrayContaining([[1n, big], [3n], [7n]]));
+    // The part of a struct is no column, whatever its name.
+    expect(await data.readParquet(`${path}/names.parquet`).takeAll()).toEqual([{ x: big, s: { x: 2 } }]);
+    const without = data.readParquet<{ l: number[]; x: number }>(`${path}/without.parquet`);
+    await expect(without.takeAll()).rejects.toThrow('Column "l": row 0 has 1152921504606846976, and numbers beyond 2^53 would be rounded');
+    await expect(without.mapBatches((batch) => ({ n: batch.l.map((list) => list.length) })).takeAll()).rejects.toThrow(
+      'Column "l": row 0 has',
+    );
+    await without.writeParquet(join(path, "again"));
+    expect(python("read_wide", join(path, "again"))).toEqual([["1", "1152921504606846976"], ["3"]]);
+  });
+
   test("tensors that pyarrow reads", async () => {
     const path = join(folder, "ours");
     mkdirSync(path);

@@ -7,7 +7,7 @@
 import { tableToIPC, type Table } from "@uwdata/flechette";
 import { ArrowData } from "../../core/index.ts";
 import { alignBlock, type Block, concatBlocks, EMPTY_BLOCK, schemaOf, unifySchemas } from "../blocks/block.ts";
-import { isBeyondNumbers } from "../blocks/safe-integers.ts";
+import { asBigint, isBeyondNumbers } from "../blocks/safe-integers.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 import { blocksOfArrow } from "./from-arrow.ts";
@@ -45,7 +45,7 @@ function isApacheArrow(value: unknown): boolean {
 }
 
 /**
- * The blocks of an Arrow table. Columns of 64-bit whole numbers are read as `bigint` where they have one beyond 2^53.
+ * The blocks of an Arrow table. Columns of 64-bit whole numbers, and of lists and structs of them, are read as `bigint` where they have one beyond 2^53.
  *
  * @param from - what gave it, for messages
  * @throws DataError for bytes that are none of Arrow's, and for a table of a library that writes its bytes itself
@@ -62,21 +62,15 @@ export function blocksOfTable(value: unknown, from: string, { decimal }: { decim
     throw new DataError(`${from}: these bytes are no stream or file of Arrow: ${(error as Error).message}`, { cause: error });
   }
   const wide = new Set(blocks.flatMap((block) => block.names.filter((_, i) => isBeyondNumbers(block.vectors[i] as Vector))));
-  return wide.size === 0 ? blocks : blocks.map((block) => asBigint(block, wide));
+  if (wide.size === 0) return blocks;
+  const widened = ({ names, vectors }: Block): Vector[] =>
+    vectors.map((vector, i) => (wide.has(names[i] as string) ? asBigint(vector) : vector));
+  return blocks.map((block) => ({ ...block, vectors: widened(block) }));
 }
 
 /** The rows of an Arrow table in one block. */
 export function blockOfTable(value: unknown, from: string): Block {
   return concatBlocks(blocksOfTable(value, from));
-}
-
-function asBigint(block: Block, columns: ReadonlySet<string>): Block {
-  const vectors = block.vectors.map((vector, i) => {
-    const { kind } = vector.type;
-    if (!columns.has(block.names[i] as string) || (kind !== "int64" && kind !== "uint64")) return vector;
-    return { ...vector, type: { kind, as: "bigint" as const } };
-  });
-  return { ...block, vectors };
 }
 
 /** All blocks of a dataset as one table: their columns are those of all. */

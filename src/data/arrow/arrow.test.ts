@@ -8,6 +8,7 @@ import { batchOf, blockOfBatch, rowCount } from "../blocks/batch.ts";
 import { type Block, blockOfRows, concatBlocks, rowsOf, schemaOf, sliceBlock, takeBlock } from "../blocks/block.ts";
 import { typeName } from "../blocks/data-type.ts";
 import { Column } from "../blocks/column.ts";
+import type { Vector } from "../blocks/vector.ts";
 import { arrowOfAll, blockOfTable, blocksOfTable } from "./arrow-batch.ts";
 import { blocksOfArrow } from "./from-arrow.ts";
 import { arrowOfBlocks } from "./to-arrow.ts";
@@ -118,6 +119,54 @@ describe("tables of other libraries", () => {
     expect(read(BigInt64Array.of(2n ** 53n - 1n, 1n - 2n ** 53n))).toEqual([2 ** 53 - 1, 1 - 2 ** 53]);
     expect(read(BigInt64Array.of(-(2n ** 53n)))).toEqual([-(2n ** 53n)]);
     expect(read(BigUint64Array.of(2n ** 64n - 1n))).toEqual([2n ** 64n - 1n]);
+  });
+
+  test("those in lists and structs make bigints of their whole column, and of no other", () => {
+    const { int64, list, struct, utf8 } = flechette;
+    const deep = struct({ x: list(int64()), y: int64(), t: utf8() });
+    const tableWith = (most: bigint): unknown =>
+      flechette.tableFromArrays(
+        { s: [{ x: [1n, most], y: 2n, t: "a" }, null], l: [[3n], null], x: [4n, 5n] },
+        { types: { s: deep, l: list(int64()), x: int64() }, useBigInt: true },
+      );
+    const narrow = blockOfTable(tableWith(2n ** 53n - 1n), "a test");
+    expect(names(narrow)).toEqual(["s struct<x: list<int64>, y: int64, t: string>", "l list<int64>", "x int64"]);
+    const beyond = blockOfTable(tableWith(2n ** 53n), "a test");
+    expect(names(beyond)).toEqual(["s struct<x: list<int64 as bigint>, y: int64 as bigint, t: string>", "l list<int64>", "x int64"]);
+    const empty = flechette.tableFromArrays({ l: [[], []] }, { types: { l: list(int64()) } });
+    expect(rowsOf(blockOfTable(empty, "a test"))).toEqual([{ l: [] }, { l: [] }]);
+    const rowsOfBoth = (both: Block): unknown[] => rowsOf(both).map(({ s }) => s);
+    expect(rowsOf(beyond)).toEqual([
+      { s: { x: [1n, 2n ** 53n], y: 2n, t: "a" }, l: [3], x: 4 },
+      { s: null, l: null, x: 5 },
+    ]);
+    expect(rowsOfBoth(concatBlocks([narrow, beyond]))).toEqual([
+      { x: [1n, 2n ** 53n - 1n], y: 2n, t: "a" },
+      null,
+      { x: [1n, 2n ** 53n], y: 2n, t: "a" },
+      null,
+    ]);
+  });
+
+  test("a column that is read as numbers is named where it has one beyond 2^53, and the row, in rows and in columns", () => {
+    const { int64, list } = flechette;
+    const own = flechette.tableFromArrays(
+      { v: [5n, null, 2n ** 60n], l: [null, [1n, 2n], [3n, 4n, 2n ** 60n]] },
+      { types: { v: int64(), l: list(int64()) }, useBigInt: true },
+    );
+    const [block] = blocksOfArrow(flechette.tableToIPC(own, { format: "stream" }) as Uint8Array) as [Block];
+    const only = (name: string): Block => ({ ...block, names: [name], vectors: [block.vectors[block.names.indexOf(name)] as Vector] });
+    for (const [name, problem] of [
+      ["v", 'Column "v": row 2 is 1152921504606846976, and numbers beyond 2^53 would be rounded'],
+      ["l", 'Column "l": row 2 has 1152921504606846976, and numbers beyond 2^53 would be rounded'],
+    ] as const) {
+      expect(() => rowsOf(only(name))).toThrow(problem);
+      const column = (batchOf(only(name), "columns") as Record<string, Column<unknown>>)[name] as Column<unknown>;
+      expect(column.at(1)).toEqual(name === "v" ? null : [1, 2]);
+      expect(() => column.toArray()).toThrow(expect.objectContaining({ code: "DATA_INVALID", message: problem }));
+    }
+    const [asked] = blocksOfArrow(arrowOfBlocks([block]), { bigintColumns: new Set(["v", "l"]) }) as [Block];
+    expect(rowsOf(asked).at(-1)).toEqual({ v: 2n ** 60n, l: [3n, 4n, 2n ** 60n] });
   });
 });
 

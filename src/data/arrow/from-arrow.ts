@@ -17,6 +17,7 @@ import {
   variableTensorType,
 } from "../blocks/data-type.ts";
 import { setUnscaled } from "../blocks/decimals.ts";
+import { asBigint } from "../blocks/safe-integers.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import { nullVector, takeVector, type ValueArray, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
@@ -24,7 +25,7 @@ import { EXTENSION, READ_AS } from "./to-arrow.ts";
 
 /** What is read otherwise than by the stream's own types. */
 interface ArrowOptions {
-  /** The columns whose 64-bit whole numbers are read as `bigint`. Default: those that say so in their metadata; others are numbers. */
+  /** The columns whose 64-bit whole numbers, in lists and structs too, are read as `bigint`. Default: those that say so in their metadata; others are numbers. */
   readonly bigintColumns?: ReadonlySet<string>;
   /** How decimals are read. Default: as their metadata say, else as text. */
   readonly decimal?: "text" | "number" | undefined;
@@ -35,15 +36,18 @@ export function blocksOfArrow(stream: Uint8Array, options: ArrowOptions = {}): B
   const table = tableFromIPC(stream, { useBigInt: true, useBigIntTimestamp: true, useDecimalInt: true });
   const { fields } = table.schema;
   const names = fields.map(({ name }) => name);
+  const readAs = (field: ArrowField, vector: Vector): Vector =>
+    options.bigintColumns?.has(field.name) === true ? asBigint(vector) : vector;
   const batchCount = table.children[0]?.data.length ?? 0;
   if (batchCount === 0) {
-    const vectors = fields.map((field) => nullVector(typeOf(field, options), 0));
+    const vectors = fields.map((field) => readAs(field, nullVector(typeOf(field, options), 0)));
     return [{ rowCount: 0, names, vectors }];
   }
   return Array.from({ length: batchCount }, (_, i) => {
-    const vectors = fields.map((field, column) =>
-      vectorOf(field, (table.children[column] as { data: readonly Batch<unknown>[] }).data[i] as Batch<unknown>, options),
-    );
+    const vectors = fields.map((field, column) => {
+      const { data } = table.children[column] as { data: readonly Batch<unknown>[] };
+      return readAs(field, vectorOf(field, data[i] as Batch<unknown>, options));
+    });
     return { rowCount: vectors[0]?.length ?? 0, names, vectors };
   });
 }
@@ -78,7 +82,8 @@ function typeOf(field: ArrowField, options: ArrowOptions): DataType {
     case Type.Bool:
       return { kind: "bool" };
     case Type.Int:
-      if (type.bitWidth === 64) return { kind: type.signed ? "int64" : "uint64", as: isBigint(field, options) ? "bigint" : "number" };
+      if (type.bitWidth === 64)
+        return { kind: type.signed ? "int64" : "uint64", as: field.metadata?.get(READ_AS) === "bigint" ? "bigint" : "number" };
       return { kind: `${type.signed ? "int" : "uint"}${type.bitWidth}` as NumberKind };
     case Type.Float:
       return { kind: type.precision === 2 ? "float64" : "float32" };
@@ -123,10 +128,6 @@ function typeOf(field: ArrowField, options: ArrowOptions): DataType {
         hint: "leave the column out (columns: [...]), or cast it in the program that writes it",
       });
   }
-}
-
-function isBigint({ name, metadata }: ArrowField, { bigintColumns }: ArrowOptions): boolean {
-  return bigintColumns?.has(name) === true || metadata?.get(READ_AS) === "bigint";
 }
 
 /** The metadata is the writer's word: a list of anything else than numbers is no typed array, whatever it says. */

@@ -27,15 +27,15 @@ export function batchOf(block: Block, format: BatchFormat): ColumnBatch | Row[] 
 
 /** The block as an object of columns. Its own keys are the columns, nothing else. */
 function columnsOf(block: Block): ColumnBatch {
-  return Object.fromEntries(block.names.map((name, i) => [name, namingColumn(name, () => userColumn(block.vectors[i] as Vector))]));
+  return Object.fromEntries(block.names.map((name, i) => [name, namingColumn(name, () => userColumn(block.vectors[i] as Vector, name))]));
 }
 
-function userColumn(vector: Vector): ValueArray | Column<unknown> {
+function userColumn(vector: Vector, name: string): ValueArray | Column<unknown> {
   const { type, nullCount, values } = vector;
-  if (nullCount > 0) return new Column(vector);
+  if (nullCount > 0) return new Column(vector, name);
   if (isNumberKind(type.kind)) return values as ValueArray;
   if (type.kind === "int64" || type.kind === "uint64") return type.as === "bigint" ? (values as ValueArray) : toFloat64(vector);
-  return new Column(vector);
+  return new Column(vector, name);
 }
 
 /** How many rows a batch has, in any format. */

@@ -88,7 +88,7 @@ test("a value of another type names column, row and both types", () => {
 test("a column reads by place from both ends, and whether there is a value", () => {
   fc.assert(
     fc.property(fc.array(nullable(text)), (values) => {
-      const column = new Column<string | null>(buildVector(values));
+      const column = new Column<string | null>(buildVector(values), "v");
       expect([...column]).toEqual(values);
       expect(column.map((value, i) => [value, i])).toEqual(values.map((value, i) => [value, i]));
       for (let i = -values.length - 1; i <= values.length; i += 1) expect(column.at(i)).toBe(values.at(i));

@@ -18,7 +18,8 @@ import {
   widenVector,
 } from "./vector.ts";
 import { buildVector, isPlainRow, MisfitError } from "./vector-builder.ts";
-import { rowReader, valueReader } from "./value-reader.ts";
+import { mayBeBeyondNumbers } from "./safe-integers.ts";
+import { rowReader, type ValueReader, valueReader } from "./value-reader.ts";
 import { describeValue } from "../../core/internal.ts";
 
 export interface Block {
@@ -110,22 +111,29 @@ export function namingColumn<T>(name: string, run: () => T): T {
   try {
     return run();
   } catch (error) {
-    if (error instanceof UnsafeInteger)
-      throw new DataError(`Column ${JSON.stringify(name)}: row ${error.row} is ${error.value}, and numbers beyond 2^53 would be rounded`, {
-        hint: `read the column as bigint: schema: { ${JSON.stringify(name)}: "int64 as bigint" }`,
-      });
+    if (error instanceof UnsafeInteger) throw unsafeInteger(JSON.stringify(name), error);
     if (error instanceof MisfitError) throw new DataError(`Column ${JSON.stringify(name)}: row ${error.row} ${error.problem}`);
     throw error;
   }
 }
 
+function unsafeInteger(name: string, { row, value, isNested }: UnsafeInteger): DataError {
+  return new DataError(`Column ${name}: row ${row} ${isNested ? "has" : "is"} ${value}, and numbers beyond 2^53 would be rounded`, {
+    hint: isNested
+      ? 'take it in batches of the format "arrow", or leave it out; of Parquet files with statistics such columns are read as bigint'
+      : `read the column as bigint: schema: { ${name}: "int64 as bigint" }, or cast it: col(${name}).cast("int64 as bigint")`,
+  });
+}
+
+/** Reads the values of a column, and names it in the error of a number that JavaScript's do not hold. */
+export function columnReader(name: string, vector: Vector): ValueReader {
+  const read = valueReader(vector);
+  return mayBeBeyondNumbers(vector.type) ? (row) => namingColumn(name, () => read(row)) : read;
+}
+
 /** Rows as objects. */
 export function blockReader(block: Block): (row: number) => Row {
-  const readers = block.vectors.map((vector, i) => {
-    const read = valueReader(vector);
-    if (vector.type.kind !== "int64" && vector.type.kind !== "uint64") return read;
-    return (row: number): unknown => namingColumn(block.names[i] as string, () => read(row));
-  });
+  const readers = block.vectors.map((vector, i) => columnReader(block.names[i] as string, vector));
   return rowReader(block.names, readers);
 }
 

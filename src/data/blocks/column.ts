@@ -4,9 +4,10 @@
  * It reads values as they are asked for. `column[i]` works, through a proxy behind the prototype, and is slow; loops use `at` or iteration.
  */
 import { describeValue } from "../../core/internal.ts";
+import { columnReader } from "./block.ts";
 import type { Vector } from "./vector.ts";
 import { isNull } from "./vector.ts";
-import { type ValueReader, valueReader } from "./value-reader.ts";
+import type { ValueReader } from "./value-reader.ts";
 
 export let vectorOfColumn: (column: Column<unknown>) => Vector;
 
@@ -20,9 +21,9 @@ export class Column<T> implements Iterable<T> {
   }
 
   /** Made by Shoal alone. */
-  constructor(vector: Vector) {
+  constructor(vector: Vector, name: string) {
     this.#vector = vector;
-    this.#read = valueReader(vector);
+    this.#read = columnReader(name, vector);
   }
 
   get length(): number {

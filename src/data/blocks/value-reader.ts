@@ -18,6 +18,7 @@ import { NdArray } from "../../core/index.ts";
 import { getBit } from "./bitmap.ts";
 import { type DataType, type DecimalType, elementsOf, type TimeUnit } from "./data-type.ts";
 import { decimalText, unscaledReader } from "./decimals.ts";
+import { hasParts } from "./safe-integers.ts";
 import { isNull, sliceVector, UnsafeInteger, type ValueArray, type Vector } from "./vector.ts";
 
 /** Gives the value of a row. */
@@ -27,8 +28,19 @@ const MS_PER_DAY = 86_400_000;
 
 /** A reader of the vector's values, for many rows. */
 export function valueReader(vector: Vector): ValueReader {
-  const read = presentReader(vector);
+  const read = hasParts(vector.type) ? namingRow(presentReader(vector)) : presentReader(vector);
   return vector.nullCount === 0 ? read : (row) => (isNull(vector, row) ? null : read(row));
+}
+
+/** The row is that of the list or struct, whose parts have rows of their own. */
+function namingRow(read: ValueReader): ValueReader {
+  return (row) => {
+    try {
+      return read(row);
+    } catch (error) {
+      throw error instanceof UnsafeInteger ? new UnsafeInteger(row, error.value, true) : error;
+    }
+  };
 }
 
 function presentReader(vector: Vector): ValueReader {

@@ -390,10 +390,13 @@ export function toFloat64({ type, length, values, validity, bitOffset }: Vector)
 export class UnsafeInteger extends RangeError {
   readonly row: number;
   readonly value: bigint;
+  /** It is in a list or a struct of the row. */
+  readonly isNested: boolean;
 
-  constructor(row: number, value: bigint) {
+  constructor(row: number, value: bigint, isNested = false) {
     super(`${value} is beyond 2^53 and cannot be a number`);
     this.row = row;
     this.value = value;
+    this.isNested = isNested;
   }
 }

@@ -5,8 +5,7 @@
  * With `partitionBy` the rows of each combination of values go to a file of their own, without these columns, and the row of the file says which values they are.
  */
 import { FileWriter } from "../../storage/file-writer.ts";
-import { type Block, blockOfRows, sliceBlock, takeBlock, unifySchemas, alignBlock, schemaOf } from "../blocks/block.ts";
-import { valueReader } from "../blocks/value-reader.ts";
+import { type Block, blockOfRows, columnReader, sliceBlock, takeBlock, unifySchemas, alignBlock, schemaOf } from "../blocks/block.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 import { csvChunks } from "../formats/csv-writer.ts";
@@ -137,8 +136,9 @@ function partitionsOf(block: Block, { partitionBy }: WriteTransform): { partitio
     vectors: kept.map((i) => block.vectors[i] as Vector),
   };
   const ordered = takeBlock(others, rows);
+  const readers = keys.map((key, i) => columnReader(partitionBy[i] as string, key));
   return Array.from(firstRows, (row, group) => ({
-    partition: keys.map((key, i) => `${hivePart(partitionBy[i] as string)}=${hivePart(valueReader(key)(row))}`).join("/"),
+    partition: readers.map((read, i) => `${hivePart(partitionBy[i] as string)}=${hivePart(read(row))}`).join("/"),
     rows: sliceBlock(ordered, starts[group] as number, starts[group + 1] as number),
   }));
 }

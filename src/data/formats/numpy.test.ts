@@ -149,7 +149,7 @@ test("whole numbers of 64 bits are bigints where the head of the file has one be
   expect(await read(file(1n, 2n ** 53n))).toEqual([1n, 2n ** 53n]);
   expect(await read(file(1n), { bigintColumns: ["data"] })).toEqual([1n]);
   await expect(read(file(1n, 2n ** 53n), { blockBytes: 8 })).rejects.toMatchObject({
-    hint: 'read the column as bigint: schema: { "data": "int64 as bigint" }',
+    hint: 'read the column as bigint: schema: { "data": "int64 as bigint" }, or cast it: col("data").cast("int64 as bigint")',
   });
 });
 

@@ -82,6 +82,32 @@ def write_prices(path):
     pq.write_table(table, path + "/price-integers.parquet", row_group_size=100, store_decimal_as_integer=True)
 
 
+def write_wide(path):
+    big = 2**60
+
+    def table(lists, structs, maps):
+        return pa.table(
+            {
+                "l": pa.array(lists, pa.list_(pa.int64())),
+                "s": pa.array(structs, pa.struct([("x", pa.int64()), ("t", pa.string())])),
+                "m": pa.array(maps, pa.map_(pa.string(), pa.int64())),
+                "x": pa.array(range(1, len(lists) + 1), pa.int64()),
+            }
+        )
+
+    wide = table([[1, big], [3]], [{"x": -big, "t": "a"}, None], [[("k", big)], []])
+    pq.write_table(wide, path + "/with.parquet")
+    pq.write_table(wide, path + "/without.parquet", write_statistics=False)
+    pq.write_table(table([[7]], [None], [[]]), path + "/narrow.parquet")
+    names = {"x": pa.array([big], pa.int64()), "s": pa.array([{"x": 2}], pa.struct([("x", pa.int64())]))}
+    pq.write_table(pa.table(names), path + "/names.parquet")
+
+
+def read_wide(path):
+    # JSON's numbers are doubles for its reader.
+    print(json.dumps([[str(one) for one in row] for row in pq.read_table(path).column("l").to_pylist()]))
+
+
 def decimals(*texts):
     return [None if text is None else decimal.Decimal(text) for text in texts]
 

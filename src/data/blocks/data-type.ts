@@ -80,7 +80,7 @@ export function typeName(type: DataType): string {
 }
 
 /**
- * The type that a text names: a kind without parts, or a timestamp with its unit.
+ * The type that a text names: a kind without parts, a timestamp with its unit, or a decimal with its digits.
  *
  * @returns undefined for any other text
  */
@@ -91,11 +91,18 @@ export function parseType(text: string): DataType | undefined {
     if (text === `${kind} as bigint`) return { kind, as: "bigint" };
   }
   for (const unit of UNITS) if (text === `timestamp[${unit}]`) return { kind: "timestamp", unit };
-  return undefined;
+  const [, precision, scale] = /^decimal<([1-9]\d?), ?(\d\d?)>$/.exec(text) ?? [];
+  return Number(scale) <= Number(precision) ? decimalType(Number(precision), Number(scale)) : undefined;
 }
 
 /** The texts that {@link parseType} takes, for messages. */
-export const TYPE_NAMES: readonly string[] = [...NUMBER_KINDS, ...WIDE_KINDS, ...PLAIN_KINDS, ...UNITS.map((unit) => `timestamp[${unit}]`)];
+export const TYPE_NAMES: readonly string[] = [
+  ...NUMBER_KINDS,
+  ...WIDE_KINDS,
+  ...PLAIN_KINDS,
+  ...UNITS.map((unit) => `timestamp[${unit}]`),
+  "decimal<digits, digits behind the point>",
+];
 
 /** The type of numbers of a kind; whole ones of 64 bits are read as `bigint`. */
 export function numberType(kind: NumberKind | WideKind): DataType {

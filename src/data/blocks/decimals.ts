@@ -34,14 +34,14 @@ export function decimalText(unscaled: bigint, scale: number): string {
   return `${unscaled < 0n ? "-" : ""}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
 }
 
-const DECIMAL = /^([+-]?)([0-9]+)(?:\.([0-9]+))?$/;
+const DECIMAL = /^([+-]?)([0-9]+)(?:\.([0-9]+))?(?:e([+-]?[0-9]{1,4}))?$/i;
 
 /** The number without its point that a text is in this type; undefined for what is none, and where the type has too few digits. */
 export function parseDecimal(text: string, { precision, scale }: DecimalType): bigint | undefined {
-  const [, sign, whole = "", behind = ""] = DECIMAL.exec(text) ?? [];
+  const [, sign, whole = "", behind = "", exponent = "0"] = DECIMAL.exec(text) ?? [];
   if (sign === undefined) return undefined;
   const digits = BigInt(whole + behind);
-  const shift = scale - behind.length;
+  const shift = scale - behind.length + Number(exponent);
   const factor = 10n ** BigInt(Math.abs(shift));
   if (shift < 0 && digits % factor !== 0n) return undefined;
   const unscaled = shift < 0 ? digits / factor : digits * factor;

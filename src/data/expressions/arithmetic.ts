@@ -3,10 +3,11 @@
  *
  * Numbers of up to 32 bits and floating ones are float64, as in JavaScript. A 64-bit whole number with another whole number stays one and is exact: a result
  * that 64 bits do not hold is an error. With a float64, and in `div`, it is a float64, or an error beyond 2^53: nothing is rounded unseen. What is read as `bigint` follows
- * JavaScript's bigint: `div` cuts off, and there is no mixing with fractions.
+ * JavaScript's bigint: `div` cuts off, and there is no mixing with fractions. Decimals have a file of their own.
  */
 import { BIG_INT64, type DataType, isNumberKind, NULL, typeName } from "../blocks/data-type.ts";
 import { newValueArray, nullVector, type Vector } from "../blocks/vector.ts";
+import { decimalArithmetic, decimalFunction, isDecimal } from "./decimal-arithmetic.ts";
 import type { ArithmeticName, NumberFunctionName } from "./nodes.ts";
 import {
   floats,
@@ -25,12 +26,14 @@ import {
 } from "./operand.ts";
 
 const NUMBERS = "numbers";
-const CAST_HINT = 'cast("float64") makes numbers of texts, and the nearest ones of decimals';
+const CAST_HINT = 'cast("float64") makes numbers of texts';
 
 export function arithmetic(name: ArithmeticName): Kernel {
   return (inputs, length) => {
-    requireTypes(inputs, NUMBERS, isNumeric, CAST_HINT);
+    const isOfDecimals = inputs.some(isDecimal);
+    if (!isOfDecimals) requireTypes(inputs, NUMBERS, isNumeric, CAST_HINT);
     if (inputs.some(isNullOperand)) return nullVector(NULL, length);
+    if (isOfDecimals) return decimalArithmetic(name, inputs as [Operand, Operand], length);
     const [a, b] = inputs as [Operand, Operand];
     const isBigint = isBigintType(a.vector.type) || isBigintType(b.vector.type);
     if (isBigint && !(isWhole(a) && isWhole(b)))
@@ -192,8 +195,9 @@ const OF_ONE: Readonly<Record<NumberFunctionName, (x: number) => number>> = {
 export function numberFunction(name: NumberFunctionName): Kernel {
   const compute = OF_ONE[name];
   return (inputs, length) => {
-    requireTypes(inputs, "a number", isNumeric, CAST_HINT);
     const input = inputs[0] as Operand;
+    if (isDecimal(input)) return decimalFunction(name, input, length);
+    requireTypes(inputs, "a number", isNumeric, CAST_HINT);
     if (isNullOperand(input)) return nullVector(NULL, length);
     const { vector } = input;
     if (isWide(vector.type)) {

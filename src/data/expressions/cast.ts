@@ -13,7 +13,7 @@ import { ByteSink } from "../formats/byte-sink.ts";
 import { PLAIN } from "../formats/csv-fields.ts";
 import { FieldMisfit, textColumn } from "../formats/text-columns.ts";
 import { plainWriter } from "../formats/value-text.ts";
-import { decimalToNumber } from "./decimal-cast.ts";
+import { decimalToNumber, toDecimal } from "./decimal-cast.ts";
 import { floatsOf, isNullOperand, isNumeric, isPresent, isWide, type Kernel, type Operand, RowProblem, TypeProblem } from "./operand.ts";
 
 export const cast: Kernel = (inputs, length, args) => {
@@ -34,6 +34,7 @@ function castInto(input: Operand, to: DataType): Vector | undefined {
   const from = vector.type;
   if (to.kind === "string") return toText(vector);
   if (from.kind === "string") return to.kind === "binary" ? { ...vector, type: to } : fromText(input, to);
+  if (to.kind === "decimal") return isNumeric(from) || from.kind === "decimal" ? toDecimal(input, to) : undefined;
   if (isNumeric(to)) {
     if (from.kind === "bool") return toNumber({ ...input, vector: bitsAsNumbers(vector) }, to);
     if (isNumeric(from)) return toNumber(input, to);

@@ -7,7 +7,6 @@ import { type DataType, type DecimalType, isNumberKind, typeName } from "../bloc
 import { decimalText, parseDecimal, setUnscaled, unscaledReader } from "../blocks/decimals.ts";
 import { newValueArray, type ValueArray, type Vector } from "../blocks/vector.ts";
 import { valueReader } from "../blocks/value-reader.ts";
-import { scaledOf } from "./decimal-comparison.ts";
 import { isPresent, isWide, type Operand, RowProblem, TypeProblem } from "./operand.ts";
 
 /** A decimal as a number of another type. */
@@ -32,13 +31,36 @@ export function decimalToNumber(input: Operand, from: DecimalType, to: DataType)
   return { ...vector, type: to, values };
 }
 
+/** Numbers as decimals, each as it is written: 0.1 is a tenth. A decimal may get digits behind the point, and lose those that are zeros. */
+export function toDecimal(input: Operand, to: DecimalType): Vector {
+  const { vector } = input;
+  const { type } = vector;
+  const values = new BigUint64Array((vector.length * to.bits) / 64);
+  const read =
+    type.kind === "decimal"
+      ? decimalTexts(vector, type)
+      : valueReader(isWide(type) ? { ...vector, type: { ...type, as: "bigint" } } : vector);
+  for (let row = 0; row < vector.length; row += 1) {
+    if (!isPresent([input], row)) continue;
+    const text = String(read(row));
+    const unscaled = parseDecimal(text, to);
+    if (unscaled === undefined) throw new RowProblem(row, `is ${text}, which ${typeName(to)} does not hold`);
+    setUnscaled(values, row, to, unscaled);
+  }
+  return { ...vector, type: to, values };
+}
+
+function decimalTexts({ values }: Vector, type: DecimalType): (row: number) => string {
+  const read = unscaledReader(values as BigUint64Array, type);
+  return (row) => decimalText(read(row), type.scale);
+}
+
 /** A text or a number that is the same for all rows as a decimal of the type; others as they are. */
 export function asDecimal(value: Operand, type: DecimalType): Operand {
   const { kind } = value.vector.type;
   if (!value.isConstant || (kind !== "string" && !isNumberKind(kind) && !isWide(value.vector.type))) return value;
   const given = valueReader(value.vector)(0);
-  const scaled = scaledOf(String(given));
-  const unscaled = scaled === undefined ? undefined : parseDecimal(decimalText(scaled.unscaled, scaled.scale), type);
+  const unscaled = parseDecimal(String(given), type);
   if (unscaled === undefined)
     throw new TypeProblem(
       `takes a value of the column's type: ${typeName(type)} does not hold ${typeof given === "string" ? JSON.stringify(given) : String(given)}`,

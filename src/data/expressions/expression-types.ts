@@ -19,7 +19,7 @@ export interface Strict<T, Inputs> {
   readonly inputs: Inputs;
 }
 
-/** A bigint where one of the inputs is one, else a number, or null where one of the inputs is null. */
+/** The text of a decimal where one of the inputs is one, a bigint where one is one, else a number, or null where one of the inputs is null. */
 export interface Arithmetic<Inputs> {
   readonly [term]: "arithmetic";
   readonly inputs: Inputs;
@@ -40,7 +40,9 @@ export interface Filled<T, U> {
 
 type IsAny<T> = 0 extends 1 & T ? true : false;
 type NullOf<T> = IsAny<T> extends true ? never : Extract<T, null>;
-type NumberOf<T> = IsAny<T> extends true ? number : [Extract<T, bigint>] extends [never] ? number : bigint;
+/** The text is that of a decimal. */
+type NumberOf<T> =
+  IsAny<T> extends true ? number : [Extract<T, string>] extends [never] ? ([Extract<T, bigint>] extends [never] ? number : bigint) : string;
 type ElementsOf<T> = T extends ArrayLike<infer E> ? E | null : null;
 
 /** What the values of a term are in rows `R`. */
@@ -67,7 +69,7 @@ export type ValueIn<R, T> =
 export type WithColumn<R, N extends string, V> = N extends keyof R ? Omit<R, N> & { [P in N]: V } : R & { [P in N]: V };
 
 /** What the values of a type, as `cast` names it, are. */
-export type CastValue<K extends string> = K extends "string"
+export type CastValue<K extends string> = K extends "string" | `decimal<${string}`
   ? string
   : K extends "binary"
     ? Uint8Array
@@ -100,4 +102,5 @@ export type CastName =
   | "timestamp[s]"
   | "timestamp[ms]"
   | "timestamp[us]"
-  | "timestamp[ns]";
+  | "timestamp[ns]"
+  | `decimal<${number}, ${number}>`;

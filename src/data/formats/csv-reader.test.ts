@@ -241,6 +241,21 @@ test("options: delimiter, schema, columns, nullValues", async () => {
   expect((await blocksOf("a,b\n1,2\n3,4\n", { columns: [] })).map((block) => block.rowCount)).toEqual([2]);
 });
 
+test("decimals have the digits that schema says, exact, or name the row", async () => {
+  const schema = { p: "decimal<30, 2>", w: "decimal<60, 0>" };
+  expect(await read('p,w\n1.5,1\n -0.05 ,\n12345678901234567890.10,"7"\n+1e3,-0\n', { schema })).toEqual({
+    types: schema,
+    rows: [
+      ["1.50", "1"],
+      ["-0.05", null],
+      ["12345678901234567890.10", "7"],
+      ["1000.00", "0"],
+    ],
+  });
+  const error = await read("p,w\n1.50,1\n1.005,1\n", { schema }).catch((found: unknown) => found);
+  expect((error as Error).message).toBe('a.csv: row 2 (line 3) has "1.005" in column "p", and the column is decimal<30, 2>');
+});
+
 test("empty files, headers alone, one column with nulls", async () => {
   expect(await blocksOf("")).toEqual([]);
   expect(await blocksOf("\uFEFF")).toEqual([]);

@@ -123,6 +123,23 @@ test("blocks have about the size that is asked for", async () => {
   expect(rowsOf(concatBlocks(blocks))).toEqual(rows);
 });
 
+test("decimals are made of texts and whole numbers of any length, and of numbers as they are written", async () => {
+  const lines = ['{"p":"12345678901234567890.10"}', '{"p":1.5}', '{"p":-12345678901234567890}', '{"p":0.1}', '{"p":null}', '{"p":1e-2}'];
+  const schema = { p: "decimal<30, 2>" };
+  expect((await read(lines.join("\n"), { schema })).rows.map((row) => (row as { p: unknown }).p)).toEqual([
+    "12345678901234567890.10",
+    "1.50",
+    "-12345678901234567890.00",
+    "0.10",
+    null,
+    "0.01",
+  ]);
+  expect((await errorOf('{"p":1.005}', { schema })).message).toContain('column "p" is 1.005, and the column has the type decimal<30, 2>');
+  expect((await errorOf('{"p":0.1234567890123456}', { schema: { p: "decimal<30, 20>" } })).message).toContain(
+    "decimals are made of texts alone",
+  );
+});
+
 test("options: schema and columns", async () => {
   expect(
     await read('{"a":1,"b":"x","c":[1],"d":"2026-01-31","e":1769853600000,"f":"2026-01-31T10:00:00.123456Z","g":null}', {

@@ -13,10 +13,24 @@ import { FieldMisfit, textColumn, type TextColumn } from "./text-columns.ts";
 /** @throws MisfitError */
 export function conform(values: readonly unknown[], type: DataType): Vector {
   if (type.kind === "date" || type.kind === "timestamp") return timeVector(values, type);
+  if (type.kind === "decimal") checkDigits(values);
   return buildVector(
     values.map((value) => conformValue(value, type)),
     type,
   );
+}
+
+/** The digits of which a float64 holds any number. */
+const EXACT_DIGITS = 15;
+
+/** A number with a point has been a float64 by now. */
+function checkDigits(values: readonly unknown[]): void {
+  for (const [row, value] of values.entries()) {
+    if (typeof value !== "number" || Number.isInteger(value)) continue;
+    const [digits = ""] = value.toExponential().replace(/[-.]/g, "").split("e");
+    if (digits.length > EXACT_DIGITS)
+      throw new MisfitError(row, `is ${value}, and of numbers of more than ${EXACT_DIGITS} digits decimals are made of texts alone`);
+  }
 }
 
 function conformValue(value: unknown, type: DataType): unknown {

@@ -5,7 +5,8 @@
  * An empty field is null; in a column of strings an empty field in quotes is an empty text. A field that is no value of the column's type is a `FieldMisfit`.
  */
 import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
-import { type DataType, isNumberKind, NULL, type TimeUnit } from "../blocks/data-type.ts";
+import { type DataType, type DecimalType, isNumberKind, NULL, type TimeUnit } from "../blocks/data-type.ts";
+import { parseDecimal, setUnscaled } from "../blocks/decimals.ts";
 import { newValueArray, nullVector, type ValueArray, type Vector } from "../blocks/vector.ts";
 import { ESCAPED, type Fields, fieldText, PLAIN, unescapeInto } from "./csv-fields.ts";
 import { numberWord, parseFloat64, TOO_LARGE, writeInt64, WRITTEN, WRITTEN_UNSAFE } from "./number-text.ts";
@@ -310,6 +311,46 @@ function isMoment(bytes: Uint8Array, start: number, end: number): boolean {
   return writeMoment(bytes, start, end, 3, scratch, 0) === WRITTEN;
 }
 
+/** Exact: digits that the type does not hold are a misfit. */
+class DecimalColumn extends TextColumn {
+  readonly #type: DecimalType;
+  #values = new BigUint64Array(0);
+
+  constructor(type: DecimalType) {
+    super(type);
+    this.#type = type;
+  }
+
+  get valueBytes(): number {
+    return (this.length * this.#type.bits) / 8;
+  }
+
+  protected grow(capacity: number): void {
+    const grown = new BigUint64Array((capacity * this.#type.bits) / 64);
+    grown.set(this.#values);
+    this.#values = grown;
+  }
+
+  protected fill({ starts, ends, columns, rows }: Fields, bytes: Uint8Array, column: number): void {
+    for (let row = 0, field = column; row < rows; row += 1, field += columns) {
+      const [start, end] = trimmed(bytes, starts[field] as number, ends[field] as number);
+      if (start === end) {
+        this.markNull(this.length + row);
+        continue;
+      }
+      const unscaled = parseDecimal(fieldText(bytes, start, end, PLAIN), this.#type);
+      if (unscaled === undefined) throw new FieldMisfit(field);
+      setUnscaled(this.#values, this.length + row, this.#type, unscaled);
+    }
+  }
+
+  protected takeValues(length: number): Pick<Vector, "values"> {
+    const values = fitted(this.#values, (length * this.#type.bits) / 64);
+    this.#values = new BigUint64Array(0);
+    return { values };
+  }
+}
+
 class BooleanColumn extends TextColumn {
   #bits = new Uint8Array(0);
 
@@ -432,6 +473,8 @@ export function textColumn(type: DataType, isInferred: boolean): TextColumn | un
       return new DateColumn(type);
     case "timestamp":
       return new TimestampColumn(type);
+    case "decimal":
+      return new DecimalColumn(type);
     case "string":
       return new StringColumn(type);
     case "null":

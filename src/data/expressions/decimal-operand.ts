@@ -1,0 +1,59 @@
+/**
+ * Operands beside decimals, read as decimals of their own scales: decimals, whole numbers, texts that are decimals, and one number for all rows, which is taken as it is written: 0.1 is a tenth.
+ *
+ * A column of float64 is none of these, as its values are not what they look like.
+ */
+import { typeName } from "../blocks/data-type.ts";
+import { unscaledReader } from "../blocks/decimals.ts";
+import { valueReader } from "../blocks/value-reader.ts";
+import { isWide, type Operand, RowProblem, TypeProblem } from "./operand.ts";
+
+/** A decimal of its own scale. */
+export interface Scaled {
+  readonly unscaled: bigint;
+  readonly scale: number;
+}
+
+type ScaledReader = (row: number) => Scaled;
+
+/** For rows that are values. */
+export function scaledReader({ vector, isConstant }: Operand): ScaledReader {
+  const { type } = vector;
+  if (type.kind === "decimal") {
+    const read = unscaledReader(vector.values as BigUint64Array, type);
+    return atRow(isConstant, (row) => ({ unscaled: read(row), scale: type.scale }));
+  }
+  if (isWide(type)) return atRow(isConstant, (row) => ({ unscaled: (vector.values as BigInt64Array)[row] as bigint, scale: 0 }));
+  const read = valueReader(vector);
+  if (type.kind === "string" || isConstant)
+    return atRow(isConstant, (row) => {
+      const value = read(row);
+      const found = scaledOf(String(value));
+      if (found !== undefined) return found;
+      const problem = `is no decimal: ${typeof value === "string" ? JSON.stringify(value) : String(value)}`;
+      throw isConstant ? new TypeProblem(`has a value that ${problem}`) : new RowProblem(row, problem);
+    });
+  if (type.kind === "float64" || type.kind === "float32")
+    throw new TypeProblem(
+      `compares decimals with whole numbers, decimals or their texts: received a column of ${typeName(type)}`,
+      'cast("float64") makes the nearest numbers of decimals',
+    );
+  return atRow(isConstant, (row) => ({ unscaled: BigInt(read(row) as number), scale: 0 }));
+}
+
+function atRow(isConstant: boolean, read: ScaledReader): ScaledReader {
+  if (!isConstant) return read;
+  const value = read(0);
+  return () => value;
+}
+
+const DECIMAL = /^([+-]?\d+)(?:\.(\d+))?(?:e([+-]?\d{1,4}))?$/i;
+
+/** What a text or a number is; undefined for what is no decimal. */
+export function scaledOf(text: string): Scaled | undefined {
+  const [, whole, behind = "", exponent = "0"] = DECIMAL.exec(text) ?? [];
+  if (whole === undefined) return undefined;
+  const unscaled = BigInt(whole + behind);
+  const scale = behind.length - Number(exponent);
+  return scale >= 0 ? { unscaled, scale } : { unscaled: unscaled * 10n ** BigInt(-scale), scale: 0 };
+}

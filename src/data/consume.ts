@@ -69,6 +69,16 @@ export async function* rowsOfBlocks<R extends AnyRow>(blocks: AsyncIterable<Bloc
   }
 }
 
+/** All rows at once. */
+export async function allRows<R extends AnyRow>(blocks: AsyncIterable<Block>): Promise<R[]> {
+  const rows: R[] = [];
+  for await (const block of blocks) {
+    const read = blockReader(block);
+    for (let i = 0; i < block.rowCount; i += 1) rows.push(read(i) as R);
+  }
+  return rows;
+}
+
 /** The rows in batches, as `iterBatches` gives them. */
 export async function* batchesOfBlocks<R, F extends BatchFormat>(
   open: OpenBlocks,

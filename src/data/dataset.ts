@@ -16,6 +16,7 @@ import {
   type ConsumeOptions,
   type IterBatchesOptions,
   type IterTensorsOptions,
+  allRows,
   rowsOfBlocks,
   type TensorBatch,
   tensorsOfBlocks,
@@ -469,14 +470,12 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
 
   /** The first rows. */
   async take(rows: number = ROWS_SHOWN, options: ConsumeOptions = {}): Promise<R[]> {
-    return this.limit(rows).takeAll(options);
+    return allRows<R>(this.limit(rows).#blocks(options, this));
   }
 
   /** All rows: they have to fit into the memory of this process. */
   async takeAll(options: ConsumeOptions = {}): Promise<R[]> {
-    const rows: R[] = [];
-    for await (const row of this.iterRows(options)) rows.push(row);
-    return rows;
+    return allRows<R>(this.#blocks(options));
   }
 
   /** The first rows as one batch. */
@@ -486,7 +485,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   ): Promise<BatchIn<R, F>> {
     const { signal, ...given } = options;
     const { batchFormat } = readOptions(given, { of: "takeBatch", options: { batchFormat: FORMAT } });
-    return batchOf(await gather(this.limit(rows).#blocks({ signal })), batchFormat) as BatchIn<R, F>;
+    return batchOf(await gather(this.limit(rows).#blocks({ signal }, this)), batchFormat) as BatchIn<R, F>;
   }
 
   /** All rows as one Arrow table: they have to fit into the memory of this process. `tableFromIPC(arrow.stream)` of any Arrow library reads it. */
@@ -709,7 +708,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     const { signal, ...others } = options;
     const { name = "writeDatasink", batchFormat = "columns" } = sink;
     const transform = { kind: "sink", name, batchFormat, sink: sink as SinkTransform["sink"] } as const;
-    return writeToDatasink(sink as Datasink<never, T>, () => this.#transform(transform, others).#run({ signal }));
+    return writeToDatasink(sink as Datasink<never, T>, () => this.#transform(transform, others).#run({ signal }, this));
   }
 
   /**
@@ -789,8 +788,9 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     }
   }
 
-  async *#blocks(options: ConsumeOptions): AsyncGenerator<Block, void, undefined> {
-    for await (const stored of this.#run(options)) {
+  /** @param owner - as of `#run` */
+  async *#blocks(options: ConsumeOptions, owner: Dataset<any> = this): AsyncGenerator<Block, void, undefined> {
+    for await (const stored of this.#run(options, owner)) {
       let block: Block;
       try {
         block = await get(stored.ref);

@@ -10,7 +10,10 @@ import { rowsOf } from "./blocks/block.ts";
 import type { BatchIn } from "./consume.ts";
 import type { BlockRef } from "./engine/operator.ts";
 import type { SinkTask } from "./engine/sink-transform.ts";
+import { DataError } from "./errors.ts";
+import { onInterruption } from "./interruption.ts";
 import type { AnyRow } from "./row-types.ts";
+import { counted } from "./statistics.ts";
 
 /** A place of the user's own for rows. */
 export interface Datasink<R extends AnyRow = AnyRow, T = unknown, F extends BatchFormat = "columns"> {
@@ -27,7 +30,7 @@ export interface Datasink<R extends AnyRow = AnyRow, T = unknown, F extends Batc
   write(batches: AsyncIterable<BatchIn<R, F>>, task: SinkTask): T | Promise<T>;
   /** Called with what `write` gave for each task, in the order of the rows. */
   onWriteComplete?(results: readonly T[]): void | Promise<void>;
-  /** Called where anything failed, `onWriteComplete` too. The first error is thrown, whatever this throws. */
+  /** Called once where anything failed, `onWriteComplete` too, and at Ctrl-C. The first error is thrown, whatever this throws. */
   onWriteFailed?(error: unknown): void | Promise<void>;
 }
 
@@ -41,9 +44,21 @@ export function checkSink(sink: Datasink<never>): void {
 
 /** @param run - runs the dataset with the sink's transform at its end */
 export async function writeToDatasink<T>(sink: Datasink<never, T>, run: () => AsyncIterable<BlockRef>): Promise<readonly T[]> {
+  const { name = "writeDatasink" } = sink;
+  const results: T[] = [];
+  let hasFailed = false;
+  const failed = async (error: unknown): Promise<void> => {
+    if (hasFailed) return;
+    hasFailed = true;
+    await sink.onWriteFailed?.(error);
+  };
+  const written = onInterruption({
+    abandon: () => failed(new DataError(`${name} was interrupted by Ctrl-C`)),
+    inPlace: () =>
+      `interrupted: ${counted(results.length, "task")} of ${name} had ended; what they wrote is for the sink to show or to remove`,
+  });
   try {
     await sink.onWriteStart?.();
-    const results: T[] = [];
     for await (const block of run()) {
       try {
         for (const { result } of rowsOf(await get(block.ref))) results.push(result as T);
@@ -54,11 +69,10 @@ export async function writeToDatasink<T>(sink: Datasink<never, T>, run: () => As
     await sink.onWriteComplete?.(results);
     return results;
   } catch (error) {
-    try {
-      await sink.onWriteFailed?.(error);
-    } catch {
-      // What went wrong first is told.
-    }
+    // What went wrong first is told.
+    await failed(error).catch(() => {});
     throw error;
+  } finally {
+    written();
   }
 }

@@ -213,6 +213,16 @@ describe("maxErroredBlocks", () => {
 });
 
 describe("stats()", () => {
+  test("is that of the last rows that were taken, too", async () => {
+    const rows = data.range(100).map(({ id }) => ({ id }));
+    await rows.take(3);
+    expect((await rows.stats())?.operators.map(({ name }) => name)).toContain("limit(3)");
+    await rows.takeBatch(4);
+    expect((await rows.stats())?.operators.map(({ name }) => name)).toContain("limit(4)");
+    await rows.takeAll();
+    expect((await rows.stats())?.operators.map(({ rows: given }) => given)).toEqual([100]);
+  });
+
   test("tells of each operator how long it worked, what it gave and what it does", async () => {
     const sorted = data
       .range(20_000)

@@ -68,6 +68,28 @@ test.each(["terminal", "program"] as const)(
   30_000,
 );
 
+test("a sink hears of an interruption, and one line says how much had been written", async () => {
+  const program = start(
+    "sink",
+    'import { writeFileSync } from "node:fs";',
+    "const sink = {",
+    "  async write(batches) { for await (const { id } of batches) void id; return 1; },",
+    `  onWriteFailed(error) { writeFileSync(${JSON.stringify(join(folder, "failed"))}, error.message, { flag: "a" }); },`,
+    "};",
+    `writeFileSync(${JSON.stringify(join(folder, "began"))}, "");`,
+    "await rows.writeDatasink(sink);",
+  );
+  await until(() => existsSync(join(folder, "began")), "the write");
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const { signal, ms, stderr } = await program.interrupt("terminal");
+  expect(signal).toBe("SIGINT");
+  expect(ms).toBeLessThan(2000);
+  expect(stderr).toMatch(
+    /^shoal: interrupted: \d+ tasks? of writeDatasink had ended; what they wrote is for the sink to show or to remove\n$/,
+  );
+  expect(readFileSync(join(folder, "failed"), "utf8")).toBe("writeDatasink was interrupted by Ctrl-C");
+}, 30_000);
+
 test("an overwrite that is interrupted leaves the old files alone", async () => {
   const target = join(folder, "old");
   mkdirSync(target);

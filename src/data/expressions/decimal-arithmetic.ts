@@ -12,7 +12,7 @@ import { type Scaled, scaledReader, scaledOf } from "./decimal-operand.ts";
 import type { ArithmeticName, NumberFunctionName } from "./nodes.ts";
 import { isPresent, isWide, nullsOf, type Operand, RowProblem, TypeProblem } from "./operand.ts";
 
-export const NUMBERS_HINT = 'cast("float64") makes the nearest numbers of decimals';
+const NUMBERS_HINT = 'cast("float64") makes the nearest numbers of decimals';
 
 type Exact = (a: bigint, b: bigint) => bigint;
 

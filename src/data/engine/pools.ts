@@ -10,7 +10,7 @@ import type { ActorPoolOperator } from "./actor-operator.ts";
 import { type CpuAccount, fitPools, PoolCpus } from "./pool-cpus.ts";
 
 /** What a pool may have. */
-export interface PoolSize {
+interface PoolSize {
   readonly min: number;
   readonly max: number;
   /** What an actor holds. */

@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
@@ -44,8 +44,9 @@ const SPEAKER = `
   });
 `;
 
+/** The last of its threads closes what it has open. */
 function hasEnded(pid: number): boolean {
-  return readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");
+  return readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ") && readdirSync(`/proc/${pid}/task`).length === 1;
 }
 
 it("hands on what a process wrote before its end, though a write to it fails before that was read", async () => {

@@ -13,6 +13,8 @@ import { DataError } from "../errors.ts";
 export interface Grouping {
   readonly ids: Uint32Array;
   readonly count: number;
+  /** How many rows each group has, once that was asked for. */
+  rowCounts?: Float64Array;
 }
 
 export interface Kernel {
@@ -26,18 +28,23 @@ export interface Kernel {
 export function floats(values: Float64Array, isValue?: (group: number) => boolean): Vector {
   const base = { type: FLOAT64, length: values.length, bitOffset: 0, values };
   if (isValue === undefined) return { ...base, nullCount: 0 };
+  let nullCount = 0;
+  for (let group = 0; group < values.length; group += 1) if (!isValue(group)) nullCount += 1;
+  if (nullCount === 0) return { ...base, nullCount };
   const validity = new Uint8Array(bitmapBytes(values.length));
-  let nullCount = values.length;
-  for (let group = 0; group < values.length; group += 1) {
-    if (!isValue(group)) continue;
-    setBit(validity, group);
-    nullCount -= 1;
-  }
-  return nullCount === 0 ? { ...base, nullCount } : { ...base, nullCount, validity };
+  for (let group = 0; group < values.length; group += 1) if (isValue(group)) setBit(validity, group);
+  return { ...base, nullCount, validity };
 }
 
 export function integers(counts: Float64Array): Vector {
-  const values = BigInt64Array.from(counts, BigInt);
+  const values = new BigInt64Array(counts.length);
+  // As halves: no bigint is made for each.
+  const halves = new Uint32Array(values.buffer);
+  for (let i = 0; i < counts.length; i += 1) {
+    const count = counts[i] as number;
+    halves[2 * i] = count % 4294967296;
+    halves[2 * i + 1] = count / 4294967296;
+  }
   return { type: INT64, length: counts.length, nullCount: 0, bitOffset: 0, values };
 }
 
@@ -45,11 +52,10 @@ export function isFloat({ type }: Vector): boolean {
   return type.kind === "float64" || type.kind === "float32";
 }
 
-export function numbersOf(vector: Vector): ArrayLike<number> {
+export function numbersOf(vector: Vector): Float64Array {
   const { type, length } = vector;
   if (type.kind === "null") return new Float64Array(length);
-  if (isNumberKind(type.kind)) return vector.values as Float64Array;
-  if (type.kind === "int64" || type.kind === "uint64") return toFloat64(vector);
+  if (isNumberKind(type.kind) || type.kind === "int64" || type.kind === "uint64") return toFloat64(vector);
   if (type.kind === "decimal") return decimalNumbers(vector, type);
   throw new DataError(`A number is needed, and the column is of the type ${typeName(type)}`);
 }

@@ -20,7 +20,7 @@ import { estimatedQuantiles } from "./quantile-sketch.ts";
 export function kernelOf({ kind, quantile = 0.5, quantiles = [], k = 0, room = 0 }: Aggregate): Kernel {
   switch (kind) {
     case "count":
-      return counting(() => true);
+      return counts;
     case "countDistinct":
       return { ...distinct, finalize: ([values]) => lengths(values as Vector) };
     case "unique":
@@ -65,7 +65,7 @@ export function kernelOf({ kind, quantile = 0.5, quantiles = [], k = 0, room = 0
 // ---------------------------------------------------------------------------------------------------------------------
 // Counts and sums
 
-function addUp(values: ArrayLike<number>, vector: Vector, { ids, count }: Grouping): Float64Array {
+function addUp(values: Float64Array, vector: Vector, { ids, count }: Grouping): Float64Array {
   const totals = new Float64Array(count);
   const hasNulls = vector.nullCount > 0;
   for (let row = 0; row < ids.length; row += 1) {
@@ -76,10 +76,22 @@ function addUp(values: ArrayLike<number>, vector: Vector, { ids, count }: Groupi
   return totals;
 }
 
-function countRows({ ids, count }: Grouping, isCounted?: (row: number) => boolean): Float64Array {
+function countAll(groups: Grouping): Float64Array {
+  const { ids, count } = groups;
+  if (groups.rowCounts !== undefined) return groups.rowCounts;
   const counts = new Float64Array(count);
   for (let row = 0; row < ids.length; row += 1) {
-    if (isCounted !== undefined && !isCounted(row)) continue;
+    const id = ids[row] as number;
+    counts[id] = (counts[id] as number) + 1;
+  }
+  groups.rowCounts = counts;
+  return counts;
+}
+
+function countRows({ ids, count }: Grouping, isCounted: (row: number) => boolean): Float64Array {
+  const counts = new Float64Array(count);
+  for (let row = 0; row < ids.length; row += 1) {
+    if (!isCounted(row)) continue;
     const id = ids[row] as number;
     counts[id] = (counts[id] as number) + 1;
   }
@@ -87,7 +99,7 @@ function countRows({ ids, count }: Grouping, isCounted?: (row: number) => boolea
 }
 
 function countValues(vector: Vector, groups: Grouping): Float64Array {
-  return countRows(groups, vector.nullCount === 0 ? undefined : (row) => !isNull(vector, row));
+  return vector.nullCount === 0 ? countAll(groups) : countRows(groups, (row) => !isNull(vector, row));
 }
 
 /** The states of one column of numbers each, added up. */
@@ -95,13 +107,11 @@ function mergeSums(states: readonly Vector[], groups: Grouping): Vector[] {
   return states.map((state) => floats(addUp(state.values as Float64Array, state, groups)));
 }
 
-function counting(isCounted: (row: number) => boolean): Kernel {
-  return {
-    accumulate: (_values, groups) => [floats(countRows(groups, isCounted))],
-    merge: mergeSums,
-    finalize: ([counts]) => integers((counts as Vector).values as Float64Array),
-  };
-}
+const counts: Kernel = {
+  accumulate: (_values, groups) => [floats(countAll(groups))],
+  merge: mergeSums,
+  finalize: ([totals]) => integers((totals as Vector).values as Float64Array),
+};
 
 /** States: the sum and the number of values. */
 const sums: Kernel = {

@@ -6,7 +6,7 @@
  */
 import { alignBlock, type Block, concatBlocks, namingColumn, schemaOf, takeBlock, unifySchemas, vectorOf } from "../blocks/block.ts";
 import { type DataType, type Field, typeName, unifyTypes } from "../blocks/data-type.ts";
-import { NO_ROW, nullVector, takeVectorOrNull, type Vector, widenVector } from "../blocks/vector.ts";
+import { NO_ROW, nullVector, sliceVector, takeVector, takeVectorOrNull, type Vector, widenVector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 import { keyVectors, NO_GROUP } from "../kernels/hash.ts";
 import { KeyTable } from "../kernels/key-table.ts";
@@ -33,10 +33,11 @@ export function* joinBlocks(join: Join, left: readonly Block[], right: readonly 
   const sides = sidesOf(join, left, right);
   const table = new KeyTable(sides.rightKeys, sides.right.rowCount);
   const met = new Uint8Array(table.groupCount);
+  const marksMet = join.type === "full" || join.type.startsWith("right");
   for (const block of sides.left) {
     const keys = widened(keyVectors(block, join.leftKeys, "join on"), sides.keyTypes, join.leftKeys);
     const groups = table.find(keys, block.rowCount);
-    for (const group of groups) if (group !== NO_GROUP) met[group] = 1;
+    if (marksMet) markMet(met, groups);
     if (join.type === "leftSemi" || join.type === "leftAnti") yield takeBlock(block, rowsWhere(groups, join.type === "leftSemi"));
     else if (join.type !== "rightSemi" && join.type !== "rightAnti") yield* pairs(join, sides, { block, groups, table });
   }
@@ -44,9 +45,13 @@ export function* joinBlocks(join: Join, left: readonly Block[], right: readonly 
   if (type === "rightSemi" || type === "rightAnti") yield takeBlock(sides.right, rightRows(table, met, type === "rightSemi"));
   else if (type === "right" || type === "full") {
     const rows = rightRows(table, met, false);
-    if (rows.length > 0)
-      yield joined(join, sides, { left: sides.noLeft, leftRows: new Uint32Array(rows.length).fill(NO_ROW), rightRows: rows });
+    if (rows.length > 0) yield joinedAlone(join, sides, rows);
   }
+}
+
+/** Notes the keys that the left side has. */
+function markMet(met: Uint8Array, groups: Uint32Array): void {
+  for (let row = 0; row < groups.length; row += 1) if (groups[row] !== NO_GROUP) met[groups[row] as number] = 1;
 }
 
 /** Both sides with one schema each, and their keys with one type each. */
@@ -155,48 +160,81 @@ interface Probe {
 /** Each row of the left side with each row of the right side that has its keys, cut into blocks, as a few keys may give very many. */
 function* pairs(join: Join, sides: Sides, { block, groups, table }: Probe): Generator<Block, void, undefined> {
   const keepsUnmet = join.type === "left" || join.type === "full";
-  let leftRows = new Uint32Array(ROWS_OF_JOINED_BLOCK);
-  let others = new Uint32Array(ROWS_OF_JOINED_BLOCK);
-  let count = 0;
-  const flush = (): Block => {
-    const own = joined(join, sides, { left: block, leftRows: leftRows.subarray(0, count), rightRows: others.subarray(0, count) });
-    leftRows = new Uint32Array(ROWS_OF_JOINED_BLOCK);
-    others = new Uint32Array(ROWS_OF_JOINED_BLOCK);
-    count = 0;
-    return own;
-  };
+  const { starts, rows } = table;
+  let found = new Pairs();
   for (let row = 0; row < block.rowCount; row += 1) {
     const group = groups[row] as number;
     if (group === NO_GROUP) {
       if (!keepsUnmet) continue;
-      leftRows[count] = row;
-      others[count++] = NO_ROW;
-      if (count === ROWS_OF_JOINED_BLOCK) yield flush();
+      found.add(row, NO_ROW);
+      if (found.isFull) {
+        yield joined(join, sides, block, found);
+        found = new Pairs();
+      }
       continue;
     }
-    for (let i = table.starts[group] as number; i < (table.starts[group + 1] as number); i += 1) {
-      leftRows[count] = row;
-      others[count++] = table.rows[i] as number;
-      if (count === ROWS_OF_JOINED_BLOCK) yield flush();
+    const end = starts[group + 1] as number;
+    for (let i = starts[group] as number; i < end; i += 1) {
+      found.add(row, rows[i] as number);
+      if (!found.isFull) continue;
+      yield joined(join, sides, block, found);
+      found = new Pairs();
     }
   }
-  if (count > 0) yield flush();
+  if (found.count > 0) yield joined(join, sides, block, found);
 }
 
-/** The columns of both sides. A key has the type that both sides' keys fit, and is the right side's where a row has no left side. */
-function joined(
-  join: Join,
-  sides: Sides,
-  { left, leftRows, rightRows: others }: { readonly left: Block; readonly leftRows: Uint32Array; readonly rightRows: Uint32Array },
-): Block {
-  const isRightAlone = others.length > 0 && leftRows[0] === NO_ROW;
+/** Rows of the left side and of the right one that meet. */
+class Pairs {
+  count = 0;
+  readonly #left = new Uint32Array(ROWS_OF_JOINED_BLOCK);
+  readonly #right = new Uint32Array(ROWS_OF_JOINED_BLOCK);
+  /** Each row of the left side follows the one before it: where each has one partner, as with the keys of another table. */
+  #isRun = true;
+
+  get isFull(): boolean {
+    return this.count === ROWS_OF_JOINED_BLOCK;
+  }
+
+  add(left: number, right: number): void {
+    this.#left[this.count] = left;
+    this.#right[this.count] = right;
+    if (left !== (this.#left[0] as number) + this.count) this.#isRun = false;
+    this.count += 1;
+  }
+
+  get rightRows(): Uint32Array {
+    return this.#right.subarray(0, this.count);
+  }
+
+  /** Takes the rows of the left side out of a vector of it. */
+  takeLeft(vector: Vector): Vector {
+    const first = this.#left[0] as number;
+    return this.#isRun ? sliceVector(vector, first, first + this.count) : takeVector(vector, this.#left.subarray(0, this.count));
+  }
+}
+
+/** The columns of both sides, of rows that have a left side. A key has the type that both sides' keys fit. */
+function joined(join: Join, sides: Sides, left: Block, found: Pairs): Block {
   const leftVectors = left.names.map((name, i) => {
+    const own = found.takeLeft(left.vectors[i] as Vector);
     const key = join.leftKeys.indexOf(name);
-    if (key < 0) return takeVectorOrNull(left.vectors[i] as Vector, leftRows);
-    if (isRightAlone) return takeVectorOrNull(sides.rightKeys[key] as Vector, others);
-    return takeVectorOrNull(widenVector(left.vectors[i] as Vector, sides.keyTypes[key] as DataType), leftRows);
+    return key < 0 ? own : widenVector(own, sides.keyTypes[key] as DataType);
   });
-  const own = sides.right.names.filter((name) => !join.rightKeys.includes(name));
-  const rightVectors = own.map((name) => takeVectorOrNull(vectorOf(sides.right, name) as Vector, others));
-  return { rowCount: leftRows.length, names: [...sides.leftNames, ...sides.rightNames], vectors: [...leftVectors, ...rightVectors] };
+  return withRight(join, sides, leftVectors, found.rightRows);
+}
+
+/** Rows of the right side that have no left side. They give the keys. */
+function joinedAlone(join: Join, sides: Sides, rows: Uint32Array): Block {
+  const leftVectors = sides.noLeft.names.map((name, i) => {
+    const key = join.leftKeys.indexOf(name);
+    return key < 0 ? nullVector((sides.noLeft.vectors[i] as Vector).type, rows.length) : takeVector(sides.rightKeys[key] as Vector, rows);
+  });
+  return withRight(join, sides, leftVectors, rows);
+}
+
+function withRight(join: Join, { right, leftNames, rightNames }: Sides, leftVectors: readonly Vector[], rows: Uint32Array): Block {
+  const own = right.names.filter((name) => !join.rightKeys.includes(name));
+  const rightVectors = own.map((name) => takeVectorOrNull(vectorOf(right, name) as Vector, rows));
+  return { rowCount: rows.length, names: [...leftNames, ...rightNames], vectors: [...leftVectors, ...rightVectors] };
 }

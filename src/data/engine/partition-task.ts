@@ -98,7 +98,7 @@ function partsOf(partitioning: Partitioning, { count, borders, firstRow, totalRo
   switch (partitioning.kind) {
     case "hash": {
       const hashes = hashRows(keyVectors(block, partitioning.keys, partitioning.use), block.rowCount);
-      return hashes.map((hash) => Math.floor((hash / 4294967296) * count));
+      return partsOfHashes(hashes, count);
     }
     case "range": {
       const rows = keysOf(
@@ -108,10 +108,18 @@ function partsOf(partitioning: Partitioning, { count, borders, firstRow, totalRo
       return rangeOfRows(rows, borders as Block, partitioning.keys);
     }
     case "random":
-      return ((vectorOf(block, HIDDEN_ORDER) as Vector).values as Uint32Array).map((place) => Math.floor((place / 4294967296) * count));
+      return partsOfHashes((vectorOf(block, HIDDEN_ORDER) as Vector).values as Uint32Array, count);
     case "even":
       return Uint32Array.from({ length: block.rowCount }, (_, row) => Math.floor(((firstRow + row) * count) / totalRows));
   }
+}
+
+/** Parts of as many hashes each. */
+function partsOfHashes(hashes: Uint32Array, count: number): Uint32Array {
+  const parts = new Uint32Array(hashes.length);
+  const scale = count / 4294967296;
+  for (let row = 0; row < parts.length; row += 1) parts[row] = (hashes[row] as number) * scale;
+  return parts;
 }
 
 function withHiddenOrder(block: Block, seed: number, firstRow: number): Block {

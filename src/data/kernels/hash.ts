@@ -53,78 +53,84 @@ function mix(value: number): number {
 }
 
 function addHashes(vector: Vector, hashes: Uint32Array): void {
-  const hashOf = hasherOf(vector);
-  const hasNulls = vector.nullCount > 0;
-  for (let row = 0; row < hashes.length; row += 1) {
-    const own = hasNulls && isNull(vector, row) ? NULL_HASH : hashOf(row);
-    hashes[row] = mix(Math.imul(hashes[row] as number, 31) + own);
-  }
+  const own = new Uint32Array(hashes.length);
+  fillHashes(vector, own);
+  if (vector.nullCount > 0) for (let row = 0; row < own.length; row += 1) if (isNull(vector, row)) own[row] = NULL_HASH;
+  for (let row = 0; row < own.length; row += 1) hashes[row] = mix(Math.imul(hashes[row] as number, 31) + (own[row] as number));
 }
 
-function hasherOf(vector: Vector): (row: number) => number {
-  const { type, values, offsets, bitOffset } = vector;
+/** The hash of each row in one column; whatever for nulls. */
+function fillHashes({ type, values, offsets, bitOffset }: Vector, hashes: Uint32Array): void {
   switch (type.kind) {
     case "null":
-      return () => NULL_HASH;
+      return;
     case "bool":
-      return (row) => (getBit(values as Uint8Array, bitOffset + row) ? 1 : 2);
+      for (let row = 0; row < hashes.length; row += 1) hashes[row] = getBit(values as Uint8Array, bitOffset + row) ? 1 : 2;
+      return;
     case "string":
     case "binary":
-      return bytesHasher(values as Uint8Array, offsets as Int32Array);
+      return hashBytes(values as Uint8Array, offsets as Int32Array, hashes);
     case "int64":
     case "uint64":
     case "timestamp":
-      return wideHasher(values as BigInt64Array);
+      return hashNumbers(hashes, (from, to, numbers) => readWide(values as BigInt64Array, from, to, numbers));
     case "decimal":
-      return decimalHasher(values as BigUint64Array, type);
+      return hashDecimals(values as BigUint64Array, type, hashes);
     default:
-      return numberHasher(values as Float64Array);
+      return hashNumbers(hashes, (from, to, numbers) => numbers.set((values as Float64Array).subarray(from, to)));
   }
 }
 
-function numberHasher(values: ArrayLike<number>): (row: number) => number {
-  const one = new Float64Array(1);
-  const halves = new Uint32Array(one.buffer);
-  return (row) => {
-    one[0] = (values[row] as number) + 0;
-    return mix(halves[0] as number) ^ (halves[1] as number);
-  };
+/** Numbers are hashed as float64 values, so many at a time. */
+const NUMBERS_AT_A_TIME = 2048;
+
+/** @param read - brings the numbers of some rows to the beginning of an array */
+function hashNumbers(hashes: Uint32Array, read: (from: number, to: number, numbers: Float64Array) => void): void {
+  const numbers = new Float64Array(NUMBERS_AT_A_TIME);
+  const halves = new Uint32Array(numbers.buffer);
+  for (let from = 0; from < hashes.length; from += NUMBERS_AT_A_TIME) {
+    const to = Math.min(hashes.length, from + NUMBERS_AT_A_TIME);
+    read(from, to, numbers);
+    for (let row = from, i = 0; row < to; row += 1, i += 2) hashes[row] = hashNumber(halves[i + 1] as number, halves[i] as number);
+  }
 }
 
-/** Whole numbers within 2^53 hash as the float64 of the same value. */
-function wideHasher(values: BigInt64Array): (row: number) => number {
-  const words = new Int32Array(values.buffer, values.byteOffset, values.length * 2);
-  const one = new Float64Array(1);
-  const halves = new Uint32Array(one.buffer);
-  return (row) => {
-    one[0] = (words[2 * row + 1] as number) * 4294967296 + ((words[2 * row] as number) >>> 0);
-    return mix(halves[0] as number) ^ (halves[1] as number);
-  };
+/** Both zeros have one hash, and so have all NaN. */
+function hashNumber(high: number, low: number): number {
+  const size = high & 0x7fffffff;
+  if (size === 0 && low === 0) return 0;
+  return size > 0x7ff00000 || (size === 0x7ff00000 && low !== 0) ? 0x7ff80000 : mix(low) ^ high;
+}
+
+/** Whole numbers within 2^53 as the float64 of the same value. */
+function readWide(values: BigInt64Array, from: number, to: number, numbers: Float64Array): void {
+  const words = new Int32Array(values.buffer, values.byteOffset + 8 * from, 2 * (to - from));
+  for (let i = 0; i < to - from; i += 1) numbers[i] = (words[2 * i + 1] as number) * 4294967296 + ((words[2 * i] as number) >>> 0);
 }
 
 /** Values that are equal have one hash, however many zeros they end with. */
-function decimalHasher(values: BigUint64Array, type: DecimalType): (row: number) => number {
+function hashDecimals(values: BigUint64Array, type: DecimalType, hashes: Uint32Array): void {
   const read = unscaledReader(values, type);
-  return (row) => {
+  for (let row = 0; row < hashes.length; row += 1) {
     const text = decimalText(read(row), type.scale);
     const significant = text.includes(".") ? text.replace(/\.?0+$/, "") : text;
     let h = 0x811c9dc5;
     for (let i = 0; i < significant.length; i += 1) h = Math.imul(h ^ significant.charCodeAt(i), 0x01000193);
-    return h;
-  };
+    hashes[row] = h;
+  }
 }
 
 /** FNV-1a. */
-function bytesHasher(bytes: Uint8Array, offsets: Int32Array): (row: number) => number {
-  return (row) => {
+function hashBytes(bytes: Uint8Array, offsets: Int32Array, hashes: Uint32Array): void {
+  for (let row = 0; row < hashes.length; row += 1) {
     let h = 0x811c9dc5;
     for (let i = offsets[row] as number; i < (offsets[row + 1] as number); i += 1) h = Math.imul(h ^ (bytes[i] as number), 0x01000193);
-    return h;
-  };
+    hashes[row] = h;
+  }
 }
 
 /** Whether a row of one vector and a row of the other, which may be the same, have equal values; neither is null. */
-type RowEquality = (a: number, b: number) => boolean;
+export type RowEquality = (a: number, b: number) => boolean;
 
 /** Of two vectors of one type. */
 function equalityOf(left: Vector, right: Vector): RowEquality {
@@ -180,6 +186,12 @@ export function rowEquality(left: readonly Vector[], right: readonly Vector[]): 
   return others.length === 0 ? first : (a, b) => first(a, b) && others.every((equal) => equal(a, b));
 }
 
+/** Whether two rows of some vectors are equal in all of them, where nulls are equal to each other. */
+export function equalityWithNulls(vectors: readonly Vector[]): RowEquality {
+  const [first, ...others] = vectors.map(withNulls) as [RowEquality, ...RowEquality[]];
+  return others.length === 0 ? first : (a, b) => first(a, b) && others.every((equal) => equal(a, b));
+}
+
 function withNulls(vector: Vector): RowEquality {
   const equal = equalityOf(vector, vector);
   if (vector.nullCount === 0 || vector.type.kind === "null") return equal;
@@ -189,59 +201,120 @@ function withNulls(vector: Vector): RowEquality {
   };
 }
 
-/** No group lies at this place of a table of groups, or a row has none. */
+/** A row has no group. */
 export const NO_GROUP = 0xffffffff;
 
-/** The groups of rows with equal keys. An open table of group numbers, which grows with the groups. */
+/** The hashes of rows that are looked up in one table. */
+interface KeyHashes {
+  readonly hashes: Uint32Array;
+  /** Rows of different keys have different hashes, as {@link mix} gives no number twice. */
+  readonly isExact: boolean;
+}
+
+/** Hashes for tables. Keys of the same types have the same ones in each block. */
+export function keyHashes(vectors: readonly Vector[], rowCount: number): KeyHashes {
+  const [key] = vectors;
+  if (vectors.length !== 1 || key === undefined || !SMALL_KINDS.has(key.type.kind))
+    return { hashes: hashRows(vectors, rowCount), isExact: false };
+  const hashes = new Uint32Array(rowCount);
+  hashes.set(key.values as Int32Array);
+  for (let row = 0; row < rowCount; row += 1) hashes[row] = mix(hashes[row] as number);
+  return { hashes, isExact: key.nullCount === 0 };
+}
+
+/** Whole numbers of up to 32 bits. */
+const SMALL_KINDS: ReadonlySet<string> = new Set(["int8", "int16", "int32", "uint8", "uint16", "uint32", "date"]);
+
+/** Groups by the hashes of their keys: an open table that grows with them. */
+export class GroupTable {
+  /** The first row of each group; there is room for more. */
+  firstRows: Uint32Array = new Uint32Array(1024);
+  count = 0;
+  /** A pair a place: a group, or NO_GROUP, and its hash. */
+  #pairs: Uint32Array = new Uint32Array(2 * 4096).fill(NO_GROUP);
+
+  /** Adds the rows that are given, in their order. @returns the group of each */
+  addAll({ hashes, isExact }: KeyHashes, isEqual: RowEquality): Uint32Array {
+    const ids = new Uint32Array(hashes.length);
+    let pairs = this.#pairs;
+    let mask = pairs.length / 2 - 1;
+    for (let row = 0; row < hashes.length; row += 1) {
+      const hash = hashes[row] as number;
+      let place = 2 * (hash & mask);
+      let group = pairs[place] as number;
+      while (group !== NO_GROUP && (pairs[place + 1] !== hash || !(isExact || isEqual(this.firstRows[group] as number, row)))) {
+        place = (place + 2) & (2 * mask + 1);
+        group = pairs[place] as number;
+      }
+      if (group === NO_GROUP) {
+        group = this.#add(row);
+        pairs[place] = group;
+        pairs[place + 1] = hash;
+        if (4 * this.count > pairs.length) {
+          pairs = this.#grow();
+          mask = pairs.length / 2 - 1;
+        }
+      }
+      ids[row] = group;
+    }
+    return ids;
+  }
+
+  /**
+   * The group of each of other rows; `NO_GROUP` where there is none.
+   *
+   * @param isEqual - of one of them, and the first row of a group
+   */
+  find({ hashes, isExact }: KeyHashes, isEqual: RowEquality): Uint32Array {
+    const ids = new Uint32Array(hashes.length);
+    const pairs = this.#pairs;
+    const mask = pairs.length / 2 - 1;
+    for (let row = 0; row < hashes.length; row += 1) {
+      const hash = hashes[row] as number;
+      let place = 2 * (hash & mask);
+      let group = pairs[place] as number;
+      while (group !== NO_GROUP && (pairs[place + 1] !== hash || !(isExact || isEqual(row, this.firstRows[group] as number)))) {
+        place = (place + 2) & (2 * mask + 1);
+        group = pairs[place] as number;
+      }
+      ids[row] = group;
+    }
+    return ids;
+  }
+
+  #add(row: number): number {
+    const group = this.count;
+    if (group === this.firstRows.length) {
+      const larger = new Uint32Array(2 * group);
+      larger.set(this.firstRows);
+      this.firstRows = larger;
+    }
+    this.firstRows[group] = row;
+    this.count += 1;
+    return group;
+  }
+
+  #grow(): Uint32Array {
+    const old = this.#pairs;
+    const pairs = new Uint32Array(4 * old.length).fill(NO_GROUP);
+    const mask = pairs.length / 2 - 1;
+    for (let i = 0; i < old.length; i += 2) {
+      if (old[i] === NO_GROUP) continue;
+      const hash = old[i + 1] as number;
+      let place = 2 * (hash & mask);
+      while (pairs[place] !== NO_GROUP) place = (place + 2) & (2 * mask + 1);
+      pairs[place] = old[i] as number;
+      pairs[place + 1] = hash;
+    }
+    this.#pairs = pairs;
+    return pairs;
+  }
+}
+
+/** The groups of rows with equal keys. */
 export function groupRows(vectors: readonly Vector[], rowCount: number): Groups {
   if (vectors.length === 0) return { ids: new Uint32Array(rowCount), firstRows: new Uint32Array(rowCount > 0 ? 1 : 0) };
-  const hashes = hashRows(vectors, rowCount);
-  const equalities = vectors.map(withNulls);
-  const [first, ...others] = equalities as [RowEquality, ...RowEquality[]];
-  const isEqual: RowEquality = others.length === 0 ? first : (a, b) => first(a, b) && others.every((equal) => equal(a, b));
-  const ids = new Uint32Array(rowCount);
-  let firstRows = new Uint32Array(1024);
-  let count = 0;
-  let table = new Uint32Array(4096).fill(NO_GROUP);
-  for (let row = 0; row < rowCount; row += 1) {
-    const hash = hashes[row] as number;
-    const mask = table.length - 1;
-    let slot = hash & mask;
-    for (;;) {
-      const group = table[slot] as number;
-      if (group === NO_GROUP) {
-        table[slot] = count;
-        if (count === firstRows.length) firstRows = grown(firstRows);
-        firstRows[count] = row;
-        ids[row] = count;
-        count += 1;
-        break;
-      }
-      const representative = firstRows[group] as number;
-      if (hashes[representative] === hash && isEqual(representative, row)) {
-        ids[row] = group;
-        break;
-      }
-      slot = (slot + 1) & mask;
-    }
-    if (count * 2 > table.length) table = rehashed(table.length * 4, firstRows, count, hashes);
-  }
-  return { ids, firstRows: firstRows.slice(0, count) };
-}
-
-function grown(array: Uint32Array): Uint32Array<ArrayBuffer> {
-  const larger = new Uint32Array(array.length * 2);
-  larger.set(array);
-  return larger;
-}
-
-/** An open table of group numbers by the hashes of their first rows. `size` is a power of two. */
-export function rehashed(size: number, firstRows: Uint32Array, count: number, hashes: Uint32Array): Uint32Array<ArrayBuffer> {
-  const table = new Uint32Array(size).fill(NO_GROUP);
-  for (let group = 0; group < count; group += 1) {
-    let slot = (hashes[firstRows[group] as number] as number) & (size - 1);
-    while (table[slot] !== NO_GROUP) slot = (slot + 1) & (size - 1);
-    table[slot] = group;
-  }
-  return table;
+  const table = new GroupTable();
+  const ids = table.addAll(keyHashes(vectors, rowCount), equalityWithNulls(vectors));
+  return { ids, firstRows: table.firstRows.slice(0, table.count) };
 }

@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { count, countDistinct, max, mean, min, quantile, std, sum, unique } from "../aggregates/aggregate.ts";
 import { mergeAggregates, partialAggregate } from "../aggregates/group-aggregate.ts";
-import { blockOfRows, concatBlocks, type Row, rowsOf, sliceBlock, takeBlock } from "../blocks/block.ts";
+import { type Block, blockOfRows, concatBlocks, type Row, rowsOf, sliceBlock, takeBlock } from "../blocks/block.ts";
+import type { Vector } from "../blocks/vector.ts";
 import { groupRows, hashRows, keyVectors } from "./hash.ts";
 import { partitionBlock } from "./partition.ts";
 import { hashNumber, Random } from "./random.ts";
@@ -27,6 +28,10 @@ const keys = fc.uniqueArray(fc.record({ column: fc.constantFrom("n", "t", "b", "
 function blockOf(given: readonly Row[]) {
   const block = blockOfRows(given, "the test");
   return { block, own: rowsOf(block).map((one, place) => ({ ...one, place })) };
+}
+
+function wholeNumbers(values: Uint32Array): Vector {
+  return { type: { kind: "uint32" }, length: values.length, nullCount: 0, bitOffset: 0, values };
 }
 
 function rank(value: unknown): number {
@@ -75,6 +80,34 @@ describe("sorting", () => {
       }),
       { numRuns: 300 },
     );
+  });
+
+  test("of many rows is right however unevenly the values are spread", () => {
+    const random = new Random(1);
+    const spreads: Record<string, () => unknown> = {
+      even: () => random.uint32() / 2 ** 32,
+      steep: () => 10 ** (random.below(600) - 300) * (random.below(2) === 0 ? -1 : 1),
+      few: () => [0.1, 0.1 + 2 ** -55, -0, 0, 1e300][random.below(5)],
+      near: () => 1e15 + random.below(100_000),
+      wide: () => BigInt(random.uint32()) * 2n ** 31n - 2n ** 61n + BigInt(random.below(3)),
+      small: () => random.below(7),
+    };
+    const given = Array.from({ length: 20_000 }, () => Object.fromEntries(Object.entries(spreads).map(([name, next]) => [name, next()])));
+    const { block, own } = blockOf(given);
+    for (const by of [["even"], ["steep"], ["few"], ["near"], ["wide"], ["small", "steep"], ["few", "even"]])
+      for (const descending of [false, true]) {
+        const present = by.map((column) => ({ column, descending }));
+        expect(Array.from(sortedIndices(block, present))).toEqual(
+          own.toSorted((a, b) => compareRows(a, b, present)).map(({ place }) => place),
+        );
+      }
+    const whole: Block = {
+      ...blockOf([{ u: 0 }]).block,
+      rowCount: 20_000,
+      vectors: [wholeNumbers(Uint32Array.from(given, () => random.uint32()))],
+    };
+    const ordered = takeBlock(whole, sortedIndices(whole, [{ column: "u", descending: false }]));
+    expect((ordered.vectors[0] as Vector).values).toEqual((whole.vectors[0] as Vector).values?.slice().sort());
   });
 
   test("by what cannot be ordered, or is not there, names the column", () => {

@@ -4,7 +4,7 @@
  * Rows of equal keys are one group, however many there are, and lie together in `rows`. So a key that most rows have makes no other one slower.
  */
 import { isNull, type Vector } from "../blocks/vector.ts";
-import { groupRows, hashRows, NO_GROUP, rehashed, rowEquality } from "./hash.ts";
+import { equalityWithNulls, GroupTable, keyHashes, NO_GROUP, type RowEquality, rowEquality } from "./hash.ts";
 import { rowsByPart } from "./partition.ts";
 
 export class KeyTable {
@@ -14,21 +14,20 @@ export class KeyTable {
   /** Where each group begins in `rows`, and the end behind the last. */
   readonly starts: Uint32Array;
   readonly #vectors: readonly Vector[];
-  readonly #hashes: Uint32Array;
-  readonly #firstRows: Uint32Array;
-  readonly #table: Uint32Array;
+  readonly #groups = new GroupTable();
+  /** The hashes tell keys apart. */
+  readonly #isExact: boolean;
 
   /** @param vectors - the key columns */
   constructor(vectors: readonly Vector[], rowCount: number) {
-    const { ids, firstRows } = groupRows(vectors, rowCount);
-    const { rows, starts } = rowsByPart(ids, firstRows.length);
-    this.groupCount = firstRows.length;
+    const keys = keyHashes(vectors, rowCount);
+    const ids = this.#groups.addAll(keys, equalityWithNulls(vectors));
+    const { rows, starts } = rowsByPart(ids, this.#groups.count);
+    this.groupCount = this.#groups.count;
     this.rows = rows;
     this.starts = starts;
     this.#vectors = vectors;
-    this.#hashes = hashRows(vectors, rowCount);
-    this.#firstRows = firstRows;
-    this.#table = rehashed(2 ** Math.ceil(Math.log2(2 * firstRows.length + 2)), firstRows, firstRows.length, this.#hashes);
+    this.#isExact = keys.isExact;
   }
 
   /**
@@ -37,27 +36,13 @@ export class KeyTable {
    * @param vectors - their key columns, of the same types
    */
   find(vectors: readonly Vector[], rowCount: number): Uint32Array {
-    const hashes = hashRows(vectors, rowCount);
+    const { hashes, isExact } = keyHashes(vectors, rowCount);
     const isEqual = rowEquality(vectors, this.#vectors);
-    const withNulls = vectors.filter(({ nullCount }) => nullCount > 0);
-    const table = this.#table;
-    const mask = table.length - 1;
-    const groups = new Uint32Array(rowCount).fill(NO_GROUP);
-    for (let row = 0; row < rowCount; row += 1) {
-      if (withNulls.some((vector) => isNull(vector, row))) continue;
-      const hash = hashes[row] as number;
-      for (let slot = hash & mask; table[slot] !== NO_GROUP; slot = (slot + 1) & mask) {
-        const group = table[slot] as number;
-        const first = this.#firstRows[group] as number;
-        if (this.#hashes[first] !== hash || !isEqual(row, first) || this.#hasNull(first)) continue;
-        groups[row] = group;
-        break;
-      }
-    }
+    const own = this.#vectors.filter(({ nullCount }) => nullCount > 0);
+    const isValue: RowEquality = own.length === 0 ? isEqual : (row, first) => isEqual(row, first) && !own.some((key) => isNull(key, first));
+    const groups = this.#groups.find({ hashes, isExact: isExact && this.#isExact }, isValue);
+    for (const key of vectors)
+      if (key.nullCount > 0) for (let row = 0; row < rowCount; row += 1) if (isNull(key, row)) groups[row] = NO_GROUP;
     return groups;
-  }
-
-  #hasNull(row: number): boolean {
-    return this.#vectors.some((vector) => vector.nullCount > 0 && isNull(vector, row));
   }
 }

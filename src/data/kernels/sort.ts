@@ -2,7 +2,7 @@
  * The order of rows by several keys, and the ranges into which sampled borders cut it.
  *
  * Numbers go before NaN and NaN before null, in both directions; texts and bytes are compared byte by byte, which for UTF-8 is the order of code points. Rows of equal keys
- * keep their order. Columns of numbers are sorted by radix: each value becomes 64 bits that order as unsigned numbers, and four stable passes of 16 bits order them.
+ * keep their order. Columns of numbers are sorted by radix: each value becomes up to 64 bits that order as unsigned numbers.
  */
 import { getBit } from "../blocks/bitmap.ts";
 import { type Block, concatBlocks, vectorOf } from "../blocks/block.ts";
@@ -10,6 +10,7 @@ import { typeName } from "../blocks/data-type.ts";
 import { compareDecimals } from "../blocks/decimals.ts";
 import { isNull, type ValueArray, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
+import { orderByWords, type Words } from "./radix.ts";
 
 /** A column to sort by. */
 export interface SortKey {
@@ -20,11 +21,11 @@ export interface SortKey {
 /** The rows of the block in the order of the keys. */
 export function sortedIndices(block: Block, keys: readonly SortKey[]): Uint32Array {
   const columns = keys.map((key) => orderOf(keyVector(block, key.column), key.descending));
-  let indices = new Uint32Array(block.rowCount);
+  let indices: Uint32Array = new Uint32Array(block.rowCount);
   for (let i = 0; i < indices.length; i += 1) indices[i] = i;
   if (columns.every((column) => column.words !== undefined)) {
     // From the last key to the first: each pass is stable, so the keys before decide and those behind break ties.
-    for (const { words, vector } of columns.toReversed()) indices = nullsLast(radixSort(indices, words as Words), vector);
+    for (const { words, vector } of columns.toReversed()) indices = nullsLast(orderByWords(indices, words as Words), vector);
     return indices;
   }
   return indices.sort((a, b) => compareBy(columns, a, b) || a - b);
@@ -39,6 +40,8 @@ export function sortedIndices(block: Block, keys: readonly SortKey[]): Uint32Arr
 export function rangeOfRows(rows: Block, borders: Block, keys: readonly SortKey[]): Uint32Array {
   const together = concatBlocks([rows, borders]);
   const columns = keys.map((key) => orderOf(keyVector(together, key.column), key.descending));
+  const [first, ...others] = columns as [ColumnOrder, ...ColumnOrder[]];
+  if (others.length === 0 && first.words !== undefined) return rangesByWords(first, first.words, rows.rowCount);
   const ranges = new Uint32Array(rows.rowCount);
   for (let row = 0; row < ranges.length; row += 1) {
     let low = 0;
@@ -49,6 +52,33 @@ export function rangeOfRows(rows: Block, borders: Block, keys: readonly SortKey[
       else high = middle;
     }
     ranges[row] = low;
+  }
+  return ranges;
+}
+
+/** The ranges of the first rows of a column, the others of which are borders. Of these the ones that are null come last, and all of them go before a row that is null. */
+function rangesByWords({ vector }: ColumnOrder, words: Words, rowCount: number): Uint32Array {
+  const ranges = new Uint32Array(rowCount);
+  const hasNulls = vector.nullCount > 0;
+  let end = vector.length;
+  while (hasNulls && end > rowCount && isNull(vector, end - 1)) end -= 1;
+  const { high: tops, low: rests = new Uint32Array(vector.length) } = words;
+  for (let row = 0; row < rowCount; row += 1) {
+    if (hasNulls && isNull(vector, row)) {
+      ranges[row] = vector.length - rowCount;
+      continue;
+    }
+    const top = tops[row] as number;
+    const rest = rests[row] as number;
+    let low = rowCount;
+    let high = end;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const border = tops[middle] as number;
+      if (border < top || (border === top && (rests[middle] as number) <= rest)) low = middle + 1;
+      else high = middle;
+    }
+    ranges[row] = low - rowCount;
   }
   return ranges;
 }
@@ -71,12 +101,6 @@ interface ColumnOrder {
   compare(a: number, b: number): number;
 }
 
-/** 64 bits of each row, that order as unsigned numbers. */
-interface Words {
-  readonly high: Uint32Array;
-  readonly low: Uint32Array;
-}
-
 function orderOf(vector: Vector, descending: boolean): ColumnOrder {
   const { type } = vector;
   if (type.kind === "string" || type.kind === "binary") return { vector, words: undefined, compare: bytesOrder(vector, descending) };
@@ -91,7 +115,10 @@ function orderOf(vector: Vector, descending: boolean): ColumnOrder {
   return {
     vector,
     words,
-    compare: (a, b) => (high[a] as number) - (high[b] as number) || (low[a] as number) - (low[b] as number),
+    compare:
+      low === undefined
+        ? (a, b) => (high[a] as number) - (high[b] as number)
+        : (a, b) => (high[a] as number) - (high[b] as number) || (low[a] as number) - (low[b] as number),
   };
 }
 
@@ -129,100 +156,93 @@ function bytesOrder(vector: Vector, descending: boolean): (a: number, b: number)
 /** Behind all numbers, in either direction: the words of the infinities are smaller. */
 const NAN_HIGH = 0xffffffff;
 
-function wordsOf(vector: Vector, descending: boolean): Words {
-  const { length, type, values, bitOffset } = vector;
-  const high = new Uint32Array(length);
-  const low = new Uint32Array(length);
-  if (type.kind === "int64" || type.kind === "uint64" || type.kind === "timestamp")
-    fillWideWords(values as BigInt64Array, type.kind !== "uint64", high, low);
-  else if (type.kind === "bool") for (let i = 0; i < length; i += 1) high[i] = getBit(values as Uint8Array, bitOffset + i) ? 1 : 0;
-  else if (type.kind !== "null") fillNumberWords(values as Float64Array, high, low);
-  if (descending) invert(high, low);
-  if (type.kind === "float64" || type.kind === "float32") moveNaN(values as Float64Array, high, low);
-  return { high, low };
+function wordsOf({ length, type, values, bitOffset }: Vector, descending: boolean): Words {
+  switch (type.kind) {
+    case "int64":
+    case "uint64":
+    case "timestamp":
+      return inDirection(wideWords(values as BigInt64Array, type.kind !== "uint64"), descending);
+    case "float64":
+    case "float32":
+      return floatWords(type.kind === "float64" ? (values as Float64Array) : Float64Array.from(values as Float32Array), descending);
+    case "bool":
+      return inDirection(
+        { high: Uint32Array.from({ length }, (_, i) => (getBit(values as Uint8Array, bitOffset + i) ? 1 : 0)) },
+        descending,
+      );
+    case "null":
+      return { high: new Uint32Array(length) };
+    case "uint32":
+      return descending ? inDirection({ high: (values as Uint32Array).slice() }, true) : { high: values as Uint32Array };
+    default:
+      return inDirection({ high: smallWords(values as Int32Array) }, descending);
+  }
 }
 
 /** The halves of 64-bit numbers. */
-function fillWideWords(values: BigInt64Array, isSigned: boolean, high: Uint32Array, low: Uint32Array): void {
-  const halves = new Uint32Array(values.buffer, values.byteOffset, values.length * 2);
+function wideWords(values: BigInt64Array, isSigned: boolean): Words {
+  const halves = halvesOf(values);
+  const high = new Uint32Array(values.length);
+  const low = new Uint32Array(values.length);
   const flip = isSigned ? 0x80000000 : 0;
   for (let i = 0; i < values.length; i += 1) {
     high[i] = (halves[2 * i + 1] as number) ^ flip;
     low[i] = halves[2 * i] as number;
   }
+  return { high, low };
 }
 
-function fillNumberWords(values: ArrayLike<number>, high: Uint32Array, low: Uint32Array): void {
-  const one = new Float64Array(1);
-  const halves = new Uint32Array(one.buffer);
+function halvesOf({ buffer, byteOffset, length }: Float64Array | BigInt64Array): Uint32Array {
+  return new Uint32Array(buffer, byteOffset, 2 * length);
+}
+
+/** The bits of negative numbers order the other way round. 0 and -0 are equal. */
+function floatWords(values: Float64Array, descending: boolean): Words {
+  const halves = halvesOf(values);
+  const high = new Uint32Array(values.length);
+  const low = new Uint32Array(values.length);
+  const flip = descending ? -1 : 0;
   for (let i = 0; i < values.length; i += 1) {
-    // Adding 0 makes 0 of -0: the two are equal.
-    one[0] = (values[i] as number) + 0;
-    const top = halves[1] as number;
-    const isNegative = top >>> 31 === 1;
-    high[i] = isNegative ? ~top : top ^ 0x80000000;
-    low[i] = isNegative ? ~(halves[0] as number) : (halves[0] as number);
+    const top = halves[2 * i + 1] as number;
+    const rest = halves[2 * i] as number;
+    const size = top & 0x7fffffff;
+    if (size >= 0x7ff00000 && (size > 0x7ff00000 || rest !== 0)) high[i] = NAN_HIGH;
+    else if (top <= 0x7fffffff || (size === 0 && rest === 0)) {
+      high[i] = size ^ 0x80000000 ^ flip;
+      low[i] = rest ^ flip;
+    } else {
+      high[i] = ~top ^ flip;
+      low[i] = ~rest ^ flip;
+    }
   }
+  return { high, low };
 }
 
-function invert(high: Uint32Array, low: Uint32Array): void {
-  for (let i = 0; i < high.length; i += 1) {
-    high[i] = ~(high[i] as number);
-    low[i] = ~(low[i] as number);
-  }
+/** Of whole numbers of up to 32 bits. */
+function smallWords(values: Int8Array | Int16Array | Int32Array | Uint8Array | Uint16Array): Uint32Array {
+  const words = new Uint32Array(values.length);
+  for (let i = 0; i < words.length; i += 1) words[i] = (values[i] as number) ^ 0x80000000;
+  return words;
 }
 
-function moveNaN(values: ArrayLike<number>, high: Uint32Array, low: Uint32Array): void {
-  for (let i = 0; i < values.length; i += 1) {
-    if (!Number.isNaN(values[i])) continue;
-    high[i] = NAN_HIGH;
-    low[i] = 0;
-  }
+function inDirection(words: Words, descending: boolean): Words {
+  if (!descending) return words;
+  for (const half of [words.high, words.low ?? []] as Uint32Array[])
+    for (let i = 0; i < half.length; i += 1) half[i] = ~(half[i] as number);
+  return words;
 }
 
 /** The rows that are null behind the others, all in the order that they have. */
-function nullsLast(indices: Uint32Array<ArrayBuffer>, vector: Vector): Uint32Array<ArrayBuffer> {
+function nullsLast(indices: Uint32Array, vector: Vector): Uint32Array {
   if (vector.nullCount === 0) return indices;
   const moved = new Uint32Array(indices.length);
   let value = 0;
   let none = indices.length - vector.nullCount;
-  for (const row of indices) moved[isNull(vector, row) ? none++ : value++] = row;
-  return moved;
-}
-
-/** The indices ordered by the words; those of equal words keep their order. */
-function radixSort(indices: Uint32Array, { high, low }: Words): Uint32Array<ArrayBuffer> {
-  let from = indices.slice();
-  let to = new Uint32Array(indices.length);
-  const counts = new Uint32Array(0x10000);
-  for (const [words, shift] of [
-    [low, 0],
-    [low, 16],
-    [high, 0],
-    [high, 16],
-  ] as const) {
-    counts.fill(0);
-    for (let i = 0; i < words.length; i += 1) {
-      const digit = ((words[i] as number) >>> shift) & 0xffff;
-      counts[digit] = (counts[digit] as number) + 1;
-    }
-    // All rows have one digit here, as small whole numbers do in most places.
-    if (words.length === 0 || counts[((words[0] as number) >>> shift) & 0xffff] === words.length) continue;
-    for (let digit = 0, sum = 0; digit < counts.length; digit += 1) {
-      const count = counts[digit] as number;
-      counts[digit] = sum;
-      sum += count;
-    }
-    for (let i = 0; i < from.length; i += 1) {
-      const row = from[i] as number;
-      const digit = ((words[row] as number) >>> shift) & 0xffff;
-      const place = counts[digit] as number;
-      counts[digit] = place + 1;
-      to[place] = row;
-    }
-    [from, to] = [to, from];
+  for (let i = 0; i < indices.length; i += 1) {
+    const row = indices[i] as number;
+    moved[isNull(vector, row) ? none++ : value++] = row;
   }
-  return from;
+  return moved;
 }
 
 /** Compares two rows of one column, neither of them null: below 0 where the first is smaller. */

@@ -20,7 +20,7 @@ import { estimatedQuantiles } from "./quantile-sketch.ts";
 export function kernelOf({ kind, quantile = 0.5, quantiles = [], k = 0, room = 0 }: Aggregate): Kernel {
   switch (kind) {
     case "count":
-      return counts;
+      return counting;
     case "countDistinct":
       return { ...distinct, finalize: ([values]) => lengths(values as Vector) };
     case "unique":
@@ -107,7 +107,7 @@ function mergeSums(states: readonly Vector[], groups: Grouping): Vector[] {
   return states.map((state) => floats(addUp(state.values as Float64Array, state, groups)));
 }
 
-const counts: Kernel = {
+const counting: Kernel = {
   accumulate: (_values, groups) => [floats(countAll(groups))],
   merge: mergeSums,
   finalize: ([totals]) => integers((totals as Vector).values as Float64Array),

@@ -9,7 +9,7 @@
 import { get, type ObjectRef, put } from "../../core/index.ts";
 import { type Block, concatBlocks, EMPTY_BLOCK, takeBlock } from "../blocks/block.ts";
 import { sortedIndices } from "../kernels/sort.ts";
-import { EXCHANGE_BYTES_MIN, PARTITION_BYTES, PARTITIONS_MAX, SAMPLES_PER_PARTITION } from "../limits.ts";
+import { BINS_MAX, BINS_PER_PARTITION, EXCHANGE_BYTES_MIN, PARTITION_BYTES, PARTITIONS_MAX, SAMPLES_PER_PARTITION } from "../limits.ts";
 import { DataError } from "../errors.ts";
 import type { Combine } from "./combine.ts";
 import type { ErroredBlocks } from "./errored-blocks.ts";
@@ -24,6 +24,8 @@ interface ExchangeOptions {
   readonly partitionings: readonly Partitioning[];
   /** How many partitions there are to be; undefined: as many as suit the bytes. */
   readonly partitions: number | undefined;
+  /** The tasks of partitions take bins one after the other, and may give each as a block of its own. */
+  readonly takesBins: boolean;
   /** How several inputs are made one. */
   readonly combines: Combine["kind"] | undefined;
   /** Begins the task of a partition: its arguments are the parts. Where inputs are combined, before them how many each input has. */
@@ -53,7 +55,7 @@ export class ExchangeOperator implements Operator {
   #bundles: Bundle[] = [];
   /** For each bundle its parts, by partition. */
   #parts: (readonly BlockRef[])[] = [];
-  #request: Omit<PartitionRequest, "firstRow"> = { count: 1, totalRows: 0 };
+  #request: Omit<PartitionRequest, "firstRow"> = { count: 1, bins: 1, totalRows: 0 };
   #nextBundle = 0;
   #running = 0;
   #phase: "collecting" | "sampling" | "partitioning" | "reducing" = "collecting";
@@ -117,7 +119,10 @@ export class ExchangeOperator implements Operator {
     }
     // Rows are numbered within their input, and all inputs of a zip have as many.
     const totalRows = isZip ? (rowCounts[0] ?? 0) : rowCounts.reduce((sum, count) => sum + count, 0);
-    this.#request = { count: this.#options.partitions ?? partitionsFor(totalBytes, this.#options.cpus), totalRows };
+    const { partitions, cpus, takesBins } = this.#options;
+    const count = partitions ?? partitionsFor(totalBytes, cpus);
+    const bins = takesBins && partitions === undefined && count > 1 ? binsFor(count) : 1;
+    this.#request = { count, bins, totalRows };
     const [partitioning] = this.#options.partitionings;
     if (partitioning?.kind === "range" && this.#request.count > 1 && totalRows > 0) this.#sample(partitioning, collected);
     else this.#beginPartitioning();
@@ -174,7 +179,7 @@ export class ExchangeOperator implements Operator {
   #sample({ keys }: Extract<Partitioning, { kind: "range" }>, collected: readonly BlockRef[]): void {
     this.#phase = "sampling";
     const start = sampleTasks(keys, this.name);
-    const { count, totalRows } = this.#request;
+    const { count, bins, totalRows } = this.#request;
     const work = async (): Promise<void> => {
       const samples = collected.map((block) => {
         const rows = Math.ceil((SAMPLES_PER_PARTITION * count * block.rowCount) / totalRows);
@@ -183,7 +188,8 @@ export class ExchangeOperator implements Operator {
       });
       const keyRows = concatBlocks(await get(samples));
       const order = sortedIndices(keyRows, keys);
-      const borders = Uint32Array.from({ length: count - 1 }, (_, i) => order[Math.floor(((i + 1) * order.length) / count)] as number);
+      const length = count * bins - 1;
+      const borders = Uint32Array.from({ length }, (_, i) => order[Math.floor(((i + 1) * order.length) / (length + 1))] as number);
       this.#request = { ...this.#request, borders: takeBlock(keyRows, borders) };
       if (!this.#isStopped) this.#beginPartitioning();
     };
@@ -278,6 +284,11 @@ export class ExchangeOperator implements Operator {
 function partitionsFor(totalBytes: number, cpus: number): number {
   if (totalBytes < EXCHANGE_BYTES_MIN) return 1;
   return Math.min(PARTITIONS_MAX, Math.max(cpus, Math.ceil(totalBytes / PARTITION_BYTES)));
+}
+
+/** How many bins each of some partitions has: rows go to all bins at once, which is slow where these are too many. */
+function binsFor(partitions: number): number {
+  return Math.max(1, Math.min(BINS_PER_PARTITION, Math.floor(BINS_MAX / partitions)));
 }
 
 /** Small blocks are cut together. */

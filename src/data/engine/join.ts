@@ -4,10 +4,21 @@
  * The right side is brought into a table, and the blocks of the left side look their keys up in it, one block at a time: so a task has the right side of its partition in memory,
  * and little else, whatever the left side has. Rows come in the order of the left side, and for each in that of the right; rows of the right side that met none come last.
  */
-import { alignBlock, type Block, concatBlocks, namingColumn, schemaOf, takeBlock, unifySchemas, vectorOf } from "../blocks/block.ts";
+import {
+  alignBlock,
+  type Block,
+  concatBlocks,
+  namingColumn,
+  schemaOf,
+  sliceBlock,
+  takeBlock,
+  unifySchemas,
+  vectorOf,
+} from "../blocks/block.ts";
 import { type DataType, type Field, typeName, unifyTypes } from "../blocks/data-type.ts";
 import { NO_ROW, nullVector, sliceVector, takeVector, takeVectorOrNull, type Vector, widenVector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
+import { binsOf } from "./bins.ts";
 import { keyVectors, NO_GROUP } from "../kernels/hash.ts";
 import { KeyTable } from "../kernels/key-table.ts";
 import { ROWS_OF_JOINED_BLOCK } from "../limits.ts";
@@ -28,8 +39,22 @@ export interface Join {
   readonly rightSuffix: string;
 }
 
-/** The joined rows of a partition. */
+/** The joined rows of a partition, bin by bin. */
 export function* joinBlocks(join: Join, left: readonly Block[], right: readonly Block[]): Generator<Block, void, undefined> {
+  const [leftBins, rightBins] = [binsOf(left), binsOf(right)];
+  const binCount = Math.max(leftBins.length, rightBins.length);
+  for (let bin = 0; bin < binCount; bin += 1) yield* joinBin(join, binAt(leftBins, bin), binAt(rightBins, bin));
+}
+
+/** The blocks of a bin; where there is none, a block with the columns. */
+function binAt(bins: readonly (readonly Block[])[], bin: number): readonly Block[] {
+  const own = bins[bin] ?? [];
+  const filled = own.filter((block) => block.rowCount > 0);
+  if (filled.length > 0) return filled;
+  return (own.length > 0 ? own : (bins[0] ?? [])).slice(0, 1).map((block) => sliceBlock(block, 0, 0));
+}
+
+function* joinBin(join: Join, left: readonly Block[], right: readonly Block[]): Generator<Block, void, undefined> {
   const sides = sidesOf(join, left, right);
   const table = new KeyTable(sides.rightKeys, sides.right.rowCount);
   const met = new Uint8Array(table.groupCount);

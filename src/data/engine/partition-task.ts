@@ -1,17 +1,19 @@
 /**
- * The tasks of an exchange before its rows come together: they cut blocks into parts, and take samples of keys.
+ * The tasks of an exchange before its rows come together: they cut blocks into parts, and take samples of keys. The rows of a part lie in bins (`bins.ts`).
  *
  * A partition task yields a part for each partition, empty ones too, and then the facts of all parts. Which rows come together is decided by their keys, or by their
  * numbers and a seed, and never by how they lie in blocks.
  */
 import { type ObjectRef, type ObjectRefGenerator, remote } from "../../core/index.ts";
-import { type Block, concatBlocks, packBlock, takeBlock, vectorOf } from "../blocks/block.ts";
+import { type Block, concatBlocks, packBlock, sliceBlock, takeBlock, vectorOf } from "../blocks/block.ts";
 import { hashRows, keyVectors } from "../kernels/hash.ts";
-import { partitionBlock } from "../kernels/partition.ts";
+import { buffersOf, freeBuffers } from "../blocks/memory.ts";
+import { binBlocks } from "../kernels/partition.ts";
 import { hashNumber, Random } from "../kernels/random.ts";
 import { rangeOfRows, type SortKey } from "../kernels/sort.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { PARTITION_RETRIES } from "../limits.ts";
+import { withBinColumn } from "./bins.ts";
 import { type BlockFacts, factsOf } from "./task.ts";
 import { HIDDEN_ORDER } from "./whole-transforms.ts";
 
@@ -28,11 +30,14 @@ export type Partitioning =
 
 /** What a partition task needs to know besides its blocks. */
 export interface PartitionRequest {
+  /** How many partitions there are. */
   readonly count: number;
+  /** How many bins each of them has. */
+  readonly bins: number;
   /** The number of its first row among all rows, and how many there are. */
   readonly firstRow: number;
   readonly totalRows: number;
-  /** Of a range partitioning: rows of keys between the partitions. */
+  /** Of a range partitioning: rows of keys between the bins. */
   readonly borders?: Block;
 }
 
@@ -65,14 +70,33 @@ export function* partition(
   request: PartitionRequest,
   ...blocks: readonly Block[]
 ): Generator<Block | readonly BlockFacts[], void, undefined> {
-  const given = concatBlocks(blocks);
-  const block = partitioning.kind === "random" ? withHiddenOrder(given, partitioning.seed, request.firstRow) : given;
+  const filled = blocks.filter((block) => block.rowCount > 0);
+  let { firstRow } = request;
+  const numbered = filled.map((block) => {
+    const first = firstRow;
+    firstRow += block.rowCount;
+    return { block: partitioning.kind === "random" ? withHiddenOrder(block, partitioning.seed, first) : block, first };
+  });
   const parts =
-    block.rowCount === 0
-      ? Array.from({ length: request.count }, () => block)
-      : partitionBlock(block, partsOf(partitioning, request, block), request.count);
+    filled.length === 0 ? Array.from({ length: request.count }, () => concatBlocks(blocks)) : cut(partitioning, request, numbered);
   for (const part of parts) yield packBlock(part);
   yield parts.map(factsOf);
+  freeBuffers(buffersOf([...parts, ...blocks]));
+}
+
+/** The parts of blocks, given with the numbers of their first rows. */
+function cut(partitioning: Partitioning, request: PartitionRequest, numbered: readonly { block: Block; first: number }[]): Block[] {
+  const { count, bins: perPartition } = request;
+  const bins = numbered.map(({ block, first }) => binsOfRows(partitioning, { ...request, firstRow: first }, block));
+  const { block, starts } = binBlocks(
+    numbered.map((one) => one.block),
+    bins,
+    count * perPartition,
+  );
+  const ordered = perPartition === 1 ? block : withBinColumn(block, starts, perPartition);
+  return Array.from({ length: count }, (_, part) =>
+    sliceBlock(ordered, starts[part * perPartition] as number, starts[(part + 1) * perPartition] as number),
+  );
 }
 
 /** Runs in workers, like `partition`. */
@@ -94,12 +118,15 @@ function keysOf(block: Block, columns: readonly string[]): Block {
   return { rowCount: block.rowCount, names: columns, vectors: keyVectors(block, columns, "sort by") };
 }
 
-function partsOf(partitioning: Partitioning, { count, borders, firstRow, totalRows }: PartitionRequest, block: Block): Uint32Array {
+function binsOfRows(
+  partitioning: Partitioning,
+  { count, bins, borders, firstRow, totalRows }: PartitionRequest,
+  block: Block,
+): Uint32Array {
+  const binCount = count * bins;
   switch (partitioning.kind) {
-    case "hash": {
-      const hashes = hashRows(keyVectors(block, partitioning.keys, partitioning.use), block.rowCount);
-      return partsOfHashes(hashes, count);
-    }
+    case "hash":
+      return binsOfHashes(hashRows(keyVectors(block, partitioning.keys, partitioning.use), block.rowCount), binCount);
     case "range": {
       const rows = keysOf(
         block,
@@ -108,18 +135,18 @@ function partsOf(partitioning: Partitioning, { count, borders, firstRow, totalRo
       return rangeOfRows(rows, borders as Block, partitioning.keys);
     }
     case "random":
-      return partsOfHashes((vectorOf(block, HIDDEN_ORDER) as Vector).values as Uint32Array, count);
+      return binsOfHashes((vectorOf(block, HIDDEN_ORDER) as Vector).values as Uint32Array, binCount);
     case "even":
-      return Uint32Array.from({ length: block.rowCount }, (_, row) => Math.floor(((firstRow + row) * count) / totalRows));
+      return Uint32Array.from({ length: block.rowCount }, (_, row) => Math.floor(((firstRow + row) * binCount) / totalRows));
   }
 }
 
-/** Parts of as many hashes each. */
-function partsOfHashes(hashes: Uint32Array, count: number): Uint32Array {
-  const parts = new Uint32Array(hashes.length);
-  const scale = count / 4294967296;
-  for (let row = 0; row < parts.length; row += 1) parts[row] = (hashes[row] as number) * scale;
-  return parts;
+/** Bins of as many hashes each. */
+function binsOfHashes(hashes: Uint32Array, binCount: number): Uint32Array {
+  const bins = new Uint32Array(hashes.length);
+  const scale = binCount / 4294967296;
+  for (let row = 0; row < bins.length; row += 1) bins[row] = (hashes[row] as number) * scale;
+  return bins;
 }
 
 function withHiddenOrder(block: Block, seed: number, firstRow: number): Block {

@@ -27,6 +27,7 @@ import { MixOperator, UnionOperator } from "./several-inputs.ts";
 import { combineTasks, mapTasks, readTasks, sampleTasks } from "./task.ts";
 import { TaskOperator } from "./task-operator.ts";
 import type { Transform } from "./transform.ts";
+import { isByBins } from "./whole-transforms.ts";
 import { partsOf, type SourcePart } from "../plan/logical-plan.ts";
 
 /** What running pipelines of this process hold. */
@@ -154,7 +155,8 @@ function buildOperator(plan: PhysicalPlan, { events, parts, cpus, pools, setting
       const named = { name, ...options };
       const startTask = combine === undefined ? mapTasks(chain, named) : combineTasks(combine, chain, named);
       const partitionings = inputs.map(({ partitioning }) => partitioning);
-      return new ExchangeOperator({ ...shared, partitionings, combines: combine?.kind, partitions, startTask, cpus });
+      const takesBins = combine === undefined ? chain[0] !== undefined && isByBins(chain[0]) : combine.kind === "join";
+      return new ExchangeOperator({ ...shared, partitionings, combines: combine?.kind, takesBins, partitions, startTask, cpus });
     }
     case "iterable":
       return new ItemOperator(plan.name, plan.items, events);

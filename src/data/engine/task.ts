@@ -7,10 +7,12 @@
 import { type ObjectRefGenerator, remote, type TaskOptions } from "../../core/index.ts";
 import { type Block, blockBytes, concatBlocks, packBlock, schemaOf, sliceBlock } from "../blocks/block.ts";
 import type { Field } from "../blocks/data-type.ts";
+import { buffersOf, freeBuffers } from "../blocks/memory.ts";
 import { BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_AHEAD_MAX } from "../limits.ts";
 import { type Combine, combineBlocks } from "./combine.ts";
 import { sampleRows, type SampleTransform } from "./sample.ts";
 import { runChain, type Transform } from "./transform.ts";
+import { isOwnCode } from "./whole-transforms.ts";
 
 /** What the executor knows of a block. */
 export interface BlockFacts {
@@ -69,7 +71,9 @@ export function sampleTasks(chain: readonly Transform[], options: TaskOptions<1>
 
 /** What a task on blocks runs. */
 export async function* mapBlocks(chain: readonly Transform[], ...blocks: unknown[]): AsyncGenerator<Block | BlockFacts, void, undefined> {
-  yield* produce(given(blocks as Block[]), chain);
+  const inputs = chain.length > 0 && chain.every(isOwnCode) ? buffersOf(blocks as Block[]) : undefined;
+  yield* produce(given(blocks as Block[]), chain, inputs);
+  if (inputs !== undefined) freeBuffers(inputs);
 }
 
 /** What a task on blocks of several inputs runs. */
@@ -97,10 +101,15 @@ export async function* given(blocks: Iterable<Block>): AsyncGenerator<Block, voi
   yield* blocks;
 }
 
-/** Runs the chain, gathers small blocks unless they are to be so, cuts large ones, and yields each with its facts behind it. Runs in workers. */
+/**
+ * Runs the chain, gathers small blocks unless they are to be so, cuts large ones, and yields each with its facts behind it. Runs in workers.
+ *
+ * @param inputs - the memory of what is given, where the blocks that come out of the chain are nobody else's: they are freed once they are sent
+ */
 export async function* produce(
   blocks: AsyncIterable<Block>,
   chain: readonly Transform[],
+  inputs?: ReadonlySet<ArrayBuffer>,
 ): AsyncGenerator<Block | BlockFacts, void, undefined> {
   const bytesMin = chain.at(-1)?.kind === "rebatch" ? 0 : BLOCK_BYTES_MIN;
   let small: Block[] = [];
@@ -111,11 +120,22 @@ export async function* produce(
     small.push(block);
     smallBytes += blockBytes(block);
     if (smallBytes < bytesMin) continue;
-    yield* withFacts(concatBlocks(small), watch);
+    yield* sent(small, watch, inputs);
     small = [];
     smallBytes = 0;
   }
-  if (small.length > 0) yield* withFacts(concatBlocks(small), watch);
+  if (small.length > 0) yield* sent(small, watch, inputs);
+}
+
+/** Yields the rows of blocks as one block, or in pieces. */
+function* sent(
+  blocks: readonly Block[],
+  watch: StopWatch,
+  inputs: ReadonlySet<ArrayBuffer> | undefined,
+): Generator<Block | BlockFacts, void, undefined> {
+  const block = concatBlocks(blocks);
+  yield* withFacts(block, watch);
+  if (inputs !== undefined) freeBuffers(buffersOf([...blocks, block]), inputs);
 }
 
 /** Time since the task went on. It stands still while nobody takes what it has. */

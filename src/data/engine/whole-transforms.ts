@@ -8,11 +8,13 @@ import { type Aggregates, combineStates, mergeAggregates, partialAggregate } fro
 import { describeValue, isThenable } from "../../core/internal.ts";
 import { type BatchFormat, batchOf, blockOfBatch } from "../blocks/batch.ts";
 import { type Block, blockBytes, blockReader, concatBlocks, sliceBlock, takeBlock } from "../blocks/block.ts";
+import { buffersOf, freeBuffers } from "../blocks/memory.ts";
 import type { Place } from "../blocks/origin.ts";
 import { groupRows, keyVectors } from "../kernels/hash.ts";
 import { rowsByPart } from "../kernels/partition.ts";
 import { type SortKey, sortedIndices } from "../kernels/sort.ts";
 import { BLOCK_BYTES_MAX } from "../limits.ts";
+import { binsOf, withoutColumn } from "./bins.ts";
 import { failureIn } from "./user-errors.ts";
 
 type Blocks = AsyncIterable<Block>;
@@ -49,9 +51,9 @@ export const HIDDEN_ORDER = "\0order";
 export function applyWhole(blocks: Blocks, transform: WholeTransform): Blocks {
   switch (transform.kind) {
     case "sortRows":
-      return whole(blocks, (block) => takeBlock(block, sortedIndices(block, transform.keys)));
+      return byBins(blocks, transform, (block) => takeBlock(block, sortedIndices(block, transform.keys)));
     case "orderByHidden":
-      return whole(blocks, orderByHidden);
+      return byBins(blocks, transform, orderByHidden);
     case "oneBlock":
       return whole(blocks, (block) => block);
     case "stratum":
@@ -59,24 +61,52 @@ export function applyWhole(blocks: Blocks, transform: WholeTransform): Blocks {
     case "partialAggregate":
       return partialAggregates(blocks, transform.keys, transform.aggregates);
     case "mergeAggregates":
-      return whole(blocks, (block) => mergeAggregates(block, transform.keys, transform.aggregates));
+      return byBins(blocks, transform, (block) => mergeAggregates(block, transform.keys, transform.aggregates));
     case "mapGroups":
       return mapGroups(blocks, transform);
   }
 }
 
+/** Whether a transform takes the bins of a partition one after the other. */
+export function isByBins({ kind }: { readonly kind: string }): boolean {
+  return kind === "sortRows" || kind === "orderByHidden" || kind === "mergeAggregates";
+}
+
+/** Whether it does so without code of users, who might keep what they see of its blocks. */
+export function isOwnCode(transform: { readonly kind: string; readonly aggregates?: Aggregates }): boolean {
+  return isByBins(transform) && transform.aggregates?.some(([, { kind }]) => kind === "custom") !== true;
+}
+
+/** Applies the change to all rows of each bin in one block; where there are none, gives a block without rows. */
+async function* byBins(blocks: Blocks, transform: WholeTransform, change: (block: Block) => Block): AsyncGenerator<Block, void, undefined> {
+  const bins = binsOf(await all(blocks));
+  let isEmpty = true;
+  for (const own of bins) {
+    const block = concatBlocks(own);
+    if (block.rowCount === 0) continue;
+    isEmpty = false;
+    const changed = change(block);
+    if (isOwnCode(transform) && !own.includes(block)) freeBuffers(buffersOf([block]), buffersOf([changed]));
+    yield changed;
+  }
+  if (isEmpty) yield withoutColumn(concatBlocks(bins[0] ?? []), HIDDEN_ORDER);
+}
+
 /** Applies the change to all rows of the task in one block; to nothing where there are none. */
 async function* whole(blocks: Blocks, change: (block: Block) => Block): AsyncGenerator<Block, void, undefined> {
-  const all: Block[] = [];
-  for await (const block of blocks) all.push(block);
-  const block = concatBlocks(all);
+  const block = concatBlocks(await all(blocks));
   yield block.rowCount === 0 ? block : change(block);
 }
 
+async function all(blocks: Blocks): Promise<Block[]> {
+  const gathered: Block[] = [];
+  for await (const block of blocks) gathered.push(block);
+  return gathered;
+}
+
 function orderByHidden(block: Block): Block {
-  const ordered = takeBlock(block, sortedIndices(block, [{ column: HIDDEN_ORDER, descending: false }]));
-  const hidden = block.names.indexOf(HIDDEN_ORDER);
-  return { ...ordered, names: ordered.names.toSpliced(hidden, 1), vectors: ordered.vectors.toSpliced(hidden, 1) };
+  const order = sortedIndices(block, [{ column: HIDDEN_ORDER, descending: false }]);
+  return takeBlock(withoutColumn(block, HIDDEN_ORDER), order);
 }
 
 function stratum(block: Block, { keys, testSize, isTest }: Extract<WholeTransform, { kind: "stratum" }>): Block {
@@ -120,9 +150,7 @@ async function* mapGroups(
   { keys, fn, name, batchFormat }: Extract<WholeTransform, { kind: "mapGroups" }>,
 ): AsyncGenerator<Block, void, undefined> {
   const call = fn as (batch: unknown) => unknown;
-  const all: Block[] = [];
-  for await (const block of blocks) all.push(block);
-  const block = concatBlocks(all);
+  const block = concatBlocks(await all(blocks));
   if (block.rowCount === 0) return;
   const { ids, firstRows } = groupRows(keyVectors(block, keys, "group by"), block.rowCount);
   const { rows, starts } = rowsByPart(ids, firstRows.length);

@@ -242,7 +242,8 @@ export class GroupTable {
       const hash = hashes[row] as number;
       let place = 2 * (hash & mask);
       let group = pairs[place] as number;
-      while (group !== NO_GROUP && (pairs[place + 1] !== hash || !(isExact || isEqual(this.firstRows[group] as number, row)))) {
+      while (group !== NO_GROUP) {
+        if (pairs[place + 1] === hash && (isExact || isEqual(this.firstRows[group] as number, row))) break;
         place = (place + 2) & (2 * mask + 1);
         group = pairs[place] as number;
       }
@@ -273,7 +274,8 @@ export class GroupTable {
       const hash = hashes[row] as number;
       let place = 2 * (hash & mask);
       let group = pairs[place] as number;
-      while (group !== NO_GROUP && (pairs[place + 1] !== hash || !(isExact || isEqual(row, this.firstRows[group] as number)))) {
+      while (group !== NO_GROUP) {
+        if (pairs[place + 1] === hash && (isExact || isEqual(row, this.firstRows[group] as number))) break;
         place = (place + 2) & (2 * mask + 1);
         group = pairs[place] as number;
       }

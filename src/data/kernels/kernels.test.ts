@@ -6,7 +6,7 @@ import { mergeAggregates, partialAggregate } from "../aggregates/group-aggregate
 import { type Block, blockOfRows, concatBlocks, type Row, rowsOf, sliceBlock, takeBlock } from "../blocks/block.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { groupRows, hashRows, keyVectors } from "./hash.ts";
-import { partitionBlock } from "./partition.ts";
+import { binBlocks } from "./partition.ts";
 import { hashNumber, Random } from "./random.ts";
 import { rangeOfRows, type SortKey, sortedIndices } from "./sort.ts";
 
@@ -74,7 +74,10 @@ describe("sorting", () => {
         const { block } = blockOf(given);
         const keyRows = takeBlock(block, Uint32Array.from(samples.filter((sample) => sample < block.rowCount)));
         const borders = takeBlock(keyRows, sortedIndices(keyRows, by));
-        const parts = partitionBlock(block, rangeOfRows(block, borders, by), borders.rowCount + 1);
+        const { block: ordered, starts } = binBlocks([block], [rangeOfRows(block, borders, by)], borders.rowCount + 1);
+        const parts = Array.from({ length: borders.rowCount + 1 }, (_, i) =>
+          sliceBlock(ordered, starts[i] as number, starts[i + 1] as number),
+        );
         const sorted = concatBlocks(parts.map((part) => takeBlock(part, sortedIndices(part, by))));
         expect(rowsOf(sorted)).toEqual(rowsOf(takeBlock(block, sortedIndices(block, by))));
       }),
@@ -114,6 +117,40 @@ describe("sorting", () => {
     const { block } = blockOf([{ l: [1] }]);
     expect(() => sortedIndices(block, [{ column: "l", descending: false }])).toThrow("list<float64>");
     expect(() => sortedIndices(block, [{ column: "x", descending: false }])).toThrow('"x"');
+  });
+});
+
+describe("bins", () => {
+  test("have the rows of all blocks in their order, of columns of every kind", () => {
+    const some = fc.record({
+      n: fc.option(fc.double({ noNaN: true })),
+      i: fc.constantFrom(0n, -(2n ** 63n), 5n),
+      t: fc.option(fc.string({ unit: "grapheme", maxLength: 40 })),
+      long: fc.constantFrom("", "x".repeat(7), "y".repeat(8), "z".repeat(63), "v".repeat(200)),
+      b: fc.option(fc.boolean()),
+      l: fc.option(fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 3 })),
+      s: fc.record({ a: fc.option(fc.string({ maxLength: 2 })) }),
+      bin: fc.nat(6),
+    });
+    const block = fc.array(some, { minLength: 1, maxLength: 20 });
+    fc.assert(
+      fc.property(fc.array(block, { minLength: 1, maxLength: 3 }), fc.nat(3), (given, cut) => {
+        const blocks = given
+          .map((own) => blockOf(own).block)
+          .map((one) => sliceBlock(one, Math.min(cut, one.rowCount - 1), one.rowCount));
+        const bins = blocks.map((one) => Uint32Array.from(rowsOf(one), ({ bin }) => bin as number));
+        const { block: binned, starts } = binBlocks(blocks, bins, 7);
+        const all = blocks.flatMap(rowsOf);
+        const columns = new Set(all.flatMap((one) => Object.keys(one)));
+        const wanted = all.map((one) => Object.fromEntries(Array.from(columns, (name) => [name, one[name] ?? null])));
+        expect(rowsOf(binned)).toEqual(wanted.toSorted((a, b) => (a["bin"] as number) - (b["bin"] as number)));
+        for (let bin = 0; bin < 7; bin += 1)
+          expect(rowsOf(sliceBlock(binned, starts[bin] as number, starts[bin + 1] as number))).toEqual(
+            wanted.filter((one) => one["bin"] === bin),
+          );
+      }),
+      { numRuns: 300 },
+    );
   });
 });
 

@@ -61,7 +61,7 @@ function rangesByWords({ vector }: ColumnOrder, words: Words, rowCount: number):
   const ranges = new Uint32Array(rowCount);
   const hasNulls = vector.nullCount > 0;
   let end = vector.length;
-  while (hasNulls && end > rowCount && isNull(vector, end - 1)) end -= 1;
+  if (hasNulls) while (end > rowCount && isNull(vector, end - 1)) end -= 1;
   const { high: tops, low: rests = new Uint32Array(vector.length) } = words;
   for (let row = 0; row < rowCount; row += 1) {
     if (hasNulls && isNull(vector, row)) {

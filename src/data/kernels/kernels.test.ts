@@ -135,9 +135,7 @@ describe("bins", () => {
     const block = fc.array(some, { minLength: 1, maxLength: 20 });
     fc.assert(
       fc.property(fc.array(block, { minLength: 1, maxLength: 3 }), fc.nat(3), (given, cut) => {
-        const blocks = given
-          .map((own) => blockOf(own).block)
-          .map((one) => sliceBlock(one, Math.min(cut, one.rowCount - 1), one.rowCount));
+        const blocks = given.map((own) => blockOf(own).block).map((one) => sliceBlock(one, Math.min(cut, one.rowCount - 1), one.rowCount));
         const bins = blocks.map((one) => Uint32Array.from(rowsOf(one), ({ bin }) => bin as number));
         const { block: binned, starts } = binBlocks(blocks, bins, 7);
         const all = blocks.flatMap(rowsOf);

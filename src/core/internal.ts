@@ -74,6 +74,9 @@ export type { CollectedEvent, CounterValue, EventFields } from "../runtime/event
 // Texts for the driver's terminal.
 export { sendSignal, setSignalSink } from "./output.ts";
 
+// Fewer collections of garbage while large arrays pass through a worker.
+export { HeapGrowth } from "../runtime/os/garbage.ts";
+
 // A queue that takes from its front in constant time.
 export { Fifo } from "../runtime/base/fifo.ts";
 

@@ -65,8 +65,10 @@ export function count(): Aggregate<number> {
   return { kind: "count" };
 }
 
-/** The sum of a column of numbers; null where it has no value. That of decimals is a decimal, exact, with up to 76 digits. */
-export function sum(column: string): Aggregate<number | null> {
+/** The sum of a column of numbers; null where it has no value. That of decimals is a decimal, exact, with up to 76 digits; that of bigints a bigint, exact, or an error beyond 64 bits. */
+export function sum(column: string): Aggregate<number | null>;
+export function sum<T extends number | bigint | string>(column: string): Aggregate<T | null>;
+export function sum(column: string): Aggregate<any> {
   return ofColumn("sum", column);
 }
 

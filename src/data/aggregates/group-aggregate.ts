@@ -4,19 +4,48 @@
  *
  * A block of states has the keys, then a column a state. Its names begin with a character that no key may have.
  */
-import { type Block, blockReader, namingColumn, takeBlock } from "../blocks/block.ts";
+import { type Block, blockReader, concatBlocks, namingColumn, sliceBlock, takeBlock, vectorOf } from "../blocks/block.ts";
 import { DataError } from "../errors.ts";
-import { nullVector, type Vector } from "../blocks/vector.ts";
+import { nullVector, sliceVector, type Vector } from "../blocks/vector.ts";
 import { NULL } from "../blocks/data-type.ts";
-import { groupRows, keyVectors } from "../kernels/hash.ts";
+import { groupRows, hashRows, keyVectors } from "../kernels/hash.ts";
+import { binBlocks, binsOfHashes } from "../kernels/partition.ts";
 import type { Aggregate } from "./aggregate.ts";
-import type { Grouping } from "./kernel.ts";
+import { type Grouping, NoNumbers } from "./kernel.ts";
+import { failureAt } from "../engine/user-errors.ts";
 import { kernelOf, statesOf, vectorOfStates } from "./kernels.ts";
 
 /** Aggregates by the names of their results. */
 export type Aggregates = readonly (readonly [name: string, aggregate: Aggregate])[];
 
+/**
+ * The states of the groups of a block.
+ *
+ * Of many groups each is looked up where no cache has it, so rows come together by hashes of their keys first, as many as a cache holds the groups of.
+ */
 export function partialAggregate(block: Block, keys: readonly string[], aggregates: Aggregates): Block {
+  const vectors = keyVectors(block, keys, "group by");
+  if (!hasManyGroups(vectors, block.rowCount) || aggregates.some(([, { kind }]) => kind === "custom"))
+    return aggregateRows(block, keys, aggregates);
+  const needed = block.names.filter((name) => keys.includes(name) || aggregates.some(([, { column }]) => column === name));
+  const rows = { rowCount: block.rowCount, names: needed, vectors: needed.map((name) => vectorOf(block, name) as Vector) };
+  const binCount = Math.ceil(block.rowCount / ROWS_PER_BIN);
+  const { block: binned, starts } = binBlocks([rows], [binsOfHashes(hashRows(vectors, block.rowCount), binCount)], binCount);
+  const bins = Array.from({ length: binCount }, (_, bin) => sliceBlock(binned, starts[bin] as number, starts[bin + 1] as number));
+  return concatBlocks(bins.map((bin) => aggregateRows(bin, keys, aggregates)));
+}
+
+/** Rows of a bin, so that a table of as many groups fits the second cache of a processor. */
+const ROWS_PER_BIN = 32_768;
+
+/** Whether half of the first rows have keys of their own, and there are many more. */
+function hasManyGroups(vectors: readonly Vector[], rowCount: number): boolean {
+  if (vectors.length === 0 || rowCount < 4 * ROWS_PER_BIN) return false;
+  const first = vectors.map((vector) => sliceVector(vector, 0, ROWS_PER_BIN));
+  return groupRows(first, ROWS_PER_BIN).firstRows.length > ROWS_PER_BIN / 2;
+}
+
+function aggregateRows(block: Block, keys: readonly string[], aggregates: Aggregates): Block {
   const vectors = keyVectors(block, keys, "group by");
   const { ids, firstRows } = groupRows(vectors, block.rowCount);
   const grouping = { ids, count: firstRows.length };
@@ -68,10 +97,15 @@ function blockOfStates(keys: Block, states: readonly (readonly Vector[])[]): Blo
 }
 
 function accumulate(block: Block, name: string, aggregate: Aggregate, grouping: Grouping): Vector[] {
-  if (aggregate.kind === "custom") return [accumulateCustom(block, aggregate, grouping)];
-  const { column } = aggregate;
+  if (aggregate.kind === "custom") return [accumulateCustom(block, name, aggregate, grouping)];
+  const { kind, column } = aggregate;
   const values = column === undefined ? nullVector(NULL, block.rowCount) : (keyOrColumn(block, column, name) as Vector);
-  return namingColumn(column ?? name, () => kernelOf(aggregate).accumulate(values, grouping));
+  try {
+    return namingColumn(column ?? name, () => kernelOf(aggregate).accumulate(values, grouping));
+  } catch (error) {
+    if (error instanceof NoNumbers) throw new DataError(`Cannot aggregate ${kind}(${JSON.stringify(column)}): ${error.message}`);
+    throw error;
+  }
 }
 
 function keyOrColumn(block: Block, column: string, name: string): Vector | undefined {
@@ -99,13 +133,18 @@ function functionsOf({ functions }: Aggregate): Functions {
   return functions as unknown as Functions;
 }
 
-function accumulateCustom(block: Block, aggregate: Aggregate, { ids, count }: Grouping): Vector {
+function accumulateCustom(block: Block, name: string, aggregate: Aggregate, { ids, count }: Grouping): Vector {
   const functions = functionsOf(aggregate);
   const states = Array.from({ length: count }, () => functions.init());
   const read = blockReader(block);
-  for (let row = 0; row < ids.length; row += 1) {
-    const id = ids[row] as number;
-    states[id] = functions.accumulateRow(states[id], read(row));
+  let row = 0;
+  try {
+    for (; row < ids.length; row += 1) {
+      const id = ids[row] as number;
+      states[id] = functions.accumulateRow(states[id], read(row));
+    }
+  } catch (error) {
+    throw failureAt(error, `aggregate(${name})`, block, [row, row]);
   }
   return vectorOfStates(states);
 }

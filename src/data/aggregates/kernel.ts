@@ -2,19 +2,21 @@
  * What each aggregate is computed by, and what such kernels share: vectors of states, a row a group.
  *
  * A kernel takes the group of every row, by number, and how many groups there are. Its states travel as columns, so a kernel may have several vectors.
+ * Results that are fractions by nature, such as means, are computed with the nearest numbers; sums and extremes are exact.
  */
 import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
-import { type DecimalType, FLOAT64, INT64, isNumberKind, typeName } from "../blocks/data-type.ts";
+import { type DataType, type DecimalType, FLOAT64, INT64, isNumberKind, typeName } from "../blocks/data-type.ts";
 import { decimalText, unscaledReader } from "../blocks/decimals.ts";
 import { toFloat64, type Vector } from "../blocks/vector.ts";
-import { DataError } from "../errors.ts";
 
 /** The groups of rows. */
 export interface Grouping {
   readonly ids: Uint32Array;
   readonly count: number;
   /** How many rows each group has, once that was asked for. */
-  rowCounts?: Float64Array;
+  rowCounts?: Vector;
+  /** States that were added up before, and what came of them: aggregates may have some in common. */
+  added?: Map<Vector, Vector>;
 }
 
 export interface Kernel {
@@ -55,9 +57,25 @@ export function isFloat({ type }: Vector): boolean {
 export function numbersOf(vector: Vector): Float64Array {
   const { type, length } = vector;
   if (type.kind === "null") return new Float64Array(length);
+  if (isBigints(type)) return Float64Array.from(vector.values as BigInt64Array, Number);
   if (isNumberKind(type.kind) || type.kind === "int64" || type.kind === "uint64") return toFloat64(vector);
   if (type.kind === "decimal") return decimalNumbers(vector, type);
-  throw new DataError(`A number is needed, and the column is of the type ${typeName(type)}`);
+  throw new NoNumbers(type);
+}
+
+/** Whole numbers that users have as `bigint`. */
+export function isBigints(type: DataType): type is DataType & { kind: "int64" | "uint64" } {
+  return (type.kind === "int64" || type.kind === "uint64") && type.as === "bigint";
+}
+
+/** A column of another type where numbers are needed. Whoever knows the column makes an error of it. */
+export class NoNumbers extends Error {
+  readonly type: DataType;
+
+  constructor(type: DataType) {
+    super(`numbers are needed, and the column is ${typeName(type)}`);
+    this.type = type;
+  }
 }
 
 /** Decimals as the nearest numbers: for what has no exact decimal, such as means and deviations. */

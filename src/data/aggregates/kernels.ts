@@ -10,10 +10,11 @@ import { decimalText, sumType, unscaledReader } from "../blocks/decimals.ts";
 import { valueReader } from "../blocks/value-reader.ts";
 import { isNull, takeVector, type Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
+import { DataError } from "../errors.ts";
 import { precedes } from "../kernels/sort.ts";
 import type { Aggregate } from "./aggregate.ts";
 import { frequentValues, valueCounts } from "./frequencies.ts";
-import { floats, type Grouping, integers, isFloat, type Kernel, numbersOf } from "./kernel.ts";
+import { floats, type Grouping, integers, isBigints, isFloat, type Kernel, numbersOf } from "./kernel.ts";
 import { distinct, lengths, lists } from "./list-states.ts";
 import { estimatedQuantiles } from "./quantile-sketch.ts";
 
@@ -76,7 +77,8 @@ function addUp(values: Float64Array, vector: Vector, { ids, count }: Grouping): 
   return totals;
 }
 
-function countAll(groups: Grouping): Float64Array {
+/** One vector for all aggregates, so that it travels once. */
+function countAll(groups: Grouping): Vector {
   const { ids, count } = groups;
   if (groups.rowCounts !== undefined) return groups.rowCounts;
   const counts = new Float64Array(count);
@@ -84,8 +86,8 @@ function countAll(groups: Grouping): Float64Array {
     const id = ids[row] as number;
     counts[id] = (counts[id] as number) + 1;
   }
-  groups.rowCounts = counts;
-  return counts;
+  groups.rowCounts = floats(counts);
+  return groups.rowCounts;
 }
 
 function countRows({ ids, count }: Grouping, isCounted: (row: number) => boolean): Float64Array {
@@ -98,48 +100,75 @@ function countRows({ ids, count }: Grouping, isCounted: (row: number) => boolean
   return counts;
 }
 
-function countValues(vector: Vector, groups: Grouping): Float64Array {
-  return vector.nullCount === 0 ? countAll(groups) : countRows(groups, (row) => !isNull(vector, row));
+function countValues(vector: Vector, groups: Grouping): Vector {
+  return vector.nullCount === 0 ? countAll(groups) : floats(countRows(groups, (row) => !isNull(vector, row)));
 }
 
 /** The states of one column of numbers each, added up. */
 function mergeSums(states: readonly Vector[], groups: Grouping): Vector[] {
-  return states.map((state) => floats(addUp(state.values as Float64Array, state, groups)));
+  groups.added ??= new Map();
+  const { added } = groups;
+  return states.map((state) => {
+    const total = added.get(state) ?? floats(addUp(state.values as Float64Array, state, groups));
+    added.set(state, total);
+    return total;
+  });
 }
 
 const counting: Kernel = {
-  accumulate: (_values, groups) => [floats(countAll(groups))],
+  accumulate: (_values, groups) => [countAll(groups)],
   merge: mergeSums,
   finalize: ([totals]) => integers((totals as Vector).values as Float64Array),
 };
 
 /** States: the sum and the number of values. */
 const sums: Kernel = {
-  accumulate: (vector, groups) => [floats(addUp(numbersOf(vector), vector, groups)), floats(countValues(vector, groups))],
+  accumulate: (vector, groups) => [floats(addUp(numbersOf(vector), vector, groups)), countValues(vector, groups)],
   merge: mergeSums,
   finalize: ([totals, counts]) =>
     floats((totals as Vector).values as Float64Array, (group) => ((counts as Vector).values as Float64Array)[group] !== 0),
 };
 
-/** As {@link sums}, but decimals are added as whole numbers, and their sum is a decimal. */
+/** As {@link sums}, but decimals and bigints are added as whole numbers, and their sum is of their kind. */
 const exactSums: Kernel = {
-  accumulate: (vector, groups) =>
-    vector.type.kind === "decimal"
-      ? [addDecimals(vector, vector.type, sumType(vector.type), groups), floats(countValues(vector, groups))]
-      : sums.accumulate(vector, groups),
+  accumulate: (vector, groups) => {
+    const { type } = vector;
+    if (type.kind === "decimal") return [addDecimals(vector, type, sumType(type), groups), countValues(vector, groups)];
+    return isBigints(type) ? [addBigints(vector, groups), countValues(vector, groups)] : sums.accumulate(vector, groups);
+  },
   merge: ([totals, counts], groups) => {
     const { type } = totals as Vector;
-    if (type.kind !== "decimal") return mergeSums([totals as Vector, counts as Vector], groups);
-    return [addDecimals(totals as Vector, type, type, groups), ...mergeSums([counts as Vector], groups)];
+    if (type.kind === "float64") return mergeSums([totals as Vector, counts as Vector], groups);
+    const added = type.kind === "decimal" ? addDecimals(totals as Vector, type, type, groups) : addBigints(totals as Vector, groups);
+    return [added, ...mergeSums([counts as Vector], groups)];
   },
   finalize: ([totals, counts]) => {
     const total = totals as Vector;
     const numbers = (counts as Vector).values as Float64Array;
-    if (total.type.kind !== "decimal") return sums.finalize([total, counts as Vector]);
+    if (total.type.kind === "float64") return sums.finalize([total, counts as Vector]);
     const { nullCount, validity } = floats(numbers, (group) => numbers[group] !== 0);
     return { ...total, nullCount, bitOffset: 0, ...(validity === undefined ? {} : { validity }) };
   },
 };
+
+/** @throws DataError for a sum that 64 bits do not hold */
+function addBigints(vector: Vector, { ids, count }: Grouping): Vector {
+  const { type } = vector;
+  const values = vector.values as BigInt64Array;
+  const totals = new Array<bigint>(count).fill(0n);
+  for (let row = 0; row < ids.length; row += 1) {
+    const id = ids[row] as number;
+    if (!isNull(vector, row)) totals[id] = (totals[id] as bigint) + (values[row] as bigint);
+  }
+  const sum = type.kind === "int64" ? BigInt64Array.from(totals) : BigUint64Array.from(totals);
+  totals.forEach((total, group) => {
+    if (sum[group] !== total)
+      throw new DataError(`The sum ${total} is beyond ${type.kind}`, {
+        hint: 'make the column decimals before: cast("decimal<38, 0>"), or numbers, which are rounded',
+      });
+  });
+  return { type, length: count, nullCount: 0, bitOffset: 0, values: sum };
+}
 
 function addDecimals(vector: Vector, from: DecimalType, to: DecimalType, { ids, count }: Grouping): Vector {
   const read = unscaledReader(vector.values as BigUint64Array, from);
@@ -183,7 +212,8 @@ function percentage(hitsOf: (values: Vector) => Hits): Kernel {
 const deviations: Kernel = {
   accumulate: (vector, groups) => {
     const values = numbersOf(vector);
-    const counts = countValues(vector, groups);
+    const known = countValues(vector, groups);
+    const counts = known.values as Float64Array;
     const means = addUp(values, vector, groups).map((total, group) => total / (counts[group] as number));
     const squares = new Float64Array(groups.count);
     for (let row = 0; row < groups.ids.length; row += 1) {
@@ -191,7 +221,7 @@ const deviations: Kernel = {
       const id = groups.ids[row] as number;
       squares[id] = (squares[id] as number) + ((values[row] as number) - (means[id] as number)) ** 2;
     }
-    return [floats(counts), floats(means), floats(squares)];
+    return [known, floats(means), floats(squares)];
   },
   merge: (states, { ids, count }) => {
     const [n, m, s] = states.map((state) => state.values as Float64Array) as [Float64Array, Float64Array, Float64Array];
@@ -254,8 +284,10 @@ function takeOrNull(vector: Vector, rows: Int32Array): Vector {
 }
 
 function absolute(vector: Vector): Vector {
-  const values = Float64Array.from(numbersOf(vector), Math.abs);
-  return { ...vector, type: FLOAT64, values };
+  if (!isBigints(vector.type)) return { ...vector, type: FLOAT64, values: Float64Array.from(numbersOf(vector), Math.abs) };
+  // The least int64 has no positive counterpart there.
+  const values = BigUint64Array.from(vector.values as BigInt64Array, (value) => (value < 0n ? -value : value));
+  return { ...vector, type: { kind: "uint64", as: "bigint" }, values };
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -47,16 +47,36 @@ export function vectorOf(block: Block, name: string): Vector | undefined {
 /** Rows from `start` to before `end`, in the same memory. */
 export function sliceBlock(block: Block, start: number, end: number): Block {
   if (start === 0 && end === block.rowCount) return block;
-  return { rowCount: end - start, names: block.names, vectors: block.vectors.map((vector) => sliceVector(vector, start, end)) };
+  return {
+    rowCount: end - start,
+    names: block.names,
+    vectors: mapVectors([block], ([vector]) => sliceVector(vector as Vector, start, end)),
+  };
 }
 
 export function takeBlock(block: Block, indices: Uint32Array): Block {
-  return { rowCount: indices.length, names: block.names, vectors: block.vectors.map((vector) => takeVector(vector, indices)) };
+  return {
+    rowCount: indices.length,
+    names: block.names,
+    vectors: mapVectors([block], ([vector]) => takeVector(vector as Vector, indices)),
+  };
+}
+
+/** A vector for each column of blocks with the same columns. Columns that are one vector in each block, as states of aggregates may be, stay one. */
+export function mapVectors(blocks: readonly Block[], make: (vectors: readonly Vector[]) => Vector): Vector[] {
+  const [first] = blocks as readonly [Block, ...Block[]];
+  const made: Vector[] = [];
+  for (let i = 0; i < first.vectors.length; i += 1) {
+    const earlier = first.vectors.indexOf(first.vectors[i] as Vector);
+    const isSame = earlier < i && blocks.every(({ vectors }) => vectors[earlier] === vectors[i]);
+    made.push(isSame ? (made[earlier] as Vector) : make(blocks.map(({ vectors }) => vectors[i] as Vector)));
+  }
+  return made;
 }
 
 /** The same rows without the bytes beside them that a slice still shows, for the way to another process. */
 export function packBlock(block: Block): Block {
-  return { ...block, vectors: block.vectors.map(packVector) };
+  return { ...block, vectors: mapVectors([block], ([vector]) => packVector(vector as Vector)) };
 }
 
 /**
@@ -73,7 +93,7 @@ export function concatBlocks(blocks: readonly Block[]): Block {
   return {
     rowCount: aligned.reduce((sum, block) => sum + block.rowCount, 0),
     names: fields.map(({ name }) => name),
-    vectors: fields.map((_, i) => concatVectors(aligned.map((block) => block.vectors[i] as Vector))),
+    vectors: mapVectors(aligned, concatVectors),
   };
 }
 

@@ -23,3 +23,8 @@ function addBuffers({ validity, values, offsets, children }: Vector, buffers: Se
 export function freeBuffers(buffers: Iterable<ArrayBuffer>, except?: ReadonlySet<ArrayBuffer>): void {
   for (const buffer of buffers) if (except?.has(buffer) !== true && !buffer.detached) buffer.transfer(0);
 }
+
+/** Frees arrays that have memory of their own. */
+export function freeArrays(arrays: readonly ArrayBufferView[]): void {
+  freeBuffers(arrays.map(({ buffer }) => buffer as ArrayBuffer));
+}

@@ -43,7 +43,10 @@ export interface Join {
 export function* joinBlocks(join: Join, left: readonly Block[], right: readonly Block[]): Generator<Block, void, undefined> {
   const [leftBins, rightBins] = [binsOf(left), binsOf(right)];
   const binCount = Math.max(leftBins.length, rightBins.length);
-  for (let bin = 0; bin < binCount; bin += 1) yield* joinBin(join, binAt(leftBins, bin), binAt(rightBins, bin));
+  for (let bin = 0; bin < binCount; bin += 1) {
+    const own = binAt(leftBins, bin);
+    yield* joinBin(join, binCount === 1 ? own : [concatBlocks(own)], binAt(rightBins, bin));
+  }
 }
 
 /** The blocks of a bin; where there is none, a block with the columns. */

@@ -5,10 +5,11 @@
  * numbers and a seed, and never by how they lie in blocks.
  */
 import { type ObjectRef, type ObjectRefGenerator, remote } from "../../core/index.ts";
+import { HeapGrowth } from "../../core/internal.ts";
 import { type Block, concatBlocks, packBlock, sliceBlock, takeBlock, vectorOf } from "../blocks/block.ts";
 import { hashRows, keyVectors } from "../kernels/hash.ts";
-import { buffersOf, freeBuffers } from "../blocks/memory.ts";
-import { binBlocks } from "../kernels/partition.ts";
+import { buffersOf, freeArrays, freeBuffers } from "../blocks/memory.ts";
+import { binBlocks, binsOfHashes } from "../kernels/partition.ts";
 import { hashNumber, Random } from "../kernels/random.ts";
 import { rangeOfRows, type SortKey } from "../kernels/sort.ts";
 import type { Vector } from "../blocks/vector.ts";
@@ -70,18 +71,23 @@ export function* partition(
   request: PartitionRequest,
   ...blocks: readonly Block[]
 ): Generator<Block | readonly BlockFacts[], void, undefined> {
+  using _growth = new HeapGrowth();
+  const parts = partsOf(partitioning, request, blocks);
+  for (const part of parts) yield packBlock(part);
+  yield parts.map(factsOf);
+  freeBuffers(buffersOf([...parts, ...blocks]));
+}
+
+function partsOf(partitioning: Partitioning, request: PartitionRequest, blocks: readonly Block[]): Block[] {
   const filled = blocks.filter((block) => block.rowCount > 0);
+  if (filled.length === 0) return Array.from({ length: request.count }, () => concatBlocks(blocks));
   let { firstRow } = request;
   const numbered = filled.map((block) => {
     const first = firstRow;
     firstRow += block.rowCount;
     return { block: partitioning.kind === "random" ? withHiddenOrder(block, partitioning.seed, first) : block, first };
   });
-  const parts =
-    filled.length === 0 ? Array.from({ length: request.count }, () => concatBlocks(blocks)) : cut(partitioning, request, numbered);
-  for (const part of parts) yield packBlock(part);
-  yield parts.map(factsOf);
-  freeBuffers(buffersOf([...parts, ...blocks]));
+  return cut(partitioning, request, numbered);
 }
 
 /** The parts of blocks, given with the numbers of their first rows. */
@@ -93,6 +99,7 @@ function cut(partitioning: Partitioning, request: PartitionRequest, numbered: re
     bins,
     count * perPartition,
   );
+  freeArrays(bins);
   const ordered = perPartition === 1 ? block : withBinColumn(block, starts, perPartition);
   return Array.from({ length: count }, (_, part) =>
     sliceBlock(ordered, starts[part * perPartition] as number, starts[(part + 1) * perPartition] as number),
@@ -139,14 +146,6 @@ function binsOfRows(
     case "even":
       return Uint32Array.from({ length: block.rowCount }, (_, row) => Math.floor(((firstRow + row) * binCount) / totalRows));
   }
-}
-
-/** Bins of as many hashes each. */
-function binsOfHashes(hashes: Uint32Array, binCount: number): Uint32Array {
-  const bins = new Uint32Array(hashes.length);
-  const scale = binCount / 4294967296;
-  for (let row = 0; row < bins.length; row += 1) bins[row] = (hashes[row] as number) * scale;
-  return bins;
 }
 
 function withHiddenOrder(block: Block, seed: number, firstRow: number): Block {

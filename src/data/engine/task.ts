@@ -5,9 +5,11 @@
  * made anew after a crash and gives the same blocks again, so the chain is all that it depends on.
  */
 import { type ObjectRefGenerator, remote, type TaskOptions } from "../../core/index.ts";
+import { HeapGrowth } from "../../core/internal.ts";
 import { type Block, blockBytes, concatBlocks, packBlock, schemaOf, sliceBlock } from "../blocks/block.ts";
 import type { Field } from "../blocks/data-type.ts";
 import { buffersOf, freeBuffers } from "../blocks/memory.ts";
+import { type BlockOrigin, keepOrigins, originOf } from "../blocks/origin.ts";
 import { BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_AHEAD_MAX } from "../limits.ts";
 import { type Combine, combineBlocks } from "./combine.ts";
 import { sampleRows, type SampleTransform } from "./sample.ts";
@@ -22,13 +24,15 @@ export interface BlockFacts {
   /** How long its task has worked for it, and how much its process has used processors meanwhile. */
   readonly wallMs?: number;
   readonly cpuMs?: number;
+  /** Where its rows came from, as far as its task knows. */
+  readonly origin?: BlockOrigin;
 }
 
 /** Reads one part of a source, in a worker. */
 export type Reader = (...args: never[]) => AsyncIterable<Block>;
 
-/** Begins a task of an operator. */
-export type TaskStart = (args: readonly unknown[]) => ObjectRefGenerator<Block | BlockFacts>;
+/** Begins a task of an operator. `inputs`: the facts of the blocks among its arguments. */
+export type TaskStart = (args: readonly unknown[], inputs: readonly BlockFacts[]) => ObjectRefGenerator<Block | BlockFacts>;
 
 /** Tasks that read: the arguments are the reader's. */
 export function readTasks(reader: Reader, chain: readonly Transform[], options: TaskOptions<1>): TaskStart {
@@ -85,6 +89,7 @@ export async function* combinePartition(
   let at = 0;
   const inputs = (counts as readonly number[]).map((count) => blocks.slice(at, (at += count)) as Block[]);
   yield* produce(given(combineBlocks(combine, inputs)), chain);
+  if (chain.length === 0) freeBuffers(buffersOf(blocks as Block[]));
 }
 
 /** What a task runs whose first transform is a sample. */
@@ -115,12 +120,14 @@ export async function* produce(
   let small: Block[] = [];
   let smallBytes = 0;
   const watch = new StopWatch();
+  using growth = new HeapGrowth();
   for await (const block of runChain(blocks, chain)) {
     if (block.rowCount === 0 && small.length > 0) continue;
     small.push(block);
     smallBytes += blockBytes(block);
     if (smallBytes < bytesMin) continue;
     yield* sent(small, watch, inputs);
+    growth.refresh();
     small = [];
     smallBytes = 0;
   }
@@ -133,7 +140,7 @@ function* sent(
   watch: StopWatch,
   inputs: ReadonlySet<ArrayBuffer> | undefined,
 ): Generator<Block | BlockFacts, void, undefined> {
-  const block = concatBlocks(blocks);
+  const block = keepOrigins(concatBlocks(blocks), blocks);
   yield* withFacts(block, watch);
   if (inputs !== undefined) freeBuffers(buffersOf([...blocks, block]), inputs);
 }
@@ -163,7 +170,8 @@ function* withFacts(block: Block, watch: StopWatch): Generator<Block | BlockFact
     const piece = packBlock(sliceBlock(block, start, end));
     const { spent } = watch;
     yield piece;
-    yield { ...factsOf(piece), ...spent };
+    const origin = originOf(block, [start, end - 1]);
+    yield { ...factsOf(piece), ...spent, ...(origin === undefined ? {} : { origin }) };
     watch.restart();
   }
 }

@@ -8,6 +8,7 @@ import { getBit } from "../blocks/bitmap.ts";
 import { type Block, vectorOf } from "../blocks/block.ts";
 import { type DecimalType, typeName } from "../blocks/data-type.ts";
 import { decimalText, unscaledReader } from "../blocks/decimals.ts";
+import { freeArrays } from "../blocks/memory.ts";
 import { isNull, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 
@@ -57,6 +58,7 @@ function addHashes(vector: Vector, hashes: Uint32Array): void {
   fillHashes(vector, own);
   if (vector.nullCount > 0) for (let row = 0; row < own.length; row += 1) if (isNull(vector, row)) own[row] = NULL_HASH;
   for (let row = 0; row < own.length; row += 1) hashes[row] = mix(Math.imul(hashes[row] as number, 31) + (own[row] as number));
+  freeArrays([own]);
 }
 
 /** The hash of each row in one column; whatever for nulls. */

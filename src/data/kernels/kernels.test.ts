@@ -1,7 +1,7 @@
 /** The kernels against plain arrays: random rows with nulls, NaN and both zeros, sorted, grouped, cut into parts and aggregated. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { count, countDistinct, max, mean, min, quantile, std, sum, unique } from "../aggregates/aggregate.ts";
+import { absMax, count, countDistinct, max, mean, min, quantile, std, sum, unique } from "../aggregates/aggregate.ts";
 import { mergeAggregates, partialAggregate } from "../aggregates/group-aggregate.ts";
 import { type Block, blockOfRows, concatBlocks, type Row, rowsOf, sliceBlock, takeBlock } from "../blocks/block.ts";
 import type { Vector } from "../blocks/vector.ts";
@@ -181,6 +181,41 @@ describe("groups", () => {
   test("hash whole numbers of every width alike, so blocks of different types meet", () => {
     const hashOf = (value: unknown): number => hashRows(keyVectors(blockOf([{ k: value }]).block, ["k"], "group by"), 1)[0] as number;
     for (const value of [0, 1, -1, 4294967296, -4294967297, 2 ** 53 - 1]) expect(hashOf(BigInt(value))).toBe(hashOf(value));
+  });
+
+  test("of more keys than a cache holds are aggregated in bins, with the same results", () => {
+    const random = new Random(3);
+    const given = Array.from({ length: 150_000 }, (_, i) => ({ k: random.below(90_000), n: i % 5 === 0 ? null : i, unused: "x" }));
+    const aggregates = Object.entries({ rows: count(), sum: sum("n"), mean: mean("n") });
+    const { block } = blockOf(given);
+    const wanted = new Map<number, { rows: number; values: number[] }>();
+    for (const { k, n } of given) {
+      const own = wanted.get(k) ?? { rows: 0, values: [] };
+      wanted.set(k, own);
+      own.rows += 1;
+      if (n !== null) own.values.push(n);
+    }
+    const results = rowsOf(mergeAggregates(partialAggregate(block, ["k"], aggregates), ["k"], aggregates));
+    expect(results.length).toBe(wanted.size);
+    for (const { k, ...result } of results) {
+      const { rows: rowCount, values } = wanted.get(k as number) as { rows: number; values: number[] };
+      const total = values.length === 0 ? null : values.reduce((a, b) => a + b, 0);
+      expect(result).toEqual({ rows: rowCount, sum: total, mean: total === null ? null : total / values.length });
+    }
+  });
+
+  test("of bigints have exact sums, or an error", () => {
+    const wide = 2n ** 53n;
+    const given = [wide, 1n, null, -5n, 2n ** 62n].map((i, place) => ({ k: place % 2, i }));
+    const aggregates = Object.entries({ total: sum("i"), most: absMax("i"), mean: mean("i") });
+    const aggregated = (some: readonly Row[]) =>
+      rowsOf(mergeAggregates(concatBlocks([partialAggregate(blockOf(some).block, ["k"], aggregates)]), ["k"], aggregates));
+    expect(aggregated(given)).toEqual([
+      { k: 0, total: wide + 2n ** 62n, most: 2n ** 62n, mean: Number(wide + 2n ** 62n) / 2 },
+      { k: 1, total: -4n, most: 5n, mean: -2 },
+    ]);
+    expect(() => aggregated([2n ** 63n - 1n, 1n].map((i) => ({ k: 0, i })))).toThrow("The sum 9223372036854775808 is beyond int64");
+    expect(() => aggregated([{ k: 0, i: "x" }])).toThrow('Cannot aggregate sum("i"): numbers are needed, and the column is string');
   });
 
   test("are aggregated in parts as at once", () => {

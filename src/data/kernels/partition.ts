@@ -4,10 +4,10 @@
  * Columns of one element a row, and texts, are read in their order and written to as many places as there are bins. Columns of other types are put together first, and then
  * taken. No column is copied twice otherwise, and blocks need not be one block before.
  */
-import { alignBlock, type Block, schemaOf, unifySchemas } from "../blocks/block.ts";
+import { alignBlock, type Block, mapVectors, schemaOf, unifySchemas } from "../blocks/block.ts";
 import { bitmapBytes, getBit, setBit } from "../blocks/bitmap.ts";
 import { scatterElements, scatterRanges } from "../blocks/gather.ts";
-import { freeBuffers } from "../blocks/memory.ts";
+import { freeArrays } from "../blocks/memory.ts";
 import { concatVectors, newValueArray, takeVector, type ValueArray, type Vector } from "../blocks/vector.ts";
 
 /** Where the rows of some blocks go. */
@@ -35,14 +35,17 @@ export function binBlocks(blocks: readonly Block[], bins: readonly Uint32Array[]
   const starts = startsOf(bins, binCount);
   const next = starts.slice();
   const where = { rowCount: starts[binCount] as number, bins, places: bins.map((own) => placesOf(own, next)), binCount };
-  const vectors = fields.map((_, i) =>
-    binVectors(
-      aligned.map((block) => block.vectors[i] as Vector),
-      where,
-    ),
-  );
-  freeBuffers(where.places.map(({ buffer }) => buffer as ArrayBuffer));
+  const vectors = mapVectors(aligned, (own) => binVectors(own, where));
+  freeArrays(where.places);
   return { block: { rowCount: where.rowCount, names: fields.map(({ name }) => name), vectors }, starts };
+}
+
+/** Bins of as many hashes each. */
+export function binsOfHashes(hashes: Uint32Array, binCount: number): Uint32Array {
+  const bins = new Uint32Array(hashes.length);
+  const scale = binCount / 4294967296;
+  for (let row = 0; row < bins.length; row += 1) bins[row] = (hashes[row] as number) * scale;
+  return bins;
 }
 
 /** The rows of the first part, then those of the second, and so on; and where each part begins, with the end behind the last. */

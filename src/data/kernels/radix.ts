@@ -5,6 +5,8 @@
  * rows have these bits in common. Such runs are ordered by comparing, and long ones in the same way again, by their own range.
  */
 
+import { freeArrays } from "../blocks/memory.ts";
+
 /** Numbers of rows: the higher 32 bits and the lower ones, where there are any. */
 export interface Words {
   readonly high: Uint32Array;
@@ -56,7 +58,9 @@ function orderByPrefixes(rows: Uint32Array, words: Words, prefixes: Uint32Array)
   const twice = { rows: new Uint32Array(rows.length), prefixes };
   scatter({ rows, prefixes }, once, 0);
   scatter(once, twice, DIGIT_BITS);
+  freeArrays([once.rows, once.prefixes]);
   orderRuns(twice, words);
+  freeArrays([prefixes]);
   return twice.rows;
 }
 

@@ -1,5 +1,15 @@
-/** Asks V8 to collect: a store under pressure needs to know what its users have dropped, and an idle process never collects by itself. */
+/**
+ * When V8 collects.
+ *
+ * Asks it to collect: a store under pressure needs to know what its users have dropped, and an idle process never collects by itself. Asks it to collect less often while
+ * gigabytes of arrays pass through a small heap.
+ */
 import vm from "node:vm";
+
+/** Arrays and objects that may be new since the last collection of a small heap. */
+const GROWTH_BYTES = 128 * 1024 * 1024;
+/** Of objects, without the memory behind arrays. Larger heaps grow by as much before V8 collects them. */
+const SMALL_HEAP_BYTES = GROWTH_BYTES / 2;
 
 let collect: (() => void) | undefined;
 
@@ -12,4 +22,39 @@ export function collectGarbage(): void {
     v8.setFlagsFromString("--no-expose-gc");
   }
   collect();
+}
+
+let growthCount = 0;
+
+/**
+ * Lets the heap grow by 128 MB between two collections, until it is disposed of, as long as it is small.
+ *
+ * V8 counts the memory behind new arrays to a growth for which it allows a part of the heap: a heap of 12 MB through which half a gigabyte passes a second is collected
+ * thirty times meanwhile, for a third of the processor time. There is no limit in bytes to set, so it is told a factor, which `refresh` makes fit the heap again.
+ */
+export class HeapGrowth {
+  #isOver = false;
+
+  constructor() {
+    growthCount += 1;
+    this.refresh();
+  }
+
+  refresh(): void {
+    const { getHeapStatistics } = process.getBuiltinModule("node:v8");
+    const heapBytes = getHeapStatistics().used_heap_size;
+    setGrowth(heapBytes < SMALL_HEAP_BYTES ? Math.round((100 * GROWTH_BYTES) / heapBytes) : 0);
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    growthCount -= 1;
+    if (growthCount === 0) setGrowth(0);
+  }
+}
+
+/** @param percent - 0: as V8 sees fit */
+function setGrowth(percent: number): void {
+  process.getBuiltinModule("node:v8").setFlagsFromString(`--heap-growing-percent=${percent}`);
 }

@@ -442,9 +442,26 @@ function inGroups<T>(items: readonly T[], groups: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));
 }
 
-/** The rows of several files. Runs in workers. */
+/** The rows of several small files, of which the next is read while the rows of one go on. Runs in workers. */
 export async function* readFilesWithColumns(...files: Parameters<typeof readWithColumns>[]): AsyncGenerator<Block, void, undefined> {
-  for (const [reader, args, columns] of files) yield* readWithColumns(reader, args, columns);
+  const begin = (index: number) => {
+    const file = files[index];
+    if (file === undefined) return undefined;
+    const blocks = readWithColumns(...file);
+    const first = blocks.next();
+    // Its failure is thrown when its turn comes.
+    first.catch(() => {});
+    return { blocks, first };
+  };
+  let [file, next] = [begin(0), begin(1)];
+  try {
+    for (let index = 2; file !== undefined; index += 1) {
+      for (let block = await file.first; block.done !== true; block = await file.blocks.next()) yield block.value;
+      [file, next] = [next, begin(index)];
+    }
+  } finally {
+    await Promise.all([file?.blocks.return(), next?.blocks.return()]);
+  }
 }
 
 /** Columns whose values are the same for all rows of a file. */

@@ -9,6 +9,7 @@ import { count, describeValue, isPlainObject, readOptions } from "../core/intern
 import { blockOfBatch } from "./blocks/batch.ts";
 import { type Block, blockOfRows } from "./blocks/block.ts";
 import { INT64 } from "./blocks/data-type.ts";
+import { failureIn } from "./engine/user-errors.ts";
 import { type Dataset, newDataset } from "./dataset.ts";
 import type { AnyBatch, AnyRow, RowOfBatch } from "./row-types.ts";
 import { ITEMS_PER_BLOCK, READ_TASKS_PER_CPU, ROWS_PER_BLOCK_MAX } from "./limits.ts";
@@ -121,21 +122,30 @@ export function readDatasource<R extends AnyRow>(source: Datasource<R>): Dataset
     throw new TypeError("readDatasource takes { name, getReadTasks({ parallelism }) }");
   const parts = async (cpus: number): Promise<{ args: readonly unknown[] }[]> => {
     const tasks = await source.getReadTasks({ parallelism: cpus * READ_TASKS_PER_CPU });
-    return tasks.map((task) => ({ args: [source.name, task] }));
+    return tasks.map((task, index) => ({ args: [source.name, task, index] }));
   };
   return newDataset({ kind: "read", name: source.name, source: { name: source.name, reader: readUserTask, parts }, options: {} });
 }
 
-export async function* readUserTask(name: string, task: ReadTask): AsyncGenerator<Block, void, undefined> {
+export async function* readUserTask(name: string, task: ReadTask, index: number): AsyncGenerator<Block, void, undefined> {
   let rows: unknown[] = [];
-  for await (const given of await task.read()) {
-    if (isRow(given)) {
-      rows.push(given);
-      if (rows.length < ROWS_PER_BLOCK_MAX) continue;
+  let givenCount = 0;
+  try {
+    for await (const given of await task.read()) {
+      if (isRow(given)) {
+        givenCount += 1;
+        rows.push(given);
+        if (rows.length < ROWS_PER_BLOCK_MAX) continue;
+      }
+      if (rows.length > 0) yield blockOfRows(rows, name);
+      rows = [];
+      if (isRow(given)) continue;
+      const block = blockOfBatch(given, name);
+      givenCount += block.rowCount;
+      yield block;
     }
-    if (rows.length > 0) yield blockOfRows(rows, name);
-    rows = [];
-    if (!isRow(given)) yield blockOfBatch(given, name);
+  } catch (error) {
+    throw failureIn(error, name, { text: `row ${givenCount + 1} of read task ${index + 1}`, details: { readTask: index + 1 } });
   }
   if (rows.length > 0) yield blockOfRows(rows, name);
 }

@@ -16,11 +16,11 @@ export interface FileSink {
   abort(): Promise<void>;
 }
 
-/** The bytes of a file, fetched as they are asked for: what of a `Blob` readers of parts use. */
-export interface FileBytes {
-  readonly size: number;
-  slice(start: number, end: number): FileBytes;
-  arrayBuffer(): Promise<ArrayBuffer>;
+/** A file whose bytes are fetched as they are asked for. It may not change meanwhile. */
+export interface FileBytes extends AsyncDisposable {
+  readonly sizeBytes: number;
+  /** The bytes from `start` to before `end`, both within the file. */
+  read(start: number, end: number): Promise<ArrayBuffer>;
 }
 
 export interface FileSystem {

@@ -109,7 +109,7 @@ async function openBytes(path: string): Promise<FileBytes> {
   const shown = shownPath(path);
   const found = await probe(path);
   if (found === undefined) throw new StorageError(`Cannot read ${shown}: there is no such file`);
-  if (found.hasRanges) return new RemoteBytes(remoteFile(path), versionOf(found.answer), 0, found.size as number);
+  if (found.hasRanges) return new RemoteBytes(remoteFile(path), versionOf(found.answer), found.size as number);
   const chunks: Uint8Array[] = [];
   let total = 0;
   for await (const chunk of readRemote(remoteFile(path))) {
@@ -123,7 +123,12 @@ async function openBytes(path: string): Promise<FileBytes> {
       );
     chunks.push(chunk);
   }
-  return new Blob(chunks);
+  const whole = new Blob(chunks);
+  return {
+    sizeBytes: total,
+    read: (start, end) => whole.slice(start, end).arrayBuffer(),
+    [Symbol.asyncDispose]: async () => {},
+  };
 }
 
 const IN_WORDS: Readonly<Record<number, string>> = {

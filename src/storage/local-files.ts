@@ -5,12 +5,12 @@
  * file, which no reader takes. Links are followed.
  */
 import { randomBytes } from "node:crypto";
-import { type Dirent, openAsBlob } from "node:fs";
+import type { Dirent, Stats } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { basename, dirname, join, parse, sep } from "node:path";
 import { StorageError, storageError } from "./errors.ts";
-import type { FileSink, FileSystem, ListedFile, StagedFile } from "./file-system.ts";
+import type { FileBytes, FileSink, FileSystem, ListedFile, StagedFile } from "./file-system.ts";
 import { expandBraces, hasWildcard, isHidden, isSkipped, wildcard } from "./globs.ts";
 import { READ_CHUNK_BYTES } from "./limits.ts";
 import { localPath } from "./paths.ts";
@@ -19,13 +19,7 @@ export const LOCAL_FILES: FileSystem = {
   fullPath: localPath,
   list: (path) => filesOf(localPath(path)),
   read: (path) => readRaw(localPath(path)),
-  async openBytes(path) {
-    try {
-      return await openAsBlob(localPath(path));
-    } catch (error) {
-      throw storageError(`Cannot open ${path}`, error);
-    }
-  },
+  openBytes: (path) => LocalBytes.open(localPath(path)),
   async makeFolder(path) {
     try {
       await mkdir(localPath(path), { recursive: true });
@@ -136,12 +130,15 @@ async function* readRaw(file: string): AsyncGenerator<Uint8Array, void, undefine
   });
   let next: Promise<Uint8Array> | undefined;
   try {
-    next = readChunk(handle, file);
+    const { size } = await handle.stat();
+    let at = 0;
+    next = readChunk(handle, file, chunkBytes(size, at));
     for (;;) {
       const chunk = await next;
       next = undefined;
       if (chunk.length === 0) return;
-      next = readChunk(handle, file);
+      at += chunk.length;
+      next = readChunk(handle, file, chunkBytes(size, at));
       // Whoever waits for it is told; until then it must not count as an error that nobody handles.
       next.catch(() => undefined);
       yield chunk;
@@ -152,12 +149,68 @@ async function* readRaw(file: string): AsyncGenerator<Uint8Array, void, undefine
   }
 }
 
-async function readChunk(handle: FileHandle, file: string): Promise<Uint8Array> {
+/** Bytes for the next chunk: memory that a small file would leave empty is not asked for. Pipes and the like have the size 0. */
+function chunkBytes(size: number, at: number): number {
+  if (size === 0) return READ_CHUNK_BYTES;
+  return Math.min(READ_CHUNK_BYTES, Math.max(size - at, END_CHECK_BYTES));
+}
+
+/** Read where the file should be at its end: whether it is. */
+const END_CHECK_BYTES = 4096;
+
+async function readChunk(handle: FileHandle, file: string, bytes: number): Promise<Uint8Array> {
   try {
-    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(READ_CHUNK_BYTES), 0, READ_CHUNK_BYTES, null);
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(bytes), 0, bytes, null);
     return buffer.subarray(0, bytesRead);
   } catch (error) {
     throw storageError(`Cannot read ${file}`, error);
+  }
+}
+
+class LocalBytes implements FileBytes {
+  readonly #path: string;
+  readonly #handle: FileHandle;
+  readonly #opened: Stats;
+
+  private constructor(path: string, handle: FileHandle, opened: Stats) {
+    this.#path = path;
+    this.#handle = handle;
+    this.#opened = opened;
+  }
+
+  static async open(path: string): Promise<LocalBytes> {
+    let handle: FileHandle | undefined;
+    try {
+      handle = await open(path, "r");
+      return new LocalBytes(path, handle, await handle.stat());
+    } catch (error) {
+      await handle?.close();
+      throw storageError(`Cannot open ${path}`, error);
+    }
+  }
+
+  get sizeBytes(): number {
+    return this.#opened.size;
+  }
+
+  async read(start: number, end: number): Promise<ArrayBuffer> {
+    const bytes = new Uint8Array(end - start);
+    try {
+      for (let at = 0; at < bytes.length; ) {
+        const { bytesRead } = await this.#handle.read(bytes, at, bytes.length - at, start + at);
+        if (bytesRead === 0) break;
+        at += bytesRead;
+      }
+      const { size, mtimeMs } = await this.#handle.stat();
+      if (size === this.#opened.size && mtimeMs === this.#opened.mtimeMs) return bytes.buffer;
+    } catch (error) {
+      throw storageError(`Cannot read ${this.#path}`, error);
+    }
+    throw new StorageError(`Cannot read ${this.#path}: it was changed while it was read`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#handle.close();
   }
 }
 

@@ -138,22 +138,18 @@ async function readRange(file: RemoteFile, start: number, end: number, version: 
 export class RemoteBytes implements FileBytes {
   readonly #file: RemoteFile;
   readonly #version: string | undefined;
-  readonly #start: number;
-  readonly size: number;
+  readonly sizeBytes: number;
 
-  constructor(file: RemoteFile, version: string | undefined, start: number, size: number) {
+  constructor(file: RemoteFile, version: string | undefined, sizeBytes: number) {
     this.#file = file;
     this.#version = version;
-    this.#start = start;
-    this.size = size;
+    this.sizeBytes = sizeBytes;
   }
 
-  slice(start: number, end: number): RemoteBytes {
-    const [from, to] = [start, end].map((at) => Math.min(Math.max(at, 0), this.size)) as [number, number];
-    return new RemoteBytes(this.#file, this.#version, this.#start + from, Math.max(0, to - from));
+  async read(start: number, end: number): Promise<ArrayBuffer> {
+    return (await readRange(this.#file, start, end, this.#version)).buffer;
   }
 
-  async arrayBuffer(): Promise<ArrayBuffer> {
-    return (await readRange(this.#file, this.#start, this.#start + this.size, this.#version)).buffer;
-  }
+  /** Nothing is open between two reads. */
+  async [Symbol.asyncDispose](): Promise<void> {}
 }

@@ -22,7 +22,7 @@ export const S3_FILES: FileSystem = {
     const place = placeOf(path);
     const request: S3Request = { method: "HEAD", place, attempt: `Cannot read ${shownPlace(place)}` };
     const answer = await succeedAtS3(request);
-    return new RemoteBytes(remoteFile(place), versionOf(answer), 0, Number(answer.headers["content-length"]));
+    return new RemoteBytes(remoteFile(place), versionOf(answer), Number(answer.headers["content-length"]));
   },
   makeFolder: () => Promise.resolve(),
   openSink: (path) => Promise.resolve(new S3Sink(placeOf(path))),

@@ -22,7 +22,7 @@ import { StorageError } from "./errors.ts";
 import { FileWriter } from "./file-writer.ts";
 import { READ_CHUNK_BYTES } from "./limits.ts";
 import { listFiles } from "./list-files.ts";
-import { makeFolder } from "./places.ts";
+import { makeFolder, openBytes } from "./places.ts";
 import { readChunks, readWhole } from "./read-file.ts";
 import { badUtf8At } from "./utf8.ts";
 
@@ -193,6 +193,17 @@ test.each(["out.csv", "deep/er/out.csv.gz", "out.zst", "out.br", "out.deflate"])
   expect(Buffer.compare(await readWhole(path), BYTES)).toBe(0);
   if (name.endsWith(".gz")) expect(gunzipSync(readFileSync(path)).length).toBe(BYTES.length);
   expect(readdirSync(dirname(path))).toHaveLength(1);
+});
+
+test("parts of a file are read until it is changed", async () => {
+  const path = join(folderWith({ x: "0123456789" }), "x");
+  await using bytes = await openBytes(path);
+  expect(bytes.sizeBytes).toBe(10);
+  expect(Buffer.from(await bytes.read(2, 5)).toString()).toBe("234");
+  expect((await bytes.read(10, 10)).byteLength).toBe(0);
+  writeFileSync(path, "01");
+  await expect(bytes.read(0, 5)).rejects.toThrow(`Cannot read ${path}: it was changed while it was read`);
+  await expect(openBytes(join(root, "none"))).rejects.toThrow(`Cannot open ${join(root, "none")}`);
 });
 
 test("an aborted file leaves what was there, and a hidden name meanwhile", async () => {

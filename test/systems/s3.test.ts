@@ -95,7 +95,7 @@ describe.each<ServerName>(["s3rver", "moto"])("%s", (name) => {
       { path: `${folder}/large`, sizeBytes: whole.length },
     ]);
     expect(Buffer.compare(await readWhole(`${folder}/copy`), whole)).toBe(0);
-    const part = await (await openBytes(`${folder}/large`)).slice(7_000_000, 9_000_000).arrayBuffer();
+    const part = await (await openBytes(`${folder}/large`)).read(7_000_000, 9_000_000);
     expect(Buffer.compare(Buffer.from(part), whole.subarray(7_000_000, 9_000_000))).toBe(0);
 
     const aborted = await FileWriter.open(`${folder}/aborted`);

@@ -24,7 +24,7 @@ import { DataError } from "../errors.ts";
 import { EXTENSION, READ_AS } from "./to-arrow.ts";
 
 /** What is read otherwise than by the stream's own types. */
-interface ArrowOptions {
+export interface ArrowOptions {
   /** The columns whose 64-bit whole numbers, in lists and structs too, are read as `bigint`. Default: those that say so in their metadata; others are numbers. */
   readonly bigintColumns?: ReadonlySet<string>;
   /** How decimals are read. Default: as their metadata say, else as text. */
@@ -33,21 +33,32 @@ interface ArrowOptions {
 
 /** The blocks of a stream, one a record batch. A stream without batches gives one block without rows. */
 export function blocksOfArrow(stream: Uint8Array, options: ArrowOptions = {}): Block[] {
-  const table = tableFromIPC(stream, { useBigInt: true, useBigIntTimestamp: true, useDecimalInt: true });
-  const { fields } = table.schema;
+  const table = tableFromIPC(stream, EXTRACTION);
+  const columns = table.children.map(({ data }) => data as readonly Batch<unknown>[]);
+  return blocksOfBatches(table.schema.fields, columns, options);
+}
+
+/** How batches give values: each exactly. */
+export const EXTRACTION = { useBigInt: true, useBigIntTimestamp: true, useDecimalInt: true };
+
+/**
+ * @param columns - the batches of each field; all have as many
+ */
+export function blocksOfBatches(
+  fields: readonly ArrowField[],
+  columns: readonly (readonly Batch<unknown>[])[],
+  options: ArrowOptions,
+): Block[] {
   const names = fields.map(({ name }) => name);
   const readAs = (field: ArrowField, vector: Vector): Vector =>
     options.bigintColumns?.has(field.name) === true ? asBigint(vector) : vector;
-  const batchCount = table.children[0]?.data.length ?? 0;
+  const batchCount = columns[0]?.length ?? 0;
   if (batchCount === 0) {
     const vectors = fields.map((field) => readAs(field, nullVector(typeOf(field, options), 0)));
     return [{ rowCount: 0, names, vectors }];
   }
   return Array.from({ length: batchCount }, (_, i) => {
-    const vectors = fields.map((field, column) => {
-      const { data } = table.children[column] as { data: readonly Batch<unknown>[] };
-      return readAs(field, vectorOf(field, data[i] as Batch<unknown>, options));
-    });
+    const vectors = fields.map((field, column) => readAs(field, vectorOf(field, columns[column]?.[i] as Batch<unknown>, options)));
     return { rowCount: vectors[0]?.length ?? 0, names, vectors };
   });
 }

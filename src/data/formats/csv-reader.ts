@@ -300,7 +300,13 @@ function badRecord(window: ByteWindow, table: FieldTable, place: Place): DataErr
   const at = problem?.at ?? end;
   const line = place.line + window.countLines(at);
   const where = `${window.file}: row ${place.rows + rows + 1} (line ${line}, byte ${window.offsetOf(at)})`;
-  if (problem?.kind === "ragged") return new DataError(`${where} has ${problem.fields} fields, and the header has ${columns}`);
+  if (problem?.kind === "ragged")
+    return new DataError(`${where} has ${problem.fields} fields, and the header has ${columns}`, {
+      hint:
+        columns === 1
+          ? 'is it another character that parts the fields? then name it, such as delimiter: ";" or "\\t"'
+          : "a field with the delimiter in it stands in quotes",
+    });
   if (problem?.kind === "after quote")
     return new DataError(`${where} goes on behind a closing quote`, { hint: 'a quote inside of quotes is doubled: "a ""b"" c"' });
   return new DataError(`${where} opens a quote that the file does not close`, { hint: "is the file cut off?" });

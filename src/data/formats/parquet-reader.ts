@@ -1,11 +1,11 @@
 /**
  * Reads Parquet files: the footer in JavaScript, to plan; row groups in WebAssembly, one at a time, so that a task has one row group in memory.
  *
- * parquet-wasm, the Rust implementation of Apache Arrow, decodes all encodings and codecs (uncompressed, snappy, gzip, brotli, zstd, lz4). It hands over Arrow's stream, whose
- * bytes become the vectors. It is loaded by the first read.
+ * parquet-wasm, the Rust implementation of Apache Arrow, decodes all encodings and codecs (uncompressed, snappy, gzip, brotli, zstd, lz4). What it has decoded is copied out
+ * of its memory, a copy a column. It is loaded by the first read.
  */
 import { parquetMetadataAsync } from "hyparquet";
-import { blocksOfArrow } from "../arrow/from-arrow.ts";
+import { blocksOfWasmTable } from "../arrow/from-wasm.ts";
 import type { Block } from "../blocks/block.ts";
 import { noteFile } from "../blocks/origin.ts";
 import { DataError } from "../errors.ts";
@@ -46,9 +46,11 @@ export interface ParquetFooter {
  * @throws DataError for what is no Parquet file
  */
 export async function readParquetFooter(path: string, asked: readonly string[]): Promise<ParquetFooter> {
-  const bytes = await openBytes(path);
-  const slice = (start: number, end = bytes.size): Promise<ArrayBuffer> => bytes.slice(start, end).arrayBuffer();
-  const metadata = await naming(path, () => parquetMetadataAsync({ byteLength: bytes.size, slice }));
+  await using bytes = await openBytes(path);
+  const byteLength = bytes.sizeBytes;
+  if (byteLength < LEAST_BYTES) throw notParquet(path, `it has ${byteLength} bytes, and the shortest such file has ${LEAST_BYTES}`);
+  const slice = (start: number, end = byteLength): Promise<ArrayBuffer> => bytes.read(start, end);
+  const metadata = await naming(path, () => parquetMetadataAsync({ byteLength, slice }));
   const wideColumns = new Set<string>();
   for (const { columns } of metadata.row_groups)
     for (const { meta_data: column } of columns) {
@@ -78,23 +80,24 @@ export async function* readParquetPart(
   bigintColumns: readonly string[],
   decimal?: "text" | "number",
 ): AsyncGenerator<Block, void, undefined> {
-  const { ParquetFile } = await import("parquet-wasm");
-  const bytes = new DecoderBytes(await openBytes(path));
+  const { ParquetFile, wasmMemory } = await import("parquet-wasm");
+  await using opened = await openBytes(path);
+  const bytes = new DecoderBytes(opened);
   const file = await bytes.naming(path, () => ParquetFile.fromFile(bytes as unknown as Blob));
   try {
     const wide = new Set(bigintColumns);
     // Without row groups the stream has the columns alone.
     for (const [i, groups] of (rowGroups.length === 0 ? [[]] : rowGroups.map((group) => [group])).entries()) {
-      const stream = await bytes.naming(path, async () => {
+      const blocks = await bytes.naming(path, async () => {
         const table = await file.read({
           rowGroups: groups,
           ...(columns === undefined ? {} : { columns: [...columns] }),
           batchSize: ROWS_PER_BATCH,
         });
-        return table.intoIPCStream();
+        return blocksOfWasmTable(table, wasmMemory() as { buffer: ArrayBuffer }, { bigintColumns: wide, decimal });
       });
       let row = firstRows[i] ?? 0;
-      for (const block of blocksOfArrow(stream, { bigintColumns: wide, decimal })) {
+      for (const block of blocks) {
         noteFile(block, shownPath(path), row);
         row += block.rowCount;
         yield block;
@@ -110,9 +113,10 @@ export async function* readParquetPart(
 const ROWS_PER_BATCH = 1_048_576;
 
 /**
- * The bytes of a file as the decoder takes them: it needs these members of a `Blob`.
+ * The bytes of a file as the decoder takes them, which needs these members of a `Blob`, and the calls that it makes for it.
  *
- * A read that is rejected would end the whole process, as the decoder panics then. So it waits for that read forever, and whoever waits for the decoder is told the error.
+ * The decoder panics at a read that is rejected, and at some damaged files, amid a microtask or the callback of a promise, where nobody catches it: that would end the whole
+ * process. So each of these runs in `#guarded`, a rejected read is never told, and whoever waits for the decoder is told the error.
  */
 class DecoderBytes {
   readonly #bytes: FileBytes;
@@ -125,21 +129,50 @@ class DecoderBytes {
   }
 
   get size(): number {
-    return this.#bytes.size;
+    return this.#bytes.sizeBytes;
   }
 
   slice(start: number, end: number): { arrayBuffer(): Promise<ArrayBuffer> } {
-    const part = this.#bytes.slice(start, end);
-    const stop = (error: unknown): Promise<never> => {
-      this.hasFailed = true;
-      this.#failure.reject(error);
-      return new Promise(() => {});
-    };
-    return { arrayBuffer: () => part.arrayBuffer().catch(stop) };
+    return { arrayBuffer: () => this.#guardedPromise(this.#bytes.read(start, end)) };
   }
 
   naming<T>(path: string, run: () => Promise<T>): Promise<T> {
-    return naming(path, () => Promise.race([run(), this.#failure.promise]));
+    return naming(path, () => Promise.race([this.#guarded(run), this.#failure.promise]));
+  }
+
+  #fail(error: unknown): void {
+    this.hasFailed = true;
+    this.#failure.reject(error);
+  }
+
+  /** The decoder asks for microtasks by the global function, while it runs. */
+  #guarded<T>(run: () => T): T {
+    const { queueMicrotask } = globalThis;
+    const guarded = (step: () => void): void => queueMicrotask(() => this.#attempt(step));
+    Object.assign(globalThis, { queueMicrotask: guarded });
+    try {
+      return run();
+    } finally {
+      Object.assign(globalThis, { queueMicrotask });
+    }
+  }
+
+  #attempt(step: () => void): void {
+    try {
+      this.#guarded(step);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #guardedPromise<T>(promise: Promise<T>): Promise<T> {
+    const then = (onValue: (value: T) => void): Promise<void> =>
+      Promise.prototype.then.call(
+        promise,
+        (value) => this.#attempt(() => onValue(value as T)),
+        (error: unknown) => this.#fail(error),
+      ) as Promise<void>;
+    return Object.defineProperty(promise, "then", { value: then });
   }
 }
 
@@ -152,10 +185,23 @@ async function naming<T>(path: string, run: () => Promise<T>): Promise<T> {
     return await run();
   } catch (error) {
     if (error instanceof StorageError) throw error;
-    const message = error instanceof Error ? error.message : String(error);
-    throw new DataError(`Cannot read ${shownPath(path)} as Parquet: ${message}`, {
-      cause: error,
-      hint: "see whether the file is whole, and of that format",
-    });
+    if (error instanceof DataError) throw new DataError(`${shownPath(path)}: ${error.message}`, { cause: error, hint: error.hint });
+    throw notParquet(path, messageOf(error), error);
   }
+}
+
+/** The mark at the beginning and at the end, and the length of the footer. */
+const LEAST_BYTES = 12;
+
+function notParquet(path: string, problem: string, cause?: unknown): DataError {
+  return new DataError(`Cannot read ${shownPath(path)} as Parquet: ${problem}`, {
+    ...(cause === undefined ? {} : { cause }),
+    hint: "see whether the file is whole, and of that format",
+  });
+}
+
+/** A panic of the decoder says nothing itself. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.name === "RuntimeError" ? "its pages are damaged" : error.message;
 }

@@ -1,0 +1,50 @@
+/** Parquet files with wrong bytes: each is an error that names the file, or rows; none ends the process, and the next file is read. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { blockOfRows, rowsOf } from "../blocks/block.ts";
+import { Random } from "../kernels/random.ts";
+import { readParquetFooter, readParquetPart } from "./parquet-reader.ts";
+import { parquetFile } from "./parquet-writer.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "test-shoal-damaged-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const ROWS = Array.from({ length: 300 }, (_, id) => ({
+  id,
+  text: `text ${id % 20}`,
+  part: id % 3 === 0 ? null : id / 7,
+  list: [id, id + 1],
+  flag: id % 2 === 0,
+}));
+
+async function read(path: string): Promise<unknown[]> {
+  const { rowGroups } = await readParquetFooter(path, []);
+  const rows: unknown[] = [];
+  const part = { path, rowGroups: [...rowGroups.keys()], firstRows: [0], rowCount: ROWS.length };
+  for await (const block of readParquetPart(part, undefined, [])) rows.push(...rowsOf(block));
+  return rows;
+}
+
+test.each(["none", "snappy", "zstd"] as const)("wrong bytes of a file compressed by %s", async (compression) => {
+  const whole = await parquetFile([blockOfRows(ROWS, "rows")], compression);
+  const path = join(folder, `${compression}.parquet`);
+  const random = new Random(7);
+  let panics = 0;
+  for (let i = 0; i < 150; i += 1) {
+    const bytes = Uint8Array.from(whole);
+    for (let changes = 0; changes <= i % 4; changes += 1) bytes[random.below(bytes.length)] = random.below(256);
+    writeFileSync(path, i % 10 === 0 ? bytes.subarray(0, random.below(bytes.length)) : bytes);
+    const error: unknown = await read(path).then(
+      () => undefined,
+      (failure: unknown) => failure,
+    );
+    if (error === undefined) continue;
+    expect((error as Error).message).toContain(path);
+    if ((error as Error).message.includes("its pages are damaged")) panics += 1;
+  }
+  expect(panics).toBeGreaterThan(10);
+  writeFileSync(path, whole);
+  expect(await read(path)).toEqual(ROWS);
+});

@@ -61,6 +61,7 @@ const NAMES = [
   "data-sort",
   "data-shuffle",
   "data-join",
+  "data-images",
   "data-memory",
 ] as const;
 

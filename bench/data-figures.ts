@@ -26,13 +26,19 @@ interface DataFigureFacts {
   readonly of?: "time" | "memory";
   /** Whether DuckDB and Polars have such a pipeline, to stand beside in the details. Default: true. */
   readonly beside?: boolean;
+  /** What it reads: the table, or pictures of 640 x 480. Default: the table. */
+  readonly input?: Input;
 }
+
+type Input = "table" | "images";
 
 /** Of the time of a process that ends in between, the part since the last look is not seen. A look costs processor time, of which both sides get the same. */
 const WEIGH_EVERY_MS = 500;
-const FULL_ROWS = 10_000_000;
-const QUICK_ROWS = 1_000_000;
-const MAKE_WITHIN_MS = 300_000;
+const ROWS: Readonly<Record<Input, { readonly full: number; readonly quick: number }>> = {
+  table: { full: 10_000_000, quick: 1_000_000 },
+  images: { full: 20_000, quick: 2000 },
+};
+const MAKE_WITHIN_MS = 600_000;
 /** Sums of floats in another order differ by about that. */
 const ROUNDING = 1e-9;
 
@@ -40,7 +46,7 @@ const ROUNDING = 1e-9;
 type Facts = Readonly<Record<string, number>>;
 
 export function dataFigure(facts: DataFigureFacts): HarnessFigure {
-  const { name, title, goal, floor, note, pipeline = name.replace("data-", ""), of = "time", beside = true } = facts;
+  const { name, title, goal, floor, note, pipeline = name.replace("data-", ""), of = "time", beside = true, input = "table" } = facts;
   const told = new Map<boolean, Facts>();
   const check = (quick: boolean, by: string, found: Facts): void => {
     const first = told.get(quick) ?? found;
@@ -58,7 +64,7 @@ export function dataFigure(facts: DataFigureFacts): HarnessFigure {
     floor,
     ...(note === undefined ? {} : { note }),
     observe: async (subject, plan) => {
-      const { elapsedMs, processorTime, peak, found } = await runPipeline(subject, plan, pipeline);
+      const { elapsedMs, processorTime, peak, found } = await runPipeline(subject, plan, { pipeline, input });
       check(plan.quick, subject.side, found);
       const details: Details = { processorSeconds: processorTime, peakMegabytes: peak };
       if (subject.side === "ray" && beside) {
@@ -82,8 +88,9 @@ function agree(a: Facts, b: Facts): boolean {
   );
 }
 
-async function runPipeline(subject: Subject, plan: Plan, pipeline: string) {
-  const input = await inputFolder(plan);
+async function runPipeline(subject: Subject, plan: Plan, run: { pipeline: string; input: Input }) {
+  const { pipeline } = run;
+  const input = await inputFolder(plan, run.input);
   const scratch = mkdtempSync(join(tmpdir(), "shoal-bench-out-"));
   const sharedBefore = await sharedMemoryInUseMegabytes();
   try {
@@ -132,7 +139,7 @@ interface Beside {
 async function runBeside(subject: Subject, plan: Plan, [library, pipeline]: readonly [string, string]): Promise<Beside> {
   const scratch = mkdtempSync(join(tmpdir(), "shoal-bench-out-"));
   try {
-    await using child = subject.start("data-beside", plan, [library, pipeline, await inputFolder(plan), scratch]);
+    await using child = subject.start("data-beside", plan, [library, pipeline, await inputFolder(plan, "table"), scratch]);
     await child.succeeded();
     return toldBy(child) as Beside;
   } finally {
@@ -146,21 +153,22 @@ function toldBy(child: Child): unknown {
   return JSON.parse(json);
 }
 
-const inputs = new Map<number, Promise<string>>();
+const inputs = new Map<string, Promise<string>>();
 
-function inputFolder({ quick }: Plan): Promise<string> {
-  const rows = quick ? QUICK_ROWS : FULL_ROWS;
-  let made = inputs.get(rows);
-  if (made === undefined) inputs.set(rows, (made = makeInput(rows)));
+function inputFolder({ quick, rows }: Plan, input: Input): Promise<string> {
+  const count = (input === "table" ? rows : undefined) ?? ROWS[input][quick ? "quick" : "full"];
+  const key = `${input} ${count}`;
+  let made = inputs.get(key);
+  if (made === undefined) inputs.set(key, (made = makeInput(input, count)));
   return made;
 }
 
-async function makeInput(rows: number): Promise<string> {
+async function makeInput(input: Input, count: number): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "shoal-bench-data-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   await using child = new Child({
     command: process.execPath,
-    args: [join(import.meta.dirname, "programs", "data-pipelines.ts"), "make", folder, String(rows)],
+    args: [join(import.meta.dirname, "programs", "data-pipelines.ts"), `make-${input}`, folder, String(count)],
     environment: process.env,
     workingDirectory: join(import.meta.dirname, ".."),
     timeLimitMs: MAKE_WITHIN_MS,

@@ -28,6 +28,8 @@ export interface Plan {
   readonly warmUpMs: number;
   readonly windowMs: number;
   readonly windows: number;
+  /** Rows of the tables of Data. Default: as many as suit `quick`. */
+  readonly rows?: number;
 }
 
 interface FigureFacts {

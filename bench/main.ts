@@ -17,6 +17,7 @@ Measures Shoal on this machine and prints one line a figure: rates, latencies, s
                      is built once, in .bench-cache/ (needs Python 3.10 to 3.13)
   --only NAME,...    only these figures
   --rounds N         rounds of each side, 1 to 100 (default 3; with --quick 1)
+  --rows N           rows of the tables of Data, instead of 10 million
   --quick            shorter windows and smaller batches: a smoke test, not a result to quote
   --json FILE        write the results, with the facts of the machine
   --list             list the figures with their bars, and end
@@ -28,6 +29,7 @@ interface Options {
   readonly only: readonly string[];
   readonly quick: boolean;
   readonly rounds: number;
+  readonly rows: number | undefined;
   readonly json: string | null;
   readonly list: boolean;
 }
@@ -36,6 +38,7 @@ const OPTIONS = {
   "against-ray": { type: "boolean", default: false },
   only: { type: "string", multiple: true },
   rounds: { type: "string" },
+  rows: { type: "string" },
   quick: { type: "boolean", default: false },
   json: { type: "string" },
   list: { type: "boolean", default: false },
@@ -48,6 +51,7 @@ function readOptions(values: ToolValues<typeof OPTIONS>): Options {
     only: (values.only ?? []).flatMap((names) => names.split(",")).filter((name) => name !== ""),
     quick: values.quick,
     rounds: values.rounds === undefined ? (values.quick ? 1 : 3) : wholeNumber("rounds", values.rounds, { min: 1, max: 100 }),
+    rows: values.rows === undefined ? undefined : wholeNumber("rows", values.rows, { min: 1000, max: 1e9 }),
     json: values.json === undefined ? null : resolve(process.env.INIT_CWD ?? ".", values.json),
     list: values.list,
   };
@@ -110,7 +114,7 @@ async function runFigures(figures: readonly Figure[], run: Run): Promise<number>
     const results = await compare(figures, {
       shoal: shoalSubject(context),
       ray: rayEnvironment === null ? null : raySubject(context, rayEnvironment),
-      plan: options.quick ? QUICK_PLAN : FULL_PLAN,
+      plan: { ...(options.quick ? QUICK_PLAN : FULL_PLAN), ...(options.rows === undefined ? {} : { rows: options.rows }) },
       rounds: options.rounds,
       onResult: (result) => say(resultLine(result)),
     });

@@ -132,7 +132,7 @@ async function collectDependencies(repositoryRoot: string, packageRoot: string, 
 
 /** Not part of Ray's core: pip brings itself, numpy is there for the benchmark's arrays, the rest is what Ray Data brings. */
 const NOT_RAY =
-  /^(pip|setuptools|numpy|pyarrow|pandas|fsspec|dateutil|python_dateutil|six|pytz|tzdata|polars|_polars_runtime_32|polars_runtime_32|duckdb|_duckdb|adbc_driver_duckdb|_distutils_hack|distutils-precedence|__pycache__)([-._]|$)/;
+  /^(pip|setuptools|numpy|pyarrow|pandas|fsspec|dateutil|python_dateutil|six|pytz|tzdata|PIL|pillow|polars|_polars_runtime_32|polars_runtime_32|duckdb|_duckdb|adbc_driver_duckdb|_distutils_hack|distutils-precedence|__pycache__)([-._]|$)/;
 
 async function rayInstalledSize(environment: RayEnvironment): Promise<InstalledSize> {
   let sizeBytes = 0;

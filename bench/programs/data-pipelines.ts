@@ -1,8 +1,9 @@
 /**
- * One pipeline of Data, as `data-pipelines.ts PIPELINE INPUT OUTPUT`; or `make FOLDER ROWS`, which writes the input. `../ray/data_pipelines.py` is the twin.
+ * One pipeline of Data, as `data-pipelines.ts PIPELINE INPUT OUTPUT`; or `make-table FOLDER ROWS` and `make-images FOLDER COUNT`, which write the input. `../ray/data_pipelines.py` is the twin.
  *
  * It says "ready" and "begun", runs the pipeline, says "finished", and at the end of its input tells what came of it: facts that have to be the same on both sides.
  */
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { init, shutdown } from "shoal";
 import * as data from "shoal/data";
@@ -15,7 +16,7 @@ type Tell = () => Facts | Promise<Facts>;
 const KEYS = 1_000_000;
 
 /** Six columns as the research has them: a number of the row, two keys, two floats, a text. The numbers are mixed, so that no column but the first is sorted. */
-async function make(folder: string, rows: number): Promise<void> {
+async function makeTable(folder: string, rows: number): Promise<void> {
   const table = data.range(rows).mapBatches(({ id }) => {
     const mixed = Float64Array.from(id, (value) => (Math.imul(value + 1, 0x9e3779b1) >>> 0) / 2 ** 32);
     return {
@@ -31,6 +32,25 @@ async function make(folder: string, rows: number): Promise<void> {
   await data.readParquet(join(folder, "parquet")).writeCsv(join(folder, "csv"));
   const keys = data.range(KEYS).mapBatches(({ id }) => ({ large: Int32Array.from(id), weight: Float64Array.from(id) }));
   await keys.writeParquet(join(folder, "keys"));
+}
+
+/** JPEGs of 640 x 480 with waves and noise, of some 100 kB as photos have: 200 pictures, over and over. */
+async function makeImages(folder: string, count: number): Promise<void> {
+  const { default: sharp } = await import("sharp");
+  const [width, height] = [640, 480];
+  const pictures = Array.from({ length: 200 }, (_, picture) => {
+    const pixels = new Uint8Array(width * height * 3);
+    for (let i = 0; i < pixels.length; i += 1) {
+      const noise = (Math.imul(i + picture * 7919, 0x9e3779b1) >>> 24) / 8;
+      pixels[i] = 112 + 96 * Math.sin((i % 1920) / (50 + picture) + (i / 1920 / 40) * (1 + (i % 3))) + noise;
+    }
+    return sharp(pixels, { raw: { width, height, channels: 3 } })
+      .jpeg({ quality: 85 })
+      .toBuffer();
+  });
+  const files = await Promise.all(pictures);
+  for (let i = 0; i < count; i += 1)
+    await writeFile(join(folder, `${String(i).padStart(6, "0")}.jpg`), files[i % files.length] as Uint8Array);
 }
 
 async function run(pipeline: string, input: string, output: string): Promise<Tell> {
@@ -73,6 +93,15 @@ async function run(pipeline: string, input: string, output: string): Promise<Tel
       for await (const batch of doubled.iterBatches({ batchSize: 4096 })) rows += batch.z.length;
       return () => ({ rows });
     }
+    case "images": {
+      const resized = data.readImages(input, { size: [224, 224], mode: "RGB" });
+      let [rows, elements] = [0, 0];
+      for await (const { image } of resized.iterTensors({ batchSize: 64 })) {
+        rows += image.shape[0] ?? 0;
+        elements += image.data.length;
+      }
+      return () => ({ rows, elements });
+    }
     case "small": {
       const rows = await data
         .range(1000)
@@ -88,8 +117,10 @@ async function run(pipeline: string, input: string, output: string): Promise<Tel
 
 const [pipeline = "", input = "", output = ""] = process.argv.slice(2);
 await init();
-if (pipeline === "make") {
-  await make(input, Number(output));
+if (pipeline === "make-table") {
+  await makeTable(input, Number(output));
+} else if (pipeline === "make-images") {
+  await makeImages(input, Number(output));
 } else {
   // Workers are there and have the code of Data.
   await data

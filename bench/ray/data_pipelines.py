@@ -63,6 +63,13 @@ def run(pipeline, folder, output):
     if pipeline == "batches":
         rows = sum(len(batch["z"]) for batch in table().map_batches(double, batch_size=None).iter_batches(batch_size=4096))
         return lambda: {"rows": rows}
+    if pipeline == "images":
+        resized = ray.data.read_images(folder, size=(224, 224), mode="RGB")
+        rows = elements = 0
+        for batch in resized.iter_batches(batch_size=64):
+            rows += len(batch["image"])
+            elements += batch["image"].size
+        return lambda: {"rows": rows, "elements": elements}
     if pipeline == "small":
         kept = ray.data.range(1000).map(lambda row: {"id": 2 * row["id"]}).filter(lambda row: row["id"] % 3 == 0).take_all()
         return lambda: {"rows": len(kept), "id": sum(row["id"] for row in kept)}

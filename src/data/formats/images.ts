@@ -6,9 +6,12 @@
  */
 import { NdArray } from "../../core/index.ts";
 import { describeValue, isWorker } from "../../core/internal.ts";
+import { compressionOf } from "../../storage/compression.ts";
+import { localPath, schemeOf } from "../../storage/paths.ts";
 import { readWhole } from "../../storage/read-file.ts";
 import { type Block, vectorOf } from "../blocks/block.ts";
 import { variableTensorType } from "../blocks/data-type.ts";
+import { vectorOfNdArray } from "../blocks/nd-arrays.ts";
 import { valueReader } from "../blocks/value-reader.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import { DataError } from "../errors.ts";
@@ -35,7 +38,11 @@ let loaded: Promise<unknown> | undefined;
 export function loadSharp(load: () => Promise<{ default: unknown }> = () => import("sharp")): Promise<unknown> {
   return load().then(
     ({ default: sharp }) => {
-      if (isWorker()) (sharp as Sharp).concurrency(1);
+      if (isWorker()) {
+        (sharp as Sharp).concurrency(1);
+        // A file that has changed since would be the old one still.
+        (sharp as Sharp).cache(false);
+      }
       return sharp;
     },
     (error: unknown) => {
@@ -50,19 +57,24 @@ export function loadSharp(load: () => Promise<{ default: unknown }> = () => impo
 /** An image file as one row: the column `image`. Runs in workers. */
 export async function* readImageFile(path: string, { size, mode }: ImageOptions = {}): AsyncGenerator<Block, void, undefined> {
   const sharp = (await (loaded ??= loadSharp())) as Sharp;
-  const bytes = await readWhole(path);
+  // Reading a file itself costs sharp less than being given its bytes.
+  const isFile = isWorker() && schemeOf(path) === "file" && compressionOf(path) === undefined;
+  const source = isFile ? localPath(path) : await readWhole(path);
   try {
-    const image = sharp(bytes);
-    // As Pillow does by itself: to the very size, whatever the proportions, by bicubic interpolation.
-    if (size !== undefined) image.resize(size[1], size[0], { fit: "fill", kernel: "cubic" });
+    const image = sharp(source);
+    // As Ray does: to the very size, whatever the proportions, by bilinear interpolation.
+    if (size !== undefined) image.resize(size[1], size[0], { fit: "fill", kernel: "linear" });
     if (mode === "L") image.removeAlpha().grayscale().toColourspace("b-w");
     else if (mode !== undefined) (mode === "RGB" ? image.removeAlpha() : image.ensureAlpha()).toColourspace("srgb");
     const { data, info } = await image.raw({ depth: "uchar" }).toBuffer({ resolveWithObject: true });
     const elements = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
-    const tensor = new NdArray(elements, [info.height, info.width, info.channels]);
+    const shape = [info.height, info.width, info.channels];
     // Where no size was asked for, the next file may have another one: all blocks say so.
-    const type = size === undefined ? variableTensorType("uint8", 3) : undefined;
-    yield { rowCount: 1, names: ["image"], vectors: [buildVector([tensor], type)] };
+    const vector =
+      size === undefined
+        ? buildVector([new NdArray(elements, shape)], variableTensorType("uint8", 3))
+        : vectorOfNdArray(new NdArray(elements, [1, ...shape]));
+    yield { rowCount: 1, names: ["image"], vectors: [vector] };
   } catch (error) {
     throw new DataError(`Cannot read ${path} as an image: ${(error as Error).message}`, {
       cause: error,

@@ -26,6 +26,7 @@ from ._forms import (
 from ._limits import ERROR_BYTES_MAX, STORE_FROM_BYTES, TASK_MESSAGE_LENGTH_MAX, TASK_STACK_LENGTH_MAX
 from ._tracebacks import frames_text, message_of, traceback_text
 from ._arrays import loaded_numpy, numpy_or_none
+from ._registered import reduce_registered
 from .errors import RuntimeEnvError, SerializationError, ShoalError, TaskError, from_wire, to_wire
 from ._targets import EnvironmentFault
 from .values import Custom
@@ -89,7 +90,7 @@ class Payload:
             "buffers": [len(buffer) for buffer in self.buffers],
             "graph": self.graph,
             "error": self.error,
-            "definitions": [],
+            "definitions": _definitions_of(self.refs),
             "refs": [[entry.id, entry.owner] for entry in self.refs],
             **stored,
         }
@@ -211,8 +212,11 @@ class Codec:
             return tags.KIND_SHOAL_ERROR, to_wire(value)
         if isinstance(value, ArrowData):
             return tags.KIND_ARROW, value.stream
-        if type(value).__name__ in ("ActorHandle", "FunctionHandle", "ClassHandle", "RemoteFunction") and self.is_of_cluster(value):
+        if type(value).__name__ in ("ActorHandle", "FunctionHandle", "ClassHandle", "RegisteredValue", "RemoteFunction") and self.is_of_cluster(value):
             return value._reduced(self._collect)
+        registered = reduce_registered(value, self._collect)
+        if registered is not None:
+            return registered
         if type(value).__module__.startswith("pyarrow"):
             return _reduced_arrow(value)
         return self._reduced_of_python(value)
@@ -289,14 +293,27 @@ class Codec:
             failure = RuntimeEnvError(text, {"reason": str(error), "hint": error.hint, **self._where})
             failure.__cause__ = error.__cause__
             return failure
+        return self.task_error(error, task)
+
+    def task_error(self, error, task, place=None, details=None):
+        """The failure of a task by what its code raised. ``place``: where in the data that was, with the same as ``details``."""
         text = message_of(error)
         name = type(error).__qualname__
-        text = _brief("Task %s failed: %s%s" % (task, name, ": " + text if text else ""))
+        at = "" if place is None else " at %s" % place
+        # What another task raised says already which one that was.
+        said = text if isinstance(error, TaskError) else name + (": " + text if text else "")
+        text = _brief("Task %s%s failed: %s" % (task, at, said))
         stack = traceback_text(error)
-        failure = TaskError(text, {"taskName": task, "remoteStack": stack[:TASK_STACK_LENGTH_MAX], **self._where})
+        found = {} if details is None else {"details": details}
+        failure = TaskError(text, {"taskName": task, "remoteStack": stack[:TASK_STACK_LENGTH_MAX], **found, **self._where})
         failure.__cause__ = error
         failure.remote_stack = ("TaskError: %s\n%s" % (text, frames_text(error)))[:TASK_STACK_LENGTH_MAX]
         return failure
+
+
+def _definitions_of(refs):
+    """What JavaScript loads before it reads a value with these references in it."""
+    return [entry.definition for entry in refs if entry.definition is not None]
 
 
 def is_plain(in_band, buffers, refs):
@@ -310,7 +327,7 @@ def payload_header(in_band, buffers, refs, error, location):
         "buffers": [] if location is not None else [len(buffer) for buffer in buffers],
         "graph": False,
         "error": error,
-        "definitions": [],
+        "definitions": _definitions_of(refs),
         "refs": [[entry.id, entry.owner] for entry in refs],
         **({} if location is None else {"stored": {"id": "", "owner": "", "location": location}}),
     }

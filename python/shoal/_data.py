@@ -1,337 +1,90 @@
 """Python functions and classes as transforms of ``shoal/data``: blocks in, batches for the user's code, blocks out.
 
-A block is what TypeScript has in the object store: columns in Arrow's layout, as NumPy arrays over shared memory. They become Arrow arrays over the same memory, and what the
-user's code gives becomes a block over the memory of its result. Only strings, lists and columns with nulls are copied for NumPy, which has no such arrays.
+``_blocks.py`` makes tables of blocks and blocks of what the user's code gives.
 """
 
-import importlib
 import inspect
 
 from . import _runtime
+from ._blocks import batch_of, block_of, concatenated, facts_of, library, table_of, table_of_block
+from ._row_places import RowPlaces
+from .errors import DataError, TaskCancelledError
 
 _DATA_BYTES_MAX = 128 * 1024 * 1024
-_SAFE_INTEGER = 2**53 - 1
-_FORMATS = "a dict of arrays, a pyarrow Table or RecordBatch, a pandas DataFrame, or a generator of them"
 
 
-def map_batches(place, name, options, *blocks):
-    """A task: the blocks that the user's function makes of these, each with its facts behind it."""
-    yield from _run(_runtime.require_task().targets.find(place, name), options, blocks)
+def map_batches(place, name, options, origins, counts, *given):
+    """A task: the blocks that the user's function makes of these, each with its facts behind it. ``given``: the user's arguments, then the blocks."""
+    function = _runtime.require_task().targets.find(place, name)
+    args, kwargs, blocks = _parted(counts, given)
+    yield from _run(lambda batch: function(batch, *args, **kwargs), options, origins, blocks)
 
 
 class BatchMapper:
-    """An actor of a pool: an instance of the user's class, whose ``__call__`` is the function."""
+    """An actor of a pool: an instance of the user's class, whose ``__call__`` is the function. ``given``: what the class is made with, then what it is called with."""
 
-    def __init__(self, place, name, options, *args):
-        made = _runtime.require_task().targets.find(place, name)(*args)
-        if not callable(made):
+    def __init__(self, place, name, options, made, called, *given):
+        args, kwargs, rest = _parted(made, given)
+        mapper = _runtime.require_task().targets.find(place, name)(*args, **kwargs)
+        if not callable(mapper):
             raise TypeError("%s: a class of a transform has a method __call__(self, batch)" % options["name"])
-        self._function = made
+        args, kwargs, _ = _parted(called, rest)
+        self._function = lambda batch: mapper(batch, *args, **kwargs)
         self._options = options
 
-    def run(self, *blocks):
-        yield from _run(self._function, self._options, blocks)
+    def run(self, origins, *blocks):
+        yield from _run(self._function, self._options, origins, blocks)
 
 
-def _run(function, options, blocks):
-    pyarrow = _library("pyarrow", options["name"])
+def _parted(counts, given):
+    """Arguments by place, by name, and what stands behind them."""
+    places, names = counts
+    end = places + len(names)
+    return given[:places], dict(zip(names, given[places:end])), given[end:]
+
+
+def _run(function, options, origins, blocks):
+    pyarrow = library("pyarrow", options["name"])
     # A block without rows comes only where there are none, and may have no columns.
-    filled = [block for block in blocks if block["rowCount"] > 0]
+    filled = [(block, origin) for block, origin in zip(blocks, origins) if block["rowCount"] > 0]
     # What was read as bigint stays so where the function gives a column of the same name.
-    wide = {name for block in filled for name, vector in zip(block["names"], block["vectors"]) if vector["type"].get("as") == "bigint"}
-    for table in _batches(pyarrow, filled, options.get("batchSize")):
-        result = function(_given(table, options))
-        if inspect.iscoroutine(result):
-            result.close()
-            raise TypeError("%s: the function is async, and Python's part of a pipeline calls one batch after the other: make it a plain function" % options["name"])
-        for one in result if inspect.isgenerator(result) else (result,):
-            made = _table_of(pyarrow, one, options["name"])
-            for piece in _pieces(made):
-                block = _block_of(pyarrow, piece, wide, options["name"])
-                yield block
-                yield _facts_of(block)
+    wide = {name for block, _ in filled for name, vector in zip(block["names"], block["vectors"]) if vector["type"].get("as") == "bigint"}
+    rows = RowPlaces([(block["rowCount"], origin) for block, origin in filled])
+    start = 0
+    for table in _batches(pyarrow, [block for block, _ in filled], options.get("batchSize")):
+        end = start + table.num_rows
+        try:
+            yield from _made_of(pyarrow, function(batch_of(table, options)), wide, options["name"])
+        except (DataError, TaskCancelledError):
+            raise
+        except Exception as error:
+            text, details = rows.place_of(start, end)
+            raise _runtime.require().codec.task_error(error, options["name"], text, details) from error
+        start = end
 
 
-def _library(name, needed_by):
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        import sys
-
-        raise ImportError("%s needs %s, which this Python lacks: %s -m pip install %s" % (needed_by, name, sys.executable, name)) from error
+def _made_of(pyarrow, result, wide, name):
+    if inspect.iscoroutine(result):
+        result.close()
+        raise DataError("%s: the function is async, and Python's part of a pipeline calls one batch after the other: make it a plain function" % name)
+    for one in result if inspect.isgenerator(result) else (result,):
+        for piece in _pieces(table_of(pyarrow, one, name)):
+            block = block_of(pyarrow, piece, wide, name)
+            yield block
+            yield facts_of(block)
 
 
 def _batches(pyarrow, blocks, size):
-    tables = [_table_of_block(pyarrow, block) for block in blocks]
+    tables = [table_of_block(pyarrow, block) for block in blocks]
     if size is None:
         yield from tables
         return
-    rows = _concatenated(pyarrow, tables)
+    rows = concatenated(pyarrow, tables)
     for start in range(0, 0 if rows is None else rows.num_rows, size):
         yield rows.slice(start, size)
-
-
-def _concatenated(pyarrow, tables):
-    if len(tables) < 2:
-        return tables[0] if tables else None
-    return pyarrow.concat_tables(tables, promote_options="permissive")
 
 
 def _pieces(table):
     rows = max(1, min(table.num_rows, int(table.num_rows * _DATA_BYTES_MAX / max(1, table.nbytes))))
     for start in range(0, max(1, table.num_rows), rows):
         yield table.slice(start, rows)
-
-
-# ---- from blocks
-
-
-def _table_of_block(pyarrow, block):
-    arrays = [_array_of(pyarrow, vector) for vector in block["vectors"]]
-    if not arrays:
-        return pyarrow.table({"": pyarrow.nulls(block["rowCount"])}).drop_columns([""])
-    return pyarrow.table(arrays, names=list(block["names"]))
-
-
-def _array_of(pyarrow, vector):
-    type_ = vector["type"]
-    kind = type_["kind"]
-    length = vector["length"]
-    nulls = vector["nullCount"]
-    if kind == "null":
-        return pyarrow.nulls(length)
-    if kind == "bool":
-        # Bits of values begin where those of nulls do.
-        buffers = [_buffer(pyarrow, vector.get("validity")) if nulls else None, _buffer(pyarrow, vector["values"])]
-        return pyarrow.Array.from_buffers(pyarrow.bool_(), length, buffers, nulls, vector["bitOffset"])
-    validity = _bits(pyarrow, vector)
-    arrow = _arrow_type(pyarrow, type_)
-    if kind in ("string", "binary"):
-        values = vector.get("values")
-        return pyarrow.Array.from_buffers(arrow, length, [validity, _buffer(pyarrow, vector["offsets"]), _buffer(pyarrow, values)], nulls)
-    if kind == "list":
-        child = _array_of(pyarrow, vector["children"][0])
-        return pyarrow.Array.from_buffers(arrow, length, [validity, _buffer(pyarrow, vector["offsets"])], nulls, 0, [child])
-    if kind == "struct":
-        return pyarrow.Array.from_buffers(arrow, length, [validity], nulls, 0, [_array_of(pyarrow, child) for child in vector["children"]])
-    values = _buffer(pyarrow, vector["values"])
-    if kind != "tensor":
-        return pyarrow.Array.from_buffers(arrow, length, [validity, values], nulls)
-    storage = arrow.storage_type
-    elements = pyarrow.Array.from_buffers(storage.value_type, length * storage.list_size, [None, values])
-    rows = pyarrow.Array.from_buffers(storage, length, [validity], nulls, 0, [elements])
-    return pyarrow.ExtensionArray.from_storage(arrow, rows)
-
-
-def _buffer(pyarrow, array):
-    return pyarrow.py_buffer(b"" if array is None else array)
-
-
-def _bits(pyarrow, vector):
-    """The bitmap of values, from bit 0 on; None where none is null."""
-    if not vector["nullCount"]:
-        return None
-    bits = vector["validity"]
-    offset = vector["bitOffset"]
-    if offset == 0:
-        return _buffer(pyarrow, bits)
-    numpy = _library("numpy", "a column with nulls")
-    every = numpy.unpackbits(numpy.frombuffer(bits, numpy.uint8), bitorder="little")
-    return _buffer(pyarrow, numpy.packbits(every[offset : offset + vector["length"]], bitorder="little"))
-
-
-def _arrow_type(pyarrow, type_):
-    kind = type_["kind"]
-    if kind == "decimal":
-        return (pyarrow.decimal128 if type_["bits"] == 128 else pyarrow.decimal256)(type_["precision"], type_["scale"])
-    if kind == "timestamp":
-        return pyarrow.timestamp(type_["unit"], type_.get("timeZone"))
-    if kind == "list":
-        return pyarrow.list_(_arrow_type(pyarrow, type_["of"]))
-    if kind == "struct":
-        return pyarrow.struct([(field["name"], _arrow_type(pyarrow, field["type"])) for field in type_["fields"]])
-    if kind == "tensor":
-        return pyarrow.fixed_shape_tensor(_arrow_type(pyarrow, type_["of"]), [int(size) for size in type_["shape"]])
-    return {"bool": pyarrow.bool_, "date": pyarrow.date32}.get(kind, getattr(pyarrow, kind, None))()
-
-
-def _given(table, options):
-    format_ = options["batchFormat"]
-    if format_ == "arrow":
-        return table
-    if format_ == "pandas":
-        _library("pandas", options["name"])
-        return table.to_pandas()
-    return {name: _numpy_of(column) for name, column in zip(table.column_names, table.columns)}
-
-
-def _numpy_of(column):
-    array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    if hasattr(array, "to_numpy_ndarray") and array.null_count == 0:
-        return array.to_numpy_ndarray()
-    try:
-        return array.to_numpy(zero_copy_only=True)
-    except Exception:
-        return array.to_numpy(zero_copy_only=False)
-
-
-# ---- to blocks
-
-
-def _table_of(pyarrow, result, name):
-    if isinstance(result, pyarrow.Table):
-        return result
-    if isinstance(result, pyarrow.RecordBatch):
-        return pyarrow.Table.from_batches([result])
-    if isinstance(result, dict):
-        columns = {key: _column_of(pyarrow, key, value, name) for key, value in result.items()}
-        lengths = {key: len(column) for key, column in columns.items()}
-        if len(set(lengths.values())) > 1:
-            raise ValueError("%s: the columns of a batch have equally many rows: received %s" % (name, ", ".join("%s: %d" % one for one in lengths.items())))
-        return pyarrow.table(list(columns.values()), names=list(columns))
-    import sys
-
-    pandas = sys.modules.get("pandas")
-    if pandas is not None and isinstance(result, pandas.DataFrame):
-        return pyarrow.Table.from_pandas(result, preserve_index=False)
-    raise TypeError("%s: the function gives %s: received %s" % (name, _FORMATS, type(result).__name__))
-
-
-def _column_of(pyarrow, key, value, name):
-    if not isinstance(key, str):
-        raise TypeError("%s: names of columns are texts: received %r" % (name, key))
-    if isinstance(value, (pyarrow.Array, pyarrow.ChunkedArray)):
-        return value
-    numpy = _library("numpy", name)
-    try:
-        if isinstance(value, (list, tuple)):
-            return pyarrow.array(value)
-        array = numpy.asarray(value)
-        if array.ndim == 0:
-            raise TypeError("it is a single value: received %s" % type(value).__name__)
-        if array.ndim > 1 and array.dtype != object:
-            return pyarrow.FixedShapeTensorArray.from_numpy_ndarray(numpy.ascontiguousarray(array))
-        return pyarrow.array(array, from_pandas=array.dtype == object)
-    except Exception as error:
-        raise TypeError("%s: column %r is no array of one type: %s" % (name, key, error)) from error
-
-
-def _block_of(pyarrow, table, wide, name):
-    vectors = []
-    for key, column in zip(table.column_names, table.columns):
-        array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-        if isinstance(array, pyarrow.ChunkedArray):
-            array = pyarrow.concat_arrays(array.chunks) if array.num_chunks else pyarrow.array([], column.type)
-        try:
-            vectors.append(_vector_of(pyarrow, array, key in wide))
-        except NotImplementedError as error:
-            raise TypeError("%s: column %r: there is no column of the type %s" % (name, key, error)) from None
-    return {"rowCount": table.num_rows, "names": list(table.column_names), "vectors": vectors}
-
-
-def _vector_of(pyarrow, array, is_wide):
-    types = pyarrow.types
-    type_ = array.type
-    if isinstance(type_, pyarrow.FixedShapeTensorType) and list(type_.permutation or []) in ([], list(range(len(type_.shape)))):
-        return _tensor_of(pyarrow, array, is_wide)
-    if isinstance(array, pyarrow.ExtensionArray):
-        return _vector_of(pyarrow, array.storage, is_wide)
-    if types.is_dictionary(type_):
-        return _vector_of(pyarrow, array.dictionary_decode(), is_wide)
-    cast = _cast_of(pyarrow, type_)
-    if cast is not None:
-        return _vector_of(pyarrow, array.cast(cast), is_wide)
-    if array.offset != 0 and not types.is_null(type_):
-        # Joined with nothing it is copied, and begins at 0.
-        array = pyarrow.concat_arrays([array.slice(0, 0), array])
-    if types.is_null(type_):
-        return {"type": {"kind": "null"}, "length": len(array), "nullCount": len(array), "bitOffset": 0}
-    own = {"length": len(array), "nullCount": array.null_count, "bitOffset": 0}
-    buffers = array.buffers()
-    if array.null_count > 0:
-        own["validity"] = _view(buffers[0], "uint8", (len(array) + 7) // 8)
-    if types.is_list(type_):
-        child = _vector_of(pyarrow, array.values, is_wide)
-        return {**own, "type": {"kind": "list", "of": child["type"], "as": "array"}, "offsets": _view(buffers[1], "int32", len(array) + 1), "children": [child]}
-    if types.is_struct(type_):
-        children = [_vector_of(pyarrow, array.field(i), is_wide) for i in range(type_.num_fields)]
-        fields = [{"name": type_.field(i).name, "type": child["type"]} for i, child in enumerate(children)]
-        return {**own, "type": {"kind": "struct", "fields": fields}, "children": children}
-    if types.is_string(type_) or types.is_binary(type_):
-        offsets = _view(buffers[1], "int32", len(array) + 1)
-        kind = "string" if types.is_string(type_) else "binary"
-        return {**own, "type": {"kind": kind}, "offsets": offsets, "values": _view(buffers[2], "uint8", int(offsets[-1]))}
-    if types.is_boolean(type_):
-        return {**own, "type": {"kind": "bool"}, "values": _view(buffers[1], "uint8", (len(array) + 7) // 8)}
-    if types.is_decimal(type_):
-        bits = type_.bit_width
-        values = _view(buffers[1], "uint64", len(array) * bits // 64)
-        return {**own, "type": {"kind": "decimal", "precision": type_.precision, "scale": type_.scale, "bits": bits, "as": "text"}, "values": values}
-    kind, dtype = _kind_of(pyarrow, type_)
-    values = _view(buffers[1], dtype, len(array))
-    return {**own, "type": _with_reading(kind, values, is_wide), "values": values}
-
-
-def _tensor_of(pyarrow, array, is_wide):
-    storage = array.storage
-    if storage.null_count > 0 or storage.offset != 0:
-        storage = pyarrow.concat_arrays([storage.slice(0, 0), storage])
-    elements = _vector_of(pyarrow, storage.values if storage.null_count == 0 else storage.fill_null(0).values, is_wide)
-    own = {"length": len(array), "nullCount": array.null_count, "bitOffset": 0}
-    if array.null_count > 0:
-        own["validity"] = _view(storage.buffers()[0], "uint8", (len(array) + 7) // 8)
-    return {**own, "type": {"kind": "tensor", "of": elements["type"], "shape": [int(size) for size in array.type.shape]}, "values": elements["values"]}
-
-
-def _cast_of(pyarrow, type_):
-    """The type that a block has for values of this one; None where it has this one itself."""
-    types = pyarrow.types
-    if types.is_float16(type_):
-        return pyarrow.float32()
-    if types.is_large_string(type_) or types.is_string_view(type_):
-        return pyarrow.string()
-    if types.is_large_binary(type_) or types.is_fixed_size_binary(type_) or types.is_binary_view(type_):
-        return pyarrow.binary()
-    if types.is_large_list(type_) or types.is_fixed_size_list(type_):
-        return pyarrow.list_(type_.value_type)
-    if types.is_date64(type_):
-        return pyarrow.date32()
-    return None
-
-
-def _kind_of(pyarrow, type_):
-    types = pyarrow.types
-    if types.is_timestamp(type_):
-        zone = {} if type_.tz is None else {"timeZone": type_.tz}
-        return {"kind": "timestamp", "unit": type_.unit, **zone}, "int64"
-    if types.is_date32(type_):
-        return {"kind": "date"}, "int32"
-    if types.is_integer(type_) or types.is_floating(type_):
-        name = {"float": "float32", "double": "float64"}.get(str(type_), str(type_))
-        return {"kind": name}, name
-    raise NotImplementedError(str(type_))
-
-
-def _with_reading(type_, values, is_wide):
-    """Whole numbers of 64 bits are read as numbers, or as bigint where the column was or one of them is beyond 2^53."""
-    if type_["kind"] not in ("int64", "uint64"):
-        return type_
-    beyond = len(values) > 0 and (int(values.max()) > _SAFE_INTEGER or int(values.min()) < -_SAFE_INTEGER)
-    return {**type_, "as": "bigint" if is_wide or beyond else "number"}
-
-
-def _view(buffer, dtype, length):
-    numpy = _library("numpy", "a column")
-    if buffer is None:
-        return numpy.zeros(length, dtype)
-    return numpy.frombuffer(buffer, dtype, length)
-
-
-def _facts_of(block):
-    schema = [{"name": name, "type": vector["type"]} for name, vector in zip(block["names"], block["vectors"])]
-    return {"rowCount": block["rowCount"], "sizeBytes": sum(map(_bytes_of, block["vectors"])), "schema": schema}
-
-
-def _bytes_of(vector):
-    own = sum(vector[part].nbytes for part in ("validity", "values", "offsets") if part in vector)
-    return own + sum(map(_bytes_of, vector.get("children", ())))

@@ -90,14 +90,41 @@ def _recover(worker, entry, location, problem):
         Waiter(worker, lambda: entry.is_settled, None).run()
 
 
+def fetch_ahead(worker, ref):
+    """Begins to fetch an object whose bytes may lie on another node, without waiting. @returns what keeps the copy"""
+    entry = ref._entry
+    copies = []
+
+    def fetch():
+        location = None if entry.payload is None else entry.payload.location
+        if location is not None and not _is_here(worker, location):
+            _fetch(worker, entry, location, keep)
+
+    def keep(here, _body, error):
+        # Whoever reads the object meets the same error.
+        if error is None:
+            copies.append(CopyHold(worker.refs, here, entry))
+
+    worker.refs.watch(entry)
+    entry.when_settled(fetch)
+    return copies
+
+
+def _is_here(worker, location):
+    return location[0][:NODE_TAG_DIGITS] == worker.process_id[:NODE_TAG_DIGITS]
+
+
+def _fetch(worker, entry, location, on_reply):
+    worker.refs.flush()
+    worker.daemon.request(message.OBJECT_FETCH, [entry.id, location, _FETCH_FOR_WAIT, entry.owner or worker.process_id], on_reply=on_reply)
+
+
 def _read(worker, payload, dependencies):
     location = payload.location
-    if location is None or location[0][:NODE_TAG_DIGITS] == worker.process_id[:NODE_TAG_DIGITS]:
+    if location is None or _is_here(worker, location):
         return worker.codec.decode(payload, dependencies)
     answer = []
-    worker.refs.flush()
-    asked = [payload.entry.id, location, _FETCH_FOR_WAIT, payload.entry.owner or worker.process_id]
-    worker.daemon.request(message.OBJECT_FETCH, asked, on_reply=lambda header, _body, error: answer.append((header, error)))
+    _fetch(worker, payload.entry, location, lambda header, _body, error: answer.append((header, error)))
     Waiter(worker, lambda: answer, None).run()
     here, error = answer[0]
     if error is not None:

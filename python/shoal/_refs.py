@@ -15,7 +15,7 @@ from ._limits import IDS_IN_MESSAGE_MAX
 class Entry:
     """One object of the cluster, as far as this process knows it."""
 
-    __slots__ = ("id", "owner", "holds", "table", "payload", "failure", "is_watched", "maker", "origin", "callbacks", "__weakref__")
+    __slots__ = ("id", "owner", "holds", "table", "payload", "failure", "is_watched", "maker", "origin", "callbacks", "definition", "__weakref__")
 
     def __init__(self, id_, owner, table):
         self.id = id_
@@ -32,6 +32,8 @@ class Entry:
         self.origin = None
         #: Called once it is settled.
         self.callbacks = None
+        #: The id of the definition that it keeps, where a value needs that to be read.
+        self.definition = None
 
     @property
     def is_settled(self):

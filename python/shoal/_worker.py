@@ -46,6 +46,7 @@ from ._pump import Pump
 from ._read_links import ReadLinks
 from ._reading import read_arguments, read_value
 from ._refs import RefTable
+from ._registered import revive_registered
 from ._stacks import SideStack
 from ._store import Store
 from ._submitter import TaskSubmitter
@@ -58,7 +59,12 @@ _PARENT_FD = 3
 _FLUSH_BEFORE_SECONDS = 0.0005
 _RECURSION_LIMIT = 5000
 #: What is built on the codec, by its kind.
-_REVIVERS = {tags.KIND_ACTOR: revive_handle, tags.KIND_REMOTE_FUNCTION: revive_function, tags.KIND_ACTOR_CLASS: revive_class}
+_REVIVERS = {
+    tags.KIND_ACTOR: revive_handle,
+    tags.KIND_REMOTE_FUNCTION: revive_function,
+    tags.KIND_ACTOR_CLASS: revive_class,
+    tags.KIND_REGISTERED: revive_registered,
+}
 
 
 class ActorExit(BaseException):

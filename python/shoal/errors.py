@@ -68,6 +68,12 @@ class SerializationError(ShoalError):
     code = "SERIALIZATION_FAILED"
 
 
+class DataError(ShoalError):
+    """Data that cannot be read or do not fit; the message names the column, the row and the file as far as they are known."""
+
+    code = "DATA_INVALID"
+
+
 _CLASSES = {
     error_class.code: error_class
     for error_class in (
@@ -82,6 +88,7 @@ _CLASSES = {
         OutOfMemoryError,
         RuntimeEnvError,
         SerializationError,
+        DataError,
     )
 }
 

@@ -1,11 +1,12 @@
 /**
  * `DataIterator`: one of the parts that `streamingSplit` gives. It travels to the task or actor that consumes it, and asks the coordinator there for its rows.
  *
+ * In Python it is a `shoal.data.DataIterator` (`python/shoal/_data_iterator.py`), which asks the same coordinator.
  * A piece that it has taken is acknowledged when it asks for the next one. Whoever ends an iteration early leaves the epoch, so that nobody waits for it.
  * Its errors are those of the coordinator and of the pipeline; where the coordinator's process has died, they are `ActorDiedError`.
  */
 import { type ActorHandle, get, TaskError } from "../core/index.ts";
-import { flag, number, readOptions } from "../core/internal.ts";
+import { flag, number, readOptions, registerSerializer } from "../core/internal.ts";
 import type { BatchFormat } from "./blocks/batch.ts";
 import { type Block, sliceBlock } from "./blocks/block.ts";
 import { type BatchIn, batchesOfBlocks, type ConsumeOptions, type IterBatchesOptions, rowsOfBlocks } from "./consume.ts";
@@ -31,6 +32,12 @@ export function readSplitOptions(options: StreamingSplitOptions): { equal: boole
   return readOptions(options, { of: "streamingSplit", options: { equal: flag(false), timeoutMs } });
 }
 
+/** What travels in the place of an iterator. */
+interface DataIteratorFacts {
+  readonly coordinator: ActorHandle<SplitCoordinator>;
+  readonly split: number;
+}
+
 /**
  * A part of a dataset's rows that streams to one consumer. Each iteration is an epoch: it begins when all parts are iterated again, and the pipeline runs once more.
  *
@@ -44,6 +51,11 @@ export class DataIterator<R extends AnyRow = AnyRow> implements AsyncIterable<R>
   constructor(coordinator: ActorHandle<SplitCoordinator>, split: number) {
     this.#coordinator = coordinator;
     this.#split = split;
+  }
+
+  /** @internal */
+  static factsOf(iterator: DataIterator): DataIteratorFacts {
+    return { coordinator: iterator.#coordinator, split: iterator.#split };
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<R, void, undefined> {
@@ -86,6 +98,17 @@ export class DataIterator<R extends AnyRow = AnyRow> implements AsyncIterable<R>
     }
   }
 }
+
+/** Makes one of what has travelled. */
+export function receivedDataIterator({ coordinator, split }: DataIteratorFacts): DataIterator {
+  return new DataIterator(coordinator, split);
+}
+
+registerSerializer(DataIterator, {
+  serialize: (iterator: DataIterator) => DataIterator.factsOf(iterator),
+  deserialize: receivedDataIterator,
+  python: "shoal.data:DataIterator",
+});
 
 /** The result, or the signal's reason. Errors are those of the coordinator and of the pipeline, not of the call. */
 async function unlessAborted<T>(result: PromiseLike<T>, signal: AbortSignal | undefined): Promise<T> {

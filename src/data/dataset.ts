@@ -401,9 +401,9 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return (row ?? emptyResult(aggregates)) as ResultOf<A>;
   }
 
-  /** The sum of a column of numbers; null where it has no value. */
-  async sum(column: keyof R & string, options?: ConsumeOptions): Promise<number | null> {
-    return (await this.aggregate({ value: sum(column) }, options)).value;
+  /** The sum of a column of numbers; null where it has no value. That of bigints is a bigint, and that of decimals is as they are read: `sum<bigint>("id")`. */
+  async sum<T extends number | bigint | string = number>(column: keyof R & string, options?: ConsumeOptions): Promise<T | null> {
+    return (await this.aggregate({ value: sum<T>(column) }, options)).value;
   }
 
   /** The smallest value of a column; null where it has none. */

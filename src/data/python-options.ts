@@ -2,13 +2,18 @@
  * `mapBatches` with functions and classes of Python: what users may give, and the step that it makes.
  *
  * What `python.task` and `python.actor` were named with holds for the tasks and the actors, unless the options of `mapBatches` say otherwise.
+ * Arguments behind the batch, and those by name, are Python's alone, since its functions capture nothing on the way to the workers.
  */
 import type { ActorClass, RemoteFunction } from "../core/index.ts";
-import { count, oneOf, pythonCodeOf, readOptions } from "../core/internal.ts";
-import { PYTHON_FORMATS, type PythonBatches, type PythonBatchFormat } from "./engine/python-step.ts";
+import { count, custom, isPlainObject, oneOf, pythonCodeOf, readOptions } from "../core/internal.ts";
+import { type NamedArguments, PYTHON_FORMATS, type PythonBatches, type PythonBatchFormat } from "./engine/python-step.ts";
 import type { ActorTransformOptions, TransformOptions } from "./transform-options.ts";
 
 interface PythonBatchOptions {
+  /** What the function, or `__call__`, gets behind the batch. A reference among them is given as its value: `put` what is large. Default: nothing. */
+  fnArgs?: readonly unknown[] | undefined;
+  /** What it gets by name, in the same way. Default: nothing. */
+  fnKwargs?: NamedArguments | undefined;
   /** Rows of a batch; the last one of a task may have fewer. Default: each block is a batch. */
   batchSize?: number | undefined;
   /** What the function is given: a dict of NumPy arrays, a `pyarrow.Table` or a `pandas.DataFrame`. It may return any of them. Default: `"numpy"`. */
@@ -22,6 +27,8 @@ export interface MapBatchesPythonOptions extends TransformOptions, PythonBatchOp
 export interface MapBatchesPythonActorOptions extends ActorTransformOptions, PythonBatchOptions {
   /** What the class is made with. Default: nothing. */
   constructorArgs?: readonly unknown[] | undefined;
+  /** What the class is made with by name. Default: nothing. */
+  constructorKwargs?: NamedArguments | undefined;
 }
 
 /** A function of Python by `python.task`. */
@@ -31,15 +38,50 @@ export type PythonTask = RemoteFunction<any, any>;
 // oxlint-disable-next-line no-explicit-any -- as above
 export type PythonActor = ActorClass<any>;
 
-const OPTIONS = { batchSize: count({ min: 1 }, undefined), batchFormat: oneOf(PYTHON_FORMATS, "numpy") };
+const IDENTIFIER = /^[\p{ID_Start}_][\p{ID_Continue}]*$/u;
 
-/** The step and the options that are left; undefined for what is no code of Python. */
+const named = custom<NamedArguments>("an object whose keys are names of Python's arguments is needed", {}, (value) => {
+  if (!isPlainObject(value)) return "wrong type";
+  const wrong = Object.keys(value).find((key) => !IDENTIFIER.test(key));
+  return wrong === undefined
+    ? "ok"
+    : { reason: `a key is the name of an argument in Python: not ${JSON.stringify(wrong)}`, error: "out of range" };
+});
+
+const OPTIONS = {
+  batchSize: count({ min: 1 }, undefined),
+  batchFormat: oneOf(PYTHON_FORMATS, "numpy"),
+  fnArgs: custom<readonly unknown[]>("an array is needed", [], (value) => (Array.isArray(value) ? "ok" : "wrong type")),
+  fnKwargs: named,
+  constructorKwargs: named,
+};
+
+/** Options that functions and classes of TypeScript have no use for. */
+const PYTHON_ONLY = ["fnArgs", "fnKwargs", "constructorKwargs"] as const;
+
+type StepOptions = { [K in keyof typeof OPTIONS]?: unknown };
+
+/**
+ * The step and the options that are left; undefined for what is no code of Python.
+ *
+ * @throws TypeError, RangeError for options that are wrong, and for Python's own where the code is TypeScript's
+ */
 export function readPythonBatches<O extends object>(
   fn: unknown,
-  { batchSize, batchFormat, ...others }: O & { batchSize?: unknown; batchFormat?: unknown },
-): { step: PythonBatches; others: Omit<O, "batchSize" | "batchFormat"> } | undefined {
+  { batchSize, batchFormat, fnArgs, fnKwargs, constructorKwargs, ...others }: O & StepOptions,
+): { step: PythonBatches; others: Omit<O, keyof StepOptions> } | undefined {
   const code = pythonCodeOf(fn);
-  if (code === undefined) return undefined;
-  const read = readOptions({ batchSize, batchFormat }, { of: "mapBatches", options: OPTIONS });
+  const own = { fnArgs, fnKwargs, constructorKwargs };
+  if (code === undefined) {
+    for (const name of PYTHON_ONLY)
+      if (own[name] !== undefined)
+        throw new TypeError(
+          `mapBatches takes ${name} with code of Python: a function of TypeScript captures what it needs, and a class gets constructorArgs`,
+        );
+    return undefined;
+  }
+  if (code.kind === "function" && constructorKwargs !== undefined)
+    throw new TypeError("mapBatches takes constructorKwargs with a class: received a function, which runs in tasks");
+  const read = readOptions({ batchSize, batchFormat, ...own }, { of: "mapBatches", options: OPTIONS });
   return { step: { kind: "pythonBatches", name: `mapBatches(${code.name})`, code, ...read }, others };
 }

@@ -27,7 +27,7 @@ import {
 import { fromArrow, fromNumpy, rangeTensor, readRangeTensor } from "./array-sources.ts";
 import { rowCount } from "./blocks/batch.ts";
 import { Column } from "./blocks/column.ts";
-import { DataIterator } from "./data-iterator.ts";
+import { DataIterator, receivedDataIterator } from "./data-iterator.ts";
 import { Dataset } from "./dataset.ts";
 import { ChainActor } from "./engine/pool-actor.ts";
 import { combinePartition, mapBlocks, mapNumbered, readBlocks } from "./engine/task.ts";
@@ -122,6 +122,7 @@ registerExports("shoal/data", {
   readTextFile,
   readUserTask,
   readWithColumns,
+  receivedDataIterator,
   rowCount,
   Schema,
   SplitCoordinator,

@@ -99,6 +99,26 @@ describe("an error of a function says where the row came from", () => {
     expect(error.details).toEqual({ group: { city: "Oslo" } });
   });
 
+  test("of an own aggregate and of an own source name the row", async () => {
+    const broken = data.aggregator({
+      init: () => 0,
+      accumulateRow: (sum: number, { id }: { id: number }) => {
+        if (id === 77) throw new Error("no 77");
+        return sum + id;
+      },
+      merge: (a, b) => a + b,
+    });
+    expect((await taskError(rides.groupBy("id").aggregate({ total: broken }))).message).toBe(
+      `Task aggregate(total) at row 78 of ${csv} failed: Error: no 77`,
+    );
+    const read = function* () {
+      yield { id: 1 };
+      throw new Error("no second");
+    };
+    const source = data.readDatasource<{ id: number }>({ name: "mine", getReadTasks: () => [{ read: () => [{ id: 0 }] }, { read }] });
+    expect((await taskError(source)).message).toBe("Task mine at row 2 of read task 2 failed: Error: no second");
+  });
+
   test("in a class, and what is no error is shown, too", async () => {
     class Failing {
       call({ id }: { id: number }): { id: number } {

@@ -1,6 +1,7 @@
 /** `mapBatches` with functions and classes of Python, in real workers of Python: formats, types, memory, failures and deaths. */
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { NdArray, python, type PythonTaskOptions } from "shoal";
+import { NdArray, put, python, type PythonTaskOptions, TaskError } from "shoal";
 import * as data from "shoal/data";
 import { describe, expect, test } from "vitest";
 import { PYTHON_FOLDER, scientificPython, unless } from "./python-places.ts";
@@ -104,6 +105,77 @@ describe.skipIf(problem !== undefined)(`Python's part of a pipeline${unless(prob
     expect(await message("nowhere")).toContain("has no nowhere");
     expect(() => data.range(1).mapBatches(fn("same"), { batchFormat: "rows" as "numpy" })).toThrow("batchFormat");
     expect(() => data.range(1).mapBatches(fn("same"), { constructorArgs: [1] } as object)).toThrow("constructorArgs with a class");
+  });
+
+  test("functions and classes get arguments by place and by name, and references as their values", async () => {
+    type Scaled = { id: number; label: string };
+    const rows = data.range(3).repartition(1);
+    const scaled = await rows.mapBatches<Scaled>(fn("scaled"), { fnArgs: [put(10), 1], fnKwargs: { label: put("ten") } }).takeAll();
+    expect(scaled).toEqual(upTo(3).map((id) => ({ id: 10 * id + 1, label: "ten" })));
+    const scaler = python.actor(FILE, "Scaler");
+    const options = {
+      constructorArgs: [2],
+      constructorKwargs: { offset: put(5) },
+      fnArgs: ["a"],
+      fnKwargs: { suffix: "!" },
+      concurrency: 1,
+    };
+    expect(await rows.mapBatches<Scaled>(scaler, options).takeAll()).toEqual(upTo(3).map((id) => ({ id: 2 * id + 5, label: "a!" })));
+    const unknown = await failureOf(rows.mapBatches(fn("scaled"), { fnArgs: [1], fnKwargs: { colour: 1 } }).takeAll());
+    expect(unknown.message).toContain("unexpected keyword argument 'colour'");
+    expect(() => rows.mapBatches(fn("scaled"), { fnKwargs: { "a b": 1 } })).toThrow('not "a b"');
+    expect(() => rows.mapBatches(fn("scaled"), { fnArgs: "a" as never })).toThrow("fnArgs of mapBatches: an array is needed");
+    expect(() => rows.mapBatches(fn("scaled"), { fnKwargs: [1] as never })).toThrow("names of Python's arguments");
+    expect(() => rows.mapBatches(fn("scaled"), { constructorKwargs: {} } as object)).toThrow("constructorKwargs with a class");
+    expect(() => rows.mapBatches((batch) => batch, { fnKwargs: {} } as object)).toThrow("fnKwargs with code of Python");
+  });
+
+  test("errors name the step, the file and the rows, with the traceback of Python", async () => {
+    const lines = (from: number, count: number): string =>
+      upTo(count)
+        .map((i) => `Rome,${from + i}`)
+        .join("\n");
+    writeFileSync(join(folder, "a.csv"), `city,km\n${lines(0, 10)}\n`);
+    writeFileSync(join(folder, "b.csv"), `city,km\n${lines(100, 10)}\n`);
+    const rides = data.readCsv<{ city: string; km: number }>([join(folder, "a.csv"), join(folder, "b.csv")]);
+    const refuse = async (dataset: data.Dataset, number: number, options: data.MapBatchesPythonOptions = {}): Promise<TaskError> => {
+      const failure = await failureOf(dataset.mapBatches(fn("refuses"), { fnArgs: [number], ...options }).takeAll());
+      expect(failure).toBeInstanceOf(TaskError);
+      return failure as TaskError;
+    };
+    const whole = await refuse(rides, 104);
+    expect(whole.message).toBe(
+      `Task mapBatches(refuses) at rows 1 to 10 of ${join(folder, "b.csv")} failed: ValueError: no ride of 104 km`,
+    );
+    expect(whole.details).toEqual({ file: join(folder, "b.csv"), firstRow: 1, lastRow: 10 });
+    expect(whole.cause).toMatchObject({ message: "no ride of 104 km" });
+    expect(whole.remoteStack).toContain('batches.py", line');
+    expect(whole.remoteStack).toContain("raise ValueError(");
+    expect(whole.remoteStack).not.toContain("_data.py");
+    expect(whole.stack?.split("\n")[1]).toMatch(/at refuses \(.*batches\.py:\d+\)/);
+    expect((await refuse(rides, 7, { batchSize: 3 })).message).toContain(`at rows 7 to 9 of ${join(folder, "a.csv")} failed`);
+    const filtered = rides.filter(({ km }) => km % 2 === 1);
+    expect((await refuse(filtered, 105)).message).toContain(`at rows 2 to 10 of ${join(folder, "b.csv")} failed`);
+    const mapped = rides.map(({ km }) => ({ km: km + 1 }));
+    expect((await refuse(mapped, 5, { batchSize: 1, concurrency: 1 })).message).toContain(`at row 5 of ${join(folder, "a.csv")} failed`);
+    const gathered = await refuse(rides, 101, { batchSize: 20, concurrency: 1 });
+    expect(gathered.message).toContain(`at rows 1 to 10 of ${join(folder, "a.csv")} and rows 1 to 10 of ${join(folder, "b.csv")} failed`);
+    const unknown = await refuse(
+      data
+        .range(30)
+        .map(({ id }) => ({ km: id }))
+        .repartition(1),
+      12,
+      { batchSize: 5 },
+    );
+    expect(unknown.message).toContain("at rows 11 to 15 of the 30 in its block failed");
+    const later = await failureOf(rides.mapBatches(fn("refuses_later"), { fnArgs: [3] }).takeAll());
+    expect(later.message).toContain(`mapBatches(refuses_later) at rows 1 to 10 of ${join(folder, "a.csv")} failed`);
+    const pool = { constructorArgs: [3], concurrency: 1 };
+    const inPool = await failureOf(rides.mapBatches(python.actor(FILE, "Refuser"), pool).takeAll());
+    expect(inPool.message).toContain(`mapBatches(Refuser) at rows 1 to 10 of ${join(folder, "a.csv")} failed: ValueError`);
+    const lenient = rides.mapBatches(fn("refuses"), { fnArgs: [3] }).withSettings({ maxErroredBlocks: 1 });
+    expect(await lenient.count()).toBe(10);
   });
 
   test("a worker that dies changes nothing", async () => {

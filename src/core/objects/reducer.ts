@@ -150,9 +150,11 @@ function reduceRegistered(runtime: Runtime, value: object): Reduced | undefined 
   if (registered === undefined) return undefined;
   const row = runtime.values.functions.own(registered.deserialize, `deserialize ${registered.name}`);
   const reference = runtime.values.referenceOf(row);
-  if (runtime.serializer.collectDefinition(row.id) && reference !== undefined) runtime.serializer.collect(reference.ref, reference.entry);
+  const isFirst = runtime.serializer.collectDefinition(row.id);
+  const place = isFirst && reference !== undefined ? runtime.serializer.collect(reference.ref, reference.entry) : null;
   runtime.values.definitions.provide(row.id, registered.deserialize);
-  return { kind: KIND.REGISTERED, payload: [row.id, registered.serialize(value)] };
+  // The last two are for Python, which holds the definition for those to whom it passes the value on.
+  return { kind: KIND.REGISTERED, payload: [row.id, registered.serialize(value), place, registered.python ?? null] };
 }
 
 function reduceRemote(runtime: Runtime, value: object): Reduced | undefined {

@@ -1,16 +1,34 @@
 /**
  * Classes whose instances travel in a form of the user's choice (`registerSerializer`). They come before every other rule.
  *
- * The registration counts in the process that sends; the deserializer travels to the readers as a definition.
+ * The registration counts in the process that sends; the deserializer travels to the readers as a definition. A class that Python knows, too, is named with the value:
+ * Python makes an instance of its own class of the same data.
  */
+import { describeValue } from "../../runtime/base/describe.ts";
 
 interface RegisteredSerializer {
   readonly name: string;
+  /** The class of Python, as `module:Class` or `file.py:Class`. */
+  readonly python: string | undefined;
   readonly serialize: (value: object) => unknown;
   readonly deserialize: (data: never) => object;
 }
 
 type AnyClass = abstract new (...args: never[]) => object;
+
+/** How instances of a class travel. */
+interface ClassSerializer<T, D> {
+  /** Gives what travels in the place of an instance. */
+  serialize: (value: T) => D;
+  deserialize: (data: D) => T;
+  /**
+   * The class that Python has for it, as `module:Class` or `/path/to/file.py:Class`: its class method `__from_shoal__(cls, data)` makes an instance, and `__to_shoal__(self)` gives the data for the way back.
+   * Default: none, and Python passes such values on.
+   */
+  python?: string | undefined;
+}
+
+const PYTHON_CLASS = /^[^:]+(:[^:]+)*:[\p{ID_Start}_][\p{ID_Continue}.]*$/u;
 
 const byPrototype = new Map<object, RegisteredSerializer>();
 
@@ -19,11 +37,11 @@ const byPrototype = new Map<object, RegisteredSerializer>();
  *
  * Instances of subclasses are not covered: register each. What `serialize` returns must itself be sendable.
  *
- * @throws TypeError when the class or one of the functions is not a function
+ * @throws TypeError when the class or one of the functions is not a function, and for a `python` that names no class
  */
 export function registerSerializer<T extends object, D>(
   registeredClass: abstract new (...args: never[]) => T,
-  serializer: { serialize: (value: T) => D; deserialize: (data: D) => T },
+  serializer: ClassSerializer<T, D>,
 ): void {
   if (typeof registeredClass !== "function" || typeof registeredClass.prototype !== "object") {
     throw new TypeError(`Cannot register a serializer: a class is needed first: received ${typeof registeredClass}`);
@@ -34,8 +52,14 @@ export function registerSerializer<T extends object, D>(
         `Cannot register a serializer for ${registeredClass.name}: ${name} must be a function: received ${typeof serializer?.[name]}`,
       );
   }
+  const { python } = serializer;
+  if (python !== undefined && (typeof python !== "string" || !PYTHON_CLASS.test(python)))
+    throw new TypeError(
+      `Cannot register a serializer for ${registeredClass.name}: python names a class as "module:Class" or "/path/to/file.py:Class": received ${describeValue(python)}`,
+    );
   byPrototype.set((registeredClass as AnyClass).prototype as object, {
     name: registeredClass.name,
+    python,
     serialize: serializer.serialize as (value: object) => unknown,
     deserialize: serializer.deserialize,
   });

@@ -1,8 +1,8 @@
 /**
  * Where the rows of a block came from, as far as a task knows: the file, and which of its rows they are.
  *
- * It is a note beside the block and no part of it, so it costs nothing on the way of the rows, and is gone where the block is stored. Readers of files write it, steps that keep or pick
- * rows hand it on, and only an error reads it. Rows are counted from 1.
+ * It is a note beside the block and no part of it, so it costs nothing on the way of the rows, and is gone where the block is stored: the facts of the block keep what is left of it
+ * (`originOf`), for steps in Python. Readers of files write it, steps that keep or pick rows hand it on, and only an error reads it. Rows are counted from 1.
  */
 import type { Block } from "./block.ts";
 
@@ -38,6 +38,39 @@ export function keepOrigin(block: Block, from: Block, rowsOf?: (row: number) => 
 /** Notes for a block where the rows came from of which it was made, each of any of them. */
 export function keepFile(block: Block, from: Block): Block {
   return keepOrigin(block, from, () => [0, from.rowCount - 1]);
+}
+
+/** Where the rows of a block came from, as data. */
+export interface BlockOrigin {
+  readonly file: string;
+  readonly firstRow: number;
+  readonly lastRow: number;
+  /** The rows are those between first and last, one for one: no step has left out or added any. */
+  readonly isExact: boolean;
+}
+
+/** Where rows of a block came from, of which the numbers begin with 0; undefined where nothing is known. */
+export function originOf(block: Block, [first, last]: RowSpan): BlockOrigin | undefined {
+  const origin = origins.get(block);
+  if (origin === undefined || last < first) return undefined;
+  const [start, end] = [origin.rowsOf(first), origin.rowsOf(last)];
+  const isExact = start[0] === start[1] && end[0] === end[1] && end[0] - start[0] === last - first;
+  return { file: origin.file, firstRow: start[0], lastRow: end[1], isExact };
+}
+
+/** Notes for a block where the rows of blocks came from that it is made of, one behind the other, if that is one file. */
+export function keepOrigins(block: Block, parts: readonly Block[]): Block {
+  const filled = parts.filter(({ rowCount }) => rowCount > 0);
+  const known = filled.map((part) => origins.get(part));
+  const first = known[0];
+  if (filled[0] === block || first === undefined || known.some((origin) => origin?.file !== first.file)) return block;
+  const rowsOf = (row: number): RowSpan => {
+    let [at, part] = [row, 0];
+    for (; at >= (filled[part] as Block).rowCount && part < filled.length - 1; part += 1) at -= (filled[part] as Block).rowCount;
+    return (known[part] as Origin).rowsOf(at);
+  };
+  origins.set(block, { file: first.file, rowsOf });
+  return block;
 }
 
 /** What is known of rows of a block, for an error. */

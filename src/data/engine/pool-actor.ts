@@ -82,7 +82,7 @@ export function actorStart(chain: readonly Transform[], name: string, pool: Acto
 /** How the actors of a pool are made and called. */
 interface ActorMaker<A> {
   make(numCpus: number): A;
-  call(actor: A, refs: readonly ObjectRef<Block>[]): ObjectRefGenerator<Block | BlockFacts>;
+  call(actor: A, refs: readonly ObjectRef<Block>[], inputs: readonly BlockFacts[]): ObjectRefGenerator<Block | BlockFacts>;
   close(): void;
 }
 
@@ -99,6 +99,7 @@ export function poolOf<A extends Parameters<typeof ready>[0]>(name: string, { ma
           call(
             actor,
             inputs.map((input) => input.ref),
+            inputs,
           ).refs(),
         hasDied: async (error) => isDeath(error) && (await isDead(actor, error)),
         end: (when) => (when === "now" ? kill(actor) : terminate(actor)),

@@ -5,6 +5,9 @@ import type { PythonCode } from "../../core/internal.ts";
 export const PYTHON_FORMATS = ["numpy", "arrow", "pandas"] as const;
 export type PythonBatchFormat = (typeof PYTHON_FORMATS)[number];
 
+/** Arguments by their names. */
+export type NamedArguments = Readonly<Record<string, unknown>>;
+
 export interface PythonBatches {
   readonly kind: "pythonBatches";
   readonly name: string;
@@ -12,4 +15,9 @@ export interface PythonBatches {
   readonly batchFormat: PythonBatchFormat;
   /** Undefined: each block is a batch. */
   readonly batchSize: number | undefined;
+  /** What the function is called with behind the batch. */
+  readonly fnArgs: readonly unknown[];
+  readonly fnKwargs: NamedArguments;
+  /** What the class is made with by name; by place it is made with the pool's `constructorArgs`. */
+  readonly constructorKwargs: NamedArguments;
 }

@@ -92,7 +92,7 @@ export class TaskOperator implements Operator {
   start(): void {
     const { inputs, args } = this.#nextWork();
     try {
-      this.#streams.add(this.#options.startTask(args).refs(), inputs);
+      this.#streams.add(this.#options.startTask(args, inputs).refs(), inputs);
     } catch (error) {
       for (const input of inputs) input.release();
       this.#options.events.onFailure(error);

@@ -98,3 +98,36 @@ class Adder:
 
 class NotCallable:
     pass
+
+
+def scaled(batch, factor, offset=0, *, label="none"):
+    rows = len(batch["id"])
+    return {"id": batch["id"] * factor + offset, "label": [label] * rows}
+
+
+class Scaler:
+    def __init__(self, factor, *, offset=0):
+        self.factor = factor
+        self.offset = offset
+
+    def __call__(self, batch, label, *, suffix=""):
+        return {"id": batch["id"] * self.factor + self.offset, "label": [label + suffix] * len(batch["id"])}
+
+
+def refuses(batch, number):
+    if number in batch["km"]:
+        raise ValueError("no ride of %d km" % number)
+    return batch
+
+
+def refuses_later(batch, number):
+    yield {"km": batch["km"][:1]}
+    refuses(batch, number)
+
+
+class Refuser:
+    def __init__(self, number):
+        self.number = number
+
+    def __call__(self, batch):
+        return refuses(batch, self.number)

@@ -1,7 +1,7 @@
 /**
  * Collective operations between real actors: every operation on small and large arrays, kinds of arrays, and what goes wrong.
  */
-import { type ActorHandle, get, kill, remote } from "shoal";
+import { type ActorHandle, get, getActor, kill, remote } from "shoal";
 import {
   CollectiveError,
   createCollectiveGroup,
@@ -102,8 +102,23 @@ type Handle = ActorHandle<Member>;
 
 async function newGroup(worldSize: number, options: { groupName?: string; timeoutMs?: number } = {}): Promise<Handle[]> {
   const members = Array.from({ length: worldSize }, () => MemberActor.remote());
-  await get(members.map((member, rank) => member.init.remote(rank, worldSize, options.groupName, options.timeoutMs)));
+  const { groupName = "default", timeoutMs } = options;
+  const join = (member: Handle, rank: number) => member.init.remote(rank, worldSize, groupName, timeoutMs);
+  const [first, ...others] = members as [Handle, ...Handle[]];
+  // Whoever comes first founds the group, which ends with that process: here rank 0, which no test kills.
+  const founding = join(first, 0);
+  await until(() => isFounded(groupName), "the group to be founded");
+  await get([founding, ...others.map((member, i) => join(member, i + 1))]);
   return members;
+}
+
+async function isFounded(groupName: string): Promise<boolean> {
+  try {
+    (await getActor(`collective group ${groupName}`))[Symbol.dispose]();
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** What all of them do, by rank. */

@@ -128,7 +128,7 @@ describe("recovery", () => {
 });
 
 describe("waits for a processor", () => {
-  const look = (atMs: number, ...waitedMs: [number, number][]): Look => ({ atMs, waitedMs: new Map(waitedMs) });
+  const look = (atMs: number, ...waitedMs: [number, number][]): Look => ({ atMs, stalledMs: 0, waitedMs: new Map(waitedMs) });
   const time = { fromMs: 100, toMs: 400 };
 
   test("are what each has waited more, of those that are asked about", () => {
@@ -144,6 +144,11 @@ describe("waits for a processor", () => {
 
   test("are never more than the time in which they were", () => {
     expect(waitedBetween([look(100), look(200, [1, 90], [2, 90])], [1, 2], time)).toBe(100);
+  });
+
+  test("have what the whole machine stood still for added", () => {
+    const looks = [look(100), { ...look(200, [1, 30]), stalledMs: 50 }, { ...look(300, [1, 40]), stalledMs: 950 }];
+    expect(waitedBetween(looks, [1], time)).toBe(80 + 100);
   });
 
   test("before and after it do not count", () => {

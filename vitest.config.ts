@@ -27,6 +27,9 @@ const APART = ["test/closures/**/*.test.ts", "test/control-plane/**/*.test.ts", 
 /** Against programs of others, which are downloaded: `npm run test:systems` runs these alone, and `npm test` does not. */
 const SYSTEMS = ["test/systems/**/*.test.ts"];
 
+/** With each framework that people train, tune and serve with, in environments of its own: `npm run test:frameworks`, which takes long and is no part of CI. */
+const FRAMEWORKS = ["test/frameworks/**/*.test.ts"];
+
 /** Models in plain form that unit tests compare the product with. */
 const ORACLES = ["test/oracles/*.test.ts"];
 
@@ -74,7 +77,7 @@ const config: ViteUserConfig = defineConfig({
         test: {
           name: "integration",
           include: ["test/**/*.test.ts"],
-          exclude: [...RULES, ...APART, ...ORACLES, ...SYSTEMS],
+          exclude: [...RULES, ...APART, ...ORACLES, ...SYSTEMS, ...FRAMEWORKS],
           testTimeout: 60_000,
           hookTimeout: 120_000,
           fileParallelism: false,
@@ -89,6 +92,16 @@ const config: ViteUserConfig = defineConfig({
           hookTimeout: 600_000,
           fileParallelism: false,
           sequence: { groupOrder: 4 },
+        },
+      },
+      {
+        test: {
+          name: "frameworks",
+          include: FRAMEWORKS,
+          testTimeout: 600_000,
+          hookTimeout: 1_800_000,
+          fileParallelism: false,
+          sequence: { groupOrder: 5 },
         },
       },
     ],

@@ -60,6 +60,13 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   data: { layer: 9, mayImport: ["core", "storage"] },
   // Paths, files and what is behind other schemes, for all libraries.
   storage: { layer: 8, mayImport: ["core"] },
+  // What Train, Tune and RL share: run folders, checkpoints, results, tracking and progress.
+  runs: { layer: 9, mayImport: ["core", "storage", "python"] },
+  // Published as `shoal/serve`.
+  serve: { layer: 9, mayImport: ["core", "storage", "python"] },
+  // Published as `shoal/train` and `shoal/tune`.
+  train: { layer: 10, mayImport: ["core", "storage", "python", "util", "data", "runs"] },
+  tune: { layer: 10, mayImport: ["core", "storage", "python", "runs"] },
   // A process begins here: an entry point wires the parts of its process together, so it imports all of them, the inside of the core too, and
   // the public modules that user code in its process imports.
   entry: { layer: 10, mayImport: [...RUNTIME, "core", PUBLIC], mayEnter: ["core"] },
@@ -77,7 +84,15 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
 export const PUBLIC_FILES: LayerRow = { layer: 9, mayImport: ["core", "dag", "python"] };
 
 /** Rows whose files may import `node:*`. `Buffer`, a global, is allowed everywhere. */
-export const MAY_IMPORT_NODE: readonly string[] = ["runtime/os", "runtime/closure", "runtime/nats", "storage", "entry", "ops/supervisor"];
+export const MAY_IMPORT_NODE: readonly string[] = [
+  "runtime/os",
+  "runtime/closure",
+  "runtime/nats",
+  "storage",
+  "serve",
+  "entry",
+  "ops/supervisor",
+];
 
 /** Packages of the registry, and the rows that may import them. */
 export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
@@ -90,4 +105,10 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "parquet-wasm": ["data"],
   aws4fetch: ["storage"],
   sharp: ["data"],
+  ws: ["serve"],
+  yaml: ["serve"],
+  "@grpc/grpc-js": ["serve"],
+  "@grpc/proto-loader": ["serve"],
+  "@huggingface/transformers": ["serve"],
+  "node-llama-cpp": ["serve"],
 };

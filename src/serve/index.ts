@@ -1,0 +1,2 @@
+/** `shoal/serve`: models and services behind one door. `import "shoal"` loads nothing of it. */
+export {};

@@ -21,6 +21,7 @@ import type { NodeDaemonOptions } from "./daemon-options.ts";
 import { NodeLeases } from "./leases/node-leases.ts";
 import { ClusterRouter } from "./membership/cluster-router.ts";
 import { Drain } from "./membership/drain.ts";
+import { EndedElsewhere } from "./membership/ended-elsewhere.ts";
 import { nodeDigest } from "./membership/node-digest.ts";
 import { NodeExtensions } from "./node-extensions.ts";
 import { NodePeers, type Peer } from "./node-peers.ts";
@@ -41,7 +42,7 @@ const EXIT_AFTER_CLOSE_MS = 1000;
 type Sender = HeadPeer & { kind?: HelloHeader["kind"] };
 type QuestionsOfProcess = Pick<MessagesOfProcess, keyof MessagesToHead & keyof MessagesOfProcess>;
 type DaemonHandlers = Handlers<MessagesOfProcess, [peer: Sender, message: Message]> &
-  Pick<Handlers<MessagesBetweenDaemons>, typeof MESSAGE.JOB_ENDED> &
+  Pick<Handlers<MessagesBetweenDaemons, [peer: HeadPeer, message: Message]>, typeof MESSAGE.JOB_ENDED | typeof MESSAGE.PROCESSES_ENDED> &
   Partial<FolderHandlers>;
 
 export class NodeDaemon {
@@ -52,6 +53,7 @@ export class NodeDaemon {
   readonly #workers: NodeWorkers;
   readonly #leases: NodeLeases;
   readonly #router: ClusterRouter;
+  readonly #endedElsewhere: EndedElsewhere;
   readonly #head: HeadService;
   readonly #extensions: NodeExtensions;
   readonly #handlers: DaemonHandlers;
@@ -89,6 +91,13 @@ export class NodeDaemon {
     this.#workers = workers;
     this.#leases = leases;
     this.#router = router;
+    this.#endedElsewhere = new EndedElsewhere({
+      nodeTag: nodeTagOf(processId),
+      known: () => [...refs.holders(), ...objects.store.owners(), ...leases.manager.leases().map(({ owner }) => owner)],
+      // It lasts as long as it takes to reach that node; once that is dead, its processes are.
+      ask: async (node, asked) => (await peers.remote.daemonOf(node).request(MESSAGE.PROCESSES_ENDED, asked, { timeoutMs: 0 })).header,
+      onEnded: (process) => router.processGone(process),
+    });
     const drain = (deadlineMs: number | undefined): void => this.#drainFor(deadlineMs);
     this.#head = options.createHead(nodeServices(options, { peers, refs, workers, leases, router, drain }));
     this.#extensions = new NodeExtensions(options, { head: this.#head, warn: peers.warn });
@@ -143,9 +152,10 @@ export class NodeDaemon {
     return nodeDigest(this.#options.nodeId, { processes: this.#peers.local, actors, ...contents });
   }
 
-  /** Another head leads: what it does not know of the leases that are sought is asked again. */
+  /** Another head leads: what it does not know of the leases that are sought is asked again, and what the last one may not have told is asked elsewhere. */
   headUp(): void {
     this.#leases.cluster?.headUp();
+    this.#endedElsewhere.ask();
   }
 
   get report(): NodeReportHeader | undefined {
@@ -235,6 +245,11 @@ export class NodeDaemon {
         const maker = this.#refs.makerOf(header);
         if (maker !== undefined) this.#peers.send(maker, MESSAGE.CANCEL_REF, header);
       },
+      [MESSAGE.PROCESSES_ENDED]: (asked, peer, { callId }) =>
+        peer.connection.reply(
+          callId,
+          asked.filter((process) => this.#peers.hasEnded(process)),
+        ),
       [MESSAGE.WHY_REF]: (header, peer, { callId }) => this.#whyRef(peer, callId, header),
       [MESSAGE.SHUTDOWN]: (_nothing, peer, { callId }) => this.#shutdown(peer, callId),
     };

@@ -12,7 +12,7 @@ import type { Connection } from "../rpc/connection.ts";
 import type { Transport } from "../os/network/transport.ts";
 import type { Message, PeerConnection } from "../rpc/peer-connection.ts";
 import type { Frame } from "../wire/frame.ts";
-import type { NodeDigestHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
+import type { NodeCommands, NodeDigestHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
 import { type HelloHeader, MESSAGE } from "../wire/messages.ts";
 import type { WhyRefHeader } from "../wire/why-messages.ts";
 import type { HeadPeer, HeadService } from "../rpc/head-service.ts";
@@ -98,7 +98,7 @@ export class NodeDaemon {
       ask: async (node, asked) => (await peers.remote.daemonOf(node).request(MESSAGE.PROCESSES_ENDED, asked, { timeoutMs: 0 })).header,
       onEnded: (process) => router.processGone(process),
     });
-    const drain = (deadlineMs: number | undefined): void => this.#drainFor(deadlineMs);
+    const drain = (...asked: NodeCommands["drain"]): void => this.#drainFor(...asked);
     this.#head = options.createHead(nodeServices(options, { peers, refs, workers, leases, router, drain }));
     this.#extensions = new NodeExtensions(options, { head: this.#head, warn: peers.warn });
     this.#handlers = this.#allHandlers();
@@ -178,6 +178,7 @@ export class NodeDaemon {
     if (peer === undefined) return;
     local.set(peer.id, peer);
     connection.onClose = () => this.#leave(peer);
+    if (this.#drain !== undefined) connection.send(MESSAGE.NODE_DRAINING, this.#drain.notice);
     this.#objects.store.joined(peer.id);
     if (peer.kind === "driver" || peer.kind === "worker") this.#extensions.processJoined(peer.id, peer.kind, peer.jobId);
     if (peer.kind === "worker") this.#workers.joined(peer.id);
@@ -207,15 +208,17 @@ export class NodeDaemon {
     this.#leases.processGone(process);
   }
 
-  #drainFor(deadlineMs: number | undefined): void {
+  #drainFor(...[deadlineMs, reason]: NodeCommands["drain"]): void {
     this.#drain?.close();
     this.#leases.handle({ kind: "draining" });
     this.#drain = new Drain({
       busy: () => this.#leases.manager.leases().length + this.#workers.actors.size + this.#peers.drivers.length,
       deadlineMs,
+      reason,
       nowMs: this.#options.nowMs,
-      onDone: (reason) => this.#options.cluster.leave(reason),
+      onDone: (why) => this.#options.cluster.leave(why),
     });
+    this.#peers.tellProcesses(MESSAGE.NODE_DRAINING, this.#drain.notice);
   }
 
   // ---- messages

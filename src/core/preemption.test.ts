@@ -5,7 +5,7 @@ import { Preemption } from "./preemption.ts";
 test("nothing is known until the daemon tells; then the signal aborts, once", () => {
   vi.useFakeTimers({ now: 5000 });
   const preemption = new Preemption();
-  const heard = vi.fn();
+  const heard = vi.fn<() => void>();
   preemption.signal.addEventListener("abort", heard);
   expect([preemption.info, preemption.signal.aborted]).toEqual([undefined, false]);
   preemption.told({ leftMs: undefined, reason: "preemption" });

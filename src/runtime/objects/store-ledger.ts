@@ -8,7 +8,7 @@
  * An arena is *retired* once its writer writes no more to it, by its death or because it is to be spilled; then what lives in it can be copied to a
  * fused file and the arena deleted. Objects keep the location that they were given; where they lie since is known by the arena's name.
  */
-import { nodeTagOf, type NodeTag, type ProcessId } from "../base/ids.ts";
+import type { ProcessId } from "../base/ids.ts";
 import { extentBytesOf } from "./arena-extents.ts";
 import type { ObjectLocation } from "./layout.ts";
 import { COLLECT_ABOVE, COLLECT_AGAIN_AFTER } from "./limits.ts";

@@ -45,8 +45,8 @@ export {
   GroupedDataset,
   type MapBatchesActorOptions,
   type MapBatchesOptions,
-  type SortOptions,
 } from "./dataset.ts";
+export type { SortOptions } from "./exchange-steps.ts";
 export type { TrainTestSplitOptions } from "./splits.ts";
 export type {
   WriteCsvOptions,

@@ -174,7 +174,10 @@ export function blockOfRows(rows: readonly unknown[], from: string): Block {
   for (let row = 0; row < rows.length; row += 1) {
     const value = rows[row];
     if (!isPlainRow(value))
-      throw new DataError(`Rows are objects with an entry a column: row ${row} from ${from} is ${describeValue(value)}`);
+      throw new DataError(
+        `Rows are objects with an entry a column: row ${row} from ${from} is ${describeValue(value)}`,
+        value === undefined ? { hint: "does the function return its row? One with braces needs a return" } : {},
+      );
     for (const name in value) {
       let index = names.get(name);
       if (index === undefined) {

@@ -166,6 +166,10 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   filter<C extends ClassOf<R, unknown>>(actorClass: C, ...options: WithConstructorArgs<C, ActorTransformOptions>): Dataset<R>;
   filter(fn: UserFunction | UserClass | Expression, options?: AnyTransformOptions): Dataset<R> {
     if (fn instanceof Expression) return this.#transform(filterTransform(fn, options));
+    if (typeof fn === "boolean")
+      throw new TypeError(
+        `filter takes a function or an expression: received ${fn}; expressions are compared by methods: col("km").gt(10)`,
+      );
     return this.#rowTransform("filter", fn, options);
   }
 

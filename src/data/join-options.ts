@@ -60,9 +60,24 @@ const JOIN = {
   partitions: count({ min: 1 }, undefined),
 };
 
+/** What pandas, Polars and Ray call them. */
+const OTHER_NAMES = {
+  how: "it is type",
+  joinType: "it is type",
+  join_type: "it is type",
+  leftOn: "it is on",
+  left_on: "it is on",
+  numPartitions: "it is partitions",
+  num_partitions: "it is partitions",
+};
+
 /** @throws TypeError or RangeError for a missing or wrong option */
 export function readJoin(options: unknown): Join & { readonly partitions: number | undefined } {
-  const { on, rightOn, type, leftSuffix, rightSuffix, partitions } = readOptions(options, { of: "join", options: JOIN });
+  const { on, rightOn, type, leftSuffix, rightSuffix, partitions } = readOptions(options, {
+    of: "join",
+    otherNames: OTHER_NAMES,
+    options: JOIN,
+  });
   if (on === undefined)
     throw new TypeError(`Cannot join: the option on is needed, the column that both sides share: received ${describeValue(options)}`);
   const leftKeys = listOf(on);

@@ -31,7 +31,7 @@ import { clusterCpus, run } from "./engine/run.ts";
 import { SplitCoordinator } from "./engine/split-coordinator.ts";
 import { gather, type Transform } from "./engine/transform.ts";
 import { columnTransform, filterTransform, selectTransform } from "./expressions/column-transforms.ts";
-import { Expression, type NamedExpression } from "./expressions/expression.ts";
+import { type Download, Expression, type NamedExpression } from "./expressions/expression.ts";
 import type { ValueIn, WithColumn } from "./expressions/expression-types.ts";
 import { type JoinedRow, type JoinOptions, readJoin } from "./join-options.ts";
 import type { JoinType } from "./engine/join.ts";
@@ -216,7 +216,10 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    * const perKm = rides.withColumn("perKm", col("fare").div(col("km")));
    * @throws TypeError for what is no name and no expression
    */
-  withColumn<const N extends string, T>(name: N, expression: Expression<T, keyof R & string>): Dataset<WithColumn<R, N, ValueIn<R, T>>> {
+  withColumn<const N extends string, T>(
+    name: N,
+    expression: Expression<T, keyof R & string> | Download<T, keyof R & string>,
+  ): Dataset<WithColumn<R, N, ValueIn<R, T>>> {
     return this.#transform(columnTransform(name, expression));
   }
 

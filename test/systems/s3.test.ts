@@ -186,7 +186,7 @@ describe.each<ServerName>(["s3rver", "moto"])("%s", (name) => {
     `;
     const driver = spawn(process.execPath, ["--input-type=module", "-e", program], { cwd: REPOSITORY, stdio: "ignore" });
     const ended = new Promise((resolve) => driver.once("exit", resolve));
-    await until(async () => (await keysOf(folder)).some((key) => key.includes("/.staging-")), "staged objects");
+    await until(async () => (await keysOf(folder)).some((key) => /\/\.staging-.*\.parquet$/.test(key)), "staged objects");
     driver.kill("SIGKILL");
     await ended;
     expect(await listFiles(folder)).toEqual(before);

@@ -1,7 +1,7 @@
 /** Steps of a chain that compute expressions: `filter`, `withColumn` and `selectColumns`, with their arguments checked where the user wrote them. */
 import { describeValue } from "../../core/internal.ts";
 import type { Transform } from "../engine/transform.ts";
-import { Expression, NamedExpression, nodeOf } from "./expression.ts";
+import { Download, Expression, NamedExpression, nodeOf } from "./expression.ts";
 import { expressionText, type NamedNode } from "./nodes.ts";
 
 /** @throws TypeError for options, which are those of functions */
@@ -14,6 +14,11 @@ export function filterTransform(expression: Expression, options: object | undefi
 /** @throws TypeError for what is no name and no expression */
 export function columnTransform(column: string, expression: unknown): Transform {
   if (typeof column !== "string") throw new TypeError(`withColumn takes the name of a column: received ${describeValue(column)}`);
+  if (expression instanceof Download) {
+    const paths = nodeOf(expression.expression);
+    const name = `withColumn(${column}: download(${expressionText(paths)}))`;
+    return { kind: "download", name, column, expression: paths, onError: expression.onError };
+  }
   if (!(expression instanceof Expression))
     throw new TypeError(
       `withColumn takes an expression: received ${describeValue(expression)}; col(name) and lit(value) begin one, and a function belongs in map`,

@@ -168,7 +168,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     if (fn instanceof Expression) return this.#transform(filterTransform(fn, options));
     if (typeof fn === "boolean")
       throw new TypeError(
-        `filter takes a function or an expression: received ${fn}; expressions are compared by methods: col("km").gt(10)`,
+        `filter takes a function or an expression: received ${String(fn)}; expressions are compared by methods: col("km").gt(10)`,
       );
     return this.#rowTransform("filter", fn, options);
   }

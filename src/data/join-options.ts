@@ -1,4 +1,9 @@
-/** The options of `join`, and the rows that it gives. */
+/**
+ * The options of `join`, and the rows that it gives.
+ *
+ * `readJoin` checks them where the user wrote them, and makes the step of the plan.
+ * Which columns the joined row has, and which may be null, follows from the type of the join in types alone.
+ */
 import { count, custom, describeValue, oneOf, readOptions } from "../core/internal.ts";
 import { type Join, JOIN_TYPES, type JoinType } from "./engine/join.ts";
 import type { AnyRow } from "./row-types.ts";

@@ -1,7 +1,8 @@
 /**
  * The step that fetches the files which a column names, as a column of bytes. Runs in workers.
  *
- * Some files are fetched ahead of the row whose turn it is, and rows go on as soon as their files have a block's bytes: a block of texts may name more bytes than a memory has.
+ * Some files are fetched ahead of the row whose turn it is.
+ * Rows go on as soon as their files have a block's bytes: a block of texts may name more bytes than a memory has.
  */
 import { StorageError } from "../../storage/errors.ts";
 import { REMOTE_REQUESTS_AT_A_TIME } from "../../storage/limits.ts";

@@ -7,7 +7,7 @@ import { afterAll, expect, test } from "vitest";
 import { type Block, blockOfRows, concatBlocks, rowsOf } from "../blocks/block.ts";
 import { noteFile } from "../blocks/origin.ts";
 import { col, type Download } from "../expressions/expression.ts";
-import { columnTransform } from "../expressions/column-transforms.ts";
+import { columnTransform, selectTransform } from "../expressions/column-transforms.ts";
 import { READ_BLOCK_BYTES } from "../limits.ts";
 import { given } from "./task.ts";
 import { runChain } from "./transform.ts";
@@ -48,6 +48,7 @@ test("one that cannot be read is an error with its row, or null", async () => {
   });
   expect(textsOf(await downloaded(rows, col("path").download({ onError: "null" })))).toEqual(["x", null, null]);
   await expect(downloaded([{ path: 5 }])).rejects.toThrow("a path or a URL is a text: path is float64");
+  expect(() => selectTransform([col("path").download()])).toThrow("give it to withColumn before");
   // @ts-expect-error there is no such way
   expect(() => col("path").download({ onError: "skip" })).toThrow("onError of download");
 });

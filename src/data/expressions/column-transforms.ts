@@ -43,6 +43,8 @@ export function selectTransform(columns: readonly unknown[]): Transform {
 function namedNode(column: unknown): NamedNode {
   if (typeof column === "string") return { name: column, node: { kind: "column", name: column } };
   if (column instanceof NamedExpression) return { name: column.name, node: nodeOf(column.expression) };
+  if (column instanceof Download)
+    throw new TypeError("selectColumns takes no download: give it to withColumn before, and select the column that it makes");
   const hint = column instanceof Expression ? `${column.toString()} without a name: give it one by .as(name)` : describeValue(column);
   throw new TypeError(`selectColumns takes names of columns, and expressions with names: received ${hint}`);
 }

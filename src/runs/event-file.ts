@@ -38,13 +38,22 @@ export function scalarsEvent({ wallTime, step, values }: Scalars): Buffer {
 }
 
 /** The hyperparameters of a run, for the plugin HParams. */
-export function sessionStartEvent(wallTime: WallTime, hyperparameters: Iterable<readonly [name: string, value: number | boolean | string]>): Buffer {
-  const entries = Array.from(hyperparameters, ([name, value]) => bytesField(1, message(bytesField(1, name), bytesField(2, protoValue(value)))));
+export function sessionStartEvent(
+  wallTime: WallTime,
+  hyperparameters: Iterable<readonly [name: string, value: number | boolean | string]>,
+): Buffer {
+  const entries = Array.from(hyperparameters, ([name, value]) =>
+    bytesField(1, message(bytesField(1, name), bytesField(2, protoValue(value)))),
+  );
   return pluginEvent(wallTime, SESSION_START, message(intField(1, 0), bytesField(3, message(...entries, doubleField(5, wallTime)))));
 }
 
 export function sessionEndEvent(wallTime: WallTime, state: "finished" | "failed"): Buffer {
-  return pluginEvent(wallTime, SESSION_END, message(intField(1, 0), bytesField(4, message(intField(1, STATUS[state]), doubleField(2, wallTime)))));
+  return pluginEvent(
+    wallTime,
+    SESSION_END,
+    message(intField(1, 0), bytesField(4, message(intField(1, STATUS[state]), doubleField(2, wallTime)))),
+  );
 }
 
 function pluginEvent(wallTime: WallTime, tag: string, content: Uint8Array): Buffer {

@@ -18,8 +18,7 @@ export class TBXLoggerCallback implements Tracker {
 
   async open({ folder, config }: TrackedRunInfo): Promise<TrackedRun> {
     const now = (): number => Date.now() / 1000;
-    // The name of the run makes two files of one second differ; TensorBoard orders by the time.
-    const file = await openAppended(joinPath(folder, `events.out.tfevents.${now().toFixed(6).replace(".", "")}.${hostName()}`));
+    const file = await openAppended(joinPath(folder, fileName(Date.now())));
     await file.append(Buffer.concat([eventRecord(versionEvent(now())), eventRecord(sessionStartEvent(now(), hyperparameters(config)))]));
     let reports = 0;
     return {
@@ -37,6 +36,14 @@ export class TBXLoggerCallback implements Tracker {
       },
     };
   }
+}
+
+let files = 0;
+
+/** Unlike that of any other file, and after the names of older ones: TensorBoard reads the files of a folder by their order. */
+function fileName(nowMs: number): string {
+  files += 1;
+  return `events.out.tfevents.${nowMs}.${hostName()}.${process.pid}.${String(files).padStart(6, "0")}`;
 }
 
 function stepOf({ trainingIteration: step }: Metrics): number | undefined {

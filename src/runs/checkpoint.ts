@@ -104,7 +104,7 @@ export class Checkpoint {
 
   async #mustExist(): Promise<void> {
     if (await folderExists(this.path)) return;
-    throw new RunError(`Cannot open the checkpoint ${shownPath(this.path)}: there is no such folder, or it is empty`, {
+    throw new RunError(`Cannot open the checkpoint ${shownPath(this.path)}: there is no such folder`, {
       hint: "a checkpoint that other nodes read lies in a storage that all of them see: storagePath: a shared folder or s3://…",
     });
   }

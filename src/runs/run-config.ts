@@ -85,7 +85,7 @@ export async function readRunConfig<Callback extends object>(
   const { failureConfig, checkpointConfig, storagePath, ...others } = readOptions<RunValues>(given, {
     of: "runConfig",
     options: optionsFor(library, RUN, RUN_ONLY),
-    otherNames: OTHER_NAMES,
+    otherNames: { ...OTHER_NAMES, ...notHere(library, RUN_ONLY) },
   });
   return {
     ...others,
@@ -100,6 +100,7 @@ export async function readRunConfig<Callback extends object>(
       ...readOptions<Partial<ResolvedRunConfig["failureConfig"]>>(failureConfig, {
         of: "failureConfig",
         options: optionsFor(library, FAILURE, FAILURE_ONLY),
+        otherNames: notHere(library, FAILURE_ONLY),
       }),
     },
     checkpointConfig: {
@@ -108,6 +109,7 @@ export async function readRunConfig<Callback extends object>(
       ...readOptions<CheckpointValues>(checkpointConfig, {
         of: "checkpointConfig",
         options: optionsFor(library, CHECKPOINT, CHECKPOINT_ONLY),
+        otherNames: notHere(library, CHECKPOINT_ONLY),
       }),
     },
   };
@@ -172,4 +174,10 @@ const CHECKPOINT_ONLY: Readonly<Record<string, RunLibrary>> = { checkpointFreque
 /** The rows that a library has. */
 function optionsFor(library: RunLibrary, table: Table, only: Readonly<Record<string, RunLibrary>>): never {
   return Object.fromEntries(Object.entries(table).filter(([name]) => (only[name] ?? library) === library)) as never;
+}
+
+/** What is said of the options that the other library has. */
+function notHere(library: RunLibrary, only: Readonly<Record<string, RunLibrary>>): Record<string, string> {
+  const others = Object.entries(only).filter(([, owner]) => owner !== library);
+  return Object.fromEntries(others.map(([name, owner]) => [name, `it is an option of ${owner === "tune" ? "Tune" : "Train"}`]));
 }

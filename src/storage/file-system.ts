@@ -30,6 +30,8 @@ export interface FileSystem {
   list(path: string): Promise<ListedFile[]>;
   /** All files below a folder, hidden ones too; none where there is no such folder. In no order. */
   listAll(folder: string): Promise<ListedFile[]>;
+  /** Whether there is a folder. Storages without folders know no empty ones. */
+  hasFolder(path: string): Promise<boolean>;
   /** The names of what lies directly in a folder: files and folders, hidden ones too; none where there is no such folder. In no order. */
   names(folder: string): Promise<{ readonly files: string[]; readonly folders: string[] }>;
   /** The raw bytes of a file, in chunks that the reader may keep. */

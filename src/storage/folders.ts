@@ -59,10 +59,9 @@ export async function fileExists(path: string): Promise<boolean> {
   return (await files.list(full)).some((file) => file.path === full);
 }
 
-/** Whether anything lies in a folder. Storages without folders know no empty ones. */
+/** Whether there is a folder. Storages without folders know no empty ones. */
 export async function folderExists(folder: string): Promise<boolean> {
-  const { files, folders } = await folderNames(folder);
-  return files.length + folders.length > 0;
+  return await (await fileSystemOf(folder)).hasFolder(folder);
 }
 
 /** Copies the files of a folder into another, several at a time. Each copy appears whole. */
@@ -142,11 +141,6 @@ export async function renameFolder(from: string, to: string): Promise<boolean> {
   const { renameFolder: rename } = await fileSystemOf(to);
   await rename?.(from, to);
   return rename !== undefined;
-}
-
-/** Whether folders of this storage get another name in one step. */
-export async function canRenameFolders(path: string): Promise<boolean> {
-  return (await fileSystemOf(path)).renameFolder !== undefined;
 }
 
 /** The part of a path below a folder. */

@@ -20,6 +20,7 @@ export const LOCAL_FILES: FileSystem = {
   list: (path) => filesOf(localPath(path)),
   listAll: async (folder) =>
     (await sizeOrFolder(localPath(folder))) === "folder" ? filesIn(localPath(folder), new Set(), () => false) : [],
+  hasFolder: async (path) => (await sizeOrFolder(localPath(path))) === "folder",
   names: (folder) => namesIn(localPath(folder)),
   read: (path) => readRaw(localPath(path)),
   openBytes: (path) => LocalBytes.open(localPath(path)),

@@ -32,7 +32,7 @@ export interface CheckpointPart {
   readonly files: readonly CopiedFile[];
 }
 
-export interface CheckpointSource {
+interface CheckpointSource {
   /** The folder with the rank's files. */
   readonly from: string;
   /** The checkpoint to be: a folder of the run. */
@@ -55,7 +55,7 @@ export async function persistCheckpoint({ from, to, rank = 0, hasOthers = false,
   return { rank, files };
 }
 
-export interface CheckpointCompletion {
+interface CheckpointCompletion {
   readonly to: string;
   /** Of all ranks that had files. */
   readonly parts: readonly CheckpointPart[];
@@ -113,7 +113,7 @@ export async function discardCheckpoint(to: string): Promise<void> {
 }
 
 /** Removes a checkpoint. What is left of it if that breaks off is not listed. */
-export async function removeCheckpoint({ path }: Checkpoint): Promise<void> {
+export async function removeCheckpoint({ path }: Pick<Checkpoint, "path">): Promise<void> {
   // The record goes first, so that a half removed one is none.
   await removeFiles([joinPath(path, CHECKPOINT_RECORD)]);
   await removeFolder(path);
@@ -159,7 +159,7 @@ export async function removeUnfinishedCheckpoints(folder: string): Promise<void>
   }
 }
 
-export const CHECKPOINT_PREFIX = "checkpoint_";
+const CHECKPOINT_PREFIX = "checkpoint_";
 
 /** The name of a run's checkpoint by its number, as Ray has it: `checkpoint_000003`. */
 export function checkpointName(index: number): string {

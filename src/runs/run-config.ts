@@ -1,7 +1,8 @@
 /**
  * What a run is called, where its files go, how often it may fail, and which checkpoints stay: the options that Train and Tune share, and what is only for one of them.
  *
- * `readRunConfig` checks all of it before anything starts. Unknown names are refused, those of the other library with a word about it.
+ * `readRunConfig` checks all of it before anything starts. Unknown names are refused, those of the other library with a word about it. What a storage must be for it is decided by
+ * `storage/`.
  */
 import { count, custom, flag, isPlainObject, number, oneOf, type Option, readOptions, text, TIMER_MS_MAX } from "../core/internal.ts";
 import { withHome } from "../storage/paths.ts";

@@ -16,6 +16,11 @@ export interface FileSink {
   abort(): Promise<void>;
 }
 
+export interface SinkOptions {
+  /** Whether the file outlives a power cut once it is committed. Without that, it still appears whole or not at all to every process. Default: true. */
+  readonly isDurable?: boolean;
+}
+
 /** A file whose bytes are fetched as they are asked for. It may not change meanwhile. */
 export interface FileBytes extends AsyncDisposable {
   readonly sizeBytes: number;
@@ -40,7 +45,7 @@ export interface FileSystem {
   /** Makes a folder, with those above it, where the storage has folders. */
   makeFolder(path: string): Promise<void>;
   /** Begins a file, in a folder that is there. */
-  openSink(path: string): Promise<FileSink>;
+  openSink(path: string, options?: SinkOptions): Promise<FileSink>;
   /** Gives a whole file another name. The old name may stay until its folder is removed. */
   publish(file: StagedFile): Promise<void>;
   /** Gives a folder another name, in one step, where nothing is there yet. Undefined where the storage cannot do that. */

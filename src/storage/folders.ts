@@ -6,13 +6,13 @@
  */
 import { createHash } from "node:crypto";
 import { StorageError, storageError } from "./errors.ts";
-import type { FileSink, FileSystem } from "./file-system.ts";
+import type { FileSink, FileSystem, SinkOptions } from "./file-system.ts";
 import { fileSystemOf } from "./file-systems.ts";
 import { COPIED_FILES_AT_A_TIME } from "./limits.ts";
 import { joinPath, shownPath } from "./paths.ts";
 
 /** A file of a folder. */
-export interface FolderFile {
+interface FolderFile {
   /** Below the folder, with slashes. */
   readonly name: string;
   readonly sizeBytes: number;
@@ -23,7 +23,7 @@ export interface CopiedFile extends FolderFile {
   readonly sha256?: string;
 }
 
-export interface FolderCopy {
+interface FolderCopy {
   readonly from: string;
   readonly to: string;
   /** Which of the files are copied. Default: all. */
@@ -119,11 +119,11 @@ async function copyFile({ from, to, isHashed, signal }: FolderCopy, { source, ta
 }
 
 /** Writes a small file whole, or not at all. */
-export async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
+export async function writeWhole(path: string, bytes: Uint8Array, options?: SinkOptions): Promise<void> {
   const files = await fileSystemOf(path);
   let sink: FileSink | undefined;
   try {
-    sink = await files.openSink(files.fullPath(path));
+    sink = await files.openSink(files.fullPath(path), options);
     await sink.write(bytes);
     await sink.commit();
   } catch (error) {

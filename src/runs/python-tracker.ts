@@ -77,7 +77,7 @@ export class PythonRunsTracker implements Tracker {
     const actorClass = python.actor<PythonRuns, [options: Record<string, JsonValue>]>("shoal._trackers", className, {
       numCpus: 0,
       name: undefined,
-      ...(runtimeEnv === undefined ? {} : { runtimeEnv: runtimeEnv as never }),
+      ...(runtimeEnv === undefined ? {} : { runtimeEnv }),
     });
     return actorClass.remote(options);
   }

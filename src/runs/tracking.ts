@@ -40,7 +40,7 @@ class TrackerLane {
   readonly #tracker: Tracker;
   readonly #info: TrackedRunInfo;
   #run: Promise<TrackedRun> | undefined;
-  readonly #queue: Fifo<Metrics> = new Fifo();
+  readonly #queue = new Fifo<Metrics>();
   #lost = 0;
   #timer: NodeJS.Timeout | undefined;
   #work: Promise<void> = Promise.resolve();

@@ -35,13 +35,13 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`checkpoints in Python${unless(WIT
     for await (const item of task<(path: string) => AsyncIterable<{ checkpoint: Checkpoint }>>("stream")
       .options({ numReturns: "streaming" })
       .remote(folder))
-      paths.push((await item).checkpoint.path);
+      paths.push(item.checkpoint.path);
     expect(paths).toEqual([folder, folder]);
-    const names = remote((given: object[]) => given.map((one) => `${one.constructor.name} ${String(one)}`));
+    const names = remote((given: object[]) => given.map((one) => `${one.constructor.name} ${JSON.stringify(one)}`));
     const passedOn = task<(checkpoint: Checkpoint, call: unknown) => string[]>("passed_on");
     expect(await passedOn.remote(new Checkpoint(folder), names)).toEqual([
-      `Checkpoint Checkpoint(${folder})`,
-      `Checkpoint Checkpoint(${folder})`,
+      `Checkpoint {"path":"${folder}"}`,
+      `Checkpoint {"path":"${folder}"}`,
     ]);
   });
 

@@ -16,6 +16,11 @@ export interface FileSink {
   abort(): Promise<void>;
 }
 
+export interface SinkOptions {
+  /** Whether the file outlives a power cut once it is committed. Without that, it still appears whole or not at all to every process. Default: true. */
+  readonly isDurable?: boolean;
+}
+
 /** A file whose bytes are fetched as they are asked for. It may not change meanwhile. */
 export interface FileBytes extends AsyncDisposable {
   readonly sizeBytes: number;
@@ -28,17 +33,23 @@ export interface FileSystem {
   fullPath(path: string): string;
   /** The files that a path names: itself, all files of a folder, or those that match a glob. None where nothing is there. In no order. */
   list(path: string): Promise<ListedFile[]>;
+  /** All files below a folder, hidden ones too; none where there is no such folder. In no order. */
+  listAll(folder: string): Promise<ListedFile[]>;
+  /** Whether there is a folder. Storages without folders know no empty ones. */
+  hasFolder(path: string): Promise<boolean>;
+  /** The names of what lies directly in a folder: files and folders, hidden ones too; none where there is no such folder. In no order. */
+  names(folder: string): Promise<{ readonly files: string[]; readonly folders: string[] }>;
   /** The raw bytes of a file, in chunks that the reader may keep. */
   read(path: string): AsyncGenerator<Uint8Array, void, undefined>;
   openBytes(path: string): Promise<FileBytes>;
-  /** Makes a folder, with those above it. Where the storage has none, `hasFolder` still tells it from one that was removed. */
+  /** Makes a folder, with those above it, where the storage has folders. */
   makeFolder(path: string): Promise<void>;
-  /** Whether a folder that `makeFolder` made is still there. */
-  hasFolder(path: string): Promise<boolean>;
   /** Begins a file, in a folder that is there. */
-  openSink(path: string): Promise<FileSink>;
+  openSink(path: string, options?: SinkOptions): Promise<FileSink>;
   /** Gives a whole file another name. The old name may stay until its folder is removed. */
   publish(file: StagedFile): Promise<void>;
+  /** Gives a folder another name, in one step, where nothing is there yet. Undefined where the storage cannot do that. */
+  readonly renameFolder: ((from: string, to: string) => Promise<void>) | undefined;
   remove(paths: readonly string[]): Promise<void>;
   /** Removes a folder with all that is in it, finished or not. */
   removeFolder(path: string): Promise<void>;

@@ -10,7 +10,7 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from "
 import { hostname } from "node:os";
 import { basename, dirname, join, parse, sep } from "node:path";
 import { StorageError, storageError } from "./errors.ts";
-import type { FileBytes, FileSink, FileSystem, ListedFile, StagedFile } from "./file-system.ts";
+import type { FileBytes, FileSink, FileSystem, ListedFile, SinkOptions, StagedFile } from "./file-system.ts";
 import { expandBraces, hasWildcard, isHidden, isSkipped, wildcard } from "./globs.ts";
 import { READ_CHUNK_BYTES } from "./limits.ts";
 import { localPath } from "./paths.ts";
@@ -18,6 +18,10 @@ import { localPath } from "./paths.ts";
 export const LOCAL_FILES: FileSystem = {
   fullPath: localPath,
   list: (path) => filesOf(localPath(path)),
+  listAll: async (folder) =>
+    (await sizeOrFolder(localPath(folder))) === "folder" ? filesIn(localPath(folder), new Set(), () => false) : [],
+  hasFolder: async (path) => (await sizeOrFolder(localPath(path))) === "folder",
+  names: (folder) => namesIn(localPath(folder)),
   read: (path) => readRaw(localPath(path)),
   openBytes: (path) => LocalBytes.open(localPath(path)),
   async makeFolder(path) {
@@ -27,9 +31,16 @@ export const LOCAL_FILES: FileSystem = {
       throw storageError(`Cannot make the folder ${path}`, error);
     }
   },
-  hasFolder: async (path) => (await sizeOrFolder(localPath(path))) === "folder",
-  openSink: (path) => LocalSink.open(localPath(path)),
+  openSink: (path, options) => LocalSink.open(localPath(path), options),
   publish: moveFile,
+  async renameFolder(from, to) {
+    try {
+      await rename(localPath(from), localPath(to));
+      await syncFolder(dirname(localPath(to)));
+    } catch (error) {
+      throw storageError(`Cannot move ${from} to ${to}`, error);
+    }
+  },
   async remove(paths) {
     for (const path of paths) await removeFile(localPath(path));
   },
@@ -72,18 +83,29 @@ async function sizeOrFolder(path: string): Promise<number | "folder" | undefined
 }
 
 /** All files below a folder. `above` are the folders that led here, so that a link to one of them does not lead round forever. */
-async function filesIn(folder: string, above: ReadonlySet<string>): Promise<ListedFile[]> {
+async function filesIn(folder: string, above: ReadonlySet<string>, isLeftOut: (name: string) => boolean = isHidden): Promise<ListedFile[]> {
   const files: ListedFile[] = [];
   const inside = await enter(folder, above);
   if (inside === undefined) return files;
-  for (const { name } of await entriesOf(folder)) if (!isHidden(name)) files.push(...(await filesAt(join(folder, name), inside)));
+  for (const { name } of await entriesOf(folder))
+    if (!isLeftOut(name)) for (const file of await filesAt(join(folder, name), inside, isLeftOut)) files.push(file);
   return files;
 }
 
-async function filesAt(path: string, above: ReadonlySet<string>): Promise<ListedFile[]> {
+async function filesAt(path: string, above: ReadonlySet<string>, isLeftOut?: (name: string) => boolean): Promise<ListedFile[]> {
   const found = await sizeOrFolder(path);
-  if (found === "folder") return filesIn(path, above);
+  if (found === "folder") return filesIn(path, above, isLeftOut);
   return found === undefined ? [] : [{ path, sizeBytes: found }];
+}
+
+async function namesIn(folder: string): Promise<{ files: string[]; folders: string[] }> {
+  const names = { files: [] as string[], folders: [] as string[] };
+  if ((await sizeOrFolder(folder)) !== "folder") return names;
+  for (const entry of await entriesOf(folder)) {
+    const isFolder = entry.isDirectory() || (entry.isSymbolicLink() && (await sizeOrFolder(join(folder, entry.name))) === "folder");
+    (isFolder ? names.folders : names.files).push(entry.name);
+  }
+  return names;
 }
 
 /** The folders that led into this one, with itself; undefined where it is among them already. */
@@ -222,18 +244,20 @@ class LocalSink implements FileSink {
   readonly #path: string;
   readonly #temporary: string;
   readonly #handle: FileHandle;
+  readonly #isDurable: boolean;
 
-  private constructor(path: string, temporary: string, handle: FileHandle) {
+  private constructor(path: string, temporary: string, { handle, isDurable }: { handle: FileHandle; isDurable: boolean }) {
     this.#path = path;
     this.#temporary = temporary;
     this.#handle = handle;
+    this.#isDurable = isDurable;
   }
 
-  static async open(path: string): Promise<LocalSink> {
+  static async open(path: string, { isDurable = true }: SinkOptions = {}): Promise<LocalSink> {
     const folder = dirname(path);
     const temporary = join(folder, `.${basename(path)}.${process.pid}-${randomBytes(6).toString("hex")}.tmp`);
     try {
-      return new LocalSink(path, temporary, await open(temporary, "wx"));
+      return new LocalSink(path, temporary, { handle: await open(temporary, "wx"), isDurable });
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
       throw new StorageError(`Cannot write ${path}: there is no folder ${folder} on ${hostname()}`, { cause: error });
@@ -248,7 +272,7 @@ class LocalSink implements FileSink {
   }
 
   async commit(): Promise<void> {
-    await this.#handle.sync();
+    if (this.#isDurable) await this.#handle.sync();
     await this.#handle.close();
     await rename(this.#temporary, this.#path);
   }
@@ -278,6 +302,16 @@ function isThere(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+/** Makes the names in a folder durable: without it, a power cut takes back what was renamed last. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
 }
 
 /** Moves a file within one file system; folders that are not there are made. */

@@ -22,7 +22,8 @@ import { StorageError } from "./errors.ts";
 import { FileWriter } from "./file-writer.ts";
 import { READ_CHUNK_BYTES } from "./limits.ts";
 import { listFiles } from "./list-files.ts";
-import { hasFolder, makeFolder, openBytes, removeFolder } from "./places.ts";
+import { folderExists } from "./folders.ts";
+import { makeFolder, openBytes, removeFolder } from "./places.ts";
 import { readChunks, readWhole } from "./read-file.ts";
 import { badUtf8At } from "./utf8.ts";
 
@@ -199,9 +200,9 @@ test("folders are made with those above them, and are there until they are remov
   const folder = folderWith({ file: "" });
   const deep = join(folder, "a b", "c");
   await Promise.all([makeFolder(deep), makeFolder(deep), makeFolder(join(folder, "a b"))]);
-  expect(await hasFolder(deep)).toBe(true);
+  expect(await folderExists(deep)).toBe(true);
   await removeFolder(deep);
-  expect([await hasFolder(deep), await hasFolder(join(folder, "file"))]).toEqual([false, false]);
+  expect([await folderExists(deep), await folderExists(join(folder, "file"))]).toEqual([false, false]);
   await expect(makeFolder(join(folder, "file", "x"))).rejects.toThrow("a part of the path is no folder");
   await expect(makeFolder(join(folder, "file"))).rejects.toThrow(`Cannot make the folder ${folder}/file: `);
 });

@@ -8,10 +8,11 @@ import * as data from "shoal/data";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildVector } from "../../src/data/blocks/vector-builder.ts";
 import { writeFiles } from "../../src/data/engine/write-transform.ts";
+import { makeStagingFolder, removeStagingFolder } from "../../src/data/staging-folder.ts";
 import { FileWriter } from "../../src/storage/file-writer.ts";
 import { UPLOAD_PART_BYTES } from "../../src/storage/limits.ts";
 import { listFiles } from "../../src/storage/list-files.ts";
-import { makeFolder, openBytes, publishFile, removeFiles, removeFolder } from "../../src/storage/places.ts";
+import { openBytes, publishFile, removeFiles, removeFolder } from "../../src/storage/places.ts";
 import { readWhole } from "../../src/storage/read-file.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { failureOf, until } from "../integration/session.ts";
@@ -160,11 +161,11 @@ describe.each<ServerName>(["s3rver", "moto"])("%s", (name) => {
   test("a task that ends after its write has failed leaves nothing", async () => {
     const folder = newFolder();
     const stagingFolder = `${folder}/.staging-1`;
-    await makeFolder(stagingFolder);
+    await makeStagingFolder(stagingFolder);
     const block = { rowCount: 1, names: ["id"], vectors: [buildVector([1])] };
     const blocks = async function* () {
       yield block;
-      await removeFolder(stagingFolder);
+      await removeStagingFolder(stagingFolder);
     };
     const format = { kind: "csv", header: true } as const;
     const write = { kind: "write", name: "writeCsv", stagingFolder, extension: ".csv", format, partitionBy: [] } as const;

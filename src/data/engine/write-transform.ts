@@ -6,7 +6,7 @@
  */
 import { FileWriter } from "../../storage/file-writer.ts";
 import { shownPath } from "../../storage/paths.ts";
-import { hasFolder, removeFiles } from "../../storage/places.ts";
+import { removeFiles } from "../../storage/places.ts";
 import { type Block, blockOfRows, columnReader, sliceBlock, takeBlock, unifySchemas, alignBlock, schemaOf } from "../blocks/block.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
@@ -18,6 +18,7 @@ import { type ParquetCodec, parquetFile } from "../formats/parquet-writer.ts";
 import { groupRows, keyVectors } from "../kernels/hash.ts";
 import { rowsByPart } from "../kernels/partition.ts";
 import { PARTITIONS_OF_TASK_MAX } from "../limits.ts";
+import { isStaging } from "../staging-folder.ts";
 
 /** In which form rows are written. */
 type FileFormat =
@@ -86,7 +87,7 @@ export async function* writeFiles(blocks: AsyncIterable<Block>, transform: Write
 
 /** A write that has failed elsewhere has removed its staging folder: where the storage takes files all the same, they would stay. */
 async function checkIsAwaited({ name, stagingFolder }: WriteTransform, written: readonly WrittenFile[]): Promise<void> {
-  if (written.length === 0 || (await hasFolder(stagingFolder))) return;
+  if (written.length === 0 || (await isStaging(stagingFolder))) return;
   await removeFiles(written.map(({ staged }) => staged));
   throw new DataError(`${name} has ended meanwhile: ${shownPath(stagingFolder)} is removed`);
 }

@@ -270,7 +270,7 @@ export class TrainingController<C> {
     this.#recording.add(report);
     this.#emit({ kind: "clearTimer", name: "report" });
     this.#emit({ kind: "record", report, reports });
-    const uploadsLater = reports.some(({ uploadMode, checkpoint }) => checkpoint !== undefined && uploadMode === "async");
+    const uploadsLater = reports.some(({ uploadMode, checkpoint }) => checkpoint !== null && uploadMode === "async");
     if (uploadsLater) this.#answer({ action: "continue" });
     else this.#waitedFor = report;
   }

@@ -58,7 +58,7 @@ export async function report(metrics: Metrics, options?: ReportOptions): Promise
       metrics: checked,
       checkpoint:
         checkpoint === undefined
-          ? undefined
+          ? null
           : { path: checkpoint.path, deleteAfterUpload: deleteLocalCheckpointAfterUpload, directoryName: checkpointDirName ?? null },
       uploadMode: checkpointUploadMode,
     },

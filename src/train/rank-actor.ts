@@ -5,6 +5,7 @@
  * overlap (`maxConcurrency`), so it answers while its loop awaits.
  */
 import { getRuntimeContext, nodes } from "../core/index.ts";
+import { isWorker } from "../core/internal.ts";
 import type { DataIterator } from "../data/index.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
 import type { RankContext, RankDecision, RankEvent, RankFacts } from "./rank-protocol.ts";
@@ -32,7 +33,7 @@ export class RankActor {
 
   prepare({ env, context }: { env: Readonly<Record<string, string>>; context: RankContext }): void {
     // In in-process mode all ranks share one environment.
-    if (context.worldSize === 1 || getRuntimeContext().actorId !== undefined) Object.assign(process.env, env);
+    if (isWorker()) Object.assign(process.env, env);
     this.#session = new RankSession(context);
     openSession(this.#session);
   }
@@ -41,11 +42,11 @@ export class RankActor {
   async begin(request: {
     loop: TrainLoop;
     config: unknown;
-    checkpoint: Checkpoint | undefined;
+    checkpoint: Checkpoint | null;
     datasets: Readonly<Record<string, DataIterator>>;
   }): Promise<void> {
     const session = this.#ready();
-    session.checkpoint = request.checkpoint;
+    session.checkpoint = request.checkpoint ?? undefined;
     session.datasets = request.datasets;
     let last: RankEvent;
     try {

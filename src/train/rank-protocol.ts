@@ -54,7 +54,7 @@ export interface ReportedCheckpoint {
 export interface RankReport {
   readonly type: "report";
   readonly metrics: Metrics;
-  readonly checkpoint: ReportedCheckpoint | undefined;
+  readonly checkpoint: ReportedCheckpoint | null;
   readonly uploadMode: UploadMode;
 }
 

@@ -77,9 +77,9 @@ export class RunStore {
     return newest === undefined ? undefined : Checkpoint.fromDirectory(newest.path);
   }
 
-  /** Those that stay, the best first. */
-  get best(): { checkpoint: Checkpoint; metrics: Metrics }[] {
-    return this.#kept.best.map(({ path, metrics }) => ({ checkpoint: Checkpoint.fromDirectory(path), metrics }));
+  /** Those that stay, in the order in which they were reported. */
+  get all(): { checkpoint: Checkpoint; metrics: Metrics }[] {
+    return this.#kept.all.map(({ path, metrics }) => ({ checkpoint: Checkpoint.fromDirectory(path), metrics }));
   }
 
   /** Stores the checkpoint of a report, where it has one. @throws StorageError, RunError */
@@ -91,7 +91,7 @@ export class RunStore {
 
   async #store({ reports, nodeIds }: GroupReport): Promise<Checkpoint | undefined> {
     const [first] = reports as [RankReport];
-    const withFiles = reports.flatMap(({ checkpoint, uploadMode }, rank) => (checkpoint === undefined ? [] : [{ checkpoint, uploadMode, rank }]));
+    const withFiles = reports.flatMap(({ checkpoint, uploadMode }, rank) => (checkpoint === null ? [] : [{ checkpoint, uploadMode, rank }]));
     const [one] = withFiles;
     if (one === undefined) return undefined;
     if (one.uploadMode === "none") {

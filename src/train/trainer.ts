@@ -273,7 +273,7 @@ class FollowedRun {
     try {
       const { metrics, checkpoint } = await newRun(observer, this.#store).run();
       state = "finished";
-      return new Result<M>({ path: folder, metrics: metrics as M, checkpoint, bestCheckpoints: this.#store.best as never, config: trackedConfig });
+      return new Result<M>({ path: folder, metrics: metrics as M, checkpoint, bestCheckpoints: this.#store.all as never, config: trackedConfig });
     } finally {
       await tracking.close(state);
       await logs.close();

@@ -4,7 +4,6 @@
  * One for each `fit`, in the program that called it; inside of Tune one for each trial. Where the program dies, the ranks die with it, as their actors are its own; the run's folder has what the next program needs to go on.
  */
 import { availableResources, PlacementGroupRemovedError } from "../core/index.ts";
-import type { DataIterator } from "../data/index.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
 import type { Metrics } from "../runs/metrics.ts";
 import { type ControllerEffect, type ControllerEvent, type TimerName, TrainingController } from "./controller.ts";
@@ -165,8 +164,14 @@ export class TrainingRun {
   }
 
   #begin(group: WorkerGroup, checkpoint: Checkpoint | undefined): void {
-    const datasets = this.#shards?.byRank ?? [];
-    group.begin({ config: this.#options.config, checkpoint, datasets: datasets as readonly Record<string, DataIterator>[] });
+    const { attempt } = this.#controller;
+    group.begin({
+      config: this.#options.config,
+      checkpoint,
+      reported: this.#options.store.all,
+      datasets: this.#shards?.byRank ?? [],
+      onFailure: (failure) => this.#handle({ kind: "failed", attempt, failure }),
+    });
     for (let rank = 0; rank < group.size; rank += 1) void this.#follow({ group, rank, decision: undefined });
   }
 
@@ -192,7 +197,7 @@ export class TrainingRun {
       const decision = await observer.reported({ metrics, checkpoint });
       this.#handle({ kind: "recorded", report, checkpoint, decision });
     } catch (error) {
-      const rank = reports.findIndex(({ checkpoint }) => checkpoint !== undefined);
+      const rank = reports.findIndex(({ checkpoint }) => checkpoint !== null);
       this.#handle({ kind: "notRecorded", report, failure: { rank: Math.max(0, rank), cause: "storage", error: error as Error } });
     }
   }

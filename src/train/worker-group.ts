@@ -18,10 +18,11 @@ import {
 } from "../core/index.ts";
 import { pythonCodeOf } from "../core/internal.ts";
 import type { DataIterator } from "../data/index.ts";
+import type { Metrics } from "../runs/metrics.ts";
 import { python } from "../python/python.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
 import type { Backend, BackendGroup } from "./backend.ts";
-import { PROBE_MS, RENDEZVOUS_MS, TEAR_DOWN_MS } from "./limits.ts";
+import { PROBE_MS, RENDEZVOUS_MS, SETTLE_MS, TEAR_DOWN_MS } from "./limits.ts";
 import type { Loop } from "./loop.ts";
 import { type Placement, place } from "./placement.ts";
 import { RankActor } from "./rank-actor.ts";
@@ -41,6 +42,16 @@ export interface GroupRequest {
   readonly placedIn?: { readonly group: PlacementGroup; readonly firstBundle: number } | undefined;
   readonly warn: (text: string) => void;
   readonly signal: AbortSignal;
+}
+
+interface BeginRequest {
+  readonly config: unknown;
+  readonly checkpoint: Checkpoint | undefined;
+  /** The checkpoints that the run has, in their order. */
+  readonly reported: readonly { readonly checkpoint: Checkpoint; readonly metrics: Metrics }[];
+  /** By rank. */
+  readonly datasets: readonly Readonly<Record<string, DataIterator>>[];
+  readonly onFailure: (failure: RankFailure) => void;
 }
 
 /** The group could not be made. */
@@ -102,21 +113,21 @@ export class WorkerGroup {
     await this.#request.backend.onTrainingStart?.(this.#backendGroup());
   }
 
-  /** Begins the loops. Their ends are told by `nextEvent`; what is returned are calls that fail only with their processes. */
-  begin(request: { config: unknown; checkpoint: Checkpoint | undefined; datasets: readonly Readonly<Record<string, DataIterator>>[] }): void {
-    const { config, checkpoint, datasets } = request;
+  /** Begins the loops. How they end is told by `nextEvent`; a loop that cannot begin is told to `onFailure`. */
+  begin(request: BeginRequest): void {
+    const { config, checkpoint, reported, datasets, onFailure } = request;
     const { loop } = this.#request;
     for (const rank of this.#actors.keys()) {
       const begin = loop.kind === "typescript" ? { loop: loop.fn } : {};
-      const call = this.#call(rank, "begin", [{ ...begin, config, checkpoint, datasets: datasets[rank] ?? {} }], this.#logSource(rank));
-      // Where the process dies, `nextEvent` fails, too.
-      call.catch(() => {});
+      const own = { ...begin, config, checkpoint: checkpoint ?? null, reported, datasets: datasets[rank] ?? {} };
+      this.#call(rank, "begin", [own], this.#logSource(rank)).catch((error: Error) => onFailure(lostRank(rank, error)));
     }
   }
 
   /** Answers what a rank waits with, and resolves to what comes next. */
   async nextEvent(rank: number, decision: RankDecision<Checkpoint> | undefined): Promise<RankEvent> {
-    return (await this.#call(rank, "nextEvent", [decision ?? null], this.#logSource(rank))) as RankEvent;
+    const event = (await this.#call(rank, "nextEvent", [decision ?? null], this.#logSource(rank))) as RankEvent;
+    return event.type === "failed" ? { ...event, error: errorOf(event.error) } : event;
   }
 
   notify(rank: number, notice: { reason: string; deadlineMs: number | undefined }): void {
@@ -232,17 +243,22 @@ export class WorkerGroup {
     };
   }
 
-  /** Calls a method of ranks, all at once. @throws GroupNotStarted as soon as one fails */
+  /** Calls a method of ranks, all at once. Where one fails, others may fail because of it, or have the cause: those are waited for, shortly. @throws GroupNotStarted */
   async #each(method: string, argsOf: (rank: number) => readonly unknown[], ranks: readonly number[] = [...this.#actors.keys()]): Promise<unknown[]> {
-    return await Promise.all(
-      ranks.map(async (rank) => {
-        try {
-          return await this.#call(rank, method, argsOf(rank));
-        } catch (error) {
-          throw notStarted(rank, error as Error);
-        }
+    const failures: RankFailure[] = [];
+    const calls = ranks.map((rank) =>
+      this.#call(rank, method, argsOf(rank)).catch((error: Error) => {
+        failures.push(failureOfStart(rank, error, method));
+        throw error;
       }),
     );
+    try {
+      return await Promise.all(calls);
+    } catch {
+      await Promise.race([Promise.allSettled(calls), new Promise((resolve) => setTimeout(resolve, SETTLE_MS))]);
+      const isFinal = failures.every(({ cause }) => cause === "user");
+      throw new GroupNotStarted(failures, isFinal);
+    }
   }
 
   async #call(rank: number, method: string, args: readonly unknown[], name?: string): Promise<unknown> {
@@ -260,11 +276,20 @@ export function logSource(rank: number, run: string): string {
   return `rank ${rank} of ${run}`;
 }
 
-function notStarted(rank: number, error: Error): GroupNotStarted {
+/** An exception of Python comes as its parts. */
+function errorOf(error: unknown): Error {
+  if (error instanceof Error) return error;
+  const { type, message, traceback } = error as { type: string; message: string; traceback: string };
+  return new TaskError(`${type}: ${message}`, { taskName: type, remoteStack: traceback });
+}
+
+function failureOfStart(rank: number, error: Error, method: string): RankFailure {
+  const thrown = error instanceof TaskError && error.cause instanceof Error ? error.cause : error;
+  // The rendezvous fails in a rank, too, because another one died.
+  if (method === "setUp" && error instanceof TaskError) return { rank, cause: "communication", error: thrown };
   // What the loop's module throws when it is loaded, or an environment that cannot be made, comes again each time. A process that died need not.
-  const isFinal = error instanceof TaskError || error instanceof RuntimeEnvError;
-  const cause = error instanceof TaskError && error.cause instanceof Error ? error.cause : error;
-  return new GroupNotStarted([{ rank, cause: isFinal ? "user" : "died", error: cause }], isFinal);
+  const comesAgain = error instanceof TaskError || error instanceof RuntimeEnvError;
+  return { rank, cause: comesAgain ? "user" : "died", error: thrown };
 }
 
 /** The failure of a rank whose call failed: its process, or with it its node, is gone. */

@@ -171,16 +171,21 @@ export async function allReduce<A extends NumericArray | readonly NumericArray[]
 }
 
 /** Small things that all ranks do together. */
-export const collective = {
+interface Collective {
   /** Resolves when all ranks have come to it. */
+  barrier(): Promise<void>;
+  /** The value of rank 0, in all ranks. For a few values of JSON; arrays go by `allReduce`. */
+  broadcastFromRankZero<T extends JsonValue>(value: T): Promise<T>;
+}
+
+export const collective: Collective = Object.freeze({
   async barrier(): Promise<void> {
     await currentSession("wait for the other ranks").arrive({ type: "barrier", name: "barrier", value: undefined }, "wait for the other ranks");
   },
-  /** The value of rank 0, in all ranks. For a few values of JSON; arrays go by `allReduce`. */
   async broadcastFromRankZero<T extends JsonValue>(value: T): Promise<T> {
     const session = currentSession("broadcast");
     const { value: checked } = checkMetrics({ value }, "Cannot broadcast");
     const decision = await session.arrive({ type: "barrier", name: "broadcast", value: checked }, "broadcast");
     return (decision.action === "continue" ? decision.value : undefined) as T;
   },
-};
+});

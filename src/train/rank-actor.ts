@@ -8,6 +8,7 @@ import { getRuntimeContext, nodes } from "../core/index.ts";
 import { isWorker } from "../core/internal.ts";
 import type { DataIterator } from "../data/index.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
+import { hostOf } from "./node-address.ts";
 import type { RankContext, RankDecision, RankEvent, RankFacts } from "./rank-protocol.ts";
 import { closeSession, openSession, RankSession, TrainingStopped } from "./rank-session.ts";
 
@@ -25,7 +26,7 @@ export class RankActor {
       pid: process.pid,
       hostname: own?.hostname ?? "",
       nodeId,
-      ip: hostOf(own?.address ?? ""),
+      ip: hostOf(own?.address ?? "") ?? "127.0.0.1",
       gpuIds: acceleratorIds["GPU"] ?? [],
       port: 0,
     };
@@ -59,8 +60,13 @@ export class RankActor {
     session.send(last);
   }
 
-  async nextEvent(decision: RankDecision<Checkpoint> | undefined): Promise<RankEvent> {
-    return this.#ready().nextEvent(decision);
+  async nextEvent(decision: RankDecision<Checkpoint> | null): Promise<RankEvent> {
+    return this.#ready().nextEvent(decision ?? undefined);
+  }
+
+  /** Calls a function of a backend. */
+  async execute({ fn, args }: { fn: (...args: readonly unknown[]) => unknown; args: readonly unknown[] }): Promise<unknown> {
+    return await fn(...args);
   }
 
   notify({ reason, deadlineMs }: { reason: string; deadlineMs: number | undefined }): void {
@@ -80,10 +86,4 @@ export class RankActor {
     if (this.#session === undefined) throw new TypeError("the rank was not prepared");
     return this.#session;
   }
-}
-
-/** The host of `host:port`; of one machine alone there is no address. */
-function hostOf(address: string): string {
-  const end = address.lastIndexOf(":");
-  return end > 0 ? address.slice(0, end) : "127.0.0.1";
 }

@@ -163,7 +163,7 @@ export class WorkerGroup {
       })().catch(() => {});
       await Promise.race([goodbye, new Promise((resolve) => setTimeout(resolve, TEAR_DOWN_MS).unref())]);
     }
-    await Promise.allSettled(this.#actors.map((actor) => kill(actor)));
+    if (this.#request.scaling.max > 0) await Promise.allSettled(this.#actors.map((actor) => kill(actor)));
     await this.#placement?.remove();
   }
 
@@ -171,6 +171,7 @@ export class WorkerGroup {
     const { loop, scaling, runtimeEnv } = this.#request;
     const { CPU = 0, GPU = 0, memory, ...resources } = scaling.resourcesPerWorker as Record<string, number>;
     const { group, firstBundle } = this.#placement as Placement;
+    if (scaling.max === 0) return new LocalRank() as unknown as ActorHandle<object>;
     const options = {
       numCpus: CPU,
       numGpus: GPU,
@@ -265,6 +266,23 @@ export class WorkerGroup {
     const spelled = this.#request.loop.kind === "typescript" ? method : method.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
     const call = (this.#actors[rank] as unknown as RankCalls)[spelled];
     return await (name === undefined ? call : call.options({ name })).remote(...args);
+  }
+}
+
+/** A rank in this process, called as an actor is. Its loop is not copied: breakpoints and variables of the program are the loop's, too. */
+class LocalRank {
+  readonly #rank = new RankActor();
+
+  constructor() {
+    const call = (method: keyof RankActor) => {
+      const remoteMethod = {
+        remote: async (...args: unknown[]): Promise<unknown> => await (this.#rank[method] as (...given: unknown[]) => unknown).apply(this.#rank, args),
+        options: () => remoteMethod,
+      };
+      return remoteMethod;
+    };
+    const methods = ["start", "prepare", "execute", "begin", "nextEvent", "notify", "ping", "tearDown"] as const;
+    for (const method of methods) Object.defineProperty(this, method, { value: call(method) });
   }
 }
 

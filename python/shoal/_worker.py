@@ -455,7 +455,7 @@ class Worker:
 
     def side_of_thread(self):
         thread = threading.get_ident()
-        return next((side for side in list(self._sides.values()) if side.thread == thread), None)
+        return next((side for side in list(self._sides.values()) if side.thread == thread and not side.has_ended), None)
 
     def wait_aside(self, side, waiter):
         """On a side stack: hands the turn back until what the task waits for is there, and it may go on."""

@@ -72,7 +72,7 @@ export { addToCounter, listCounters, listEvents, recordEvent } from "./telemetry
 export type { CollectedEvent, CounterValue, EventFields } from "../runtime/events/telemetry-messages.ts";
 
 // Texts for the driver's terminal.
-export { sendSignal, setSignalSink } from "./output.ts";
+export { type OutputLines, sendSignal, setSignalSink, takeOutput } from "./output.ts";
 
 // Fewer collections of garbage while large arrays pass through a worker.
 export { HeapGrowth } from "../runtime/os/garbage.ts";

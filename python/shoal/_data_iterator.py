@@ -209,7 +209,7 @@ class _Epoch:
                 return
             if self._here:
                 piece = self._here[-1]
-                piece["copies"] = fetch_ahead(_runtime.require_task(), piece["ref"])
+                piece["copies"] = _fetch_ahead(piece["ref"])
                 self._ask()
 
     def close(self):
@@ -235,6 +235,11 @@ class _Epoch:
             return
         self._rows += piece["to"] - piece["from"]
         self._here.append(piece)
+
+
+@_runtime.in_turn
+def _fetch_ahead(ref):
+    return fetch_ahead(_runtime.require_task(), ref)
 
 
 class _Kept:

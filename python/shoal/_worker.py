@@ -133,7 +133,8 @@ class Worker:
         self.store = Store(configuration, self.daemon, self.refs)
         self.refs.free_stored = self.store.free_own
         self.refs.on_settled = self._settled
-        self.codec = Codec(self.refs, self.store, self.targets, {"pid": os.getpid(), "nodeId": configuration["nodeId"]}, _REVIVERS)
+        self.node_id = configuration["nodeId"]
+        self.codec = Codec(self.refs, self.store, self.targets, {"pid": os.getpid(), "nodeId": self.node_id}, _REVIVERS)
         self.executor = Executor(
             self.pump,
             lambda left, is_report: self.daemon.send(message.WORKER_PARK, {"left": left, "isReport": is_report}),
@@ -455,7 +456,7 @@ class Worker:
 
     def side_of_thread(self):
         thread = threading.get_ident()
-        return next((side for side in list(self._sides.values()) if side.thread == thread), None)
+        return next((side for side in list(self._sides.values()) if side.thread == thread and not side.has_ended), None)
 
     def wait_aside(self, side, waiter):
         """On a side stack: hands the turn back until what the task waits for is there, and it may go on."""

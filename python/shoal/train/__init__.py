@@ -9,7 +9,7 @@ import importlib
 from enum import Enum
 
 from . import _current, collective
-from ._checkpoint import Checkpoint
+from .._checkpoint import Checkpoint
 from ._context import PreemptionInfo, TrainContext
 from ._driver_names import DRIVER_NAMES, driver_name
 from ._errors import RankLoopError, TrainError
@@ -76,7 +76,7 @@ def report(
     :param delete_local_checkpoint_after_upload: by default what is uploaded asynchronously
     :param checkpoint_upload_fn: called with the checkpoint and its name, puts it into storage itself and returns the checkpoint there
     :raises TypeError: for metrics that JSON has no form for
-    :raises TrainError: where the ranks do not agree, or the checkpoint cannot be stored
+    :raises SystemExit: where the run is to end here, or to go on elsewhere. Where the ranks do not agree, the run ends, and this does not return
     """
     session = _current.require("shoal.train.report")
     if not isinstance(metrics, dict):
@@ -90,10 +90,10 @@ def report(
         checkpoint = checkpoint_upload_fn(checkpoint, checkpoint_dir_name)
         mode = CheckpointUploadMode.NO_UPLOAD
     deletes = mode.default_delete_local_checkpoint_after_upload() if delete_local_checkpoint_after_upload is None else bool(delete_local_checkpoint_after_upload)
-    kept = None
+    event = {"type": "report", "metrics": plain(metrics), "uploadMode": _UPLOAD_MODES[mode]}
     if checkpoint is not None:
-        kept = {"path": str(checkpoint.path), "deleteAfterUpload": deletes, "directoryName": checkpoint_dir_name}
-    session.report({"type": "report", "metrics": plain(metrics), "checkpoint": kept, "uploadMode": _UPLOAD_MODES[mode]})
+        event["checkpoint"] = {"path": str(checkpoint.path), "deleteAfterUpload": deletes, "directoryName": checkpoint_dir_name}
+    session.report(event)
 
 
 def get_context():

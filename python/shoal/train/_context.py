@@ -65,6 +65,11 @@ class TrainContext:
     def get_trial_resources(self):
         raise RuntimeError("get_trial_resources is not supported: what ranks hold is in scalingConfig of the trainer")
 
+    @property
+    def device_indices(self):
+        """This rank's GPUs, as places in ``CUDA_VISIBLE_DEVICES``, which shows those of all ranks of the node."""
+        return self._facts.get("deviceIndices") or ()
+
     def get_metadata(self):
         """Of the run; always empty."""
         return {}

@@ -1,7 +1,6 @@
 """The session of the rank that this process is, for the functions that loops call; None elsewhere."""
 
-from ._checkpoint import Checkpoint
-from ._errors import StopLoop, TrainError
+from ._errors import StopLoop
 
 session = None
 
@@ -23,17 +22,17 @@ class Session:
     def report(self, event):
         decision = self._decided(event)
         self.report_count += 1
-        stored = (decision.get("reported") or {}).get("checkpoint")
-        if stored is not None:
-            self.checkpoint = Checkpoint(stored["path"])
-            self.reported.append((self.checkpoint, event["metrics"]))
+        stored = decision.get("checkpoint")
+        if stored:
+            self.checkpoint = stored
+            self.reported.append((stored, event["metrics"]))
         self._obey(decision)
 
     def meet(self, name, value=None):
         """All ranks meet. @returns the value of rank 0"""
         decision = self._decided({"type": "barrier", "name": name, "value": value})
         self._obey(decision)
-        return decision.get("value")
+        return decision.get("value") or None
 
     def _decided(self, event):
         if self.is_stopped:
@@ -44,8 +43,6 @@ class Session:
         if decision["action"] == "stop":
             self.is_stopped = True
             raise StopLoop(0)
-        if decision["action"] == "fail":
-            raise TrainError(decision["message"])
 
 
 def require(function):

@@ -6,15 +6,15 @@ from ..errors import ShoalError
 
 
 class TrainError(ShoalError):
-    """The run cannot go on as this rank wants: the ranks disagree, or a checkpoint could not be stored."""
+    """A loop used what ``shoal.train`` offers in a way that cannot work."""
 
-    code = "TRAIN_FAILED"
+    code = "TRAIN_MISUSED"
 
 
 class RankLoopError(ShoalError):
     """The loop cannot be imported, or its framework is not installed."""
 
-    code = "TRAIN_LOOP_INVALID"
+    code = "TRAIN_MISUSED"
 
 
 class StopLoop(SystemExit):

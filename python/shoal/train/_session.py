@@ -12,15 +12,14 @@ import sys
 from functools import partial
 
 from .. import _runtime
+from .._output import mark_now
 from .._targets import EnvironmentFault
 from .._tracebacks import message_of, traceback_text
 from . import _children, _current
-from ._checkpoint import Checkpoint
 from ._context import PreemptionInfo, TrainContext
 from ._errors import RankLoopError, install_hint, is_of_communication
 from ._exchange import Exchange
 from ._frameworks import Framework, framework_named
-from ._log_file import copy_output
 from ._loop_thread import LoopThread
 from ._metrics import plain
 from ._rendezvous_port import RendezvousPort
@@ -35,9 +34,7 @@ class RankSession:
         self._framework = Framework()
 
     async def start(self, options):
-        """Before anything of the user's: where the output goes. @returns what the controller must know to place the rank among the others"""
-        if options.get("logFile"):
-            copy_output(options["logFile"])
+        """Before anything of the user's. @returns what the controller must know to place the rank among the others"""
         _children.end_with_this_process()
         self._exchange = Exchange(asyncio.get_running_loop())
         worker = _runtime.require()
@@ -54,12 +51,12 @@ class RankSession:
     async def prepare(self, options):
         """The rank knows its place, and imports the loop."""
         os.environ.update(options["env"])
+        for name, value in (options.get("defaultEnv") or {}).items():
+            os.environ.setdefault(name, value)
         facts = options["context"]
-        _runtime.require().output_name = "rank %d" % facts["worldRank"]
+        _runtime.require().output_name = facts.get("logSource") or "rank %d" % facts["worldRank"]
+        mark_now()
         _current.session = _current.Session(TrainContext(facts), self._exchange)
-        downloader = facts.get("downloader")
-        if downloader is not None:
-            Checkpoint._download = staticmethod(lambda path: _download(downloader, path))
         if facts.get("rayCompatibility") is not False:
             from .. import _ray_modules
 
@@ -81,16 +78,15 @@ class RankSession:
     async def begin(self, options):
         """The loop begins."""
         session = _current.session
-        checkpoint = options.get("checkpoint")
-        session.checkpoint = None if checkpoint is None else Checkpoint(checkpoint["path"])
-        session.reported = [(Checkpoint(known["path"]), known.get("metrics") or {}) for known in options.get("reported") or ()]
+        session.checkpoint = options.get("checkpoint") or None
         session.datasets = options.get("datasets") or {}
         config = options.get("config")
-        self._thread.begin(lambda: self._exchange.tell(_outcome(session, self._framework, partial(_call, self._loop, config))))
+        loop = partial(_call, self._loop, config)
+        self._thread.begin(lambda: self._exchange.tell(_outcome(session, self._framework, loop)))
 
     async def next_event(self, decision):
         """What the loop does next. ``decision`` is on the event before."""
-        return await self._exchange.next(decision)
+        return await self._exchange.next(decision or None)
 
     async def notify(self, notice):
         """Tells the loop something that it may ask for; nothing ends by it."""
@@ -147,7 +143,7 @@ def _outcome(session, framework, loop):
 
 
 def _call(loop, config):
-    return loop({} if config is None else config) if _takes_config(loop) else loop()
+    return loop(config or {}) if _takes_config(loop) else loop()
 
 
 def _failed(error):
@@ -162,9 +158,3 @@ def _takes_config(loop):
     except (TypeError, ValueError):
         return True
     return any(parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD, parameter.VAR_POSITIONAL) for parameter in parameters)
-
-
-def _download(downloader, path):
-    from .._api import get
-
-    return get(downloader.download.remote(path))

@@ -16,15 +16,10 @@ __getattr__ = trainers("TorchTrainer", "TorchConfig", "TorchCheckpoint", "TorchX
 
 def get_devices():
     """The devices of this rank: its GPUs, as they are numbered here, or the CPU."""
-    from .. import _runtime
-
-    gpus = _runtime.require().gpus
-    if not gpus or not torch.cuda.is_available():
+    indices = _current.require("shoal.train.torch.get_devices").context.device_indices
+    if not indices or not torch.cuda.is_available():
         return [torch.device("cpu")]
-    visible = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
-    places = [visible.index(str(gpu)) for gpu in gpus if str(gpu) in visible]
-    # Where somebody has set the variable anew, they are numbered as they come.
-    return [torch.device("cuda", place) for place in (places or range(len(gpus)))]
+    return [torch.device("cuda", index) for index in indices]
 
 
 def get_device():

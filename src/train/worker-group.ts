@@ -127,7 +127,9 @@ export class WorkerGroup {
   /** Answers what a rank waits with, and resolves to what comes next. */
   async nextEvent(rank: number, decision: RankDecision<Checkpoint> | undefined): Promise<RankEvent> {
     const event = (await this.#call(rank, "nextEvent", [decision ?? null], this.#logSource(rank))) as RankEvent;
-    return event.type === "failed" ? { ...event, error: errorOf(event.error) } : event;
+    if (event.type === "failed") return { ...event, error: errorOf(event.error) };
+    // What Python leaves out is undefined here.
+    return event.type === "report" ? { ...event, checkpoint: event.checkpoint ?? null } : event;
   }
 
   notify(rank: number, notice: { reason: string; deadlineMs: number | undefined }): void {

@@ -4,7 +4,7 @@ import type { Arrival } from "./rank-protocol.ts";
 /** For ranks that disagree; with `missing`, for ranks that wait for others. */
 export function describeArrivals(arrivals: ReadonlyMap<number, Arrival>, late?: { missing: readonly number[]; ms: number }): string {
   const byDeed = new Map<string, number[]>();
-  for (const [rank, arrival] of arrivals) {
+  for (const [rank, arrival] of [...arrivals].sort(([a], [b]) => a - b)) {
     const deed = deedOf(arrival);
     byDeed.set(deed, [...(byDeed.get(deed) ?? []), rank]);
   }

@@ -34,10 +34,11 @@ export function trainingFailed(name: string, failures: readonly RankFailure[], a
   const cause = firstCause(failures);
   const failed = failures.flatMap(({ rank, error }) => (rank === undefined ? [] : [[rank, error] as const]));
   const followed = failed.map(([rank]) => rank).filter((rank) => rank !== cause?.rank);
-  const where = cause?.rank === undefined ? "" : `rank ${cause.rank} ${VERB[cause.cause]}: `;
-  const others = followed.length === 0 ? "" : `; ${ranksText(followed)} failed, too`;
+  const isOfAll = cause?.rank === undefined || cause.cause === "disagreement";
+  const where = isOfAll ? "" : `rank ${cause.rank} ${VERB[cause.cause]}: `;
+  const others = isOfAll || followed.length === 0 ? "" : `; ${ranksText(followed)} failed, too`;
   const tries = attempts === 1 ? "" : ` in attempt ${attempts}`;
-  return new TrainingFailedError(`Training run ${name} failed${tries}: ${where}${cause?.error.message ?? "no rank could be started"}${others}`, {
+  return new TrainingFailedError(`Training run ${name} failed${tries}: ${where}${cause === undefined ? "no rank could be started" : messageOf(cause)}${others}`, {
     reason: cause === undefined ? "no rank could be started" : REASON[cause.cause],
     hint:
       cause?.cause === "died" || cause?.cause === "hung"
@@ -47,6 +48,13 @@ export function trainingFailed(name: string, failures: readonly RankFailure[], a
     cause: cause?.error,
     workerFailures: new Map(failed),
   });
+}
+
+/** Of a process that died: how, instead of which call of ours failed. */
+function messageOf({ cause, error }: RankFailure): string {
+  if (cause !== "died" || !(error instanceof ShoalError) || error.reason === undefined) return error.message;
+  const how = error.signal ?? (error.exitCode === undefined ? undefined : `exit code ${error.exitCode}`);
+  return how === undefined ? error.reason : `${error.reason} (${how})`;
 }
 
 const VERB = {

@@ -297,10 +297,13 @@ export function logSource(rank: number, run: string): string {
 }
 
 /** An exception of Python comes as its parts. */
-function errorOf(error: unknown): Error {
-  if (error instanceof Error) return error;
-  const { type, message, traceback } = error as { type: string; message: string; traceback: string };
-  return new TaskError(`${type}: ${message}`, { taskName: type, remoteStack: traceback });
+function errorOf(thrown: unknown): Error {
+  if (thrown instanceof Error) return thrown;
+  const { type, message, traceback } = thrown as { type: string; message: string; traceback: string };
+  const error = new TaskError(`${type}: ${message}`, { taskName: "the training loop" });
+  // Python's own lines, as its users know them.
+  Object.defineProperty(error, "stack", { value: `${error.message}\n${traceback}`, configurable: true, writable: true });
+  return error;
 }
 
 function failureOfStart(rank: number, error: Error, method: string): RankFailure {

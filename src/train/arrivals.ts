@@ -9,7 +9,8 @@ export function describeArrivals(arrivals: ReadonlyMap<number, Arrival>, late?: 
     byDeed.set(deed, [...(byDeed.get(deed) ?? []), rank]);
   }
   const deeds = [...byDeed].map(([deed, ranks]) => `${ranksText(ranks)} ${deed}`).join(", ");
-  if (late !== undefined) return `${deeds}; ${ranksText(late.missing)} did not come to it within ${late.ms / 1000} s: all ranks must report equally often`;
+  if (late !== undefined)
+    return `${deeds}; ${ranksText(late.missing)} did not come to it within ${late.ms / 1000} s: all ranks must report equally often`;
   return `The ranks do not do the same: ${deeds}: all ranks must make the same calls of report and collective, equally often`;
 }
 

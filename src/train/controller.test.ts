@@ -39,7 +39,7 @@ function begin(controller: TrainingController<string>, workers = 2): Effect[] {
   return controller.handle({ kind: "met", attempt });
 }
 
-function rank(controller: TrainingController<string>, number: number, event: RankEvent): Effect[] {
+function come(controller: TrainingController<string>, number: number, event: RankEvent): Effect[] {
   return controller.handle({ kind: "rank", attempt: controller.attempt, rank: number, event });
 }
 
@@ -52,8 +52,8 @@ const ended = (controller: TrainingController<string>): Effect[] => controller.h
 describe("a run without faults", () => {
   test("records a report when all ranks have come, and answers them when it is recorded", () => {
     const controller = running();
-    expect(of(rank(controller, 0, reportOf(1)), "record")).toEqual([]);
-    const [record] = of(rank(controller, 1, reportOf(2)), "record");
+    expect(of(come(controller, 0, reportOf(1)), "record")).toEqual([]);
+    const [record] = of(come(controller, 1, reportOf(2)), "record");
     expect(record?.reports.map(({ metrics }) => metrics)).toEqual([{ loss: 1 }, { loss: 2 }]);
     const answers = of(controller.handle({ kind: "recorded", report: 1, checkpoint: "a", decision: "continue" }), "answer");
     expect(answers).toEqual([{ kind: "answer", ranks: [0, 1], decision: { action: "continue", checkpoint: "a" } }]);
@@ -61,18 +61,18 @@ describe("a run without faults", () => {
 
   test("ends when all loops have ended and their processes are gone, with what they returned", () => {
     const controller = running();
-    expect(rank(controller, 1, { type: "finished", value: "one" })).toEqual([{ kind: "setTimer", name: "barrier", ms: 60_000 }]);
-    expect(of(rank(controller, 0, { type: "finished", value: "zero" }), "endGroup")).toEqual([{ kind: "endGroup", gently: true }]);
+    expect(come(controller, 1, { type: "finished", value: "one" })).toEqual([{ kind: "setTimer", name: "barrier", ms: 60_000 }]);
+    expect(of(come(controller, 0, { type: "finished", value: "zero" }), "endGroup")).toEqual([{ kind: "endGroup", gently: true }]);
     expect(ended(controller)).toEqual([{ kind: "finish", values: ["zero", "one"] }]);
     expect(controller.phase).toBe("done");
   });
 
   test("answers an asynchronous upload at once, and ends after it is recorded", () => {
     const controller = running();
-    rank(controller, 0, reportOf(1, "/a", "async"));
-    expect(of(rank(controller, 1, reportOf(1)), "answer")).toHaveLength(1);
-    rank(controller, 0, FINISHED);
-    rank(controller, 1, FINISHED);
+    come(controller, 0, reportOf(1, "/a", "async"));
+    expect(of(come(controller, 1, reportOf(1)), "answer")).toHaveLength(1);
+    come(controller, 0, FINISHED);
+    come(controller, 1, FINISHED);
     expect(ended(controller)).toEqual([]);
     expect(controller.handle({ kind: "recorded", report: 1, checkpoint: "a", decision: "continue" })).toEqual([
       { kind: "finish", values: [undefined, undefined] },
@@ -81,20 +81,20 @@ describe("a run without faults", () => {
 
   test("gives rank 0's value to all at a broadcast", () => {
     const controller = running();
-    rank(controller, 1, { type: "barrier", name: "broadcast", value: "mine" });
-    expect(of(rank(controller, 0, { type: "barrier", name: "broadcast", value: "theirs" }), "answer")).toMatchObject([
+    come(controller, 1, { type: "barrier", name: "broadcast", value: "mine" });
+    expect(of(come(controller, 0, { type: "barrier", name: "broadcast", value: "theirs" }), "answer")).toMatchObject([
       { decision: { action: "continue", value: "theirs" } },
     ]);
   });
 
   test("stops when the scheduler says so, and counts that as a good end", () => {
     const controller = running();
-    rank(controller, 0, reportOf(1));
-    rank(controller, 1, reportOf(1));
+    come(controller, 0, reportOf(1));
+    come(controller, 1, reportOf(1));
     const effects = controller.handle({ kind: "recorded", report: 1, checkpoint: undefined, decision: "stop" });
     expect(of(effects, "answer")).toMatchObject([{ decision: { action: "stop", reason: "scheduler" } }]);
-    rank(controller, 0, { type: "stopped" });
-    rank(controller, 1, { type: "stopped" });
+    come(controller, 0, { type: "stopped" });
+    come(controller, 1, { type: "stopped" });
     expect(of(ended(controller), "finish")).toHaveLength(1);
   });
 });
@@ -102,8 +102,8 @@ describe("a run without faults", () => {
 describe("ranks that disagree", () => {
   test("are named with what they did", () => {
     const controller = running();
-    rank(controller, 0, FINISHED);
-    const effects = rank(controller, 1, reportOf(1));
+    come(controller, 0, FINISHED);
+    const effects = come(controller, 1, reportOf(1));
     expect(of(effects, "setTimer")).toEqual([]);
     expect(of(effects, "endGroup")).toEqual([{ kind: "endGroup", gently: false }]);
     const [failed] = of(ended(controller), "fail");
@@ -118,13 +118,13 @@ describe("ranks that disagree", () => {
 
   test("a barrier and a report are not the same", () => {
     const controller = running();
-    rank(controller, 0, { type: "barrier", name: "barrier", value: undefined });
-    expect(of(rank(controller, 1, reportOf(1)), "endGroup")).toHaveLength(1);
+    come(controller, 0, { type: "barrier", name: "barrier", value: undefined });
+    expect(of(come(controller, 1, reportOf(1)), "endGroup")).toHaveLength(1);
   });
 
   test("a warning says for whom the others wait", () => {
     const controller = running({}, 3);
-    rank(controller, 1, reportOf(1));
+    come(controller, 1, reportOf(1));
     expect(of(controller.handle({ kind: "timer", name: "barrier" }), "warn")).toEqual([
       { kind: "warn", text: "rank 1 reported; ranks 0, 2 did not come to it within 60 s: all ranks must report equally often" },
     ]);
@@ -134,7 +134,7 @@ describe("ranks that disagree", () => {
 describe("failures", () => {
   test("an error of communication waits for its cause, which is blamed", () => {
     const controller = running();
-    const first = rank(controller, 0, { type: "failed", cause: "communication", error: new Error("connection closed") });
+    const first = come(controller, 0, { type: "failed", cause: "communication", error: new Error("connection closed") });
     expect(of(first, "setTimer")).toEqual([{ kind: "setTimer", name: "settle", ms: 1000 }]);
     const effects = controller.handle({ kind: "failed", attempt: 1, failure: failure(1, "died", "SIGKILL") });
     expect(of(effects, "endGroup")).toHaveLength(1);
@@ -154,8 +154,8 @@ describe("failures", () => {
 
   test("are followed by another attempt from the last checkpoint, as often as maxFailures says", () => {
     const controller = running({ maxFailures: 1 });
-    rank(controller, 0, reportOf(1, "/a"));
-    rank(controller, 1, reportOf(1));
+    come(controller, 0, reportOf(1, "/a"));
+    come(controller, 1, reportOf(1));
     controller.handle({ kind: "recorded", report: 1, checkpoint: "kept", decision: "continue" });
     controller.handle({ kind: "failed", attempt: 1, failure: failure(1, "died") });
     controller.handle({ kind: "timer", name: "settle" });
@@ -178,8 +178,8 @@ describe("failures", () => {
 
   test("the next attempt waits until what was reported before is recorded, and goes on from it", () => {
     const controller = running({ maxFailures: 1 });
-    rank(controller, 0, reportOf(1, "/a"));
-    rank(controller, 1, reportOf(1));
+    come(controller, 0, reportOf(1, "/a"));
+    come(controller, 1, reportOf(1));
     controller.handle({ kind: "failed", attempt: 1, failure: failure(0, "died") });
     controller.handle({ kind: "timer", name: "settle" });
     expect(ended(controller)).toEqual([]);
@@ -197,10 +197,10 @@ describe("failures", () => {
 
   test("of a storage fail the run, also after its loops have ended", () => {
     const controller = running();
-    rank(controller, 0, reportOf(1, "/a", "async"));
-    rank(controller, 1, reportOf(1));
-    rank(controller, 0, FINISHED);
-    rank(controller, 1, FINISHED);
+    come(controller, 0, reportOf(1, "/a", "async"));
+    come(controller, 1, reportOf(1));
+    come(controller, 0, FINISHED);
+    come(controller, 1, FINISHED);
     ended(controller);
     const effects = controller.handle({ kind: "notRecorded", report: 1, failure: failure(0, "storage") });
     expect(of(effects, "fail")).toMatchObject([{ failures: [{ cause: "storage" }] }]);
@@ -219,13 +219,15 @@ describe("failures", () => {
 describe("ranks that hang", () => {
   test("those whose processes do not answer are to blame", () => {
     const controller = running({ reportTimeoutMs: 500 }, 3);
-    rank(controller, 1, reportOf(1));
+    come(controller, 1, reportOf(1));
     expect(controller.handle({ kind: "timer", name: "report" })).toEqual([{ kind: "probe", ranks: [0, 2] }]);
     controller.handle({ kind: "probed", attempt: 1, silent: [2] });
     controller.handle({ kind: "timer", name: "settle" });
     const [failed] = of(ended(controller), "fail");
     expect(failed?.failures).toMatchObject([{ rank: 2, cause: "hung" }]);
-    expect(failed?.failures[0]?.error.message).toBe("rank 2 has not reported for 500 ms (reportTimeoutMs), and its process does not answer");
+    expect(failed?.failures[0]?.error.message).toBe(
+      "rank 2 has not reported for 500 ms (reportTimeoutMs), and its process does not answer",
+    );
   });
 
   test("where all answer, all that are late are to blame", () => {
@@ -237,8 +239,8 @@ describe("ranks that hang", () => {
 
   test("the time begins anew with each answer, and stands still while a report is recorded", () => {
     const controller = running({ reportTimeoutMs: 500 });
-    rank(controller, 0, reportOf(1));
-    expect(of(rank(controller, 1, reportOf(1)), "clearTimer").map(({ name }) => name)).toContain("report");
+    come(controller, 0, reportOf(1));
+    expect(of(come(controller, 1, reportOf(1)), "clearTimer").map(({ name }) => name)).toContain("report");
     const effects = controller.handle({ kind: "recorded", report: 1, checkpoint: undefined, decision: "continue" });
     expect(of(effects, "setTimer")).toEqual([{ kind: "setTimer", name: "report", ms: 500 }]);
   });
@@ -252,14 +254,14 @@ describe("moves", () => {
     expect(controller.handle({ kind: "timer", name: "resize" })).toEqual([{ kind: "lookForRoom" }]);
     controller.handle({ kind: "room", attempt: 1, workers: 3 });
     const report = (checkpoint: string | undefined, number: number): Effect[] => {
-      rank(controller, 0, reportOf(1, checkpoint));
-      rank(controller, 1, reportOf(1));
+      come(controller, 0, reportOf(1, checkpoint));
+      come(controller, 1, reportOf(1));
       return controller.handle({ kind: "recorded", report: number, checkpoint, decision: "continue" });
     };
     expect(of(report(undefined, 1), "answer")).toMatchObject([{ decision: { action: "continue" } }]);
     expect(of(report("a", 2), "answer")).toMatchObject([{ decision: { action: "stop", reason: "resize" } }]);
-    rank(controller, 0, { type: "stopped" });
-    rank(controller, 1, { type: "stopped" });
+    come(controller, 0, { type: "stopped" });
+    come(controller, 1, { type: "stopped" });
     expect(of(ended(controller), "startGroup")).toEqual([{ kind: "startGroup", attempt: 2 }]);
     expect(controller.failures).toBe(0);
   });
@@ -274,8 +276,8 @@ describe("moves", () => {
     const controller = running();
     const told = controller.handle({ kind: "preempted", attempt: 1, ranks: [1], reason: "spot", deadlineMs: 5 });
     expect(told).toEqual([{ kind: "notify", ranks: [0, 1], reason: "spot", deadlineMs: 5 }]);
-    rank(controller, 0, reportOf(1, "/a"));
-    rank(controller, 1, reportOf(1));
+    come(controller, 0, reportOf(1, "/a"));
+    come(controller, 1, reportOf(1));
     const effects = controller.handle({ kind: "recorded", report: 1, checkpoint: "a", decision: "continue" });
     expect(of(effects, "answer")).toMatchObject([{ decision: { action: "stop", reason: "preempted" } }]);
   });

@@ -188,7 +188,8 @@ export class TrainingController<C> {
     this.#emit({ kind: "begin", checkpoint: this.#checkpoint });
     this.#awaitReports();
     const { resizeIntervalMs, maxWorkers } = this.#options;
-    if (resizeIntervalMs !== undefined && this.#workers < maxWorkers) this.#emit({ kind: "setTimer", name: "resize", ms: resizeIntervalMs });
+    if (resizeIntervalMs !== undefined && this.#workers < maxWorkers)
+      this.#emit({ kind: "setTimer", name: "resize", ms: resizeIntervalMs });
   }
 
   #notStarted(failures: readonly RankFailure[], isFinal: boolean): void {

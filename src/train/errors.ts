@@ -19,7 +19,10 @@ export class TrainingFailedError extends ShoalError {
   /** By rank, what each that failed in the last attempt failed with. */
   declare readonly workerFailures: ReadonlyMap<number, Error>;
 
-  constructor(message: string, options: ConstructorParameters<typeof ShoalError>[1] & { workerFailures?: ReadonlyMap<number, Error> } = {}) {
+  constructor(
+    message: string,
+    options: ConstructorParameters<typeof ShoalError>[1] & { workerFailures?: ReadonlyMap<number, Error> } = {},
+  ) {
     const { workerFailures = new Map(), ...others } = options;
     super(message, others);
     Object.defineProperty(this, "workerFailures", { value: workerFailures, enumerable: false });
@@ -38,16 +41,19 @@ export function trainingFailed(name: string, failures: readonly RankFailure[], a
   const where = isOfAll ? "" : `rank ${cause.rank} ${VERB[cause.cause]}: `;
   const others = isOfAll || followed.length === 0 ? "" : `; ${ranksText(followed)} failed, too`;
   const tries = attempts === 1 ? "" : ` in attempt ${attempts}`;
-  return new TrainingFailedError(`Training run ${name} failed${tries}: ${where}${cause === undefined ? "no rank could be started" : messageOf(cause)}${others}`, {
-    reason: cause === undefined ? "no rank could be started" : REASON[cause.cause],
-    hint:
-      cause?.cause === "died" || cause?.cause === "hung"
-        ? "failureConfig: { maxFailures: n } lets a run go on from its last checkpoint."
-        : undefined,
-    details: { attempts, ranks: failed.map(([rank]) => rank) },
-    cause: cause?.error,
-    workerFailures: new Map(failed),
-  });
+  return new TrainingFailedError(
+    `Training run ${name} failed${tries}: ${where}${cause === undefined ? "no rank could be started" : messageOf(cause)}${others}`,
+    {
+      reason: cause === undefined ? "no rank could be started" : REASON[cause.cause],
+      hint:
+        cause?.cause === "died" || cause?.cause === "hung"
+          ? "failureConfig: { maxFailures: n } lets a run go on from its last checkpoint."
+          : undefined,
+      details: { attempts, ranks: failed.map(([rank]) => rank) },
+      cause: cause?.error,
+      workerFailures: new Map(failed),
+    },
+  );
 }
 
 /** Of a process that died: how, instead of which call of ours failed. */

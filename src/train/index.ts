@@ -28,7 +28,13 @@ export type { PreemptionInfo } from "./rank-session.ts";
 export type { RankFacts } from "./rank-protocol.ts";
 export type { NumWorkers, ScalingConfigOptions as ScalingConfig } from "./scaling-config.ts";
 export type { FitOptions } from "./trainer.ts";
-export type { CommonTrainerOptions, DataConfigOptions, DataParallelTrainerOptions, LoopTrainerOptions, TrainLoopOf } from "./trainer-options.ts";
+export type {
+  CommonTrainerOptions,
+  DataConfigOptions,
+  DataParallelTrainerOptions,
+  LoopTrainerOptions,
+  TrainLoopOf,
+} from "./trainer-options.ts";
 export {
   type BoosterTrainerOptions,
   DataParallelTrainer,

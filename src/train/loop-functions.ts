@@ -180,7 +180,10 @@ interface Collective {
 
 export const collective: Collective = Object.freeze({
   async barrier(): Promise<void> {
-    await currentSession("wait for the other ranks").arrive({ type: "barrier", name: "barrier", value: undefined }, "wait for the other ranks");
+    await currentSession("wait for the other ranks").arrive(
+      { type: "barrier", name: "barrier", value: undefined },
+      "wait for the other ranks",
+    );
   },
   async broadcastFromRankZero<T extends JsonValue>(value: T): Promise<T> {
     const session = currentSession("broadcast");

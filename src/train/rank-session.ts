@@ -7,7 +7,6 @@
 import { getRuntimeContext } from "../core/index.ts";
 import type { DataIterator } from "../data/index.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
-import type { JsonValue } from "../runs/metrics.ts";
 import { type CollectiveGroup, destroyCollectiveGroup, initCollectiveGroup } from "../util/index.ts";
 import { TrainError } from "./errors.ts";
 import type { Arrival, RankContext, RankDecision, RankEvent } from "./rank-protocol.ts";
@@ -136,6 +135,3 @@ export function currentSession(call: string): RankSession {
 function ownKey(): string {
   return getRuntimeContext().actorId ?? "";
 }
-
-/** A value that each rank gets from rank 0. */
-export type Broadcast = JsonValue | undefined;

@@ -91,7 +91,9 @@ export class RunStore {
 
   async #store({ reports, nodeIds }: GroupReport): Promise<Checkpoint | undefined> {
     const [first] = reports as [RankReport];
-    const withFiles = reports.flatMap(({ checkpoint, uploadMode }, rank) => (checkpoint === null ? [] : [{ checkpoint, uploadMode, rank }]));
+    const withFiles = reports.flatMap(({ checkpoint, uploadMode }, rank) =>
+      checkpoint === null ? [] : [{ checkpoint, uploadMode, rank }],
+    );
     const [one] = withFiles;
     if (one === undefined) return undefined;
     if (one.uploadMode === "none") {
@@ -99,7 +101,8 @@ export class RunStore {
       await this.#register(checkpoint, first.metrics);
       return checkpoint;
     }
-    const name = withFiles.find(({ checkpoint }) => checkpoint.directoryName !== null)?.checkpoint.directoryName ?? checkpointName(this.#nextNumber);
+    const name =
+      withFiles.find(({ checkpoint }) => checkpoint.directoryName !== null)?.checkpoint.directoryName ?? checkpointName(this.#nextNumber);
     this.#nextNumber += 1;
     const to = joinPath(this.#options.folder, name);
     const parts = withFiles.map(({ checkpoint, rank }) => ({
@@ -137,7 +140,7 @@ export class RunStore {
       } catch (error) {
         const isOfStorage = error instanceof StorageError || (error instanceof Error && error.cause instanceof StorageError);
         if (!isOfStorage || signal.aborted || performance.now() - since + pauseMs > STORAGE_RETRY_MS) throw error;
-        if (pauseMs === STORAGE_RETRY_FIRST_MS) warn(`cannot ${what}, trying again: ${(error as Error).message}`);
+        if (pauseMs === STORAGE_RETRY_FIRST_MS) warn(`cannot ${what}, trying again: ${error.message}`);
         await new Promise((resolve) => setTimeout(resolve, pauseMs));
       }
     }
@@ -151,7 +154,9 @@ async function copyThere(nodeId: string, part: PartRequest): Promise<CheckpointP
 }
 
 async function removeThere(nodeId: string, folder: string): Promise<void> {
-  const removed = isHere(nodeId) ? removeFolder(folder) : remote(removeFolder, { numCpus: 0, schedulingStrategy: { nodeId } }).remote(folder);
+  const removed = isHere(nodeId)
+    ? removeFolder(folder)
+    : remote(removeFolder, { numCpus: 0, schedulingStrategy: { nodeId } }).remote(folder);
   // It was a temporary folder.
   await Promise.resolve(removed).catch(() => {});
 }

@@ -93,8 +93,10 @@ const OTHER_NAMES = {
   numWorkers: "it is scalingConfig: { numWorkers }",
   use_gpu: "it is scalingConfig: { useGpu }",
   useGpu: "it is scalingConfig: { useGpu }",
-  resume_from_checkpoint: "there is none: a run with the name and storage of an unfinished one goes on from its last checkpoint; to begin with another one, pass its path in trainLoopConfig",
-  resumeFromCheckpoint: "there is none: a run with the name and storage of an unfinished one goes on from its last checkpoint; to begin with another one, pass its path in trainLoopConfig",
+  resume_from_checkpoint:
+    "there is none: a run with the name and storage of an unfinished one goes on from its last checkpoint; to begin with another one, pass its path in trainLoopConfig",
+  resumeFromCheckpoint:
+    "there is none: a run with the name and storage of an unfinished one goes on from its last checkpoint; to begin with another one, pass its path in trainLoopConfig",
   validation_config: "there is none: validate in the loop",
   metadata: "there is none: checkpoint.setMetadata keeps what belongs to a model",
 };
@@ -116,7 +118,7 @@ export function readTrainerOptions(
   trainer: { readonly name: string; readonly hasLoop: boolean; readonly own: Readonly<Record<string, Option<unknown>>> },
 ): TrainerSettings {
   const table = { ...(trainer.hasLoop ? LOOP : {}), ...COMMON, ...trainer.own };
-  const values = readOptions(given ?? {}, { of: trainer.name, otherNames: OTHER_NAMES, options: table as never }) as Record<string, unknown>;
+  const values = readOptions<Record<string, unknown>>(given ?? {}, { of: trainer.name, otherNames: OTHER_NAMES, options: table });
   const { datasetsToSplit, equal } = readOptions(values["dataConfig"], DATA);
   const datasets = values["datasets"] as TrainDatasets["datasets"];
   const unknown = datasetsToSplit === "all" ? undefined : datasetsToSplit.find((name) => !Object.hasOwn(datasets, name));

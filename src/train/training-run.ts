@@ -105,7 +105,7 @@ export class TrainingRun {
       case "meet":
         return void this.#meet(this.#group as WorkerGroup, this.#controller.attempt);
       case "begin":
-        return void this.#begin(this.#group as WorkerGroup, effect.checkpoint);
+        return this.#begin(this.#group as WorkerGroup, effect.checkpoint);
       case "answer":
         for (const rank of effect.ranks) void this.#follow({ group: this.#group as WorkerGroup, rank, decision: effect.decision });
         return;
@@ -176,7 +176,15 @@ export class TrainingRun {
   }
 
   /** Waits for what a rank comes to next, once it has heard what was decided. */
-  async #follow({ group, rank, decision }: { group: WorkerGroup; rank: number; decision: RankDecision<Checkpoint> | undefined }): Promise<void> {
+  async #follow({
+    group,
+    rank,
+    decision,
+  }: {
+    group: WorkerGroup;
+    rank: number;
+    decision: RankDecision<Checkpoint> | undefined;
+  }): Promise<void> {
     const { attempt } = this.#controller;
     try {
       const event = await group.nextEvent(rank, decision);

@@ -5,7 +5,15 @@ import { TrainError, TrainingFailedError } from "./errors.ts";
 import { allReduce, collective, getCheckpoint, getContext, getDatasetShard, report } from "./loop-functions.ts";
 import { RankActor } from "./rank-actor.ts";
 import { copyPart } from "./run-store.ts";
-import { DataParallelTrainer, HorovodTrainer, JaxTrainer, LightGBMTrainer, TensorflowTrainer, TorchTrainer, XGBoostTrainer } from "./trainers.ts";
+import {
+  DataParallelTrainer,
+  HorovodTrainer,
+  JaxTrainer,
+  LightGBMTrainer,
+  TensorflowTrainer,
+  TorchTrainer,
+  XGBoostTrainer,
+} from "./trainers.ts";
 
 registerExports("shoal/train", {
   allReduce,

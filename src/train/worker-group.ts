@@ -7,9 +7,11 @@
 import {
   type ActorHandle,
   ActorDiedError,
+  ActorUnavailableError,
   kill,
+  NodeDiedError,
+  OutOfMemoryError,
   type PlacementGroup,
-  placementGroup,
   remote,
   type Resources,
   type RuntimeEnv,
@@ -100,7 +102,7 @@ export class WorkerGroup {
     this.#placement = await place({ scaling, placedIn, warn, signal });
     if (this.#ending !== undefined) return await this.#placement.remove();
     this.#actors = Array.from({ length: this.#placement.size }, (_, index) => this.#newActor(index));
-    const facts = await this.#each("start", () => [{}]) as RankFacts[];
+    const facts = (await this.#each("start", () => [{}])) as RankFacts[];
     this.#places = rankOrder(facts);
     this.#actors = this.#places.map(({ index }) => this.#actors[index] as ActorHandle<object>);
     this.#environments.push(...this.#places.map((rank) => this.#environmentOf(rank)));
@@ -180,11 +182,13 @@ export class WorkerGroup {
       ...(memory === undefined ? {} : { memoryBytes: memory }),
       resources: resources as Resources,
       maxConcurrency: CALLS_MAX,
-      ...(group === undefined ? {} : { schedulingStrategy: { placementGroup: group, bundleIndex: firstBundle + index, captureChildTasks: true } }),
+      ...(group === undefined
+        ? {}
+        : { schedulingStrategy: { placementGroup: group, bundleIndex: firstBundle + index, captureChildTasks: true } }),
       ...(runtimeEnv === undefined ? {} : { runtimeEnv }),
     };
-    if (loop.kind === "typescript") return remote(RankActor, options).remote() as ActorHandle<object>;
-    return python.actor<object, []>("shoal.train._session", "RankSession", options as never).remote();
+    if (loop.kind === "typescript") return remote(RankActor, options).remote();
+    return python.actor<object, []>("shoal.train._session", "RankSession", options).remote();
   }
 
   #environmentOf({ rank, localRank, localWorldSize, nodeRank, nodeGpuIds }: RankPlace): Record<string, string> {
@@ -232,11 +236,17 @@ export class WorkerGroup {
   #backendGroup(): BackendGroup {
     const ranksOf = (rank: number | undefined): number[] => (rank === undefined ? [...this.#actors.keys()] : [rank]);
     return {
-      ranks: this.#places.map(({ facts, rank, localRank, localWorldSize, nodeRank }) => ({ ...facts, rank, localRank, localWorldSize, nodeRank })),
+      ranks: this.#places.map(({ facts, rank, localRank, localWorldSize, nodeRank }) => ({
+        ...facts,
+        rank,
+        localRank,
+        localWorldSize,
+        nodeRank,
+      })),
       setEnvironment: (env, rank) => {
         for (const each of ranksOf(rank)) Object.assign(this.#environments[each] as object, env);
       },
-      execute: async (fn, args = [], rank = undefined) => {
+      execute: async (fn, args = [], rank) => {
         const code = pythonCodeOf(fn);
         const request = code === undefined ? { fn, args } : { place: code.place, name: code.name, args };
         return await this.#each("execute", () => [request], ranksOf(rank));
@@ -247,7 +257,11 @@ export class WorkerGroup {
   }
 
   /** Calls a method of ranks, all at once. Where one fails, others may fail because of it, or have the cause: those are waited for, shortly. @throws GroupNotStarted */
-  async #each(method: string, argsOf: (rank: number) => readonly unknown[], ranks: readonly number[] = [...this.#actors.keys()]): Promise<unknown[]> {
+  async #each(
+    method: string,
+    argsOf: (rank: number) => readonly unknown[],
+    ranks: readonly number[] = [...this.#actors.keys()],
+  ): Promise<unknown[]> {
     const failures: RankFailure[] = [];
     const calls = ranks.map((rank) =>
       this.#call(rank, method, argsOf(rank)).catch((error: Error) => {
@@ -278,7 +292,8 @@ class LocalRank {
   constructor() {
     const call = (method: keyof RankActor) => {
       const remoteMethod = {
-        remote: async (...args: unknown[]): Promise<unknown> => await (this.#rank[method] as (...given: unknown[]) => unknown).apply(this.#rank, args),
+        remote: async (...args: unknown[]): Promise<unknown> =>
+          await (this.#rank[method] as (...given: unknown[]) => unknown).apply(this.#rank, args),
         options: () => remoteMethod,
       };
       return remoteMethod;
@@ -307,16 +322,23 @@ function errorOf(thrown: unknown): Error {
 }
 
 function failureOfStart(rank: number, error: Error, method: string): RankFailure {
+  if (isDeath(error)) return { rank, cause: "died", error };
   const thrown = error instanceof TaskError && error.cause instanceof Error ? error.cause : error;
-  // The rendezvous fails in a rank, too, because another one died.
-  if (method === "setUp" && error instanceof TaskError) return { rank, cause: "communication", error: thrown };
-  // What the loop's module throws when it is loaded, or an environment that cannot be made, comes again each time. A process that died need not.
-  const comesAgain = error instanceof TaskError || error instanceof RuntimeEnvError;
-  return { rank, cause: comesAgain ? "user" : "died", error: thrown };
+  // The rendezvous fails in a rank, too, because another one died. What the loop's module throws when it is loaded, or an environment that cannot be made, comes again each time.
+  return { rank, cause: method === "setUp" ? "communication" : "user", error: thrown };
 }
 
-/** The failure of a rank whose call failed: its process, or with it its node, is gone. */
+/** The failure of a rank whose call failed: its process is gone, and maybe its node with it, or the call could not be made. */
 export function lostRank(rank: number, error: Error): RankFailure {
-  const cause = error instanceof ActorDiedError || !(error instanceof TaskError) ? "died" : "user";
-  return { rank, cause, error };
+  return { rank, cause: isDeath(error) ? "died" : "user", error };
+}
+
+function isDeath(error: Error): boolean {
+  return (
+    error instanceof ActorUnavailableError ||
+    error instanceof NodeDiedError ||
+    error instanceof OutOfMemoryError ||
+    // A constructor that fails is no death, and would fail again.
+    (error instanceof ActorDiedError && error.details?.["ending"] !== "constructorFailed" && !(error.cause instanceof RuntimeEnvError))
+  );
 }

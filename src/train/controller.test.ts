@@ -274,8 +274,8 @@ describe("moves", () => {
 
   test("ranks of a node that goes away are told, and stop at their next checkpoint", () => {
     const controller = running();
-    const told = controller.handle({ kind: "preempted", attempt: 1, ranks: [1], reason: "spot", deadlineMs: 5 });
-    expect(told).toEqual([{ kind: "notify", ranks: [0, 1], reason: "spot", deadlineMs: 5 }]);
+    const told = controller.handle({ kind: "preempted", attempt: 1, ranks: [1], reason: "preemption", deadlineMs: 5 });
+    expect(told).toEqual([{ kind: "notify", ranks: [0, 1], reason: "preemption", deadlineMs: 5 }]);
     come(controller, 0, reportOf(1, "/a"));
     come(controller, 1, reportOf(1));
     const effects = controller.handle({ kind: "recorded", report: 1, checkpoint: "a", decision: "continue" });
@@ -284,7 +284,7 @@ describe("moves", () => {
 
   test("the death of a rank whose node was announced to go away does not count", () => {
     const controller = running();
-    controller.handle({ kind: "preempted", attempt: 1, ranks: [1], reason: "spot", deadlineMs: 5 });
+    controller.handle({ kind: "preempted", attempt: 1, ranks: [1], reason: "preemption", deadlineMs: 5 });
     controller.handle({ kind: "failed", attempt: 1, failure: failure(1, "died") });
     controller.handle({ kind: "timer", name: "settle" });
     expect(of(ended(controller), "startGroup")).toHaveLength(1);

@@ -3,6 +3,7 @@
  *
  * Each finds the session of the rank that it runs in. Arguments are checked here, before the other ranks hear of them.
  */
+import type { PreemptionInfo } from "../core/index.ts";
 import { custom, describeValue, flag, oneOf, readOptions, text } from "../core/internal.ts";
 import type { AnyRow, DataIterator } from "../data/index.ts";
 import { Checkpoint } from "../runs/checkpoint.ts";
@@ -10,7 +11,7 @@ import { checkMetrics, type JsonValue, type Metrics } from "../runs/metrics.ts";
 import { checkName } from "../runs/run-names.ts";
 import type { NumericArray, ReduceOperation } from "../util/index.ts";
 import { TrainError } from "./errors.ts";
-import { currentSession, type PreemptionInfo } from "./rank-session.ts";
+import { currentSession } from "./rank-session.ts";
 
 /** The options of `report`. */
 export interface ReportOptions {

@@ -4,7 +4,7 @@
  * Its methods are those of `RankSession` in `python/shoal/train/_session.py`, called by `worker-group.ts` in one order: start, prepare, begin, then `nextEvent` again and again. Calls
  * overlap (`maxConcurrency`), so it answers while its loop awaits.
  */
-import { getRuntimeContext, nodes } from "../core/index.ts";
+import { getRuntimeContext, nodes, type PreemptionInfo } from "../core/index.ts";
 import { isWorker } from "../core/internal.ts";
 import type { DataIterator } from "../data/index.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
@@ -69,7 +69,7 @@ export class RankActor {
     return await fn(...args);
   }
 
-  notify({ reason, deadlineMs }: { reason: string; deadlineMs: number | undefined }): void {
+  notify({ reason, deadlineMs }: PreemptionInfo): void {
     if (this.#session !== undefined) this.#session.preemption = { reason, deadlineMs };
   }
 

@@ -9,6 +9,7 @@ import type { Metrics } from "../runs/metrics.ts";
 import { type ControllerEffect, type ControllerEvent, type TimerName, TrainingController } from "./controller.ts";
 import { type DatasetShards, type TrainDatasets, splitDatasets } from "./datasets.ts";
 import { trainingFailed } from "./errors.ts";
+import { NodeAgents } from "./node-agents.ts";
 import { fitting, NoRoomError } from "./placement.ts";
 import type { RankFailure } from "./rank-failure.ts";
 import type { RankDecision, RankReport } from "./rank-protocol.ts";
@@ -61,6 +62,9 @@ export class TrainingRun {
   readonly #controller: TrainingController<Checkpoint>;
   #group: WorkerGroup | undefined;
   #shards: DatasetShards | undefined;
+  #agents: NodeAgents | undefined;
+  /** Reports that are being stored. */
+  readonly #recording = new Set<Promise<void>>();
   readonly #timers = new Map<TimerName, NodeJS.Timeout>();
   readonly #done = Promise.withResolvers<TrainingOutcome>();
   #metrics: Metrics = {};
@@ -110,7 +114,7 @@ export class TrainingRun {
         for (const rank of effect.ranks) void this.#follow({ group: this.#group as WorkerGroup, rank, decision: effect.decision });
         return;
       case "record":
-        return void this.#record(effect.report, effect.reports);
+        return this.#keepRecording(this.#record(effect.report, effect.reports));
       case "notify":
         for (const rank of effect.ranks) this.#group?.notify(rank, effect);
         return;
@@ -150,6 +154,14 @@ export class TrainingRun {
       return this.#handle({ kind: "notStarted", attempt, ...reasonOf(error) });
     }
     observer.started(attempt, group.size);
+    const placed = group.places.map(({ facts, rank }) => ({ nodeId: facts.nodeId, rank }));
+    this.#agents = new NodeAgents(
+      placed.map(({ nodeId }) => nodeId),
+      (nodeId, notice) => {
+        const ranks = placed.filter((each) => each.nodeId === nodeId).map(({ rank }) => rank);
+        this.#handle({ kind: "preempted", attempt, ranks, ...notice });
+      },
+    );
     this.#handle({ kind: "started", attempt, workers: group.size });
   }
 
@@ -194,11 +206,16 @@ export class TrainingRun {
     }
   }
 
+  #keepRecording(recording: Promise<void>): void {
+    this.#recording.add(recording);
+    void recording.finally(() => this.#recording.delete(recording));
+  }
+
   async #record(report: number, reports: readonly RankReport[]): Promise<void> {
     const { store, observer } = this.#options;
     const nodeIds = (this.#group as WorkerGroup).places.map(({ facts }) => facts.nodeId);
     try {
-      const checkpoint = await store.record({ reports, nodeIds });
+      const checkpoint = await store.record({ reports, nodeIds, agents: this.#agents as NodeAgents });
       const metrics = reports.map((each) => each.metrics);
       if (checkpoint !== undefined) this.#checkpoint = checkpoint;
       this.#metrics = metrics[0] as Metrics;
@@ -226,7 +243,11 @@ export class TrainingRun {
 
   async #endGroup(gently: boolean): Promise<void> {
     const { attempt } = this.#controller;
+    // What is uploaded later is read from folders that a rank may remove at its end.
+    if (gently) await Promise.allSettled(this.#recording);
     await Promise.allSettled([this.#group?.end({ gently }), this.#shards?.close()]);
+    await Promise.allSettled(this.#recording);
+    await this.#agents?.close();
     this.#group = undefined;
     this.#shards = undefined;
     this.#handle({ kind: "ended", attempt });

@@ -12,6 +12,7 @@ import {
   NodeDiedError,
   OutOfMemoryError,
   type PlacementGroup,
+  type PreemptionInfo,
   remote,
   type Resources,
   type RuntimeEnv,
@@ -134,7 +135,7 @@ export class WorkerGroup {
     return event.type === "report" ? { ...event, checkpoint: event.checkpoint ?? null } : event;
   }
 
-  notify(rank: number, notice: { reason: string; deadlineMs: number | undefined }): void {
+  notify(rank: number, notice: PreemptionInfo): void {
     this.#call(rank, "notify", [{ type: "preemption", ...notice }]).catch(() => {});
   }
 

@@ -24,7 +24,7 @@ interface PythonRuns {
 
 type TrackedRow = { readonly step: number; readonly timestampMs: number; readonly values: Metrics };
 
-export interface PythonTracker {
+interface PythonTracker {
   readonly name: string;
   /** Of `python/shoal/_trackers.py`. */
   readonly className: "MlflowRuns" | "WandbRuns";

@@ -3,6 +3,9 @@
 import json
 import os
 
+# Keras 3 does not run under MultiWorkerMirroredStrategy: the older Keras does.
+os.environ["TF_USE_LEGACY_KERAS"] = "1"
+
 import numpy as np
 import tensorflow as tf
 

@@ -7,7 +7,6 @@
 import { KeptCheckpoints } from "../runs/kept-checkpoints.ts";
 import { Checkpoint } from "../runs/checkpoint.ts";
 import {
-  CHECKPOINT_PREFIX,
   checkpointName,
   completeCheckpoint,
   discardCheckpoint,
@@ -55,8 +54,8 @@ export class RunStore {
     await removeUnfinishedCheckpoints(folder);
     for (const { name, checkpoint, metrics } of await listCheckpoints(folder)) {
       this.#kept.register({ path: checkpoint.path, metrics });
-      const number = name.startsWith(CHECKPOINT_PREFIX) ? Number(name.slice(CHECKPOINT_PREFIX.length)) : Number.NaN;
-      if (Number.isInteger(number)) this.#nextNumber = Math.max(this.#nextNumber, number + 1);
+      const number = Number(name.slice(name.lastIndexOf("_") + 1));
+      if (name === checkpointName(number)) this.#nextNumber = Math.max(this.#nextNumber, number + 1);
     }
   }
 

@@ -1,5 +1,6 @@
 /** Training loops of TypeScript: what `report`, `allReduce`, checkpoints, datasets and callbacks do in two ranks, and what is refused. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as data from "shoal/data";
 import {
@@ -18,6 +19,7 @@ import {
   TrainingFailedError,
 } from "shoal/train";
 import { describe, expect, test } from "vitest";
+import { TRAINABLE } from "../../src/runs/trainable.ts";
 import { failureOf, useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();
@@ -203,6 +205,43 @@ test("numWorkers 0 runs the loop in this process", async () => {
   }).fit();
   expect(seen).toEqual([process.pid]);
   expect(result.metrics).toEqual({ world: 1, sum: 3 });
+});
+
+test("a trainer is a trial of Tune: with the trial's parameters, in its folder, until the scheduler stops it", async () => {
+  const trainer = new DataParallelTrainer({
+    trainLoopPerWorker: async ({ lr, momentum, steps }: { lr: number; momentum: number; steps: number }) => {
+      const start = (await getCheckpoint()?.getMetadata())?.["step"] ?? 0;
+      for (let step = Number(start) + 1; step <= steps; step += 1) {
+        const checkpoint = getContext().worldRank === 0 ? Checkpoint.fromDirectory(mkdtempSync(join(tmpdir(), "own-"))) : undefined;
+        await checkpoint?.setMetadata({ step });
+        await report({ step, lr, momentum, trial: getContext().trialName ?? "" }, { checkpoint, deleteLocalCheckpointAfterUpload: true });
+      }
+    },
+    trainLoopConfig: { lr: 1, momentum: 0.5, steps: 5 },
+    scalingConfig: TWO,
+  });
+  const definition = trainer[TRAINABLE]();
+  expect(definition.resources({ scalingConfig: { numWorkers: 1 } }).bundles).toEqual([{}, { CPU: 1 }]);
+  const reports: unknown[] = [];
+  const runTrial = async (stopAt: number, checkpoint: Checkpoint | undefined): Promise<Checkpoint | undefined> => {
+    let last: Checkpoint | undefined;
+    await definition.run({
+      config: { lr: 0.1, trainLoopConfig: { momentum: 0.9 } },
+      checkpoint,
+      folder: join(folder, "trial"),
+      name: "trial_1",
+      signal: new AbortController().signal,
+      report: async (metrics, stored) => {
+        reports.push(metrics);
+        last = stored;
+        return metrics["step"] === stopAt ? "stop" : "continue";
+      },
+    });
+    return last;
+  };
+  const paused = await runTrial(2, undefined);
+  await runTrial(4, paused);
+  expect(reports).toEqual([1, 2, 3, 4].map((step) => ({ step, lr: 0.1, momentum: 0.9, trial: "trial_1" })));
 });
 
 describe("what is refused before anything starts", () => {

@@ -3,6 +3,8 @@
 The names are Ray's, so that loops written for it run unchanged.
 """
 
+import importlib
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -12,14 +14,11 @@ from ._errors import needed
 from .torch import get_device
 
 try:
-    import pytorch_lightning as _other
-except ModuleNotFoundError:
-    _other = None
-try:
-    import lightning.pytorch as _lightning
-except ModuleNotFoundError:
     # The package has two names, with classes of their own.
-    _lightning = _other or needed("lightning", "shoal.train.lightning")
+    _lightning = importlib.import_module("lightning.pytorch")
+except ModuleNotFoundError:
+    _lightning = importlib.import_module("pytorch_lightning") if importlib.util.find_spec("pytorch_lightning") else needed("lightning", "shoal.train.lightning")
+_environments = importlib.import_module("%s.plugins.environments" % _lightning.__name__)
 
 
 class _OfRank:
@@ -52,7 +51,7 @@ class RayDeepSpeedStrategy(_OfRank, _lightning.strategies.DeepSpeedStrategy):
     """``DeepSpeedStrategy`` on the ranks of a run."""
 
 
-class RayLightningEnvironment(_lightning.plugins.environments.LightningEnvironment):
+class RayLightningEnvironment(_environments.LightningEnvironment):
     """Tells Lightning where this rank stands, and that its processes are started already."""
 
     @property

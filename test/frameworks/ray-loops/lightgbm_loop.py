@@ -6,6 +6,7 @@ import sys
 
 import lightgbm
 
+import ray
 import ray.data
 import ray.train
 from ray.train import RunConfig, ScalingConfig
@@ -28,6 +29,8 @@ def train_fn_per_worker(config: dict):
 
 
 if __name__ == "__main__":
+    # Datasets need processors besides those of the workers.
+    ray.init(num_cpus=4)
     items = [{"x": i % 50, "z": (i * 7) % 11, "y": float((i % 50) * 2 + (i * 7) % 11)} for i in range(2000)]
     trainer = LightGBMTrainer(
         train_fn_per_worker,

@@ -49,6 +49,8 @@ def train_func(config):
 
 
 if __name__ == "__main__":
+    # Datasets need processors besides those of the workers.
+    ray.init(num_cpus=4)
     trainer = TorchTrainer(
         train_func,
         train_loop_config=json.loads(sys.argv[1]),

@@ -6,6 +6,7 @@ import sys
 
 import xgboost
 
+import ray
 import ray.data
 import ray.train
 from ray.train import RunConfig, ScalingConfig
@@ -42,6 +43,8 @@ def rows(start, stop):
 
 
 if __name__ == "__main__":
+    # Datasets need processors besides those of the workers.
+    ray.init(num_cpus=4)
     trainer = XGBoostTrainer(
         train_fn_per_worker,
         train_loop_config=json.loads(sys.argv[1]),

@@ -32,8 +32,7 @@ export interface LoopResult {
   readonly files?: readonly string[];
 }
 
-const items = (start: number, end: number): data.Dataset =>
-  data.fromItems(Array.from({ length: end - start }, (_, i) => row(start + i)));
+const items = (start: number, end: number): data.Dataset => data.fromItems(Array.from({ length: end - start }, (_, i) => row(start + i)));
 const row = (i: number): object => ({ x: i % 50, z: (i * 7) % 11, y: (i % 50) * 2 + ((i * 7) % 11) });
 
 export const RAY_LOOPS: readonly RayLoop[] = [
@@ -106,7 +105,13 @@ export async function runOnShoal(of: RayLoop, venv: string, storagePath: string)
   const { metrics, checkpoint } = await trainer.fit();
   return compared(of, {
     metrics: { ...metrics },
-    ...(checkpoint === undefined ? {} : { files: readdirSync(checkpoint.path).filter((name) => name !== ".checkpoint.json").toSorted() }),
+    ...(checkpoint === undefined
+      ? {}
+      : {
+          files: readdirSync(checkpoint.path)
+            .filter((name) => name !== ".checkpoint.json")
+            .toSorted(),
+        }),
   });
 }
 
@@ -114,10 +119,14 @@ export async function runOnShoal(of: RayLoop, venv: string, storagePath: string)
 export async function runOnRay(of: RayLoop, storagePath: string): Promise<LoopResult> {
   const ray = environment("ray");
   if ("problem" in ray) throw new Error(ray.problem);
-  const child = spawn(join(ray.venv, "bin", "python3"), [join(FOLDER, `${of.file}.py`), JSON.stringify({ ...of.config, folder: storagePath }), storagePath], {
-    env: { ...process.env, PYTHONPATH: packagesOf(of.environment), RAY_USAGE_STATS_ENABLED: "0" },
-    stdio: ["ignore", "pipe", "ignore"],
-  });
+  const child = spawn(
+    join(ray.venv, "bin", "python3"),
+    [join(FOLDER, `${of.file}.py`), JSON.stringify({ ...of.config, folder: storagePath }), storagePath],
+    {
+      env: { ...process.env, PYTHONPATH: packagesOf(of.environment), RAY_USAGE_STATS_ENABLED: "0" },
+      stdio: ["ignore", "pipe", "ignore"],
+    },
+  );
   let output = "";
   child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
   await new Promise((resolve) => child.once("close", resolve));

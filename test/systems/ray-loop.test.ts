@@ -45,6 +45,8 @@ describe.skipIf(problem !== undefined)(`loops of Ray${unless(problem)}`, () => {
       runConfig: { storagePath: folder, name: "wrong" },
       runtimeEnv: { python: venv },
     });
-    expect((await failureOf(wrong.fit())).message).toMatch(/Cannot import the loop train_loop_per_workr of .*torch_regressor.py.*did you mean train_loop_per_worker/s);
+    expect((await failureOf(wrong.fit())).message).toMatch(
+      /Cannot import the loop train_loop_per_workr of .*torch_regressor.py.*did you mean train_loop_per_worker/s,
+    );
   });
 });

@@ -127,7 +127,12 @@ describe.each<ServerName>(["s3rver", "moto"])("%s", (name) => {
 
     const task = <F extends (...args: never[]) => unknown>(method: string) => python.task<F>(join(PYTHON_FOLDER, "checkpoints.py"), method);
     const read = await task<(given: Checkpoint) => [string, string, object, string[]]>("read").remote(asUsersHave(checkpoint));
-    expect(read).toEqual(["shoal._checkpoint", "of S3", { epoch: 3 }, [".metadata.json", "_deep", "shard-0.bin", "shard-1.bin", "weights.txt"]]);
+    expect(read).toEqual([
+      "shoal._checkpoint",
+      "of S3",
+      { epoch: 3 },
+      [".metadata.json", "_deep", "shard-0.bin", "shard-1.bin", "weights.txt"],
+    ]);
     await task<(given: Checkpoint, to: string) => string[]>("copied").remote(asUsersHave(checkpoint), join(local, "copy"));
     expect(await checkpoint.getMetadata()).toEqual({ epoch: 3, copied: true });
     await expect(task<(path: string) => void>("failing").remote(`${run}/checkpoint_000009`)).rejects.toThrow(/there is no such folder/);

@@ -32,6 +32,8 @@ export interface RankContext {
   readonly storagePath: string;
   readonly runPath: string;
   readonly attempt: number;
+  /** Of Python; null: where the real Ray is not installed. */
+  readonly rayCompatibility: boolean | null;
   /** Marks what the process prints. */
   readonly logSource: string;
 }

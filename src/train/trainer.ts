@@ -201,6 +201,7 @@ export abstract class Trainer<Config, M extends object = Metrics> {
           trialDir: folder,
           storagePath: runConfig.storagePath,
           runPath: folder,
+          rayCompatibility: this.#settings.rayCompatibility ?? null,
         },
       },
       config: this.#config,

@@ -40,7 +40,10 @@ export interface GroupRequest {
   readonly backend: Backend;
   readonly runtimeEnv: RuntimeEnv | undefined;
   /** What of a rank's context is the same in all of them. */
-  readonly context: Pick<RankContext, "experimentName" | "trialName" | "trialId" | "trialDir" | "storagePath" | "runPath" | "attempt">;
+  readonly context: Pick<
+    RankContext,
+    "experimentName" | "trialName" | "trialId" | "trialDir" | "storagePath" | "runPath" | "attempt" | "rayCompatibility"
+  >;
   /** A placement group that is there, whose bundles from `firstBundle` on are the ranks'. */
   readonly placedIn?: { readonly group: PlacementGroup; readonly firstBundle: number } | undefined;
   readonly warn: (text: string) => void;

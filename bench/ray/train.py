@@ -5,17 +5,18 @@ import os
 import sys
 import time
 
-import ray
-import ray.train
+# Read when ray.train is imported.
+os.environ["RAY_TRAIN_V2_ENABLED"] = "1"
 
-import train_loops
+import ray  # noqa: E402
+import ray.train  # noqa: E402
+import train_loops  # noqa: E402
 
 kind, folder = sys.argv[1:3]
-os.environ["RAY_TRAIN_V2_ENABLED"] = "1"
 
 
 def trainer(number):
-    from ray.train.data_parallel_trainer import DataParallelTrainer
+    from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
     from ray.train.torch import TorchConfig, TorchTrainer
 
     place = os.path.join(folder, str(number))

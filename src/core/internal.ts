@@ -72,7 +72,7 @@ export { addToCounter, listCounters, listEvents, recordEvent } from "./telemetry
 export type { CollectedEvent, CounterValue, EventFields } from "../runtime/events/telemetry-messages.ts";
 
 // Texts for the driver's terminal.
-export { sendSignal, setSignalSink } from "./output.ts";
+export { type OutputLines, sendSignal, setSignalSink, takeOutput } from "./output.ts";
 
 // Folders of this machine for a while, where all processes have theirs.
 export { newTemporaryFolder } from "../runtime/os/files/temporary-folder.ts";

@@ -37,8 +37,11 @@ const RECIPES: Readonly<Record<EnvironmentName, Recipe>> = {
     packages:
       "lightning==2.6.6 pytorch-lightning==2.6.6 lightning-utilities==0.15.3 torchmetrics==1.9.0 pyyaml==6.0.4 tqdm==4.70.1 packaging==26.4",
   },
-  transformers: { on: "torch", packages: `transformers==5.24.0 accelerate==1.15.0 huggingface-hub==2.4.0 hf-xet==1.8.0 tokenizers==0.23.3 safetensors==0.8.0 regex==2026.11.19 pyyaml==6.0.4
-      tqdm==4.70.1 packaging==26.4 psutil==7.2.2 httpx2==2.16.2 httpcore2==2.16.2 truststore==0.10.5 anyio==4.16.0 h11==0.16.0 idna==3.20 certifi typer==0.29.2 click==8.5.1 requests==2.34.2` },
+  transformers: {
+    on: "torch",
+    packages: `transformers==5.24.0 accelerate==1.15.0 huggingface-hub==2.4.0 hf-xet==1.8.0 tokenizers==0.23.3 safetensors==0.8.0 regex==2026.11.19 pyyaml==6.0.4
+      tqdm==4.70.1 packaging==26.4 psutil==7.2.2 httpx2==2.16.2 httpcore2==2.16.2 truststore==0.10.5 anyio==4.16.0 h11==0.16.0 idna==3.20 certifi typer==0.29.2 click==8.5.1 requests==2.34.2`,
+  },
   // Of its sources, which the isolation of builds would give a torch of their own.
   deepspeed: {
     on: "lightning",

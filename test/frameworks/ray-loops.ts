@@ -13,7 +13,7 @@ import { environment, type EnvironmentName, packagesOf } from "./environments.ts
 
 const FOLDER = join(import.meta.dirname, "ray-loops");
 
-export interface RayLoop {
+interface RayLoop {
   readonly file: string;
   readonly loop: string;
   readonly environment: EnvironmentName;
@@ -32,8 +32,7 @@ export interface LoopResult {
   readonly files?: readonly string[];
 }
 
-const items = (start: number, end: number): data.Dataset =>
-  data.fromItems(Array.from({ length: end - start }, (_, i) => row(start + i)));
+const items = (start: number, end: number): data.Dataset => data.fromItems(Array.from({ length: end - start }, (_, i) => row(start + i)));
 const row = (i: number): object => ({ x: i % 50, z: (i * 7) % 11, y: (i % 50) * 2 + ((i * 7) % 11) });
 
 export const RAY_LOOPS: readonly RayLoop[] = [
@@ -106,7 +105,13 @@ export async function runOnShoal(of: RayLoop, venv: string, storagePath: string)
   const { metrics, checkpoint } = await trainer.fit();
   return compared(of, {
     metrics: { ...metrics },
-    ...(checkpoint === undefined ? {} : { files: readdirSync(checkpoint.path).filter((name) => name !== ".checkpoint.json").toSorted() }),
+    ...(checkpoint === undefined
+      ? {}
+      : {
+          files: readdirSync(checkpoint.path)
+            .filter((name) => name !== ".checkpoint.json")
+            .toSorted(),
+        }),
   });
 }
 
@@ -114,10 +119,14 @@ export async function runOnShoal(of: RayLoop, venv: string, storagePath: string)
 export async function runOnRay(of: RayLoop, storagePath: string): Promise<LoopResult> {
   const ray = environment("ray");
   if ("problem" in ray) throw new Error(ray.problem);
-  const child = spawn(join(ray.venv, "bin", "python3"), [join(FOLDER, `${of.file}.py`), JSON.stringify({ ...of.config, folder: storagePath }), storagePath], {
-    env: { ...process.env, PYTHONPATH: packagesOf(of.environment), RAY_USAGE_STATS_ENABLED: "0" },
-    stdio: ["ignore", "pipe", "ignore"],
-  });
+  const child = spawn(
+    join(ray.venv, "bin", "python3"),
+    [join(FOLDER, `${of.file}.py`), JSON.stringify({ ...of.config, folder: storagePath }), storagePath],
+    {
+      env: { ...process.env, PYTHONPATH: packagesOf(of.environment), RAY_USAGE_STATS_ENABLED: "0", RAY_raylet_start_wait_time_s: "150" },
+      stdio: ["ignore", "pipe", "ignore"],
+    },
+  );
   let output = "";
   child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
   await new Promise((resolve) => child.once("close", resolve));
@@ -126,10 +135,9 @@ export async function runOnRay(of: RayLoop, storagePath: string): Promise<LoopRe
   return compared(of, JSON.parse(line.slice("RESULT ".length).replaceAll(/\bNaN\b/g, "null")) as LoopResult);
 }
 
-/** What the real Ray gave. */
-export function recorded(of: RayLoop): LoopResult {
-  const all = JSON.parse(readFileSync(join(FOLDER, "recorded.json"), "utf8")) as Record<string, LoopResult>;
-  return all[of.file] as LoopResult;
+/** What the real Ray gave; undefined where that was not kept. */
+export function recorded(of: RayLoop): LoopResult | undefined {
+  return (JSON.parse(readFileSync(join(FOLDER, "recorded.json"), "utf8")) as Record<string, LoopResult>)[of.file];
 }
 
 function compared({ varying = [] }: RayLoop, { metrics, files }: LoopResult): LoopResult {

@@ -14,7 +14,8 @@ interface Learned {
   alone: number[];
 }
 
-const loopOf = (file: string, name = "train_loop") => python.task<(config: object) => void>(new URL(`loops/${file}.py`, import.meta.url), name);
+const loopOf = (file: string, name = "train_loop") =>
+  python.task<(config: object) => void>(new URL(`loops/${file}.py`, import.meta.url), name);
 
 function expectAlike(actual: readonly number[] | undefined, expected: readonly number[] | undefined): void {
   expect(actual).toHaveLength(expected?.length ?? -1);

@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { init, python, shutdown } from "shoal";
 import * as data from "shoal/data";
 import { TorchTrainer, type TrainingFailedError } from "shoal/train";
@@ -29,7 +30,10 @@ describe.skipIf(problem !== undefined)(`torch on two ranks${unless(problem)}`, (
     rmSync(storagePath, { recursive: true, force: true });
   });
 
-  function trainer<M extends object>(loop: string, options: { config?: object; maxFailures?: number; datasets?: Record<string, data.Dataset>; python?: string } = {}) {
+  function trainer<M extends object>(
+    loop: string,
+    options: { config?: object; maxFailures?: number; datasets?: Record<string, data.Dataset>; python?: string } = {},
+  ) {
     const { config = {}, maxFailures = 0, datasets = {}, python: interpreter = venv } = options;
     return new TorchTrainer<object, M>({
       trainLoopPerWorker: python.task(LOOPS, loop),
@@ -48,9 +52,13 @@ describe.skipIf(problem !== undefined)(`torch on two ranks${unless(problem)}`, (
   });
 
   test("the losses are those of torchrun, and stay so when a rank is killed; nothing that it has forked is left", async () => {
-    const torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", LOOPS.pathname, String(EPOCHS)];
+    const torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", fileURLToPath(LOOPS), String(EPOCHS)];
     const expected = JSON.parse(
-      execFileSync(join(venv, "bin", "python3"), torchrun, { encoding: "utf8", env: { ...process.env, OMP_NUM_THREADS: "1" }, stdio: ["ignore", "pipe", "ignore"] }),
+      execFileSync(join(venv, "bin", "python3"), torchrun, {
+        encoding: "utf8",
+        env: { ...process.env, OMP_NUM_THREADS: "1" },
+        stdio: ["ignore", "pipe", "ignore"],
+      }),
     ) as number[];
     const plain = await trainer<{ losses: number[] }>("train_loop", { config: { epochs: EPOCHS } }).fit();
     expect(plain.metrics?.losses).toEqual(expected);

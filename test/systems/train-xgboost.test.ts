@@ -18,9 +18,7 @@ const PARAMS = { objective: "reg:squarederror", tree_method: "hist", max_depth: 
 const ROUNDS = 6;
 
 /** Few values a column, so that the bins of the histograms do not depend on which rank has which rows. */
-const rows = data.fromItems(
-  Array.from({ length: 1000 }, (_, i) => ({ x: i % 50, z: (i * 7) % 11, y: (i % 50) * 2 + ((i * 7) % 11) })),
-);
+const rows = data.fromItems(Array.from({ length: 1000 }, (_, i) => ({ x: i % 50, z: (i * 7) % 11, y: (i % 50) * 2 + ((i * 7) % 11) })));
 
 interface Metrics {
   "train-rmse": number;
@@ -52,11 +50,14 @@ describe.skipIf(problem !== undefined)(`XGBoost${unless(problem)}`, () => {
 
   async function errorsOf(checkpoint: Checkpoint | undefined): Promise<number[]> {
     const predict = python.actor(LOOPS, "Predict", { runtimeEnv: { python: venv } });
-    const predicted = rows.limit(100).mapBatches(predict as never, {
-      batchFormat: "pandas",
-      constructorArgs: [checkpoint?.path],
-      concurrency: 1,
-    } as never) as data.Dataset<{ y: number; predicted: number }>;
+    const predicted = rows.limit(100).mapBatches(
+      predict as never,
+      {
+        batchFormat: "pandas",
+        constructorArgs: [checkpoint?.path],
+        concurrency: 1,
+      } as never,
+    ) as data.Dataset<{ y: number; predicted: number }>;
     return (await predicted.takeAll()).map(({ y, predicted: value }) => Math.abs(y - value));
   }
 

@@ -40,12 +40,6 @@ class RayDDPStrategy(_OfRank, _lightning.strategies.DDPStrategy):
 class RayFSDPStrategy(_OfRank, _lightning.strategies.FSDPStrategy):
     """``FSDPStrategy`` on the ranks of a run."""
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        if get_device().type == "cpu":
-            # It has itself bound to a GPU otherwise, and refuses any other accelerator.
-            self.kwargs.setdefault("device_id", get_device())
-
 
 class RayDeepSpeedStrategy(_OfRank, _lightning.strategies.DeepSpeedStrategy):
     """``DeepSpeedStrategy`` on the ranks of a run."""

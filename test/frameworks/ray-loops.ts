@@ -13,7 +13,7 @@ import { environment, type EnvironmentName, packagesOf } from "./environments.ts
 
 const FOLDER = join(import.meta.dirname, "ray-loops");
 
-export interface RayLoop {
+interface RayLoop {
   readonly file: string;
   readonly loop: string;
   readonly environment: EnvironmentName;
@@ -123,7 +123,7 @@ export async function runOnRay(of: RayLoop, storagePath: string): Promise<LoopRe
     join(ray.venv, "bin", "python3"),
     [join(FOLDER, `${of.file}.py`), JSON.stringify({ ...of.config, folder: storagePath }), storagePath],
     {
-      env: { ...process.env, PYTHONPATH: packagesOf(of.environment), RAY_USAGE_STATS_ENABLED: "0" },
+      env: { ...process.env, PYTHONPATH: packagesOf(of.environment), RAY_USAGE_STATS_ENABLED: "0", RAY_raylet_start_wait_time_s: "150" },
       stdio: ["ignore", "pipe", "ignore"],
     },
   );
@@ -135,10 +135,9 @@ export async function runOnRay(of: RayLoop, storagePath: string): Promise<LoopRe
   return compared(of, JSON.parse(line.slice("RESULT ".length).replaceAll(/\bNaN\b/g, "null")) as LoopResult);
 }
 
-/** What the real Ray gave. */
-export function recorded(of: RayLoop): LoopResult {
-  const all = JSON.parse(readFileSync(join(FOLDER, "recorded.json"), "utf8")) as Record<string, LoopResult>;
-  return all[of.file] as LoopResult;
+/** What the real Ray gave; undefined where that was not kept. */
+export function recorded(of: RayLoop): LoopResult | undefined {
+  return (JSON.parse(readFileSync(join(FOLDER, "recorded.json"), "utf8")) as Record<string, LoopResult>)[of.file];
 }
 
 function compared({ varying = [] }: RayLoop, { metrics, files }: LoopResult): LoopResult {

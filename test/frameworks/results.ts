@@ -10,12 +10,11 @@ export function expectEqualResults(actual: LoopResult, expected: LoopResult): vo
 
 function expectClose(actual: unknown, expected: unknown, place: string): void {
   if (typeof expected === "number" && typeof actual === "number") {
-    expect(Math.abs(actual - expected), `${place}: ${actual} beside ${expected}`).toBeLessThanOrEqual(
-      1e-6 * Math.max(1, Math.abs(expected)),
-    );
+    const difference = Math.abs(actual - expected) / Math.max(1, Math.abs(expected));
+    if (difference > 1e-6) expect({ [place]: actual }).toEqual({ [place]: expected });
   } else if (Array.isArray(expected) && Array.isArray(actual) && actual.length === expected.length) {
     for (const [index, one] of expected.entries()) expectClose(actual[index], one, `${place}[${index}]`);
   } else {
-    expect(actual, place).toEqual(expected);
+    expect({ [place]: actual }).toEqual({ [place]: expected });
   }
 }

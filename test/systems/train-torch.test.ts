@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { init, python, shutdown } from "shoal";
 import * as data from "shoal/data";
 import { TorchTrainer, type TrainingFailedError } from "shoal/train";
@@ -51,7 +52,7 @@ describe.skipIf(problem !== undefined)(`torch on two ranks${unless(problem)}`, (
   });
 
   test("the losses are those of torchrun, and stay so when a rank is killed; nothing that it has forked is left", async () => {
-    const torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", LOOPS.pathname, String(EPOCHS)];
+    const torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", fileURLToPath(LOOPS), String(EPOCHS)];
     const expected = JSON.parse(
       execFileSync(join(venv, "bin", "python3"), torchrun, {
         encoding: "utf8",

@@ -38,13 +38,24 @@ class RayDDPStrategy(_OfRank, _lightning.strategies.DDPStrategy):
 
 
 class RayFSDPStrategy(_OfRank, _lightning.strategies.FSDPStrategy):
-    """``FSDPStrategy`` on the ranks of a run."""
+    """``FSDPStrategy`` on the ranks of a run, also on the CPU."""
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        if get_device().type == "cpu":
-            # It has itself bound to a GPU otherwise, and refuses any other accelerator.
-            self.kwargs.setdefault("device_id", get_device())
+    def _setup_model(self, model):
+        if self.root_device.type == "cpu":
+            from torch.distributed.fsdp import FullyShardedDataParallel
+
+            if not any(isinstance(module, FullyShardedDataParallel) for module in model.modules()):
+                # Lightning gives torch the number of a GPU alone, and torch looks for a GPU where it gets none.
+                model = FullyShardedDataParallel(
+                    model,
+                    cpu_offload=self.cpu_offload,
+                    mixed_precision=self.mixed_precision_config,
+                    sharding_strategy=self.sharding_strategy,
+                    device_id=self.root_device,
+                    **self.kwargs,
+                )
+                self.kwargs.pop("auto_wrap_policy", None)
+        return super()._setup_model(model)
 
 
 class RayDeepSpeedStrategy(_OfRank, _lightning.strategies.DeepSpeedStrategy):

@@ -2,7 +2,7 @@
 
 import lightning.pytorch as pl
 import torch
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 from shoal import train
 from shoal.train.lightning import RayDDPStrategy, RayFSDPStrategy, RayLightningEnvironment, RayTrainReportCallback, prepare_trainer
@@ -41,11 +41,14 @@ def new_model():
 def train_loop(config):
     x = torch.linspace(-1, 1, 64 * 4).reshape(64, 4)
     rows = TensorDataset(x, torch.sin(3 * x.sum(1, keepdim=True)))
-    quiet = {"max_epochs": config["epochs"], "accelerator": "cpu", "enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False, "logger": False}
+    quiet = {"max_epochs": config["epochs"], "accelerator": "cpu", "enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False, "logger": False, "use_distributed_sampler": False}
     strategy = RayDDPStrategy() if config["strategy"] == "ddp" else RayFSDPStrategy()
     curve = Curve()
     trainer = pl.Trainer(strategy=strategy, devices="auto", plugins=[RayLightningEnvironment()], callbacks=[curve, RayTrainReportCallback()], **quiet)
-    prepare_trainer(trainer).fit(new_model(), DataLoader(rows, batch_size=8))
+    context = train.get_context()
+    # Lightning's own sampler would mix the rows.
+    sampler = DistributedSampler(rows, context.get_world_size(), context.get_world_rank(), shuffle=False)
+    prepare_trainer(trainer).fit(new_model(), DataLoader(rows, batch_size=8, sampler=sampler))
     # The whole batches, in the order in which the ranks have their parts: every second row is the other rank's.
     alone = []
     model = new_model()
@@ -58,7 +61,7 @@ def train_loop(config):
             loss = torch.nn.functional.mse_loss(model.layers(batch), target)
             loss.backward()
             optimizer.step()
-            losses.append(float(loss))
+            losses.append(loss.item())
         alone.append(sum(losses) / len(losses))
     checkpoint = train.get_checkpoint()
     with checkpoint.as_directory() as folder:

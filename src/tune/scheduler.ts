@@ -5,7 +5,7 @@
  * what they return. So the same events give the same decisions, which is how a run is restored: the last saved state, then the logged events
  * again. Trials that they are given are read-only views that show the present state; to keep a trial means to keep its id.
  */
-import type { Config, JsonValue, Mode, Trial, TrialResources, TrialResult } from "./trial.ts";
+import type { Config, Definition, JsonValue, Mode, Trial, TrialResources, TrialResult } from "./trial.ts";
 
 /** What becomes of the trial that has reported. A paused trial needs a checkpoint to go on from; without one it begins anew when it is resumed. */
 export type Verdict = "continue" | "pause" | "stop";
@@ -42,6 +42,8 @@ export interface SchedulerView {
 }
 
 export interface TrialScheduler {
+  /** What makes an equal one, where all its options are JSON. Without it, `Tuner.restore` has to be given the object. */
+  readonly definition?: Definition | undefined;
   /**
    * Told once, before all else. A metric and a mode that the scheduler was constructed with win.
    *

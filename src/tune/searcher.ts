@@ -6,12 +6,14 @@
  * then continues the same sequence. A searcher has no clock and does no I/O, unless it is an adapter of another library.
  */
 import type { SearchSpace } from "./space.ts";
-import type { Config, JsonValue, Mode, TrialResult } from "./trial.ts";
+import type { Config, Definition, JsonValue, Mode, TrialResult } from "./trial.ts";
 
 /** A configuration; "later": ask again once a trial has reported or ended; "finished": there is none any more. */
 export type Suggestion = Config | "later" | "finished";
 
 export interface Searcher {
+  /** What makes an equal one, where all its options are JSON. Without it, `Tuner.restore` has to be given the object. */
+  readonly definition?: Definition | undefined;
   /**
    * Told once, before all else: the metrics with the direction of each (one, unless the search has several objectives), and the space.
    * A metric and a mode that the searcher was constructed with win.

@@ -21,7 +21,7 @@ export type Mode = "min" | "max";
 export type TrialStatus = "pending" | "running" | "paused" | "terminated" | "errored";
 
 /** What was reported, with what Tune adds: the iteration counts reports from 1, over pauses and restarts. */
-export type TrialResult<M extends Metrics = Metrics> = M & {
+export type TrialResult<M extends object = Metrics> = M & {
   readonly trialId: string;
   readonly trainingIteration: number;
   /** Milliseconds of running since the last result. */
@@ -32,6 +32,8 @@ export type TrialResult<M extends Metrics = Metrics> = M & {
   readonly timestamp: number;
   /** Whether it is the last of its trial. */
   readonly done: boolean;
+  /** What the trial ran with when it reported. */
+  readonly config: Config;
 };
 
 /** Resources by name, as in a bundle of a placement group: `CPU`, `GPU`, or a custom resource. */
@@ -54,4 +56,11 @@ export interface Trial {
   readonly lastResult: TrialResult | undefined;
   /** Whether there is a checkpoint that the trial, or one that exploits it, can go on from; or one is being saved. */
   readonly hasCheckpoint: boolean;
+}
+
+/** How a built-in searcher or scheduler is made again when a run is restored: by name, since nothing that is read from a run's folder is executed. */
+export interface Definition {
+  /** What `createSearcher` or `createScheduler` takes. */
+  readonly type: string;
+  readonly options: JsonValue;
 }

@@ -59,11 +59,13 @@ export abstract class ModelSearch implements Searcher {
       throw new RangeError(`Cannot make a ${name}: evaluatedRewards belong to the first of pointsToEvaluate: received ${rewards} of them`);
   }
 
-  /** The next point, for axes that count; others are null. Called with at least one axis. */
-  protected abstract propose(): UnitPoint;
+  /** The next point, for axes that count; others are null. Called with at least one axis, and the number that its observation will have. */
+  protected abstract propose(number: number): UnitPoint;
   /** A trial has ended with losses. It is in `observations` already. */
   protected learn?(observation: Observation): void;
-  /** Called once when the axes are known. */
+  /** A trial has ended without losses. */
+  protected forget?(number: number): void;
+  /** Called when the axes are known, and before a saved state is taken over: the model begins anew. */
   protected prepare?(): void;
   /** State of the model that does not follow from the observations. */
   protected saveModel?(): JsonValue;
@@ -95,7 +97,7 @@ export abstract class ModelSearch implements Searcher {
   }
 
   suggest(trialId: string): Suggestion {
-    const point = this.#nextGiven() ?? (this.axes.length === 0 ? [] : this.propose());
+    const point = this.#nextGiven() ?? (this.axes.length === 0 ? [] : this.propose(this.#asked));
     this.pending.set(trialId, { number: this.#asked++, point });
     return configAt(this.#space, { axes: this.axes, point });
   }
@@ -105,7 +107,8 @@ export abstract class ModelSearch implements Searcher {
     if (trial === undefined) return;
     this.pending.delete(trialId);
     const losses = error ? undefined : this.lossesOf(result);
-    if (losses !== undefined) this.#observe({ ...trial, losses });
+    if (losses === undefined) this.forget?.(trial.number);
+    else this.#observe({ ...trial, losses });
   }
 
   /** What a result is worth; undefined where it lacks a metric or has one that is no finite number: such a trial teaches nothing. */
@@ -135,11 +138,16 @@ export abstract class ModelSearch implements Searcher {
     this.#asked = saved.asked;
     this.#given = saved.given;
     this.observations = [];
+    this.prepare?.();
     this.pending.clear();
-    for (const observation of saved.observations) this.#observe(observation);
     for (const [trialId, trial] of saved.pending) this.pending.set(trialId, trial);
-    // After the observations, as what they taught is part of the saved state.
-    if (saved.model !== null) this.restoreModel?.(saved.model);
+    if (saved.model === null) {
+      for (const observation of saved.observations) this.#observe(observation);
+    } else {
+      // What the observations taught is in the saved model.
+      this.observations = saved.observations;
+      this.restoreModel?.(saved.model);
+    }
   }
 
   #observe(observation: Observation): void {

@@ -1,6 +1,6 @@
 """Asks the reference searchers for the problems of `search-problems.ts`: Optuna's samplers and bayesian-optimization.
 
-Usage: search_reference.py SEARCHER PROBLEM TRIALS SEEDS. Prints one line of JSON: the best regret after TRIALS trials for each seed, and the mean milliseconds
+Usage: search_reference.py SEARCHER PROBLEM TRIALS SEEDS [FIRST_SEED]. Prints one line of JSON: the best regret after TRIALS trials for each seed, and the mean milliseconds
 of an ask with its tell. The problems are written down twice, here and in TypeScript; the test compares both at some points (PROBLEM `check`).
 """
 
@@ -115,10 +115,11 @@ def main():
         points = json.loads(sys.stdin.read())
         print(json.dumps([PROBLEMS[name][0](point) for name, point in points]))
         return
+    first = int(sys.argv[5]) if len(sys.argv) > 5 else 0
     began = time.process_time()
     regrets = [
         with_bayes_opt(problem, trials, seed) if searcher == "bayes-opt" else with_optuna(searcher, problem, trials, seed)
-        for seed in range(seeds)
+        for seed in range(first, first + seeds)
     ]
     print(json.dumps({"regrets": regrets, "ms": 1000 * (time.process_time() - began) / (trials * seeds)}))
 

@@ -25,11 +25,11 @@ export function factorize(matrix: Float64Array, size: number): boolean {
   return true;
 }
 
-/** Solves `factor * x = vector` in place. */
-export function solveLower(factor: Float64Array, vector: Float64Array): void {
+/** Solves `factor * x = vector` in place. The factor may have more rows than the vector, of `stride` numbers each. */
+export function solveLower(factor: Float64Array, vector: Float64Array, stride: number = vector.length): void {
   const size = vector.length;
   for (let row = 0; row < size; row++) {
-    const start = row * size;
+    const start = row * stride;
     let sum = vector[row] as number;
     for (let k = 0; k < row; k++) sum -= (factor[start + k] as number) * (vector[k] as number);
     vector[row] = sum / (factor[start + row] as number);

@@ -134,11 +134,11 @@ export abstract class ModelSearch implements Searcher {
 
   restore(state: JsonValue): void {
     const saved = structuredClone(state) as unknown as SavedSearch;
+    this.prepare?.();
     this.random.restore(saved.random);
     this.#asked = saved.asked;
     this.#given = saved.given;
     this.observations = [];
-    this.prepare?.();
     this.pending.clear();
     for (const [trialId, trial] of saved.pending) this.pending.set(trialId, trial);
     if (saved.model === null) {

@@ -11,6 +11,7 @@ import { oneMetric, seed } from "../search/model-options.ts";
 import type { Definition, JsonValue, Mode, Trial, TrialResult } from "../trial.ts";
 import { firstInOrder } from "./fifo-scheduler.ts";
 import { Objective } from "./objective.ts";
+import { naturalLog } from "./rounding.ts";
 
 export interface ASHASchedulerOptions {
   /** The key of results that counts progress. Default: `"trainingIteration"`. */
@@ -160,7 +161,7 @@ function readSettings(options: ASHASchedulerOptions) {
 /** The rungs of a bracket that skips the first ones, from the highest to the lowest. */
 export function rungsOf(shape: { gracePeriod: number; maxT: number; reductionFactor: number; skipped: number }): Rung[] {
   const { gracePeriod, maxT, reductionFactor, skipped } = shape;
-  const rungCount = Math.max(0, Math.trunc(Math.log(maxT / gracePeriod) / Math.log(reductionFactor) - skipped + 1));
+  const rungCount = Math.max(0, Math.trunc(naturalLog(maxT / gracePeriod) / naturalLog(reductionFactor) - skipped + 1));
   return Array.from({ length: rungCount }, (_, index) => ({
     milestone: gracePeriod * reductionFactor ** (rungCount - 1 - index + skipped),
     scores: new Map<string, number>(),

@@ -150,7 +150,7 @@ function resized(settings: Settings, { bundles, unit, free, stepMax = -1, unitsM
     const { CPU, GPU } = sumOf(bundles.slice(0, 1));
     return [{ CPU: Math.max(0, CPU + unit.CPU * units), GPU: Math.max(0, GPU + unit.GPU * units) }];
   }
-  const more = settings.addBundles ? new Array<TrialBundle>(units).fill(unit) : [{ CPU: unit.CPU * units, GPU: unit.GPU * units }];
+  const more = settings.addBundles ? new Array<TrialBundle>(units).fill({ ...unit }) : [{ CPU: unit.CPU * units, GPU: unit.GPU * units }];
   const own = settings.increaseByTimes;
   const limit = own > 0 ? (unitsMax > 0 ? Math.min(unitsMax, own) : own) : unitsMax;
   return joined(settings, { first: bundles, second: more, unit, unitsMax: limit });
@@ -165,13 +165,13 @@ function joined(
     return unitsMax > 0 ? all.slice(0, unitsMax) : all;
   }
   const sum = plus(sumOf(first.slice(0, 1)), sumOf(second.slice(0, 1)));
-  const most = unitsMax > 0 ? { CPU: unit.CPU * unitsMax, GPU: unit.GPU * unitsMax } : { CPU: Infinity, GPU: Infinity };
+  const most = unitsMax > 0 ? { CPU: unit.CPU * unitsMax, GPU: unit.GPU * unitsMax } : { CPU: Number.POSITIVE_INFINITY, GPU: Number.POSITIVE_INFINITY };
   const others = Object.fromEntries(Object.entries(first[0] ?? {}).filter(([name]) => name !== "CPU" && name !== "GPU"));
   return [{ ...others, CPU: Math.min(sum.CPU, most.CPU), GPU: Math.min(sum.GPU, most.GPU) }];
 }
 
 function addedTo({ addBundles }: Settings, bundles: readonly TrialBundle[], base: readonly TrialBundle[]): readonly TrialBundle[] {
-  return addBundles ? bundles.slice(base.length) : [minus(sumOf(bundles.slice(0, 1)), sumOf(base.slice(0, 1)))];
+  return addBundles ? bundles.slice(base.length) : [{ ...minus(sumOf(bundles.slice(0, 1)), sumOf(base.slice(0, 1))) }];
 }
 
 function bestTrial(
@@ -184,10 +184,11 @@ function bestTrial(
   const key = ({ lastResult }: Trial) => -sign * (typeof lastResult?.[metric] === "number" ? (lastResult[metric] as number) : Number.POSITIVE_INFINITY);
   const ranked = [...liveTrials.values()].sort((first, second) => key(first) - key(second) || 0);
   const unit = amountOf(settings.increaseBy ?? {});
-  const most = settings.increaseByTimes > 0 ? { CPU: unit.CPU * settings.increaseByTimes, GPU: unit.GPU * settings.increaseByTimes } : NOTHING;
+  const times = settings.increaseByTimes > 0 ? settings.increaseByTimes : Number.POSITIVE_INFINITY;
+  const most = times === Number.POSITIVE_INFINITY ? { CPU: times, GPU: times } : { CPU: unit.CPU * times, GPU: unit.GPU * times };
   const hasRoom = ({ resources }: Trial) => {
     const added = sumOf(addedTo(settings, resources.bundles, sizes.base));
-    return added.CPU < (most.CPU || Infinity) || added.GPU < (most.GPU || Infinity);
+    return added.CPU < most.CPU || added.GPU < most.GPU;
   };
   return ranked.find(hasRoom) ?? (ranked[0] as Trial);
 }

@@ -68,7 +68,7 @@ function mutated(value: unknown, mutation: Mutation, options: ExploreOptions): u
 function movedInList(value: unknown, list: readonly unknown[], { random, resampleProbability }: ExploreOptions): unknown {
   const at = list.findIndex((item) => Object.is(item, value));
   if (random.next() < resampleProbability || at < 0) return random.pick(list);
-  const shift = random.next() < 0.5 ? -1 : 1;
+  const shift = random.pick([-1, 1]);
   return list[Math.min(list.length - 1, Math.max(0, at + shift))];
 }
 
@@ -77,11 +77,14 @@ function movedNumber(
   { isWhole: whole, sample }: { isWhole: boolean; sample: () => unknown },
   { random, resampleProbability, perturbationFactors }: ExploreOptions,
 ): unknown {
-  const isNumber = typeof value === "number";
-  const isResampled = random.next() < resampleProbability;
-  if (typeof value === "boolean") return isResampled ? Boolean(sample()) : value;
-  const next = isResampled || !isNumber ? sample() : value * random.pick(perturbationFactors);
-  return whole && typeof next === "number" ? roundHalfEven(next) : next;
+  if (random.next() < resampleProbability) {
+    const drawn = sample();
+    if (typeof value === "boolean") return Boolean(drawn);
+    return whole && typeof drawn === "number" ? roundHalfEven(drawn) : drawn;
+  }
+  const factor = random.pick(perturbationFactors);
+  if (typeof value !== "number") return value;
+  return whole ? roundHalfEven(value * factor) : value * factor;
 }
 
 function isWhole(domain: DomainData): boolean {

@@ -11,7 +11,7 @@ import { oneMetric } from "../search/model-options.ts";
 import type { Definition, JsonValue, Mode, Trial, TrialResult } from "../trial.ts";
 import { HyperBandBracket, type SavedBracket } from "./hyperband-bracket.ts";
 import { Objective } from "./objective.ts";
-import { roundHalfEven } from "./rounding.ts";
+import { naturalLog, roundHalfEven } from "./rounding.ts";
 
 export interface HyperBandSchedulerOptions {
   /** The key of results that counts progress. Default: `"trainingIteration"`. */
@@ -63,7 +63,7 @@ export class HyperBandScheduler implements TrialScheduler {
 
   /** How many brackets a band has. */
   protected get bandSize(): number {
-    return roundHalfEven(Math.log(this.#options.maxT) / Math.log(this.#options.reductionFactor)) + 1;
+    return roundHalfEven(naturalLog(this.#options.maxT) / naturalLog(this.#options.reductionFactor)) + 1;
   }
 
   /** How often the next bracket of a band is halved that has `filled` brackets. */

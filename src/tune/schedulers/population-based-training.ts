@@ -239,7 +239,8 @@ export class PopulationBasedTraining implements TrialScheduler {
     const member = this.#members.get(trial.id);
     if (member === undefined) return [];
     member.isDonor = upper.includes(trial);
-    if (member.isDonor) return [{ type: "checkpoint", trialId: trial.id }];
+    // A paused trial was saved when it was paused.
+    if (member.isDonor) return trial.status === "paused" ? [] : [{ type: "checkpoint", trialId: trial.id }];
     if (!lower.includes(trial)) return [];
     const donor = this.random.pick(upper);
     const donorMember = this.#members.get(donor.id) as Member;

@@ -47,8 +47,8 @@ const TRIED_MAX = 16;
 export class BayesOptSearch extends ModelSearch {
   readonly #settings: ReturnType<typeof readSettings>;
   #at: Hyperparameters = [];
-  /** Where the sequence of spread points begins on each axis. */
-  #shifts: number[] = [];
+  /** By axis: which of as many strips as there are initial points each of them lies in. */
+  #strips: number[][] = [];
 
   constructor(options: BayesOptSearchOptions = {}) {
     const settings = readSettings(options);
@@ -60,7 +60,8 @@ export class BayesOptSearch extends ModelSearch {
     if (this.objectiveCount > 1)
       throw new RangeError("Cannot search with BayesOptSearch: it has one metric: use TPESearch for several");
     this.#at = defaultHyperparameters(this.axes.length);
-    this.#shifts = this.axes.map(() => this.random.next());
+    const strips = Array.from({ length: this.#settings.nInitialPoints }, (_, index) => index);
+    this.#strips = this.axes.map(() => this.random.shuffle(strips));
   }
 
   protected override propose(proposal: number): UnitPoint {
@@ -79,11 +80,12 @@ export class BayesOptSearch extends ModelSearch {
     return this.#isKnown(best) ? this.randomPoint() : best;
   }
 
-  /** A point of a sequence that covers the space evenly: Halton's, shifted at random. */
+  /** A point of a Latin hypercube: on each axis the initial points lie in different strips. */
   #spreadPoint(proposal: number): UnitPoint {
     const point: UnitPoint = [];
     for (const [index, axis] of this.axes.entries()) {
-      const unit = (radicalInverse(proposal + 1, PRIMES[index % PRIMES.length] as number) + (this.#shifts[index] as number)) % 1;
+      const strip = this.#strips[index]?.[proposal];
+      const unit = strip === undefined ? this.random.next() : (strip + this.random.next()) / this.#settings.nInitialPoints;
       if (!counts(axis, point)) point.push(null);
       else point.push(axis.choiceCount > 0 ? Math.floor(unit * axis.choiceCount) : unit);
     }
@@ -230,31 +232,18 @@ export class BayesOptSearch extends ModelSearch {
   }
 
   protected override saveModel(): JsonValue {
-    return { at: this.#at, shifts: this.#shifts };
+    return { at: this.#at, strips: this.#strips };
   }
 
   protected override restoreModel(state: JsonValue): void {
-    const saved = state as unknown as { at: number[]; shifts: number[] };
+    const saved = state as unknown as { at: number[]; strips: number[][] };
     this.#at = saved.at;
-    this.#shifts = saved.shifts;
+    this.#strips = saved.strips;
   }
 }
 
 function readSettings(options: BayesOptSearchOptions) {
   return readOptions(options, { of: "a BayesOptSearch", options: OPTIONS });
-}
-
-const PRIMES = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53];
-
-/** The digits of a number in a base, mirrored behind the point. */
-function radicalInverse(number: number, base: number): number {
-  let result = 0;
-  let part = 1 / base;
-  for (let rest = number; rest > 0; rest = Math.floor(rest / base)) {
-    result += (rest % base) * part;
-    part /= base;
-  }
-  return result;
 }
 
 function lossAt(observations: readonly Observation[], index: number): number {

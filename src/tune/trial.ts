@@ -21,7 +21,7 @@ export type Mode = "min" | "max";
 export type TrialStatus = "pending" | "running" | "paused" | "terminated" | "errored";
 
 /** What was reported, with what Tune adds: the iteration counts reports from 1, over pauses and restarts. */
-export type TrialResult<M extends object = Metrics> = M & {
+export type TrialResult<M extends object = Readonly<Record<string, unknown>>> = M & {
   readonly trialId: string;
   readonly trainingIteration: number;
   /** Milliseconds of running since the last result. */

@@ -4,6 +4,7 @@
  * Histories themselves are on disk. An experiment of 10,000 trials must not hold them, so a trial keeps a few numbers for each metric, of the tuned metrics first and of at most
  * `AGGREGATED_METRICS_MAX` in all.
  */
+import { metricAt } from "../runs/kept-checkpoints.ts";
 import { AGGREGATED_METRICS_MAX } from "./limits.ts";
 import type { JsonValue, Metrics, Mode } from "./trial.ts";
 
@@ -58,16 +59,4 @@ export class Aggregates {
     const [min, max, sum, count, last] = before;
     this.#ofMetric.set(name, [Math.min(min, value), Math.max(max, value), sum + value, count + 1, [...last.slice(1 - LAST_VALUES), value]]);
   }
-}
-
-/** A metric by its name, or by the path with slashes of a nested one. */
-export function metricAt(metrics: Readonly<Record<string, unknown>>, name: string): JsonValue | undefined {
-  if (Object.hasOwn(metrics, name)) return metrics[name] as JsonValue;
-  if (!name.includes("/")) return undefined;
-  let value: unknown = metrics;
-  for (const key of name.split("/")) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
-    value = (value as Record<string, unknown>)[key];
-  }
-  return value as JsonValue;
 }

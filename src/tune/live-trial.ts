@@ -174,7 +174,7 @@ export class LiveTrial implements Trial {
       metrics: lastResult && reportedMetrics(lastResult),
       iteration,
       timeTotalMs,
-      timestamp: lastResult?.timestamp ?? 0,
+      timestamp: lastResult?.timestampMs ?? 0,
       failures,
       failure,
       checkpoints: this.#kept.all.map(({ path }) => this.#checkpoints.get(path) as TrialCheckpoint),
@@ -195,10 +195,10 @@ function automatic(
   { timestamp, elapsedMs, done }: { timestamp: number; elapsedMs: number; done: boolean },
 ): TrialResult<{}> {
   const { id, iteration, timeTotalMs, config } = trial;
-  return { trialId: id, trainingIteration: iteration, timeThisIterMs: elapsedMs, timeTotalMs, timestamp, done, config };
+  return { trialId: id, trainingIteration: iteration, timeThisIterMs: elapsedMs, timeTotalMs, timestampMs: timestamp, done, config };
 }
 
-const AUTOMATIC: ReadonlySet<string> = new Set(["trialId", "trainingIteration", "timeThisIterMs", "timeTotalMs", "timestamp", "done", "config"]);
+const AUTOMATIC: ReadonlySet<string> = new Set(["trialId", "trainingIteration", "timeThisIterMs", "timeTotalMs", "timestampMs", "done", "config"]);
 
 /** What the trial itself reported. */
 export function reportedMetrics(result: TrialResult): Metrics {
@@ -208,5 +208,5 @@ export function reportedMetrics(result: TrialResult): Metrics {
 /** The last result of a trial that has ended, whole. */
 export function resultOf({ id, metrics, iteration, timeTotalMs, timestamp, config }: FinishedTrial): TrialResult | undefined {
   if (metrics === undefined || metrics === null) return undefined;
-  return { ...metrics, trialId: id, trainingIteration: iteration, timeThisIterMs: 0, timeTotalMs, timestamp, done: true, config };
+  return { ...metrics, trialId: id, trainingIteration: iteration, timeThisIterMs: 0, timeTotalMs, timestampMs: timestamp, done: true, config };
 }

@@ -22,7 +22,7 @@ export class TrialActor {
   async begin(spec: TrialSpec): Promise<ProcessEvent> {
     const trainable = this.#trainable;
     const parameters = this.#parameters;
-    this.#loop = isClass(trainable)
+    this.#loop = isClass(trainable as never)
       ? new ClassTrial(spec, this.#instanceFor(trainable as TrainableClass, spec))
       : new FunctionTrial(trainable as TrainFunction, { spec, parameters });
     return await this.next(undefined);

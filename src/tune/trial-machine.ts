@@ -6,8 +6,7 @@
  * alone, occupy resources; each trial that was suggested ends once, unless it is revived; the searcher is told of each end once; and the same events give the same effects, so the
  * log of events is the run's state.
  */
-import type { KeptCheckpointsConfig } from "../runs/kept-checkpoints.ts";
-import { metricAt } from "./aggregates.ts";
+import { type KeptCheckpointsConfig, metricAt } from "../runs/kept-checkpoints.ts";
 import { type FinishedTrial, LiveTrial, type SavedTrial } from "./live-trial.ts";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "./scheduler.ts";
 import type { Config, JsonValue, Metrics, Trial, TrialResources, TrialResult } from "./trial.ts";
@@ -685,7 +684,7 @@ function totalOf({ bundles }: TrialResources): Readonly<Record<string, number>> 
 /** Of the metrics that were reported with a checkpoint, the one by which it is kept. */
 function scoreOf(result: TrialResult | undefined, { checkpointScoreAttribute: name }: KeptCheckpointsConfig): Metrics {
   if (result === undefined || name === undefined) return {};
-  const score = metricAt(result, name);
+  const score = metricAt(result as Metrics, name);
   return score === undefined ? {} : { [name]: score };
 }
 

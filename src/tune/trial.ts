@@ -5,12 +5,9 @@
  * keeps its checkpoint, holds no resources, and is pending again when the scheduler chooses it. It ends as terminated or as errored, and stays that.
  * The machine of `trial-machine.ts` owns trials and is the only writer of them; everything else reads.
  */
+import type { JsonValue } from "../runs/metrics.ts";
 
-/** What JSON can hold. NaN and the infinities are allowed besides: metrics have them. */
-export type JsonValue = string | number | boolean | null | readonly JsonValue[] | { readonly [key: string]: JsonValue };
-
-/** What a trial reports: values by name. */
-export type Metrics = Record<string, JsonValue>;
+export type { JsonValue, Metrics } from "../runs/metrics.ts";
 
 /** What a trial runs with: a value for each place of the space. */
 export type Config = Record<string, unknown>;
@@ -29,7 +26,7 @@ export type TrialResult<M extends object = Readonly<Record<string, unknown>>> = 
   /** Milliseconds of running since the trial began; pauses do not count. */
   readonly timeTotalMs: number;
   /** When it was reported, in milliseconds since 1970. */
-  readonly timestamp: number;
+  readonly timestampMs: number;
   /** Whether it is the last of its trial. */
   readonly done: boolean;
   /** What the trial ran with when it reported. */

@@ -20,3 +20,15 @@ export const CLUSTER_LOOK_MS = 2000;
 
 /** Callbacks that wait, at most: beyond, the results wait for them. */
 export const CALLBACKS_WAITING_MAX = 10_000;
+
+/** Ended trials whose files are being written, at most: beyond, new trials wait for them. */
+export const TRIALS_WRITTEN_MAX = 256;
+
+/** How long the end of trials and the last writes may take on Ctrl-C. */
+export const INTERRUPTED_RUN_MS = 2000;
+
+/** How often the table of trials is drawn on a terminal. */
+export const TABLE_EVERY_MS = 500;
+
+/** Trials that the table shows, the best first. */
+export const TABLE_ROWS = 20;

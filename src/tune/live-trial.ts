@@ -13,13 +13,15 @@ import type { TrialCheckpoint, TrialFailure } from "./trial-events.ts";
 export interface FinishedTrial {
   readonly id: string;
   readonly index: number;
+  readonly name: string;
+  readonly dirname: string;
   readonly status: "terminated" | "errored";
   readonly config: Config;
   readonly resources: TrialResources;
   readonly metrics: Metrics | undefined;
   readonly iteration: number;
   readonly timeTotalMs: number;
-  readonly timestamp: number;
+  readonly timestampMs: number;
   readonly failures: number;
   readonly failure: TrialFailure | undefined;
   /** Those that are still there, in the order in which they were made. */
@@ -44,6 +46,8 @@ export interface SavedTrial extends Omit<FinishedTrial, "status"> {
 export interface NewTrial {
   readonly id: string;
   readonly index: number;
+  readonly name: string;
+  readonly dirname: string;
   readonly config: Config;
   readonly resources: TrialResources;
 }
@@ -51,6 +55,8 @@ export interface NewTrial {
 export class LiveTrial implements Trial {
   readonly id: string;
   readonly index: number;
+  readonly name: string;
+  readonly dirname: string;
   status: TrialStatus = "pending";
   config: Config;
   resources: TrialResources;
@@ -72,9 +78,11 @@ export class LiveTrial implements Trial {
   readonly #kept: KeptCheckpoints;
   readonly #checkpoints = new Map<string, TrialCheckpoint>();
 
-  constructor({ id, index, config, resources }: NewTrial, keep: KeptCheckpointsConfig) {
+  constructor({ id, index, name, dirname, config, resources }: NewTrial, keep: KeptCheckpointsConfig) {
     this.id = id;
     this.index = index;
+    this.name = name;
+    this.dirname = dirname;
     this.config = config;
     this.resources = resources;
     this.#kept = new KeptCheckpoints(keep);
@@ -94,7 +102,7 @@ export class LiveTrial implements Trial {
     trial.nextCheckpoint = saved.nextCheckpoint;
     trial.aggregates = new Aggregates(saved.aggregates);
     if (saved.metrics !== undefined && saved.metrics !== null)
-      trial.lastResult = { ...saved.metrics, ...automatic(trial, { timestamp: saved.timestamp, elapsedMs: 0, done: false }) };
+      trial.lastResult = { ...saved.metrics, ...automatic(trial, { timestampMs: saved.timestampMs, elapsedMs: 0, done: false }) };
     for (const checkpoint of saved.checkpoints) trial.keep(checkpoint);
     return trial;
   }
@@ -114,18 +122,18 @@ export class LiveTrial implements Trial {
   }
 
   /** Takes what was reported. The result says `done: false`; the end of the trial is known later. */
-  record(metrics: Metrics, { elapsedMs, timestamp, tuned }: { elapsedMs: number; timestamp: number; tuned: readonly string[] }): TrialResult {
+  record(metrics: Metrics, { elapsedMs, timestampMs, tuned }: { elapsedMs: number; timestampMs: number; tuned: readonly string[] }): TrialResult {
     this.iteration += 1;
     this.timeTotalMs += elapsedMs;
     this.aggregates.add(metrics, tuned);
-    this.lastResult = { ...metrics, ...automatic(this, { timestamp, elapsedMs, done: false }) };
+    this.lastResult = { ...metrics, ...automatic(this, { timestampMs, elapsedMs, done: false }) };
     return this.lastResult;
   }
 
   /** What `record` would give. */
-  preview({ metrics, elapsedMs, timestamp }: { metrics: Metrics; elapsedMs: number; timestamp: number }): TrialResult {
+  preview({ metrics, elapsedMs, timestampMs }: { metrics: Metrics; elapsedMs: number; timestampMs: number }): TrialResult {
     const next = { id: this.id, config: this.config, iteration: this.iteration + 1, timeTotalMs: this.timeTotalMs + elapsedMs };
-    return { ...metrics, ...automatic(next, { timestamp, elapsedMs, done: false }) };
+    return { ...metrics, ...automatic(next, { timestampMs, elapsedMs, done: false }) };
   }
 
   /** @returns paths that are not kept any more */
@@ -164,17 +172,19 @@ export class LiveTrial implements Trial {
   }
 
   finished(status: "terminated" | "errored"): FinishedTrial {
-    const { id, index, config, resources, lastResult, iteration, timeTotalMs, failures, failure, nextCheckpoint } = this;
+    const { id, index, name, dirname, config, resources, lastResult, iteration, timeTotalMs, failures, failure, nextCheckpoint } = this;
     return {
       id,
       index,
+      name,
+      dirname,
       status,
       config,
       resources,
       metrics: lastResult && reportedMetrics(lastResult),
       iteration,
       timeTotalMs,
-      timestamp: lastResult?.timestampMs ?? 0,
+      timestampMs: lastResult?.timestampMs ?? 0,
       failures,
       failure,
       checkpoints: this.#kept.all.map(({ path }) => this.#checkpoints.get(path) as TrialCheckpoint),
@@ -192,10 +202,10 @@ export class LiveTrial implements Trial {
 
 function automatic(
   trial: Pick<LiveTrial, "id" | "iteration" | "timeTotalMs" | "config">,
-  { timestamp, elapsedMs, done }: { timestamp: number; elapsedMs: number; done: boolean },
+  { timestampMs, elapsedMs, done }: { timestampMs: number; elapsedMs: number; done: boolean },
 ): TrialResult<{}> {
   const { id, iteration, timeTotalMs, config } = trial;
-  return { trialId: id, trainingIteration: iteration, timeThisIterMs: elapsedMs, timeTotalMs, timestampMs: timestamp, done, config };
+  return { trialId: id, trainingIteration: iteration, timeThisIterMs: elapsedMs, timeTotalMs, timestampMs, done, config };
 }
 
 const AUTOMATIC: ReadonlySet<string> = new Set(["trialId", "trainingIteration", "timeThisIterMs", "timeTotalMs", "timestampMs", "done", "config"]);
@@ -206,7 +216,7 @@ export function reportedMetrics(result: TrialResult): Metrics {
 }
 
 /** The last result of a trial that has ended, whole. */
-export function resultOf({ id, metrics, iteration, timeTotalMs, timestamp, config }: FinishedTrial): TrialResult | undefined {
+export function resultOf({ id, metrics, iteration, timeTotalMs, timestampMs, config }: FinishedTrial): TrialResult | undefined {
   if (metrics === undefined || metrics === null) return undefined;
-  return { ...metrics, trialId: id, trainingIteration: iteration, timeThisIterMs: 0, timeTotalMs, timestampMs: timestamp, done: true, config };
+  return { ...metrics, trialId: id, trainingIteration: iteration, timeThisIterMs: 0, timeTotalMs, timestampMs, done: true, config };
 }

@@ -163,7 +163,7 @@ function toTrialResources(request: ResourceRequest): TrialResources {
       `Cannot give a trial resources: there is no option ${JSON.stringify(name)}: ${instead ?? `there are ${RESOURCE_OPTIONS.join(", ")}; others go into resources: { ${name}: 1 }`}`,
     );
   }
-  const { numCpus = 1, numGpus = 0, memoryBytes = 0, resources = {} } = request;
+  const { numCpus = 1, numGpus = 0, memoryBytes = 0, resources = {} } = request as TrialResourceOptions;
   const bundle: Record<string, number> = {};
   for (const [name, amount] of Object.entries({ CPU: numCpus, GPU: numGpus, memory: memoryBytes, ...resources })) {
     if (typeof amount !== "number" || !(amount >= 0) || !Number.isFinite(amount))

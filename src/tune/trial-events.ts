@@ -23,8 +23,22 @@ export interface TrialFailure {
 }
 
 export type TrialEvent =
+  /** A session goes on with the run: nothing begins until it has told what became of what ran. */
+  | { readonly type: "opened" }
+  /** The session is ready: trials may begin. */
+  | { readonly type: "begun" }
   /** The searcher gave a configuration. */
-  | { readonly type: "suggested"; readonly trialId: string; readonly config: Config; readonly resources: TrialResources }
+  | {
+      readonly type: "suggested";
+      readonly trialId: string;
+      readonly name: string;
+      /** Of the trial's folder in that of the run. */
+      readonly dirname: string;
+      readonly config: Config;
+      readonly resources: TrialResources;
+      /** Why the trial cannot run at all. */
+      readonly failure?: TrialFailure;
+    }
   /** The searcher has none now. */
   | { readonly type: "searchDelayed" }
   /** The searcher has none any more. */
@@ -35,7 +49,7 @@ export type TrialEvent =
       readonly trialId: string;
       readonly metrics: Metrics;
       readonly elapsedMs: number;
-      readonly timestamp: number;
+      readonly timestampMs: number;
       readonly isStopped?: boolean;
       readonly isLast?: boolean;
       readonly checkpoint?: string;

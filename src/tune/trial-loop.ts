@@ -123,11 +123,11 @@ export class FunctionTrial implements TrialLoop {
   async #report(metrics: Metrics, checkpoint: Checkpoint | undefined): Promise<void> {
     if (this.#hasLeft) throw new TrialLeft(`Trial ${this.#spec.trialId} has been stopped`);
     const elapsedMs = performance.now() - this.#since;
-    const timestamp = Date.now();
+    const timestampMs = Date.now();
     const staged = checkpoint === undefined ? undefined : await this.#stage(checkpoint);
     const answered = Promise.withResolvers<void>();
     answered.promise.catch(() => {});
-    this.#reports.push({ event: { type: "report", metrics, elapsedMs, timestamp, ...(staged && { checkpoint: staged }) }, answered });
+    this.#reports.push({ event: { type: "report", metrics, elapsedMs, timestampMs, ...(staged && { checkpoint: staged }) }, answered });
     this.#change(true);
     await answered.promise;
   }
@@ -161,7 +161,7 @@ export class FunctionTrial implements TrialLoop {
     if (!isPlainObject(value))
       throw new TypeError(`Trial ${this.#spec.trialId} must return metrics, such as { loss: 0.5 }, or nothing: received ${describeValue(value)}`);
     const metrics = checkMetrics(value, `Cannot report what trial ${this.#spec.trialId} returned`);
-    return { type: "report", metrics, elapsedMs: performance.now() - this.#since, timestamp: Date.now(), isLast: true };
+    return { type: "report", metrics, elapsedMs: performance.now() - this.#since, timestampMs: Date.now(), isLast: true };
   }
 
   #change(happens = false): Promise<void> {
@@ -221,7 +221,7 @@ export class ClassTrial implements TrialLoop {
     const { checkpointFrequency } = this.#spec;
     this.#isSaveDue = checkpointFrequency > 0 && this.#iteration % checkpointFrequency === 0;
     const metrics = checkMetrics(returned, `Cannot report what step() of trial ${this.#spec.trialId} returned`);
-    return { type: "report", metrics, elapsedMs, timestamp: Date.now() };
+    return { type: "report", metrics, elapsedMs, timestampMs: Date.now() };
   }
 
   async #load(instance: ClassTrainable): Promise<void> {

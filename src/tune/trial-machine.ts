@@ -38,6 +38,8 @@ export interface SavedMachine {
   readonly searchEnded: boolean;
   readonly searchDelayed: boolean;
   readonly isStopping: boolean;
+  readonly isBegun: boolean;
+  readonly isFinished: boolean;
   readonly scheduler: JsonValue;
 }
 
@@ -60,6 +62,7 @@ export class TrialMachine {
   #searchEnded = false;
   #searchDelayed = false;
   #isStopping = false;
+  #isBegun = false;
   #isFinished = false;
   /** Trials that wait to be started, besides paused ones. */
   #pending = 0;
@@ -93,6 +96,15 @@ export class TrialMachine {
     return this.#finished;
   }
 
+  get clusterResources(): Readonly<Record<string, number>> {
+    return this.#clusterResources;
+  }
+
+  /** Trials that occupy resources. */
+  get heldTrials(): readonly string[] {
+    return [...this.#held.keys()];
+  }
+
   get runningCount(): number {
     return this.#held.size;
   }
@@ -107,20 +119,14 @@ export class TrialMachine {
   }
 
   /** What the trial's report would be as a result: stoppers decide by it before the machine does. */
-  preview(trialId: string, report: { metrics: Metrics; elapsedMs: number; timestamp: number }): TrialResult | undefined {
+  preview(trialId: string, report: { metrics: Metrics; elapsedMs: number; timestampMs: number }): TrialResult | undefined {
     const trial = this.#open.get(trialId);
     return trial === undefined || trial.isReleasing ? undefined : trial.preview(report);
   }
 
-  /** Begins, or goes on after a restore. */
-  begin(): TrialEffect[] {
-    this.#advance();
-    return this.#taken();
-  }
-
   /** @throws whatever a scheduler of the user throws */
   apply(event: TrialEvent): TrialEffect[] {
-    if (this.#isFinished) return [];
+    if (this.#isFinished && event.type !== "opened" && event.type !== "revived") return [];
     this.#react(event);
     this.#advance();
     return this.#taken();
@@ -128,6 +134,12 @@ export class TrialMachine {
 
   #react(event: TrialEvent): void {
     switch (event.type) {
+      case "opened":
+        this.#isBegun = false;
+        return;
+      case "begun":
+        this.#isBegun = true;
+        return;
       case "suggested":
         return this.#onSuggested(event);
       case "searchDelayed":
@@ -172,6 +184,8 @@ export class TrialMachine {
       searchEnded: this.#searchEnded,
       searchDelayed: this.#searchDelayed,
       isStopping: this.#isStopping,
+      isBegun: this.#isBegun,
+      isFinished: this.#isFinished,
       scheduler: this.#scheduler.save(),
     };
   }
@@ -192,17 +206,21 @@ export class TrialMachine {
     this.#searchEnded = saved.searchEnded;
     this.#searchDelayed = saved.searchDelayed;
     this.#isStopping = saved.isStopping;
+    this.#isBegun = saved.isBegun;
+    this.#isFinished = saved.isFinished;
     this.#scheduler.restore(saved.scheduler);
   }
 
   // -------------------------------------------------------------------------------------------------------------------
   // Events
 
-  #onSuggested({ trialId, config, resources }: Extract<TrialEvent, { type: "suggested" }>): void {
+  #onSuggested({ trialId, name, dirname, config, resources, failure }: Extract<TrialEvent, { type: "suggested" }>): void {
     this.#askedFor = undefined;
     if (this.#isStopping) return;
     this.#typicalResources = resources;
-    this.#add(new LiveTrial({ id: trialId, index: this.#asked - 1, config, resources }, this.#options.keep));
+    const trial = new LiveTrial({ id: trialId, index: this.#asked - 1, name, dirname, config, resources }, this.#options.keep);
+    this.#add(trial);
+    if (failure !== undefined) this.#fail(trial, { failure, isReleased: true });
   }
 
   #add(trial: LiveTrial): void {
@@ -220,8 +238,8 @@ export class TrialMachine {
     this.#searchDelayed = false;
     if (trial.isReleasing) return this.#onLateReport(trial, event);
     if (trial.status !== "running") return;
-    const { metrics, elapsedMs, timestamp } = event;
-    const result = trial.record(metrics, { elapsedMs, timestamp, tuned: this.#options.metrics });
+    const { metrics, elapsedMs, timestampMs } = event;
+    const result = trial.record(metrics, { elapsedMs, timestampMs, tuned: this.#options.metrics });
     const fault = this.#faultOf(trial, metrics);
     if (fault !== undefined) {
       this.#fail(trial, { failure: fault, isReleased: event.isLast === true });
@@ -357,11 +375,13 @@ export class TrialMachine {
     const at = this.#finished.findIndex(({ id }) => id === trialId);
     const [finished] = at < 0 ? [] : this.#finished.splice(at, 1);
     if (finished === undefined) return;
-    const { id, index, config, resources } = finished;
+    this.#isFinished = false;
+    this.#isStopping = false;
+    
     const state = { start: null, awaitedDonor: null, isSaving: false, isReleasing: false, hasEnded: false } as const;
     const trial = fromCheckpoint
       ? LiveTrial.restore({ ...finished, status: "pending", failure: undefined, failures: 0, ...state }, this.#options.keep)
-      : new LiveTrial({ id, index, config, resources }, this.#options.keep);
+      : new LiveTrial(finished, this.#options.keep);
     trial.nextCheckpoint = finished.nextCheckpoint;
     trial.rewind();
     this.#add(trial);
@@ -560,7 +580,7 @@ export class TrialMachine {
   // What runs next
 
   #advance(): void {
-    while (!this.#isFinished && this.#step());
+    while (this.#isBegun && !this.#isFinished && this.#step());
   }
 
   /** Does one thing that is to be done now. @returns whether there may be another */

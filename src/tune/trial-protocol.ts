@@ -38,8 +38,10 @@ export type ProcessEvent =
       readonly type: "report";
       readonly metrics: Metrics;
       readonly elapsedMs: number;
-      readonly timestamp: number;
+      readonly timestampMs: number;
       readonly checkpoint?: StagedCheckpoint;
+      /** The path of a checkpoint that a trainer has stored itself. */
+      readonly stored?: string;
       /** The trial has returned: no answer is needed. */
       readonly isLast?: boolean;
     }

@@ -47,6 +47,8 @@ export interface Trial {
   readonly id: string;
   /** Counts the trials of the experiment from 0. */
   readonly index: number;
+  /** For people: the trainable's name and the id, unless `tuneConfig.trialNameCreator` says otherwise. */
+  readonly name: string;
   readonly status: TrialStatus;
   readonly config: Config;
   readonly resources: TrialResources;

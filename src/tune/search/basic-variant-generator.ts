@@ -33,6 +33,13 @@ const OPTIONS = {
   },
 };
 
+interface Values {
+  readonly numSamples: number | undefined;
+  readonly pointsToEvaluate: readonly Readonly<Record<string, unknown>>[];
+  readonly constantGridSearch: boolean;
+  readonly seed: number | undefined;
+}
+
 interface State {
   readonly given: number;
   readonly random: RandomState;
@@ -41,8 +48,9 @@ interface State {
 
 export class BasicVariantGenerator implements Searcher {
   readonly definition: Definition;
-  readonly #options: { numSamples: number | undefined; pointsToEvaluate: readonly Readonly<Record<string, unknown>>[]; constantGridSearch: boolean };
-  readonly #random: Random;
+  readonly #options: Values;
+  #random: Random;
+  #numSamples: number;
   #space: SearchSpace = {};
   #grid: Point[] = [new Map()];
   #points: Map<string, number>[] = [];
@@ -51,10 +59,16 @@ export class BasicVariantGenerator implements Searcher {
   #constant = new Map<string, number>();
 
   constructor(options: BasicVariantGeneratorOptions = {}) {
-    const { seed, ...others } = readOptions<typeof this.#options & { seed: number | undefined }>(options, OPTIONS as never);
-    this.#options = others;
-    this.#random = new Random(seed);
+    this.#options = readOptions<Values>(options, OPTIONS as never);
+    this.#numSamples = this.#options.numSamples ?? 1;
+    this.#random = new Random(this.#options.seed);
     this.definition = { type: "random", options: { ...(options as Record<string, JsonValue>) } };
+  }
+
+  /** What `tuneConfig` says, where the options here say nothing. Called before the first suggestion. */
+  setDefaults({ numSamples, seed }: { numSamples: number; seed: number | undefined }): void {
+    this.#numSamples = this.#options.numSamples ?? numSamples;
+    if (this.#options.seed === undefined && seed !== undefined) this.#random = new Random(seed);
   }
 
   setSearchProperties(_metric: string | readonly string[], _mode: Mode | readonly Mode[], space: SearchSpace): void {
@@ -65,10 +79,9 @@ export class BasicVariantGenerator implements Searcher {
   }
 
   suggest(): Suggestion {
-    const { numSamples = 1 } = this.#options;
     // A point that a user gave fixes the grid's places that it names: the grid of its sample has the rest.
     const sample = Math.floor(this.#given / this.#grid.length);
-    if (numSamples !== -1 && sample >= numSamples) return "finished";
+    if (this.#numSamples !== -1 && sample >= this.#numSamples) return "finished";
     const point = this.#grid[this.#given % this.#grid.length] as Point;
     const isNewGrid = this.#given % this.#grid.length === 0;
     this.#given += 1;

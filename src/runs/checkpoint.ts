@@ -34,7 +34,7 @@ export class Checkpoint {
 
   /** The checkpoint that a folder holds, as the constructor makes it. */
   static fromDirectory(path: string): Checkpoint {
-    return new Checkpoint(path);
+    return receivedCheckpoint(path);
   }
 
   /**
@@ -120,10 +120,10 @@ function fullPath(path: string): string {
 registerSerializer(Checkpoint, {
   serialize: ({ path }) => path,
   deserialize: receivedCheckpoint,
-  python: "shoal.train:Checkpoint",
+  python: "shoal._checkpoint:Checkpoint",
 });
 
-/** Exported for the worker alone, which imports it to read a checkpoint. */
+/** Exported for the worker alone, which imports it to read a checkpoint. The class does not name itself: the bundler would give it another name. */
 export function receivedCheckpoint(path: string): Checkpoint {
-  return Checkpoint.fromDirectory(path);
+  return new Checkpoint(path);
 }

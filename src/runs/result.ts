@@ -61,26 +61,7 @@ export class Result<M extends object = Metrics> {
   static async fromPath<M extends object = Metrics>(path: string): Promise<Result<M>> {
     if (typeof path !== "string" || path === "")
       throw new TypeError(`Cannot read a result: the path of a run's folder is needed: received ${describeValue(path)}`);
-    const folder = await resolveFolder(path);
-    const [rows, config, stored, error] = await Promise.all([
-      readRows(folder),
-      readParams(folder),
-      listCheckpoints(folder),
-      readRunError(folder),
-    ]);
-    if (rows === undefined && stored.length === 0 && error === undefined)
-      throw new RunError(`Cannot read a result: ${shownPath(folder)} holds neither ${RESULT_FILE} nor checkpoints`, {
-        hint: "name the folder of one run of Train, or of one trial of Tune: the folders are below storagePath, by the runs' names",
-      });
-    const bestCheckpoints = stored.map(({ checkpoint, metrics }) => ({ checkpoint, metrics: metrics as M }));
-    return new Result<M>({
-      path: folder,
-      metrics: rows?.at(-1) as M | undefined,
-      checkpoint: bestCheckpoints.at(-1)?.checkpoint,
-      error,
-      bestCheckpoints,
-      config,
-    });
+    return await readResult<M>(await resolveFolder(path));
   }
 
   /**
@@ -123,6 +104,29 @@ export class Result<M extends object = Metrics> {
     for (const column of columns.values()) while (column.length < rows.length) column.push(null);
     return Object.fromEntries(columns);
   }
+}
+
+/** Outside of the class, which does not name itself: the bundler would give it another name. */
+async function readResult<M extends object>(folder: string): Promise<Result<M>> {
+  const [rows, config, stored, error] = await Promise.all([
+    readRows(folder),
+    readParams(folder),
+    listCheckpoints(folder),
+    readRunError(folder),
+  ]);
+  if (rows === undefined && stored.length === 0 && error === undefined)
+    throw new RunError(`Cannot read a result: ${shownPath(folder)} holds neither ${RESULT_FILE} nor checkpoints`, {
+      hint: "name the folder of one run of Train, or of one trial of Tune: the folders are below storagePath, by the runs' names",
+    });
+  const bestCheckpoints = stored.map(({ checkpoint, metrics }) => ({ checkpoint, metrics: metrics as M }));
+  return new Result<M>({
+    path: folder,
+    metrics: rows?.at(-1) as M | undefined,
+    checkpoint: bestCheckpoints.at(-1)?.checkpoint,
+    error,
+    bestCheckpoints,
+    config,
+  });
 }
 
 /** The reports in order; undefined where there is no file. A last line that was not written to its end is none. */

@@ -4,18 +4,22 @@
  * On this machine bytes are appended in place, and nothing is held open between two appends, so a thousand paused trials take no file descriptors. S3 cannot append: the bytes
  * gather in a temporary file, which is uploaded whole when it has doubled, and at the end; so the cost stays linear, and a crash loses the end of a file that nothing depends on.
  */
-import { appendFile, open, rm, stat } from "node:fs/promises";
+import { appendFile, open, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { storageError } from "./errors.ts";
 import { fileSystemOf } from "./file-systems.ts";
-import { fileExists } from "./folders.ts";
+import { fileExists, writeWhole } from "./folders.ts";
 import { UPLOADED_AGAIN_FROM_BYTES } from "./limits.ts";
 import { schemeOf, shownPath } from "./paths.ts";
 import { makeTemporaryFolder } from "./temporary-folder.ts";
 
+/** One call at a time. */
 export interface AppendedFile {
-  /** One append at a time. */
   append(bytes: Uint8Array | string): Promise<void>;
+  /** All bytes so far; none of a file that is not there yet. */
+  contents(): Promise<Uint8Array>;
+  /** Sets all bytes, in one step. */
+  replace(bytes: Uint8Array): Promise<void>;
   /** Makes what was appended durable. */
   sync(): Promise<void>;
   close(): Promise<void>;
@@ -37,6 +41,14 @@ class LocalAppended implements AppendedFile {
 
   async append(bytes: Uint8Array | string): Promise<void> {
     await naming(this.#path, () => appendFile(this.#path, bytes));
+  }
+
+  contents(): Promise<Uint8Array> {
+    return bytesOf(this.#path);
+  }
+
+  replace(bytes: Uint8Array): Promise<void> {
+    return writeWhole(this.#path, bytes);
   }
 
   async sync(): Promise<void> {
@@ -84,6 +96,17 @@ class UploadedAppended implements AppendedFile {
     if (this.#sizeBytes >= Math.max(UPLOADED_AGAIN_FROM_BYTES, 2 * this.#uploadedBytes)) await this.sync();
   }
 
+  contents(): Promise<Uint8Array> {
+    return bytesOf(this.#local);
+  }
+
+  async replace(bytes: Uint8Array): Promise<void> {
+    await writeWhole(this.#local, bytes);
+    this.#sizeBytes = bytes.length;
+    // Differs from what is there, whatever its size.
+    this.#uploadedBytes = -1;
+  }
+
   async sync(): Promise<void> {
     if (this.#uploadedBytes === this.#sizeBytes) return;
     const [files, local] = [await fileSystemOf(this.#path), await fileSystemOf(this.#local)];
@@ -104,6 +127,15 @@ class UploadedAppended implements AppendedFile {
     } finally {
       await rm(this.#folder, { recursive: true, force: true });
     }
+  }
+}
+
+async function bytesOf(path: string): Promise<Uint8Array> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return new Uint8Array(0);
+    throw storageError(`Cannot read ${path}`, error);
   }
 }
 

@@ -33,13 +33,13 @@ export interface ExperimentParts {
   readonly codec: ConfigCodec;
   readonly resourcesOf: (config: Config) => TrialResources;
   readonly nameOf: (trial: { trialId: string; config: Config }) => { name: string; dirname: string };
+  /** Whether a process is as good as before when a trial has thrown in it. */
+  readonly survivesErrors: boolean;
   readonly checkpointFrequency: number;
   readonly checkpointAtEnd: boolean;
   readonly failFast: boolean | "raise";
   readonly timeBudgetMs: number | undefined;
   readonly onProblem: (text: string) => void;
-  /** Something changed that a table shows. */
-  readonly onChange: () => void;
 }
 
 /** A trial that runs, to the shell. */
@@ -135,7 +135,6 @@ export class Experiment {
   #dispatch(event: TrialEvent): void {
     if (this.#isOver) return;
     this.#guard(() => this.#performAll(this.#taken(event)));
-    this.#parts.onChange();
   }
 
   #taken(event: TrialEvent): TrialEffect[] {
@@ -369,7 +368,8 @@ export class Experiment {
     const cause = isUsers ? error.cause : error;
     this.#lastError = cause;
     // The process of a function is as good as before; an instance of a class is in no known state.
-    process?.kill();
+    if (isUsers && this.#parts.survivesErrors && process !== undefined) this.#free(process);
+    else process?.kill();
     const failure = failureOf(cause instanceof Error ? cause : error);
     this.#dispatch({ type: "failed", trialId: trial.id, failure, ...(error instanceof SerializationError && { isFinal: true }) });
   }

@@ -27,8 +27,11 @@ export const TRIALS_WRITTEN_MAX = 256;
 /** How long the end of trials and the last writes may take on Ctrl-C. */
 export const INTERRUPTED_RUN_MS = 2000;
 
-/** How often the table of trials is drawn on a terminal. */
+/** How often the table of trials is made anew. */
 export const TABLE_EVERY_MS = 500;
 
 /** Trials that the table shows, the best first. */
 export const TABLE_ROWS = 20;
+
+/** Parameters that the table shows. */
+export const TABLE_PARAMETERS = 6;

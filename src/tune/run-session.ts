@@ -3,24 +3,25 @@
  *
  * Puts machine, searcher, files and processes together, repeats the log of earlier sessions where there is one, and runs the experiment.
  */
-import { Checkpoint } from "../runs/checkpoint.ts";
 import { listCheckpoints, removeCheckpoint } from "../runs/checkpoint-upload.ts";
+import { CSVLoggerCallback } from "../runs/csv-tracker.ts";
 import { JsonLoggerCallback } from "../runs/json-lines-tracker.ts";
 import type { ResolvedRunConfig } from "../runs/run-config.ts";
 import type { RunFolder } from "../runs/run-folder.ts";
 import type { RunLog } from "../runs/run-log.ts";
 import { checkName } from "../runs/run-names.ts";
+import { TBXLoggerCallback } from "../runs/tensorboard-tracker.ts";
 import type { Tracker } from "../runs/tracker.ts";
 import { CallbackQueue, type TuneCallback } from "./callbacks.ts";
 import { ConfigCodec } from "./config-codec.ts";
 import { Experiment, type ExperimentState } from "./experiment.ts";
-import type { FinishedTrial, LiveTrial } from "./live-trial.ts";
+import type { LiveTrial } from "./live-trial.ts";
 import { makeProcesses } from "./make-processes.ts";
 import { ResultGrid } from "./result-grid.ts";
 import type { TrialScheduler } from "./scheduler.ts";
 import { BasicVariantGenerator } from "./search/basic-variant-generator.ts";
 import type { Searcher } from "./searcher.ts";
-import type { SearchSpace } from "./space.ts";
+import { gridSize, type SearchSpace } from "./space.ts";
 import type { Stopper } from "./stoppers.ts";
 import type { TrainableParts } from "./trainable.ts";
 import type { Config, JsonValue, Metrics, Mode } from "./trial.ts";
@@ -72,14 +73,15 @@ export class Session {
       scheduler,
       clusterResources,
     });
-    this.#table = new TrialTable(this.#machine, { metrics: tuneConfig.metrics, modes: tuneConfig.modes, name: folder.name });
-    const onProblem = (text: string): void => this.#table.say(`shoal tune: ${text}`);
-    this.#callbacks = new CallbackQueue(callbacks.callbacks, onProblem);
+    const { metrics, modes, numSamples } = tuneConfig;
+    const trialsMax = numSamples === -1 ? Number.POSITIVE_INFINITY : numSamples * gridSize(plan.space);
+    this.#table = new TrialTable(this.#machine, { metrics, modes, name: folder.name, trialsMax });
+    this.#callbacks = new CallbackQueue(callbacks.callbacks, tellProblem);
     this.#files = new TrialFiles({
       experimentName: folder.name,
       folder: folder.path,
-      trackers: [new JsonLoggerCallback(), ...callbacks.trackers],
-      onProblem,
+      trackers: [...defaultTrackers(callbacks.trackers), ...callbacks.trackers],
+      onProblem: tellProblem,
       shownConfig: ConfigCodec.shown,
       dirnameOf: (trial) => (trial as LiveTrial).dirname,
     });
@@ -113,7 +115,7 @@ export class Session {
       state = "finished";
       return this.#results();
     } finally {
-      this.#table.end();
+      this.#table.end(state === "finished" ? "done" : signal.aborted ? "stopped" : "failed");
       await this.#plan.log.close();
       if (!signal.aborted) await this.#folder.write({ ...(this.#folder.record as NonNullable<RunFolder["record"]>), state });
       this.#closed.resolve();
@@ -134,12 +136,12 @@ export class Session {
       codec: this.#codec,
       resourcesOf: trainable.resourcesOf,
       nameOf: (trial) => this.#nameOf(trial),
+      survivesErrors: trainable.body.kind === "function",
       checkpointFrequency: runConfig.checkpointConfig.checkpointFrequency,
       checkpointAtEnd: runConfig.checkpointConfig.checkpointAtEnd,
       failFast: runConfig.failureConfig.failFast,
       timeBudgetMs: tuneConfig.timeBudgetMs,
-      onProblem: (text) => this.#table.say(`shoal tune: ${text}`),
-      onChange: () => this.#table.changed(),
+      onProblem: tellProblem,
     });
   }
 
@@ -187,10 +189,17 @@ export class Session {
   }
 }
 
+/** Ray's files, unless the user gives a tracker of the same kind with options of its own. */
+function defaultTrackers(given: readonly Tracker[]): Tracker[] {
+  const names = new Set(given.map(({ name }) => name));
+  return [new JsonLoggerCallback(), new CSVLoggerCallback(), new TBXLoggerCallback()].filter(({ name }) => !names.has(name));
+}
+
+function tellProblem(text: string): void {
+  process.stderr.write(`shoal tune: ${text}\n`);
+}
+
 function oneOrAll<T>(values: readonly T[]): T | readonly T[] {
   const [only] = values;
   return only !== undefined && values.length === 1 ? only : values;
 }
-
-export { Checkpoint };
-export type { FinishedTrial };

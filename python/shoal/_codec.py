@@ -26,7 +26,7 @@ from ._forms import (
 from ._limits import ERROR_BYTES_MAX, STORE_FROM_BYTES, TASK_MESSAGE_LENGTH_MAX, TASK_STACK_LENGTH_MAX
 from ._tracebacks import frames_text, message_of, traceback_text
 from ._arrays import loaded_numpy, numpy_or_none
-from ._registered import reduce_registered
+from ._registered import is_export, reduce_registered
 from .errors import RuntimeEnvError, SerializationError, ShoalError, TaskError, from_wire, to_wire
 from ._targets import EnvironmentFault
 from .values import Custom
@@ -63,6 +63,20 @@ class ArrowData:
 
     def __init__(self, stream):
         self.stream = stream
+
+
+class References(list):
+    """The entries of the references in a value, and the exports of Shoal that JavaScript loads before it reads the value."""
+
+    __slots__ = ("exports",)
+
+    def __init__(self, entries=(), exports=()):
+        list.__init__(self, entries)
+        self.exports = exports
+
+    def __bool__(self):
+        """Whether anything has to be told beside the value."""
+        return len(self) > 0 or len(self.exports) > 0
 
 
 class Payload:
@@ -115,7 +129,8 @@ class PayloadReader:
         """``holds_stored``: a hold for the stored bytes came along, as with all but the value of a reference."""
         in_band = bytes(self._take(header["inBand"]))
         buffers = [self._take(size) for size in header["buffers"]]
-        refs = [self._refs.receive(id_, owner) for id_, owner in header["refs"]]
+        exports = [id_ for id_ in header["definitions"] if is_export(id_)]
+        refs = References([self._refs.receive(id_, owner) for id_, owner in header["refs"]], exports)
         stored = header.get("stored")
         entry = location = None
         if stored is not None:
@@ -198,7 +213,7 @@ class Codec:
     def encode(self, value):
         """In-band bytes, buffers, and the entries of the references in it."""
         outer = self._collected
-        self._collected = collected = []
+        self._collected = collected = References()
         try:
             in_band, buffers = encode_value(value, self._reduce, self._pickled)
         finally:
@@ -214,7 +229,7 @@ class Codec:
             return tags.KIND_ARROW, value.stream
         if type(value).__name__ in ("ActorHandle", "FunctionHandle", "ClassHandle", "RegisteredValue", "RemoteFunction") and self.is_of_cluster(value):
             return value._reduced(self._collect)
-        registered = reduce_registered(value, self._collect)
+        registered = reduce_registered(value, self._collect, self._needs)
         if registered is not None:
             return registered
         if type(value).__module__.startswith("pyarrow"):
@@ -226,6 +241,11 @@ class Codec:
         self._refs.publish(entry)
         self._collected.append(entry)
         return len(self._collected) - 1
+
+    def _needs(self, export):
+        """JavaScript loads an export of Shoal before it reads the value."""
+        if export not in self._collected.exports:
+            self._collected.exports = (*self._collected.exports, export)
 
     def _reduced_of_python(self, value):
         numpy = loaded_numpy()
@@ -313,7 +333,8 @@ class Codec:
 
 def _definitions_of(refs):
     """What JavaScript loads before it reads a value with these references in it."""
-    return [entry.definition for entry in refs if entry.definition is not None]
+    own = [entry.definition for entry in refs if entry.definition is not None]
+    return own + list(refs.exports) if isinstance(refs, References) else own
 
 
 def is_plain(in_band, buffers, refs):

@@ -1,7 +1,8 @@
 """Instances of classes of TypeScript with a form of their own (``registerSerializer``), as values: ``[definition, data, place of its reference, class]``.
 
 Where TypeScript names a class of Python with it, the value is an instance of that: ``__from_shoal__(data)`` makes it, and ``__to_shoal__()`` gives the data for the way back. Any other
-is passed on as it came. The definition is what reads the data in JavaScript: this process holds it as long as it lives, as it may send such a value at any time.
+is passed on as it came. The definition is what reads the data in JavaScript: this process holds it as long as it lives, as it may send such a value at any time. What Shoal's own
+exports read needs no definition: JavaScript finds those by their names, so Python may make instances of these classes itself (``register_export``).
 """
 
 import sys
@@ -32,6 +33,19 @@ class RegisteredValue(Custom):
         return _form(*self.payload, None, collect)
 
 
+def is_export(id_):
+    """Whether an id names an export of Shoal, such as ``shoal/runs:receivedCheckpoint``, and no definition."""
+    return id_.startswith("shoal/")
+
+
+def register_export(kind, id_, name):
+    """Instances of a class of Shoal's own go to JavaScript as data that an export of Shoal reads.
+
+    :param name: what TypeScript calls the class: ``module:Class``
+    """
+    _classes[kind] = (id_, name)
+
+
 def revive_registered(payload, refs):
     """:raises SerializationError: where its class is not found here"""
     id_, data, reference, name = payload
@@ -46,10 +60,14 @@ def revive_registered(payload, refs):
     return kind.__from_shoal__(data)
 
 
-def reduce_registered(value, collect):
-    """The form of an instance whose class has come with a value; None for anything else."""
+def reduce_registered(value, collect, needs):
+    """The form of an instance whose class has come with a value, or is Shoal's own; None for anything else."""
     known = _classes.get(type(value)) if _classes else None
-    return None if known is None else _form(known[0], value.__to_shoal__(), known[1], collect)
+    if known is None:
+        return None
+    if is_export(known[0]):
+        needs(known[0])
+    return _form(known[0], value.__to_shoal__(), known[1], collect)
 
 
 def _form(id_, data, name, collect):

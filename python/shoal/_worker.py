@@ -129,7 +129,8 @@ class Worker:
         self.store = Store(configuration, self.daemon, self.refs)
         self.refs.free_stored = self.store.free_own
         self.refs.on_settled = self._settled
-        self.codec = Codec(self.refs, self.store, self.targets, {"pid": os.getpid(), "nodeId": configuration["nodeId"]}, _REVIVERS)
+        self.node_id = configuration["nodeId"]
+        self.codec = Codec(self.refs, self.store, self.targets, {"pid": os.getpid(), "nodeId": self.node_id}, _REVIVERS)
         self.executor = Executor(
             self.pump,
             lambda left, is_report: self.daemon.send(message.WORKER_PARK, {"left": left, "isReport": is_report}),

@@ -74,6 +74,12 @@ class DataError(ShoalError):
     code = "DATA_INVALID"
 
 
+class RunError(ShoalError):
+    """A run, its folder or a checkpoint cannot be used; the message names it and what to do."""
+
+    code = "RUN_FAILED"
+
+
 _CLASSES = {
     error_class.code: error_class
     for error_class in (
@@ -89,6 +95,7 @@ _CLASSES = {
         RuntimeEnvError,
         SerializationError,
         DataError,
+        RunError,
     )
 }
 

@@ -28,6 +28,10 @@ export interface FileSystem {
   fullPath(path: string): string;
   /** The files that a path names: itself, all files of a folder, or those that match a glob. None where nothing is there. In no order. */
   list(path: string): Promise<ListedFile[]>;
+  /** All files below a folder, hidden ones too; none where there is no such folder. In no order. */
+  listAll(folder: string): Promise<ListedFile[]>;
+  /** The names of what lies directly in a folder: files and folders, hidden ones too; none where there is no such folder. In no order. */
+  names(folder: string): Promise<{ readonly files: string[]; readonly folders: string[] }>;
   /** The raw bytes of a file, in chunks that the reader may keep. */
   read(path: string): AsyncGenerator<Uint8Array, void, undefined>;
   openBytes(path: string): Promise<FileBytes>;
@@ -37,6 +41,8 @@ export interface FileSystem {
   openSink(path: string): Promise<FileSink>;
   /** Gives a whole file another name. The old name may stay until its folder is removed. */
   publish(file: StagedFile): Promise<void>;
+  /** Gives a folder another name, in one step, where nothing is there yet. Undefined where the storage cannot do that. */
+  readonly renameFolder: ((from: string, to: string) => Promise<void>) | undefined;
   remove(paths: readonly string[]): Promise<void>;
   /** Removes a folder with all that is in it, finished or not. */
   removeFolder(path: string): Promise<void>;

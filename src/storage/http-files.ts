@@ -19,6 +19,9 @@ export const HTTP_FILES: FileSystem = {
     const listed: ListedFile = { path, sizeBytes: found.size ?? 0 };
     return [listed];
   },
+  listAll: refuseFolder,
+  names: refuseFolder,
+  renameFolder: undefined,
   read: (path) => readRemote(remoteFile(path)),
   openBytes,
   makeFolder: refuseWriting,
@@ -31,6 +34,12 @@ export const HTTP_FILES: FileSystem = {
 function refuseWriting(path: string): never {
   throw new StorageError(`Cannot write to ${shownPath(path)}: files behind HTTP can only be read`, {
     hint: "write to a folder of this machine or to s3://",
+  });
+}
+
+function refuseFolder(path: string): never {
+  throw new StorageError(`Cannot list the folder ${shownPath(path)}: servers of HTTP have no folders`, {
+    hint: "use a folder of this machine or of s3://",
   });
 }
 

@@ -34,3 +34,15 @@ export const UPLOAD_PARTS_AT_A_TIME = 4;
 export const COPY_BYTES_MAX: number = 5 * 1024 * 1024 * 1024;
 /** Keys that S3 removes in one request. */
 export const REMOVED_KEYS_MAX = 1000;
+/** Files of a folder that are copied at the same time: each has a part of an upload in memory. */
+export const COPIED_FILES_AT_A_TIME = 8;
+
+/** Between writing a claim of a folder and reading it back: two claims that are further apart than this see each other. */
+export const CLAIM_PAUSE_MS = 20;
+/** How often the owner of a folder renews its record. */
+export const OWNER_RENEWED_EVERY_MS = 15_000;
+/** An owner on another machine that has not renewed for so long is dead: several renewals may fail. */
+export const OWNER_SILENCE_MS_MAX: number = 4 * OWNER_RENEWED_EVERY_MS;
+
+/** A file that grows in a storage without appends is uploaded first when it has so many bytes, and then whenever it has doubled. */
+export const UPLOADED_AGAIN_FROM_BYTES: number = 64 * 1024;

@@ -18,6 +18,9 @@ import { localPath } from "./paths.ts";
 export const LOCAL_FILES: FileSystem = {
   fullPath: localPath,
   list: (path) => filesOf(localPath(path)),
+  listAll: async (folder) =>
+    (await sizeOrFolder(localPath(folder))) === "folder" ? filesIn(localPath(folder), new Set(), () => false) : [],
+  names: (folder) => namesIn(localPath(folder)),
   read: (path) => readRaw(localPath(path)),
   openBytes: (path) => LocalBytes.open(localPath(path)),
   async makeFolder(path) {
@@ -29,6 +32,14 @@ export const LOCAL_FILES: FileSystem = {
   },
   openSink: (path) => LocalSink.open(localPath(path)),
   publish: moveFile,
+  async renameFolder(from, to) {
+    try {
+      await rename(localPath(from), localPath(to));
+      await syncFolder(dirname(localPath(to)));
+    } catch (error) {
+      throw storageError(`Cannot move ${from} to ${to}`, error);
+    }
+  },
   async remove(paths) {
     for (const path of paths) await removeFile(localPath(path));
   },
@@ -71,18 +82,29 @@ async function sizeOrFolder(path: string): Promise<number | "folder" | undefined
 }
 
 /** All files below a folder. `above` are the folders that led here, so that a link to one of them does not lead round forever. */
-async function filesIn(folder: string, above: ReadonlySet<string>): Promise<ListedFile[]> {
+async function filesIn(folder: string, above: ReadonlySet<string>, isLeftOut: (name: string) => boolean = isHidden): Promise<ListedFile[]> {
   const files: ListedFile[] = [];
   const inside = await enter(folder, above);
   if (inside === undefined) return files;
-  for (const { name } of await entriesOf(folder)) if (!isHidden(name)) files.push(...(await filesAt(join(folder, name), inside)));
+  for (const { name } of await entriesOf(folder))
+    if (!isLeftOut(name)) for (const file of await filesAt(join(folder, name), inside, isLeftOut)) files.push(file);
   return files;
 }
 
-async function filesAt(path: string, above: ReadonlySet<string>): Promise<ListedFile[]> {
+async function filesAt(path: string, above: ReadonlySet<string>, isLeftOut?: (name: string) => boolean): Promise<ListedFile[]> {
   const found = await sizeOrFolder(path);
-  if (found === "folder") return filesIn(path, above);
+  if (found === "folder") return filesIn(path, above, isLeftOut);
   return found === undefined ? [] : [{ path, sizeBytes: found }];
+}
+
+async function namesIn(folder: string): Promise<{ files: string[]; folders: string[] }> {
+  const names = { files: [] as string[], folders: [] as string[] };
+  if ((await sizeOrFolder(folder)) !== "folder") return names;
+  for (const entry of await entriesOf(folder)) {
+    const isFolder = entry.isDirectory() || (entry.isSymbolicLink() && (await sizeOrFolder(join(folder, entry.name))) === "folder");
+    (isFolder ? names.folders : names.files).push(entry.name);
+  }
+  return names;
 }
 
 /** The folders that led into this one, with itself; undefined where it is among them already. */
@@ -255,6 +277,16 @@ class LocalSink implements FileSink {
   async abort(): Promise<void> {
     await this.#handle.close().catch(() => undefined);
     await rm(this.#temporary, { force: true });
+  }
+}
+
+/** Makes the names in a folder durable: without it, a power cut takes back what was renamed last. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
   }
 }
 

@@ -3,7 +3,8 @@
  *
  * What may be a credential in a URL (user, password, query) is used for the request alone: messages have `shownPath`.
  */
-import { resolve } from "node:path";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { StorageError } from "./errors.ts";
 
@@ -34,4 +35,15 @@ export function shownPath(path: string): string {
   if (scheme === undefined || scheme === "file") return path;
   const plain = scheme === "s3" || scheme === "s3a" ? path : path.replace(/[?#].*$/s, "");
   return plain.replace(/:\/\/[^/]*@/, "://");
+}
+
+/** The path of what lies below a folder. */
+export function joinPath(folder: string, ...names: readonly string[]): string {
+  if (!SCHEME.test(folder)) return join(folder, ...names);
+  return [folder.replace(/\/+$/, ""), ...names].join("/");
+}
+
+/** A path in which `~` stands for the user's home, as in a shell. */
+export function withHome(path: string): string {
+  return path === "~" || path.startsWith("~/") ? join(homedir(), path.slice(1)) : path;
 }

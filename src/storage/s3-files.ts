@@ -17,6 +17,9 @@ import { element, elements, escaped } from "./s3-xml.ts";
 export const S3_FILES: FileSystem = {
   fullPath: (path) => pathOf(withoutSlash(placeOf(path))),
   list: (path) => filesOf(placeOf(path)),
+  listAll: (folder) => toArray(allFilesIn(withoutSlash(placeOf(folder)))),
+  names: (folder) => namesIn(withoutSlash(placeOf(folder))),
+  renameFolder: undefined,
   read: (path) => readRemote(remoteFile(placeOf(path))),
   async openBytes(path) {
     const place = placeOf(path);
@@ -82,6 +85,21 @@ async function* filesIn(folder: S3Place): AsyncGenerator<ListedFile, void, undef
     if (!key.slice(prefix.length).split("/").some(isHidden)) yield { path: pathOf({ ...folder, key }), sizeBytes };
 }
 
+async function* allFilesIn(folder: S3Place): AsyncGenerator<ListedFile, void, undefined> {
+  for await (const { key, sizeBytes } of objectsWith(folder, folderPrefix(folder))) yield { path: pathOf({ ...folder, key }), sizeBytes };
+}
+
+async function namesIn(folder: S3Place): Promise<{ files: string[]; folders: string[] }> {
+  const prefix = folderPrefix(folder);
+  const files: string[] = [];
+  const folders: string[] = [];
+  for await (const page of pagesOf(folder, { prefix, delimiter: "/" })) {
+    for (const key of keysOf(page, "Contents", "Key")) if (key.length > prefix.length) files.push(key.slice(prefix.length));
+    for (const key of keysOf(page, "CommonPrefixes", "Prefix")) folders.push(key.slice(prefix.length, -1));
+  }
+  return { files, folders };
+}
+
 function folderPrefix({ key }: S3Place): string {
   return key === "" ? "" : `${key}/`;
 }
@@ -93,22 +111,47 @@ interface ListedObject {
 
 /** All objects whose keys begin so, without the empty ones that stand for folders. */
 async function* objectsWith(place: S3Place, prefix: string): AsyncGenerator<ListedObject, void, undefined> {
+  for await (const page of pagesOf(place, { prefix })) {
+    const sizes = elements(page.text, "Contents").map((object) => Number(element(object, "Size")));
+    for (const [i, key] of keysOf(page, "Contents", "Key").entries()) if (!key.endsWith("/")) yield { key, sizeBytes: sizes[i] as number };
+  }
+}
+
+/** A page of a list, in XML. */
+interface ListPage {
+  readonly text: string;
+  readonly isEncoded: boolean;
+}
+
+async function* pagesOf(
+  place: S3Place,
+  { prefix, ...others }: { readonly prefix: string; readonly delimiter?: string },
+): AsyncGenerator<ListPage, void, undefined> {
   const bucket = { ...place, key: "" };
   const attempt = `Cannot list ${shownPlace({ ...place, key: prefix })}`;
   for (let token: string | undefined; ; ) {
-    const query = { "list-type": "2", "encoding-type": "url", prefix, ...(token === undefined ? {} : { "continuation-token": token }) };
+    const query = {
+      "list-type": "2",
+      "encoding-type": "url",
+      prefix,
+      ...others,
+      ...(token === undefined ? {} : { "continuation-token": token }),
+    };
     const { text } = await succeedAtS3({ method: "GET", place: bucket, query, attempt });
-    const isEncoded = element(text, "EncodingType") === "url";
-    for (const object of elements(text, "Contents")) {
-      const listed = element(object, "Key") ?? "";
-      const key = isEncoded ? decoded(listed) : listed;
-      if (!key.endsWith("/")) yield { key, sizeBytes: Number(element(object, "Size")) };
-    }
+    yield { text, isEncoded: element(text, "EncodingType") === "url" };
     const next = element(text, "NextContinuationToken");
     if (element(text, "IsTruncated") !== "true") return;
     if (next === undefined || next === token) throw new StorageError(`${attempt}: the server gives no next page`);
     token = next;
   }
+}
+
+/** The keys that the elements of a page name. */
+function keysOf({ text, isEncoded }: ListPage, each: string, name: string): string[] {
+  return elements(text, each).map((item) => {
+    const listed = element(item, name) ?? "";
+    return isEncoded ? decoded(listed) : listed;
+  });
 }
 
 function decoded(listed: string): string {

@@ -1,2 +1,59 @@
-/** `shoal/tune`: the search for hyperparameters, from one machine to a cluster. `import "shoal"` loads nothing of it. */
-export {};
+/**
+ * `shoal/tune`: the search for hyperparameters, from one machine to a cluster.
+ *
+ * Everything that users import stands here. `import "shoal"` loads nothing of it.
+ */
+import "../runs/index.ts";
+import "./well-known-exports.ts";
+
+export type { Scope } from "./aggregates.ts";
+export type { TuneCallback } from "./callbacks.ts";
+export { TuneError } from "./errors.ts";
+export { PlacementGroupFactory } from "./placement-group-factory.ts";
+export { type ResultGrid, type TrialRun } from "./result-grid.ts";
+export type { Decision, SchedulerAction, SchedulerView, TrialScheduler, Verdict } from "./scheduler.ts";
+export { FIFOScheduler } from "./schedulers/fifo-scheduler.ts";
+export { BasicVariantGenerator, type BasicVariantGeneratorOptions } from "./search/basic-variant-generator.ts";
+export type { Searcher, Suggestion } from "./searcher.ts";
+export { getCheckpoint, getContext, report, type ReportOptions, type TuneContext } from "./session.ts";
+export {
+  choice,
+  type Domain,
+  gridSearch,
+  lograndint,
+  loguniform,
+  qlograndint,
+  qloguniform,
+  qrandint,
+  qrandn,
+  quniform,
+  randint,
+  randn,
+  type Sampled,
+  sampleFrom,
+  type SearchSpace,
+  uniform,
+} from "./space.ts";
+export {
+  CombinedStopper,
+  type ExperimentPlateauOptions,
+  ExperimentPlateauStopper,
+  FunctionStopper,
+  MaximumIterationStopper,
+  type Stop,
+  type StopCriteria,
+  type Stopper,
+  TimeoutStopper,
+  type TrialPlateauOptions,
+  TrialPlateauStopper,
+} from "./stoppers.ts";
+export { type ConfigOf, type ResourceRequest, type TrialResourceOptions, withParameters, withResources } from "./trainable.ts";
+export type { Config, Definition, JsonValue, Metrics, Mode, Trial, TrialBundle, TrialResources, TrialResult, TrialStatus } from "./trial.ts";
+export type { ClassTrainable } from "./trial-loop.ts";
+export type { TuneConfig } from "./tune-config.ts";
+export { type FitOptions, type Reported, type RestoreOptions, type Trainable, Tuner, type TunerOptions, type TuneRunConfig } from "./tuner.ts";
+export { Checkpoint } from "../runs/checkpoint.ts";
+export { RunError } from "../runs/errors.ts";
+export { Result } from "../runs/result.ts";
+export type { CheckpointConfig, FailureConfig, RunConfig } from "../runs/run-config.ts";
+export type { TrackedRun, TrackedRunInfo, Tracker } from "../runs/tracker.ts";

@@ -163,6 +163,11 @@ export function isDomain(value: unknown): value is Domain {
   return typeof value === "object" && value !== null && (value as { [DOMAIN]?: unknown })[DOMAIN] === true;
 }
 
+/** A domain of its data, as they were read from a file. */
+export function toDomain(data: DomainData): Domain {
+  return domain(data);
+}
+
 function domain<T>(data: DomainData): Domain<T> {
   return Object.freeze({ ...data, [DOMAIN]: true as const });
 }

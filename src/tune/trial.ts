@@ -5,12 +5,9 @@
  * keeps its checkpoint, holds no resources, and is pending again when the scheduler chooses it. It ends as terminated or as errored, and stays that.
  * The machine of `trial-machine.ts` owns trials and is the only writer of them; everything else reads.
  */
+import type { JsonValue } from "../runs/metrics.ts";
 
-/** What JSON can hold. NaN and the infinities are allowed besides: metrics have them. */
-export type JsonValue = string | number | boolean | null | readonly JsonValue[] | { readonly [key: string]: JsonValue };
-
-/** What a trial reports: values by name. */
-export type Metrics = Record<string, JsonValue>;
+export type { JsonValue, Metrics } from "../runs/metrics.ts";
 
 /** What a trial runs with: a value for each place of the space. */
 export type Config = Record<string, unknown>;
@@ -21,7 +18,7 @@ export type Mode = "min" | "max";
 export type TrialStatus = "pending" | "running" | "paused" | "terminated" | "errored";
 
 /** What was reported, with what Tune adds: the iteration counts reports from 1, over pauses and restarts. */
-export type TrialResult<M extends object = Metrics> = M & {
+export type TrialResult<M extends object = Readonly<Record<string, unknown>>> = M & {
   readonly trialId: string;
   readonly trainingIteration: number;
   /** Milliseconds of running since the last result. */
@@ -29,7 +26,7 @@ export type TrialResult<M extends object = Metrics> = M & {
   /** Milliseconds of running since the trial began; pauses do not count. */
   readonly timeTotalMs: number;
   /** When it was reported, in milliseconds since 1970. */
-  readonly timestamp: number;
+  readonly timestampMs: number;
   /** Whether it is the last of its trial. */
   readonly done: boolean;
   /** What the trial ran with when it reported. */
@@ -50,6 +47,8 @@ export interface Trial {
   readonly id: string;
   /** Counts the trials of the experiment from 0. */
   readonly index: number;
+  /** For people: the trainable's name and the id, unless `tuneConfig.trialNameCreator` says otherwise. */
+  readonly name: string;
   readonly status: TrialStatus;
   readonly config: Config;
   readonly resources: TrialResources;

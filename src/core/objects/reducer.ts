@@ -7,6 +7,7 @@
 import { SerializationError, ShoalError } from "../../runtime/base/errors.ts";
 import type { ActorId } from "../../runtime/base/ids.ts";
 import type { ActorInterfaceHeader } from "../../runtime/wire/messages.ts";
+import { wellKnownId } from "../../runtime/closure/well-known.ts";
 import type { Reduced } from "../../runtime/wire/value/encode.ts";
 import { actorClassState, makeActorClass } from "../actors/actor-class.ts";
 import { actorHandleState, receivedHandle } from "../actors/actor-handle.ts";
@@ -148,6 +149,13 @@ function reduceData(value: object): Reduced | undefined {
 function reduceRegistered(runtime: Runtime, value: object): Reduced | undefined {
   const registered = registeredFor(value);
   if (registered === undefined) return undefined;
+  const exported = wellKnownId(registered.deserialize);
+  if (exported !== undefined) {
+    // Every process has it, by this name.
+    runtime.serializer.collectDefinition(exported);
+    runtime.values.definitions.provide(exported, registered.deserialize);
+    return { kind: KIND.REGISTERED, payload: [exported, registered.serialize(value), null, registered.python ?? null] };
+  }
   const row = runtime.values.functions.own(registered.deserialize, `deserialize ${registered.name}`);
   const reference = runtime.values.referenceOf(row);
   const isFirst = runtime.serializer.collectDefinition(row.id);

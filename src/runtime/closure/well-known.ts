@@ -38,6 +38,11 @@ export async function loadWellKnown(id: string): Promise<void> {
   if (!valueById.has(id) && subpath.startsWith("shoal/")) await importSubpath?.(subpath);
 }
 
+/** Whether an id names an export of the package, and no definition, whose ids are hashes. */
+export function isWellKnownId(id: string): boolean {
+  return id.startsWith("shoal:") || id.startsWith("shoal/");
+}
+
 export function wellKnownId(value: object): string | undefined {
   return idByValue.get(value);
 }

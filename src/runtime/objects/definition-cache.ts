@@ -8,6 +8,7 @@
 import { copyBytes } from "../base/bytes.ts";
 import type { ObjectId, ProcessId } from "../base/ids.ts";
 import { reviveDefinition } from "../closure/revive.ts";
+import { isWellKnownId, loadWellKnown, wellKnownValue } from "../closure/well-known.ts";
 import type { DecodeHooks } from "../wire/value/decode.ts";
 import type { DefinitionHeader } from "../wire/definition-messages.ts";
 import type { StoredHeader } from "../wire/messages.ts";
@@ -121,6 +122,10 @@ export class DefinitionCache {
     }
     return this.#add(id, 0, async (row) => {
       row.neededUntilMs = performance.now() + NEEDED_FOR_MS;
+      if (isWellKnownId(id)) {
+        await loadWellKnown(id);
+        return wellKnownValue(id);
+      }
       const { header, body } = await this.#options.fetch(id);
       this.#grow(row, body.byteLength);
       return await this.#revive(header, body, row);

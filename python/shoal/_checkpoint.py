@@ -1,0 +1,156 @@
+"""``Checkpoint``: a folder with what a run goes on from, as in TypeScript (``src/runs/checkpoint.ts``), with Ray's names and the same files.
+
+Folders of this machine are read and written here. What lies in S3 is copied by a task of TypeScript on this node, which has the code and the credentials for it, so Python needs no package.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+
+from . import _runtime
+from ._registered import register_export
+from .errors import RunError
+
+_METADATA = ".metadata.json"
+#: What makes a stored checkpoint complete. It belongs to the storage: copies do not have it.
+_RECORD = ".checkpoint.json"
+#: The label that every node has.
+_NODE_LABEL = "shoal.io/node-id"
+
+
+class Checkpoint:
+    """A folder with what a run goes on from: of this machine, or of S3. It is the folder's path and nothing else.
+
+    :param path: the folder; relative ones are of the working directory
+    """
+
+    def __init__(self, path):
+        try:
+            path = os.fspath(path)
+        except TypeError:
+            raise TypeError("Cannot make a checkpoint: the path of a folder is needed: received %r" % (path,)) from None
+        if not isinstance(path, str) or path == "":
+            raise TypeError("Cannot make a checkpoint: the path of a folder is needed: received %r" % (path,))
+        if path.startswith("file://"):
+            path = path[len("file://") :]
+        #: An absolute path, or a URL such as ``s3://bucket/run/checkpoint_000003``.
+        self.path = path.rstrip("/") if _is_remote(path) else os.path.abspath(path)
+
+    @classmethod
+    def from_directory(cls, path):
+        """The checkpoint that a folder holds. Nothing is copied and nothing is read."""
+        return cls(path)
+
+    @classmethod
+    def __from_shoal__(cls, data):
+        return cls(data)
+
+    def __to_shoal__(self):
+        return self.path
+
+    def __repr__(self):
+        return "Checkpoint(%s)" % self.path
+
+    def __eq__(self, other):
+        return isinstance(other, Checkpoint) and other.path == self.path
+
+    def __hash__(self):
+        return hash(self.path)
+
+    def to_directory(self, path=None):
+        """Copies the checkpoint into a folder of this machine, and returns that.
+
+        :param path: None: a new temporary folder, which is the caller's to remove
+        :raises RunError: where the checkpoint is not there
+        """
+        target = tempfile.mkdtemp(prefix="shoal-checkpoint-") if path is None else os.path.abspath(os.fspath(path))
+        os.makedirs(target, exist_ok=True)
+        if _is_remote(self.path):
+            _copy_remote(self.path, target)
+        else:
+            self._must_exist()
+            shutil.copytree(self.path, target, dirs_exist_ok=True, ignore=lambda folder, _: [_RECORD] if folder == self.path else [])
+        return target
+
+    @contextlib.contextmanager
+    def as_directory(self):
+        """``with checkpoint.as_directory() as folder``: a folder of this machine that holds the checkpoint. A copy of what lies elsewhere is removed afterwards."""
+        if not _is_remote(self.path):
+            self._must_exist()
+            yield self.path
+            return
+        folder = self.to_directory()
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def get_metadata(self):
+        """The metadata: values of JSON that lie beside the files. Empty where none were set."""
+        if _is_remote(self.path):
+            return _call("checkpointMetadata", self.path)
+        try:
+            with open(os.path.join(self.path, _METADATA), encoding="utf-8") as file:
+                return json.load(file)
+        except FileNotFoundError:
+            return {}
+
+    def set_metadata(self, metadata):
+        """Sets the metadata, in place of what was there."""
+        text = _metadata_text(metadata)
+        if _is_remote(self.path):
+            _call("setCheckpointMetadata", self.path, text)
+            return
+        os.makedirs(self.path, exist_ok=True)
+        handle, staged = tempfile.mkstemp(prefix=_METADATA + ".", dir=self.path)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(staged, os.path.join(self.path, _METADATA))
+        except BaseException:
+            os.unlink(staged)
+            raise
+
+    def update_metadata(self, metadata):
+        """Adds to the metadata; what is there under other names stays."""
+        _metadata_text(metadata)
+        self.set_metadata({**self.get_metadata(), **metadata})
+
+    def _must_exist(self):
+        if os.path.isdir(self.path):
+            return
+        raise RunError(
+            "Cannot open the checkpoint %s: there is no such folder" % self.path,
+            {"hint": "A checkpoint that other nodes read lies in a storage that all of them see: storagePath: a shared folder or s3://..."},
+        )
+
+
+def _is_remote(path):
+    return "://" in path
+
+
+def _metadata_text(metadata):
+    if not isinstance(metadata, dict) or not all(isinstance(name, str) for name in metadata):
+        raise TypeError("Cannot set the metadata of a checkpoint: a dict with texts as keys is needed: received %r" % (metadata,))
+    return json.dumps(metadata)
+
+
+def _copy_remote(path, target):
+    _call("fetchCheckpoint", path, target)
+
+
+def _call(export, *args):
+    """Calls an export of ``shoal/runs`` in a worker of JavaScript on this node, whose files are this process's."""
+    from ._api import get
+    from ._functions import FunctionHandle
+
+    worker = _runtime.require_task()
+    options = {"num_cpus": 0, "label_selector": {_NODE_LABEL: worker.node_id}}
+    return get(FunctionHandle("shoal/runs:%s" % export, export, {}, None, options).remote(*args))
+
+
+register_export(Checkpoint, "shoal/runs:receivedCheckpoint", "shoal._checkpoint:Checkpoint")

@@ -1,0 +1,171 @@
+/**
+ * Puts checkpoints into a run's storage, each whole or not at all.
+ *
+ * Every rank that has files copies its part to a staging place (`persistCheckpoint`); when all parts are there the controller completes the checkpoint: it holds the parts against
+ * each other, writes the record and, where the storage has folders, gives the staged one its name. A process that dies before leaves something that `listCheckpoints` does not list
+ * and `removeUnfinishedCheckpoints` removes. The same name may be completed twice; it must not be used by two attempts at the same time.
+ */
+import {
+  fileExists,
+  canRenameFolders,
+  copyFolder,
+  type CopiedFile,
+  folderFiles,
+  folderNames,
+  renameFolder,
+  writeWhole,
+} from "../storage/folders.ts";
+import { joinPath, schemeOf, shownPath } from "../storage/paths.ts";
+import { makeFolder, removeFiles, removeFolder } from "../storage/places.ts";
+import { readWhole } from "../storage/read-file.ts";
+import { Checkpoint } from "./checkpoint.ts";
+import { CHECKPOINT_RECORD, type CheckpointRecord, readRecord, recordText } from "./checkpoint-record.ts";
+import { RunError } from "./errors.ts";
+import type { Metrics } from "./metrics.ts";
+import { checkName } from "./run-names.ts";
+
+const STAGED_SUFFIX = ".partial";
+
+/** What one rank has put into the staging place of a checkpoint. Plain data: it travels from the rank to the controller. */
+export interface CheckpointPart {
+  readonly rank: number;
+  readonly files: readonly CopiedFile[];
+}
+
+export interface CheckpointSource {
+  /** The folder with the rank's files. */
+  readonly from: string;
+  /** The checkpoint to be: a folder of the run. */
+  readonly to: string;
+  /** Which rank the files are of. Default: 0. */
+  readonly rank?: number;
+  /** Whether other ranks have files, too: they are then hashed, so that differing files of one name are found. Default: no. */
+  readonly hasOthers?: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Copies a rank's files to the staging place of a checkpoint. Runs where the files are. May be called again after a failure. */
+export async function persistCheckpoint({ from, to, rank = 0, hasOthers = false, signal }: CheckpointSource): Promise<CheckpointPart> {
+  const staged = await stagedPath(to);
+  const files = await copyFolder({ from, to: staged, takes: (name) => name !== CHECKPOINT_RECORD, isHashed: hasOthers, signal });
+  return { rank, files };
+}
+
+export interface CheckpointCompletion {
+  readonly to: string;
+  /** Of all ranks that had files. */
+  readonly parts: readonly CheckpointPart[];
+  readonly metrics: Metrics;
+}
+
+/**
+ * Makes the parts one checkpoint. Files of the staging place that belong to no part are removed: an earlier attempt has left them.
+ *
+ * @throws RunError where two ranks have written different files under one name
+ */
+export async function completeCheckpoint({ to, parts, metrics }: CheckpointCompletion): Promise<Checkpoint> {
+  const files = mergedFiles(parts, to);
+  const staged = await stagedPath(to);
+  const there = await folderFiles(staged);
+  if (there.length === 0 && (await isComplete(to))) return Checkpoint.fromDirectory(to);
+  const left = new Map(there.map(({ name, sizeBytes }) => [name, sizeBytes]));
+  for (const { name, sizeBytes } of files) {
+    if (left.get(name) !== sizeBytes)
+      throw new RunError(`Cannot complete the checkpoint ${shownPath(to)}: its file ${name} is not there as it was written`, {
+        hint: "every node must see the same storage: storagePath: a shared folder or s3://…",
+      });
+    left.delete(name);
+  }
+  left.delete(CHECKPOINT_RECORD);
+  await removeFiles([...left.keys()].map((name) => joinPath(staged, name)));
+  await makeFolder(staged);
+  await writeWhole(joinPath(staged, CHECKPOINT_RECORD), Buffer.from(recordText({ metrics, files, completedAt: Date.now() })));
+  if (staged !== to) await renameFolder(staged, to);
+  return Checkpoint.fromDirectory(to);
+}
+
+/** The files of all parts, sorted. @throws RunError where two ranks have different files of one name */
+function mergedFiles(parts: readonly CheckpointPart[], to: string): CopiedFile[] {
+  const merged = new Map<string, CopiedFile & { readonly rank: number }>();
+  for (const { rank, files } of parts) {
+    for (const file of files) {
+      const other = merged.get(file.name);
+      if (other !== undefined && (other.sizeBytes !== file.sizeBytes || other.sha256 !== file.sha256 || file.sha256 === undefined))
+        throw new RunError(
+          `Cannot complete the checkpoint ${shownPath(to)}: ranks ${other.rank} and ${rank} have different files ${file.name}`,
+          {
+            hint: "put the rank into the names of files that each rank writes, or let one rank report the checkpoint",
+          },
+        );
+      merged.set(file.name, { ...file, rank });
+    }
+  }
+  return [...merged.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Drops what was staged of a checkpoint that will not be completed. */
+export async function discardCheckpoint(to: string): Promise<void> {
+  await removeFolder(await stagedPath(to));
+}
+
+/** Removes a checkpoint. What is left of it if that breaks off is not listed. */
+export async function removeCheckpoint({ path }: Checkpoint): Promise<void> {
+  // The record goes first, so that a half removed one is none.
+  await removeFiles([joinPath(path, CHECKPOINT_RECORD)]);
+  await removeFolder(path);
+}
+
+/** A complete checkpoint of a run. */
+export interface StoredCheckpoint extends CheckpointRecord {
+  readonly name: string;
+  readonly checkpoint: Checkpoint;
+}
+
+/** The complete checkpoints that lie directly in a folder, in the order of their completion. */
+export async function listCheckpoints(folder: string): Promise<StoredCheckpoint[]> {
+  const { folders } = await folderNames(folder);
+  const found = await Promise.all(folders.filter((name) => !name.startsWith(".")).map((name) => storedCheckpoint(folder, name)));
+  return found.filter((stored) => stored !== undefined).sort((a, b) => a.completedAt - b.completedAt || (a.name < b.name ? -1 : 1));
+}
+
+async function storedCheckpoint(folder: string, name: string): Promise<StoredCheckpoint | undefined> {
+  const path = joinPath(folder, name);
+  const record = await recordAt(path);
+  return record === undefined ? undefined : { ...record, name, checkpoint: Checkpoint.fromDirectory(path) };
+}
+
+async function recordAt(path: string): Promise<CheckpointRecord | undefined> {
+  const file = joinPath(path, CHECKPOINT_RECORD);
+  if (!(await fileExists(file))) return undefined;
+  return readRecord(Buffer.from(await readWhole(file)).toString("utf8"), path);
+}
+
+async function isComplete(path: string): Promise<boolean> {
+  return (await recordAt(path)) !== undefined;
+}
+
+/** Removes what dead processes have left of checkpoints that were never completed. Nobody may be writing checkpoints of this folder meanwhile. */
+export async function removeUnfinishedCheckpoints(folder: string): Promise<void> {
+  const { folders } = await folderNames(folder);
+  for (const name of folders) {
+    const path = joinPath(folder, name);
+    const isStaged = name.startsWith(".") && name.endsWith(STAGED_SUFFIX);
+    if (isStaged || (name.startsWith(CHECKPOINT_PREFIX) && !(await fileExists(joinPath(path, CHECKPOINT_RECORD)))))
+      await removeFolder(path);
+  }
+}
+
+export const CHECKPOINT_PREFIX = "checkpoint_";
+
+/** The name of a run's checkpoint by its number, as Ray has it: `checkpoint_000003`. */
+export function checkpointName(index: number): string {
+  return `${CHECKPOINT_PREFIX}${String(index).padStart(6, "0")}`;
+}
+
+/** Where the parts of a checkpoint gather: beside it, where the folder gets its name in one step, else in its own place. */
+async function stagedPath(to: string): Promise<string> {
+  const cut = to.lastIndexOf("/");
+  const name = to.slice(cut + 1);
+  checkName(name, "Cannot write a checkpoint: its name");
+  return schemeOf(to) === "file" && (await canRenameFolders(to)) ? `${to.slice(0, cut)}/.${name}${STAGED_SUFFIX}` : to;
+}

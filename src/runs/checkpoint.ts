@@ -1,0 +1,129 @@
+/**
+ * A checkpoint: a folder with what a run goes on from, on this machine or in S3.
+ *
+ * A `Checkpoint` is the folder's path and nothing else, so it travels in messages at no cost. Python has the same class over the same folders (`python/shoal/_checkpoint.py`).
+ * Metadata is a file in the folder, under the name that Ray gives it.
+ */
+import { describeValue, registerSerializer } from "../core/internal.ts";
+import { copyFolder, fileExists, folderExists, writeWhole } from "../storage/folders.ts";
+import { joinPath, localPath, schemeOf, shownPath } from "../storage/paths.ts";
+import { makeFolder, removeFolder, resolveFolder } from "../storage/places.ts";
+import { readWhole } from "../storage/read-file.ts";
+import { makeTemporaryFolder } from "../storage/temporary-folder.ts";
+import { CHECKPOINT_RECORD } from "./checkpoint-record.ts";
+import { RunError } from "./errors.ts";
+import { checkMetrics, type Metrics, metricsText, parseMetrics } from "./metrics.ts";
+
+const METADATA = ".metadata.json";
+
+export class Checkpoint {
+  /** The folder: an absolute path, or a URL such as `s3://bucket/run/checkpoint_000003`. */
+  readonly path: string;
+
+  /**
+   * The checkpoint that a folder holds. Nothing is copied and nothing is read.
+   *
+   * @throws TypeError for what is no path of a folder
+   */
+  constructor(path: string) {
+    if (typeof path !== "string" || path === "")
+      throw new TypeError(`Cannot make a checkpoint: the path of a folder is needed: received ${describeValue(path)}`);
+    this.path = fullPath(path);
+    Object.freeze(this);
+  }
+
+  /** The checkpoint that a folder holds, as the constructor makes it. */
+  static fromDirectory(path: string): Checkpoint {
+    return receivedCheckpoint(path);
+  }
+
+  /**
+   * Copies the checkpoint into a folder of this machine.
+   *
+   * @param path - Default: a new temporary folder, which is the caller's to remove
+   * @returns the folder
+   * @throws RunError where the checkpoint is not there
+   */
+  async toDirectory(path?: string): Promise<string> {
+    await this.#mustExist();
+    const folder = path === undefined ? await makeTemporaryFolder("shoal-checkpoint-") : await resolveFolder(path);
+    await makeFolder(folder);
+    await copyFolder({ from: this.path, to: folder, takes: (name) => name !== CHECKPOINT_RECORD });
+    return folder;
+  }
+
+  /**
+   * Calls a function with a folder of this machine that holds the checkpoint: the checkpoint's own where it is local, else a copy that is removed afterwards.
+   *
+   * @example
+   * const weights = await checkpoint.asDirectory((path) => readFile(join(path, "weights.json"), "utf8"));
+   */
+  async asDirectory<R>(use: (path: string) => R | Promise<R>): Promise<R> {
+    if (typeof use !== "function")
+      throw new TypeError(`Cannot open a checkpoint: asDirectory takes a function of the folder's path: received ${describeValue(use)}`);
+    if (schemeOf(this.path) === "file") {
+      await this.#mustExist();
+      return await use(this.path);
+    }
+    const copy = await this.toDirectory();
+    try {
+      return await use(copy);
+    } finally {
+      await removeFolder(copy);
+    }
+  }
+
+  /** The metadata: values of JSON that lie beside the files. Empty where none were set. */
+  async getMetadata(): Promise<Metrics> {
+    const path = joinPath(this.path, METADATA);
+    if (!(await fileExists(path))) return {};
+    try {
+      return parseMetrics(Buffer.from(await readWhole(path)).toString("utf8")) as Metrics;
+    } catch (cause) {
+      if (!(cause instanceof SyntaxError)) throw cause;
+      throw new RunError(`Cannot read the metadata of a checkpoint: ${shownPath(path)} holds no JSON`, { cause });
+    }
+  }
+
+  /** Sets the metadata, in place of what was there. */
+  async setMetadata(metadata: Metrics): Promise<void> {
+    const checked = checkMetrics(metadata, "Cannot set the metadata of a checkpoint");
+    await makeFolder(this.path);
+    await writeWhole(joinPath(this.path, METADATA), Buffer.from(metricsText(checked)));
+  }
+
+  /** Adds to the metadata; what is there under other names stays. */
+  async updateMetadata(metadata: Metrics): Promise<void> {
+    const checked = checkMetrics(metadata, "Cannot update the metadata of a checkpoint");
+    await this.setMetadata({ ...(await this.getMetadata()), ...checked });
+  }
+
+  toString(): string {
+    return `Checkpoint(${shownPath(this.path)})`;
+  }
+
+  async #mustExist(): Promise<void> {
+    if (await folderExists(this.path)) return;
+    throw new RunError(`Cannot open the checkpoint ${shownPath(this.path)}: there is no such folder, or it is empty`, {
+      hint: "a checkpoint that other nodes read lies in a storage that all of them see: storagePath: a shared folder or s3://…",
+    });
+  }
+}
+
+function fullPath(path: string): string {
+  const scheme = schemeOf(path);
+  if (scheme === "http")
+    throw new TypeError(`Cannot make a checkpoint: a folder of this machine or of s3:// is needed: received ${shownPath(path)}`);
+  return scheme === "file" ? localPath(path) : path.replace(/\/+$/, "");
+}
+
+registerSerializer(Checkpoint, {
+  serialize: ({ path }) => path,
+  deserialize: receivedCheckpoint,
+  python: "shoal._checkpoint:Checkpoint",
+});
+
+/** Exported for the worker alone, which imports it to read a checkpoint. The class does not name itself: the bundler would give it another name. */
+export function receivedCheckpoint(path: string): Checkpoint {
+  return new Checkpoint(path);
+}

@@ -1,0 +1,16 @@
+/** Limits of runs, their files and their trackers. */
+
+/** Of metrics: deeper ones are most likely an object that holds itself. */
+export const METRICS_DEPTH_MAX = 32;
+/** Of a name of a run, a trial or a checkpoint in UTF-8: file systems take 255 bytes, and staged names add some. */
+export const NAME_BYTES_MAX = 200;
+
+/** A snapshot pays from so many bytes of log, and from as many as the last snapshot has: so all snapshots together cost what the log costs. */
+export const SNAPSHOT_FROM_LOG_BYTES: number = 1024 * 1024;
+/** Segments of a log that are read at the same time: on S3 there may be thousands of small ones. */
+export const LOG_SEGMENTS_READ_AT_A_TIME = 16;
+
+/** Results gather for so long before trackers are called: one write for many, and nobody sees the delay. */
+export const TRACKED_EVERY_MS = 100;
+/** Results that wait for a tracker that is slower than the reports. */
+export const TRACKED_RESULTS_MAX = 10_000;

@@ -1,0 +1,175 @@
+/**
+ * What a run is called, where its files go, how often it may fail, and which checkpoints stay: the options that Train and Tune share, and what is only for one of them.
+ *
+ * `readRunConfig` checks all of it before anything starts. Unknown names are refused, those of the other library with a word about it.
+ */
+import { count, custom, flag, isPlainObject, number, oneOf, type Option, readOptions, text, TIMER_MS_MAX } from "../core/internal.ts";
+import { withHome } from "../storage/paths.ts";
+import { resolveFolder } from "../storage/places.ts";
+import { checkName } from "./run-names.ts";
+
+/** What happens when a run, or a trial, fails. */
+export interface FailureConfig {
+  /** How often it is started again from its last checkpoint; -1 is without end. Default: 0. */
+  maxFailures?: number | undefined;
+  /** Train: a rank that reports nothing for so long counts as hung. Default: never. */
+  reportTimeoutMs?: number | undefined;
+  /** Tune: whether the first failed trial ends the others; `"raise"` gives its own error. Default: false. */
+  failFast?: boolean | "raise" | undefined;
+}
+
+/** Which checkpoints stay, and for classes of Tune when they are made. */
+export interface CheckpointConfig {
+  /** How many stay; the newest always does. Default: all. */
+  numToKeep?: number | undefined;
+  /** The metric by which the best ones are kept. Default: none, the newest ones stay. */
+  checkpointScoreAttribute?: string | undefined;
+  /** Whether a high score is good. Default: `"max"`. */
+  checkpointScoreOrder?: "max" | "min" | undefined;
+  /** Tune: a class makes a checkpoint each so many iterations; 0 is never. Default: 0. */
+  checkpointFrequency?: number | undefined;
+  /** Tune: whether a class makes a checkpoint at its end. Default: false. */
+  checkpointAtEnd?: boolean | undefined;
+}
+
+/** The options of a run. */
+export interface RunConfig<Callback = object> {
+  /** The name of the run's folder in the storage. Default: what runs, and the time. */
+  name?: string | undefined;
+  /** The folder of all runs: of this machine, or `s3://bucket/…`. Every node must see it. Default: `~/shoal_results`. */
+  storagePath?: string | undefined;
+  failureConfig?: FailureConfig | undefined;
+  checkpointConfig?: CheckpointConfig | undefined;
+  /** What is told of the run: callbacks and trackers. Default: none beside the files. */
+  callbacks?: readonly Callback[] | undefined;
+  /** Tune: when trials stop. */
+  stop?: unknown;
+  /** Tune: whether a run of this name is replaced. Default: false. */
+  overwrite?: boolean | undefined;
+}
+
+/** A run's options, all of them set. */
+export interface ResolvedRunConfig<Callback = object> {
+  readonly name: string | undefined;
+  /** In full. */
+  readonly storagePath: string;
+  readonly failureConfig: Readonly<Required<{ maxFailures: number; failFast: boolean | "raise" }>> & {
+    readonly reportTimeoutMs: number | undefined;
+  };
+  readonly checkpointConfig: {
+    readonly numToKeep: number | undefined;
+    readonly checkpointScoreAttribute: string | undefined;
+    readonly checkpointScoreOrder: "max" | "min";
+    readonly checkpointFrequency: number;
+    readonly checkpointAtEnd: boolean;
+  };
+  readonly callbacks: readonly Callback[];
+  readonly stop: unknown;
+  readonly overwrite: boolean;
+}
+
+const STORAGE_DEFAULT = "~/shoal_results";
+
+export type RunLibrary = "train" | "tune";
+
+/**
+ * Checks the options of a run and gives each its value.
+ *
+ * @throws TypeError, RangeError that name the option
+ * @throws StorageError for a storage that cannot be written
+ */
+export async function readRunConfig<Callback extends object>(
+  given: RunConfig<Callback> | undefined,
+  library: RunLibrary,
+): Promise<ResolvedRunConfig<Callback>> {
+  const { failureConfig, checkpointConfig, storagePath, ...others } = readOptions<RunValues>(given, {
+    of: "runConfig",
+    options: optionsFor(library, RUN, RUN_ONLY),
+    otherNames: OTHER_NAMES,
+  });
+  return {
+    ...others,
+    stop: others.stop,
+    overwrite: others.overwrite ?? false,
+    callbacks: (others.callbacks ?? []) as readonly Callback[],
+    storagePath: await resolveFolder(withHome(storagePath)),
+    failureConfig: {
+      maxFailures: 0,
+      reportTimeoutMs: undefined,
+      failFast: false,
+      ...readOptions<Partial<ResolvedRunConfig["failureConfig"]>>(failureConfig, {
+        of: "failureConfig",
+        options: optionsFor(library, FAILURE, FAILURE_ONLY),
+      }),
+    },
+    checkpointConfig: {
+      checkpointFrequency: 0,
+      checkpointAtEnd: false,
+      ...readOptions<CheckpointValues>(checkpointConfig, {
+        of: "checkpointConfig",
+        options: optionsFor(library, CHECKPOINT, CHECKPOINT_ONLY),
+      }),
+    },
+  };
+}
+
+const OTHER_NAMES = { experimentName: "it is name", localDir: "it is storagePath", local_dir: "it is storagePath" };
+
+interface RunValues {
+  readonly name: string | undefined;
+  readonly storagePath: string;
+  readonly failureConfig: unknown;
+  readonly checkpointConfig: unknown;
+  readonly callbacks: readonly object[] | undefined;
+  readonly stop: unknown;
+  readonly overwrite: boolean | undefined;
+}
+
+type CheckpointValues = Omit<ResolvedRunConfig["checkpointConfig"], "checkpointFrequency" | "checkpointAtEnd">;
+type Table = Readonly<Record<string, Option<unknown>>>;
+
+const object = (example: string): Option<unknown> =>
+  custom(`an object such as ${example} is needed`, undefined, (value) => (isPlainObject(value) ? "ok" : "wrong type"));
+
+const RUN: Table = {
+  name: custom<string | undefined>("the name of a folder is needed", undefined, (value) => {
+    checkName(value, "Cannot set name of runConfig: it");
+    return "ok";
+  }),
+  storagePath: text(STORAGE_DEFAULT),
+  failureConfig: object("{ maxFailures: 2 }"),
+  checkpointConfig: object("{ numToKeep: 2 }"),
+  callbacks: custom("a list of callbacks is needed", undefined, (value) =>
+    Array.isArray(value) && value.every((item) => typeof item === "object" && item !== null) ? "ok" : "wrong type",
+  ),
+  stop: custom<unknown>("a condition is needed", undefined, () => "ok"),
+  overwrite: flag(false),
+};
+const RUN_ONLY: Readonly<Record<string, RunLibrary>> = { stop: "tune", overwrite: "tune" };
+
+const FAILURE: Table = {
+  maxFailures: count({ min: -1 }, 0),
+  reportTimeoutMs: number<number | undefined>(
+    `a number of milliseconds above 0 and up to ${TIMER_MS_MAX} is needed`,
+    undefined,
+    (value) => value > 0 && value <= TIMER_MS_MAX,
+  ),
+  failFast: custom<boolean | "raise">('true, false or "raise" is needed', false, (value) =>
+    typeof value === "boolean" || value === "raise" ? "ok" : typeof value === "string" ? "out of range" : "wrong type",
+  ),
+};
+const FAILURE_ONLY: Readonly<Record<string, RunLibrary>> = { reportTimeoutMs: "train", failFast: "tune" };
+
+const CHECKPOINT: Table = {
+  numToKeep: count<number | undefined>({ min: 1 }, undefined),
+  checkpointScoreAttribute: text<string | undefined>(undefined),
+  checkpointScoreOrder: oneOf(["max", "min"], "max"),
+  checkpointFrequency: count({ min: 0 }, 0),
+  checkpointAtEnd: flag(false),
+};
+const CHECKPOINT_ONLY: Readonly<Record<string, RunLibrary>> = { checkpointFrequency: "tune", checkpointAtEnd: "tune" };
+
+/** The rows that a library has. */
+function optionsFor(library: RunLibrary, table: Table, only: Readonly<Record<string, RunLibrary>>): never {
+  return Object.fromEntries(Object.entries(table).filter(([name]) => (only[name] ?? library) === library)) as never;
+}

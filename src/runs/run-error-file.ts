@@ -1,0 +1,26 @@
+/** The error of a run that failed, in its folder: `error.txt` as Ray has it, for people, and for `Result.fromPath`. */
+import { fileExists, writeWhole } from "../storage/folders.ts";
+import { joinPath } from "../storage/paths.ts";
+import { removeFiles } from "../storage/places.ts";
+import { readWhole } from "../storage/read-file.ts";
+import { RunError } from "./errors.ts";
+
+const ERROR_FILE = "error.txt";
+
+export async function writeRunError(folder: string, error: Error): Promise<void> {
+  const text = `${error.name}: ${error.message}\n\n${error.stack ?? ""}\n`;
+  await writeWhole(joinPath(folder, ERROR_FILE), Buffer.from(text));
+}
+
+/** A run that goes on has not failed. */
+export async function removeRunError(folder: string): Promise<void> {
+  await removeFiles([joinPath(folder, ERROR_FILE)]);
+}
+
+export async function readRunError(folder: string): Promise<RunError | undefined> {
+  const path = joinPath(folder, ERROR_FILE);
+  if (!(await fileExists(path))) return undefined;
+  const text = Buffer.from(await readWhole(path)).toString("utf8");
+  const [message = ""] = text.split("\n\n");
+  return new RunError(message, { details: { text } });
+}

@@ -1,0 +1,135 @@
+/**
+ * The folder of a run: `storagePath/name`, for one driver at a time.
+ *
+ * `run.json` in it says what the run is and how far it came: whoever opens the folder decides by this record whether it goes on, begins anew or refuses. A folder with files and without a
+ * record is no run, and is left alone.
+ */
+import { StorageError } from "../storage/errors.ts";
+import { FolderOwner } from "../storage/folder-owner.ts";
+import { fileExists, folderNames, writeWhole } from "../storage/folders.ts";
+import { joinPath, shownPath } from "../storage/paths.ts";
+import { makeFolder, removeFiles, removeFolder } from "../storage/places.ts";
+import { readWhole } from "../storage/read-file.ts";
+import { RunError } from "./errors.ts";
+import { type Metrics, metricsText, parseMetrics } from "./metrics.ts";
+import type { RunLibrary } from "./run-config.ts";
+import { checkName } from "./run-names.ts";
+
+const RECORD = "run.json";
+const FORMAT = "shoal-run";
+const VERSION = 1;
+
+export type RunState = "running" | "finished" | "failed";
+
+/** What a run's folder says of it. */
+export interface RunRecord {
+  readonly library: RunLibrary;
+  /** `running`, too, where the driver has died. */
+  readonly state: RunState;
+  /** Of the library: values of JSON without secrets. */
+  readonly details: Metrics;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+}
+
+export interface RunPlace {
+  /** The folder of all runs, in full. */
+  readonly storagePath: string;
+  readonly name: string;
+}
+
+export class RunFolder implements AsyncDisposable {
+  readonly name: string;
+  readonly path: string;
+  #record: RunRecord | undefined;
+  readonly #owner: FolderOwner;
+
+  private constructor(name: string, path: string, { owner, record }: { owner: FolderOwner; record: RunRecord | undefined }) {
+    this.name = name;
+    this.path = path;
+    this.#owner = owner;
+    this.#record = record;
+  }
+
+  /**
+   * Makes the folder where it is not there, and claims it for this process.
+   *
+   * @throws StorageError while another driver runs it, and where nothing can be written; RunError for a folder that is no run, or one of a newer version
+   */
+  static async open({ storagePath, name }: RunPlace): Promise<RunFolder> {
+    checkName(name, "Cannot open a run: its name");
+    const path = joinPath(storagePath, name);
+    await makeFolder(path);
+    const record = await readRunRecord(path);
+    if (record === undefined) await mustBeEmpty(path);
+    const owner = await FolderOwner.claim(path, `the run ${JSON.stringify(name)}`);
+    // Read again: the last owner may have ended it in between.
+    return new RunFolder(name, path, { owner, record: await readRunRecord(path) });
+  }
+
+  /** Undefined until `write` is called for a new run. */
+  get record(): RunRecord | undefined {
+    return this.#record;
+  }
+
+  /** Aborts when another driver has taken the run, as this one was frozen. */
+  get lost(): AbortSignal {
+    return this.#owner.lost;
+  }
+
+  /** Sets the record, whole. */
+  async write(record: RunRecord): Promise<void> {
+    this.lost.throwIfAborted();
+    await writeWhole(joinPath(this.path, RECORD), Buffer.from(`${metricsText({ format: FORMAT, version: VERSION, ...record })}\n`));
+    this.#record = record;
+  }
+
+  /** Removes all that an earlier run of this name has left, so that it begins anew. */
+  async clear(): Promise<void> {
+    const { files, folders } = await folderNames(this.path);
+    // The record goes first: what is left of a removal that breaks off must not look like a run that can go on.
+    await removeFiles(files.filter((name) => name === RECORD).map((name) => joinPath(this.path, name)));
+    this.#record = undefined;
+    for (const name of folders) await removeFolder(joinPath(this.path, name));
+    await removeFiles(files.filter((name) => !name.startsWith(".owner") && name !== RECORD).map((name) => joinPath(this.path, name)));
+  }
+
+  /** Gives the folder up for others. */
+  async close(): Promise<void> {
+    await this.#owner.release();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+/** What a folder says of its run; undefined where there is no record. @throws RunError for one that is damaged or of a newer version */
+export async function readRunRecord(path: string): Promise<RunRecord | undefined> {
+  const file = joinPath(path, RECORD);
+  if (!(await fileExists(file))) return undefined;
+  let parsed: unknown;
+  try {
+    parsed = parseMetrics(Buffer.from(await readWhole(file)).toString("utf8"));
+  } catch (cause) {
+    if (cause instanceof StorageError) throw cause;
+    throw new RunError(`Cannot open the run ${shownPath(path)}: its ${RECORD} is damaged`, { cause });
+  }
+  const { format, version, library, state, details, startedAt } = (parsed ?? {}) as Record<string, unknown>;
+  if (format !== FORMAT || typeof version !== "number")
+    throw new RunError(`Cannot open the run ${shownPath(path)}: its ${RECORD} is no record of a run`);
+  if (version > VERSION)
+    throw new RunError(`Cannot open the run ${shownPath(path)}: it is of version ${version}, and this Shoal reads up to ${VERSION}`, {
+      hint: "go on with the version of Shoal that wrote it, or a newer one",
+    });
+  return { library, state, details, startedAt } as RunRecord;
+}
+
+async function mustBeEmpty(path: string): Promise<void> {
+  const { files, folders } = await folderNames(path);
+  const found = [...files, ...folders].find((name) => !name.startsWith("."));
+  if (found === undefined) return;
+  throw new RunError(`Cannot start a run in ${shownPath(path)}: the folder holds ${JSON.stringify(found)} and no run of Shoal`, {
+    hint: "give the run another name, or another storagePath",
+  });
+}

@@ -1,0 +1,256 @@
+/**
+ * The durable state of a run: a log of records, shortened by snapshots from time to time.
+ *
+ * A record is durable when `append` resolves; records that are appended together share one write. The log consists of segments, each of a generation: a snapshot of generation `g`
+ * stands for all records of the generations before it, so state is the newest snapshot and the records of its generation and later ones, in order. Each opening, and each write that
+ * failed, begins a new segment: so only the last line of a segment can be torn, and nothing is ever changed in place. On S3, which cannot append, each write is a segment.
+ */
+import { type AppendedFile, openAppended } from "../storage/appended-file.ts";
+import { folderNames, writeWhole } from "../storage/folders.ts";
+import { joinPath, schemeOf, shownPath } from "../storage/paths.ts";
+import { removeFiles } from "../storage/places.ts";
+import { readWhole } from "../storage/read-file.ts";
+import { RunError } from "./errors.ts";
+import { LOG_SEGMENTS_READ_AT_A_TIME, SNAPSHOT_FROM_LOG_BYTES } from "./limits.ts";
+import { type JsonValue, metricsText, parseMetrics } from "./metrics.ts";
+
+const FORMAT = "shoal-run-log";
+const VERSION = 1;
+const HEADER = `${metricsText({ format: FORMAT, version: VERSION })}\n`;
+
+export interface RunLogPlace {
+  readonly folder: string;
+  /** Of the files: `experiment_state`. */
+  readonly name: string;
+}
+
+/** What a log held when it was opened. */
+export interface LoggedState {
+  readonly snapshot: JsonValue | undefined;
+  /** Since the snapshot, in order. */
+  readonly records: readonly JsonValue[];
+}
+
+interface Waiting {
+  readonly line: string;
+  readonly generation: number;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A file of the log, by its name. */
+interface LogFile {
+  readonly file: string;
+  readonly generation: number;
+  /** Undefined: a snapshot. */
+  readonly segment: number | undefined;
+}
+
+export class RunLog implements AsyncDisposable {
+  readonly #place: RunLogPlace;
+  readonly #appends: boolean;
+  /** Of the records that come. */
+  #generation: number;
+  /** Of the file that is written. */
+  #written: { generation: number; segment: number };
+  #file: AppendedFile | undefined;
+  #waiting: Waiting[] = [];
+  #work: Promise<void> | undefined;
+  #logBytes: number;
+  #snapshotBytes: number;
+  #isClosed = false;
+
+  private constructor(
+    place: RunLogPlace,
+    files: readonly LogFile[],
+    { logBytes, snapshotBytes }: { logBytes: number; snapshotBytes: number },
+  ) {
+    this.#place = place;
+    this.#appends = schemeOf(place.folder) === "file";
+    this.#generation = Math.max(0, ...files.map(({ generation }) => generation));
+    const segments = files.filter(({ generation }) => generation === this.#generation).map(({ segment }) => segment ?? -1);
+    this.#written = { generation: this.#generation, segment: 1 + Math.max(-1, ...segments) };
+    this.#logBytes = logBytes;
+    this.#snapshotBytes = snapshotBytes;
+  }
+
+  /** Opens a log, which is empty where there is none yet. @throws RunError that names a damaged file, or one of a newer version */
+  static async open(place: RunLogPlace): Promise<{ readonly log: RunLog } & LoggedState> {
+    const files = await logFiles(place);
+    const newest = files.filter(({ segment }) => segment === undefined).at(-1);
+    const since = files.filter(({ generation, segment }) => segment !== undefined && generation >= (newest?.generation ?? 0));
+    const snapshot = newest === undefined ? undefined : await readSnapshot(joinPath(place.folder, newest.file));
+    const records: JsonValue[] = [];
+    let logBytes = 0;
+    for (let i = 0; i < since.length; i += LOG_SEGMENTS_READ_AT_A_TIME) {
+      const some = since.slice(i, i + LOG_SEGMENTS_READ_AT_A_TIME);
+      for (const segment of await Promise.all(some.map(({ file }) => readSegment(joinPath(place.folder, file))))) {
+        for (const record of segment.records) records.push(record);
+        logBytes += segment.bytes;
+      }
+    }
+    const log = new RunLog(place, files, { logBytes, snapshotBytes: snapshot?.bytes ?? 0 });
+    return { log, snapshot: snapshot?.state, records };
+  }
+
+  /** Whether so much was logged that a snapshot pays: reading and writing stay linear in what happened. */
+  get isSnapshotDue(): boolean {
+    return this.#logBytes >= Math.max(SNAPSHOT_FROM_LOG_BYTES, this.#snapshotBytes);
+  }
+
+  /** Adds a record. @returns when it is durable @throws StorageError where it cannot be written: later ones may succeed */
+  append(record: JsonValue): Promise<void> {
+    return this.#enqueue(`${metricsText(record)}\n`);
+  }
+
+  /**
+   * Replaces all records up to now by a state that they led to.
+   *
+   * @param state - taken at once: records that are appended from now on come on top
+   */
+  async snapshot(state: JsonValue): Promise<void> {
+    const text = `${metricsText({ format: FORMAT, version: VERSION, state })}\n`;
+    const replacedBytes = this.#logBytes;
+    this.#generation += 1;
+    this.#logBytes = 0;
+    const generation = this.#generation;
+    try {
+      await writeWhole(joinPath(this.#place.folder, fileName(this.#place.name, generation)), Buffer.from(text));
+    } catch (error) {
+      // The records of the generation before still stand.
+      this.#logBytes += replacedBytes;
+      throw error;
+    }
+    this.#snapshotBytes = text.length;
+    const old = (await logFiles(this.#place)).filter((file) => file.generation < generation);
+    await removeFiles(old.map(({ file }) => joinPath(this.#place.folder, file)));
+  }
+
+  /** Waits until all records are durable. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#work;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #enqueue(line: string): Promise<void> {
+    if (this.#isClosed) return Promise.reject(new RunError("Cannot append to the log of a run: it is closed"));
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ line, generation: this.#generation, resolve, reject });
+      this.#work ??= this.#drain();
+    });
+  }
+
+  async #drain(): Promise<void> {
+    // Those that are appended in the same turn go together.
+    await Promise.resolve();
+    for (let [first] = this.#waiting; first !== undefined; [first] = this.#waiting) {
+      const { generation } = first;
+      const batch = this.#waiting.filter((waiting) => waiting.generation === generation);
+      this.#waiting = this.#waiting.slice(batch.length);
+      try {
+        await this.#write(batch.map(({ line }) => line).join(""), generation);
+        for (const { resolve } of batch) resolve();
+      } catch (error) {
+        // What was written of it may end amid a line: the next write begins another segment.
+        this.#file = undefined;
+        this.#written.segment += 1;
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    this.#work = undefined;
+  }
+
+  async #write(lines: string, generation: number): Promise<void> {
+    if (this.#written.generation !== generation) {
+      this.#written = { generation, segment: 0 };
+      this.#file = undefined;
+    }
+    const path = joinPath(this.#place.folder, fileName(this.#place.name, generation, this.#written.segment));
+    if (!this.#appends) {
+      await writeWhole(path, Buffer.from(HEADER + lines));
+      this.#written.segment += 1;
+    } else {
+      const isNew = this.#file === undefined;
+      const file = (this.#file ??= await openAppended(path));
+      await file.append(isNew ? HEADER + lines : lines);
+      await file.sync();
+    }
+    this.#logBytes += lines.length;
+  }
+}
+
+function fileName(name: string, generation: number, segment?: number): string {
+  const digits = (value: number): string => String(value).padStart(6, "0");
+  return segment === undefined ? `${name}-${digits(generation)}.json` : `${name}-${digits(generation)}-${digits(segment)}.log`;
+}
+
+/** The files of a log, in order. */
+async function logFiles({ folder, name }: RunLogPlace): Promise<LogFile[]> {
+  const { files } = await folderNames(folder);
+  const found = files.flatMap((file): LogFile[] => {
+    if (!file.startsWith(`${name}-`)) return [];
+    const parts = /^(\d{6,})(?:\.json|-(\d{6,})\.log)$/.exec(file.slice(name.length + 1));
+    if (parts === null) return [];
+    return [{ file, generation: Number(parts[1]), segment: parts[2] === undefined ? undefined : Number(parts[2]) }];
+  });
+  return found.sort((a, b) => a.generation - b.generation || (a.segment ?? -1) - (b.segment ?? -1));
+}
+
+async function readSnapshot(path: string): Promise<{ state: JsonValue; bytes: number }> {
+  const bytes = await readWhole(path);
+  let parsed: unknown;
+  try {
+    parsed = parseMetrics(Buffer.from(bytes).toString("utf8"));
+  } catch (cause) {
+    throw new RunError(`Cannot read the state of a run: ${shownPath(path)} is damaged`, { cause });
+  }
+  checkHeader(parsed, path);
+  return { state: (parsed as { state: JsonValue }).state, bytes: bytes.length };
+}
+
+/** The records of a segment. A last line that was not written to its end is none. */
+async function readSegment(path: string): Promise<{ records: JsonValue[]; bytes: number }> {
+  const bytes = await readWhole(path);
+  const lines = Buffer.from(bytes).toString("utf8").split("\n");
+  // What stands behind the last line feed: nothing, or the torn part of a line.
+  lines.pop();
+  const values = lines.map((line, i) => {
+    try {
+      return parseMetrics(line);
+    } catch (cause) {
+      // After a power cut the end of a file may be of zeros.
+      if (lines.slice(i).every((later) => isTorn(later))) return undefined;
+      throw new RunError(`Cannot read the state of a run: line ${i + 1} of ${shownPath(path)} is damaged`, { cause });
+    }
+  });
+  const [header, ...records] = values.filter((value) => value !== undefined);
+  if (header === undefined) return { records: [], bytes: bytes.length };
+  checkHeader(header, path);
+  return { records, bytes: bytes.length };
+}
+
+function isTorn(line: string): boolean {
+  try {
+    parseMetrics(line);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+function checkHeader(header: unknown, path: string): void {
+  const { format, version } = (header ?? {}) as Record<string, unknown>;
+  if (format !== FORMAT || typeof version !== "number")
+    throw new RunError(`Cannot read the state of a run: ${shownPath(path)} is no log of a run`);
+  if (version > VERSION)
+    throw new RunError(
+      `Cannot read the state of a run: ${shownPath(path)} is of version ${version}, and this Shoal reads up to ${VERSION}`,
+      {
+        hint: "go on with the version of Shoal that wrote it, or a newer one",
+      },
+    );
+}

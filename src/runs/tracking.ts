@@ -1,0 +1,106 @@
+/**
+ * Passes what a run reports to its trackers, without the run ever waiting for them.
+ *
+ * Results gather for a moment and go to each tracker in one call. A tracker that cannot keep up loses the oldest results of its queue, and one that throws is not called again; both
+ * is told once, through `onProblem`, and changes nothing of the run.
+ */
+import { Fifo } from "../core/internal.ts";
+import { TRACKED_EVERY_MS, TRACKED_RESULTS_MAX } from "./limits.ts";
+import type { Metrics } from "./metrics.ts";
+import type { TrackedRun, TrackedRunInfo, Tracker } from "./tracker.ts";
+
+export interface TrackingOptions {
+  readonly trackers: readonly Tracker[];
+  readonly run: TrackedRunInfo;
+  /** Something is not written: `tracker` could not, because of `error`. */
+  readonly onProblem: (problem: { readonly tracker: string; readonly error: Error }) => void;
+}
+
+export class Tracking {
+  readonly #lanes: readonly TrackerLane[];
+
+  constructor({ trackers, run, onProblem }: TrackingOptions) {
+    this.#lanes = trackers.map((tracker) => new TrackerLane(tracker, run, (error) => onProblem({ tracker: tracker.name, error })));
+  }
+
+  /** The run has reported. Returns at once. */
+  log(metrics: Metrics): void {
+    for (const lane of this.#lanes) lane.log(metrics);
+  }
+
+  /** Writes what is left, and ends the trackers. */
+  async close(state: "finished" | "failed"): Promise<void> {
+    await Promise.all(this.#lanes.map((lane) => lane.close(state)));
+  }
+}
+
+/** One tracker's queue. */
+class TrackerLane {
+  readonly #onProblem: (error: Error) => void;
+  readonly #tracker: Tracker;
+  readonly #info: TrackedRunInfo;
+  #run: Promise<TrackedRun> | undefined;
+  readonly #queue: Fifo<Metrics> = new Fifo();
+  #lost = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #work: Promise<void> = Promise.resolve();
+  #hasFailed = false;
+
+  constructor(tracker: Tracker, info: TrackedRunInfo, onProblem: (error: Error) => void) {
+    this.#tracker = tracker;
+    this.#info = info;
+    this.#onProblem = onProblem;
+  }
+
+  log(metrics: Metrics): void {
+    if (this.#hasFailed) return;
+    this.#queue.push(metrics);
+    if (this.#queue.size > TRACKED_RESULTS_MAX) {
+      this.#queue.shift();
+      this.#lost += 1;
+    }
+    this.#timer ??= setTimeout(() => this.#begin(), TRACKED_EVERY_MS);
+  }
+
+  async close(state: "finished" | "failed"): Promise<void> {
+    this.#begin();
+    await this.#work;
+    await this.#trying(async () => (await this.#opened()).close(state));
+    if (this.#lost > 0)
+      this.#onProblem(
+        new Error(
+          `the oldest ${this.#lost} results that waited were left out: ${TRACKED_RESULTS_MAX} wait at most, and it was slower than the reports`,
+        ),
+      );
+  }
+
+  #begin(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#work = this.#work.then(() => this.#trying(() => this.#write()));
+  }
+
+  async #write(): Promise<void> {
+    if (this.#queue.size === 0) return;
+    const run = await this.#opened();
+    const results: Metrics[] = [];
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) results.push(next);
+    await run.log(results);
+  }
+
+  #opened(): Promise<TrackedRun> {
+    this.#run ??= (async () => this.#tracker.open(this.#info))();
+    return this.#run;
+  }
+
+  async #trying(action: () => Promise<void>): Promise<void> {
+    if (this.#hasFailed) return;
+    try {
+      await action();
+    } catch (error) {
+      this.#hasFailed = true;
+      while (this.#queue.shift() !== undefined);
+      this.#onProblem(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+}

@@ -1,0 +1,48 @@
+/**
+ * How Tune knows trainers and RL configurations without importing them: by a method under a symbol.
+ *
+ * The symbol is a registered one, so that two copies of the package in one process understand each other.
+ */
+import type { PlacementStrategy } from "../core/index.ts";
+import type { Checkpoint } from "./checkpoint.ts";
+import type { Metrics } from "./metrics.ts";
+
+export const TRAINABLE: unique symbol = Symbol.for("shoal.trainable") as never;
+
+export interface TrainableSource {
+  [TRAINABLE](): TrainableDefinition;
+}
+
+export interface TrainableDefinition {
+  readonly name: string;
+  /** What one run of it needs: bundles for a placement group, the controller's first. */
+  resources(config: Readonly<Record<string, unknown>>): TrainableResources;
+  /** Runs once with the trial's config merged in. Resolves at the end, rejects with the run's error. */
+  run(trial: TrainableTrial): Promise<void>;
+}
+
+export interface TrainableResources {
+  readonly bundles: readonly Readonly<Record<string, number>>[];
+  readonly strategy?: PlacementStrategy;
+}
+
+/** One trial, as a trainable sees it. */
+export interface TrainableTrial {
+  readonly config: Readonly<Record<string, unknown>>;
+  /** To go on from. */
+  readonly checkpoint?: Checkpoint | undefined;
+  /** The trial's folder in the run's storage. */
+  readonly folder: string;
+  readonly name: string;
+  /** Aborts when the trial is to end at once. */
+  readonly signal: AbortSignal;
+  /** Resolves when Tune has decided. After `"stop"` the run ends without an error. */
+  report(metrics: Metrics, checkpoint?: Checkpoint): Promise<"continue" | "stop">;
+}
+
+export function isTrainableSource(value: unknown): value is TrainableSource {
+  return (
+    ((typeof value === "object" && value !== null) || typeof value === "function") &&
+    typeof (value as Partial<TrainableSource>)[TRAINABLE] === "function"
+  );
+}

@@ -1,0 +1,19 @@
+/** Everything of `runs` that travels by name. */
+import { registerExports } from "../core/internal.ts";
+import { Checkpoint, receivedCheckpoint } from "./checkpoint.ts";
+import { completeCheckpoint, persistCheckpoint } from "./checkpoint-upload.ts";
+import { RunError } from "./errors.ts";
+import { checkpointMetadata, fetchCheckpoint, setCheckpointMetadata } from "./remote-checkpoints.ts";
+import { Result } from "./result.ts";
+
+registerExports("shoal/runs", {
+  Checkpoint,
+  checkpointMetadata,
+  completeCheckpoint,
+  fetchCheckpoint,
+  persistCheckpoint,
+  receivedCheckpoint,
+  Result,
+  RunError,
+  setCheckpointMetadata,
+});

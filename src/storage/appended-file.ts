@@ -1,0 +1,148 @@
+/**
+ * Files that grow at their end: logs, results, events.
+ *
+ * On this machine bytes are appended in place, and nothing is held open between two appends, so a thousand paused trials take no file descriptors. S3 cannot append: the bytes
+ * gather in a temporary file, which is uploaded whole when it has doubled, and at the end; so the cost stays linear, and a crash loses the end of a file that nothing depends on.
+ */
+import { appendFile, open, readFile, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { storageError } from "./errors.ts";
+import { fileSystemOf } from "./file-systems.ts";
+import { fileExists, writeWhole } from "./folders.ts";
+import { UPLOADED_AGAIN_FROM_BYTES } from "./limits.ts";
+import { schemeOf, shownPath } from "./paths.ts";
+import { makeTemporaryFolder } from "./temporary-folder.ts";
+
+/** One call at a time. */
+export interface AppendedFile {
+  append(bytes: Uint8Array | string): Promise<void>;
+  /** All bytes so far; none of a file that is not there yet. */
+  contents(): Promise<Uint8Array>;
+  /** Sets all bytes, in one step. */
+  replace(bytes: Uint8Array): Promise<void>;
+  /** Makes what was appended durable. */
+  sync(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Goes on at the end of a file, or begins it. The folder is there. */
+export async function openAppended(path: string): Promise<AppendedFile> {
+  const files = await fileSystemOf(path);
+  const full = files.fullPath(path);
+  return schemeOf(path) === "file" ? new LocalAppended(full) : await UploadedAppended.open(full);
+}
+
+class LocalAppended implements AppendedFile {
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  async append(bytes: Uint8Array | string): Promise<void> {
+    await naming(this.#path, () => appendFile(this.#path, bytes));
+  }
+
+  contents(): Promise<Uint8Array> {
+    return bytesOf(this.#path);
+  }
+
+  replace(bytes: Uint8Array): Promise<void> {
+    return writeWhole(this.#path, bytes);
+  }
+
+  async sync(): Promise<void> {
+    await naming(this.#path, async () => {
+      const handle = await open(this.#path, "a");
+      try {
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+    });
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+class UploadedAppended implements AppendedFile {
+  readonly #path: string;
+  readonly #folder: string;
+  readonly #local: string;
+  #sizeBytes: number;
+  #uploadedBytes: number;
+
+  private constructor(path: string, folder: string, sizeBytes: number) {
+    this.#path = path;
+    this.#folder = folder;
+    this.#local = join(folder, "file");
+    this.#sizeBytes = sizeBytes;
+    this.#uploadedBytes = sizeBytes;
+  }
+
+  static async open(path: string): Promise<UploadedAppended> {
+    const folder = await makeTemporaryFolder("shoal-upload-");
+    const local = join(folder, "file");
+    await appendFile(local, "");
+    if (await fileExists(path)) for await (const chunk of (await fileSystemOf(path)).read(path)) await appendFile(local, chunk);
+    return new UploadedAppended(path, folder, (await stat(local)).size);
+  }
+
+  async append(bytes: Uint8Array | string): Promise<void> {
+    await naming(this.#path, () => appendFile(this.#local, bytes));
+    this.#sizeBytes += Buffer.byteLength(bytes);
+    if (this.#sizeBytes >= Math.max(UPLOADED_AGAIN_FROM_BYTES, 2 * this.#uploadedBytes)) await this.sync();
+  }
+
+  contents(): Promise<Uint8Array> {
+    return bytesOf(this.#local);
+  }
+
+  async replace(bytes: Uint8Array): Promise<void> {
+    await writeWhole(this.#local, bytes);
+    this.#sizeBytes = bytes.length;
+    // Differs from what is there, whatever its size.
+    this.#uploadedBytes = -1;
+  }
+
+  async sync(): Promise<void> {
+    if (this.#uploadedBytes === this.#sizeBytes) return;
+    const [files, local] = [await fileSystemOf(this.#path), await fileSystemOf(this.#local)];
+    const sink = await files.openSink(this.#path);
+    try {
+      for await (const chunk of local.read(this.#local)) await sink.write(chunk);
+      await sink.commit();
+    } catch (error) {
+      await sink.abort().catch(() => undefined);
+      throw error;
+    }
+    this.#uploadedBytes = this.#sizeBytes;
+  }
+
+  async close(): Promise<void> {
+    try {
+      await this.sync();
+    } finally {
+      await rm(this.#folder, { recursive: true, force: true });
+    }
+  }
+}
+
+async function bytesOf(path: string): Promise<Uint8Array> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return new Uint8Array(0);
+    throw storageError(`Cannot read ${path}`, error);
+  }
+}
+
+async function naming(path: string, write: () => Promise<void>): Promise<void> {
+  try {
+    await write();
+  } catch (error) {
+    throw storageError(`Cannot write ${shownPath(path)}`, error);
+  }
+}

@@ -6,6 +6,7 @@
  * of this name: whom and when exactly; the draws are from the same donors, lists and factors. `PB2` chooses new configurations by a model instead.
  */
 import { custom, flag, number, readOptions, text } from "../../core/internal.ts";
+import { definitionOf } from "../definition.ts";
 import { Random, type RandomState } from "../random.ts";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "../scheduler.ts";
 import { oneMetric, seed } from "../search/model-options.ts";
@@ -120,7 +121,7 @@ export class PopulationBasedTraining implements TrialScheduler {
     if (Object.keys(hyperparamMutations ?? {}).length === 0 && customExploreFn === undefined)
       throw new TypeError(`Cannot make a ${kind.name}: nothing would change: give hyperparamMutations, customExploreFn, or both`);
     checkMutations(hyperparamMutations ?? {}, kind.name);
-    this.definition = customExploreFn === undefined && isJson(options) ? { type: kind.type, options: options as unknown as JsonValue } : undefined;
+    this.definition = definitionOf(kind.type, options);
     this.#interval = this.#settings.perturbationInterval ?? minuteOf(timeAttr);
     this.random = new Random(this.#settings.seed);
     this.objective = new Objective(kind.name, this.#settings);
@@ -284,11 +285,4 @@ export class PopulationBasedTraining implements TrialScheduler {
 
 function readSettings(options: PopulationBasedTrainingOptions, name: string) {
   return readOptions(options, { of: `a ${name}`, options: OPTIONS });
-}
-
-/** Whether options can be written to JSON, so that the scheduler can be made again from them. */
-function isJson(value: unknown): boolean {
-  if (typeof value === "function" || typeof value === "symbol" || typeof value === "bigint") return false;
-  if (typeof value !== "object" || value === null) return true;
-  return Object.getOwnPropertySymbols(value).length === 0 && Object.values(value).every(isJson);
 }

@@ -52,13 +52,11 @@ export class BayesOptSearch extends ModelSearch {
 
   constructor(options: BayesOptSearchOptions = {}) {
     const settings = readSettings(options);
-    super("BayesOptSearch", options);
+    super({ name: "BayesOptSearch", type: "bayesopt" }, options);
     this.#settings = settings;
   }
 
   protected override prepare(): void {
-    if (this.objectiveCount > 1)
-      throw new RangeError("Cannot search with BayesOptSearch: it has one metric: use TPESearch for several");
     this.#at = defaultHyperparameters(this.axes.length);
     const strips = Array.from({ length: this.#settings.nInitialPoints }, (_, index) => index);
     this.#strips = this.axes.map(() => this.random.shuffle(strips));

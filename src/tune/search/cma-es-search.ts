@@ -64,13 +64,11 @@ export class CmaEsSearch extends ModelSearch {
 
   constructor(options: CmaEsSearchOptions = {}) {
     const settings = readSettings(options);
-    super("CmaEsSearch", options);
+    super({ name: "CmaEsSearch", type: "cmaes" }, options);
     this.#settings = settings;
   }
 
   protected override prepare(): void {
-    if (this.objectiveCount > 1)
-      throw new RangeError("Cannot search with CmaEsSearch: it has one metric: use TPESearch for several");
     const indexes = [...this.axes.keys()];
     this.#numbers = indexes.filter((index) => (this.axes[index] as Axis).choiceCount === 0);
     this.#choices = indexes.filter((index) => (this.axes[index] as Axis).choiceCount > 0);

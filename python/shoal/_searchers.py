@@ -8,6 +8,7 @@ option that it must have). A point is a dict of numbers by name, of the axes tha
 import importlib
 import math
 import random
+import sys
 
 
 def library(name, searcher, install):
@@ -17,7 +18,10 @@ def library(name, searcher, install):
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] != name.split(".")[0]:
             raise
-        raise ModuleNotFoundError(f"Cannot search with {searcher}: this Python has no {name}: install it with: pip install {install}") from None
+        raise ImportError(
+            f"Cannot search with {searcher}: this Python has no {name}: {sys.executable} -m pip install {install}"
+            " (or name an environment that has it: { runtimeEnv: { python: '...' } })"
+        ) from error
 
 
 class Searcher:

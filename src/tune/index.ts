@@ -12,8 +12,29 @@ export { TuneError } from "./errors.ts";
 export { PlacementGroupFactory } from "./placement-group-factory.ts";
 export { type ResultGrid, type TrialRun } from "./result-grid.ts";
 export type { Decision, SchedulerAction, SchedulerView, TrialScheduler, Verdict } from "./scheduler.ts";
+export { ASHAScheduler, ASHAScheduler as AsyncHyperBandScheduler, type ASHASchedulerOptions } from "./schedulers/asha-scheduler.ts";
+export { createScheduler, type SchedulerName } from "./schedulers/create-scheduler.ts";
+export {
+  type AllocationFunction,
+  type AllocationRequest,
+  distributeResources,
+  type DistributeResourcesOptions,
+  distributeResourcesToTopJob,
+  type DistributeResourcesToTopJobOptions,
+} from "./schedulers/distribute-resources.ts";
 export { FIFOScheduler } from "./schedulers/fifo-scheduler.ts";
+export { HyperBandForBOHB } from "./schedulers/hyperband-for-bohb.ts";
+export { HyperBandScheduler, type HyperBandSchedulerOptions } from "./schedulers/hyperband-scheduler.ts";
+export { MedianStoppingRule, type MedianStoppingRuleOptions } from "./schedulers/median-stopping-rule.ts";
+export { PB2, type PB2Options } from "./schedulers/pb2.ts";
+export { PopulationBasedTraining, type PopulationBasedTrainingOptions } from "./schedulers/population-based-training.ts";
+export { PopulationBasedTrainingReplay, type PopulationBasedTrainingReplayOptions } from "./schedulers/population-based-training-replay.ts";
+export { ResourceChangingScheduler, type ResourceChangingSchedulerOptions } from "./schedulers/resource-changing-scheduler.ts";
 export { BasicVariantGenerator, type BasicVariantGeneratorOptions } from "./search/basic-variant-generator.ts";
+export { BayesOptSearch, type BayesOptSearchOptions } from "./search/bayes-opt-search.ts";
+export { CmaEsSearch, type CmaEsSearchOptions } from "./search/cma-es-search.ts";
+export { createSearcher } from "./search/create-searcher.ts";
+export { TPESearch, type TPESearchOptions } from "./search/tpe-search.ts";
 export type { Searcher, Suggestion } from "./searcher.ts";
 export { getCheckpoint, getContext, report, type ReportOptions, type TuneContext } from "./session.ts";
 export {

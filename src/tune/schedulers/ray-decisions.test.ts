@@ -74,7 +74,7 @@ class Population implements SchedulerView {
 
   add(id: string, config: Config, bundles: readonly TrialBundle[]): Trial {
     const resources = { bundles: structuredClone(bundles), strategy: "PACK" } as const;
-    const trial: MutableTrial = { id, index: this.all.size, status: "pending", config, resources, lastResult: undefined, hasCheckpoint: true };
+    const trial: MutableTrial = { id, index: this.all.size, name: id, status: "pending", config, resources, lastResult: undefined, hasCheckpoint: true };
     this.all.set(id, trial);
     return trial;
   }
@@ -117,7 +117,7 @@ function place(scheduler: TrialScheduler, trialId: string, bracket: number): voi
 /** What a result is here: with the keys that Tune adds, and NaN where the table says so. */
 function resultOf(trialId: string, given: Record<string, number | string>): TrialResult {
   const values = Object.fromEntries(Object.entries(given).map(([key, value]) => [key, value === "NaN" ? Number.NaN : value]));
-  const automatic = { trialId, trainingIteration: values["training_iteration"] as number, timeThisIterMs: 1, timeTotalMs: 1, timestamp: 0, done: false };
+  const automatic = { trialId, trainingIteration: values["training_iteration"] as number, timeThisIterMs: 1, timeTotalMs: 1, timestampMs: 0, done: false, config: {} };
   return { ...values, ...automatic } as TrialResult;
 }
 

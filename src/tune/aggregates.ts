@@ -45,6 +45,11 @@ export class Aggregates {
     return window.reduce((total, value) => total + value, 0) / window.length;
   }
 
+  /** Whether a metric was reported more than once: else the last value says it all. */
+  get isWorthKeeping(): boolean {
+    return this.#ofMetric.values().some(([, , , count]) => count > 1);
+  }
+
   save(): Record<string, MetricAggregate> {
     return Object.fromEntries(this.#ofMetric);
   }

@@ -35,6 +35,8 @@ export type AfterRelease = "pending" | "paused" | "terminated" | "errored";
 
 export interface SavedTrial extends Omit<FinishedTrial, "status"> {
   readonly status: TrialStatus;
+  /** Of the last result: the trial itself may have gone back to a checkpoint since. */
+  readonly lastResult: Pick<TrialResult, "trainingIteration" | "timeThisIterMs" | "timeTotalMs" | "timestampMs" | "done"> | null;
   readonly start: TrialCheckpoint | null;
   readonly awaitedDonor: string | null;
   readonly isSaving: boolean;
@@ -101,8 +103,8 @@ export class LiveTrial implements Trial {
     trial.isReleasing = saved.isReleasing;
     trial.nextCheckpoint = saved.nextCheckpoint;
     trial.aggregates = new Aggregates(saved.aggregates);
-    if (saved.metrics !== undefined && saved.metrics !== null)
-      trial.lastResult = { ...saved.metrics, ...automatic(trial, { timestampMs: saved.timestampMs, elapsedMs: 0, done: false }) };
+    if (saved.metrics !== undefined && saved.lastResult !== null)
+      trial.lastResult = { ...saved.metrics, ...saved.lastResult, trialId: saved.id, config: saved.config };
     for (const checkpoint of saved.checkpoints) trial.keep(checkpoint);
     return trial;
   }
@@ -160,9 +162,19 @@ export class LiveTrial implements Trial {
   }
 
   save(): SavedTrial {
+    const { lastResult } = this;
+    let last: SavedTrial["lastResult"] = null;
+    if (lastResult !== undefined) {
+      const { trainingIteration, timeThisIterMs, timeTotalMs, timestampMs, done } = lastResult;
+      last = { trainingIteration, timeThisIterMs, timeTotalMs, timestampMs, done };
+    }
     return {
       ...this.finished("terminated"),
       status: this.status,
+      iteration: this.iteration,
+      timeTotalMs: this.timeTotalMs,
+      aggregates: this.aggregates.save(),
+      lastResult: last,
       start: this.start ?? null,
       awaitedDonor: this.awaitedDonor ?? null,
       isSaving: this.isSaving,
@@ -172,7 +184,7 @@ export class LiveTrial implements Trial {
   }
 
   finished(status: "terminated" | "errored"): FinishedTrial {
-    const { id, index, name, dirname, config, resources, lastResult, iteration, timeTotalMs, failures, failure, nextCheckpoint } = this;
+    const { id, index, name, dirname, config, resources, lastResult, failures, failure, nextCheckpoint } = this;
     return {
       id,
       index,
@@ -182,15 +194,16 @@ export class LiveTrial implements Trial {
       config,
       resources,
       metrics: lastResult && reportedMetrics(lastResult),
-      iteration,
-      timeTotalMs,
+      // A paused trial that is ended had gone back to its checkpoint.
+      iteration: lastResult?.trainingIteration ?? 0,
+      timeTotalMs: lastResult?.timeTotalMs ?? 0,
       timestampMs: lastResult?.timestampMs ?? 0,
       failures,
       failure,
       checkpoints: this.#kept.all.map(({ path }) => this.#checkpoints.get(path) as TrialCheckpoint),
       nextCheckpoint,
       // Of a single report there is nothing to aggregate.
-      aggregates: iteration > 1 ? this.aggregates.save() : {},
+      aggregates: this.aggregates.isWorthKeeping ? this.aggregates.save() : {},
     };
   }
 

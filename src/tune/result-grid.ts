@@ -200,6 +200,6 @@ function valueOf(trial: FinishedTrial, { name, mode, scope }: { name: string; mo
   const result = resultOf(trial);
   const last = result && metricAt(result as unknown as Metrics, name);
   // Of a single report every scope is the same.
-  if (scope === "last" || trial.iteration <= 1) return typeof last === "number" ? last : undefined;
+  if (scope === "last" || Object.keys(trial.aggregates).length === 0) return typeof last === "number" ? last : undefined;
   return new Aggregates(trial.aggregates).value(name, { scope, mode });
 }

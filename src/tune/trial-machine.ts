@@ -37,6 +37,7 @@ export interface SavedMachine {
   readonly askedFor: string | null;
   readonly searchEnded: boolean;
   readonly searchDelayed: boolean;
+  readonly typicalResources: TrialResources | null;
   readonly isStopping: boolean;
   readonly isBegun: boolean;
   readonly isFinished: boolean;
@@ -183,6 +184,7 @@ export class TrialMachine {
       askedFor: this.#askedFor ?? null,
       searchEnded: this.#searchEnded,
       searchDelayed: this.#searchDelayed,
+      typicalResources: this.#typicalResources ?? null,
       isStopping: this.#isStopping,
       isBegun: this.#isBegun,
       isFinished: this.#isFinished,
@@ -205,6 +207,7 @@ export class TrialMachine {
     this.#askedFor = saved.askedFor ?? undefined;
     this.#searchEnded = saved.searchEnded;
     this.#searchDelayed = saved.searchDelayed;
+    this.#typicalResources = saved.typicalResources ?? undefined;
     this.#isStopping = saved.isStopping;
     this.#isBegun = saved.isBegun;
     this.#isFinished = saved.isFinished;
@@ -377,8 +380,7 @@ export class TrialMachine {
     if (finished === undefined) return;
     this.#isFinished = false;
     this.#isStopping = false;
-    
-    const state = { start: null, awaitedDonor: null, isSaving: false, isReleasing: false, hasEnded: false } as const;
+    const state = { lastResult: null, start: null, awaitedDonor: null, isSaving: false, isReleasing: false, hasEnded: false } as const;
     const trial = fromCheckpoint
       ? LiveTrial.restore({ ...finished, status: "pending", failure: undefined, failures: 0, ...state }, this.#options.keep)
       : new LiveTrial(finished, this.#options.keep);
@@ -396,12 +398,8 @@ export class TrialMachine {
   #stopAll(): void {
     this.#isStopping = true;
     this.#searchEnded = true;
-    for (const trial of [...this.#open.values()]) {
-      const isRunning = trial.status === "running";
-      this.#end(trial);
-      if (isRunning) this.#effects.push({ type: "interrupt", trialId: trial.id });
-    }
-    for (const trial of this.#live.values()) if (trial.isReleasing) this.#effects.push({ type: "interrupt", trialId: trial.id });
+    for (const trial of [...this.#open.values()]) this.#end(trial);
+    for (const trialId of this.#held.keys()) this.#effects.push({ type: "interrupt", trialId });
   }
 
   // -------------------------------------------------------------------------------------------------------------------

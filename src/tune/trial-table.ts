@@ -41,7 +41,7 @@ export class TrialTable {
   }
 
   begin(): void {
-    if (!showsProgress()) return;
+    if (!showsProgress(undefined)) return;
     const since = performance.now();
     this.#end = processBoard().begin({
       lines: (nowMs) => this.#current(nowMs, performance.now() - since),

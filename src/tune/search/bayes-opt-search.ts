@@ -36,8 +36,8 @@ const OPTIONS = {
 /** Hyperparameters are fitted to so many points at most: the time grows with the third power. */
 const FITTED_MAX = 90;
 /** What a proposal may cost in multiplications, by part. The largest processes take about 40 ms. */
-const SCREENING_WORK = 8e6;
-const CLIMBING_WORK = 1.6e7;
+const SCREENING_WORK = 5e6;
+const CLIMBING_WORK = 9e6;
 const SCREENED_MIN = 60;
 const SCREENED_MAX = 1500;
 const STARTS = 6;
@@ -116,7 +116,10 @@ export class BayesOptSearch extends ModelSearch {
         chosen.map((index) => values[index] as number),
         { isChoice, start, evaluations },
       );
-    return fit(this.#at, chosen.length < 40 ? 40 : chosen.length < 70 ? 20 : 12);
+    // From the last ones; few points are cheap, and then once more from the beginning, as the likelihood of few has several tops.
+    const last = fit(this.#at, chosen.length < 40 ? 40 : chosen.length < 70 ? 20 : 12);
+    const fresh = chosen.length < 70 ? fit(defaultHyperparameters(this.axes.length), 40) : last;
+    return last.loss <= fresh.loss ? last.at : fresh.at;
   }
 
   /** The point of most worth that was found. */

@@ -191,7 +191,7 @@ describe("a Gaussian process", () => {
   const points = Array.from({ length: 25 }, () => Float64Array.from([random.next(), random.next(), random.integer(3)]));
   const values = points.map(([x, y, c]) => Math.sin(5 * (x as number)) + (y as number) ** 2 + (c as number) / 2 - 1);
   const isChoice = [false, false, true];
-  const at = fitHyperparameters(points, values, { isChoice, start: defaultHyperparameters(3), evaluations: 60 });
+  const { at } = fitHyperparameters(points, values, { isChoice, start: defaultHyperparameters(3), evaluations: 60 });
   const process = GaussianProcess.at(points, values, { isChoice, at });
 
   test("passes near the points that it knows, and predicts between them", () => {

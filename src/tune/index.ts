@@ -1,2 +1,97 @@
-/** `shoal/tune`: the search for hyperparameters, from one machine to a cluster. `import "shoal"` loads nothing of it. */
-export {};
+/**
+ * `shoal/tune`: the search for hyperparameters, from one machine to a cluster.
+ *
+ * Everything that users import stands here. `import "shoal"` loads nothing of it.
+ */
+import "../runs/index.ts";
+import "./well-known-exports.ts";
+
+export type { Scope } from "./aggregates.ts";
+export type { TuneCallback } from "./callbacks.ts";
+export { TuneError } from "./errors.ts";
+export { PlacementGroupFactory } from "./placement-group-factory.ts";
+export { type ResultGrid, type TrialRun } from "./result-grid.ts";
+export type { Decision, SchedulerAction, SchedulerView, TrialScheduler, Verdict } from "./scheduler.ts";
+export { ASHAScheduler, ASHAScheduler as AsyncHyperBandScheduler, type ASHASchedulerOptions } from "./schedulers/asha-scheduler.ts";
+export { createScheduler, type SchedulerName } from "./schedulers/create-scheduler.ts";
+export {
+  type AllocationFunction,
+  type AllocationRequest,
+  distributeResources,
+  type DistributeResourcesOptions,
+  distributeResourcesToTopJob,
+  type DistributeResourcesToTopJobOptions,
+} from "./schedulers/distribute-resources.ts";
+export type { Mutation, Mutations } from "./schedulers/explore.ts";
+export { FIFOScheduler } from "./schedulers/fifo-scheduler.ts";
+export { HyperBandForBOHB } from "./schedulers/hyperband-for-bohb.ts";
+export { HyperBandScheduler, type HyperBandSchedulerOptions } from "./schedulers/hyperband-scheduler.ts";
+export { MedianStoppingRule, type MedianStoppingRuleOptions } from "./schedulers/median-stopping-rule.ts";
+export { type Bounds, PB2, type PB2Options } from "./schedulers/pb2.ts";
+export { PopulationBasedTrainingReplay, type PopulationBasedTrainingReplayOptions } from "./schedulers/population-based-training-replay.ts";
+export { PopulationBasedTraining, type PopulationBasedTrainingOptions, type PopulationOptions } from "./schedulers/population-based-training.ts";
+export { ResourceChangingScheduler, type ResourceChangingSchedulerOptions } from "./schedulers/resource-changing-scheduler.ts";
+export { BasicVariantGenerator, type BasicVariantGeneratorOptions } from "./search/basic-variant-generator.ts";
+export { BayesOptSearch, type BayesOptSearchOptions } from "./search/bayes-opt-search.ts";
+export { BOHBSearch, type BOHBSearchOptions } from "./search/bohb-search.ts";
+export { CmaEsSearch, type CmaEsSearchOptions } from "./search/cma-es-search.ts";
+export { ConcurrencyLimiter, type ConcurrencyLimiterOptions } from "./search/concurrency-limiter.ts";
+export { createSearcher, type SearcherName } from "./search/create-searcher.ts";
+export type { ModelSearchOptions } from "./search/model-options.ts";
+export {
+  AxSearch,
+  BayesianOptimizationSearch,
+  type BayesianOptimizationSearchOptions,
+  HyperOptSearch,
+  type HyperOptSearchOptions,
+  NevergradSearch,
+  type NevergradSearchOptions,
+  OptunaSearch,
+  type OptunaSearchOptions,
+} from "./search/python-searchers.ts";
+export type { PythonSearchOptions } from "./search/python-search.ts";
+export { Repeater, type RepeaterOptions } from "./search/repeater.ts";
+export { TPESearch, type TPESearchOptions } from "./search/tpe-search.ts";
+export type { Searcher, Suggestion } from "./searcher.ts";
+export { getCheckpoint, getContext, report, type ReportOptions, type TuneContext } from "./session.ts";
+export {
+  choice,
+  type Domain,
+  gridSearch,
+  lograndint,
+  loguniform,
+  qlograndint,
+  qloguniform,
+  qrandint,
+  qrandn,
+  quniform,
+  randint,
+  randn,
+  type Sampled,
+  sampleFrom,
+  type SearchSpace,
+  uniform,
+} from "./space.ts";
+export {
+  CombinedStopper,
+  type ExperimentPlateauOptions,
+  ExperimentPlateauStopper,
+  FunctionStopper,
+  MaximumIterationStopper,
+  type Stop,
+  type StopCriteria,
+  type Stopper,
+  TimeoutStopper,
+  type TrialPlateauOptions,
+  TrialPlateauStopper,
+} from "./stoppers.ts";
+export { type ConfigOf, type ResourceRequest, type TrialResourceOptions, withParameters, withResources } from "./trainable.ts";
+export type { Config, Definition, JsonValue, Metrics, Mode, Trial, TrialBundle, TrialResources, TrialResult, TrialStatus } from "./trial.ts";
+export type { ClassTrainable } from "./trial-loop.ts";
+export type { TuneConfig } from "./tune-config.ts";
+export { type FitOptions, type Reported, type RestoreOptions, type Trainable, Tuner, type TunerOptions, type TuneRunConfig } from "./tuner.ts";
+export { Checkpoint } from "../runs/checkpoint.ts";
+export { RunError } from "../runs/errors.ts";
+export { Result } from "../runs/result.ts";
+export type { CheckpointConfig, FailureConfig, RunConfig } from "../runs/run-config.ts";
+export type { TrackedRun, TrackedRunInfo, Tracker } from "../runs/tracker.ts";

@@ -1,0 +1,77 @@
+/**
+ * Callbacks of the user, called in the order of what happened, one at a time, beside the loop: it waits for them only where thousands are behind.
+ *
+ * What a callback throws is told once and changes nothing of the experiment.
+ */
+import { describeValue, Fifo } from "../core/internal.ts";
+import type { Checkpoint } from "../runs/checkpoint.ts";
+import { CALLBACKS_WAITING_MAX } from "./limits.ts";
+import type { Trial, TrialResult } from "./trial.ts";
+
+/** What callbacks hear of. All may be async. */
+export interface TuneCallback {
+  onTrialStart?(info: { readonly trial: Trial }): unknown;
+  onTrialResult?(info: { readonly trial: Trial; readonly result: TrialResult }): unknown;
+  /** The trial has ended well. */
+  onTrialComplete?(info: { readonly trial: Trial; readonly result?: TrialResult }): unknown;
+  /** The trial has failed and is not tried again. */
+  onTrialError?(info: { readonly trial: Trial; readonly error: Error; readonly result?: TrialResult }): unknown;
+  onTrialCheckpoint?(info: { readonly trial: Trial; readonly checkpoint: Checkpoint }): unknown;
+  /** All trials have ended. */
+  onExperimentEnd?(info: { readonly trials: readonly Trial[] }): unknown;
+}
+
+const HOOKS = ["onTrialStart", "onTrialResult", "onTrialComplete", "onTrialError", "onTrialCheckpoint", "onExperimentEnd"] as const;
+type Hook = (typeof HOOKS)[number];
+
+/** @throws TypeError for what has none of the methods of a callback */
+export function checkCallback(value: object): asserts value is TuneCallback {
+  if (HOOKS.some((hook) => typeof (value as TuneCallback)[hook] === "function")) return;
+  throw new TypeError(`Cannot use a callback: it has none of the methods ${HOOKS.join(", ")}, and no open() of a tracker: received ${describeValue(value)}`);
+}
+
+export class CallbackQueue {
+  readonly #callbacks: readonly TuneCallback[];
+  readonly #onProblem: (text: string) => void;
+  readonly #failed = new Set<TuneCallback>();
+  readonly #waiting: Fifo<readonly [Hook, object]> = new Fifo();
+  #work: Promise<void> | undefined;
+
+  constructor(callbacks: readonly TuneCallback[], onProblem: (text: string) => void) {
+    this.#callbacks = callbacks;
+    this.#onProblem = onProblem;
+  }
+
+  call(hook: Hook, info: object): void {
+    if (this.#callbacks.length === 0) return;
+    this.#waiting.push([hook, info]);
+    this.#work ??= this.#drain();
+  }
+
+  /** Undefined while the loop may go on. */
+  get pressure(): Promise<void> | undefined {
+    return this.#waiting.size > CALLBACKS_WAITING_MAX ? this.#work : undefined;
+  }
+
+  /** Resolves when all calls are made. */
+  async settled(): Promise<void> {
+    await this.#work;
+  }
+
+  async #drain(): Promise<void> {
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      const [hook, info] = next;
+      for (const callback of this.#callbacks) {
+        try {
+          await callback[hook]?.(info as never);
+        } catch (error) {
+          if (this.#failed.has(callback)) continue;
+          this.#failed.add(callback);
+          const text = error instanceof Error ? error.message : String(error);
+          this.#onProblem(`${callback.constructor.name}.${hook} threw, and goes on being called: ${text}`);
+        }
+      }
+    }
+    this.#work = undefined;
+  }
+}

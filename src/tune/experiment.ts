@@ -1,0 +1,457 @@
+/**
+ * The shell of the trial machine: it runs trials, asks the searcher, calls stoppers, and writes down what happens.
+ *
+ * Every event is logged in the order in which the machine took it. Nothing that is slow holds the machine up: logs, files and callbacks have queues of their own. Calls of the searcher
+ * are made one at a time, in the order of the machine's effects, so that the log is enough to repeat them: `replay` does so, and `run` goes on from there.
+ */
+import { clusterResources, SerializationError, TaskError } from "../core/index.ts";
+import { Checkpoint } from "../runs/checkpoint.ts";
+import { completeCheckpoint, removeCheckpoint } from "../runs/checkpoint-upload.ts";
+import type { RunLog } from "../runs/run-log.ts";
+import type { CallbackQueue } from "./callbacks.ts";
+import type { ConfigCodec } from "./config-codec.ts";
+import { TuneError } from "./errors.ts";
+import { ASK_AGAIN_MS, CLUSTER_LOOK_MS, INTERRUPT_WITHIN_MS, LEAVE_WITHIN_MS } from "./limits.ts";
+import type { Searcher, Suggestion } from "./searcher.ts";
+import type { Stopper } from "./stoppers.ts";
+import type { Config, JsonValue, Trial, TrialResources } from "./trial.ts";
+import type { Answer, TrialEffect, TrialEvent, TrialFailure } from "./trial-events.ts";
+import type { TrialFiles } from "./trial-files.ts";
+import { failureOf, type SavedMachine, type TrialMachine } from "./trial-machine.ts";
+import type { TrialProcess, TrialProcesses } from "./trial-processes.ts";
+import type { ProcessEvent, StagedCheckpoint, TrialSpec } from "./trial-protocol.ts";
+
+export interface ExperimentParts {
+  readonly name: string;
+  readonly machine: TrialMachine;
+  readonly searcher: Searcher;
+  readonly stopper: Stopper | undefined;
+  readonly processes: TrialProcesses;
+  readonly files: TrialFiles;
+  readonly callbacks: CallbackQueue;
+  readonly log: RunLog;
+  readonly codec: ConfigCodec;
+  readonly resourcesOf: (config: Config) => TrialResources;
+  readonly nameOf: (trial: { trialId: string; config: Config }) => { name: string; dirname: string };
+  /** Whether a process is as good as before when a trial has thrown in it. */
+  readonly survivesErrors: boolean;
+  readonly checkpointFrequency: number;
+  readonly checkpointAtEnd: boolean;
+  readonly failFast: boolean | "raise";
+  readonly timeBudgetMs: number | undefined;
+  readonly onProblem: (text: string) => void;
+}
+
+/** A trial that runs, to the shell. */
+interface Running {
+  process: TrialProcess | undefined;
+  answer: Answer | undefined;
+  killTimer: NodeJS.Timeout | undefined;
+}
+
+type Report = Extract<ProcessEvent, { type: "report" }>;
+
+export class Experiment {
+  readonly #parts: ExperimentParts;
+  readonly #running = new Map<string, Running>();
+  readonly #drives = new Set<Promise<void>>();
+  readonly #over = Promise.withResolvers<void>();
+  /** Calls of the searcher, one after the other. */
+  #search: Promise<void> = Promise.resolve();
+  #searching = 0;
+  #isOver = false;
+  #logFailed = false;
+  /** What the searcher gave last in a replay, where no event has taken it. */
+  #suggestion: { readonly trialId: string; readonly suggestion: Suggestion } | undefined;
+  /** The first failed trial's error, for `failFast: "raise"`. */
+  #lastError: unknown;
+
+  constructor(parts: ExperimentParts) {
+    this.#parts = parts;
+    this.#over.promise.catch(() => {});
+  }
+
+  /** Runs until all trials have ended. @throws what the searcher or the scheduler throws, TuneError for `failFast`, the reason of the signal */
+  async run(signal: AbortSignal | undefined): Promise<void> {
+    const { machine, processes, timeBudgetMs } = this.#parts;
+    const abort = (): void => this.#end(signal?.reason);
+    if (signal?.aborted === true) abort();
+    signal?.addEventListener("abort", abort);
+    const budget = timeBudgetMs === undefined ? undefined : setTimeout(() => this.#dispatch({ type: "stoppedAll" }), timeBudgetMs);
+    const look = setInterval(() => void this.#lookAtCluster(), CLUSTER_LOOK_MS);
+    try {
+      this.#dispatch({ type: "begun" });
+      if (machine.isFinished) this.#end();
+      const { trialId, suggestion } = this.#suggestion ?? {};
+      if (trialId !== undefined) await this.#suggested(trialId, suggestion as Suggestion);
+      await this.#over.promise;
+    } finally {
+      this.#isOver = true;
+      clearTimeout(budget);
+      clearInterval(look);
+      signal?.removeEventListener("abort", abort);
+      for (const { process } of this.#running.values()) process?.kill();
+      await processes.close();
+      await Promise.all(this.#drives);
+      await this.#writeAll();
+    }
+  }
+
+  /** Repeats the events of earlier sessions: machine and searcher are then as they were. */
+  async replay(records: readonly JsonValue[]): Promise<void> {
+    const { machine, searcher, codec } = this.#parts;
+    for (const record of records) {
+      const event = codec.readEvent(record);
+      if (event.type === "searchDelayed" || event.type === "searchEnded" || event.type === "suggested") this.#suggestion = undefined;
+      for (const effect of machine.apply(event)) {
+        if (effect.type === "ask") this.#suggestion = { trialId: effect.trialId, suggestion: await searcher.suggest(effect.trialId) };
+        else if (effect.type === "tellResult") await searcher.onTrialResult?.(effect.trialId, effect.result);
+        else if (effect.type === "tellComplete") await searcher.onTrialComplete(effect.trialId, effect.result, effect.isError);
+        else if (effect.type === "removeCheckpoints") this.#removeCheckpoints(effect.paths);
+      }
+    }
+  }
+
+  /** An event of a restore, before the experiment runs. Its effects on trials and the searcher are done; what is to run next begins with `run`. */
+  prepare(event: TrialEvent): void {
+    this.#guard(() => this.#performAll(this.#taken(event)));
+  }
+
+  #guard(action: () => void): void {
+    try {
+      action();
+    } catch (error) {
+      this.#end(error);
+    }
+  }
+
+  /** The experiment ends here, with what it has. */
+  #end(error?: unknown): void {
+    this.#isOver = true;
+    if (error === undefined) this.#over.resolve();
+    else this.#over.reject(error);
+  }
+
+  #dispatch(event: TrialEvent): void {
+    if (this.#isOver) return;
+    this.#guard(() => this.#performAll(this.#taken(event)));
+  }
+
+  #taken(event: TrialEvent): TrialEffect[] {
+    const { log, codec, machine } = this.#parts;
+    log.append(codec.eventRecord(event)).catch((error: unknown) => this.#logProblem(error));
+    return machine.apply(event);
+  }
+
+  #logProblem(error: unknown): void {
+    if (!this.#logFailed) this.#parts.onProblem(`the state of the run cannot be written, and a restore would not have it: ${messageOf(error)}`);
+    this.#logFailed = true;
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Effects
+
+  #performAll(effects: readonly TrialEffect[]): void {
+    for (const effect of effects) this.#perform(effect);
+  }
+
+  #perform(effect: TrialEffect): void {
+    const { searcher } = this.#parts;
+    switch (effect.type) {
+      case "ask":
+        return this.#ask(effect.trialId);
+      case "tellResult":
+        if (searcher.onTrialResult !== undefined) this.#callSearcher(() => searcher.onTrialResult?.(effect.trialId, effect.result));
+        return;
+      case "tellComplete":
+        return this.#callSearcher(() => searcher.onTrialComplete(effect.trialId, effect.result, effect.isError));
+      case "start": {
+        const drive = this.#drive(effect).finally(() => this.#drives.delete(drive));
+        this.#drives.add(drive);
+        return;
+      }
+      case "answer": {
+        const running = this.#running.get(effect.trialId);
+        if (running !== undefined) running.answer = effect.answer;
+        return;
+      }
+      case "interrupt":
+        return this.#interrupt(effect.trialId);
+      case "removeCheckpoints":
+        return this.#removeCheckpoints(effect.paths);
+      case "notify":
+        return this.#notify(effect);
+      case "finished":
+        return this.#end();
+    }
+  }
+
+  #callSearcher(call: () => unknown): void {
+    this.#searching += 1;
+    this.#search = this.#search
+      .then(async () => {
+        if (!this.#isOver) await call();
+      })
+      .catch((error: unknown) => this.#end(error))
+      .finally(() => {
+        this.#searching -= 1;
+        if (this.#searching === 0) this.#snapshotIfDue();
+      });
+  }
+
+  #ask(trialId: string): void {
+    this.#callSearcher(async () => {
+      const suggestion = await this.#parts.searcher.suggest(trialId);
+      // The next event must not be applied before this call counts as done: a snapshot would have it twice.
+      queueMicrotask(() => void this.#suggested(trialId, suggestion));
+    });
+  }
+
+  async #suggested(trialId: string, suggestion: Suggestion): Promise<void> {
+    if (suggestion === "finished") return this.#dispatch({ type: "searchEnded" });
+    if (suggestion === "later") {
+      if (this.#parts.machine.liveTrials.size === 0) await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+      return this.#dispatch({ type: "searchDelayed" });
+    }
+    const config = suggestion;
+    let resources: TrialResources = { bundles: [{}], strategy: "PACK" };
+    let failure: TrialFailure | undefined;
+    let names = { name: trialId, dirname: trialId };
+    try {
+      names = this.#parts.nameOf({ trialId, config });
+      resources = this.#parts.resourcesOf(config);
+    } catch (error) {
+      failure = failureOf(error);
+    }
+    this.#dispatch({ type: "suggested", trialId, ...names, config, resources, ...(failure && { failure }) });
+    this.#snapshotIfDue();
+  }
+
+  #interrupt(trialId: string): void {
+    const running = this.#running.get(trialId);
+    if (running === undefined) return;
+    running.killTimer ??= setTimeout(() => running.process?.kill(), INTERRUPT_WITHIN_MS);
+  }
+
+  #removeCheckpoints(paths: readonly string[]): void {
+    for (const path of paths)
+      removeCheckpoint(Checkpoint.fromDirectory(path)).catch((error: unknown) =>
+        this.#parts.onProblem(`the checkpoint ${path} cannot be removed: ${messageOf(error)}`),
+      );
+  }
+
+  #notify({ what, trial, result, failure, checkpoint }: Extract<TrialEffect, { type: "notify" }>): void {
+    const { callbacks, files, failFast } = this.#parts;
+    switch (what) {
+      case "start":
+        files.start(trial);
+        return callbacks.call("onTrialStart", { trial });
+      case "result":
+        if (result === undefined) return;
+        files.log(trial, result);
+        return callbacks.call("onTrialResult", { trial, result });
+      case "checkpoint":
+        return callbacks.call("onTrialCheckpoint", { trial, checkpoint: Checkpoint.fromDirectory(checkpoint as string) });
+      case "complete":
+        files.close(trial, undefined);
+        return callbacks.call("onTrialComplete", { trial, ...(result && { result }) });
+      case "error": {
+        const error = trialError(trial, failure as TrialFailure);
+        files.close(trial, error);
+        callbacks.call("onTrialError", { trial, error, ...(result && { result }) });
+        if (failFast !== false) this.#end(failFast === "raise" ? (this.#lastError ?? error) : error);
+        return;
+      }
+      case "failure":
+        return this.#parts.onProblem(`trial ${trial.id} failed, and is tried again: ${failure?.message}`);
+      case "paused":
+        return files.flush(trial);
+      case "added":
+        return;
+    }
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // One trial
+
+  async #drive(start: Extract<TrialEffect, { type: "start" }>): Promise<void> {
+    const { trial } = start;
+    const running: Running = { process: undefined, answer: undefined, killTimer: undefined };
+    this.#running.set(trial.id, running);
+    try {
+      await Promise.all([this.#parts.files.pressure, this.#parts.callbacks.pressure]);
+      const process = await this.#parts.processes.lease(trial.resources);
+      running.process = process;
+      let event = await process.begin(this.#specOf(start));
+      for (;;) {
+        const isOver = await this.#take(trial, running, event);
+        if (isOver) break;
+        const { answer } = running;
+        running.answer = undefined;
+        event = await this.#next(trial, running, answer);
+      }
+    } catch (error) {
+      this.#onError(trial, running, error);
+    } finally {
+      clearTimeout(running.killTimer);
+      if (this.#running.get(trial.id) === running) this.#running.delete(trial.id);
+    }
+  }
+
+  async #next(trial: Trial, running: Running, answer: Answer | undefined): Promise<ProcessEvent> {
+    const process = running.process as TrialProcess;
+    if (answer === undefined || answer.action === "continue") return await process.next(answer);
+    const timer = setTimeout(() => {
+      this.#parts.onProblem(`trial ${trial.id} was told to stop and did not within ${LEAVE_WITHIN_MS} ms: its process is ended`);
+      process.kill();
+    }, LEAVE_WITHIN_MS);
+    try {
+      return await process.next(answer);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Takes an event of a process. @returns whether it was the last of this attempt */
+  async #take(trial: Trial, running: Running, event: ProcessEvent): Promise<boolean> {
+    const trialId = trial.id;
+    const process = running.process as TrialProcess;
+    switch (event.type) {
+      case "report":
+        return await this.#takeReport(trial, running, event);
+      case "saved":
+        this.#dispatch({ type: "saved", trialId, checkpoint: await this.#complete(trial, event.checkpoint) });
+        return this.#isOver;
+      case "ended":
+        this.#free(process);
+        this.#dispatch({ type: "ended", trialId });
+        return true;
+      case "released": {
+        const checkpoint = event.checkpoint === undefined ? undefined : await this.#complete(trial, event.checkpoint);
+        this.#free(process);
+        this.#dispatch({ type: "released", trialId, ...(checkpoint !== undefined && { checkpoint }) });
+        return true;
+      }
+    }
+  }
+
+  async #takeReport(trial: Trial, running: Running, report: Report): Promise<boolean> {
+    const { metrics, elapsedMs, timestampMs, isLast = false } = report;
+    const checkpoint = report.checkpoint === undefined ? report.stored : await this.#complete(trial, report.checkpoint);
+    const { stopper, machine } = this.#parts;
+    const preview = stopper && machine.preview(trial.id, { metrics, elapsedMs, timestampMs });
+    const isStopped = preview !== undefined && (await stopper?.shouldStop(trial.id, preview)) === true;
+    const stopsAll = preview !== undefined && (await stopper?.stopAll?.()) === true;
+    if (isLast) this.#free(running.process as TrialProcess);
+    // A report that nobody answers is of a trial that is over.
+    running.answer = { action: "stop" };
+    const event = { type: "reported", trialId: trial.id, metrics, elapsedMs, timestampMs } as const;
+    this.#dispatch({ ...event, ...(isLast && { isLast }), ...(isStopped && { isStopped }), ...(checkpoint !== undefined && { checkpoint }) });
+    if (stopsAll) this.#dispatch({ type: "stoppedAll" });
+    return isLast || this.#isOver;
+  }
+
+  /** The trial has left: its process may take the next one, before the machine chooses that. */
+  #free(process: TrialProcess): void {
+    process.free().catch((error: unknown) => this.#parts.onProblem(`a trial's process did not end well: ${messageOf(error)}`));
+  }
+
+  async #complete(trial: Trial, { to, part }: StagedCheckpoint): Promise<string> {
+    const metrics = trial.lastResult === undefined ? {} : { training_iteration: trial.lastResult.trainingIteration };
+    await completeCheckpoint({ to, parts: [part], metrics });
+    return to;
+  }
+
+  #onError(trial: Trial, { process }: Running, error: unknown): void {
+    if (this.#isOver) return;
+    const isUsers = error instanceof TaskError;
+    const cause = isUsers ? error.cause : error;
+    this.#lastError = cause;
+    // The process of a function is as good as before; an instance of a class is in no known state.
+    if (isUsers && this.#parts.survivesErrors && process !== undefined) this.#free(process);
+    else process?.kill();
+    const failure = failureOf(cause instanceof Error ? cause : error);
+    this.#dispatch({ type: "failed", trialId: trial.id, failure, ...(error instanceof SerializationError && { isFinal: true }) });
+  }
+
+  #specOf({ trial, checkpoint, nextCheckpoint }: Extract<TrialEffect, { type: "start" }>): TrialSpec {
+    const { name, files, checkpointFrequency, checkpointAtEnd } = this.#parts;
+    return {
+      trialId: trial.id,
+      trialName: trial.name,
+      trialDir: files.folderOf(trial),
+      experimentName: name,
+      config: trial.config,
+      resources: trial.resources,
+      checkpoint: checkpoint?.path,
+      iteration: checkpoint?.iteration ?? 0,
+      nextCheckpoint,
+      checkpointFrequency,
+      checkpointAtEnd,
+    };
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // State
+
+  #snapshotIfDue(): void {
+    const { log, machine } = this.#parts;
+    if (this.#isOver || this.#searching > 0 || machine.askedFor !== undefined || !(log.isSnapshotDue || this.#logFailed)) return;
+    void this.#snapshot().then(
+      () => (this.#logFailed = false),
+      (error: unknown) => this.#logProblem(error),
+    );
+  }
+
+  /** What the log's events have led to, in their place. Taken while the searcher is idle, so that its state and the machine's are of the same moment. */
+  async #snapshot(): Promise<void> {
+    const { searcher, stopper, machine, codec, log } = this.#parts;
+    const search = searcher.save();
+    const savedSearch = search instanceof Promise ? await search : search;
+    // Calls that came meanwhile are in the log, or will be: the next idle moment is soon enough.
+    if (search instanceof Promise && this.#searching > 0) return;
+    const state: ExperimentState = { machine: codec.machineRecord(machine.save()), searcher: savedSearch, stopper: stopper?.save?.() ?? null };
+    await log.snapshot(state as unknown as JsonValue);
+  }
+
+  async #writeAll(): Promise<void> {
+    const { files, callbacks, log } = this.#parts;
+    await this.#search;
+    await files.closeAll();
+    await callbacks.settled();
+    try {
+      if (this.#logFailed) await this.#snapshot();
+    } catch (error) {
+      this.#logProblem(error);
+    }
+    await log.close();
+  }
+
+  async #lookAtCluster(): Promise<void> {
+    try {
+      const resources = await clusterResources();
+      if (JSON.stringify(resources) !== JSON.stringify(this.#parts.machine.clusterResources))
+        this.#dispatch({ type: "resized", clusterResources: resources });
+    } catch {
+      // A cluster that is gone shows in the trials.
+    }
+  }
+}
+
+/** What a snapshot of the log holds. */
+export interface ExperimentState {
+  readonly machine: JsonValue;
+  readonly searcher: JsonValue;
+  readonly stopper: JsonValue;
+}
+
+export type { SavedMachine };
+
+export function trialError(trial: { readonly id: string }, { name, message, stack }: TrialFailure): TuneError {
+  const text = message.includes(trial.id) ? message : `Trial ${trial.id} failed: ${name}: ${message}`;
+  return new TuneError(text, { details: { trialId: trial.id, ...(stack !== undefined && { stack }) } });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,37 @@
+/** Sizes, numbers and times that Tune keeps to, where the user says nothing else. */
+
+/** Metrics of a trial whose aggregates are kept, beside the tuned ones: a finished trial may take two kilobytes of the driver's memory. */
+export const AGGREGATED_METRICS_MAX = 4;
+
+/** How long a trial may take to leave its process once it was told to: `finally` blocks, a last checkpoint, the cleanup of a class. Then its process is ended. */
+export const LEAVE_WITHIN_MS = 10_000;
+
+/** How long a trial that computes may go on when the whole experiment ends, until its next report. */
+export const INTERRUPT_WITHIN_MS = 1000;
+
+/** An idle actor gives its resources back after so long: others may wait for them. */
+export const IDLE_ACTOR_MS = 3000;
+
+/** How long a searcher that had no configuration, while nothing runs that could change its mind, is left alone. */
+export const ASK_AGAIN_MS = 100;
+
+/** How often the experiment looks how large the cluster is. */
+export const CLUSTER_LOOK_MS = 2000;
+
+/** Callbacks that wait, at most: beyond, the results wait for them. */
+export const CALLBACKS_WAITING_MAX = 10_000;
+
+/** Ended trials whose files are being written, at most: beyond, new trials wait for them. */
+export const TRIALS_WRITTEN_MAX = 256;
+
+/** How long the end of trials and the last writes may take on Ctrl-C. */
+export const INTERRUPTED_RUN_MS = 2000;
+
+/** How often the table of trials is made anew. */
+export const TABLE_EVERY_MS = 500;
+
+/** Trials that the table shows, the best first. */
+export const TABLE_ROWS = 20;
+
+/** Parameters that the table shows. */
+export const TABLE_PARAMETERS = 6;

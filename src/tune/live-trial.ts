@@ -1,0 +1,235 @@
+/**
+ * The state of one trial that has not ended, and what is left of it when it has.
+ *
+ * The machine writes it, everything else sees the read-only `Trial`. A trial that has ended is a `FinishedTrial`: plain data of at most about two kilobytes, as an
+ * experiment may have ten thousands of them.
+ */
+import { type KeptCheckpoint, KeptCheckpoints, type KeptCheckpointsConfig } from "../runs/kept-checkpoints.ts";
+import { Aggregates, type MetricAggregate } from "./aggregates.ts";
+import type { Config, Metrics, Trial, TrialResources, TrialResult, TrialStatus } from "./trial.ts";
+import type { TrialCheckpoint, TrialFailure } from "./trial-events.ts";
+
+/** A trial that has ended. */
+export interface FinishedTrial {
+  readonly id: string;
+  readonly index: number;
+  readonly name: string;
+  readonly dirname: string;
+  readonly status: "terminated" | "errored";
+  readonly config: Config;
+  readonly resources: TrialResources;
+  readonly metrics: Metrics | undefined;
+  readonly iteration: number;
+  readonly timeTotalMs: number;
+  readonly timestampMs: number;
+  readonly failures: number;
+  readonly failure: TrialFailure | undefined;
+  /** Those that are still there, in the order in which they were made. */
+  readonly checkpoints: readonly TrialCheckpoint[];
+  readonly nextCheckpoint: number;
+  readonly aggregates: Readonly<Record<string, MetricAggregate>>;
+}
+
+/** What becomes of a trial once it has left its process. */
+export type AfterRelease = "pending" | "paused" | "terminated" | "errored";
+
+export interface SavedTrial extends Omit<FinishedTrial, "status"> {
+  readonly status: TrialStatus;
+  /** Of the last result: the trial itself may have gone back to a checkpoint since. */
+  readonly lastResult: Pick<TrialResult, "trainingIteration" | "timeThisIterMs" | "timeTotalMs" | "timestampMs" | "done"> | null;
+  readonly start: TrialCheckpoint | null;
+  readonly awaitedDonor: string | null;
+  readonly isSaving: boolean;
+  readonly isReleasing: boolean;
+  /** Where the trial has ended, and its process is not free yet. */
+  readonly hasEnded: boolean;
+}
+
+export interface NewTrial {
+  readonly id: string;
+  readonly index: number;
+  readonly name: string;
+  readonly dirname: string;
+  readonly config: Config;
+  readonly resources: TrialResources;
+}
+
+export class LiveTrial implements Trial {
+  readonly id: string;
+  readonly index: number;
+  readonly name: string;
+  readonly dirname: string;
+  status: TrialStatus = "pending";
+  config: Config;
+  resources: TrialResources;
+  lastResult: TrialResult | undefined;
+  failures = 0;
+  failure: TrialFailure | undefined;
+  /** How far the present attempt is: reports, and milliseconds of running. */
+  iteration = 0;
+  timeTotalMs = 0;
+  /** What the next attempt goes on from, where that is not the trial's own newest checkpoint: one of a donor. */
+  start: TrialCheckpoint | undefined;
+  /** The donor whose checkpoint is being saved: the trial cannot begin before. */
+  awaitedDonor: string | undefined;
+  isSaving = false;
+  /** Whether it was told to leave its process and has not yet. Its status shows already what comes then. */
+  isReleasing = false;
+  nextCheckpoint = 0;
+  aggregates = new Aggregates();
+  readonly #kept: KeptCheckpoints;
+  readonly #checkpoints = new Map<string, TrialCheckpoint>();
+
+  constructor({ id, index, name, dirname, config, resources }: NewTrial, keep: KeptCheckpointsConfig) {
+    this.id = id;
+    this.index = index;
+    this.name = name;
+    this.dirname = dirname;
+    this.config = config;
+    this.resources = resources;
+    this.#kept = new KeptCheckpoints(keep);
+  }
+
+  static restore(saved: SavedTrial, keep: KeptCheckpointsConfig): LiveTrial {
+    const trial = new LiveTrial(saved, keep);
+    trial.status = saved.status;
+    trial.failures = saved.failures;
+    trial.failure = saved.failure ?? undefined;
+    trial.iteration = saved.iteration;
+    trial.timeTotalMs = saved.timeTotalMs;
+    trial.start = saved.start ?? undefined;
+    trial.awaitedDonor = saved.awaitedDonor ?? undefined;
+    trial.isSaving = saved.isSaving;
+    trial.isReleasing = saved.isReleasing;
+    trial.nextCheckpoint = saved.nextCheckpoint;
+    trial.aggregates = new Aggregates(saved.aggregates);
+    if (saved.metrics !== undefined && saved.lastResult !== null)
+      trial.lastResult = { ...saved.metrics, ...saved.lastResult, trialId: saved.id, config: saved.config };
+    for (const checkpoint of saved.checkpoints) trial.keep(checkpoint);
+    return trial;
+  }
+
+  get hasCheckpoint(): boolean {
+    return this.isSaving || this.newestCheckpoint !== undefined;
+  }
+
+  get newestCheckpoint(): TrialCheckpoint | undefined {
+    const { newest } = this.#kept;
+    return newest && this.#checkpoints.get(newest.path);
+  }
+
+  /** What the next attempt goes on from. */
+  get checkpointToStartFrom(): TrialCheckpoint | undefined {
+    return this.start ?? this.newestCheckpoint;
+  }
+
+  /** Takes what was reported. The result says `done: false`; the end of the trial is known later. */
+  record(metrics: Metrics, { elapsedMs, timestampMs, tuned }: { elapsedMs: number; timestampMs: number; tuned: readonly string[] }): TrialResult {
+    this.iteration += 1;
+    this.timeTotalMs += elapsedMs;
+    this.aggregates.add(metrics, tuned);
+    this.lastResult = { ...metrics, ...automatic(this, { timestampMs, elapsedMs, done: false }) };
+    return this.lastResult;
+  }
+
+  /** What `record` would give. */
+  preview({ metrics, elapsedMs, timestampMs }: { metrics: Metrics; elapsedMs: number; timestampMs: number }): TrialResult {
+    const next = { id: this.id, config: this.config, iteration: this.iteration + 1, timeTotalMs: this.timeTotalMs + elapsedMs };
+    return { ...metrics, ...automatic(next, { timestampMs, elapsedMs, done: false }) };
+  }
+
+  /** @returns paths that are not kept any more */
+  keep(checkpoint: TrialCheckpoint): string[] {
+    this.#checkpoints.set(checkpoint.path, checkpoint);
+    return this.#forget(this.#kept.register({ path: checkpoint.path, metrics: checkpoint.metrics }));
+  }
+
+  /** Another trial goes on from a checkpoint of this one. */
+  use(path: string): void {
+    this.#kept.use(path);
+  }
+
+  /** @returns paths that are not kept any more */
+  release(path: string): string[] {
+    return this.#forget(this.#kept.release(path));
+  }
+
+  /** Goes back to where the next attempt begins. */
+  rewind(): void {
+    const from = this.checkpointToStartFrom;
+    this.iteration = from?.iteration ?? 0;
+    this.timeTotalMs = from?.timeTotalMs ?? 0;
+  }
+
+  save(): SavedTrial {
+    const { lastResult } = this;
+    let last: SavedTrial["lastResult"] = null;
+    if (lastResult !== undefined) {
+      const { trainingIteration, timeThisIterMs, timeTotalMs, timestampMs, done } = lastResult;
+      last = { trainingIteration, timeThisIterMs, timeTotalMs, timestampMs, done };
+    }
+    return {
+      ...this.finished("terminated"),
+      status: this.status,
+      iteration: this.iteration,
+      timeTotalMs: this.timeTotalMs,
+      aggregates: this.aggregates.save(),
+      lastResult: last,
+      start: this.start ?? null,
+      awaitedDonor: this.awaitedDonor ?? null,
+      isSaving: this.isSaving,
+      isReleasing: this.isReleasing,
+      hasEnded: this.status === "terminated" || this.status === "errored",
+    };
+  }
+
+  finished(status: "terminated" | "errored"): FinishedTrial {
+    const { id, index, name, dirname, config, resources, lastResult, failures, failure, nextCheckpoint } = this;
+    return {
+      id,
+      index,
+      name,
+      dirname,
+      status,
+      config,
+      resources,
+      metrics: lastResult && reportedMetrics(lastResult),
+      // A paused trial that is ended had gone back to its checkpoint.
+      iteration: lastResult?.trainingIteration ?? 0,
+      timeTotalMs: lastResult?.timeTotalMs ?? 0,
+      timestampMs: lastResult?.timestampMs ?? 0,
+      failures,
+      failure,
+      checkpoints: this.#kept.all.map(({ path }) => this.#checkpoints.get(path) as TrialCheckpoint),
+      nextCheckpoint,
+      // Of a single report there is nothing to aggregate.
+      aggregates: this.aggregates.isWorthKeeping ? this.aggregates.save() : {},
+    };
+  }
+
+  #forget(surplus: readonly KeptCheckpoint[]): string[] {
+    for (const { path } of surplus) this.#checkpoints.delete(path);
+    return surplus.map(({ path }) => path);
+  }
+}
+
+function automatic(
+  trial: Pick<LiveTrial, "id" | "iteration" | "timeTotalMs" | "config">,
+  { timestampMs, elapsedMs, done }: { timestampMs: number; elapsedMs: number; done: boolean },
+): TrialResult<{}> {
+  const { id, iteration, timeTotalMs, config } = trial;
+  return { trialId: id, trainingIteration: iteration, timeThisIterMs: elapsedMs, timeTotalMs, timestampMs, done, config };
+}
+
+const AUTOMATIC: ReadonlySet<string> = new Set(["trialId", "trainingIteration", "timeThisIterMs", "timeTotalMs", "timestampMs", "done", "config"]);
+
+/** What the trial itself reported. */
+export function reportedMetrics(result: TrialResult): Metrics {
+  return Object.fromEntries(Object.entries(result).filter(([name]) => !AUTOMATIC.has(name))) as Metrics;
+}
+
+/** The last result of a trial that has ended, whole. */
+export function resultOf({ id, metrics, iteration, timeTotalMs, timestampMs, config }: FinishedTrial): TrialResult | undefined {
+  if (metrics === undefined || metrics === null) return undefined;
+  return { ...metrics, trialId: id, trainingIteration: iteration, timeThisIterMs: 0, timeTotalMs, timestampMs, done: true, config };
+}

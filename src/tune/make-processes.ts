@@ -1,0 +1,11 @@
+/** The processes for a trainable: actors of TypeScript or of Python, or none, where a trainer runs in the driver and starts its own. */
+import type { TrainableParts } from "./trainable.ts";
+import { TrainerProcesses } from "./trainer-processes.ts";
+import { type TrialProcesses, typescriptProcesses } from "./trial-processes.ts";
+
+export function makeProcesses(trainable: TrainableParts, reuseActors: boolean | undefined): TrialProcesses {
+  const { body } = trainable;
+  if (body.kind === "definition") return new TrainerProcesses(body.definition);
+  if (body.kind === "python") throw new TypeError("Python trainables are not there yet");
+  return typescriptProcesses(trainable, reuseActors ?? true);
+}

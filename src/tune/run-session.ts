@@ -1,0 +1,205 @@
+/**
+ * One session of a run: from the opened folder to the results, or to where it was cut off.
+ *
+ * Puts machine, searcher, files and processes together, repeats the log of earlier sessions where there is one, and runs the experiment.
+ */
+import { listCheckpoints, removeCheckpoint } from "../runs/checkpoint-upload.ts";
+import { CSVLoggerCallback } from "../runs/csv-tracker.ts";
+import { JsonLoggerCallback } from "../runs/json-lines-tracker.ts";
+import type { ResolvedRunConfig } from "../runs/run-config.ts";
+import type { RunFolder } from "../runs/run-folder.ts";
+import type { RunLog } from "../runs/run-log.ts";
+import { checkName } from "../runs/run-names.ts";
+import { TBXLoggerCallback } from "../runs/tensorboard-tracker.ts";
+import type { Tracker } from "../runs/tracker.ts";
+import { CallbackQueue, type TuneCallback } from "./callbacks.ts";
+import { ConfigCodec } from "./config-codec.ts";
+import { Experiment, type ExperimentState } from "./experiment.ts";
+import type { LiveTrial } from "./live-trial.ts";
+import { makeProcesses } from "./make-processes.ts";
+import { ResultGrid } from "./result-grid.ts";
+import type { TrialScheduler } from "./scheduler.ts";
+import { BasicVariantGenerator } from "./search/basic-variant-generator.ts";
+import type { Searcher } from "./searcher.ts";
+import { gridSize, type SearchSpace } from "./space.ts";
+import type { Stopper } from "./stoppers.ts";
+import type { TrainableParts } from "./trainable.ts";
+import type { Config, JsonValue, Metrics, Mode } from "./trial.ts";
+import { TrialFiles } from "./trial-files.ts";
+import { TrialMachine } from "./trial-machine.ts";
+import { TrialTable } from "./trial-table.ts";
+import type { ResolvedTuneConfig } from "./tune-config.ts";
+import type { RestoreOptions } from "./tuner.ts";
+
+/** All that a session is made of. */
+export interface SessionPlan {
+  readonly trainable: TrainableParts;
+  readonly space: SearchSpace;
+  readonly tuneConfig: ResolvedTuneConfig;
+  readonly runConfig: ResolvedRunConfig<TuneCallback | Tracker>;
+  readonly stopper: Stopper | undefined;
+  readonly callbacks: { readonly trackers: readonly Tracker[]; readonly callbacks: readonly TuneCallback[] };
+  readonly runId: string;
+  readonly searcher: Searcher;
+  readonly scheduler: TrialScheduler;
+  readonly log: RunLog;
+  readonly clusterResources: Readonly<Record<string, number>>;
+  readonly restored: { readonly snapshot: JsonValue | undefined; readonly records: readonly JsonValue[]; readonly options: RestoreOptions } | undefined;
+}
+
+export class Session {
+  readonly #folder: RunFolder;
+  readonly #plan: SessionPlan;
+  readonly #machine: TrialMachine;
+  readonly #codec: ConfigCodec;
+  readonly #files: TrialFiles;
+  readonly #callbacks: CallbackQueue;
+  readonly #table: TrialTable;
+  readonly #closed = Promise.withResolvers<void>();
+
+  constructor(folder: RunFolder, plan: SessionPlan) {
+    const { tuneConfig, runConfig, runId, scheduler, searcher, callbacks, clusterResources } = plan;
+    this.#folder = folder;
+    this.#plan = plan;
+    this.#codec = new ConfigCodec(plan.space);
+    this.#machine = new TrialMachine({
+      runId,
+      metrics: tuneConfig.metrics,
+      // Grids have more points than samples: their searcher counts itself.
+      samplesMax: searcher instanceof BasicVariantGenerator || tuneConfig.numSamples === -1 ? Number.POSITIVE_INFINITY : tuneConfig.numSamples,
+      concurrentMax: tuneConfig.maxConcurrentTrials,
+      maxFailures: runConfig.failureConfig.maxFailures,
+      keep: runConfig.checkpointConfig,
+      scheduler,
+      clusterResources,
+    });
+    const { metrics, modes, numSamples } = tuneConfig;
+    const trialsMax = numSamples === -1 ? Number.POSITIVE_INFINITY : numSamples * gridSize(plan.space);
+    this.#table = new TrialTable(this.#machine, { metrics, modes, name: folder.name, trialsMax });
+    this.#callbacks = new CallbackQueue(callbacks.callbacks, tellProblem);
+    this.#files = new TrialFiles({
+      experimentName: folder.name,
+      folder: folder.path,
+      trackers: [...defaultTrackers(callbacks.trackers), ...callbacks.trackers],
+      onProblem: tellProblem,
+      shownConfig: ConfigCodec.shown,
+      dirnameOf: (trial) => (trial as LiveTrial).dirname,
+    });
+  }
+
+  /** Resolves when everything is written. */
+  get closed(): Promise<void> {
+    return this.#closed.promise;
+  }
+
+  /** What is there of a session that was cut off, as a sentence. */
+  get kept(): string {
+    const { finishedTrials, liveTrials } = this.#machine;
+    const path = this.#folder.path;
+    return `${finishedTrials.length} trials are finished and ${liveTrials.size} are not: go on with Tuner.restore(${JSON.stringify(path)}, trainable)`;
+  }
+
+  async run(signal: AbortSignal): Promise<ResultGrid<Config, Metrics>> {
+    const { tuneConfig, searcher, scheduler, space } = this.#plan;
+    const experiment = this.#experiment();
+    let state: "finished" | "failed" = "failed";
+    try {
+      await searcher.setSearchProperties(oneOrAll(tuneConfig.metrics), oneOrAll(tuneConfig.modes) as Mode, space);
+      const [metric, mode] = tuneConfig.metrics.length === 1 ? [tuneConfig.metrics[0], tuneConfig.modes[0]] : [undefined, undefined];
+      scheduler.setSearchProperties(metric, mode);
+      if (this.#plan.restored !== undefined) await this.#restore(experiment, this.#plan.restored);
+      this.#table.begin();
+      await experiment.run(signal);
+      this.#callbacks.call("onExperimentEnd", { trials: this.#machine.finishedTrials });
+      await this.#callbacks.settled();
+      state = "finished";
+      return this.#results();
+    } finally {
+      this.#table.end(state === "finished" ? "done" : signal.aborted ? "stopped" : "failed");
+      await this.#plan.log.close();
+      if (!signal.aborted) await this.#folder.write({ ...(this.#folder.record as NonNullable<RunFolder["record"]>), state });
+      this.#closed.resolve();
+    }
+  }
+
+  #experiment(): Experiment {
+    const { trainable, tuneConfig, runConfig, searcher, stopper, log } = this.#plan;
+    return new Experiment({
+      name: this.#folder.name,
+      machine: this.#machine,
+      searcher,
+      stopper,
+      processes: makeProcesses(trainable, tuneConfig.reuseActors),
+      files: this.#files,
+      callbacks: this.#callbacks,
+      log,
+      codec: this.#codec,
+      resourcesOf: trainable.resourcesOf,
+      nameOf: (trial) => this.#nameOf(trial),
+      survivesErrors: trainable.body.kind === "function",
+      checkpointFrequency: runConfig.checkpointConfig.checkpointFrequency,
+      checkpointAtEnd: runConfig.checkpointConfig.checkpointAtEnd,
+      failFast: runConfig.failureConfig.failFast,
+      timeBudgetMs: tuneConfig.timeBudgetMs,
+      onProblem: tellProblem,
+    });
+  }
+
+  #nameOf({ trialId, config }: { trialId: string; config: Config }): { name: string; dirname: string } {
+    const { trialNameCreator, trialDirnameCreator } = this.#plan.tuneConfig;
+    const name = trialNameCreator?.({ trialId, config }) ?? `${this.#plan.trainable.name}_${trialId}`;
+    const dirname = trialDirnameCreator?.({ trialId, config }) ?? name;
+    checkName(dirname, `Cannot run trial ${trialId}: the name of its folder`);
+    return { name, dirname };
+  }
+
+  /** Brings everything to where the last session ended, and decides what becomes of the trials. */
+  async #restore(experiment: Experiment, { snapshot, records, options }: NonNullable<SessionPlan["restored"]>): Promise<void> {
+    const { searcher, stopper, clusterResources } = this.#plan;
+    if (snapshot !== undefined) {
+      const state = snapshot as unknown as ExperimentState;
+      this.#machine.restore(this.#codec.readMachine(state.machine));
+      await searcher.restore(state.searcher);
+      if (state.stopper !== null) stopper?.restore?.(state.stopper);
+    }
+    await experiment.replay(records);
+    experiment.prepare({ type: "opened" });
+    experiment.prepare({ type: "resized", clusterResources });
+    for (const id of this.#machine.heldTrials) experiment.prepare({ type: "interrupted", trialId: id });
+    const { resumeUnfinished = true, resumeErrored = false, restartErrored = false } = options;
+    for (const trial of [...this.#machine.liveTrials.values()]) {
+      await this.#removeUnknownCheckpoints(trial as LiveTrial);
+      this.#files.resume(trial);
+      if (!resumeUnfinished) experiment.prepare({ type: "givenUp", trialId: trial.id });
+    }
+    if (!resumeErrored && !restartErrored) return;
+    for (const { id } of this.#machine.finishedTrials.filter(({ status }) => status === "errored"))
+      experiment.prepare({ type: "revived", trialId: id, fromCheckpoint: !restartErrored });
+  }
+
+  /** Checkpoints that were completed and not logged: the log is the truth, and their names are used again. */
+  async #removeUnknownCheckpoints(trial: LiveTrial): Promise<void> {
+    const known = new Set(trial.finished("terminated").checkpoints.map(({ path }) => path));
+    for (const { checkpoint } of await listCheckpoints(this.#files.folderOf(trial))) if (!known.has(checkpoint.path)) await removeCheckpoint(checkpoint);
+  }
+
+  #results(): ResultGrid<Config, Metrics> {
+    const { metrics, modes } = this.#plan.tuneConfig;
+    return new ResultGrid({ path: this.#folder.path, trials: this.#machine.finishedTrials, metrics, modes });
+  }
+}
+
+/** Ray's files, unless the user gives a tracker of the same kind with options of its own. */
+function defaultTrackers(given: readonly Tracker[]): Tracker[] {
+  const names = new Set(given.map(({ name }) => name));
+  return [new JsonLoggerCallback(), new CSVLoggerCallback(), new TBXLoggerCallback()].filter(({ name }) => !names.has(name));
+}
+
+function tellProblem(text: string): void {
+  process.stderr.write(`shoal tune: ${text}\n`);
+}
+
+function oneOrAll<T>(values: readonly T[]): T | readonly T[] {
+  const [only] = values;
+  return only !== undefined && values.length === 1 ? only : values;
+}

@@ -1,0 +1,73 @@
+/**
+ * What a trial scheduler is: it decides after each result whether a trial goes on, and which trial gets free resources.
+ *
+ * Schedulers are pure: they decide by what they are told and by their own seeded generator, have no clock and do no I/O, and everything that they want done is in
+ * what they return. So the same events give the same decisions, which is how a run is restored: the last saved state, then the logged events
+ * again. Trials that they are given are read-only views that show the present state; to keep a trial means to keep its id.
+ */
+import type { Config, Definition, JsonValue, Mode, Trial, TrialResources, TrialResult } from "./trial.ts";
+
+/** What becomes of the trial that has reported. A paused trial needs a checkpoint to go on from; without one it begins anew when it is resumed. */
+export type Verdict = "continue" | "pause" | "stop";
+
+/** Something that a scheduler wants done with a trial, the one that has reported or another. */
+export type SchedulerAction =
+  /** Ends a trial that is pending, running or paused, as terminated. Of one that has ended already, nothing. */
+  | { readonly type: "stop"; readonly trialId: string }
+  /** Pauses a trial that is running, after its next checkpoint or result. Of any other, nothing. */
+  | { readonly type: "pause"; readonly trialId: string }
+  /** Saves a checkpoint of a running trial where it can save when asked (class trainables). A function's newest reported checkpoint is its checkpoint. */
+  | { readonly type: "checkpoint"; readonly trialId: string }
+  /**
+   * Makes a trial go on from the newest checkpoint of another, with another configuration: a running trial is interrupted for it, a paused one stays paused
+   * until it is chosen. A checkpoint of the donor that is being saved is waited for.
+   */
+  | { readonly type: "exploit"; readonly trialId: string; readonly donorId: string; readonly config: Config }
+  /** Gives a trial other resources: a running one goes on with them from its newest checkpoint. */
+  | { readonly type: "resources"; readonly trialId: string; readonly resources: TrialResources };
+
+/** A verdict, with actions that are done before it, in their order. */
+export type Decision = Verdict | { readonly verdict: Verdict; readonly actions: readonly SchedulerAction[] };
+
+/** What schedulers can look at. */
+export interface SchedulerView {
+  /** All trials that have not ended, by id, in the order in which they were added. */
+  readonly liveTrials: ReadonlyMap<string, Trial>;
+  /** Whether trials may be added yet: the searcher is not at its end. */
+  readonly isSearching: boolean;
+  /** Resources of the cluster by name. */
+  readonly clusterResources: Readonly<Record<string, number>>;
+  /** Whether a trial could begin now with what is free, or with what another trial that is paused meanwhile would free. */
+  fits(trial: Trial): boolean;
+}
+
+export interface TrialScheduler {
+  /** What makes an equal one, where all its options are JSON. Without it, `Tuner.restore` has to be given the object. */
+  readonly definition?: Definition | undefined;
+  /**
+   * Told once, before all else. A metric and a mode that the scheduler was constructed with win.
+   *
+   * @throws TypeError where it needs a metric and has none, naming `tuneConfig.metric`
+   */
+  setSearchProperties(metric: string | undefined, mode: Mode | undefined): void;
+  /** A trial was added. `config` may be changed by a scheduler that fixes parts of it, by returning the new one. */
+  onTrialAdd(trial: Trial, view: SchedulerView): void | Config;
+  /** A result of a running trial that no stopper ended. @throws where the result lacks what it decides by, naming the metric */
+  onTrialResult(trial: Trial, result: TrialResult, view: SchedulerView): Decision;
+  /** A trial has ended by itself or by a stopper. */
+  onTrialComplete(trial: Trial, result: TrialResult | undefined, view: SchedulerView): readonly SchedulerAction[] | void;
+  /** A trial has failed and is not tried again. */
+  onTrialError(trial: Trial, view: SchedulerView): readonly SchedulerAction[] | void;
+  /** A trial that was pending or paused was ended. */
+  onTrialRemove(trial: Trial, view: SchedulerView): readonly SchedulerAction[] | void;
+  /** The id of a pending or paused trial that is to run next and `fits`, or undefined for none now. */
+  chooseTrialToRun(view: SchedulerView): string | undefined;
+  /**
+   * Called when nothing runs, nothing can be chosen and trials are paused: actions that get the run going, such as stopping those that lost.
+   * A run in which this gives nothing ends its paused trials.
+   */
+  onIdle?(view: SchedulerView): readonly SchedulerAction[] | void;
+  save(): JsonValue;
+  /** Called after `setSearchProperties`, on a scheduler that was constructed with the same options. */
+  restore(state: JsonValue): void;
+}

@@ -1,0 +1,288 @@
+/**
+ * `PopulationBasedTraining`: trials in the worst part of a population go on from checkpoints of the best, with changed configurations (Jaderberg et al. 2017).
+ *
+ * Each trial is looked at whenever `perturbationInterval` has passed since the last time. In the best quantile it saves a checkpoint; in the worst it exploits a random
+ * trial of the best that has saved one. Synchronously, trials wait for each other and are looked at together. Decisions are those of Ray's scheduler
+ * of this name: whom and when exactly; the draws are from the same donors, lists and factors. `PB2` chooses new configurations by a model instead.
+ */
+import { custom, flag, number, readOptions, text } from "../../core/internal.ts";
+import { definitionOf } from "../definition.ts";
+import { Random, type RandomState } from "../random.ts";
+import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "../scheduler.ts";
+import { oneMetric, seed } from "../search/model-options.ts";
+import type { Config, Definition, JsonValue, Mode, Trial, TrialResult } from "../trial.ts";
+import { checkMutations, drawMutation, explore, type Mutations } from "./explore.ts";
+import { minuteOf, Objective } from "./objective.ts";
+
+export interface PopulationOptions {
+  /** The key of results that counts progress. Default: `"timeTotalMs"`. */
+  timeAttr?: string;
+  /** Default: the metric of `tuneConfig`. */
+  metric?: string | undefined;
+  /** Default: the mode of `tuneConfig`. */
+  mode?: Mode | undefined;
+  /** A trial is looked at this often. Default: a minute, or 60 where something else than time is counted. */
+  perturbationInterval?: number | undefined;
+  /** The part of the population that is best, and that is worst. Default: 0.25. */
+  quantileFraction?: number;
+  /** Changes a new configuration once more. */
+  customExploreFn?: ((config: Config) => Config) | undefined;
+  /** Whether exploits are written to `pbt_policy_<trial>.txt`, which `PopulationBasedTrainingReplay` reads. Default: true. */
+  logConfig?: boolean;
+  /** Whether a result without the metric or `timeAttr` is an error. Default: true. */
+  requireAttrs?: boolean;
+  /** Whether trials wait for each other. Default: false. */
+  synch?: boolean;
+  seed?: number | undefined;
+}
+
+export interface PopulationBasedTrainingOptions extends PopulationOptions {
+  /** No trial is looked at before. Default: 0. */
+  burnInPeriod?: number;
+  /** What is changed, and how it is drawn: a list, a domain, a function, or an object of these. */
+  hyperparamMutations?: Mutations | undefined;
+  /** How often a value is drawn anew instead of moved. Default: 0.25. */
+  resampleProbability?: number;
+  /** Default: 1.2 and 0.8. */
+  perturbationFactors?: readonly number[];
+}
+
+const fromZero = (fallback: number) => number("a number from 0 is needed", fallback, (value) => value >= 0 && value < Number.POSITIVE_INFINITY);
+
+export const POPULATION_OPTIONS = {
+  ...oneMetric,
+  timeAttr: text("timeTotalMs"),
+  perturbationInterval: number<number | undefined>("a number above 0 is needed", undefined, (value) => value > 0 && value < Number.POSITIVE_INFINITY),
+  quantileFraction: number("a number from 0 to 0.5 is needed", 0.25, (value) => value >= 0 && value <= 0.5),
+  customExploreFn: custom<((config: Config) => Config) | undefined>("a function of a configuration is needed", undefined, (value) =>
+    typeof value === "function" ? "ok" : "wrong type",
+  ),
+  logConfig: flag(true),
+  requireAttrs: flag(true),
+  synch: flag(false),
+  seed: seed(),
+};
+
+const OPTIONS = {
+  ...POPULATION_OPTIONS,
+  burnInPeriod: fromZero(0),
+  hyperparamMutations: custom<Mutations | undefined>("an object of lists, domains or functions is needed", undefined, (value) =>
+    typeof value === "object" && value !== null && !Array.isArray(value) ? "ok" : "wrong type",
+  ),
+  resampleProbability: number("a number from 0 to 1 is needed", 0.25, (value) => value >= 0 && value <= 1),
+  perturbationFactors: custom<readonly number[]>("a list of numbers is needed", [1.2, 0.8], (value) =>
+    Array.isArray(value) && value.length > 0 && value.every((factor) => typeof factor === "number" && Number.isFinite(factor)) ? "ok" : "wrong type",
+  ),
+};
+
+/** What is kept of a trial. */
+interface Member {
+  /** At the last look. */
+  score: number | null;
+  /** Whether it is to have a checkpoint of the last look, as one of the best. */
+  isDonor: boolean;
+  lastPerturbation: number;
+  lastTrainTime: number;
+}
+
+/** A configuration for a trial that exploits another. */
+export interface Exploit {
+  readonly trial: Trial;
+  readonly donor: Trial;
+  /** How far the trial had come that reported. */
+  readonly time: number;
+}
+
+interface Quantiles {
+  readonly lower: readonly Trial[];
+  readonly upper: readonly Trial[];
+}
+
+/** What a scheduler of this family is besides its options. */
+export interface PopulationKind {
+  readonly name: string;
+  readonly type: string;
+}
+
+export class PopulationBasedTraining implements TrialScheduler {
+  readonly definition: Definition | undefined;
+  protected readonly random: Random;
+  protected readonly objective: Objective;
+  readonly #settings: ReturnType<typeof readSettings>;
+  readonly #interval: number;
+  readonly #members = new Map<string, Member>();
+  /** Synchronously: the time at which the population is looked at next. */
+  #nextSync: number;
+
+  /** @throws TypeError, RangeError */
+  constructor(options: PopulationBasedTrainingOptions = {}, kind: PopulationKind = { name: "PopulationBasedTraining", type: "pbt" }) {
+    this.#settings = readSettings(options, kind.name);
+    const { hyperparamMutations, customExploreFn, timeAttr } = this.#settings;
+    if (Object.keys(hyperparamMutations ?? {}).length === 0 && customExploreFn === undefined)
+      throw new TypeError(`Cannot make a ${kind.name}: nothing would change: give hyperparamMutations, customExploreFn, or both`);
+    checkMutations(hyperparamMutations ?? {}, kind.name);
+    this.definition = definitionOf(kind.type, options);
+    this.#interval = this.#settings.perturbationInterval ?? minuteOf(timeAttr);
+    this.random = new Random(this.#settings.seed);
+    this.objective = new Objective(kind.name, this.#settings);
+    this.#nextSync = Math.max(this.#interval, this.#settings.burnInPeriod);
+  }
+
+  /** Whether the loop is to keep a log of exploits. */
+  get logConfig(): boolean {
+    return this.#settings.logConfig;
+  }
+
+  setSearchProperties(metric: string | undefined, mode: Mode | undefined): void {
+    this.objective.set(metric, mode);
+  }
+
+  onTrialAdd(trial: Trial): Config | void {
+    this.#members.set(trial.id, { score: null, isDonor: false, lastPerturbation: 0, lastTrainTime: 0 });
+    return this.fill(trial.config);
+  }
+
+  /** A configuration with values for mutated places that it lacks; undefined where it lacks none. */
+  protected fill(config: Config): Config | undefined {
+    const missing = Object.entries(this.#settings.hyperparamMutations ?? {}).filter(([name]) => !Object.hasOwn(config, name));
+    if (missing.length === 0) return undefined;
+    return { ...config, ...Object.fromEntries(missing.map(([name, mutation]) => [name, drawMutation(mutation, this.random)])) };
+  }
+
+  onTrialResult(trial: Trial, result: TrialResult, view: SchedulerView): Decision {
+    const time = this.objective.timeOf(result);
+    const score = this.objective.scoreOf(result);
+    if (time === undefined || score === undefined) {
+      if (this.#settings.requireAttrs) this.objective.require(trial.id, result);
+      return "continue";
+    }
+    const member = this.#members.get(trial.id);
+    if (member === undefined || time < this.#settings.burnInPeriod) return "continue";
+    if (time - member.lastPerturbation < this.#interval) return "continue";
+    member.score = score;
+    member.lastTrainTime = time;
+    this.observe?.(trial, { time, score });
+    return this.#settings.synch ? this.#lookAtAll(trial, time, view) : this.#lookAt(trial, time, view);
+  }
+
+  /** Told of each result at which a trial is looked at. */
+  protected observe?(trial: Trial, at: { time: number; score: number }): void;
+
+  onTrialComplete(): void {}
+  onTrialError(): void {}
+  onTrialRemove(): void {}
+
+  chooseTrialToRun(view: SchedulerView): string | undefined {
+    let chosen: { id: string; lastTrainTime: number } | undefined;
+    for (const trial of view.liveTrials.values()) {
+      if ((trial.status !== "pending" && trial.status !== "paused") || !view.fits(trial)) continue;
+      const lastTrainTime = this.#members.get(trial.id)?.lastTrainTime ?? 0;
+      if (this.#settings.synch && lastTrainTime >= this.#nextSync) continue;
+      if (chosen === undefined || lastTrainTime < chosen.lastTrainTime) chosen = { id: trial.id, lastTrainTime };
+    }
+    return chosen?.id;
+  }
+
+  /** Synchronously: all trials that are left wait, as those that had not come so far have ended. The population goes on without a look. */
+  onIdle(view: SchedulerView): readonly SchedulerAction[] {
+    if (!this.#settings.synch || view.liveTrials.size === 0) return [];
+    return this.#perturbAll(view, this.#nextSync);
+  }
+
+  save(): JsonValue {
+    return {
+      random: this.random.save(),
+      members: [...this.#members].map(([trialId, member]) => [trialId, { ...member }]),
+      nextSync: this.#nextSync,
+    };
+  }
+
+  restore(state: JsonValue): void {
+    const saved = state as unknown as { random: RandomState; members: [string, Member][]; nextSync: number };
+    this.random.restore(saved.random);
+    this.#members.clear();
+    for (const [trialId, member] of saved.members) this.#members.set(trialId, { ...member });
+    this.#nextSync = saved.nextSync;
+  }
+
+  /** One trial by itself. */
+  #lookAt(trial: Trial, time: number, view: SchedulerView): Decision {
+    (this.#members.get(trial.id) as Member).lastPerturbation = time;
+    const othersWait = [...view.liveTrials.values()].some(({ status }) => status === "pending" || status === "paused");
+    const actions = this.#checkpointOrExploit(trial, { quantiles: this.#quantiles(view), time });
+    return { verdict: othersWait ? "pause" : "continue", actions };
+  }
+
+  /** All trials together, once the last of them is here. */
+  #lookAtAll(trial: Trial, time: number, view: SchedulerView): Decision {
+    const isSomeoneBehind = [...view.liveTrials.keys()].some(
+      (trialId) => trialId !== trial.id && (this.#members.get(trialId)?.lastTrainTime ?? 0) < this.#nextSync,
+    );
+    return isSomeoneBehind ? "pause" : { verdict: "pause", actions: this.#perturbAll(view, time) };
+  }
+
+  #perturbAll(view: SchedulerView, time: number): SchedulerAction[] {
+    const quantiles = this.#quantiles(view);
+    const { lower, upper } = quantiles;
+    const between = [...view.liveTrials.values()].filter((trial) => !lower.includes(trial) && !upper.includes(trial));
+    // The best first, so that their checkpoints are there for the worst.
+    const actions = [...upper, ...between, ...lower].flatMap((trial) => {
+      const member = this.#members.get(trial.id);
+      if (member !== undefined) member.lastPerturbation = time;
+      return this.#checkpointOrExploit(trial, { quantiles, time });
+    });
+    const trainTimes = [...this.#members.values()].map(({ lastTrainTime }) => lastTrainTime);
+    this.#nextSync = Math.max(this.#nextSync + this.#interval, ...trainTimes);
+    return actions;
+  }
+
+  #checkpointOrExploit(trial: Trial, { quantiles: { lower, upper }, time }: { quantiles: Quantiles; time: number }): SchedulerAction[] {
+    const member = this.#members.get(trial.id);
+    if (member === undefined) return [];
+    member.isDonor = upper.includes(trial);
+    // A paused trial was saved when it was paused.
+    if (member.isDonor) return trial.status === "paused" ? [] : [{ type: "checkpoint", trialId: trial.id }];
+    if (!lower.includes(trial)) return [];
+    const donor = this.random.pick(upper);
+    const donorMember = this.#members.get(donor.id) as Member;
+    // A trial that came into the best part since its last look has saved nothing yet.
+    if (!donorMember.isDonor || !donor.hasCheckpoint) return [];
+    const config = this.newConfig({ trial, donor, time });
+    member.lastPerturbation = donorMember.lastPerturbation;
+    member.lastTrainTime = donorMember.lastTrainTime;
+    return [{ type: "exploit", trialId: trial.id, donorId: donor.id, config }];
+  }
+
+  /** The configuration with which a trial goes on from its donor's checkpoint. */
+  protected newConfig({ donor }: Exploit): Config {
+    const { hyperparamMutations, resampleProbability, perturbationFactors } = this.#settings;
+    const explored = explore(donor.config, hyperparamMutations ?? {}, { random: this.random, resampleProbability, perturbationFactors });
+    return this.customized(explored);
+  }
+
+  /** @throws TypeError where `customExploreFn` gives no configuration */
+  protected customized(config: Config): Config {
+    const custom = this.#settings.customExploreFn;
+    if (custom === undefined) return config;
+    const changed = custom(config);
+    if (typeof changed !== "object" || changed === null)
+      throw new TypeError("Cannot explore: customExploreFn is to return the configuration that it was given, or another one");
+    return changed;
+  }
+
+  /** The worst and the best of the live trials that have a score; none of fewer than two. */
+  #quantiles(view: SchedulerView): Quantiles {
+    const scoreOf = (trial: Trial) => this.#members.get(trial.id)?.score ?? Number.NaN;
+    const ranked = [...view.liveTrials.values()]
+      .filter((trial) => !Number.isNaN(scoreOf(trial)))
+      .sort((first, second) => scoreOf(first) - scoreOf(second) || 0);
+    if (ranked.length <= 1) return { lower: [], upper: [] };
+    const wanted = Math.ceil(ranked.length * this.#settings.quantileFraction);
+    const size = wanted > ranked.length / 2 ? Math.floor(ranked.length / 2) : wanted;
+    return { lower: ranked.slice(0, size), upper: ranked.slice(ranked.length - size) };
+  }
+}
+
+function readSettings(options: PopulationBasedTrainingOptions, name: string) {
+  return readOptions(options, { of: `a ${name}`, options: OPTIONS });
+}

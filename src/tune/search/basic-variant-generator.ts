@@ -1,0 +1,115 @@
+/**
+ * Random and grid search: every combination of the grids of a space, `numSamples` times, with all else drawn at random.
+ *
+ * The default searcher. It learns nothing from results, so its sequence depends on its options alone: its state is how many it has given, and the generator's.
+ */
+import { count, custom, flag, isPlainObject, number, readOptions } from "../../core/internal.ts";
+import { Random, type RandomState } from "../random.ts";
+import type { Searcher, Suggestion } from "../searcher.ts";
+import { draw, forEachGridPoint, type Point, readPoint, resolveSpace, type SearchSpace, toAllowed } from "../space.ts";
+import type { Config, Definition, JsonValue, Mode } from "../trial.ts";
+
+export interface BasicVariantGeneratorOptions {
+  /** How often the whole grid is run; without a grid, how many configurations there are. -1 is without end. Default: that of `tuneConfig`. */
+  numSamples?: number | undefined;
+  /** Configurations, whole or in part, that are tried first; what they leave out is drawn. Each takes the place of one sample, or of one grid. Default: none. */
+  pointsToEvaluate?: readonly Readonly<Record<string, unknown>>[] | undefined;
+  /** Whether all points of one grid share what is drawn at random. Default: false. */
+  constantGridSearch?: boolean | undefined;
+  /** Default: that of `tuneConfig`; without one, each run draws others. */
+  seed?: number | undefined;
+}
+
+const OPTIONS = {
+  of: "BasicVariantGenerator",
+  otherNames: { randomState: "it is seed", random_state: "it is seed", maxConcurrent: "it is maxConcurrentTrials of tuneConfig", max_concurrent: "it is maxConcurrentTrials of tuneConfig" },
+  options: {
+    numSamples: count({ min: -1 }, undefined as number | undefined),
+    pointsToEvaluate: custom<readonly Readonly<Record<string, unknown>>[]>("a list of configurations is needed", [], (value) =>
+      Array.isArray(value) && value.every(isPlainObject) ? "ok" : "wrong type",
+    ),
+    constantGridSearch: flag(false),
+    seed: number<number | undefined>("a whole number from 0 is needed", undefined, (value) => Number.isSafeInteger(value) && value >= 0),
+  },
+};
+
+interface Values {
+  readonly numSamples: number | undefined;
+  readonly pointsToEvaluate: readonly Readonly<Record<string, unknown>>[];
+  readonly constantGridSearch: boolean;
+  readonly seed: number | undefined;
+}
+
+interface State {
+  readonly given: number;
+  readonly random: RandomState;
+  readonly constant: readonly (readonly [string, number])[];
+}
+
+export class BasicVariantGenerator implements Searcher {
+  readonly definition: Definition;
+  readonly #options: Values;
+  #random: Random;
+  #numSamples: number;
+  #space: SearchSpace = {};
+  #grid: Point[] = [new Map()];
+  #points: Map<string, number>[] = [];
+  #given = 0;
+  /** What was drawn for the present grid, where its points share that. */
+  #constant = new Map<string, number>();
+
+  constructor(options: BasicVariantGeneratorOptions = {}) {
+    this.#options = readOptions<Values>(options, OPTIONS as never);
+    this.#numSamples = this.#options.numSamples ?? 1;
+    this.#random = new Random(this.#options.seed);
+    this.definition = { type: "random", options: { ...(options as Record<string, JsonValue>) } };
+  }
+
+  /** What `tuneConfig` says, where the options here say nothing. Called before the first suggestion. */
+  setDefaults({ numSamples, seed }: { numSamples: number; seed: number | undefined }): void {
+    this.#numSamples = this.#options.numSamples ?? numSamples;
+    if (this.#options.seed === undefined && seed !== undefined) this.#random = new Random(seed);
+  }
+
+  setSearchProperties(_metric: string | readonly string[], _mode: Mode | readonly Mode[], space: SearchSpace): void {
+    this.#space = space;
+    this.#points = this.#options.pointsToEvaluate.map((config) => readPoint(space, config));
+    this.#grid = [];
+    forEachGridPoint(space, (point) => this.#grid.push(point));
+  }
+
+  suggest(): Suggestion {
+    // A point that a user gave fixes the grid's places that it names: the grid of its sample has the rest.
+    const sample = Math.floor(this.#given / this.#grid.length);
+    if (this.#numSamples !== -1 && sample >= this.#numSamples) return "finished";
+    const point = this.#grid[this.#given % this.#grid.length] as Point;
+    const isNewGrid = this.#given % this.#grid.length === 0;
+    this.#given += 1;
+    return this.#draw({ point, isNewGrid, fixed: this.#points[sample] });
+  }
+
+  onTrialComplete(): void {}
+
+  save(): JsonValue {
+    return { given: this.#given, random: this.#random.save(), constant: [...this.#constant] };
+  }
+
+  restore(state: JsonValue): void {
+    const { given, random, constant } = state as unknown as State;
+    this.#given = given;
+    this.#random.restore(random);
+    this.#constant = new Map(constant);
+  }
+
+  #draw({ point, isNewGrid, fixed }: { point: Point; isNewGrid: boolean; fixed: Point | undefined }): Config {
+    if (isNewGrid) this.#constant = new Map();
+    return resolveSpace(this.#space, ({ name, domain }) => {
+      const given = fixed?.get(name) ?? point.get(name);
+      if (given !== undefined) return toAllowed(domain, given);
+      const before = this.#options.constantGridSearch ? this.#constant.get(name) : undefined;
+      const value = before ?? draw(domain, this.#random);
+      if (this.#options.constantGridSearch) this.#constant.set(name, value);
+      return value;
+    });
+  }
+}

@@ -1,0 +1,34 @@
+/**
+ * What a search algorithm is: asked for configurations, told how their trials did.
+ *
+ * The loop calls one method of a searcher at a time, awaits it, and keeps the order of its calls in the run's log. To go on after a crash it restores the
+ * last saved state and repeats the logged calls since then; a searcher that decides by its calls and its own seeded generator alone (`Random`)
+ * then continues the same sequence. A searcher has no clock and does no I/O, unless it is an adapter of another library.
+ */
+import type { SearchSpace } from "./space.ts";
+import type { Config, Definition, JsonValue, Mode, TrialResult } from "./trial.ts";
+
+/** A configuration; "later": ask again once a trial has reported or ended; "finished": there is none any more. */
+export type Suggestion = Config | "later" | "finished";
+
+export interface Searcher {
+  /** What makes an equal one, where all its options are JSON. Without it, `Tuner.restore` has to be given the object. */
+  readonly definition?: Definition | undefined;
+  /**
+   * Told once, before all else: the metrics with the direction of each (one, unless the search has several objectives), and the space.
+   * A metric and a mode that the searcher was constructed with win.
+   *
+   * @throws TypeError or RangeError for a space that it cannot search, such as one with a `gridSearch`, naming the place in the space
+   */
+  setSearchProperties(metric: string | readonly string[], mode: Mode | readonly Mode[], space: SearchSpace): void | Promise<void>;
+  /** A configuration for a new trial, complete: `sampleFrom` is resolved in it. */
+  suggest(trialId: string): Suggestion | Promise<Suggestion>;
+  /** An intermediate result of a trial. */
+  onTrialResult?(trialId: string, result: TrialResult): void | Promise<void>;
+  /** The end of a trial: with its last result, which a trial that never reported has not; or with `error: true` where the trial failed. */
+  onTrialComplete(trialId: string, result?: TrialResult, error?: boolean): void | Promise<void>;
+  /** All that `restore` needs to go on. */
+  save(): JsonValue | Promise<JsonValue>;
+  /** Called after `setSearchProperties`, on a searcher that was constructed with the same options. */
+  restore(state: JsonValue): void | Promise<void>;
+}

@@ -1,0 +1,92 @@
+/**
+ * What the code of a trial calls: `report`, `getCheckpoint`, `getContext`.
+ *
+ * A process runs one trial at a time, and in in-process mode several actors share one process: sessions are found by the actor that runs. Outside of a trial the functions throw,
+ * so a typo in a notebook is no silent loss of results.
+ */
+import { getRuntimeContext } from "../core/index.ts";
+import { describeValue } from "../core/internal.ts";
+import { Checkpoint } from "../runs/checkpoint.ts";
+import { checkMetrics, type Metrics } from "../runs/metrics.ts";
+import type { TrialResources } from "./trial.ts";
+
+/** Where a trial's code is: the trial, and its folder. */
+export interface TuneContext {
+  readonly trialId: string;
+  readonly trialName: string;
+  /** The trial's folder in the run's storage. */
+  readonly trialDir: string;
+  readonly trialResources: TrialResources;
+  readonly experimentName: string;
+}
+
+export interface ReportOptions {
+  /** What the trial can go on from after this report. It is copied into the run's storage before `report` returns. */
+  readonly checkpoint?: Checkpoint | undefined;
+}
+
+/** A running trial, as the functions here need it. */
+export interface Session {
+  readonly context: TuneContext;
+  readonly checkpoint: Checkpoint | undefined;
+  report(metrics: Metrics, checkpoint: Checkpoint | undefined): Promise<void>;
+}
+
+const sessions = new Map<string, Session>();
+
+/** Sets the session of the actor that runs. @returns what ends it */
+export function openSession(session: Session): () => void {
+  const key = actorKey();
+  sessions.set(key, session);
+  return () => {
+    if (sessions.get(key) === session) sessions.delete(key);
+  };
+}
+
+/**
+ * Reports metrics of the running trial, and waits until Tune has decided what becomes of it. A trial that is stopped or paused gets no further: `report` throws, so that `finally`
+ * blocks run.
+ *
+ * @param metrics - values of JSON by name: `{ loss: 0.5 }`
+ * @throws TypeError for what JSON has no form for, and for an unknown option
+ * @example
+ * for (let epoch = 0; epoch < 10; epoch++) await report({ loss: train(config, epoch) });
+ */
+export function report(metrics: Metrics, options?: ReportOptions): Promise<void> {
+  const reported = reportNow(metrics, options);
+  // Where it is not awaited, a trial that is stopped must not end its process with it.
+  reported.catch(() => {});
+  return reported;
+}
+
+async function reportNow(metrics: Metrics, options: ReportOptions = {}): Promise<void> {
+  const session = currentSession("report");
+  const checked = checkMetrics(metrics, "Cannot report");
+  const unknown = Object.keys(options).find((name) => name !== "checkpoint");
+  if (unknown !== undefined) throw new TypeError(`Cannot report: there is no option ${JSON.stringify(unknown)}: there is checkpoint`);
+  const { checkpoint } = options;
+  if (checkpoint !== undefined && !(checkpoint instanceof Checkpoint))
+    throw new TypeError(`Cannot report: checkpoint must be a Checkpoint, such as Checkpoint.fromDirectory(folder): received ${describeValue(checkpoint)}`);
+  await session.report(checked, checkpoint);
+}
+
+/** The checkpoint to go on from: of the trial before it was paused or failed, or of another that it goes on from. Undefined for a trial that begins. */
+export function getCheckpoint(): Checkpoint | undefined {
+  return currentSession("get a checkpoint").checkpoint;
+}
+
+/** The trial that runs. */
+export function getContext(): TuneContext {
+  return currentSession("get the context").context;
+}
+
+function currentSession(action: string): Session {
+  const [only] = sessions.size === 1 ? sessions.values() : [];
+  const session = only ?? (sessions.size === 0 ? undefined : sessions.get(actorKey()));
+  if (session === undefined) throw new Error(`Cannot ${action}: no trial runs here: call it in a function or class that a Tuner runs`);
+  return session;
+}
+
+function actorKey(): string {
+  return getRuntimeContext().actorId ?? "";
+}

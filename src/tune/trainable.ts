@@ -1,0 +1,174 @@
+/**
+ * What can be tuned, and what a trial of it needs: functions, classes, Python functions, and trainers, with the resources and parameters that were put around them.
+ *
+ * `readTrainable` takes whatever a user gave to `new Tuner` apart; `withResources` and `withParameters` wrap it. Nothing here runs it.
+ */
+import { describeValue, isClass, isPlainObject, pythonCodeOf, type PythonCode } from "../core/internal.ts";
+import { isTrainableSource, TRAINABLE, type TrainableDefinition, type TrainableSource } from "../runs/trainable.ts";
+import { PlacementGroupFactory } from "./placement-group-factory.ts";
+import type { Config, TrialResources } from "./trial.ts";
+import type { TrainableClass, TrainFunction } from "./trial-loop.ts";
+
+/** Resources of a trial: CPUs and GPUs, custom ones by name, or several bundles. */
+export interface TrialResourceOptions {
+  /** CPUs of a trial. Default: 1. */
+  numCpus?: number | undefined;
+  /** GPUs of a trial. Default: 0. */
+  numGpus?: number | undefined;
+  /** Memory in bytes. Default: none reserved. */
+  memoryBytes?: number | undefined;
+  /** Custom resources by name. */
+  resources?: Readonly<Record<string, number>> | undefined;
+}
+
+export type ResourceRequest = TrialResourceOptions | PlacementGroupFactory;
+
+/** A trainable as it was given, with what was put around it. */
+export interface TrainableParts {
+  readonly name: string;
+  readonly body:
+    | { readonly kind: "function"; readonly fn: TrainFunction }
+    | { readonly kind: "class"; readonly type: TrainableClass }
+    | { readonly kind: "python"; readonly code: PythonCode }
+    | { readonly kind: "definition"; readonly definition: TrainableDefinition };
+  /** By name; each is stored once, and read by all trials. */
+  readonly parameters: Readonly<Record<string, unknown>> | undefined;
+  /** @throws whatever a user's function of the configuration throws */
+  readonly resourcesOf: (config: Config) => TrialResources;
+}
+
+const WRAPPED = Symbol("shoal.tune.wrapped");
+
+interface Wrapping {
+  readonly inner: unknown;
+  readonly resources?: ResourceRequest | ((config: never) => ResourceRequest);
+  readonly parameters?: Readonly<Record<string, unknown>>;
+}
+
+/** A trainable with resources or parameters of its own. It is what was wrapped, to the compiler. */
+function wrap<T>(inner: T, wrapping: Omit<Wrapping, "inner">): T {
+  return { [WRAPPED]: { inner, ...wrapping } } as T;
+}
+
+/**
+ * Gives the trials of a trainable resources: an object, bundles, or a function of the configuration that gives one of them.
+ *
+ * @example
+ * new Tuner(withResources(train, { numCpus: 2 }), { paramSpace });
+ * new Tuner(withResources(train, (config) => ({ numCpus: config.width > 100 ? 4 : 1 })), { paramSpace });
+ */
+export function withResources<T>(trainable: T, resources: ResourceRequest | ((config: ConfigOf<T>) => ResourceRequest)): T {
+  if (typeof resources !== "function") toTrialResources(resources);
+  return wrap(trainable, { resources });
+}
+
+/** The configuration that a trainable takes. */
+export type ConfigOf<T> = T extends (config: infer C, ...rest: never[]) => unknown
+  ? C
+  : T extends new () => { setup(config: infer C, ...rest: never[]): unknown }
+    ? C
+    : Record<string, unknown>;
+
+/**
+ * Gives the trials of a function or class large values: each is stored once, and all trials read it from shared memory. They are the second argument of the function, or of `setup`.
+ *
+ * @example
+ * const trainable = withParameters(async (config: { lr: number }, { data }: { data: Float64Array }) => ({ loss: fit(data, config.lr) }), { data });
+ */
+export function withParameters<C, P extends Record<string, unknown>, R>(trainable: (config: C, parameters: P) => R, parameters: NoInfer<P>): (config: C) => R;
+export function withParameters<C, P extends Record<string, unknown>, I extends { setup(config: C, parameters: P): unknown }>(
+  trainable: new () => I,
+  parameters: NoInfer<P>,
+): new () => Omit<I, "setup"> & { setup(config: C): unknown };
+export function withParameters(trainable: unknown, parameters: Record<string, unknown>): unknown {
+  if (!isPlainObject(parameters))
+    throw new TypeError(`Cannot add parameters: an object such as { data } is needed: received ${describeValue(parameters)}`);
+  return wrap(trainable, { parameters });
+}
+
+/** @throws TypeError for what cannot be tuned */
+export function readTrainable(given: unknown): TrainableParts {
+  let inner = given;
+  let resources: Wrapping["resources"];
+  let parameters: Wrapping["parameters"];
+  while (typeof inner === "object" && inner !== null && WRAPPED in inner) {
+    const wrapping = (inner as { [WRAPPED]: Wrapping })[WRAPPED];
+    // The outermost wins.
+    resources ??= wrapping.resources;
+    if (wrapping.parameters !== undefined) parameters = { ...wrapping.parameters, ...parameters };
+    inner = wrapping.inner;
+  }
+  const body = bodyOf(inner);
+  if (parameters !== undefined && body.kind !== "function" && body.kind !== "class")
+    throw new TypeError(`Cannot add parameters to ${nameOf(inner, body)}: withParameters is for functions and classes of TypeScript`);
+  return { name: nameOf(inner, body), body, parameters, resourcesOf: resourcesOf(body, resources, inner) };
+}
+
+function bodyOf(given: unknown): TrainableParts["body"] {
+  if (isTrainableSource(given)) return { kind: "definition", definition: (given as TrainableSource)[TRAINABLE]() };
+  const code = pythonCodeOf(given);
+  if (code?.kind === "function") return { kind: "python", code };
+  if (code !== undefined) throw new TypeError("Cannot tune a class of Python: give python.task(...), a function that calls shoal.tune.report");
+  if (typeof given !== "function")
+    throw new TypeError(
+      `Cannot make a Tuner: a function, a class with step(), python.task(...) or a trainer is needed: received ${describeValue(given)}`,
+    );
+  if (!isClass(given as never)) return { kind: "function", fn: given as TrainFunction };
+  if (typeof (given as { prototype: { step?: unknown } }).prototype.step !== "function")
+    throw new TypeError(`Cannot make a Tuner: the class ${given.name} has no method step()`);
+  return { kind: "class", type: given as TrainableClass };
+}
+
+function nameOf(given: unknown, body: TrainableParts["body"]): string {
+  if (body.kind === "definition") return body.definition.name;
+  if (body.kind === "python") return body.code.name;
+  const { name } = given as { name: string };
+  return name === "" ? "trainable" : name;
+}
+
+function resourcesOf(body: TrainableParts["body"], request: Wrapping["resources"], given: unknown): (config: Config) => TrialResources {
+  if (typeof request === "function") return (config) => toTrialResources(request(config as never));
+  if (request !== undefined) {
+    const fixed = toTrialResources(request);
+    return () => fixed;
+  }
+  if (body.kind === "definition")
+    return (config) => {
+      const { bundles, strategy = "PACK" } = body.definition.resources(config);
+      return { bundles, strategy };
+    };
+  // As Ray's `default_resource_request`.
+  const { defaultResourceRequest } = given as { defaultResourceRequest?: (config: Config) => ResourceRequest };
+  if (body.kind === "class" && typeof defaultResourceRequest === "function")
+    return (config) => toTrialResources(defaultResourceRequest.call(given, config));
+  const fixed = toTrialResources(body.kind === "python" ? pythonResources(body.code.options) : {});
+  return () => fixed;
+}
+
+function pythonResources(options: object): TrialResourceOptions {
+  const { numCpus, numGpus, memoryBytes, resources } = options as TrialResourceOptions;
+  return { numCpus, numGpus, memoryBytes, resources };
+}
+
+const RESOURCE_OPTIONS: readonly string[] = ["numCpus", "numGpus", "memoryBytes", "resources"];
+
+function toTrialResources(request: ResourceRequest): TrialResources {
+  if (request instanceof PlacementGroupFactory) return { bundles: request.bundles, strategy: request.strategy };
+  if (!isPlainObject(request))
+    throw new TypeError(`Cannot give a trial resources: an object such as { numCpus: 2 } or a PlacementGroupFactory is needed: received ${describeValue(request)}`);
+  for (const name of Object.keys(request)) {
+    if (RESOURCE_OPTIONS.includes(name)) continue;
+    const instead = { cpu: "it is numCpus", gpu: "it is numGpus", CPU: "it is numCpus", GPU: "it is numGpus" }[name];
+    throw new TypeError(
+      `Cannot give a trial resources: there is no option ${JSON.stringify(name)}: ${instead ?? `there are ${RESOURCE_OPTIONS.join(", ")}; others go into resources: { ${name}: 1 }`}`,
+    );
+  }
+  const { numCpus = 1, numGpus = 0, memoryBytes = 0, resources = {} } = request as TrialResourceOptions;
+  const bundle: Record<string, number> = {};
+  for (const [name, amount] of Object.entries({ CPU: numCpus, GPU: numGpus, memory: memoryBytes, ...resources })) {
+    if (typeof amount !== "number" || !(amount >= 0) || !Number.isFinite(amount))
+      throw new RangeError(`Cannot give a trial resources: ${name} must be a number from 0: received ${describeValue(amount)}`);
+    if (amount > 0) bundle[name] = amount;
+  }
+  return { bundles: [bundle], strategy: "PACK" };
+}

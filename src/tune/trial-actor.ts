@@ -1,0 +1,52 @@
+/**
+ * The actor in which trials run, one after the other: functions share it freely, a class keeps its instance for the next trial where `resetConfig` takes the new configuration.
+ *
+ * The driver's `ActorProcesses` is its only caller: `begin`, then `next` until the trial has ended or left.
+ */
+import { isClass } from "../core/internal.ts";
+import { ClassTrial, type ClassTrainable, FunctionTrial, type TrainableClass, type TrainFunction, type TrialLoop } from "./trial-loop.ts";
+import type { ProcessAnswer, ProcessEvent, TrialSpec } from "./trial-protocol.ts";
+
+export class TrialActor {
+  readonly #trainable: TrainFunction | TrainableClass;
+  readonly #parameters: Readonly<Record<string, unknown>> | undefined;
+  #loop: TrialLoop | undefined;
+  #instance: ClassTrainable | undefined;
+
+  /** @param names - of what `withParameters` gave; the values follow, as references are resolved only where they are arguments */
+  constructor(trainable: TrainFunction | TrainableClass, names: readonly string[], ...values: readonly unknown[]) {
+    this.#trainable = trainable;
+    this.#parameters = names.length === 0 ? undefined : Object.fromEntries(names.map((name, i) => [name, values[i]]));
+  }
+
+  async begin(spec: TrialSpec): Promise<ProcessEvent> {
+    const trainable = this.#trainable;
+    const parameters = this.#parameters;
+    this.#loop = isClass(trainable as never)
+      ? new ClassTrial(spec, this.#instanceFor(trainable as TrainableClass, spec))
+      : new FunctionTrial(trainable as TrainFunction, { spec, parameters });
+    return await this.next(undefined);
+  }
+
+  async next(answer: ProcessAnswer): Promise<ProcessEvent> {
+    if (this.#loop === undefined) throw new Error("Cannot go on with a trial: none was begun");
+    return await this.#loop.next(answer);
+  }
+
+  /** Ends the instance of a class. */
+  async cleanUp(): Promise<void> {
+    const instance = this.#instance;
+    this.#instance = undefined;
+    await instance?.cleanup?.();
+  }
+
+  async #instanceFor(trainable: TrainableClass, { config }: TrialSpec): Promise<ClassTrainable> {
+    if (this.#instance?.resetConfig !== undefined && (await this.#instance.resetConfig(config as never)) === true) return this.#instance;
+    await this.cleanUp();
+    const instance = new trainable();
+    if (typeof instance.step !== "function") throw new TypeError(`Cannot run ${trainable.name}: a class of Tune has a method step()`);
+    this.#instance = instance;
+    await instance.setup?.(config as never, this.#parameters as never);
+    return instance;
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * What happens to an experiment and what it wants done: the events and the effects of its machine.
+ *
+ * Events are plain JSON, as the run's log holds them: applied again in their order, they give the same state and the same effects. Whatever is decided outside of the machine
+ * (configurations by the searcher, ends by stoppers, times by the clock) is therefore part of the event that tells of it.
+ */
+import type { Config, Metrics, Trial, TrialResources, TrialResult } from "./trial.ts";
+
+/** A complete checkpoint of a trial, and how far the trial was. */
+export interface TrialCheckpoint {
+  readonly path: string;
+  readonly iteration: number;
+  readonly timeTotalMs: number;
+  /** What the trial had reported with it, for the score by which checkpoints are kept. */
+  readonly metrics: Metrics;
+}
+
+/** Why a trial failed, for messages and files. */
+export interface TrialFailure {
+  readonly name: string;
+  readonly message: string;
+  readonly stack?: string;
+}
+
+export type TrialEvent =
+  /** A session goes on with the run: nothing begins until it has told what became of what ran. */
+  | { readonly type: "opened" }
+  /** The session is ready: trials may begin. */
+  | { readonly type: "begun" }
+  /** The searcher gave a configuration. */
+  | {
+      readonly type: "suggested";
+      readonly trialId: string;
+      readonly name: string;
+      /** Of the trial's folder in that of the run. */
+      readonly dirname: string;
+      readonly config: Config;
+      readonly resources: TrialResources;
+      /** Why the trial cannot run at all. */
+      readonly failure?: TrialFailure;
+    }
+  /** The searcher has none now. */
+  | { readonly type: "searchDelayed" }
+  /** The searcher has none any more. */
+  | { readonly type: "searchEnded" }
+  /** A running trial reported. `isStopped`: by a stopper. `isLast`: by returning, so the trial's process is free. */
+  | {
+      readonly type: "reported";
+      readonly trialId: string;
+      readonly metrics: Metrics;
+      readonly elapsedMs: number;
+      readonly timestampMs: number;
+      readonly isStopped?: boolean;
+      readonly isLast?: boolean;
+      readonly checkpoint?: string;
+    }
+  /** A running trial saved a checkpoint because it was asked to. */
+  | { readonly type: "saved"; readonly trialId: string; readonly checkpoint: string }
+  /** A trial that was told to stop or to pause has left its process; with the checkpoint that it saved on its way. */
+  | { readonly type: "released"; readonly trialId: string; readonly checkpoint?: string }
+  /** A running trial has returned nothing, so its last result was its last. */
+  | { readonly type: "ended"; readonly trialId: string }
+  /** A running trial threw, or its process died. `isFinal`: another attempt would fail again. */
+  | { readonly type: "failed"; readonly trialId: string; readonly failure: TrialFailure; readonly isFinal?: boolean }
+  /** The driver has ended while a trial ran: it goes on from its checkpoint, which is no failure of its own. */
+  | { readonly type: "interrupted"; readonly trialId: string }
+  /** A trial that failed in an earlier session is tried again. */
+  | { readonly type: "revived"; readonly trialId: string; readonly fromCheckpoint: boolean }
+  /** A trial that had not ended in an earlier session is given up. */
+  | { readonly type: "givenUp"; readonly trialId: string }
+  /** The whole experiment is to end. */
+  | { readonly type: "stoppedAll" }
+  /** The cluster is larger or smaller. */
+  | { readonly type: "resized"; readonly clusterResources: Readonly<Record<string, number>> };
+
+/** What a trial that has reported is told. */
+export interface Answer {
+  readonly action: "continue" | "pause" | "stop";
+  /** Whether it saves a checkpoint before it goes on, where it can save when asked. */
+  readonly save?: boolean;
+}
+
+export type TrialEffect =
+  | { readonly type: "ask"; readonly trialId: string }
+  | { readonly type: "tellResult"; readonly trialId: string; readonly result: TrialResult }
+  | { readonly type: "tellComplete"; readonly trialId: string; readonly result: TrialResult | undefined; readonly isError: boolean }
+  | { readonly type: "start"; readonly trial: Trial; readonly checkpoint: TrialCheckpoint | undefined; readonly nextCheckpoint: number }
+  | { readonly type: "answer"; readonly trialId: string; readonly answer: Answer }
+  /** Ends a trial that does not report. */
+  | { readonly type: "interrupt"; readonly trialId: string }
+  | { readonly type: "removeCheckpoints"; readonly paths: readonly string[] }
+  | { readonly type: "notify"; readonly what: Notice; readonly trial: Trial; readonly result?: TrialResult; readonly failure?: TrialFailure; readonly checkpoint?: string }
+  | { readonly type: "finished" };
+
+/** What callbacks and trackers hear of. A trial is `complete` once its process is free. */
+export type Notice = "added" | "start" | "result" | "checkpoint" | "complete" | "error" | "failure" | "paused";

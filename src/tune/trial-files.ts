@@ -1,0 +1,107 @@
+/**
+ * The folders of trials and what is written into them: results by trackers, the error of a failed one.
+ *
+ * The loop calls and never waits; a trial's writes are queued behind each other. Where writing is slower than trials end, `pressure` holds new ones back.
+ */
+import { writeRunError } from "../runs/run-error-file.ts";
+import { Tracking } from "../runs/tracking.ts";
+import type { Tracker } from "../runs/tracker.ts";
+import { joinPath } from "../storage/paths.ts";
+import { makeFolder } from "../storage/places.ts";
+import { TRIALS_WRITTEN_MAX } from "./limits.ts";
+import type { Metrics, Trial, TrialResult } from "./trial.ts";
+
+export interface TrialFilesOptions {
+  readonly experimentName: string;
+  /** The run's folder. */
+  readonly folder: string;
+  readonly trackers: readonly Tracker[];
+  readonly onProblem: (text: string) => void;
+  /** What JSON has of a configuration. */
+  readonly shownConfig: (config: Trial["config"]) => Metrics;
+  readonly dirnameOf: (trial: Trial) => string;
+}
+
+export class TrialFiles {
+  readonly #options: TrialFilesOptions;
+  readonly #open = new Map<string, Tracking>();
+  /** Trials that have results in their files, from this session or an earlier one. */
+  readonly #begun = new Set<string>();
+  readonly #closing = new Set<Promise<void>>();
+  readonly #problems = new Set<string>();
+
+  constructor(options: TrialFilesOptions) {
+    this.#options = options;
+  }
+
+  folderOf(trial: Trial): string {
+    return joinPath(this.#options.folder, this.#options.dirnameOf(trial));
+  }
+
+  /** A trial of an earlier session: its files are there. */
+  resume(trial: Trial): void {
+    this.#begun.add(trial.id);
+  }
+
+  start(trial: Trial): void {
+    if (this.#open.has(trial.id)) return;
+    const folder = this.folderOf(trial);
+    const made = makeFolder(folder);
+    made.catch(() => {});
+    const { experimentName, trackers, shownConfig } = this.#options;
+    const after = trackers.map((tracker) => ({ name: tracker.name, open: async (run: Parameters<Tracker["open"]>[0]) => (await made, await tracker.open(run)) }));
+    const run = { id: trial.id, name: trial.name, experimentName, folder, config: shownConfig(trial.config), isResumed: this.#begun.has(trial.id) };
+    this.#begun.add(trial.id);
+    this.#open.set(
+      trial.id,
+      new Tracking({ trackers: after, run, onProblem: ({ tracker, error }) => this.#problem(tracker, `${tracker} of trial ${trial.id}: ${error.message}`) }),
+    );
+  }
+
+  log(trial: Trial, result: TrialResult): void {
+    const { config: _, ...metrics } = result;
+    this.#open.get(trial.id)?.log(metrics as unknown as Metrics);
+  }
+
+  /** A paused trial keeps no file open. */
+  flush(trial: Trial): void {
+    this.#finish(trial.id, async (tracking) => await tracking.close("finished"));
+  }
+
+  close(trial: Trial, error: Error | undefined): void {
+    const folder = this.folderOf(trial);
+    if (!this.#open.has(trial.id)) this.start(trial);
+    this.#begun.delete(trial.id);
+    this.#finish(trial.id, async (tracking) => {
+      await tracking.close(error === undefined ? "finished" : "failed");
+      if (error !== undefined) await makeFolder(folder).then(() => writeRunError(folder, error));
+    });
+  }
+
+  /** Undefined while writing keeps up. */
+  get pressure(): Promise<unknown> | undefined {
+    return this.#closing.size > TRIALS_WRITTEN_MAX ? Promise.race(this.#closing) : undefined;
+  }
+
+  async closeAll(): Promise<void> {
+    for (const id of [...this.#open.keys()]) this.#finish(id, async (tracking) => await tracking.close("finished"));
+    await Promise.all(this.#closing);
+  }
+
+  #finish(id: string, finish: (tracking: Tracking) => Promise<void>): void {
+    const tracking = this.#open.get(id);
+    if (tracking === undefined) return;
+    this.#open.delete(id);
+    const closing = finish(tracking)
+      .catch((error: unknown) => this.#problem("files", `the files of trial ${id}: ${error instanceof Error ? error.message : String(error)}`))
+      .finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
+  }
+
+  /** Once for each tracker: what fails for one trial fails for many. */
+  #problem(key: string, text: string): void {
+    if (this.#problems.has(key)) return;
+    this.#problems.add(key);
+    this.#options.onProblem(`cannot write ${text}`);
+  }
+}

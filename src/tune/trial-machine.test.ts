@@ -1,0 +1,328 @@
+import { describe, expect, test } from "vitest";
+import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "./scheduler.ts";
+import { FIFOScheduler } from "./schedulers/fifo-scheduler.ts";
+import type { JsonValue, Metrics, Trial, TrialResult } from "./trial.ts";
+import type { TrialEffect, TrialEvent } from "./trial-events.ts";
+import { type MachineOptions, TrialMachine } from "./trial-machine.ts";
+
+/** Decides what a test has written down, by trial and iteration. */
+class Scripted extends FIFOScheduler implements TrialScheduler {
+  readonly told: string[] = [];
+  readonly script: Record<string, Decision>;
+  idle: readonly SchedulerAction[] = [];
+
+  constructor(script: Record<string, Decision> = {}) {
+    super();
+    this.script = script;
+  }
+
+  override onTrialResult(trial?: Trial, result?: TrialResult): Decision {
+    return this.script[`${trial?.id.slice(-1)}@${result?.trainingIteration}`] ?? "continue";
+  }
+
+  override onTrialComplete(trial?: Trial): void {
+    this.told.push(`complete ${trial?.id.slice(-1)}`);
+  }
+
+  override onTrialError(trial?: Trial): void {
+    this.told.push(`error ${trial?.id.slice(-1)}`);
+  }
+
+  override onTrialRemove(trial?: Trial): void {
+    this.told.push(`remove ${trial?.id.slice(-1)}`);
+  }
+
+  onIdle(_view: SchedulerView): readonly SchedulerAction[] {
+    return this.idle;
+  }
+}
+
+/** A machine whose searcher answers at once with `{ n }`. */
+class Bench {
+  readonly machine: TrialMachine;
+  readonly scheduler: Scripted;
+  readonly events: TrialEvent[] = [];
+  readonly effects: string[] = [];
+
+  constructor({ script, ...options }: Partial<MachineOptions> & { script?: Record<string, Decision> } = {}) {
+    this.scheduler = new Scripted(script);
+    this.machine = new TrialMachine({
+      runId: "t",
+      metrics: ["loss"],
+      samplesMax: 3,
+      concurrentMax: 2,
+      maxFailures: 0,
+      keep: {},
+      scheduler: this.scheduler,
+      clusterResources: { CPU: 2 },
+      ...options,
+    });
+  }
+
+  apply(event: TrialEvent): this {
+    this.events.push(event);
+    for (const effect of this.machine.apply(event)) {
+      const text = describeEffect(effect);
+      if (text !== undefined) this.effects.push(text);
+      if (effect.type === "ask") {
+        const resources = { bundles: [{ CPU: 1 }], strategy: "PACK" } as const;
+        this.apply({ type: "suggested", trialId: effect.trialId, name: effect.trialId, dirname: effect.trialId, config: { n: Number(effect.trialId.slice(-1)) }, resources });
+      }
+    }
+    return this;
+  }
+
+  report(n: number, metrics: Metrics = { loss: 1 }, more: object = {}): this {
+    return this.apply({ type: "reported", trialId: idOf(n), metrics, elapsedMs: 10, timestampMs: 0, ...more });
+  }
+
+  release(n: number, checkpoint?: string): this {
+    return this.apply({ type: "released", trialId: idOf(n), ...(checkpoint !== undefined && { checkpoint }) });
+  }
+
+  /** What happened since the last look. */
+  taken(): string[] {
+    return this.effects.splice(0);
+  }
+
+  status(n: number): string | undefined {
+    return this.machine.liveTrials.get(idOf(n))?.status ?? this.machine.finishedTrials.find(({ id }) => id === idOf(n))?.status;
+  }
+}
+
+const idOf = (n: number): string => `t_0000${n}`;
+
+function describeEffect(effect: TrialEffect): string | undefined {
+  switch (effect.type) {
+    case "start":
+      return `start ${effect.trial.id.slice(-1)}${effect.checkpoint === undefined ? "" : ` from ${effect.checkpoint.path}`}`;
+    case "answer":
+      return `${effect.answer.action}${effect.answer.save === true ? " and save" : ""} ${effect.trialId.slice(-1)}`;
+    case "tellComplete":
+      return `told ${effect.trialId.slice(-1)}${effect.isError ? " failed" : ""}`;
+    case "interrupt":
+      return `interrupt ${effect.trialId.slice(-1)}`;
+    case "removeCheckpoints":
+      return `remove ${effect.paths.join(",")}`;
+    case "finished":
+      return "finished";
+    case "ask":
+    case "tellResult":
+    case "notify":
+      return undefined;
+  }
+}
+
+describe("the life of trials", () => {
+  test("trials are asked for as there is room, and the experiment ends with the last", () => {
+    const bench = new Bench().apply({ type: "begun" });
+    expect(bench.taken()).toEqual(["start 0", "start 1"]);
+    bench.report(0).report(0);
+    expect(bench.taken()).toEqual(["continue 0", "continue 0"]);
+    bench.apply({ type: "ended", trialId: idOf(0) });
+    expect(bench.taken()).toEqual(["told 0", "start 2"]);
+    bench.report(1, { loss: 2 }, { isLast: true }).report(2, { loss: 3 }, { isStopped: true }).release(2);
+    expect(bench.taken()).toEqual(["told 1", "told 2", "stop 2", "finished"]);
+    expect(bench.machine.finishedTrials.map(({ iteration, timeTotalMs, metrics }) => [iteration, timeTotalMs, metrics?.loss])).toEqual([
+      [2, 20, 1],
+      [1, 10, 2],
+      [1, 10, 3],
+    ]);
+    expect(bench.scheduler.told).toEqual(["complete 0", "complete 1", "complete 2"]);
+  });
+
+  test("resources bound what runs, and a trial that needs more than there is runs alone", () => {
+    const large = { bundles: [{ CPU: 1 }, { CPU: 7 }], strategy: "PACK" } as const;
+    const bench = new Bench({ concurrentMax: 10, clusterResources: { CPU: 1 } });
+    bench.machine.apply({ type: "begun" });
+    bench.apply({ type: "suggested", trialId: idOf(0), name: "a", dirname: "a", config: {}, resources: large });
+    expect(bench.taken()).toEqual(["start 0"]);
+    expect(bench.machine.askedFor).toBeUndefined();
+    bench.apply({ type: "resized", clusterResources: { CPU: 16 } });
+    expect(bench.machine.runningCount).toBe(3);
+  });
+
+  test("what a scheduler stops gets no further report, and is told to nobody twice", () => {
+    const bench = new Bench({ script: { "0@1": "stop" }, samplesMax: 1 }).apply({ type: "begun" });
+    bench.report(0).report(0);
+    expect(bench.taken()).toEqual(["start 0", "told 0", "stop 0", "stop 0"]);
+    expect(bench.scheduler.told).toEqual([]);
+    bench.release(0);
+    expect(bench.taken()).toEqual(["finished"]);
+    expect(bench.machine.finishedTrials[0]).toMatchObject({ status: "terminated", iteration: 1 });
+  });
+
+  test("a paused trial holds nothing, and goes on from its checkpoint where it was", () => {
+    const bench = new Bench({ script: { "0@2": "pause" }, concurrentMax: 1, samplesMax: 2 }).apply({ type: "begun" });
+    bench.report(0, { loss: 3 }, { checkpoint: "c0" }).report(0).release(0, "c1");
+    expect(bench.taken()).toEqual(["start 0", "continue 0", "pause 0", "start 1"]);
+    expect(bench.status(0)).toBe("paused");
+    bench.report(1, { loss: 1 }, { isLast: true });
+    expect(bench.taken()).toEqual(["told 1", "start 0 from c1"]);
+    bench.report(0, { loss: 0.5 }, { isLast: true });
+    expect(bench.machine.finishedTrials.at(-1)).toMatchObject({ iteration: 3, timeTotalMs: 30 });
+  });
+
+  test("failures are tried again as often as allowed, from the newest checkpoint", () => {
+    const bench = new Bench({ maxFailures: 1, samplesMax: 1 }).apply({ type: "begun" });
+    bench.report(0, { loss: 1 }, { checkpoint: "c0" }).report(0);
+    const failed = { type: "failed", trialId: idOf(0), failure: { name: "Error", message: "no" } } as const;
+    bench.apply(failed);
+    expect(bench.taken()).toEqual(["start 0", "continue 0", "continue 0", "start 0 from c0"]);
+    bench.apply(failed);
+    expect(bench.taken()).toEqual(["told 0 failed", "finished"]);
+    expect(bench.machine.finishedTrials[0]).toMatchObject({ status: "errored", failures: 2, failure: { message: "no" } });
+  });
+
+  test.each([
+    [{ loss: "low" }, 'the metric "loss" must be a number: received "low"'],
+    [{ loss: Number.NaN }, 'the metric "loss" is NaN'],
+    [{ lost: 1 }, 'its report lacks the metric "loss": it has "lost"'],
+  ])("a report of %o fails its trial", (metrics, message) => {
+    const bench = new Bench({ samplesMax: 1, maxFailures: 5 }).apply({ type: "begun" }).report(0, metrics as Metrics).release(0);
+    expect(bench.machine.finishedTrials[0]?.failure?.message).toContain(message);
+  });
+
+  test("the end of all ends what runs and what waits", () => {
+    const bench = new Bench({ script: { "0@1": "pause" }, samplesMax: 9 }).apply({ type: "begun" }).report(0).release(0);
+    bench.taken();
+    bench.apply({ type: "stoppedAll" });
+    expect(bench.taken()).toEqual(["told 0", "told 1", "told 2", "interrupt 1", "interrupt 2"]);
+    bench.apply({ type: "failed", trialId: idOf(1), failure: { name: "Error", message: "killed" } }).release(2);
+    expect(bench.taken()).toEqual(["finished"]);
+    expect(bench.machine.finishedTrials.map(({ status }) => status)).toEqual(["terminated", "terminated", "terminated"]);
+  });
+
+  test("paused trials that nobody wakes end with the experiment", () => {
+    class Sleepy extends FIFOScheduler {
+      override onTrialResult(): Decision {
+        return "pause";
+      }
+      override chooseTrialToRun(view: SchedulerView): string | undefined {
+        return [...view.liveTrials.values()].find(({ status }) => status === "pending")?.id;
+      }
+    }
+    const bench = new Bench({ samplesMax: 2, scheduler: new Sleepy() }).apply({ type: "begun" });
+    bench.report(0).release(0).report(1).release(1);
+    expect(bench.taken()).toEqual(["start 0", "start 1", "pause 0", "pause 1", "told 0", "told 1", "finished"]);
+  });
+});
+
+describe("exploitation", () => {
+  const exploit = (trial: number, donor: number): Decision => ({
+    verdict: "continue",
+    actions: [{ type: "exploit", trialId: idOf(trial), donorId: idOf(donor), config: { n: 70 + trial } }],
+  });
+
+  test("a trial goes on from the newest checkpoint of another, which is kept meanwhile", () => {
+    const bench = new Bench({ script: { "0@1": exploit(0, 1) }, samplesMax: 2, keep: { numToKeep: 1 } }).apply({ type: "begun" });
+    bench.report(1, { loss: 1 }, { checkpoint: "d0" }).report(1, { loss: 1 }, { checkpoint: "d1" });
+    expect(bench.taken()).toEqual(["start 0", "start 1", "continue 1", "remove d0", "continue 1"]);
+    bench.report(0, { loss: 9 }, { checkpoint: "own" }).report(1, { loss: 1 }, { checkpoint: "d2" }).release(0);
+    expect(bench.taken()).toEqual(["pause 0", "continue 1", "start 0 from d1"]);
+    expect(bench.machine.liveTrials.get(idOf(0))?.config).toEqual({ n: 70 });
+    bench.report(0, { loss: 8 }, { checkpoint: "own2" });
+    expect(bench.taken()).toEqual(["remove d1", "remove own", "continue 0"]);
+    expect(bench.machine.liveTrials.get(idOf(0))?.lastResult?.trainingIteration).toBe(3);
+  });
+
+  test("a checkpoint that is being saved is waited for", () => {
+    const save: Decision = { verdict: "continue", actions: [{ type: "checkpoint", trialId: idOf(1) }] };
+    const bench = new Bench({ script: { "1@1": save, "0@1": exploit(0, 1) }, samplesMax: 2 }).apply({ type: "begun" });
+    bench.report(1).report(0).release(0);
+    expect(bench.taken()).toEqual(["start 0", "start 1", "continue and save 1", "pause 0"]);
+    bench.apply({ type: "saved", trialId: idOf(1), checkpoint: "d0" });
+    expect(bench.taken()).toEqual(["start 0 from d0"]);
+  });
+
+  test("a donor that dies while it saves leaves its follower what it had", () => {
+    const save: Decision = { verdict: "continue", actions: [{ type: "checkpoint", trialId: idOf(1) }] };
+    const bench = new Bench({ script: { "1@2": save, "0@1": exploit(0, 1) }, samplesMax: 2 }).apply({ type: "begun" });
+    bench.report(1, { loss: 1 }, { checkpoint: "d0" }).report(1).report(0).release(0);
+    bench.taken();
+    bench.apply({ type: "failed", trialId: idOf(1), failure: { name: "Error", message: "no" } });
+    expect(bench.taken()).toContain("start 0 from d0");
+  });
+
+  test("other resources make a trial begin again with them", () => {
+    const more = { bundles: [{ CPU: 2 }], strategy: "PACK" } as const;
+    const change: Decision = { verdict: "continue", actions: [{ type: "resources", trialId: idOf(0), resources: more }] };
+    const bench = new Bench({ script: { "0@1": change }, samplesMax: 1 }).apply({ type: "begun" }).report(0, { loss: 1 }, { checkpoint: "c0" }).release(0);
+    expect(bench.taken()).toEqual(["start 0", "stop 0", "start 0 from c0"]);
+    expect(bench.machine.liveTrials.get(idOf(0))?.resources).toEqual(more);
+  });
+});
+
+describe("restoring", () => {
+  /** A run with everything in it: pauses, failures, checkpoints, an exploit. */
+  const story = (): Bench => {
+    const script: Record<string, Decision> = {
+      "0@2": "pause",
+      "1@2": { verdict: "continue", actions: [{ type: "exploit", trialId: idOf(1), donorId: idOf(0), config: { n: 71 } }] },
+    };
+    const bench = new Bench({ script, samplesMax: 4, maxFailures: 1 }).apply({ type: "begun" });
+    bench.report(0, { loss: 2 }, { checkpoint: "a0" }).report(1).report(0).release(0, "a1").report(1).release(1);
+    bench.apply({ type: "failed", trialId: idOf(2), failure: { name: "Error", message: "no" } });
+    bench.report(2, { loss: 1 }, { isLast: true });
+    return bench;
+  };
+
+  const sameAs = (bench: Bench): TrialMachine => {
+    const { machine } = new Bench({ script: bench.scheduler.script, samplesMax: 4, maxFailures: 1 });
+    return machine;
+  };
+
+  test("events repeated give the same state, also from a snapshot in between, wherever it is taken", () => {
+    const bench = story();
+    const events = JSON.parse(JSON.stringify(bench.events)) as TrialEvent[];
+    for (let cut = 0; cut <= events.length; cut += 1) {
+      const first = sameAs(bench);
+      for (const event of events.slice(0, cut)) first.apply(event);
+      const second = sameAs(bench);
+      second.restore(JSON.parse(JSON.stringify(first.save())));
+      for (const event of events.slice(cut)) second.apply(event);
+      expect(JSON.parse(JSON.stringify(second.save())), `cut at ${cut}`).toEqual(JSON.parse(JSON.stringify(bench.machine.save())));
+    }
+  });
+
+  test("what ran goes on from its checkpoint, without a failure; what is given up ends", () => {
+    const bench = story();
+    const machine = sameAs(bench);
+    machine.restore(JSON.parse(JSON.stringify(bench.machine.save())));
+    const held = machine.heldTrials;
+    expect(held.length).toBeGreaterThan(0);
+    const effects = [{ type: "opened" } as const, ...held.map((trialId) => ({ type: "interrupted", trialId }) as const)].flatMap((event) => machine.apply(event));
+    expect(effects.filter(({ type }) => type === "start")).toEqual([]);
+    machine.apply({ type: "givenUp", trialId: held[0] as string });
+    const begun = machine.apply({ type: "begun" });
+    expect(begun.map(describeEffect).filter((text) => text?.startsWith("start"))).not.toEqual([]);
+    expect(machine.finishedTrials.map(({ id }) => id)).toContain(held[0]);
+  });
+
+  test("a trial that failed is revived, from its checkpoint or from its beginning", () => {
+    for (const fromCheckpoint of [true, false]) {
+      const bench = new Bench({ samplesMax: 1 }).apply({ type: "begun" }).report(0, { loss: 1 }, { checkpoint: "c0" });
+      bench.apply({ type: "failed", trialId: idOf(0), failure: { name: "Error", message: "no" } });
+      expect(bench.machine.isFinished).toBe(true);
+      bench.taken();
+      bench.apply({ type: "opened" }).apply({ type: "revived", trialId: idOf(0), fromCheckpoint });
+      expect(bench.taken()).toEqual([]);
+      bench.apply({ type: "begun" });
+      expect(bench.taken()).toEqual([fromCheckpoint ? "start 0 from c0" : "start 0"]);
+    }
+  });
+
+  test("a snapshot of ten thousand ended trials takes two kilobytes each at most", () => {
+    const bench = new Bench({ samplesMax: 200, concurrentMax: 1 }).apply({ type: "begun" });
+    for (let n = 0; n < 100; n += 1) {
+      const trialId = [...bench.machine.liveTrials.keys()][0] as string;
+      for (let i = 0; i < 12; i += 1) bench.machine.apply({ type: "reported", trialId, metrics: { loss: i, accuracy: i, other: i, more: i, last: i }, elapsedMs: 1, timestampMs: 1 });
+      bench.machine.apply({ type: "ended", trialId });
+      const asked = bench.machine.askedFor as string;
+      bench.apply({ type: "suggested", trialId: asked, name: asked, dirname: asked, config: { n }, resources: { bundles: [{ CPU: 1 }], strategy: "PACK" } });
+    }
+    const size = JSON.stringify(bench.machine.save() as unknown as JsonValue).length / bench.machine.finishedTrials.length;
+    expect(bench.machine.finishedTrials.length).toBe(100);
+    expect(size).toBeLessThan(2000);
+  });
+});

@@ -1,0 +1,713 @@
+/**
+ * The experiment as a state machine: which trials there are, what becomes of each, and what runs next.
+ *
+ * Pure: events in, effects out (`trial-events.ts`), with no clock, no I/O and no promise; the scheduler is part of it. `experiment.ts` is its shell. A trial is pending, running
+ * or paused, and at last terminated or errored; `isReleasing` marks one whose status has changed and whose process is not free yet. What always holds: the trials of `#held`, and they
+ * alone, occupy resources; each trial that was suggested ends once, unless it is revived; the searcher is told of each end once; and the same events give the same effects, so the
+ * log of events is the run's state.
+ */
+import { type KeptCheckpointsConfig, metricAt } from "../runs/kept-checkpoints.ts";
+import { type FinishedTrial, LiveTrial, type SavedTrial } from "./live-trial.ts";
+import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "./scheduler.ts";
+import type { Config, JsonValue, Metrics, Trial, TrialResources, TrialResult } from "./trial.ts";
+import type { Answer, Notice, TrialCheckpoint, TrialEffect, TrialEvent, TrialFailure } from "./trial-events.ts";
+
+export interface MachineOptions {
+  /** Begins the ids of trials. */
+  readonly runId: string;
+  /** What is tuned: each result must have these, as numbers. */
+  readonly metrics: readonly string[];
+  /** How many configurations are asked for; Infinity where the searcher says itself when it is finished. */
+  readonly samplesMax: number;
+  readonly concurrentMax: number;
+  /** -1: without end. */
+  readonly maxFailures: number;
+  readonly keep: KeptCheckpointsConfig;
+  readonly scheduler: TrialScheduler;
+  readonly clusterResources: Readonly<Record<string, number>>;
+}
+
+/** Amounts are sums of decimals: 0.1 + 0.2 must fit into 0.3. */
+const AMOUNT_TOLERANCE = 1e-9;
+
+export interface SavedMachine {
+  readonly live: readonly SavedTrial[];
+  readonly finished: readonly FinishedTrial[];
+  readonly asked: number;
+  readonly askedFor: string | null;
+  readonly searchEnded: boolean;
+  readonly searchDelayed: boolean;
+  readonly typicalResources: TrialResources | null;
+  readonly isStopping: boolean;
+  readonly isBegun: boolean;
+  readonly isFinished: boolean;
+  readonly scheduler: JsonValue;
+}
+
+export class TrialMachine {
+  readonly #options: MachineOptions;
+  readonly #scheduler: TrialScheduler;
+  /** Trials that have not ended, and those that have while their process is not free. */
+  readonly #live = new Map<string, LiveTrial>();
+  /** The part of `#live` that has not ended: what schedulers see. */
+  readonly #open = new Map<string, LiveTrial>();
+  readonly #finished: FinishedTrial[] = [];
+  /** Trials that occupy resources, and which. */
+  readonly #held = new Map<string, TrialResources>();
+  readonly #inUse = new Map<string, number>();
+  readonly #view: SchedulerView;
+  #clusterResources: Readonly<Record<string, number>>;
+  #asked = 0;
+  /** The trial for which the searcher is being asked. */
+  #askedFor: string | undefined;
+  #searchEnded = false;
+  #searchDelayed = false;
+  #isStopping = false;
+  #isBegun = false;
+  #isFinished = false;
+  /** Trials that wait to be started, besides paused ones. */
+  #pending = 0;
+  /** Of the last trial that was suggested. */
+  #typicalResources: TrialResources | undefined;
+  #effects: TrialEffect[] = [];
+
+  constructor(options: MachineOptions) {
+    this.#options = options;
+    this.#scheduler = options.scheduler;
+    this.#clusterResources = options.clusterResources;
+    const machine = this;
+    this.#view = {
+      liveTrials: this.#open,
+      get isSearching() {
+        return !machine.#searchEnded;
+      },
+      get clusterResources() {
+        return machine.#clusterResources;
+      },
+      fits: (trial) => this.#canBegin(trial as LiveTrial),
+    };
+  }
+
+  /** Trials that have not ended. */
+  get liveTrials(): ReadonlyMap<string, Trial> {
+    return this.#open;
+  }
+
+  get finishedTrials(): readonly FinishedTrial[] {
+    return this.#finished;
+  }
+
+  get clusterResources(): Readonly<Record<string, number>> {
+    return this.#clusterResources;
+  }
+
+  /** Trials that occupy resources. */
+  get heldTrials(): readonly string[] {
+    return [...this.#held.keys()];
+  }
+
+  get runningCount(): number {
+    return this.#held.size;
+  }
+
+  get isFinished(): boolean {
+    return this.#isFinished;
+  }
+
+  /** The trial that waits for its configuration. */
+  get askedFor(): string | undefined {
+    return this.#askedFor;
+  }
+
+  /** What the trial's report would be as a result: stoppers decide by it before the machine does. */
+  preview(trialId: string, report: { metrics: Metrics; elapsedMs: number; timestampMs: number }): TrialResult | undefined {
+    const trial = this.#open.get(trialId);
+    return trial === undefined || trial.isReleasing ? undefined : trial.preview(report);
+  }
+
+  /** @throws whatever a scheduler of the user throws */
+  apply(event: TrialEvent): TrialEffect[] {
+    if (this.#isFinished && event.type !== "opened" && event.type !== "revived") return [];
+    this.#react(event);
+    this.#advance();
+    return this.#taken();
+  }
+
+  #react(event: TrialEvent): void {
+    switch (event.type) {
+      case "opened":
+        this.#isBegun = false;
+        return;
+      case "begun":
+        this.#isBegun = true;
+        return;
+      case "suggested":
+        return this.#onSuggested(event);
+      case "searchDelayed":
+        this.#askedFor = undefined;
+        this.#asked -= 1;
+        this.#searchDelayed = this.#open.size > 0;
+        return;
+      case "searchEnded":
+        this.#askedFor = undefined;
+        this.#searchEnded = true;
+        return;
+      case "reported":
+        return this.#onReported(event);
+      case "saved":
+        return this.#onSaved(event.trialId, event.checkpoint);
+      case "released":
+        return this.#onReleased(event.trialId, event.checkpoint);
+      case "ended":
+        return this.#onEnded(event.trialId);
+      case "failed":
+        return this.#onFailed(event.trialId, event.failure, event.isFinal === true);
+      case "interrupted":
+        return this.#onInterrupted(event.trialId);
+      case "revived":
+        return this.#onRevived(event.trialId, event.fromCheckpoint);
+      case "givenUp":
+        return this.#giveUp(event.trialId);
+      case "stoppedAll":
+        return this.#stopAll();
+      case "resized":
+        this.#clusterResources = event.clusterResources;
+        return;
+    }
+  }
+
+  save(): SavedMachine {
+    return {
+      live: [...this.#live.values()].map((trial) => trial.save()),
+      finished: [...this.#finished],
+      asked: this.#asked,
+      askedFor: this.#askedFor ?? null,
+      searchEnded: this.#searchEnded,
+      searchDelayed: this.#searchDelayed,
+      typicalResources: this.#typicalResources ?? null,
+      isStopping: this.#isStopping,
+      isBegun: this.#isBegun,
+      isFinished: this.#isFinished,
+      scheduler: this.#scheduler.save(),
+    };
+  }
+
+  restore(saved: SavedMachine): void {
+    for (const state of saved.live) {
+      const trial = LiveTrial.restore(state, this.#options.keep);
+      this.#live.set(trial.id, trial);
+      if (!state.hasEnded) this.#open.set(trial.id, trial);
+      if (trial.status === "running" || trial.isReleasing) this.#hold(trial);
+      if (trial.status === "pending") this.#pending += 1;
+    }
+    for (const trial of this.#open.values())
+      if (trial.start !== undefined) for (const donor of this.#live.values()) donor.use(trial.start.path);
+    for (const trial of saved.finished) this.#finished.push(trial);
+    this.#asked = saved.asked;
+    this.#askedFor = saved.askedFor ?? undefined;
+    this.#searchEnded = saved.searchEnded;
+    this.#searchDelayed = saved.searchDelayed;
+    this.#typicalResources = saved.typicalResources ?? undefined;
+    this.#isStopping = saved.isStopping;
+    this.#isBegun = saved.isBegun;
+    this.#isFinished = saved.isFinished;
+    this.#scheduler.restore(saved.scheduler);
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Events
+
+  #onSuggested({ trialId, name, dirname, config, resources, failure }: Extract<TrialEvent, { type: "suggested" }>): void {
+    this.#askedFor = undefined;
+    if (this.#isStopping) return;
+    this.#typicalResources = resources;
+    const trial = new LiveTrial({ id: trialId, index: this.#asked - 1, name, dirname, config, resources }, this.#options.keep);
+    this.#add(trial);
+    if (failure !== undefined) this.#fail(trial, { failure, isReleased: true });
+  }
+
+  #add(trial: LiveTrial): void {
+    this.#live.set(trial.id, trial);
+    this.#open.set(trial.id, trial);
+    this.#pending += 1;
+    const fixed = this.#scheduler.onTrialAdd(trial, this.#view);
+    if (fixed !== undefined) trial.config = fixed;
+    this.#notify("added", trial);
+  }
+
+  #onReported(event: Extract<TrialEvent, { type: "reported" }>): void {
+    const trial = this.#live.get(event.trialId);
+    if (trial === undefined) return;
+    this.#searchDelayed = false;
+    if (trial.isReleasing) return this.#onLateReport(trial, event);
+    if (trial.status !== "running") return;
+    const { metrics, elapsedMs, timestampMs } = event;
+    const result = trial.record(metrics, { elapsedMs, timestampMs, tuned: this.#options.metrics });
+    const fault = this.#faultOf(trial, metrics);
+    if (fault !== undefined) {
+      this.#fail(trial, { failure: fault, isReleased: event.isLast === true });
+      return;
+    }
+    if (event.checkpoint !== undefined) this.#keep(trial, event.checkpoint);
+    if (event.isLast === true || event.isStopped === true || metrics.done === true) {
+      this.#complete(trial, { isReleased: event.isLast === true });
+      return;
+    }
+    this.#decide(trial, result);
+  }
+
+  /** The report of a trial that was told to leave while it computed. */
+  #onLateReport(trial: LiveTrial, { isLast, checkpoint }: Extract<TrialEvent, { type: "reported" }>): void {
+    if (checkpoint !== undefined) this.#keep(trial, checkpoint);
+    if (isLast === true) this.#onReleased(trial.id, undefined);
+    else this.#answer(trial, { action: trial.status === "paused" ? "pause" : "stop" });
+  }
+
+  #decide(trial: LiveTrial, result: TrialResult): void {
+    let decision: Decision;
+    try {
+      decision = this.#scheduler.onTrialResult(trial, result, this.#view);
+    } catch (error) {
+      this.#fail(trial, { failure: failureOf(error), isReleased: false });
+      return;
+    }
+    const { verdict, actions } = typeof decision === "string" ? { verdict: decision, actions: [] } : decision;
+    let save = false;
+    for (const action of actions) {
+      if (action.type === "checkpoint" && action.trialId === trial.id) {
+        save = true;
+        trial.isSaving = true;
+      } else this.#act(action);
+    }
+    // An action may have ended or interrupted the trial itself.
+    if (trial.isReleasing || trial.status !== "running") {
+      this.#notify("result", trial, { result });
+      this.#answer(trial, { action: trial.status === "paused" ? "pause" : "stop" });
+      return;
+    }
+    if (verdict === "stop") {
+      const last = this.#markDone(trial);
+      this.#notify("result", trial, { result: last ?? result });
+      this.#tellComplete(trial, false);
+      this.#leave(trial, "terminated");
+      return;
+    }
+    this.#effects.push({ type: "tellResult", trialId: trial.id, result });
+    this.#notify("result", trial, { result });
+    if (verdict === "pause") this.#leave(trial, "paused");
+    else this.#answer(trial, save ? { action: "continue", save } : { action: "continue" });
+  }
+
+  /** A trial is over by itself or by a stopper. */
+  #complete(trial: LiveTrial, { isReleased }: { isReleased: boolean }): void {
+    const result = this.#markDone(trial);
+    if (result !== undefined) this.#notify("result", trial, { result });
+    const status = "terminated";
+    this.#close(trial, status);
+    this.#actAll(this.#scheduler.onTrialComplete(trial, result, this.#view));
+    this.#tellComplete(trial, false);
+    if (isReleased) this.#settle(trial);
+    else this.#leave(trial, status);
+  }
+
+  #onEnded(trialId: string): void {
+    const trial = this.#live.get(trialId);
+    if (trial === undefined) return;
+    this.#searchDelayed = false;
+    if (trial.isReleasing) return this.#onReleased(trialId, undefined);
+    if (trial.status !== "running") return;
+    const { metrics } = this.#options;
+    if (trial.lastResult === undefined && metrics.length > 0) {
+      const names = metrics.map((name) => JSON.stringify(name)).join(" and ");
+      const example = `{ ${metrics[0]}: … }`;
+      const message = `Trial ${trialId} ended without reporting ${names}: call await report(${example}), or return ${example}`;
+      this.#fail(trial, { failure: { name: "TuneError", message }, isReleased: true });
+      return;
+    }
+    const result = this.#markDone(trial);
+    this.#close(trial, "terminated");
+    this.#actAll(this.#scheduler.onTrialComplete(trial, result, this.#view));
+    this.#tellComplete(trial, false);
+    this.#settle(trial);
+  }
+
+  #onSaved(trialId: string, path: string): void {
+    const trial = this.#live.get(trialId);
+    if (trial === undefined) return;
+    this.#keep(trial, path);
+  }
+
+  #onReleased(trialId: string, path: string | undefined): void {
+    const trial = this.#live.get(trialId);
+    if (trial === undefined || !trial.isReleasing) return;
+    this.#searchDelayed = false;
+    if (path !== undefined) this.#keep(trial, path);
+    this.#saveFailed(trial);
+    this.#settle(trial);
+  }
+
+  #onFailed(trialId: string, failure: TrialFailure, isFinal: boolean): void {
+    const trial = this.#live.get(trialId);
+    if (trial === undefined) return;
+    this.#searchDelayed = false;
+    this.#saveFailed(trial);
+    // It was to leave, and has.
+    if (trial.isReleasing) return this.#settle(trial);
+    if (trial.status !== "running") return;
+    trial.failures += 1;
+    const { maxFailures } = this.#options;
+    if (isFinal || (maxFailures !== -1 && trial.failures > maxFailures)) {
+      this.#fail(trial, { failure, isReleased: true });
+      return;
+    }
+    this.#notify("failure", trial, { failure });
+    this.#free(trial);
+    this.#setPending(trial);
+  }
+
+  #onInterrupted(trialId: string): void {
+    const trial = this.#live.get(trialId);
+    if (trial === undefined || !this.#held.has(trialId)) return;
+    this.#saveFailed(trial);
+    if (trial.isReleasing) return this.#settle(trial);
+    this.#free(trial);
+    this.#setPending(trial);
+  }
+
+  #onRevived(trialId: string, fromCheckpoint: boolean): void {
+    const at = this.#finished.findIndex(({ id }) => id === trialId);
+    const [finished] = at < 0 ? [] : this.#finished.splice(at, 1);
+    if (finished === undefined) return;
+    this.#isFinished = false;
+    this.#isStopping = false;
+    const state = { lastResult: null, start: null, awaitedDonor: null, isSaving: false, isReleasing: false, hasEnded: false } as const;
+    const trial = fromCheckpoint
+      ? LiveTrial.restore({ ...finished, status: "pending", failure: undefined, failures: 0, ...state }, this.#options.keep)
+      : new LiveTrial(finished, this.#options.keep);
+    trial.nextCheckpoint = finished.nextCheckpoint;
+    trial.rewind();
+    this.#add(trial);
+  }
+
+  #giveUp(trialId: string): void {
+    const trial = this.#open.get(trialId);
+    if (trial === undefined) return;
+    this.#end(trial);
+  }
+
+  #stopAll(): void {
+    this.#isStopping = true;
+    this.#searchEnded = true;
+    for (const trial of [...this.#open.values()]) this.#end(trial);
+    for (const trialId of this.#held.keys()) this.#effects.push({ type: "interrupt", trialId });
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // What schedulers want done
+
+  #actAll(actions: readonly SchedulerAction[] | void): void {
+    for (const action of actions ?? []) this.#act(action);
+  }
+
+  #act(action: SchedulerAction): void {
+    const trial = this.#open.get(action.trialId);
+    if (trial === undefined) return;
+    switch (action.type) {
+      case "stop":
+        return this.#end(trial);
+      case "pause":
+        if (trial.status === "running" && !trial.isReleasing) this.#depart(trial, "paused");
+        return;
+      case "checkpoint":
+        // A trial that computes cannot be asked; its next report answers to a checkpoint that is wanted then.
+        return;
+      case "exploit":
+        return this.#exploit(trial, action);
+      case "resources":
+        trial.resources = action.resources;
+        if (trial.status === "running" && !trial.isReleasing) this.#depart(trial, "pending");
+        return;
+    }
+  }
+
+  #exploit(trial: LiveTrial, { donorId, config }: { donorId: string; config: Config }): void {
+    const donor = this.#live.get(donorId);
+    if (donor === undefined || !donor.hasCheckpoint) return;
+    this.#dropStart(trial);
+    trial.config = config;
+    if (donor.isSaving) trial.awaitedDonor = donorId;
+    else this.#startFrom(trial, donor);
+    if (trial.status === "running" && !trial.isReleasing) this.#depart(trial, "paused");
+  }
+
+  #startFrom(trial: LiveTrial, donor: LiveTrial): void {
+    const { newestCheckpoint } = donor;
+    trial.awaitedDonor = undefined;
+    if (newestCheckpoint === undefined) return;
+    trial.start = newestCheckpoint;
+    donor.use(newestCheckpoint.path);
+  }
+
+  /** The trial does not go on from a donor's checkpoint any more, or has done so. */
+  #dropStart(trial: LiveTrial): void {
+    const { start } = trial;
+    trial.awaitedDonor = undefined;
+    if (start === undefined) return;
+    trial.start = undefined;
+    for (const donor of this.#live.values()) {
+      const paths = donor.release(start.path);
+      if (paths.length > 0) this.#effects.push({ type: "removeCheckpoints", paths });
+    }
+  }
+
+  /** Ends a trial from outside, whatever it does. */
+  #end(trial: LiveTrial): void {
+    const isRunning = trial.status === "running";
+    const before = trial.status;
+    const result = this.#markDone(trial);
+    this.#close(trial, "terminated");
+    if (before === "running") this.#actAll(this.#scheduler.onTrialComplete(trial, result, this.#view));
+    else this.#actAll(this.#scheduler.onTrialRemove(trial, this.#view));
+    this.#tellComplete(trial, false);
+    if (isRunning) this.#depart(trial, "terminated");
+    else if (!trial.isReleasing) this.#settle(trial);
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Changes of state
+
+  /** A trial that has reported leaves its process. */
+  #leave(trial: LiveTrial, status: "paused" | "terminated" | "errored"): void {
+    this.#depart(trial, status);
+    this.#answer(trial, { action: status === "paused" ? "pause" : "stop" });
+  }
+
+  /** A trial is to leave its process: its next report is answered so. */
+  #depart(trial: LiveTrial, status: "pending" | "paused" | "terminated" | "errored"): void {
+    trial.isReleasing = true;
+    if (status === "pending") this.#pending += 1;
+    trial.status = status;
+    if (status === "terminated" || status === "errored") this.#open.delete(trial.id);
+  }
+
+  /** A trial has ended; it stays among the live ones until its process is free. */
+  #close(trial: LiveTrial, status: "terminated" | "errored"): void {
+    if (trial.status === "pending") this.#pending -= 1;
+    trial.status = status;
+    this.#open.delete(trial.id);
+  }
+
+  #fail(trial: LiveTrial, { failure, isReleased }: { failure: TrialFailure; isReleased: boolean }): void {
+    trial.failure = failure;
+    this.#close(trial, "errored");
+    this.#actAll(this.#scheduler.onTrialError(trial, this.#view));
+    this.#tellComplete(trial, true);
+    if (isReleased) this.#settle(trial);
+    else this.#leave(trial, "errored");
+  }
+
+  #setPending(trial: LiveTrial): void {
+    trial.status = "pending";
+    this.#pending += 1;
+    trial.rewind();
+  }
+
+  /** A trial has left its process. */
+  #settle(trial: LiveTrial): void {
+    this.#free(trial);
+    trial.isReleasing = false;
+    if (trial.status === "pending" || trial.status === "paused") {
+      trial.rewind();
+      if (trial.status === "paused") this.#notify("paused", trial);
+      return;
+    }
+    this.#saveFailed(trial);
+    this.#dropStart(trial);
+    this.#live.delete(trial.id);
+    const { status } = trial;
+    if (status !== "terminated" && status !== "errored") throw new Error(`Trial ${trial.id} ended as ${status}`);
+    this.#finished.push(trial.finished(status));
+    this.#notify(status === "errored" ? "error" : "complete", trial, {
+      ...(trial.lastResult && { result: trial.lastResult }),
+      ...(trial.failure && { failure: trial.failure }),
+    });
+  }
+
+  #keep(trial: LiveTrial, path: string): void {
+    const { iteration, timeTotalMs, lastResult } = trial;
+    trial.isSaving = false;
+    trial.nextCheckpoint += 1;
+    const checkpoint: TrialCheckpoint = { path, iteration, timeTotalMs, metrics: scoreOf(lastResult, this.#options.keep) };
+    const paths = trial.keep(checkpoint);
+    // Its own checkpoint is newer than the donor's that it began from; what it saves on its way out is older than the one that it is to begin from.
+    if (trial.status === "running") this.#dropStart(trial);
+    if (paths.length > 0) this.#effects.push({ type: "removeCheckpoints", paths });
+    this.#notify("checkpoint", trial, { checkpoint: path });
+    for (const waiting of this.#open.values()) if (waiting.awaitedDonor === trial.id) this.#startFrom(waiting, trial);
+  }
+
+  /** Whoever waits for a checkpoint that will not come takes the one before. */
+  #saveFailed(trial: LiveTrial): void {
+    if (!trial.isSaving) return;
+    trial.isSaving = false;
+    for (const waiting of this.#open.values()) if (waiting.awaitedDonor === trial.id) this.#startFrom(waiting, trial);
+  }
+
+  #markDone(trial: LiveTrial): TrialResult | undefined {
+    if (trial.lastResult !== undefined) trial.lastResult = { ...trial.lastResult, done: true };
+    return trial.lastResult;
+  }
+
+  #faultOf(trial: LiveTrial, metrics: Metrics): TrialFailure | undefined {
+    for (const name of this.#options.metrics) {
+      const value = metricAt(metrics, name);
+      if (typeof value === "number" && !Number.isNaN(value)) continue;
+      const reported = Object.keys(metrics).map((key) => JSON.stringify(key));
+      const reason =
+        value === undefined
+          ? `its report lacks the metric ${JSON.stringify(name)}: it has ${reported.length === 0 ? "nothing" : reported.join(", ")}`
+          : typeof value === "number"
+            ? `the metric ${JSON.stringify(name)} is NaN`
+            : `the metric ${JSON.stringify(name)} must be a number: received ${JSON.stringify(value)?.slice(0, 100)}`;
+      return { name: "TuneError", message: `Trial ${trial.id} cannot be compared in iteration ${trial.iteration}: ${reason}` };
+    }
+    return undefined;
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // What runs next
+
+  #advance(): void {
+    while (this.#isBegun && !this.#isFinished && this.#step());
+  }
+
+  /** Does one thing that is to be done now. @returns whether there may be another */
+  #step(): boolean {
+    if (this.#isStopping) return this.#finishIfEmpty();
+    if (this.#held.size < this.#options.concurrentMax && this.#askedFor === undefined) {
+      if (this.#wantsTrial()) return this.#ask();
+      const id = this.#open.size === 0 ? undefined : this.#scheduler.chooseTrialToRun(this.#view);
+      const chosen = id === undefined ? undefined : this.#open.get(id);
+      if (chosen !== undefined && this.#canBegin(chosen)) {
+        this.#start(chosen);
+        return true;
+      }
+    }
+    if (this.#held.size > 0 || this.#askedFor !== undefined) return false;
+    if (this.#searchDelayed && this.#open.size === 0) this.#searchDelayed = false;
+    return this.#open.size === 0 ? this.#finishIfEmpty() : this.#wakeUp();
+  }
+
+  #wantsTrial(): boolean {
+    if (this.#searchEnded || this.#searchDelayed || this.#pending > 0) return false;
+    if (this.#asked >= this.#options.samplesMax) {
+      this.#searchEnded = true;
+      return false;
+    }
+    // What the next trial needs is not known before it is suggested. A trial like the last one is the best guess.
+    return this.#held.size === 0 || this.#typicalResources === undefined || this.#hasRoom(this.#typicalResources);
+  }
+
+  #ask(): boolean {
+    const trialId = `${this.#options.runId}_${String(this.#asked).padStart(5, "0")}`;
+    this.#asked += 1;
+    this.#askedFor = trialId;
+    this.#effects.push({ type: "ask", trialId });
+    return false;
+  }
+
+  #start(trial: LiveTrial): void {
+    if (trial.status === "pending") this.#pending -= 1;
+    trial.status = "running";
+    this.#hold(trial);
+    const checkpoint = trial.checkpointToStartFrom;
+    trial.rewind();
+    this.#effects.push({ type: "start", trial, checkpoint, nextCheckpoint: trial.nextCheckpoint });
+    this.#notify("start", trial);
+  }
+
+  /** Nothing runs, nothing can be chosen, and trials are paused: the scheduler may free some, else they end. */
+  #wakeUp(): boolean {
+    this.#actAll(this.#scheduler.onIdle?.(this.#view));
+    const id = this.#open.size === 0 ? undefined : this.#scheduler.chooseTrialToRun(this.#view);
+    const chosen = id === undefined ? undefined : this.#open.get(id);
+    if (chosen !== undefined && this.#canBegin(chosen)) return true;
+    if (this.#wantsTrial()) return true;
+    for (const trial of [...this.#open.values()]) this.#end(trial);
+    return true;
+  }
+
+  #finishIfEmpty(): boolean {
+    if (this.#live.size > 0) return false;
+    if (!this.#searchEnded) return true;
+    this.#isFinished = true;
+    this.#effects.push({ type: "finished" });
+    return false;
+  }
+
+  #canBegin(trial: LiveTrial): boolean {
+    if (trial.isReleasing || trial.awaitedDonor !== undefined || (trial.status !== "pending" && trial.status !== "paused")) return false;
+    // A trial that needs more than there is waits for the cluster to grow, not for trials that would end for it.
+    return this.#held.size === 0 || this.#hasRoom(trial.resources);
+  }
+
+  #hasRoom(resources: TrialResources): boolean {
+    return Object.entries(totalOf(resources)).every(
+      ([name, amount]) => amount === 0 || (this.#inUse.get(name) ?? 0) + amount <= (this.#clusterResources[name] ?? 0) + AMOUNT_TOLERANCE,
+    );
+  }
+
+  #hold(trial: LiveTrial): void {
+    this.#held.set(trial.id, trial.resources);
+    for (const [name, amount] of Object.entries(totalOf(trial.resources))) this.#inUse.set(name, (this.#inUse.get(name) ?? 0) + amount);
+  }
+
+  #free(trial: LiveTrial): void {
+    const resources = this.#held.get(trial.id);
+    if (resources === undefined) return;
+    this.#held.delete(trial.id);
+    for (const [name, amount] of Object.entries(totalOf(resources))) this.#inUse.set(name, (this.#inUse.get(name) ?? 0) - amount);
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Effects
+
+  #answer(trial: LiveTrial, answer: Answer): void {
+    this.#effects.push({ type: "answer", trialId: trial.id, answer });
+  }
+
+  #tellComplete(trial: LiveTrial, isError: boolean): void {
+    this.#effects.push({ type: "tellComplete", trialId: trial.id, result: trial.lastResult, isError });
+  }
+
+  #notify(what: Notice, trial: LiveTrial, more: Partial<Extract<TrialEffect, { type: "notify" }>> = {}): void {
+    this.#effects.push({ ...more, type: "notify", what, trial });
+  }
+
+  #taken(): TrialEffect[] {
+    const effects = this.#effects;
+    this.#effects = [];
+    return effects;
+  }
+}
+
+function totalOf({ bundles }: TrialResources): Readonly<Record<string, number>> {
+  const [only] = bundles;
+  if (only !== undefined && bundles.length === 1) return only;
+  const total: Record<string, number> = {};
+  for (const bundle of bundles) for (const [name, amount] of Object.entries(bundle)) total[name] = (total[name] ?? 0) + amount;
+  return total;
+}
+
+/** Of the metrics that were reported with a checkpoint, the one by which it is kept. */
+function scoreOf(result: TrialResult | undefined, { checkpointScoreAttribute: name }: KeptCheckpointsConfig): Metrics {
+  if (result === undefined || name === undefined) return {};
+  const score = metricAt(result as Metrics, name);
+  return score === undefined ? {} : { [name]: score };
+}
+
+export function failureOf(error: unknown): TrialFailure {
+  if (!(error instanceof Error)) return { name: "Error", message: String(error) };
+  const { name, message, stack } = error;
+  return { name, message, ...(stack !== undefined && { stack }) };
+}

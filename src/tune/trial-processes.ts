@@ -1,0 +1,161 @@
+/**
+ * Where trials run: the port that the experiment drives them through, and the pool of actors behind it.
+ *
+ * An actor is leased to one trial at a time. Pooled actors are kept for trials of the same resources; where others are needed, idle ones end first, so that the pool never occupies
+ * what the next trial waits for. An actor whose process has died, or whose trial does not leave when it is told to, is not used again.
+ */
+import {
+  type ActorHandle,
+  type ActorOptions,
+  kill,
+  type ObjectRef,
+  type PlacementGroup,
+  placementGroup,
+  put,
+  remote,
+  terminate,
+} from "../core/index.ts";
+import { IDLE_ACTOR_MS, LEAVE_WITHIN_MS } from "./limits.ts";
+import type { TrainableParts } from "./trainable.ts";
+import type { TrialResources } from "./trial.ts";
+import { TrialActor } from "./trial-actor.ts";
+import type { ProcessAnswer, ProcessEvent, TrialSpec } from "./trial-protocol.ts";
+
+/** One attempt of a trial, wherever it runs. */
+export interface TrialProcess {
+  begin(spec: TrialSpec): Promise<ProcessEvent>;
+  next(answer: ProcessAnswer): Promise<ProcessEvent>;
+  /** Ends it now, whatever it does: `begin` or `next` rejects. */
+  kill(): void;
+  /** The trial has ended or left by itself. Its process may run another. */
+  free(): Promise<void>;
+}
+
+/** Gives trials their processes. */
+export interface TrialProcesses {
+  /** @throws SerializationError where the trainable cannot be sent */
+  lease(resources: TrialResources): Promise<TrialProcess>;
+  /** Ends all of them. */
+  close(): Promise<void>;
+}
+
+interface PooledActor {
+  readonly key: string;
+  readonly handle: ActorHandle<TrialActor>;
+  readonly group: PlacementGroup | undefined;
+  idleTimer?: NodeJS.Timeout;
+}
+
+/** What the methods of a trial's actor are to the driver; those of the actor for Python have the same names. */
+export type ActorMaker = (options: ActorOptions) => ActorHandle<TrialActor>;
+
+export class ActorProcesses implements TrialProcesses {
+  readonly #make: ActorMaker;
+  readonly #isReusing: boolean;
+  readonly #idle = new Map<string, PooledActor[]>();
+  readonly #all = new Set<PooledActor>();
+  readonly #close: () => void;
+
+  constructor({ make, isReusing, close = () => {} }: { make: ActorMaker; isReusing: boolean; close?: () => void }) {
+    this.#make = make;
+    this.#isReusing = isReusing;
+    this.#close = close;
+  }
+
+  async lease(resources: TrialResources): Promise<TrialProcess> {
+    const key = JSON.stringify(resources);
+    const idle = this.#idle.get(key)?.pop();
+    if (idle !== undefined) {
+      clearTimeout(idle.idleTimer);
+      return this.#process(idle);
+    }
+    await this.#endIdle();
+    const actor = this.#create(key, resources);
+    this.#all.add(actor);
+    return this.#process(actor);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(Array.from(this.#all, (actor) => this.#end(actor, { isGentle: false })));
+    this.#close();
+  }
+
+  #create(key: string, resources: TrialResources): PooledActor {
+    const [first = {}] = resources.bundles;
+    const { CPU: numCpus = 0, GPU: numGpus = 0, memory: memoryBytes = 0, ...others } = first;
+    const amounts = { numCpus, numGpus, memoryBytes, resources: others };
+    if (resources.bundles.length === 1) return { key, handle: this.#make(amounts), group: undefined };
+    const group = placementGroup(resources.bundles, { strategy: resources.strategy });
+    const handle = this.#make({ ...amounts, schedulingStrategy: { placementGroup: group, bundleIndex: 0, captureChildTasks: true } });
+    return { key, handle, group };
+  }
+
+  #process(actor: PooledActor): TrialProcess {
+    const { handle } = actor;
+    let isKilled = false;
+    return {
+      begin: async (spec) => await handle.begin.remote(spec),
+      next: async (answer) => await handle.next.remote(answer),
+      kill: () => {
+        isKilled = true;
+        void this.#end(actor, { isGentle: false });
+      },
+      free: async () => {
+        if (isKilled) return;
+        if (!this.#isReusing) return await this.#end(actor, { isGentle: true });
+        this.#keep(actor);
+      },
+    };
+  }
+
+  #keep(actor: PooledActor): void {
+    const others = this.#idle.get(actor.key);
+    if (others === undefined) this.#idle.set(actor.key, [actor]);
+    else others.push(actor);
+    actor.idleTimer = setTimeout(() => {
+      this.#idle.set(
+        actor.key,
+        (this.#idle.get(actor.key) ?? []).filter((other) => other !== actor),
+      );
+      void this.#end(actor, { isGentle: true });
+    }, IDLE_ACTOR_MS);
+    actor.idleTimer.unref();
+  }
+
+  /** What idle actors occupy is what the next trial needs. */
+  async #endIdle(): Promise<void> {
+    const idle = [...this.#idle.values()].flat();
+    this.#idle.clear();
+    await Promise.all(idle.map((actor) => this.#end(actor, { isGentle: true })));
+  }
+
+  async #end(actor: PooledActor, { isGentle }: { isGentle: boolean }): Promise<void> {
+    clearTimeout(actor.idleTimer);
+    if (!this.#all.delete(actor)) return;
+    try {
+      if (isGentle) {
+        await actor.handle.cleanUp.options({ timeoutMs: LEAVE_WITHIN_MS }).remote();
+        await terminate(actor.handle);
+      } else kill(actor.handle);
+    } catch {
+      kill(actor.handle);
+    }
+    await actor.group?.remove();
+  }
+}
+
+/** The pool for functions and classes of TypeScript. The trainable and its parameters are stored once. */
+export function typescriptProcesses({ body, parameters }: TrainableParts, isReusing: boolean): ActorProcesses {
+  if (body.kind !== "function" && body.kind !== "class") throw new TypeError(`A trainable of the kind ${body.kind} runs elsewhere`);
+  const trainable: ObjectRef<unknown> = put(body.kind === "function" ? body.fn : body.type);
+  const names = Object.keys(parameters ?? {});
+  const values = names.map((name) => put((parameters as Record<string, unknown>)[name]));
+  const actorClass = remote(TrialActor);
+  return new ActorProcesses({
+    isReusing,
+    make: (options) => actorClass.options(options).remote(trainable as never, names, ...values),
+    close: () => {
+      for (const ref of [trainable, ...values]) ref[Symbol.dispose]();
+    },
+  });
+}

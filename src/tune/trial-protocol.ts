@@ -1,0 +1,53 @@
+/**
+ * What a trial's process and the driver say to each other: the driver begins a trial, then pulls one event after the other and answers each report.
+ *
+ * A trial runs no further than its report until it is answered. So the decision about a result is made before the next is computed, and a process never has more than one
+ * unanswered report. The Python side (`python/shoal/tune`) has the same events.
+ */
+import type { CheckpointPart } from "../runs/checkpoint-upload.ts";
+import type { Config, Metrics, TrialResources } from "./trial.ts";
+import type { Answer } from "./trial-events.ts";
+
+/** A trial to run, for its process. */
+export interface TrialSpec {
+  readonly trialId: string;
+  readonly trialName: string;
+  /** The trial's folder in the run's storage. */
+  readonly trialDir: string;
+  readonly experimentName: string;
+  readonly config: Config;
+  readonly resources: TrialResources;
+  /** The path of the checkpoint to go on from. */
+  readonly checkpoint: string | undefined;
+  /** Iterations up to the checkpoint. */
+  readonly iteration: number;
+  readonly nextCheckpoint: number;
+  /** Of classes. */
+  readonly checkpointFrequency: number;
+  readonly checkpointAtEnd: boolean;
+}
+
+/** A checkpoint in its staging place, to be completed by the driver under this path. */
+export interface StagedCheckpoint {
+  readonly to: string;
+  readonly part: CheckpointPart;
+}
+
+export type ProcessEvent =
+  | {
+      readonly type: "report";
+      readonly metrics: Metrics;
+      readonly elapsedMs: number;
+      readonly timestampMs: number;
+      readonly checkpoint?: StagedCheckpoint;
+      /** The path of a checkpoint that a trainer has stored itself. */
+      readonly stored?: string;
+      /** The trial has returned: no answer is needed. */
+      readonly isLast?: boolean;
+    }
+  | { readonly type: "saved"; readonly checkpoint: StagedCheckpoint }
+  | { readonly type: "ended" }
+  | { readonly type: "released"; readonly checkpoint?: StagedCheckpoint };
+
+/** What answers an event: undefined where it needs no answer. */
+export type ProcessAnswer = Answer | undefined;

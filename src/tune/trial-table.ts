@@ -1,0 +1,109 @@
+/**
+ * The table of trials on a terminal while an experiment runs: how many there are in each state, how long it may take, and the best trials with their parameters and metrics.
+ *
+ * The board (`progress/progress-board.ts`) decides whether anything is shown. `trialLines` is pure.
+ */
+import { processBoard, showsProgress, type WorkOutcome } from "../progress/progress-board.ts";
+import { metricAt } from "../runs/kept-checkpoints.ts";
+import { flatMetrics } from "../runs/metrics.ts";
+import { durationText, tableLines, valueText } from "../runs/progress-lines.ts";
+import { ConfigCodec } from "./config-codec.ts";
+import { TABLE_EVERY_MS, TABLE_PARAMETERS, TABLE_ROWS } from "./limits.ts";
+import { resultOf } from "./live-trial.ts";
+import type { Metrics, Mode, Trial, TrialResult, TrialStatus } from "./trial.ts";
+import type { TrialMachine } from "./trial-machine.ts";
+
+export interface TableFacts {
+  readonly name: string;
+  readonly metrics: readonly string[];
+  readonly modes: readonly Mode[];
+  /** How many trials there will be, where that is known. */
+  readonly trialsMax: number;
+}
+
+/** A trial, as the table has it. */
+export interface TableTrial {
+  readonly id: string;
+  readonly status: TrialStatus;
+  readonly config: Trial["config"];
+  readonly result: TrialResult | undefined;
+}
+
+export class TrialTable {
+  readonly #machine: TrialMachine;
+  readonly #facts: TableFacts;
+  #end: ((outcome: WorkOutcome) => void) | undefined;
+  #lines: { readonly drawnMs: number; readonly lines: readonly string[] } | undefined;
+
+  constructor(machine: TrialMachine, facts: TableFacts) {
+    this.#machine = machine;
+    this.#facts = facts;
+  }
+
+  begin(): void {
+    if (!showsProgress(undefined)) return;
+    const since = performance.now();
+    this.#end = processBoard().begin({
+      lines: (nowMs) => this.#current(nowMs, performance.now() - since),
+      summary: (outcome, ms) => {
+        const lines = trialLines(this.#trials(), { ...this.#facts, elapsedMs: ms });
+        return [`shoal tune: ${outcome} after ${durationText(ms)}: ${lines[0]}`, ...lines.slice(1)].join("\n");
+      },
+    });
+  }
+
+  end(outcome: WorkOutcome): void {
+    this.#end?.(outcome);
+    this.#end = undefined;
+  }
+
+  /** Thousands of trials are not sorted at each drawing. */
+  #current(nowMs: number, elapsedMs: number): readonly string[] {
+    if (this.#lines === undefined || nowMs - this.#lines.drawnMs >= TABLE_EVERY_MS)
+      this.#lines = { drawnMs: nowMs, lines: trialLines(this.#trials(), { ...this.#facts, elapsedMs }) };
+    return this.#lines.lines;
+  }
+
+  #trials(): TableTrial[] {
+    const { liveTrials, finishedTrials } = this.#machine;
+    return [
+      ...Array.from(liveTrials.values(), ({ id, status, config, lastResult }) => ({ id, status, config, result: lastResult })),
+      ...finishedTrials.map((trial) => ({ id: trial.id, status: trial.status, config: trial.config, result: resultOf(trial) })),
+    ];
+  }
+}
+
+/** A line of what there is, and the table: the best trials first; without a metric those that run before those that wait. */
+export function trialLines(trials: readonly TableTrial[], { name, metrics, modes, trialsMax, elapsedMs }: TableFacts & { readonly elapsedMs: number }): string[] {
+  const counts = Map.groupBy(trials, ({ status }) => status);
+  const states = Array.from(counts, ([status, some]) => `${some.length} ${status}`);
+  const ended = (counts.get("terminated")?.length ?? 0) + (counts.get("errored")?.length ?? 0);
+  const left = ended > 0 && Number.isFinite(trialsMax) && ended < trialsMax ? `, about ${durationText((elapsedMs / ended) * (trialsMax - ended))} left` : "";
+  const head = `${name}: ${trials.length}${Number.isFinite(trialsMax) ? ` of ${trialsMax}` : ""} trials (${states.join(", ")})${left}`;
+  const shown = ranked(trials, metrics[0], modes[0]).slice(0, TABLE_ROWS);
+  if (shown.length === 0) return [head];
+  const configs = shown.map(({ config }) => flatMetrics(ConfigCodec.shown(config)));
+  const parameters = [...new Set(configs.flatMap((config) => [...config.keys()]))].slice(0, TABLE_PARAMETERS);
+  const rows = shown.map(({ id, status, result }, i) => [
+    id,
+    status,
+    ...metrics.map((metric) => valueText(result && metricAt(result as unknown as Metrics, metric))),
+    result === undefined ? "" : String(result.trainingIteration),
+    result === undefined ? "" : durationText(result.timeTotalMs),
+    ...parameters.map((parameter) => valueText(configs[i]?.get(parameter))),
+  ]);
+  const more = trials.length - shown.length;
+  return [head, ...tableLines([["trial", "status", ...metrics, "iteration", "time", ...parameters], ...rows]), ...(more > 0 ? [`and ${more} more`] : [])];
+}
+
+const ORDER: readonly TrialStatus[] = ["running", "pending", "paused", "errored", "terminated"];
+
+function ranked(trials: readonly TableTrial[], metric: string | undefined, mode: Mode | undefined): TableTrial[] {
+  const scored = trials.map((trial) => {
+    const value = metric === undefined || trial.result === undefined ? undefined : metricAt(trial.result as unknown as Metrics, metric);
+    const score = typeof value === "number" && !Number.isNaN(value) ? (mode === "max" ? -value : value) : Number.POSITIVE_INFINITY;
+    return { trial, score };
+  });
+  scored.sort((a, b) => (a.score === b.score ? ORDER.indexOf(a.trial.status) - ORDER.indexOf(b.trial.status) : a.score - b.score));
+  return scored.map(({ trial }) => trial);
+}

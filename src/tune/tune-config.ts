@@ -1,0 +1,113 @@
+/**
+ * How an experiment is searched: `tuneConfig`, checked and with its defaults.
+ *
+ * Names that Ray has, or had, for an option are refused with the name that it has here.
+ */
+import { count, custom, describeValue, flag, number, readOptions, timeLimit } from "../core/internal.ts";
+import type { TrialScheduler } from "./scheduler.ts";
+import type { Searcher } from "./searcher.ts";
+import type { Config, Mode } from "./trial.ts";
+
+export interface TuneConfig {
+  /** What is optimized; several for several objectives. Default: none, trials are run and not compared. */
+  metric?: string | readonly string[] | undefined;
+  /** Whether less or more is better; a list for several metrics. Needed with `metric`. */
+  mode?: Mode | readonly Mode[] | undefined;
+  /** How many configurations are tried; with grids, how often the grid is run. -1 is without end, for a `timeBudgetMs`. Default: 1. */
+  numSamples?: number | undefined;
+  /** Who suggests configurations: a searcher, or its name. Default: random and grid search. */
+  searchAlg?: Searcher | string | undefined;
+  /** Who ends and pauses trials: a scheduler, or its name. Default: nobody. */
+  scheduler?: TrialScheduler | string | undefined;
+  /** Default: as many as the cluster has room for. */
+  maxConcurrentTrials?: number | undefined;
+  /** After so many milliseconds the experiment ends with what it has. Default: never. */
+  timeBudgetMs?: number | undefined;
+  /** Whether trials run in actors that earlier ones have left. Default: true for functions; for classes, where they have `resetConfig`. */
+  reuseActors?: boolean | undefined;
+  /** Of random and grid search. Default: none. */
+  seed?: number | undefined;
+  /** The name of a trial. Default: that of the trainable, and the id. */
+  trialNameCreator?: ((trial: { readonly trialId: string; readonly config: Config }) => string) | undefined;
+  /** The folder of a trial in that of the run. Default: its name. */
+  trialDirnameCreator?: ((trial: { readonly trialId: string; readonly config: Config }) => string) | undefined;
+}
+
+export interface ResolvedTuneConfig {
+  readonly metrics: readonly string[];
+  readonly modes: readonly Mode[];
+  readonly numSamples: number;
+  readonly searchAlg: Searcher | string | undefined;
+  readonly scheduler: TrialScheduler | string | undefined;
+  readonly maxConcurrentTrials: number;
+  readonly timeBudgetMs: number | undefined;
+  readonly reuseActors: boolean | undefined;
+  readonly seed: number | undefined;
+  readonly trialNameCreator: TuneConfig["trialNameCreator"];
+  readonly trialDirnameCreator: TuneConfig["trialDirnameCreator"];
+}
+
+type Values = Omit<ResolvedTuneConfig, "metrics" | "modes" | "maxConcurrentTrials"> & {
+  readonly metric: string | readonly string[] | undefined;
+  readonly mode: Mode | readonly Mode[] | undefined;
+  readonly maxConcurrentTrials: number | undefined;
+};
+
+const isName = (value: unknown): boolean => typeof value === "string" && value !== "";
+const isMode = (value: unknown): boolean => value === "min" || value === "max";
+
+function partOf(what: string, methods: readonly string[]) {
+  return custom<never>(`${what}, or its name, is needed`, undefined as never, (value) =>
+    isName(value) || methods.every((method) => typeof (value as Record<string, unknown> | null)?.[method] === "function") ? "ok" : "wrong type",
+  );
+}
+
+function functionOption() {
+  return custom<never>("a function of the trial is needed", undefined as never, (value) => (typeof value === "function" ? "ok" : "wrong type"));
+}
+
+const OPTIONS = {
+  of: "tuneConfig",
+  otherNames: {
+    timeBudgetS: "it is timeBudgetMs, in milliseconds",
+    time_budget_s: "it is timeBudgetMs, in milliseconds",
+    searchAlgorithm: "it is searchAlg",
+    maxConcurrent: "it is maxConcurrentTrials",
+    chdirToTrialDir: "trials keep the program's working directory: getContext().trialDir names theirs",
+    chdir_to_trial_dir: "trials keep the program's working directory: getContext().trialDir names theirs",
+    stop: "it is stop of runConfig",
+  },
+  options: {
+    metric: custom<string | readonly string[] | undefined>("the name of a metric, or a list of names, is needed", undefined, (value) =>
+      isName(value) || (Array.isArray(value) && value.length > 0 && value.every(isName)) ? "ok" : "wrong type",
+    ),
+    mode: custom<Mode | readonly Mode[] | undefined>('"min" or "max", or a list of them, is needed', undefined, (value) =>
+      isMode(value) || (Array.isArray(value) && value.every(isMode)) ? "ok" : typeof value === "string" ? "out of range" : "wrong type",
+    ),
+    numSamples: count({ min: -1 }, 1),
+    searchAlg: partOf("a searcher", ["suggest", "setSearchProperties", "onTrialComplete", "save", "restore"]),
+    scheduler: partOf("a scheduler", ["onTrialResult", "chooseTrialToRun", "setSearchProperties", "save", "restore"]),
+    maxConcurrentTrials: count<number | undefined>({ min: 1 }, undefined),
+    timeBudgetMs: timeLimit(),
+    reuseActors: flag(undefined as never),
+    seed: number<number | undefined>("a whole number from 0 is needed", undefined, (value) => Number.isSafeInteger(value) && value >= 0),
+    trialNameCreator: functionOption(),
+    trialDirnameCreator: functionOption(),
+  },
+};
+
+/** @throws TypeError, RangeError that name the option */
+export function readTuneConfig(given: TuneConfig | undefined): ResolvedTuneConfig {
+  const { metric, mode, maxConcurrentTrials, ...others } = readOptions<Values>(given, OPTIONS as never);
+  const metrics = metric === undefined ? [] : typeof metric === "string" ? [metric] : metric;
+  if (mode === undefined && metrics.length > 0)
+    throw new TypeError(`Cannot set metric of tuneConfig: mode: "min" or "max" is needed besides: received ${describeValue(metric)} alone`);
+  const modes = mode === undefined ? [] : typeof mode === "string" ? metrics.map(() => mode) : mode;
+  if (modes.length !== metrics.length)
+    throw new RangeError(
+      `Cannot set mode of tuneConfig: each metric needs one: received ${describeValue(mode)} for ${metrics.length === 0 ? "no metric" : `the metrics ${metrics.join(", ")}`}`,
+    );
+  if (new Set(metrics).size < metrics.length) throw new RangeError(`Cannot set metric of tuneConfig: a metric stands there twice: ${metrics.join(", ")}`);
+  if (others.numSamples === 0) throw new RangeError("Cannot set numSamples of tuneConfig: a number from 1, or -1 for without end, is needed: received 0");
+  return { ...others, metrics, modes, maxConcurrentTrials: maxConcurrentTrials ?? Number.POSITIVE_INFINITY };
+}

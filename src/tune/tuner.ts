@@ -1,0 +1,377 @@
+/**
+ * `Tuner`: runs a trainable with many configurations, and goes on with a run that was cut off.
+ *
+ * Checks what it is given, opens the run's folder, and puts together the parts that `Experiment` runs. Everything about one session of a run is here; what happens in it is the
+ * machine's.
+ */
+import { clusterResources } from "../core/index.ts";
+import { describeValue, isPlainObject } from "../core/internal.ts";
+import { readRunConfig, type ResolvedRunConfig, type RunConfig } from "../runs/run-config.ts";
+import { readRunRecord, RunFolder } from "../runs/run-folder.ts";
+import { RunLog } from "../runs/run-log.ts";
+import { defaultRunName } from "../runs/run-names.ts";
+import { isTracker, type Tracker } from "../runs/tracker.ts";
+import { resolveFolder } from "../storage/places.ts";
+import { CallbackQueue, checkCallback, type TuneCallback } from "./callbacks.ts";
+import { ConfigCodec } from "./config-codec.ts";
+import { TuneError } from "./errors.ts";
+import { onInterruption } from "./interruption.ts";
+import { ResultGrid } from "./result-grid.ts";
+import { Session, type SessionPlan } from "./run-session.ts";
+import { decodeSpace, encodeSpace, requireGivenAgain, type SavedExperiment } from "./saved-experiment.ts";
+import type { SearchSpace, Sampled } from "./space.ts";
+import { readStop, type Stop } from "./stoppers.ts";
+import { readTrainable, type TrainableParts } from "./trainable.ts";
+import type { Config, JsonValue, Metrics, Mode } from "./trial.ts";
+import { readTuneConfig, type ResolvedTuneConfig, type TuneConfig } from "./tune-config.ts";
+import { makeScheduler, makeSearcher } from "./named-parts.ts";
+
+/** `runConfig` of Tune. */
+export interface TuneRunConfig extends RunConfig<TuneCallback | Tracker> {
+  /** When trials stop: bounds by metric, a function, a stopper. Default: never by themselves. */
+  stop?: Stop | undefined;
+}
+
+export interface TunerOptions<S extends SearchSpace> {
+  /** The configuration of each trial, with domains in the places that are searched. Default: empty. */
+  paramSpace?: S | undefined;
+  tuneConfig?: TuneConfig | undefined;
+  runConfig?: TuneRunConfig | undefined;
+}
+
+export interface RestoreOptions extends TunerOptions<SearchSpace> {
+  /** Whether trials that had not ended go on. Default: true. */
+  resumeUnfinished?: boolean | undefined;
+  /** Whether trials that failed are tried again from their last checkpoints. Default: false. */
+  resumeErrored?: boolean | undefined;
+  /** Whether trials that failed are tried again from their beginning. Default: false. */
+  restartErrored?: boolean | undefined;
+}
+
+export interface FitOptions {
+  /** Ends the run when it aborts: `fit` rejects with its reason, and the run can be restored. */
+  signal?: AbortSignal | undefined;
+}
+
+/** What a `Tuner` takes: `C` is a trial's configuration, `R` what a function returns or yields, or what the `step()` of a class returns. */
+export type Trainable<C, R> =
+  | ((config: C) => R)
+  | (new () => { step(): R })
+  | { remote(config: C): unknown }
+  | { readonly [key: symbol]: unknown; fit(): unknown };
+
+/** The metrics of a trial, by what its code returns or yields; those of `report` are not known to the compiler. */
+export type Reported<R> =
+  R extends AsyncGenerator<infer Y, infer T> ? MetricsOf<Y | T> : R extends Generator<infer Y, infer T> ? MetricsOf<Y | T> : MetricsOf<Awaited<R>>;
+
+type MetricsOf<T> = [Exclude<T, void | null | undefined>] extends [never]
+  ? Metrics
+  : unknown extends T
+    ? Metrics
+    : Extract<Exclude<T, void | null | undefined>, object>;
+
+/**
+ * An experiment: a trainable, the space of its configurations, and how it is searched.
+ *
+ * @example
+ * const tuner = new Tuner(
+ *   async (config) => {
+ *     for (let i = 1; i <= 20; i++) await report({ loss: train(config, i) });
+ *   },
+ *   {
+ *     paramSpace: { lr: loguniform(1e-4, 1e-1), layers: choice([1, 2, 3]) },
+ *     tuneConfig: { metric: "loss", mode: "min", numSamples: 100, scheduler: new ASHAScheduler({ maxT: 20 }) },
+ *   },
+ * );
+ * const results = await tuner.fit();
+ * console.log(results.getBestResult().config);
+ */
+export class Tuner<S extends SearchSpace = Record<never, never>, R = unknown> {
+  readonly #trainable: TrainableParts;
+  readonly #options: TunerOptions<S>;
+  readonly #restored: { readonly path: string; readonly options: RestoreOptions } | undefined;
+  #results: ResultGrid<Config, Metrics> | undefined;
+  #isRunning = false;
+
+  /** @throws TypeError, RangeError for what cannot be run, and for unknown options */
+  constructor(trainable: Trainable<Sampled<S>, R>, options: TunerOptions<S> = {}) {
+    this.#trainable = readTrainable(trainable);
+    this.#options = checkedOptions(options, ["paramSpace", "tuneConfig", "runConfig"]);
+    readTuneConfig(options.tuneConfig);
+    this.#restored = restoring;
+  }
+
+  /**
+   * The run of a folder, to go on with: what had finished stays, what ran goes on from its last checkpoint, and the searcher continues its sequence.
+   *
+   * @param path - the run's folder: `results.experimentPath`, or `storagePath/name`
+   * @param trainable - the same as that of the run
+   * @param options - which trials run again, and what a folder cannot hold: functions of the space, own searchers, schedulers and stoppers, callbacks
+   */
+  static restore<R>(path: string, trainable: Trainable<never, R>, options: RestoreOptions = {}): Tuner<SearchSpace, R> {
+    if (typeof path !== "string" || path === "")
+      throw new TypeError(`Cannot restore a run: the path of its folder is needed: received ${describeValue(path)}`);
+    const { resumeUnfinished, resumeErrored, restartErrored, ...others } = checkedOptions(options, RESTORE_OPTIONS);
+    for (const [name, value] of Object.entries({ resumeUnfinished, resumeErrored, restartErrored }))
+      if (value !== undefined && typeof value !== "boolean")
+        throw new TypeError(`Cannot restore a run: ${name} must be true or false: received ${describeValue(value)}`);
+    restoring = { path, options };
+    try {
+      return new Tuner(trainable as never, others) as Tuner<SearchSpace, R>;
+    } finally {
+      restoring = undefined;
+    }
+  }
+
+  /** Whether a folder holds a run of Tune. */
+  static async canRestore(path: string): Promise<boolean> {
+    const record = await readRunRecord(await resolveFolder(path));
+    return record?.library === "tune";
+  }
+
+  /**
+   * Runs all trials, and gives their results when the last has ended. Trials that fail are among the results.
+   *
+   * @throws TuneError for `failFast`; RunError for a run of this name that is there already; whatever a searcher or scheduler throws; the reason of the signal
+   */
+  async fit(options: FitOptions = {}): Promise<ResultGrid<Sampled<S>, Reported<R>>> {
+    const { signal } = checkedOptions(options, ["signal"]);
+    if (this.#isRunning) throw new TuneError("Cannot fit: this Tuner runs already");
+    this.#isRunning = true;
+    try {
+      return (this.#results = await this.#fit(signal)) as never;
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  /** The results of the last `fit`. @throws TuneError before it has ended */
+  getResults(): ResultGrid<Sampled<S>, Reported<R>> {
+    if (this.#results === undefined) throw new TuneError("Cannot get results: fit() has not ended: await tuner.fit()");
+    return this.#results as never;
+  }
+
+  async #fit(signal: AbortSignal | undefined): Promise<ResultGrid<Config, Metrics>> {
+    signal?.throwIfAborted();
+    const { folder, plan } = this.#restored === undefined ? await this.#begin() : await this.#reopen(this.#restored);
+    const interruption = new AbortController();
+    const session = new Session(folder, plan);
+    const stopListening = onInterruption({
+      abandon: async () => {
+        interruption.abort(new TuneError("The run was interrupted"));
+        await session.closed;
+      },
+      kept: () => session.kept,
+    });
+    try {
+      const signals = [interruption.signal, folder.lost, ...(signal === undefined ? [] : [signal])];
+      return await session.run(AbortSignal.any(signals));
+    } finally {
+      stopListening();
+      await folder.close();
+    }
+  }
+
+  /** A new run. */
+  async #begin(): Promise<{ folder: RunFolder; plan: SessionPlan }> {
+    const trainable = this.#trainable;
+    const { paramSpace = {}, runConfig: givenRun } = this.#options;
+    const space = checkedSpace(paramSpace);
+    const tuneConfig = readTuneConfig(this.#options.tuneConfig);
+    const runConfig = await readRunConfig<TuneCallback | Tracker>(givenRun, "tune");
+    const stopper = readStop(runConfig.stop, tunedModes(tuneConfig));
+    const callbacks = checkedCallbacks(runConfig.callbacks);
+    const runId = Math.floor(Math.random() * 16 ** 6)
+      .toString(16)
+      .padStart(6, "0");
+    const searcher = await makeSearcher(tuneConfig);
+    const scheduler = await makeScheduler(tuneConfig.scheduler);
+    const saved = savedOf({ trainable, runId, space, tuneConfig, runConfig, searcher: searcher.definition, scheduler: scheduler.definition });
+    const resources = await clusterResources();
+    const folder = await openNew(runConfig, trainable.name);
+    try {
+      await folder.write({ library: "tune", state: "running", details: saved as unknown as Metrics, startedAt: Date.now() });
+      const { log } = await RunLog.open({ folder: folder.path, name: LOG_NAME });
+      const plan = { trainable, space, tuneConfig, runConfig, stopper, callbacks, runId, searcher, scheduler, log, clusterResources: resources };
+      return { folder, plan: { ...plan, restored: undefined } };
+    } catch (error) {
+      await folder.close();
+      throw error;
+    }
+  }
+
+  /** A run that is there. */
+  async #reopen({ path: given, options }: { path: string; options: RestoreOptions }): Promise<{ folder: RunFolder; plan: SessionPlan }> {
+    const path = await resolveFolder(given);
+    const record = await readRunRecord(path);
+    if (record?.library !== "tune") throw new TuneError(`Cannot restore the run ${path}: there is no run of Tune in this folder`);
+    const slash = path.lastIndexOf("/");
+    const folder = await RunFolder.open({ storagePath: path.slice(0, slash), name: path.slice(slash + 1) });
+    try {
+      const saved = (folder.record as NonNullable<typeof record>).details as unknown as SavedExperiment;
+      requireGivenAgain(saved, givenParts(options), path);
+      const space = options.paramSpace === undefined ? decodeSpace(saved.space) : checkedSpace(options.paramSpace);
+      const tuneConfig = restoredTuneConfig(saved, options);
+      const runConfig = await readRunConfig<TuneCallback | Tracker>(restoredRunConfig(saved, options), "tune");
+      const { log, snapshot, records } = await RunLog.open({ folder: folder.path, name: LOG_NAME });
+      await folder.write({ ...(folder.record as NonNullable<typeof record>), state: "running" });
+      const plan: SessionPlan = {
+        trainable: this.#trainable,
+        space,
+        tuneConfig,
+        runConfig,
+        stopper: readStop(runConfig.stop, tunedModes(tuneConfig)),
+        callbacks: checkedCallbacks(runConfig.callbacks),
+        runId: saved.runId,
+        searcher: await makeSearcher(tuneConfig),
+        scheduler: await makeScheduler(tuneConfig.scheduler),
+        log,
+        clusterResources: await clusterResources(),
+        restored: { snapshot, records, options },
+      };
+      return { folder, plan };
+    } catch (error) {
+      await folder.close();
+      throw error;
+    }
+  }
+}
+
+const LOG_NAME = "experiment_state";
+const RESTORE_OPTIONS = ["paramSpace", "tuneConfig", "runConfig", "resumeUnfinished", "resumeErrored", "restartErrored"] as const;
+
+/** Set while `restore` constructs: the constructor is for users, who have nothing to restore. */
+let restoring: { readonly path: string; readonly options: RestoreOptions } | undefined;
+
+function checkedOptions<T extends object>(options: T, allowed: readonly string[]): T {
+  if (!isPlainObject(options)) throw new TypeError(`Cannot make a Tuner: an object of options is needed: received ${describeValue(options)}`);
+  for (const name of Object.keys(options)) {
+    if (allowed.includes(name)) continue;
+    const respelled = allowed.find((known) => known.toLowerCase() === name.replaceAll("_", "").toLowerCase());
+    throw new TypeError(
+      `Cannot make a Tuner: there is no option ${JSON.stringify(name)}: ${respelled === undefined ? `there are ${allowed.join(", ")}` : `it is spelled ${respelled}`}`,
+    );
+  }
+  return options;
+}
+
+function checkedSpace(space: unknown): SearchSpace {
+  if (!isPlainObject(space))
+    throw new TypeError(`Cannot set paramSpace: an object such as { lr: loguniform(1e-4, 1e-1) } is needed: received ${describeValue(space)}`);
+  return space;
+}
+
+function tunedModes({ metrics, modes }: ResolvedTuneConfig): ReadonlyMap<string, Mode> {
+  return new Map(metrics.map((name, i) => [name, modes[i] as Mode]));
+}
+
+function checkedCallbacks(given: readonly (TuneCallback | Tracker)[]): { trackers: Tracker[]; callbacks: TuneCallback[] } {
+  const trackers = given.filter(isTracker);
+  const callbacks = given.filter((one) => !isTracker(one));
+  for (const callback of callbacks) checkCallback(callback);
+  return { trackers, callbacks: callbacks as TuneCallback[] };
+}
+
+/** The folder of a new run. A name that Tune has made may get a number; one that the user gave must be free, unless it is to be overwritten. */
+async function openNew(config: ResolvedRunConfig<TuneCallback | Tracker>, trainable: string): Promise<RunFolder> {
+  const base = config.name ?? defaultRunName(trainable.replace(/[^\p{L}\p{N}_-]/gu, "_"), new Date());
+  for (let count = 1; ; count += 1) {
+    const name = count === 1 ? base : `${base}_${count}`;
+    const folder = await RunFolder.open({ storagePath: config.storagePath, name });
+    if (folder.record === undefined) return folder;
+    if (config.overwrite && config.name !== undefined) {
+      await folder.clear();
+      return folder;
+    }
+    const { path, record } = folder;
+    await folder.close();
+    if (config.name === undefined) continue;
+    throw new TuneError(`Cannot start the run ${JSON.stringify(name)}: ${path} holds a run that is ${record.state === "running" ? "unfinished" : record.state} already`, {
+      hint: `go on with it by Tuner.restore(${JSON.stringify(path)}, trainable), replace it by runConfig: { overwrite: true }, or choose another name`,
+    });
+  }
+}
+
+interface SavedParts {
+  readonly trainable: TrainableParts;
+  readonly runId: string;
+  readonly space: SearchSpace;
+  readonly tuneConfig: ResolvedTuneConfig;
+  readonly runConfig: ResolvedRunConfig<TuneCallback | Tracker>;
+  readonly searcher: SavedExperiment["searchAlg"] | undefined;
+  readonly scheduler: SavedExperiment["scheduler"] | undefined;
+}
+
+function savedOf({ trainable, runId, space, tuneConfig, runConfig, searcher, scheduler }: SavedParts): SavedExperiment {
+  const { metrics, modes, numSamples, maxConcurrentTrials, timeBudgetMs, reuseActors, seed } = tuneConfig;
+  const { encoded, isWhole } = encodeSpace(space);
+  const stopIsJson = runConfig.stop === undefined || isPlainObject(runConfig.stop);
+  const unsaved = [
+    ...(isWhole ? [] : ["paramSpace"]),
+    ...(searcher === undefined ? ["searchAlg"] : []),
+    ...(scheduler === undefined ? ["scheduler"] : []),
+    ...(stopIsJson ? [] : ["stop"]),
+  ];
+  return JSON.parse(
+    JSON.stringify({
+      trainable: trainable.name,
+      runId,
+      space: encoded,
+      metrics,
+      modes,
+      numSamples,
+      maxConcurrentTrials: Number.isFinite(maxConcurrentTrials) ? maxConcurrentTrials : null,
+      timeBudgetMs: timeBudgetMs ?? null,
+      reuseActors: reuseActors ?? null,
+      seed: seed ?? null,
+      searchAlg: searcher ?? null,
+      scheduler: scheduler ?? null,
+      stop: stopIsJson ? (runConfig.stop ?? null) : null,
+      failureConfig: { maxFailures: runConfig.failureConfig.maxFailures, failFast: runConfig.failureConfig.failFast },
+      checkpointConfig: runConfig.checkpointConfig,
+      unsaved,
+    }),
+  ) as SavedExperiment;
+}
+
+function givenParts({ paramSpace, tuneConfig, runConfig }: RestoreOptions): Set<string> {
+  const given = new Set<string>();
+  if (paramSpace !== undefined) given.add("paramSpace");
+  if (tuneConfig?.searchAlg !== undefined) given.add("searchAlg");
+  if (tuneConfig?.scheduler !== undefined) given.add("scheduler");
+  if (runConfig?.stop !== undefined) given.add("stop");
+  return given;
+}
+
+function restoredTuneConfig(saved: SavedExperiment, { tuneConfig = {} }: RestoreOptions): ResolvedTuneConfig {
+  const { metrics, modes, numSamples, maxConcurrentTrials, timeBudgetMs, reuseActors, seed, searchAlg, scheduler } = saved;
+  return readTuneConfig({
+    ...(metrics.length > 0 && { metric: metrics, mode: modes }),
+    numSamples,
+    maxConcurrentTrials: maxConcurrentTrials ?? undefined,
+    timeBudgetMs: timeBudgetMs ?? undefined,
+    reuseActors: reuseActors ?? undefined,
+    seed: seed ?? undefined,
+    ...(searchAlg !== null && { searchAlg: definedBy(searchAlg) }),
+    ...(scheduler !== null && { scheduler: definedBy(scheduler) }),
+    ...Object.fromEntries(Object.entries(tuneConfig).filter(([, value]) => value !== undefined)),
+  } as TuneConfig);
+}
+
+/** A definition passes through the options as text. */
+function definedBy(definition: NonNullable<SavedExperiment["searchAlg"]>): string {
+  return `${definition.type}:${JSON.stringify(definition.options)}`;
+}
+
+function restoredRunConfig(saved: SavedExperiment, { runConfig = {} }: RestoreOptions): TuneRunConfig {
+  const withoutNulls = (value: object): object => Object.fromEntries(Object.entries(value).filter(([, part]) => part !== null));
+  const { name: _name, storagePath: _storage, overwrite: _overwrite, ...given } = runConfig;
+  return {
+    failureConfig: withoutNulls(saved.failureConfig),
+    checkpointConfig: withoutNulls(saved.checkpointConfig),
+    ...(saved.stop !== null && { stop: saved.stop as unknown as Stop }),
+    ...given,
+  };
+}
+
+export type { JsonValue };

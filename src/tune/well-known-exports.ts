@@ -1,0 +1,7 @@
+/** Everything of `shoal/tune` that travels by name: what users import in trainables, and the actor in which trials run. */
+import { registerExports } from "../core/internal.ts";
+import { TuneError } from "./errors.ts";
+import { getCheckpoint, getContext, report } from "./session.ts";
+import { TrialActor } from "./trial-actor.ts";
+
+registerExports("shoal/tune", { getCheckpoint, getContext, report, TrialActor, TuneError });

@@ -1,0 +1,136 @@
+/** Drivers that are killed at any moment, and what `Tuner.restore` makes of what they leave. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { BasicVariantGenerator, Tuner, uniform } from "shoal/tune";
+import { expect, test } from "vitest";
+import { REPOSITORY } from "../house/source-files.ts";
+import { isAlive, shoalProcesses, until, useFolder, useSession } from "./session.ts";
+
+useSession({ numCpus: 2 });
+const folder = useFolder();
+const DIST = pathToFileURL(join(REPOSITORY, "dist", "tune", "index.js")).href;
+
+/** Trials of 6 reports with a checkpoint each; each report is a line of `reports.log`. `restore` goes on with the run where there is one. */
+function program(name: string, { stepMs, samples }: { stepMs: number; samples: number }): string {
+  const file = join(folder, `${name}.mjs`);
+  writeFileSync(
+    file,
+    `
+import { Checkpoint, getCheckpoint, getContext, report, Tuner, uniform } from ${JSON.stringify(DIST)};
+const log = ${JSON.stringify(join(folder, `${name}.log`))};
+const temporary = ${JSON.stringify(join(folder, `${name}-temporary-`))};
+const train = async (config) => {
+  const fs = process.getBuiltinModule("node:fs");
+  const from = getCheckpoint();
+  let at = from === undefined ? 0 : Number(await from.asDirectory((path) => fs.readFileSync(path + "/at", "utf8")));
+  while (at < 6) {
+    at += 1;
+    await new Promise((resolve) => setTimeout(resolve, ${stepMs}));
+    const path = fs.mkdtempSync(temporary);
+    fs.writeFileSync(path + "/at", String(at));
+    await report({ at, x: config.x }, { checkpoint: Checkpoint.fromDirectory(path) });
+    fs.rmSync(path, { recursive: true });
+    fs.appendFileSync(log, getContext().trialId + " " + at + "\\n");
+  }
+};
+const options = {
+  paramSpace: { x: uniform(0, 1) },
+  tuneConfig: { metric: "x", mode: "max", numSamples: ${samples}, seed: 5 },
+  runConfig: { storagePath: ${JSON.stringify(folder)}, name: ${JSON.stringify(name)}, checkpointConfig: { numToKeep: 1 } },
+};
+const path = ${JSON.stringify(join(folder, name))};
+const tuner = (await Tuner.canRestore(path)) ? Tuner.restore(path, train) : new Tuner(train, options);
+const results = await tuner.fit();
+console.log(JSON.stringify(Array.from(results, ({ trialId, config, metrics, iterations }) => [trialId.slice(-2), config.x, metrics.at, iterations])));
+`,
+  );
+  return file;
+}
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function start(file: string): { child: ChildProcess; ended: Promise<Ended> } {
+  const child = spawn(process.execPath, [file], { stdio: ["ignore", "pipe", "pipe"] });
+  const texts = { stdout: "", stderr: "" };
+  child.stdout?.on("data", (text: Buffer) => (texts.stdout += text.toString()));
+  child.stderr?.on("data", (text: Buffer) => (texts.stderr += text.toString()));
+  const ended = once(child, "close").then(([code]) => ({ code: code as number | null, ...texts }));
+  return { child, ended };
+}
+
+/** What the searcher gives in a run that nobody kills. */
+function sequence(samples: number): number[] {
+  const searcher = new BasicVariantGenerator({ numSamples: samples, seed: 5 });
+  searcher.setSearchProperties("x", "max", { x: uniform(0, 1) });
+  return Array.from({ length: samples }, () => (searcher.suggest() as { x: number }).x);
+}
+
+test("a run whose driver is killed again and again ends with the same trials, and repeats no finished one", async () => {
+  const samples = 8;
+  const file = program("killed", { stepMs: 25, samples });
+  const path = join(folder, "killed");
+  const log = join(folder, "killed.log");
+  const linesOf = (): string[] => (existsSync(log) ? readFileSync(log, "utf8").trim().split("\n") : []);
+  for (const reports of [3, 16, 29]) {
+    const { child, ended } = start(file);
+    await until(() => linesOf().length >= reports || child.exitCode !== null, "reports");
+    const processes = shoalProcesses({ under: child.pid as number });
+    child.kill("SIGKILL");
+    await ended;
+    await until(() => processes.every((pid) => !isAlive(pid)), "the processes of the driver to end");
+  }
+  const { stdout, stderr, code } = await start(file).ended;
+  expect(code, stderr).toBe(0);
+  const found = JSON.parse(stdout) as [string, number, number, number][];
+  expect(found.map(([id, x]) => [id, x])).toEqual(sequence(samples).map((x, i) => [`0${i}`, x]));
+  expect(found.map(([, , at, iterations]) => [at, iterations])).toEqual(found.map(() => [6, 6]));
+  // A report that was not logged before the kill is made once more, at most one for each of two trials and three kills.
+  expect(linesOf().length).toBeGreaterThanOrEqual(6 * samples);
+  expect(linesOf().length).toBeLessThanOrEqual(6 * samples + 12);
+  const checkpoints = readdirSync(path).flatMap((name) => (name.startsWith("train_") ? readdirSync(join(path, name)).filter((one) => one.startsWith("checkpoint_")) : []));
+  expect(checkpoints).toHaveLength(samples);
+});
+
+test("Ctrl-C tells what is kept and how to go on", async () => {
+  const file = program("interrupted", { stepMs: 50, samples: 40 });
+  const log = join(folder, "interrupted.log");
+  const { child, ended } = start(file);
+  await until(() => existsSync(log) && readFileSync(log, "utf8").split("\n").length > 14, "reports");
+  child.kill("SIGINT");
+  const { stderr } = await ended;
+  expect(child.signalCode).toBe("SIGINT");
+  expect(stderr).toMatch(/shoal tune: \d+ trials are finished and \d+ are not: go on with Tuner\.restore\(".*interrupted", trainable\)/);
+});
+
+test("trials that failed stay failed, and begin anew where the user says so", async () => {
+  const train = ({ x }: { x: number }) => {
+    if (x > 0.5) throw new Error("too large");
+    return { x };
+  };
+  const runConfig = { storagePath: folder, name: "errored" };
+  const first = await new Tuner(train, { paramSpace: { x: uniform(0, 1) }, tuneConfig: { numSamples: 6, seed: 5 }, runConfig }).fit();
+  const failed = sequence(6).filter((x) => x > 0.5).length;
+  expect(first.numErrors).toBe(failed);
+  const again = await Tuner.restore(first.experimentPath, train).fit();
+  expect(again.numErrors).toBe(failed);
+  const repaired = await Tuner.restore(first.experimentPath, ({ x }: { x: number }) => ({ x, again: true }), { restartErrored: true }).fit();
+  expect(repaired.numErrors).toBe(0);
+  expect(Array.from(repaired, ({ config }) => config.x)).toEqual(sequence(6));
+  expect(Array.from(repaired, ({ metrics }) => (metrics as { again?: boolean } | undefined)?.again === true).filter(Boolean)).toHaveLength(failed);
+});
+
+test("what a folder cannot hold is asked for by name", async () => {
+  const runConfig = { storagePath: folder, name: "with-code", stop: () => false };
+  const first = await new Tuner(() => ({ a: 1 }), { paramSpace: { f: (x: number) => x }, runConfig }).fit();
+  await expect(Tuner.restore(first.experimentPath, () => ({ a: 1 })).fit()).rejects.toThrow("its paramSpace and stop cannot be read from a folder");
+  const again = await Tuner.restore(first.experimentPath, () => ({ a: 2 }), { paramSpace: { f: (x: number) => x }, runConfig: { stop: () => false } }).fit();
+  expect(again.at(0)?.metrics?.a).toBe(1);
+  await expect(Tuner.restore(join(folder, "nothing"), () => ({})).fit()).rejects.toThrow("there is no run of Tune in this folder");
+});

@@ -1,0 +1,97 @@
+/** Schedulers over real trials: trials that end early, that are paused without holding anything, and checkpoints that move from trial to trial. */
+import { join } from "node:path";
+import { availableResources } from "shoal";
+import { Checkpoint, getCheckpoint, gridSearch, HyperBandScheduler, PopulationBasedTraining, report, TPESearch, Tuner, uniform } from "shoal/tune";
+import { expect, test } from "vitest";
+import { until, useFolder, useSession } from "./session.ts";
+
+useSession({ numCpus: 2 });
+const folder = useFolder();
+
+test("ASHA by its name ends losing trials early", async () => {
+  const results = await new Tuner(
+    async ({ x }: { x: number }) => {
+      for (let i = 1; i <= 16; i += 1) await report({ loss: x + 1 / i });
+    },
+    {
+      paramSpace: { x: gridSearch([0, 1, 2, 3, 4, 5, 6, 7]) },
+      tuneConfig: { metric: "loss", mode: "min", scheduler: "asha", maxConcurrentTrials: 1 },
+      runConfig: { storagePath: folder, name: "asha" },
+    },
+  ).fit();
+  expect(results.getBestResult().config.x).toBe(0);
+  const iterations = Array.from(results, ({ iterations: count }) => count);
+  expect(iterations[0]).toBe(16);
+  expect(iterations.filter((count) => count === 1).length).toBeGreaterThanOrEqual(4);
+});
+
+test("population based training gives losers the checkpoint of a winner, with another configuration", async () => {
+  const { loaded } = { loaded: join(folder, "loaded-") };
+  const results = await new Tuner(
+    async ({ rate, temporary }: { rate: number; temporary: string }) => {
+      const fs = process.getBuiltinModule("node:fs");
+      const from = getCheckpoint();
+      let { at, origin } = (from === undefined ? { at: 0, origin: rate } : JSON.parse(await from.asDirectory((path) => fs.readFileSync(`${path}/state`, "utf8")))) as {
+        at: number;
+        origin: number;
+      };
+      while (at < 100) {
+        at += rate;
+        const path = fs.mkdtempSync(temporary);
+        fs.writeFileSync(`${path}/state`, JSON.stringify({ at, origin }));
+        await report({ at, origin }, { checkpoint: Checkpoint.fromDirectory(path) });
+        fs.rmSync(path, { recursive: true });
+      }
+    },
+    {
+      paramSpace: { rate: gridSearch([0.01, 0.02, 3, 4]), temporary: loaded },
+      tuneConfig: {
+        metric: "at",
+        mode: "max",
+        scheduler: new PopulationBasedTraining({
+          timeAttr: "trainingIteration",
+          perturbationInterval: 3,
+          hyperparamMutations: { rate: uniform(1, 4) },
+          quantileFraction: 0.5,
+          seed: 2,
+        }),
+      },
+      runConfig: { storagePath: folder, name: "pbt", stop: { trainingIteration: 30 }, checkpointConfig: { numToKeep: 2 } },
+    },
+  ).fit();
+  expect(results.errors.map(({ message }) => message)).toEqual([]);
+  // Alone, the first two would get to 0.6 in 30 iterations. Whoever gave up has the origin of another.
+  for (const { metrics } of results) expect(metrics?.at).toBeGreaterThan(10);
+  expect(new Set(Array.from(results, ({ metrics }) => metrics?.origin)).size).toBeLessThan(4);
+  for (const index of [0, 1]) expect(results.at(index)?.config.rate).toBeGreaterThan(0.5);
+});
+
+test("HyperBand pauses classes in their brackets, and paused trials hold nothing", async () => {
+  class Racer {
+    #x = 0;
+    #at = 0;
+    setup(config: { x: number }) {
+      this.#x = config.x;
+    }
+    step() {
+      this.#at += 1;
+      return { loss: this.#x + 1 / this.#at, at: this.#at };
+    }
+    saveCheckpoint(path: string) {
+      process.getBuiltinModule("node:fs").writeFileSync(`${path}/at`, String(this.#at));
+    }
+    loadCheckpoint(path: string) {
+      this.#at = Number(process.getBuiltinModule("node:fs").readFileSync(`${path}/at`, "utf8"));
+    }
+  }
+  const results = await new Tuner(Racer, {
+    paramSpace: { x: uniform(0, 1) },
+    tuneConfig: { metric: "loss", mode: "min", numSamples: 12, searchAlg: new TPESearch({ seed: 1 }), scheduler: new HyperBandScheduler({ maxT: 9 }) },
+    runConfig: { storagePath: folder, name: "hyperband" },
+  }).fit();
+  expect(results.errors.map(({ message }) => message)).toEqual([]);
+  expect(results.length).toBe(12);
+  for (const { metrics } of results) expect(metrics?.at).toBe(metrics?.trainingIteration);
+  expect(results.getBestResult().iterations).toBe(9);
+  await until(async () => (await availableResources()).CPU === 2, "the CPUs to be free");
+});

@@ -1,0 +1,245 @@
+/** Experiments on real processes: what trainables may be, what their trials leave, and what becomes of those that fail. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { tableFromIPC } from "apache-arrow";
+import { Checkpoint, choice, getCheckpoint, getContext, gridSearch, report, Result, sampleFrom, Tuner, uniform, withParameters, withResources } from "shoal/tune";
+import { describe, expect, test } from "vitest";
+import { shoalProcesses, useFolder, useSession } from "./session.ts";
+
+useSession({ numCpus: 2 });
+const folder = useFolder();
+let runs = 0;
+const runConfig = (more: object = {}) => ({ storagePath: folder, name: `run-${(runs += 1)}`, ...more });
+
+describe("trainables", () => {
+  test("a function reports, and the best trial is found with its files", async () => {
+    const tuner = new Tuner(
+      async (config) => {
+        for (let i = 1; i <= 3; i += 1) await report({ loss: config.x ** 2 + 1 / i, label: config.act });
+      },
+      {
+        paramSpace: { x: uniform(-1, 1), act: choice(["relu", "tanh"]), double: sampleFrom((config: { x: number }) => config.x * 2) },
+        tuneConfig: { metric: "loss", mode: "min", numSamples: 5, seed: 3 },
+        runConfig: runConfig(),
+      },
+    );
+    const results = await tuner.fit();
+    expect([results.length, results.numErrors, results.numTerminated]).toEqual([5, 0, 5]);
+    const best = results.getBestResult();
+    const losses = Array.from(results, ({ metrics }) => metrics?.loss as number);
+    expect(best.metrics?.loss).toBe(Math.min(...losses));
+    expect(best.metrics).toMatchObject({ trainingIteration: 3, done: true, label: best.config.act });
+    expect(best.config.double).toBe(best.config.x * 2);
+    expect(results.getBestResult("loss", "min", "avg").config).toEqual(best.config);
+    const files = readdirSync(best.path);
+    expect(files).toEqual(expect.arrayContaining(["params.json", "result.json", "progress.csv"]));
+    expect(files.some((name) => name.startsWith("events.out.tfevents"))).toBe(true);
+    expect(JSON.parse(readFileSync(join(best.path, "params.json"), "utf8"))).toEqual(best.config);
+    const columns = await best.metricsColumns();
+    expect(columns.loss).toHaveLength(3);
+    expect((await Result.fromPath(best.path)).metrics).toMatchObject({ trainingIteration: 3 });
+    const arrow = tableFromIPC((await results.toArrow()).stream);
+    expect(arrow.getChild("loss")?.toArray()).toEqual(Float64Array.from(losses));
+    expect(tuner.getResults()).toBe(results);
+  });
+
+  test("a function may return its result, or yield results", async () => {
+    const returned = await new Tuner((config: { x: number }) => ({ score: config.x }), { paramSpace: { x: gridSearch([1, 2, 3]) }, runConfig: runConfig() }).fit();
+    expect(Array.from(returned, ({ metrics }) => metrics?.score)).toEqual([1, 2, 3]);
+    const yielded = await new Tuner(
+      async function* (config: { x: number }) {
+        for (let i = 0; i < 10; i += 1) yield { score: config.x * i };
+      },
+      { paramSpace: { x: gridSearch([1, 2]) }, runConfig: runConfig({ stop: { trainingIteration: 4 } }) },
+    ).fit();
+    expect(Array.from(yielded, ({ metrics, iterations }) => [metrics?.score, iterations])).toEqual([
+      [3, 4],
+      [6, 4],
+    ]);
+  });
+
+  test("parameters are shared, resources are held, and the context tells the trial", async () => {
+    const trainable = withParameters(
+      async (config: { x: number }, { table }: { table: Float64Array }) => {
+        const { trialId, trialDir, trialResources, experimentName } = getContext();
+        return { value: table[config.x] as number, trialId, trialDir, cpus: trialResources.bundles[0]?.CPU ?? 0, experimentName };
+      },
+      { table: Float64Array.of(10, 20, 30) },
+    );
+    const results = await new Tuner(withResources(trainable, { numCpus: 2 }), { paramSpace: { x: gridSearch([0, 2]) }, runConfig: runConfig() }).fit();
+    const [first] = results;
+    expect(Array.from(results, ({ metrics }) => [metrics?.value, metrics?.cpus])).toEqual([
+      [10, 2],
+      [30, 2],
+    ]);
+    expect(first?.metrics).toMatchObject({ trialDir: first?.path, experimentName: `run-${runs}` });
+  });
+
+  test("a class is stepped, checkpointed and reset for the next trial", async () => {
+    class Counter {
+      #at = 0;
+      #by = 1;
+      #instances = 0;
+      setup(config: { by: number }) {
+        this.#by = config.by;
+        this.#instances += 1;
+      }
+      step() {
+        this.#at += this.#by;
+        return { at: this.#at, instances: this.#instances, pid: process.pid };
+      }
+      saveCheckpoint(path: string) {
+        process.getBuiltinModule("node:fs").writeFileSync(`${path}/at`, String(this.#at));
+      }
+      loadCheckpoint(path: string) {
+        this.#at = Number(process.getBuiltinModule("node:fs").readFileSync(`${path}/at`, "utf8"));
+      }
+      resetConfig(config: { by: number }) {
+        this.#by = config.by;
+        this.#at = 0;
+        this.#instances += 1;
+        return true;
+      }
+    }
+    const results = await new Tuner(Counter, {
+      paramSpace: { by: gridSearch([1, 2, 3]) },
+      tuneConfig: { metric: "at", mode: "max", maxConcurrentTrials: 1 },
+      runConfig: runConfig({ stop: { trainingIteration: 4 }, checkpointConfig: { checkpointFrequency: 2, checkpointAtEnd: true, numToKeep: 2 } }),
+    }).fit();
+    expect(Array.from(results, ({ metrics }) => [metrics?.at, metrics?.instances])).toEqual([
+      [4, 1],
+      [8, 2],
+      [12, 3],
+    ]);
+    const best = results.getBestResult();
+    expect(readdirSync(best.path).filter((name) => name.startsWith("checkpoint_"))).toHaveLength(2);
+    expect(await best.checkpoint?.asDirectory((path) => readFileSync(join(path, "at"), "utf8"))).toBe("12");
+  });
+
+  test("without reuse each trial has a process of its own, and none is left", async () => {
+    const results = await new Tuner(() => ({ pid: process.pid }), { tuneConfig: { numSamples: 3, reuseActors: false }, runConfig: runConfig() }).fit();
+    expect(new Set(Array.from(results, ({ metrics }) => metrics?.pid)).size).toBe(3);
+    const shared = await new Tuner(() => ({ pid: process.pid }), { tuneConfig: { numSamples: 6, maxConcurrentTrials: 1 }, runConfig: runConfig() }).fit();
+    expect(new Set(Array.from(shared, ({ metrics }) => metrics?.pid)).size).toBe(1);
+    expect(shoalProcesses({ kind: "worker" }).length).toBeLessThanOrEqual(4);
+  });
+});
+
+describe("failures", () => {
+  test("each kind of bad report is an error that names the trial, and the others go on", async () => {
+    const results = await new Tuner(
+      async ({ kind }: { kind: string }) => {
+        if (kind === "throws") throw new RangeError("out of luck");
+        if (kind === "silent") return undefined;
+        if (kind === "dies") process.kill(process.pid, "SIGKILL");
+        await report((kind === "nan" ? { loss: Number.NaN } : kind === "text" ? { loss: "low" } : kind === "missing" ? { lost: 1 } : { loss: 1 }) as { loss: number });
+        return undefined;
+      },
+      {
+        paramSpace: { kind: gridSearch(["throws", "silent", "dies", "nan", "text", "missing", "good"]) },
+        tuneConfig: { metric: "loss", mode: "min" },
+        runConfig: runConfig(),
+      },
+    ).fit();
+    const errors = Object.fromEntries(Array.from(results, ({ config, error, trialId }) => [config.kind, error?.message.replace(trialId, "X")]));
+    expect(errors.throws).toBe("Trial X failed: RangeError: out of luck");
+    expect(errors.silent).toBe('Trial X ended without reporting "loss": call await report({ loss: … }), or return { loss: … }');
+    expect(errors.dies).toContain("SIGKILL");
+    expect(errors.nan).toContain('the metric "loss" is NaN');
+    expect(errors.text).toContain('the metric "loss" must be a number: received "low"');
+    expect(errors.missing).toContain('its report lacks the metric "loss": it has "lost"');
+    expect(results.getBestResult().config.kind).toBe("good");
+    expect(results.errors).toHaveLength(6);
+    const failed = [...results].find(({ config }) => config.kind === "throws");
+    expect(readFileSync(join(failed?.path ?? "", "error.txt"), "utf8")).toContain("out of luck");
+  });
+
+  test("a trial that fails is tried again from its checkpoint", async () => {
+    const marks = join(folder, "marks");
+    mkdirSync(marks);
+    const results = await new Tuner(
+      async ({ places }: { places: { marks: string; temporary: string } }) => {
+        const fs = process.getBuiltinModule("node:fs");
+        const from = getCheckpoint();
+        let at = from === undefined ? 0 : Number(await from.asDirectory((path) => fs.readFileSync(`${path}/at`, "utf8")));
+        while (at < 6) {
+          at += 1;
+          const path = fs.mkdtempSync(places.temporary);
+          fs.writeFileSync(`${path}/at`, String(at));
+          await report({ at }, { checkpoint: Checkpoint.fromDirectory(path) });
+          fs.rmSync(path, { recursive: true });
+          if (at === 3 && !fs.existsSync(`${places.marks}/failed`)) {
+            fs.writeFileSync(`${places.marks}/failed`, "");
+            throw new Error("once");
+          }
+        }
+      },
+      {
+        paramSpace: { places: { marks, temporary: join(folder, "temporary-") } },
+        runConfig: runConfig({ failureConfig: { maxFailures: 1 }, checkpointConfig: { numToKeep: 2 } }),
+      },
+    ).fit();
+    const [only] = results;
+    expect(only?.error).toBeUndefined();
+    expect(only?.metrics).toMatchObject({ at: 6, trainingIteration: 6 });
+    expect((await only?.metricsColumns())?.at).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(readdirSync(only?.path ?? "").filter((name) => name.startsWith("checkpoint_"))).toEqual(["checkpoint_000004", "checkpoint_000005"]);
+  });
+
+  test("failFast rejects with the trial's error, and the run can be restored", async () => {
+    const config = runConfig({ failureConfig: { failFast: true } });
+    const train = async ({ x }: { x: number }) => {
+      if (x === 2 && !process.getBuiltinModule("node:fs").existsSync(`${getContext().trialDir}/../../repaired`)) throw new Error("no twos");
+      return { x };
+    };
+    const tuner = new Tuner(train, { paramSpace: { x: gridSearch([1, 2, 3, 4]) }, tuneConfig: { maxConcurrentTrials: 1 }, runConfig: config });
+    await expect(tuner.fit()).rejects.toThrow("no twos");
+    writeFileSync(join(folder, "repaired"), "");
+    const path = join(folder, config.name);
+    expect(await Tuner.canRestore(path)).toBe(true);
+    const results = await Tuner.restore(path, train, { resumeErrored: true }).fit();
+    expect(Array.from(results, ({ metrics }) => metrics?.x)).toEqual([1, 2, 3, 4]);
+  });
+
+  test("a config that cannot be sent fails its trial alone", async () => {
+    const socket = new (process.getBuiltinModule("node:net").Socket)();
+    const results = await new Tuner((config: { value: unknown }) => ({ ok: typeof config.value }), {
+      paramSpace: { value: choice([socket]) },
+      runConfig: runConfig(),
+    }).fit();
+    expect(results.errors[0]?.message).toMatch(/Trial .*_00000 failed: SerializationError/);
+    socket.destroy();
+  });
+
+  test("a run's name is refused while its run is there, unless it is overwritten", async () => {
+    const config = runConfig();
+    const tuner = () => new Tuner(() => ({ a: 1 }), { runConfig: config });
+    await tuner().fit();
+    await expect(tuner().fit()).rejects.toThrow(/holds a run that is finished already/);
+    const again = await new Tuner(() => ({ a: 2 }), { runConfig: { ...config, overwrite: true } }).fit();
+    expect(again.at(0)?.metrics?.a).toBe(2);
+  });
+
+  test("a signal ends the run at once", async () => {
+    const signal = AbortSignal.timeout(300);
+    const endless = async () => {
+      for (;;) await new Promise((resolve) => setTimeout(resolve, 1000));
+    };
+    await expect(new Tuner(endless, { runConfig: runConfig() }).fit({ signal })).rejects.toThrow("timeout");
+  });
+
+  test("a time budget ends the experiment with what it has", async () => {
+    const results = await new Tuner(
+      async () => {
+        for (let i = 0; ; i += 1) {
+          await report({ i });
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+      },
+      { tuneConfig: { numSamples: -1, timeBudgetMs: 500 }, runConfig: runConfig() },
+    ).fit();
+    expect(results.length).toBe(2);
+    for (const result of results) expect([result.status, (result.metrics?.i as number) > 0]).toEqual(["terminated", true]);
+    expect(existsSync(join(results.experimentPath, "run.json"))).toBe(true);
+  });
+});

@@ -136,7 +136,7 @@ export class Session {
       codec: this.#codec,
       resourcesOf: trainable.resourcesOf,
       nameOf: (trial) => this.#nameOf(trial),
-      survivesErrors: trainable.body.kind === "function",
+      survivesErrors: trainable.body.kind === "function" || trainable.body.kind === "python",
       checkpointFrequency: runConfig.checkpointConfig.checkpointFrequency,
       checkpointAtEnd: runConfig.checkpointConfig.checkpointAtEnd,
       failFast: runConfig.failureConfig.failFast,

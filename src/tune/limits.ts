@@ -47,3 +47,6 @@ export const REPORT_CURVES = 30;
 
 /** Points of one learning curve of the report. */
 export const REPORT_CURVE_POINTS = 400;
+
+/** The files of a run's log begin so. */
+export const EXPERIMENT_LOG = "experiment_state";

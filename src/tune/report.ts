@@ -80,9 +80,9 @@ body{font:14px/1.5 system-ui,sans-serif;max-width:1080px;margin:2rem auto;paddin
 h1{font-size:1.6rem;margin:0}h2{font-size:1.1rem;margin:2rem 0 0}.facts,.hint{color:#5b6675;margin:.2rem 0 1rem}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}th,td{padding:.25rem .8rem;text-align:left;border-bottom:1px solid #e4e8ee}
 th{color:#5b6675;font-weight:600}tr.best td{background:#eef6ff;font-weight:600}.wide{overflow-x:auto}
-svg{display:block;max-width:100%;height:auto}svg text{font:11px system-ui,sans-serif;fill:#5b6675}
+svg{display:block;max-width:100%;height:auto}svg text{font:11px system-ui,sans-serif;fill:#5b6675;paint-order:stroke;stroke:#fff;stroke-width:3px}
 .axis{stroke:#b6bfca}.line{fill:none;stroke-width:1.4}.bar{fill:#2f6fde}pre{white-space:pre-wrap;background:#fbf1f0;padding:.6rem}
-@media (prefers-color-scheme:dark){body{background:#151a21;color:#e3e8ef}th,td{border-color:#2b333f}tr.best td{background:#1b2b42}pre{background:#2c1c1b}svg text,.facts,.hint,th{color:#9aa6b5;fill:#9aa6b5}}
+@media (prefers-color-scheme:dark){body{background:#151a21;color:#e3e8ef}th,td{border-color:#2b333f}tr.best td{background:#1b2b42}pre{background:#2c1c1b}svg text,.facts,.hint,th{color:#9aa6b5;fill:#9aa6b5}svg text{stroke:#151a21}}
 `;
 
 function section(title: string, hint: string, body: string): string {

@@ -16,6 +16,7 @@ import { CallbackQueue, checkCallback, type TuneCallback } from "./callbacks.ts"
 import { ConfigCodec } from "./config-codec.ts";
 import { TuneError } from "./errors.ts";
 import { onInterruption } from "./interruption.ts";
+import { EXPERIMENT_LOG } from "./limits.ts";
 import { ResultGrid } from "./result-grid.ts";
 import { Session, type SessionPlan } from "./run-session.ts";
 import { decodeSpace, encodeSpace, requireGivenAgain, type SavedExperiment } from "./saved-experiment.ts";
@@ -191,7 +192,7 @@ export class Tuner<S extends SearchSpace = Record<never, never>, R = unknown> {
     const folder = await openNew(runConfig, trainable.name);
     try {
       await folder.write({ library: "tune", state: "running", details: saved as unknown as Metrics, startedAt: Date.now() });
-      const { log } = await RunLog.open({ folder: folder.path, name: LOG_NAME });
+      const { log } = await RunLog.open({ folder: folder.path, name: EXPERIMENT_LOG });
       const plan = { trainable, space, tuneConfig, runConfig, stopper, callbacks, runId, searcher, scheduler, log, clusterResources: resources };
       return { folder, plan: { ...plan, restored: undefined } };
     } catch (error) {
@@ -213,7 +214,7 @@ export class Tuner<S extends SearchSpace = Record<never, never>, R = unknown> {
       const space = options.paramSpace === undefined ? decodeSpace(saved.space) : checkedSpace(options.paramSpace);
       const tuneConfig = restoredTuneConfig(saved, options);
       const runConfig = await readRunConfig<TuneCallback | Tracker>(restoredRunConfig(saved, options), "tune");
-      const { log, snapshot, records } = await RunLog.open({ folder: folder.path, name: LOG_NAME });
+      const { log, snapshot, records } = await RunLog.open({ folder: folder.path, name: EXPERIMENT_LOG });
       await folder.write({ ...(folder.record as NonNullable<typeof record>), state: "running" });
       const plan: SessionPlan = {
         trainable: this.#trainable,
@@ -237,7 +238,6 @@ export class Tuner<S extends SearchSpace = Record<never, never>, R = unknown> {
   }
 }
 
-const LOG_NAME = "experiment_state";
 const RESTORE_OPTIONS = ["paramSpace", "tuneConfig", "runConfig", "resumeUnfinished", "resumeErrored", "restartErrored"] as const;
 
 /** Set while `restore` constructs: the constructor is for users, who have nothing to restore. */

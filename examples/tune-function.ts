@@ -27,7 +27,12 @@ class Network {
     let loss = 0;
     for (let epoch = 0; epoch < epochs; epoch++) {
       loss = 0;
-      for (const [a, b] of [[0, 0], [0, 1], [1, 0], [1, 1]] as const) {
+      for (const [a, b] of [
+        [0, 0],
+        [0, 1],
+        [1, 0],
+        [1, 1],
+      ] as const) {
         const values = this.#hidden.map(([wa, wb, bias]) => this.#activate(wa! * a + wb! * b + bias!));
         const guess = values.reduce((sum, value, i) => sum + value * this.#output[i]!, this.#output.at(-1)!);
         const error = guess - (a ^ b);
@@ -65,6 +70,8 @@ const tuner = new Tuner(
 );
 const results = await tuner.fit();
 const best = results.getBestResult();
-console.log(`${results.length} trials, ${[...results].filter(({ iterations }) => iterations < 20).length > 0 ? "some" : "none"} ended early`);
-console.log(`best loss below 0.1: ${(best.metrics?.loss ?? 1) < 0.1}`);
+console.log(
+  `${results.length} trials, ${[...results].filter(({ iterations }) => iterations < 20).length > 0 ? "some" : "none"} ended early`,
+);
+console.log(`best loss below 0.1: ${Number(best.metrics?.loss) < 0.1}`);
 await shutdown();

@@ -144,7 +144,8 @@ export class Experiment {
   }
 
   #logProblem(error: unknown): void {
-    if (!this.#logFailed) this.#parts.onProblem(`the state of the run cannot be written, and a restore would not have it: ${messageOf(error)}`);
+    if (!this.#logFailed)
+      this.#parts.onProblem(`the state of the run cannot be written, and a restore would not have it: ${messageOf(error)}`);
     this.#logFailed = true;
   }
 
@@ -346,7 +347,12 @@ export class Experiment {
     // A report that nobody answers is of a trial that is over.
     running.answer = { action: "stop" };
     const event = { type: "reported", trialId: trial.id, metrics, elapsedMs, timestampMs } as const;
-    this.#dispatch({ ...event, ...(isLast && { isLast }), ...(isStopped && { isStopped }), ...(checkpoint !== undefined && { checkpoint }) });
+    this.#dispatch({
+      ...event,
+      ...(isLast && { isLast }),
+      ...(isStopped && { isStopped }),
+      ...(checkpoint !== undefined && { checkpoint }),
+    });
     if (stopsAll) this.#dispatch({ type: "stoppedAll" });
     return isLast || this.#isOver;
   }
@@ -410,7 +416,11 @@ export class Experiment {
     const savedSearch = search instanceof Promise ? await search : search;
     // Calls that came meanwhile are in the log, or will be: the next idle moment is soon enough.
     if (search instanceof Promise && this.#searching > 0) return;
-    const state: ExperimentState = { machine: codec.machineRecord(machine.save()), searcher: savedSearch, stopper: stopper?.save?.() ?? null };
+    const state: ExperimentState = {
+      machine: codec.machineRecord(machine.save()),
+      searcher: savedSearch,
+      stopper: stopper?.save?.() ?? null,
+    };
     await log.snapshot(state as unknown as JsonValue);
   }
 

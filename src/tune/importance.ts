@@ -48,7 +48,8 @@ function groupsOf(values: readonly (number | string | undefined)[]): number[][] 
   const groups = Array.from(others.values(), (some) => some.map(({ i }) => i));
   const distinct = new Set(numbers.map(({ value }) => value)).size;
   if (distinct === 0) return groups;
-  if (distinct <= GROUPS_MAX) return [...groups, ...Array.from(Map.groupBy(numbers, ({ value }) => value).values(), (some) => some.map(({ i }) => i))];
+  if (distinct <= GROUPS_MAX)
+    return [...groups, ...Array.from(Map.groupBy(numbers, ({ value }) => value).values(), (some) => some.map(({ i }) => i))];
   numbers.sort((a, b) => a.value - b.value);
   const size = Math.max(2, Math.ceil(numbers.length / GROUPS_MAX));
   for (let from = 0; from < numbers.length; from += size) groups.push(numbers.slice(from, from + size).map(({ i }) => i));

@@ -23,11 +23,14 @@ interface PythonTrialActor {
 
 export function pythonProcesses({ place, name, options }: PythonCode, isReusing: boolean): ActorProcesses {
   const { numReturns: _, ...given } = options as ActorOptions & { numReturns?: unknown };
-  const actorClass = python.actor<PythonTrialActor, [place: string, name: string]>("shoal.tune._trial", "TrialActor", { maxConcurrency: 4 });
+  const actorClass = python.actor<PythonTrialActor, [place: string, name: string]>("shoal.tune._trial", "TrialActor", {
+    maxConcurrency: 4,
+  });
   const persist = remote(persistCheckpoint, { numCpus: 0 });
   return new ActorProcesses({
     isReusing,
-    make: (amounts) => actorClass.options({ ...sharedOptions(given), ...amounts } as never).remote(place, name) as unknown as ActorHandle<TrialActor>,
+    make: (amounts) =>
+      actorClass.options({ ...sharedOptions(given), ...amounts } as never).remote(place, name) as unknown as ActorHandle<TrialActor>,
     staging: async (event, spec, index) => {
       const { local, nodeId, ...rest } = event as Extract<PythonEvent, { type: "report" }>;
       if (local === undefined || nodeId === undefined) return event;

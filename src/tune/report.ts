@@ -60,7 +60,9 @@ export function htmlReport(facts: ReportFacts, curves: readonly Curve[]): string
       ? []
       : [
           section("Parallel coordinates", "A line is a trial; dark lines are the best ones.", parallelCoordinates(ranked, metric)),
-          ...(curves.length === 0 ? [] : [section("Learning curves", `${metric} over iterations, of the best ${curves.length} trials.`, learningCurves(curves))]),
+          ...(curves.length === 0
+            ? []
+            : [section("Learning curves", `${metric} over iterations, of the best ${curves.length} trials.`, learningCurves(curves))]),
           section("Importance", "The part of the differences between trials that a parameter alone explains.", importanceBars(ranked)),
         ]),
     failures(trials),
@@ -111,7 +113,12 @@ function varying(ranked: readonly Ranked[]): string[] {
 }
 
 function bestTable(ranked: readonly Ranked[], trials: readonly FinishedTrial[], metric: string): string {
-  const shown = ranked.length > 0 ? ranked.slice(0, REPORT_ROWS) : trials.slice(0, REPORT_ROWS).map((trial) => ({ trial, value: Number.NaN, parameters: new Map(flatMetrics(ConfigCodec.shown(trial.config))) }));
+  const shown =
+    ranked.length > 0
+      ? ranked.slice(0, REPORT_ROWS)
+      : trials
+          .slice(0, REPORT_ROWS)
+          .map((trial) => ({ trial, value: Number.NaN, parameters: new Map(flatMetrics(ConfigCodec.shown(trial.config))) }));
   const names = [...new Set(shown.flatMap(({ parameters }) => [...parameters.keys()]))];
   const head = ["trial", ...(metric === "" ? [] : [metric]), ...names, "iterations", "time"];
   const rows = shown.map(({ trial, value, parameters }, i) => {
@@ -159,8 +166,16 @@ function scaleOf(name: string, values: readonly (number | string | undefined)[])
 function parallelCoordinates(ranked: readonly Ranked[], metric: string): string {
   const lines = ranked.slice(0, REPORT_LINES);
   const scales = [
-    ...varying(lines).map((name) => scaleOf(name, lines.map(({ parameters }) => parameters.get(name)))),
-    scaleOf(metric, lines.map(({ value }) => value)),
+    ...varying(lines).map((name) =>
+      scaleOf(
+        name,
+        lines.map(({ parameters }) => parameters.get(name)),
+      ),
+    ),
+    scaleOf(
+      metric,
+      lines.map(({ value }) => value),
+    ),
   ];
   const [top, height] = [34, 280];
   const x = (i: number): number => 70 + (i * (WIDTH - 140)) / Math.max(1, scales.length - 1);
@@ -182,8 +197,14 @@ function parallelCoordinates(ranked: readonly Ranked[], metric: string): string 
 
 function learningCurves(curves: readonly Curve[]): string {
   const points = curves.flatMap((curve) => curve.points);
-  const xs = scaleOf("iteration", points.map(([at]) => at));
-  const ys = scaleOf("metric", points.map(([, value]) => value));
+  const xs = scaleOf(
+    "iteration",
+    points.map(([at]) => at),
+  );
+  const ys = scaleOf(
+    "metric",
+    points.map(([, value]) => value),
+  );
   const [left, top, width, height] = [70, 10, WIDTH - 90, 260];
   const x = (value: number): number => left + width * (xs.place(value) as number);
   const y = (value: number): number => top + height * (1 - (ys.place(value) as number));
@@ -193,15 +214,21 @@ function learningCurves(curves: readonly Curve[]): string {
     const mark = own.length === 1 ? `<circle cx="${at[0]?.split(",")[0]}" cy="${at[0]?.split(",")[1]}" r="3" fill="${stroke}"/>` : "";
     return `<polyline class="line" stroke="${stroke}" points="${at.join(" ")}"><title>${escape(label)}</title></polyline>${mark}`;
   });
-  const yTicks = ys.ticks.map(({ at, text }) => `<text x="${left - 6}" y="${round(top + height * (1 - at) + 4)}" text-anchor="end">${escape(text)}</text>`);
-  const xTicks = xs.ticks.map(({ at, text }) => `<text x="${round(left + width * at)}" y="${top + height + 16}" text-anchor="middle">${escape(text)}</text>`);
+  const yTicks = ys.ticks.map(
+    ({ at, text }) => `<text x="${left - 6}" y="${round(top + height * (1 - at) + 4)}" text-anchor="end">${escape(text)}</text>`,
+  );
+  const xTicks = xs.ticks.map(
+    ({ at, text }) => `<text x="${round(left + width * at)}" y="${top + height + 16}" text-anchor="middle">${escape(text)}</text>`,
+  );
   const frame = `<path class="axis" fill="none" d="M${left} ${top}V${top + height}H${left + width}"/>`;
   return `<svg viewBox="0 0 ${WIDTH} ${top + height + 24}" role="img" aria-label="Learning curves">${frame}${lines.toReversed().join("")}${yTicks.join("")}${xTicks.join("")}</svg>`;
 }
 
 function importanceBars(ranked: readonly Ranked[]): string {
   const names = new Set(varying(ranked));
-  const rows = ranked.map(({ parameters, value }): ImportanceRow => ({ parameters: new Map([...parameters].filter(([name]) => names.has(name))), metric: value }));
+  const rows = ranked.map(
+    ({ parameters, value }): ImportanceRow => ({ parameters: new Map([...parameters].filter(([name]) => names.has(name))), metric: value }),
+  );
   const shares = importanceOf(rows);
   if (shares.length === 0) return `<p class="hint">Too few trials to tell: 8 with a value are needed.</p>`;
   const bars = shares.map(({ name, share }, i) => {
@@ -225,7 +252,9 @@ async function curvesOf(ranked: readonly Ranked[], { folder, metric }: { folder:
         const columns = await new Result({ path: joinPath(folder, trial.dirname), metrics: undefined }).metricsColumns();
         const iterations = columns.trainingIteration ?? [];
         const points = (columns[metric] ?? []).flatMap((value, i): [number, number][] =>
-          typeof value === "number" && Number.isFinite(value) ? [[typeof iterations[i] === "number" ? (iterations[i] as number) : i + 1, value]] : [],
+          typeof value === "number" && Number.isFinite(value)
+            ? [[typeof iterations[i] === "number" ? (iterations[i] as number) : i + 1, value]]
+            : [],
         );
         const step = Math.ceil(points.length / REPORT_CURVE_POINTS);
         return { label: trial.id, points: points.filter((_, i) => i % step === 0 || i === points.length - 1) };

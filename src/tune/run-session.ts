@@ -45,7 +45,9 @@ export interface SessionPlan {
   readonly scheduler: TrialScheduler;
   readonly log: RunLog;
   readonly clusterResources: Readonly<Record<string, number>>;
-  readonly restored: { readonly snapshot: JsonValue | undefined; readonly records: readonly JsonValue[]; readonly options: RestoreOptions } | undefined;
+  readonly restored:
+    | { readonly snapshot: JsonValue | undefined; readonly records: readonly JsonValue[]; readonly options: RestoreOptions }
+    | undefined;
 }
 
 export class Session {
@@ -187,7 +189,8 @@ export class Session {
   /** Checkpoints that were completed and not logged: the log is the truth, and their names are used again. */
   async #removeUnknownCheckpoints(trial: LiveTrial): Promise<void> {
     const known = new Set(trial.finished("terminated").checkpoints.map(({ path }) => path));
-    for (const { checkpoint } of await listCheckpoints(this.#files.folderOf(trial))) if (!known.has(checkpoint.path)) await removeCheckpoint(checkpoint);
+    for (const { checkpoint } of await listCheckpoints(this.#files.folderOf(trial)))
+      if (!known.has(checkpoint.path)) await removeCheckpoint(checkpoint);
   }
 
   #results(): ResultGrid<Config, Metrics> {

@@ -46,8 +46,14 @@ export async function readStoredRun(given: string): Promise<StoredRun> {
   const { snapshot, records } = await RunLog.open({ folder: path, name: EXPERIMENT_LOG });
   const codec = new ConfigCodec(decodeSpace(saved.space));
   // Who is paused or stopped follows from the scheduler; one of the user's own is not in the folder, and its pauses are not seen.
-  const scheduler = saved.scheduler === null ? new FIFOScheduler() : createScheduler(saved.scheduler.type, saved.scheduler.options as object as Record<string, unknown>);
-  scheduler.setSearchProperties(saved.metrics.length === 1 ? saved.metrics[0] : undefined, saved.modes.length === 1 ? saved.modes[0] : undefined);
+  const scheduler =
+    saved.scheduler === null
+      ? new FIFOScheduler()
+      : createScheduler(saved.scheduler.type, saved.scheduler.options as object as Record<string, unknown>);
+  scheduler.setSearchProperties(
+    saved.metrics.length === 1 ? saved.metrics[0] : undefined,
+    saved.modes.length === 1 ? saved.modes[0] : undefined,
+  );
   const machine = new TrialMachine({
     runId: saved.runId,
     metrics: saved.metrics,
@@ -56,7 +62,10 @@ export async function readStoredRun(given: string): Promise<StoredRun> {
   });
   if (snapshot !== undefined) machine.restore(codec.readMachine((snapshot as unknown as ExperimentState).machine));
   for (const event of records) machine.apply(codec.readEvent(event));
-  const live = Array.from(machine.liveTrials.values(), (trial) => ({ ...(trial as LiveTrial).finished("terminated"), status: trial.status }));
+  const live = Array.from(machine.liveTrials.values(), (trial) => ({
+    ...(trial as LiveTrial).finished("terminated"),
+    status: trial.status,
+  }));
   const trials = [...machine.finishedTrials, ...live].sort((a, b) => a.index - b.index);
   return {
     path,

@@ -99,7 +99,14 @@ export type TrialEffect =
   /** Ends a trial that does not report. */
   | { readonly type: "interrupt"; readonly trialId: string }
   | { readonly type: "removeCheckpoints"; readonly paths: readonly string[] }
-  | { readonly type: "notify"; readonly what: Notice; readonly trial: Trial; readonly result?: TrialResult; readonly failure?: TrialFailure; readonly checkpoint?: string }
+  | {
+      readonly type: "notify";
+      readonly what: Notice;
+      readonly trial: Trial;
+      readonly result?: TrialResult;
+      readonly failure?: TrialFailure;
+      readonly checkpoint?: string;
+    }
   | { readonly type: "finished" };
 
 /** What callbacks and trackers hear of. A trial is `complete` once its process is free. */

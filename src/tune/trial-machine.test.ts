@@ -46,7 +46,12 @@ class Bench {
 
   readonly limits: SessionLimits;
 
-  constructor({ script, scheduler, keep = {}, ...limits }: Partial<SessionLimits & Pick<MachineOptions, "scheduler" | "keep">> & { script?: Record<string, Decision> } = {}) {
+  constructor({
+    script,
+    scheduler,
+    keep = {},
+    ...limits
+  }: Partial<SessionLimits & Pick<MachineOptions, "scheduler" | "keep">> & { script?: Record<string, Decision> } = {}) {
     this.limits = { samplesMax: 3, concurrentMax: 2, maxFailures: 0, clusterResources: { CPU: 2 }, ...limits };
     this.scheduler = new Scripted(script);
     this.machine = new TrialMachine({
@@ -68,7 +73,14 @@ class Bench {
       if (text !== undefined) this.effects.push(text);
       if (effect.type === "ask") {
         const resources = { bundles: [{ CPU: 1 }], strategy: "PACK" } as const;
-        this.apply({ type: "suggested", trialId: effect.trialId, name: effect.trialId, dirname: effect.trialId, config: { n: Number(effect.trialId.slice(-1)) }, resources });
+        this.apply({
+          type: "suggested",
+          trialId: effect.trialId,
+          name: effect.trialId,
+          dirname: effect.trialId,
+          config: { n: Number(effect.trialId.slice(-1)) },
+          resources,
+        });
       }
     }
     return this;
@@ -181,7 +193,10 @@ describe("the life of trials", () => {
     [{ loss: Number.NaN }, 'the metric "loss" is NaN'],
     [{ lost: 1 }, 'its report lacks the metric "loss": it has "lost"'],
   ])("a report of %o fails its trial", (metrics, message) => {
-    const bench = new Bench({ samplesMax: 1, maxFailures: 5 }).begin().report(0, metrics as Metrics).release(0);
+    const bench = new Bench({ samplesMax: 1, maxFailures: 5 })
+      .begin()
+      .report(0, metrics as Metrics)
+      .release(0);
     expect(bench.machine.finishedTrials[0]?.failure?.message).toContain(message);
   });
 
@@ -293,7 +308,9 @@ describe("restoring", () => {
     machine.restore(JSON.parse(JSON.stringify(bench.machine.save())));
     const held = machine.heldTrials;
     expect(held.length).toBeGreaterThan(0);
-    const effects = [{ type: "opened" } as const, ...held.map((trialId) => ({ type: "interrupted", trialId }) as const)].flatMap((event) => machine.apply(event));
+    const effects = [{ type: "opened" } as const, ...held.map((trialId) => ({ type: "interrupted", trialId }) as const)].flatMap((event) =>
+      machine.apply(event),
+    );
     expect(effects.filter(({ type }) => type === "start")).toEqual([]);
     machine.apply({ type: "givenUp", trialId: held[0] as string });
     const begun = machine.apply({ type: "begun", limits: bench.limits });
@@ -318,10 +335,24 @@ describe("restoring", () => {
     const bench = new Bench({ samplesMax: 200, concurrentMax: 1 }).begin();
     for (let n = 0; n < 100; n += 1) {
       const trialId = [...bench.machine.liveTrials.keys()][0] as string;
-      for (let i = 0; i < 12; i += 1) bench.machine.apply({ type: "reported", trialId, metrics: { loss: i, accuracy: i, other: i, more: i, last: i }, elapsedMs: 1, timestampMs: 1 });
+      for (let i = 0; i < 12; i += 1)
+        bench.machine.apply({
+          type: "reported",
+          trialId,
+          metrics: { loss: i, accuracy: i, other: i, more: i, last: i },
+          elapsedMs: 1,
+          timestampMs: 1,
+        });
       bench.machine.apply({ type: "ended", trialId });
       const asked = bench.machine.askedFor as string;
-      bench.apply({ type: "suggested", trialId: asked, name: asked, dirname: asked, config: { n }, resources: { bundles: [{ CPU: 1 }], strategy: "PACK" } });
+      bench.apply({
+        type: "suggested",
+        trialId: asked,
+        name: asked,
+        dirname: asked,
+        config: { n },
+        resources: { bundles: [{ CPU: 1 }], strategy: "PACK" },
+      });
     }
     const size = JSON.stringify(bench.machine.save() as unknown as JsonValue).length / bench.machine.finishedTrials.length;
     expect(bench.machine.finishedTrials.length).toBe(100);

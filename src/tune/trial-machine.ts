@@ -652,7 +652,8 @@ export class TrialMachine {
 
   #hasRoom(resources: TrialResources): boolean {
     return Object.entries(totalOf(resources)).every(
-      ([name, amount]) => amount === 0 || (this.#inUse.get(name) ?? 0) + amount <= (this.#limits.clusterResources[name] ?? 0) + AMOUNT_TOLERANCE,
+      ([name, amount]) =>
+        amount === 0 || (this.#inUse.get(name) ?? 0) + amount <= (this.#limits.clusterResources[name] ?? 0) + AMOUNT_TOLERANCE,
     );
   }
 

@@ -57,7 +57,9 @@ test("a function of Python may return its result, or yield results", async () =>
     runConfig: { storagePath: folder, name: "returns" },
   }).fit();
   expect(Array.from(returned, ({ metrics }) => metrics?.twice)).toEqual([6, 8]);
-  const yielded = await new Tuner(python.task(TRAIN, "yields"), { runConfig: { storagePath: folder, name: "yields", stop: { trainingIteration: 3 } } }).fit();
+  const yielded = await new Tuner(python.task(TRAIN, "yields"), {
+    runConfig: { storagePath: folder, name: "yields", stop: { trainingIteration: 3 } },
+  }).fit();
   expect(yielded.at(0)).toMatchObject({ iterations: 3, metrics: { i: 2 } });
 });
 

@@ -46,7 +46,9 @@ export function trialLines(trial: StoredTrial): string[] {
     ...values(config),
     "metrics",
     ...values(metrics ?? {}),
-    ...(checkpoints.length > 0 ? ["checkpoints", ...checkpoints.map((checkpoint) => `  ${checkpoint.path} (iteration ${checkpoint.iteration})`)] : []),
+    ...(checkpoints.length > 0
+      ? ["checkpoints", ...checkpoints.map((checkpoint) => `  ${checkpoint.path} (iteration ${checkpoint.iteration})`)]
+      : []),
     ...(failure ? ["error", ...`${failure.name}: ${failure.message}`.split("\n").map((line) => `  ${line}`)] : []),
   ];
 }

@@ -34,7 +34,8 @@ FOLDER is the run's folder: storagePath and its name. It may be of S3.`,
 export const tuneShowCommand: Command = defineCommand({
   name: "tune show",
   summary: "show one trial of a run of Tune",
-  description: "Shows the trial of the run in FOLDER whose id is TRIAL, or ends with it: its configuration, last metrics, checkpoints and error.",
+  description:
+    "Shows the trial of the run in FOLDER whose id is TRIAL, or ends with it: its configuration, last metrics, checkpoints and error.",
   words: ["FOLDER", "TRIAL"],
   options: { json: { help: "print JSON" } },
   run: async ({ options, words, terminal }) => {

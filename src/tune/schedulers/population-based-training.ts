@@ -46,12 +46,17 @@ export interface PopulationBasedTrainingOptions extends PopulationOptions {
   perturbationFactors?: readonly number[];
 }
 
-const fromZero = (fallback: number) => number("a number from 0 is needed", fallback, (value) => value >= 0 && value < Number.POSITIVE_INFINITY);
+const fromZero = (fallback: number) =>
+  number("a number from 0 is needed", fallback, (value) => value >= 0 && value < Number.POSITIVE_INFINITY);
 
 export const POPULATION_OPTIONS = {
   ...oneMetric,
   timeAttr: text("timeTotalMs"),
-  perturbationInterval: number<number | undefined>("a number above 0 is needed", undefined, (value) => value > 0 && value < Number.POSITIVE_INFINITY),
+  perturbationInterval: number<number | undefined>(
+    "a number above 0 is needed",
+    undefined,
+    (value) => value > 0 && value < Number.POSITIVE_INFINITY,
+  ),
   quantileFraction: number("a number from 0 to 0.5 is needed", 0.25, (value) => value >= 0 && value <= 0.5),
   customExploreFn: custom<((config: Config) => Config) | undefined>("a function of a configuration is needed", undefined, (value) =>
     typeof value === "function" ? "ok" : "wrong type",
@@ -70,7 +75,9 @@ const OPTIONS = {
   ),
   resampleProbability: number("a number from 0 to 1 is needed", 0.25, (value) => value >= 0 && value <= 1),
   perturbationFactors: custom<readonly number[]>("a list of numbers is needed", [1.2, 0.8], (value) =>
-    Array.isArray(value) && value.length > 0 && value.every((factor) => typeof factor === "number" && Number.isFinite(factor)) ? "ok" : "wrong type",
+    Array.isArray(value) && value.length > 0 && value.every((factor) => typeof factor === "number" && Number.isFinite(factor))
+      ? "ok"
+      : "wrong type",
   ),
 };
 
@@ -120,7 +127,8 @@ export class PopulationBasedTraining implements TrialScheduler {
     if (Object.keys(hyperparamMutations ?? {}).length === 0 && customExploreFn === undefined)
       throw new TypeError(`Cannot make a ${kind.name}: nothing would change: give hyperparamMutations, customExploreFn, or both`);
     checkMutations(hyperparamMutations ?? {}, kind.name);
-    this.definition = customExploreFn === undefined && isJson(options) ? { type: kind.type, options: options as unknown as JsonValue } : undefined;
+    this.definition =
+      customExploreFn === undefined && isJson(options) ? { type: kind.type, options: options as unknown as JsonValue } : undefined;
     this.#interval = this.#settings.perturbationInterval ?? minuteOf(timeAttr);
     this.random = new Random(this.#settings.seed);
     this.objective = new Objective(kind.name, this.#settings);

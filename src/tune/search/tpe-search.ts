@@ -30,7 +30,9 @@ const OPTIONS = {
   ...modelSearchOptions,
   nStartupTrials: count({ min: 0 }, 10),
   nEiCandidates: count({ min: 1, max: 10_000 }, 24),
-  multivariate: custom<boolean | undefined>("true or false is needed", undefined, (value) => (typeof value === "boolean" ? "ok" : "wrong type")),
+  multivariate: custom<boolean | undefined>("true or false is needed", undefined, (value) =>
+    typeof value === "boolean" ? "ok" : "wrong type",
+  ),
   constantLiar: flag(true),
   gamma: custom<((n: number) => number) | undefined>("a function of the number of trials is needed", undefined, (value) =>
     typeof value === "function" ? "ok" : "wrong type",
@@ -103,7 +105,9 @@ export class TPESearch extends ModelSearch {
   #draw(indexes: readonly number[], { good, bad }: { good: readonly Sample[]; bad: readonly Sample[] }): number[] {
     const axes = indexes.map((index) => this.axes[index] as Axis);
     const pointsOf = (samples: readonly Sample[]) =>
-      samples.filter(({ point }) => point[indexes[0] as number] !== null).map(({ point }) => indexes.map((index) => point[index] as number));
+      samples
+        .filter(({ point }) => point[indexes[0] as number] !== null)
+        .map(({ point }) => indexes.map((index) => point[index] as number));
     const goodPoints = pointsOf(good);
     const goodDensity = new ParzenEstimator(axes, goodPoints, this.objectiveCount > 1 ? goodPoints.map(() => 1) : undefined);
     const badDensity = new ParzenEstimator(axes, pointsOf(bad));

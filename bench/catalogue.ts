@@ -63,6 +63,10 @@ const NAMES = [
   "data-join",
   "data-images",
   "data-memory",
+  "tune-trials",
+  "tune-trial-processes",
+  "tune-many-trials",
+  "tune-trial-memory",
 ] as const;
 
 export async function loadFigures(): Promise<Figure[]> {

@@ -66,6 +66,10 @@ const NAMES = [
   "train-start",
   "train-report",
   "train-recovery",
+  "tune-trials",
+  "tune-trial-processes",
+  "tune-many-trials",
+  "tune-trial-memory",
 ] as const;
 
 export async function loadFigures(): Promise<Figure[]> {

@@ -97,3 +97,11 @@ test.skipIf(WITHOUT_PYTHON !== undefined)(`python-pi: tasks and an actor of Pyth
 function answers(run: ProgramRun): string[][] {
   return [...run.stdout.matchAll(/^answers: (.*)$/gm)].map(([, list = ""]) => list.split(" "));
 }
+
+test("tune-function: finds a network that learns XOR, and ends others early", async () => {
+  const home = await mkdtemp(join(tmpdir(), "shoal-home-"));
+  onTestFinished(() => rm(home, { recursive: true }));
+  const run = await runProgram(["examples/tune-function.ts"], { env: { HOME: home } });
+  expect(run.stderr).toBe("");
+  expect(run.stdout).toBe("40 trials, some ended early\nbest loss below 0.1: true\n");
+});

@@ -20,6 +20,7 @@ from small_calls import (
 from ray.util.placement_group import placement_group, remove_placement_group
 from spill import spill_and_read
 from throughput import operations_per_second
+from tune_trials import TUNE_FIGURES
 
 
 def tasks_sync(plan):
@@ -277,6 +278,7 @@ FIGURES = {
     "async-actor-sync": async_actor_sync,
     "async-actor-async": async_actor_async,
     **GRAPH_FIGURES,
+    **TUNE_FIGURES,
     "pool-map": pool_map,
     "queue-put-get": queue_put_get,
     "get-small": get_small,

@@ -6,7 +6,9 @@ import type { JsonValue } from "./trial.ts";
 
 export function arrowOfColumns(columns: Readonly<Record<string, readonly JsonValue[]>>): ArrowData {
   const types = Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, typeOf(values)]));
-  const arrays = Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, types[name] === "text" ? values.map(textOf) : [...values]]));
+  const arrays = Object.fromEntries(
+    Object.entries(columns).map(([name, values]) => [name, types[name] === "text" ? values.map(textOf) : [...values]]),
+  );
   const arrowTypes = Object.fromEntries(
     Object.entries(types).map(([name, type]) => [name, type === "number" ? float64() : type === "boolean" ? bool() : utf8()]),
   );

@@ -27,7 +27,9 @@ type Hook = (typeof HOOKS)[number];
 /** @throws TypeError for what has none of the methods of a callback */
 export function checkCallback(value: object): asserts value is TuneCallback {
   if (HOOKS.some((hook) => typeof (value as TuneCallback)[hook] === "function")) return;
-  throw new TypeError(`Cannot use a callback: it has none of the methods ${HOOKS.join(", ")}, and no open() of a tracker: received ${describeValue(value)}`);
+  throw new TypeError(
+    `Cannot use a callback: it has none of the methods ${HOOKS.join(", ")}, and no open() of a tracker: received ${describeValue(value)}`,
+  );
 }
 
 export class CallbackQueue {

@@ -15,7 +15,7 @@ import { ASK_AGAIN_MS, CLUSTER_LOOK_MS, INTERRUPT_WITHIN_MS, LEAVE_WITHIN_MS } f
 import type { Searcher, Suggestion } from "./searcher.ts";
 import type { Stopper } from "./stoppers.ts";
 import type { Config, JsonValue, Trial, TrialResources } from "./trial.ts";
-import type { Answer, TrialEffect, TrialEvent, TrialFailure } from "./trial-events.ts";
+import type { Answer, SessionLimits, TrialEffect, TrialEvent, TrialFailure } from "./trial-events.ts";
 import type { TrialFiles } from "./trial-files.ts";
 import { failureOf, type SavedMachine, type TrialMachine } from "./trial-machine.ts";
 import type { TrialProcess, TrialProcesses } from "./trial-processes.ts";
@@ -72,15 +72,15 @@ export class Experiment {
   }
 
   /** Runs until all trials have ended. @throws what the searcher or the scheduler throws, TuneError for `failFast`, the reason of the signal */
-  async run(signal: AbortSignal | undefined): Promise<void> {
+  async run(limits: SessionLimits, signal: AbortSignal): Promise<void> {
     const { machine, processes, timeBudgetMs } = this.#parts;
-    const abort = (): void => this.#end(signal?.reason);
-    if (signal?.aborted === true) abort();
-    signal?.addEventListener("abort", abort);
+    const abort = (): void => this.#end(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort);
     const budget = timeBudgetMs === undefined ? undefined : setTimeout(() => this.#dispatch({ type: "stoppedAll" }), timeBudgetMs);
     const look = setInterval(() => void this.#lookAtCluster(), CLUSTER_LOOK_MS);
     try {
-      this.#dispatch({ type: "begun" });
+      this.#dispatch({ type: "begun", limits });
       if (machine.isFinished) this.#end();
       const { trialId, suggestion } = this.#suggestion ?? {};
       if (trialId !== undefined) await this.#suggested(trialId, suggestion as Suggestion);
@@ -89,7 +89,7 @@ export class Experiment {
       this.#isOver = true;
       clearTimeout(budget);
       clearInterval(look);
-      signal?.removeEventListener("abort", abort);
+      signal.removeEventListener("abort", abort);
       for (const { process } of this.#running.values()) process?.kill();
       await processes.close();
       await Promise.all(this.#drives);
@@ -144,7 +144,8 @@ export class Experiment {
   }
 
   #logProblem(error: unknown): void {
-    if (!this.#logFailed) this.#parts.onProblem(`the state of the run cannot be written, and a restore would not have it: ${messageOf(error)}`);
+    if (!this.#logFailed)
+      this.#parts.onProblem(`the state of the run cannot be written, and a restore would not have it: ${messageOf(error)}`);
     this.#logFailed = true;
   }
 
@@ -346,7 +347,12 @@ export class Experiment {
     // A report that nobody answers is of a trial that is over.
     running.answer = { action: "stop" };
     const event = { type: "reported", trialId: trial.id, metrics, elapsedMs, timestampMs } as const;
-    this.#dispatch({ ...event, ...(isLast && { isLast }), ...(isStopped && { isStopped }), ...(checkpoint !== undefined && { checkpoint }) });
+    this.#dispatch({
+      ...event,
+      ...(isLast && { isLast }),
+      ...(isStopped && { isStopped }),
+      ...(checkpoint !== undefined && { checkpoint }),
+    });
     if (stopsAll) this.#dispatch({ type: "stoppedAll" });
     return isLast || this.#isOver;
   }
@@ -410,7 +416,11 @@ export class Experiment {
     const savedSearch = search instanceof Promise ? await search : search;
     // Calls that came meanwhile are in the log, or will be: the next idle moment is soon enough.
     if (search instanceof Promise && this.#searching > 0) return;
-    const state: ExperimentState = { machine: codec.machineRecord(machine.save()), searcher: savedSearch, stopper: stopper?.save?.() ?? null };
+    const state: ExperimentState = {
+      machine: codec.machineRecord(machine.save()),
+      searcher: savedSearch,
+      stopper: stopper?.save?.() ?? null,
+    };
     await log.snapshot(state as unknown as JsonValue);
   }
 

@@ -86,10 +86,29 @@ export {
   TrialPlateauStopper,
 } from "./stoppers.ts";
 export { type ConfigOf, type ResourceRequest, type TrialResourceOptions, withParameters, withResources } from "./trainable.ts";
-export type { Config, Definition, JsonValue, Metrics, Mode, Trial, TrialBundle, TrialResources, TrialResult, TrialStatus } from "./trial.ts";
+export type {
+  Config,
+  Definition,
+  JsonValue,
+  Metrics,
+  Mode,
+  Trial,
+  TrialBundle,
+  TrialResources,
+  TrialResult,
+  TrialStatus,
+} from "./trial.ts";
 export type { ClassTrainable } from "./trial-loop.ts";
 export type { TuneConfig } from "./tune-config.ts";
-export { type FitOptions, type Reported, type RestoreOptions, type Trainable, Tuner, type TunerOptions, type TuneRunConfig } from "./tuner.ts";
+export {
+  type FitOptions,
+  type Reported,
+  type RestoreOptions,
+  type Trainable,
+  Tuner,
+  type TunerOptions,
+  type TuneRunConfig,
+} from "./tuner.ts";
 export { Checkpoint } from "../runs/checkpoint.ts";
 export { RunError } from "../runs/errors.ts";
 export { Result } from "../runs/result.ts";

@@ -35,3 +35,18 @@ export const TABLE_ROWS = 20;
 
 /** Parameters that the table shows. */
 export const TABLE_PARAMETERS = 6;
+
+/** Rows of the report's table, the best first. */
+export const REPORT_ROWS = 20;
+
+/** Lines of the report's parallel coordinates: more would be one grey. */
+export const REPORT_LINES = 500;
+
+/** Learning curves of the report, each of which is read from a file. */
+export const REPORT_CURVES = 30;
+
+/** Points of one learning curve of the report. */
+export const REPORT_CURVE_POINTS = 400;
+
+/** The files of a run's log begin so. */
+export const EXPERIMENT_LOG = "experiment_state";

@@ -124,7 +124,10 @@ export class LiveTrial implements Trial {
   }
 
   /** Takes what was reported. The result says `done: false`; the end of the trial is known later. */
-  record(metrics: Metrics, { elapsedMs, timestampMs, tuned }: { elapsedMs: number; timestampMs: number; tuned: readonly string[] }): TrialResult {
+  record(
+    metrics: Metrics,
+    { elapsedMs, timestampMs, tuned }: { elapsedMs: number; timestampMs: number; tuned: readonly string[] },
+  ): TrialResult {
     this.iteration += 1;
     this.timeTotalMs += elapsedMs;
     this.aggregates.add(metrics, tuned);
@@ -221,7 +224,15 @@ function automatic(
   return { trialId: id, trainingIteration: iteration, timeThisIterMs: elapsedMs, timeTotalMs, timestampMs, done, config };
 }
 
-const AUTOMATIC: ReadonlySet<string> = new Set(["trialId", "trainingIteration", "timeThisIterMs", "timeTotalMs", "timestampMs", "done", "config"]);
+const AUTOMATIC: ReadonlySet<string> = new Set([
+  "trialId",
+  "trainingIteration",
+  "timeThisIterMs",
+  "timeTotalMs",
+  "timestampMs",
+  "done",
+  "config",
+]);
 
 /** What the trial itself reported. */
 export function reportedMetrics(result: TrialResult): Metrics {

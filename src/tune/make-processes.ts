@@ -1,4 +1,5 @@
 /** The processes for a trainable: actors of TypeScript or of Python, or none, where a trainer runs in the driver and starts its own. */
+import { pythonProcesses } from "./python-processes.ts";
 import type { TrainableParts } from "./trainable.ts";
 import { TrainerProcesses } from "./trainer-processes.ts";
 import { type TrialProcesses, typescriptProcesses } from "./trial-processes.ts";
@@ -6,6 +7,6 @@ import { type TrialProcesses, typescriptProcesses } from "./trial-processes.ts";
 export function makeProcesses(trainable: TrainableParts, reuseActors: boolean | undefined): TrialProcesses {
   const { body } = trainable;
   if (body.kind === "definition") return new TrainerProcesses(body.definition);
-  if (body.kind === "python") throw new TypeError("Python trainables are not there yet");
+  if (body.kind === "python") return pythonProcesses(body.code, reuseActors ?? true);
   return typescriptProcesses(trainable, reuseActors ?? true);
 }

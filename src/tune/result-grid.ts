@@ -55,7 +55,9 @@ export interface ResultGridFacts {
   readonly modes: readonly Mode[];
 }
 
-export class ResultGrid<C extends object = Config, M extends object = Readonly<Record<string, unknown>>> implements Iterable<TrialRun<C, M>> {
+export class ResultGrid<C extends object = Config, M extends object = Readonly<Record<string, unknown>>>
+  implements Iterable<TrialRun<C, M>>
+{
   /** The run's folder: what `Tuner.restore` takes. */
   readonly experimentPath: string;
   readonly #trials: readonly FinishedTrial[];
@@ -106,7 +108,8 @@ export class ResultGrid<C extends object = Config, M extends object = Readonly<R
    */
   getBestResult(metric?: string, mode?: Mode, scope: Scope = "last"): TrialRun<C, M> {
     const { name, direction } = this.#objective(metric, mode);
-    if (!SCOPES.includes(scope)) throw new RangeError(`Cannot find the best result: the scope is one of ${SCOPES.join(", ")}: received ${describeValue(scope)}`);
+    if (!SCOPES.includes(scope))
+      throw new RangeError(`Cannot find the best result: the scope is one of ${SCOPES.join(", ")}: received ${describeValue(scope)}`);
     let best: { readonly trial: FinishedTrial; readonly score: number } | undefined;
     for (const trial of this.#trials) {
       const value = valueOf(trial, { name, mode: direction, scope });
@@ -124,12 +127,18 @@ export class ResultGrid<C extends object = Config, M extends object = Readonly<R
    * @throws TypeError where `tuneConfig` has no metric
    */
   getParetoFront(): TrialRun<C, M>[] {
-    if (this.#metrics.length === 0) throw new TypeError("Cannot find the Pareto front: tuneConfig has no metric: give metric: [..] and mode: [..]");
+    if (this.#metrics.length === 0)
+      throw new TypeError("Cannot find the Pareto front: tuneConfig has no metric: give metric: [..] and mode: [..]");
     const scored = this.#trials.flatMap((trial) => {
-      const values = this.#metrics.map((name, i) => (valueOf(trial, { name, mode: this.#modes[i] as Mode, scope: "last" }) ?? Number.NaN) * (this.#modes[i] === "max" ? -1 : 1));
+      const values = this.#metrics.map(
+        (name, i) =>
+          (valueOf(trial, { name, mode: this.#modes[i] as Mode, scope: "last" }) ?? Number.NaN) * (this.#modes[i] === "max" ? -1 : 1),
+      );
       return values.every(Number.isFinite) ? [{ trial, values }] : [];
     });
-    return scored.filter(({ values }) => !scored.some((other) => dominates(other.values, values))).map(({ trial }) => new TrialRun(trial, this.experimentPath));
+    return scored
+      .filter(({ values }) => !scored.some((other) => dominates(other.values, values)))
+      .map(({ trial }) => new TrialRun(trial, this.experimentPath));
   }
 
   /**
@@ -169,12 +178,14 @@ export class ResultGrid<C extends object = Config, M extends object = Readonly<R
     if (name === undefined)
       throw new TypeError(
         this.#metrics.length === 0
-          ? "Cannot find the best result: by which metric? Give it here or in tuneConfig: getBestResult(\"loss\", \"min\")"
+          ? 'Cannot find the best result: by which metric? Give it here or in tuneConfig: getBestResult("loss", "min")'
           : `Cannot find the best result: there are several metrics, ${this.#metrics.join(", ")}: name one, or use getParetoFront()`,
       );
     const direction = mode ?? this.#modes[this.#metrics.indexOf(name)];
     if (direction !== "min" && direction !== "max")
-      throw new TypeError(`Cannot find the best result: the mode of ${JSON.stringify(name)} is "min" or "max": received ${describeValue(direction)}`);
+      throw new TypeError(
+        `Cannot find the best result: the mode of ${JSON.stringify(name)} is "min" or "max": received ${describeValue(direction)}`,
+      );
     return { name, direction };
   }
 

@@ -25,6 +25,7 @@ import { gridSize, type SearchSpace } from "./space.ts";
 import type { Stopper } from "./stoppers.ts";
 import type { TrainableParts } from "./trainable.ts";
 import type { Config, JsonValue, Metrics, Mode } from "./trial.ts";
+import type { SessionLimits } from "./trial-events.ts";
 import { TrialFiles } from "./trial-files.ts";
 import { TrialMachine } from "./trial-machine.ts";
 import { TrialTable } from "./trial-table.ts";
@@ -44,7 +45,9 @@ export interface SessionPlan {
   readonly scheduler: TrialScheduler;
   readonly log: RunLog;
   readonly clusterResources: Readonly<Record<string, number>>;
-  readonly restored: { readonly snapshot: JsonValue | undefined; readonly records: readonly JsonValue[]; readonly options: RestoreOptions } | undefined;
+  readonly restored:
+    | { readonly snapshot: JsonValue | undefined; readonly records: readonly JsonValue[]; readonly options: RestoreOptions }
+    | undefined;
 }
 
 export class Session {
@@ -58,20 +61,15 @@ export class Session {
   readonly #closed = Promise.withResolvers<void>();
 
   constructor(folder: RunFolder, plan: SessionPlan) {
-    const { tuneConfig, runConfig, runId, scheduler, searcher, callbacks, clusterResources } = plan;
+    const { tuneConfig, runConfig, runId, scheduler, callbacks } = plan;
     this.#folder = folder;
     this.#plan = plan;
     this.#codec = new ConfigCodec(plan.space);
     this.#machine = new TrialMachine({
       runId,
       metrics: tuneConfig.metrics,
-      // Grids have more points than samples: their searcher counts itself.
-      samplesMax: searcher instanceof BasicVariantGenerator || tuneConfig.numSamples === -1 ? Number.POSITIVE_INFINITY : tuneConfig.numSamples,
-      concurrentMax: tuneConfig.maxConcurrentTrials,
-      maxFailures: runConfig.failureConfig.maxFailures,
       keep: runConfig.checkpointConfig,
       scheduler,
-      clusterResources,
     });
     const { metrics, modes, numSamples } = tuneConfig;
     const trialsMax = numSamples === -1 ? Number.POSITIVE_INFINITY : numSamples * gridSize(plan.space);
@@ -109,7 +107,7 @@ export class Session {
       scheduler.setSearchProperties(metric, mode);
       if (this.#plan.restored !== undefined) await this.#restore(experiment, this.#plan.restored);
       this.#table.begin();
-      await experiment.run(signal);
+      await experiment.run(this.#limits(), signal);
       this.#callbacks.call("onExperimentEnd", { trials: this.#machine.finishedTrials });
       await this.#callbacks.settled();
       state = "finished";
@@ -136,13 +134,25 @@ export class Session {
       codec: this.#codec,
       resourcesOf: trainable.resourcesOf,
       nameOf: (trial) => this.#nameOf(trial),
-      survivesErrors: trainable.body.kind === "function",
+      survivesErrors: trainable.body.kind === "function" || trainable.body.kind === "python",
       checkpointFrequency: runConfig.checkpointConfig.checkpointFrequency,
       checkpointAtEnd: runConfig.checkpointConfig.checkpointAtEnd,
       failFast: runConfig.failureConfig.failFast,
       timeBudgetMs: tuneConfig.timeBudgetMs,
       onProblem: tellProblem,
     });
+  }
+
+  #limits(): SessionLimits {
+    const { searcher, tuneConfig, runConfig, clusterResources } = this.#plan;
+    // Grids have more points than samples: their searcher counts itself.
+    const countsItself = searcher instanceof BasicVariantGenerator || tuneConfig.numSamples === -1;
+    return {
+      samplesMax: countsItself ? Number.POSITIVE_INFINITY : tuneConfig.numSamples,
+      concurrentMax: tuneConfig.maxConcurrentTrials,
+      maxFailures: runConfig.failureConfig.maxFailures,
+      clusterResources,
+    };
   }
 
   #nameOf({ trialId, config }: { trialId: string; config: Config }): { name: string; dirname: string } {
@@ -155,7 +165,7 @@ export class Session {
 
   /** Brings everything to where the last session ended, and decides what becomes of the trials. */
   async #restore(experiment: Experiment, { snapshot, records, options }: NonNullable<SessionPlan["restored"]>): Promise<void> {
-    const { searcher, stopper, clusterResources } = this.#plan;
+    const { searcher, stopper } = this.#plan;
     if (snapshot !== undefined) {
       const state = snapshot as unknown as ExperimentState;
       this.#machine.restore(this.#codec.readMachine(state.machine));
@@ -164,7 +174,6 @@ export class Session {
     }
     await experiment.replay(records);
     experiment.prepare({ type: "opened" });
-    experiment.prepare({ type: "resized", clusterResources });
     for (const id of this.#machine.heldTrials) experiment.prepare({ type: "interrupted", trialId: id });
     const { resumeUnfinished = true, resumeErrored = false, restartErrored = false } = options;
     for (const trial of [...this.#machine.liveTrials.values()]) {
@@ -180,7 +189,8 @@ export class Session {
   /** Checkpoints that were completed and not logged: the log is the truth, and their names are used again. */
   async #removeUnknownCheckpoints(trial: LiveTrial): Promise<void> {
     const known = new Set(trial.finished("terminated").checkpoints.map(({ path }) => path));
-    for (const { checkpoint } of await listCheckpoints(this.#files.folderOf(trial))) if (!known.has(checkpoint.path)) await removeCheckpoint(checkpoint);
+    for (const { checkpoint } of await listCheckpoints(this.#files.folderOf(trial)))
+      if (!known.has(checkpoint.path)) await removeCheckpoint(checkpoint);
   }
 
   #results(): ResultGrid<Config, Metrics> {

@@ -73,8 +73,13 @@ export function decodeSpace(encoded: JsonValue): SearchSpace {
 export function requireGivenAgain(saved: SavedExperiment, given: ReadonlySet<string>, path: string): void {
   const missing = saved.unsaved.filter((name) => !given.has(name));
   if (missing.length === 0) return;
-  const example = missing.map((name) => (name === "paramSpace" ? "paramSpace" : name === "stop" ? "runConfig: { stop }" : `tuneConfig: { ${name} }`));
-  throw new TuneError(`Cannot restore the run ${path}: its ${missing.join(" and ")} cannot be read from a folder: code in files is never run`, {
-    hint: `give it again: Tuner.restore(path, trainable, { ${example.join(", ")} })`,
-  });
+  const example = missing.map((name) =>
+    name === "paramSpace" ? "paramSpace" : name === "stop" ? "runConfig: { stop }" : `tuneConfig: { ${name} }`,
+  );
+  throw new TuneError(
+    `Cannot restore the run ${path}: its ${missing.join(" and ")} cannot be read from a folder: code in files is never run`,
+    {
+      hint: `give it again: Tuner.restore(path, trainable, { ${example.join(", ")} })`,
+    },
+  );
 }

@@ -66,7 +66,9 @@ async function reportNow(metrics: Metrics, options: ReportOptions = {}): Promise
   if (unknown !== undefined) throw new TypeError(`Cannot report: there is no option ${JSON.stringify(unknown)}: there is checkpoint`);
   const { checkpoint } = options;
   if (checkpoint !== undefined && !(checkpoint instanceof Checkpoint))
-    throw new TypeError(`Cannot report: checkpoint must be a Checkpoint, such as Checkpoint.fromDirectory(folder): received ${describeValue(checkpoint)}`);
+    throw new TypeError(
+      `Cannot report: checkpoint must be a Checkpoint, such as Checkpoint.fromDirectory(folder): received ${describeValue(checkpoint)}`,
+    );
   await session.report(checked, checkpoint);
 }
 

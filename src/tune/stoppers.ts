@@ -39,7 +39,9 @@ export function readStop(stop: unknown, tuned: ReadonlyMap<string, Mode>): Stopp
   if (Array.isArray(stop)) return new CombinedStopper(...stop.map((one: unknown) => readStop(one, tuned) as Stopper));
   if (typeof (stop as Partial<Stopper>).shouldStop === "function") return stop as Stopper;
   if (!isPlainObject(stop))
-    throw new TypeError(`Cannot set stop of runConfig: an object such as { trainingIteration: 10 }, a function or a stopper is needed: received ${describeValue(stop)}`);
+    throw new TypeError(
+      `Cannot set stop of runConfig: an object such as { trainingIteration: 10 }, a function or a stopper is needed: received ${describeValue(stop)}`,
+    );
   return new BoundsStopper(stop as StopCriteria, tuned);
 }
 
@@ -78,7 +80,8 @@ export class FunctionStopper implements Stopper {
   readonly #shouldStop: (trialId: string, result: TrialResult) => boolean | Promise<boolean>;
 
   constructor(shouldStop: (trialId: string, result: TrialResult) => boolean | Promise<boolean>) {
-    if (typeof shouldStop !== "function") throw new TypeError(`Cannot make a FunctionStopper: a function is needed: received ${describeValue(shouldStop)}`);
+    if (typeof shouldStop !== "function")
+      throw new TypeError(`Cannot make a FunctionStopper: a function is needed: received ${describeValue(shouldStop)}`);
     this.#shouldStop = shouldStop;
   }
 
@@ -110,7 +113,9 @@ export class TimeoutStopper implements Stopper {
 
   constructor(timeoutMs: number) {
     if (!(timeoutMs >= 0 && timeoutMs <= TIMER_MS_MAX))
-      throw new RangeError(`Cannot make a TimeoutStopper: a number of milliseconds from 0 to ${TIMER_MS_MAX} is needed: received ${describeValue(timeoutMs)}`);
+      throw new RangeError(
+        `Cannot make a TimeoutStopper: a number of milliseconds from 0 to ${TIMER_MS_MAX} is needed: received ${describeValue(timeoutMs)}`,
+      );
     this.#timeoutMs = timeoutMs;
   }
 
@@ -167,7 +172,8 @@ export class TrialPlateauStopper implements Stopper {
 
   constructor(options: TrialPlateauOptions) {
     const { metric, ...others } = options ?? {};
-    if (typeof metric !== "string") throw new TypeError(`Cannot make a TrialPlateauStopper: the name of a metric is needed: received ${describeValue(metric)}`);
+    if (typeof metric !== "string")
+      throw new TypeError(`Cannot make a TrialPlateauStopper: the name of a metric is needed: received ${describeValue(metric)}`);
     const read = readOptions<Omit<TrialPlateauValues, "metric">>(others, {
       of: "TrialPlateauStopper",
       options: {

@@ -75,7 +75,10 @@ export type ConfigOf<T> = T extends (config: infer C, ...rest: never[]) => unkno
  * @example
  * const trainable = withParameters(async (config: { lr: number }, { data }: { data: Float64Array }) => ({ loss: fit(data, config.lr) }), { data });
  */
-export function withParameters<C, P extends Record<string, unknown>, R>(trainable: (config: C, parameters: P) => R, parameters: NoInfer<P>): (config: C) => R;
+export function withParameters<C, P extends Record<string, unknown>, R>(
+  trainable: (config: C, parameters: P) => R,
+  parameters: NoInfer<P>,
+): (config: C) => R;
 export function withParameters<C, P extends Record<string, unknown>, I extends { setup(config: C, parameters: P): unknown }>(
   trainable: new () => I,
   parameters: NoInfer<P>,
@@ -108,7 +111,8 @@ function bodyOf(given: unknown): TrainableParts["body"] {
   if (isTrainableSource(given)) return { kind: "definition", definition: (given as TrainableSource)[TRAINABLE]() };
   const code = pythonCodeOf(given);
   if (code?.kind === "function") return { kind: "python", code };
-  if (code !== undefined) throw new TypeError("Cannot tune a class of Python: give python.task(...), a function that calls shoal.tune.report");
+  if (code !== undefined)
+    throw new TypeError("Cannot tune a class of Python: give python.task(...), a function that calls shoal.tune.report");
   if (typeof given !== "function")
     throw new TypeError(
       `Cannot make a Tuner: a function, a class with step(), python.task(...) or a trainer is needed: received ${describeValue(given)}`,
@@ -155,7 +159,9 @@ const RESOURCE_OPTIONS: readonly string[] = ["numCpus", "numGpus", "memoryBytes"
 function toTrialResources(request: ResourceRequest): TrialResources {
   if (request instanceof PlacementGroupFactory) return { bundles: request.bundles, strategy: request.strategy };
   if (!isPlainObject(request))
-    throw new TypeError(`Cannot give a trial resources: an object such as { numCpus: 2 } or a PlacementGroupFactory is needed: received ${describeValue(request)}`);
+    throw new TypeError(
+      `Cannot give a trial resources: an object such as { numCpus: 2 } or a PlacementGroupFactory is needed: received ${describeValue(request)}`,
+    );
   for (const name of Object.keys(request)) {
     if (RESOURCE_OPTIONS.includes(name)) continue;
     const instead = { cpu: "it is numCpus", gpu: "it is numGpus", CPU: "it is numCpus", GPU: "it is numGpus" }[name];

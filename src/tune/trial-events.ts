@@ -22,11 +22,21 @@ export interface TrialFailure {
   readonly stack?: string;
 }
 
+/** What bounds the trials of a session. */
+export interface SessionLimits {
+  /** How many configurations are asked for; Infinity where the searcher says itself when it is finished. */
+  readonly samplesMax: number;
+  readonly concurrentMax: number;
+  /** -1: without end. */
+  readonly maxFailures: number;
+  readonly clusterResources: Readonly<Record<string, number>>;
+}
+
 export type TrialEvent =
   /** A session goes on with the run: nothing begins until it has told what became of what ran. */
   | { readonly type: "opened" }
-  /** The session is ready: trials may begin. */
-  | { readonly type: "begun" }
+  /** The session is ready: trials may begin, within its limits. They are part of the log, as another session may have others. */
+  | { readonly type: "begun"; readonly limits: SessionLimits }
   /** The searcher gave a configuration. */
   | {
       readonly type: "suggested";
@@ -89,7 +99,14 @@ export type TrialEffect =
   /** Ends a trial that does not report. */
   | { readonly type: "interrupt"; readonly trialId: string }
   | { readonly type: "removeCheckpoints"; readonly paths: readonly string[] }
-  | { readonly type: "notify"; readonly what: Notice; readonly trial: Trial; readonly result?: TrialResult; readonly failure?: TrialFailure; readonly checkpoint?: string }
+  | {
+      readonly type: "notify";
+      readonly what: Notice;
+      readonly trial: Trial;
+      readonly result?: TrialResult;
+      readonly failure?: TrialFailure;
+      readonly checkpoint?: string;
+    }
   | { readonly type: "finished" };
 
 /** What callbacks and trackers hear of. A trial is `complete` once its process is free. */

@@ -49,12 +49,26 @@ export class TrialFiles {
     const made = makeFolder(folder);
     made.catch(() => {});
     const { experimentName, trackers, shownConfig } = this.#options;
-    const after = trackers.map((tracker) => ({ name: tracker.name, open: async (run: Parameters<Tracker["open"]>[0]) => (await made, await tracker.open(run)) }));
-    const run = { id: trial.id, name: trial.name, experimentName, folder, config: shownConfig(trial.config), isResumed: this.#begun.has(trial.id) };
+    const after = trackers.map((tracker) => ({
+      name: tracker.name,
+      open: async (run: Parameters<Tracker["open"]>[0]) => (await made, await tracker.open(run)),
+    }));
+    const run = {
+      id: trial.id,
+      name: trial.name,
+      experimentName,
+      folder,
+      config: shownConfig(trial.config),
+      isResumed: this.#begun.has(trial.id),
+    };
     this.#begun.add(trial.id);
     this.#open.set(
       trial.id,
-      new Tracking({ trackers: after, run, onProblem: ({ tracker, error }) => this.#problem(tracker, `${tracker} of trial ${trial.id}: ${error.message}`) }),
+      new Tracking({
+        trackers: after,
+        run,
+        onProblem: ({ tracker, error }) => this.#problem(tracker, `${tracker} of trial ${trial.id}: ${error.message}`),
+      }),
     );
   }
 
@@ -93,7 +107,9 @@ export class TrialFiles {
     if (tracking === undefined) return;
     this.#open.delete(id);
     const closing = finish(tracking)
-      .catch((error: unknown) => this.#problem("files", `the files of trial ${id}: ${error instanceof Error ? error.message : String(error)}`))
+      .catch((error: unknown) =>
+        this.#problem("files", `the files of trial ${id}: ${error instanceof Error ? error.message : String(error)}`),
+      )
       .finally(() => this.#closing.delete(closing));
     this.#closing.add(closing);
   }

@@ -159,7 +159,9 @@ export class FunctionTrial implements TrialLoop {
     const { value } = outcome;
     if (value === undefined || value === null) return { type: "ended" };
     if (!isPlainObject(value))
-      throw new TypeError(`Trial ${this.#spec.trialId} must return metrics, such as { loss: 0.5 }, or nothing: received ${describeValue(value)}`);
+      throw new TypeError(
+        `Trial ${this.#spec.trialId} must return metrics, such as { loss: 0.5 }, or nothing: received ${describeValue(value)}`,
+      );
     const metrics = checkMetrics(value, `Cannot report what trial ${this.#spec.trialId} returned`);
     return { type: "report", metrics, elapsedMs: performance.now() - this.#since, timestampMs: Date.now(), isLast: true };
   }
@@ -227,7 +229,8 @@ export class ClassTrial implements TrialLoop {
   async #load(instance: ClassTrainable): Promise<void> {
     const { checkpoint, trialId } = this.#spec;
     if (checkpoint === undefined) return;
-    if (instance.loadCheckpoint === undefined) throw new TypeError(`Trial ${trialId} cannot go on from its checkpoint: its class has no loadCheckpoint(folder)`);
+    if (instance.loadCheckpoint === undefined)
+      throw new TypeError(`Trial ${trialId} cannot go on from its checkpoint: its class has no loadCheckpoint(folder)`);
     await Checkpoint.fromDirectory(checkpoint).asDirectory((folder) => this.#within(() => instance.loadCheckpoint?.(folder)));
   }
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "./scheduler.ts";
 import { FIFOScheduler } from "./schedulers/fifo-scheduler.ts";
 import type { JsonValue, Metrics, Trial, TrialResult } from "./trial.ts";
-import type { TrialEffect, TrialEvent } from "./trial-events.ts";
+import type { SessionLimits, TrialEffect, TrialEvent } from "./trial-events.ts";
 import { type MachineOptions, TrialMachine } from "./trial-machine.ts";
 
 /** Decides what a test has written down, by trial and iteration. */
@@ -44,19 +44,26 @@ class Bench {
   readonly events: TrialEvent[] = [];
   readonly effects: string[] = [];
 
-  constructor({ script, ...options }: Partial<MachineOptions> & { script?: Record<string, Decision> } = {}) {
+  readonly limits: SessionLimits;
+
+  constructor({
+    script,
+    scheduler,
+    keep = {},
+    ...limits
+  }: Partial<SessionLimits & Pick<MachineOptions, "scheduler" | "keep">> & { script?: Record<string, Decision> } = {}) {
+    this.limits = { samplesMax: 3, concurrentMax: 2, maxFailures: 0, clusterResources: { CPU: 2 }, ...limits };
     this.scheduler = new Scripted(script);
     this.machine = new TrialMachine({
       runId: "t",
       metrics: ["loss"],
-      samplesMax: 3,
-      concurrentMax: 2,
-      maxFailures: 0,
-      keep: {},
-      scheduler: this.scheduler,
-      clusterResources: { CPU: 2 },
-      ...options,
+      keep,
+      scheduler: scheduler ?? this.scheduler,
     });
+  }
+
+  begin(): this {
+    return this.apply({ type: "begun", limits: this.limits });
   }
 
   apply(event: TrialEvent): this {
@@ -66,7 +73,14 @@ class Bench {
       if (text !== undefined) this.effects.push(text);
       if (effect.type === "ask") {
         const resources = { bundles: [{ CPU: 1 }], strategy: "PACK" } as const;
-        this.apply({ type: "suggested", trialId: effect.trialId, name: effect.trialId, dirname: effect.trialId, config: { n: Number(effect.trialId.slice(-1)) }, resources });
+        this.apply({
+          type: "suggested",
+          trialId: effect.trialId,
+          name: effect.trialId,
+          dirname: effect.trialId,
+          config: { n: Number(effect.trialId.slice(-1)) },
+          resources,
+        });
       }
     }
     return this;
@@ -115,7 +129,7 @@ function describeEffect(effect: TrialEffect): string | undefined {
 
 describe("the life of trials", () => {
   test("trials are asked for as there is room, and the experiment ends with the last", () => {
-    const bench = new Bench().apply({ type: "begun" });
+    const bench = new Bench().begin();
     expect(bench.taken()).toEqual(["start 0", "start 1"]);
     bench.report(0).report(0);
     expect(bench.taken()).toEqual(["continue 0", "continue 0"]);
@@ -134,7 +148,7 @@ describe("the life of trials", () => {
   test("resources bound what runs, and a trial that needs more than there is runs alone", () => {
     const large = { bundles: [{ CPU: 1 }, { CPU: 7 }], strategy: "PACK" } as const;
     const bench = new Bench({ concurrentMax: 10, clusterResources: { CPU: 1 } });
-    bench.machine.apply({ type: "begun" });
+    bench.machine.apply({ type: "begun", limits: bench.limits });
     bench.apply({ type: "suggested", trialId: idOf(0), name: "a", dirname: "a", config: {}, resources: large });
     expect(bench.taken()).toEqual(["start 0"]);
     expect(bench.machine.askedFor).toBeUndefined();
@@ -143,7 +157,7 @@ describe("the life of trials", () => {
   });
 
   test("what a scheduler stops gets no further report, and is told to nobody twice", () => {
-    const bench = new Bench({ script: { "0@1": "stop" }, samplesMax: 1 }).apply({ type: "begun" });
+    const bench = new Bench({ script: { "0@1": "stop" }, samplesMax: 1 }).begin();
     bench.report(0).report(0);
     expect(bench.taken()).toEqual(["start 0", "told 0", "stop 0", "stop 0"]);
     expect(bench.scheduler.told).toEqual([]);
@@ -153,7 +167,7 @@ describe("the life of trials", () => {
   });
 
   test("a paused trial holds nothing, and goes on from its checkpoint where it was", () => {
-    const bench = new Bench({ script: { "0@2": "pause" }, concurrentMax: 1, samplesMax: 2 }).apply({ type: "begun" });
+    const bench = new Bench({ script: { "0@2": "pause" }, concurrentMax: 1, samplesMax: 2 }).begin();
     bench.report(0, { loss: 3 }, { checkpoint: "c0" }).report(0).release(0, "c1");
     expect(bench.taken()).toEqual(["start 0", "continue 0", "pause 0", "start 1"]);
     expect(bench.status(0)).toBe("paused");
@@ -164,7 +178,7 @@ describe("the life of trials", () => {
   });
 
   test("failures are tried again as often as allowed, from the newest checkpoint", () => {
-    const bench = new Bench({ maxFailures: 1, samplesMax: 1 }).apply({ type: "begun" });
+    const bench = new Bench({ maxFailures: 1, samplesMax: 1 }).begin();
     bench.report(0, { loss: 1 }, { checkpoint: "c0" }).report(0);
     const failed = { type: "failed", trialId: idOf(0), failure: { name: "Error", message: "no" } } as const;
     bench.apply(failed);
@@ -179,12 +193,15 @@ describe("the life of trials", () => {
     [{ loss: Number.NaN }, 'the metric "loss" is NaN'],
     [{ lost: 1 }, 'its report lacks the metric "loss": it has "lost"'],
   ])("a report of %o fails its trial", (metrics, message) => {
-    const bench = new Bench({ samplesMax: 1, maxFailures: 5 }).apply({ type: "begun" }).report(0, metrics as Metrics).release(0);
+    const bench = new Bench({ samplesMax: 1, maxFailures: 5 })
+      .begin()
+      .report(0, metrics as Metrics)
+      .release(0);
     expect(bench.machine.finishedTrials[0]?.failure?.message).toContain(message);
   });
 
   test("the end of all ends what runs and what waits", () => {
-    const bench = new Bench({ script: { "0@1": "pause" }, samplesMax: 9 }).apply({ type: "begun" }).report(0).release(0);
+    const bench = new Bench({ script: { "0@1": "pause" }, samplesMax: 9 }).begin().report(0).release(0);
     bench.taken();
     bench.apply({ type: "stoppedAll" });
     expect(bench.taken()).toEqual(["told 0", "told 1", "told 2", "interrupt 1", "interrupt 2"]);
@@ -202,7 +219,7 @@ describe("the life of trials", () => {
         return [...view.liveTrials.values()].find(({ status }) => status === "pending")?.id;
       }
     }
-    const bench = new Bench({ samplesMax: 2, scheduler: new Sleepy() }).apply({ type: "begun" });
+    const bench = new Bench({ samplesMax: 2, scheduler: new Sleepy() }).begin();
     bench.report(0).release(0).report(1).release(1);
     expect(bench.taken()).toEqual(["start 0", "start 1", "pause 0", "pause 1", "told 0", "told 1", "finished"]);
   });
@@ -215,7 +232,7 @@ describe("exploitation", () => {
   });
 
   test("a trial goes on from the newest checkpoint of another, which is kept meanwhile", () => {
-    const bench = new Bench({ script: { "0@1": exploit(0, 1) }, samplesMax: 2, keep: { numToKeep: 1 } }).apply({ type: "begun" });
+    const bench = new Bench({ script: { "0@1": exploit(0, 1) }, samplesMax: 2, keep: { numToKeep: 1 } }).begin();
     bench.report(1, { loss: 1 }, { checkpoint: "d0" }).report(1, { loss: 1 }, { checkpoint: "d1" });
     expect(bench.taken()).toEqual(["start 0", "start 1", "continue 1", "remove d0", "continue 1"]);
     bench.report(0, { loss: 9 }, { checkpoint: "own" }).report(1, { loss: 1 }, { checkpoint: "d2" }).release(0);
@@ -228,7 +245,7 @@ describe("exploitation", () => {
 
   test("a checkpoint that is being saved is waited for", () => {
     const save: Decision = { verdict: "continue", actions: [{ type: "checkpoint", trialId: idOf(1) }] };
-    const bench = new Bench({ script: { "1@1": save, "0@1": exploit(0, 1) }, samplesMax: 2 }).apply({ type: "begun" });
+    const bench = new Bench({ script: { "1@1": save, "0@1": exploit(0, 1) }, samplesMax: 2 }).begin();
     bench.report(1).report(0).release(0);
     expect(bench.taken()).toEqual(["start 0", "start 1", "continue and save 1", "pause 0"]);
     bench.apply({ type: "saved", trialId: idOf(1), checkpoint: "d0" });
@@ -237,7 +254,7 @@ describe("exploitation", () => {
 
   test("a donor that dies while it saves leaves its follower what it had", () => {
     const save: Decision = { verdict: "continue", actions: [{ type: "checkpoint", trialId: idOf(1) }] };
-    const bench = new Bench({ script: { "1@2": save, "0@1": exploit(0, 1) }, samplesMax: 2 }).apply({ type: "begun" });
+    const bench = new Bench({ script: { "1@2": save, "0@1": exploit(0, 1) }, samplesMax: 2 }).begin();
     bench.report(1, { loss: 1 }, { checkpoint: "d0" }).report(1).report(0).release(0);
     bench.taken();
     bench.apply({ type: "failed", trialId: idOf(1), failure: { name: "Error", message: "no" } });
@@ -247,7 +264,7 @@ describe("exploitation", () => {
   test("other resources make a trial begin again with them", () => {
     const more = { bundles: [{ CPU: 2 }], strategy: "PACK" } as const;
     const change: Decision = { verdict: "continue", actions: [{ type: "resources", trialId: idOf(0), resources: more }] };
-    const bench = new Bench({ script: { "0@1": change }, samplesMax: 1 }).apply({ type: "begun" }).report(0, { loss: 1 }, { checkpoint: "c0" }).release(0);
+    const bench = new Bench({ script: { "0@1": change }, samplesMax: 1 }).begin().report(0, { loss: 1 }, { checkpoint: "c0" }).release(0);
     expect(bench.taken()).toEqual(["start 0", "stop 0", "start 0 from c0"]);
     expect(bench.machine.liveTrials.get(idOf(0))?.resources).toEqual(more);
   });
@@ -260,7 +277,7 @@ describe("restoring", () => {
       "0@2": "pause",
       "1@2": { verdict: "continue", actions: [{ type: "exploit", trialId: idOf(1), donorId: idOf(0), config: { n: 71 } }] },
     };
-    const bench = new Bench({ script, samplesMax: 4, maxFailures: 1 }).apply({ type: "begun" });
+    const bench = new Bench({ script, samplesMax: 4, maxFailures: 1 }).begin();
     bench.report(0, { loss: 2 }, { checkpoint: "a0" }).report(1).report(0).release(0, "a1").report(1).release(1);
     bench.apply({ type: "failed", trialId: idOf(2), failure: { name: "Error", message: "no" } });
     bench.report(2, { loss: 1 }, { isLast: true });
@@ -291,35 +308,51 @@ describe("restoring", () => {
     machine.restore(JSON.parse(JSON.stringify(bench.machine.save())));
     const held = machine.heldTrials;
     expect(held.length).toBeGreaterThan(0);
-    const effects = [{ type: "opened" } as const, ...held.map((trialId) => ({ type: "interrupted", trialId }) as const)].flatMap((event) => machine.apply(event));
+    const effects = [{ type: "opened" } as const, ...held.map((trialId) => ({ type: "interrupted", trialId }) as const)].flatMap((event) =>
+      machine.apply(event),
+    );
     expect(effects.filter(({ type }) => type === "start")).toEqual([]);
     machine.apply({ type: "givenUp", trialId: held[0] as string });
-    const begun = machine.apply({ type: "begun" });
+    const begun = machine.apply({ type: "begun", limits: bench.limits });
     expect(begun.map(describeEffect).filter((text) => text?.startsWith("start"))).not.toEqual([]);
     expect(machine.finishedTrials.map(({ id }) => id)).toContain(held[0]);
   });
 
   test("a trial that failed is revived, from its checkpoint or from its beginning", () => {
     for (const fromCheckpoint of [true, false]) {
-      const bench = new Bench({ samplesMax: 1 }).apply({ type: "begun" }).report(0, { loss: 1 }, { checkpoint: "c0" });
+      const bench = new Bench({ samplesMax: 1 }).begin().report(0, { loss: 1 }, { checkpoint: "c0" });
       bench.apply({ type: "failed", trialId: idOf(0), failure: { name: "Error", message: "no" } });
       expect(bench.machine.isFinished).toBe(true);
       bench.taken();
       bench.apply({ type: "opened" }).apply({ type: "revived", trialId: idOf(0), fromCheckpoint });
       expect(bench.taken()).toEqual([]);
-      bench.apply({ type: "begun" });
+      bench.begin();
       expect(bench.taken()).toEqual([fromCheckpoint ? "start 0 from c0" : "start 0"]);
     }
   });
 
   test("a snapshot of ten thousand ended trials takes two kilobytes each at most", () => {
-    const bench = new Bench({ samplesMax: 200, concurrentMax: 1 }).apply({ type: "begun" });
+    const bench = new Bench({ samplesMax: 200, concurrentMax: 1 }).begin();
     for (let n = 0; n < 100; n += 1) {
       const trialId = [...bench.machine.liveTrials.keys()][0] as string;
-      for (let i = 0; i < 12; i += 1) bench.machine.apply({ type: "reported", trialId, metrics: { loss: i, accuracy: i, other: i, more: i, last: i }, elapsedMs: 1, timestampMs: 1 });
+      for (let i = 0; i < 12; i += 1)
+        bench.machine.apply({
+          type: "reported",
+          trialId,
+          metrics: { loss: i, accuracy: i, other: i, more: i, last: i },
+          elapsedMs: 1,
+          timestampMs: 1,
+        });
       bench.machine.apply({ type: "ended", trialId });
       const asked = bench.machine.askedFor as string;
-      bench.apply({ type: "suggested", trialId: asked, name: asked, dirname: asked, config: { n }, resources: { bundles: [{ CPU: 1 }], strategy: "PACK" } });
+      bench.apply({
+        type: "suggested",
+        trialId: asked,
+        name: asked,
+        dirname: asked,
+        config: { n },
+        resources: { bundles: [{ CPU: 1 }], strategy: "PACK" },
+      });
     }
     const size = JSON.stringify(bench.machine.save() as unknown as JsonValue).length / bench.machine.finishedTrials.length;
     expect(bench.machine.finishedTrials.length).toBe(100);

@@ -10,22 +10,18 @@ import { type KeptCheckpointsConfig, metricAt } from "../runs/kept-checkpoints.t
 import { type FinishedTrial, LiveTrial, type SavedTrial } from "./live-trial.ts";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "./scheduler.ts";
 import type { Config, JsonValue, Metrics, Trial, TrialResources, TrialResult } from "./trial.ts";
-import type { Answer, Notice, TrialCheckpoint, TrialEffect, TrialEvent, TrialFailure } from "./trial-events.ts";
+import type { Answer, Notice, SessionLimits, TrialCheckpoint, TrialEffect, TrialEvent, TrialFailure } from "./trial-events.ts";
 
 export interface MachineOptions {
   /** Begins the ids of trials. */
   readonly runId: string;
   /** What is tuned: each result must have these, as numbers. */
   readonly metrics: readonly string[];
-  /** How many configurations are asked for; Infinity where the searcher says itself when it is finished. */
-  readonly samplesMax: number;
-  readonly concurrentMax: number;
-  /** -1: without end. */
-  readonly maxFailures: number;
   readonly keep: KeptCheckpointsConfig;
   readonly scheduler: TrialScheduler;
-  readonly clusterResources: Readonly<Record<string, number>>;
 }
+
+const NO_LIMITS: SessionLimits = { samplesMax: 0, concurrentMax: 0, maxFailures: 0, clusterResources: {} };
 
 /** Amounts are sums of decimals: 0.1 + 0.2 must fit into 0.3. */
 const AMOUNT_TOLERANCE = 1e-9;
@@ -40,6 +36,7 @@ export interface SavedMachine {
   readonly typicalResources: TrialResources | null;
   readonly isStopping: boolean;
   readonly isBegun: boolean;
+  readonly limits: SessionLimits;
   readonly isFinished: boolean;
   readonly scheduler: JsonValue;
 }
@@ -56,7 +53,7 @@ export class TrialMachine {
   readonly #held = new Map<string, TrialResources>();
   readonly #inUse = new Map<string, number>();
   readonly #view: SchedulerView;
-  #clusterResources: Readonly<Record<string, number>>;
+  #limits: SessionLimits = NO_LIMITS;
   #asked = 0;
   /** The trial for which the searcher is being asked. */
   #askedFor: string | undefined;
@@ -74,7 +71,6 @@ export class TrialMachine {
   constructor(options: MachineOptions) {
     this.#options = options;
     this.#scheduler = options.scheduler;
-    this.#clusterResources = options.clusterResources;
     const machine = this;
     this.#view = {
       liveTrials: this.#open,
@@ -82,7 +78,7 @@ export class TrialMachine {
         return !machine.#searchEnded;
       },
       get clusterResources() {
-        return machine.#clusterResources;
+        return machine.#limits.clusterResources;
       },
       fits: (trial) => this.#canBegin(trial as LiveTrial),
     };
@@ -98,7 +94,7 @@ export class TrialMachine {
   }
 
   get clusterResources(): Readonly<Record<string, number>> {
-    return this.#clusterResources;
+    return this.#limits.clusterResources;
   }
 
   /** Trials that occupy resources. */
@@ -140,6 +136,7 @@ export class TrialMachine {
         return;
       case "begun":
         this.#isBegun = true;
+        this.#limits = event.limits;
         return;
       case "suggested":
         return this.#onSuggested(event);
@@ -171,7 +168,7 @@ export class TrialMachine {
       case "stoppedAll":
         return this.#stopAll();
       case "resized":
-        this.#clusterResources = event.clusterResources;
+        this.#limits = { ...this.#limits, clusterResources: event.clusterResources };
         return;
     }
   }
@@ -187,6 +184,7 @@ export class TrialMachine {
       typicalResources: this.#typicalResources ?? null,
       isStopping: this.#isStopping,
       isBegun: this.#isBegun,
+      limits: this.#limits,
       isFinished: this.#isFinished,
       scheduler: this.#scheduler.save(),
     };
@@ -210,6 +208,7 @@ export class TrialMachine {
     this.#typicalResources = saved.typicalResources ?? undefined;
     this.#isStopping = saved.isStopping;
     this.#isBegun = saved.isBegun;
+    this.#limits = saved.limits;
     this.#isFinished = saved.isFinished;
     this.#scheduler.restore(saved.scheduler);
   }
@@ -355,7 +354,7 @@ export class TrialMachine {
     if (trial.isReleasing) return this.#settle(trial);
     if (trial.status !== "running") return;
     trial.failures += 1;
-    const { maxFailures } = this.#options;
+    const { maxFailures } = this.#limits;
     if (isFinal || (maxFailures !== -1 && trial.failures > maxFailures)) {
       this.#fail(trial, { failure, isReleased: true });
       return;
@@ -584,7 +583,7 @@ export class TrialMachine {
   /** Does one thing that is to be done now. @returns whether there may be another */
   #step(): boolean {
     if (this.#isStopping) return this.#finishIfEmpty();
-    if (this.#held.size < this.#options.concurrentMax && this.#askedFor === undefined) {
+    if (this.#held.size < this.#limits.concurrentMax && this.#askedFor === undefined) {
       if (this.#wantsTrial()) return this.#ask();
       const id = this.#open.size === 0 ? undefined : this.#scheduler.chooseTrialToRun(this.#view);
       const chosen = id === undefined ? undefined : this.#open.get(id);
@@ -600,7 +599,7 @@ export class TrialMachine {
 
   #wantsTrial(): boolean {
     if (this.#searchEnded || this.#searchDelayed || this.#pending > 0) return false;
-    if (this.#asked >= this.#options.samplesMax) {
+    if (this.#asked >= this.#limits.samplesMax) {
       this.#searchEnded = true;
       return false;
     }
@@ -653,7 +652,8 @@ export class TrialMachine {
 
   #hasRoom(resources: TrialResources): boolean {
     return Object.entries(totalOf(resources)).every(
-      ([name, amount]) => amount === 0 || (this.#inUse.get(name) ?? 0) + amount <= (this.#clusterResources[name] ?? 0) + AMOUNT_TOLERANCE,
+      ([name, amount]) =>
+        amount === 0 || (this.#inUse.get(name) ?? 0) + amount <= (this.#limits.clusterResources[name] ?? 0) + AMOUNT_TOLERANCE,
     );
   }
 

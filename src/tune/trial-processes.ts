@@ -49,17 +49,29 @@ interface PooledActor {
 /** What the methods of a trial's actor are to the driver; those of the actor for Python have the same names. */
 export type ActorMaker = (options: ActorOptions) => ActorHandle<TrialActor>;
 
+/** Copies what an event has of a checkpoint to its staging place, where the process has not done so. `index` counts the trial's checkpoints. */
+export type Staging = (event: ProcessEvent, spec: TrialSpec, index: number) => Promise<ProcessEvent>;
+
+export interface ActorProcessesOptions {
+  readonly make: ActorMaker;
+  readonly isReusing: boolean;
+  readonly close?: () => void;
+  readonly staging?: Staging;
+}
+
 export class ActorProcesses implements TrialProcesses {
   readonly #make: ActorMaker;
   readonly #isReusing: boolean;
   readonly #idle = new Map<string, PooledActor[]>();
   readonly #all = new Set<PooledActor>();
   readonly #close: () => void;
+  readonly #staging: Staging | undefined;
 
-  constructor({ make, isReusing, close = () => {} }: { make: ActorMaker; isReusing: boolean; close?: () => void }) {
+  constructor({ make, isReusing, close = () => {}, staging }: ActorProcessesOptions) {
     this.#make = make;
     this.#isReusing = isReusing;
     this.#close = close;
+    this.#staging = staging;
   }
 
   async lease(resources: TrialResources): Promise<TrialProcess> {
@@ -93,9 +105,21 @@ export class ActorProcesses implements TrialProcesses {
   #process(actor: PooledActor): TrialProcess {
     const { handle } = actor;
     let isKilled = false;
+    let given: TrialSpec | undefined;
+    let nextCheckpoint = 0;
+    const staged = async (event: ProcessEvent): Promise<ProcessEvent> => {
+      if (this.#staging === undefined || given === undefined) return event;
+      const whole = await this.#staging(event, given, nextCheckpoint);
+      if (whole.type === "report" && whole.checkpoint !== undefined) nextCheckpoint += 1;
+      return whole;
+    };
     return {
-      begin: async (spec) => await handle.begin.remote(spec),
-      next: async (answer) => await handle.next.remote(answer),
+      begin: async (spec) => {
+        given = spec;
+        nextCheckpoint = spec.nextCheckpoint;
+        return await staged(await handle.begin.remote(spec));
+      },
+      next: async (answer) => await staged(await handle.next.remote(answer)),
       kill: () => {
         isKilled = true;
         void this.#end(actor, { isGentle: false });

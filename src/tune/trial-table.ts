@@ -74,11 +74,17 @@ export class TrialTable {
 }
 
 /** A line of what there is, and the table: the best trials first; without a metric those that run before those that wait. */
-export function trialLines(trials: readonly TableTrial[], { name, metrics, modes, trialsMax, elapsedMs }: TableFacts & { readonly elapsedMs: number }): string[] {
+export function trialLines(
+  trials: readonly TableTrial[],
+  { name, metrics, modes, trialsMax, elapsedMs }: TableFacts & { readonly elapsedMs: number },
+): string[] {
   const counts = Map.groupBy(trials, ({ status }) => status);
   const states = Array.from(counts, ([status, some]) => `${some.length} ${status}`);
   const ended = (counts.get("terminated")?.length ?? 0) + (counts.get("errored")?.length ?? 0);
-  const left = ended > 0 && Number.isFinite(trialsMax) && ended < trialsMax ? `, about ${durationText((elapsedMs / ended) * (trialsMax - ended))} left` : "";
+  const left =
+    ended > 0 && Number.isFinite(trialsMax) && ended < trialsMax
+      ? `, about ${durationText((elapsedMs / ended) * (trialsMax - ended))} left`
+      : "";
   const head = `${name}: ${trials.length}${Number.isFinite(trialsMax) ? ` of ${trialsMax}` : ""} trials (${states.join(", ")})${left}`;
   const shown = ranked(trials, metrics[0], modes[0]).slice(0, TABLE_ROWS);
   if (shown.length === 0) return [head];
@@ -93,7 +99,11 @@ export function trialLines(trials: readonly TableTrial[], { name, metrics, modes
     ...parameters.map((parameter) => valueText(configs[i]?.get(parameter))),
   ]);
   const more = trials.length - shown.length;
-  return [head, ...tableLines([["trial", "status", ...metrics, "iteration", "time", ...parameters], ...rows]), ...(more > 0 ? [`and ${more} more`] : [])];
+  return [
+    head,
+    ...tableLines([["trial", "status", ...metrics, "iteration", "time", ...parameters], ...rows]),
+    ...(more > 0 ? [`and ${more} more`] : []),
+  ];
 }
 
 const ORDER: readonly TrialStatus[] = ["running", "pending", "paused", "errored", "terminated"];

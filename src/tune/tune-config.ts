@@ -58,12 +58,16 @@ const isMode = (value: unknown): boolean => value === "min" || value === "max";
 
 function partOf(what: string, methods: readonly string[]) {
   return custom<never>(`${what}, or its name, is needed`, undefined as never, (value) =>
-    isName(value) || methods.every((method) => typeof (value as Record<string, unknown> | null)?.[method] === "function") ? "ok" : "wrong type",
+    isName(value) || methods.every((method) => typeof (value as Record<string, unknown> | null)?.[method] === "function")
+      ? "ok"
+      : "wrong type",
   );
 }
 
 function functionOption() {
-  return custom<never>("a function of the trial is needed", undefined as never, (value) => (typeof value === "function" ? "ok" : "wrong type"));
+  return custom<never>("a function of the trial is needed", undefined as never, (value) =>
+    typeof value === "function" ? "ok" : "wrong type",
+  );
 }
 
 const OPTIONS = {
@@ -107,7 +111,9 @@ export function readTuneConfig(given: TuneConfig | undefined): ResolvedTuneConfi
     throw new RangeError(
       `Cannot set mode of tuneConfig: each metric needs one: received ${describeValue(mode)} for ${metrics.length === 0 ? "no metric" : `the metrics ${metrics.join(", ")}`}`,
     );
-  if (new Set(metrics).size < metrics.length) throw new RangeError(`Cannot set metric of tuneConfig: a metric stands there twice: ${metrics.join(", ")}`);
-  if (others.numSamples === 0) throw new RangeError("Cannot set numSamples of tuneConfig: a number from 1, or -1 for without end, is needed: received 0");
+  if (new Set(metrics).size < metrics.length)
+    throw new RangeError(`Cannot set metric of tuneConfig: a metric stands there twice: ${metrics.join(", ")}`);
+  if (others.numSamples === 0)
+    throw new RangeError("Cannot set numSamples of tuneConfig: a number from 1, or -1 for without end, is needed: received 0");
   return { ...others, metrics, modes, maxConcurrentTrials: maxConcurrentTrials ?? Number.POSITIVE_INFINITY };
 }

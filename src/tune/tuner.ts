@@ -16,6 +16,7 @@ import { CallbackQueue, checkCallback, type TuneCallback } from "./callbacks.ts"
 import { ConfigCodec } from "./config-codec.ts";
 import { TuneError } from "./errors.ts";
 import { onInterruption } from "./interruption.ts";
+import { EXPERIMENT_LOG } from "./limits.ts";
 import { ResultGrid } from "./result-grid.ts";
 import { Session, type SessionPlan } from "./run-session.ts";
 import { decodeSpace, encodeSpace, requireGivenAgain, type SavedExperiment } from "./saved-experiment.ts";
@@ -62,7 +63,11 @@ export type Trainable<C, R> =
 
 /** The metrics of a trial, by what its code returns or yields; those of `report` are not known to the compiler. */
 export type Reported<R> =
-  R extends AsyncGenerator<infer Y, infer T> ? MetricsOf<Y | T> : R extends Generator<infer Y, infer T> ? MetricsOf<Y | T> : MetricsOf<Awaited<R>>;
+  R extends AsyncGenerator<infer Y, infer T>
+    ? MetricsOf<Y | T>
+    : R extends Generator<infer Y, infer T>
+      ? MetricsOf<Y | T>
+      : MetricsOf<Awaited<R>>;
 
 type MetricsOf<T> = [Exclude<T, void | null | undefined>] extends [never]
   ? Metrics
@@ -186,13 +191,33 @@ export class Tuner<S extends SearchSpace = Record<never, never>, R = unknown> {
       .padStart(6, "0");
     const searcher = await makeSearcher(tuneConfig);
     const scheduler = await makeScheduler(tuneConfig.scheduler);
-    const saved = savedOf({ trainable, runId, space, tuneConfig, runConfig, searcher: searcher.definition, scheduler: scheduler.definition });
+    const saved = savedOf({
+      trainable,
+      runId,
+      space,
+      tuneConfig,
+      runConfig,
+      searcher: searcher.definition,
+      scheduler: scheduler.definition,
+    });
     const resources = await clusterResources();
     const folder = await openNew(runConfig, trainable.name);
     try {
       await folder.write({ library: "tune", state: "running", details: saved as unknown as Metrics, startedAt: Date.now() });
-      const { log } = await RunLog.open({ folder: folder.path, name: LOG_NAME });
-      const plan = { trainable, space, tuneConfig, runConfig, stopper, callbacks, runId, searcher, scheduler, log, clusterResources: resources };
+      const { log } = await RunLog.open({ folder: folder.path, name: EXPERIMENT_LOG });
+      const plan = {
+        trainable,
+        space,
+        tuneConfig,
+        runConfig,
+        stopper,
+        callbacks,
+        runId,
+        searcher,
+        scheduler,
+        log,
+        clusterResources: resources,
+      };
       return { folder, plan: { ...plan, restored: undefined } };
     } catch (error) {
       await folder.close();
@@ -213,7 +238,7 @@ export class Tuner<S extends SearchSpace = Record<never, never>, R = unknown> {
       const space = options.paramSpace === undefined ? decodeSpace(saved.space) : checkedSpace(options.paramSpace);
       const tuneConfig = restoredTuneConfig(saved, options);
       const runConfig = await readRunConfig<TuneCallback | Tracker>(restoredRunConfig(saved, options), "tune");
-      const { log, snapshot, records } = await RunLog.open({ folder: folder.path, name: LOG_NAME });
+      const { log, snapshot, records } = await RunLog.open({ folder: folder.path, name: EXPERIMENT_LOG });
       await folder.write({ ...(folder.record as NonNullable<typeof record>), state: "running" });
       const plan: SessionPlan = {
         trainable: this.#trainable,
@@ -237,14 +262,14 @@ export class Tuner<S extends SearchSpace = Record<never, never>, R = unknown> {
   }
 }
 
-const LOG_NAME = "experiment_state";
 const RESTORE_OPTIONS = ["paramSpace", "tuneConfig", "runConfig", "resumeUnfinished", "resumeErrored", "restartErrored"] as const;
 
 /** Set while `restore` constructs: the constructor is for users, who have nothing to restore. */
 let restoring: { readonly path: string; readonly options: RestoreOptions } | undefined;
 
 function checkedOptions<T extends object>(options: T, allowed: readonly string[]): T {
-  if (!isPlainObject(options)) throw new TypeError(`Cannot make a Tuner: an object of options is needed: received ${describeValue(options)}`);
+  if (!isPlainObject(options))
+    throw new TypeError(`Cannot make a Tuner: an object of options is needed: received ${describeValue(options)}`);
   for (const name of Object.keys(options)) {
     if (allowed.includes(name)) continue;
     const respelled = allowed.find((known) => known.toLowerCase() === name.replaceAll("_", "").toLowerCase());
@@ -257,7 +282,9 @@ function checkedOptions<T extends object>(options: T, allowed: readonly string[]
 
 function checkedSpace(space: unknown): SearchSpace {
   if (!isPlainObject(space))
-    throw new TypeError(`Cannot set paramSpace: an object such as { lr: loguniform(1e-4, 1e-1) } is needed: received ${describeValue(space)}`);
+    throw new TypeError(
+      `Cannot set paramSpace: an object such as { lr: loguniform(1e-4, 1e-1) } is needed: received ${describeValue(space)}`,
+    );
   return space;
 }
 
@@ -286,9 +313,12 @@ async function openNew(config: ResolvedRunConfig<TuneCallback | Tracker>, traina
     const { path, record } = folder;
     await folder.close();
     if (config.name === undefined) continue;
-    throw new TuneError(`Cannot start the run ${JSON.stringify(name)}: ${path} holds a run that is ${record.state === "running" ? "unfinished" : record.state} already`, {
-      hint: `go on with it by Tuner.restore(${JSON.stringify(path)}, trainable), replace it by runConfig: { overwrite: true }, or choose another name`,
-    });
+    throw new TuneError(
+      `Cannot start the run ${JSON.stringify(name)}: ${path} holds a run that is ${record.state === "running" ? "unfinished" : record.state} already`,
+      {
+        hint: `go on with it by Tuner.restore(${JSON.stringify(path)}, trainable), replace it by runConfig: { overwrite: true }, or choose another name`,
+      },
+    );
   }
 }
 

@@ -77,7 +77,8 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   // The process that keeps those of one machine running after `shoal start` has ended.
   "ops/supervisor": { layer: 12, mayImport: [...RUNTIME, "entry", "ops/providers"] },
   // The program `shoal`. What it needs of Node (the terminal, the words of a command line) is in `os`, so it imports no `node:*` itself.
-  "ops/cli": { layer: 13, mayImport: [...RUNTIME, "ops/providers", "ops/supervisor"] },
+  // Commands of libraries read what those have left in files; they load the libraries by `import()`, so that no other command does.
+  "ops/cli": { layer: 13, mayImport: [...RUNTIME, "ops/providers", "ops/supervisor", "runs", "tune"] },
   // Clusters for tests, on one machine. Published as `shoal/testing`.
   testing: { layer: 12, mayImport: ["runtime/base", "runtime/os", "ops/providers"] },
 };
@@ -102,7 +103,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   ignore: ["runtime/os"],
   "@nats-io/transport-node": ["runtime/nats"],
   "@jridgewell/sourcemap-codec": ["runtime/closure"],
-  "@uwdata/flechette": ["data"],
+  "@uwdata/flechette": ["data", "tune"],
   hyparquet: ["data"],
   "parquet-wasm": ["data"],
   aws4fetch: ["storage"],

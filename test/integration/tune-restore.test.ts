@@ -94,7 +94,9 @@ test("a run whose driver is killed again and again ends with the same trials, an
   // A report that was not logged before the kill is made once more, at most one for each of two trials and three kills.
   expect(linesOf().length).toBeGreaterThanOrEqual(6 * samples);
   expect(linesOf().length).toBeLessThanOrEqual(6 * samples + 12);
-  const checkpoints = readdirSync(path).flatMap((name) => (name.startsWith("train_") ? readdirSync(join(path, name)).filter((one) => one.startsWith("checkpoint_")) : []));
+  const checkpoints = readdirSync(path).flatMap((name) =>
+    name.startsWith("train_") ? readdirSync(join(path, name)).filter((one) => one.startsWith("checkpoint_")) : [],
+  );
   expect(checkpoints).toHaveLength(samples);
 });
 
@@ -120,17 +122,26 @@ test("trials that failed stay failed, and begin anew where the user says so", as
   expect(first.numErrors).toBe(failed);
   const again = await Tuner.restore(first.experimentPath, train).fit();
   expect(again.numErrors).toBe(failed);
-  const repaired = await Tuner.restore(first.experimentPath, ({ x }: { x: number }) => ({ x, again: true }), { restartErrored: true }).fit();
+  const repaired = await Tuner.restore(first.experimentPath, ({ x }: { x: number }) => ({ x, again: true }), {
+    restartErrored: true,
+  }).fit();
   expect(repaired.numErrors).toBe(0);
   expect(Array.from(repaired, ({ config }) => config.x)).toEqual(sequence(6));
-  expect(Array.from(repaired, ({ metrics }) => (metrics as { again?: boolean } | undefined)?.again === true).filter(Boolean)).toHaveLength(failed);
+  expect(Array.from(repaired, ({ metrics }) => (metrics as { again?: boolean } | undefined)?.again === true).filter(Boolean)).toHaveLength(
+    failed,
+  );
 });
 
 test("what a folder cannot hold is asked for by name", async () => {
   const runConfig = { storagePath: folder, name: "with-code", stop: () => false };
   const first = await new Tuner(() => ({ a: 1 }), { paramSpace: { f: (x: number) => x }, runConfig }).fit();
-  await expect(Tuner.restore(first.experimentPath, () => ({ a: 1 })).fit()).rejects.toThrow("its paramSpace and stop cannot be read from a folder");
-  const again = await Tuner.restore(first.experimentPath, () => ({ a: 2 }), { paramSpace: { f: (x: number) => x }, runConfig: { stop: () => false } }).fit();
+  await expect(Tuner.restore(first.experimentPath, () => ({ a: 1 })).fit()).rejects.toThrow(
+    "its paramSpace and stop cannot be read from a folder",
+  );
+  const again = await Tuner.restore(first.experimentPath, () => ({ a: 2 }), {
+    paramSpace: { f: (x: number) => x },
+    runConfig: { stop: () => false },
+  }).fit();
   expect(again.at(0)?.metrics?.a).toBe(1);
   await expect(Tuner.restore(join(folder, "nothing"), () => ({})).fit()).rejects.toThrow("there is no run of Tune in this folder");
 });

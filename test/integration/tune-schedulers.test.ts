@@ -1,7 +1,17 @@
 /** Schedulers over real trials: trials that end early, that are paused without holding anything, and checkpoints that move from trial to trial. */
 import { join } from "node:path";
 import { availableResources } from "shoal";
-import { Checkpoint, getCheckpoint, gridSearch, HyperBandScheduler, PopulationBasedTraining, report, TPESearch, Tuner, uniform } from "shoal/tune";
+import {
+  Checkpoint,
+  getCheckpoint,
+  gridSearch,
+  HyperBandScheduler,
+  PopulationBasedTraining,
+  report,
+  TPESearch,
+  Tuner,
+  uniform,
+} from "shoal/tune";
 import { expect, test } from "vitest";
 import { until, useFolder, useSession } from "./session.ts";
 
@@ -31,7 +41,11 @@ test("population based training gives losers the checkpoint of a winner, with an
     async ({ rate, temporary }: { rate: number; temporary: string }) => {
       const fs = process.getBuiltinModule("node:fs");
       const from = getCheckpoint();
-      let { at, origin } = (from === undefined ? { at: 0, origin: rate } : JSON.parse(await from.asDirectory((path) => fs.readFileSync(`${path}/state`, "utf8")))) as {
+      let { at, origin } = (
+        from === undefined
+          ? { at: 0, origin: rate }
+          : JSON.parse(await from.asDirectory((path) => fs.readFileSync(`${path}/state`, "utf8")))
+      ) as {
         at: number;
         origin: number;
       };
@@ -86,7 +100,13 @@ test("HyperBand pauses classes in their brackets, and paused trials hold nothing
   }
   const results = await new Tuner(Racer, {
     paramSpace: { x: uniform(0, 1) },
-    tuneConfig: { metric: "loss", mode: "min", numSamples: 12, searchAlg: new TPESearch({ seed: 1 }), scheduler: new HyperBandScheduler({ maxT: 9 }) },
+    tuneConfig: {
+      metric: "loss",
+      mode: "min",
+      numSamples: 12,
+      searchAlg: new TPESearch({ seed: 1 }),
+      scheduler: new HyperBandScheduler({ maxT: 9 }),
+    },
     runConfig: { storagePath: folder, name: "hyperband" },
   }).fit();
   expect(results.errors.map(({ message }) => message)).toEqual([]);

@@ -2,7 +2,20 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { tableFromIPC } from "apache-arrow";
-import { Checkpoint, choice, getCheckpoint, getContext, gridSearch, report, Result, sampleFrom, Tuner, uniform, withParameters, withResources } from "shoal/tune";
+import {
+  Checkpoint,
+  choice,
+  getCheckpoint,
+  getContext,
+  gridSearch,
+  report,
+  Result,
+  sampleFrom,
+  Tuner,
+  uniform,
+  withParameters,
+  withResources,
+} from "shoal/tune";
 import { describe, expect, test } from "vitest";
 import { shoalProcesses, useFolder, useSession } from "./session.ts";
 
@@ -44,7 +57,10 @@ describe("trainables", () => {
   });
 
   test("a function may return its result, or yield results", async () => {
-    const returned = await new Tuner((config: { x: number }) => ({ score: config.x }), { paramSpace: { x: gridSearch([1, 2, 3]) }, runConfig: runConfig() }).fit();
+    const returned = await new Tuner((config: { x: number }) => ({ score: config.x }), {
+      paramSpace: { x: gridSearch([1, 2, 3]) },
+      runConfig: runConfig(),
+    }).fit();
     expect(Array.from(returned, ({ metrics }) => metrics?.score)).toEqual([1, 2, 3]);
     const yielded = await new Tuner(
       async function* (config: { x: number }) {
@@ -66,7 +82,10 @@ describe("trainables", () => {
       },
       { table: Float64Array.of(10, 20, 30) },
     );
-    const results = await new Tuner(withResources(trainable, { numCpus: 2 }), { paramSpace: { x: gridSearch([0, 2]) }, runConfig: runConfig() }).fit();
+    const results = await new Tuner(withResources(trainable, { numCpus: 2 }), {
+      paramSpace: { x: gridSearch([0, 2]) },
+      runConfig: runConfig(),
+    }).fit();
     const [first] = results;
     expect(Array.from(results, ({ metrics }) => [metrics?.value, metrics?.cpus])).toEqual([
       [10, 2],
@@ -104,7 +123,10 @@ describe("trainables", () => {
     const results = await new Tuner(Counter, {
       paramSpace: { by: gridSearch([1, 2, 3]) },
       tuneConfig: { metric: "at", mode: "max", maxConcurrentTrials: 1 },
-      runConfig: runConfig({ stop: { trainingIteration: 4 }, checkpointConfig: { checkpointFrequency: 2, checkpointAtEnd: true, numToKeep: 2 } }),
+      runConfig: runConfig({
+        stop: { trainingIteration: 4 },
+        checkpointConfig: { checkpointFrequency: 2, checkpointAtEnd: true, numToKeep: 2 },
+      }),
     }).fit();
     expect(Array.from(results, ({ metrics }) => [metrics?.at, metrics?.instances])).toEqual([
       [4, 1],
@@ -117,9 +139,15 @@ describe("trainables", () => {
   });
 
   test("without reuse each trial has a process of its own, and none is left", async () => {
-    const results = await new Tuner(() => ({ pid: process.pid }), { tuneConfig: { numSamples: 3, reuseActors: false }, runConfig: runConfig() }).fit();
+    const results = await new Tuner(() => ({ pid: process.pid }), {
+      tuneConfig: { numSamples: 3, reuseActors: false },
+      runConfig: runConfig(),
+    }).fit();
     expect(new Set(Array.from(results, ({ metrics }) => metrics?.pid)).size).toBe(3);
-    const shared = await new Tuner(() => ({ pid: process.pid }), { tuneConfig: { numSamples: 6, maxConcurrentTrials: 1 }, runConfig: runConfig() }).fit();
+    const shared = await new Tuner(() => ({ pid: process.pid }), {
+      tuneConfig: { numSamples: 6, maxConcurrentTrials: 1 },
+      runConfig: runConfig(),
+    }).fit();
     expect(new Set(Array.from(shared, ({ metrics }) => metrics?.pid)).size).toBe(1);
     expect(shoalProcesses({ kind: "worker" }).length).toBeLessThanOrEqual(4);
   });
@@ -132,7 +160,11 @@ describe("failures", () => {
         if (kind === "throws") throw new RangeError("out of luck");
         if (kind === "silent") return undefined;
         if (kind === "dies") process.kill(process.pid, "SIGKILL");
-        await report((kind === "nan" ? { loss: Number.NaN } : kind === "text" ? { loss: "low" } : kind === "missing" ? { lost: 1 } : { loss: 1 }) as { loss: number });
+        await report(
+          (kind === "nan" ? { loss: Number.NaN } : kind === "text" ? { loss: "low" } : kind === "missing" ? { lost: 1 } : { loss: 1 }) as {
+            loss: number;
+          },
+        );
         return undefined;
       },
       {
@@ -141,7 +173,9 @@ describe("failures", () => {
         runConfig: runConfig(),
       },
     ).fit();
-    const errors = Object.fromEntries(Array.from(results, ({ config, error, trialId }) => [config.kind, error?.message.replace(trialId, "X")]));
+    const errors = Object.fromEntries(
+      Array.from(results, ({ config, error, trialId }) => [config.kind, error?.message.replace(trialId, "X")]),
+    );
     expect(errors.throws).toBe("Trial X failed: RangeError: out of luck");
     expect(errors.silent).toBe('Trial X ended without reporting "loss": call await report({ loss: … }), or return { loss: … }');
     expect(errors.dies).toContain("SIGKILL");
@@ -183,7 +217,10 @@ describe("failures", () => {
     expect(only?.error).toBeUndefined();
     expect(only?.metrics).toMatchObject({ at: 6, trainingIteration: 6 });
     expect((await only?.metricsColumns())?.at).toEqual([1, 2, 3, 4, 5, 6]);
-    expect(readdirSync(only?.path ?? "").filter((name) => name.startsWith("checkpoint_"))).toEqual(["checkpoint_000004", "checkpoint_000005"]);
+    expect(readdirSync(only?.path ?? "").filter((name) => name.startsWith("checkpoint_"))).toEqual([
+      "checkpoint_000004",
+      "checkpoint_000005",
+    ]);
   });
 
   test("failFast rejects with the trial's error, and the run can be restored", async () => {
@@ -192,7 +229,11 @@ describe("failures", () => {
       if (x === 2 && !process.getBuiltinModule("node:fs").existsSync(`${getContext().trialDir}/../../repaired`)) throw new Error("no twos");
       return { x };
     };
-    const tuner = new Tuner(train, { paramSpace: { x: gridSearch([1, 2, 3, 4]) }, tuneConfig: { maxConcurrentTrials: 1 }, runConfig: config });
+    const tuner = new Tuner(train, {
+      paramSpace: { x: gridSearch([1, 2, 3, 4]) },
+      tuneConfig: { maxConcurrentTrials: 1 },
+      runConfig: config,
+    });
     await expect(tuner.fit()).rejects.toThrow("no twos");
     writeFileSync(join(folder, "repaired"), "");
     const path = join(folder, config.name);

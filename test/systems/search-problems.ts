@@ -68,7 +68,8 @@ export const PROBLEMS: Readonly<Record<"branin" | "hartmann6" | "rosenbrock8" | 
   },
   mixed: {
     space: { x: uniform(-5, 5), lr: loguniform(1e-5, 1), c: choice(["a", "b", "c"]) },
-    regret: ({ x, lr, c }) => ((x as number) - 2) ** 2 + (Math.log10(lr as number) + 3) ** 2 + ({ a: 0, b: 1, c: 3 }[c as string] as number),
+    regret: ({ x, lr, c }) =>
+      ((x as number) - 2) ** 2 + (Math.log10(lr as number) + 3) ** 2 + ({ a: 0, b: 1, c: 3 }[c as string] as number),
   },
 };
 

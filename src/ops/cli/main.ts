@@ -9,6 +9,7 @@ import { statusCommand } from "./status-command.ts";
 import { startCommand } from "./start-command.ts";
 import { stopCommand } from "./stop-command.ts";
 import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from "./token-commands.ts";
+import { tuneListTrialsCommand, tuneShowCommand } from "./tune-commands.ts";
 import { versionCommand } from "./version-command.ts";
 
 const COMMANDS: readonly Command[] = [
@@ -20,6 +21,8 @@ const COMMANDS: readonly Command[] = [
   tokenListCommand,
   tokenRevokeCommand,
   natsInstallCommand,
+  tuneListTrialsCommand,
+  tuneShowCommand,
   versionCommand,
 ];
 

@@ -27,7 +27,9 @@ export function checkMutations(mutations: Mutations, of: string): void {
   for (const [name, mutation] of Object.entries(mutations)) {
     if (isDomain(mutation)) {
       if (mutation.kind === "sampleFrom" || mutation.kind === "grid")
-        throw new TypeError(`Cannot make a ${of}: ${JSON.stringify(name)} cannot be drawn from a ${mutation.kind}: give a list, a domain or a function`);
+        throw new TypeError(
+          `Cannot make a ${of}: ${JSON.stringify(name)} cannot be drawn from a ${mutation.kind}: give a list, a domain or a function`,
+        );
     } else if (Array.isArray(mutation)) {
       if (mutation.length === 0) throw new RangeError(`Cannot make a ${of}: the list of ${JSON.stringify(name)} is empty`);
     } else if (isPlainObject(mutation)) checkMutations(mutation as Mutations, of);

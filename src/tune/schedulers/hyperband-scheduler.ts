@@ -171,7 +171,8 @@ export class HyperBandScheduler implements TrialScheduler {
     let verdict: Verdict = "pause";
     if (!bracket.isAtMilestone()) return { verdict, actions };
     if (bracket.isFinished()) {
-      for (const trialId of [...bracket.trialIds]) if (view.liveTrials.get(trialId)?.status === "paused" && trialId !== reporting?.id) end(trialId);
+      for (const trialId of [...bracket.trialIds])
+        if (view.liveTrials.get(trialId)?.status === "paused" && trialId !== reporting?.id) end(trialId);
       return { verdict: "stop", actions };
     }
     bracket.wasProcessed = true;

@@ -22,7 +22,12 @@ export interface BasicVariantGeneratorOptions {
 
 const OPTIONS = {
   of: "BasicVariantGenerator",
-  otherNames: { randomState: "it is seed", random_state: "it is seed", maxConcurrent: "it is maxConcurrentTrials of tuneConfig", max_concurrent: "it is maxConcurrentTrials of tuneConfig" },
+  otherNames: {
+    randomState: "it is seed",
+    random_state: "it is seed",
+    maxConcurrent: "it is maxConcurrentTrials of tuneConfig",
+    max_concurrent: "it is maxConcurrentTrials of tuneConfig",
+  },
   options: {
     numSamples: count({ min: -1 }, undefined as number | undefined),
     pointsToEvaluate: custom<readonly Readonly<Record<string, unknown>>[]>("a list of configurations is needed", [], (value) =>

@@ -42,12 +42,18 @@ export function normalQuantile(p: number): number {
     return (q * polynomial(CENTRE_ABOVE, r)) / polynomial(CENTRE_BELOW, r);
   }
   const r = Math.sqrt(-Math.log(q < 0 ? p : 1 - p));
-  const size = r <= 5 ? polynomial(MIDDLE_ABOVE, r - 1.6) / polynomial(MIDDLE_BELOW, r - 1.6) : polynomial(TAIL_ABOVE, r - 5) / polynomial(TAIL_BELOW, r - 5);
+  const size =
+    r <= 5
+      ? polynomial(MIDDLE_ABOVE, r - 1.6) / polynomial(MIDDLE_BELOW, r - 1.6)
+      : polynomial(TAIL_ABOVE, r - 5) / polynomial(TAIL_BELOW, r - 5);
   return q < 0 ? -size : size;
 }
 
 /** A value of the normal distribution around `mean` cut to the interval from `low` to `high`, at the probability `p` of the cut distribution. */
-export function truncatedNormalQuantile(p: number, { mean, deviation, low, high }: { mean: number; deviation: number; low: number; high: number }): number {
+export function truncatedNormalQuantile(
+  p: number,
+  { mean, deviation, low, high }: { mean: number; deviation: number; low: number; high: number },
+): number {
   const from = (low - mean) / deviation;
   const to = (high - mean) / deviation;
   const mirrored = from > 0;
@@ -120,18 +126,18 @@ const CENTRE_BELOW = [
   5226.495278852854561,
 ];
 const MIDDLE_ABOVE = [
-  1.42343711074968357734, 4.6303378461565452959, 5.7694972214606914055, 3.64784832476320460504, 1.27045825245236838258, 0.24178072517745061177,
-  0.0227238449892691845833, 0.00077454501427834140764,
+  1.42343711074968357734, 4.6303378461565452959, 5.7694972214606914055, 3.64784832476320460504, 1.27045825245236838258,
+  0.24178072517745061177, 0.0227238449892691845833, 0.00077454501427834140764,
 ];
 const MIDDLE_BELOW = [
   1, 2.05319162663775882187, 1.6763848301838038494, 0.68976733498510000455, 0.14810397642748007459, 0.0151986665636164571966,
-  0.00054759380849953449460, 1.05075007164441684324e-9,
+  0.0005475938084995344946, 1.05075007164441684324e-9,
 ];
 const TAIL_ABOVE = [
-  6.6579046435011037772, 5.4637849111641143699, 1.7848265399172913358, 0.29656057182850489123, 0.026532189526576123093, 0.0012426609473880784386,
-  2.71155556874348757815e-5, 2.01033439929228813265e-7,
+  6.6579046435011037772, 5.4637849111641143699, 1.7848265399172913358, 0.29656057182850489123, 0.026532189526576123093,
+  0.0012426609473880784386, 2.71155556874348757815e-5, 2.01033439929228813265e-7,
 ];
 const TAIL_BELOW = [
-  1, 0.59983220655588793769, 0.13692988092273580531, 0.0148753612908506148525, 0.00078686913114561325910, 1.8463183175100546818e-5,
+  1, 0.59983220655588793769, 0.13692988092273580531, 0.0148753612908506148525, 0.0007868691311456132591, 1.8463183175100546818e-5,
   1.4215117583164458887e-7, 2.04426310338993978564e-15,
 ];

@@ -154,7 +154,10 @@ function addLogDensities(logs: Float64Array, { means, sharpness }: NumberKernels
 }
 
 /** Adds each kernel's mass in the cell of a value; `cells` keeps it for equal values. */
-function addCellMasses(logs: Float64Array, { kernels, value, cells }: { kernels: NumberKernels; value: number; cells: Map<number, Float64Array> }): void {
+function addCellMasses(
+  logs: Float64Array,
+  { kernels, value, cells }: { kernels: NumberKernels; value: number; cells: Map<number, Float64Array> },
+): void {
   let masses = cells.get(value);
   if (masses === undefined) cells.set(value, (masses = logMasses(cellOf(kernels.axis, value), kernels.means, kernels.widths)));
   for (let kernel = 0; kernel < logs.length; kernel += 1) logs[kernel] = (logs[kernel] as number) + (masses[kernel] as number);
@@ -173,7 +176,8 @@ function logMasses({ low, high }: { low: number; high: number }, means: Float64A
     let byWidth = seen.get(mean);
     if (byWidth === undefined) seen.set(mean, (byWidth = new Map()));
     let mass = byWidth.get(width);
-    if (mass === undefined) byWidth.set(width, (mass = Math.log(Math.max(normalMass((low - mean) / width, (high - mean) / width), 1e-300))));
+    if (mass === undefined)
+      byWidth.set(width, (mass = Math.log(Math.max(normalMass((low - mean) / width, (high - mean) / width), 1e-300))));
     return mass;
   });
 }

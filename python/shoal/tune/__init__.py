@@ -1,0 +1,9 @@
+"""What a Python function calls while a ``Tuner`` of TypeScript runs it: ``report``, ``get_checkpoint``, ``get_context``, with Ray's names and meanings.
+
+``new Tuner(python.task("train.py", "train"), …)`` runs ``train(config)``. Its results may be reported, returned as a dictionary, or yielded.
+"""
+
+from .._checkpoint import Checkpoint
+from ._session import TuneContext, get_checkpoint, get_context, report
+
+__all__ = ["Checkpoint", "TuneContext", "get_checkpoint", "get_context", "report"]

@@ -1,0 +1,146 @@
+"""The actor in which trials of a Python function run, one after the other. ``src/tune/python-processes.ts`` is its only caller: ``begin``, then ``next`` until the trial is over.
+
+The events are those of ``src/tune/trial-protocol.ts``. The function runs on a thread of its own, so the driver is answered while it computes; a report waits there until it is answered.
+"""
+
+import asyncio
+import inspect
+import math
+import threading
+import time
+
+from .. import _runtime
+from .._checkpoint import Checkpoint
+from . import _session
+
+
+class TrialLeft(BaseException):
+    """Raised by ``report`` in a trial that has been stopped or paused. No ``Exception``, so that ``except Exception`` lets it pass."""
+
+
+class TrialActor:
+    def __init__(self, place, name):
+        self._function = _runtime.require().targets.find(place, name)
+        self._trial = None
+
+    async def begin(self, spec):
+        self._trial = Trial(self._function, spec, asyncio.get_running_loop())
+        return await self._trial.next(None)
+
+    async def next(self, answer=None):
+        return await self._trial.next(answer)
+
+    async def cleanUp(self):  # noqa: N802 -- the name that the actor of TypeScript has
+        return None
+
+
+class Trial:
+    def __init__(self, function, spec, loop):
+        self.context = _session.TuneContext(spec)
+        # What is undefined in TypeScript is false here.
+        path = spec.get("checkpoint") or None
+        self.checkpoint = None if path is None else Checkpoint(path)
+        self._trial_id = spec["trialId"]
+        self._loop = loop
+        self._event = loop.create_future()
+        self._answered = threading.Event()
+        self._has_left = False
+        self._since = time.monotonic()
+        _session.current = self
+        threading.Thread(target=self._run, args=(function, spec["config"]), name=spec["trialId"], daemon=True).start()
+
+    async def next(self, answer):
+        """What the trial does next. ``answer`` is on the report before."""
+        if answer:
+            self._event = self._loop.create_future()
+            self._has_left = answer["action"] != "continue"
+            self._since = time.monotonic()
+            self._answered.set()
+        return await self._event
+
+    def report(self, metrics, checkpoint):
+        if self._has_left:
+            raise TrialLeft()
+        event = self._result(metrics)
+        if checkpoint is not None:
+            event["local"] = checkpoint.path
+            event["nodeId"] = _runtime.require().configuration["nodeId"]
+        self._answered.clear()
+        self._tell(event)
+        self._answered.wait()
+        if self._has_left:
+            raise TrialLeft()
+
+    def _run(self, function, config):
+        try:
+            value = function(config) if _takes_config(function) else function()
+            if inspect.isgenerator(value):
+                value = self._consume(value)
+            event = {"type": "ended"} if value is None else {**self._result(value), "isLast": True}
+            self._tell({"type": "released"} if self._has_left else event)
+        except BaseException as error:
+            # A function that catches TrialLeft may fail of it.
+            if self._has_left:
+                self._tell({"type": "released"})
+            else:
+                self._loop.call_soon_threadsafe(self._event.set_exception, _exception(error))
+        finally:
+            if _session.current is self:
+                _session.current = None
+
+    def _consume(self, generator):
+        try:
+            while True:
+                try:
+                    metrics = next(generator)
+                except StopIteration as end:
+                    return end.value
+                self.report(metrics, None)
+        finally:
+            generator.close()
+
+    def _result(self, metrics):
+        if not isinstance(metrics, dict):
+            raise TypeError("Trial %s must report a dictionary such as {'loss': 0.5}: received %r" % (self._trial_id, metrics))
+        elapsed = (time.monotonic() - self._since) * 1000
+        plain = {_name(name): _plain(value, _name(name)) for name, value in metrics.items()}
+        return {"type": "report", "metrics": plain, "elapsedMs": elapsed, "timestampMs": time.time() * 1000}
+
+    def _tell(self, event):
+        self._loop.call_soon_threadsafe(self._event.set_result, event)
+
+
+def _takes_config(function):
+    try:
+        return len(inspect.signature(function).parameters) > 0
+    except (TypeError, ValueError):
+        return True
+
+
+def _exception(error):
+    # A coroutine may not raise StopIteration, and SystemExit would end the worker.
+    return error if isinstance(error, Exception) and not isinstance(error, StopIteration) else RuntimeError("%s: %s" % (type(error).__name__, error))
+
+
+def _name(name):
+    if not isinstance(name, str):
+        raise TypeError("Cannot report: the names of metrics are text: received %r" % (name,))
+    return name
+
+
+def _plain(value, path):
+    """What JSON has a form for. Numbers of NumPy and torch are numbers."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, dict):
+        return {_name(name): _plain(item, "%s/%s" % (path, name)) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, "%s[%d]" % (path, i)) for i, item in enumerate(value)]
+    item = getattr(value, "item", None)
+    if callable(item) and math.prod(getattr(value, "shape", (0,))) == 1:
+        return _plain(item(), path)
+    raise TypeError("Cannot report: %s must be a value of JSON: received %r" % (path, value))

@@ -1,0 +1,77 @@
+/**
+ * The trials of a run, read from its folder: while it runs, after it has ended, or after its driver has died.
+ *
+ * The log's events are applied to a machine of the same options, so what is read is what the driver had. Nothing is written, and nothing is claimed.
+ */
+import { readRunRecord } from "../runs/run-folder.ts";
+import { RunLog } from "../runs/run-log.ts";
+import { joinPath } from "../storage/paths.ts";
+import { resolveFolder } from "../storage/places.ts";
+import { ConfigCodec } from "./config-codec.ts";
+import { TuneError } from "./errors.ts";
+import type { ExperimentState } from "./experiment.ts";
+import { type FinishedTrial, LiveTrial } from "./live-trial.ts";
+import { EXPERIMENT_LOG } from "./limits.ts";
+import { decodeSpace, type SavedExperiment } from "./saved-experiment.ts";
+import { createScheduler } from "./schedulers/create-scheduler.ts";
+import { FIFOScheduler } from "./schedulers/fifo-scheduler.ts";
+import type { Metrics, Mode, TrialStatus } from "./trial.ts";
+import { TrialMachine } from "./trial-machine.ts";
+
+export interface StoredTrial extends Omit<FinishedTrial, "status" | "config"> {
+  readonly status: TrialStatus;
+  /** What JSON has of it. */
+  readonly config: Metrics;
+  readonly path: string;
+}
+
+export interface StoredRun {
+  readonly path: string;
+  readonly state: "running" | "finished" | "failed";
+  readonly metrics: readonly string[];
+  readonly modes: readonly Mode[];
+  /** In the order in which they were suggested. */
+  readonly trials: readonly StoredTrial[];
+}
+
+/** @throws TuneError where the folder holds no run of Tune; RunError for one that is damaged or of a newer version */
+export async function readStoredRun(given: string): Promise<StoredRun> {
+  const path = await resolveFolder(given);
+  const record = await readRunRecord(path);
+  if (record?.library !== "tune")
+    throw new TuneError(`Cannot read the run ${path}: there is no run of Tune in this folder`, {
+      hint: "Name the folder of one run: storagePath and the run's name, such as ~/shoal_results/mine.",
+    });
+  const saved = record.details as unknown as SavedExperiment;
+  const { snapshot, records } = await RunLog.open({ folder: path, name: EXPERIMENT_LOG });
+  const codec = new ConfigCodec(decodeSpace(saved.space));
+  // Who is paused or stopped follows from the scheduler; one of the user's own is not in the folder, and its pauses are not seen.
+  const scheduler =
+    saved.scheduler === null
+      ? new FIFOScheduler()
+      : createScheduler(saved.scheduler.type, saved.scheduler.options as object as Record<string, unknown>);
+  scheduler.setSearchProperties(
+    saved.metrics.length === 1 ? saved.metrics[0] : undefined,
+    saved.modes.length === 1 ? saved.modes[0] : undefined,
+  );
+  const machine = new TrialMachine({
+    runId: saved.runId,
+    metrics: saved.metrics,
+    keep: {},
+    scheduler,
+  });
+  if (snapshot !== undefined) machine.restore(codec.readMachine((snapshot as unknown as ExperimentState).machine));
+  for (const event of records) machine.apply(codec.readEvent(event));
+  const live = Array.from(machine.liveTrials.values(), (trial) => ({
+    ...(trial as LiveTrial).finished("terminated"),
+    status: trial.status,
+  }));
+  const trials = [...machine.finishedTrials, ...live].sort((a, b) => a.index - b.index);
+  return {
+    path,
+    state: record.state,
+    metrics: saved.metrics,
+    modes: saved.modes,
+    trials: trials.map((trial) => ({ ...trial, config: ConfigCodec.shown(trial.config), path: joinPath(path, trial.dirname) })),
+  };
+}

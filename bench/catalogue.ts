@@ -63,6 +63,9 @@ const NAMES = [
   "data-join",
   "data-images",
   "data-memory",
+  "train-start",
+  "train-report",
+  "train-recovery",
 ] as const;
 
 export async function loadFigures(): Promise<Figure[]> {

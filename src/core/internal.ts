@@ -74,6 +74,9 @@ export type { CollectedEvent, CounterValue, EventFields } from "../runtime/event
 // Texts for the driver's terminal.
 export { type OutputLines, sendSignal, setSignalSink, takeOutput } from "./output.ts";
 
+// Folders of this machine for a while, where all processes have theirs.
+export { newTemporaryFolder } from "../runtime/os/files/temporary-folder.ts";
+
 // Fewer collections of garbage while large arrays pass through a worker.
 export { HeapGrowth } from "../runtime/os/garbage.ts";
 

@@ -105,15 +105,6 @@ export const NPY_HEADER_BYTES_MAX = 65_536;
 /** The first bytes of a file of NumPy's: magic, version, and the longest form of the header's length. */
 export const NPY_PREFIX_BYTES = 12;
 
-/** Runs that are over sooner show no progress. */
-export const PROGRESS_AFTER_MS = 500;
-
-/** How often progress is drawn on a terminal. */
-export const PROGRESS_DRAWN_EVERY_MS = 100;
-
-/** How often progress is a line where there is no terminal. */
-export const PROGRESS_LINE_EVERY_MS = 5000;
-
 /** Errors that a run keeps of those that it leaves out. */
 export const ERRORS_KEPT_MAX = 10;
 

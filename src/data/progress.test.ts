@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import { ErroredBlocks } from "./engine/errored-blocks.ts";
 import { type Operator, OperatorStatistics } from "./engine/operator.ts";
 import { DataError } from "./errors.ts";
-import { ProgressBoard, type ProgressStream } from "./progress.ts";
+import { ProgressBoard, type ProgressStream } from "../progress/progress-board.ts";
+import { type ShownRun, shownRun } from "./progress.ts";
 
 class FakeStream implements ProgressStream {
   readonly isTTY: boolean;
@@ -44,7 +45,15 @@ function makeBoard(isTTY: boolean) {
     now += ms;
     tick?.();
   };
-  return { board, stdout, stderr, pass, isTicking: () => tick !== undefined, texts, taken: () => texts.splice(0).join("") };
+  return {
+    board: { begin: (run: ShownRun) => board.begin(shownRun(run)) },
+    stdout,
+    stderr,
+    pass,
+    isTicking: () => tick !== undefined,
+    texts,
+    taken: () => texts.splice(0).join(""),
+  };
 }
 
 function operator(name: string, rows: number, load = { queuedBlocks: 3, workers: 2 }): Operator {

@@ -4,6 +4,7 @@
  * Operators count while they work, and a report is what they have counted so far, so a run may be asked while it goes on. Progress shows the same reports in the same words.
  * Counts are the driver's: it sees every block with its facts, and what tasks did with rows that they dropped it does not.
  */
+import { secondsText } from "../progress/progress-board.ts";
 import type { ErroredBlocks, LeftOut } from "./engine/errored-blocks.ts";
 import type { Operator } from "./engine/operator.ts";
 
@@ -59,7 +60,7 @@ export class DataStatistics {
 
   toString(): string {
     const lines = this.operators.flatMap(linesOf);
-    lines.push(`Run: ${seconds(this.durationMs)}`);
+    lines.push(`Run: ${secondsText(this.durationMs)}`);
     if (this.erroredBlocks > 0) lines.push(`Left out because of errors: ${counted(this.erroredBlocks, "block")}`);
     for (const { operator, error } of this.firstErrors) lines.push(`* ${operator}: ${error.message}`);
     return lines.join("\n");
@@ -81,9 +82,9 @@ export function reportOf({ name, statistics, load }: Operator): OperatorReport {
 
 function linesOf(report: OperatorReport): string[] {
   const { name, tasks, rows, bytes, blocks, durationMs, wallMs, cpuMs, erroredBlocks, queuedBlocks, workers } = report;
-  const lines = [`${name}: ${counted(tasks, "task")} in ${seconds(durationMs)}`];
+  const lines = [`${name}: ${counted(tasks, "task")} in ${secondsText(durationMs)}`];
   lines.push(`* gave ${counted(rows, "row")}, ${bytesText(bytes)}, in ${counted(blocks, "block")}${rateText(rows, durationMs)}`);
-  if (wallMs > 0) lines.push(`* worked ${seconds(wallMs)}, ${seconds(cpuMs)} of it on a processor`);
+  if (wallMs > 0) lines.push(`* worked ${secondsText(wallMs)}, ${secondsText(cpuMs)} of it on a processor`);
   if (erroredBlocks > 0) lines.push(`* left out because of errors: ${counted(erroredBlocks, "block")}`);
   if (queuedBlocks > 0 || workers > 0) lines.push(`* now: ${counted(queuedBlocks, "block")} waiting, ${workers} working`);
   return lines;
@@ -104,8 +105,4 @@ export function countText(count: number): string {
 
 export function bytesText(bytes: number): string {
   return bytes < 2 ** 30 ? `${(bytes / 2 ** 20).toFixed(1)} MiB` : `${(bytes / 2 ** 30).toFixed(2)} GiB`;
-}
-
-export function seconds(ms: number): string {
-  return `${(ms / 1000).toFixed(2)} s`;
 }

@@ -4,20 +4,25 @@
  * On this machine bytes are appended in place, and nothing is held open between two appends, so a thousand paused trials take no file descriptors. S3 cannot append: the bytes
  * gather in a temporary file, which is uploaded whole when it has doubled, and at the end; so the cost stays linear, and a crash loses the end of a file that nothing depends on.
  */
-import { appendFile, open, rm, stat } from "node:fs/promises";
+import { appendFile, open, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { newTemporaryFolder } from "../core/internal.ts";
 import { storageError } from "./errors.ts";
 import { fileSystemOf } from "./file-systems.ts";
-import { fileExists } from "./folders.ts";
+import { fileExists, writeWhole } from "./folders.ts";
 import { UPLOADED_AGAIN_FROM_BYTES } from "./limits.ts";
 import { schemeOf, shownPath } from "./paths.ts";
-import { makeTemporaryFolder } from "./temporary-folder.ts";
 
+/** One call at a time. */
 export interface AppendedFile {
-  /** One append at a time. */
   append(bytes: Uint8Array | string): Promise<void>;
-  /** Makes what was appended durable. */
+  /** All bytes so far; none of a file that is not there yet. */
+  contents(): Promise<Uint8Array>;
+  /** Sets all bytes, in one step. */
+  replace(bytes: Uint8Array): Promise<void>;
+  /** Makes what was appended durable, beyond a power cut. */
   sync(): Promise<void>;
+  /** What was appended is where it belongs. */
   close(): Promise<void>;
 }
 
@@ -37,6 +42,14 @@ class LocalAppended implements AppendedFile {
 
   async append(bytes: Uint8Array | string): Promise<void> {
     await naming(this.#path, () => appendFile(this.#path, bytes));
+  }
+
+  contents(): Promise<Uint8Array> {
+    return bytesOf(this.#path);
+  }
+
+  replace(bytes: Uint8Array): Promise<void> {
+    return writeWhole(this.#path, bytes, { isDurable: false });
   }
 
   async sync(): Promise<void> {
@@ -71,7 +84,7 @@ class UploadedAppended implements AppendedFile {
   }
 
   static async open(path: string): Promise<UploadedAppended> {
-    const folder = await makeTemporaryFolder("shoal-upload-");
+    const folder = newTemporaryFolder("shoal-upload-");
     const local = join(folder, "file");
     await appendFile(local, "");
     if (await fileExists(path)) for await (const chunk of (await fileSystemOf(path)).read(path)) await appendFile(local, chunk);
@@ -82,6 +95,17 @@ class UploadedAppended implements AppendedFile {
     await naming(this.#path, () => appendFile(this.#local, bytes));
     this.#sizeBytes += Buffer.byteLength(bytes);
     if (this.#sizeBytes >= Math.max(UPLOADED_AGAIN_FROM_BYTES, 2 * this.#uploadedBytes)) await this.sync();
+  }
+
+  contents(): Promise<Uint8Array> {
+    return bytesOf(this.#local);
+  }
+
+  async replace(bytes: Uint8Array): Promise<void> {
+    await writeWhole(this.#local, bytes, { isDurable: false });
+    this.#sizeBytes = bytes.length;
+    // Differs from what is there, whatever its size.
+    this.#uploadedBytes = -1;
   }
 
   async sync(): Promise<void> {
@@ -104,6 +128,15 @@ class UploadedAppended implements AppendedFile {
     } finally {
       await rm(this.#folder, { recursive: true, force: true });
     }
+  }
+}
+
+async function bytesOf(path: string): Promise<Uint8Array> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return new Uint8Array(0);
+    throw storageError(`Cannot read ${path}`, error);
   }
 }
 

@@ -6,6 +6,7 @@
  * Always holds: a report is answered once, when all ranks have come to it and, unless its upload is asynchronous, when it is recorded; the next attempt begins when the group
  * before it is gone and what it reported is recorded; events of earlier attempts change nothing.
  */
+import type { PreemptionInfo } from "../core/index.ts";
 import { describeArrivals } from "./arrivals.ts";
 import { BARRIER_WARN_MS, SETTLE_AFTER_CAUSE_MS, SETTLE_MS } from "./limits.ts";
 import { firstCause, type RankFailure } from "./rank-failure.ts";
@@ -42,7 +43,7 @@ export type ControllerEvent<C> =
   /** For how many workers there is room, those of this run included. */
   | { kind: "room"; attempt: number; workers: number }
   /** Nodes of these ranks are to go away. */
-  | { kind: "preempted"; attempt: number; ranks: readonly number[]; reason: string; deadlineMs: number | undefined }
+  | { kind: "preempted"; attempt: number; ranks: readonly number[]; reason: PreemptionInfo["reason"]; deadlineMs: number | undefined }
   | { kind: "abort"; error: unknown }
   /** No process of the group is left. */
   | { kind: "ended"; attempt: number };
@@ -53,7 +54,7 @@ export type ControllerEffect<C> =
   | { kind: "begin"; checkpoint: C | undefined }
   | { kind: "record"; report: number; reports: readonly RankReport[] }
   | { kind: "answer"; ranks: readonly number[]; decision: RankDecision<C> }
-  | { kind: "notify"; ranks: readonly number[]; reason: string; deadlineMs: number | undefined }
+  | { kind: "notify"; ranks: readonly number[]; reason: PreemptionInfo["reason"]; deadlineMs: number | undefined }
   | { kind: "probe"; ranks: readonly number[] }
   | { kind: "lookForRoom" }
   | { kind: "setTimer"; name: TimerName; ms: number }
@@ -188,7 +189,8 @@ export class TrainingController<C> {
     this.#emit({ kind: "begin", checkpoint: this.#checkpoint });
     this.#awaitReports();
     const { resizeIntervalMs, maxWorkers } = this.#options;
-    if (resizeIntervalMs !== undefined && this.#workers < maxWorkers) this.#emit({ kind: "setTimer", name: "resize", ms: resizeIntervalMs });
+    if (resizeIntervalMs !== undefined && this.#workers < maxWorkers)
+      this.#emit({ kind: "setTimer", name: "resize", ms: resizeIntervalMs });
   }
 
   #notStarted(failures: readonly RankFailure[], isFinal: boolean): void {
@@ -270,7 +272,7 @@ export class TrainingController<C> {
     this.#recording.add(report);
     this.#emit({ kind: "clearTimer", name: "report" });
     this.#emit({ kind: "record", report, reports });
-    const uploadsLater = reports.some(({ uploadMode, checkpoint }) => checkpoint !== undefined && uploadMode === "async");
+    const uploadsLater = reports.some(({ uploadMode, checkpoint }) => checkpoint !== null && uploadMode === "async");
     if (uploadsLater) this.#answer({ action: "continue" });
     else this.#waitedFor = report;
   }
@@ -390,7 +392,7 @@ export class TrainingController<C> {
     else this.#emit({ kind: "setTimer", name: "resize", ms: resizeIntervalMs });
   }
 
-  #preemptedRanks({ ranks, reason, deadlineMs }: { ranks: readonly number[]; reason: string; deadlineMs: number | undefined }): void {
+  #preemptedRanks({ ranks, reason, deadlineMs }: Omit<Extract<ControllerEvent<C>, { kind: "preempted" }>, "kind" | "attempt">): void {
     for (const rank of ranks) this.#preempted.add(rank);
     if (this.#phase !== "running") return;
     if (this.#stop === undefined || this.#stop === "resize") this.#stop = "preempted";

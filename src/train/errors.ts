@@ -19,7 +19,10 @@ export class TrainingFailedError extends ShoalError {
   /** By rank, what each that failed in the last attempt failed with. */
   declare readonly workerFailures: ReadonlyMap<number, Error>;
 
-  constructor(message: string, options: ConstructorParameters<typeof ShoalError>[1] & { workerFailures?: ReadonlyMap<number, Error> } = {}) {
+  constructor(
+    message: string,
+    options: ConstructorParameters<typeof ShoalError>[1] & { workerFailures?: ReadonlyMap<number, Error> } = {},
+  ) {
     const { workerFailures = new Map(), ...others } = options;
     super(message, others);
     Object.defineProperty(this, "workerFailures", { value: workerFailures, enumerable: false });
@@ -34,19 +37,30 @@ export function trainingFailed(name: string, failures: readonly RankFailure[], a
   const cause = firstCause(failures);
   const failed = failures.flatMap(({ rank, error }) => (rank === undefined ? [] : [[rank, error] as const]));
   const followed = failed.map(([rank]) => rank).filter((rank) => rank !== cause?.rank);
-  const where = cause?.rank === undefined ? "" : `rank ${cause.rank} ${VERB[cause.cause]}: `;
-  const others = followed.length === 0 ? "" : `; ${ranksText(followed)} failed, too`;
+  const isOfAll = cause?.rank === undefined || cause.cause === "disagreement";
+  const where = isOfAll ? "" : `rank ${cause.rank} ${VERB[cause.cause]}: `;
+  const others = isOfAll || followed.length === 0 ? "" : `; ${ranksText(followed)} failed, too`;
   const tries = attempts === 1 ? "" : ` in attempt ${attempts}`;
-  return new TrainingFailedError(`Training run ${name} failed${tries}: ${where}${cause?.error.message ?? "no rank could be started"}${others}`, {
-    reason: cause === undefined ? "no rank could be started" : REASON[cause.cause],
-    hint:
-      cause?.cause === "died" || cause?.cause === "hung"
-        ? "failureConfig: { maxFailures: n } lets a run go on from its last checkpoint."
-        : undefined,
-    details: { attempts, ranks: failed.map(([rank]) => rank) },
-    cause: cause?.error,
-    workerFailures: new Map(failed),
-  });
+  return new TrainingFailedError(
+    `Training run ${name} failed${tries}: ${where}${cause === undefined ? "no rank could be started" : messageOf(cause)}${others}`,
+    {
+      reason: cause === undefined ? "no rank could be started" : REASON[cause.cause],
+      hint:
+        cause?.cause === "died" || cause?.cause === "hung"
+          ? "failureConfig: { maxFailures: n } lets a run go on from its last checkpoint."
+          : undefined,
+      details: { attempts, ranks: failed.map(([rank]) => rank) },
+      cause: cause?.error,
+      workerFailures: new Map(failed),
+    },
+  );
+}
+
+/** Of a process that died: how, instead of which call of ours failed. */
+function messageOf({ cause, error }: RankFailure): string {
+  if (cause !== "died" || !(error instanceof ShoalError) || error.reason === undefined) return error.message;
+  const how = error.signal ?? (error.exitCode === undefined ? undefined : `exit code ${error.exitCode}`);
+  return how === undefined ? error.reason : `${error.reason} (${how})`;
 }
 
 const VERB = {

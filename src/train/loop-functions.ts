@@ -3,6 +3,7 @@
  *
  * Each finds the session of the rank that it runs in. Arguments are checked here, before the other ranks hear of them.
  */
+import type { PreemptionInfo } from "../core/index.ts";
 import { custom, describeValue, flag, oneOf, readOptions, text } from "../core/internal.ts";
 import type { AnyRow, DataIterator } from "../data/index.ts";
 import { Checkpoint } from "../runs/checkpoint.ts";
@@ -10,7 +11,7 @@ import { checkMetrics, type JsonValue, type Metrics } from "../runs/metrics.ts";
 import { checkName } from "../runs/run-names.ts";
 import type { NumericArray, ReduceOperation } from "../util/index.ts";
 import { TrainError } from "./errors.ts";
-import { currentSession, type PreemptionInfo } from "./rank-session.ts";
+import { currentSession } from "./rank-session.ts";
 
 /** The options of `report`. */
 export interface ReportOptions {
@@ -58,7 +59,7 @@ export async function report(metrics: Metrics, options?: ReportOptions): Promise
       metrics: checked,
       checkpoint:
         checkpoint === undefined
-          ? undefined
+          ? null
           : { path: checkpoint.path, deleteAfterUpload: deleteLocalCheckpointAfterUpload, directoryName: checkpointDirName ?? null },
       uploadMode: checkpointUploadMode,
     },
@@ -171,16 +172,24 @@ export async function allReduce<A extends NumericArray | readonly NumericArray[]
 }
 
 /** Small things that all ranks do together. */
-export const collective = {
+interface Collective {
   /** Resolves when all ranks have come to it. */
-  async barrier(): Promise<void> {
-    await currentSession("wait for the other ranks").arrive({ type: "barrier", name: "barrier", value: undefined }, "wait for the other ranks");
-  },
+  barrier(): Promise<void>;
   /** The value of rank 0, in all ranks. For a few values of JSON; arrays go by `allReduce`. */
+  broadcastFromRankZero<T extends JsonValue>(value: T): Promise<T>;
+}
+
+export const collective: Collective = Object.freeze({
+  async barrier(): Promise<void> {
+    await currentSession("wait for the other ranks").arrive(
+      { type: "barrier", name: "barrier", value: undefined },
+      "wait for the other ranks",
+    );
+  },
   async broadcastFromRankZero<T extends JsonValue>(value: T): Promise<T> {
     const session = currentSession("broadcast");
     const { value: checked } = checkMetrics({ value }, "Cannot broadcast");
     const decision = await session.arrive({ type: "barrier", name: "broadcast", value: checked }, "broadcast");
     return (decision.action === "continue" ? decision.value : undefined) as T;
   },
-};
+});

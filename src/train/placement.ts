@@ -14,6 +14,7 @@ import {
   type Resources,
 } from "../core/index.ts";
 import { ELASTIC_PLACEMENT_MS, NO_ROOM_MS, ROOM_WARN_MS } from "./limits.ts";
+import { hostOf } from "./node-address.ts";
 import { type ScalingConfig, scalingText } from "./scaling-config.ts";
 
 export interface Placement {
@@ -41,6 +42,7 @@ export async function place({ scaling, placedIn, warn, signal }: PlacementReques
   if (placedIn !== undefined) return { ...placedIn, size: scaling.max, remove: async () => {} };
   for (let size = await firstSize(scaling); ; size -= 1) {
     const isLast = size <= scaling.min;
+    if (isLast) await refuseHopeless(size, scaling, 0);
     const group = placementGroup(
       Array.from({ length: size }, () => scaling.resourcesPerWorker),
       {
@@ -82,7 +84,6 @@ async function waitForRoom(
 ): Promise<true> {
   const since = performance.now();
   let hasWarned = false;
-  await refuseHopeless(size, scaling, 0);
   while (!(await isReady(group, ROOM_WARN_MS, signal))) {
     const waitedMs = performance.now() - since;
     await refuseHopeless(size, scaling, waitedMs);
@@ -106,7 +107,7 @@ async function refuseHopeless(size: number, scaling: ScalingConfig, waitedMs: nu
   if (fitting(scaling.resourcesPerWorker, await clusterResources()) >= size) return;
   const all = await nodes();
   // A node that `init` has started stays alone.
-  const mayGrow = all.length !== 1 || all[0]?.address !== "";
+  const mayGrow = all.length !== 1 || hostOf(all[0]?.address ?? "") !== undefined;
   if (mayGrow && waitedMs < NO_ROOM_MS) return;
   throw new NoRoomError(`there is no room for ${size} ranks: ${await shortage(size, scaling)}`);
 }

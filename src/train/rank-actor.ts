@@ -4,9 +4,11 @@
  * Its methods are those of `RankSession` in `python/shoal/train/_session.py`, called by `worker-group.ts` in one order: start, prepare, begin, then `nextEvent` again and again. Calls
  * overlap (`maxConcurrency`), so it answers while its loop awaits.
  */
-import { getRuntimeContext, nodes } from "../core/index.ts";
+import { getRuntimeContext, nodes, type PreemptionInfo } from "../core/index.ts";
+import { isWorker } from "../core/internal.ts";
 import type { DataIterator } from "../data/index.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
+import { hostOf } from "./node-address.ts";
 import type { RankContext, RankDecision, RankEvent, RankFacts } from "./rank-protocol.ts";
 import { closeSession, openSession, RankSession, TrainingStopped } from "./rank-session.ts";
 
@@ -24,7 +26,7 @@ export class RankActor {
       pid: process.pid,
       hostname: own?.hostname ?? "",
       nodeId,
-      ip: hostOf(own?.address ?? ""),
+      ip: hostOf(own?.address ?? "") ?? "127.0.0.1",
       gpuIds: acceleratorIds["GPU"] ?? [],
       port: 0,
     };
@@ -32,7 +34,7 @@ export class RankActor {
 
   prepare({ env, context }: { env: Readonly<Record<string, string>>; context: RankContext }): void {
     // In in-process mode all ranks share one environment.
-    if (context.worldSize === 1 || getRuntimeContext().actorId !== undefined) Object.assign(process.env, env);
+    if (isWorker()) Object.assign(process.env, env);
     this.#session = new RankSession(context);
     openSession(this.#session);
   }
@@ -41,11 +43,11 @@ export class RankActor {
   async begin(request: {
     loop: TrainLoop;
     config: unknown;
-    checkpoint: Checkpoint | undefined;
+    checkpoint: Checkpoint | null;
     datasets: Readonly<Record<string, DataIterator>>;
   }): Promise<void> {
     const session = this.#ready();
-    session.checkpoint = request.checkpoint;
+    session.checkpoint = request.checkpoint ?? undefined;
     session.datasets = request.datasets;
     let last: RankEvent;
     try {
@@ -58,11 +60,16 @@ export class RankActor {
     session.send(last);
   }
 
-  async nextEvent(decision: RankDecision<Checkpoint> | undefined): Promise<RankEvent> {
-    return this.#ready().nextEvent(decision);
+  async nextEvent(decision: RankDecision<Checkpoint> | null): Promise<RankEvent> {
+    return this.#ready().nextEvent(decision ?? undefined);
   }
 
-  notify({ reason, deadlineMs }: { reason: string; deadlineMs: number | undefined }): void {
+  /** Calls a function of a backend. */
+  async execute({ fn, args }: { fn: (...args: readonly unknown[]) => unknown; args: readonly unknown[] }): Promise<unknown> {
+    return await fn(...args);
+  }
+
+  notify({ reason, deadlineMs }: PreemptionInfo): void {
     if (this.#session !== undefined) this.#session.preemption = { reason, deadlineMs };
   }
 
@@ -79,10 +86,4 @@ export class RankActor {
     if (this.#session === undefined) throw new TypeError("the rank was not prepared");
     return this.#session;
   }
-}
-
-/** The host of `host:port`; of one machine alone there is no address. */
-function hostOf(address: string): string {
-  const end = address.lastIndexOf(":");
-  return end > 0 ? address.slice(0, end) : "127.0.0.1";
 }

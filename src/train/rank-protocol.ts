@@ -32,20 +32,16 @@ export interface RankContext {
   readonly storagePath: string;
   readonly runPath: string;
   readonly attempt: number;
+  /** Of Python; null: where the real Ray is not installed. */
+  readonly rayCompatibility: boolean | null;
   /** Marks what the process prints. */
   readonly logSource: string;
 }
 
-/** Where the loop is, for a rank that has to load it. A loop in TypeScript travels as it is. */
-export interface PythonLoop {
-  readonly place: string;
-  readonly name: string;
-}
-
-export type UploadMode = "sync" | "async" | "none";
+type UploadMode = "sync" | "async" | "none";
 
 /** A checkpoint where the rank has written it. */
-export interface ReportedCheckpoint {
+interface ReportedCheckpoint {
   readonly path: string;
   readonly deleteAfterUpload: boolean;
   readonly directoryName: string | null;
@@ -54,7 +50,7 @@ export interface ReportedCheckpoint {
 export interface RankReport {
   readonly type: "report";
   readonly metrics: Metrics;
-  readonly checkpoint: ReportedCheckpoint | undefined;
+  readonly checkpoint: ReportedCheckpoint | null;
   readonly uploadMode: UploadMode;
 }
 
@@ -76,10 +72,3 @@ export type StopReason = "preempted" | "resize" | "scheduler";
 export type RankDecision<C> =
   | { readonly action: "continue"; readonly checkpoint?: C | undefined; readonly value?: JsonValue | undefined }
   | { readonly action: "stop"; readonly reason: StopReason; readonly checkpoint?: C | undefined };
-
-/** The rendezvous of a framework, as Python ranks do it. */
-export interface FrameworkSetup {
-  readonly framework: string;
-  readonly options: Readonly<Record<string, unknown>>;
-  readonly timeoutMs: number;
-}

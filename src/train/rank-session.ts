@@ -4,10 +4,9 @@
  * Owned by the rank's actor (`rank-actor.ts`); found by the functions of `loop-functions.ts` through the actor that they run in, as several ranks may share a process in in-process
  * mode. A rank has at most one arrival that waits for a decision.
  */
-import { getRuntimeContext } from "../core/index.ts";
+import { getRuntimeContext, type PreemptionInfo } from "../core/index.ts";
 import type { DataIterator } from "../data/index.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
-import type { JsonValue } from "../runs/metrics.ts";
 import { type CollectiveGroup, destroyCollectiveGroup, initCollectiveGroup } from "../util/index.ts";
 import { TrainError } from "./errors.ts";
 import type { Arrival, RankContext, RankDecision, RankEvent } from "./rank-protocol.ts";
@@ -15,13 +14,6 @@ import type { Arrival, RankContext, RankDecision, RankEvent } from "./rank-proto
 /** Thrown by `report` where the loop is to end: it passes through the loop, and is no failure. */
 export class TrainingStopped extends Error {
   override readonly name = "TrainingStopped";
-}
-
-/** A node that is about to go away, as its ranks are told. */
-export interface PreemptionInfo {
-  readonly reason: string;
-  /** Milliseconds since 1970; undefined where it is not known. */
-  readonly deadlineMs: number | undefined;
 }
 
 export class RankSession {
@@ -136,6 +128,3 @@ export function currentSession(call: string): RankSession {
 function ownKey(): string {
   return getRuntimeContext().actorId ?? "";
 }
-
-/** A value that each rank gets from rank 0. */
-export type Broadcast = JsonValue | undefined;

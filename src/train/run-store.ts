@@ -1,29 +1,25 @@
 /**
  * What a run keeps: its folder, its checkpoints, and what its trackers are told.
  *
- * Used by `training-run.ts`. Files of a rank are copied where they lie: here for ranks of this node, else by a task on the rank's node. A storage that fails is tried again for a while, as
+ * Used by `training-run.ts`. Files of a rank are copied where they lie (`node-agents.ts`). A storage that fails is tried again for a while, as
  * the ranks would otherwise have to begin anew. Inside of Tune the folder is a trial's, and Tune decides after each report.
  */
-import { getRuntimeContext, remote } from "../core/index.ts";
 import { KeptCheckpoints } from "../runs/kept-checkpoints.ts";
 import { Checkpoint } from "../runs/checkpoint.ts";
 import {
-  CHECKPOINT_PREFIX,
-  type CheckpointPart,
   checkpointName,
   completeCheckpoint,
   discardCheckpoint,
   listCheckpoints,
-  persistCheckpoint,
   removeCheckpoint,
   removeUnfinishedCheckpoints,
 } from "../runs/checkpoint-upload.ts";
 import type { Metrics } from "../runs/metrics.ts";
 import type { ResolvedRunConfig } from "../runs/run-config.ts";
 import { joinPath } from "../storage/paths.ts";
-import { removeFolder } from "../storage/places.ts";
 import { StorageError } from "../storage/errors.ts";
 import { STORAGE_RETRY_FIRST_MS, STORAGE_RETRY_MAX_MS, STORAGE_RETRY_MS } from "./limits.ts";
+import type { NodeAgents } from "./node-agents.ts";
 import type { RankReport } from "./rank-protocol.ts";
 
 export interface StoreOptions {
@@ -33,19 +29,11 @@ export interface StoreOptions {
   readonly signal: AbortSignal;
 }
 
-/** A report of all ranks, and where each rank is. */
+/** A report of all ranks, where each rank is, and what copies files there. */
 export interface GroupReport {
   readonly reports: readonly RankReport[];
   readonly nodeIds: readonly string[];
-}
-
-/** What one rank has to copy. Plain data, as it may travel to the rank's node. */
-interface PartRequest {
-  readonly from: string;
-  readonly to: string;
-  readonly rank: number;
-  readonly hasOthers: boolean;
-  readonly isRemoved: boolean;
+  readonly agents: NodeAgents;
 }
 
 export class RunStore {
@@ -66,8 +54,8 @@ export class RunStore {
     await removeUnfinishedCheckpoints(folder);
     for (const { name, checkpoint, metrics } of await listCheckpoints(folder)) {
       this.#kept.register({ path: checkpoint.path, metrics });
-      const number = name.startsWith(CHECKPOINT_PREFIX) ? Number(name.slice(CHECKPOINT_PREFIX.length)) : Number.NaN;
-      if (Number.isInteger(number)) this.#nextNumber = Math.max(this.#nextNumber, number + 1);
+      const number = Number(name.slice(name.lastIndexOf("_") + 1));
+      if (name === checkpointName(number)) this.#nextNumber = Math.max(this.#nextNumber, number + 1);
     }
   }
 
@@ -77,9 +65,9 @@ export class RunStore {
     return newest === undefined ? undefined : Checkpoint.fromDirectory(newest.path);
   }
 
-  /** Those that stay, the best first. */
-  get best(): { checkpoint: Checkpoint; metrics: Metrics }[] {
-    return this.#kept.best.map(({ path, metrics }) => ({ checkpoint: Checkpoint.fromDirectory(path), metrics }));
+  /** Those that stay, in the order in which they were reported. */
+  get all(): { checkpoint: Checkpoint; metrics: Metrics }[] {
+    return this.#kept.all.map(({ path, metrics }) => ({ checkpoint: Checkpoint.fromDirectory(path), metrics }));
   }
 
   /** Stores the checkpoint of a report, where it has one. @throws StorageError, RunError */
@@ -89,9 +77,11 @@ export class RunStore {
     return done;
   }
 
-  async #store({ reports, nodeIds }: GroupReport): Promise<Checkpoint | undefined> {
+  async #store({ reports, nodeIds, agents }: GroupReport): Promise<Checkpoint | undefined> {
     const [first] = reports as [RankReport];
-    const withFiles = reports.flatMap(({ checkpoint, uploadMode }, rank) => (checkpoint === undefined ? [] : [{ checkpoint, uploadMode, rank }]));
+    const withFiles = reports.flatMap(({ checkpoint, uploadMode }, rank) =>
+      checkpoint === null ? [] : [{ checkpoint, uploadMode, rank }],
+    );
     const [one] = withFiles;
     if (one === undefined) return undefined;
     if (one.uploadMode === "none") {
@@ -99,22 +89,24 @@ export class RunStore {
       await this.#register(checkpoint, first.metrics);
       return checkpoint;
     }
-    const name = withFiles.find(({ checkpoint }) => checkpoint.directoryName !== null)?.checkpoint.directoryName ?? checkpointName(this.#nextNumber);
+    const name =
+      withFiles.find(({ checkpoint }) => checkpoint.directoryName !== null)?.checkpoint.directoryName ?? checkpointName(this.#nextNumber);
     this.#nextNumber += 1;
     const to = joinPath(this.#options.folder, name);
     const parts = withFiles.map(({ checkpoint, rank }) => ({
       nodeId: nodeIds[rank] ?? "",
-      part: { from: checkpoint.path, to, rank, hasOthers: withFiles.length > 1, isRemoved: checkpoint.deleteAfterUpload },
+      part: { from: checkpoint.path, to, rank, hasOthers: withFiles.length > 1 },
+      isRemoved: checkpoint.deleteAfterUpload,
     }));
     const checkpoint = await this.#again(`store ${name}`, async () => {
-      const copied = await Promise.all(parts.map(({ nodeId, part }) => copyThere(nodeId, part)));
+      const copied = await Promise.all(parts.map(({ nodeId, part }) => agents.copyPart(nodeId, part)));
       return await completeCheckpoint({ to, parts: copied, metrics: first.metrics });
     }).catch(async (error: unknown) => {
       await discardCheckpoint(to).catch(() => {});
       throw error;
     });
     await this.#register(checkpoint, first.metrics);
-    await Promise.all(parts.filter(({ part }) => part.isRemoved).map(({ nodeId, part }) => removeThere(nodeId, part.from)));
+    await Promise.all(parts.filter(({ isRemoved }) => isRemoved).map(({ nodeId, part }) => agents.removeFolder(nodeId, part.from)));
     return checkpoint;
   }
 
@@ -137,29 +129,9 @@ export class RunStore {
       } catch (error) {
         const isOfStorage = error instanceof StorageError || (error instanceof Error && error.cause instanceof StorageError);
         if (!isOfStorage || signal.aborted || performance.now() - since + pauseMs > STORAGE_RETRY_MS) throw error;
-        if (pauseMs === STORAGE_RETRY_FIRST_MS) warn(`cannot ${what}, trying again: ${(error as Error).message}`);
+        if (pauseMs === STORAGE_RETRY_FIRST_MS) warn(`cannot ${what}, trying again: ${error.message}`);
         await new Promise((resolve) => setTimeout(resolve, pauseMs));
       }
     }
   }
-}
-
-/** Copies a rank's files where they lie. */
-async function copyThere(nodeId: string, part: PartRequest): Promise<CheckpointPart> {
-  if (isHere(nodeId)) return await copyPart(part);
-  return await remote(copyPart, { numCpus: 0, schedulingStrategy: { nodeId } }).remote(part);
-}
-
-async function removeThere(nodeId: string, folder: string): Promise<void> {
-  const removed = isHere(nodeId) ? removeFolder(folder) : remote(removeFolder, { numCpus: 0, schedulingStrategy: { nodeId } }).remote(folder);
-  // It was a temporary folder.
-  await Promise.resolve(removed).catch(() => {});
-}
-
-function isHere(nodeId: string): boolean {
-  return nodeId === "" || nodeId === getRuntimeContext().nodeId;
-}
-
-export async function copyPart({ from, to, rank, hasOthers }: PartRequest): Promise<CheckpointPart> {
-  return await persistCheckpoint({ from, to, rank, hasOthers });
 }

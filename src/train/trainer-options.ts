@@ -36,6 +36,10 @@ export interface CommonTrainerOptions {
 
 /** What trainers with a loop take. */
 export interface LoopTrainerOptions<Config> extends CommonTrainerOptions {
+  /**
+   * Of Python: whether `ray.train` and its modules are Shoal's in the ranks even where the real Ray is installed; false: not even where it is not. Default: where it is not installed.
+   */
+  rayCompatibility?: boolean | undefined;
   trainLoopPerWorker: TrainLoopOf<Config>;
   /** What each rank's loop gets. Default: an empty object. */
   trainLoopConfig?: Config | undefined;
@@ -54,6 +58,7 @@ export interface TrainerSettings {
   readonly runConfig: RunConfig<TrainCallback> | undefined;
   readonly datasets: TrainDatasets;
   readonly runtimeEnv: RuntimeEnv | undefined;
+  readonly rayCompatibility: boolean | undefined;
   /** Those of one trainer alone. */
   readonly own: Readonly<Record<string, unknown>>;
 }
@@ -74,6 +79,9 @@ const COMMON = {
 const LOOP = {
   trainLoopPerWorker: custom<unknown>("a function is needed", undefined, () => "ok"),
   trainLoopConfig: custom<unknown>("a value is needed", {}, () => "ok"),
+  rayCompatibility: custom<boolean | undefined>("true or false is needed", undefined, (value) =>
+    typeof value === "boolean" ? "ok" : "wrong type",
+  ),
 };
 
 /** As other libraries, and articles about them, name what ours name otherwise. */
@@ -93,8 +101,10 @@ const OTHER_NAMES = {
   numWorkers: "it is scalingConfig: { numWorkers }",
   use_gpu: "it is scalingConfig: { useGpu }",
   useGpu: "it is scalingConfig: { useGpu }",
-  resume_from_checkpoint: "there is none: a run with the name and storage of an unfinished one goes on from its last checkpoint; to begin with another one, pass its path in trainLoopConfig",
-  resumeFromCheckpoint: "there is none: a run with the name and storage of an unfinished one goes on from its last checkpoint; to begin with another one, pass its path in trainLoopConfig",
+  resume_from_checkpoint:
+    "there is none: a run with the name and storage of an unfinished one goes on from its last checkpoint; to begin with another one, pass its path in trainLoopConfig",
+  resumeFromCheckpoint:
+    "there is none: a run with the name and storage of an unfinished one goes on from its last checkpoint; to begin with another one, pass its path in trainLoopConfig",
   validation_config: "there is none: validate in the loop",
   metadata: "there is none: checkpoint.setMetadata keeps what belongs to a model",
 };
@@ -116,7 +126,7 @@ export function readTrainerOptions(
   trainer: { readonly name: string; readonly hasLoop: boolean; readonly own: Readonly<Record<string, Option<unknown>>> },
 ): TrainerSettings {
   const table = { ...(trainer.hasLoop ? LOOP : {}), ...COMMON, ...trainer.own };
-  const values = readOptions(given ?? {}, { of: trainer.name, otherNames: OTHER_NAMES, options: table as never }) as Record<string, unknown>;
+  const values = readOptions<Record<string, unknown>>(given ?? {}, { of: trainer.name, otherNames: OTHER_NAMES, options: table });
   const { datasetsToSplit, equal } = readOptions(values["dataConfig"], DATA);
   const datasets = values["datasets"] as TrainDatasets["datasets"];
   const unknown = datasetsToSplit === "all" ? undefined : datasetsToSplit.find((name) => !Object.hasOwn(datasets, name));
@@ -131,6 +141,7 @@ export function readTrainerOptions(
     runConfig: values["runConfig"] as RunConfig<TrainCallback> | undefined,
     datasets: { datasets, split: datasetsToSplit, equal },
     runtimeEnv: values["runtimeEnv"] as RuntimeEnv | undefined,
+    rayCompatibility: values["rayCompatibility"] as boolean | undefined,
     own: Object.fromEntries(Object.keys(trainer.own).map((name) => [name, values[name]])),
   };
 }

@@ -4,31 +4,28 @@
  * `fit` opens the run's folder, follows the run (`training-run.ts`) with logs, trackers and callbacks, and makes its `Result`. Inside of Tune the folder and the reports are a trial's: Tune finds the
  * trainer by the symbol `TRAINABLE` and merges the trial's parameters into its options.
  */
-import { init, isInitialized, type RuntimeEnv } from "../core/index.ts";
+import { init, isInitialized, put, type RuntimeEnv } from "../core/index.ts";
 import type { Option } from "../core/internal.ts";
 import { isPlainObject } from "../core/internal.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
 import { RunError } from "../runs/errors.ts";
-import { JsonLoggerCallback } from "../runs/json-lines-tracker.ts";
 import type { Metrics } from "../runs/metrics.ts";
-import { Result } from "../runs/result.ts";
+import type { Result } from "../runs/result.ts";
 import { type ResolvedRunConfig, readRunConfig } from "../runs/run-config.ts";
 import { removeRunError, writeRunError } from "../runs/run-error-file.ts";
 import { RunFolder } from "../runs/run-folder.ts";
 import { defaultRunName } from "../runs/run-names.ts";
-import { isTracker, type Tracker } from "../runs/tracker.ts";
-import { Tracking } from "../runs/tracking.ts";
+import type { Tracker } from "../runs/tracker.ts";
 import { TRAINABLE, type TrainableDefinition, type TrainableTrial } from "../runs/trainable.ts";
 import type { Backend } from "./backend.ts";
 import type { TrainCallback } from "./callbacks.ts";
 import { TrainError } from "./errors.ts";
+import { FollowedRun, warn } from "./followed-run.ts";
 import { onInterruption } from "./interruption.ts";
 import { type Loop, loopOf } from "./loop.ts";
-import { RankLogs } from "./rank-logs.ts";
 import { RunStore } from "./run-store.ts";
 import { readTrainerOptions, type TrainerSettings } from "./trainer-options.ts";
-import { type RecordedReport, type RunObserver, TrainingRun } from "./training-run.ts";
-import { logSource } from "./worker-group.ts";
+import { type RunObserver, TrainingRun } from "./training-run.ts";
 
 /** What tells one trainer from another. */
 export interface TrainerKind {
@@ -91,6 +88,8 @@ export abstract class Trainer<Config, M extends object = Metrics> {
     signal?.throwIfAborted();
     const runConfig = await readRunConfig<TrainCallback | Tracker>(this.#settings.runConfig, "train");
     if (!isInitialized()) await init();
+    // What cannot be sent is told before anything starts.
+    if (this.#loop.kind === "typescript" && this.#settings.scaling.max > 0) put(this.#loop.fn)[Symbol.dispose]();
     const name = runConfig.name ?? defaultRunName(this.#kind.name, new Date());
     await using folder = await RunFolder.open({ storagePath: runConfig.storagePath, name });
     const before = folder.record;
@@ -103,8 +102,17 @@ export abstract class Trainer<Config, M extends object = Metrics> {
     await removeRunError(folder.path);
     const abort = new AbortController();
     const signals = [abort.signal, folder.lost, ...(signal === undefined ? [] : [signal])];
-    const run = new FollowedRun({ name, folder: folder.path, runConfig, isResumed: before !== undefined, signal: AbortSignal.any(signals) });
-    const ended = run.follow<M>((observer, store) => this.#newRun(observer, store, { runConfig, name, folder: folder.path, signal: AbortSignal.any(signals) }), this.#config);
+    const run = new FollowedRun({
+      name,
+      folder: folder.path,
+      runConfig,
+      isResumed: before !== undefined,
+      signal: AbortSignal.any(signals),
+    });
+    const ended = run.follow<M>(
+      (observer, store) => this.#newRun(observer, store, { runConfig, name, folder: folder.path, signal: AbortSignal.any(signals) }),
+      this.#config,
+    );
     const release = onInterruption({
       interrupt: async () => {
         abort.abort(new TrainError(`The training run ${name} was interrupted`));
@@ -193,6 +201,7 @@ export abstract class Trainer<Config, M extends object = Metrics> {
           trialDir: folder,
           storagePath: runConfig.storagePath,
           runPath: folder,
+          rayCompatibility: this.#settings.rayCompatibility ?? null,
         },
       },
       config: this.#config,
@@ -212,100 +221,4 @@ export abstract class Trainer<Config, M extends object = Metrics> {
     const { preload } = this.#kind;
     return preload === undefined || env.pythonPreload !== undefined ? env : { ...env, pythonPreload: preload };
   }
-}
-
-interface FollowedRunOptions {
-  readonly name: string;
-  readonly folder: string;
-  readonly runConfig: ResolvedRunConfig<TrainCallback | Tracker>;
-  readonly isResumed: boolean;
-  readonly signal: AbortSignal;
-}
-
-/** A run of its own, with all that hears of it: logs, trackers, callbacks. */
-class FollowedRun {
-  readonly #options: FollowedRunOptions;
-  readonly #store: RunStore;
-  readonly #startedMs = Date.now();
-  #lastMs = Date.now();
-  #iterations = 0;
-
-  constructor(options: FollowedRunOptions) {
-    this.#options = options;
-    const { folder, runConfig, signal } = options;
-    this.#store = new RunStore({ folder, checkpointConfig: runConfig.checkpointConfig, warn, signal });
-  }
-
-  kept(): string {
-    const { newest } = this.#store;
-    const way = "fit with the same name and storagePath";
-    return newest === undefined ? `it has no checkpoint, and begins anew with ${way}` : `${way} goes on from ${newest.path}`;
-  }
-
-  async follow<M extends object>(newRun: (observer: RunObserver, store: RunStore) => TrainingRun, config: unknown): Promise<Result<M>> {
-    const { name, folder, runConfig, isResumed } = this.#options;
-    const callbacks = runConfig.callbacks.filter((each): each is TrainCallback => !isTracker(each));
-    const trackers = [new JsonLoggerCallback(), ...runConfig.callbacks.filter(isTracker)];
-    await this.#store.open();
-    const logs = new RankLogs(folder, warn);
-    const trackedConfig = trackable(config);
-    const tracking = new Tracking({
-      trackers,
-      run: { id: name, name, experimentName: name, folder, config: trackedConfig, isResumed },
-      onProblem: ({ tracker, error }) => warn(`${tracker} of the training run ${name} does not work: ${error.message}`),
-    });
-    const observer: RunObserver = {
-      started: (_attempt, workers) => {
-        for (let rank = 0; rank < workers; rank += 1) logs.take(rank, logSource(rank, name));
-      },
-      reported: async (report) => {
-        tracking.log(this.#row(report));
-        for (const callback of callbacks) await callback.afterReport?.({ runName: name, ...report });
-        return "continue";
-      },
-      failed: (failures) => {
-        const workerFailures = new Map(failures.flatMap(({ rank, error }) => (rank === undefined ? [] : [[rank, error] as const])));
-        for (const callback of callbacks) void callback.afterException?.({ runName: name, workerFailures });
-      },
-      warn,
-    };
-    let state: "finished" | "failed" = "failed";
-    try {
-      const { metrics, checkpoint } = await newRun(observer, this.#store).run();
-      state = "finished";
-      return new Result<M>({ path: folder, metrics: metrics as M, checkpoint, bestCheckpoints: this.#store.best as never, config: trackedConfig });
-    } finally {
-      await tracking.close(state);
-      await logs.close();
-    }
-  }
-
-  /** A report with what every result has by itself. */
-  #row({ metrics, checkpoint }: RecordedReport): Metrics {
-    const now = Date.now();
-    this.#iterations += 1;
-    const row: Metrics = {
-      ...metrics[0],
-      trainingIteration: this.#iterations,
-      timestampMs: now,
-      timeThisIterMs: now - this.#lastMs,
-      timeTotalMs: now - this.#startedMs,
-      ...(checkpoint === undefined ? {} : { checkpointDirName: checkpoint.path.slice(checkpoint.path.lastIndexOf("/") + 1) }),
-    };
-    this.#lastMs = now;
-    return row;
-  }
-}
-
-/** A configuration as files have it: what JSON cannot hold, such as functions, is left out. */
-function trackable(config: unknown): Metrics {
-  try {
-    return (JSON.parse(JSON.stringify(config ?? {})) ?? {}) as Metrics;
-  } catch {
-    return {};
-  }
-}
-
-function warn(text: string): void {
-  process.stderr.write(`shoal: ${text}\n`);
 }

@@ -3,7 +3,15 @@ import type { Dataset } from "../data/index.ts";
 import { custom, isPlainObject, milliseconds, number, oneOf, type Option, readOptions, text } from "../core/internal.ts";
 import type { Metrics } from "../runs/metrics.ts";
 import type { Backend } from "./backend.ts";
-import { jaxBackend, lightgbmBackend, NO_FRAMEWORK, tensorflowBackend, torchBackend, type TorchConfig, trackedBackend } from "./framework-backends.ts";
+import {
+  jaxBackend,
+  lightgbmBackend,
+  NO_FRAMEWORK,
+  tensorflowBackend,
+  torchBackend,
+  type TorchConfig,
+  trackedBackend,
+} from "./framework-backends.ts";
 import { RENDEZVOUS_MS } from "./limits.ts";
 import { Trainer, type TrainerKind } from "./trainer.ts";
 import type { CommonTrainerOptions, DataParallelTrainerOptions, LoopTrainerOptions, TrainerSettings } from "./trainer-options.ts";
@@ -123,7 +131,15 @@ function boosterKind(name: string, place: string, backend: () => Backend): Train
       if (!Object.hasOwn(datasets.datasets, "train"))
         throw new TypeError(`Cannot make a ${name}: without trainLoopPerWorker it needs datasets: { train }`);
       // Inside of Tune parameters may come as those of the loop.
-      return { place, name: "train_loop", config: { ...own, params: { ...(own["params"] as object | undefined), ...(trainLoopConfig as object | undefined) }, datasets: Object.keys(datasets.datasets) } };
+      return {
+        place,
+        name: "train_loop",
+        config: {
+          ...own,
+          params: { ...(own["params"] as object | undefined), ...(trainLoopConfig as object | undefined) },
+          datasets: Object.keys(datasets.datasets),
+        },
+      };
     },
     backend,
   };
@@ -132,13 +148,19 @@ function boosterKind(name: string, place: string, backend: () => Backend): Train
 /** Trains boosted trees with XGBoost, on all ranks together. */
 export class XGBoostTrainer<Config = Record<string, unknown>, M extends object = Metrics> extends Trainer<Config, M> {
   constructor(options: BoosterTrainerOptions<Config>) {
-    super(options, boosterKind("XGBoostTrainer", "shoal.train._xgboost_loop", () => trackedBackend("xgboost", RENDEZVOUS_MS)));
+    super(
+      options,
+      boosterKind("XGBoostTrainer", "shoal.train._xgboost_loop", () => trackedBackend("xgboost", RENDEZVOUS_MS)),
+    );
   }
 }
 
 /** Trains boosted trees with LightGBM, on all ranks together. */
 export class LightGBMTrainer<Config = Record<string, unknown>, M extends object = Metrics> extends Trainer<Config, M> {
   constructor(options: BoosterTrainerOptions<Config>) {
-    super(options, boosterKind("LightGBMTrainer", "shoal.train._lightgbm_loop", () => lightgbmBackend()));
+    super(
+      options,
+      boosterKind("LightGBMTrainer", "shoal.train._lightgbm_loop", () => lightgbmBackend()),
+    );
   }
 }

@@ -4,12 +4,12 @@
  * One for each `fit`, in the program that called it; inside of Tune one for each trial. Where the program dies, the ranks die with it, as their actors are its own; the run's folder has what the next program needs to go on.
  */
 import { availableResources, PlacementGroupRemovedError } from "../core/index.ts";
-import type { DataIterator } from "../data/index.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
 import type { Metrics } from "../runs/metrics.ts";
 import { type ControllerEffect, type ControllerEvent, type TimerName, TrainingController } from "./controller.ts";
 import { type DatasetShards, type TrainDatasets, splitDatasets } from "./datasets.ts";
 import { trainingFailed } from "./errors.ts";
+import { NodeAgents } from "./node-agents.ts";
 import { fitting, NoRoomError } from "./placement.ts";
 import type { RankFailure } from "./rank-failure.ts";
 import type { RankDecision, RankReport } from "./rank-protocol.ts";
@@ -62,6 +62,9 @@ export class TrainingRun {
   readonly #controller: TrainingController<Checkpoint>;
   #group: WorkerGroup | undefined;
   #shards: DatasetShards | undefined;
+  #agents: NodeAgents | undefined;
+  /** Reports that are being stored. */
+  readonly #recording = new Set<Promise<void>>();
   readonly #timers = new Map<TimerName, NodeJS.Timeout>();
   readonly #done = Promise.withResolvers<TrainingOutcome>();
   #metrics: Metrics = {};
@@ -106,12 +109,12 @@ export class TrainingRun {
       case "meet":
         return void this.#meet(this.#group as WorkerGroup, this.#controller.attempt);
       case "begin":
-        return void this.#begin(this.#group as WorkerGroup, effect.checkpoint);
+        return this.#begin(this.#group as WorkerGroup, effect.checkpoint);
       case "answer":
         for (const rank of effect.ranks) void this.#follow({ group: this.#group as WorkerGroup, rank, decision: effect.decision });
         return;
       case "record":
-        return void this.#record(effect.report, effect.reports);
+        return this.#keepRecording(this.#record(effect.report, effect.reports));
       case "notify":
         for (const rank of effect.ranks) this.#group?.notify(rank, effect);
         return;
@@ -151,6 +154,14 @@ export class TrainingRun {
       return this.#handle({ kind: "notStarted", attempt, ...reasonOf(error) });
     }
     observer.started(attempt, group.size);
+    const placed = group.places.map(({ facts, rank }) => ({ nodeId: facts.nodeId, rank }));
+    this.#agents = new NodeAgents(
+      placed.map(({ nodeId }) => nodeId),
+      (nodeId, notice) => {
+        const ranks = placed.filter((each) => each.nodeId === nodeId).map(({ rank }) => rank);
+        this.#handle({ kind: "preempted", attempt, ranks, ...notice });
+      },
+    );
     this.#handle({ kind: "started", attempt, workers: group.size });
   }
 
@@ -165,13 +176,27 @@ export class TrainingRun {
   }
 
   #begin(group: WorkerGroup, checkpoint: Checkpoint | undefined): void {
-    const datasets = this.#shards?.byRank ?? [];
-    group.begin({ config: this.#options.config, checkpoint, datasets: datasets as readonly Record<string, DataIterator>[] });
+    const { attempt } = this.#controller;
+    group.begin({
+      config: this.#options.config,
+      checkpoint,
+      reported: this.#options.store.all,
+      datasets: this.#shards?.byRank ?? [],
+      onFailure: (failure) => this.#handle({ kind: "failed", attempt, failure }),
+    });
     for (let rank = 0; rank < group.size; rank += 1) void this.#follow({ group, rank, decision: undefined });
   }
 
   /** Waits for what a rank comes to next, once it has heard what was decided. */
-  async #follow({ group, rank, decision }: { group: WorkerGroup; rank: number; decision: RankDecision<Checkpoint> | undefined }): Promise<void> {
+  async #follow({
+    group,
+    rank,
+    decision,
+  }: {
+    group: WorkerGroup;
+    rank: number;
+    decision: RankDecision<Checkpoint> | undefined;
+  }): Promise<void> {
     const { attempt } = this.#controller;
     try {
       const event = await group.nextEvent(rank, decision);
@@ -181,18 +206,23 @@ export class TrainingRun {
     }
   }
 
+  #keepRecording(recording: Promise<void>): void {
+    this.#recording.add(recording);
+    void recording.finally(() => this.#recording.delete(recording));
+  }
+
   async #record(report: number, reports: readonly RankReport[]): Promise<void> {
     const { store, observer } = this.#options;
     const nodeIds = (this.#group as WorkerGroup).places.map(({ facts }) => facts.nodeId);
     try {
-      const checkpoint = await store.record({ reports, nodeIds });
+      const checkpoint = await store.record({ reports, nodeIds, agents: this.#agents as NodeAgents });
       const metrics = reports.map((each) => each.metrics);
       if (checkpoint !== undefined) this.#checkpoint = checkpoint;
       this.#metrics = metrics[0] as Metrics;
       const decision = await observer.reported({ metrics, checkpoint });
       this.#handle({ kind: "recorded", report, checkpoint, decision });
     } catch (error) {
-      const rank = reports.findIndex(({ checkpoint }) => checkpoint !== undefined);
+      const rank = reports.findIndex(({ checkpoint }) => checkpoint !== null);
       this.#handle({ kind: "notRecorded", report, failure: { rank: Math.max(0, rank), cause: "storage", error: error as Error } });
     }
   }
@@ -213,7 +243,11 @@ export class TrainingRun {
 
   async #endGroup(gently: boolean): Promise<void> {
     const { attempt } = this.#controller;
+    // What is uploaded later is read from folders that a rank may remove at its end.
+    if (gently) await Promise.allSettled(this.#recording);
     await Promise.allSettled([this.#group?.end({ gently }), this.#shards?.close()]);
+    await Promise.allSettled(this.#recording);
+    await this.#agents?.close();
     this.#group = undefined;
     this.#shards = undefined;
     this.#handle({ kind: "ended", attempt });

@@ -7,9 +7,12 @@
 import {
   type ActorHandle,
   ActorDiedError,
+  ActorUnavailableError,
   kill,
+  NodeDiedError,
+  OutOfMemoryError,
   type PlacementGroup,
-  placementGroup,
+  type PreemptionInfo,
   remote,
   type Resources,
   type RuntimeEnv,
@@ -18,10 +21,11 @@ import {
 } from "../core/index.ts";
 import { pythonCodeOf } from "../core/internal.ts";
 import type { DataIterator } from "../data/index.ts";
+import type { Metrics } from "../runs/metrics.ts";
 import { python } from "../python/python.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
 import type { Backend, BackendGroup } from "./backend.ts";
-import { PROBE_MS, RENDEZVOUS_MS, TEAR_DOWN_MS } from "./limits.ts";
+import { PROBE_MS, RENDEZVOUS_MS, SETTLE_MS, TEAR_DOWN_MS } from "./limits.ts";
 import type { Loop } from "./loop.ts";
 import { type Placement, place } from "./placement.ts";
 import { RankActor } from "./rank-actor.ts";
@@ -36,11 +40,24 @@ export interface GroupRequest {
   readonly backend: Backend;
   readonly runtimeEnv: RuntimeEnv | undefined;
   /** What of a rank's context is the same in all of them. */
-  readonly context: Pick<RankContext, "experimentName" | "trialName" | "trialId" | "trialDir" | "storagePath" | "runPath" | "attempt">;
+  readonly context: Pick<
+    RankContext,
+    "experimentName" | "trialName" | "trialId" | "trialDir" | "storagePath" | "runPath" | "attempt" | "rayCompatibility"
+  >;
   /** A placement group that is there, whose bundles from `firstBundle` on are the ranks'. */
   readonly placedIn?: { readonly group: PlacementGroup; readonly firstBundle: number } | undefined;
   readonly warn: (text: string) => void;
   readonly signal: AbortSignal;
+}
+
+interface BeginRequest {
+  readonly config: unknown;
+  readonly checkpoint: Checkpoint | undefined;
+  /** The checkpoints that the run has, in their order. */
+  readonly reported: readonly { readonly checkpoint: Checkpoint; readonly metrics: Metrics }[];
+  /** By rank. */
+  readonly datasets: readonly Readonly<Record<string, DataIterator>>[];
+  readonly onFailure: (failure: RankFailure) => void;
 }
 
 /** The group could not be made. */
@@ -89,7 +106,7 @@ export class WorkerGroup {
     this.#placement = await place({ scaling, placedIn, warn, signal });
     if (this.#ending !== undefined) return await this.#placement.remove();
     this.#actors = Array.from({ length: this.#placement.size }, (_, index) => this.#newActor(index));
-    const facts = await this.#each("start", () => [{}]) as RankFacts[];
+    const facts = (await this.#each("start", () => [{}])) as RankFacts[];
     this.#places = rankOrder(facts);
     this.#actors = this.#places.map(({ index }) => this.#actors[index] as ActorHandle<object>);
     this.#environments.push(...this.#places.map((rank) => this.#environmentOf(rank)));
@@ -102,24 +119,26 @@ export class WorkerGroup {
     await this.#request.backend.onTrainingStart?.(this.#backendGroup());
   }
 
-  /** Begins the loops. Their ends are told by `nextEvent`; what is returned are calls that fail only with their processes. */
-  begin(request: { config: unknown; checkpoint: Checkpoint | undefined; datasets: readonly Readonly<Record<string, DataIterator>>[] }): void {
-    const { config, checkpoint, datasets } = request;
+  /** Begins the loops. How they end is told by `nextEvent`; a loop that cannot begin is told to `onFailure`. */
+  begin(request: BeginRequest): void {
+    const { config, checkpoint, reported, datasets, onFailure } = request;
     const { loop } = this.#request;
     for (const rank of this.#actors.keys()) {
       const begin = loop.kind === "typescript" ? { loop: loop.fn } : {};
-      const call = this.#call(rank, "begin", [{ ...begin, config, checkpoint, datasets: datasets[rank] ?? {} }], this.#logSource(rank));
-      // Where the process dies, `nextEvent` fails, too.
-      call.catch(() => {});
+      const own = { ...begin, config, checkpoint: checkpoint ?? null, reported, datasets: datasets[rank] ?? {} };
+      this.#call(rank, "begin", [own], this.#logSource(rank)).catch((error: Error) => onFailure(lostRank(rank, error)));
     }
   }
 
   /** Answers what a rank waits with, and resolves to what comes next. */
   async nextEvent(rank: number, decision: RankDecision<Checkpoint> | undefined): Promise<RankEvent> {
-    return (await this.#call(rank, "nextEvent", [decision ?? null], this.#logSource(rank))) as RankEvent;
+    const event = (await this.#call(rank, "nextEvent", [decision ?? null], this.#logSource(rank))) as RankEvent;
+    if (event.type === "failed") return { ...event, error: errorOf(event.error) };
+    // What Python leaves out is undefined here.
+    return event.type === "report" ? { ...event, checkpoint: event.checkpoint ?? null } : event;
   }
 
-  notify(rank: number, notice: { reason: string; deadlineMs: number | undefined }): void {
+  notify(rank: number, notice: PreemptionInfo): void {
     this.#call(rank, "notify", [{ type: "preemption", ...notice }]).catch(() => {});
   }
 
@@ -152,7 +171,7 @@ export class WorkerGroup {
       })().catch(() => {});
       await Promise.race([goodbye, new Promise((resolve) => setTimeout(resolve, TEAR_DOWN_MS).unref())]);
     }
-    await Promise.allSettled(this.#actors.map((actor) => kill(actor)));
+    if (this.#request.scaling.max > 0) await Promise.allSettled(this.#actors.map((actor) => kill(actor)));
     await this.#placement?.remove();
   }
 
@@ -160,17 +179,20 @@ export class WorkerGroup {
     const { loop, scaling, runtimeEnv } = this.#request;
     const { CPU = 0, GPU = 0, memory, ...resources } = scaling.resourcesPerWorker as Record<string, number>;
     const { group, firstBundle } = this.#placement as Placement;
+    if (scaling.max === 0) return new LocalRank() as unknown as ActorHandle<object>;
     const options = {
       numCpus: CPU,
       numGpus: GPU,
       ...(memory === undefined ? {} : { memoryBytes: memory }),
       resources: resources as Resources,
       maxConcurrency: CALLS_MAX,
-      ...(group === undefined ? {} : { schedulingStrategy: { placementGroup: group, bundleIndex: firstBundle + index, captureChildTasks: true } }),
+      ...(group === undefined
+        ? {}
+        : { schedulingStrategy: { placementGroup: group, bundleIndex: firstBundle + index, captureChildTasks: true } }),
       ...(runtimeEnv === undefined ? {} : { runtimeEnv }),
     };
-    if (loop.kind === "typescript") return remote(RankActor, options).remote() as ActorHandle<object>;
-    return python.actor<object, []>("shoal.train._session", "RankSession", options as never).remote();
+    if (loop.kind === "typescript") return remote(RankActor, options).remote();
+    return python.actor<object, []>("shoal.train._session", "RankSession", options).remote();
   }
 
   #environmentOf({ rank, localRank, localWorldSize, nodeRank, nodeGpuIds }: RankPlace): Record<string, string> {
@@ -218,11 +240,17 @@ export class WorkerGroup {
   #backendGroup(): BackendGroup {
     const ranksOf = (rank: number | undefined): number[] => (rank === undefined ? [...this.#actors.keys()] : [rank]);
     return {
-      ranks: this.#places.map(({ facts, rank, localRank, localWorldSize, nodeRank }) => ({ ...facts, rank, localRank, localWorldSize, nodeRank })),
+      ranks: this.#places.map(({ facts, rank, localRank, localWorldSize, nodeRank }) => ({
+        ...facts,
+        rank,
+        localRank,
+        localWorldSize,
+        nodeRank,
+      })),
       setEnvironment: (env, rank) => {
         for (const each of ranksOf(rank)) Object.assign(this.#environments[each] as object, env);
       },
-      execute: async (fn, args = [], rank = undefined) => {
+      execute: async (fn, args = [], rank) => {
         const code = pythonCodeOf(fn);
         const request = code === undefined ? { fn, args } : { place: code.place, name: code.name, args };
         return await this.#each("execute", () => [request], ranksOf(rank));
@@ -232,23 +260,50 @@ export class WorkerGroup {
     };
   }
 
-  /** Calls a method of ranks, all at once. @throws GroupNotStarted as soon as one fails */
-  async #each(method: string, argsOf: (rank: number) => readonly unknown[], ranks: readonly number[] = [...this.#actors.keys()]): Promise<unknown[]> {
-    return await Promise.all(
-      ranks.map(async (rank) => {
-        try {
-          return await this.#call(rank, method, argsOf(rank));
-        } catch (error) {
-          throw notStarted(rank, error as Error);
-        }
+  /** Calls a method of ranks, all at once. Where one fails, others may fail because of it, or have the cause: those are waited for, shortly. @throws GroupNotStarted */
+  async #each(
+    method: string,
+    argsOf: (rank: number) => readonly unknown[],
+    ranks: readonly number[] = [...this.#actors.keys()],
+  ): Promise<unknown[]> {
+    const failures: RankFailure[] = [];
+    const calls = ranks.map((rank) =>
+      this.#call(rank, method, argsOf(rank)).catch((error: Error) => {
+        failures.push(failureOfStart(rank, error, method));
+        throw error;
       }),
     );
+    try {
+      return await Promise.all(calls);
+    } catch {
+      await Promise.race([Promise.allSettled(calls), new Promise((resolve) => setTimeout(resolve, SETTLE_MS))]);
+      const isFinal = failures.every(({ cause }) => cause === "user");
+      throw new GroupNotStarted(failures, isFinal);
+    }
   }
 
   async #call(rank: number, method: string, args: readonly unknown[], name?: string): Promise<unknown> {
     const spelled = this.#request.loop.kind === "typescript" ? method : method.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
     const call = (this.#actors[rank] as unknown as RankCalls)[spelled];
     return await (name === undefined ? call : call.options({ name })).remote(...args);
+  }
+}
+
+/** A rank in this process, called as an actor is. Its loop is not copied: breakpoints and variables of the program are the loop's, too. */
+class LocalRank {
+  readonly #rank = new RankActor();
+
+  constructor() {
+    const call = (method: keyof RankActor) => {
+      const remoteMethod = {
+        remote: async (...args: unknown[]): Promise<unknown> =>
+          await (this.#rank[method] as (...given: unknown[]) => unknown).apply(this.#rank, args),
+        options: () => remoteMethod,
+      };
+      return remoteMethod;
+    };
+    const methods = ["start", "prepare", "execute", "begin", "nextEvent", "notify", "ping", "tearDown"] as const;
+    for (const method of methods) Object.defineProperty(this, method, { value: call(method) });
   }
 }
 
@@ -260,15 +315,34 @@ export function logSource(rank: number, run: string): string {
   return `rank ${rank} of ${run}`;
 }
 
-function notStarted(rank: number, error: Error): GroupNotStarted {
-  // What the loop's module throws when it is loaded, or an environment that cannot be made, comes again each time. A process that died need not.
-  const isFinal = error instanceof TaskError || error instanceof RuntimeEnvError;
-  const cause = error instanceof TaskError && error.cause instanceof Error ? error.cause : error;
-  return new GroupNotStarted([{ rank, cause: isFinal ? "user" : "died", error: cause }], isFinal);
+/** An exception of Python comes as its parts. */
+function errorOf(thrown: unknown): Error {
+  if (thrown instanceof Error) return thrown;
+  const { type, message, traceback } = thrown as { type: string; message: string; traceback: string };
+  const error = new TaskError(`${type}: ${message}`, { taskName: "the training loop" });
+  // Python's own lines, as its users know them.
+  Object.defineProperty(error, "stack", { value: `${error.message}\n${traceback}`, configurable: true, writable: true });
+  return error;
 }
 
-/** The failure of a rank whose call failed: its process, or with it its node, is gone. */
+function failureOfStart(rank: number, error: Error, method: string): RankFailure {
+  if (isDeath(error)) return { rank, cause: "died", error };
+  const thrown = error instanceof TaskError && error.cause instanceof Error ? error.cause : error;
+  // The rendezvous fails in a rank, too, because another one died. What the loop's module throws when it is loaded, or an environment that cannot be made, comes again each time.
+  return { rank, cause: method === "setUp" ? "communication" : "user", error: thrown };
+}
+
+/** The failure of a rank whose call failed: its process is gone, and maybe its node with it, or the call could not be made. */
 export function lostRank(rank: number, error: Error): RankFailure {
-  const cause = error instanceof ActorDiedError || !(error instanceof TaskError) ? "died" : "user";
-  return { rank, cause, error };
+  return { rank, cause: isDeath(error) ? "died" : "user", error };
+}
+
+function isDeath(error: Error): boolean {
+  return (
+    error instanceof ActorUnavailableError ||
+    error instanceof NodeDiedError ||
+    error instanceof OutOfMemoryError ||
+    // A constructor that fails is no death, and would fail again.
+    (error instanceof ActorDiedError && error.details?.["ending"] !== "constructorFailed" && !(error.cause instanceof RuntimeEnvError))
+  );
 }

@@ -57,16 +57,18 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   // Published as `shoal/util`.
   util: { layer: 8, mayImport: ["core"] },
   // Published as `shoal/data`.
-  data: { layer: 9, mayImport: ["core", "storage"] },
+  data: { layer: 9, mayImport: ["core", "storage", "progress"] },
   // Paths, files and what is behind other schemes, for all libraries.
   storage: { layer: 8, mayImport: ["core"] },
+  // What long work of libraries shows on terminals: one board a process.
+  progress: { layer: 8, mayImport: [] },
   // What Train, Tune and RL share: run folders, checkpoints, results, tracking and progress.
-  runs: { layer: 9, mayImport: ["core", "storage", "python"] },
+  runs: { layer: 9, mayImport: ["core", "storage", "python", "progress"] },
   // Published as `shoal/serve`.
   serve: { layer: 9, mayImport: ["core", "storage", "python"] },
   // Published as `shoal/train` and `shoal/tune`.
-  train: { layer: 10, mayImport: ["core", "storage", "python", "util", "data", "runs"] },
-  tune: { layer: 10, mayImport: ["core", "storage", "python", "runs"] },
+  train: { layer: 10, mayImport: ["core", "storage", "python", "util", "progress", "data", "runs"] },
+  tune: { layer: 10, mayImport: ["core", "storage", "python", "progress", "runs"] },
   // A process begins here: an entry point wires the parts of its process together, so it imports all of them, the inside of the core too, and
   // the public modules that user code in its process imports.
   entry: { layer: 10, mayImport: [...RUNTIME, "core", PUBLIC], mayEnter: ["core"] },

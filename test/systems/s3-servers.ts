@@ -3,16 +3,15 @@
  *
  * Neither is a dependency: s3rver brings a hundred packages, moto 300 MB.
  */
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { REPOSITORY } from "../house/source-files.ts";
 import { freePorts } from "../control-plane/free-ports.ts";
+import { installed } from "./installed.ts";
 
 export type ServerName = "s3rver" | "moto";
 
-const CACHE = join(REPOSITORY, ".test-cache");
 const S3RVER = "3.7.1";
 const MOTO = "5.2.5";
 /** Starts the server on the port of its first argument, with its data in the folder of the second. */
@@ -22,18 +21,6 @@ const S3RVER_PROGRAM = `
 `;
 /** A server that does not answer by then does not start. */
 const START_WITHIN_MS = 60_000;
-
-/** The folder of what `install` puts there, which it does once. */
-function installed(name: string, install: (folder: string) => readonly (readonly string[])[]): string {
-  const folder = join(CACHE, name);
-  const done = join(folder, "complete");
-  if (existsSync(done)) return folder;
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
-  for (const [program, ...args] of install(folder)) execFileSync(program as string, args, { stdio: ["ignore", "ignore", "inherit"] });
-  writeFileSync(done, "");
-  return folder;
-}
 
 function startS3rver(port: string, data: string): ChildProcess {
   const folder = installed(`s3rver-${S3RVER}`, (prefix) => [

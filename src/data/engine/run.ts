@@ -9,7 +9,8 @@ import { type Block, blockBytes, packBlock, sliceBlock, unifySchemas } from "../
 import { BLOCK_BYTES_MAX, STORE_PART_OF_BUDGET, TASKS_PER_CPU } from "../limits.ts";
 import type { Field } from "../blocks/data-type.ts";
 import { type PhysicalPlan, physicalInputs } from "../plan/physical-plan.ts";
-import { processBoard, type RunOutcome, showsProgress } from "../progress.ts";
+import { processBoard, showsProgress, type WorkOutcome } from "../../progress/progress-board.ts";
+import { shownRun } from "../progress.ts";
 import type { Settings } from "../settings.ts";
 import type { RunState } from "../statistics.ts";
 import { ActorPoolOperator } from "./actor-operator.ts";
@@ -62,9 +63,9 @@ export async function* run(plan: PhysicalPlan, { settings, signal, onBegin }: Ru
   const executor = new StreamingExecutor(budget, (events) => buildStages(plan, { events, parts, cpus, pools, settings, errored }));
   const operators = executor.stages.map(({ operator }) => operator);
   onBegin?.({ operators, errored });
-  const endProgress = showsProgress(settings.progress) ? processBoard().begin({ operators, errored }) : undefined;
+  const endProgress = showsProgress(settings.progress) ? processBoard().begin(shownRun({ operators, errored })) : undefined;
   const endWatch = pools.watch(clusterCpus);
-  let outcome: RunOutcome = "stopped";
+  let outcome: WorkOutcome = "stopped";
   const stop = (): void => executor.onFailure(signal?.reason);
   signal?.addEventListener("abort", stop, { once: true });
   // It may have been aborted while the parts were listed, which tells no listener.

@@ -236,11 +236,10 @@ export class StoreLedger {
     return object?.owner === owner && (link === undefined || object.link === link) ? this.freed(location) : NOTHING;
   }
 
-  /** Processes of a node that own something here. */
-  ownersOf(tag: NodeTag): Set<ProcessId> {
+  /** Processes that own something here. */
+  owners(): Set<ProcessId> {
     const owners = new Set<ProcessId>();
-    for (const { objects } of this.#arenas.values())
-      for (const { owner } of objects.values()) if (nodeTagOf(owner) === tag) owners.add(owner);
+    for (const { objects } of this.#arenas.values()) for (const { owner } of objects.values()) owners.add(owner);
     return owners;
   }
 

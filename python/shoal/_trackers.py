@@ -1,0 +1,132 @@
+"""MLflow and Weights & Biases for runs: the actors behind ``MLflowLoggerCallback`` and ``WandbLoggerCallback`` of TypeScript (``src/runs/mlflow-tracker.ts``, ``src/runs/wandb-tracker.ts``).
+
+An actor follows all runs, or trials, of its tracker by their ids. It stands on the libraries' own clients, so whatever they read from the environment (addresses, credentials, offline
+modes) counts here.
+"""
+
+import importlib
+import os
+import re
+import sys
+
+_PARAM_LENGTH = 500
+_BATCH = 1000
+
+
+def library(name, needed_by):
+    """:raises ImportError: that says how to install it into this interpreter"""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != name.partition(".")[0]:
+            raise
+        raise ImportError(
+            "%s needs %s, which this Python lacks: %s -m pip install %s (or name an environment that has it: { runtimeEnv: { python: '...' } })"
+            % (needed_by, name, sys.executable, name)
+        ) from error
+
+
+class MlflowRuns:
+    def __init__(self, options):
+        uri = options.get("trackingUri")
+        if uri is not None and ("://" not in uri or uri.startswith("file:")):
+            # MLflow asks by this name whether a folder is really meant.
+            os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
+        mlflow = library("mlflow", "MLflowLoggerCallback")
+        from mlflow.entities import Metric, Param, RunTag
+
+        self._metric, self._param, self._tag = Metric, Param, RunTag
+        self._client = mlflow.MlflowClient(tracking_uri=uri, registry_uri=options.get("registryUri"))
+        self._options = options
+        self._saves_artifacts = options["saveArtifact"]
+        #: By our ids, theirs and the folders.
+        self._runs = {}
+
+    def open(self, run):
+        experiment_id = self._experiment(self._options.get("experimentName") or run["experimentName"])
+        tags = {"mlflow.runName": run["name"], "shoal.run_id": run["id"], "trial_name": run["name"], **self._options["tags"]}
+        found = self._earlier(experiment_id, run["id"]) if run["isResumed"] else None
+        if found is None:
+            found = self._client.create_run(experiment_id, tags=tags, run_name=run["name"]).info.run_id
+        else:
+            self._client.update_run(found, status="RUNNING")
+        self._runs[run["id"]] = (found, run["folder"])
+        params = [self._param(_mlflow_name(name), str(value)[:_PARAM_LENGTH]) for name, value in run["config"].items()]
+        # A parameter cannot be changed: one that a resumed run has already is logged again with the same value.
+        for at in range(0, len(params), 100):
+            self._client.log_batch(found, params=params[at : at + 100])
+        return found
+
+    def log(self, id_, rows):
+        run_id, _ = self._runs[id_]
+        metrics = [
+            self._metric(_mlflow_name(name), float(value), int(row["timestampMs"]), row["step"])
+            for row in rows
+            for name, value in row["values"].items()
+            if isinstance(value, (int, float)) and not isinstance(value, bool)
+        ]
+        for at in range(0, len(metrics), _BATCH):
+            self._client.log_batch(run_id, metrics=metrics[at : at + _BATCH])
+
+    def close(self, id_, state):
+        run_id, folder = self._runs.pop(id_)
+        try:
+            if self._saves_artifacts and "://" not in folder:
+                self._client.log_artifacts(run_id, local_dir=folder)
+        finally:
+            self._client.set_terminated(run_id, status="FINISHED" if state == "finished" else "FAILED")
+
+    def _experiment(self, name):
+        found = self._client.get_experiment_by_name(name)
+        if found is not None:
+            return found.experiment_id
+        try:
+            return self._client.create_experiment(name)
+        except Exception:
+            # Another process may have made it in between.
+            found = self._client.get_experiment_by_name(name)
+            if found is None:
+                raise
+            return found.experiment_id
+
+    def _earlier(self, experiment_id, id_):
+        runs = self._client.search_runs([experiment_id], "tags.`shoal.run_id` = '%s'" % id_.replace("'", ""), max_results=1)
+        return runs[0].info.run_id if runs else None
+
+
+def _mlflow_name(name):
+    """Names of MLflow have letters, digits, and few other characters; none leads out of its folder."""
+    return re.sub(r"[^\w\-./ :]|^[./ ]+|(?<=/)\.+", "_", name, flags=re.ASCII).replace("//", "/_/").rstrip("/") or "_"
+
+
+class WandbRuns:
+    def __init__(self, options):
+        # Its summaries are for people at a terminal; the driver has its own lines.
+        os.environ.setdefault("WANDB_SILENT", "true")
+        self._wandb = library("wandb", "WandbLoggerCallback")
+        self._options = options
+        self._runs = {}
+
+    def open(self, run):
+        options = self._options
+        given = {name: value for name, value in options["init"].items() if value is not None}
+        # "create_new": several runs at a time in one process.
+        self._runs[run["id"]] = self._wandb.init(
+            project=options.get("project") or run["experimentName"],
+            group=options.get("group"),
+            name=run["name"],
+            id=re.sub(r"[^\w\-]", "_", run["id"], flags=re.ASCII),
+            resume="allow" if run["isResumed"] else None,
+            config=run["config"],
+            settings=self._wandb.Settings(console="off"),
+            reinit="create_new",
+            **given,
+        )
+
+    def log(self, id_, rows):
+        run = self._runs[id_]
+        for row in rows:
+            run.log({**row["values"], "timestamp": row["timestampMs"] / 1000}, step=row["step"])
+
+    def close(self, id_, state):
+        self._runs.pop(id_).finish(exit_code=0 if state == "finished" else 1)

@@ -1,0 +1,51 @@
+/**
+ * Writes results as the rows of `progress.csv`, as Ray does: nested metrics are columns such as `eval/loss`, values are spelled as Python spells them.
+ *
+ * A metric that is first reported later becomes a column at the end: the file is written anew, and earlier rows are empty there. A row that a crash has torn is removed when the run
+ * goes on.
+ */
+import { type AppendedFile, openAppended } from "../storage/appended-file.ts";
+import { joinPath } from "../storage/paths.ts";
+import { toFileNames } from "./automatic-metrics.ts";
+import { csvCell, csvRow, parseCsvRows } from "./csv-rows.ts";
+import { flatMetrics, type JsonValue, type Metrics } from "./metrics.ts";
+import type { TrackedRun, TrackedRunInfo, Tracker } from "./tracker.ts";
+
+const PROGRESS_FILE = "progress.csv";
+
+export class CSVLoggerCallback implements Tracker {
+  readonly name = "CSVLoggerCallback";
+
+  async open({ folder }: TrackedRunInfo): Promise<TrackedRun> {
+    return await openProgress(await openAppended(joinPath(folder, PROGRESS_FILE)));
+  }
+}
+
+async function openProgress(file: AppendedFile): Promise<TrackedRun> {
+  const text = Buffer.from(await file.contents()).toString("utf8");
+  const there = parseCsvRows(text);
+  const columns = new Set(there.rows[0] ?? []);
+  if (there.isTorn) await file.replace(Buffer.from(there.rows.map(csvRow).join("")));
+  return {
+    async log(results) {
+      const rows = results.map(flatRow);
+      const added = new Set(rows.flatMap((row) => [...row.keys()]).filter((name) => !columns.has(name)));
+      for (const name of added) columns.add(name);
+      const lines = rows.map((row) => csvRow([...columns].map((name) => csvCell(row.get(name))))).join("");
+      if (added.size === 0) await file.append(lines);
+      else await file.replace(Buffer.concat([await widened(file, [...columns]), Buffer.from(lines)]));
+    },
+    close: () => file.close(),
+  };
+}
+
+/** The rows so far, under a header with more columns at its end. */
+async function widened(file: AppendedFile, columns: readonly string[]): Promise<Buffer> {
+  const [, ...rows] = parseCsvRows(Buffer.from(await file.contents()).toString("utf8")).rows;
+  return Buffer.from([columns, ...rows.map((row) => columns.map((_, i) => row[i] ?? ""))].map(csvRow).join(""));
+}
+
+function flatRow(result: Metrics): Map<string, JsonValue> {
+  const { config: _, ...metrics } = toFileNames(result);
+  return flatMetrics(metrics);
+}

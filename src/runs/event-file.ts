@@ -1,0 +1,90 @@
+/**
+ * The bytes of TensorBoard's event files: records with their lengths and checksums, and the events in them.
+ *
+ * Pure, so it is held against the real TensorBoard byte by byte. A record is its length (8 bytes), the checksum of that, the event, and the checksum of the event; checksums are CRC-32C, masked. The first event names the version.
+ */
+import { boolField, bytesField, doubleField, floatField, intField, message } from "./protocol-buffers.ts";
+
+const VERSION = "brain.Event:2";
+const HPARAMS = "hparams";
+const SESSION_START = "_hparams_/session_start_info";
+const SESSION_END = "_hparams_/session_end_info";
+const STATUS = { finished: 1, failed: 2 };
+
+/** Seconds since 1970. */
+type WallTime = number;
+
+/** An event as a record of a file. */
+export function eventRecord(event: Uint8Array): Buffer {
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(event.length));
+  return Buffer.concat([length, maskedChecksum(length), event, maskedChecksum(event)]);
+}
+
+/** With what each file begins. */
+export function versionEvent(wallTime: WallTime): Buffer {
+  return message(doubleField(1, wallTime), bytesField(3, VERSION));
+}
+
+interface Scalars {
+  readonly wallTime: WallTime;
+  readonly step: number;
+  readonly values: Iterable<readonly [tag: string, value: number]>;
+}
+
+export function scalarsEvent({ wallTime, step, values }: Scalars): Buffer {
+  const summaries = Array.from(values, ([tag, value]) => bytesField(1, message(bytesField(1, tag), floatField(2, value))));
+  return message(doubleField(1, wallTime), intField(2, step), bytesField(5, message(...summaries)));
+}
+
+/** The hyperparameters of a run, for the plugin HParams. */
+export function sessionStartEvent(
+  wallTime: WallTime,
+  hyperparameters: Iterable<readonly [name: string, value: number | boolean | string]>,
+): Buffer {
+  const entries = Array.from(hyperparameters, ([name, value]) =>
+    bytesField(1, message(bytesField(1, name), bytesField(2, protoValue(value)))),
+  );
+  return pluginEvent(wallTime, SESSION_START, message(intField(1, 0), bytesField(3, message(...entries, doubleField(5, wallTime)))));
+}
+
+export function sessionEndEvent(wallTime: WallTime, state: "finished" | "failed"): Buffer {
+  return pluginEvent(
+    wallTime,
+    SESSION_END,
+    message(intField(1, 0), bytesField(4, message(intField(1, STATUS[state]), doubleField(2, wallTime)))),
+  );
+}
+
+function pluginEvent(wallTime: WallTime, tag: string, content: Uint8Array): Buffer {
+  const metadata = message(bytesField(1, message(bytesField(1, HPARAMS), bytesField(2, content))));
+  return message(doubleField(1, wallTime), bytesField(5, message(bytesField(1, message(bytesField(1, tag), bytesField(9, metadata))))));
+}
+
+/** A `google.protobuf.Value`. */
+function protoValue(value: number | boolean | string): Buffer {
+  if (typeof value === "number") return doubleField(2, value);
+  return typeof value === "boolean" ? boolField(4, value) : bytesField(3, value);
+}
+
+/** Rotated and shifted by a constant, so that the checksum of bytes that hold checksums is not degenerate. */
+function maskedChecksum(bytes: Uint8Array): Buffer {
+  const crc = crc32c(bytes);
+  const masked = Buffer.alloc(4);
+  masked.writeUInt32LE((((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0);
+  return masked;
+}
+
+/** Castagnoli's polynomial, its bits reversed. Node has the checksum of zip files alone. */
+const POLYNOMIAL = 0x82f63b78;
+const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte;
+  for (let bit = 0; bit < 8; bit += 1) crc = crc & 1 ? (crc >>> 1) ^ POLYNOMIAL : crc >>> 1;
+  return crc;
+});
+
+export function crc32c(bytes: Uint8Array): number {
+  let crc = 0xffffffff;
+  for (const byte of bytes) crc = (TABLE[(crc ^ byte) & 0xff] as number) ^ (crc >>> 8);
+  return (crc ^ 0xffffffff) >>> 0;
+}

@@ -1,0 +1,66 @@
+"""Reads what MLflow and Weights & Biases have stored, with their own code, and prints it as JSON: ``mlflow FOLDER`` or ``wandb FOLDER``."""
+
+import glob
+import json
+import os
+import struct
+import sys
+
+#: Of the log format of LevelDB, in which wandb writes its records.
+_BLOCK_BYTES = 32768
+
+
+def mlflow_runs(folder):
+    os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
+    import mlflow
+
+    client = mlflow.MlflowClient(tracking_uri=folder)
+    found = {}
+    for experiment in client.search_experiments():
+        for run in client.search_runs([experiment.experiment_id]):
+            metrics = {name: [[one.step, one.value] for one in client.get_metric_history(run.info.run_id, name)] for name in run.data.metrics}
+            found["%s/%s" % (experiment.name, run.info.run_name)] = {"params": run.data.params, "metrics": metrics, "status": run.info.status, "team": run.data.tags.get("team")}
+    return found
+
+
+def wandb_runs(folder):
+    from wandb.proto import wandb_internal_pb2
+
+    found = {}
+    for path in glob.glob(os.path.join(folder, "wandb", "offline-run-*", "*.wandb")):
+        run = {"history": [], "config": {}}
+        for record in records(path):
+            message = wandb_internal_pb2.Record.FromString(record)
+            kind = message.WhichOneof("record_type")
+            if kind == "run":
+                run.update(project=message.run.project, name=message.run.display_name, group=message.run.run_group)
+                run["config"].update({item.key: json.loads(item.value_json) for item in message.run.config.update})
+            elif kind == "history":
+                run["history"].append({"/".join(item.nested_key) or item.key: json.loads(item.value_json) for item in message.history.item})
+            elif kind == "exit":
+                run["exit"] = message.exit.exit_code
+        found[run["name"]] = run
+    return found
+
+
+def records(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    if data[:4] != b":W&B":
+        raise ValueError("%s is no file of wandb" % path)
+    at, parts = 7, []
+    while at + 7 <= len(data):
+        left = _BLOCK_BYTES - at % _BLOCK_BYTES
+        if left < 7:
+            at += left
+            continue
+        _, length, kind = struct.unpack_from("<IHB", data, at)
+        parts.append(data[at + 7 : at + 7 + length])
+        at += 7 + length
+        # Whole, or the last part of one.
+        if kind in (1, 4):
+            yield b"".join(parts)
+            parts = []
+
+
+print(json.dumps({"mlflow": mlflow_runs, "wandb": wandb_runs}[sys.argv[1]](sys.argv[2])))

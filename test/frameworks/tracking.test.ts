@@ -1,0 +1,71 @@
+/** Runs that are followed by the real MLflow and Weights & Biases, offline: what they have stored is read with their own code. */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { MLflowLoggerCallback } from "../../src/runs/mlflow-tracker.ts";
+import { parseMetrics } from "../../src/runs/metrics.ts";
+import type { TrackedRunInfo, Tracker } from "../../src/runs/tracker.ts";
+import { Tracking } from "../../src/runs/tracking.ts";
+import { WandbLoggerCallback } from "../../src/runs/wandb-tracker.ts";
+import { REPOSITORY } from "../house/source-files.ts";
+import { useSession } from "../integration/session.ts";
+
+const VENV = join(REPOSITORY, ".test-cache", "tracking-1");
+const PYTHON = join(VENV, "bin", "python3");
+const runtimeEnv = { python: PYTHON };
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "test-shoal-tracking-"));
+  if (existsSync(join(VENV, "complete"))) return;
+  rmSync(VENV, { recursive: true, force: true });
+  mkdirSync(VENV, { recursive: true });
+  execFileSync("python3", ["-m", "venv", VENV]);
+  execFileSync(PYTHON, ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "mlflow-skinny>=3,<4", "wandb>=0.22,<1"]);
+  writeFileSync(join(VENV, "complete"), "");
+}, 600_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+useSession({ numCpus: 1 });
+
+async function follow(tracker: Tracker, run: Partial<TrackedRunInfo>, state: "finished" | "failed" = "finished"): Promise<string[]> {
+  const problems: string[] = [];
+  const config = { lr: 0.1, layers: [8, 8], model: { act: "relu" } };
+  const info = { id: "run-1", name: "first", experimentName: "mine", folder, config, isResumed: false, ...run };
+  const tracking = new Tracking({ trackers: [tracker], run: info, onProblem: ({ error }) => problems.push(error.message) });
+  const from = info.isResumed ? 3 : 1;
+  for (const step of [from, from + 1])
+    tracking.log({ loss: 1 / step, eval: { acc: step }, note: "text", trainingIteration: step, timestampMs: 1000 * step });
+  await tracking.close(state);
+  return problems;
+}
+
+function stored(library: "mlflow" | "wandb", place: string): unknown {
+  const script = join(REPOSITORY, "test", "frameworks", "python", "read_tracked.py");
+  return parseMetrics(execFileSync(PYTHON, [script, library, place], { encoding: "utf8" }));
+}
+
+test("MLflow has parameters, metrics by iteration and states; a run that goes on is one run", async () => {
+  const place = join(folder, "mlruns");
+  const tracker = new MLflowLoggerCallback({ trackingUri: place, tags: { team: "red" }, runtimeEnv });
+  expect(await Promise.all([follow(tracker, {}, "failed"), follow(tracker, { id: "run-2", name: "second" })])).toEqual([[], []]);
+  expect(await follow(tracker, { isResumed: true })).toEqual([]);
+  const params = { lr: "0.1", layers: "[8,8]", "model/act": "relu" };
+  const metrics = (steps: number[]) => ({ loss: steps.map((step) => [step, 1 / step]), "eval/acc": steps.map((step) => [step, step]) });
+  expect(stored("mlflow", place)).toEqual({
+    "mine/first": { params, metrics: metrics([1, 2, 3, 4]), status: "FINISHED", team: "red" },
+    "mine/second": { params, metrics: metrics([1, 2]), status: "FINISHED", team: "red" },
+  });
+});
+
+test("Weights & Biases has two runs of one process", async () => {
+  const tracker = new WandbLoggerCallback({ mode: "offline", dir: folder, group: "g", runtimeEnv });
+  expect(await Promise.all([follow(tracker, {}, "failed"), follow(tracker, { id: "run-2", name: "second" })])).toEqual([[], []]);
+  const history = [1, 2].map((step) =>
+    expect.objectContaining({ _step: step, loss: 1 / step, "eval/acc": step, note: "text", timestamp: step }),
+  );
+  const run = { project: "mine", group: "g", config: expect.objectContaining({ lr: 0.1, "model/act": "relu" }), history };
+  expect(stored("wandb", folder)).toEqual({ first: { ...run, name: "first", exit: 1 }, second: { ...run, name: "second", exit: 0 } });
+});

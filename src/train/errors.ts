@@ -1,4 +1,9 @@
-/** The errors of `shoal/train`. */
+/**
+ * The errors of `shoal/train`, and the words in which a run's failure is told.
+ *
+ * A mistake in a loop is a `TrainError`.
+ * The end of a run is a `TrainingFailedError`, made by the controller's shell from the failures of the last attempt: the first cause is blamed.
+ */
 import { ShoalError } from "../core/index.ts";
 import { registerErrorClass } from "../core/internal.ts";
 import { ranksText } from "./arrivals.ts";

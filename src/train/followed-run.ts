@@ -2,6 +2,7 @@
  * A run of its own, with all that hears of it: logs, trackers, callbacks, and the lines on the terminal.
  *
  * Made by `fit`. Trackers never hold the ranks up; callbacks do, and what they throw ends the run.
+ * What `Result` says comes from here: the last report of rank 0, and the checkpoints that were kept.
  */
 import { processBoard, type ShownWork, showsProgress } from "../progress/progress-board.ts";
 import { JsonLoggerCallback } from "../runs/json-lines-tracker.ts";

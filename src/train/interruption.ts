@@ -5,7 +5,7 @@
  */
 import { INTERRUPTED_MS } from "./limits.ts";
 
-export interface InterruptibleRun {
+interface InterruptibleRun {
   /** Ends it. Resolves when no process of it is left. */
   interrupt(): Promise<void>;
   /** What is kept, as a sentence. */

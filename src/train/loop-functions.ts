@@ -2,6 +2,7 @@
  * What a training loop in TypeScript calls: `report`, `getContext`, `getCheckpoint`, `getDatasetShard`, `allReduce`, `collective`.
  *
  * Each finds the session of the rank that it runs in. Arguments are checked here, before the other ranks hear of them.
+ * Python has the same in `python/shoal/train/__init__.py`.
  */
 import type { PreemptionInfo } from "../core/index.ts";
 import { custom, describeValue, flag, oneOf, readOptions, text } from "../core/internal.ts";

@@ -9,7 +9,7 @@ import { type CheckpointPart, persistCheckpoint } from "../runs/checkpoint-uploa
 import { removeFolder } from "../storage/places.ts";
 
 /** A rank's files, and where they go. Plain data, as it may travel to the rank's node. */
-export interface PartRequest {
+interface PartRequest {
   readonly from: string;
   readonly to: string;
   readonly rank: number;

@@ -22,7 +22,7 @@ import { STORAGE_RETRY_FIRST_MS, STORAGE_RETRY_MAX_MS, STORAGE_RETRY_MS } from "
 import type { NodeAgents } from "./node-agents.ts";
 import type { RankReport } from "./rank-protocol.ts";
 
-export interface StoreOptions {
+interface StoreOptions {
   readonly folder: string;
   readonly checkpointConfig: ResolvedRunConfig["checkpointConfig"];
   readonly warn: (text: string) => void;
@@ -30,7 +30,7 @@ export interface StoreOptions {
 }
 
 /** A report of all ranks, where each rank is, and what copies files there. */
-export interface GroupReport {
+interface GroupReport {
   readonly reports: readonly RankReport[];
   readonly nodeIds: readonly string[];
   readonly agents: NodeAgents;

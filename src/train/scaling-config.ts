@@ -1,4 +1,9 @@
-/** How many ranks a run has, and what each of them needs: `scalingConfig`, checked and with all values. */
+/**
+ * How many ranks a run has, and what each of them needs: `scalingConfig`, checked and with all values.
+ *
+ * Read once, when a trainer is made. A fixed number of ranks is an elastic one whose bounds are the same; 0 is local mode.
+ * A rank reserves a GPU exactly where `useGpu` says so, so that neither can be forgotten.
+ */
 import type { LabelSelector, PlacementStrategy, Resources } from "../core/index.ts";
 import { custom, describeValue, flag, isPlainObject, milliseconds, oneOf, readOptions, text } from "../core/internal.ts";
 import { RESIZE_INTERVAL_MS } from "./limits.ts";

@@ -1,4 +1,9 @@
-/** The options of all trainers, checked when a trainer is made: unknown names and wrong values are refused there, before anything starts. */
+/**
+ * The options of all trainers, checked when a trainer is made: unknown names and wrong values are refused there, before anything starts.
+ *
+ * Each trainer adds a table of its own. Names of Ray and of articles about it are told what they are called here.
+ * `runConfig` is read by `fit`, as its storage may have to be looked at.
+ */
 import type { RemoteFunction, RuntimeEnv } from "../core/index.ts";
 import { custom, flag, isPlainObject, type Option, readOptions } from "../core/internal.ts";
 import { Dataset } from "../data/index.ts";

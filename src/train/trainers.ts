@@ -1,4 +1,9 @@
-/** The trainers that users make, one for each framework. All of them are `Trainer` with another backend. */
+/**
+ * The trainers that users make, one for each framework.
+ *
+ * All of them are `Trainer` (`trainer.ts`) with another name, other options and another backend; nothing of a framework is known anywhere else on this side.
+ * Those of boosted trees bring a loop along, for users who give parameters instead of one.
+ */
 import type { Dataset } from "../data/index.ts";
 import { custom, isPlainObject, milliseconds, number, oneOf, type Option, readOptions, text } from "../core/internal.ts";
 import type { Metrics } from "../runs/metrics.ts";

@@ -1,7 +1,8 @@
 /**
  * Carries out what the controller decides: starts groups, passes events of ranks on, stores reports, keeps timers, and ends with the result.
  *
- * One for each `fit`, in the program that called it; inside of Tune one for each trial. Where the program dies, the ranks die with it, as their actors are its own; the run's folder has what the next program needs to go on.
+ * One for each `fit`, in the program that called it; inside of Tune one for each trial. What it does between events is all asynchronous, and each step tells its end as an event.
+ * Where the program dies, the ranks die with it, as their actors are its own; the run's folder has what the next program needs to go on.
  */
 import { availableResources, PlacementGroupRemovedError } from "../core/index.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
@@ -16,7 +17,7 @@ import type { RankDecision, RankReport } from "./rank-protocol.ts";
 import type { RunStore } from "./run-store.ts";
 import { GroupNotStarted, type GroupRequest, lostRank, WorkerGroup } from "./worker-group.ts";
 
-export interface TrainingRunOptions {
+interface TrainingRunOptions {
   readonly name: string;
   readonly group: Omit<GroupRequest, "context" | "warn" | "signal"> & { readonly context: Omit<GroupRequest["context"], "attempt"> };
   readonly config: unknown;
@@ -47,7 +48,7 @@ export interface RecordedReport {
 }
 
 /** How a run ended well. */
-export interface TrainingOutcome {
+interface TrainingOutcome {
   /** The last report of rank 0; empty where nothing was reported. */
   readonly metrics: Metrics;
   readonly checkpoint: Checkpoint | undefined;

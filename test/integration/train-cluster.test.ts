@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { init, shutdown } from "shoal";
-import { TestCluster, type TestNode } from "shoal/testing";
+import { TestCluster } from "shoal/testing";
 import { allReduce, DataParallelTrainer, getContext, report } from "shoal/train";
 import { expect, test } from "vitest";
 import { connectToCluster } from "../../src/ops/cli/cluster-connection.ts";
@@ -73,7 +73,7 @@ test("ranks of a node that is drained are told, stop at a checkpoint and go on e
   const stays = await cluster.addNode({ numCpus: 1 });
   using connection = await connectToCluster(cluster.address);
   const deadlineMs = 30_000;
-  await connection.ask(MESSAGE.NODE_DRAIN, { node: (leaves as TestNode).nodeId, deadlineMs });
+  await connection.ask(MESSAGE.NODE_DRAIN, { node: leaves.nodeId, deadlineMs });
   expect((await fitted).metrics).toEqual({ step: 2, start: 1, attempt: 2, worldSize: 1 });
   expect(JSON.parse(readFileSync(join(root, "told"), "utf8"))).toMatchObject({ reason: "preemption" });
   expect(stays.nodeId).not.toBe(leaves.nodeId);

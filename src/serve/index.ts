@@ -1,2 +1,13 @@
 /** `shoal/serve`: models and services behind one door. `import "shoal"` loads nothing of it. */
-export {};
+import "./well-known-exports.ts";
+
+export { Application, type Deployable, Deployment, deployment, type Handle } from "./deployment.ts";
+export type { BackpressureConfig, DeploymentOptions, ReplicaActorOptions } from "./deployment-options.ts";
+export type { AutoscalingConfig } from "./deployment-config.ts";
+export type { ServeStatus } from "./controller/controller.ts";
+export { BackPressureError, DeployFailedError, DeploymentUnavailableError, RequestCancelledError } from "./errors.ts";
+export { DeploymentResponse, DeploymentResponseGenerator } from "./handle/deployment-response.ts";
+export type { HandleMethod, HandleOf, HandleOptionsInput as HandleOptions } from "./handle/handle-types.ts";
+export type { HttpOptions } from "./proxy/http-options.ts";
+export { getReplicaContext, type ReplicaContext } from "./replica/replica-context.ts";
+export { delete, getAppHandle, getDeploymentHandle, run, type RunOptions, shutdown, start, type StartOptions, status } from "./run.ts";

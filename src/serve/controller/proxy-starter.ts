@@ -1,0 +1,124 @@
+/**
+ * Proxies as actors: on each node of the cluster so many, or on one; started again when they die.
+ *
+ * Detached actors with names, like replicas: they serve on while no controller is there, and the next one finds them.
+ */
+import { type ActorHandle, getRuntimeContext, kill, nodes, remote } from "../../core/index.ts";
+import { COMPONENT_START_WITHIN_MS, REPLICA_CONCURRENCY, START_RETRY_MIN_MS } from "../limits.ts";
+import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
+import { Proxy } from "../proxy/proxy.ts";
+import { SERVE_NAMESPACE } from "../routing/controller-messages.ts";
+import { reasonOf } from "./replica-starter.ts";
+
+/** Ray's words. */
+export type ProxyStatus = "STARTING" | "HEALTHY" | "UNHEALTHY" | "DRAINING" | "DRAINED";
+
+export interface ProxyStatusInfo {
+  status: ProxyStatus;
+  readonly nodeId: string;
+  /** Where it listens, such as `http://127.0.0.1:8000`; absent until it does. */
+  address: string | undefined;
+  message: string;
+}
+
+interface RunningProxy {
+  readonly handle: ActorHandle<Proxy>;
+  readonly info: ProxyStatusInfo;
+  /** Settles with the first start. */
+  readonly started: Promise<void>;
+  isEnding: boolean;
+}
+
+export class ProxyStarter {
+  readonly #options: ResolvedHttpOptions;
+  readonly #proxies = new Map<string, RunningProxy>();
+
+  constructor(options: ResolvedHttpOptions) {
+    this.#options = options;
+  }
+
+  get statuses(): Record<string, ProxyStatusInfo> {
+    return Object.fromEntries([...this.#proxies].map(([name, { info }]) => [name, info]));
+  }
+
+  /** Every node has its proxies, and nodes that have gone have none. */
+  async follow(): Promise<void> {
+    const { location, proxies } = this.#options;
+    if (location === "disabled") return;
+    const here = getRuntimeContext().nodeId;
+    const alive = location === "headOnly" ? [here] : (await nodes()).filter((node) => node.alive).map(({ nodeId }) => nodeId);
+    for (const nodeId of alive) for (let index = 0; index < proxies; index += 1) this.#start(nodeId, index);
+    for (const [name, proxy] of this.#proxies) if (!(alive as string[]).includes(proxy.info.nodeId)) this.#end(name, proxy);
+  }
+
+  /** @throws where one that was to start could not listen */
+  async ready(): Promise<void> {
+    await Promise.all([...this.#proxies.values()].map(({ started }) => started));
+  }
+
+  /** All proxies that serve route to the application. */
+  async routesTo(app: string): Promise<void> {
+    const serving = [...this.#proxies.values()].filter(({ info }) => info.status === "HEALTHY");
+    await Promise.allSettled(serving.map(({ handle }) => handle.routesTo.options({ timeoutMs: COMPONENT_START_WITHIN_MS }).remote(app)));
+  }
+
+  /** Proxies answer what they have, and end. */
+  async shutdown(withinMs: number): Promise<void> {
+    await Promise.all(
+      [...this.#proxies].map(async ([name, proxy]) => {
+        proxy.isEnding = true;
+        proxy.info.status = "DRAINING";
+        await Promise.allSettled([proxy.handle.drain.options({ timeoutMs: withinMs }).remote()]);
+        this.#end(name, proxy);
+      }),
+    );
+  }
+
+  #start(nodeId: string, index: number): void {
+    const name = `SERVE_PROXY::${nodeId}::${index}`;
+    if (this.#proxies.has(name)) return;
+    const handle = remote(Proxy, {
+      name,
+      namespace: SERVE_NAMESPACE,
+      getIfExists: true,
+      lifetime: "detached",
+      maxRestarts: -1,
+      numCpus: 0,
+      maxConcurrency: REPLICA_CONCURRENCY,
+      schedulingStrategy: { nodeId },
+    }).remote(this.#options);
+    const info: ProxyStatusInfo = { status: "STARTING", nodeId, address: undefined, message: "" };
+    const { promise: started, resolve, reject } = Promise.withResolvers<void>();
+    // Whoever deploys hears of it; a proxy of a node that joins later is in the status alone.
+    started.catch(() => {});
+    const proxy: RunningProxy = { handle, info, started, isEnding: false };
+    this.#proxies.set(name, proxy);
+    void this.#keepRunning(proxy, { resolve, reject });
+  }
+
+  async #keepRunning(proxy: RunningProxy, first: { resolve: () => void; reject: (error: unknown) => void }): Promise<void> {
+    const { handle, info } = proxy;
+    while (!proxy.isEnding) {
+      try {
+        const { host, port } = await handle.start.remote();
+        info.address = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+        info.status = "HEALTHY";
+        info.message = "";
+        first.resolve();
+        await handle.alive.remote();
+      } catch (error) {
+        if (proxy.isEnding) return;
+        info.status = "UNHEALTHY";
+        info.message = reasonOf(error);
+        first.reject(error);
+      }
+      await new Promise<void>((resolve) => setTimeout(resolve, START_RETRY_MIN_MS));
+    }
+  }
+
+  #end(name: string, proxy: RunningProxy): void {
+    proxy.isEnding = true;
+    this.#proxies.delete(name);
+    void kill(proxy.handle).catch(() => {});
+  }
+}

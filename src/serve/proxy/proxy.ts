@@ -1,0 +1,110 @@
+/**
+ * The actor of one proxy: listens for clients, and knows by the controller's word which applications there are.
+ *
+ * It serves on while the controller is away. The port is shared by the proxies of a node (`reusePort`). When its node is to go it answers `/-/healthz` with 503, takes no
+ * new connections and finishes what it has.
+ */
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { processRouters } from "../routing/process-routers.ts";
+import type { DeploymentRouter } from "../routing/deployment-router.ts";
+import { Exchange } from "./exchange.ts";
+import { createHttpFront, type RoutedTarget } from "./http-front.ts";
+import type { ResolvedHttpOptions } from "./http-options.ts";
+import { ReplicaLinks } from "./replica-links.ts";
+import { RouteTable } from "./route-table.ts";
+
+interface Ingress {
+  readonly router: DeploymentRouter;
+  readonly links: ReplicaLinks;
+}
+
+export class Proxy {
+  readonly #options: ResolvedHttpOptions;
+  readonly #table = new RouteTable();
+  /** By application and deployment. */
+  readonly #ingresses = new Map<string, Ingress>();
+  #server: Server | undefined;
+  #isDraining = false;
+  #onRoutes: (() => void)[] = [];
+  #openRequests = 0;
+
+  constructor(options: ResolvedHttpOptions) {
+    this.#options = options;
+    processRouters().watchRoutes((routes) => {
+      this.#table.update(routes);
+      for (const { app, ingress } of routes) this.#ingress(app, ingress);
+      for (const resolve of this.#onRoutes.splice(0)) resolve();
+    });
+  }
+
+  /** Listens. @returns the address, with the port that was free. @throws where the port is taken */
+  async start(): Promise<{ host: string; port: number; pid: number }> {
+    if (this.#server === undefined) {
+      const { host, port, proxies } = this.#options;
+      const server = createHttpFront(this.#options, {
+        route: (target) => this.#route(target),
+        routes: () => Object.fromEntries(this.#table.entries.map(({ prefix, app }) => [prefix, app])),
+        isDraining: () => this.#isDraining,
+        served: () => {
+          this.#openRequests -= 1;
+        },
+      });
+      server.on("request", () => {
+        this.#openRequests += 1;
+      });
+      await new Promise<void>((resolve, reject) => {
+        server.once("error", reject);
+        server.listen({ host, port, reusePort: proxies > 1, backlog: 1024 }, () => {
+          server.off("error", reject);
+          resolve();
+        });
+      });
+      this.#server = server;
+    }
+    const { address, port } = this.#server.address() as AddressInfo;
+    return { host: address, port, pid: process.pid };
+  }
+
+  /** Resolves once the proxy routes to an application. */
+  async routesTo(app: string): Promise<void> {
+    while (!this.#table.entries.some((entry) => entry.app === app)) await new Promise<void>((resolve) => this.#onRoutes.push(resolve));
+  }
+
+  checkHealth(): { openRequests: number; isDraining: boolean } {
+    return { openRequests: this.#openRequests, isDraining: this.#isDraining };
+  }
+
+  /** Takes no new connections, and resolves when every request has been answered. */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    const server = this.#server;
+    if (server === undefined) return;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeIdleConnections();
+    await closed;
+  }
+
+  alive(): Promise<never> {
+    return new Promise(() => {});
+  }
+
+  #route(target: string): RoutedTarget | undefined {
+    const match = this.#table.match(target);
+    if (match === undefined) return undefined;
+    const { entry, rest } = match;
+    const route = this.#ingress(entry.app, entry.ingress);
+    return { prefix: entry.prefix, rest, app: entry.app, begin: (request, reply) => new Exchange(request, reply, route) };
+  }
+
+  #ingress(app: string, deployment: string): Ingress {
+    const key = `${app}/${deployment}`;
+    let ingress = this.#ingresses.get(key);
+    if (ingress === undefined) {
+      const links = new ReplicaLinks();
+      ingress = { links, router: processRouters().watch(app, deployment, links) };
+      this.#ingresses.set(key, ingress);
+    }
+    return ingress;
+  }
+}

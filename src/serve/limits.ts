@@ -8,6 +8,8 @@ export const STREAM_CREDIT_BYTES = STREAM_WINDOW_BYTES / 4;
 export const BODY_PIECE_BYTES = 64 * 1024;
 /** A request's body of known size up to this is read before a replica is chosen, so that a slow client holds none. */
 export const GATHERED_BODY_BYTES = 64 * 1024;
+/** An answer up to this is joined with its head to one write; above, the copy costs more than a second buffer. */
+export const JOINED_BODY_BYTES = 16 * 1024;
 /** Headers of a request, all names and values together: what `node:http` allows by default. */
 export const HEADER_BYTES_MAX = 16 * 1024;
 /** The body of a request, where `maxBodyBytes` says nothing else: 1 GiB. */

@@ -10,7 +10,7 @@ import { randomBytes } from "node:crypto";
 import { errorBody } from "../replica/http-requests.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
 import type { RequestHead, ResponseHead } from "../wire/frames.ts";
-import { GATHERED_BODY_BYTES } from "../limits.ts";
+import { GATHERED_BODY_BYTES, JOINED_BODY_BYTES } from "../limits.ts";
 import type { Exchange, IncomingRequest, ReplyPort } from "./exchange.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
 
@@ -138,8 +138,11 @@ class HttpExchange implements ReplyPort {
       void this.#download(body);
       return;
     }
-    // The view is valid now only, and the socket may keep what it is given.
-    response.end(body.byteLength === 0 || this.#request.method === "HEAD" ? undefined : Buffer.from(body));
+    const view = Buffer.from(body.buffer as ArrayBuffer, body.byteOffset, body.byteLength);
+    if (view.length === 0 || this.#request.method === "HEAD") response.end();
+    // As a string, in which each byte is a character: head and body leave in one write, and nothing keeps the view, which is valid now only.
+    else if (view.length <= JOINED_BODY_BYTES) response.end(view.toString("latin1"), "latin1");
+    else response.end(Buffer.from(view));
     this.#served(head.status);
   }
 

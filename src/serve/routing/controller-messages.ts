@@ -9,7 +9,7 @@ import type { DeploymentRoutes } from "./deployment-router.ts";
 
 export const CONTROLLER_SERVICE = "serve.controller";
 export const CONTROLLER_NAME = "SERVE_CONTROLLER";
-export const SERVE_NAMESPACE = "serve";
+export const SERVE_NAMESPACE = "shoal.serve";
 
 export const TOLD = { SUBSCRIBE: 1, UPDATE: 2, RELEASED: 3, REPORT: 4 } as const;
 

@@ -3,7 +3,7 @@
  *
  * For what calls cannot carry: streams in both directions with credit, and many small messages whose order among calls does not matter. An
  * actor offers a service by name; any process that has its handle connects. Both ends have proved that they are of the session, and between nodes the
- * connection is encrypted as calls are. What the frames mean is the library's: their types are its own numbers, and no call of the core comes over such a connection.
+ * connection is encrypted as calls are. What the frames mean is the library's: their types are numbers of its own from 200 on (below are those of the core), and no call comes over such a connection.
  */
 import type { ActorId } from "../../runtime/base/ids.ts";
 import { ActorDiedError, ActorUnavailableError } from "../../runtime/base/errors.ts";

@@ -11,7 +11,7 @@ export const CONTROLLER_SERVICE = "serve.controller";
 export const CONTROLLER_NAME = "SERVE_CONTROLLER";
 export const SERVE_NAMESPACE = "shoal.serve";
 
-export const TOLD = { SUBSCRIBE: 1, UPDATE: 2, RELEASED: 3, REPORT: 4 } as const;
+export const TOLD = { SUBSCRIBE: 200, UPDATE: 201, RELEASED: 202, REPORT: 203 } as const;
 
 /** One application that has a route. */
 export interface RouteEntry {

@@ -15,7 +15,7 @@
  *
  * After END or CANCEL of both directions the number of a stream is free. What comes for a stream that is over is dropped: it was on its way.
  */
-export const FRAME = { REQUEST: 1, RESPONSE: 2, BODY: 3, END: 4, CREDIT: 5, CANCEL: 6, BUSY: 7, MESSAGE: 8 } as const;
+export const FRAME = { REQUEST: 200, RESPONSE: 201, BODY: 202, END: 203, CREDIT: 204, CANCEL: 205, BUSY: 206, MESSAGE: 207 } as const;
 
 /** Bits that the core's frames leave free. */
 export const FLAG = { END: 0x10, TEXT: 0x20 } as const;

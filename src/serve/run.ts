@@ -4,7 +4,7 @@
  * Decides what becomes of this process: one that started its own node is held as a listening server holds it, until `shutdown`; one that joined a cluster leaves its
  * applications there. Everything else is the controller's, which is found by its name, or started.
  */
-import { type ActorHandle, getActor, kill, remote } from "../core/index.ts";
+import { type ActorHandle, getActor, kill, remote, TaskError } from "../core/index.ts";
 import { describeValue, flag, isWorker, readOptions, runsInProcess, startedHere } from "../core/internal.ts";
 import { buildApplication, requireApplication, streamingMethodsOf } from "./build/application-graph.ts";
 import { Controller, type ServeOptions, type ServeStatus } from "./controller/controller.ts";
@@ -65,7 +65,7 @@ const blocked = new Set<() => void>();
 export async function start(options?: StartOptions): Promise<void> {
   const { httpOptions, development } = readOptions(options, START);
   const controller = controllerWith({ http: resolveHttpOptions(httpOptions as HttpOptions | undefined), showsErrors: development });
-  await begun(controller);
+  await unwrapped(begun(controller));
 }
 
 /**
@@ -85,8 +85,8 @@ export async function run<T extends Deployable>(application: Application<T>, opt
   const { target, code } = buildApplication(application, { name, routePrefix, keepsCode: true });
   const starting = begun(controller);
   starting.catch(() => {});
-  await controller.deploy.remote(target, [...code] as never);
-  await Promise.all([starting, controller.waitFor.remote(name)]);
+  await unwrapped(controller.deploy.remote(target, [...code] as never));
+  await unwrapped(Promise.all([starting, controller.waitFor.remote(name)]));
   if (blocking) await new Promise<void>((resolve) => blocked.add(resolve));
   const streaming = streamingMethodsOf(applicationParts(application).deployment);
   return newHandle({ app: name, deployment: target.ingress, streaming, options: {} }) as unknown as HandleOf<T>;
@@ -161,6 +161,15 @@ async function begun(controller: ControllerHandle): Promise<void> {
   await controller.proxiesReady.remote();
   // A process that has its own node is the server: it lives until it is told to end.
   if (held === undefined && !isWorker() && (startedHere() || runsInProcess())) held = setInterval(() => {}, 2 ** 30);
+}
+
+/** What the controller threw, and not that a call of an actor of ours failed. */
+async function unwrapped<R>(call: PromiseLike<R>): Promise<R> {
+  try {
+    return await call;
+  } catch (error) {
+    throw error instanceof TaskError && error.cause instanceof Error ? error.cause : error;
+  }
 }
 
 async function findController(): Promise<ControllerHandle | undefined> {

@@ -318,7 +318,8 @@ test("mistakes are told before anything is started", async () => {
   expect(await failureOf(serve.run(Echo as never))).toMatchObject({ name: "TypeError" });
   expect(await failureOf(serve.run(Fine.bind(), { routePrefix: "x" }))).toMatchObject({ name: "RangeError" });
   expect(await failureOf(serve.run(Fine.bind(), { name: "second", routePrefix: "/echo" }))).toMatchObject({
-    cause: { message: 'Cannot run application second: application echo has the routePrefix already: received "/echo"' },
+    name: "RangeError",
+    message: 'Cannot run application second: application echo has the routePrefix already: received "/echo"',
   });
   expect(await failureOf(serve.getAppHandle("none"))).toBeInstanceOf(serve.DeploymentUnavailableError);
   void get;

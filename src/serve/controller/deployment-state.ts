@@ -28,6 +28,8 @@ export interface ReplicaRecord {
   isChecked: boolean;
   /** Its node is to go. */
   isMoving: boolean;
+  /** It did not take its last configuration. */
+  isMisconfigured: boolean;
 }
 
 /** What is kept of a deployment in the cluster's store. */
@@ -157,6 +159,21 @@ export class DeploymentState {
     this.#giveUp(reason);
     effects.push({ kind: "save", app: this.app }, this.#publish());
     return effects;
+  }
+
+  /** It did not take a configuration. The former one is given back to it, if there is one; it is replaced only where it does not take that either. */
+  reconfigureFailed(replica: ReplicaRecord, reason: string, nowMs: number): ServeEffect[] {
+    const former = this.#former;
+    if (replica.phase !== "updating") return [];
+    const isGoneBackTo = this.#failure !== undefined && this.#target === former;
+    const mayGoBack = former !== undefined && former !== this.#target && former.version === replica.version;
+    if (!mayGoBack && !isGoneBackTo) return this.failed(replica, reason, nowMs);
+    if (isGoneBackTo && replica.userConfig === former?.config.userConfig) return this.failed(replica, reason, nowMs);
+    replica.phase = "running";
+    replica.isMisconfigured = true;
+    if (isGoneBackTo) return [];
+    this.#giveUp(reason);
+    return [{ kind: "save", app: this.app }, this.#publish()];
   }
 
   healthy(replica: ReplicaRecord, nowMs: number): void {
@@ -344,9 +361,11 @@ export class DeploymentState {
     const effects: ServeEffect[] = [];
     for (const replica of current) {
       if (room <= 0) break;
-      if (replica.phase !== "running" || (replica.userConfig === userConfig && replica.maxOngoing === maxOngoingRequests)) continue;
+      const isRight = replica.userConfig === userConfig && replica.maxOngoing === maxOngoingRequests && !replica.isMisconfigured;
+      if (replica.phase !== "running" || isRight) continue;
       room -= 1;
       replica.phase = "updating";
+      replica.isMisconfigured = false;
       replica.userConfig = userConfig;
       replica.maxOngoing = maxOngoingRequests;
       effects.push({ kind: "reconfigure", replica: replica.id, userConfig, maxOngoingRequests });
@@ -422,7 +441,7 @@ export class DeploymentState {
     const isDone =
       live.length === this.#count &&
       live.every(
-        (replica) => replica.phase === "running" && replica.version === version && !replica.isMoving && replica.userConfig === config.userConfig,
+        (replica) => replica.phase === "running" && replica.version === version && !replica.isMoving && replica.userConfig === config.userConfig && !replica.isMisconfigured,
       );
     if (!isDone) {
       if (this.#status === "HEALTHY") this.#status = "UPDATING";
@@ -460,5 +479,6 @@ function newRecord(
     nextHealthMs: nowMs,
     isChecked: false,
     isMoving: false,
+    isMisconfigured: false,
   };
 }

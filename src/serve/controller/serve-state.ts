@@ -166,8 +166,9 @@ export class ServeState {
     switch (event.kind) {
       case "started":
         return deployment.started(replica, { ...event, nowMs });
-      case "startFailed":
       case "reconfigureFailed":
+        return deployment.reconfigureFailed(replica, event.reason, nowMs);
+      case "startFailed":
         return replica.phase === "retiring" ? [] : deployment.failed(replica, event.reason, nowMs);
       case "reconfigured":
         deployment.reconfigured(replica);

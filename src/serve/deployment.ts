@@ -14,7 +14,11 @@ type AnyFunction = (...args: any) => any;
 export type Deployable = AnyClass | AnyFunction;
 
 /** What a parameter takes in `bind`: a handle's parameter takes a bound deployment. */
-type BindArg<P> = P extends { readonly remote: unknown; readonly options: unknown } ? Application<any> | P : HandleArg<P>;
+type BindArg<P> = P extends { readonly remote: unknown; readonly options: unknown }
+  ? Application<any> | P
+  : P extends readonly (infer H extends { readonly remote: unknown; readonly options: unknown })[]
+    ? readonly (Application<any> | H)[]
+    : HandleArg<P>;
 type BindArgs<A extends readonly unknown[]> = { [K in keyof A]: BindArg<A[K]> };
 type ParametersOf<T> = T extends AnyClass ? ConstructorParameters<T> : [];
 

@@ -35,6 +35,10 @@ export const REPORT_EVERY_MS = 500;
 /** A report that is older counts no more: its process has ended. */
 export const REPORT_VALID_MS = 5_000;
 
+/** A replica or proxy that does not tell its metrics within that is left out: it may be computing. */
+export const METRICS_WITHIN_MS = 2_000;
+/** Series of one metric in one process; further ones are counted together. */
+export const SERIES_MAX = 1_000;
 /** How often the controller looks at its deployments. Ray: CONTROL_LOOP_INTERVAL_S. */
 export const CONTROL_EVERY_MS = 100;
 /** The first pause before a replica that did not start is started again; it doubles. */

@@ -8,7 +8,7 @@ import { type ActorHandle, getActor, kill, remote, TaskError } from "../core/ind
 import { describeValue, flag, isWorker, readOptions, runsInProcess, startedHere } from "../core/internal.ts";
 import { buildApplication, requireApplication, streamingMethodsOf } from "./build/application-graph.ts";
 import { Controller, type ServeOptions, type ServeStatus } from "./controller/controller.ts";
-import { type Application, applicationParts, type Deployable } from "./deployment.ts";
+import { type Application, applicationParts, type Deployable, type Handle } from "./deployment.ts";
 import { DeploymentUnavailableError } from "./errors.ts";
 import { type DeploymentHandle, newHandle } from "./handle/deployment-handle.ts";
 import type { HandleOf } from "./handle/handle-types.ts";
@@ -122,13 +122,13 @@ export async function shutdown(): Promise<void> {
 }
 
 /** The handle of an application's ingress. @throws DeploymentUnavailableError where there is none */
-export async function getAppHandle<D = any>(name = "default"): Promise<HandleOf<D>> {
-  return (await handleOf(name, undefined)) as unknown as HandleOf<D>;
+export async function getAppHandle<D = any>(name = "default"): Promise<Handle<D>> {
+  return (await handleOf(name, undefined)) as unknown as Handle<D>;
 }
 
 /** The handle of a deployment of an application; inside a deployment, by default of the same application. @throws DeploymentUnavailableError where there is none */
-export async function getDeploymentHandle<D = any>(deployment: string, app = "default"): Promise<HandleOf<D>> {
-  return (await handleOf(app, deployment)) as unknown as HandleOf<D>;
+export async function getDeploymentHandle<D = any>(deployment: string, app = "default"): Promise<Handle<D>> {
+  return (await handleOf(app, deployment)) as unknown as Handle<D>;
 }
 
 async function handleOf(app: string, deployment: string | undefined): Promise<DeploymentHandle> {

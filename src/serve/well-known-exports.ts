@@ -4,7 +4,10 @@ import { Controller } from "./controller/controller.ts";
 import { deployment } from "./deployment.ts";
 import { BackPressureError, DeployFailedError, DeploymentUnavailableError, RequestCancelledError } from "./errors.ts";
 import { adoptHandle } from "./handle/deployment-handle.ts";
+import { Counter, Gauge, Histogram, metrics } from "./metrics/user-metrics.ts";
 import { Proxy } from "./proxy/proxy.ts";
+import { batch, END_OF_STREAM } from "./replica/batch.ts";
+import { getMultiplexedModelId, multiplexed } from "./replica/multiplexed.ts";
 import { Replica } from "./replica/replica.ts";
 import { getReplicaContext } from "./replica/replica-context.ts";
 import { getAppHandle, getDeploymentHandle, run, shutdown, start, status } from "./run.ts";
@@ -12,13 +15,21 @@ import { getAppHandle, getDeploymentHandle, run, shutdown, start, status } from 
 registerExports("shoal/serve", {
   adoptHandle,
   BackPressureError,
+  batch,
   Controller,
+  Counter,
   DeployFailedError,
   deployment,
   DeploymentUnavailableError,
+  END_OF_STREAM,
+  Gauge,
   getAppHandle,
   getDeploymentHandle,
+  getMultiplexedModelId,
   getReplicaContext,
+  Histogram,
+  metrics,
+  multiplexed,
   Proxy,
   Replica,
   RequestCancelledError,

@@ -8,6 +8,7 @@ import { actors } from "../../core/index.ts";
 import { DeployFailedError } from "../errors.ts";
 import { CONTROL_EVERY_MS } from "../limits.ts";
 import type { ApplicationTarget } from "../deployment-config.ts";
+import { prometheusText } from "../metrics/registry.ts";
 import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
 import type { CodeSource } from "../replica/replica.ts";
 import { deploymentKey, ROUTES_KEY, type RouteTableValue, SERVE_NAMESPACE, type UpdateBody } from "../routing/controller-messages.ts";
@@ -123,6 +124,12 @@ export class Controller {
       if (status !== undefined) applications[app] = status;
     }
     return { proxies: this.#proxies.statuses, applications };
+  }
+
+  /** What proxies and replicas have counted, as Prometheus reads it. */
+  async metrics(): Promise<string> {
+    await this.#ready;
+    return prometheusText([...(await this.#proxies.metrics()), ...(await this.#replicas.metrics())]);
   }
 
   /** What a handle of it has to know; undefined where there is none. Without a deployment, the ingress. */

@@ -4,7 +4,8 @@
  * Detached actors with names, like replicas: they serve on while no controller is there, and the next one finds them.
  */
 import { type ActorHandle, getRuntimeContext, kill, nodes, remote } from "../../core/index.ts";
-import { COMPONENT_START_WITHIN_MS, REPLICA_CONCURRENCY, START_RETRY_MIN_MS } from "../limits.ts";
+import { COMPONENT_START_WITHIN_MS, METRICS_WITHIN_MS, REPLICA_CONCURRENCY, START_RETRY_MIN_MS } from "../limits.ts";
+import type { MetricSnapshot, Tags } from "../metrics/registry.ts";
 import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
 import { Proxy } from "../proxy/proxy.ts";
 import { SERVE_NAMESPACE } from "../routing/controller-messages.ts";
@@ -60,6 +61,16 @@ export class ProxyStarter {
   async routesTo(app: string): Promise<void> {
     const serving = [...this.#proxies.values()].filter(({ info }) => info.status === "HEALTHY");
     await Promise.allSettled(serving.map(({ handle }) => handle.routesTo.options({ timeoutMs: COMPONENT_START_WITHIN_MS }).remote(app)));
+  }
+
+  async metrics(): Promise<{ tags: Tags; metrics: MetricSnapshot[] }[]> {
+    const asked = await Promise.allSettled(
+      [...this.#proxies].map(async ([name, { handle }]) => ({
+        tags: { proxy: name },
+        metrics: await handle.metrics.options({ timeoutMs: METRICS_WITHIN_MS }).remote(),
+      })),
+    );
+    return asked.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
   }
 
   /** Proxies answer what they have, and end. */

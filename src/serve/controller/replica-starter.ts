@@ -6,7 +6,8 @@
  */
 import { type ActorHandle, getActor, kill, type PlacementGroup, placementGroup, remote } from "../../core/index.ts";
 import { runsInProcess } from "../../core/internal.ts";
-import { REPLICA_CONCURRENCY } from "../limits.ts";
+import { METRICS_WITHIN_MS, REPLICA_CONCURRENCY } from "../limits.ts";
+import type { MetricSnapshot, Tags } from "../metrics/registry.ts";
 import { type CodeSource, Replica } from "../replica/replica.ts";
 import { SERVE_NAMESPACE } from "../routing/controller-messages.ts";
 import { replicaActorName } from "./deployment-state.ts";
@@ -58,6 +59,12 @@ export class ReplicaStarter {
     this.#handles.set(id, replica);
     this.#watch(id, replica);
     return description;
+  }
+
+  /** Of the replicas that answer soon. */
+  async metrics(): Promise<{ tags: Tags; metrics: MetricSnapshot[] }[]> {
+    const asked = await Promise.allSettled([...this.#handles.values()].map(async (replica) => await replica.metrics.options({ timeoutMs: METRICS_WITHIN_MS }).remote()));
+    return asked.flatMap((answer) => (answer.status === "fulfilled" ? [{ tags: {}, metrics: answer.value }] : []));
   }
 
   reconfigure(id: string, userConfig: string | undefined, maxOngoingRequests: number): void {

@@ -26,7 +26,9 @@ type HandleArgs<A extends readonly unknown[]> = { [K in keyof A]: HandleArg<A[K]
 type Item<R> = R extends AsyncIterable<infer T> ? T : R extends Iterable<infer T> ? T : never;
 type IsGenerator<R> = R extends AsyncGenerator<any, any, any> | Generator<any, any, any> ? true : false;
 
-type CallResult<R> = IsGenerator<R> extends true ? DeploymentResponseGenerator<Item<R>> : DeploymentResponse<Awaited<R>>;
+type CallResult<R> = [R] extends [never]
+  ? DeploymentResponse<never>
+  : IsGenerator<R> extends true ? DeploymentResponseGenerator<Item<R>> : DeploymentResponse<Awaited<R>>;
 
 /** A method of a deployment. */
 export interface HandleMethod<A extends readonly unknown[], R> {

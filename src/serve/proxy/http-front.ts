@@ -36,6 +36,8 @@ export interface AccessEntry {
   readonly method: string;
   readonly target: string;
   readonly app: string;
+  /** The prefix of the application; empty where there was none. */
+  readonly route: string;
   readonly status: number;
   readonly durationMs: number;
   readonly requestId: string;
@@ -76,6 +78,7 @@ class HttpExchange implements ReplyPort {
   readonly #startMs = performance.now();
   #requestId = "";
   #app = "";
+  #route = "";
   #exchange: Exchange | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isAnswered = false;
@@ -97,6 +100,7 @@ class HttpExchange implements ReplyPort {
     const routed = this.#ports.route(target);
     if (routed === undefined) return this.refuse(404, { detail: "no application has this path" });
     this.#app = routed.app;
+    this.#route = routed.prefix;
     const length = read.length;
     if (length !== undefined && length > this.#options.maxBodyBytes) return this.refuse(413, {});
     const head: RequestHead = {
@@ -233,7 +237,7 @@ class HttpExchange implements ReplyPort {
   #served(status: number): void {
     const { method = "", url = "" } = this.#request;
     const durationMs = performance.now() - this.#startMs;
-    this.#ports.served({ method, target: url, app: this.#app, status, durationMs, requestId: this.#requestId });
+    this.#ports.served({ method, target: url, app: this.#app, route: this.#route, status, durationMs, requestId: this.#requestId });
   }
 }
 

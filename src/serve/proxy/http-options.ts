@@ -1,5 +1,5 @@
 /** Options of the HTTP proxies: where they listen and what clients may do. */
-import { count, milliseconds, oneOf, readOptions, text, timeLimit } from "../../core/internal.ts";
+import { count, flag, milliseconds, oneOf, readOptions, text, timeLimit } from "../../core/internal.ts";
 import { BODY_BYTES_MAX, CLIENTS_MAX, HEADER_BYTES_MAX, HEADERS_WITHIN_MS, KEEP_ALIVE_MS } from "../limits.ts";
 
 /** `httpOptions` of `serve.start`. */
@@ -22,6 +22,8 @@ export interface HttpOptions {
   maxHeaderBytes?: number | undefined;
   /** How long a client may take to send its headers. Default: 60,000. */
   headersTimeoutMs?: number | undefined;
+  /** Write a line of JSON for each request. Default: false. */
+  accessLog?: boolean | undefined;
   /** Connections of clients that a proxy has at a time. Default: 20,000. */
   maxConnections?: number | undefined;
 }
@@ -37,6 +39,7 @@ export interface ResolvedHttpOptions {
   readonly maxHeaderBytes: number;
   readonly headersTimeoutMs: number;
   readonly maxConnections: number;
+  readonly accessLog: boolean;
 }
 
 const HTTP = {
@@ -53,6 +56,7 @@ const HTTP = {
     maxHeaderBytes: count({ min: 1024 }, HEADER_BYTES_MAX),
     headersTimeoutMs: milliseconds(HEADERS_WITHIN_MS),
     maxConnections: count({ min: 1 }, CLIENTS_MAX),
+    accessLog: flag(false),
   },
 };
 

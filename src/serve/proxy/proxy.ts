@@ -8,6 +8,9 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { processRouters } from "../routing/process-routers.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
+import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
+import { HttpMetrics } from "../metrics/serve-metrics.ts";
+import { logAccess } from "./access-log.ts";
 import { Exchange } from "./exchange.ts";
 import { createHttpFront, type RoutedTarget } from "./http-front.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
@@ -27,6 +30,7 @@ export class Proxy {
   #server: Server | undefined;
   #isDraining = false;
   #onRoutes: (() => void)[] = [];
+  readonly #metrics = new HttpMetrics();
   #openRequests = 0;
 
   constructor(options: ResolvedHttpOptions) {
@@ -46,8 +50,10 @@ export class Proxy {
         route: (target) => this.#route(target),
         routes: () => Object.fromEntries(this.#table.entries.map(({ prefix, app }) => [prefix, app])),
         isDraining: () => this.#isDraining,
-        served: () => {
+        served: (entry) => {
           this.#openRequests -= 1;
+          this.#metrics.served(entry);
+          if (this.#options.accessLog) logAccess(entry);
         },
       });
       server.on("request", () => {
@@ -73,6 +79,11 @@ export class Proxy {
 
   checkHealth(): { openRequests: number; isDraining: boolean } {
     return { openRequests: this.#openRequests, isDraining: this.#isDraining };
+  }
+
+  /** What this proxy has counted. */
+  metrics(): MetricSnapshot[] {
+    return metricSnapshots();
   }
 
   /** Takes no new connections, and resolves when every request has been answered. */

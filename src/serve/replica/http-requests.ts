@@ -35,8 +35,8 @@ export class HttpRequests {
     this.#options = options;
   }
 
-  /** @param done called once, when the request is over */
-  serve(stream: ServedStream, call: LibraryCall, done: () => void): void {
+  /** @param done called once, when the request is over; whether user code failed */
+  serve(stream: ServedStream, call: LibraryCall, done: (isFailed: boolean) => void): void {
     stream.onCancel = (reason) => call.cancel(new RequestCancelledError(`Request ${stream.head.requestId} was cancelled: ${reason}`, { reason }));
     const request = lazyRequest(stream.head, stream.body, () => call.signal);
     let returned: unknown;
@@ -44,7 +44,7 @@ export class HttpRequests {
       returned = call.run(() => this.#options.fetch(request));
     } catch (error) {
       this.#fail(stream, error);
-      done();
+      done(true);
       return;
     }
     if (!isThenable(returned)) {
@@ -55,30 +55,30 @@ export class HttpRequests {
       (value) => this.#respond(stream, call, value, done),
       (error: unknown) => {
         this.#fail(stream, error);
-        done();
+        done(true);
       },
     );
   }
 
-  #respond(stream: ServedStream, call: LibraryCall, value: unknown, done: () => void): void {
+  #respond(stream: ServedStream, call: LibraryCall, value: unknown, done: (isFailed: boolean) => void): void {
     if (stream.cancelled !== undefined) {
       // Nobody hears it; a body that was opened is closed.
       if (value instanceof Response) void value.body?.cancel(stream.cancelled).catch(() => {});
-      done();
+      done(false);
       return;
     }
     const plain = value instanceof Response ? wholeOf(value) : plainResponse(value);
     if (plain !== undefined) {
       const { status, statusText, headers, body } = plain;
       stream.respond({ status, statusText, headers, ongoing: this.#options.ongoing() }, body);
-      done();
+      done(false);
       return;
     }
-    call.run(() => void this.#stream(stream, value).finally(done));
+    call.run(() => void this.#stream(stream, value).then(done));
   }
 
-  /** Resolves when the body is over, however it ends. */
-  async #stream(stream: ServedStream, value: unknown): Promise<void> {
+  /** Resolves when the body is over, however it ends, with whether user code failed. */
+  async #stream(stream: ServedStream, value: unknown): Promise<boolean> {
     try {
       const response = value instanceof Response ? value : streamedResponse(value);
       const head: ResponseHead = {
@@ -89,15 +89,17 @@ export class HttpRequests {
       };
       if (response.body === null) {
         stream.respond(head, undefined);
-        return;
+        return false;
       }
       stream.begin(head);
       await pump(response.body, stream);
+      return false;
     } catch (error) {
-      if (stream.cancelled !== undefined) return;
+      if (stream.cancelled !== undefined) return false;
       this.#options.onError(error, stream);
       // The head may be gone already: a broken body is the only way to tell.
       stream.abort("the response's body failed");
+      return true;
     }
   }
 

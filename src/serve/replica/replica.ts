@@ -8,6 +8,8 @@ import { getRuntimeContext, type ObjectRef } from "../../core/index.ts";
 import { type LibraryCall, libraryCalls, offerConnections, setCallData, valueOfKept } from "../../core/internal.ts";
 import { adoptHandle } from "../handle/deployment-handle.ts";
 import { withHandles } from "../build/handle-marks.ts";
+import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
+import { type ReplicaMetrics, replicaMetrics } from "../metrics/serve-metrics.ts";
 import { REQUEST_SERVICE } from "../wire/frames.ts";
 import { RequestServer, type ServedStream } from "../wire/request-server.ts";
 import { HttpRequests, errorBody } from "./http-requests.ts";
@@ -40,6 +42,7 @@ export class Replica {
   #maxOngoing: number;
   #ongoing = 0;
   #userConfig: string | undefined;
+  readonly #metrics: ReplicaMetrics;
   #isDraining = false;
   #onIdle: (() => void) | undefined;
 
@@ -48,6 +51,8 @@ export class Replica {
     this.#code = code;
     this.#maxOngoing = spec.maxOngoingRequests;
     this.#newCall = libraryCalls();
+    const { appName, deployment, replicaId } = spec.context;
+    this.#metrics = replicaMetrics([appName, deployment, replicaId]);
     setReplicaContext(spec.context);
     if (!spec.isInProcess) useLazyResponse();
     offerConnections(REQUEST_SERVICE, (connection) => {
@@ -83,26 +88,33 @@ export class Replica {
 
   /** A call of a handle. @throws ReplicaBusyError where it has not begun */
   async call(meta: CallMeta, ...args: unknown[]): Promise<unknown> {
-    this.#begin();
+    const startMs = this.#begin();
+    let isFailed = true;
     try {
       setCallData(contextData(this.#contextOf(meta)));
-      return await this.#method(meta[0])(...args);
+      const value = await this.#method(meta[0])(...args);
+      isFailed = false;
+      return value;
     } finally {
-      this.#end();
+      this.#end(startMs, isFailed);
     }
   }
 
   /** A call of a handle whose answer is a stream. */
   async *stream(meta: CallMeta, ...args: unknown[]): AsyncGenerator<unknown, void, undefined> {
-    this.#begin();
+    const startMs = this.#begin();
+    let isFailed = false;
     try {
       setCallData(contextData(this.#contextOf(meta)));
       const items = await this.#method(meta[0])(...args);
       if (typeof items !== "object" || items === null || !(Symbol.asyncIterator in items || Symbol.iterator in items))
         throw new TypeError(`Cannot stream ${this.#spec.context.deployment}.${meta[0]}: an async iterable is needed, such as a generator gives`);
       yield* items as AsyncIterable<unknown>;
+    } catch (error) {
+      isFailed = true;
+      throw error;
     } finally {
-      this.#end();
+      this.#end(startMs, isFailed);
     }
   }
 
@@ -133,18 +145,31 @@ export class Replica {
     await this.#user?.dispose();
   }
 
+  /** What this replica has counted. */
+  metrics(): MetricSnapshot[] {
+    return metricSnapshots();
+  }
+
   /** Never answers: the end of this call is the end of the replica. */
   alive(): Promise<never> {
     return new Promise(() => {});
   }
 
-  #begin(): void {
+  /** @returns when it began */
+  #begin(): number {
     if (this.#isDraining || this.#ongoing >= this.#maxOngoing) throw ReplicaBusyError.with(this.#ongoing);
     this.#ongoing += 1;
+    this.#metrics.ongoing.set(this.#ongoing);
+    return performance.now();
   }
 
-  #end(): void {
+  #end(startMs: number, isFailed: boolean): void {
     this.#ongoing -= 1;
+    const { ongoing, requests, errors, latency } = this.#metrics;
+    ongoing.set(this.#ongoing);
+    requests.add(1);
+    if (isFailed) errors.add(1);
+    latency.observe(performance.now() - startMs);
     if (this.#ongoing === 0) this.#onIdle?.();
   }
 
@@ -169,12 +194,12 @@ export class Replica {
       stream.respond({ status: 501, statusText: "", headers, ongoing: this.#ongoing }, errorBody(501, requestId, "the deployment has no fetch(request)"));
       return;
     }
-    this.#ongoing += 1;
+    const startMs = this.#begin();
     stream.accept();
     const { appName: app, deployment } = this.#spec.context;
     const deadlineMs = timeoutMs === 0 ? undefined : Date.now() + timeoutMs;
     const call = this.#newCall(`${deployment}.fetch`, contextData({ requestId, modelId, app, deployment, deadlineMs }));
-    this.#http.serve(stream, call, () => this.#end());
+    this.#http.serve(stream, call, (isFailed) => this.#end(startMs, isFailed));
   }
 
   #logError(error: unknown, stream: ServedStream): void {

@@ -41,6 +41,10 @@ export const METRICS_WITHIN_MS = 2_000;
 export const SERIES_MAX = 1_000;
 /** How often the controller looks at its deployments. Ray: CONTROL_LOOP_INTERVAL_S. */
 export const CONTROL_EVERY_MS = 100;
+/** How often the controller asks which nodes there are, as each has proxies of its own. */
+export const FOLLOW_NODES_EVERY_MS = 1_000;
+/** Routers are told of new replicas at most that often; of those that end, at once. */
+export const PUBLISH_EVERY_MS = 10;
 /** The first pause before a replica that did not start is started again; it doubles. */
 export const START_RETRY_MIN_MS = 100;
 export const START_RETRY_MAX_MS = 10_000;

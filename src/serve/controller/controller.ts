@@ -6,7 +6,7 @@
  */
 import { actors } from "../../core/index.ts";
 import { DeployFailedError } from "../errors.ts";
-import { CONTROL_EVERY_MS } from "../limits.ts";
+import { CONTROL_EVERY_MS, FOLLOW_NODES_EVERY_MS, PUBLISH_EVERY_MS } from "../limits.ts";
 import type { ApplicationTarget } from "../deployment-config.ts";
 import { prometheusText } from "../metrics/registry.ts";
 import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
@@ -32,7 +32,6 @@ export interface ServeStatus {
   readonly applications: Readonly<Record<string, ApplicationStatusInfo>>;
 }
 
-const FOLLOW_NODES_EVERY_MS = 1_000;
 const REPLICA_PREFIX = "SERVE_REPLICA::";
 
 export class Controller {
@@ -46,6 +45,9 @@ export class Controller {
   readonly #codes = new Map<string, CodeSource>();
   /** What changed since waiters were last asked. */
   #waiters: (() => boolean)[] = [];
+  readonly #unpublished = new Set<string>();
+  #publishing: NodeJS.Timeout | undefined;
+  #publishedMs = 0;
   #saving: Promise<unknown> = Promise.resolve();
   #timers: NodeJS.Timeout[] = [];
 
@@ -206,15 +208,31 @@ export class Controller {
 
   #happened(event: ServeEvent): void {
     const effects = this.#state.apply(event, performance.now());
-    const published = new Set<string>();
-    // Routers hear of a replica's end before it is to end.
     for (const effect of effects) {
-      if (effect.kind === "publishRoutes") published.add(ROUTES_KEY);
-      else if (effect.kind === "publishReplicas") published.add(deploymentKey(effect.app, effect.deployment));
+      if (effect.kind === "publishRoutes") this.#unpublished.add(ROUTES_KEY);
+      else if (effect.kind === "publishReplicas") this.#unpublished.add(deploymentKey(effect.app, effect.deployment));
     }
-    for (const key of published) this.#subscribers.publish(key);
+    // Routers hear of a replica's end before it is to end.
+    if (effects.some(({ kind }) => kind === "retire" || kind === "kill")) this.#publish();
+    else this.#publishSoon();
     for (const effect of effects) this.#carryOut(effect);
     if (this.#waiters.length > 0) this.#waiters = this.#waiters.filter((isDone) => !isDone());
+  }
+
+  /** A thousand replicas that start are a few messages to each router, and not a thousand. */
+  #publishSoon(): void {
+    if (this.#unpublished.size === 0 || this.#publishing !== undefined) return;
+    const sinceMs = performance.now() - this.#publishedMs;
+    if (sinceMs >= PUBLISH_EVERY_MS) this.#publish();
+    else this.#publishing = setTimeout(() => this.#publish(), PUBLISH_EVERY_MS - sinceMs);
+  }
+
+  #publish(): void {
+    clearTimeout(this.#publishing);
+    this.#publishing = undefined;
+    this.#publishedMs = performance.now();
+    for (const key of this.#unpublished) this.#subscribers.publish(key);
+    this.#unpublished.clear();
   }
 
   #carryOut(effect: ServeEffect): void {

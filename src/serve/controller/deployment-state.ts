@@ -154,6 +154,11 @@ export class DeploymentState {
     this.#startFailures += 1;
     this.#nextStartMs = nowMs + Math.min(START_RETRY_MAX_MS, START_RETRY_MIN_MS * 2 ** (this.#startFailures - 1));
     this.#message = reason;
+    // A version that has run is tried again and again: what has changed is the world.
+    if (this.#former === this.#target) {
+      this.#status = "UNHEALTHY";
+      return effects;
+    }
     const { maxConstructorRetryCount } = this.#target.config;
     if (this.#startFailures < Math.min(maxConstructorRetryCount, 3 * Math.max(1, this.#count))) return effects;
     this.#giveUp(reason);
@@ -220,7 +225,7 @@ export class DeploymentState {
   found({ id, version, userConfig, nodeId, pid }: FoundReplica, nowMs: number): ServeEffect[] {
     if (this.replicas.has(id)) return [];
     this.replicas.set(id, {
-      ...newRecord(id, { version, rank: this.#freeRank(), gang: undefined, userConfig, maxOngoing: this.#target.config.maxOngoingRequests }, nowMs),
+      ...newRecord(id, { version, rank: this.#freeRanks().next().value, gang: undefined, userConfig, maxOngoing: this.#target.config.maxOngoingRequests }, nowMs),
       phase: "running",
       nodeId,
       pid,
@@ -232,15 +237,19 @@ export class DeploymentState {
   reconcile(nowMs: number): ServeEffect[] {
     if (this.#isDeleting) return this.#retireAll();
     const effects: ServeEffect[] = [];
-    const live = [...this.replicas.values()].filter(({ phase }) => phase !== "retiring");
-    const current = live.filter((replica) => replica.version === this.#target.version && !replica.isMoving);
-    const old = live.filter((replica) => !current.includes(replica));
-    effects.push(...this.#start(current.length, live.length, nowMs));
+    const current: ReplicaRecord[] = [];
+    const old: ReplicaRecord[] = [];
+    for (const replica of this.replicas.values()) {
+      if (replica.phase === "retiring") continue;
+      if (replica.version === this.#target.version && !replica.isMoving) current.push(replica);
+      else old.push(replica);
+    }
+    effects.push(...this.#start(current.length, current.length + old.length, nowMs));
     effects.push(...this.#reconfigure(current));
     effects.push(...this.#retireOld(current, old, nowMs));
     if (old.length === 0 && current.length > this.#count) effects.push(...this.#retireExcess(current));
     effects.push(...this.#checkHealth(nowMs));
-    effects.push(...this.#conclude());
+    effects.push(...this.#conclude(nowMs));
     return effects;
   }
 
@@ -305,19 +314,20 @@ export class DeploymentState {
     const hasGivenUp = this.#failure !== undefined && (this.#former === undefined || this.#former.version !== this.#target.version);
     if (hasGivenUp || nowMs < this.#nextStartMs) return [];
     const number = Math.floor(Math.min(this.#count - currentCount, room) / gangSize) * gangSize;
+    if (number <= 0) return [];
     const effects: ServeEffect[] = [];
+    const ranks = this.#freeRanks();
     for (let started = 0; started < number; started += gangSize) {
       const gang = config.gang === undefined ? undefined : this.#newId();
-      for (let index = 0; index < gangSize; index += 1) effects.push(this.#startOne(gang, index, nowMs));
+      for (let index = 0; index < gangSize; index += 1) effects.push(this.#startOne({ gang, index, rank: ranks.next().value as number }, nowMs));
     }
     return effects;
   }
 
-  #startOne(gang: string | undefined, index: number, nowMs: number): ServeEffect {
+  #startOne({ gang, index, rank }: { gang: string | undefined; index: number; rank: number }, nowMs: number): ServeEffect {
     const { config, version } = this.#target;
     const id = `${this.app}#${this.name}#${this.#newId()}`;
     const { userConfig, maxOngoingRequests } = config;
-    const rank = this.#freeRank();
     this.replicas.set(id, newRecord(id, { version, rank, gang, userConfig, maxOngoing: maxOngoingRequests }, nowMs));
     return {
       kind: "start",
@@ -339,11 +349,10 @@ export class DeploymentState {
     };
   }
 
-  #freeRank(): number {
+  /** The lowest that no replica has, one after the other. */
+  *#freeRanks(): Generator<number, never, undefined> {
     const taken = new Set([...this.replicas.values()].filter(({ phase }) => phase !== "retiring").map(({ rank }) => rank));
-    let rank = 0;
-    while (taken.has(rank)) rank += 1;
-    return rank;
+    for (let rank = 0; ; rank += 1) if (!taken.has(rank)) yield rank;
   }
 
   #fullNodes(max: number | undefined): string[] {
@@ -435,7 +444,7 @@ export class DeploymentState {
   }
 
   /** What is wanted is there. */
-  #conclude(): ServeEffect[] {
+  #conclude(nowMs: number): ServeEffect[] {
     const live = [...this.replicas.values()].filter(({ phase }) => phase !== "retiring");
     const { version, config } = this.#target;
     const isDone =
@@ -447,7 +456,8 @@ export class DeploymentState {
       if (this.#status === "HEALTHY") this.#status = "UPDATING";
       return [];
     }
-    this.#startFailures = 0;
+    // One that dies as soon as it has started has not settled.
+    if (live.every(({ sinceMs }) => nowMs - sinceMs >= START_RETRY_MAX_MS)) this.#startFailures = 0;
     if (this.#failure === undefined) {
       this.#status = "HEALTHY";
       this.#message = "";

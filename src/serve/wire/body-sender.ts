@@ -8,7 +8,7 @@ import { BODY_PIECE_BYTES } from "../limits.ts";
 export class BodySender {
   readonly #send: (bytes: Uint8Array) => void;
   #credit: number;
-  #waiting: (() => void) | undefined;
+  #waiting: (() => void)[] = [];
   #isStopped = false;
 
   /**
@@ -35,7 +35,7 @@ export class BodySender {
 
   /** Waits for the first credit. @returns false where the other end wants nothing */
   async ready(): Promise<boolean> {
-    while (this.#credit <= 0 && !this.#isStopped) await new Promise<void>((resolve) => (this.#waiting = resolve));
+    while (this.#credit <= 0 && !this.#isStopped) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     return !this.#isStopped;
   }
 
@@ -52,7 +52,8 @@ export class BodySender {
 
   async #writePieces(bytes: Uint8Array): Promise<boolean> {
     for (let offset = 0; offset < bytes.byteLength; offset += BODY_PIECE_BYTES) {
-      if (!(await this.ready())) return false;
+      // Without a turn of its own for each piece.
+      if (this.#isStopped || (this.#credit <= 0 && !(await this.ready()))) return false;
       const piece = bytes.subarray(offset, Math.min(offset + BODY_PIECE_BYTES, bytes.byteLength));
       this.#credit -= piece.byteLength;
       this.#send(piece);
@@ -61,7 +62,6 @@ export class BodySender {
   }
 
   #wake(): void {
-    this.#waiting?.();
-    this.#waiting = undefined;
+    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 }

@@ -4,18 +4,32 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { readFileSync } from "node:fs";
 const run = promisify(execFile);
-const rounds = Number(process.argv[2] ?? 3), conns = process.argv[3] ?? "64", max = Number(process.argv[4] ?? 100);
+const rounds = Number(process.argv[2] ?? 3),
+  conns = process.argv[3] ?? "64",
+  max = Number(process.argv[4] ?? 100);
 await init({ numCpus: 2 });
 class Bare {
   async start() {
     const http = await import("node:http");
-    const server = http.createServer((_q, r) => { r.setHeader("content-type", "text/plain"); r.end("Hello world!"); });
-    return await new Promise<number>((resolve) => server.listen(0, "127.0.0.1", () => resolve((server.address() as { port: number }).port)));
+    const server = http.createServer((_q, r) => {
+      r.setHeader("content-type", "text/plain");
+      r.end("Hello world!");
+    });
+    return await new Promise<number>((resolve) =>
+      server.listen(0, "127.0.0.1", () => resolve((server.address() as { port: number }).port)),
+    );
   }
 }
 const bare = remote(Bare).remote();
 const port = await bare.start.remote();
-class Hello { fetch() { return new Response("Hello world!"); } echo(x: number) { return x; } }
+class Hello {
+  fetch() {
+    return new Response("Hello world!");
+  }
+  echo(x: number) {
+    return x;
+  }
+}
 await serve.start({ httpOptions: { port: 0 } });
 const handle = await serve.run(serve.deployment(Hello, { maxOngoingRequests: max }).bind());
 const address = Object.values((await serve.status()).proxies)[0]!.address!;
@@ -28,16 +42,21 @@ async function wrk(url: string) {
   const bad = /Non-2xx.*/.exec(stdout)?.[0] ?? "";
   const after = cpus();
   const total = Number(/(\d+) requests in/.exec(stdout)![1]);
-  const us = Object.fromEntries(Object.keys(pids).map((k) => [k, ((after[k]! - before[k]!) * 1000 / total).toFixed(1)]));
+  const us = Object.fromEntries(Object.keys(pids).map((k) => [k, (((after[k]! - before[k]!) * 1000) / total).toFixed(1)]));
   console.log("   cpu us/request", us, total);
   return { rate: Number(rate), p50, p99, bad };
 }
 import { actors } from "shoal";
-function cpu(pid: number) { const f = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" "); return (Number(f[11]) + Number(f[12])) * 10; }
+function cpu(pid: number) {
+  const f = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
+  return (Number(f[11]) + Number(f[12])) * 10;
+}
 const pids: Record<string, number> = {};
 for (const a of await actors()) pids[a.className] = a.pid!;
 console.log(pids);
-function cpus() { return Object.fromEntries(Object.entries(pids).map(([k, p]) => [k, cpu(p)])); }
+function cpus() {
+  return Object.fromEntries(Object.entries(pids).map(([k, p]) => [k, cpu(p)]));
+}
 const ratios: number[] = [];
 for (let i = 0; i < rounds; i++) {
   const a = await wrk(`http://127.0.0.1:${port}/`);

@@ -5,10 +5,18 @@ await init({ numCpus: 2 });
 const t1 = performance.now();
 class Hello {
   #greeting: string;
-  constructor(greeting: string) { this.#greeting = greeting; }
-  fetch(request: Request) { return new Response(`${this.#greeting} ${new URL(request.url).pathname}`); }
-  greet(name: string) { return `${this.#greeting} ${name}`; }
-  async *count(n: number) { for (let i = 0; i < n; i++) yield i; }
+  constructor(greeting: string) {
+    this.#greeting = greeting;
+  }
+  fetch(request: Request) {
+    return new Response(`${this.#greeting} ${new URL(request.url).pathname}`);
+  }
+  greet(name: string) {
+    return `${this.#greeting} ${name}`;
+  }
+  async *count(n: number) {
+    for (let i = 0; i < n; i++) yield i;
+  }
 }
 const Hi = serve.deployment(Hello, { maxOngoingRequests: 100 });
 await serve.start({ httpOptions: { port: 0 } });

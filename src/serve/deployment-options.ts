@@ -1,6 +1,17 @@
 /** The options of deployments: what is allowed, and what is the default of each. */
 import { resolveActorOptionsFor } from "./actor-options.ts";
-import { count, custom, describeValue, isPlainObject, milliseconds, number, oneOf, readOptions, text, timeLimit } from "../core/internal.ts";
+import {
+  count,
+  custom,
+  describeValue,
+  isPlainObject,
+  milliseconds,
+  number,
+  oneOf,
+  readOptions,
+  text,
+  timeLimit,
+} from "../core/internal.ts";
 import type { ActorOptions } from "../core/index.ts";
 import type { AutoscalingConfig, DeploymentConfig, GangConfig } from "./deployment-config.ts";
 
@@ -68,7 +79,8 @@ const REPLICAS_MAX = 100_000;
 
 const object = <T extends object>(what: string): ReturnType<typeof custom<T | undefined>> =>
   custom<T | undefined>(`an object of ${what} is needed`, undefined, (value) => (isPlainObject(value) ? "ok" : "wrong type"));
-const factor = (fallback: number): ReturnType<typeof number<number>> => number("a number above 0 is needed", fallback, (value) => value > 0);
+const factor = (fallback: number): ReturnType<typeof number<number>> =>
+  number("a number above 0 is needed", fallback, (value) => value > 0);
 const texts = custom<readonly string[]>("an array of names is needed", [], (value) =>
   Array.isArray(value) && value.every((item) => typeof item === "string") ? "ok" : "wrong type",
 );
@@ -84,11 +96,15 @@ const DEPLOYMENT = {
   },
   options: {
     name: text(undefined),
-    numReplicas: custom<number | "auto" | undefined>(`a whole number from 0 to ${REPLICAS_MAX}, or "auto", is needed`, undefined, (value) => {
-      if (value === "auto") return "ok";
-      if (typeof value !== "number") return typeof value === "string" ? "out of range" : "wrong type";
-      return Number.isInteger(value) && value >= 0 && value <= REPLICAS_MAX ? "ok" : "out of range";
-    }),
+    numReplicas: custom<number | "auto" | undefined>(
+      `a whole number from 0 to ${REPLICAS_MAX}, or "auto", is needed`,
+      undefined,
+      (value) => {
+        if (value === "auto") return "ok";
+        if (typeof value !== "number") return typeof value === "string" ? "out of range" : "wrong type";
+        return Number.isInteger(value) && value >= 0 && value <= REPLICAS_MAX ? "ok" : "out of range";
+      },
+    ),
     autoscalingConfig: object<Optional<AutoscalingConfig>>("options"),
     maxOngoingRequests: count({ min: 1 }, 5),
     maxQueuedRequests: count({ min: -1 }, -1),
@@ -100,8 +116,10 @@ const DEPLOYMENT = {
     gracefulShutdownTimeoutMs: milliseconds(20_000),
     maxConstructorRetryCount: count({ min: 1 }, 20),
     maxReplicasPerNode: count({ min: 1 }, undefined),
-    placementGroupBundles: custom<readonly Readonly<Record<string, number>>[] | undefined>("an array of bundles is needed", undefined, (value) =>
-      Array.isArray(value) && value.length > 0 && value.every(isPlainObject) ? "ok" : "wrong type",
+    placementGroupBundles: custom<readonly Readonly<Record<string, number>>[] | undefined>(
+      "an array of bundles is needed",
+      undefined,
+      (value) => (Array.isArray(value) && value.length > 0 && value.every(isPlainObject) ? "ok" : "wrong type"),
     ),
     placementGroupStrategy: oneOf(STRATEGIES, "PACK"),
     gangConfig: object<{ gangSize: number; strategy?: GangConfig["strategy"] }>("options"),
@@ -149,7 +167,9 @@ export function resolveDeploymentOptions(targetName: string, given: DeploymentOp
   const gang = read.gangConfig === undefined ? undefined : readOptions(read.gangConfig, GANG);
   const numReplicas = autoscaling?.initialReplicas ?? autoscaling?.minReplicas ?? (read.numReplicas as number | undefined) ?? 1;
   if (gang !== undefined && numReplicas % gang.gangSize !== 0)
-    throw new RangeError(`Cannot make deployment ${name}: numReplicas is a multiple of gangSize: received ${numReplicas} and ${gang.gangSize}`);
+    throw new RangeError(
+      `Cannot make deployment ${name}: numReplicas is a multiple of gangSize: received ${numReplicas} and ${gang.gangSize}`,
+    );
   const { userConfig, backpressureConfig, actorOptions, numReplicas: _given, autoscalingConfig: _read, gangConfig: _gang, ...rest } = read;
   return {
     ...rest,
@@ -163,14 +183,21 @@ export function resolveDeploymentOptions(targetName: string, given: DeploymentOp
   };
 }
 
-function autoscalingOf(numReplicas: number | "auto" | undefined, given: Optional<AutoscalingConfig> | undefined): AutoscalingConfig | undefined {
+function autoscalingOf(
+  numReplicas: number | "auto" | undefined,
+  given: Optional<AutoscalingConfig> | undefined,
+): AutoscalingConfig | undefined {
   if (given === undefined && numReplicas !== "auto") return undefined;
   if (typeof numReplicas === "number")
-    throw new TypeError(`Cannot set autoscalingConfig of a deployment: numReplicas is fixed beside it: received ${numReplicas}. Give "auto" or leave it out`);
+    throw new TypeError(
+      `Cannot set autoscalingConfig of a deployment: numReplicas is fixed beside it: received ${numReplicas}. Give "auto" or leave it out`,
+    );
   const read = readOptions(given, AUTOSCALING);
   const maxReplicas = read.maxReplicas ?? (numReplicas === "auto" ? AUTO_MAX_REPLICAS : Math.max(1, read.minReplicas));
   if (read.minReplicas > maxReplicas)
-    throw new RangeError(`Cannot set autoscalingConfig of a deployment: minReplicas is at most maxReplicas: received ${read.minReplicas} and ${maxReplicas}`);
+    throw new RangeError(
+      `Cannot set autoscalingConfig of a deployment: minReplicas is at most maxReplicas: received ${read.minReplicas} and ${maxReplicas}`,
+    );
   return { ...read, maxReplicas };
 }
 

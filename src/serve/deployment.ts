@@ -70,7 +70,9 @@ export class Deployment<T extends Deployable = Deployable> {
   /** An application of it; bound deployments among the arguments arrive as their handles. */
   bind(...args: BindArgs<ParametersOf<T>>): Application<T> {
     if (!isClass(this.target as AnyFunction) && args.length > 0)
-      throw new TypeError(`Cannot bind deployment ${this.name}: it is a function, which has no constructor: received ${describeValue(args)}`);
+      throw new TypeError(
+        `Cannot bind deployment ${this.name}: it is a function, which has no constructor: received ${describeValue(args)}`,
+      );
     return new Application<T>({ deployment: this as unknown as Deployment<Deployable>, args });
   }
 

@@ -13,4 +13,4 @@ export { batch, type BatchedFunction, type BatchedStream, type BatchOptions, END
 export { getMultiplexedModelId, multiplexed, type MultiplexedOptions } from "./replica/multiplexed.ts";
 export { metrics } from "./metrics/user-metrics.ts";
 export { getReplicaContext, type ReplicaContext } from "./replica/replica-context.ts";
-export { delete, getAppHandle, getDeploymentHandle, run, type RunOptions, shutdown, start, type StartOptions, status } from "./run.ts";
+export { delete, getAppHandle, getDeploymentHandle, run, type RunOptions, shutdown, start, type StartedServe, type StartOptions, status } from "./run.ts";

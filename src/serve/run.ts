@@ -25,6 +25,12 @@ export interface StartOptions {
   development?: boolean | undefined;
 }
 
+/** What `start` has started. */
+export interface StartedServe {
+  /** Where a proxy listens, such as `http://127.0.0.1:8000`; undefined where there is none. */
+  readonly address: string | undefined;
+}
+
 /** The options of `run`. */
 export interface RunOptions {
   /** Default: "default". */
@@ -43,7 +49,11 @@ const RUN = {
   otherNames: { route_prefix: "it is routePrefix" },
   options: {
     name: { allowed: 'text without "/" and "#" is needed', fallback: "default", check: checkName },
-    routePrefix: { allowed: 'a path such as "/api" without a slash at its end, or null, is needed', fallback: "/" as string | null, check: checkPrefix },
+    routePrefix: {
+      allowed: 'a path such as "/api" without a slash at its end, or null, is needed',
+      fallback: "/" as string | null,
+      check: checkPrefix,
+    },
     localTestingMode: flag(false),
     blocking: flag(false),
   },
@@ -60,12 +70,12 @@ const blocked = new Set<() => void>();
  *
  * @throws TypeError, RangeError for options; whatever keeps a proxy from listening
  * @example
- * await serve.start({ httpOptions: { port: 8080 } });
+ * const { address } = await serve.start({ httpOptions: { port: 0 } }); // http://127.0.0.1:40123
  */
-export async function start(options?: StartOptions): Promise<void> {
+export async function start(options?: StartOptions): Promise<StartedServe> {
   const { httpOptions, development } = readOptions(options, START);
   const controller = controllerWith({ http: resolveHttpOptions(httpOptions as HttpOptions | undefined), showsErrors: development });
-  await unwrapped(begun(controller));
+  return { address: await unwrapped(begun(controller)) };
 }
 
 /**
@@ -157,10 +167,12 @@ function controllerWith(options: ServeOptions): ControllerHandle {
   }).remote(options);
 }
 
-async function begun(controller: ControllerHandle): Promise<void> {
-  await controller.proxiesReady.remote();
+/** @returns where a proxy listens */
+async function begun(controller: ControllerHandle): Promise<string | undefined> {
+  const address = await controller.proxiesReady.remote();
   // A process that has its own node is the server: it lives until it is told to end.
   if (held === undefined && !isWorker() && (startedHere() || runsInProcess())) held = setInterval(() => {}, 2 ** 30);
+  return address;
 }
 
 /** What the controller threw, and not that a call of an actor of ours failed. */
@@ -181,7 +193,11 @@ async function findController(): Promise<ControllerHandle | undefined> {
 }
 
 function anyObject(): { allowed: string; fallback: object | undefined; check: (value: unknown) => "ok" | "wrong type" } {
-  return { allowed: "an object of options is needed", fallback: undefined, check: (value) => (typeof value === "object" && value !== null ? "ok" : "wrong type") };
+  return {
+    allowed: "an object of options is needed",
+    fallback: undefined,
+    check: (value) => (typeof value === "object" && value !== null ? "ok" : "wrong type"),
+  };
 }
 
 function checkName(value: unknown): "ok" | "wrong type" | "out of range" {

@@ -42,7 +42,13 @@ class Service {
     process.exit(3);
   }
 }
-const Base = serve.deployment(Service, { numReplicas: 2, maxOngoingRequests: 8, healthCheckPeriodMs: 200, userConfig: { word: "one" }, actorOptions: { numCpus: 0 } });
+const Base = serve.deployment(Service, {
+  numReplicas: 2,
+  maxOngoingRequests: 8,
+  healthCheckPeriodMs: 200,
+  userConfig: { word: "one" },
+  actorOptions: { numCpus: 0 },
+});
 
 beforeAll(async () => {
   await serve.start({ httpOptions: { port: 0 } });
@@ -51,7 +57,9 @@ beforeAll(async () => {
 afterAll(() => serve.shutdown());
 
 const pidsOf = async (name: string): Promise<number[]> =>
-  (await actors({ namespace: "shoal.serve" })).filter((actor) => actor.name?.startsWith(`SERVE_REPLICA::${name}#`) === true && actor.phase === "alive").map(({ pid }) => pid ?? 0);
+  (await actors({ namespace: "shoal.serve" }))
+    .filter((actor) => actor.name?.startsWith(`SERVE_REPLICA::${name}#`) === true && actor.phase === "alive")
+    .map(({ pid }) => pid ?? 0);
 
 test("updates, changes of configuration and of number lose no request, by HTTP and by handles", async () => {
   const log = new Log(folder);
@@ -125,7 +133,10 @@ test("the first version of an application that does not start fails the deployme
 test("a replica that dies is replaced; only what was in flight fails, or runs again where it may", async () => {
   const log = new Log(folder);
   await serve.run(Base.bind("v1", log.file), { name: "dies", routePrefix: "/dies" });
-  await serve.run(Base.options({ idempotentMethods: ["GET", "work"] }).bind("v1", `${log.file}-again`), { name: "again", routePrefix: "/again" });
+  await serve.run(Base.options({ idempotentMethods: ["GET", "work"] }).bind("v1", `${log.file}-again`), {
+    name: "again",
+    routePrefix: "/again",
+  });
   const client = new CountingClient(address, { path: "/dies" });
   const again = new CountingClient(address, { path: "/again" });
   await Promise.all([client.more(20), again.more(20)]);
@@ -176,7 +187,10 @@ test("requests go on while the controller is dead, and the next one knows everyt
   const controller = (await actors({ namespace: "shoal.serve" })).find(({ name }) => name === "SERVE_CONTROLLER");
   process.kill(controller?.pid ?? 0, "SIGKILL");
   await client.more(100);
-  await until(async () => (await serve.status()).applications["orphan"]?.status === "RUNNING", "the next controller to know the application");
+  await until(
+    async () => (await serve.status()).applications["orphan"]?.status === "RUNNING",
+    "the next controller to know the application",
+  );
   expect(await pidsOf("orphan")).toEqual(before);
   // It replaces what dies, and updates.
   process.kill(before[0] as number, "SIGKILL");

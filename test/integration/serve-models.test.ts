@@ -49,14 +49,9 @@ test("single calls become batches; a stream of each item comes out of a batch th
   const handle = await serve.run(serve.deployment(Model, { maxOngoingRequests: 100 }).bind(), { name: "batch", routePrefix: null });
   const texts = ["a", "bb", "ccc", "dddd", "bad", "ffffff"];
   const answers = await Promise.allSettled(texts.map((text) => handle.classify.remote(text)));
-  expect(answers.map((answer) => (answer.status === "fulfilled" ? answer.value : (answer.reason as Error & { cause: Error }).cause.message))).toEqual([
-    1,
-    2,
-    3,
-    4,
-    "a bad text",
-    6,
-  ]);
+  expect(
+    answers.map((answer) => (answer.status === "fulfilled" ? answer.value : (answer.reason as Error & { cause: Error }).cause.message)),
+  ).toEqual([1, 2, 3, 4, "a bad text", 6]);
   expect(await handle.seen.remote()).toEqual([4, 2]);
   const streams = [2, 3].map((limit) => handle.count.options({ stream: true }).remote(limit));
   const items = await Promise.all(streams.map((stream) => all(stream as AsyncIterable<number>)));
@@ -65,7 +60,9 @@ test("single calls become batches; a stream of each item comes out of a batch th
     [0, 1, 2],
   ]);
   const failure = await failureOf(handle.broken.remote(1));
-  expect((failure.cause as Error).message).toBe("Cannot give back a batch: as many results as items are needed, in their order: received 0 for 1");
+  expect((failure.cause as Error).message).toBe(
+    "Cannot give back a batch: as many results as items are needed, in their order: received 0 for 1",
+  );
   await serve.delete("batch");
 });
 
@@ -89,7 +86,10 @@ test("a replica keeps the latest models, and requests go where theirs is loaded"
       return (await this.#model()).id;
     }
   }
-  const handle = await serve.run(serve.deployment(Models, { numReplicas: 2, actorOptions: { numCpus: 0 } }).bind(), { name: "models", routePrefix: "/models" });
+  const handle = await serve.run(serve.deployment(Models, { numReplicas: 2, actorOptions: { numCpus: 0 } }).bind(), {
+    name: "models",
+    routePrefix: "/models",
+  });
   const askFor = async (id: string): Promise<{ id: string; pid: number; asked: string }> =>
     JSON.parse((await ask(address, "/models", { headers: { serve_multiplexed_model_id: id } })).body);
   const first = await askFor("one");
@@ -119,7 +119,8 @@ test("gangs start and end together, in placement groups", async () => {
   const handle = await serve.run(Gang.bind(), { name: "gang", routePrefix: null });
   const places = await handle.broadcast("where");
   expect(places.map(({ rank }) => rank).sort()).toEqual([0, 1]);
-  const groups = async (): Promise<number> => (await placementGroupTable()).filter(({ name, state }) => name?.startsWith("SERVE_GROUP::") === true && state !== "removed").length;
+  const groups = async (): Promise<number> =>
+    (await placementGroupTable()).filter(({ name, state }) => name?.startsWith("SERVE_GROUP::") === true && state !== "removed").length;
   expect(await groups()).toBe(1);
   await serve.delete("gang");
   await until(async () => (await groups()) === 0, "the placement group to be removed");
@@ -139,7 +140,9 @@ test("metrics have Ray's names, and users' own are beside them", async () => {
   const { getActor } = await import("shoal");
   const controller = await getActor<{ metrics(): Promise<string> }>("SERVE_CONTROLLER", { namespace: "shoal.serve" });
   const text = await controller.metrics.remote();
-  expect(text).toMatch(/^serve_num_http_requests\{proxy="[^"]+",application="counted",route="\/counted",method="GET",status_code="200"\} 3$/m);
+  expect(text).toMatch(
+    /^serve_num_http_requests\{proxy="[^"]+",application="counted",route="\/counted",method="GET",status_code="200"\} 3$/m,
+  );
   expect(text).toMatch(/^serve_num_http_error_requests\{.*status_code="404"\} \d+$/m);
   expect(text).toMatch(/^serve_deployment_request_counter\{application="counted",deployment="Counted",replica="counted#Counted#\w+"\} 3$/m);
   expect(text).toMatch(/^serve_deployment_processing_latency_ms_bucket\{.*deployment="Counted".*le="\+Inf"\} 3$/m);

@@ -73,7 +73,11 @@ beforeAll(async () => {
 afterAll(() => serve.shutdown());
 
 test("what a handler returns becomes a response", async () => {
-  expect(await ask(address, "/echo/text")).toMatchObject({ status: 200, body: "plain text", headers: { "content-type": "text/plain;charset=UTF-8" } });
+  expect(await ask(address, "/echo/text")).toMatchObject({
+    status: 200,
+    body: "plain text",
+    headers: { "content-type": "text/plain;charset=UTF-8" },
+  });
   expect(JSON.parse((await ask(address, "/echo/object?q=7")).body)).toEqual({ path: "/object", query: "7" });
   expect(await ask(address, "/echo/bytes")).toMatchObject({ status: 200, body: "\u0001\u0002\u0003" });
   expect(await ask(address, "/echo/nothing")).toMatchObject({ status: 200, body: "", headers: { "content-length": "0" } });
@@ -84,7 +88,11 @@ test("what a handler returns becomes a response", async () => {
 });
 
 test("a handler sees the request as it was sent, without the prefix of its application", async () => {
-  const answer = await ask(address, "/echo/seen?x=1", { method: "POST", body: "hällo", headers: { "x-many": ["a", "b"], host: "shop.example" } });
+  const answer = await ask(address, "/echo/seen?x=1", {
+    method: "POST",
+    body: "hällo",
+    headers: { "x-many": ["a", "b"], host: "shop.example" },
+  });
   expect(JSON.parse(answer.body)).toEqual({
     method: "POST",
     url: "http://shop.example/seen?x=1",
@@ -140,7 +148,9 @@ test("bodies stream in both directions without being gathered", async () => {
 });
 
 test("a body that is too large is refused, whether its size is said or not", async () => {
-  const tooLarge = await ask(address, "/echo/length", { method: "POST", headers: { "content-length": "60000000" }, body: "" }).catch((error: Error) => error);
+  const tooLarge = await ask(address, "/echo/length", { method: "POST", headers: { "content-length": "60000000" }, body: "" }).catch(
+    (error: Error) => error,
+  );
   expect(tooLarge).toMatchObject({ status: 413 });
   const status = await new Promise<number | string>((resolve) => {
     const sending = httpRequest(`${address}/echo/length`, { method: "POST", headers: { "transfer-encoding": "chunked" } }, (response) => {

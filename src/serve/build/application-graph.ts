@@ -108,7 +108,9 @@ function isOne(value: object): boolean {
 /** @throws TypeError for what is no application */
 export function requireApplication(value: unknown): asserts value is Application<any> {
   if (!isApplication(value))
-    throw new TypeError(`Cannot run an application: what bind() gives is needed, such as serve.deployment(Model).bind(): received ${describeValue(value)}`);
+    throw new TypeError(
+      `Cannot run an application: what bind() gives is needed, such as serve.deployment(Model).bind(): received ${describeValue(value)}`,
+    );
 }
 
 /** Generator methods of a class. Fields that hold generator functions are not known before there is an instance: `options({ stream: true })` is for them. */

@@ -17,7 +17,17 @@ import { ProxyStarter, type ProxyStatusInfo } from "./proxy-starter.ts";
 import { ReplicaStarter } from "./replica-starter.ts";
 import type { ServeEffect, ServeEvent } from "./serve-events.ts";
 import { type ApplicationStatusInfo, ServeState } from "./serve-state.ts";
-import { forgetApplication, forgetCodeExcept, forgetEverything, loadApplications, loadCode, loadOptions, saveApplication, saveCode, saveOptions } from "./serve-store.ts";
+import {
+  forgetApplication,
+  forgetCodeExcept,
+  forgetEverything,
+  loadApplications,
+  loadCode,
+  loadOptions,
+  saveApplication,
+  saveCode,
+  saveOptions,
+} from "./serve-store.ts";
 import { Subscribers } from "./subscribers.ts";
 
 /** What `serve.start` decides for the whole of Serve. */
@@ -71,10 +81,11 @@ export class Controller {
     return this.#options;
   }
 
-  /** Resolves when the proxies listen. @throws what keeps them from it */
-  async proxiesReady(): Promise<void> {
+  /** Resolves when the proxies listen, with the address of one. @throws what keeps them from it */
+  async proxiesReady(): Promise<string | undefined> {
     await this.#ready;
     await this.#proxies.ready();
+    return Object.values(this.#proxies.statuses).find(({ address }) => address !== undefined)?.address;
   }
 
   /**
@@ -86,7 +97,9 @@ export class Controller {
     await this.#ready;
     const holder = this.#state.holderOf(target.routePrefix, target.name);
     if (holder !== undefined)
-      throw new RangeError(`Cannot run application ${target.name}: application ${holder} has the routePrefix already: received ${JSON.stringify(target.routePrefix)}`);
+      throw new RangeError(
+        `Cannot run application ${target.name}: application ${holder} has the routePrefix already: received ${JSON.stringify(target.routePrefix)}`,
+      );
     const versions = new Map(target.deployments.map(({ name, version }) => [name, version]));
     for (const [deployment, source] of code) {
       const version = versions.get(deployment) as string;
@@ -186,7 +199,9 @@ export class Controller {
     const records = await loadApplications();
     for (const record of records) this.#state.restore(record);
     if (records.length === 0) return;
-    const running = (await actors({ namespace: SERVE_NAMESPACE })).filter(({ name, phase }) => name?.startsWith(REPLICA_PREFIX) === true && phase !== "dead");
+    const running = (await actors({ namespace: SERVE_NAMESPACE })).filter(
+      ({ name, phase }) => name?.startsWith(REPLICA_PREFIX) === true && phase !== "dead",
+    );
     await Promise.all(
       running.map(async ({ name }) => {
         const id = (name as string).slice(REPLICA_PREFIX.length);

@@ -127,7 +127,8 @@ export class DeploymentState {
     this.#target = target;
     const { autoscaling, numReplicas } = target.config;
     // A running deployment keeps the number that its load has brought about.
-    this.#count = autoscaling === undefined ? numReplicas : Math.min(autoscaling.maxReplicas, Math.max(autoscaling.minReplicas, this.#count));
+    this.#count =
+      autoscaling === undefined ? numReplicas : Math.min(autoscaling.maxReplicas, Math.max(autoscaling.minReplicas, this.#count));
     this.#status = "UPDATING";
   }
 
@@ -218,14 +219,19 @@ export class DeploymentState {
       }
     }
     if (replica.gang !== undefined)
-      for (const other of this.replicas.values()) if (other.gang === replica.gang && other.phase !== "retiring") effects.push(...this.#retire(other, { withinMs: 0 }));
+      for (const other of this.replicas.values())
+        if (other.gang === replica.gang && other.phase !== "retiring") effects.push(...this.#retire(other, { withinMs: 0 }));
     return effects;
   }
 
   found({ id, version, userConfig, nodeId, pid }: FoundReplica, nowMs: number): ServeEffect[] {
     if (this.replicas.has(id)) return [];
     this.replicas.set(id, {
-      ...newRecord(id, { version, rank: this.#freeRanks().next().value, gang: undefined, userConfig, maxOngoing: this.#target.config.maxOngoingRequests }, nowMs),
+      ...newRecord(
+        id,
+        { version, rank: this.#freeRanks().next().value, gang: undefined, userConfig, maxOngoing: this.#target.config.maxOngoingRequests },
+        nowMs,
+      ),
       phase: "running",
       nodeId,
       pid,
@@ -319,7 +325,8 @@ export class DeploymentState {
     const ranks = this.#freeRanks();
     for (let started = 0; started < number; started += gangSize) {
       const gang = config.gang === undefined ? undefined : this.#newId();
-      for (let index = 0; index < gangSize; index += 1) effects.push(this.#startOne({ gang, index, rank: ranks.next().value as number }, nowMs));
+      for (let index = 0; index < gangSize; index += 1)
+        effects.push(this.#startOne({ gang, index, rank: ranks.next().value as number }, nowMs));
     }
     return effects;
   }
@@ -450,7 +457,12 @@ export class DeploymentState {
     const isDone =
       live.length === this.#count &&
       live.every(
-        (replica) => replica.phase === "running" && replica.version === version && !replica.isMoving && replica.userConfig === config.userConfig && !replica.isMisconfigured,
+        (replica) =>
+          replica.phase === "running" &&
+          replica.version === version &&
+          !replica.isMoving &&
+          replica.userConfig === config.userConfig &&
+          !replica.isMisconfigured,
       );
     if (!isDone) {
       if (this.#status === "HEALTHY") this.#status = "UPDATING";

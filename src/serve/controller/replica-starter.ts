@@ -63,7 +63,9 @@ export class ReplicaStarter {
 
   /** Of the replicas that answer soon. */
   async metrics(): Promise<{ tags: Tags; metrics: MetricSnapshot[] }[]> {
-    const asked = await Promise.allSettled([...this.#handles.values()].map(async (replica) => await replica.metrics.options({ timeoutMs: METRICS_WITHIN_MS }).remote()));
+    const asked = await Promise.allSettled(
+      [...this.#handles.values()].map(async (replica) => await replica.metrics.options({ timeoutMs: METRICS_WITHIN_MS }).remote()),
+    );
     return asked.flatMap((answer) => (answer.status === "fulfilled" ? [{ tags: {}, metrics: answer.value }] : []));
   }
 
@@ -116,10 +118,22 @@ export class ReplicaStarter {
     });
   }
 
-  #actorOf({ id, actorOptions, fullNodes, gang, placementGroupBundles, placementGroupStrategy }: ReplicaStart): ReturnType<typeof replicaClass> {
+  #actorOf({
+    id,
+    actorOptions,
+    fullNodes,
+    gang,
+    placementGroupBundles,
+    placementGroupStrategy,
+  }: ReplicaStart): ReturnType<typeof replicaClass> {
     const group =
       gang !== undefined
-        ? this.#groupOf(gang.id, id, () => placementGroup(Array.from({ length: gang.gangSize }, () => bundleOf(actorOptions)), detached(gang.id, gang.strategy)))
+        ? this.#groupOf(gang.id, id, () =>
+            placementGroup(
+              Array.from({ length: gang.gangSize }, () => bundleOf(actorOptions)),
+              detached(gang.id, gang.strategy),
+            ),
+          )
         : placementGroupBundles === undefined
           ? undefined
           : this.#groupOf(id, id, () => placementGroup(placementGroupBundles, detached(id, placementGroupStrategy)));
@@ -158,19 +172,32 @@ function replicaClass(options: object) {
   });
 }
 
-function detached(id: string, strategy: "PACK" | "SPREAD" | "STRICT_PACK" | "STRICT_SPREAD"): { strategy: typeof strategy; name: string; lifetime: "detached" } {
+function detached(
+  id: string,
+  strategy: "PACK" | "SPREAD" | "STRICT_PACK" | "STRICT_SPREAD",
+): { strategy: typeof strategy; name: string; lifetime: "detached" } {
   return { strategy, name: `SERVE_GROUP::${id}`, lifetime: "detached" };
 }
 
 /** What one replica of a gang asks for. */
 function bundleOf(options: Readonly<Record<string, unknown>>): Record<string, number> {
-  const { numCpus = 1, numGpus, memoryBytes, resources = {} } = options as {
+  const {
+    numCpus = 1,
+    numGpus,
+    memoryBytes,
+    resources = {},
+  } = options as {
     numCpus?: number;
     numGpus?: number;
     memoryBytes?: number;
     resources?: Record<string, number>;
   };
-  return { CPU: numCpus, ...(numGpus === undefined ? {} : { GPU: numGpus }), ...(memoryBytes === undefined ? {} : { memory: memoryBytes }), ...resources };
+  return {
+    CPU: numCpus,
+    ...(numGpus === undefined ? {} : { GPU: numGpus }),
+    ...(memoryBytes === undefined ? {} : { memory: memoryBytes }),
+    ...resources,
+  };
 }
 
 /** What the user's code threw, in one line, or why its process ended. */

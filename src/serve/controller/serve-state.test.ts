@@ -60,7 +60,9 @@ class World {
   }
 
   serving(deployment: string, version?: string): number {
-    return (this.published.get(`app/${deployment}`) ?? []).filter((id) => version === undefined || this.replicas.get(id)?.start.version === version).length;
+    return (this.published.get(`app/${deployment}`) ?? []).filter(
+      (id) => version === undefined || this.replicas.get(id)?.start.version === version,
+    ).length;
   }
 
   killNode(nodeId: string): void {
@@ -90,14 +92,19 @@ class World {
   }
 
   #pickNode(except: readonly string[]): string {
-    const nodes = Array.from({ length: this.nodeCount }, (_, index) => `n${index}`).filter((node) => !this.deadNodes.has(node) && !except.includes(node));
+    const nodes = Array.from({ length: this.nodeCount }, (_, index) => `n${index}`).filter(
+      (node) => !this.deadNodes.has(node) && !except.includes(node),
+    );
     this.#random = (this.#random * 48271) % 2147483647;
     return nodes[this.#random % nodes.length] as string;
   }
 
   #publish(app: string, deployment: string): void {
     const routes = this.state.deployment(app, deployment)?.routes();
-    this.published.set(`${app}/${deployment}`, (routes?.replicas ?? []).map(({ id }) => id));
+    this.published.set(
+      `${app}/${deployment}`,
+      (routes?.replicas ?? []).map(({ id }) => id),
+    );
   }
 
   #carryOut(effect: ServeEffect): void {
@@ -114,7 +121,8 @@ class World {
         break;
       }
       case "reconfigure":
-        if (this.badConfigs.has(effect.userConfig ?? "")) this.apply({ kind: "reconfigureFailed", replica: effect.replica, reason: "a bad configuration" });
+        if (this.badConfigs.has(effect.userConfig ?? ""))
+          this.apply({ kind: "reconfigureFailed", replica: effect.replica, reason: "a bad configuration" });
         else this.apply({ kind: "reconfigured", replica: effect.replica });
         break;
       case "checkHealth":
@@ -275,7 +283,10 @@ describe("deaths", () => {
     world.state = new ServeState({ newId: () => `again${Math.random()}` });
     world.state.restore(JSON.parse(JSON.stringify(record)));
     for (const { start, nodeId } of found.slice(1))
-      world.apply({ kind: "found", replica: { id: start.id, app: "app", deployment: "D", version: "v1", userConfig: undefined, nodeId, pid: 1 } });
+      world.apply({
+        kind: "found",
+        replica: { id: start.id, app: "app", deployment: "D", version: "v1", userConfig: undefined, nodeId, pid: 1 },
+      });
     world.replicas.delete(found[0]?.start.id as string);
     world.until(() => world.status("app") === "RUNNING");
     expect(world.replicas.size).toBe(3);
@@ -310,7 +321,14 @@ describe("health", () => {
 });
 
 describe("load", () => {
-  const autoscalingConfig = { minReplicas: 0, maxReplicas: 10, targetOngoingRequests: 2, upscaleDelayMs: 1000, downscaleDelayMs: 5000, lookBackPeriodMs: 1000 };
+  const autoscalingConfig = {
+    minReplicas: 0,
+    maxReplicas: 10,
+    targetOngoingRequests: 2,
+    upscaleDelayMs: 1000,
+    downscaleDelayMs: 5000,
+    lookBackPeriodMs: 1000,
+  };
 
   test("wakes a deployment at once, and lets it sleep again", () => {
     const world = new World();

@@ -61,7 +61,8 @@ export class ServeState {
   get routes(): RouteTableValue {
     const routes: { prefix: string; app: string; ingress: string }[] = [];
     for (const { target, isDeleting } of this.#apps.values())
-      if (!isDeleting && target.routePrefix !== null) routes.push({ prefix: target.routePrefix, app: target.name, ingress: target.ingress });
+      if (!isDeleting && target.routePrefix !== null)
+        routes.push({ prefix: target.routePrefix, app: target.name, ingress: target.ingress });
     return routes;
   }
 
@@ -75,12 +76,16 @@ export class ServeState {
 
   record(app: string): ApplicationRecord | undefined {
     const found = this.#apps.get(app);
-    return found === undefined ? undefined : { target: found.target, deployments: [...found.deployments.values()].map(({ record }) => record) };
+    return found === undefined
+      ? undefined
+      : { target: found.target, deployments: [...found.deployments.values()].map(({ record }) => record) };
   }
 
   /** What an earlier controller had written down; its replicas come as `found`. */
   restore({ target, deployments }: ApplicationRecord): void {
-    const states = deployments.map((record) => [record.target.name, new DeploymentState(target.name, record, this.#options.newId)] as const);
+    const states = deployments.map(
+      (record) => [record.target.name, new DeploymentState(target.name, record, this.#options.newId)] as const,
+    );
     this.#apps.set(target.name, { target, deployments: new Map(states), isDeleting: false });
   }
 

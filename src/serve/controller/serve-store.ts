@@ -53,7 +53,9 @@ export async function loadCode(version: string): Promise<Uint8Array | undefined>
 /** Forgets the code of versions that nothing needs. */
 export async function forgetCodeExcept(versions: ReadonlySet<string>): Promise<void> {
   const keys = await kvList(CODE, IN_SERVE);
-  await Promise.all(keys.filter((key) => !versions.has((key.slice(CODE.length).split("/") as [string])[0])).map((key) => kvDelete(key, IN_SERVE)));
+  await Promise.all(
+    keys.filter((key) => !versions.has((key.slice(CODE.length).split("/") as [string])[0])).map((key) => kvDelete(key, IN_SERVE)),
+  );
 }
 
 export async function forgetEverything(): Promise<void> {

@@ -6,7 +6,11 @@ const DEPLOYMENT_TAGS = ["application", "deployment", "replica"];
 
 /** Of a proxy: counts one answered request. */
 export class HttpMetrics {
-  readonly #requests = metricOf("counter", { name: "serve_num_http_requests", description: "HTTP requests that were answered", tagKeys: HTTP_TAGS });
+  readonly #requests = metricOf("counter", {
+    name: "serve_num_http_requests",
+    description: "HTTP requests that were answered",
+    tagKeys: HTTP_TAGS,
+  });
   readonly #errors = metricOf("counter", {
     name: "serve_num_http_error_requests",
     description: "HTTP requests answered with a status from 400 on",
@@ -20,7 +24,19 @@ export class HttpMetrics {
   /** What was counted last, which is most often counted next. */
   #last: { key: string; requests: Series; errors: Series | undefined; latency: Series } | undefined;
 
-  served({ app, route, method, status, durationMs }: { app: string; route: string; method: string; status: number; durationMs: number }): void {
+  served({
+    app,
+    route,
+    method,
+    status,
+    durationMs,
+  }: {
+    app: string;
+    route: string;
+    method: string;
+    status: number;
+    durationMs: number;
+  }): void {
     const key = `${app} ${method} ${status}`;
     let last = this.#last;
     if (last?.key !== key) {

@@ -112,11 +112,15 @@ class HttpExchange implements ReplyPort {
       client: request.socket.remoteAddress ?? "",
       headers: routed.prefix === "/" ? read.headers : [...read.headers, "x-forwarded-prefix", routed.prefix],
     };
-    if (this.#options.requestTimeoutMs !== undefined)
-      this.#timer = setTimeout(() => this.#late(), this.#options.requestTimeoutMs).unref();
+    if (this.#options.requestTimeoutMs !== undefined) this.#timer = setTimeout(() => this.#late(), this.#options.requestTimeoutMs).unref();
     if (length === undefined && !read.isChunked) this.#begin(routed, head, NO_BYTES);
     else if (length !== undefined && length <= GATHERED_BODY_BYTES) this.#gather(routed, head, length);
-    else this.#begin(routed, head, limited(request, this.#options.maxBodyBytes, () => this.#tooLarge()));
+    else
+      this.#begin(
+        routed,
+        head,
+        limited(request, this.#options.maxBodyBytes, () => this.#tooLarge()),
+      );
   }
 
   respond(head: ResponseHead, body: Uint8Array | BodyReceiver): void {
@@ -155,7 +159,14 @@ class HttpExchange implements ReplyPort {
     this.#isAnswered = true;
     clearTimeout(this.#timer);
     const body = errorBody(status, this.#requestId, detail);
-    const headers = ["content-type", "application/json", "content-length", String(Buffer.byteLength(body)), "x-request-id", this.#requestId];
+    const headers = [
+      "content-type",
+      "application/json",
+      "content-length",
+      String(Buffer.byteLength(body)),
+      "x-request-id",
+      this.#requestId,
+    ];
     if (retryAfterMs !== undefined) headers.push("retry-after", String(Math.ceil(retryAfterMs / 1000)));
     // What is left of the request's body is not read: the connection cannot be used again.
     if (!this.#request.complete) headers.push("connection", "close");

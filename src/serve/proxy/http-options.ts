@@ -44,7 +44,10 @@ export interface ResolvedHttpOptions {
 
 const HTTP = {
   of: "httpOptions",
-  otherNames: { request_timeout_s: "it is requestTimeoutMs, in milliseconds", keep_alive_timeout_s: "it is keepAliveTimeoutMs, in milliseconds" },
+  otherNames: {
+    request_timeout_s: "it is requestTimeoutMs, in milliseconds",
+    keep_alive_timeout_s: "it is keepAliveTimeoutMs, in milliseconds",
+  },
   options: {
     host: text("127.0.0.1"),
     port: count({ min: 0, max: 65_535 }, 8000),
@@ -64,4 +67,3 @@ const HTTP = {
 export function resolveHttpOptions(given: HttpOptions | undefined): ResolvedHttpOptions {
   return readOptions(given, HTTP);
 }
-

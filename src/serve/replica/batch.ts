@@ -69,7 +69,10 @@ interface Entry {
  *   embed = serve.batch(async (texts: string[]) => texts.map((text) => text.length), { maxBatchSize: 32, batchWaitTimeoutMs: 5 });
  * }
  */
-export function batch<T, R>(fn: (items: T[]) => AsyncIterable<readonly (R | EndOfStream)[]>, options?: BatchOptions<T>): BatchedStream<T, R>;
+export function batch<T, R>(
+  fn: (items: T[]) => AsyncIterable<readonly (R | EndOfStream)[]>,
+  options?: BatchOptions<T>,
+): BatchedStream<T, R>;
 export function batch<T, R>(fn: (items: T[]) => readonly R[] | PromiseLike<readonly R[]>, options?: BatchOptions<T>): BatchedFunction<T, R>;
 export function batch(fn: (items: never[]) => unknown, options?: BatchOptions<never>): unknown {
   if (typeof fn !== "function") throw new TypeError(`Cannot batch: a function is needed: received ${describeValue(fn)}`);

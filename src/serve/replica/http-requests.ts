@@ -37,7 +37,8 @@ export class HttpRequests {
 
   /** @param done called once, when the request is over; whether user code failed */
   serve(stream: ServedStream, call: LibraryCall, done: (isFailed: boolean) => void): void {
-    stream.onCancel = (reason) => call.cancel(new RequestCancelledError(`Request ${stream.head.requestId} was cancelled: ${reason}`, { reason }));
+    stream.onCancel = (reason) =>
+      call.cancel(new RequestCancelledError(`Request ${stream.head.requestId} was cancelled: ${reason}`, { reason }));
     const request = lazyRequest(stream.head, stream.body, () => call.signal);
     let returned: unknown;
     try {
@@ -135,7 +136,8 @@ const ERROR_TEXTS: Readonly<Record<number, string>> = {
 
 /** An error may say which status it stands for, as those of Hono, h3 and Express do. */
 function statusOf(error: unknown): number {
-  const status = (error as { status?: unknown } | null | undefined)?.status ?? (error as { statusCode?: unknown } | null | undefined)?.statusCode;
+  const status =
+    (error as { status?: unknown } | null | undefined)?.status ?? (error as { statusCode?: unknown } | null | undefined)?.statusCode;
   if (typeof status === "number" && Number.isInteger(status) && status >= 400 && status <= 599) return status;
   const code = (error as { code?: unknown } | null | undefined)?.code;
   if (code === "BACK_PRESSURE" || code === "DEPLOYMENT_UNAVAILABLE") return 503;
@@ -147,14 +149,17 @@ function textOfError(error: unknown): string {
 }
 
 /** What is neither a `Response` nor a stream: text, bytes, or a value for JSON. */
-function plainResponse(value: unknown): { status: number; statusText: string; headers: string[]; body: string | Uint8Array | undefined } | undefined {
+function plainResponse(
+  value: unknown,
+): { status: number; statusText: string; headers: string[]; body: string | Uint8Array | undefined } | undefined {
   if (value === undefined || value === null) return { status: 200, statusText: "", headers: [], body: undefined };
   if (typeof value === "string") return { status: 200, statusText: "", headers: TEXT, body: value };
   if (value instanceof Uint8Array) return { status: 200, statusText: "", headers: BYTES, body: value };
   if (value instanceof ArrayBuffer) return { status: 200, statusText: "", headers: BYTES, body: new Uint8Array(value) };
   if (value instanceof Response || value instanceof ReadableStream || isAsyncIterable(value)) return undefined;
   const text = JSON.stringify(value);
-  if (text === undefined) throw new TypeError(`Cannot answer a request: a Response, text, bytes or a value for JSON is needed: received ${describeValue(value)}`);
+  if (text === undefined)
+    throw new TypeError(`Cannot answer a request: a Response, text, bytes or a value for JSON is needed: received ${describeValue(value)}`);
   return { status: 200, statusText: "", headers: JSON_TYPE, body: text };
 }
 
@@ -165,7 +170,8 @@ function streamedResponse(value: unknown): Response {
 
 async function* encoded(values: AsyncIterable<unknown>): AsyncGenerator<Uint8Array, void, undefined> {
   const encoder = new TextEncoder();
-  for await (const value of values) yield value instanceof Uint8Array ? value : encoder.encode(typeof value === "string" ? value : `${JSON.stringify(value)}\n`);
+  for await (const value of values)
+    yield value instanceof Uint8Array ? value : encoder.encode(typeof value === "string" ? value : `${JSON.stringify(value)}\n`);
 }
 
 function isAsyncIterable(value: unknown): boolean {

@@ -49,7 +49,8 @@ export function multiplexed<M>(
   load: (modelId: string) => M | PromiseLike<M>,
   options?: MultiplexedOptions,
 ): (modelId?: string) => Promise<M> {
-  if (typeof load !== "function") throw new TypeError(`Cannot multiplex: a function that loads a model is needed: received ${describeValue(load)}`);
+  if (typeof load !== "function")
+    throw new TypeError(`Cannot multiplex: a function that loads a model is needed: received ${describeValue(load)}`);
   const cache = new ModelCache<M>(load, readOptions(options, MULTIPLEXED).maxModels, tellController);
   return (modelId = getMultiplexedModelId()) => {
     if (typeof modelId !== "string" || modelId === "")
@@ -125,7 +126,11 @@ export class ModelCache<M> {
 
 async function disposeOf(model: unknown): Promise<void> {
   if (typeof model !== "object" || model === null) return;
-  const { [Symbol.asyncDispose]: asyncDispose, [Symbol.dispose]: dispose, dispose: plain } = model as {
+  const {
+    [Symbol.asyncDispose]: asyncDispose,
+    [Symbol.dispose]: dispose,
+    dispose: plain,
+  } = model as {
     [Symbol.asyncDispose]?: () => unknown;
     [Symbol.dispose]?: () => unknown;
     dispose?: unknown;

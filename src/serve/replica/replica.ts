@@ -108,7 +108,9 @@ export class Replica {
       setCallData(contextData(this.#contextOf(meta)));
       const items = await this.#method(meta[0])(...args);
       if (typeof items !== "object" || items === null || !(Symbol.asyncIterator in items || Symbol.iterator in items))
-        throw new TypeError(`Cannot stream ${this.#spec.context.deployment}.${meta[0]}: an async iterable is needed, such as a generator gives`);
+        throw new TypeError(
+          `Cannot stream ${this.#spec.context.deployment}.${meta[0]}: an async iterable is needed, such as a generator gives`,
+        );
       yield* items as AsyncIterable<unknown>;
     } catch (error) {
       isFailed = true;
@@ -191,7 +193,10 @@ export class Replica {
     }
     if (this.#http === undefined) {
       const headers = ["content-type", "application/json"];
-      stream.respond({ status: 501, statusText: "", headers, ongoing: this.#ongoing }, errorBody(501, requestId, "the deployment has no fetch(request)"));
+      stream.respond(
+        { status: 501, statusText: "", headers, ongoing: this.#ongoing },
+        errorBody(501, requestId, "the deployment has no fetch(request)"),
+      );
       return;
     }
     const startMs = this.#begin();

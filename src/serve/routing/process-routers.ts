@@ -87,7 +87,9 @@ const actors = new WeakMap<RoutedReplica, Promise<AnyActorHandle> | AnyActorHand
 export function actorOf(replica: RoutedReplica): AnyActorHandle | Promise<AnyActorHandle> {
   const known = actors.get(replica);
   if (known !== undefined) return known;
-  const finding = outsideCalls(() => getActor<object>(replica.info.actorName, { namespace: SERVE_NAMESPACE })) as unknown as Promise<AnyActorHandle>;
+  const finding = outsideCalls(() =>
+    getActor<object>(replica.info.actorName, { namespace: SERVE_NAMESPACE }),
+  ) as unknown as Promise<AnyActorHandle>;
   actors.set(replica, finding);
   finding.then(
     (handle) => actors.set(replica, handle),

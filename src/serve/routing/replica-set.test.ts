@@ -16,7 +16,10 @@ function seeded(seed: number): () => number {
 
 test("two choices keep the replicas about equally full", () => {
   const set = new ReplicaSet(1000, seeded(7));
-  set.update(Array.from({ length: 50 }, (_, index) => info(String(index))), 1000);
+  set.update(
+    Array.from({ length: 50 }, (_, index) => info(String(index))),
+    1000,
+  );
   for (let request = 0; request < 5000; request += 1) set.begin(set.choose("") as RoutedReplica);
   const loads = [...set.all].map(({ ongoing }) => ongoing);
   expect(Math.max(...loads) - Math.min(...loads)).toBeLessThan(10);
@@ -78,7 +81,10 @@ test("choosing looks at two replicas, however many there are", () => {
     draws += 1;
     return 0.5;
   });
-  set.update(Array.from({ length: 1000 }, (_, index) => info(String(index))), 5);
+  set.update(
+    Array.from({ length: 1000 }, (_, index) => info(String(index))),
+    5,
+  );
   for (let request = 0; request < 100; request += 1) set.begin(set.choose("") as RoutedReplica);
   expect(draws).toBe(200);
 });

@@ -89,7 +89,8 @@ export class ServedStream {
         if (this.body instanceof BodyReceiver) this.body.arrived(Buffer.from(body));
         break;
       case FRAME.END:
-        if (this.body instanceof BodyReceiver) this.body.ended(body.byteLength === 0 ? [] : (JSON.parse(Buffer.from(body).toString()) as string[]));
+        if (this.body instanceof BodyReceiver)
+          this.body.ended(body.byteLength === 0 ? [] : (JSON.parse(Buffer.from(body).toString()) as string[]));
         break;
       case FRAME.CREDIT:
         this.#download.credited(number);

@@ -22,6 +22,8 @@ export interface AutoscalingConfig {
   readonly downscalingFactor: number;
   /** What counts as the load of a time. Default: "mean". */
   readonly aggregationFunction: "mean" | "max" | "min";
+  /** Under which id the code of a policy of the user's is kept. */
+  readonly policyId: string | undefined;
 }
 
 export interface GangConfig {
@@ -54,6 +56,8 @@ export interface DeploymentConfig {
   /** Part of the replicas that an update may have in excess. */
   readonly maxSurgePercent: number;
   readonly idempotentMethods: readonly string[];
+  /** Under which id the code of a router of the user's is kept. */
+  readonly routerId: string | undefined;
 }
 
 /** One deployment of an application, ready to be started. */

@@ -5,6 +5,7 @@
  * old one for each that runs; where there is no room for that it gives old ones up first, `rollingUpdatePercentage` at a time. A version that does not start, or fails its health
  * check before all have changed, makes way for the former one. Replicas of a node that is to go are replaced like those of an old version.
  */
+import { replicaActorName } from "../names.ts";
 import type { DeploymentTarget } from "../deployment-config.ts";
 import { HEALTH_FAILURES_MAX, START_RETRY_MAX_MS, START_RETRY_MIN_MS, SURGE_PATIENCE_MS } from "../limits.ts";
 import type { DeploymentRoutes } from "../routing/deployment-router.ts";
@@ -110,9 +111,9 @@ export class DeploymentState {
   routes(): DeploymentRoutes | null {
     const serving = [...this.replicas.values()].filter((replica) => this.#serves(replica));
     if (this.#isDeleting || (serving.length === 0 && this.#failure !== undefined && this.#count > 0)) return null;
-    const { maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods } = this.#target.config;
+    const { maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods, routerId } = this.#target.config;
     const replicas = serving.map(({ id, nodeId, models }) => ({ id, actorName: replicaActorName(id), nodeId, models }));
-    return { replicas, maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods };
+    return { replicas, maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods, routerId };
   }
 
   /** What is wanted from now on. */
@@ -478,10 +479,6 @@ export class DeploymentState {
     this.#former = this.#target;
     return [{ kind: "save", app: this.app }];
   }
-}
-
-export function replicaActorName(id: string): string {
-  return `SERVE_REPLICA::${id}`;
 }
 
 function newRecord(

@@ -1,18 +1,19 @@
 /**
  * Proxies as actors: on each node of the cluster so many, or on one; started again when they die.
  *
- * Detached actors with names, like replicas: they serve on while no controller is there, and the next one finds them.
+ * Detached actors with names, like replicas: they serve on while no controller is there, and the next one finds them. Owns what is known of each: where it listens, and
+ * what keeps it from that. Called by the controller.
  */
+import { SERVE_NAMESPACE } from "../names.ts";
 import { type ActorHandle, getRuntimeContext, kill, nodes, remote } from "../../core/index.ts";
 import { COMPONENT_START_WITHIN_MS, METRICS_WITHIN_MS, REPLICA_CONCURRENCY, START_RETRY_MIN_MS } from "../limits.ts";
 import type { MetricSnapshot, Tags } from "../metrics/registry.ts";
 import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
 import { Proxy } from "../proxy/proxy.ts";
-import { SERVE_NAMESPACE } from "../routing/controller-messages.ts";
 import { reasonOf } from "./replica-starter.ts";
 
 /** Ray's words. */
-export type ProxyStatus = "STARTING" | "HEALTHY" | "UNHEALTHY" | "DRAINING" | "DRAINED";
+type ProxyStatus = "STARTING" | "HEALTHY" | "UNHEALTHY" | "DRAINING" | "DRAINED";
 
 export interface ProxyStatusInfo {
   status: ProxyStatus;

@@ -23,7 +23,7 @@ export interface ApplicationRecord {
   readonly deployments: readonly DeploymentRecord[];
 }
 
-export interface DeploymentStatusInfo {
+interface DeploymentStatusInfo {
   readonly status: DeploymentStatus;
   readonly message: string;
   readonly replicaStates: Partial<Record<ReplicaState, number>>;
@@ -36,7 +36,7 @@ export interface ApplicationStatusInfo {
   readonly deployments: Readonly<Record<string, DeploymentStatusInfo>>;
 }
 
-export interface ServeStateOptions {
+interface ServeStateOptions {
   /** A short text that no other call has given. */
   readonly newId: () => string;
   /** Policies of users, by application and deployment. */

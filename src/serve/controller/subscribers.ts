@@ -4,10 +4,10 @@
  * A replica is ended only when nobody uses it any more: every process that was told of it has let go of it, or is gone. So no request meets a replica that ends, in any
  * planned change.
  */
+import { CONTROLLER_SERVICE } from "../names.ts";
 import { offerConnections, type ServiceConnection } from "../../core/internal.ts";
 import {
   bodyOf,
-  CONTROLLER_SERVICE,
   type ReleasedBody,
   type ReportBody,
   type SubscribeBody,

@@ -26,7 +26,7 @@ import { type CallInProgress, callBehind, DeploymentResponse, DeploymentResponse
 import type { HandleOptions, HandleOptionsInput } from "./handle-types.ts";
 
 /** What a handle is: all of it travels. */
-export interface HandleState {
+interface HandleState {
   readonly app: string;
   readonly deployment: string;
   /** Methods that are generators. */
@@ -94,10 +94,6 @@ export function newHandle(state: HandleState): DeploymentHandle {
   });
   states.set(handle, state);
   return handle;
-}
-
-export function handleState(value: unknown): HandleState | undefined {
-  return typeof value === "object" && value !== null ? states.get(value) : undefined;
 }
 
 registerSerializer(DeploymentHandle as unknown as new () => DeploymentHandle, {

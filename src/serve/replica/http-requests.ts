@@ -12,7 +12,7 @@ import type { ServedStream } from "../wire/request-server.ts";
 import { lazyRequest } from "./lazy-request.ts";
 import { flatHeaders, wholeOf } from "./lazy-response.ts";
 
-export type FetchFunction = (request: Request) => unknown;
+type FetchFunction = (request: Request) => unknown;
 
 interface HttpRequestOptions {
   /** `fetch` of the user's object, bound. */
@@ -128,7 +128,7 @@ const ERROR_TEXTS: Readonly<Record<number, string>> = {
   429: "too many requests",
   431: "the request's headers are too large",
   500: "internal error",
-  501: "not implemented",
+  501: "not offered here",
   502: "the replica failed",
   503: "no replica is available",
   504: "the request took too long",

@@ -4,9 +4,9 @@
  * Decides which are loaded and which goes (the one that was asked for longest ago). A model that is being loaded takes up a place, and calls for it share the load; where all places
  * are being loaded, the next one waits. Tells the controller what is loaded, so that routers prefer this replica for it. A model that goes is disposed of.
  */
+import { CONTROLLER_NAME, SERVE_NAMESPACE } from "../names.ts";
 import { getActor } from "../../core/index.ts";
 import { count, describeValue, outsideCalls, readOptions } from "../../core/internal.ts";
-import { CONTROLLER_NAME, SERVE_NAMESPACE } from "../routing/controller-messages.ts";
 import { findReplicaContext } from "./replica-context.ts";
 import { currentRequest } from "./request-context.ts";
 

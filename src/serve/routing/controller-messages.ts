@@ -7,10 +7,6 @@
 import type { ServiceConnection } from "../../core/internal.ts";
 import type { DeploymentRoutes } from "./deployment-router.ts";
 
-export const CONTROLLER_SERVICE = "serve.controller";
-export const CONTROLLER_NAME = "SERVE_CONTROLLER";
-export const SERVE_NAMESPACE = "shoal.serve";
-
 export const TOLD = { SUBSCRIBE: 200, UPDATE: 201, RELEASED: 202, REPORT: 203 } as const;
 
 /** One application that has a route. */

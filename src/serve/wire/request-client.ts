@@ -10,7 +10,7 @@ import { BodySender } from "./body-sender.ts";
 import { decodeResponseHead, encodeRequestHead, FLAG, FRAME, type RequestHead, type ResponseHead } from "./frames.ts";
 
 /** What becomes of one request. Exactly one of `responded`, `busy` and `failed` is called, and `failed` may follow `responded`. */
-export interface StreamEvents {
+interface StreamEvents {
   /**
    * The answer has begun.
    *

@@ -1,4 +1,9 @@
-/** The configuration of a deployment with all defaults in place: plain data that travels to the controller and is kept in the cluster's store. */
+/**
+ * The configuration of a deployment with all defaults in place, and what an application consists of.
+ *
+ * Plain data: it travels to the controller, is kept in the cluster's store as JSON, and is hashed where it needs new replicas. Functions are not in it; their ids are. Made by
+ * `deployment-options.ts` and `build/application-graph.ts`.
+ */
 
 /** How many replicas there are follows the load. */
 export interface AutoscalingConfig {

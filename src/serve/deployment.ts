@@ -27,7 +27,7 @@ let partsOf: <T extends Deployable>(application: Application<T>) => ApplicationP
 
 /** @internal */
 interface ApplicationParts {
-  readonly deployment: Deployment<Deployable>;
+  readonly deployment: Deployment;
   readonly args: readonly unknown[];
 }
 
@@ -37,7 +37,7 @@ export class Application<T extends Deployable = Deployable> {
   declare readonly _target?: T;
 
   static {
-    partsOf = (application) => application.#parts;
+    partsOf = <U extends Deployable>(application: Application<U>): ApplicationParts => application.#parts;
   }
 
   /** @internal made by `bind` */
@@ -78,7 +78,7 @@ export class Deployment<T extends Deployable = Deployable> {
       throw new TypeError(
         `Cannot bind deployment ${this.name}: it is a function, which has no constructor: received ${describeValue(args)}`,
       );
-    return new Application<T>({ deployment: this as unknown as Deployment<Deployable>, args });
+    return new Application<T>({ deployment: this, args });
   }
 
   /** A copy with other options; those that are not named stay. @throws TypeError, RangeError that name the option */

@@ -74,7 +74,7 @@ const blocked = new Set<() => void>();
  */
 export async function start(options?: StartOptions): Promise<StartedServe> {
   const { httpOptions, development } = readOptions(options, START);
-  const controller = controllerWith({ http: resolveHttpOptions(httpOptions as HttpOptions | undefined), showsErrors: development });
+  const controller = controllerWith({ http: resolveHttpOptions(httpOptions), showsErrors: development });
   return { address: await unwrapped(begun(controller)) };
 }
 
@@ -95,7 +95,7 @@ export async function run<T extends Deployable>(application: Application<T>, opt
   const { target, code, functions } = buildApplication(application, { name, routePrefix, keepsCode: true });
   const starting = begun(controller);
   starting.catch(() => {});
-  await unwrapped(controller.deploy.remote(target, { code: [...code], functions: [...functions] } as never));
+  await unwrapped(controller.deploy.remote(target, { code: [...code], functions: [...functions] }));
   await unwrapped(Promise.all([starting, controller.waitFor.remote(name)]));
   if (blocking) await new Promise<void>((resolve) => blocked.add(resolve));
   const streaming = streamingMethodsOf(applicationParts(application).deployment);

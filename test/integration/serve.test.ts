@@ -301,7 +301,7 @@ test("requests above the limit of waiting ones are refused with what the deploym
   const options = { maxOngoingRequests: 1, maxQueuedRequests: 1, backpressureConfig: { statusCode: 429, retryAfterMs: 2000 } } as const;
   await serve.run(serve.deployment(Busy, options).bind(), { name: "busy", routePrefix: "/busy" });
   const answers = await Promise.all(Array.from({ length: 6 }, () => ask(address, "/busy")));
-  const statuses = answers.map(({ status }) => status).sort();
+  const statuses = answers.map(({ status }) => status).sort((a, b) => a - b);
   expect(statuses).toEqual([200, 200, 429, 429, 429, 429]);
   expect(answers.find(({ status }) => status === 429)?.headers["retry-after"]).toBe("2");
   await serve.delete("busy");

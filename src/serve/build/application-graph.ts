@@ -84,7 +84,7 @@ export function buildApplication(
 /** A policy and a router of the user's are kept under the hash of their code, and the configuration has their ids. */
 function withFunctions(
   config: DeploymentConfig,
-  { functions }: Deployment<Deployable>,
+  { functions }: Deployment,
   kept: Map<string, Uint8Array> | undefined,
 ): DeploymentConfig {
   const { policy, requestRouter } = functions;
@@ -142,7 +142,7 @@ export function requireApplication(value: unknown): asserts value is Application
 }
 
 /** Generator methods of a class. Fields that hold generator functions are not known before there is an instance: `options({ stream: true })` is for them. */
-export function streamingMethodsOf({ target }: Deployment<Deployable>): string[] {
+export function streamingMethodsOf({ target }: Deployment): string[] {
   if (!isClass(target as AnyFunction)) return isGeneratorFunction(target) ? [""] : [];
   const found = new Set<string>();
   for (let at = target.prototype as object | null; at !== null && at !== Object.prototype; at = Object.getPrototypeOf(at) as object | null)

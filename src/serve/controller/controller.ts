@@ -39,7 +39,7 @@ export interface ServeStatus {
 const REPLICA_PREFIX = "SERVE_REPLICA::";
 
 /** What is deployed with an application. */
-export interface DeployedCode {
+interface DeployedCode {
   readonly code: readonly (readonly [deployment: string, code: CodeSource])[];
   /** By id: policies and routers of the user's. */
   readonly functions: readonly (readonly [id: string, code: Uint8Array])[];

@@ -327,7 +327,7 @@ export class DeploymentState {
     for (let started = 0; started < number; started += gangSize) {
       const gang = config.gang === undefined ? undefined : this.#newId();
       for (let index = 0; index < gangSize; index += 1)
-        effects.push(this.#startOne({ gang, index, rank: ranks.next().value as number }, nowMs));
+        effects.push(this.#startOne({ gang, index, rank: ranks.next().value }, nowMs));
     }
     return effects;
   }

@@ -37,7 +37,7 @@ export class ReplicaStarter {
     try {
       const replica = this.#actorOf(start).remote(
         { context, version, maxOngoingRequests, userConfig, showsErrors: this.#showsErrors, isInProcess },
-        code as never,
+        code,
       );
       this.#handles.set(id, replica);
       this.#watch(id, replica);

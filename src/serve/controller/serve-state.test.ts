@@ -39,7 +39,7 @@ class World {
   /** One step of 100 ms. */
   step(): void {
     this.nowMs += 100;
-    for (const [id, replica] of [...this.replicas]) {
+    for (const [id, replica] of this.replicas) {
       if (replica.state === "ending") {
         this.replicas.delete(id);
         this.apply({ kind: "ended", replica: id, reason: "it was ended" });
@@ -70,7 +70,7 @@ class World {
 
   killNode(nodeId: string): void {
     this.deadNodes.add(nodeId);
-    for (const [id, replica] of [...this.replicas]) {
+    for (const [id, replica] of this.replicas) {
       if (replica.nodeId !== nodeId) continue;
       this.replicas.delete(id);
       this.apply({ kind: "ended", replica: id, reason: "its node died" });
@@ -102,10 +102,10 @@ class World {
     return nodes[this.#random % nodes.length] as string;
   }
 
-  #publish(app: string, deployment: string): void {
-    const routes = this.state.deployment(app, deployment)?.routes();
+  #publish(name: string, deployment: string): void {
+    const routes = this.state.deployment(name, deployment)?.routes();
     this.published.set(
-      `${app}/${deployment}`,
+      `${name}/${deployment}`,
       (routes?.replicas ?? []).map(({ id }) => id),
     );
   }
@@ -249,7 +249,7 @@ describe("deaths", () => {
     let starts = 0;
     for (let step = 0; step < 200; step += 1) {
       world.step();
-      for (const [id, replica] of [...world.replicas]) {
+      for (const [id, replica] of world.replicas) {
         if (replica.state !== "running") continue;
         starts += 1;
         world.replicas.delete(id);

@@ -252,7 +252,7 @@ class DeploymentCall {
     } catch (error) {
       // An argument that cannot be sent.
       this.#router.ended(replica);
-      return Promise.reject(error as Error);
+      return Promise.reject(error);
     }
     this.#ref = ref;
     return ref.then(
@@ -312,9 +312,8 @@ class DeploymentCall {
   /** The arguments, with references in place of responses: the value goes from replica to replica. */
   async #passable(): Promise<readonly unknown[]> {
     if (!this.#args.some(isResponse)) return this.#args;
-    return Promise.all(this.#args.map((arg) => (arg instanceof DeploymentResponse ? referenceOf(arg) : [arg]))).then((boxes) =>
-      boxes.map(([passed]) => passed),
-    );
+    const boxes = await Promise.all(this.#args.map(async (arg): Promise<[passed: unknown]> => (isResponse(arg) ? referenceOf(arg) : [arg])));
+    return boxes.map(([passed]) => passed);
   }
 
   #metaNow(): CallMeta {

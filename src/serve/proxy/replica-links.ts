@@ -42,7 +42,7 @@ export class ReplicaLinks {
   }
 
   close(): void {
-    for (const replica of [...this.#clients.keys()]) this.released(replica);
+    for (const replica of this.#clients.keys()) this.released(replica);
   }
 
   async #connect(replica: RoutedReplica): Promise<RequestClient> {

@@ -51,7 +51,7 @@ export function multiplexed<M>(
 ): (modelId?: string) => Promise<M> {
   if (typeof load !== "function")
     throw new TypeError(`Cannot multiplex: a function that loads a model is needed: received ${describeValue(load)}`);
-  const cache = new ModelCache<M>(load, readOptions(options, MULTIPLEXED).maxModels, tellController);
+  const cache = new ModelCache<M>(load, { ...readOptions(options, MULTIPLEXED), changed: tellController });
   return (modelId = getMultiplexedModelId()) => {
     if (typeof modelId !== "string" || modelId === "")
       return Promise.reject(
@@ -72,9 +72,12 @@ export class ModelCache<M> {
   readonly #places = new Map<string, Place<M>>();
   #waiting: (() => void)[] = [];
 
-  constructor(load: (modelId: string) => M | PromiseLike<M>, max: number, changed: (models: string[]) => void) {
+  constructor(
+    load: (modelId: string) => M | PromiseLike<M>,
+    { maxModels, changed }: { maxModels: number; changed: (models: string[]) => void },
+  ) {
     this.#load = load;
-    this.#max = max;
+    this.#max = maxModels;
     this.#changed = changed;
   }
 

@@ -90,7 +90,7 @@ export class ControllerLink {
     this.#lastReport = "[]";
     connection.onFrame = (frame) => {
       if (frame.type !== TOLD.UPDATE) return;
-      const { key, value } = bodyOf<UpdateBody>(frame.body);
+      const { key, value } = bodyOf(frame.body) as UpdateBody;
       this.#subscriptions.get(key)?.changed(value);
     };
     connection.onClose = () => {

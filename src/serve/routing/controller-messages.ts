@@ -45,12 +45,10 @@ export interface ReleasedBody {
 /** Requests of one process by deployment: those that wait and those under way. */
 export type ReportBody = readonly (readonly [app: string, deployment: string, queued: number, ongoing: number])[];
 
-const NO_BYTES = new Uint8Array(0);
-
 export function tell(connection: ServiceConnection, type: number, body: SubscribeBody | UpdateBody | ReleasedBody | ReportBody): void {
   connection.send(type, undefined, { parts: [Buffer.from(JSON.stringify(body))] });
 }
 
-export function bodyOf<T>(bytes: Uint8Array): T {
-  return JSON.parse(Buffer.from(bytes.length === 0 ? NO_BYTES : bytes).toString()) as T;
+export function bodyOf(bytes: Uint8Array): unknown {
+  return JSON.parse(Buffer.from(bytes).toString());
 }

@@ -174,7 +174,7 @@ export class RequestClient {
   #closed(reason: string): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const stream of [...this.#streams.values()]) this.#fail(stream, new Error(`the replica's connection ended: ${reason}`), true);
+    for (const stream of this.#streams.values()) this.#fail(stream, new Error(`the replica's connection ended: ${reason}`), true);
     this.onClose(reason);
   }
 }

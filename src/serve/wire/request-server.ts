@@ -126,7 +126,7 @@ export class RequestServer {
     connection.gathersTurns = true;
     connection.onFrame = (frame) => this.#receive(frame);
     connection.onClose = () => {
-      for (const stream of [...this.#streams.values()]) stream.cancel("the proxy is gone");
+      for (const stream of this.#streams.values()) stream.cancel("the proxy is gone");
     };
   }
 

@@ -82,11 +82,7 @@ export function buildApplication(
 }
 
 /** A policy and a router of the user's are kept under the hash of their code, and the configuration has their ids. */
-function withFunctions(
-  config: DeploymentConfig,
-  { functions }: Deployment,
-  kept: Map<string, Uint8Array> | undefined,
-): DeploymentConfig {
+function withFunctions(config: DeploymentConfig, { functions }: Deployment, kept: Map<string, Uint8Array> | undefined): DeploymentConfig {
   const { policy, requestRouter } = functions;
   if (kept === undefined) return config;
   const keep = (fn: unknown, what: string): string | undefined => {

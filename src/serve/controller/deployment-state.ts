@@ -320,14 +320,16 @@ export class DeploymentState {
     const room = this.#count + surge - liveCount;
     const hasGivenUp = this.#failure !== undefined && (this.#former === undefined || this.#former.version !== this.#target.version);
     if (hasGivenUp || nowMs < this.#nextStartMs) return [];
-    const number = Math.floor(Math.min(this.#count - currentCount, room) / gangSize) * gangSize;
+    const wanted = Math.floor(Math.min(this.#count - currentCount, room) / gangSize) * gangSize;
+    // Where a replica is to be is known once it runs: with a limit for each node they start one by one.
+    const isStarting = config.maxReplicasPerNode !== undefined && [...this.replicas.values()].some(({ phase }) => phase === "starting");
+    const number = isStarting ? 0 : config.maxReplicasPerNode === undefined ? wanted : Math.min(wanted, gangSize);
     if (number <= 0) return [];
     const effects: ServeEffect[] = [];
     const ranks = this.#freeRanks();
     for (let started = 0; started < number; started += gangSize) {
       const gang = config.gang === undefined ? undefined : this.#newId();
-      for (let index = 0; index < gangSize; index += 1)
-        effects.push(this.#startOne({ gang, index, rank: ranks.next().value }, nowMs));
+      for (let index = 0; index < gangSize; index += 1) effects.push(this.#startOne({ gang, index, rank: ranks.next().value }, nowMs));
     }
     return effects;
   }

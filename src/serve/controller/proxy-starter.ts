@@ -24,7 +24,7 @@ export interface ProxyStatusInfo {
 }
 
 interface RunningProxy {
-  readonly handle: ActorHandle<Proxy>;
+  handle: ActorHandle<Proxy>;
   readonly info: ProxyStatusInfo;
   /** Settles with the first start. */
   readonly started: Promise<void>;
@@ -89,35 +89,40 @@ export class ProxyStarter {
   #start(nodeId: string, index: number): void {
     const name = `SERVE_PROXY::${nodeId}::${index}`;
     if (this.#proxies.has(name)) return;
-    const handle = remote(Proxy, {
-      name,
-      namespace: SERVE_NAMESPACE,
-      getIfExists: true,
-      lifetime: "detached",
-      maxRestarts: -1,
-      numCpus: 0,
-      maxConcurrency: REPLICA_CONCURRENCY,
-      schedulingStrategy: { nodeId },
-    }).remote(this.#options);
     const info: ProxyStatusInfo = { status: "STARTING", nodeId, address: undefined, message: "" };
     const { promise: started, resolve, reject } = Promise.withResolvers<void>();
     // Whoever deploys hears of it; a proxy of a node that joins later is in the status alone.
     started.catch(() => {});
-    const proxy: RunningProxy = { handle, info, started, isEnding: false };
+    const proxy: RunningProxy = { handle: this.#actor(name, nodeId), info, started, isEnding: false };
     this.#proxies.set(name, proxy);
-    void this.#keepRunning(proxy, { resolve, reject });
+    void this.#keepRunning(name, proxy, { resolve, reject });
   }
 
-  async #keepRunning(proxy: RunningProxy, first: { resolve: () => void; reject: (error: unknown) => void }): Promise<void> {
-    const { handle, info } = proxy;
+  /** Without restarts of its own: an actor with some would be moved off a node that is to go, in the middle of its requests. */
+  #actor(name: string, nodeId: string): ActorHandle<Proxy> {
+    return remote(Proxy, {
+      name,
+      namespace: SERVE_NAMESPACE,
+      getIfExists: true,
+      lifetime: "detached",
+      numCpus: 0,
+      maxConcurrency: REPLICA_CONCURRENCY,
+      schedulingStrategy: { nodeId },
+    }).remote(this.#options);
+  }
+
+  async #keepRunning(name: string, proxy: RunningProxy, first: { resolve: () => void; reject: (error: unknown) => void }): Promise<void> {
+    const { info } = proxy;
     while (!proxy.isEnding) {
       try {
-        const { host, port } = await handle.start.remote();
+        const { host, port } = await proxy.handle.start.remote();
         info.address = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
         info.status = "HEALTHY";
         info.message = "";
         first.resolve();
-        await handle.alive.remote();
+        await proxy.handle.preempted.remote();
+        await this.#leaveNode(proxy);
+        return;
       } catch (error) {
         if (proxy.isEnding) return;
         info.status = "UNHEALTHY";
@@ -125,7 +130,18 @@ export class ProxyStarter {
         first.reject(error);
       }
       await new Promise<void>((resolve) => setTimeout(resolve, START_RETRY_MIN_MS));
+      // One that could not listen is still there and is asked again.
+      if (!proxy.isEnding) proxy.handle = this.#actor(name, info.nodeId);
     }
+  }
+
+  /** Its node is to go: it tells so by `/-/healthz`, finishes what it has, and ends. It stays in the table, so that no other is started there. */
+  async #leaveNode(proxy: RunningProxy): Promise<void> {
+    proxy.isEnding = true;
+    proxy.info.status = "DRAINING";
+    await Promise.allSettled([proxy.handle.drain.options({ timeoutMs: COMPONENT_START_WITHIN_MS }).remote()]);
+    proxy.info.status = "DRAINED";
+    await Promise.allSettled([kill(proxy.handle)]);
   }
 
   #end(name: string, proxy: RunningProxy): void {

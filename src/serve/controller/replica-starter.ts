@@ -110,6 +110,12 @@ export class ReplicaStarter {
 
   /** Its end is told, however it comes. */
   #watch(id: string, replica: ReplicaHandle): void {
+    replica.preempted.remote().then(
+      () => this.#happened({ kind: "moving", replica: id }),
+      () => {
+        // Its end is told below.
+      },
+    );
     replica.alive.remote().then(undefined, (error: unknown) => {
       this.#handles.delete(id);
       this.#leaveGroups(id);

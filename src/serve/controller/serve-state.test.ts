@@ -274,7 +274,7 @@ describe("deaths", () => {
     const world = running("v1", { numReplicas: 20 });
     const [nodeId] = [...world.replicas.values()].map((replica) => replica.nodeId);
     world.deadNodes.add(nodeId as string);
-    world.apply({ kind: "draining", nodes: [nodeId as string] });
+    for (const [id, replica] of world.replicas) if (replica.nodeId === nodeId) world.apply({ kind: "moving", replica: id });
     world.until(
       () => [...world.replicas.values()].every((replica) => replica.nodeId !== nodeId) && world.replicas.size === 20,
       () => expect(world.serving("D")).toBeGreaterThanOrEqual(20),

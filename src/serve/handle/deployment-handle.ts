@@ -312,7 +312,9 @@ class DeploymentCall {
   /** The arguments, with references in place of responses: the value goes from replica to replica. */
   async #passable(): Promise<readonly unknown[]> {
     if (!this.#args.some(isResponse)) return this.#args;
-    const boxes = await Promise.all(this.#args.map(async (arg): Promise<[passed: unknown]> => (isResponse(arg) ? referenceOf(arg) : [arg])));
+    const boxes = await Promise.all(
+      this.#args.map(async (arg): Promise<[passed: unknown]> => (isResponse(arg) ? referenceOf(arg) : [arg])),
+    );
     return boxes.map(([passed]) => passed);
   }
 

@@ -88,10 +88,10 @@ test("a cache of models shares loads, drops the one that was asked for longest a
 
 test("where all places are being loaded the next model waits for one", async () => {
   const release = new Map<string, () => void>();
-  const cache = new ModelCache(
-    (id: string) => new Promise<string>((resolve) => release.set(id, () => resolve(id))),
-    { maxModels: 1, changed: () => {} },
-  );
+  const cache = new ModelCache((id: string) => new Promise<string>((resolve) => release.set(id, () => resolve(id))), {
+    maxModels: 1,
+    changed: () => {},
+  });
   const first = cache.get("a");
   const second = cache.get("b");
   await Promise.resolve();

@@ -152,6 +152,12 @@ export class Replica {
     return metricSnapshots();
   }
 
+  /** Answers when its node is to be drained. */
+  async preempted(): Promise<void> {
+    const { preemptionSignal } = getRuntimeContext();
+    if (!preemptionSignal.aborted) await new Promise((resolve) => preemptionSignal.addEventListener("abort", resolve, { once: true }));
+  }
+
   /** Never answers: the end of this call is the end of the replica. */
   alive(): Promise<never> {
     return new Promise(() => {});

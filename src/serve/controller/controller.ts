@@ -114,6 +114,8 @@ export class Controller {
       if (source instanceof Uint8Array) this.#save(() => saveCode(version, source));
     }
     for (const [id, source] of functions) this.#save(() => saveCode(id, source));
+    // Routers are told of their code when it can be read.
+    if (functions.length > 0) await this.#saving;
     await this.#loadPolicies(target, new Map(functions));
     this.#happened({ kind: "deploy", target });
     await this.#saving;

@@ -44,6 +44,16 @@ export { within } from "./objects/waiting-limits.ts";
 export { isThenable } from "../runtime/base/thenable.ts";
 export { isObjectRef } from "./objects/object-ref.ts";
 
+export { startedHere } from "./session/session.ts";
+export { runsInProcess } from "./runtime-slot.ts";
+
+// Connections to actors beside their calls, code that runs as a call without having come as one, and values with code in them as bytes.
+export { connectToActor, offerConnections, type ServiceConnection } from "./actors/actor-connections.ts";
+export { callData, type LibraryCall, libraryCalls, outsideCalls, setCallData } from "./calls/library-calls.ts";
+export { isGeneratorFunction } from "./calls/generators.ts";
+export { keptBytesOf, valueOfKept } from "./objects/kept-value.ts";
+export type { Frame } from "../runtime/wire/frame.ts";
+
 // Python code.
 export { pythonFile } from "./python-code.ts";
 export { type PythonCode, pythonClass, pythonCodeOf, pythonFunction } from "./python-definitions.ts";

@@ -48,3 +48,10 @@ export class RuntimeSlot<R extends { readonly isClosed: boolean }> {
 export function isWorker(): boolean {
   return new RuntimeSlot<{ readonly isClosed: boolean; readonly options: { readonly role: string } }>().current?.options.role === "worker";
 }
+
+/** Whether all processes of this session are objects in this one (`init({ mode: "inProcess" })`). */
+export function runsInProcess(): boolean {
+  return (
+    new RuntimeSlot<{ readonly isClosed: boolean; readonly options: { readonly mode: string } }>().current?.options.mode === "inProcess"
+  );
+}

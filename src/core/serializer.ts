@@ -17,7 +17,7 @@ import {
   taskErrorFrom,
   toWire,
 } from "../runtime/base/errors.ts";
-import { captureDefinition, captureValue, definitionOf, withPathsOfDriver } from "../runtime/closure/capture.ts";
+import { captureDefinition, captureValue, captureWhole, definitionOf, withPathsOfDriver } from "../runtime/closure/capture.ts";
 import { reviveValue } from "../runtime/closure/revive.ts";
 import type { DefinitionCache } from "../runtime/objects/definition-cache.ts";
 import { STORE_FROM_BYTES } from "../runtime/objects/limits.ts";
@@ -428,6 +428,20 @@ export class Serializer implements ValueCodec {
       const dependencies = [...this.#definitionsCollected(), ...captured.dependencies];
       const definition = { ...captured, dependencies };
       return { definition, refs: collected?.refs ?? NO_REFS, entries: collected?.entries ?? NO_ENTRIES };
+    } finally {
+      this.#collected = outer;
+    }
+  }
+
+  /** A value with all that it needs, as far as that can stand by itself. */
+  captureWhole(value: unknown): { parts: readonly Uint8Array[]; isWhole: boolean } {
+    const outer = this.#collected;
+    this.#collected = undefined;
+    try {
+      const { bytes, buffers, definitions } = captureWhole(value, this.hooks);
+      const collected = this.#collected as Collected | undefined;
+      const needs = definitions.length + (collected === undefined ? 0 : collected.refs.length + collected.definitions.length);
+      return { parts: [bytes, ...buffers], isWhole: needs === 0 };
     } finally {
       this.#collected = outer;
     }

@@ -1,2 +1,34 @@
 /** `shoal/serve`: models and services behind one door. `import "shoal"` loads nothing of it. */
-export {};
+import "./well-known-exports.ts";
+
+export { Application, type Deployable, Deployment, deployment, type Handle } from "./deployment.ts";
+export type { AutoscalingContext } from "./controller/autoscaling-policy.ts";
+export type { CandidateReplica, RequestRouter, RequestRouterClass, RequestToRoute } from "./routing/request-router.ts";
+export type {
+  AutoscalingOptions,
+  AutoscalingPolicy,
+  BackpressureConfig,
+  DeploymentOptions,
+  ReplicaActorOptions,
+} from "./deployment-options.ts";
+export type { ServeStatus } from "./controller/controller.ts";
+export { BackPressureError, DeployFailedError, DeploymentUnavailableError, RequestCancelledError } from "./errors.ts";
+export { DeploymentResponse, DeploymentResponseGenerator } from "./handle/deployment-response.ts";
+export type { HandleMethod, HandleOf, HandleOptionsInput as HandleOptions } from "./handle/handle-types.ts";
+export type { HttpOptions } from "./proxy/http-options.ts";
+export { batch, type BatchedFunction, type BatchedStream, type BatchOptions, END_OF_STREAM, type EndOfStream } from "./replica/batch.ts";
+export { getMultiplexedModelId, multiplexed, type MultiplexedOptions } from "./replica/multiplexed.ts";
+export { metrics } from "./metrics/user-metrics.ts";
+export { getReplicaContext, type ReplicaContext } from "./replica/replica-context.ts";
+export {
+  delete,
+  getAppHandle,
+  getDeploymentHandle,
+  run,
+  type RunOptions,
+  shutdown,
+  start,
+  type StartedServe,
+  type StartOptions,
+  status,
+} from "./run.ts";

@@ -102,7 +102,8 @@ export function actorLostError(call: string, state: ActorStateHeader, options: L
   const reason = state.reason ?? (state.exit === undefined ? "its process ended" : describeExit(state.exit));
   const isTold = state.reason !== undefined && state.exit?.reason === state.reason;
   const { actorId, incarnation, ending } = state;
-  const details = { call, actorId, incarnation, ...(ending !== undefined && { ending }) };
+  // What was not sent can be sent to another actor: nothing has begun.
+  const details = { call, actorId, incarnation, ...(ending !== undefined && { ending }), ...(!options.sent && { sent: false }) };
   const ended = state.exit === undefined || isTold ? "" : ` (${describeExit(state.exit)})`;
   if (state.phase !== "dead") {
     const what = state.exit === undefined ? "the connection to the actor broke" : "the actor's process died";

@@ -40,6 +40,11 @@ export function currentSession(): Session | undefined {
   return session;
 }
 
+/** Whether this process has started the node that it is on, which then ends with it. False in workers, and for drivers that joined a cluster. */
+export function startedHere(): boolean {
+  return session !== undefined && session.options.address === undefined;
+}
+
 export class Session {
   readonly runtime: Runtime;
   readonly options: ResolvedInitOptions;

@@ -91,6 +91,21 @@ export function captureDefinition(target: AnyFunction, hooks: EncodeHooks): Defi
 }
 
 /**
+ * Captures any value with the classes and functions in it, so that the bytes stand by themselves.
+ *
+ * @returns with the definitions that they refer to all the same: of classes that came from elsewhere
+ * @throws SerializationError naming the path to what cannot be sent
+ */
+export function captureWhole(
+  value: unknown,
+  hooks: EncodeHooks,
+  label = "value",
+): Pick<CapturedValue, "bytes" | "buffers" | "definitions"> {
+  const { bytes, buffers, graph } = captureGraph(value, { mode: "definition", hooks, step: { parent: null, label } });
+  return { bytes, buffers, definitions: [...graph.definitions] };
+}
+
+/**
  * Captures any value. Classes in it are referred to by definitions of their own, so that their text is sent once.
  *
  * @param label - what errors call the value, such as "argument 1 of train"

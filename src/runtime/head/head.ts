@@ -67,6 +67,8 @@ interface HeadOptions {
 
 /** Of the names that somebody may have meant: a cluster has tens of thousands. */
 const NAMES_SHOWN = 20;
+/** What our own libraries make is not the user's doing: its end is told by them. */
+const LIBRARY_NAMESPACES = "shoal.";
 
 type ActorMessages =
   | typeof MESSAGE.ACTOR_CREATE
@@ -397,7 +399,7 @@ export class Head implements HeadService {
     const effects = this.#actors.handle({ kind: "create", id: actorId, creator: peer.id, options, spec });
     peer.connection.reply(frame.callId, { actorId, owner: node?.daemonId, interface: options.interface });
     this.#apply(effects);
-    if (options.isDetached && this.#isOfDriver) this.#warnOfDetached();
+    if (options.isDetached && this.#isOfDriver && !options.namespace.startsWith(LIBRARY_NAMESPACES)) this.#warnOfDetached();
   }
 
   /** The node was started by a driver and ends with it: whoever expects the actor to live on should know, once. */

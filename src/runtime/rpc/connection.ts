@@ -43,6 +43,10 @@ export class Connection implements PeerConnection {
   /** As of a transport. */
   onClose: (reason: string, isWhole: boolean) => void = () => {};
   onDrain: () => void = () => {};
+  /**
+   * Gathers what is sent in a whole turn of the event loop instead of a tick: for one who answers many sockets, each of which is a tick of its own.
+   */
+  gathersTurns = false;
   /** Of a conversation in which what is sent is mostly answered at once. */
   busyPoll: BusyPoll | undefined;
   /** A message made its handler throw: the connection is dropped, and this says so. */
@@ -106,20 +110,20 @@ export class Connection implements PeerConnection {
   sendNumbered(type: number, flags: number, callId: number, number: number, body: Uint8Array, start: number, end: number): void {
     if (this.#closeReason !== undefined) return;
     this.#writer.numbered(type, flags, callId, number, body, start, end);
-    if (!this.#flushScheduled) {
-      this.#flushScheduled = true;
-      process.nextTick(this.#flush);
-    }
+    if (!this.#flushScheduled) this.#scheduleFlush();
   }
 
   send(type: number, header: unknown, options: { callId?: number; flags?: number; parts?: readonly Uint8Array[] } = {}): void {
     if (this.#closeReason !== undefined) return;
     const bytes = header === undefined ? undefined : encodeHeader(header);
     this.#writer.full(type, options.flags ?? 0, options.callId ?? 0, bytes, options.parts ?? NO_PARTS);
-    if (!this.#flushScheduled) {
-      this.#flushScheduled = true;
-      process.nextTick(this.#flush);
-    }
+    if (!this.#flushScheduled) this.#scheduleFlush();
+  }
+
+  #scheduleFlush(): void {
+    this.#flushScheduled = true;
+    if (this.gathersTurns) setImmediate(this.#flush);
+    else process.nextTick(this.#flush);
   }
 
   /** As of `PeerConnection`. */

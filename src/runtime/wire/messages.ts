@@ -190,8 +190,11 @@ export const hello = fields({
   processId: anyProcess,
   /** Under which process references are counted: itself, except for workers that share a process with their driver. */
   holderId: anyProcess,
-  /** `transfer`: a daemon that comes to fetch objects; after the hello come no frames but those of a transfer. */
-  kind: exactly("driver", "worker", "daemon", "head", "transfer"),
+  /**
+   * `transfer`: a daemon that comes to fetch objects; after the hello come no frames but those of a transfer. `service`: a library that comes to an actor;
+   * after the hello come the library's own frames alone.
+   */
+  kind: exactly("driver", "worker", "daemon", "head", "transfer", "service"),
   pid: number,
   /** Where this process listens for direct calls; empty where it does not. */
   address: text,
@@ -204,6 +207,8 @@ export const hello = fields({
   leaseId: optional(number),
   /** To a worker: the caller's number of this connection, by which answers with holds are told from those of others. */
   link: optional(number),
+  /** To an actor, with kind `service`: which one. */
+  service: optional(text),
 });
 export type HelloHeader = Of<typeof hello>;
 

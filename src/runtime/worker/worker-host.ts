@@ -35,6 +35,7 @@ import { CallServer } from "./call-server.ts";
 import { Executor } from "./executor.ts";
 import { EXIT_WITHIN_MS, LOOK_FOR_OPEN_CALLS_MS } from "./limits.ts";
 import { RetiringWorker } from "./retiring-worker.ts";
+import { serveConnection, withdrawServices } from "./service-connections.ts";
 import type { MarkedCall } from "../os/processes/interrupt-slot.ts";
 import { capturesChildren } from "../scheduling/lease-spec.ts";
 import { type CallPlace, placing, TaskContext, taskContext } from "./task-context.ts";
@@ -142,6 +143,7 @@ export class WorkerHost {
 
   /** Drops its callers, as the end of a process would. */
   close(): void {
+    if (this.actors.actorId !== undefined) withdrawServices(this.actors.actorId);
     for (const connection of this.#callers.keys()) connection.drop("the worker ended");
   }
 
@@ -183,6 +185,10 @@ export class WorkerHost {
   #serve(connection: Connection, caller: HelloHeader): void {
     const { codec, definitions, table, localFunction, cancelChildren, guard, explain, daemon, processId } = this.#options;
     const { promise: closed, resolve } = Promise.withResolvers<void>();
+    if (caller.kind === "service") {
+      serveConnection(this.actors.actorId, caller.service, connection);
+      return;
+    }
     if (caller.processId !== processId) connection.busyPoll = this.#options.busyPoll;
     connection.onClose = () => {
       resolve();

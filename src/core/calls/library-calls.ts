@@ -1,0 +1,74 @@
+/**
+ * Calls of an actor's code that did not come as calls: a request that a library received over a connection of its own.
+ *
+ * The code runs as a call does: `getRuntimeContext()` has a signal for it, lines that it prints are its own, and what it calls is cancelled with it. A library may
+ * lay data beside the call, which it finds again wherever the code has got to.
+ */
+import { taskContext, TaskContext } from "../../runtime/worker/task-context.ts";
+import { requireRuntime } from "../current-runtime.ts";
+
+const dataOf = new WeakMap<TaskContext, unknown>();
+
+/** One call that runs here. */
+export interface LibraryCall {
+  /** Aborts when the call is cancelled. */
+  readonly signal: AbortSignal;
+  /** Aborts its signal, breaks off its waits, and cancels the calls that it has made. */
+  cancel(reason: Error): void;
+  /** Runs more code as part of the call. */
+  run<T>(body: () => T): T;
+}
+
+class RunningLibraryCall implements LibraryCall {
+  readonly #context: TaskContext;
+
+  constructor(context: TaskContext) {
+    this.#context = context;
+  }
+
+  get signal(): AbortSignal {
+    return this.#context.cancellation.signal;
+  }
+
+  cancel(reason: Error): void {
+    this.#context.cancellation.cancel(reason);
+    requireRuntime().cancellation.cancelChildren(this.#context);
+  }
+
+  run<T>(body: () => T): T {
+    return taskContext.run(this.#context, body);
+  }
+}
+
+/**
+ * A new call of this actor, in which nothing has run yet. To be made in the actor's constructor, or in a call of it.
+ *
+ * @returns what makes calls, as often as there are requests
+ * @throws TypeError outside of an actor
+ */
+export function libraryCalls(): (name: string, data: unknown) => LibraryCall {
+  const place = taskContext.current?.place;
+  if (place?.actor === undefined) throw new TypeError("Cannot make calls for a library: only actors do, and no actor runs here");
+  return (name, data) => {
+    const context = new TaskContext({ name, taskIdPrefix: "", callId: 0, place });
+    dataOf.set(context, data);
+    return new RunningLibraryCall(context);
+  };
+}
+
+/** What the library has laid beside the call that runs here. */
+export function callData(): unknown {
+  const context = taskContext.current;
+  return context === undefined ? undefined : dataOf.get(context);
+}
+
+/** Lays it beside the call that runs here, which came as a call of the core. */
+export function setCallData(data: unknown): void {
+  const context = taskContext.current;
+  if (context !== undefined) dataOf.set(context, data);
+}
+
+/** Runs code outside of any call: what it begins lives on when the call that it is in ends. */
+export function outsideCalls<T>(body: () => T): T {
+  return taskContext.run(undefined as never, body);
+}

@@ -1,0 +1,54 @@
+/**
+ * Values with functions and classes as bytes that outlive their maker: what a library writes down to use later, in whichever process is there then.
+ *
+ * The bytes hold the text of functions and classes and everything that they captured. What is counted (a reference, an actor's handle, a remote function) cannot be
+ * written down: nobody would hold it for the bytes. A value with such things in it travels by `put`.
+ */
+import { SerializationError } from "../../runtime/base/errors.ts";
+import { reviveValue } from "../../runtime/closure/revive.ts";
+import { requireRuntime } from "../current-runtime.ts";
+
+const COUNT_BYTES = 4;
+
+/**
+ * The value as it is now, with the functions and classes in it.
+ *
+ * @returns undefined where something in it is counted, and in in-process mode, where functions are never captured
+ * @throws SerializationError naming the path to what cannot be sent
+ */
+export function keptBytesOf(value: unknown): Uint8Array | undefined {
+  const runtime = requireRuntime();
+  if (runtime.options.mode === "inProcess") return undefined;
+  const { parts, isWhole } = runtime.serializer.captureWhole(value);
+  if (!isWhole) return undefined;
+  const sizes = Buffer.alloc(COUNT_BYTES * (parts.length + 1));
+  sizes.writeUInt32LE(parts.length, 0);
+  for (const [index, part] of parts.entries()) sizes.writeUInt32LE(part.byteLength, COUNT_BYTES * (index + 1));
+  return Buffer.concat([sizes, ...parts]);
+}
+
+/**
+ * The value of bytes that `keptBytesOf` gave, anywhere in the cluster.
+ *
+ * @throws SerializationError where an import cannot be made here, or the bytes are of another version or none
+ */
+export async function valueOfKept(kept: Uint8Array): Promise<unknown> {
+  const bytes = Buffer.from(kept.buffer, kept.byteOffset, kept.byteLength);
+  const count = bytes.length < COUNT_BYTES ? 0 : bytes.readUInt32LE(0);
+  let offset = COUNT_BYTES * (count + 1);
+  if (count === 0 || offset > bytes.length) throw malformed();
+  const parts: Buffer[] = [];
+  for (let index = 1; index <= count; index += 1) {
+    const size = bytes.readUInt32LE(COUNT_BYTES * index);
+    if (offset + size > bytes.length) throw malformed();
+    parts.push(Buffer.from(bytes.subarray(offset, offset + size)));
+    offset += size;
+  }
+  const [inBand, ...buffers] = parts as [Buffer, ...Buffer[]];
+  const { serializer, values } = requireRuntime();
+  return await reviveValue(inBand, buffers, { hooks: serializer.readingHooks([]), definition: (id) => values.definitions.load(id) });
+}
+
+function malformed(): SerializationError {
+  return new SerializationError("Cannot read a kept value: its bytes are not those of one", { reason: "malformed" });
+}

@@ -1,0 +1,155 @@
+/**
+ * From bound deployments to an application that can be deployed: names, versions, code.
+ *
+ * Decides the names (two deployments of one name get `_1`, `_2` as in Ray; one that is bound to two others is one deployment), what a version is (a hash of the code, its arguments and
+ * of all configuration that needs new replicas), and how code is kept: as bytes, or by a reference where something in it is counted. Runs in the process that deploys.
+ */
+import { createHash, randomUUID } from "node:crypto";
+import { put } from "../../core/index.ts";
+import { describeValue, isClass, isGeneratorFunction, keptBytesOf } from "../../core/internal.ts";
+import { type Application, applicationParts, type Deployment } from "../deployment.ts";
+import type { ApplicationTarget, DeploymentConfig, DeploymentTarget } from "../deployment-config.ts";
+import type { CodeSource } from "../replica/replica.ts";
+import type { AnyFunction, DeploymentCode } from "../replica/user-object.ts";
+import { markOf, replaceIn } from "./handle-marks.ts";
+
+/** What is sent to the controller. */
+interface BuiltApplication {
+  readonly target: ApplicationTarget;
+  /** By deployment. */
+  readonly code: ReadonlyMap<string, CodeSource>;
+  /** For what runs in this process: the code as it is. */
+  readonly local: ReadonlyMap<string, DeploymentCode>;
+  /** By id: policies and routers of the user's. */
+  readonly functions: ReadonlyMap<string, Uint8Array>;
+}
+
+/** What of a configuration changes without new replicas. */
+const LIGHT: ReadonlySet<keyof DeploymentConfig> = new Set([
+  "numReplicas",
+  "autoscaling",
+  "userConfig",
+  "maxOngoingRequests",
+  "maxQueuedRequests",
+  "backpressure",
+  "healthCheckPeriodMs",
+  "healthCheckTimeoutMs",
+  "gracefulShutdownTimeoutMs",
+  "maxConstructorRetryCount",
+  "rollingUpdatePercentage",
+  "maxSurgePercent",
+  "idempotentMethods",
+  "routerId",
+]);
+
+/**
+ * @param keepsCode false where the application runs in this process
+ * @throws SerializationError naming what cannot be sent
+ */
+export function buildApplication(
+  application: Application<any>,
+  options: { name: string; routePrefix: string | null; keepsCode: boolean },
+): BuiltApplication {
+  const { name: app, routePrefix, keepsCode } = options;
+  const names = new Map<Application<any>, string>();
+  const order: Application<any>[] = [];
+  collect(application, names, order);
+  const code = new Map<string, CodeSource>();
+  const local = new Map<string, DeploymentCode>();
+  const functions = new Map<string, Uint8Array>();
+  const deployments = order.map((bound): DeploymentTarget => {
+    const { deployment, args } = applicationParts(bound);
+    const name = names.get(bound) as string;
+    const marked = replaceIn(args, (value) => {
+      if (!isApplication(value)) return value;
+      return markOf({ app, deployment: names.get(value) as string, streaming: streamingMethodsOf(applicationParts(value).deployment) });
+    }) as unknown[];
+    const { target } = deployment;
+    const whole: DeploymentCode = { target: target as AnyFunction, args: marked };
+    local.set(name, whole);
+    const kept = keepsCode ? (keptBytesOf(whole) ?? { ref: put(whole) }) : undefined;
+    if (kept !== undefined) code.set(name, kept);
+    const config = withFunctions({ ...deployment.config, name }, deployment, keepsCode ? functions : undefined);
+    return {
+      name,
+      config,
+      version: versionOf(kept, config),
+      streaming: streamingMethodsOf(deployment),
+      hasFetch: !isClass(target as AnyFunction) || typeof (target.prototype as { fetch?: unknown } | undefined)?.fetch === "function",
+    };
+  });
+  return { target: { name: app, routePrefix, ingress: names.get(application) as string, deployments }, code, local, functions };
+}
+
+/** A policy and a router of the user's are kept under the hash of their code, and the configuration has their ids. */
+function withFunctions(config: DeploymentConfig, { functions }: Deployment, kept: Map<string, Uint8Array> | undefined): DeploymentConfig {
+  const { policy, requestRouter } = functions;
+  if (kept === undefined) return config;
+  const keep = (fn: unknown, what: string): string | undefined => {
+    if (fn === undefined) return undefined;
+    const code = keptBytesOf(fn);
+    if (code === undefined)
+      throw new TypeError(
+        `Cannot run deployment ${config.name}: its ${what} captures references, actors or remote functions, or Shoal runs in process: it is kept as code alone`,
+      );
+    const id = `${what}-${createHash("sha256").update(code).digest("hex").slice(0, 16)}`;
+    kept.set(id, code);
+    return id;
+  };
+  const { autoscaling } = config;
+  const scaled = autoscaling === undefined ? autoscaling : { ...autoscaling, policyId: keep(policy, "policy") };
+  return { ...config, autoscaling: scaled, routerId: keep(requestRouter, "requestRouter") };
+}
+
+/** Those that others are bound to come first. */
+function collect(application: Application<any>, names: Map<Application<any>, string>, order: Application<any>[]): void {
+  if (names.has(application)) return;
+  const { deployment, args } = applicationParts(application);
+  const taken = new Set(names.values());
+  let name = deployment.name;
+  for (let number = 1; taken.has(name); number += 1) name = `${deployment.name}_${number}`;
+  names.set(application, name);
+  replaceIn(args, (value) => {
+    if (isApplication(value)) collect(value, names, order);
+    return value;
+  });
+  order.push(application);
+}
+
+function isApplication(value: unknown): value is Application<any> {
+  return typeof value === "object" && value !== null && value.constructor?.name === "Application" && isOne(value);
+}
+
+function isOne(value: object): boolean {
+  try {
+    applicationParts(value as Application<any>);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** @throws TypeError for what is no application */
+export function requireApplication(value: unknown): asserts value is Application<any> {
+  if (!isApplication(value))
+    throw new TypeError(
+      `Cannot run an application: what bind() gives is needed, such as serve.deployment(Model).bind(): received ${describeValue(value)}`,
+    );
+}
+
+/** Generator methods of a class. Fields that hold generator functions are not known before there is an instance: `options({ stream: true })` is for them. */
+export function streamingMethodsOf({ target }: Deployment): string[] {
+  if (!isClass(target as AnyFunction)) return isGeneratorFunction(target) ? [""] : [];
+  const found = new Set<string>();
+  for (let at = target.prototype as object | null; at !== null && at !== Object.prototype; at = Object.getPrototypeOf(at) as object | null)
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at)))
+      if (isGeneratorFunction(value)) found.add(name === "call" ? "" : name).add(name);
+  return [...found];
+}
+
+function versionOf(code: CodeSource | undefined, config: DeploymentConfig): string {
+  // What captured references cannot be compared: each deployment of it is new.
+  if (!(code instanceof Uint8Array)) return randomUUID();
+  const heavy = Object.fromEntries(Object.entries(config).filter(([key]) => !LIGHT.has(key as keyof DeploymentConfig)));
+  return createHash("sha256").update(code).update(JSON.stringify(heavy)).digest("hex").slice(0, 16);
+}

@@ -1,0 +1,96 @@
+/**
+ * How many replicas a deployment is to have, by its load. Pure: samples and times in, a number out.
+ *
+ * The load is all requests that wait or are under way, summed over the processes that report. It is aggregated over `lookBackPeriodMs`, divided by what one replica is to carry, and must
+ * have asked for more, or for fewer, the whole delay long before it is followed; so a short burst starts nothing and a short pause ends nothing. From zero there is no delay: a
+ * request waits.
+ */
+import type { AutoscalingConfig } from "../deployment-config.ts";
+
+interface LoadSample {
+  readonly atMs: number;
+  readonly requests: number;
+}
+
+/** What a policy of one's own is given, and what ours decides by. */
+export interface AutoscalingContext {
+  readonly deployment: string;
+  readonly app: string;
+  /** Replicas that there are to be now. */
+  readonly currentReplicas: number;
+  readonly runningReplicas: number;
+  /** All requests, waiting or under way, aggregated over the time looked at. */
+  readonly totalRequests: number;
+  readonly samples: readonly LoadSample[];
+  readonly config: AutoscalingConfig;
+}
+
+/** What has been asked for without a break, and since when. */
+interface Pending {
+  readonly direction: "up" | "down";
+  readonly sinceMs: number;
+}
+
+export class Autoscaler {
+  readonly #samples: LoadSample[] = [];
+  #pending: Pending | undefined;
+
+  get samples(): readonly LoadSample[] {
+    return this.#samples;
+  }
+
+  observe(sample: LoadSample, lookBackPeriodMs: number): void {
+    this.#samples.push(sample);
+    let stale = 0;
+    while (stale < this.#samples.length - 1 && (this.#samples[stale] as LoadSample).atMs < sample.atMs - lookBackPeriodMs) stale += 1;
+    if (stale > 0) this.#samples.splice(0, stale);
+  }
+
+  /** @param wanted what the load asks for (`desiredReplicas`, or a policy's word) @returns how many there are to be */
+  decide(wanted: number, { currentReplicas: current, config }: AutoscalingContext, nowMs: number): number {
+    const desired = Math.min(config.maxReplicas, Math.max(config.minReplicas, Math.round(wanted)));
+    if (desired === current) {
+      this.#pending = undefined;
+      return current;
+    }
+    if (current < config.minReplicas || current > config.maxReplicas) return desired;
+    const direction = desired > current ? "up" : "down";
+    if (this.#pending?.direction !== direction) this.#pending = { direction, sinceMs: nowMs };
+    if (nowMs - this.#pending.sinceMs < delayOf(current, desired, config)) return current;
+    this.#pending = undefined;
+    return desired;
+  }
+}
+
+function delayOf(current: number, desired: number, config: AutoscalingConfig): number {
+  if (desired > current) return current === 0 ? 0 : config.upscaleDelayMs;
+  return desired === 0 ? (config.downscaleToZeroDelayMs ?? config.downscaleDelayMs) : config.downscaleDelayMs;
+}
+
+/** The aggregate of the samples in the time looked at. */
+export function loadOf(
+  samples: readonly LoadSample[],
+  { aggregationFunction, lookBackPeriodMs }: AutoscalingConfig,
+  nowMs: number,
+): number {
+  const values = samples.filter(({ atMs }) => atMs >= nowMs - lookBackPeriodMs).map(({ requests }) => requests);
+  if (values.length === 0) return 0;
+  if (aggregationFunction === "max") return Math.max(...values);
+  if (aggregationFunction === "min") return Math.min(...values);
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** What the load asks for. */
+export function desiredReplicas({ currentReplicas, totalRequests, samples, config }: AutoscalingContext): number {
+  const { targetOngoingRequests, upscalingFactor, downscalingFactor } = config;
+  if (currentReplicas === 0) {
+    // The newest sample and not the mean, which the time of sleep dilutes.
+    const waiting = samples.at(-1)?.requests ?? 0;
+    return waiting === 0 ? 0 : Math.max(1, Math.ceil((waiting / targetOngoingRequests) * upscalingFactor));
+  }
+  const ratio = totalRequests / (targetOngoingRequests * currentReplicas);
+  const factor = ratio >= 1 ? upscalingFactor : downscalingFactor;
+  const desired = Math.ceil(currentReplicas * (1 + (ratio - 1) * factor) - 1e-9);
+  // Rounding up must not stand in the way of a step down that the load asks for.
+  return ratio < 1 && desired === currentReplicas && factor < 1 ? currentReplicas - 1 : Math.max(0, desired);
+}

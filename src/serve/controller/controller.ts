@@ -1,0 +1,376 @@
+/**
+ * The controller: the one actor that knows what is to run, and sees to it.
+ *
+ * A shell around `ServeState`: it turns calls, ends of actors and the clock into events, and carries the effects out. What it is told is written to the cluster's store
+ * before it is answered; when it dies it is started again, reads that, and finds the replicas and proxies, which have served on meanwhile.
+ */
+import { SERVE_NAMESPACE } from "../names.ts";
+import { forgetCodeExcept, loadCode, saveCode } from "../code-store.ts";
+import { actors } from "../../core/index.ts";
+import { describeValue, valueOfKept } from "../../core/internal.ts";
+import { DeployFailedError } from "../errors.ts";
+import { CONTROL_EVERY_MS, FOLLOW_NODES_EVERY_MS, PUBLISH_EVERY_MS } from "../limits.ts";
+import type { ApplicationTarget } from "../deployment-config.ts";
+import { prometheusText } from "../metrics/registry.ts";
+import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
+import type { CodeSource } from "../replica/replica.ts";
+import { deploymentKey, ROUTES_KEY, type RouteTableValue, type UpdateBody } from "../routing/controller-messages.ts";
+import type { DeploymentRoutes } from "../routing/deployment-router.ts";
+import type { AutoscalingContext } from "./autoscaling-policy.ts";
+import { ProxyStarter, type ProxyStatusInfo } from "./proxy-starter.ts";
+import { ReplicaStarter } from "./replica-starter.ts";
+import type { ServeEffect, ServeEvent } from "./serve-events.ts";
+import { type ApplicationStatusInfo, ServeState } from "./serve-state.ts";
+import { forgetApplication, forgetEverything, loadApplications, loadOptions, saveApplication, saveOptions } from "./serve-store.ts";
+import { Subscribers } from "./subscribers.ts";
+
+/** What `serve.start` decides for the whole of Serve. */
+export interface ServeOptions {
+  readonly http: ResolvedHttpOptions;
+  /** Clients see what went wrong. */
+  readonly showsErrors: boolean;
+}
+
+export interface ServeStatus {
+  readonly proxies: Readonly<Record<string, ProxyStatusInfo>>;
+  readonly applications: Readonly<Record<string, ApplicationStatusInfo>>;
+}
+
+const REPLICA_PREFIX = "SERVE_REPLICA::";
+
+/** What is deployed with an application. */
+interface DeployedCode {
+  readonly code: readonly (readonly [deployment: string, code: CodeSource])[];
+  /** By id: policies and routers of the user's. */
+  readonly functions: readonly (readonly [id: string, code: Uint8Array])[];
+}
+
+type Policy = (context: AutoscalingContext) => number;
+
+export class Controller {
+  readonly #state = new ServeState({
+    newId: newReplicaId,
+    policyOf: (app, deployment) => this.#policies.get(this.#state.deployment(app, deployment)?.target.config.autoscaling?.policyId ?? ""),
+  });
+  readonly #policies = new Map<string, Policy>();
+  readonly #subscribers: Subscribers;
+  readonly #ready: Promise<void>;
+  #options: ServeOptions;
+  #replicas!: ReplicaStarter;
+  #proxies!: ProxyStarter;
+  /** By version. */
+  readonly #codes = new Map<string, CodeSource>();
+  /** What changed since waiters were last asked. */
+  #waiters: (() => boolean)[] = [];
+  readonly #unpublished = new Set<string>();
+  #publishing: NodeJS.Timeout | undefined;
+  #publishedMs = 0;
+  #saving: Promise<unknown> = Promise.resolve();
+  #timers: NodeJS.Timeout[] = [];
+
+  constructor(options: ServeOptions) {
+    this.#options = options;
+    this.#subscribers = new Subscribers({
+      valueOf: (key) => this.#valueOf(key),
+      replicasIn: (value) => (value === null || Array.isArray(value) ? [] : (value as DeploymentRoutes).replicas.map(({ id }) => id)),
+      reported: (source, report) => this.#happened({ kind: "load", source, report }),
+      gone: (source) => this.#happened({ kind: "sourceGone", source }),
+    });
+    this.#subscribers.listen();
+    this.#ready = this.#begin();
+    // Each call awaits it.
+    this.#ready.catch(() => {});
+  }
+
+  /** The options that hold: those of whoever started Serve first. */
+  async options(): Promise<ServeOptions> {
+    await this.#ready;
+    return this.#options;
+  }
+
+  /** Resolves when the proxies listen, with the address of one. @throws what keeps them from it */
+  async proxiesReady(): Promise<string | undefined> {
+    await this.#ready;
+    await this.#proxies.ready();
+    return Object.values(this.#proxies.statuses).find(({ address }) => address !== undefined)?.address;
+  }
+
+  /**
+   * Takes over what is wanted of an application; `waitFor` tells when it is there.
+   *
+   * @throws RangeError where another application has the path
+   */
+  async deploy(target: ApplicationTarget, { code, functions }: DeployedCode): Promise<void> {
+    await this.#ready;
+    const holder = this.#state.holderOf(target.routePrefix, target.name);
+    if (holder !== undefined)
+      throw new RangeError(
+        `Cannot run application ${target.name}: application ${holder} has the routePrefix already: received ${JSON.stringify(target.routePrefix)}`,
+      );
+    const versions = new Map(target.deployments.map(({ name, version }) => [name, version]));
+    for (const [deployment, source] of code) {
+      const version = versions.get(deployment) as string;
+      this.#codes.set(version, source);
+      if (source instanceof Uint8Array) this.#save(() => saveCode(version, source));
+    }
+    for (const [id, source] of functions) this.#save(() => saveCode(id, source));
+    // Routers are told of their code when it can be read.
+    if (functions.length > 0) await this.#saving;
+    await this.#loadPolicies(target, new Map(functions));
+    this.#happened({ kind: "deploy", target });
+    await this.#saving;
+  }
+
+  /** Resolves when the application runs. @throws DeployFailedError where it does not come up */
+  async waitFor(app: string): Promise<void> {
+    await this.#ready;
+    await this.#until(() => {
+      const status = this.#state.status(app);
+      return status === undefined || status.status === "RUNNING" || status.status === "DEPLOY_FAILED";
+    });
+    const status = this.#state.status(app);
+    if (status?.status === "RUNNING") {
+      if (status.routePrefix !== null) await this.#proxies.routesTo(app);
+      return;
+    }
+    const reason = status === undefined ? "it was deleted" : status.message;
+    const serves = Object.values(status?.deployments ?? {}).some(({ replicaStates }) => (replicaStates.RUNNING ?? 0) > 0);
+    throw new DeployFailedError(`Cannot run application ${app}: ${reason}`, {
+      reason,
+      hint: serves ? "The former version serves on. Mend the deployment and run it again." : "Mend the deployment and run it again.",
+      details: { app, deployments: status?.deployments },
+    });
+  }
+
+  async status(): Promise<ServeStatus> {
+    await this.#ready;
+    const applications: Record<string, ApplicationStatusInfo> = {};
+    for (const app of this.#state.apps) {
+      const status = this.#state.status(app);
+      if (status !== undefined) applications[app] = status;
+    }
+    return { proxies: this.#proxies.statuses, applications };
+  }
+
+  /** What proxies and replicas have counted, as Prometheus reads it. */
+  async metrics(): Promise<string> {
+    await this.#ready;
+    return prometheusText([...(await this.#proxies.metrics()), ...(await this.#replicas.metrics())]);
+  }
+
+  /** What a handle of it has to know; undefined where there is none. Without a deployment, the ingress. */
+  async describe(app: string, deployment?: string): Promise<{ deployment: string; streaming: readonly string[] } | undefined> {
+    await this.#ready;
+    const name = deployment ?? this.#state.application(app)?.ingress;
+    const found = name === undefined ? undefined : this.#state.deployment(app, name);
+    return found === undefined ? undefined : { deployment: found.name, streaming: found.target.streaming };
+  }
+
+  /** Resolves when nothing of it is left. @returns whether there was one */
+  async delete(app: string): Promise<boolean> {
+    await this.#ready;
+    if (this.#state.status(app) === undefined) return false;
+    this.#happened({ kind: "delete", app });
+    await this.#until(() => this.#state.status(app) === undefined);
+    await this.#saving;
+    return true;
+  }
+
+  /** A replica has loaded or dropped models. */
+  models(replica: string, models: readonly string[]): void {
+    this.#happened({ kind: "models", replica, models });
+  }
+
+  /** Ends all applications and proxies. The controller itself is ended by whoever asked. */
+  async shutdown(): Promise<void> {
+    await this.#ready;
+    await Promise.all(this.#state.apps.map((app) => this.delete(app)));
+    await this.#proxies.shutdown(5_000);
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#saving;
+    await forgetEverything();
+  }
+
+  async #begin(): Promise<void> {
+    const kept = await loadOptions<ServeOptions>();
+    if (kept === undefined) await saveOptions(this.#options);
+    else this.#options = kept;
+    const { http, showsErrors } = this.#options;
+    this.#replicas = new ReplicaStarter({ happened: (event) => this.#happened(event), subscribers: this.#subscribers, showsErrors });
+    this.#proxies = new ProxyStarter(http);
+    await Promise.all([this.#recover(), this.#proxies.follow()]);
+    this.#timers.push(
+      setInterval(() => this.#happened({ kind: "tick" }), CONTROL_EVERY_MS),
+      setInterval(() => void this.#proxies.follow().catch(() => {}), FOLLOW_NODES_EVERY_MS),
+    );
+  }
+
+  /** What an earlier controller has left: its applications from the store, its replicas by their names. */
+  async #recover(): Promise<void> {
+    const records = await loadApplications();
+    for (const record of records) {
+      this.#state.restore(record);
+      await this.#loadPolicies(record.target, new Map());
+    }
+    if (records.length === 0) return;
+    const running = (await actors({ namespace: SERVE_NAMESPACE })).filter(
+      ({ name, phase }) => name?.startsWith(REPLICA_PREFIX) === true && phase !== "dead",
+    );
+    await Promise.all(
+      running.map(async ({ name }) => {
+        const id = (name as string).slice(REPLICA_PREFIX.length);
+        const [app, deployment] = id.split("#") as [string, string];
+        try {
+          const { code, isStarted, ...description } = await this.#replicas.adopt(id);
+          if (!(code instanceof Uint8Array)) this.#codes.set(description.version, code);
+          if (isStarted) this.#happened({ kind: "found", replica: { ...description, id, app, deployment } });
+          else this.#replicas.kill(id);
+        } catch {
+          // It has ended, or does not answer: others are started in its place.
+          this.#replicas.kill(id);
+        }
+      }),
+    );
+    this.#happened({ kind: "tick" });
+    this.#subscribers.publish(ROUTES_KEY);
+  }
+
+  /** Policies of the user's run here: the only code of theirs that does. */
+  async #loadPolicies({ name, deployments }: ApplicationTarget, given: ReadonlyMap<string, Uint8Array>): Promise<void> {
+    for (const { name: deployment, config } of deployments) {
+      const id = config.autoscaling?.policyId;
+      if (id === undefined || this.#policies.has(id)) continue;
+      const code = given.get(id) ?? (await loadCode(id));
+      if (code === undefined) continue;
+      const policy = (await valueOfKept(code)) as Policy;
+      this.#policies.set(id, (context) => {
+        try {
+          const wanted = policy(context);
+          if (Number.isFinite(wanted)) return wanted;
+          throw new TypeError(`a number is needed: received ${describeValue(wanted)}`);
+        } catch (error) {
+          console.error(`The autoscaling policy of deployment ${deployment} of application ${name} failed, so nothing changes:`, error);
+          return context.currentReplicas;
+        }
+      });
+    }
+  }
+
+  #happened(event: ServeEvent): void {
+    const effects = this.#state.apply(event, performance.now());
+    for (const effect of effects) {
+      if (effect.kind === "publishRoutes") this.#unpublished.add(ROUTES_KEY);
+      else if (effect.kind === "publishReplicas") this.#unpublished.add(deploymentKey(effect.app, effect.deployment));
+    }
+    // Routers hear of a replica's end before it is to end.
+    if (effects.some(({ kind }) => kind === "retire" || kind === "kill")) this.#publish();
+    else this.#publishSoon();
+    for (const effect of effects) this.#carryOut(effect);
+    if (this.#waiters.length > 0) this.#waiters = this.#waiters.filter((isDone) => !isDone());
+  }
+
+  /** A thousand replicas that start are a few messages to each router, and not a thousand. */
+  #publishSoon(): void {
+    if (this.#unpublished.size === 0 || this.#publishing !== undefined) return;
+    const sinceMs = performance.now() - this.#publishedMs;
+    if (sinceMs >= PUBLISH_EVERY_MS) this.#publish();
+    else this.#publishing = setTimeout(() => this.#publish(), PUBLISH_EVERY_MS - sinceMs);
+  }
+
+  #publish(): void {
+    clearTimeout(this.#publishing);
+    this.#publishing = undefined;
+    this.#publishedMs = performance.now();
+    for (const key of this.#unpublished) this.#subscribers.publish(key);
+    this.#unpublished.clear();
+  }
+
+  #carryOut(effect: ServeEffect): void {
+    switch (effect.kind) {
+      case "start":
+        void this.#start(effect.start);
+        break;
+      case "retire":
+        void this.#replicas.retire(effect.replica, effect.withinMs);
+        break;
+      case "kill":
+        this.#replicas.kill(effect.replica);
+        break;
+      case "reconfigure":
+        this.#replicas.reconfigure(effect.replica, effect.userConfig, effect.maxOngoingRequests);
+        break;
+      case "checkHealth":
+        this.#replicas.checkHealth(effect.replica, effect.withinMs);
+        break;
+      case "save": {
+        const record = this.#state.record(effect.app);
+        if (record !== undefined) this.#save(() => saveApplication(record));
+        this.#forgetCode();
+        break;
+      }
+      case "publishRoutes":
+      case "publishReplicas":
+        break;
+      case "forget":
+        this.#save(() => forgetApplication(effect.app));
+        this.#forgetCode();
+        break;
+    }
+  }
+
+  async #start(start: Extract<ServeEffect, { kind: "start" }>["start"]): Promise<void> {
+    const code = this.#codes.get(start.version) ?? (await loadCode(start.version));
+    if (code === undefined) {
+      const reason = "its code captured references and ended with the replicas that held them: deploy it again";
+      this.#happened({ kind: "startFailed", replica: start.id, reason });
+      this.#happened({ kind: "ended", replica: start.id, reason });
+      return;
+    }
+    this.#codes.set(start.version, code);
+    const { app, deployment, id } = start;
+    // It may have been given up while its code was read.
+    if (this.#state.deployment(app, deployment)?.replicas.get(id)?.phase === "starting") this.#replicas.start(start, code);
+    else this.#happened({ kind: "ended", replica: id, reason: "it was not needed any more" });
+  }
+
+  /** In the order of the changes. */
+  #save(write: () => Promise<unknown>): void {
+    this.#saving = this.#saving.then(write, write);
+    this.#saving.catch((error: unknown) => console.error("Cannot write the state of Serve to the cluster's store:", error));
+  }
+
+  #forgetCode(): void {
+    const needed = new Set<string>();
+    for (const app of this.#state.apps)
+      for (const { target, former } of this.#state.record(app)?.deployments ?? [])
+        for (const { version, config } of former === undefined ? [target] : [target, former])
+          for (const id of [version, config.routerId, config.autoscaling?.policyId]) if (id !== undefined) needed.add(id);
+    let isLess = false;
+    for (const version of this.#codes.keys()) if (!needed.has(version)) isLess = this.#codes.delete(version) || isLess;
+    if (isLess) this.#save(() => forgetCodeExcept(needed));
+  }
+
+  #valueOf(key: string): UpdateBody["value"] {
+    if (key === ROUTES_KEY) return this.#state.routes satisfies RouteTableValue;
+    const [, app, deployment] = key.split("/") as [string, string, string];
+    return this.#state.deployment(app, deployment)?.routes() ?? null;
+  }
+
+  #until(isDone: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      if (isDone()) {
+        resolve();
+        return;
+      }
+      this.#waiters.push(() => {
+        if (!isDone()) return false;
+        resolve();
+        return true;
+      });
+    });
+  }
+}
+
+function newReplicaId(): string {
+  return Math.random().toString(36).slice(2, 10).padEnd(8, "0");
+}

@@ -1,0 +1,505 @@
+/**
+ * One deployment as the controller has it: which replicas there are, which there are to be, and the next steps from the one to the other.
+ *
+ * Pure: times come with the events, and what is to be done goes out as effects. An update brings replicas of the new version up beside the old ones (`maxSurgePercent`) and retires an
+ * old one for each that runs; where there is no room for that it gives old ones up first, `rollingUpdatePercentage` at a time. A version that does not start, or fails its health
+ * check before all have changed, makes way for the former one. Replicas of a node that is to go are replaced like those of an old version.
+ */
+import { replicaActorName } from "../names.ts";
+import type { DeploymentTarget } from "../deployment-config.ts";
+import { HEALTH_FAILURES_MAX, START_RETRY_MAX_MS, START_RETRY_MIN_MS, SURGE_PATIENCE_MS } from "../limits.ts";
+import type { DeploymentRoutes } from "../routing/deployment-router.ts";
+import { Autoscaler, type AutoscalingContext, desiredReplicas, loadOf } from "./autoscaling-policy.ts";
+import type { DeploymentStatus, FoundReplica, ReplicaState, ServeEffect } from "./serve-events.ts";
+
+export interface ReplicaRecord {
+  readonly id: string;
+  readonly version: string;
+  readonly rank: number;
+  readonly gang: string | undefined;
+  phase: "starting" | "running" | "updating" | "retiring";
+  userConfig: string | undefined;
+  maxOngoing: number;
+  nodeId: string;
+  pid: number;
+  readonly sinceMs: number;
+  models: readonly string[];
+  healthFailures: number;
+  nextHealthMs: number;
+  isChecked: boolean;
+  /** Its node is to go. */
+  isMoving: boolean;
+  /** It did not take its last configuration. */
+  isMisconfigured: boolean;
+}
+
+/** What is kept of a deployment in the cluster's store. */
+export interface DeploymentRecord {
+  readonly target: DeploymentTarget;
+  readonly former: DeploymentTarget | undefined;
+  readonly count: number;
+  readonly failure: string | undefined;
+}
+
+export class DeploymentState {
+  readonly app: string;
+  readonly name: string;
+  readonly replicas = new Map<string, ReplicaRecord>();
+  readonly autoscaler = new Autoscaler();
+  #target: DeploymentTarget;
+  /** The last version of which all replicas have run. */
+  #former: DeploymentTarget | undefined;
+  #count: number;
+  #status: DeploymentStatus = "UPDATING";
+  #message = "";
+  /** Why the version that was wanted is given up. */
+  #failure: string | undefined;
+  #startFailures = 0;
+  #nextStartMs = 0;
+  #isDeleting = false;
+  readonly #newId: () => string;
+
+  constructor(app: string, record: DeploymentRecord, newId: () => string) {
+    this.app = app;
+    this.name = record.target.name;
+    this.#target = record.target;
+    this.#former = record.former;
+    this.#count = record.count;
+    this.#failure = record.failure;
+    this.#newId = newId;
+  }
+
+  get target(): DeploymentTarget {
+    return this.#target;
+  }
+
+  get record(): DeploymentRecord {
+    return { target: this.#target, former: this.#former, count: this.#count, failure: this.#failure };
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  get status(): DeploymentStatus {
+    return this.#status;
+  }
+
+  get message(): string {
+    return this.#message;
+  }
+
+  get isGone(): boolean {
+    return this.#isDeleting && this.replicas.size === 0;
+  }
+
+  /** Versions whose code may be needed again. */
+  get versions(): string[] {
+    return this.#former === undefined ? [this.#target.version] : [this.#target.version, this.#former.version];
+  }
+
+  get replicaStates(): Partial<Record<ReplicaState, number>> {
+    const states: Partial<Record<ReplicaState, number>> = {};
+    for (const { phase } of this.replicas.values()) {
+      const state = phase === "retiring" ? "STOPPING" : (phase.toUpperCase() as ReplicaState);
+      states[state] = (states[state] ?? 0) + 1;
+    }
+    return states;
+  }
+
+  /** What routers are told; `null`: nobody answers and nobody will. */
+  routes(): DeploymentRoutes | null {
+    const serving = [...this.replicas.values()].filter((replica) => this.#serves(replica));
+    if (this.#isDeleting || (serving.length === 0 && this.#failure !== undefined && this.#count > 0)) return null;
+    const { maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods, routerId } = this.#target.config;
+    const replicas = serving.map(({ id, nodeId, models }) => ({ id, actorName: replicaActorName(id), nodeId, models }));
+    return { replicas, maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods, routerId };
+  }
+
+  /** What is wanted from now on. */
+  retarget(target: DeploymentTarget): void {
+    const isSame = target.version === this.#target.version && target.config.userConfig === this.#target.config.userConfig;
+    if (!isSame || this.#failure !== undefined) {
+      this.#startFailures = 0;
+      this.#nextStartMs = 0;
+    }
+    this.#failure = undefined;
+    this.#isDeleting = false;
+    this.#target = target;
+    const { autoscaling, numReplicas } = target.config;
+    // A running deployment keeps the number that its load has brought about.
+    this.#count =
+      autoscaling === undefined ? numReplicas : Math.min(autoscaling.maxReplicas, Math.max(autoscaling.minReplicas, this.#count));
+    this.#status = "UPDATING";
+  }
+
+  delete(): void {
+    this.#isDeleting = true;
+  }
+
+  started(replica: ReplicaRecord, { nodeId, pid, nowMs }: { nodeId: string; pid: number; nowMs: number }): ServeEffect[] {
+    if (replica.phase !== "starting") return [];
+    replica.phase = "running";
+    replica.nodeId = nodeId;
+    replica.pid = pid;
+    replica.nextHealthMs = nowMs + this.#target.config.healthCheckPeriodMs;
+    return [this.#publish()];
+  }
+
+  /** It did not start, or did not become what was wanted of it. */
+  failed(replica: ReplicaRecord, reason: string, nowMs: number): ServeEffect[] {
+    const effects: ServeEffect[] = [{ kind: "kill", replica: replica.id }];
+    const didServe = this.#serves(replica);
+    replica.phase = "retiring";
+    if (didServe) effects.push(this.#publish());
+    if (replica.version !== this.#target.version || this.#failure !== undefined) return effects;
+    this.#startFailures += 1;
+    this.#nextStartMs = nowMs + Math.min(START_RETRY_MAX_MS, START_RETRY_MIN_MS * 2 ** (this.#startFailures - 1));
+    this.#message = reason;
+    // A version that has run is tried again and again: what has changed is the world.
+    if (this.#former === this.#target) {
+      this.#status = "UNHEALTHY";
+      return effects;
+    }
+    const { maxConstructorRetryCount } = this.#target.config;
+    if (this.#startFailures < Math.min(maxConstructorRetryCount, 3 * Math.max(1, this.#count))) return effects;
+    this.#giveUp(reason);
+    effects.push({ kind: "save", app: this.app }, this.#publish());
+    return effects;
+  }
+
+  /** It did not take a configuration. The former one is given back to it, if there is one; it is replaced only where it does not take that either. */
+  reconfigureFailed(replica: ReplicaRecord, reason: string, nowMs: number): ServeEffect[] {
+    const former = this.#former;
+    if (replica.phase !== "updating") return [];
+    const isGoneBackTo = this.#failure !== undefined && this.#target === former;
+    const mayGoBack = former !== undefined && former !== this.#target && former.version === replica.version;
+    if (!mayGoBack && !isGoneBackTo) return this.failed(replica, reason, nowMs);
+    if (isGoneBackTo && replica.userConfig === former?.config.userConfig) return this.failed(replica, reason, nowMs);
+    replica.phase = "running";
+    replica.isMisconfigured = true;
+    if (isGoneBackTo) return [];
+    this.#giveUp(reason);
+    return [{ kind: "save", app: this.app }, this.#publish()];
+  }
+
+  healthy(replica: ReplicaRecord, nowMs: number): void {
+    replica.healthFailures = 0;
+    replica.isChecked = false;
+    replica.nextHealthMs = nowMs + this.#target.config.healthCheckPeriodMs;
+  }
+
+  unhealthy(replica: ReplicaRecord, reason: string, nowMs: number): ServeEffect[] {
+    replica.isChecked = false;
+    replica.healthFailures += 1;
+    replica.nextHealthMs = nowMs + this.#target.config.healthCheckPeriodMs;
+    if (replica.phase === "retiring" || replica.healthFailures < HEALTH_FAILURES_MAX) return [];
+    if (this.#isUpdating) return this.failed(replica, `its health check failed: ${reason}`, nowMs);
+    this.#status = "UNHEALTHY";
+    this.#message = `replica ${replica.id} is unhealthy: ${reason}`;
+    return this.#retire(replica, { withinMs: this.#target.config.gracefulShutdownTimeoutMs });
+  }
+
+  reconfigured(replica: ReplicaRecord): void {
+    if (replica.phase === "updating") replica.phase = "running";
+  }
+
+  /** Its process is gone. */
+  ended(replica: ReplicaRecord, reason: string, nowMs: number): ServeEffect[] {
+    this.replicas.delete(replica.id);
+    const effects: ServeEffect[] = [];
+    if (replica.phase === "starting") effects.push(...this.failed(replica, reason, nowMs).filter(({ kind }) => kind !== "kill"));
+    else if (replica.phase !== "retiring") {
+      effects.push(this.#publish());
+      this.#status = "UNHEALTHY";
+      this.#message = `replica ${replica.id} died: ${reason}`;
+      // One that dies at once again and again is not started as fast as it dies.
+      if (nowMs - replica.sinceMs < START_RETRY_MAX_MS) {
+        this.#startFailures += 1;
+        this.#nextStartMs = nowMs + Math.min(START_RETRY_MAX_MS, START_RETRY_MIN_MS * 2 ** (this.#startFailures - 1));
+      }
+    }
+    if (replica.gang !== undefined)
+      for (const other of this.replicas.values())
+        if (other.gang === replica.gang && other.phase !== "retiring") effects.push(...this.#retire(other, { withinMs: 0 }));
+    return effects;
+  }
+
+  found({ id, version, userConfig, nodeId, pid }: FoundReplica, nowMs: number): ServeEffect[] {
+    if (this.replicas.has(id)) return [];
+    this.replicas.set(id, {
+      ...newRecord(
+        id,
+        { version, rank: this.#freeRanks().next().value, gang: undefined, userConfig, maxOngoing: this.#target.config.maxOngoingRequests },
+        nowMs,
+      ),
+      phase: "running",
+      nodeId,
+      pid,
+    });
+    return [this.#publish()];
+  }
+
+  /** The next steps. To be called after every event and from time to time. */
+  reconcile(nowMs: number): ServeEffect[] {
+    if (this.#isDeleting) return this.#retireAll();
+    const effects: ServeEffect[] = [];
+    const current: ReplicaRecord[] = [];
+    const old: ReplicaRecord[] = [];
+    for (const replica of this.replicas.values()) {
+      if (replica.phase === "retiring") continue;
+      if (replica.version === this.#target.version && !replica.isMoving) current.push(replica);
+      else old.push(replica);
+    }
+    effects.push(...this.#start(current.length, current.length + old.length, nowMs));
+    effects.push(...this.#reconfigure(current));
+    effects.push(...this.#retireOld(current, old, nowMs));
+    if (old.length === 0 && current.length > this.#count) effects.push(...this.#retireExcess(current));
+    effects.push(...this.#checkHealth(nowMs));
+    effects.push(...this.#conclude(nowMs));
+    return effects;
+  }
+
+  /** @param requests waiting and under way, of all processes @param wanted of a policy of the user, if there is one */
+  scale(requests: number, nowMs: number, wanted?: (context: AutoscalingContext) => number): ServeEffect[] {
+    const { autoscaling } = this.#target.config;
+    if (autoscaling === undefined || this.#isDeleting) return [];
+    this.autoscaler.observe({ atMs: nowMs, requests }, autoscaling.lookBackPeriodMs);
+    const context: AutoscalingContext = {
+      app: this.app,
+      deployment: this.name,
+      currentReplicas: this.#count,
+      runningReplicas: [...this.replicas.values()].filter(({ phase }) => phase === "running").length,
+      totalRequests: loadOf(this.autoscaler.samples, autoscaling, nowMs),
+      samples: this.autoscaler.samples,
+      config: autoscaling,
+    };
+    const next = this.autoscaler.decide((wanted ?? desiredReplicas)(context), context, nowMs);
+    if (next === this.#count) return [];
+    this.#status = next > this.#count ? "UPSCALING" : "DOWNSCALING";
+    this.#count = next;
+    return [{ kind: "save", app: this.app }];
+  }
+
+  models(replica: ReplicaRecord, models: readonly string[]): ServeEffect[] {
+    replica.models = models;
+    return [this.#publish()];
+  }
+
+  get #isUpdating(): boolean {
+    return this.#status === "UPDATING" && this.#former?.version !== this.#target.version;
+  }
+
+  #serves(replica: ReplicaRecord): boolean {
+    if (replica.phase !== "running" && replica.phase !== "updating") return false;
+    if (replica.gang === undefined) return true;
+    // A gang serves as a whole.
+    for (const other of this.replicas.values()) if (other.gang === replica.gang && other.phase === "starting") return false;
+    return true;
+  }
+
+  #publish(): ServeEffect {
+    return { kind: "publishReplicas", app: this.app, deployment: this.name };
+  }
+
+  #giveUp(reason: string): void {
+    this.#failure = reason;
+    this.#message = reason;
+    this.#status = "DEPLOY_FAILED";
+    this.#startFailures = 0;
+    if (this.#former === undefined || this.#former === this.#target) return;
+    this.#target = this.#former;
+    const { autoscaling, numReplicas } = this.#target.config;
+    if (autoscaling === undefined) this.#count = numReplicas;
+  }
+
+  #start(currentCount: number, liveCount: number, nowMs: number): ServeEffect[] {
+    const { config } = this.#target;
+    const gangSize = config.gang?.gangSize ?? 1;
+    const surge = config.maxSurgePercent === 0 ? 0 : Math.max(gangSize, Math.ceil(this.#count * config.maxSurgePercent));
+    const room = this.#count + surge - liveCount;
+    const hasGivenUp = this.#failure !== undefined && (this.#former === undefined || this.#former.version !== this.#target.version);
+    if (hasGivenUp || nowMs < this.#nextStartMs) return [];
+    const wanted = Math.floor(Math.min(this.#count - currentCount, room) / gangSize) * gangSize;
+    // Where a replica is to be is known once it runs: with a limit for each node they start one by one.
+    const isStarting = config.maxReplicasPerNode !== undefined && [...this.replicas.values()].some(({ phase }) => phase === "starting");
+    const number = isStarting ? 0 : config.maxReplicasPerNode === undefined ? wanted : Math.min(wanted, gangSize);
+    if (number <= 0) return [];
+    const effects: ServeEffect[] = [];
+    const ranks = this.#freeRanks();
+    for (let started = 0; started < number; started += gangSize) {
+      const gang = config.gang === undefined ? undefined : this.#newId();
+      for (let index = 0; index < gangSize; index += 1) effects.push(this.#startOne({ gang, index, rank: ranks.next().value }, nowMs));
+    }
+    return effects;
+  }
+
+  #startOne({ gang, index, rank }: { gang: string | undefined; index: number; rank: number }, nowMs: number): ServeEffect {
+    const { config, version } = this.#target;
+    const id = `${this.app}#${this.name}#${this.#newId()}`;
+    const { userConfig, maxOngoingRequests } = config;
+    this.replicas.set(id, newRecord(id, { version, rank, gang, userConfig, maxOngoing: maxOngoingRequests }, nowMs));
+    return {
+      kind: "start",
+      start: {
+        id,
+        app: this.app,
+        deployment: this.name,
+        version,
+        rank,
+        worldSize: this.#count,
+        userConfig,
+        maxOngoingRequests,
+        actorOptions: config.actorOptions,
+        fullNodes: this.#fullNodes(config.maxReplicasPerNode),
+        gang: gang === undefined || config.gang === undefined ? undefined : { ...config.gang, id: gang, index },
+        placementGroupBundles: config.placementGroupBundles,
+        placementGroupStrategy: config.placementGroupStrategy,
+      },
+    };
+  }
+
+  /** The lowest that no replica has, one after the other. */
+  *#freeRanks(): Generator<number, never, undefined> {
+    const taken = new Set([...this.replicas.values()].filter(({ phase }) => phase !== "retiring").map(({ rank }) => rank));
+    for (let rank = 0; ; rank += 1) if (!taken.has(rank)) yield rank;
+  }
+
+  #fullNodes(max: number | undefined): string[] {
+    if (max === undefined) return [];
+    const counts = new Map<string, number>();
+    for (const { nodeId, phase } of this.replicas.values())
+      if (nodeId !== "" && phase !== "retiring") counts.set(nodeId, (counts.get(nodeId) ?? 0) + 1);
+    return [...counts].filter(([, count]) => count >= max).map(([node]) => node);
+  }
+
+  /** A new `userConfig` or limit, in place: some replicas at a time. */
+  #reconfigure(current: readonly ReplicaRecord[]): ServeEffect[] {
+    const { userConfig, maxOngoingRequests, rollingUpdatePercentage } = this.#target.config;
+    let room = Math.max(1, Math.floor(this.#count * rollingUpdatePercentage)) - current.filter(({ phase }) => phase === "updating").length;
+    const effects: ServeEffect[] = [];
+    for (const replica of current) {
+      if (room <= 0) break;
+      const isRight = replica.userConfig === userConfig && replica.maxOngoing === maxOngoingRequests && !replica.isMisconfigured;
+      if (replica.phase !== "running" || isRight) continue;
+      room -= 1;
+      replica.phase = "updating";
+      replica.isMisconfigured = false;
+      replica.userConfig = userConfig;
+      replica.maxOngoing = maxOngoingRequests;
+      effects.push({ kind: "reconfigure", replica: replica.id, userConfig, maxOngoingRequests });
+    }
+    return effects;
+  }
+
+  #retireOld(current: readonly ReplicaRecord[], old: readonly ReplicaRecord[], nowMs: number): ServeEffect[] {
+    if (old.length === 0) return [];
+    const { config } = this.#target;
+    const effects: ServeEffect[] = [];
+    for (const replica of old) if (replica.phase === "starting") effects.push(...this.#retire(replica, { withinMs: 0 }));
+    const serving = old.filter((replica) => this.#serves(replica));
+    const running = current.filter((replica) => this.#serves(replica)).length;
+    // No room beside the old ones: either there is to be none, or a new one finds none.
+    const isStuck = current.some(({ phase, sinceMs }) => phase === "starting" && nowMs - sinceMs >= SURGE_PATIENCE_MS);
+    const mayMiss = config.maxSurgePercent === 0 || isStuck ? Math.max(1, Math.floor(this.#count * config.rollingUpdatePercentage)) : 0;
+    let excess = running + serving.length - Math.max(0, this.#count - mayMiss);
+    for (const replica of serving) {
+      if (excess <= 0) break;
+      excess -= 1;
+      effects.push(...this.#retire(replica, { withinMs: config.gracefulShutdownTimeoutMs }));
+    }
+    return effects;
+  }
+
+  /** Those that have not started first, then the youngest: the old ones have their caches. A gang goes as a whole. */
+  #retireExcess(current: readonly ReplicaRecord[]): ServeEffect[] {
+    const gangSize = this.#target.config.gang?.gangSize ?? 1;
+    const ordered = [...current].sort((a, b) => Number(a.phase !== "starting") - Number(b.phase !== "starting") || b.sinceMs - a.sinceMs);
+    const effects: ServeEffect[] = [];
+    let excess = Math.floor((current.length - this.#count) / gangSize) * gangSize;
+    for (const replica of ordered) {
+      if (excess <= 0) break;
+      if (replica.phase === "retiring") continue;
+      const leaving = replica.gang === undefined ? [replica] : ordered.filter(({ gang }) => gang === replica.gang);
+      for (const member of leaving) effects.push(...this.#retire(member, { withinMs: this.#target.config.gracefulShutdownTimeoutMs }));
+      excess -= leaving.length;
+    }
+    return effects;
+  }
+
+  #retireAll(): ServeEffect[] {
+    const { gracefulShutdownTimeoutMs } = this.#target.config;
+    return [...this.replicas.values()]
+      .filter(({ phase }) => phase !== "retiring")
+      .flatMap((replica) => this.#retire(replica, { withinMs: gracefulShutdownTimeoutMs }));
+  }
+
+  #retire(replica: ReplicaRecord, { withinMs }: { withinMs: number }): ServeEffect[] {
+    const didServe = this.#serves(replica);
+    const isStarting = replica.phase === "starting";
+    replica.phase = "retiring";
+    const end: ServeEffect = isStarting ? { kind: "kill", replica: replica.id } : { kind: "retire", replica: replica.id, withinMs };
+    // Routers hear of it first: the end waits until they have let go.
+    return didServe ? [this.#publish(), end] : [end];
+  }
+
+  #checkHealth(nowMs: number): ServeEffect[] {
+    const effects: ServeEffect[] = [];
+    for (const replica of this.replicas.values()) {
+      if ((replica.phase !== "running" && replica.phase !== "updating") || replica.isChecked || nowMs < replica.nextHealthMs) continue;
+      replica.isChecked = true;
+      effects.push({ kind: "checkHealth", replica: replica.id, withinMs: this.#target.config.healthCheckTimeoutMs });
+    }
+    return effects;
+  }
+
+  /** What is wanted is there. */
+  #conclude(nowMs: number): ServeEffect[] {
+    const live = [...this.replicas.values()].filter(({ phase }) => phase !== "retiring");
+    const { version, config } = this.#target;
+    const isDone =
+      live.length === this.#count &&
+      live.every(
+        (replica) =>
+          replica.phase === "running" &&
+          replica.version === version &&
+          !replica.isMoving &&
+          replica.userConfig === config.userConfig &&
+          !replica.isMisconfigured,
+      );
+    if (!isDone) {
+      if (this.#status === "HEALTHY") this.#status = "UPDATING";
+      return [];
+    }
+    // One that dies as soon as it has started has not settled.
+    if (live.every(({ sinceMs }) => nowMs - sinceMs >= START_RETRY_MAX_MS)) this.#startFailures = 0;
+    if (this.#failure === undefined) {
+      this.#status = "HEALTHY";
+      this.#message = "";
+    }
+    if (this.#former === this.#target || this.#count === 0) return [];
+    this.#former = this.#target;
+    return [{ kind: "save", app: this.app }];
+  }
+}
+
+function newRecord(
+  id: string,
+  given: Pick<ReplicaRecord, "version" | "rank" | "gang" | "userConfig" | "maxOngoing">,
+  nowMs: number,
+): ReplicaRecord {
+  return {
+    ...given,
+    id,
+    phase: "starting",
+    nodeId: "",
+    pid: 0,
+    sinceMs: nowMs,
+    models: [],
+    healthFailures: 0,
+    nextHealthMs: nowMs,
+    isChecked: false,
+    isMoving: false,
+    isMisconfigured: false,
+  };
+}

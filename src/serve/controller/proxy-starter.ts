@@ -1,0 +1,162 @@
+/**
+ * Proxies as actors: on each node of the cluster so many, or on one; started again when they die.
+ *
+ * Detached actors with names, like replicas: they serve on while no controller is there, and the next one finds them. Owns what is known of each: where it listens, and
+ * what keeps it from that. Called by the controller.
+ */
+import { SERVE_NAMESPACE } from "../names.ts";
+import { type ActorHandle, getRuntimeContext, kill, nodes, remote } from "../../core/index.ts";
+import { COMPONENT_START_WITHIN_MS, METRICS_WITHIN_MS, REPLICA_CONCURRENCY, START_RETRY_MIN_MS } from "../limits.ts";
+import type { MetricSnapshot, Tags } from "../metrics/registry.ts";
+import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
+import { Proxy } from "../proxy/proxy.ts";
+import { reasonOf } from "./replica-starter.ts";
+
+/** Ray's words. */
+type ProxyStatus = "STARTING" | "HEALTHY" | "UNHEALTHY" | "DRAINING" | "DRAINED";
+
+export interface ProxyStatusInfo {
+  status: ProxyStatus;
+  readonly nodeId: string;
+  /** Where it listens, such as `http://127.0.0.1:8000`; absent until it does. */
+  address: string | undefined;
+  message: string;
+}
+
+interface RunningProxy {
+  handle: ActorHandle<Proxy>;
+  readonly info: ProxyStatusInfo;
+  /** Settles with the first start. */
+  readonly started: Promise<void>;
+  isEnding: boolean;
+}
+
+export class ProxyStarter {
+  readonly #options: ResolvedHttpOptions;
+  readonly #proxies = new Map<string, RunningProxy>();
+  /** By node, where its proxies listen. */
+  readonly #ports = new Map<string, number>();
+
+  constructor(options: ResolvedHttpOptions) {
+    this.#options = options;
+  }
+
+  get statuses(): Record<string, ProxyStatusInfo> {
+    return Object.fromEntries([...this.#proxies].map(([name, { info }]) => [name, info]));
+  }
+
+  /** Every node has its proxies, and nodes that have gone have none. */
+  async follow(): Promise<void> {
+    const { location, proxies } = this.#options;
+    if (location === "disabled") return;
+    const here = getRuntimeContext().nodeId;
+    const alive = location === "headOnly" ? [here] : (await nodes()).filter((node) => node.alive).map(({ nodeId }) => nodeId);
+    for (const nodeId of alive) for (let index = 0; index < proxies; index += 1) this.#start(nodeId, index);
+    for (const [name, proxy] of this.#proxies) if (!(alive as string[]).includes(proxy.info.nodeId)) this.#end(name, proxy);
+  }
+
+  /** @throws where one that was to start could not listen */
+  async ready(): Promise<void> {
+    await Promise.all([...this.#proxies.values()].map(({ started }) => started));
+  }
+
+  /** All proxies that serve route to the application. */
+  async routesTo(app: string): Promise<void> {
+    const serving = [...this.#proxies.values()].filter(({ info }) => info.status === "HEALTHY");
+    await Promise.allSettled(serving.map(({ handle }) => handle.routesTo.options({ timeoutMs: COMPONENT_START_WITHIN_MS }).remote(app)));
+  }
+
+  async metrics(): Promise<{ tags: Tags; metrics: MetricSnapshot[] }[]> {
+    const asked = await Promise.allSettled(
+      [...this.#proxies].map(async ([name, { handle }]) => ({
+        tags: { proxy: name },
+        metrics: await handle.metrics.options({ timeoutMs: METRICS_WITHIN_MS }).remote(),
+      })),
+    );
+    return asked.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
+  }
+
+  /** Proxies answer what they have, and end. */
+  async shutdown(withinMs: number): Promise<void> {
+    await Promise.all(
+      [...this.#proxies].map(async ([name, proxy]) => {
+        proxy.isEnding = true;
+        proxy.info.status = "DRAINING";
+        await Promise.allSettled([proxy.handle.drain.options({ timeoutMs: withinMs }).remote()]);
+        this.#end(name, proxy);
+      }),
+    );
+  }
+
+  #start(nodeId: string, index: number): void {
+    const name = `SERVE_PROXY::${nodeId}::${index}`;
+    if (this.#proxies.has(name)) return;
+    const info: ProxyStatusInfo = { status: "STARTING", nodeId, address: undefined, message: "" };
+    const { promise: started, resolve, reject } = Promise.withResolvers<void>();
+    // Whoever deploys hears of it; a proxy of a node that joins later is in the status alone.
+    started.catch(() => {});
+    const proxy: RunningProxy = { handle: this.#actor(name, nodeId), info, started, isEnding: false };
+    this.#proxies.set(name, proxy);
+    void this.#keepRunning(name, proxy, { resolve, reject });
+  }
+
+  /** With port 0 the first proxy of a node gets one that is free, and the others, and those that are started again, the same. */
+  async #portOf(name: string, nodeId: string): Promise<number> {
+    const first = `SERVE_PROXY::${nodeId}::0`;
+    if (this.#options.port === 0 && name !== first) await this.#proxies.get(first)?.started.catch(() => {});
+    return this.#ports.get(nodeId) ?? this.#options.port;
+  }
+
+  /** Without restarts of its own: an actor with some would be moved off a node that is to go, in the middle of its requests. */
+  #actor(name: string, nodeId: string): ActorHandle<Proxy> {
+    return remote(Proxy, {
+      name,
+      namespace: SERVE_NAMESPACE,
+      getIfExists: true,
+      lifetime: "detached",
+      numCpus: 0,
+      maxConcurrency: REPLICA_CONCURRENCY,
+      schedulingStrategy: { nodeId },
+    }).remote(this.#options);
+  }
+
+  async #keepRunning(name: string, proxy: RunningProxy, first: { resolve: () => void; reject: (error: unknown) => void }): Promise<void> {
+    const { info } = proxy;
+    while (!proxy.isEnding) {
+      try {
+        const { host, port } = await proxy.handle.start.remote(await this.#portOf(name, info.nodeId));
+        this.#ports.set(info.nodeId, port);
+        info.address = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+        info.status = "HEALTHY";
+        info.message = "";
+        first.resolve();
+        await proxy.handle.preempted.remote();
+        await this.#leaveNode(proxy);
+        return;
+      } catch (error) {
+        if (proxy.isEnding) return;
+        info.status = "UNHEALTHY";
+        info.message = reasonOf(error);
+        first.reject(error);
+      }
+      await new Promise<void>((resolve) => setTimeout(resolve, START_RETRY_MIN_MS));
+      // One that could not listen is still there and is asked again.
+      if (!proxy.isEnding) proxy.handle = this.#actor(name, info.nodeId);
+    }
+  }
+
+  /** Its node is to go: it tells so by `/-/healthz`, finishes what it has, and ends. It stays in the table, so that no other is started there. */
+  async #leaveNode(proxy: RunningProxy): Promise<void> {
+    proxy.isEnding = true;
+    proxy.info.status = "DRAINING";
+    await Promise.allSettled([proxy.handle.drain.options({ timeoutMs: COMPONENT_START_WITHIN_MS }).remote()]);
+    proxy.info.status = "DRAINED";
+    await Promise.allSettled([kill(proxy.handle)]);
+  }
+
+  #end(name: string, proxy: RunningProxy): void {
+    proxy.isEnding = true;
+    this.#proxies.delete(name);
+    void kill(proxy.handle).catch(() => {});
+  }
+}

@@ -1,0 +1,213 @@
+/**
+ * Replicas as actors: how one is started, what is asked of it, and how it ends.
+ *
+ * Each call here is one effect of the state; what comes of it is told as an event. Replicas are detached actors with names, so that they outlive a controller and the next one
+ * finds them.
+ */
+import { SERVE_NAMESPACE, replicaActorName } from "../names.ts";
+import { type ActorHandle, getActor, kill, type PlacementGroup, placementGroup, remote } from "../../core/index.ts";
+import { runsInProcess } from "../../core/internal.ts";
+import { METRICS_WITHIN_MS, REPLICA_CONCURRENCY } from "../limits.ts";
+import type { MetricSnapshot, Tags } from "../metrics/registry.ts";
+import { type CodeSource, Replica } from "../replica/replica.ts";
+import type { ReplicaStart, ServeEvent } from "./serve-events.ts";
+import type { Subscribers } from "./subscribers.ts";
+
+const NODE_LABEL = "shoal.io/node-id";
+
+type ReplicaHandle = ActorHandle<Replica>;
+
+export class ReplicaStarter {
+  readonly #handles = new Map<string, ReplicaHandle>();
+  readonly #groups = new Map<string, { group: PlacementGroup; members: Set<string> }>();
+  readonly #happened: (event: ServeEvent) => void;
+  readonly #subscribers: Subscribers;
+  readonly #showsErrors: boolean;
+
+  constructor(options: { happened: (event: ServeEvent) => void; subscribers: Subscribers; showsErrors: boolean }) {
+    this.#happened = options.happened;
+    this.#subscribers = options.subscribers;
+    this.#showsErrors = options.showsErrors;
+  }
+
+  start(start: ReplicaStart, code: CodeSource): void {
+    const { id, app, deployment, version, rank, worldSize, userConfig, maxOngoingRequests } = start;
+    const context = { appName: app, deployment, replicaId: id, rank, worldSize };
+    const isInProcess = runsInProcess();
+    try {
+      const replica = this.#actorOf(start).remote(
+        { context, version, maxOngoingRequests, userConfig, showsErrors: this.#showsErrors, isInProcess },
+        code,
+      );
+      this.#handles.set(id, replica);
+      this.#watch(id, replica);
+      replica.start.remote().then(
+        ({ nodeId, pid }) => this.#happened({ kind: "started", replica: id, nodeId, pid }),
+        (error: unknown) => this.#happened({ kind: "startFailed", replica: id, reason: reasonOf(error) }),
+      );
+    } catch (error) {
+      this.#happened({ kind: "startFailed", replica: id, reason: reasonOf(error) });
+      this.#happened({ kind: "ended", replica: id, reason: reasonOf(error) });
+    }
+  }
+
+  /** One that an earlier controller had started. */
+  async adopt(id: string): Promise<Awaited<ReturnType<Replica["describe"]>>> {
+    const replica = await getActor<Replica>(replicaActorName(id), { namespace: SERVE_NAMESPACE });
+    const description = await replica.describe.options({ timeoutMs: 10_000 }).remote();
+    this.#handles.set(id, replica);
+    this.#watch(id, replica);
+    return description;
+  }
+
+  /** Of the replicas that answer soon. */
+  async metrics(): Promise<{ tags: Tags; metrics: MetricSnapshot[] }[]> {
+    const asked = await Promise.allSettled(
+      [...this.#handles.values()].map(async (replica) => await replica.metrics.options({ timeoutMs: METRICS_WITHIN_MS }).remote()),
+    );
+    return asked.flatMap((answer) => (answer.status === "fulfilled" ? [{ tags: {}, metrics: answer.value }] : []));
+  }
+
+  reconfigure(id: string, userConfig: string | undefined, maxOngoingRequests: number): void {
+    this.#handles
+      .get(id)
+      ?.reconfigure.remote(userConfig, maxOngoingRequests)
+      .then(
+        () => this.#happened({ kind: "reconfigured", replica: id }),
+        (error: unknown) => this.#happened({ kind: "reconfigureFailed", replica: id, reason: reasonOf(error) }),
+      );
+  }
+
+  checkHealth(id: string, withinMs: number): void {
+    this.#handles
+      .get(id)
+      ?.checkHealth.options({ timeoutMs: withinMs })
+      .remote()
+      .then(
+        () => this.#happened({ kind: "healthy", replica: id }),
+        (error: unknown) => this.#happened({ kind: "unhealthy", replica: id, reason: reasonOf(error) }),
+      );
+  }
+
+  /** Nobody is sent there any more. It ends once all that know of it have let go and nothing runs there, or when the time is over. */
+  async retire(id: string, withinMs: number): Promise<void> {
+    const replica = this.#handles.get(id);
+    if (replica === undefined) return;
+    const startMs = performance.now();
+    await this.#subscribers.released(id, withinMs);
+    const leftMs = Math.max(0, withinMs - (performance.now() - startMs));
+    // An error of its dispose method does not keep it from ending.
+    if (leftMs > 0) await Promise.allSettled([replica.drain.options({ timeoutMs: leftMs }).remote()]);
+    this.kill(id);
+  }
+
+  kill(id: string): void {
+    const replica = this.#handles.get(id);
+    if (replica !== undefined) void kill(replica).catch(() => {});
+    // Its actor was never made. Not in the middle of the event that gave it up.
+    else queueMicrotask(() => this.#happened({ kind: "ended", replica: id, reason: "it was not started" }));
+  }
+
+  /** Its end is told, however it comes. */
+  #watch(id: string, replica: ReplicaHandle): void {
+    replica.preempted.remote().then(
+      () => this.#happened({ kind: "moving", replica: id }),
+      () => {
+        // Its end is told below.
+      },
+    );
+    replica.alive.remote().then(undefined, (error: unknown) => {
+      this.#handles.delete(id);
+      this.#leaveGroups(id);
+      this.#happened({ kind: "ended", replica: id, reason: reasonOf(error) });
+    });
+  }
+
+  #actorOf({
+    id,
+    actorOptions,
+    fullNodes,
+    gang,
+    placementGroupBundles,
+    placementGroupStrategy,
+  }: ReplicaStart): ReturnType<typeof replicaClass> {
+    const group =
+      gang !== undefined
+        ? this.#groupOf(gang.id, id, () =>
+            placementGroup(
+              Array.from({ length: gang.gangSize }, () => bundleOf(actorOptions)),
+              detached(gang.id, gang.strategy),
+            ),
+          )
+        : placementGroupBundles === undefined
+          ? undefined
+          : this.#groupOf(id, id, () => placementGroup(placementGroupBundles, detached(id, placementGroupStrategy)));
+    const { labelSelector } = actorOptions as { labelSelector?: Record<string, string> };
+    const where =
+      group === undefined
+        ? { schedulingStrategy: "spread" as const }
+        : { schedulingStrategy: { placementGroup: group, bundleIndex: gang?.index ?? 0 } };
+    const apart = fullNodes.length === 0 ? {} : { labelSelector: { ...labelSelector, [NODE_LABEL]: `!in(${fullNodes.join(",")})` } };
+    return replicaClass({ ...actorOptions, ...where, ...apart, name: replicaActorName(id) });
+  }
+
+  #groupOf(key: string, member: string, make: () => PlacementGroup): PlacementGroup {
+    const known = this.#groups.get(key) ?? { group: make(), members: new Set<string>() };
+    this.#groups.set(key, known);
+    known.members.add(member);
+    return known.group;
+  }
+
+  #leaveGroups(id: string): void {
+    for (const [key, { group, members }] of this.#groups) {
+      if (!members.delete(id) || members.size > 0) continue;
+      this.#groups.delete(key);
+      void group.remove().catch(() => {});
+    }
+  }
+}
+
+function replicaClass(options: object) {
+  return remote(Replica, {
+    namespace: SERVE_NAMESPACE,
+    lifetime: "detached",
+    maxConcurrency: REPLICA_CONCURRENCY,
+    allowOutOfOrderExecution: true,
+    ...options,
+  });
+}
+
+function detached(
+  id: string,
+  strategy: "PACK" | "SPREAD" | "STRICT_PACK" | "STRICT_SPREAD",
+): { strategy: typeof strategy; name: string; lifetime: "detached" } {
+  return { strategy, name: `SERVE_GROUP::${id}`, lifetime: "detached" };
+}
+
+/** What one replica of a gang asks for. */
+function bundleOf(options: Readonly<Record<string, unknown>>): Record<string, number> {
+  const {
+    numCpus = 1,
+    numGpus,
+    memoryBytes,
+    resources = {},
+  } = options as {
+    numCpus?: number;
+    numGpus?: number;
+    memoryBytes?: number;
+    resources?: Record<string, number>;
+  };
+  return {
+    CPU: numCpus,
+    ...(numGpus === undefined ? {} : { GPU: numGpus }),
+    ...(memoryBytes === undefined ? {} : { memory: memoryBytes }),
+    ...resources,
+  };
+}
+
+/** What the user's code threw, in one line, or why its process ended. */
+export function reasonOf(error: unknown): string {
+  const { cause, message } = (error ?? {}) as { cause?: unknown; message?: unknown };
+  if (cause instanceof Error) return `${cause.name}: ${cause.message}`;
+  return typeof message === "string" ? message : String(error);
+}

@@ -1,0 +1,71 @@
+/** What happens to the controller's state, and what it wants done. No code. */
+import type { ApplicationTarget, GangConfig } from "../deployment-config.ts";
+import type { ReportBody } from "../routing/controller-messages.ts";
+
+export type ServeEvent =
+  | { readonly kind: "deploy"; readonly target: ApplicationTarget }
+  | { readonly kind: "delete"; readonly app: string }
+  /** Its object is there, has its configuration and is healthy. */
+  | { readonly kind: "started"; readonly replica: string; readonly nodeId: string; readonly pid: number }
+  | { readonly kind: "startFailed"; readonly replica: string; readonly reason: string }
+  | { readonly kind: "reconfigured"; readonly replica: string }
+  | { readonly kind: "reconfigureFailed"; readonly replica: string; readonly reason: string }
+  | { readonly kind: "healthy"; readonly replica: string }
+  | { readonly kind: "unhealthy"; readonly replica: string; readonly reason: string }
+  /** Its process has ended, wanted or not. */
+  | { readonly kind: "ended"; readonly replica: string; readonly reason: string }
+  /** Its node is to go. */
+  | { readonly kind: "moving"; readonly replica: string }
+  /** A controller that has taken over found it. */
+  | { readonly kind: "found"; readonly replica: FoundReplica }
+  | { readonly kind: "load"; readonly source: string; readonly report: ReportBody }
+  | { readonly kind: "sourceGone"; readonly source: string }
+  | { readonly kind: "models"; readonly replica: string; readonly models: readonly string[] }
+  | { readonly kind: "tick" };
+
+export interface FoundReplica {
+  readonly id: string;
+  readonly app: string;
+  readonly deployment: string;
+  readonly version: string;
+  readonly userConfig: string | undefined;
+  readonly nodeId: string;
+  readonly pid: number;
+}
+
+/** A replica to be started. */
+export interface ReplicaStart {
+  readonly id: string;
+  readonly app: string;
+  readonly deployment: string;
+  readonly version: string;
+  readonly rank: number;
+  readonly worldSize: number;
+  readonly userConfig: string | undefined;
+  readonly maxOngoingRequests: number;
+  readonly actorOptions: Readonly<Record<string, unknown>>;
+  /** Nodes that have as many replicas of the deployment as they may. */
+  readonly fullNodes: readonly string[];
+  readonly gang: (GangConfig & { readonly id: string; readonly index: number }) | undefined;
+  readonly placementGroupBundles: readonly Readonly<Record<string, number>>[] | undefined;
+  readonly placementGroupStrategy: GangConfig["strategy"];
+}
+
+export type ServeEffect =
+  | { readonly kind: "start"; readonly start: ReplicaStart }
+  /** Nothing is sent there any more: wait until nothing is under way, at most so long, and end it. */
+  | { readonly kind: "retire"; readonly replica: string; readonly withinMs: number }
+  | { readonly kind: "kill"; readonly replica: string }
+  | { readonly kind: "reconfigure"; readonly replica: string; readonly userConfig: string | undefined; readonly maxOngoingRequests: number }
+  | { readonly kind: "checkHealth"; readonly replica: string; readonly withinMs: number }
+  /** Who has which path has changed. */
+  | { readonly kind: "publishRoutes" }
+  /** Where requests of a deployment go has changed. */
+  | { readonly kind: "publishReplicas"; readonly app: string; readonly deployment: string }
+  | { readonly kind: "save"; readonly app: string }
+  | { readonly kind: "forget"; readonly app: string };
+
+/** Ray's words. */
+export type ApplicationStatus = "NOT_STARTED" | "DEPLOYING" | "DEPLOY_FAILED" | "RUNNING" | "UNHEALTHY" | "DELETING";
+export type DeploymentStatus = "UPDATING" | "HEALTHY" | "UNHEALTHY" | "DEPLOY_FAILED" | "UPSCALING" | "DOWNSCALING";
+export type ReplicaState = "STARTING" | "UPDATING" | "RUNNING" | "STOPPING";

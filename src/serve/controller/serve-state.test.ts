@@ -1,0 +1,358 @@
+import { describe, expect, test } from "vitest";
+import type { ApplicationTarget, DeploymentTarget } from "../deployment-config.ts";
+import { resolveDeploymentOptions } from "../deployment-options.ts";
+import type { DeploymentOptions } from "../deployment-options.ts";
+import type { ReplicaStart, ServeEffect, ServeEvent } from "./serve-events.ts";
+import { ServeState } from "./serve-state.ts";
+
+interface Simulated {
+  readonly start: ReplicaStart;
+  state: "starting" | "running" | "ending";
+  nodeId: string;
+  readyMs: number;
+}
+
+/** The rest of the world: replicas that take a while to start, nodes that die, versions that fail; time goes in steps. */
+class World {
+  nowMs = 0;
+  readonly replicas = new Map<string, Simulated>();
+  readonly deadNodes = new Set<string>();
+  readonly badVersions = new Set<string>();
+  readonly badConfigs = new Set<string>();
+  readonly published = new Map<string, readonly string[]>();
+  capacity = Number.POSITIVE_INFINITY;
+  nodeCount = 10;
+  effectCount = 0;
+  /** Replicas that were ended while routers still had them. */
+  readonly routedToEnding: string[] = [];
+  state = new ServeState({ newId: () => this.#newId() });
+  #ids = 0;
+  #random = 1;
+
+  apply(event: ServeEvent): void {
+    const effects = this.state.apply(event, this.nowMs);
+    this.effectCount += effects.length;
+    for (const effect of effects) if (effect.kind === "publishReplicas") this.#publish(effect.app, effect.deployment);
+    for (const effect of effects) this.#carryOut(effect);
+  }
+
+  /** One step of 100 ms. */
+  step(): void {
+    this.nowMs += 100;
+    for (const [id, replica] of this.replicas) {
+      if (replica.state === "ending") {
+        this.replicas.delete(id);
+        this.apply({ kind: "ended", replica: id, reason: "it was ended" });
+      } else if (replica.state === "starting" && this.nowMs >= replica.readyMs && this.#running < this.capacity) this.#ready(id, replica);
+    }
+    this.apply({ kind: "tick" });
+  }
+
+  /** Steps until a condition holds, checking another in each step. */
+  until(isDone: () => boolean, always: () => void = () => {}): void {
+    for (let steps = 0; !isDone(); steps += 1) {
+      if (steps > 3000) throw new Error(`in vain: ${JSON.stringify(this.status("app"))}`);
+      this.step();
+      always();
+      if (this.routedToEnding.length > 0) throw new Error(`ended while routers had it: ${this.routedToEnding.join()}`);
+    }
+  }
+
+  status(name: string): string | undefined {
+    return this.state.status(name)?.status;
+  }
+
+  serving(deployment: string, version?: string): number {
+    return (this.published.get(`app/${deployment}`) ?? []).filter(
+      (id) => version === undefined || this.replicas.get(id)?.start.version === version,
+    ).length;
+  }
+
+  killNode(nodeId: string): void {
+    this.deadNodes.add(nodeId);
+    for (const [id, replica] of this.replicas) {
+      if (replica.nodeId !== nodeId) continue;
+      this.replicas.delete(id);
+      this.apply({ kind: "ended", replica: id, reason: "its node died" });
+    }
+  }
+
+  get #running(): number {
+    let count = 0;
+    for (const { state } of this.replicas.values()) if (state !== "starting") count += 1;
+    return count;
+  }
+
+  #ready(id: string, replica: Simulated): void {
+    const { version, userConfig } = replica.start;
+    if (this.badVersions.has(version) || (userConfig !== undefined && this.badConfigs.has(userConfig))) {
+      this.apply({ kind: "startFailed", replica: id, reason: `version ${version} does not start` });
+      return;
+    }
+    replica.state = "running";
+    replica.nodeId = this.#pickNode(replica.start.fullNodes);
+    this.apply({ kind: "started", replica: id, nodeId: replica.nodeId, pid: 1 });
+  }
+
+  #pickNode(except: readonly string[]): string {
+    const nodes = Array.from({ length: this.nodeCount }, (_, index) => `n${index}`).filter(
+      (node) => !this.deadNodes.has(node) && !except.includes(node),
+    );
+    this.#random = (this.#random * 48271) % 2147483647;
+    return nodes[this.#random % nodes.length] as string;
+  }
+
+  #publish(name: string, deployment: string): void {
+    const routes = this.state.deployment(name, deployment)?.routes();
+    this.published.set(
+      `${name}/${deployment}`,
+      (routes?.replicas ?? []).map(({ id }) => id),
+    );
+  }
+
+  #carryOut(effect: ServeEffect): void {
+    switch (effect.kind) {
+      case "start":
+        this.replicas.set(effect.start.id, { start: effect.start, state: "starting", nodeId: "", readyMs: this.nowMs + 300 });
+        break;
+      case "retire":
+      case "kill": {
+        const replica = this.replicas.get(effect.replica);
+        // Nobody is sent to a replica that ends.
+        for (const ids of this.published.values()) if (ids.includes(effect.replica)) this.routedToEnding.push(effect.replica);
+        if (replica !== undefined) replica.state = "ending";
+        break;
+      }
+      case "reconfigure":
+        if (this.badConfigs.has(effect.userConfig ?? ""))
+          this.apply({ kind: "reconfigureFailed", replica: effect.replica, reason: "a bad configuration" });
+        else this.apply({ kind: "reconfigured", replica: effect.replica });
+        break;
+      case "checkHealth":
+        this.apply({ kind: "healthy", replica: effect.replica });
+        break;
+      default:
+        break;
+    }
+  }
+
+  #newId(): string {
+    this.#ids += 1;
+    return String(this.#ids);
+  }
+}
+
+function target(version: string, options: DeploymentOptions, name = "D"): DeploymentTarget {
+  const { config } = resolveDeploymentOptions(name, options);
+  return { name, config, version, streaming: [], hasFetch: true };
+}
+
+function app(...deployments: DeploymentTarget[]): ApplicationTarget {
+  return { name: "app", routePrefix: "/", ingress: deployments[0]?.name ?? "", deployments };
+}
+
+function running(version: string, options: DeploymentOptions): World {
+  const world = new World();
+  world.apply({ kind: "deploy", target: app(target(version, options)) });
+  world.until(() => world.status("app") === "RUNNING");
+  return world;
+}
+
+describe("updates", () => {
+  test.each([1, 2, 7, 100])("of %i replicas never have fewer than are wanted, nor many more", (numReplicas) => {
+    const world = running("v1", { numReplicas });
+    world.apply({ kind: "deploy", target: app(target("v2", { numReplicas })) });
+    world.until(
+      () => world.status("app") === "RUNNING",
+      () => {
+        expect(world.serving("D")).toBeGreaterThanOrEqual(numReplicas);
+        expect(world.replicas.size).toBeLessThanOrEqual(numReplicas + 2 * Math.max(1, Math.ceil(numReplicas * 0.25)));
+      },
+    );
+    expect(world.serving("D", "v2")).toBe(numReplicas);
+  });
+
+  test("without room for more give up a part of the old ones at a time", () => {
+    const world = running("v1", { numReplicas: 10 });
+    world.capacity = 10;
+    world.apply({ kind: "deploy", target: app(target("v2", { numReplicas: 10, rollingUpdatePercentage: 0.2 })) });
+    world.until(
+      () => world.serving("D", "v2") === 10,
+      () => expect(world.serving("D")).toBeGreaterThanOrEqual(8),
+    );
+  });
+
+  test("that do not start leave the former version, and the status tells why", () => {
+    const world = running("v1", { numReplicas: 4 });
+    world.badVersions.add("v2");
+    world.apply({ kind: "deploy", target: app(target("v2", { numReplicas: 4 })) });
+    world.until(
+      () => world.status("app") === "DEPLOY_FAILED",
+      () => expect(world.serving("D", "v1")).toBe(4),
+    );
+    expect(world.state.status("app")).toMatchObject({ message: "D: version v2 does not start" });
+    for (let step = 0; step < 100; step += 1) world.step();
+    expect([world.serving("D", "v1"), world.replicas.size, world.status("app")]).toEqual([4, 4, "DEPLOY_FAILED"]);
+    world.apply({ kind: "deploy", target: app(target("v3", { numReplicas: 4 })) });
+    world.until(() => world.status("app") === "RUNNING");
+    expect(world.serving("D", "v3")).toBe(4);
+  });
+
+  test("of the configuration alone keep the replicas; one that fails is taken back", () => {
+    const world = running("v1", { numReplicas: 5, userConfig: 1 });
+    const before = [...world.replicas.keys()];
+    world.apply({ kind: "deploy", target: app(target("v1", { numReplicas: 5, userConfig: 2 })) });
+    world.until(() => world.status("app") === "RUNNING");
+    expect([...world.replicas.keys()]).toEqual(before);
+    world.badConfigs.add("3");
+    world.apply({ kind: "deploy", target: app(target("v1", { numReplicas: 5, userConfig: 3 })) });
+    world.until(() => world.status("app") === "DEPLOY_FAILED");
+    for (let step = 0; step < 20; step += 1) world.step();
+    expect([...world.replicas.keys()]).toEqual(before);
+    expect(world.state.deployment("app", "D")?.target.config.userConfig).toBe("2");
+  });
+
+  test("add and remove deployments of the application", () => {
+    const world = running("v1", {});
+    world.apply({ kind: "deploy", target: app(target("v1", {}), target("v1", {}, "E")) });
+    world.until(() => world.status("app") === "RUNNING");
+    expect([world.serving("D"), world.serving("E")]).toEqual([1, 1]);
+    world.apply({ kind: "deploy", target: app(target("v1", {}, "E")) });
+    world.until(() => world.replicas.size === 1);
+    expect(Object.keys(world.state.status("app")?.deployments ?? {})).toEqual(["E"]);
+    world.apply({ kind: "delete", app: "app" });
+    world.until(() => world.status("app") === undefined);
+    expect(world.replicas.size).toBe(0);
+  });
+});
+
+describe("deaths", () => {
+  test("of nodes, with 2,000 replicas: all are started elsewhere, and what is asked of the world grows with the deaths alone", () => {
+    const world = new World();
+    world.nodeCount = 100;
+    world.apply({ kind: "deploy", target: app(target("v1", { numReplicas: 2000 })) });
+    world.until(() => world.status("app") === "RUNNING");
+    for (const nodeId of ["n1", "n2", "n3"]) {
+      const lost = [...world.replicas.values()].filter((replica) => replica.nodeId === nodeId).length;
+      const before = world.effectCount;
+      world.killNode(nodeId);
+      expect(world.serving("D")).toBe(2000 - lost);
+      world.until(() => world.serving("D") === 2000);
+      // Each death and each start is published, and each start is one effect; health checks come besides.
+      expect(world.effectCount - before).toBeLessThan(4 * lost + 2100);
+    }
+    expect([...world.replicas.values()].every(({ nodeId }) => !world.deadNodes.has(nodeId))).toBe(true);
+  });
+
+  test("of a replica that dies at once again and again are not answered as fast", () => {
+    const world = running("v1", {});
+    let starts = 0;
+    for (let step = 0; step < 200; step += 1) {
+      world.step();
+      for (const [id, replica] of world.replicas) {
+        if (replica.state !== "running") continue;
+        starts += 1;
+        world.replicas.delete(id);
+        world.apply({ kind: "ended", replica: id, reason: "it died" });
+      }
+    }
+    expect(starts).toBeLessThan(15);
+  });
+
+  test("of one take its gang with it", () => {
+    const world = running("v1", { numReplicas: 6, gangConfig: { gangSize: 3 } });
+    const [first] = [...world.replicas.values()];
+    const gang = first?.start.gang?.id;
+    world.replicas.delete(first?.start.id as string);
+    world.apply({ kind: "ended", replica: first?.start.id as string, reason: "it died" });
+    expect([...world.replicas.values()].filter(({ start, state }) => start.gang?.id === gang && state === "ending")).toHaveLength(2);
+    world.until(() => world.status("app") === "RUNNING");
+    expect(new Set([...world.replicas.values()].map(({ start }) => start.gang?.id)).size).toBe(2);
+  });
+
+  test("a node that is to go is left: others start first", () => {
+    const world = running("v1", { numReplicas: 20 });
+    const [nodeId] = [...world.replicas.values()].map((replica) => replica.nodeId);
+    world.deadNodes.add(nodeId as string);
+    for (const [id, replica] of world.replicas) if (replica.nodeId === nodeId) world.apply({ kind: "moving", replica: id });
+    world.until(
+      () => [...world.replicas.values()].every((replica) => replica.nodeId !== nodeId) && world.replicas.size === 20,
+      () => expect(world.serving("D")).toBeGreaterThanOrEqual(20),
+    );
+  });
+
+  test("of a controller are survived: the next one takes over what it finds", () => {
+    const world = running("v1", { numReplicas: 3 });
+    const record = world.state.record("app");
+    const found = [...world.replicas.values()];
+    world.state = new ServeState({ newId: () => `again${Math.random()}` });
+    world.state.restore(JSON.parse(JSON.stringify(record)));
+    for (const { start, nodeId } of found.slice(1))
+      world.apply({
+        kind: "found",
+        replica: { id: start.id, app: "app", deployment: "D", version: "v1", userConfig: undefined, nodeId, pid: 1 },
+      });
+    world.replicas.delete(found[0]?.start.id as string);
+    world.until(() => world.status("app") === "RUNNING");
+    expect(world.replicas.size).toBe(3);
+    expect([...world.replicas.keys()]).toEqual(expect.arrayContaining(found.slice(1).map(({ start }) => start.id)));
+  });
+});
+
+describe("health", () => {
+  test("three failures in a row replace a replica, fewer do not", () => {
+    const world = running("v1", { numReplicas: 2, healthCheckPeriodMs: 100_000 });
+    const [id] = [...world.replicas.keys()] as [string];
+    for (let failure = 0; failure < 2; failure += 1) world.apply({ kind: "unhealthy", replica: id, reason: "dizzy" });
+    world.apply({ kind: "healthy", replica: id });
+    expect(world.replicas.get(id)?.state).toBe("running");
+    for (let failure = 0; failure < 3; failure += 1) world.apply({ kind: "unhealthy", replica: id, reason: "dizzy" });
+    expect(world.replicas.get(id)?.state).toBe("ending");
+    expect(world.state.status("app")).toMatchObject({ status: "UNHEALTHY", message: expect.stringContaining("dizzy") });
+    world.until(() => world.status("app") === "RUNNING");
+  });
+
+  test("a start names the nodes that have as many replicas as they may", () => {
+    const world = new World();
+    world.nodeCount = 1;
+    world.apply({ kind: "deploy", target: app(target("v1", { numReplicas: 2, maxReplicasPerNode: 2 })) });
+    world.until(() => world.status("app") === "RUNNING");
+    world.nodeCount = 2;
+    world.apply({ kind: "deploy", target: app(target("v1", { numReplicas: 3, maxReplicasPerNode: 2 })) });
+    world.until(() => world.status("app") === "RUNNING");
+    const last = [...world.replicas.values()].at(-1);
+    expect([last?.start.fullNodes, last?.nodeId]).toEqual([["n0"], "n1"]);
+  });
+});
+
+describe("load", () => {
+  const autoscalingConfig = {
+    minReplicas: 0,
+    maxReplicas: 10,
+    targetOngoingRequests: 2,
+    upscaleDelayMs: 1000,
+    downscaleDelayMs: 5000,
+    lookBackPeriodMs: 1000,
+  };
+
+  test("wakes a deployment at once, and lets it sleep again", () => {
+    const world = new World();
+    world.apply({ kind: "deploy", target: app(target("v1", { autoscalingConfig })) });
+    world.until(() => world.status("app") === "RUNNING");
+    expect(world.replicas.size).toBe(0);
+    world.apply({ kind: "load", source: "p1", report: [["app", "D", 1, 0]] });
+    expect(world.replicas.size).toBe(1);
+    const report = (requests: number) => (): void => world.apply({ kind: "load", source: "p1", report: [["app", "D", 0, requests]] });
+    world.until(() => world.serving("D") === 10, report(20));
+    world.until(() => world.serving("D") === 0, report(0));
+    expect(world.status("app")).toBe("RUNNING");
+  });
+
+  test("of processes that are gone does not count", () => {
+    const world = running("v1", { autoscalingConfig: { ...autoscalingConfig, minReplicas: 1 } });
+    world.apply({ kind: "load", source: "p1", report: [["app", "D", 0, 20]] });
+    world.apply({ kind: "sourceGone", source: "p1" });
+    for (let step = 0; step < 100; step += 1) world.step();
+    expect(world.serving("D")).toBe(1);
+  });
+});

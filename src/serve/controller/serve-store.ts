@@ -1,0 +1,38 @@
+/**
+ * What of Serve is kept in the cluster's store, where the next controller finds it: the options of `serve.start`, and each
+ * application with its deployments. Their code is kept beside it, by `code-store.ts`. Written and read by the controller alone.
+ */
+import { SERVE_NAMESPACE } from "../names.ts";
+import { kvDelete, kvGet, kvList, kvPut } from "../../core/index.ts";
+import type { ApplicationRecord } from "./serve-state.ts";
+
+const IN_SERVE = { namespace: SERVE_NAMESPACE };
+const APP = "app/";
+const OPTIONS = "options";
+
+export async function saveOptions(options: object): Promise<void> {
+  await kvPut(OPTIONS, options, IN_SERVE);
+}
+
+export async function loadOptions<T>(): Promise<T | undefined> {
+  return await kvGet<T>(OPTIONS, IN_SERVE);
+}
+
+export async function saveApplication(record: ApplicationRecord): Promise<void> {
+  await kvPut(APP + record.target.name, record, IN_SERVE);
+}
+
+export async function forgetApplication(name: string): Promise<void> {
+  await kvDelete(APP + name, IN_SERVE);
+}
+
+export async function loadApplications(): Promise<ApplicationRecord[]> {
+  const keys = await kvList(APP, IN_SERVE);
+  const records = await Promise.all(keys.map((key) => kvGet<ApplicationRecord>(key, IN_SERVE)));
+  return records.filter((record) => record !== undefined);
+}
+
+export async function forgetEverything(): Promise<void> {
+  const keys = await kvList("", IN_SERVE);
+  await Promise.all(keys.map((key) => kvDelete(key, IN_SERVE)));
+}

@@ -1,0 +1,103 @@
+/**
+ * The processes that listen to the controller: what each wants to know, and which replicas each still uses.
+ *
+ * A replica is ended only when nobody uses it any more: every process that was told of it has let go of it, or is gone. So no request meets a replica that ends, in any
+ * planned change.
+ */
+import { CONTROLLER_SERVICE } from "../names.ts";
+import { offerConnections, type ServiceConnection } from "../../core/internal.ts";
+import {
+  bodyOf,
+  type ReleasedBody,
+  type ReportBody,
+  type SubscribeBody,
+  tell,
+  TOLD,
+  type UpdateBody,
+} from "../routing/controller-messages.ts";
+
+interface SubscriberPorts {
+  /** What a subscriber is told of a key. */
+  valueOf(key: string): UpdateBody["value"];
+  /** The replicas that a value names. */
+  replicasIn(value: UpdateBody["value"]): readonly string[];
+  reported(source: string, report: ReportBody): void;
+  gone(source: string): void;
+}
+
+interface Subscriber {
+  readonly source: string;
+  readonly connection: ServiceConnection;
+  readonly keys: Set<string>;
+  readonly uses: Set<string>;
+}
+
+export class Subscribers {
+  readonly #ports: SubscriberPorts;
+  readonly #all = new Set<Subscriber>();
+  readonly #waiting = new Map<string, (() => void)[]>();
+  #nextSource = 1;
+
+  constructor(ports: SubscriberPorts) {
+    this.#ports = ports;
+  }
+
+  /** To be called in the controller's constructor. */
+  listen(): void {
+    offerConnections(CONTROLLER_SERVICE, (connection) => this.#accept(connection));
+  }
+
+  /** Everybody who wants to know of the key is told what there is now. */
+  publish(key: string): void {
+    const value = this.#ports.valueOf(key);
+    for (const subscriber of this.#all) if (subscriber.keys.has(key)) this.#tell(subscriber, key, value);
+  }
+
+  /** Resolves when no process uses the replica, or when the time is over. */
+  async released(replica: string, withinMs: number): Promise<void> {
+    if (!this.#isUsed(replica)) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, withinMs);
+    this.#waiting.set(replica, [...(this.#waiting.get(replica) ?? []), resolve]);
+    await promise;
+    clearTimeout(timer);
+    this.#waiting.delete(replica);
+  }
+
+  #accept(connection: ServiceConnection): void {
+    const subscriber: Subscriber = { source: String(this.#nextSource), connection, keys: new Set(), uses: new Set() };
+    this.#nextSource += 1;
+    this.#all.add(subscriber);
+    connection.onFrame = ({ type, body }) => {
+      if (type === TOLD.SUBSCRIBE) this.#subscribe(subscriber, bodyOf(body) as SubscribeBody);
+      else if (type === TOLD.RELEASED) this.#release(subscriber, (bodyOf(body) as ReleasedBody).replica);
+      else if (type === TOLD.REPORT) this.#ports.reported(subscriber.source, bodyOf(body) as ReportBody);
+    };
+    connection.onClose = () => {
+      this.#all.delete(subscriber);
+      for (const replica of subscriber.uses) this.#release(subscriber, replica);
+      this.#ports.gone(subscriber.source);
+    };
+  }
+
+  #subscribe(subscriber: Subscriber, { key, held }: SubscribeBody): void {
+    subscriber.keys.add(key);
+    for (const replica of held) subscriber.uses.add(replica);
+    this.#tell(subscriber, key, this.#ports.valueOf(key));
+  }
+
+  #tell(subscriber: Subscriber, key: string, value: UpdateBody["value"]): void {
+    for (const replica of this.#ports.replicasIn(value)) subscriber.uses.add(replica);
+    tell(subscriber.connection, TOLD.UPDATE, { key, value });
+  }
+
+  #release(subscriber: Subscriber, replica: string): void {
+    subscriber.uses.delete(replica);
+    if (!this.#isUsed(replica)) for (const resolve of this.#waiting.get(replica) ?? []) resolve();
+  }
+
+  #isUsed(replica: string): boolean {
+    for (const { uses } of this.#all) if (uses.has(replica)) return true;
+    return false;
+  }
+}

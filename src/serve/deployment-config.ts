@@ -1,0 +1,87 @@
+/**
+ * The configuration of a deployment with all defaults in place, and what an application consists of.
+ *
+ * Plain data: it travels to the controller, is kept in the cluster's store as JSON, and is hashed where it needs new replicas. Functions are not in it; their ids are. Made by
+ * `deployment-options.ts` and `build/application-graph.ts`.
+ */
+
+/** How many replicas there are follows the load. */
+export interface AutoscalingConfig {
+  /** Default: 1. 0: the deployment sleeps without requests, and they wait until it has woken up. */
+  readonly minReplicas: number;
+  readonly maxReplicas: number;
+  /** Default: `minReplicas`. */
+  readonly initialReplicas: number | undefined;
+  /** Requests for each replica, waiting or under way, that are aimed at. Default: 2. */
+  readonly targetOngoingRequests: number;
+  /** How long the load must ask for more before there are more. Default: 30,000. */
+  readonly upscaleDelayMs: number;
+  /** How long the load must ask for fewer before there are fewer. Default: 600,000. */
+  readonly downscaleDelayMs: number;
+  /** The same for the last replica. Default: `downscaleDelayMs`. */
+  readonly downscaleToZeroDelayMs: number | undefined;
+  /** Over how long the load is looked at. Default: 30,000. */
+  readonly lookBackPeriodMs: number;
+  /** How boldly the number changes: 1 goes to what the load asks for, 0.5 half of the way. Default: 1. */
+  readonly upscalingFactor: number;
+  readonly downscalingFactor: number;
+  /** What counts as the load of a time. Default: "mean". */
+  readonly aggregationFunction: "mean" | "max" | "min";
+  /** Under which id the code of a policy of the user's is kept. */
+  readonly policyId: string | undefined;
+}
+
+export interface GangConfig {
+  /** Replicas that start and end together, in one placement group. */
+  readonly gangSize: number;
+  readonly strategy: "PACK" | "SPREAD" | "STRICT_PACK" | "STRICT_SPREAD";
+}
+
+export interface DeploymentConfig {
+  readonly name: string;
+  readonly numReplicas: number;
+  readonly autoscaling: AutoscalingConfig | undefined;
+  readonly maxOngoingRequests: number;
+  readonly maxQueuedRequests: number;
+  readonly backpressure: { readonly statusCode: number; readonly retryAfterMs: number | undefined };
+  /** JSON, so that a change can be told; undefined where there is none. */
+  readonly userConfig: string | undefined;
+  /** Options of the replicas' actors. */
+  readonly actorOptions: Readonly<Record<string, unknown>>;
+  readonly healthCheckPeriodMs: number;
+  readonly healthCheckTimeoutMs: number;
+  readonly gracefulShutdownTimeoutMs: number;
+  readonly maxConstructorRetryCount: number;
+  readonly maxReplicasPerNode: number | undefined;
+  readonly gang: GangConfig | undefined;
+  readonly placementGroupBundles: readonly Readonly<Record<string, number>>[] | undefined;
+  readonly placementGroupStrategy: "PACK" | "SPREAD" | "STRICT_PACK" | "STRICT_SPREAD";
+  /** Part of the replicas that an update may have away at a time. */
+  readonly rollingUpdatePercentage: number;
+  /** Part of the replicas that an update may have in excess. */
+  readonly maxSurgePercent: number;
+  readonly idempotentMethods: readonly string[];
+  /** Under which id the code of a router of the user's is kept. */
+  readonly routerId: string | undefined;
+}
+
+/** One deployment of an application, ready to be started. */
+export interface DeploymentTarget {
+  readonly name: string;
+  readonly config: DeploymentConfig;
+  /** Of its code, its arguments and what of its configuration needs new replicas. */
+  readonly version: string;
+  /** Methods that are generators. */
+  readonly streaming: readonly string[];
+  /** It answers HTTP. */
+  readonly hasFetch: boolean;
+}
+
+/** An application, ready to be deployed; the code of its deployments goes beside it. */
+export interface ApplicationTarget {
+  readonly name: string;
+  /** `null`: it has no route and is reached by handles alone. */
+  readonly routePrefix: string | null;
+  readonly ingress: string;
+  readonly deployments: readonly DeploymentTarget[];
+}

@@ -1,0 +1,109 @@
+/**
+ * Deployments: a class or a function with the options by which replicas of it run, and `bind`, which makes an application of it.
+ *
+ * Everything is checked here, before anything is started. A deployment is a description: it holds no resource and can be bound as often as one likes. What becomes of an
+ * application is decided by `build/application-graph.ts` and `run.ts`.
+ */
+import { describeValue, isClass } from "../core/internal.ts";
+import type { HandleArg, HandleOf } from "./handle/handle-types.ts";
+import type { DeploymentConfig } from "./deployment-config.ts";
+import { type DeploymentFunctions, type DeploymentOptions, resolveDeploymentOptions } from "./deployment-options.ts";
+
+type AnyClass = new (...args: any) => object;
+type AnyFunction = (...args: any) => any;
+/** What can be deployed. */
+export type Deployable = AnyClass | AnyFunction;
+
+/** What a parameter takes in `bind`: a handle's parameter takes a bound deployment. */
+type BindArg<P> = P extends { readonly remote: unknown; readonly options: unknown }
+  ? Application<any> | P
+  : P extends readonly (infer H extends { readonly remote: unknown; readonly options: unknown })[]
+    ? readonly (Application<any> | H)[]
+    : HandleArg<P>;
+type BindArgs<A extends readonly unknown[]> = { [K in keyof A]: BindArg<A[K]> };
+type ParametersOf<T> = T extends AnyClass ? ConstructorParameters<T> : [];
+
+let partsOf: <T extends Deployable>(application: Application<T>) => ApplicationParts;
+
+/** @internal */
+interface ApplicationParts {
+  readonly deployment: Deployment;
+  readonly args: readonly unknown[];
+}
+
+/** A deployment with the arguments of its constructor: what `serve.run` runs, and what other deployments are bound to. */
+export class Application<T extends Deployable = Deployable> {
+  readonly #parts: ApplicationParts;
+  declare readonly _target?: T;
+
+  static {
+    partsOf = <U extends Deployable>(application: Application<U>): ApplicationParts => application.#parts;
+  }
+
+  /** @internal made by `bind` */
+  constructor(parts: ApplicationParts) {
+    this.#parts = parts;
+  }
+}
+
+export function applicationParts(application: Application<any>): ApplicationParts {
+  return partsOf(application);
+}
+
+/** A class or function with options. */
+export class Deployment<T extends Deployable = Deployable> {
+  /** The class or function itself. */
+  readonly target: T;
+  readonly config: DeploymentConfig;
+  /** @internal those that run elsewhere than in replicas */
+  readonly functions: DeploymentFunctions;
+  readonly #given: DeploymentOptions;
+
+  /** @internal made by `deployment` */
+  constructor(target: T, given: DeploymentOptions) {
+    this.target = target;
+    this.#given = given;
+    const { config, functions } = resolveDeploymentOptions(target.name, given);
+    this.config = config;
+    this.functions = functions;
+  }
+
+  get name(): string {
+    return this.config.name;
+  }
+
+  /** An application of it; bound deployments among the arguments arrive as their handles. */
+  bind(...args: BindArgs<ParametersOf<T>>): Application<T> {
+    if (!isClass(this.target as AnyFunction) && args.length > 0)
+      throw new TypeError(
+        `Cannot bind deployment ${this.name}: it is a function, which has no constructor: received ${describeValue(args)}`,
+      );
+    return new Application<T>({ deployment: this, args });
+  }
+
+  /** A copy with other options; those that are not named stay. @throws TypeError, RangeError that name the option */
+  options(options: DeploymentOptions): Deployment<T> {
+    return new Deployment(this.target, { ...this.#given, ...options });
+  }
+}
+
+/**
+ * Makes a deployment of a class or a function.
+ *
+ * @throws TypeError for what is neither, for an unknown option or a value of a wrong type; RangeError for one out of range
+ * @example
+ * class Greeter {
+ *   #greeting: string;
+ *   constructor(greeting: string) { this.#greeting = greeting; }
+ *   fetch(request: Request) { return new Response(`${this.#greeting}, ${request.headers.get("user-agent")}`); }
+ * }
+ * const handle = await serve.run(serve.deployment(Greeter, { numReplicas: 2 }).bind("Hello"));
+ */
+export function deployment<T extends Deployable>(target: T, options: DeploymentOptions = {}): Deployment<T> {
+  if (typeof target !== "function")
+    throw new TypeError(`Cannot make a deployment: a class or a function is needed: received ${describeValue(target)}`);
+  return new Deployment(target, options);
+}
+
+/** The handle of a deployment `D`, of a class or of a function: `constructor(model: serve.Handle<typeof Model>)`. */
+export type Handle<D> = D extends Deployment<infer T> ? HandleOf<T> : D extends Application<infer T> ? HandleOf<T> : HandleOf<D>;

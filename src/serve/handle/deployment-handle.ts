@@ -1,0 +1,376 @@
+/**
+ * Handles of deployments: `handle.method.remote(...)` chooses a replica and calls it.
+ *
+ * Decides what a call carries on of the request in which it is made (its id, its model, what is left of its time), and which failures are tried on another
+ * replica: one that was full, one that died before it had begun, and any where the method is declared idempotent. A handle is a name, so it travels as one; the
+ * router behind it is that of the process in which it is used.
+ */
+import {
+  ActorDiedError,
+  ActorUnavailableError,
+  cancel,
+  getRuntimeContext,
+  type ObjectRef,
+  TaskCancelledError,
+  TaskTimeoutError,
+} from "../../core/index.ts";
+import { custom, readOptions, registerSerializer, text, timeLimit } from "../../core/internal.ts";
+import { RequestCancelledError } from "../errors.ts";
+import { CALL_ATTEMPTS_MAX } from "../limits.ts";
+import { type CallMeta, ReplicaBusyError } from "../replica/replica-calls.ts";
+import { currentRequest } from "../replica/request-context.ts";
+import type { DeploymentRouter } from "../routing/deployment-router.ts";
+import { actorOf, processRouters } from "../routing/process-routers.ts";
+import type { RoutedReplica } from "../routing/replica-set.ts";
+import { type CallInProgress, callBehind, DeploymentResponse, DeploymentResponseGenerator } from "./deployment-response.ts";
+import type { HandleOptions, HandleOptionsInput } from "./handle-types.ts";
+
+/** What a handle is: all of it travels. */
+interface HandleState {
+  readonly app: string;
+  readonly deployment: string;
+  /** Methods that are generators. */
+  readonly streaming: readonly string[];
+  readonly options: HandleOptions;
+}
+
+interface ReplicaMethods {
+  readonly call: { remote(meta: CallMeta, ...args: unknown[]): ObjectRef<unknown>; options(more: object): ReplicaMethods["call"] };
+  readonly stream: {
+    remote(meta: CallMeta, ...args: unknown[]): AsyncIterableIterator<unknown>;
+    options(more: object): ReplicaMethods["stream"];
+  };
+}
+
+const OPTIONS = {
+  of: "a deployment's handle",
+  otherNames: { multiplexed_model_id: "it is multiplexedModelId", method_name: "use handle.method.remote()" },
+  options: {
+    stream: custom<boolean | undefined>("true or false is needed", undefined, (value) =>
+      typeof value === "boolean" ? "ok" : "wrong type",
+    ),
+    multiplexedModelId: text(undefined),
+    timeoutMs: timeLimit(),
+    signal: custom<AbortSignal | undefined>("an AbortSignal is needed", undefined, (value) =>
+      value instanceof AbortSignal ? "ok" : "wrong type",
+    ),
+  },
+};
+
+const states = new WeakMap<object, HandleState>();
+const NOT_METHODS: ReadonlySet<string> = new Set([
+  "then",
+  "catch",
+  "finally",
+  "toJSON",
+  "asymmetricMatch",
+  "$$typeof",
+  "nodeType",
+  "tagName",
+  "hasAttribute",
+  "_isMockFunction",
+]);
+
+/** The class of handles, for `instanceof` and for the types. */
+export class DeploymentHandle {
+  /** @internal handles are made by `bind`, `serve.run` and `getDeploymentHandle` */
+  private constructor() {}
+}
+
+export function newHandle(state: HandleState): DeploymentHandle {
+  const methods = new Map<string, object>();
+  const bare = Object.create(DeploymentHandle.prototype) as DeploymentHandle;
+  const handle = new Proxy(bare, {
+    get: (target, name) => {
+      if (typeof name === "symbol") return name === Symbol.toStringTag ? "DeploymentHandle" : Reflect.get(target, name);
+      if (NOT_METHODS.has(name) || name in Object.prototype) return Reflect.get(target, name);
+      let method = methods.get(name);
+      if (method === undefined) {
+        method = memberOf(state, name);
+        methods.set(name, method);
+      }
+      return method;
+    },
+  });
+  states.set(handle, state);
+  return handle;
+}
+
+registerSerializer(DeploymentHandle as unknown as new () => DeploymentHandle, {
+  serialize: (handle) => {
+    const { options, ...rest } = states.get(handle) as HandleState;
+    const { signal: _stays, ...travelling } = options;
+    return { ...rest, options: travelling };
+  },
+  deserialize: adoptHandle,
+});
+
+/** Exported for processes that read a handle. */
+export function adoptHandle(state: unknown): DeploymentHandle {
+  return newHandle(state as HandleState);
+}
+
+/** `handle.remote`, `handle.options`, `handle.broadcast`, or a method. */
+function memberOf(state: HandleState, name: string): object {
+  if (name === "remote") return (...args: unknown[]) => callOf(state, "", args);
+  if (name === "options")
+    return (more: HandleOptionsInput) => newHandle({ ...state, options: { ...state.options, ...readHandleOptions(more) } });
+  if (name === "broadcast") return (method: string, ...args: unknown[]) => broadcast(state, method, args);
+  return methodOf(state, name);
+}
+
+function methodOf(state: HandleState, name: string): object {
+  return {
+    remote: (...args: unknown[]) => callOf(state, name, args),
+    options: (more: HandleOptionsInput) => methodOf({ ...state, options: { ...state.options, ...readHandleOptions(more) } }, name),
+  };
+}
+
+function readHandleOptions(more: HandleOptionsInput): HandleOptions {
+  const read = readOptions(more, OPTIONS);
+  return Object.fromEntries(Object.entries(read).filter(([, value]) => value !== undefined)) as HandleOptions;
+}
+
+function callOf(state: HandleState, method: string, args: readonly unknown[]): object {
+  const call = new DeploymentCall(state, method, args);
+  const streams = state.options.stream ?? state.streaming.includes(method);
+  if (!streams) return new DeploymentResponse(call.unary());
+  return new DeploymentResponseGenerator(call.items(), () => call.cancel());
+}
+
+/** One call, over as many replicas as it takes. */
+class DeploymentCall {
+  readonly #router: DeploymentRouter;
+  readonly #method: string;
+  readonly #args: readonly unknown[];
+  readonly #meta: CallMeta;
+  readonly #options: HandleOptions;
+  readonly #untilMs: number | undefined;
+  /** Replicas that a failed attempt of a stream has given back. */
+  readonly #givenBack = new Set<RoutedReplica>();
+  #ref: ObjectRef<unknown> | undefined;
+  #stop: ((reason: Error) => void) | undefined;
+  #cancelled: Error | undefined;
+
+  constructor({ app, deployment, options }: HandleState, method: string, args: readonly unknown[]) {
+    this.#router = processRouters().router(app, deployment);
+    this.#method = method;
+    this.#args = args;
+    this.#options = options;
+    const request = currentRequest();
+    const own = options.timeoutMs === undefined ? undefined : Date.now() + options.timeoutMs;
+    const deadline = request?.deadlineMs;
+    this.#untilMs = own === undefined ? deadline : deadline === undefined ? own : Math.min(own, deadline);
+    this.#meta = [method, request?.requestId ?? "", options.multiplexedModelId ?? request?.modelId ?? "", 0];
+    options.signal?.addEventListener("abort", () => this.cancel(options.signal?.reason), { once: true });
+    if (options.signal?.aborted === true) this.cancel(options.signal.reason);
+  }
+
+  cancel(cause?: unknown): void {
+    if (this.#cancelled !== undefined) return;
+    const reason = "it was cancelled";
+    this.#cancelled = new RequestCancelledError(`Call ${this.#name} was cancelled`, { reason, cause });
+    this.#stop?.(this.#cancelled);
+    if (this.#ref !== undefined) cancel(this.#ref);
+  }
+
+  unary(): CallInProgress<unknown> {
+    const value = this.#run();
+    // Whoever holds the response hears of a failure by awaiting it, and may do so later.
+    value.catch(() => {});
+    return {
+      value,
+      reference: () => value.then(() => ({ ref: this.#ref as ObjectRef<unknown> })),
+      cancel: () => this.cancel(),
+    };
+  }
+
+  async *items(): AsyncGenerator<unknown, void, undefined> {
+    const args = await this.#passable();
+    for (let attempt = 1; ; attempt += 1) {
+      const replica = await this.#replica();
+      let hasBegun = false;
+      try {
+        const { stream } = (await actorOf(replica)) as unknown as ReplicaMethods;
+        const items = this.#limited(stream).remote(this.#metaNow(), ...args);
+        this.#stop = () => void items.return?.();
+        for await (const item of items) {
+          hasBegun = true;
+          yield item;
+        }
+        if (this.#cancelled !== undefined) throw this.#cancelled;
+        return;
+      } catch (error) {
+        const isAgain = this.#failed(replica, error, attempt) && !hasBegun;
+        if (!isAgain) throw this.#shown(error);
+      } finally {
+        // A failure has given it back already.
+        if (!this.#givenBack.delete(replica)) this.#router.ended(replica);
+      }
+    }
+  }
+
+  get #name(): string {
+    return `${this.#router.deployment}.${this.#method === "" ? "remote" : this.#method}`;
+  }
+
+  /** The hot path has no promise of its own until the replica is called. */
+  #run(): Promise<unknown> {
+    if (this.#cancelled !== undefined || this.#args.some(isResponse)) return this.#runAgain(1);
+    const replica = this.#untilMs === undefined ? this.#router.assign({ modelId: this.#meta[2], method: this.#method }) : this.#replica();
+    if (replica instanceof Promise) return this.#runOn(replica, 1);
+    const actor = actorOf(replica);
+    return actor instanceof Promise ? this.#runOn(replica, 1) : this.#send(replica, actor as unknown as ReplicaMethods, this.#args, 1);
+  }
+
+  async #runAgain(attempt: number): Promise<unknown> {
+    return this.#runOn(this.#replica(), attempt);
+  }
+
+  async #runOn(chosen: RoutedReplica | Promise<RoutedReplica>, attempt: number): Promise<unknown> {
+    const replica = await chosen;
+    let actor: unknown;
+    let args: readonly unknown[];
+    try {
+      args = await this.#passable();
+      actor = await actorOf(replica);
+    } catch (error) {
+      if (!this.#failed(replica, error, attempt)) throw this.#shown(error);
+      return this.#runAgain(attempt + 1);
+    }
+    return this.#send(replica, actor as ReplicaMethods, args, attempt);
+  }
+
+  #send(replica: RoutedReplica, { call }: ReplicaMethods, args: readonly unknown[], attempt: number): Promise<unknown> {
+    if (this.#cancelled !== undefined) {
+      this.#router.ended(replica);
+      return Promise.reject(this.#cancelled);
+    }
+    let ref: ObjectRef<unknown>;
+    try {
+      ref = this.#limited(call).remote(this.#metaNow(), ...args);
+    } catch (error) {
+      // An argument that cannot be sent.
+      this.#router.ended(replica);
+      return Promise.reject(error);
+    }
+    this.#ref = ref;
+    return ref.then(
+      (value) => {
+        this.#router.ended(replica);
+        return value;
+      },
+      (error: unknown) => {
+        if (!this.#failed(replica, error, attempt)) throw this.#shown(error);
+        return this.#runAgain(attempt + 1);
+      },
+    ) as Promise<unknown>;
+  }
+
+  /** Gives the replica back. @returns whether the call is to be tried again */
+  #failed(replica: RoutedReplica, error: unknown, attempt: number): boolean {
+    this.#givenBack.add(replica);
+    if (error instanceof ReplicaBusyError) {
+      this.#router.refused(replica, error.ongoing);
+      return this.#cancelled === undefined;
+    }
+    const isLost = isOfReplica(error, replica);
+    if (!isLost) {
+      this.#router.ended(replica);
+      return false;
+    }
+    this.#router.lost(replica);
+    if (this.#cancelled !== undefined || attempt >= CALL_ATTEMPTS_MAX) return false;
+    const hasBegun = error instanceof ActorDiedError || error instanceof ActorUnavailableError ? error.details?.["sent"] !== false : false;
+    return !hasBegun || this.#router.routes?.idempotentMethods.includes(this.#method) === true;
+  }
+
+  #shown(error: unknown): unknown {
+    if (error instanceof TaskCancelledError && this.#cancelled !== undefined) return this.#cancelled;
+    return error;
+  }
+
+  async #replica(): Promise<RoutedReplica> {
+    const stop = new AbortController();
+    this.#stop = (reason) => stop.abort(reason);
+    if (this.#cancelled !== undefined) throw this.#cancelled;
+    const leftMs = this.#leftMs();
+    // A driver that waits for a replica has not come to its end; a router alone would not hold it.
+    const timer = setTimeout(() => stop.abort(this.#late()), leftMs ?? 2 ** 31 - 1);
+    const outer = currentRequest() === undefined ? undefined : getRuntimeContext().signal;
+    const cancelled = (): void => stop.abort(outer?.reason);
+    outer?.addEventListener("abort", cancelled, { once: true });
+    try {
+      return await this.#router.assign({ modelId: this.#meta[2], method: this.#method }, stop.signal);
+    } finally {
+      clearTimeout(timer);
+      outer?.removeEventListener("abort", cancelled);
+      this.#stop = undefined;
+    }
+  }
+
+  /** The arguments, with references in place of responses: the value goes from replica to replica. */
+  async #passable(): Promise<readonly unknown[]> {
+    if (!this.#args.some(isResponse)) return this.#args;
+    const boxes = await Promise.all(
+      this.#args.map(async (arg): Promise<[passed: unknown]> => (isResponse(arg) ? referenceOf(arg) : [arg])),
+    );
+    return boxes.map(([passed]) => passed);
+  }
+
+  #metaNow(): CallMeta {
+    if (this.#untilMs === undefined) return this.#meta;
+    const [method, requestId, modelId] = this.#meta;
+    return [method, requestId, modelId, Math.max(1, this.#untilMs - Date.now())];
+  }
+
+  #leftMs(): number | undefined {
+    return this.#untilMs === undefined ? undefined : Math.max(0, this.#untilMs - Date.now());
+  }
+
+  #limited<M extends { options(more: object): M }>(method: M): M {
+    const timeoutMs = this.#leftMs();
+    return timeoutMs === undefined ? method : method.options({ timeoutMs });
+  }
+
+  #late(): TaskTimeoutError {
+    const reason = "no replica took it in time";
+    return new TaskTimeoutError(`Call ${this.#name} failed: ${reason}`, {
+      reason,
+      hint: "Add replicas, or raise timeoutMs.",
+      details: { timeoutMs: this.#options.timeoutMs },
+    });
+  }
+}
+
+/** In a box: a promise of a reference would be a promise of its value. */
+async function referenceOf(response: DeploymentResponse<unknown>): Promise<[passed: unknown]> {
+  return [(await callBehind(response).reference()).ref];
+}
+
+function isResponse(value: unknown): value is DeploymentResponse<unknown> {
+  return value instanceof DeploymentResponse;
+}
+
+/** Whether the replica itself has gone, and not an actor that its code called. */
+function isOfReplica(error: unknown, { info }: RoutedReplica): boolean {
+  if (error instanceof ActorDiedError || error instanceof ActorUnavailableError) return true;
+  // It is not to be found by its name any more.
+  return error instanceof TypeError
+    ? false
+    : (error as { message?: unknown } | null)?.message?.toString().includes(info.actorName) === true;
+}
+
+async function broadcast({ app, deployment, options }: HandleState, method: string, args: readonly unknown[]): Promise<unknown[]> {
+  const router = processRouters().router(app, deployment);
+  const replicas = await router.everyReplica();
+  const request = currentRequest();
+  const meta: CallMeta = [method, request?.requestId ?? "", options.multiplexedModelId ?? "", 0];
+  return Promise.all(
+    replicas.map(async (replica) => {
+      const { call } = (await actorOf(replica)) as unknown as ReplicaMethods;
+      const limits = options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs };
+      return await call.options({ ...limits, signal: options.signal }).remote(meta, ...args);
+    }),
+  );
+}

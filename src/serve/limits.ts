@@ -1,0 +1,61 @@
+/** Limits of Serve and their reasons. Where Ray has the same limit its name stands beside it. */
+
+/** Bytes that one side of a stream may have sent and the other not yet taken: a chunk of a socket's read four times over, so that neither waits for the other. */
+export const STREAM_WINDOW_BYTES = 256 * 1024;
+/** What was taken is told to the sender in portions of this size: a message a window would stop it, one a chunk would cost as much as the chunk. */
+export const STREAM_CREDIT_BYTES = STREAM_WINDOW_BYTES / 4;
+/** The largest piece of a body in one frame: others' frames come between the pieces of a large body. */
+export const BODY_PIECE_BYTES = 64 * 1024;
+/** A request's body of known size up to this is read before a replica is chosen, so that a slow client holds none. */
+export const GATHERED_BODY_BYTES = 64 * 1024;
+/** An answer up to this is joined with its head to one write; above, the copy costs more than a second buffer. */
+export const JOINED_BODY_BYTES = 16 * 1024;
+/** Headers of a request, all names and values together: what `node:http` allows by default. */
+export const HEADER_BYTES_MAX = 16 * 1024;
+/** The body of a request, where `maxBodyBytes` says nothing else: 1 GiB. */
+export const BODY_BYTES_MAX = 1024 * 1024 * 1024;
+/** How long a client may take to send its headers. */
+export const HEADERS_WITHIN_MS = 60_000;
+/** A connection without a request is closed after that long. Ray: keep_alive_timeout_s. */
+export const KEEP_ALIVE_MS = 90_000;
+/** Connections of clients that a proxy has at a time: each costs some 10 KB. */
+export const CLIENTS_MAX = 20_000;
+
+/** Where a request waits in a router whose replicas are all busy as far as is known, how soon it asks one again. Ray: backoff from 25 ms. */
+export const BUSY_RETRY_MIN_MS = 10;
+export const BUSY_RETRY_MAX_MS = 500;
+/** A replica whose connection broke gets nothing for that long, unless the controller says before what has become of it. */
+export const LOST_FOR_MS = 1_000;
+/** Replicas that one call may meet which have died, before its failure is the caller's. */
+export const CALL_ATTEMPTS_MAX = 4;
+/** How soon a process tries to reach the controller again. */
+export const WATCH_RETRY_MS = 200;
+/** How often routers and replicas tell the controller how many requests there are. Ray: metrics_interval_s is 10; scaling that follows load within a second needs less. */
+export const REPORT_EVERY_MS = 500;
+/** A report that is older counts no more: its process has ended. */
+export const REPORT_VALID_MS = 5_000;
+
+/** A replica or proxy that does not tell its metrics within that is left out: it may be computing. */
+export const METRICS_WITHIN_MS = 2_000;
+/** Series of one metric in one process; further ones are counted together. */
+export const SERIES_MAX = 1_000;
+/** How often the controller looks at its deployments. Ray: CONTROL_LOOP_INTERVAL_S. */
+export const CONTROL_EVERY_MS = 100;
+/** How often the controller asks which nodes there are, as each has proxies of its own. */
+export const FOLLOW_NODES_EVERY_MS = 1_000;
+/** Routers are told of new replicas at most that often; of those that end, at once. */
+export const PUBLISH_EVERY_MS = 10;
+/** The first pause before a replica that did not start is started again; it doubles. */
+export const START_RETRY_MIN_MS = 100;
+export const START_RETRY_MAX_MS = 10_000;
+/** An update that finds no room for a replica of the new version beside the old ones gives up one of those after that long. */
+export const SURGE_PATIENCE_MS = 5_000;
+/** Health checks that fail one after the other before a replica is replaced. Ray: REPLICA_HEALTH_CHECK_UNHEALTHY_THRESHOLD. */
+export const HEALTH_FAILURES_MAX = 3;
+/** Code of a deployment in the cluster's store lies in pieces of this size: a value there is 1 MiB at most. */
+export const CODE_PIECE_BYTES = 512 * 1024;
+
+/** Calls that one replica may have under way beside its own limit: health checks and orders never wait behind requests. */
+export const REPLICA_CONCURRENCY = 1_000_000;
+/** The longest wait for a proxy or a controller to come up. */
+export const COMPONENT_START_WITHIN_MS = 60_000;

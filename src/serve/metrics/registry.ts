@@ -1,0 +1,165 @@
+/**
+ * Counters, gauges and histograms of one process, and their text for Prometheus.
+ *
+ * Serve's own have Ray's names; users add theirs by `serve.metrics`. Series are bounded: a tag with a value of its own for each request would otherwise fill the memory, so above the limit
+ * further ones are counted together under the tag values "other".
+ */
+import { describeValue } from "../../core/internal.ts";
+import { SERIES_MAX } from "../limits.ts";
+
+export type MetricKind = "counter" | "gauge" | "histogram";
+export type Tags = Readonly<Record<string, string>>;
+
+interface MetricFacts {
+  readonly name: string;
+  readonly description: string;
+  readonly tagKeys: readonly string[];
+}
+
+/** One series: its tags, and its number or its buckets. Hot paths keep it instead of looking it up. */
+export class Series {
+  readonly tags: readonly string[];
+  value = 0;
+  /** Of a histogram: how many lie between two boundaries each. */
+  readonly counts: number[];
+  readonly #boundaries: readonly number[];
+
+  constructor(tags: readonly string[], boundaries: readonly number[] | undefined) {
+    this.tags = tags;
+    this.#boundaries = boundaries ?? [];
+    this.counts = boundaries === undefined ? [] : new Array<number>(boundaries.length + 1).fill(0);
+  }
+
+  add(amount: number): void {
+    this.value += amount;
+  }
+
+  set(value: number): void {
+    this.value = value;
+  }
+
+  observe(value: number): void {
+    this.value += value;
+    let index = 0;
+    while (index < this.#boundaries.length && value > (this.#boundaries[index] as number)) index += 1;
+    this.counts[index] = (this.counts[index] ?? 0) + 1;
+  }
+}
+
+/** A metric as it travels to whoever gathers those of all processes. */
+export interface MetricSnapshot extends MetricFacts {
+  readonly kind: MetricKind;
+  readonly boundaries: readonly number[];
+  readonly series: readonly { readonly tags: readonly string[]; readonly value: number; readonly counts: readonly number[] }[];
+}
+
+const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
+const KEY = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
+/** Milliseconds, as Ray's latencies have them. */
+export const LATENCY_BOUNDARIES: readonly number[] = [
+  1, 2, 5, 10, 20, 50, 100, 200, 300, 400, 500, 1000, 2000, 5000, 10_000, 60_000, 120_000, 300_000, 600_000,
+];
+
+export class Metric {
+  readonly facts: MetricFacts;
+  readonly kind: MetricKind;
+  readonly boundaries: readonly number[];
+  readonly #series = new Map<string, Series>();
+
+  constructor(kind: MetricKind, facts: MetricFacts, boundaries: readonly number[] = []) {
+    this.kind = kind;
+    this.facts = facts;
+    this.boundaries = boundaries;
+  }
+
+  /** The series of these tag values, in the order of the keys. */
+  series(tags: readonly string[]): Series {
+    const key = tags.join("\u0000");
+    let series = this.#series.get(key);
+    if (series !== undefined) return series;
+    if (this.#series.size >= SERIES_MAX && tags.some((tag) => tag !== OTHER)) return this.series(tags.map(() => OTHER));
+    series = new Series([...tags], this.kind === "histogram" ? this.boundaries : undefined);
+    this.#series.set(key, series);
+    return series;
+  }
+
+  snapshot(): MetricSnapshot {
+    const series = [...this.#series.values()].map(({ tags, value, counts }) => ({ tags, value, counts }));
+    return { ...this.facts, kind: this.kind, boundaries: this.boundaries, series };
+  }
+}
+
+const OTHER = "other";
+const metrics = new Map<string, Metric>();
+
+/**
+ * The metric of that name in this process, made at the first call.
+ *
+ * @throws TypeError for what is no name, and where one of another kind or with other tags has it
+ */
+export function metricOf(kind: MetricKind, facts: MetricFacts, boundaries: readonly number[] = []): Metric {
+  const { name, tagKeys } = facts;
+  if (typeof name !== "string" || !NAME.test(name))
+    throw new TypeError(`Cannot make a metric: its name consists of letters, digits, "_" and ":": received ${describeValue(name)}`);
+  for (const key of tagKeys)
+    if (!KEY.test(key))
+      throw new TypeError(`Cannot make metric ${name}: a tag's name consists of letters, digits and "_": received ${describeValue(key)}`);
+  const known = metrics.get(name);
+  if (known !== undefined) {
+    if (known.kind !== kind || known.facts.tagKeys.join() !== tagKeys.join())
+      throw new TypeError(
+        `Cannot make metric ${name}: there is one with other tags or of another kind in this process: received ${kind} (${tagKeys.join(", ")})`,
+      );
+    return known;
+  }
+  const made = new Metric(kind, facts, boundaries);
+  metrics.set(name, made);
+  return made;
+}
+
+/** All metrics of this process. */
+export function metricSnapshots(): MetricSnapshot[] {
+  return [...metrics.values()].map((metric) => metric.snapshot());
+}
+
+/** The text that Prometheus reads, of the metrics of many processes. Each has tags of its process besides, so that series are not mixed up. */
+export function prometheusText(processes: readonly { readonly tags: Tags; readonly metrics: readonly MetricSnapshot[] }[]): string {
+  const byName = new Map<string, string[]>();
+  for (const { tags: own, metrics: found } of processes) {
+    for (const metric of found) {
+      const lines = byName.get(metric.name) ?? [
+        `# HELP ${metric.name} ${metric.description.replace(/\\/g, "\\\\").replace(/\n/g, "\\n")}`,
+        `# TYPE ${metric.name} ${metric.kind}`,
+      ];
+      byName.set(metric.name, lines);
+      for (const { tags, value, counts } of metric.series) {
+        const labels = [...Object.entries(own), ...metric.tagKeys.map((key, index) => [key, tags[index] ?? ""] as const)];
+        if (metric.kind === "histogram") lines.push(...histogramLines(metric, labels, { sum: value, counts }));
+        else lines.push(`${metric.name}${labelText(labels)} ${value}`);
+      }
+    }
+  }
+  return `${[...byName.values()].flat().join("\n")}\n`;
+}
+
+function histogramLines(
+  { name, boundaries }: MetricSnapshot,
+  labels: readonly (readonly [string, string])[],
+  { sum, counts }: { sum: number; counts: readonly number[] },
+): string[] {
+  const lines: string[] = [];
+  let total = 0;
+  for (const [index, count] of counts.entries()) {
+    total += count;
+    const boundary = index < boundaries.length ? String(boundaries[index]) : "+Inf";
+    lines.push(`${name}_bucket${labelText([...labels, ["le", boundary]])} ${total}`);
+  }
+  lines.push(`${name}_sum${labelText(labels)} ${sum}`, `${name}_count${labelText(labels)} ${total}`);
+  return lines;
+}
+
+function labelText(labels: readonly (readonly [string, string])[]): string {
+  if (labels.length === 0) return "";
+  const parts = labels.map(([key, value]) => `${key}="${value.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\n/g, "\\n")}"`);
+  return `{${parts.join(",")}}`;
+}

@@ -1,0 +1,86 @@
+/**
+ * What Serve counts of itself, under Ray's names.
+ *
+ * Each process counts its own, and the controller gathers them. Proxies count each request that they have answered, replicas each request and call that they have ended.
+ * Both keep the series of what comes most often: counting is part of every request.
+ */
+import { LATENCY_BOUNDARIES, metricOf, type Series } from "./registry.ts";
+
+const HTTP_TAGS = ["application", "route", "method", "status_code"];
+const DEPLOYMENT_TAGS = ["application", "deployment", "replica"];
+
+/** Of a proxy: counts one answered request. */
+export class HttpMetrics {
+  readonly #requests = metricOf("counter", {
+    name: "serve_num_http_requests",
+    description: "HTTP requests that were answered",
+    tagKeys: HTTP_TAGS,
+  });
+  readonly #errors = metricOf("counter", {
+    name: "serve_num_http_error_requests",
+    description: "HTTP requests answered with a status from 400 on",
+    tagKeys: HTTP_TAGS,
+  });
+  readonly #latency = metricOf(
+    "histogram",
+    { name: "serve_http_request_latency_ms", description: "Time from the head of a request to the end of its answer", tagKeys: HTTP_TAGS },
+    LATENCY_BOUNDARIES,
+  );
+  /** What was counted last, which is most often counted next. */
+  #last: { key: string; requests: Series; errors: Series | undefined; latency: Series } | undefined;
+
+  served({
+    app,
+    route,
+    method,
+    status,
+    durationMs,
+  }: {
+    app: string;
+    route: string;
+    method: string;
+    status: number;
+    durationMs: number;
+  }): void {
+    const key = `${app} ${method} ${status}`;
+    let last = this.#last;
+    if (last?.key !== key) {
+      const tags = [app, route, METHODS.has(method) ? method : "other", String(status)];
+      const errors = status >= 400 ? this.#errors.series(tags) : undefined;
+      last = { key, requests: this.#requests.series(tags), errors, latency: this.#latency.series(tags) };
+      this.#last = last;
+    }
+    last.requests.add(1);
+    last.errors?.add(1);
+    last.latency.observe(durationMs);
+  }
+}
+
+/** A client may send any method, and each would be a series. */
+const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+
+/** Of a replica. */
+export interface ReplicaMetrics {
+  readonly requests: Series;
+  readonly errors: Series;
+  readonly latency: Series;
+  readonly ongoing: Series;
+}
+
+export function replicaMetrics(tags: readonly [application: string, deployment: string, replica: string]): ReplicaMetrics {
+  const facts = (name: string, description: string): { name: string; description: string; tagKeys: readonly string[] } => ({
+    name,
+    description,
+    tagKeys: DEPLOYMENT_TAGS,
+  });
+  return {
+    requests: metricOf("counter", facts("serve_deployment_request_counter", "Requests and calls that a replica has ended")).series(tags),
+    errors: metricOf("counter", facts("serve_deployment_error_counter", "Requests and calls whose code threw")).series(tags),
+    latency: metricOf(
+      "histogram",
+      facts("serve_deployment_processing_latency_ms", "Time that a replica took for a request or call"),
+      LATENCY_BOUNDARIES,
+    ).series(tags),
+    ongoing: metricOf("gauge", facts("serve_replica_processing_queries", "Requests and calls under way")).series(tags),
+  };
+}

@@ -1,0 +1,19 @@
+/** A line of JSON for each request: what was asked, what became of it, how long it took, and the id by which a replica's lines belong to it. */
+import type { AccessEntry } from "./http-front.ts";
+
+/** Query texts are left out: clients put secrets there. */
+export function logAccess({ method, target, app, route, status, durationMs, requestId }: AccessEntry): void {
+  const end = target.indexOf("?");
+  const path = end < 0 ? target : target.slice(0, end);
+  const entry = {
+    time: new Date().toISOString(),
+    method,
+    path,
+    route,
+    app,
+    status,
+    durationMs: Math.round(durationMs * 1000) / 1000,
+    requestId,
+  };
+  process.stdout.write(`${JSON.stringify(entry)}\n`);
+}

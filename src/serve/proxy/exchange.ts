@@ -1,0 +1,198 @@
+/**
+ * One request of a client on its way through the proxy, whatever protocol it came by: find the application, choose a replica, send, hand the answer back.
+ *
+ * Decides which status a client gets where no replica answers, and when a request may be sent to another replica. A front (`http-front.ts`; HTTP/2 and gRPC have their
+ * own) translates its protocol into an `IncomingRequest` and writes what comes to the `ReplyPort`; it knows nothing of replicas.
+ */
+import { BackPressureError, DeploymentUnavailableError } from "../errors.ts";
+import { CALL_ATTEMPTS_MAX } from "../limits.ts";
+import type { DeploymentRouter } from "../routing/deployment-router.ts";
+import type { RoutedReplica } from "../routing/replica-set.ts";
+import type { BodyReceiver } from "../wire/body-receiver.ts";
+import type { RequestHead, ResponseHead } from "../wire/frames.ts";
+import type { RequestStream } from "../wire/request-client.ts";
+import type { ReplicaLinks } from "./replica-links.ts";
+
+/** What a front has read. */
+export interface IncomingRequest {
+  readonly head: RequestHead;
+  /** The whole body, or its pieces as they come. */
+  readonly body: Uint8Array | AsyncIterable<Uint8Array>;
+}
+
+/** Where a front writes the answer. */
+export interface ReplyPort {
+  /**
+   * @param body the whole body, a view that is valid during the call only; or a receiver, whose pieces are to be taken as fast as the client takes them
+   */
+  respond(head: ResponseHead, body: Uint8Array | BodyReceiver): void;
+  /** No replica has answered. */
+  refuse(status: number, options: { detail?: string; retryAfterMs?: number | undefined }): void;
+  /** The replica is gone in the middle of an answer: the client has to see that it is not whole. */
+  abort(reason: string): void;
+}
+
+const NO_BYTES = new Uint8Array(0);
+
+export class Exchange {
+  readonly #request: IncomingRequest;
+  readonly #reply: ReplyPort;
+  readonly #router: DeploymentRouter;
+  readonly #links: ReplicaLinks;
+  #stream: RequestStream | undefined;
+  #replica: RoutedReplica | undefined;
+  #waiting: AbortController | undefined;
+  #attempt = 0;
+  #hasAnswer = false;
+  #isOver = false;
+
+  constructor(request: IncomingRequest, reply: ReplyPort, route: { router: DeploymentRouter; links: ReplicaLinks }) {
+    this.#request = request;
+    this.#reply = reply;
+    this.#router = route.router;
+    this.#links = route.links;
+  }
+
+  /** Sends it; whatever becomes of it is told to the port. */
+  start(): void {
+    const { method, modelId } = this.#request.head;
+    try {
+      const replica = this.#router.assign({ modelId, method }, this.#signalOfWait());
+      if (replica instanceof Promise)
+        replica.then(
+          (found) => this.#send(found),
+          (error: unknown) => this.#notPlaced(error),
+        );
+      else this.#send(replica);
+    } catch (error) {
+      this.#notPlaced(error);
+    }
+  }
+
+  /** The client is gone, or its time is over. */
+  cancel(reason: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#waiting?.abort(new Error(reason));
+    this.#stream?.cancel(reason);
+    this.#release();
+  }
+
+  /** Only a request that may have to wait needs a signal. */
+  #signalOfWait(): AbortSignal | undefined {
+    if (this.#router.hasRoom) return undefined;
+    this.#waiting = new AbortController();
+    return this.#waiting.signal;
+  }
+
+  #send(replica: RoutedReplica): void {
+    if (this.#isOver) {
+      this.#router.ended(replica);
+      return;
+    }
+    this.#replica = replica;
+    this.#attempt += 1;
+    const client = this.#links.clientOf(replica);
+    if (client instanceof Promise) {
+      client.then(
+        (connected) => this.#open(connected),
+        (error: unknown) => this.#lost(error as Error, false),
+      );
+    } else this.#open(client);
+  }
+
+  #open(client: Awaited<ReturnType<ReplicaLinks["clientOf"]>>): void {
+    if (this.#isOver) return this.#release();
+    const { head, body } = this.#request;
+    const whole = body instanceof Uint8Array ? body : undefined;
+    const stream = client.open(head, whole, {
+      responded: (answer, bytes) => this.#responded(answer, bytes),
+      busy: (ongoing) => this.#busy(ongoing),
+      failed: (error, mayHaveBegun) => this.#lost(error, mayHaveBegun),
+    });
+    this.#stream = stream;
+    if (whole === undefined) void this.#upload(stream, body as AsyncIterable<Uint8Array>);
+  }
+
+  /** Nothing is read of the client before the replica has begun. */
+  async #upload(stream: RequestStream, body: AsyncIterable<Uint8Array>): Promise<void> {
+    if (!(await stream.upload.ready())) return;
+    try {
+      for await (const piece of body) {
+        const sent = stream.write(piece);
+        if (!(sent === true || (await sent))) return;
+      }
+      if (this.#stream === stream && !this.#isOver) stream.end();
+    } catch (error) {
+      // The client broke off in the middle of its body.
+      this.cancel((error as Error).message);
+    }
+  }
+
+  #responded(head: ResponseHead, whole: Uint8Array | undefined): void {
+    this.#hasAnswer = true;
+    if (whole !== undefined) {
+      this.#isOver = true;
+      this.#release(head.ongoing);
+      this.#reply.respond(head, whole);
+      return;
+    }
+    const { body } = this.#stream as RequestStream;
+    if (body === undefined) {
+      this.#reply.respond(head, NO_BYTES);
+      return;
+    }
+    body.onOver = () => {
+      this.#isOver = true;
+      this.#release();
+    };
+    this.#reply.respond(head, body);
+  }
+
+  #busy(ongoing: number): void {
+    const replica = this.#replica as RoutedReplica;
+    this.#replica = undefined;
+    this.#stream = undefined;
+    this.#attempt -= 1;
+    this.#router.refused(replica, ongoing);
+    if (!this.#isOver) this.start();
+  }
+
+  #lost(error: Error, mayHaveBegun: boolean): void {
+    const replica = this.#replica;
+    this.#replica = undefined;
+    this.#stream = undefined;
+    if (replica !== undefined) this.#router.lost(replica);
+    if (this.#isOver) return;
+    if (this.#hasAnswer) {
+      this.#isOver = true;
+      this.#reply.abort(error.message);
+      return;
+    }
+    const { head, body } = this.#request;
+    const mayRepeat =
+      !mayHaveBegun || (body instanceof Uint8Array && this.#router.routes?.idempotentMethods.includes(head.method) === true);
+    if (mayRepeat && this.#attempt < CALL_ATTEMPTS_MAX) this.start();
+    else {
+      this.#isOver = true;
+      this.#reply.refuse(500, { detail: "the replica died while it had the request" });
+    }
+  }
+
+  #release(reported?: number): void {
+    const replica = this.#replica;
+    if (replica === undefined) return;
+    this.#replica = undefined;
+    this.#router.ended(replica, reported);
+  }
+
+  #notPlaced(error: unknown): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    if (error instanceof BackPressureError) {
+      const { statusCode = 503, retryAfterMs } = this.#router.routes?.backpressure ?? {};
+      this.#reply.refuse(statusCode, { retryAfterMs, detail: "too many requests wait already" });
+    } else if (error instanceof DeploymentUnavailableError) this.#reply.refuse(503, { detail: "the application is not there" });
+    else this.#reply.refuse(500, {});
+  }
+}

@@ -1,0 +1,69 @@
+/** Options of the HTTP proxies: where they listen and what clients may do. */
+import { count, flag, milliseconds, oneOf, readOptions, text, timeLimit } from "../../core/internal.ts";
+import { BODY_BYTES_MAX, CLIENTS_MAX, HEADER_BYTES_MAX, HEADERS_WITHIN_MS, KEEP_ALIVE_MS } from "../limits.ts";
+
+/** `httpOptions` of `serve.start`. */
+export interface HttpOptions {
+  /** Default: 127.0.0.1, which nobody else reaches. */
+  host?: string | undefined;
+  /** Default: 8000; 0 is any that is free. */
+  port?: number | undefined;
+  /** Where proxies run: on every node, on one, or nowhere. Default: "everyNode". */
+  location?: "everyNode" | "headOnly" | "disabled" | undefined;
+  /** Proxies on each node, which share the port. Default: 1. */
+  proxies?: number | undefined;
+  /** How long an answer may take, until its head has come. Default: no limit. */
+  requestTimeoutMs?: number | undefined;
+  /** How long a connection without a request is kept. Default: 90,000. */
+  keepAliveTimeoutMs?: number | undefined;
+  /** The largest body of a request. Default: 1 GiB. */
+  maxBodyBytes?: number | undefined;
+  /** All names and values of a request's headers together. Default: 16,384. */
+  maxHeaderBytes?: number | undefined;
+  /** How long a client may take to send its headers. Default: 60,000. */
+  headersTimeoutMs?: number | undefined;
+  /** Write a line of JSON for each request. Default: false. */
+  accessLog?: boolean | undefined;
+  /** Connections of clients that a proxy has at a time. Default: 20,000. */
+  maxConnections?: number | undefined;
+}
+
+export interface ResolvedHttpOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly location: "everyNode" | "headOnly" | "disabled";
+  readonly proxies: number;
+  readonly requestTimeoutMs: number | undefined;
+  readonly keepAliveTimeoutMs: number;
+  readonly maxBodyBytes: number;
+  readonly maxHeaderBytes: number;
+  readonly headersTimeoutMs: number;
+  readonly maxConnections: number;
+  readonly accessLog: boolean;
+}
+
+const HTTP = {
+  of: "httpOptions",
+  otherNames: {
+    request_timeout_s: "it is requestTimeoutMs, in milliseconds",
+    keep_alive_timeout_s: "it is keepAliveTimeoutMs, in milliseconds",
+  },
+  options: {
+    host: text("127.0.0.1"),
+    port: count({ min: 0, max: 65_535 }, 8000),
+    location: oneOf(["everyNode", "headOnly", "disabled"], "everyNode"),
+    proxies: count({ min: 1, max: 64 }, 1),
+    requestTimeoutMs: timeLimit(),
+    keepAliveTimeoutMs: milliseconds(KEEP_ALIVE_MS),
+    maxBodyBytes: count({ min: 0 }, BODY_BYTES_MAX),
+    maxHeaderBytes: count({ min: 1024 }, HEADER_BYTES_MAX),
+    headersTimeoutMs: milliseconds(HEADERS_WITHIN_MS),
+    maxConnections: count({ min: 1 }, CLIENTS_MAX),
+    accessLog: flag(false),
+  },
+};
+
+/** @throws TypeError, RangeError that name the option */
+export function resolveHttpOptions(given: HttpOptions | undefined): ResolvedHttpOptions {
+  return readOptions(given, HTTP);
+}

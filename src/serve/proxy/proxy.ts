@@ -1,0 +1,124 @@
+/**
+ * The actor of one proxy: listens for clients, and knows by the controller's word which applications there are.
+ *
+ * It serves on while the controller is away. The port is shared by the proxies of a node (`reusePort`). When its node is to go it answers `/-/healthz` with 503, takes no
+ * new connections and finishes what it has.
+ */
+import { getRuntimeContext } from "../../core/index.ts";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { processRouters } from "../routing/process-routers.ts";
+import type { DeploymentRouter } from "../routing/deployment-router.ts";
+import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
+import { HttpMetrics } from "../metrics/serve-metrics.ts";
+import { logAccess } from "./access-log.ts";
+import { Exchange } from "./exchange.ts";
+import { createHttpFront, type RoutedTarget } from "./http-front.ts";
+import type { ResolvedHttpOptions } from "./http-options.ts";
+import { ReplicaLinks } from "./replica-links.ts";
+import { RouteTable } from "./route-table.ts";
+
+interface Ingress {
+  readonly router: DeploymentRouter;
+  readonly links: ReplicaLinks;
+}
+
+export class Proxy {
+  readonly #options: ResolvedHttpOptions;
+  readonly #table = new RouteTable();
+  /** By application and deployment. */
+  readonly #ingresses = new Map<string, Ingress>();
+  #server: Server | undefined;
+  #isDraining = false;
+  #onRoutes: (() => void)[] = [];
+  readonly #metrics = new HttpMetrics();
+  #openRequests = 0;
+
+  constructor(options: ResolvedHttpOptions) {
+    this.#options = options;
+    processRouters().watchRoutes((routes) => {
+      this.#table.update(routes);
+      for (const { app, ingress } of routes) this.#ingress(app, ingress);
+      for (const resolve of this.#onRoutes.splice(0)) resolve();
+    });
+  }
+
+  /** Listens. @returns the address, with the port that was free where it was to be any. @throws where the port is taken */
+  async start(port: number): Promise<{ host: string; port: number; pid: number }> {
+    if (this.#server === undefined) {
+      const { host, proxies } = this.#options;
+      const server = createHttpFront(this.#options, {
+        route: (target) => this.#route(target),
+        routes: () => Object.fromEntries(this.#table.entries.map(({ prefix, app }) => [prefix, app])),
+        isDraining: () => this.#isDraining,
+        served: (entry) => {
+          this.#openRequests -= 1;
+          this.#metrics.served(entry);
+          if (this.#options.accessLog) logAccess(entry);
+        },
+      });
+      server.on("request", () => {
+        this.#openRequests += 1;
+      });
+      await new Promise<void>((resolve, reject) => {
+        server.once("error", reject);
+        server.listen({ host, port, reusePort: proxies > 1, backlog: 1024 }, () => {
+          server.off("error", reject);
+          resolve();
+        });
+      });
+      this.#server = server;
+    }
+    const listening = this.#server.address() as AddressInfo;
+    return { host: listening.address, port: listening.port, pid: process.pid };
+  }
+
+  /** Resolves once the proxy routes to an application. */
+  async routesTo(app: string): Promise<void> {
+    while (!this.#table.entries.some((entry) => entry.app === app)) await new Promise<void>((resolve) => this.#onRoutes.push(resolve));
+  }
+
+  checkHealth(): { openRequests: number; isDraining: boolean } {
+    return { openRequests: this.#openRequests, isDraining: this.#isDraining };
+  }
+
+  /** What this proxy has counted. */
+  metrics(): MetricSnapshot[] {
+    return metricSnapshots();
+  }
+
+  /** Takes no new connections, and resolves when every request has been answered. */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    const server = this.#server;
+    if (server === undefined) return;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeIdleConnections();
+    await closed;
+  }
+
+  /** Answers when its node is to be drained; its failure is the end of the proxy. */
+  async preempted(): Promise<void> {
+    const { preemptionSignal } = getRuntimeContext();
+    if (!preemptionSignal.aborted) await new Promise((resolve) => preemptionSignal.addEventListener("abort", resolve, { once: true }));
+  }
+
+  #route(target: string): RoutedTarget | undefined {
+    const match = this.#table.match(target);
+    if (match === undefined) return undefined;
+    const { entry, rest } = match;
+    const route = this.#ingress(entry.app, entry.ingress);
+    return { prefix: entry.prefix, rest, app: entry.app, begin: (request, reply) => new Exchange(request, reply, route) };
+  }
+
+  #ingress(app: string, deployment: string): Ingress {
+    const key = `${app}/${deployment}`;
+    let ingress = this.#ingresses.get(key);
+    if (ingress === undefined) {
+      const links = new ReplicaLinks();
+      ingress = { links, router: processRouters().watch(app, deployment, links) };
+      this.#ingresses.set(key, ingress);
+    }
+    return ingress;
+  }
+}

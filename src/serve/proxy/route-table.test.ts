@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { RouteTable } from "./route-table.ts";
+
+function found(table: RouteTable, target: string): string | undefined {
+  const match = table.match(target);
+  return match === undefined ? undefined : `${match.entry.app} ${match.rest}`;
+}
+
+test("the longest prefix that ends at a slash wins, and goes off the path", () => {
+  const table = new RouteTable();
+  table.update([
+    { prefix: "/a", app: "a", ingress: "I" },
+    { prefix: "/a/b", app: "ab", ingress: "I" },
+    { prefix: "/c", app: "c", ingress: "I" },
+  ]);
+  expect(found(table, "/a")).toBe("a /");
+  expect(found(table, "/a?x=/a/b")).toBe("a /?x=/a/b");
+  expect(found(table, "/a/")).toBe("a /");
+  expect(found(table, "/a/b/c?d")).toBe("ab /c?d");
+  expect(found(table, "/a/bc")).toBe("a /bc");
+  expect(found(table, "/ab")).toBeUndefined();
+  expect(found(table, "/")).toBeUndefined();
+  table.update([{ prefix: "/", app: "root", ingress: "I" }]);
+  expect(found(table, "/a/b?x")).toBe("root /a/b?x");
+  table.update([]);
+  expect(found(table, "/")).toBeUndefined();
+});

@@ -1,0 +1,200 @@
+/**
+ * From a request on the wire to the user's `fetch`, and back: what a handler returns or throws becomes a response, streams piece by piece.
+ *
+ * Decides what counts as a response, what a client is told of an error (an id; the text only in development), and that a client that goes away ends the handler's
+ * signal and its stream. Called by the replica for each stream that it has admitted; calls `over` once nothing of the request runs any more.
+ */
+import type { LibraryCall } from "../../core/internal.ts";
+import { describeValue, isThenable } from "../../core/internal.ts";
+import { RequestCancelledError } from "../errors.ts";
+import type { ResponseHead } from "../wire/frames.ts";
+import type { ServedStream } from "../wire/request-server.ts";
+import { lazyRequest } from "./lazy-request.ts";
+import { flatHeaders, wholeOf } from "./lazy-response.ts";
+
+type FetchFunction = (request: Request) => unknown;
+
+interface HttpRequestOptions {
+  /** `fetch` of the user's object, bound. */
+  readonly fetch: FetchFunction;
+  /** Requests that are under way, for those who choose among replicas. */
+  readonly ongoing: () => number;
+  /** Clients see what went wrong, with its stack. */
+  readonly showsErrors: boolean;
+  readonly onError: (error: unknown, stream: ServedStream) => void;
+}
+
+const TEXT = ["content-type", "text/plain;charset=UTF-8"];
+const JSON_TYPE = ["content-type", "application/json"];
+const BYTES = ["content-type", "application/octet-stream"];
+
+export class HttpRequests {
+  readonly #options: HttpRequestOptions;
+
+  constructor(options: HttpRequestOptions) {
+    this.#options = options;
+  }
+
+  /** @param over called once, when the request is over; whether user code failed */
+  serve(stream: ServedStream, call: LibraryCall, over: (isFailed: boolean) => void): void {
+    stream.onCancel = (reason) =>
+      call.cancel(new RequestCancelledError(`Request ${stream.head.requestId} was cancelled: ${reason}`, { reason }));
+    const request = lazyRequest(stream.head, stream.body, () => call.signal);
+    let returned: unknown;
+    try {
+      returned = call.run(() => this.#options.fetch(request));
+    } catch (error) {
+      this.#fail(stream, error);
+      over(true);
+      return;
+    }
+    if (!isThenable(returned)) {
+      this.#respond(stream, call, returned, over);
+      return;
+    }
+    returned.then(
+      (value) => this.#respond(stream, call, value, over),
+      (error: unknown) => {
+        this.#fail(stream, error);
+        over(true);
+      },
+    );
+  }
+
+  #respond(stream: ServedStream, call: LibraryCall, value: unknown, over: (isFailed: boolean) => void): void {
+    if (stream.cancelled !== undefined) {
+      // Nobody hears it; a body that was opened is closed.
+      if (value instanceof Response) void value.body?.cancel(stream.cancelled).catch(() => {});
+      over(false);
+      return;
+    }
+    const plain = value instanceof Response ? wholeOf(value) : plainResponse(value);
+    if (plain !== undefined) {
+      const { status, statusText, headers, body } = plain;
+      stream.respond({ status, statusText, headers, ongoing: this.#options.ongoing() }, body);
+      over(false);
+      return;
+    }
+    call.run(() => void this.#stream(stream, value).then(over));
+  }
+
+  /** Resolves when the body is over, however it ends, with whether user code failed. */
+  async #stream(stream: ServedStream, value: unknown): Promise<boolean> {
+    try {
+      const response = value instanceof Response ? value : streamedResponse(value);
+      const head: ResponseHead = {
+        status: response.status,
+        statusText: response.statusText,
+        headers: flatHeaders(response.headers),
+        ongoing: this.#options.ongoing(),
+      };
+      if (response.body === null) {
+        stream.respond(head, undefined);
+        return false;
+      }
+      stream.begin(head);
+      await pump(response.body, stream);
+      return false;
+    } catch (error) {
+      if (stream.cancelled !== undefined) return false;
+      this.#options.onError(error, stream);
+      // The head may be gone already: a broken body is the only way to tell.
+      stream.abort("the response's body failed");
+      return true;
+    }
+  }
+
+  #fail(stream: ServedStream, error: unknown): void {
+    if (stream.cancelled !== undefined) return;
+    this.#options.onError(error, stream);
+    const status = statusOf(error);
+    const detail = this.#options.showsErrors ? textOfError(error) : undefined;
+    const { requestId } = stream.head;
+    stream.respond({ status, statusText: "", ongoing: this.#options.ongoing(), headers: JSON_TYPE }, errorBody(status, requestId, detail));
+  }
+}
+
+/** What clients read where a request failed: what kind of failure, and the id by which the log has the rest. */
+export function errorBody(status: number, requestId: string, detail?: string): string {
+  return JSON.stringify({ error: ERROR_TEXTS[status] ?? "request failed", status, requestId, ...(detail === undefined ? {} : { detail }) });
+}
+
+const ERROR_TEXTS: Readonly<Record<number, string>> = {
+  400: "bad request",
+  404: "not found",
+  408: "the request took too long",
+  411: "length required",
+  413: "the request's body is too large",
+  429: "too many requests",
+  431: "the request's headers are too large",
+  500: "internal error",
+  501: "not offered here",
+  502: "the replica failed",
+  503: "no replica is available",
+  504: "the request took too long",
+};
+
+/** An error may say which status it stands for, as those of Hono, h3 and Express do. */
+function statusOf(error: unknown): number {
+  const status =
+    (error as { status?: unknown } | null | undefined)?.status ?? (error as { statusCode?: unknown } | null | undefined)?.statusCode;
+  if (typeof status === "number" && Number.isInteger(status) && status >= 400 && status <= 599) return status;
+  const code = (error as { code?: unknown } | null | undefined)?.code;
+  if (code === "BACK_PRESSURE" || code === "DEPLOYMENT_UNAVAILABLE") return 503;
+  return code === "TASK_TIMEOUT" ? 504 : 500;
+}
+
+function textOfError(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : describeValue(error);
+}
+
+/** What is neither a `Response` nor a stream: text, bytes, or a value for JSON. */
+function plainResponse(
+  value: unknown,
+): { status: number; statusText: string; headers: string[]; body: string | Uint8Array | undefined } | undefined {
+  if (value === undefined || value === null) return { status: 200, statusText: "", headers: [], body: undefined };
+  if (typeof value === "string") return { status: 200, statusText: "", headers: TEXT, body: value };
+  if (value instanceof Uint8Array) return { status: 200, statusText: "", headers: BYTES, body: value };
+  if (value instanceof ArrayBuffer) return { status: 200, statusText: "", headers: BYTES, body: new Uint8Array(value) };
+  if (value instanceof Response || value instanceof ReadableStream || isAsyncIterable(value)) return undefined;
+  const text = JSON.stringify(value);
+  if (text === undefined)
+    throw new TypeError(`Cannot answer a request: a Response, text, bytes or a value for JSON is needed: received ${describeValue(value)}`);
+  return { status: 200, statusText: "", headers: JSON_TYPE, body: text };
+}
+
+function streamedResponse(value: unknown): Response {
+  const body = value instanceof ReadableStream ? value : ReadableStream.from(encoded(value as AsyncIterable<unknown>));
+  return new Response(body as ReadableStream<Uint8Array>, { headers: { "content-type": "text/plain;charset=UTF-8" } });
+}
+
+async function* encoded(values: AsyncIterable<unknown>): AsyncGenerator<Uint8Array, void, undefined> {
+  const encoder = new TextEncoder();
+  for await (const value of values)
+    yield value instanceof Uint8Array ? value : encoder.encode(typeof value === "string" ? value : `${JSON.stringify(value)}\n`);
+}
+
+function isAsyncIterable(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+}
+
+/** Each chunk goes out by itself, as soon as the client's side has room for it. */
+async function pump(body: ReadableStream<Uint8Array>, stream: ServedStream): Promise<void> {
+  const reader = body.getReader();
+  const cancelled = stream.onCancel;
+  stream.onCancel = (reason) => {
+    cancelled?.(reason);
+    void reader.cancel(reason).catch(() => {});
+  };
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    const bytes = typeof value === "string" ? new TextEncoder().encode(value) : value;
+    const sent = stream.write(bytes);
+    if (!(sent === true || (await sent))) {
+      void reader.cancel(stream.cancelled ?? "nobody reads it").catch(() => {});
+      return;
+    }
+  }
+  stream.end();
+}

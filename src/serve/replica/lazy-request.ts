@@ -1,0 +1,167 @@
+/**
+ * The `Request` that an ingress gets: what most handlers read (method, url, headers, a small body) is there at once, and a real `Request` is made
+ * only when something else of it is asked for.
+ *
+ * It is a `Request` for `instanceof`, and everything that a `Request` has works. A real one for each call costs as much as all the rest of it (measured: 19
+ * against 55 thousand requests a second).
+ */
+import type { BodyReceiver } from "../wire/body-receiver.ts";
+import type { RequestHead } from "../wire/frames.ts";
+
+const MADE_BY_CONSTRUCTOR = [
+  "bodyUsed",
+  "cache",
+  "credentials",
+  "destination",
+  "integrity",
+  "keepalive",
+  "mode",
+  "redirect",
+  "referrer",
+  "referrerPolicy",
+  "duplex",
+] as const;
+const READ_BY_REQUEST = ["blob", "clone", "formData"] as const;
+const WITHOUT_BODY = new Set(["GET", "HEAD"]);
+
+const parts = Symbol("parts");
+const real = Symbol("real");
+
+interface Parts {
+  readonly head: RequestHead;
+  readonly body: Uint8Array | BodyReceiver;
+  readonly signal: () => AbortSignal;
+  headers: Headers | undefined;
+  made: Request | undefined;
+  isUsed: boolean;
+}
+
+class LazyRequest {
+  readonly [parts]: Parts;
+
+  constructor(given: Parts) {
+    this[parts] = given;
+  }
+
+  get [real](): Request {
+    const own = this[parts];
+    own.made ??= newRequest(own);
+    return own.made;
+  }
+
+  get method(): string {
+    return this[parts].head.method;
+  }
+
+  get url(): string {
+    return this[parts].head.url;
+  }
+
+  get headers(): Headers {
+    const own = this[parts];
+    own.headers ??= own.made?.headers ?? newHeaders(own.head.headers);
+    return own.headers;
+  }
+
+  get signal(): AbortSignal {
+    return this[parts].signal();
+  }
+
+  get body(): ReadableStream | null {
+    return this[real].body;
+  }
+
+  get bodyUsed(): boolean {
+    const { made, isUsed } = this[parts];
+    return isUsed || made?.bodyUsed === true;
+  }
+
+  text(): Promise<string> {
+    const bytes = takeWhole(this[parts]);
+    return bytes === undefined ? this[real].text() : Promise.resolve(new TextDecoder().decode(bytes));
+  }
+
+  json(): Promise<unknown> {
+    const bytes = takeWhole(this[parts]);
+    if (bytes === undefined) return this[real].json();
+    return new Promise((resolve) => resolve(JSON.parse(new TextDecoder().decode(bytes))));
+  }
+
+  arrayBuffer(): Promise<ArrayBuffer> {
+    const bytes = takeWhole(this[parts]);
+    return bytes === undefined ? this[real].arrayBuffer() : Promise.resolve(Uint8Array.from(bytes).buffer);
+  }
+
+  bytes(): Promise<Uint8Array> {
+    const bytes = takeWhole(this[parts]);
+    return bytes === undefined
+      ? this[real].arrayBuffer().then((buffer) => new Uint8Array(buffer))
+      : Promise.resolve(Uint8Array.from(bytes));
+  }
+}
+
+for (const name of MADE_BY_CONSTRUCTOR) {
+  if (Object.hasOwn(LazyRequest.prototype, name)) continue;
+  Object.defineProperty(LazyRequest.prototype, name, {
+    get(this: LazyRequest): unknown {
+      return (this[real] as unknown as Record<string, unknown>)[name];
+    },
+  });
+}
+for (const name of READ_BY_REQUEST) {
+  Object.defineProperty(LazyRequest.prototype, name, {
+    value(this: LazyRequest): unknown {
+      return (this[real][name] as () => unknown).call(this[real]);
+    },
+  });
+}
+Object.setPrototypeOf(LazyRequest.prototype, Request.prototype);
+
+/** `signal` is asked for when the handler does, or when a real `Request` is made. */
+export function lazyRequest(head: RequestHead, body: Uint8Array | BodyReceiver, signal: () => AbortSignal): Request {
+  return new LazyRequest({ head, body, signal, headers: undefined, made: undefined, isUsed: false }) as unknown as Request;
+}
+
+/** The body where it is here as a whole and nobody has read it; from then on it counts as read. */
+function takeWhole(own: Parts): Uint8Array | undefined {
+  if (own.made !== undefined || own.isUsed || !(own.body instanceof Uint8Array)) return undefined;
+  own.isUsed = true;
+  return own.body;
+}
+
+function newHeaders(flat: readonly string[]): Headers {
+  const headers = new Headers();
+  for (let index = 0; index < flat.length; index += 2) headers.append(flat[index] as string, flat[index + 1] as string);
+  return headers;
+}
+
+function newRequest(own: Parts): Request {
+  const { head, body, isUsed } = own;
+  const init: RequestInit & { duplex?: "half" } = {
+    method: head.method,
+    headers: own.headers ?? newHeaders(head.headers),
+    signal: own.signal(),
+  };
+  if (!WITHOUT_BODY.has(head.method)) {
+    if (!(body instanceof Uint8Array)) init.body = streamOf(body);
+    else if (body.byteLength > 0) init.body = body as Uint8Array<ArrayBuffer>;
+    init.duplex = "half";
+  }
+  const request = new Request(head.url, init);
+  // It was read before: a second reading fails as on any request.
+  if (isUsed) void request.arrayBuffer();
+  return request;
+}
+
+function streamOf(body: BodyReceiver): ReadableStream<Uint8Array> {
+  return new ReadableStream(
+    {
+      pull: async (controller) => {
+        const piece = await body.next();
+        if (piece === undefined) controller.close();
+        else controller.enqueue(piece);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

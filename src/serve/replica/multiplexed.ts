@@ -1,0 +1,156 @@
+/**
+ * `serve.multiplexed`: one replica serves many models, of which it keeps the latest few.
+ *
+ * Decides which are loaded and which goes (the one that was asked for longest ago). A model that is being loaded takes up a place, and calls for it share the load; where all places
+ * are being loaded, the next one waits. Tells the controller what is loaded, so that routers prefer this replica for it. A model that goes is disposed of.
+ */
+import { CONTROLLER_NAME, SERVE_NAMESPACE } from "../names.ts";
+import { getActor } from "../../core/index.ts";
+import { count, describeValue, outsideCalls, readOptions } from "../../core/internal.ts";
+import { findReplicaContext } from "./replica-context.ts";
+import { currentRequest } from "./request-context.ts";
+
+/** The options of `multiplexed`. */
+export interface MultiplexedOptions {
+  /** Models that a replica keeps. Default: 3. */
+  maxModels?: number | undefined;
+}
+
+const MULTIPLEXED = {
+  of: "serve.multiplexed",
+  otherNames: { max_num_models_per_replica: "it is maxModels" },
+  options: { maxModels: count({ min: 1 }, 3) },
+};
+
+interface Place<M> {
+  readonly model: Promise<M>;
+  isLoading: boolean;
+}
+
+/** The model that the request of this code asks for; empty where it names none. By HTTP: the header `serve_multiplexed_model_id`. */
+export function getMultiplexedModelId(): string {
+  return currentRequest()?.modelId ?? "";
+}
+
+/**
+ * Makes a function that gives a model by its id, loaded at most once for as long as it is kept.
+ *
+ * @throws TypeError by the promise where neither an id is given nor the request names one
+ * @example
+ * class Models {
+ *   model = serve.multiplexed(async (id: string) => loadModel(id), { maxModels: 2 });
+ *   async fetch(request: Request) {
+ *     const model = await this.model();      // the one that the request names
+ *     return model.answer(await request.text());
+ *   }
+ * }
+ */
+export function multiplexed<M>(
+  load: (modelId: string) => M | PromiseLike<M>,
+  options?: MultiplexedOptions,
+): (modelId?: string) => Promise<M> {
+  if (typeof load !== "function")
+    throw new TypeError(`Cannot multiplex: a function that loads a model is needed: received ${describeValue(load)}`);
+  const cache = new ModelCache<M>(load, { ...readOptions(options, MULTIPLEXED), changed: tellController });
+  return (modelId = getMultiplexedModelId()) => {
+    if (typeof modelId !== "string" || modelId === "")
+      return Promise.reject(
+        new TypeError(
+          `Cannot give a model: its id is needed, by the call, by handle.options({ multiplexedModelId }) or by the header serve_multiplexed_model_id: received ${describeValue(modelId)}`,
+        ),
+      );
+    return cache.get(modelId);
+  };
+}
+
+/** @internal */
+export class ModelCache<M> {
+  readonly #load: (modelId: string) => M | PromiseLike<M>;
+  readonly #max: number;
+  readonly #changed: (models: string[]) => void;
+  /** The one that was asked for longest ago is the first. */
+  readonly #places = new Map<string, Place<M>>();
+  #waiting: (() => void)[] = [];
+
+  constructor(
+    load: (modelId: string) => M | PromiseLike<M>,
+    { maxModels, changed }: { maxModels: number; changed: (models: string[]) => void },
+  ) {
+    this.#load = load;
+    this.#max = maxModels;
+    this.#changed = changed;
+  }
+
+  get models(): string[] {
+    return [...this.#places].filter(([, { isLoading }]) => !isLoading).map(([id]) => id);
+  }
+
+  async get(id: string): Promise<M> {
+    for (;;) {
+      const known = this.#places.get(id);
+      if (known !== undefined) {
+        this.#places.delete(id);
+        this.#places.set(id, known);
+        return await known.model;
+      }
+      if (this.#makeRoom()) return await this.#begin(id);
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  #makeRoom(): boolean {
+    if (this.#places.size < this.#max) return true;
+    for (const [id, { model, isLoading }] of this.#places) {
+      if (isLoading) continue;
+      this.#places.delete(id);
+      void model.then(disposeOf).catch((error: unknown) => console.error(`Model ${id} could not be disposed of:`, error));
+      return true;
+    }
+    return false;
+  }
+
+  #begin(id: string): Promise<M> {
+    // A request that is cancelled does not end the load for others.
+    const model = outsideCalls(async () => await this.#load(id));
+    const place: Place<M> = { model, isLoading: true };
+    this.#places.set(id, place);
+    const settled = (): void => {
+      place.isLoading = false;
+      this.#changed(this.models);
+      for (const resolve of this.#waiting.splice(0)) resolve();
+    };
+    model.then(settled, () => {
+      if (this.#places.get(id) === place) this.#places.delete(id);
+      settled();
+    });
+    return model;
+  }
+}
+
+async function disposeOf(model: unknown): Promise<void> {
+  if (typeof model !== "object" || model === null) return;
+  const {
+    [Symbol.asyncDispose]: asyncDispose,
+    [Symbol.dispose]: dispose,
+    dispose: plain,
+  } = model as {
+    [Symbol.asyncDispose]?: () => unknown;
+    [Symbol.dispose]?: () => unknown;
+    dispose?: unknown;
+  };
+  const end = asyncDispose ?? dispose ?? (typeof plain === "function" ? (plain as () => unknown) : undefined);
+  await end?.call(model);
+}
+
+function tellController(models: string[]): void {
+  const replica = findReplicaContext();
+  if (replica === undefined) return;
+  outsideCalls(() => {
+    getActor<{ models(replica: string, models: readonly string[]): void }>(CONTROLLER_NAME, { namespace: SERVE_NAMESPACE }).then(
+      (controller) => controller.models.remote(replica.replicaId, models).then(undefined, () => {}),
+      () => {
+        // Local testing mode has no controller; one that is dead asks nobody.
+      },
+    );
+  });
+}

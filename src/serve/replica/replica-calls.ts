@@ -1,0 +1,21 @@
+/** What handles tell a replica with a call, and what it says where it cannot begin: shared by both ends. */
+import { ShoalError } from "../../core/index.ts";
+import { registerErrorClass } from "../../core/internal.ts";
+
+/** Flat, as it goes with each call. */
+export type CallMeta = readonly [method: string, requestId: string, modelId: string, leftMs: number];
+
+/** The replica has as many requests as it may, and has not begun this one: it goes elsewhere. Users never see it. */
+export class ReplicaBusyError extends ShoalError {
+  static override readonly code = "REPLICA_BUSY";
+
+  static with(ongoing: number): ReplicaBusyError {
+    return new ReplicaBusyError("The replica is at its limit", { reason: "maxOngoingRequests", details: { ongoing } });
+  }
+
+  get ongoing(): number {
+    return Number(this.details?.["ongoing"] ?? 0);
+  }
+}
+
+registerErrorClass(ReplicaBusyError);

@@ -1,0 +1,41 @@
+/** What `serve.getReplicaContext()` tells code of where it runs. One replica a process; in local testing mode and in-process mode several share one, and each call knows its own. */
+import { AsyncLocalStorage } from "node:async_hooks";
+
+/** Where a deployment's code runs. */
+export interface ReplicaContext {
+  readonly appName: string;
+  readonly deployment: string;
+  readonly replicaId: string;
+  /** Among the replicas of its deployment that ran when it began, from 0. */
+  readonly rank: number;
+  /** How many replicas the deployment had then. */
+  readonly worldSize: number;
+}
+
+const storage = new AsyncLocalStorage<ReplicaContext>();
+let ofProcess: ReplicaContext | undefined;
+
+/** This process is that replica. */
+export function setReplicaContext(context: ReplicaContext): void {
+  ofProcess = context;
+}
+
+/** Runs code of one of several replicas in this process. */
+export function asReplica<T>(context: ReplicaContext, body: () => T): T {
+  return storage.run(context, body);
+}
+
+export function findReplicaContext(): ReplicaContext | undefined {
+  return storage.getStore() ?? ofProcess;
+}
+
+/**
+ * Where this code runs.
+ *
+ * @throws TypeError outside of a deployment
+ */
+export function getReplicaContext(): ReplicaContext {
+  const found = findReplicaContext();
+  if (found === undefined) throw new TypeError("Cannot tell the replica: this code runs outside of a deployment");
+  return found;
+}

@@ -1,0 +1,221 @@
+/**
+ * The actor of one replica: the user's object, the limit on its requests, and the orders of the controller.
+ *
+ * Requests come by the wire (from proxies) and as calls (from handles); both count against `maxOngoingRequests`, and what is above is refused before it begins, so that it
+ * goes elsewhere. Orders of the controller never wait behind requests. The process is the replica's alone.
+ */
+import { REQUEST_SERVICE } from "../names.ts";
+import { getRuntimeContext, type ObjectRef } from "../../core/index.ts";
+import { type LibraryCall, libraryCalls, offerConnections, setCallData, valueOfKept } from "../../core/internal.ts";
+import { adoptHandle } from "../handle/deployment-handle.ts";
+import { withHandles } from "../build/handle-marks.ts";
+import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
+import { type ReplicaMetrics, replicaMetrics } from "../metrics/serve-metrics.ts";
+import { RequestServer, type ServedStream } from "../wire/request-server.ts";
+import { HttpRequests, errorBody } from "./http-requests.ts";
+import { useLazyResponse } from "./lazy-response.ts";
+import { type ReplicaContext, setReplicaContext } from "./replica-context.ts";
+import { type CallMeta, ReplicaBusyError } from "./replica-calls.ts";
+import { contextData, type RequestContext } from "./request-context.ts";
+import { type DeploymentCode, UserObject } from "./user-object.ts";
+
+/** What a replica is started with, besides its code. */
+interface ReplicaSpec {
+  readonly context: ReplicaContext;
+  readonly version: string;
+  readonly maxOngoingRequests: number;
+  readonly userConfig: string | undefined;
+  readonly showsErrors: boolean;
+  /** Other replicas share this process: globals are left as they are. */
+  readonly isInProcess: boolean;
+}
+
+/** A deployment's code: its bytes, or a reference to it where something in it is counted. */
+export type CodeSource = Uint8Array | { readonly ref: ObjectRef<DeploymentCode> };
+
+export class Replica {
+  readonly #spec: ReplicaSpec;
+  readonly #newCall: (name: string, data: unknown) => LibraryCall;
+  #code: CodeSource;
+  #user: UserObject | undefined;
+  #http: HttpRequests | undefined;
+  #maxOngoing: number;
+  #ongoing = 0;
+  #userConfig: string | undefined;
+  readonly #metrics: ReplicaMetrics;
+  #isDraining = false;
+  #onIdle: (() => void) | undefined;
+
+  constructor(spec: ReplicaSpec, code: CodeSource) {
+    this.#spec = spec;
+    this.#code = code;
+    this.#maxOngoing = spec.maxOngoingRequests;
+    this.#newCall = libraryCalls();
+    const { appName, deployment, replicaId } = spec.context;
+    this.#metrics = replicaMetrics([appName, deployment, replicaId]);
+    setReplicaContext(spec.context);
+    if (!spec.isInProcess) useLazyResponse();
+    offerConnections(REQUEST_SERVICE, (connection) => {
+      const server: RequestServer = new RequestServer(connection, (stream) => this.#admit(stream, server));
+    });
+  }
+
+  /**
+   * Makes the user's object, gives it its configuration and asks for its health.
+   *
+   * @returns where it runs
+   * @throws what the user's code throws
+   */
+  async start(): Promise<{ nodeId: string; pid: number }> {
+    const { context, userConfig } = this.#spec;
+    const code = this.#code instanceof Uint8Array ? await valueOfKept(this.#code) : await this.#code.ref;
+    const { target, args } = code as DeploymentCode;
+    const user = new UserObject(context.deployment, { target, args: withHandles(args, adoptHandle) as unknown[] });
+    if (userConfig !== undefined) await user.reconfigure(JSON.parse(userConfig));
+    this.#userConfig = userConfig;
+    await user.checkHealth();
+    this.#user = user;
+    const { fetch } = user;
+    if (fetch !== undefined)
+      this.#http = new HttpRequests({
+        fetch,
+        ongoing: () => this.#ongoing,
+        showsErrors: this.#spec.showsErrors,
+        onError: (error, stream) => this.#logError(error, stream),
+      });
+    return { nodeId: getRuntimeContext().nodeId, pid: process.pid };
+  }
+
+  /** A call of a handle. @throws ReplicaBusyError where it has not begun */
+  async call(meta: CallMeta, ...args: unknown[]): Promise<unknown> {
+    const startMs = this.#begin();
+    let isFailed = true;
+    try {
+      setCallData(contextData(this.#contextOf(meta)));
+      const value = await this.#method(meta[0])(...args);
+      isFailed = false;
+      return value;
+    } finally {
+      this.#end(startMs, isFailed);
+    }
+  }
+
+  /** A call of a handle whose answer is a stream. */
+  async *stream(meta: CallMeta, ...args: unknown[]): AsyncGenerator<unknown, void, undefined> {
+    const startMs = this.#begin();
+    let isFailed = false;
+    try {
+      setCallData(contextData(this.#contextOf(meta)));
+      const items = await this.#method(meta[0])(...args);
+      if (typeof items !== "object" || items === null || !(Symbol.asyncIterator in items || Symbol.iterator in items))
+        throw new TypeError(
+          `Cannot stream ${this.#spec.context.deployment}.${meta[0]}: an async iterable is needed, such as a generator gives`,
+        );
+      yield* items as AsyncIterable<unknown>;
+    } catch (error) {
+      isFailed = true;
+      throw error;
+    } finally {
+      this.#end(startMs, isFailed);
+    }
+  }
+
+  /** @throws what the user's `checkHealth` throws */
+  async checkHealth(): Promise<void> {
+    await this.#user?.checkHealth();
+  }
+
+  /** Changes what can be changed without a new replica. @throws what the user's `reconfigure` throws */
+  async reconfigure(userConfig: string | undefined, maxOngoingRequests: number): Promise<void> {
+    this.#maxOngoing = maxOngoingRequests;
+    if (userConfig === this.#userConfig) return;
+    this.#userConfig = userConfig;
+    await this.#user?.reconfigure(userConfig === undefined ? undefined : JSON.parse(userConfig));
+  }
+
+  /** What another controller has to know of it. */
+  describe(): { version: string; userConfig: string | undefined; isStarted: boolean; nodeId: string; pid: number; code: CodeSource } {
+    const { version } = this.#spec;
+    const isStarted = this.#user !== undefined;
+    return { version, userConfig: this.#userConfig, isStarted, nodeId: getRuntimeContext().nodeId, pid: process.pid, code: this.#code };
+  }
+
+  /** Takes nothing new, and resolves when all that is under way has ended. Nobody sends anything any more: what comes all the same is refused. */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    if (this.#ongoing > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
+    await this.#user?.dispose();
+  }
+
+  /** What this replica has counted. */
+  metrics(): MetricSnapshot[] {
+    return metricSnapshots();
+  }
+
+  /** Answers when its node is to be drained. */
+  async preempted(): Promise<void> {
+    const { preemptionSignal } = getRuntimeContext();
+    if (!preemptionSignal.aborted) await new Promise((resolve) => preemptionSignal.addEventListener("abort", resolve, { once: true }));
+  }
+
+  /** Never answers: the end of this call is the end of the replica. */
+  alive(): Promise<never> {
+    return new Promise(() => {});
+  }
+
+  /** @returns when it began */
+  #begin(): number {
+    if (this.#isDraining || this.#ongoing >= this.#maxOngoing) throw ReplicaBusyError.with(this.#ongoing);
+    this.#ongoing += 1;
+    this.#metrics.ongoing.set(this.#ongoing);
+    return performance.now();
+  }
+
+  #end(startMs: number, isFailed: boolean): void {
+    this.#ongoing -= 1;
+    const { ongoing, requests, errors, latency } = this.#metrics;
+    ongoing.set(this.#ongoing);
+    requests.add(1);
+    if (isFailed) errors.add(1);
+    latency.observe(performance.now() - startMs);
+    if (this.#ongoing === 0) this.#onIdle?.();
+  }
+
+  #method(name: string): (...args: unknown[]) => unknown {
+    if (this.#user === undefined) throw new TypeError("Cannot call a replica: it has not started");
+    return this.#user.method(name);
+  }
+
+  #contextOf([, requestId, modelId, leftMs]: CallMeta): RequestContext {
+    const { appName, deployment } = this.#spec.context;
+    return { requestId, modelId, app: appName, deployment, deadlineMs: leftMs === 0 ? undefined : Date.now() + leftMs };
+  }
+
+  #admit(stream: ServedStream, _server: RequestServer): void {
+    const { requestId, modelId, timeoutMs } = stream.head;
+    if (this.#isDraining || this.#ongoing >= this.#maxOngoing) {
+      stream.refuse(this.#ongoing);
+      return;
+    }
+    if (this.#http === undefined) {
+      const headers = ["content-type", "application/json"];
+      stream.respond(
+        { status: 501, statusText: "", headers, ongoing: this.#ongoing },
+        errorBody(501, requestId, "the deployment has no fetch(request)"),
+      );
+      return;
+    }
+    const startMs = this.#begin();
+    stream.accept();
+    const { appName: app, deployment } = this.#spec.context;
+    const deadlineMs = timeoutMs === 0 ? undefined : Date.now() + timeoutMs;
+    const call = this.#newCall(`${deployment}.fetch`, contextData({ requestId, modelId, app, deployment, deadlineMs }));
+    this.#http.serve(stream, call, (isFailed) => this.#end(startMs, isFailed));
+  }
+
+  #logError(error: unknown, stream: ServedStream): void {
+    const { method, url, requestId } = stream.head;
+    // Without the query: clients put secrets there.
+    console.error(`Request ${requestId} failed: ${method} ${url.split("?", 1)[0]}:`, error);
+  }
+}

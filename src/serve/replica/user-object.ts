@@ -1,0 +1,93 @@
+/**
+ * The user's object in a replica: made from the code of its deployment, called by the names of its methods.
+ *
+ * Decides which names are methods (own and inherited functions, never those of `Object.prototype`), what `handle.remote()` without a name calls, and which hooks an object
+ * has: `fetch`, `checkHealth`, `reconfigure`, a dispose method.
+ */
+import { describeValue, isClass } from "../../core/internal.ts";
+
+export type AnyFunction = (...args: unknown[]) => unknown;
+
+/** What a deployment consists of: a class or a function, and what its constructor gets. */
+export interface DeploymentCode {
+  readonly target: AnyFunction | (new (...args: never[]) => object);
+  readonly args: readonly unknown[];
+}
+
+/** Called where a handle names no method: a function deployment itself, or one of these. */
+const DEFAULT_METHODS = ["call", "fetch"];
+
+export class UserObject {
+  readonly #name: string;
+  readonly #isFunction: boolean;
+  readonly #object: object;
+  readonly #methods = new Map<string, AnyFunction>();
+
+  /** @throws what the constructor throws */
+  constructor(name: string, { target, args }: DeploymentCode) {
+    this.#name = name;
+    this.#isFunction = !isClass(target as AnyFunction);
+    this.#object = this.#isFunction ? target : new (target as new (...given: unknown[]) => object)(...args);
+  }
+
+  /** `fetch` of an ingress, or undefined where it has none. */
+  get fetch(): AnyFunction | undefined {
+    return this.#isFunction ? this.#bound("") : this.find("fetch");
+  }
+
+  /** @throws TypeError where there is no such method */
+  method(name: string): AnyFunction {
+    const found = name === "" ? this.#default() : this.find(name);
+    if (found !== undefined) return found;
+    const wanted = name === "" ? `method without a name (${DEFAULT_METHODS.join(" or ")})` : `method ${JSON.stringify(name.slice(0, 100))}`;
+    throw new TypeError(`Cannot call deployment ${this.#name}: it has no ${wanted}`);
+  }
+
+  find(name: string): AnyFunction | undefined {
+    const known = this.#methods.get(name);
+    if (known !== undefined) return known;
+    if (name === "constructor" || name === "__proto__" || name in Object.prototype || this.#isFunction) return undefined;
+    const value = (this.#object as Record<string, unknown>)[name];
+    return typeof value === "function" ? this.#bound(name) : undefined;
+  }
+
+  async checkHealth(): Promise<void> {
+    await this.find("checkHealth")?.();
+  }
+
+  /** @throws TypeError where the object takes no configuration */
+  async reconfigure(userConfig: unknown): Promise<void> {
+    const reconfigure = this.find("reconfigure");
+    if (reconfigure === undefined)
+      throw new TypeError(
+        `Cannot set userConfig of deployment ${this.#name}: its class has no method reconfigure: received ${describeValue(userConfig)}`,
+      );
+    await reconfigure(userConfig);
+  }
+
+  async dispose(): Promise<void> {
+    const object = this.#object as { [Symbol.asyncDispose]?: () => unknown; [Symbol.dispose]?: () => unknown; dispose?: () => unknown };
+    if (this.#isFunction) return;
+    await (object[Symbol.asyncDispose] ?? object[Symbol.dispose] ?? object.dispose)?.call(object);
+  }
+
+  #default(): AnyFunction | undefined {
+    if (this.#isFunction) return this.#bound("");
+    for (const name of DEFAULT_METHODS) {
+      const found = this.find(name);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  #bound(name: string): AnyFunction {
+    const known = this.#methods.get(name);
+    if (known !== undefined) return known;
+    const object = this.#object;
+    const bound: AnyFunction = this.#isFunction
+      ? (...args) => (object as AnyFunction)(...args)
+      : (...args) => Reflect.apply((object as Record<string, AnyFunction>)[name] as AnyFunction, object, args);
+    this.#methods.set(name, bound);
+    return bound;
+  }
+}

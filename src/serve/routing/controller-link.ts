@@ -1,0 +1,104 @@
+/**
+ * This process' way to the controller: subscriptions to routes and deployments, and reports of how many requests there are.
+ *
+ * There is one in each process that has handles or is a proxy. When the controller dies, what is known stays in use, and all is subscribed again with the next one. It
+ * keeps no driver alive.
+ */
+import { CONTROLLER_NAME, CONTROLLER_SERVICE, SERVE_NAMESPACE } from "../names.ts";
+import { getActor } from "../../core/index.ts";
+import { connectToActor, outsideCalls, type ServiceConnection } from "../../core/internal.ts";
+import { REPORT_EVERY_MS, WATCH_RETRY_MS } from "../limits.ts";
+import { bodyOf, type ReportBody, type SubscribeBody, tell, TOLD, type UpdateBody } from "./controller-messages.ts";
+
+interface Subscription {
+  /** A new value; `null`: there is none any more. */
+  changed(value: unknown): void;
+  /** Replicas that this process still uses. */
+  held(): readonly string[];
+}
+
+export class ControllerLink {
+  readonly #subscriptions = new Map<string, Subscription>();
+  readonly #counts: () => ReportBody;
+  #connection: ServiceConnection | undefined;
+  #isConnecting = false;
+  #isClosed = false;
+  #lastReport = "[]";
+  readonly #reporting: NodeJS.Timeout;
+
+  /** @param counts what is under way and waits, of each deployment of this process */
+  constructor(counts: () => ReportBody) {
+    this.#counts = counts;
+    this.#reporting = outsideCalls(() => setInterval(() => this.report(), REPORT_EVERY_MS).unref());
+  }
+
+  subscribe(key: string, subscription: Subscription): void {
+    this.#subscriptions.set(key, subscription);
+    if (this.#connection === undefined) this.#connect();
+    else tell(this.#connection, TOLD.SUBSCRIBE, { key, held: subscription.held() });
+  }
+
+  /** Nothing of this process uses the replica any more. */
+  released(key: string, replica: string): void {
+    if (this.#connection !== undefined) tell(this.#connection, TOLD.RELEASED, { key, replica });
+  }
+
+  /** Tells how many requests there are. An idle process says so once. */
+  report(): void {
+    if (this.#connection === undefined) return;
+    const counts = this.#counts();
+    const text = JSON.stringify(counts);
+    if (text === "[]" && this.#lastReport === "[]") return;
+    this.#lastReport = text;
+    tell(this.#connection, TOLD.REPORT, counts);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearInterval(this.#reporting);
+    this.#connection?.close();
+    this.#connection = undefined;
+  }
+
+  #connect(): void {
+    if (this.#isConnecting || this.#isClosed) return;
+    this.#isConnecting = true;
+    // What a request began lives on when the request is over.
+    outsideCalls(() => void this.#connectUntilDone());
+  }
+
+  async #connectUntilDone(): Promise<void> {
+    while (!this.#isClosed) {
+      try {
+        const controller = await getActor(CONTROLLER_NAME, { namespace: SERVE_NAMESPACE });
+        this.#connected(await connectToActor(controller, CONTROLLER_SERVICE));
+        break;
+      } catch {
+        // It has died, or does not exist yet or any more.
+        await new Promise<void>((resolve) => setTimeout(resolve, WATCH_RETRY_MS).unref());
+      }
+    }
+    this.#isConnecting = false;
+  }
+
+  #connected(connection: ServiceConnection): void {
+    if (this.#isClosed) {
+      connection.close();
+      return;
+    }
+    this.#connection = connection;
+    this.#lastReport = "[]";
+    connection.onFrame = (frame) => {
+      if (frame.type !== TOLD.UPDATE) return;
+      const { key, value } = bodyOf(frame.body) as UpdateBody;
+      this.#subscriptions.get(key)?.changed(value);
+    };
+    connection.onClose = () => {
+      this.#connection = undefined;
+      this.#connect();
+    };
+    for (const [key, subscription] of this.#subscriptions)
+      tell(connection, TOLD.SUBSCRIBE, { key, held: subscription.held() } satisfies SubscribeBody);
+    this.report();
+  }
+}

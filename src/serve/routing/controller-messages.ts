@@ -1,0 +1,54 @@
+/**
+ * What processes with routers and the controller tell each other, over a connection beside the controller's calls: who wants to know what, what there is, what
+ * nobody uses any more, and how many requests there are.
+ *
+ * A connection and not calls: a driver that only holds a handle must be able to end, and what is new is pushed to hundreds of processes without a question each.
+ */
+import type { ServiceConnection } from "../../core/internal.ts";
+import type { DeploymentRoutes } from "./deployment-router.ts";
+
+export const TOLD = { SUBSCRIBE: 200, UPDATE: 201, RELEASED: 202, REPORT: 203 } as const;
+
+/** One application that has a route. */
+export interface RouteEntry {
+  readonly prefix: string;
+  readonly app: string;
+  /** The deployment that gets its requests. */
+  readonly ingress: string;
+}
+
+export type RouteTableValue = readonly RouteEntry[];
+
+/** The key of all routes, and of each deployment. */
+export const ROUTES_KEY = "routes";
+export function deploymentKey(app: string, deployment: string): string {
+  return `deployment/${app}/${deployment}`;
+}
+
+/** A process wants to hear of a key from now on. `held`: replicas that it still uses, as after a new controller has come. */
+export interface SubscribeBody {
+  readonly key: string;
+  readonly held: readonly string[];
+}
+
+/** `null`: there is no such deployment. */
+export interface UpdateBody {
+  readonly key: string;
+  readonly value: RouteTableValue | DeploymentRoutes | null;
+}
+
+export interface ReleasedBody {
+  readonly key: string;
+  readonly replica: string;
+}
+
+/** Requests of one process by deployment: those that wait and those under way. */
+export type ReportBody = readonly (readonly [app: string, deployment: string, queued: number, ongoing: number])[];
+
+export function tell(connection: ServiceConnection, type: number, body: SubscribeBody | UpdateBody | ReleasedBody | ReportBody): void {
+  connection.send(type, undefined, { parts: [Buffer.from(JSON.stringify(body))] });
+}
+
+export function bodyOf(bytes: Uint8Array): unknown {
+  return JSON.parse(Buffer.from(bytes).toString());
+}

@@ -1,0 +1,271 @@
+/**
+ * Which replica gets each request of one deployment, in one process: the queue of those that wait for room, and the replica set.
+ *
+ * Used by handles and by proxies. A request that finds room is placed at once, without a promise. The others wait in their order, up to `maxQueuedRequests`; with no replica at
+ * all they wait, too, and the controller is told, so that a deployment that is scaled to zero wakes up. Told by the controller which replicas there are
+ * (`controller-link.ts`), and tells it when nothing of this process runs any more on one that goes.
+ */
+import { Fifo } from "../../core/internal.ts";
+import { BackPressureError, DeploymentUnavailableError } from "../errors.ts";
+import { BUSY_RETRY_MAX_MS, BUSY_RETRY_MIN_MS, LOST_FOR_MS } from "../limits.ts";
+import { loadRequestRouter } from "./load-request-router.ts";
+import type { RequestToRoute } from "./request-router.ts";
+import { type ReplicaInfo, ReplicaSet, type RoutedReplica } from "./replica-set.ts";
+
+/** What the controller tells routers of a deployment. */
+export interface DeploymentRoutes {
+  readonly replicas: readonly ReplicaInfo[];
+  readonly maxOngoingRequests: number;
+  /** -1 is without limit. */
+  readonly maxQueuedRequests: number;
+  readonly backpressure: { readonly statusCode: number; readonly retryAfterMs: number | undefined };
+  /** Methods of the class, and methods of HTTP, that may run twice. */
+  readonly idempotentMethods: readonly string[];
+  /** Where the code of a router of the user's is kept. */
+  readonly routerId: string | undefined;
+}
+
+interface Waiting {
+  readonly request: RequestToRoute;
+  isGone: boolean;
+  resolve(replica: RoutedReplica): void;
+  reject(error: Error): void;
+}
+
+interface RouterPorts {
+  /** A replica came: whoever calls it may connect. */
+  added(replica: RoutedReplica): void;
+  /** Nothing of this process runs there any more, and nothing will. */
+  released(replica: RoutedReplica): void;
+  /** A request begins to wait, and there is no replica. */
+  needed(): void;
+}
+
+export class DeploymentRouter {
+  readonly app: string;
+  readonly deployment: string;
+  readonly #ports: RouterPorts;
+  readonly #set = new ReplicaSet(1);
+  readonly #waiting = new Fifo<Waiting>();
+  readonly #retiring = new Set<RoutedReplica>();
+  #routes: DeploymentRoutes | undefined;
+  #routerId: string | undefined;
+  /** The routes whose router is on its way. */
+  #latest: DeploymentRoutes | undefined;
+  #isDeleted = false;
+  #waitingCount = 0;
+  #ongoing = 0;
+  #retry: NodeJS.Timeout | undefined;
+  #retryMs = BUSY_RETRY_MIN_MS;
+
+  constructor(app: string, deployment: string, ports: RouterPorts) {
+    this.app = app;
+    this.deployment = deployment;
+    this.#ports = ports;
+  }
+
+  get queued(): number {
+    return this.#waitingCount;
+  }
+
+  get ongoing(): number {
+    return this.#ongoing;
+  }
+
+  /** Whether a request would be placed at once. */
+  get hasRoom(): boolean {
+    return this.#waitingCount === 0 && this.#set.hasRoom;
+  }
+
+  get routes(): DeploymentRoutes | undefined {
+    return this.#routes;
+  }
+
+  /** Replicas on which something of this process may run. */
+  get held(): string[] {
+    return [...this.#set.all, ...this.#retiring].map((replica) => replica.id);
+  }
+
+  /** The controller's word; `null`: there is no such deployment. */
+  update(routes: DeploymentRoutes | null): void {
+    if (routes !== null && routes.routerId !== this.#routerId) {
+      // Until the router is here nothing is placed.
+      void this.#loadRouter(routes);
+      return;
+    }
+    this.#isDeleted = routes === null;
+    this.#routes = routes ?? undefined;
+    const { added, retired } = this.#set.update(routes?.replicas ?? [], routes?.maxOngoingRequests ?? 1);
+    for (const replica of retired) {
+      if (replica.ongoing === 0) this.#ports.released(replica);
+      else this.#retiring.add(replica);
+    }
+    for (const replica of added) this.#ports.added(replica);
+    if (routes === null) this.#refuseAll();
+    else this.#pump();
+  }
+
+  /**
+   * A replica with room, which counts as taken; whoever took it calls `ended`, `refused` or `lost` once.
+   *
+   * @throws BackPressureError, DeploymentUnavailableError at once or by the promise
+   */
+  assign(request: RequestToRoute, signal?: AbortSignal): RoutedReplica | Promise<RoutedReplica> {
+    const replica = this.#waitingCount === 0 ? this.#set.choose(request) : undefined;
+    if (replica !== undefined) {
+      this.#begin(replica);
+      return replica;
+    }
+    return this.#wait(request, signal);
+  }
+
+  /** It is over. @param reported requests under way there, as the replica said */
+  ended(replica: RoutedReplica, reported?: number): void {
+    this.#ongoing -= 1;
+    this.#set.end(replica, reported);
+    this.#retryMs = BUSY_RETRY_MIN_MS;
+    this.#letGo(replica);
+    if (this.#waitingCount > 0) this.#pump();
+  }
+
+  /** The replica was full and has not begun. */
+  refused(replica: RoutedReplica, ongoing: number): void {
+    this.#ongoing -= 1;
+    this.#set.refused(replica, ongoing);
+    this.#letGo(replica);
+    this.#retryLater();
+  }
+
+  /** The replica cannot be reached: it gets nothing until the controller says what has become of it. */
+  lost(replica: RoutedReplica): void {
+    this.#ongoing -= 1;
+    this.#set.end(replica);
+    if (!replica.isRetired) {
+      this.#set.remove(replica);
+      this.#retiring.add(replica);
+    }
+    this.#letGo(replica);
+    if (this.#waitingCount > 0) this.#pump();
+    // Its connection alone may have broken.
+    setTimeout(() => {
+      if (this.#routes !== undefined) this.update(this.#routes);
+    }, LOST_FOR_MS).unref();
+  }
+
+  /** All replicas that there are, once there is one. They are not counted as taken. */
+  async everyReplica(): Promise<RoutedReplica[]> {
+    if (this.#set.size === 0) this.ended(await this.assign({ modelId: "", method: "" }));
+    return [...this.#set.all];
+  }
+
+  /** A model was loaded there: requests for it prefer the replica. */
+  loaded(replica: RoutedReplica, modelId: string): void {
+    if (!replica.isRetired) this.#set.loaded(replica, modelId);
+  }
+
+  close(): void {
+    clearTimeout(this.#retry);
+    this.#refuseAll();
+  }
+
+  async #loadRouter(routes: DeploymentRoutes): Promise<void> {
+    const { routerId } = routes;
+    this.#latest = routes;
+    const router = routerId === undefined ? undefined : await loadRequestRouter(routerId);
+    // Others may have come meanwhile.
+    if (this.#latest !== routes) return;
+    this.#routerId = routerId;
+    this.#set.router = router;
+    this.update(routes);
+  }
+
+  #begin(replica: RoutedReplica): void {
+    this.#ongoing += 1;
+    this.#set.begin(replica);
+  }
+
+  #letGo(replica: RoutedReplica): void {
+    if (replica.ongoing > 0 || !this.#retiring.delete(replica)) return;
+    this.#ports.released(replica);
+  }
+
+  async #wait(request: RequestToRoute, signal: AbortSignal | undefined): Promise<RoutedReplica> {
+    if (this.#isDeleted) throw unavailable(this.app, this.deployment);
+    const max = this.#routes?.maxQueuedRequests ?? -1;
+    if (max >= 0 && this.#waitingCount >= max) throw full(this.deployment, max);
+    signal?.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<RoutedReplica>();
+    const waiting: Waiting = { request, isGone: false, resolve, reject };
+    this.#waiting.push(waiting);
+    this.#waitingCount += 1;
+    if (this.#set.size === 0) this.#ports.needed();
+    else if (!this.#set.hasRoom) this.#retryLater();
+    const leave = (): void => {
+      if (waiting.isGone) return;
+      waiting.isGone = true;
+      this.#waitingCount -= 1;
+      reject(signal?.reason as Error);
+    };
+    signal?.addEventListener("abort", leave, { once: true });
+    try {
+      return await promise;
+    } finally {
+      signal?.removeEventListener("abort", leave);
+    }
+  }
+
+  #pump(): void {
+    while (this.#waiting.size > 0) {
+      const first = this.#waiting.peek() as Waiting;
+      if (first.isGone) {
+        this.#waiting.shift();
+        continue;
+      }
+      const replica = this.#set.choose(first.request);
+      if (replica === undefined) return;
+      this.#waiting.shift();
+      first.isGone = true;
+      this.#waitingCount -= 1;
+      this.#begin(replica);
+      first.resolve(replica);
+    }
+  }
+
+  /** All that is known to have room is taken, by this process or by others: whoever is full is asked again after a pause. */
+  #retryLater(): void {
+    if (this.#retry !== undefined || this.#waitingCount === 0) return;
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      this.#set.forgetBusy();
+      this.#pump();
+      this.#retryLater();
+    }, this.#retryMs);
+    this.#retryMs = Math.min(BUSY_RETRY_MAX_MS, this.#retryMs * 2);
+  }
+
+  #refuseAll(): void {
+    for (let waiting = this.#waiting.shift(); waiting !== undefined; waiting = this.#waiting.shift()) {
+      if (waiting.isGone) continue;
+      waiting.isGone = true;
+      this.#waitingCount -= 1;
+      waiting.reject(unavailable(this.app, this.deployment));
+    }
+  }
+}
+
+function unavailable(app: string, deployment: string): DeploymentUnavailableError {
+  const reason = "it does not exist, or was deleted";
+  return new DeploymentUnavailableError(`Cannot call deployment ${deployment} of application ${app}: ${reason}`, {
+    reason,
+    hint: "Deploy the application with serve.run().",
+    details: { app, deployment },
+  });
+}
+
+function full(deployment: string, max: number): BackPressureError {
+  return new BackPressureError(`Cannot call deployment ${deployment}: ${max} requests of this process wait for it already`, {
+    reason: `maxQueuedRequests is ${max}`,
+    hint: "Try again later, add replicas, or raise maxQueuedRequests.",
+    details: { deployment, maxQueuedRequests: max },
+  });
+}

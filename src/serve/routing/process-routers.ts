@@ -1,0 +1,101 @@
+/**
+ * The routers of this process, one for each deployment that it calls, and its link to the controller.
+ *
+ * Handles and proxies ask here, so that all of a process share what is known and count together. A session that ends takes its routers with it (`closeRouters`). Owns, too,
+ * which actor a replica is: found by its name once.
+ */
+import { SERVE_NAMESPACE } from "../names.ts";
+import { type AnyActorHandle, getActor } from "../../core/index.ts";
+import { outsideCalls } from "../../core/internal.ts";
+import { ControllerLink } from "./controller-link.ts";
+import { deploymentKey, ROUTES_KEY, type RouteTableValue } from "./controller-messages.ts";
+import { DeploymentRouter, type DeploymentRoutes } from "./deployment-router.ts";
+import type { RoutedReplica } from "./replica-set.ts";
+
+interface ReplicaWatcher {
+  added(replica: RoutedReplica): void;
+  released(replica: RoutedReplica): void;
+}
+
+class ProcessRouters {
+  readonly #routers = new Map<string, DeploymentRouter>();
+  readonly #watchers = new Map<string, Set<ReplicaWatcher>>();
+  readonly #link = new ControllerLink(() =>
+    [...this.#routers.values()]
+      .filter((router) => router.queued > 0 || router.ongoing > 0)
+      .map((router) => [router.app, router.deployment, router.queued, router.ongoing] as const),
+  );
+
+  router(app: string, deployment: string): DeploymentRouter {
+    const key = deploymentKey(app, deployment);
+    let router = this.#routers.get(key);
+    if (router === undefined) {
+      const made = new DeploymentRouter(app, deployment, {
+        added: (replica) => {
+          for (const watcher of this.#watchers.get(key) ?? []) watcher.added(replica);
+        },
+        released: (replica) => {
+          for (const watcher of this.#watchers.get(key) ?? []) watcher.released(replica);
+          this.#link.released(key, replica.id);
+        },
+        needed: () => this.#link.report(),
+      });
+      router = made;
+      this.#routers.set(key, made);
+      this.#link.subscribe(key, {
+        changed: (value) => made.update(value as DeploymentRoutes | null),
+        held: () => made.held,
+      });
+    }
+    return router;
+  }
+
+  /** Hears of the replicas of a deployment from now on. */
+  watch(app: string, deployment: string, watcher: ReplicaWatcher): DeploymentRouter {
+    const key = deploymentKey(app, deployment);
+    const watchers = this.#watchers.get(key) ?? new Set<ReplicaWatcher>();
+    this.#watchers.set(key, watchers);
+    watchers.add(watcher);
+    return this.router(app, deployment);
+  }
+
+  watchRoutes(changed: (routes: RouteTableValue) => void): void {
+    this.#link.subscribe(ROUTES_KEY, { changed: (value) => changed((value ?? []) as RouteTableValue), held: () => [] });
+  }
+
+  close(): void {
+    this.#link.close();
+    for (const router of this.#routers.values()) router.close();
+    this.#routers.clear();
+  }
+}
+
+let routers: ProcessRouters | undefined;
+
+export function processRouters(): ProcessRouters {
+  routers ??= new ProcessRouters();
+  return routers;
+}
+
+/** Serve or the session ends in this process. */
+export function closeRouters(): void {
+  routers?.close();
+  routers = undefined;
+}
+
+const actors = new WeakMap<RoutedReplica, Promise<AnyActorHandle> | AnyActorHandle>();
+
+/** The actor of a replica; at once where this process has found it before. @throws TypeError-like where it is gone */
+export function actorOf(replica: RoutedReplica): AnyActorHandle | Promise<AnyActorHandle> {
+  const known = actors.get(replica);
+  if (known !== undefined) return known;
+  const finding = outsideCalls(() =>
+    getActor<object>(replica.info.actorName, { namespace: SERVE_NAMESPACE }),
+  ) as unknown as Promise<AnyActorHandle>;
+  actors.set(replica, finding);
+  finding.then(
+    (handle) => actors.set(replica, handle),
+    () => actors.delete(replica),
+  );
+  return finding;
+}

@@ -1,0 +1,105 @@
+import { expect, test } from "vitest";
+import type { RequestToRoute } from "./request-router.ts";
+import { type ReplicaInfo, ReplicaSet, type RoutedReplica } from "./replica-set.ts";
+
+function info(id: string, models: readonly string[] = []): ReplicaInfo {
+  return { id, actorName: `actor ${id}`, nodeId: "n", models };
+}
+
+function to(modelId: string): RequestToRoute {
+  return { modelId, method: "GET" };
+}
+
+/** Small, and the same in each run. */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 48271) % 2147483647;
+    return state / 2147483647;
+  };
+}
+
+test("two choices keep the replicas about equally full", () => {
+  const set = new ReplicaSet(1000, seeded(7));
+  set.update(
+    Array.from({ length: 50 }, (_, index) => info(String(index))),
+    1000,
+  );
+  for (let request = 0; request < 5000; request += 1) set.begin(set.choose(to("")) as RoutedReplica);
+  const loads = [...set.all].map(({ ongoing }) => ongoing);
+  expect(Math.max(...loads) - Math.min(...loads)).toBeLessThan(10);
+});
+
+test("a replica at its limit gets nothing until one ends; nobody is above the limit", () => {
+  const set = new ReplicaSet(1, seeded(1));
+  set.update([info("a"), info("b")], 2);
+  const taken: RoutedReplica[] = [];
+  for (let replica = set.choose(to("")); replica !== undefined; replica = set.choose(to(""))) {
+    set.begin(replica);
+    taken.push(replica);
+  }
+  expect(taken).toHaveLength(4);
+  expect([...set.all].map(({ ongoing }) => ongoing)).toEqual([2, 2]);
+  expect(set.hasRoom).toBe(false);
+  set.end(taken[0] as RoutedReplica);
+  expect(set.choose(to(""))).toBe(taken[0]);
+});
+
+test("who said that it is full is left out, until something is heard of it or it is tried again", () => {
+  const set = new ReplicaSet(5, seeded(1));
+  set.update([info("a")], 5);
+  const a = set.choose(to("")) as RoutedReplica;
+  set.begin(a);
+  set.refused(a, 5);
+  expect([set.choose(to("")), a.others]).toEqual([undefined, 5]);
+  set.forgetBusy();
+  expect(set.choose(to(""))).toBe(a);
+});
+
+test("requests for a model go where it is loaded, as long as there is room", () => {
+  const set = new ReplicaSet(1, seeded(3));
+  set.update([info("a"), info("b", ["m"]), info("c")], 1);
+  const b = set.choose(to("m")) as RoutedReplica;
+  expect(b.id).toBe("b");
+  set.begin(b);
+  expect(set.choose(to("m"))?.id).not.toBe("b");
+  set.end(b);
+  set.loaded(set.find("c") as RoutedReplica, "other");
+  expect(set.choose(to("other"))?.id).toBe("c");
+});
+
+test("what the controller leaves out is retired, and keeps what is under way", () => {
+  const set = new ReplicaSet(3, seeded(3));
+  set.update([info("a"), info("b")], 3);
+  const a = set.find("a") as RoutedReplica;
+  set.begin(a);
+  const { added, retired } = set.update([info("b"), info("c")], 3);
+  expect([added.map(({ id }) => id), retired.map(({ id }) => id)]).toEqual([["c"], ["a"]]);
+  expect([a.isRetired, a.ongoing]).toEqual([true, 1]);
+  set.end(a);
+  for (let draw = 0; draw < 20; draw += 1) expect(set.choose(to(""))?.id).not.toBe("a");
+});
+
+test("choosing looks at two replicas, however many there are", () => {
+  let draws = 0;
+  const set = new ReplicaSet(5, () => {
+    draws += 1;
+    return 0.5;
+  });
+  set.update(
+    Array.from({ length: 1000 }, (_, index) => info(String(index))),
+    5,
+  );
+  for (let request = 0; request < 100; request += 1) set.begin(set.choose(to("")) as RoutedReplica);
+  expect(draws).toBe(200);
+});
+
+test("a router of the user's goes first; one that names nobody makes the request wait", () => {
+  const set = new ReplicaSet(2);
+  set.update([info("a"), info("b", ["m"])], 2);
+  set.router = { chooseReplicas: ({ modelId }, candidates) => candidates.filter(({ models }) => models.includes(modelId)) };
+  expect(set.choose(to("m"))?.id).toBe("b");
+  expect(set.choose(to("n"))).toBeUndefined();
+  set.router = { chooseReplicas: () => [{ id: "gone", nodeId: "", models: [], ongoing: 0 }] };
+  expect(set.choose(to("m"))).toBeUndefined();
+});

@@ -1,0 +1,197 @@
+/**
+ * The replicas of one deployment as one router sees them: how many requests it has under way at each, which have room, and which one is next.
+ *
+ * Pure: no clock, no socket. Power of two choices: of two replicas with room, drawn at random, the one with fewer requests; so routers that do not
+ * know of each other still spread evenly. Choosing costs the same with one replica and with a thousand, as those with room are kept apart. A model goes to replicas
+ * that have loaded it where one of them has room. A replica that answered BUSY counts as full until it has answered something else or the router tries it again.
+ */
+
+import type { RequestRouter, RequestToRoute } from "./request-router.ts";
+
+/** What a router is told of a replica. */
+export interface ReplicaInfo {
+  readonly id: string;
+  /** The name of its actor. */
+  readonly actorName: string;
+  readonly nodeId: string;
+  /** Models that it has loaded. */
+  readonly models: readonly string[];
+}
+
+/** A replica in the set. */
+export class RoutedReplica {
+  readonly id: string;
+  info: ReplicaInfo;
+  /** Requests of this router that are under way there. */
+  ongoing = 0;
+  /** Requests of others, as last heard. */
+  others = 0;
+  /** It said that it is full. */
+  isBusy = false;
+  /** Where it is among those with room; -1 where it has none. */
+  freeIndex = -1;
+  /** Nothing more is sent there. */
+  isRetired = false;
+
+  constructor(info: ReplicaInfo) {
+    this.id = info.id;
+    this.info = info;
+  }
+
+  get load(): number {
+    return this.ongoing + this.others;
+  }
+}
+
+export class ReplicaSet {
+  readonly #random: () => number;
+  readonly #replicas = new Map<string, RoutedReplica>();
+  readonly #free: RoutedReplica[] = [];
+  /** By model, those that have loaded it. */
+  readonly #byModel = new Map<string, Set<RoutedReplica>>();
+  #ongoingMax: number;
+
+  /** A router of the user's, which goes before the choice between two. */
+  router: RequestRouter | undefined;
+
+  constructor(ongoingMax: number, random: () => number = Math.random) {
+    this.#ongoingMax = ongoingMax;
+    this.#random = random;
+  }
+
+  get size(): number {
+    return this.#replicas.size;
+  }
+
+  get all(): IterableIterator<RoutedReplica> {
+    return this.#replicas.values();
+  }
+
+  get hasRoom(): boolean {
+    return this.#free.length > 0;
+  }
+
+  find(id: string): RoutedReplica | undefined {
+    return this.#replicas.get(id);
+  }
+
+  /** Takes over what the controller says. @returns those that came and those that are retired */
+  update(infos: readonly ReplicaInfo[], ongoingMax: number): { added: RoutedReplica[]; retired: RoutedReplica[] } {
+    this.#ongoingMax = ongoingMax;
+    const named = new Set(infos.map((info) => info.id));
+    const retired: RoutedReplica[] = [];
+    for (const replica of this.#replicas.values()) if (!named.has(replica.id)) retired.push(replica);
+    for (const replica of retired) this.remove(replica);
+    const added: RoutedReplica[] = [];
+    for (const info of infos) {
+      let replica = this.#replicas.get(info.id);
+      if (replica === undefined) {
+        replica = new RoutedReplica(info);
+        this.#replicas.set(info.id, replica);
+        added.push(replica);
+      }
+      replica.info = info;
+      this.#place(replica);
+    }
+    this.#indexModels();
+    return { added, retired };
+  }
+
+  remove(replica: RoutedReplica): void {
+    replica.isRetired = true;
+    this.#replicas.delete(replica.id);
+    this.#place(replica);
+    for (const holders of this.#byModel.values()) holders.delete(replica);
+  }
+
+  /** The next replica for a request, or undefined where none has room. */
+  choose({ modelId, method }: RequestToRoute): RoutedReplica | undefined {
+    const free = this.#free;
+    if (free.length === 0) return undefined;
+    if (this.router !== undefined) return this.#ranked(this.router, { modelId, method });
+    if (modelId !== "") {
+      const holder = this.#leastOf(this.#byModel.get(modelId));
+      if (holder !== undefined) return holder;
+    }
+    if (free.length === 1) return free[0];
+    const first = Math.floor(this.#random() * free.length);
+    const second = (first + 1 + Math.floor(this.#random() * (free.length - 1))) % free.length;
+    const [a, b] = [free[first] as RoutedReplica, free[second] as RoutedReplica];
+    return b.load < a.load ? b : a;
+  }
+
+  begin(replica: RoutedReplica): void {
+    replica.ongoing += 1;
+    this.#place(replica);
+  }
+
+  /** A request of this router is over there. @param reported all that are under way there, where it said so */
+  end(replica: RoutedReplica, reported?: number): void {
+    replica.ongoing -= 1;
+    replica.isBusy = false;
+    if (reported !== undefined) replica.others = Math.max(0, reported - 1 - replica.ongoing);
+    this.#place(replica);
+  }
+
+  /** It has not begun a request, as it has too many. */
+  refused(replica: RoutedReplica, reported: number): void {
+    replica.ongoing -= 1;
+    replica.others = Math.max(0, reported - replica.ongoing);
+    replica.isBusy = true;
+    this.#place(replica);
+  }
+
+  /** What was heard of others is old: those that said they are full are tried again. */
+  forgetBusy(): void {
+    for (const replica of this.#replicas.values()) {
+      if (!replica.isBusy) continue;
+      replica.isBusy = false;
+      replica.others = 0;
+      this.#place(replica);
+    }
+  }
+
+  loaded(replica: RoutedReplica, modelId: string): void {
+    const holders = this.#byModel.get(modelId) ?? new Set<RoutedReplica>();
+    this.#byModel.set(modelId, holders);
+    holders.add(replica);
+  }
+
+  #ranked(router: RequestRouter, request: RequestToRoute): RoutedReplica | undefined {
+    const candidates = this.#free.map(({ id, info, load }) => ({ id, nodeId: info.nodeId, models: info.models, ongoing: load }));
+    for (const { id } of router.chooseReplicas(request, candidates)) {
+      const replica = this.#replicas.get(id);
+      if (replica !== undefined && replica.freeIndex >= 0) return replica;
+    }
+    return undefined;
+  }
+
+  #leastOf(holders: Set<RoutedReplica> | undefined): RoutedReplica | undefined {
+    let least: RoutedReplica | undefined;
+    for (const holder of holders ?? []) if (holder.freeIndex >= 0 && (least === undefined || holder.load < least.load)) least = holder;
+    return least;
+  }
+
+  #indexModels(): void {
+    this.#byModel.clear();
+    for (const replica of this.#replicas.values()) for (const model of replica.info.models) this.loaded(replica, model);
+  }
+
+  /** Keeps the list of those with room. */
+  #place(replica: RoutedReplica): void {
+    const hasRoom = !replica.isRetired && !replica.isBusy && replica.ongoing < this.#ongoingMax;
+    const free = this.#free;
+    if (hasRoom === replica.freeIndex >= 0) return;
+    if (hasRoom) {
+      replica.freeIndex = free.length;
+      free.push(replica);
+      return;
+    }
+    const last = free.pop() as RoutedReplica;
+    if (last !== replica) {
+      free[replica.freeIndex] = last;
+      last.freeIndex = replica.freeIndex;
+    }
+    replica.freeIndex = -1;
+  }
+}

@@ -1,0 +1,212 @@
+/**
+ * What users call to run applications: `start`, `run`, `delete`, `status`, `shutdown`, and the handles of what runs.
+ *
+ * Decides what becomes of this process: one that started its own node is held as a listening server holds it, until `shutdown`; one that joined a cluster leaves its
+ * applications there. Everything else is the controller's, which is found by its name, or started.
+ */
+import { CONTROLLER_NAME, SERVE_NAMESPACE } from "./names.ts";
+import { type ActorHandle, getActor, kill, remote, TaskError } from "../core/index.ts";
+import { describeValue, flag, isWorker, readOptions, runsInProcess, startedHere } from "../core/internal.ts";
+import { buildApplication, requireApplication, streamingMethodsOf } from "./build/application-graph.ts";
+import { Controller, type ServeOptions, type ServeStatus } from "./controller/controller.ts";
+import { type Application, applicationParts, type Deployable, type Handle } from "./deployment.ts";
+import { DeploymentUnavailableError } from "./errors.ts";
+import { type DeploymentHandle, newHandle } from "./handle/deployment-handle.ts";
+import type { HandleOf } from "./handle/handle-types.ts";
+import { REPLICA_CONCURRENCY } from "./limits.ts";
+import { runLocally } from "./local/local-application.ts";
+import { type HttpOptions, resolveHttpOptions } from "./proxy/http-options.ts";
+import { closeRouters } from "./routing/process-routers.ts";
+
+/** The options of `start`. */
+export interface StartOptions {
+  httpOptions?: HttpOptions | undefined;
+  /** Show clients the errors of user code, with their stacks. Default: false; what went wrong is in the log, by the id that clients get. */
+  development?: boolean | undefined;
+}
+
+/** What `start` has started. */
+export interface StartedServe {
+  /** Where a proxy listens, such as `http://127.0.0.1:8000`; undefined where there is none. */
+  readonly address: string | undefined;
+}
+
+/** The options of `run`. */
+export interface RunOptions {
+  /** Default: "default". */
+  name?: string | undefined;
+  /** Requests of this path and all below it; `null`: none, it is reached by handles alone. Default: "/". */
+  routePrefix?: string | null | undefined;
+  /** Run it in this process, without any other: for tests of an application. Default: false. */
+  localTestingMode?: boolean | undefined;
+  /** Resolve when `shutdown` is called, or the application is deleted. Default: false. */
+  blocking?: boolean | undefined;
+}
+
+const START = { of: "serve.start", options: { httpOptions: anyObject(), development: flag(false) } };
+const RUN = {
+  of: "serve.run",
+  otherNames: { route_prefix: "it is routePrefix" },
+  options: {
+    name: { allowed: 'text without "/" and "#" is needed', fallback: "default", check: checkName },
+    routePrefix: {
+      allowed: 'a path such as "/api" without a slash at its end, or null, is needed',
+      fallback: "/" as string | null,
+      check: checkPrefix,
+    },
+    localTestingMode: flag(false),
+    blocking: flag(false),
+  },
+};
+
+type ControllerHandle = ActorHandle<Controller>;
+
+/** Keeps this process alive while it serves. */
+let held: NodeJS.Timeout | undefined;
+const blocked = new Set<() => void>();
+
+/**
+ * Starts Serve: the controller and the HTTP proxies. `run` does it with defaults where it was not called.
+ *
+ * @throws TypeError, RangeError for options; whatever keeps a proxy from listening
+ * @example
+ * const { address } = await serve.start({ httpOptions: { port: 0 } }); // http://127.0.0.1:40123
+ */
+export async function start(options?: StartOptions): Promise<StartedServe> {
+  const { httpOptions, development } = readOptions(options, START);
+  const controller = controllerWith({ http: resolveHttpOptions(httpOptions), showsErrors: development });
+  return { address: await unwrapped(begun(controller)) };
+}
+
+/**
+ * Runs an application, or what has changed of it, and resolves with the handle of its ingress when it answers.
+ *
+ * @throws DeployFailedError where it does not come up; of an application that ran before, the former version serves on
+ * @throws RangeError where another application has the path
+ * @example
+ * const handle = await serve.run(Api.bind(Model.bind("small")), { name: "shop", routePrefix: "/shop" });
+ */
+export async function run<T extends Deployable>(application: Application<T>, options?: RunOptions): Promise<HandleOf<T>> {
+  requireApplication(application);
+  const { name, routePrefix, localTestingMode, blocking } = readOptions(options, RUN);
+  if (localTestingMode) return (await runLocally(application, name)) as HandleOf<T>;
+  // The code is captured while the controller starts.
+  const controller = controllerWith({ http: resolveHttpOptions(undefined), showsErrors: false });
+  const { target, code, functions } = buildApplication(application, { name, routePrefix, keepsCode: true });
+  const starting = begun(controller);
+  starting.catch(() => {});
+  await unwrapped(controller.deploy.remote(target, { code: [...code], functions: [...functions] }));
+  await unwrapped(Promise.all([starting, controller.waitFor.remote(name)]));
+  if (blocking) await new Promise<void>((resolve) => blocked.add(resolve));
+  const streaming = streamingMethodsOf(applicationParts(application).deployment);
+  return newHandle({ app: name, deployment: target.ingress, streaming, options: {} }) as unknown as HandleOf<T>;
+}
+
+/** What runs, in Ray's words. */
+export async function status(): Promise<ServeStatus> {
+  const controller = await findController();
+  return controller === undefined ? { proxies: {}, applications: {} } : await controller.status.remote();
+}
+
+/** Ends an application; what is under way is answered. @returns whether there was one */
+async function deleteApplication(name: string): Promise<boolean> {
+  if (typeof name !== "string") throw new TypeError(`Cannot delete an application: its name is needed: received ${describeValue(name)}`);
+  const controller = await findController();
+  return controller === undefined ? false : await controller.delete.remote(name);
+}
+
+export { deleteApplication as delete };
+
+/** Ends all applications, the proxies and the controller. */
+export async function shutdown(): Promise<void> {
+  const controller = await findController();
+  if (controller !== undefined) {
+    await controller.shutdown.remote();
+    await kill(controller);
+  }
+  closeRouters();
+  clearInterval(held);
+  held = undefined;
+  for (const resolve of blocked) resolve();
+  blocked.clear();
+}
+
+/** The handle of an application's ingress. @throws DeploymentUnavailableError where there is none */
+export async function getAppHandle<D = any>(name = "default"): Promise<Handle<D>> {
+  return (await handleOf(name, undefined)) as unknown as Handle<D>;
+}
+
+/** The handle of a deployment of an application; inside a deployment, by default of the same application. @throws DeploymentUnavailableError where there is none */
+export async function getDeploymentHandle<D = any>(deployment: string, app = "default"): Promise<Handle<D>> {
+  return (await handleOf(app, deployment)) as unknown as Handle<D>;
+}
+
+async function handleOf(app: string, deployment: string | undefined): Promise<DeploymentHandle> {
+  const controller = await findController();
+  const found = await controller?.describe.remote(app, deployment);
+  if (found === undefined) {
+    const what = deployment === undefined ? `application ${app}` : `deployment ${deployment} of application ${app}`;
+    throw new DeploymentUnavailableError(`Cannot get a handle: there is no ${what}`, {
+      reason: "it does not exist",
+      hint: "Run it with serve.run(), and see serve.status().",
+      details: { app, deployment },
+    });
+  }
+  return newHandle({ app, deployment: found.deployment, streaming: found.streaming, options: {} });
+}
+
+function controllerWith(options: ServeOptions): ControllerHandle {
+  return remote(Controller, {
+    name: CONTROLLER_NAME,
+    namespace: SERVE_NAMESPACE,
+    getIfExists: true,
+    lifetime: "detached",
+    maxRestarts: -1,
+    numCpus: 0,
+    maxConcurrency: REPLICA_CONCURRENCY,
+  }).remote(options);
+}
+
+/** @returns where a proxy listens */
+async function begun(controller: ControllerHandle): Promise<string | undefined> {
+  const address = await controller.proxiesReady.remote();
+  // A process that has its own node is the server: it lives until it is told to end.
+  if (held === undefined && !isWorker() && (startedHere() || runsInProcess())) held = setInterval(() => {}, 2 ** 30);
+  return address;
+}
+
+/** What the controller threw, and not that a call of an actor of ours failed. */
+async function unwrapped<R>(call: PromiseLike<R>): Promise<R> {
+  try {
+    return await call;
+  } catch (error) {
+    throw error instanceof TaskError && error.cause instanceof Error ? error.cause : error;
+  }
+}
+
+async function findController(): Promise<ControllerHandle | undefined> {
+  try {
+    return await getActor<Controller>(CONTROLLER_NAME, { namespace: SERVE_NAMESPACE });
+  } catch {
+    return undefined;
+  }
+}
+
+function anyObject(): { allowed: string; fallback: object | undefined; check: (value: unknown) => "ok" | "wrong type" } {
+  return {
+    allowed: "an object of options is needed",
+    fallback: undefined,
+    check: (value) => (typeof value === "object" && value !== null ? "ok" : "wrong type"),
+  };
+}
+
+function checkName(value: unknown): "ok" | "wrong type" | "out of range" {
+  if (typeof value !== "string") return "wrong type";
+  return value.length >= 1 && value.length <= 200 && !/[/#]/.test(value) ? "ok" : "out of range";
+}
+
+function checkPrefix(value: unknown): "ok" | "wrong type" | "out of range" {
+  if (value === null || value === "/") return "ok";
+  if (typeof value !== "string") return "wrong type";
+  return /^(\/[^/?#\s]+)+$/.test(value) ? "ok" : "out of range";
+}

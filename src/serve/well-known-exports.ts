@@ -1,0 +1,40 @@
+/** Everything of `shoal/serve` that travels by name: what users import in code that they deploy, and the actors that Serve is made of. */
+import { registerExports } from "../core/internal.ts";
+import { Controller } from "./controller/controller.ts";
+import { deployment } from "./deployment.ts";
+import { BackPressureError, DeployFailedError, DeploymentUnavailableError, RequestCancelledError } from "./errors.ts";
+import { adoptHandle } from "./handle/deployment-handle.ts";
+import { Counter, Gauge, Histogram, metrics } from "./metrics/user-metrics.ts";
+import { Proxy } from "./proxy/proxy.ts";
+import { batch, END_OF_STREAM } from "./replica/batch.ts";
+import { getMultiplexedModelId, multiplexed } from "./replica/multiplexed.ts";
+import { Replica } from "./replica/replica.ts";
+import { getReplicaContext } from "./replica/replica-context.ts";
+import { getAppHandle, getDeploymentHandle, run, shutdown, start, status } from "./run.ts";
+
+registerExports("shoal/serve", {
+  adoptHandle,
+  BackPressureError,
+  batch,
+  Controller,
+  Counter,
+  DeployFailedError,
+  deployment,
+  DeploymentUnavailableError,
+  END_OF_STREAM,
+  Gauge,
+  getAppHandle,
+  getDeploymentHandle,
+  getMultiplexedModelId,
+  getReplicaContext,
+  Histogram,
+  metrics,
+  multiplexed,
+  Proxy,
+  Replica,
+  RequestCancelledError,
+  run,
+  shutdown,
+  start,
+  status,
+});

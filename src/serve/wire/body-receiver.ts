@@ -1,0 +1,79 @@
+/**
+ * One direction of a stream, at the end that receives: pieces lie here until somebody takes them, and what was taken is credited to the sender.
+ *
+ * Owns at most `STREAM_WINDOW_BYTES` and one piece: an honest sender never has more under way. Read by one reader, as an async iterator or piece by piece.
+ */
+import { Fifo } from "../../core/internal.ts";
+import { STREAM_CREDIT_BYTES } from "../limits.ts";
+
+type Trailers = readonly string[];
+
+export class BodyReceiver implements AsyncIterable<Uint8Array> {
+  readonly #credit: (bytes: number) => void;
+  readonly #pieces = new Fifo<Uint8Array>();
+  #taken = 0;
+  #isEnded = false;
+  #failure: Error | undefined;
+  #waiting: (() => void) | undefined;
+  /** Headers that came after the body. */
+  trailers: Trailers = [];
+  /** Nothing more comes; what has come may still lie here. */
+  onOver: (() => void) | undefined;
+
+  /** @param credit tells the sender that it may send so many bytes more */
+  constructor(credit: (bytes: number) => void) {
+    this.#credit = credit;
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /** A piece has come; the bytes are this receiver's from now on. */
+  arrived(piece: Uint8Array): void {
+    if (this.#isEnded || piece.byteLength === 0) return;
+    this.#pieces.push(piece);
+    this.#wake();
+  }
+
+  ended(trailers: Trailers): void {
+    if (this.#isEnded) return;
+    this.trailers = trailers;
+    this.#isEnded = true;
+    this.onOver?.();
+    this.#wake();
+  }
+
+  /** Nothing more comes. What has come can still be read. */
+  failed(error: Error): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#failure = error;
+    this.#wake();
+  }
+
+  /** The next piece; undefined at the end. @throws what `failed` was given */
+  async next(): Promise<Uint8Array | undefined> {
+    while (this.#pieces.size === 0) {
+      if (this.#failure !== undefined) throw this.#failure;
+      if (this.#isEnded) return undefined;
+      await new Promise<void>((resolve) => (this.#waiting = resolve));
+    }
+    const piece = this.#pieces.shift() as Uint8Array;
+    this.#taken += piece.byteLength;
+    if (this.#taken >= STREAM_CREDIT_BYTES && !this.#isEnded) {
+      this.#credit(this.#taken);
+      this.#taken = 0;
+    }
+    return piece;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    for (let piece = await this.next(); piece !== undefined; piece = await this.next()) yield piece;
+  }
+
+  #wake(): void {
+    this.#waiting?.();
+    this.#waiting = undefined;
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * The frames between a proxy and a replica, and how the heads of requests and responses lie in them.
+ *
+ * A frame is the core's (`runtime/wire/frame.ts`): a type, flags, the number of the stream, one number more, and bytes. A stream is one request with its answer. The
+ * proxy opens streams, the replica never. A body that is there as a whole travels in the frame of its head, so most requests are one frame each way.
+ *
+ *     REQUEST   →   number: size of the head     head; with END all of the body behind it
+ *     RESPONSE  ←   number: size of the head     head; with END all of the body behind it
+ *     BODY      ↔                                a piece of a body; costs credit
+ *     END       ↔                                trailers as JSON, or nothing
+ *     CREDIT    ↔   number: bytes                so many more bytes may come; a request's body waits for the first, a response's begins with a window
+ *     CANCEL    ↔   number: 0                    the reason as text: nothing more of this stream is wanted, and nothing comes
+ *     BUSY      ←   number: requests under way   the replica is at its limit and has not begun the request
+ *     MESSAGE   ↔                                a message of a WebSocket; costs credit; TEXT: it is text
+ *
+ * After END or CANCEL of both directions the number of a stream is free. What comes for a stream that is over is dropped: it was on its way.
+ */
+export const FRAME = { REQUEST: 200, RESPONSE: 201, BODY: 202, END: 203, CREDIT: 204, CANCEL: 205, BUSY: 206, MESSAGE: 207 } as const;
+
+/** Bits that the core's frames leave free. */
+export const FLAG = { END: 0x10, TEXT: 0x20 } as const;
+
+/** What a proxy tells a replica of a request. */
+export interface RequestHead {
+  readonly method: string;
+  /** Whole, with the scheme and host that the client asked for, and without the prefix of the application. */
+  readonly url: string;
+  readonly requestId: string;
+  /** How long the answer may take from now on; 0 is without limit. */
+  readonly timeoutMs: number;
+  readonly modelId: string;
+  /** The address of the client. */
+  readonly client: string;
+  /** Names and values in turn, as the client sent them. */
+  readonly headers: readonly string[];
+}
+
+/** What a replica answers. */
+export interface ResponseHead {
+  readonly status: number;
+  readonly statusText: string;
+  /** Requests that are under way at the replica, this one among them. */
+  readonly ongoing: number;
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
+}
+
+/** Flat, as JSON reads and writes a flat array in about a microsecond, and objects in two. */
+export function encodeRequestHead({ method, url, requestId, timeoutMs, modelId, client, headers }: RequestHead): string {
+  return JSON.stringify([method, url, requestId, timeoutMs, modelId, client, ...headers]);
+}
+
+export function decodeRequestHead(text: string): RequestHead {
+  const [method, url, requestId, timeoutMs, modelId, client, ...headers] = JSON.parse(text) as [
+    string,
+    string,
+    string,
+    number,
+    string,
+    string,
+    ...string[],
+  ];
+  return { method, url, requestId, timeoutMs, modelId, client, headers };
+}
+
+export function encodeResponseHead({ status, statusText, ongoing, headers }: ResponseHead): string {
+  return JSON.stringify([status, statusText, ongoing, ...headers]);
+}
+
+export function decodeResponseHead(text: string): ResponseHead {
+  const [status, statusText, ongoing, ...headers] = JSON.parse(text) as [number, string, number, ...string[]];
+  return { status, statusText, ongoing, headers };
+}

@@ -1,0 +1,184 @@
+/**
+ * The proxy's end of the wire to one replica: opens a stream for each request, and hands what comes back to whoever opened it.
+ *
+ * Owns the numbers of streams and the connection. When the connection ends, every open stream is told whether its request may have begun. Made by the router's
+ * links (`routing/replica-links.ts`), used by the HTTP front.
+ */
+import type { Frame, ServiceConnection } from "../../core/internal.ts";
+import { BodyReceiver } from "./body-receiver.ts";
+import { BodySender } from "./body-sender.ts";
+import { decodeResponseHead, encodeRequestHead, FLAG, FRAME, type RequestHead, type ResponseHead } from "./frames.ts";
+
+/** What becomes of one request. Exactly one of `responded`, `busy` and `failed` is called, and `failed` may follow `responded`. */
+interface StreamEvents {
+  /**
+   * The answer has begun.
+   *
+   * @param whole the body where it came with the head, a view that is valid during the call only; otherwise the body arrives in `stream.body`
+   */
+  responded(head: ResponseHead, whole: Uint8Array | undefined): void;
+  /** The replica is at its limit and has not begun. */
+  busy(ongoing: number): void;
+  /** The connection broke, or the replica gave up. `mayHaveBegun`: it must not be sent again unless that does no harm. */
+  failed(error: Error, mayHaveBegun: boolean): void;
+}
+
+const NO_BYTES = new Uint8Array(0);
+const STREAM_MAX = 0xffffffff;
+
+/** One request on its way. */
+export class RequestStream {
+  readonly id: number;
+  readonly events: StreamEvents;
+  /** Of the request. */
+  readonly upload: BodySender;
+  /** Of the response, once there is one that did not come whole. */
+  body: BodyReceiver | undefined;
+  readonly #client: RequestClient;
+
+  constructor(client: RequestClient, id: number, events: StreamEvents) {
+    this.#client = client;
+    this.id = id;
+    this.events = events;
+    // Nothing of a body goes out before the replica has begun: a request that it refuses is sent to another one whole.
+    this.upload = new BodySender((bytes) => client.send(FRAME.BODY, 0, id, bytes), 0);
+  }
+
+  /** Sends a piece of the request's body. @returns false where the replica wants no more */
+  write(bytes: Uint8Array): boolean | Promise<boolean> {
+    return this.upload.write(bytes);
+  }
+
+  /** The request's body is over. */
+  end(trailers: readonly string[] = []): void {
+    this.#client.send(FRAME.END, 0, this.id, trailers.length === 0 ? NO_BYTES : Buffer.from(JSON.stringify(trailers)));
+  }
+
+  /** Nobody wants the answer any more. */
+  cancel(reason: string): void {
+    this.upload.stop();
+    this.#client.cancel(this, reason);
+  }
+
+  /** The response's bytes were taken. */
+  credit(bytes: number): void {
+    this.#client.credit(this.id, bytes);
+  }
+}
+
+export class RequestClient {
+  /** The connection has ended; told after all streams were. */
+  onClose: (reason: string) => void = () => {};
+  readonly #connection: ServiceConnection;
+  readonly #streams = new Map<number, RequestStream>();
+  #lastId = 0;
+  #isClosed = false;
+
+  constructor(connection: ServiceConnection) {
+    this.#connection = connection;
+    connection.gathersTurns = true;
+    connection.onFrame = (frame) => this.#receive(frame);
+    connection.onClose = (reason) => this.#closed(reason);
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  get openCount(): number {
+    return this.#streams.size;
+  }
+
+  /** @param body all of it; undefined where it follows by `write` and `end` */
+  open(head: RequestHead, body: Uint8Array | undefined, events: StreamEvents): RequestStream {
+    do this.#lastId = this.#lastId === STREAM_MAX ? 1 : this.#lastId + 1;
+    while (this.#streams.has(this.#lastId));
+    const stream = new RequestStream(this, this.#lastId, events);
+    this.#streams.set(stream.id, stream);
+    const headBytes = Buffer.from(encodeRequestHead(head));
+    const bytes = body === undefined || body.byteLength === 0 ? headBytes : Buffer.concat([headBytes, body]);
+    const flags = body === undefined ? 0 : FLAG.END;
+    this.#connection.sendNumbered(FRAME.REQUEST, flags, stream.id, headBytes.length, bytes, 0, bytes.length);
+    return stream;
+  }
+
+  send(type: number, flags: number, id: number, bytes: Uint8Array): void {
+    this.#connection.sendNumbered(type, flags, id, 0, bytes, 0, bytes.byteLength);
+  }
+
+  credit(id: number, bytes: number): void {
+    this.#connection.sendNumbered(FRAME.CREDIT, 0, id, bytes, NO_BYTES, 0, 0);
+  }
+
+  cancel(stream: RequestStream, reason: string): void {
+    if (!this.#streams.delete(stream.id)) return;
+    this.send(FRAME.CANCEL, 0, stream.id, Buffer.from(reason));
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+
+  #receive(frame: Frame): void {
+    const stream = this.#streams.get(frame.callId);
+    if (stream === undefined) return;
+    switch (frame.type) {
+      case FRAME.RESPONSE:
+        this.#responded(stream, frame);
+        break;
+      case FRAME.BODY:
+        stream.body?.arrived(Buffer.from(frame.body));
+        break;
+      case FRAME.END:
+        this.#streams.delete(stream.id);
+        stream.upload.stop();
+        stream.body?.ended(frame.body.byteLength === 0 ? [] : (JSON.parse(textOf(frame.body)) as string[]));
+        break;
+      case FRAME.CREDIT:
+        stream.upload.credited(frame.number);
+        break;
+      case FRAME.CANCEL: {
+        const error = new Error(textOf(frame.body));
+        this.#fail(stream, error, true);
+        break;
+      }
+      case FRAME.BUSY:
+        this.#streams.delete(stream.id);
+        stream.upload.stop();
+        stream.events.busy(frame.number);
+        break;
+    }
+  }
+
+  #responded(stream: RequestStream, { number, flags, body }: Frame): void {
+    const head = decodeResponseHead(textOf(body.subarray(0, number)));
+    const first = body.subarray(number);
+    if ((flags & FLAG.END) !== 0) {
+      this.#streams.delete(stream.id);
+      stream.upload.stop();
+      stream.events.responded(head, first);
+      return;
+    }
+    stream.body = new BodyReceiver((bytes) => stream.credit(bytes));
+    if (first.byteLength > 0) stream.body.arrived(Buffer.from(first));
+    stream.events.responded(head, undefined);
+  }
+
+  #fail(stream: RequestStream, error: Error, mayHaveBegun: boolean): void {
+    this.#streams.delete(stream.id);
+    stream.upload.stop();
+    stream.body?.failed(error);
+    stream.events.failed(error, mayHaveBegun);
+  }
+
+  #closed(reason: string): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const stream of this.#streams.values()) this.#fail(stream, new Error(`the replica's connection ended: ${reason}`), true);
+    this.onClose(reason);
+  }
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+}

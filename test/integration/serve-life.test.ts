@@ -1,0 +1,225 @@
+/**
+ * The life of deployments under constant load, with a client that counts: no request is lost or run twice in any planned change, and in unplanned ones only those fail that
+ * were in flight.
+ */
+import { appendFileSync } from "node:fs";
+import { actors } from "shoal";
+import * as serve from "shoal/serve";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ask, CountingClient } from "./serve-client.ts";
+import { failureOf, Log, until, useFolder, useSession } from "./session.ts";
+
+const folder = useFolder();
+useSession({ numCpus: 4 });
+
+let address = "";
+
+class Service {
+  #version: string;
+  #file: string;
+  #config = "none";
+  constructor(version: string, file: string) {
+    this.#version = version;
+    this.#file = file;
+    if (version.startsWith("broken")) throw new Error(`no such thing as ${version}`);
+  }
+  reconfigure(config: { word: string }): void {
+    if (config.word === "bad") throw new Error("a bad word");
+    this.#config = config.word;
+  }
+  checkHealth(): void {
+    if (this.#version.startsWith("sick")) throw new Error(`feels ${this.#version}`);
+  }
+  async fetch(request: Request): Promise<string> {
+    return this.work(new URL(request.url).searchParams.get("n") ?? "");
+  }
+  async work(n: string): Promise<string> {
+    appendFileSync(this.#file, `${n}\n`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    return `${this.#version} ${this.#config} ${process.pid}`;
+  }
+  end(): void {
+    process.exit(3);
+  }
+}
+const Base = serve.deployment(Service, {
+  numReplicas: 2,
+  maxOngoingRequests: 8,
+  healthCheckPeriodMs: 200,
+  userConfig: { word: "one" },
+  actorOptions: { numCpus: 0 },
+});
+
+beforeAll(async () => {
+  await serve.start({ httpOptions: { port: 0, proxies: 2 } });
+  address = Object.values((await serve.status()).proxies)[0]?.address ?? "";
+});
+afterAll(() => serve.shutdown());
+
+const pidsOf = async (name: string): Promise<number[]> =>
+  (await actors({ namespace: "shoal.serve" }))
+    .filter((actor) => actor.name?.startsWith(`SERVE_REPLICA::${name}#`) === true && actor.phase === "alive")
+    .map(({ pid }) => pid ?? 0);
+
+test("updates, changes of configuration and of number lose no request, by HTTP and by handles", async () => {
+  const log = new Log(folder);
+  const calls = new Log(folder);
+  const options = { name: "update", routePrefix: "/update" };
+  const handle = await serve.run(Base.bind("v1", log.file), options);
+  await serve.run(Base.options({ name: "Direct" }).bind("v1", calls.file), { name: "direct", routePrefix: null });
+  const direct = await serve.getAppHandle<typeof Base>("direct");
+  const client = new CountingClient(address, { path: "/update" });
+  const caller = new CountingClient(address, { via: (n) => direct.work.remote(String(n)) });
+  await client.more(50);
+  // Another version.
+  await serve.run(Base.bind("v2", log.file), options);
+  await client.more(50);
+  expect((await ask(address, "/update?n=x")).body).toMatch(/^v2 one /);
+  // Another configuration, in place: the processes stay.
+  const before = await pidsOf("update");
+  await serve.run(Base.options({ userConfig: { word: "two" } }).bind("v2", log.file), options);
+  expect((await ask(address, "/update?n=y")).body).toMatch(/^v2 two /);
+  expect(await pidsOf("update")).toEqual(before);
+  // More, fewer.
+  const two = Base.options({ userConfig: { word: "two" } });
+  await serve.run(two.options({ numReplicas: 3 }).bind("v2", log.file), options);
+  await client.more(50);
+  await serve.run(two.options({ numReplicas: 1 }).bind("v2", log.file), options);
+  await until(async () => (await pidsOf("update")).length === 1, "two replicas to end");
+  await client.more(50);
+  await serve.run(Base.options({ name: "Direct" }).bind("v2", calls.file), { name: "direct", routePrefix: null });
+  await caller.more(50);
+  await Promise.all([client.stop(), caller.stop()]);
+  expect([client.failures, caller.failures]).toEqual([[], []]);
+  expect(client.answers.size).toBe(client.sent);
+  expect(CountingClient.twice(log)).toEqual([]);
+  expect(CountingClient.twice(calls)).toEqual([]);
+  void handle;
+  await Promise.all([serve.delete("update"), serve.delete("direct")]);
+});
+
+test("a version that does not start, or is not healthy, makes way for the former one", async () => {
+  const log = new Log(folder);
+  const options = { name: "back", routePrefix: "/back" };
+  const One = Base.options({ numReplicas: 1, maxConstructorRetryCount: 2 });
+  await serve.run(One.bind("v1", log.file), options);
+  const client = new CountingClient(address, { path: "/back" });
+  for (const bad of ["broken", "sick"]) {
+    const failure = await failureOf(serve.run(One.bind(bad, log.file), options));
+    expect(failure).toBeInstanceOf(serve.DeployFailedError);
+    expect(failure.message).toContain(bad === "broken" ? "no such thing as broken" : "feels sick");
+    expect((await serve.status()).applications["back"]).toMatchObject({ status: "DEPLOY_FAILED" });
+    await client.more(20);
+  }
+  const badWord = await failureOf(serve.run(One.options({ userConfig: { word: "bad" } }).bind("v1", log.file), options));
+  expect(badWord.message).toContain("a bad word");
+  await client.more(20);
+  await serve.run(One.bind("v3", log.file), options);
+  expect((await serve.status()).applications["back"]).toMatchObject({ status: "RUNNING" });
+  await client.stop();
+  expect(client.failures).toEqual([]);
+  expect((await ask(address, "/back?n=z")).body).toMatch(/^v3 /);
+  await serve.delete("back");
+});
+
+test("the first version of an application that does not start fails the deployment", async () => {
+  const One = Base.options({ numReplicas: 1, maxConstructorRetryCount: 1 });
+  const failure = await failureOf(serve.run(One.bind("broken", "none"), { name: "never", routePrefix: "/never" }));
+  expect(failure.message).toContain("no such thing as broken");
+  expect((await ask(address, "/never")).status).toBe(503);
+  await serve.delete("never");
+});
+
+test("a replica that dies is replaced; only what was in flight fails, or runs again where it may", async () => {
+  const log = new Log(folder);
+  await serve.run(Base.bind("v1", log.file), { name: "dies", routePrefix: "/dies" });
+  await serve.run(Base.options({ idempotentMethods: ["GET", "work"] }).bind("v1", `${log.file}-again`), {
+    name: "again",
+    routePrefix: "/again",
+  });
+  const client = new CountingClient(address, { path: "/dies" });
+  const again = new CountingClient(address, { path: "/again" });
+  await Promise.all([client.more(20), again.more(20)]);
+  for (const app of ["dies", "again"]) process.kill((await pidsOf(app))[0] as number, "SIGKILL");
+  await Promise.all([client.more(100), again.more(100)]);
+  await until(async () => (await pidsOf("dies")).length === 2 && (await pidsOf("again")).length === 2, "both to be replaced");
+  await Promise.all([client.stop(), again.stop()]);
+  // As many as can be in flight to one replica.
+  expect(client.failures.length).toBeLessThanOrEqual(8);
+  for (const failure of client.failures) expect(failure).toContain("the replica died while it had the request");
+  expect(again.failures).toEqual([]);
+  expect(CountingClient.twice(log)).toEqual([]);
+  await until(async () => (await serve.status()).applications["dies"]?.status === "RUNNING", "the status to be RUNNING");
+  await Promise.all([serve.delete("dies"), serve.delete("again")]);
+});
+
+test("the number of replicas follows the load, from and to zero; requests wait for the first", async () => {
+  const log = new Log(folder);
+  const autoscalingConfig = {
+    minReplicas: 0,
+    maxReplicas: 3,
+    targetOngoingRequests: 2,
+    upscaleDelayMs: 200,
+    downscaleDelayMs: 500,
+    lookBackPeriodMs: 500,
+  };
+  const { numReplicas: _fixed, ...rest } = { numReplicas: undefined };
+  const Scaled = serve.deployment(Service, { ...rest, autoscalingConfig, maxOngoingRequests: 4, actorOptions: { numCpus: 0 } });
+  await serve.run(Scaled.bind("v1", log.file), { name: "zero", routePrefix: "/zero" });
+  expect(await pidsOf("zero")).toEqual([]);
+  expect((await ask(address, "/zero?n=first")).body).toMatch(/^v1 /);
+  const client = new CountingClient(address, { path: "/zero", atATime: 12 });
+  await until(async () => (await pidsOf("zero")).length >= 2, "more replicas under load");
+  await client.stop();
+  expect(client.failures).toEqual([]);
+  await until(async () => (await pidsOf("zero")).length === 0, "all replicas to end without load");
+  expect(CountingClient.twice(log)).toEqual([]);
+  await serve.delete("zero");
+});
+
+test("requests go on while the controller is dead, and the next one knows everything", async () => {
+  const log = new Log(folder);
+  const options = { name: "orphan", routePrefix: "/orphan" };
+  await serve.run(Base.bind("v1", log.file), options);
+  const client = new CountingClient(address, { path: "/orphan" });
+  await client.more(20);
+  const before = await pidsOf("orphan");
+  const controller = (await actors({ namespace: "shoal.serve" })).find(({ name }) => name === "SERVE_CONTROLLER");
+  process.kill(controller?.pid ?? 0, "SIGKILL");
+  await client.more(100);
+  await until(
+    async () => (await serve.status()).applications["orphan"]?.status === "RUNNING",
+    "the next controller to know the application",
+  );
+  expect(await pidsOf("orphan")).toEqual(before);
+  // It replaces what dies, and updates.
+  process.kill(before[0] as number, "SIGKILL");
+  await until(async () => (await pidsOf("orphan")).filter((pid) => pid !== before[0]).length === 2, "the dead replica to be replaced");
+  const failed = client.failures.length;
+  expect(failed).toBeLessThanOrEqual(8);
+  await serve.run(Base.bind("v2", log.file), options);
+  await client.more(50);
+  await client.stop();
+  expect(client.failures.length).toBe(failed);
+  expect((await ask(address, "/orphan?n=z")).body).toMatch(/^v2 /);
+  expect(CountingClient.twice(log)).toEqual([]);
+  await serve.delete("orphan");
+});
+
+test("the proxies of a node share its port; one that dies is started again there, and the other answers meanwhile", async () => {
+  const log = new Log(folder);
+  await serve.run(Base.bind("v1", log.file), { name: "proxied", routePrefix: "/proxied" });
+  const addresses = Object.values((await serve.status()).proxies).map((proxy) => proxy.address);
+  expect(addresses).toEqual([address, address]);
+  const proxies = (await actors({ namespace: "shoal.serve" })).filter(({ name }) => name?.startsWith("SERVE_PROXY::") === true);
+  process.kill(proxies[0]?.pid ?? 0, "SIGKILL");
+  await until(async () => {
+    const { status } = await ask(address, "/proxied?n=a", { headers: { connection: "close" } }).catch(() => ({ status: 0 }));
+    const pids = (await actors({ namespace: "shoal.serve" })).filter(
+      ({ name, phase }) => name?.startsWith("SERVE_PROXY::") === true && phase === "alive",
+    );
+    return status === 200 && pids.length === 2 && !pids.some(({ pid }) => pid === proxies[0]?.pid);
+  }, "another proxy in its place");
+  expect(Object.values((await serve.status()).proxies).map((proxy) => proxy.address)).toEqual([address, address]);
+  await serve.delete("proxied");
+});

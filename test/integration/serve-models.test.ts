@@ -1,0 +1,243 @@
+/**
+ * What model servers need: batches, streams in batches, many models in one replica, gangs, metrics; and local testing mode, which needs no process.
+ */
+import { placementGroupTable } from "shoal";
+import * as serve from "shoal/serve";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ask } from "./serve-client.ts";
+import { failureOf, Log, until, useFolder, useSession } from "./session.ts";
+
+const folder = useFolder();
+useSession({ numCpus: 4 });
+
+let address = "";
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
+
+beforeAll(async () => {
+  await serve.start({ httpOptions: { port: 0 }, development: true });
+  address = Object.values((await serve.status()).proxies)[0]?.address ?? "";
+});
+afterAll(() => serve.shutdown());
+
+test("single calls become batches; a stream of each item comes out of a batch that streams", async () => {
+  class Model {
+    sizes: number[] = [];
+    classify = serve.batch(
+      async (texts: string[]) => {
+        this.sizes.push(texts.length);
+        return texts.map((text) => (text === "bad" ? new RangeError("a bad text") : text.length));
+      },
+      { maxBatchSize: 4, batchWaitTimeoutMs: 50 },
+    );
+    count = serve.batch(
+      async function* (limits: number[]): AsyncGenerator<(number | serve.EndOfStream)[], void, undefined> {
+        for (let number = 0; number < Math.max(...limits); number += 1)
+          yield limits.map((limit) => (number < limit ? number : serve.END_OF_STREAM));
+      },
+      { maxBatchSize: 2, batchWaitTimeoutMs: 50 },
+    );
+    broken = serve.batch((items: number[]) => items.slice(1), { maxBatchSize: 2, batchWaitTimeoutMs: 5 });
+    seen(): number[] {
+      return this.sizes;
+    }
+  }
+  const handle = await serve.run(serve.deployment(Model, { maxOngoingRequests: 100 }).bind(), { name: "batch", routePrefix: null });
+  const texts = ["a", "bb", "ccc", "dddd", "bad", "ffffff"];
+  const answers = await Promise.allSettled(texts.map((text) => handle.classify.remote(text)));
+  expect(
+    answers.map((answer) => (answer.status === "fulfilled" ? answer.value : (answer.reason as Error & { cause: Error }).cause.message)),
+  ).toEqual([1, 2, 3, 4, "a bad text", 6]);
+  expect(await handle.seen.remote()).toEqual([4, 2]);
+  const streams = [2, 3].map((limit) => handle.count.options({ stream: true }).remote(limit));
+  const items = await Promise.all(streams.map((stream) => all(stream as AsyncIterable<number>)));
+  expect(items).toEqual([
+    [0, 1],
+    [0, 1, 2],
+  ]);
+  const failure = await failureOf(handle.broken.remote(1));
+  expect((failure.cause as Error).message).toBe(
+    "Cannot give back a batch: as many results as items are needed, in their order: received 0 for 1",
+  );
+  await serve.delete("batch");
+});
+
+test("a replica keeps the latest models, and requests go where theirs is loaded", async () => {
+  const log = new Log(folder);
+  const { file } = log;
+  class Models {
+    #model = serve.multiplexed(
+      async (id: string) => {
+        const { appendFileSync } = await import("node:fs");
+        appendFileSync(file, `load ${id}\n`);
+        return { id, pid: process.pid, [Symbol.dispose]: () => appendFileSync(file, `drop ${id}\n`) };
+      },
+      { maxModels: 2 },
+    );
+    async fetch(): Promise<unknown> {
+      const { id, pid } = await this.#model();
+      return { id, pid, asked: serve.getMultiplexedModelId() };
+    }
+    async which(): Promise<string> {
+      return (await this.#model()).id;
+    }
+  }
+  const handle = await serve.run(serve.deployment(Models, { numReplicas: 2, actorOptions: { numCpus: 0 } }).bind(), {
+    name: "models",
+    routePrefix: "/models",
+  });
+  const askFor = async (id: string): Promise<{ id: string; pid: number; asked: string }> =>
+    JSON.parse((await ask(address, "/models", { headers: { serve_multiplexed_model_id: id } })).body);
+  const first = await askFor("one");
+  expect(first).toMatchObject({ id: "one", asked: "one" });
+  // Once the controller has told who has it, everybody goes there.
+  await until(async () => {
+    const pids = new Set<number>();
+    for (let index = 0; index < 6; index += 1) pids.add((await askFor("one")).pid);
+    return pids.size === 1;
+  }, "requests to go to the replica with the model");
+  expect(await handle.which.options({ multiplexedModelId: "two" }).remote()).toBe("two");
+  for (const id of ["three", "four", "five", "six"]) await askFor(id);
+  await until(() => log.lines.some((line) => line.startsWith("drop ")), "a model to be dropped");
+  const none = await ask(address, "/models");
+  expect([none.status, none.body]).toEqual([500, expect.stringContaining("its id is needed")]);
+  await serve.delete("models");
+});
+
+test("gangs start and end together, in placement groups", async () => {
+  class Member {
+    where(): { rank: number; worldSize: number } {
+      const { rank, worldSize } = serve.getReplicaContext();
+      return { rank, worldSize };
+    }
+  }
+  const Gang = serve.deployment(Member, { numReplicas: 2, gangConfig: { gangSize: 2 }, actorOptions: { numCpus: 0.5 } });
+  const handle = await serve.run(Gang.bind(), { name: "gang", routePrefix: null });
+  const places = await handle.broadcast("where");
+  expect(new Set(places.map(({ rank }) => rank))).toEqual(new Set([0, 1]));
+  const groups = async (): Promise<number> =>
+    (await placementGroupTable()).filter(({ name, state }) => name?.startsWith("SERVE_GROUP::") === true && state !== "removed").length;
+  expect(await groups()).toBe(1);
+  await serve.delete("gang");
+  await until(async () => (await groups()) === 0, "the placement group to be removed");
+});
+
+test("metrics have Ray's names, and users' own are beside them", async () => {
+  class Counted {
+    #asked = new serve.metrics.Counter("shop_asked", { description: "How often", tagKeys: ["kind"] });
+    fetch(): string {
+      this.#asked.inc(1, { kind: 'a "b"' });
+      return "counted";
+    }
+  }
+  await serve.run(serve.deployment(Counted).bind(), { name: "counted", routePrefix: "/counted" });
+  for (let index = 0; index < 3; index += 1) await ask(address, "/counted");
+  await ask(address, "/not-there");
+  const { getActor } = await import("shoal");
+  const controller = await getActor<{ metrics(): Promise<string> }>("SERVE_CONTROLLER", { namespace: "shoal.serve" });
+  const text = await controller.metrics.remote();
+  expect(text).toMatch(
+    /^serve_num_http_requests\{proxy="[^"]+",application="counted",route="\/counted",method="GET",status_code="200"\} 3$/m,
+  );
+  expect(text).toMatch(/^serve_num_http_error_requests\{.*status_code="404"\} \d+$/m);
+  expect(text).toMatch(/^serve_deployment_request_counter\{application="counted",deployment="Counted",replica="counted#Counted#\w+"\} 3$/m);
+  expect(text).toMatch(/^serve_deployment_processing_latency_ms_bucket\{.*deployment="Counted".*le="\+Inf"\} 3$/m);
+  expect(text).toMatch(/^shop_asked\{application="counted",deployment="Counted",replica="[^"]+",kind="a \\"b\\""\} 3$/m);
+  await serve.delete("counted");
+});
+
+test("in development clients see what went wrong", async () => {
+  class Wrong {
+    fetch(): never {
+      throw new Error("the shelf is empty");
+    }
+  }
+  await serve.run(serve.deployment(Wrong).bind(), { name: "wrong", routePrefix: "/wrong" });
+  const { status, body } = await ask(address, "/wrong");
+  expect(status).toBe(500);
+  expect((JSON.parse(body) as { detail: string }).detail).toMatch(/^Error: the shelf is empty\n +at /);
+  await serve.delete("wrong");
+});
+
+test("local testing mode runs an application in this process", async () => {
+  class Part {
+    #word: string;
+    constructor(word: string) {
+      this.#word = word;
+    }
+    say(name: string): string {
+      return `${this.#word} ${name}`;
+    }
+    async *letters(text: string): AsyncGenerator<string, void, undefined> {
+      yield* text;
+    }
+  }
+  class Whole {
+    #part: serve.Handle<typeof Part>;
+    constructor(part: serve.Handle<typeof Part>) {
+      this.#part = part;
+    }
+    async fetch(request: Request): Promise<string> {
+      return await this.#part.say.remote(await request.text());
+    }
+    pid(): number {
+      return process.pid;
+    }
+    where(): string {
+      return serve.getReplicaContext().deployment;
+    }
+    async spell(text: string): Promise<string[]> {
+      return await all(this.#part.letters.remote(text));
+    }
+  }
+  const app = serve.deployment(Whole).bind(serve.deployment(Part).bind("hello"));
+  const handle = await serve.run(app, { localTestingMode: true });
+  expect(await handle.fetch.remote(new Request("http://x/", { method: "POST", body: "you" }))).toBe("hello you");
+  expect(await handle.pid.remote()).toBe(process.pid);
+  expect(await handle.where.remote()).toBe("Whole");
+  expect(await handle.spell.remote("abc")).toEqual(["a", "b", "c"]);
+  expect((await serve.status()).applications["default"]).toBeUndefined();
+});
+
+test("a policy and a router of the user's decide instead of Serve's", async () => {
+  const wanted = 2;
+  class First implements serve.RequestRouter {
+    // The one that comes first by name gets everything.
+    chooseReplicas(_request: serve.RequestToRoute, candidates: readonly serve.CandidateReplica[]): readonly serve.CandidateReplica[] {
+      return [...candidates].sort((a, b) => (a.id < b.id ? -1 : 1)).slice(0, 1);
+    }
+  }
+  class Place {
+    fetch(): string {
+      return serve.getReplicaContext().replicaId;
+    }
+  }
+  const autoscalingConfig = {
+    minReplicas: 1,
+    maxReplicas: 3,
+    upscaleDelayMs: 0,
+    policy: ({ currentReplicas }: serve.AutoscalingContext) => Math.max(currentReplicas, wanted),
+  };
+  const deployment = serve.deployment(Place, { autoscalingConfig, requestRouter: First, actorOptions: { numCpus: 0 } });
+  const handle = await serve.run(deployment.bind(), { name: "own", routePrefix: "/own" });
+  await until(
+    async () => (await serve.status()).applications["own"]?.deployments["Place"]?.replicaStates.RUNNING === 2,
+    "the policy to have its way",
+  );
+  const places = (await handle.broadcast("fetch")).sort((a, b) => (a < b ? -1 : 1));
+  expect(places).toHaveLength(2);
+  // The proxy hears of the second replica in its own time.
+  await until(async () => (await ask(address, "/own")).body === places[0], "the proxy to know both");
+  for (let index = 0; index < 10; index += 1) {
+    expect((await ask(address, "/own")).body).toBe(places[0]);
+    expect(await handle.remote()).toBe(places[0]);
+  }
+  expect(() => serve.deployment(Place, { requestRouter: Place as never })).toThrow(
+    "a class with chooseReplicas(request, candidates) is needed",
+  );
+  await serve.delete("own");
+});

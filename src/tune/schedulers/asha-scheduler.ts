@@ -35,7 +35,8 @@ export interface ASHASchedulerOptions {
   seed?: number | undefined;
 }
 
-const positive = (fallback: number) => number("a number above 0 is needed", fallback, (value) => value > 0 && value < Number.POSITIVE_INFINITY);
+const positive = (fallback: number) =>
+  number("a number above 0 is needed", fallback, (value) => value > 0 && value < Number.POSITIVE_INFINITY);
 
 const OPTIONS = {
   ...oneMetric,

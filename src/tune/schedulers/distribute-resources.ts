@@ -90,7 +90,9 @@ function allocate(
   addedFor: (sizes: Sizes, unit: Amount) => readonly TrialBundle[],
 ): TrialResources | undefined {
   if (!settings.addBundles && base.bundles.length > 1)
-    throw new RangeError(`Cannot distribute resources: trials of ${base.bundles.length} bundles grow by more of them: set addBundles: true`);
+    throw new RangeError(
+      `Cannot distribute resources: trials of ${base.bundles.length} bundles grow by more of them: set addBundles: true`,
+    );
   if (result.trainingIteration < 1) return undefined;
   const reserved = amountOf(settings.reserveResources ?? {});
   const total = {
@@ -99,7 +101,10 @@ function allocate(
   };
   const trials = [...view.liveTrials.values()];
   const used = trials.map(({ resources }) => sumOf(resources.bundles)).reduce(plus, NOTHING);
-  const unit = amountOf(settings.increaseBy ?? (settings.addBundles ? (base.bundles.at(-1) as TrialBundle) : sumOf(base.bundles).GPU > 0 ? { GPU: 1 } : { CPU: 1 }));
+  const unit = amountOf(
+    settings.increaseBy ??
+      (settings.addBundles ? (base.bundles.at(-1) as TrialBundle) : sumOf(base.bundles).GPU > 0 ? { GPU: 1 } : { CPU: 1 }),
+  );
   const sizes: Sizes = {
     free: { CPU: total.CPU - used.CPU, GPU: total.GPU - used.GPU },
     total,
@@ -150,7 +155,9 @@ function resized(settings: Settings, { bundles, unit, free, stepMax = -1, unitsM
     const { CPU, GPU } = sumOf(bundles.slice(0, 1));
     return [{ CPU: Math.max(0, CPU + unit.CPU * units), GPU: Math.max(0, GPU + unit.GPU * units) }];
   }
-  const more = settings.addBundles ? new Array<TrialBundle>(units).fill({ ...unit }) : [{ CPU: unit.CPU * units, GPU: unit.GPU * units }];
+  const more = settings.addBundles
+    ? Array.from({ length: units }, (): TrialBundle => ({ ...unit }))
+    : [{ CPU: unit.CPU * units, GPU: unit.GPU * units }];
   const own = settings.increaseByTimes;
   const limit = own > 0 ? (unitsMax > 0 ? Math.min(unitsMax, own) : own) : unitsMax;
   return joined(settings, { first: bundles, second: more, unit, unitsMax: limit });
@@ -165,7 +172,10 @@ function joined(
     return unitsMax > 0 ? all.slice(0, unitsMax) : all;
   }
   const sum = plus(sumOf(first.slice(0, 1)), sumOf(second.slice(0, 1)));
-  const most = unitsMax > 0 ? { CPU: unit.CPU * unitsMax, GPU: unit.GPU * unitsMax } : { CPU: Number.POSITIVE_INFINITY, GPU: Number.POSITIVE_INFINITY };
+  const most =
+    unitsMax > 0
+      ? { CPU: unit.CPU * unitsMax, GPU: unit.GPU * unitsMax }
+      : { CPU: Number.POSITIVE_INFINITY, GPU: Number.POSITIVE_INFINITY };
   const others = Object.fromEntries(Object.entries(first[0] ?? {}).filter(([name]) => name !== "CPU" && name !== "GPU"));
   return [{ ...others, CPU: Math.min(sum.CPU, most.CPU), GPU: Math.min(sum.GPU, most.GPU) }];
 }
@@ -181,7 +191,8 @@ function bestTrial(
   if (metric === undefined || mode === undefined)
     throw new TypeError("Cannot distribute resources to the top job: it needs a metric and a mode: set them here or in tuneConfig");
   const sign = mode === "max" ? 1 : -1;
-  const key = ({ lastResult }: Trial) => -sign * (typeof lastResult?.[metric] === "number" ? (lastResult[metric] as number) : Number.POSITIVE_INFINITY);
+  const key = ({ lastResult }: Trial) =>
+    -sign * (typeof lastResult?.[metric] === "number" ? (lastResult[metric]) : Number.POSITIVE_INFINITY);
   const ranked = [...liveTrials.values()].sort((first, second) => key(first) - key(second) || 0);
   const unit = amountOf(settings.increaseBy ?? {});
   const times = settings.increaseByTimes > 0 ? settings.increaseByTimes : Number.POSITIVE_INFINITY;

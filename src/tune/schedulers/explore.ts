@@ -27,7 +27,9 @@ export function checkMutations(mutations: Mutations, of: string): void {
   for (const [name, mutation] of Object.entries(mutations)) {
     if (isDomain(mutation)) {
       if (mutation.kind === "sampleFrom" || mutation.kind === "grid")
-        throw new TypeError(`Cannot make a ${of}: ${JSON.stringify(name)} cannot be drawn from a ${mutation.kind}: give a list, a domain or a function`);
+        throw new TypeError(
+          `Cannot make a ${of}: ${JSON.stringify(name)} cannot be drawn from a ${mutation.kind}: give a list, a domain or a function`,
+        );
     } else if (Array.isArray(mutation)) {
       if (mutation.length === 0) throw new RangeError(`Cannot make a ${of}: the list of ${JSON.stringify(name)} is empty`);
     } else if (isPlainObject(mutation)) checkMutations(mutation as Mutations, of);
@@ -61,7 +63,7 @@ function mutated(value: unknown, mutation: Mutation, options: ExploreOptions): u
   if (Array.isArray(mutation)) return movedInList(value, mutation, options);
   if (typeof mutation === "function")
     return movedNumber(value, { isWhole: Number.isInteger(value), sample: () => drawMutation(mutation, options.random) }, options);
-  return explore(isPlainObject(value) ? (value as Config) : {}, mutation as Mutations, options);
+  return explore(isPlainObject(value) ? (value) : {}, mutation as Mutations, options);
 }
 
 /** A draw from the list, or the neighbour to either side; the ends stay. */

@@ -29,12 +29,17 @@ export interface MedianStoppingRuleOptions {
   hardStop?: boolean;
 }
 
-const fromZero = (fallback: number) => number("a number from 0 is needed", fallback, (value) => value >= 0 && value < Number.POSITIVE_INFINITY);
+const fromZero = (fallback: number) =>
+  number("a number from 0 is needed", fallback, (value) => value >= 0 && value < Number.POSITIVE_INFINITY);
 
 const OPTIONS = {
   ...oneMetric,
   timeAttr: text("timeTotalMs"),
-  gracePeriod: number<number | undefined>("a number from 0 is needed", undefined, (value) => value >= 0 && value < Number.POSITIVE_INFINITY),
+  gracePeriod: number<number | undefined>(
+    "a number from 0 is needed",
+    undefined,
+    (value) => value >= 0 && value < Number.POSITIVE_INFINITY,
+  ),
   minSamplesRequired: count({ min: 1 }, 3),
   minTimeSlice: fromZero(0),
   hardStop: flag(true),

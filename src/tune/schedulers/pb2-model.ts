@@ -81,7 +81,10 @@ interface Process {
 
 function fitted(rows: readonly Row[], gains: readonly number[]): Process {
   const start = [0, 0, Math.log(0.1)];
-  const { point } = minimize((logs, slopes) => unlikelihood(rows, gains, { logs, slopes }), start, { box: BOX, evaluations: FIT_EVALUATIONS });
+  const { point } = minimize((logs, slopes) => unlikelihood(rows, gains, { logs, slopes }), start, {
+    box: BOX,
+    evaluations: FIT_EVALUATIONS,
+  });
   const size = rows.length;
   const factor = factorOf(rows, point);
   const alpha = Float64Array.from(gains);
@@ -111,7 +114,11 @@ function factorOf(rows: readonly Row[], logs: Logs): Float64Array {
   }
 }
 
-function unlikelihood(rows: readonly Row[], gains: readonly number[], { logs, slopes }: { logs: Float64Array; slopes: Float64Array }): number {
+function unlikelihood(
+  rows: readonly Row[],
+  gains: readonly number[],
+  { logs, slopes }: { logs: Float64Array; slopes: Float64Array },
+): number {
   const size = rows.length;
   const factor = factorOf(rows, logs);
   const alpha = Float64Array.from(gains);
@@ -124,7 +131,8 @@ function unlikelihood(rows: readonly Row[], gains: readonly number[], { logs, sl
   for (let row = 0; row < size; row += 1) {
     loss += 0.5 * (gains[row] as number) * (alpha[row] as number) + Math.log(factor[row * size + row] as number);
     for (let column = 0; column <= row; column += 1) {
-      const part = ((inverse[row * size + column] as number) - (alpha[row] as number) * (alpha[column] as number)) * (row === column ? 0.5 : 1);
+      const part =
+        ((inverse[row * size + column] as number) - (alpha[row] as number) * (alpha[column] as number)) * (row === column ? 0.5 : 1);
       const [first, second] = [rows[row] as Row, rows[column] as Row];
       const covariance = kernel(first, second, logs);
       const squared = first.slice(1).reduce((sum, each, axis) => sum + (each - (second[axis + 1] as number)) ** 2, 0);

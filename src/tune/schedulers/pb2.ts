@@ -23,7 +23,9 @@ export interface PB2Options extends PopulationOptions {
 
 const OPTIONS = {
   ...POPULATION_OPTIONS,
-  hyperparamBounds: custom<Bounds | undefined>("an object of [low, high] is needed", undefined, (value) => (isPlainObject(value) ? "ok" : "wrong type")),
+  hyperparamBounds: custom<Bounds | undefined>("an object of [low, high] is needed", undefined, (value) =>
+    isPlainObject(value) ? "ok" : "wrong type",
+  ),
 };
 
 /** Older records teach nothing of the present. */
@@ -67,7 +69,7 @@ export class PB2 extends PopulationBasedTraining {
     const { hyperparamBounds, ...population } = readOptions(options, { of: "a PB2", options: OPTIONS });
     const dimensions = dimensionsOf(hyperparamBounds ?? {}, []);
     if (dimensions.length === 0)
-      throw new TypeError('Cannot make a PB2: there is nothing to search: give hyperparamBounds, such as { lr: [0.0001, 0.1] }');
+      throw new TypeError("Cannot make a PB2: there is nothing to search: give hyperparamBounds, such as { lr: [0.0001, 0.1] }");
     super({ ...population, customExploreFn: population.customExploreFn ?? ((config) => config) }, { name: "PB2", type: "pb2" });
     this.#dimensions = dimensions;
     this.definition = definitionOf("pb2", options);
@@ -97,11 +99,21 @@ export class PB2 extends PopulationBasedTraining {
   }
 
   override save(): JsonValue {
-    return { population: super.save(), records: this.#records as unknown as JsonValue, chosen: this.#chosen, lastExploration: this.#lastExploration };
+    return {
+      population: super.save(),
+      records: this.#records as unknown as JsonValue,
+      chosen: this.#chosen,
+      lastExploration: this.#lastExploration,
+    };
   }
 
   override restore(state: JsonValue): void {
-    const saved = structuredClone(state) as unknown as { population: JsonValue; records: Observed[]; chosen: number[][]; lastExploration: number };
+    const saved = structuredClone(state) as unknown as {
+      population: JsonValue;
+      records: Observed[];
+      chosen: number[][];
+      lastExploration: number;
+    };
     super.restore(saved.population);
     this.#records = saved.records;
     this.#chosen = saved.chosen;
@@ -125,7 +137,9 @@ export class PB2 extends PopulationBasedTraining {
       },
       this.random,
     );
-    const values = units.map((unit, index) => this.#fromUnit(unit, this.#dimensions[index] as Dimension, valueAt(donor.config, (this.#dimensions[index] as Dimension).path)));
+    const values = units.map((unit, index) =>
+      this.#fromUnit(unit, this.#dimensions[index] as Dimension, valueAt(donor.config, (this.#dimensions[index] as Dimension).path)),
+    );
     return { values, time: own.time, reward: own.reward };
   }
 
@@ -169,11 +183,14 @@ export class PB2 extends PopulationBasedTraining {
 function dimensionsOf(bounds: Bounds, prefix: readonly string[]): Dimension[] {
   return Object.entries(bounds).flatMap(([name, bound]) => {
     const path = [...prefix, name];
-    if (isPlainObject(bound)) return dimensionsOf(bound as Bounds, path);
+    if (isPlainObject(bound)) return dimensionsOf(bound, path);
     const [low, high] = Array.isArray(bound) && bound.length === 2 ? (bound as [unknown, unknown]) : [undefined, undefined];
     if (typeof low !== "number" || typeof high !== "number" || !Number.isFinite(low) || !Number.isFinite(high))
-      throw new TypeError(`Cannot make a PB2: the bounds of ${path.join("/")} are two numbers, [low, high]: received ${JSON.stringify(bound)}`);
-    if (low > high) throw new RangeError(`Cannot make a PB2: the bounds of ${path.join("/")} begin above their end: received ${low} and ${high}`);
+      throw new TypeError(
+        `Cannot make a PB2: the bounds of ${path.join("/")} are two numbers, [low, high]: received ${JSON.stringify(bound)}`,
+      );
+    if (low > high)
+      throw new RangeError(`Cannot make a PB2: the bounds of ${path.join("/")} begin above their end: received ${low} and ${high}`);
     return [{ path, low, high }];
   });
 }
@@ -187,7 +204,7 @@ function withValue(config: Config, [key, ...rest]: readonly string[], value: num
   const name = key as string;
   if (rest.length === 0) return { ...config, [name]: value };
   const inner = config[name];
-  return { ...config, [name]: withValue(isPlainObject(inner) ? (inner as Config) : {}, rest, value) };
+  return { ...config, [name]: withValue(isPlainObject(inner) ? (inner) : {}, rest, value) };
 }
 
 /** Maps the range of some values to 0 to 1. */

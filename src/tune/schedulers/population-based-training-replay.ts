@@ -29,7 +29,8 @@ export class PopulationBasedTrainingReplay implements TrialScheduler {
 
   /** @throws TypeError for a text that is no policy, naming the line */
   constructor({ policy }: PopulationBasedTrainingReplayOptions) {
-    if (typeof policy !== "string") throw new TypeError("Cannot replay a policy: policy is the text of a pbt_policy file; fromFile() reads one");
+    if (typeof policy !== "string")
+      throw new TypeError("Cannot replay a policy: policy is the text of a pbt_policy file; fromFile() reads one");
     const { first, changes } = readPolicy(policy);
     this.definition = { type: "pbt_replay", options: { policy } };
     this.#first = first;
@@ -106,7 +107,9 @@ function readLine(line: string, number: number): { trial: string; donor: string;
     parsed = undefined;
   }
   if (!Array.isArray(parsed) || parsed.length !== 6 || typeof parsed[3] !== "number")
-    throw new TypeError(`Cannot replay a policy: line ${number} is no exploit, which is a list of six in JSON: received ${JSON.stringify(line.slice(0, 80))}`);
+    throw new TypeError(
+      `Cannot replay a policy: line ${number} is no exploit, which is a list of six in JSON: received ${JSON.stringify(line.slice(0, 80))}`,
+    );
   const [trial, donor, , donorIteration, before, after] = parsed as [string, string, number, number, Config, Config];
   return { trial, donor, donorIteration, before, after };
 }

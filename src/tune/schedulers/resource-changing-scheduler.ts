@@ -28,7 +28,10 @@ export class ResourceChangingScheduler implements TrialScheduler {
   readonly #changed = new Set<string>();
 
   /** @throws TypeError */
-  constructor({ baseScheduler = new FIFOScheduler(), resourcesAllocationFunction = distributeResources() }: ResourceChangingSchedulerOptions = {}) {
+  constructor({
+    baseScheduler = new FIFOScheduler(),
+    resourcesAllocationFunction = distributeResources(),
+  }: ResourceChangingSchedulerOptions = {}) {
     if (typeof resourcesAllocationFunction !== "function")
       throw new TypeError(
         `Cannot make a ResourceChangingScheduler: resourcesAllocationFunction is a function: received ${describeValue(resourcesAllocationFunction)}`,
@@ -54,7 +57,11 @@ export class ResourceChangingScheduler implements TrialScheduler {
 
   onTrialResult(trial: Trial, result: TrialResult, view: SchedulerView): Decision {
     const decision = this.#base.onTrialResult(trial, result, view);
-    if (decision !== "continue" && (typeof decision === "string" || decision.verdict !== "continue" || decision.actions.some(concerns(trial)))) return decision;
+    if (
+      decision !== "continue" &&
+      (typeof decision === "string" || decision.verdict !== "continue" || decision.actions.some(concerns(trial)))
+    )
+      return decision;
     const base = this.#resources as TrialResources;
     const resources = this.#allocate({ trial, result, view, base, metric: this.#metric, mode: this.#mode });
     if (resources === undefined || isSame(resources, trial.resources)) return decision;

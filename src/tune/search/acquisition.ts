@@ -16,7 +16,11 @@ export function worthAt(process: GaussianProcess, worth: Worth, point: Float64Ar
 }
 
 /** Writes the derivatives to `slopes`. */
-export function worthWithSlopes(process: GaussianProcess, { worth, point }: { worth: Worth; point: Float64Array }, slopes: Float64Array): number {
+export function worthWithSlopes(
+  process: GaussianProcess,
+  { worth, point }: { worth: Worth; point: Float64Array },
+  slopes: Float64Array,
+): number {
   const { mean, deviation, meanSlope, deviationSlope } = process.seeWithSlopes(point);
   if (worth.kind === "ucb") {
     for (let axis = 0; axis < slopes.length; axis += 1)

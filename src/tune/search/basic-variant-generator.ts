@@ -22,7 +22,12 @@ export interface BasicVariantGeneratorOptions {
 
 const OPTIONS = {
   of: "BasicVariantGenerator",
-  otherNames: { randomState: "it is seed", random_state: "it is seed", maxConcurrent: "it is maxConcurrentTrials of tuneConfig", max_concurrent: "it is maxConcurrentTrials of tuneConfig" },
+  otherNames: {
+    randomState: "it is seed",
+    random_state: "it is seed",
+    maxConcurrent: "it is maxConcurrentTrials of tuneConfig",
+    max_concurrent: "it is maxConcurrentTrials of tuneConfig",
+  },
   options: {
     numSamples: count({ min: -1 }, undefined as number | undefined),
     pointsToEvaluate: custom<readonly Readonly<Record<string, unknown>>[]>("a list of configurations is needed", [], (value) =>
@@ -59,7 +64,7 @@ export class BasicVariantGenerator implements Searcher {
   #constant = new Map<string, number>();
 
   constructor(options: BasicVariantGeneratorOptions = {}) {
-    this.#options = readOptions<Values>(options, OPTIONS as never);
+    this.#options = readOptions<Values>(options, OPTIONS);
     this.#numSamples = this.#options.numSamples ?? 1;
     this.#random = new Random(this.#options.seed);
     this.definition = { type: "random", options: { ...(options as Record<string, JsonValue>) } };

@@ -114,7 +114,9 @@ export class CmaEs {
     const { sigmaRate, damping, effective, expectedLength, weights, parents } = this.#constants;
     const ranked = [...population].sort((first, second) => first.loss - second.loss);
     const steps = ranked.map((each) => this.#stepTo(each));
-    const towards = state.mean.map((_, axis) => sum(parents, (rank) => (weights[rank] as number) * ((steps[rank] as number[])[axis] as number)));
+    const towards = state.mean.map((_, axis) =>
+      sum(parents, (rank) => (weights[rank] as number) * ((steps[rank] as number[])[axis] as number)),
+    );
     state.mean = state.mean.map((mean, axis) => mean + state.sigma * (towards[axis] as number));
     // Equations 43 and 44: a path that is longer than chance makes it says that steps are too short.
     const whitened = this.#whiten(towards);
@@ -141,7 +143,9 @@ export class CmaEs {
     const lost = isPathPlausible ? 0 : pathRate * (2 - pathRate);
     const kept = 1 + rankOne * lost - rankOne - rankMu * weights.reduce((total, weight) => total + weight, 0);
     // A bad step pushes by its direction, not by its length, so that the matrix stays positive definite.
-    const factors = weights.map((weight, rank) => (weight >= 0 ? weight : (weight * size) / ((whitenedLengths[rank] as number) ** 2 + 1e-8)));
+    const factors = weights.map((weight, rank) =>
+      weight >= 0 ? weight : (weight * size) / ((whitenedLengths[rank] as number) ** 2 + 1e-8),
+    );
     for (let row = 0; row < size; row += 1) {
       for (let column = 0; column <= row; column += 1) {
         const outer = sum(steps.length, (rank) => {
@@ -169,7 +173,10 @@ export class CmaEs {
   #whiten(step: readonly number[]): number[] {
     const { vectors, lengths } = this.#decompose();
     const size = this.#dimension;
-    const turned = Array.from(lengths, (length, column) => sum(size, (row) => (vectors[row * size + column] as number) * (step[row] as number)) / length);
+    const turned = Array.from(
+      lengths,
+      (length, column) => sum(size, (row) => (vectors[row * size + column] as number) * (step[row] as number)) / length,
+    );
     return step.map((_, row) => dot(vectors, row * size, turned));
   }
 

@@ -58,7 +58,11 @@ export class GaussianProcess {
     this.#alpha = fitted.alpha;
   }
 
-  static at(points: readonly Float64Array[], values: readonly number[], { isChoice, at }: { isChoice: readonly boolean[]; at: Hyperparameters }): GaussianProcess {
+  static at(
+    points: readonly Float64Array[],
+    values: readonly number[],
+    { isChoice, at }: { isChoice: readonly boolean[]; at: Hyperparameters },
+  ): GaussianProcess {
     const axisCount = isChoice.length;
     const weights = Float64Array.from(at.slice(0, axisCount), Math.exp);
     const shape = { isChoice, weights, scale: Math.exp(at[axisCount] as number), noise: Math.exp(at[axisCount + 1] as number) };
@@ -134,7 +138,11 @@ export class GaussianProcess {
   }
 }
 
-function squaredDistance(first: Float64Array, second: Float64Array, { weights, isChoice }: Pick<KernelShape, "weights" | "isChoice">): number {
+function squaredDistance(
+  first: Float64Array,
+  second: Float64Array,
+  { weights, isChoice }: Pick<KernelShape, "weights" | "isChoice">,
+): number {
   let distance = 0;
   for (let axis = 0; axis < first.length; axis += 1) {
     const apart = (first[axis] as number) - (second[axis] as number);
@@ -150,7 +158,10 @@ function factorOf(points: readonly Float64Array[], shape: KernelShape): Float64A
   for (let extra = 1e-9; ; extra *= 10) {
     for (let row = 0; row < size; row += 1) {
       for (let other = 0; other < row; other += 1)
-        matrix[row * size + other] = kernel(squaredDistance(points[row] as Float64Array, points[other] as Float64Array, shape), shape.scale);
+        matrix[row * size + other] = kernel(
+          squaredDistance(points[row] as Float64Array, points[other] as Float64Array, shape),
+          shape.scale,
+        );
       matrix[row * size + row] = shape.scale + shape.noise + extra;
     }
     if (factorize(matrix, size)) return matrix;
@@ -205,7 +216,8 @@ function unlikelihood({ apart, values, axisCount }: Likelihood, at: Float64Array
   for (let axis = 0; axis < axisCount; axis += 1) {
     const weight = Math.exp(at[axis] as number);
     const column = apart[axis] as Float64Array;
-    for (let pair = 0; pair < distances.length; pair += 1) distances[pair] = (distances[pair] as number) + weight * (column[pair] as number);
+    for (let pair = 0; pair < distances.length; pair += 1)
+      distances[pair] = (distances[pair] as number) + weight * (column[pair] as number);
   }
   const covariances = distances.map((distance) => kernel(distance, scale));
   const factor = new Float64Array(size * size);
@@ -221,7 +233,8 @@ function unlikelihood({ apart, values, axisCount }: Likelihood, at: Float64Array
   solveLower(factor, alpha);
   solveUpper(factor, alpha);
   let loss = 0;
-  for (let row = 0; row < size; row += 1) loss += 0.5 * (values[row] as number) * (alpha[row] as number) + Math.log(factor[row * size + row] as number);
+  for (let row = 0; row < size; row += 1)
+    loss += 0.5 * (values[row] as number) * (alpha[row] as number) + Math.log(factor[row * size + row] as number);
   const inverse = inverseOf(factor, size);
   // Half of each entry's part in the trace: the gradient is a sum over pairs of points.
   let byScale = 0;
@@ -237,7 +250,8 @@ function unlikelihood({ apart, values, axisCount }: Likelihood, at: Float64Array
     byScale += 0.5 * own * scale;
     byNoise += 0.5 * own * noise;
   }
-  for (let axis = 0; axis < axisCount; axis += 1) gradient[axis] = Math.exp(at[axis] as number) * dot(byDistance, apart[axis] as Float64Array);
+  for (let axis = 0; axis < axisCount; axis += 1)
+    gradient[axis] = Math.exp(at[axis] as number) * dot(byDistance, apart[axis] as Float64Array);
   gradient[axisCount] = byScale;
   gradient[axisCount + 1] = byNoise;
   return loss + unprior(at, gradient, axisCount);

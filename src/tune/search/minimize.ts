@@ -51,11 +51,19 @@ export function minimize(
     let length = memory.length === 0 ? Math.min(1, 0.1 / Math.sqrt(dot(direction, direction))) : 1;
     let next: { point: Float64Array; gradient: Float64Array; value: number } | undefined;
     for (let tries = 0; tries < HALVINGS_MAX && left > 0; tries += 1) {
-      const candidate = projected(point.map((each, index) => each + length * (direction[index] as number)), box);
+      const candidate = projected(
+        point.map((each, index) => each + length * (direction[index] as number)),
+        box,
+      );
       const candidateGradient = new Float64Array(size);
       const candidateValue = of(candidate, candidateGradient);
       left -= 1;
-      const promised = SUFFICIENT * dot(gradient, candidate.map((each, index) => each - (point[index] as number)));
+      const promised =
+        SUFFICIENT *
+        dot(
+          gradient,
+          candidate.map((each, index) => each - (point[index] as number)),
+        );
       if (candidateValue <= value + promised) {
         next = { point: candidate, gradient: candidateGradient, value: candidateValue };
         break;
@@ -82,14 +90,16 @@ function descent(gradient: Float64Array, memory: readonly Curvature[], isFree: (
   for (const { step, change, product } of memory.toReversed()) {
     const weight = dot(step, direction) / product;
     weights.push(weight);
-    for (let index = 0; index < direction.length; index += 1) direction[index] = (direction[index] as number) - weight * (change[index] as number);
+    for (let index = 0; index < direction.length; index += 1)
+      direction[index] = (direction[index] as number) - weight * (change[index] as number);
   }
   const newest = memory.at(-1);
   const scale = newest === undefined ? 1 : newest.product / dot(newest.change, newest.change);
   for (let index = 0; index < direction.length; index += 1) direction[index] = (direction[index] as number) * scale;
   for (const { step, change, product } of memory) {
     const correction = (weights.pop() as number) - dot(change, direction) / product;
-    for (let index = 0; index < direction.length; index += 1) direction[index] = (direction[index] as number) + correction * (step[index] as number);
+    for (let index = 0; index < direction.length; index += 1)
+      direction[index] = (direction[index] as number) + correction * (step[index] as number);
   }
   return direction.map((each, index) => (isFree(index) ? -each : 0));
 }

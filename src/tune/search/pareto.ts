@@ -22,8 +22,7 @@ export function frontOf(losses: readonly Losses[], from: readonly number[] = los
   // In this order a point is dominated by earlier ones alone, and then by one that is itself in the front.
   const ordered = [...from].sort((a, b) => compareLosses(losses[a] as Losses, losses[b] as Losses) || a - b);
   const front: number[] = [];
-  for (const index of ordered)
-    if (!front.some((other) => dominates(losses[other] as Losses, losses[index] as Losses))) front.push(index);
+  for (const index of ordered) if (!front.some((other) => dominates(losses[other] as Losses, losses[index] as Losses))) front.push(index);
   return front;
 }
 
@@ -63,7 +62,11 @@ function coveringMost(losses: readonly Losses[], front: readonly number[], count
     let most = Number.NEGATIVE_INFINITY;
     for (const index of [...candidates].sort((a, b) => (bounds.get(b) as number) - (bounds.get(a) as number) || a - b)) {
       if ((bounds.get(index) as number) <= most) break;
-      const added = volumeOf([...chosen, index].map((each) => losses[each] as Losses), reference) - covered;
+      const added =
+        volumeOf(
+          [...chosen, index].map((each) => losses[each] as Losses),
+          reference,
+        ) - covered;
       bounds.set(index, added);
       if (added > most) [best, most] = [index, added];
     }
@@ -92,10 +95,15 @@ export function volumeOf(points: readonly Losses[], reference: Losses): number {
   const ordered = [...inside].sort((a, b) => (a.at(-1) as number) - (b.at(-1) as number));
   let volume = 0;
   for (const [index, point] of ordered.entries()) {
-    const height = (ordered[index + 1]?.at(-1) ?? (reference.at(-1) as number)) - (point.at(-1) as number);
+    const height = (ordered[index + 1]?.at(-1) ?? (reference.at(-1))) - (point.at(-1) as number);
     if (height <= 0) continue;
     const slice = ordered.slice(0, index + 1).map((each) => each.slice(0, -1));
-    volume += height * volumeOf(frontOf(slice).map((each) => slice[each] as Losses), reference.slice(0, -1));
+    volume +=
+      height *
+      volumeOf(
+        frontOf(slice).map((each) => slice[each] as Losses),
+        reference.slice(0, -1),
+      );
   }
   return volume;
 }

@@ -38,7 +38,8 @@ export function weightsByAge(count: number): number[] {
   if (count < FULL_WEIGHT_COUNT) return new Array<number>(count).fill(1);
   const fading = count - FULL_WEIGHT_COUNT;
   const weights = new Array<number>(count).fill(1);
-  for (let index = 0; index < fading; index += 1) weights[index] = fading === 1 ? 1 / count : 1 / count + ((1 - 1 / count) * index) / (fading - 1);
+  for (let index = 0; index < fading; index += 1)
+    weights[index] = fading === 1 ? 1 / count : 1 / count + ((1 - 1 / count) * index) / (fading - 1);
   return weights;
 }
 
@@ -59,7 +60,8 @@ export class ParzenEstimator {
     for (let kernel = 0; kernel < this.#kernelCount; kernel += 1) total += this.#weights[kernel] as number;
     this.#totalWeight = total;
     this.#constants = new Float64Array(this.#kernelCount);
-    for (let kernel = 0; kernel < this.#kernelCount; kernel += 1) this.#constants[kernel] = Math.log((this.#weights[kernel] as number) / total);
+    for (let kernel = 0; kernel < this.#kernelCount; kernel += 1)
+      this.#constants[kernel] = Math.log((this.#weights[kernel] as number) / total);
     this.#columns = axes.map((axis, index) => {
       if (axis.choiceCount > 0) {
         const options = new Int32Array(this.#kernelCount).fill(NO_OPTION);
@@ -154,7 +156,10 @@ function addLogDensities(logs: Float64Array, { means, sharpness }: NumberKernels
 }
 
 /** Adds each kernel's mass in the cell of a value; `cells` keeps it for equal values. */
-function addCellMasses(logs: Float64Array, { kernels, value, cells }: { kernels: NumberKernels; value: number; cells: Map<number, Float64Array> }): void {
+function addCellMasses(
+  logs: Float64Array,
+  { kernels, value, cells }: { kernels: NumberKernels; value: number; cells: Map<number, Float64Array> },
+): void {
   let masses = cells.get(value);
   if (masses === undefined) cells.set(value, (masses = logMasses(cellOf(kernels.axis, value), kernels.means, kernels.widths)));
   for (let kernel = 0; kernel < logs.length; kernel += 1) logs[kernel] = (logs[kernel] as number) + (masses[kernel] as number);
@@ -173,7 +178,8 @@ function logMasses({ low, high }: { low: number; high: number }, means: Float64A
     let byWidth = seen.get(mean);
     if (byWidth === undefined) seen.set(mean, (byWidth = new Map()));
     let mass = byWidth.get(width);
-    if (mass === undefined) byWidth.set(width, (mass = Math.log(Math.max(normalMass((low - mean) / width, (high - mean) / width), 1e-300))));
+    if (mass === undefined)
+      byWidth.set(width, (mass = Math.log(Math.max(normalMass((low - mean) / width, (high - mean) / width), 1e-300))));
     return mass;
   });
 }
@@ -201,7 +207,8 @@ function widthsOf(means: Float64Array): Float64Array {
   widths[count] = 1;
   // One sort of plain numbers: a sort with a comparison takes five times as long.
   const keys = new Float64Array(count);
-  for (let kernel = 0; kernel < count; kernel += 1) keys[kernel] = Math.floor((means[kernel] as number) * KEY_VALUES) * KEY_INDEXES + kernel;
+  for (let kernel = 0; kernel < count; kernel += 1)
+    keys[kernel] = Math.floor((means[kernel] as number) * KEY_VALUES) * KEY_INDEXES + kernel;
   keys.sort();
   const least = 1 / Math.min(NARROWING_MAX, count + 2);
   let below = 0;

@@ -14,7 +14,13 @@ interface Recorded {
 function comparable({ tables, ...rest }: Recorded): unknown {
   const withoutModel = tables.map((table) =>
     table.scheduler === "pb2"
-      ? { ...table, events: table.events.map((event) => ({ ...event, exploits: event.exploits?.map(({ config: _, ...other }) => other) })) }
+      ? {
+          ...table,
+          events: table.events.map((event) => ({
+            ...event,
+            exploits: event.exploits?.map((exploit) => ({ ...exploit, config: undefined })),
+          })),
+        }
       : table,
   );
   return { ...rest, tables: withoutModel };

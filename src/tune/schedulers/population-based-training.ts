@@ -106,7 +106,7 @@ interface Quantiles {
 }
 
 /** What a scheduler of this family is besides its options. */
-export interface PopulationKind {
+interface PopulationKind {
   readonly name: string;
   readonly type: string;
 }

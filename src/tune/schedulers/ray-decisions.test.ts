@@ -7,7 +7,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { SchedulerAction, SchedulerView, TrialScheduler } from "../scheduler.ts";
-import type { Config, JsonValue, Trial, TrialBundle, TrialResult, TrialStatus } from "../trial.ts";
+import type { Config, Trial, TrialBundle, TrialResult, TrialStatus } from "../trial.ts";
 import { rungsOf } from "./asha-scheduler.ts";
 import { createScheduler } from "./create-scheduler.ts";
 import { distributeResources, distributeResourcesToTopJob } from "./distribute-resources.ts";

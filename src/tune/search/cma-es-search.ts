@@ -88,14 +88,14 @@ export class CmaEsSearch extends ModelSearch {
     });
   }
 
-  protected override propose(number: number): UnitPoint {
+  protected override propose(proposal: number): UnitPoint {
     const strategy = this.#strategy;
     const draw: Draw = {
       vector: this.#drawVector(strategy),
       options: this.#probabilities.map((each) => this.#drawOption(each)),
       generation: strategy.generation,
     };
-    this.#draws.set(number, draw);
+    this.#draws.set(proposal, draw);
     const point: UnitPoint = [];
     for (const [index, axis] of this.axes.entries()) {
       const value = axis.choiceCount > 0 ? draw.options[this.#choices.indexOf(index)] : draw.vector[this.#numbers.indexOf(index)];
@@ -134,9 +134,9 @@ export class CmaEsSearch extends ModelSearch {
     return probabilities.length - 1;
   }
 
-  protected override learn({ number, point, losses }: Observation): void {
-    const draw = this.#draws.get(number) ?? this.#drawOf(point);
-    this.#draws.delete(number);
+  protected override learn({ number: proposal, point, losses }: Observation): void {
+    const draw = this.#draws.get(proposal) ?? this.#drawOf(point);
+    this.#draws.delete(proposal);
     this.#population.push({ ...draw, loss: losses[0] as number });
     const strategy = this.#strategy;
     if (this.#population.length < strategy.populationSize) return;
@@ -153,8 +153,8 @@ export class CmaEsSearch extends ModelSearch {
     if (this.#settings.restart && this.#numbers.length > 0 && strategy.hasConverged()) this.#restart();
   }
 
-  protected override forget(number: number): void {
-    this.#draws.delete(number);
+  protected override forget(proposal: number): void {
+    this.#draws.delete(proposal);
   }
 
   #restart(): void {

@@ -1,5 +1,5 @@
 /**
- * The standard normal distribution: density, cumulative probability, mass of an interval and quantile, to nearly the precision of a double.
+ * The standard normal distribution: cumulative probability, mass of an interval and quantile, to nearly the precision of a double.
  *
  * Probabilities stand on erfc(x) = t * exp(-x^2 + P(t)) with t = 2 / (2 + x), whose P is smooth. Its Chebyshev coefficients are computed when the module
  * loads, from the series and the continued fraction of erfc. Quantiles are Wichura's AS 241. Used by the density estimators and acquisition functions.
@@ -11,10 +11,6 @@ export const LOG_SQRT_TWO_PI = Math.log(SQRT_TWO_PI);
 /** More coefficients do not change the result. */
 const COEFFICIENT_COUNT = 28;
 const COEFFICIENTS = chebyshevCoefficients();
-
-export function normalDensity(x: number): number {
-  return Math.exp(-0.5 * x * x) / SQRT_TWO_PI;
-}
 
 /** The probability of values up to `x`, with full relative precision in the lower tail, too. */
 export function normalCdf(x: number): number {

@@ -48,7 +48,7 @@ interface PythonSearcher {
 }
 
 /** Which library, and its own options. */
-export interface PythonLibrary {
+interface PythonLibrary {
   readonly name: string;
   readonly type: string;
   /** Of `python/shoal/_searchers.py`. */
@@ -98,7 +98,7 @@ export abstract class PythonSearch implements Searcher {
           `Cannot search ${JSON.stringify(place)} with ${name}: it knows no normal distributions: use uniform, or TPESearch`,
         );
     for (const reward of this.#options.evaluatedRewards ?? []) {
-      const losses = ([reward].flat() as number[]).map((value, index) => value * (this.#objectives.signs[index] ?? 1));
+      const losses = (typeof reward === "number" ? [reward] : reward).map((value, index) => value * (this.#objectives.signs[index] ?? 1));
       this.#log.push(["observe", "", { point: this.#nextGiven() ?? {}, losses }]);
     }
   }

@@ -1,4 +1,9 @@
-/** The searchers of Python libraries: `OptunaSearch`, `HyperOptSearch`, `BayesianOptimizationSearch`, `AxSearch`, `NevergradSearch`. Each says which options its library has. */
+/**
+ * The searchers of Python libraries: `OptunaSearch`, `HyperOptSearch`, `BayesianOptimizationSearch`, `AxSearch`, `NevergradSearch`.
+ *
+ * Each class says which options its library has, how many metrics it takes, and which class of `python/shoal/_searchers.py` speaks to it.
+ * Asking, telling and going on in another process are the same for all, in `python-search.ts`.
+ */
 import { count, custom, isPlainObject, number, oneOf, readOptions, text } from "../../core/internal.ts";
 import type { JsonValue } from "../trial.ts";
 import { PythonSearch, pythonSearchOptions, type PythonSearchOptions } from "./python-search.ts";

@@ -3,13 +3,30 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { init, shutdown } from "shoal";
-import { BayesianOptimizationSearch, choice, HyperOptSearch, loguniform, NevergradSearch, OptunaSearch, quniform, randint, type Searcher, uniform } from "shoal/tune";
+import {
+  BayesianOptimizationSearch,
+  choice,
+  HyperOptSearch,
+  loguniform,
+  NevergradSearch,
+  OptunaSearch,
+  quniform,
+  randint,
+  type Searcher,
+  uniform,
+} from "shoal/tune";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { pythonWithSearchers } from "./python-searchers.ts";
 
 const NUMBERS = { x: uniform(-5, 5), lr: loguniform(1e-5, 1) };
 const MIXED = { ...NUMBERS, width: randint(1, 65), step: quniform(0, 1, 0.25), act: choice(["relu", "tanh"]) };
-const CONDITIONAL = { x: uniform(0, 1), model: choice([{ kind: "tree", depth: randint(1, 9) }, { kind: "linear", penalty: loguniform(1e-4, 1) }]) };
+const CONDITIONAL = {
+  x: uniform(0, 1),
+  model: choice([
+    { kind: "tree", depth: randint(1, 9) },
+    { kind: "linear", penalty: loguniform(1e-4, 1) },
+  ]),
+};
 
 type Config = Record<string, number>;
 const loss = ({ x, lr }: Config) => ((x ?? 0) - 2) ** 2 + (Math.log10(lr ?? 1e-3) + 3) ** 2;
@@ -44,8 +61,8 @@ async function run(searcher: Searcher, from: number, to: number): Promise<Config
   return configs;
 }
 
-async function close(searcher: Searcher): Promise<void> {
-  await (searcher as unknown as { close(): Promise<void> }).close();
+async function close(searcher: { close(): Promise<void> }): Promise<void> {
+  await searcher.close();
 }
 
 describe.each([
@@ -56,7 +73,7 @@ describe.each([
 ] as const)("%s", (_, make, space, asks) => {
   test("finds better configurations than the first ones, within the space", async () => {
     const searcher = make();
-    await searcher.setSearchProperties("loss", "min", space);
+    searcher.setSearchProperties("loss", "min", space);
     const configs = await run(searcher, 0, asks);
     for (const { x, lr } of configs) {
       expect(x).toBeGreaterThanOrEqual(-5);
@@ -71,16 +88,16 @@ describe.each([
 
   test("goes on in another process as if nothing had been", async () => {
     const whole = make();
-    await whole.setSearchProperties("loss", "min", space);
+    whole.setSearchProperties("loss", "min", space);
     const expected = await run(whole, 0, 11);
     await close(whole);
     const first = make();
-    await first.setSearchProperties("loss", "min", space);
+    first.setSearchProperties("loss", "min", space);
     await run(first, 0, 7);
-    const state = JSON.parse(JSON.stringify(await first.save()));
+    const state = JSON.parse(JSON.stringify(first.save()));
     await close(first);
     const second = make();
-    await second.setSearchProperties("loss", "min", space);
+    second.setSearchProperties("loss", "min", space);
     await second.restore(state);
     expect(await run(second, 7, 11)).toEqual(expected.slice(7));
     await close(second);
@@ -93,7 +110,7 @@ describe("OptunaSearch", () => {
     ["HyperOptSearch", () => new HyperOptSearch({ seed: 1, runtimeEnv })],
   ] as const)("searches conditional places where they count: %s", async (_, make) => {
     const searcher = make();
-    await searcher.setSearchProperties("loss", "min", CONDITIONAL);
+    searcher.setSearchProperties("loss", "min", CONDITIONAL);
     const kinds = new Set<string>();
     for (let index = 0; index < 12; index += 1) {
       const { model } = (await ask(searcher, `t${index}`)) as unknown as { model: { kind: string; depth?: number; penalty?: number } };
@@ -109,13 +126,13 @@ describe("OptunaSearch", () => {
     const folder = mkdtempSync(join(tmpdir(), "test-shoal-optuna-"));
     const make = () => new OptunaSearch({ seed: 1, storage: `sqlite:///${folder}/study.db`, studyName: "study", runtimeEnv });
     const first = make();
-    await first.setSearchProperties("loss", "min", NUMBERS);
+    first.setSearchProperties("loss", "min", NUMBERS);
     await run(first, 0, 3);
-    const state = JSON.parse(JSON.stringify(await first.save()));
+    const state = JSON.parse(JSON.stringify(first.save()));
     const running = await ask(first, "t3");
     await close(first);
     const second = make();
-    await second.setSearchProperties("loss", "min", NUMBERS);
+    second.setSearchProperties("loss", "min", NUMBERS);
     await second.restore(state);
     // The log of the run says that it was asked for; it is asked for again.
     expect(await ask(second, "t3")).toEqual(running);
@@ -125,9 +142,12 @@ describe("OptunaSearch", () => {
   });
 
   test("takes several metrics, points to begin with and known results", async () => {
-    const points = [{ x: 1, lr: 0.1 }, { x: 2, lr: 0.01 }];
+    const points = [
+      { x: 1, lr: 0.1 },
+      { x: 2, lr: 0.01 },
+    ];
     const searcher = new OptunaSearch({ seed: 1, pointsToEvaluate: points, evaluatedRewards: [[1, 2]], runtimeEnv });
-    await searcher.setSearchProperties(["a", "b"], ["min", "max"], NUMBERS);
+    searcher.setSearchProperties(["a", "b"], ["min", "max"], NUMBERS);
     expect(await ask(searcher, "t0")).toEqual(points[1]);
     await searcher.onTrialComplete("t0", { a: 1, b: 2 } as never);
     await ask(searcher, "t1");
@@ -139,6 +159,6 @@ describe("OptunaSearch", () => {
 
 test("a library that is not there is named with the command that installs it", async () => {
   const searcher = new OptunaSearch();
-  await searcher.setSearchProperties("loss", "min", NUMBERS);
-  await expect(searcher.suggest("t0") as Promise<unknown>).rejects.toThrow(/no optuna: .*-m pip install "optuna>=4"/s);
+  searcher.setSearchProperties("loss", "min", NUMBERS);
+  await expect(searcher.suggest("t0")).rejects.toThrow(/no optuna: .*-m pip install "optuna>=4"/s);
 });

@@ -171,7 +171,7 @@ export function rungsOf(shape: { gracePeriod: number; maxT: number; reductionFac
 }
 
 /** A percentile with linear interpolation, as numpy's `nanpercentile` computes it; undefined for no values. */
-export function percentile(values: readonly number[], percent: number): number | undefined {
+function percentile(values: readonly number[], percent: number): number | undefined {
   const sorted = values.filter((value) => !Number.isNaN(value)).sort((first, second) => first - second);
   if (sorted.length === 0) return values.length === 0 ? undefined : Number.NaN;
   const place = (sorted.length - 1) * (percent / 100);

@@ -5,7 +5,7 @@
  * brackets; `HyperBandScheduler` owns them. All numbers are rounded where Ray rounds them.
  */
 
-export interface BracketShape {
+interface BracketShape {
   /** Trials that it takes at most. */
   readonly trialsMax: number;
   /** Its first milestone. */

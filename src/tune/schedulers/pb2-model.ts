@@ -11,7 +11,7 @@ import type { Random } from "../random.ts";
 /** A row: time and reward before the gain, then each hyperparameter, all from 0 to 1. */
 type Row = readonly number[];
 
-export interface Round {
+interface Round {
   /** One row a gain. */
   readonly rows: readonly Row[];
   /** The gains, standardized. */

@@ -47,12 +47,17 @@ export interface PopulationBasedTrainingOptions extends PopulationOptions {
   perturbationFactors?: readonly number[];
 }
 
-const fromZero = (fallback: number) => number("a number from 0 is needed", fallback, (value) => value >= 0 && value < Number.POSITIVE_INFINITY);
+const fromZero = (fallback: number) =>
+  number("a number from 0 is needed", fallback, (value) => value >= 0 && value < Number.POSITIVE_INFINITY);
 
 export const POPULATION_OPTIONS = {
   ...oneMetric,
   timeAttr: text("timeTotalMs"),
-  perturbationInterval: number<number | undefined>("a number above 0 is needed", undefined, (value) => value > 0 && value < Number.POSITIVE_INFINITY),
+  perturbationInterval: number<number | undefined>(
+    "a number above 0 is needed",
+    undefined,
+    (value) => value > 0 && value < Number.POSITIVE_INFINITY,
+  ),
   quantileFraction: number("a number from 0 to 0.5 is needed", 0.25, (value) => value >= 0 && value <= 0.5),
   customExploreFn: custom<((config: Config) => Config) | undefined>("a function of a configuration is needed", undefined, (value) =>
     typeof value === "function" ? "ok" : "wrong type",
@@ -71,7 +76,9 @@ const OPTIONS = {
   ),
   resampleProbability: number("a number from 0 to 1 is needed", 0.25, (value) => value >= 0 && value <= 1),
   perturbationFactors: custom<readonly number[]>("a list of numbers is needed", [1.2, 0.8], (value) =>
-    Array.isArray(value) && value.length > 0 && value.every((factor) => typeof factor === "number" && Number.isFinite(factor)) ? "ok" : "wrong type",
+    Array.isArray(value) && value.length > 0 && value.every((factor) => typeof factor === "number" && Number.isFinite(factor))
+      ? "ok"
+      : "wrong type",
   ),
 };
 
@@ -99,7 +106,7 @@ interface Quantiles {
 }
 
 /** What a scheduler of this family is besides its options. */
-export interface PopulationKind {
+interface PopulationKind {
   readonly name: string;
   readonly type: string;
 }
@@ -262,9 +269,9 @@ export class PopulationBasedTraining implements TrialScheduler {
 
   /** @throws TypeError where `customExploreFn` gives no configuration */
   protected customized(config: Config): Config {
-    const custom = this.#settings.customExploreFn;
-    if (custom === undefined) return config;
-    const changed = custom(config);
+    const change = this.#settings.customExploreFn;
+    if (change === undefined) return config;
+    const changed = change(config);
     if (typeof changed !== "object" || changed === null)
       throw new TypeError("Cannot explore: customExploreFn is to return the configuration that it was given, or another one");
     return changed;

@@ -7,7 +7,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { SchedulerAction, SchedulerView, TrialScheduler } from "../scheduler.ts";
-import type { Config, JsonValue, Trial, TrialBundle, TrialResult, TrialStatus } from "../trial.ts";
+import type { Config, Trial, TrialBundle, TrialResult, TrialStatus } from "../trial.ts";
 import { rungsOf } from "./asha-scheduler.ts";
 import { createScheduler } from "./create-scheduler.ts";
 import { distributeResources, distributeResourcesToTopJob } from "./distribute-resources.ts";
@@ -74,7 +74,16 @@ class Population implements SchedulerView {
 
   add(id: string, config: Config, bundles: readonly TrialBundle[]): Trial {
     const resources = { bundles: structuredClone(bundles), strategy: "PACK" } as const;
-    const trial: MutableTrial = { id, name: id, index: this.all.size, status: "pending", config, resources, lastResult: undefined, hasCheckpoint: true };
+    const trial: MutableTrial = {
+      id,
+      name: id,
+      index: this.all.size,
+      status: "pending",
+      config,
+      resources,
+      lastResult: undefined,
+      hasCheckpoint: true,
+    };
     this.all.set(id, trial);
     return trial;
   }
@@ -111,14 +120,22 @@ function steer(scheduler: TrialScheduler, draws: () => Draw | undefined): void {
 function place(scheduler: TrialScheduler, trialId: string, bracket: number): void {
   const state = structuredClone(scheduler.save()) as unknown as { bracketOf: [string, number][] };
   state.bracketOf = state.bracketOf.map(([id, own]) => [id, id === trialId ? bracket : own]);
-  scheduler.restore(state as unknown as JsonValue);
+  scheduler.restore(state);
 }
 
 /** What a result is here: with the keys that Tune adds, and NaN where the table says so. */
 function resultOf(trialId: string, given: Record<string, number | string>): TrialResult {
   const values = Object.fromEntries(Object.entries(given).map(([key, value]) => [key, value === "NaN" ? Number.NaN : value]));
-  const automatic = { trialId, trainingIteration: values["training_iteration"] as number, timeThisIterMs: 1, timeTotalMs: 1, timestampMs: 0, done: false, config: {} };
-  return { ...values, ...automatic } as TrialResult;
+  const automatic = {
+    trialId,
+    trainingIteration: values["training_iteration"] as number,
+    timeThisIterMs: 1,
+    timeTotalMs: 1,
+    timestampMs: 0,
+    done: false,
+    config: {},
+  };
+  return { ...values, ...automatic };
 }
 
 /** Tells a scheduler of removals that Ray's controller told its own of. */
@@ -129,6 +146,11 @@ function applyStops(scheduler: TrialScheduler, trials: Population, stops: readon
     trial.status = "terminated";
     if (was === "pending" || was === "paused") expect(scheduler.onTrialRemove(trial, trials) ?? []).toEqual([]);
   }
+}
+
+/** Two values that are to be equal, with the event that they belong to in the message. */
+function same(actual: unknown, expected: unknown, where: string): void {
+  expect({ where, is: actual }).toEqual({ where, is: expected });
 }
 
 const AFTER: Readonly<Record<string, TrialStatus>> = { stop: "terminated", pause: "paused", noop: "paused", continue: "running" };
@@ -154,54 +176,72 @@ function replay(table: Table): void {
       const idles = chosen === undefined && ![...trials.liveTrials.values()].some(({ status }) => status === "running");
       if (idles && (event.stops !== undefined || event.trial !== null)) {
         const actions = scheduler.onIdle?.(trials) ?? [];
-        expect(stopsOf(actions), where).toEqual(event.stops ?? []);
+        same(stopsOf(actions), event.stops ?? [], where);
         applyStops(scheduler, trials, event.stops ?? []);
         chosen = scheduler.chooseTrialToRun(trials);
       }
-      expect(chosen ?? null, where).toBe(event.trial);
+      same(chosen ?? null, event.trial, where);
       if (chosen !== undefined) trials.get(chosen).status = "running";
     } else if (event.type === "result") replayResult({ scheduler, trials, event, where });
     else {
       const trial = trials.get(id);
       const actions =
-        event.type === "error" ? scheduler.onTrialError(trial, trials) : scheduler.onTrialComplete(trial, resultOf(id, event.result ?? {}), trials);
+        event.type === "error"
+          ? scheduler.onTrialError(trial, trials)
+          : scheduler.onTrialComplete(trial, resultOf(id, event.result ?? {}), trials);
       trial.status = event.type === "error" ? "errored" : "terminated";
-      expect(stopsOf(actions ?? []), where).toEqual(event.stops ?? []);
+      same(stopsOf(actions ?? []), event.stops ?? [], where);
       applyStops(scheduler, trials, event.stops ?? []);
     }
-    if (isPopulation) expect(draws, where).toEqual([]);
+    if (isPopulation) same(draws, [], where);
   }
 }
 
-function replayResult({ scheduler, trials, event, where }: { scheduler: TrialScheduler; trials: Population; event: Event; where: string }): void {
+function replayResult({
+  scheduler,
+  trials,
+  event,
+  where,
+}: {
+  scheduler: TrialScheduler;
+  trials: Population;
+  event: Event;
+  where: string;
+}): void {
   const trial = trials.get(event.trial as string);
   const result = resultOf(trial.id, event.result ?? {});
   const decision = scheduler.onTrialResult(trial, result, trials);
   const { verdict, actions } = typeof decision === "string" ? { verdict: decision, actions: [] } : decision;
   trial.lastResult = result;
-  expect(stopsOf(actions), where).toEqual(event.stops ?? []);
-  expect(
+  same(stopsOf(actions), event.stops ?? [], where);
+  same(
     actions.filter(({ type }) => type === "checkpoint").map(({ trialId }) => trialId),
+    event.checkpoints ?? [],
     where,
-  ).toEqual(event.checkpoints ?? []);
+  );
   const exploits = actions.flatMap((action) => (action.type === "exploit" ? [action] : []));
-  expect(
+  same(
     exploits.map(({ trialId, donorId }) => [trialId, donorId]),
+    (event.exploits ?? []).map(({ trial: exploiting, donor }) => [exploiting, donor]),
     where,
-  ).toEqual((event.exploits ?? []).map(({ trial: exploiting, donor }) => [exploiting, donor]));
+  );
   for (const [index, { trialId, config }] of exploits.entries()) {
     const recorded = (event.exploits as { config: Config }[])[index] as { config: Config };
     if (Reflect.get(scheduler, "definition")?.type === "pb2") expectWithin(config);
-    else expect(config, where).toEqual(recorded.config);
+    else same(config, recorded.config, where);
     trials.get(trialId).config = recorded.config;
   }
   const resources = actions.find((action) => action.type === "resources");
-  expect(resources?.type === "resources" ? amounts(resources.resources.bundles) : undefined, where).toEqual(event.resources && amounts(event.resources));
+  same(
+    resources?.type === "resources" ? amounts(resources.resources.bundles) : undefined,
+    event.resources && amounts(event.resources),
+    where,
+  );
   if (event.resources !== undefined) trial.resources = { bundles: event.resources, strategy: "PACK" };
   applyStops(scheduler, trials, event.stops ?? []);
   // What Ray calls no operation is a trial that it has paused to exploit another; ours is interrupted by the action. For new resources Ray pauses a trial.
   const ownVerdict = event.decision === "noop" ? "noop" : event.resources === undefined ? verdict : "pause";
-  expect(ownVerdict, where).toBe(event.decision);
+  same(ownVerdict, event.decision, where);
   trial.status = AFTER[event.decision as string] as TrialStatus;
 }
 
@@ -230,8 +270,8 @@ describe("a scheduler decides as that of Ray", () => {
   test("at the same rungs", () => {
     for (const { milestones, ...shape } of RECORDED.rungs) {
       const own = rungsOf(shape).map(({ milestone }) => milestone);
-      expect(own, JSON.stringify(shape)).toHaveLength(milestones.length);
-      for (const [index, milestone] of milestones.entries()) expect(own[index], JSON.stringify(shape)).toBeCloseTo(milestone, 9);
+      same(own.length, milestones.length, JSON.stringify(shape));
+      for (const [index, milestone] of milestones.entries()) expect(own[index]).toBeCloseTo(milestone, 9);
     }
   });
 
@@ -242,8 +282,10 @@ describe("a scheduler decides as that of Ray", () => {
       const trials = new Population();
       for (let index = 0; index < count; index += 1) scheduler.onTrialAdd(trials.add(`t${index}`, {}, [{ CPU: 1 }]), trials);
       const { bands } = scheduler.save() as unknown as { bands: (SavedBracket | null)[][] };
-      const sizes = bands.flat().flatMap((bracket) => (bracket === null ? [] : [[bracket.shape.trialsMax, bracket.shape.firstMilestone, bracket.shape.halvings]]));
-      expect(sizes.slice(0, brackets.length), `${name} ${JSON.stringify(options)}`).toEqual(brackets);
+      const sizes = bands
+        .flat()
+        .flatMap((bracket) => (bracket === null ? [] : [[bracket.shape.trialsMax, bracket.shape.firstMilestone, bracket.shape.halvings]]));
+      same(sizes.slice(0, brackets.length), brackets, `${name} ${JSON.stringify(options)}`);
     }
   });
 });

@@ -15,7 +15,7 @@ export interface Sample {
   readonly point: UnitPoint;
 }
 
-export interface Evidence {
+interface Evidence {
   readonly axes: readonly Axis[];
   /** Each from the oldest to the newest. */
   readonly good: readonly Sample[];

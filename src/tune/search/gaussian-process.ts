@@ -10,12 +10,12 @@ import { minimize } from "./minimize.ts";
 /** Logarithms: of one over each squared length, then of the scale and of the noise, both variances. */
 export type Hyperparameters = readonly number[];
 
-export interface Sight {
+interface Sight {
   readonly mean: number;
   readonly deviation: number;
 }
 
-export interface Slopes extends Sight {
+interface Slopes extends Sight {
   /** Derivatives on each axis; 0 on choices. */
   readonly meanSlope: Float64Array;
   readonly deviationSlope: Float64Array;

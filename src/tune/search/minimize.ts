@@ -6,9 +6,9 @@
  */
 
 /** The value at a point; the gradient there is written to `gradient`. */
-export type Differentiable = (point: Float64Array, gradient: Float64Array) => number;
+type Differentiable = (point: Float64Array, gradient: Float64Array) => number;
 
-export interface Box {
+interface Box {
   readonly low: ArrayLike<number>;
   readonly high: ArrayLike<number>;
 }

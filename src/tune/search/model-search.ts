@@ -24,7 +24,7 @@ export interface Observation {
 }
 
 /** A trial that is running. */
-export interface PendingTrial {
+interface PendingTrial {
   readonly number: number;
   readonly point: UnitPoint;
 }
@@ -93,7 +93,7 @@ export abstract class ModelSearch implements Searcher {
     this.prepare?.();
     for (const reward of this.#options.evaluatedRewards ?? []) {
       const point = this.#nextGiven() as UnitPoint;
-      const losses = ([reward].flat() as number[]).map((value, index) => value * (signs[index] ?? 1));
+      const losses = (typeof reward === "number" ? [reward] : reward).map((value, index) => value * (signs[index] ?? 1));
       if (losses.length !== metrics.length || !losses.every(Number.isFinite))
         throw new TypeError(
           `Cannot use evaluatedRewards: a finite number for each of ${metrics.length} metrics is needed: received ${describeValue(reward)}`,

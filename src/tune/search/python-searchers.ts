@@ -1,4 +1,9 @@
-/** The searchers of Python libraries: `OptunaSearch`, `HyperOptSearch`, `BayesianOptimizationSearch`, `AxSearch`, `NevergradSearch`. Each says which options its library has. */
+/**
+ * The searchers of Python libraries: `OptunaSearch`, `HyperOptSearch`, `BayesianOptimizationSearch`, `AxSearch`, `NevergradSearch`.
+ *
+ * Each class says which options its library has, how many metrics it takes, and which class of `python/shoal/_searchers.py` speaks to it.
+ * Asking, telling and going on in another process are the same for all, in `python-search.ts`.
+ */
 import { count, custom, isPlainObject, number, oneOf, readOptions, text } from "../../core/internal.ts";
 import type { JsonValue } from "../trial.ts";
 import { PythonSearch, pythonSearchOptions, type PythonSearchOptions } from "./python-search.ts";
@@ -65,7 +70,10 @@ export class HyperOptSearch extends PythonSearch {
         gamma: number("a number above 0 and below 1 is needed", 0.25, (value) => value > 0 && value < 1),
       },
     });
-    super({ name: "HyperOptSearch", type: "hyperopt", className: "HyperOptSearcher", options: { nInitialPoints, gamma }, objectivesMax: 1 }, options);
+    super(
+      { name: "HyperOptSearch", type: "hyperopt", className: "HyperOptSearcher", options: { nInitialPoints, gamma }, objectivesMax: 1 },
+      options,
+    );
   }
 }
 
@@ -126,7 +134,13 @@ export class NevergradSearch extends PythonSearch {
       options: { ...pythonSearchOptions, optimizer: text("NGOpt"), budget: count<number | undefined>({ min: 1 }, undefined) },
     });
     super(
-      { name: "NevergradSearch", type: "nevergrad", className: "NevergradSearcher", options: { optimizer, budget: budget ?? null }, objectivesMax: 100 },
+      {
+        name: "NevergradSearch",
+        type: "nevergrad",
+        className: "NevergradSearcher",
+        options: { optimizer, budget: budget ?? null },
+        objectivesMax: 100,
+      },
       options,
     );
   }

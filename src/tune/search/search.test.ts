@@ -9,6 +9,7 @@ import { BOHBSearch } from "./bohb-search.ts";
 import { CmaEsSearch } from "./cma-es-search.ts";
 import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { createSearcher } from "./create-searcher.ts";
+import type { ModelSearch } from "./model-search.ts";
 import { Repeater } from "./repeater.ts";
 import { TPESearch } from "./tpe-search.ts";
 
@@ -18,7 +19,10 @@ const SPACE = {
   width: randint(1, 65),
   part: quniform(0, 1, 0.25),
   noise: randn(),
-  model: choice([{ kind: "tree", depth: randint(1, 9) }, { kind: "linear", penalty: loguniform(1e-4, 1) }]),
+  model: choice([
+    { kind: "tree", depth: randint(1, 9) },
+    { kind: "linear", penalty: loguniform(1e-4, 1) },
+  ]),
   twice: sampleFrom((config) => 2 * (config["x"] as number)),
 };
 const SIMPLE = { x: uniform(-5, 5), y: uniform(-5, 5) };
@@ -39,7 +43,7 @@ function lossOf({ x, lr, width, model }: Sampled): number {
 
 const result = (values: Record<string, number>) => values as unknown as TrialResult;
 
-const MODELS: readonly (readonly [string, (seed: number) => Searcher])[] = [
+const MODELS: readonly (readonly [string, (seed: number) => ModelSearch])[] = [
   ["TPESearch", (seed) => new TPESearch({ seed, nStartupTrials: 4 })],
   ["TPESearch, each place for itself", (seed) => new TPESearch({ seed, nStartupTrials: 4, multivariate: false })],
   ["BayesOptSearch", (seed) => new BayesOptSearch({ seed, nInitialPoints: 4 })],
@@ -49,7 +53,10 @@ const MODELS: readonly (readonly [string, (seed: number) => Searcher])[] = [
 ];
 const WRAPPED: readonly (readonly [string, (seed: number) => Searcher])[] = [
   ["ConcurrencyLimiter", (seed) => new ConcurrencyLimiter(new TPESearch({ seed, nStartupTrials: 2 }), { maxConcurrent: 2 })],
-  ["ConcurrencyLimiter in batches", (seed) => new ConcurrencyLimiter(new TPESearch({ seed, nStartupTrials: 2 }), { maxConcurrent: 3, batch: true })],
+  [
+    "ConcurrencyLimiter in batches",
+    (seed) => new ConcurrencyLimiter(new TPESearch({ seed, nStartupTrials: 2 }), { maxConcurrent: 3, batch: true }),
+  ],
   ["Repeater", (seed) => new Repeater(new TPESearch({ seed, nStartupTrials: 2 }), { repeat: 2 })],
 ];
 
@@ -59,13 +66,24 @@ type Step = { readonly ask: true } | { readonly ask: false; readonly which: numb
 const steps = fc.array(
   fc.oneof(
     { weight: 3, arbitrary: fc.constant<Step>({ ask: true }) },
-    { weight: 3, arbitrary: fc.record({ ask: fc.constant<false>(false), which: fc.nat(9), outcome: fc.constantFrom("end", "end", "end", "fail", "report") }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        ask: fc.constant<false>(false),
+        which: fc.nat(9),
+        outcome: fc.constantFrom("end", "end", "end", "fail", "report"),
+      }),
+    },
   ),
   { minLength: 10, maxLength: 45 },
 );
 
 /** Makes calls on a searcher, and returns what it answered. `restart` is put in before one call: it gives another searcher to go on with. */
-async function drive(first: Searcher, calls: readonly Step[], restart?: { at: number; with: (searcher: Searcher) => Promise<Searcher> }): Promise<unknown[]> {
+async function drive(
+  first: Searcher,
+  calls: readonly Step[],
+  restart?: { at: number; with: (searcher: Searcher) => Promise<Searcher> },
+): Promise<unknown[]> {
   let searcher = first;
   await searcher.setSearchProperties("loss", "min", SPACE);
   const running: { id: string; config: Sampled; reports: number }[] = [];
@@ -136,14 +154,14 @@ describe.each(MODELS)("%s", (title, make) => {
   });
 
   test("finds better configurations than random search, in either mode", () => {
-    const best = (searcher: Searcher, mode: "min" | "max") => {
+    const best = (searcher: ModelSearch, mode: "min" | "max") => {
       searcher.setSearchProperties("loss", mode, SIMPLE);
       let least = Number.POSITIVE_INFINITY;
       for (let trial = 0; trial < trials; trial += 1) {
         const { x, y } = searcher.suggest(`t${trial}`) as unknown as { x: number; y: number };
         const loss = (x - 2) ** 2 + (y + 1) ** 2;
         least = Math.min(least, loss);
-        searcher.onTrialResult?.(`t${trial}`, result({ loss: mode === "min" ? loss : -loss, trainingIteration: 1 }));
+        searcher.onTrialResult(`t${trial}`, result({ loss: mode === "min" ? loss : -loss, trainingIteration: 1 }));
         searcher.onTrialComplete(`t${trial}`, result({ loss: mode === "min" ? loss : -loss, trainingIteration: 1 }));
       }
       return least;
@@ -156,9 +174,9 @@ describe.each(MODELS)("%s", (title, make) => {
   });
 
   test("runs the user's points first, fills in what they leave out, and learns from known results", () => {
-    const name = (make(0) as { definition?: { type: string } }).definition?.type as string;
+    const name = make(0).definition?.type as string;
     const pointsToEvaluate = [{ x: 1, y: 1 }, { x: 2 }];
-    const searcher = createSearcher(name, { seed: 1, pointsToEvaluate, evaluatedRewards: [3] });
+    const searcher = createSearcher(name, { seed: 1, pointsToEvaluate, evaluatedRewards: [3] }) as ModelSearch;
     searcher.setSearchProperties("loss", "min", SIMPLE);
     const config = searcher.suggest("t0") as Config;
     expect(config["x"]).toBeCloseTo(2, 9);
@@ -178,7 +196,7 @@ describe.each(MODELS)("%s", (title, make) => {
     searcher.setSearchProperties("loss", "min", SIMPLE);
     for (const [trial, values] of [{ loss: Number.NaN }, { loss: Number.POSITIVE_INFINITY }, { other: 1 }].entries()) {
       searcher.suggest(`t${trial}`);
-      searcher.onTrialComplete(`t${trial}`, result(values as Record<string, number>));
+      searcher.onTrialComplete(`t${trial}`, result(values));
     }
     expect((searcher.save() as { observations: unknown[] }).observations).toEqual([]);
   });
@@ -195,7 +213,9 @@ describe("TPESearch", () => {
         searcher.onTrialComplete(`t${trial}`, result({ loss: x ** 2 + y ** 2 }));
       }
       const asked = Array.from({ length: 20 }, (_, index) => ask(`p${index}`));
-      const nearest = asked.map((one) => Math.min(...asked.filter((other) => other !== one).map((other) => Math.hypot(one.x - other.x, one.y - other.y))));
+      const nearest = asked.map((one) =>
+        Math.min(...asked.filter((other) => other !== one).map((other) => Math.hypot(one.x - other.x, one.y - other.y))),
+      );
       return nearest.reduce((sum, distance) => sum + distance, 0);
     };
     expect(spread(true)).toBeGreaterThan(spread(false));

@@ -52,13 +52,13 @@ export interface ChoiceDomain {
 }
 
 /** What a function of the rest of the configuration gives. Never asked for: it is computed after all others. */
-export interface SampleFrom {
+interface SampleFrom {
   readonly kind: "sampleFrom";
   readonly sample: (config: Config) => unknown;
 }
 
 /** Each of some values in turn. */
-export interface GridDomain {
+interface GridDomain {
   readonly kind: "grid";
   readonly values: readonly unknown[];
 }

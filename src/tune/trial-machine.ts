@@ -320,7 +320,7 @@ export class TrialMachine {
       const names = metrics.map((name) => JSON.stringify(name)).join(" and ");
       const example = `{ ${metrics[0]}: … }`;
       const message = `Trial ${trialId} ended without reporting ${names}: call await report(${example}), or return ${example}`;
-      this.#fail(trial, { failure: { name: "TuneError", message }, isReleased: true });
+      this.#fail(trial, { failure: { name: "TuneError", message, namesTrial: true }, isReleased: true });
       return;
     }
     const result = this.#markDone(trial);
@@ -568,7 +568,11 @@ export class TrialMachine {
           : typeof value === "number"
             ? `the metric ${JSON.stringify(name)} is NaN`
             : `the metric ${JSON.stringify(name)} must be a number: received ${JSON.stringify(value)?.slice(0, 100)}`;
-      return { name: "TuneError", message: `Trial ${trial.id} cannot be compared in iteration ${trial.iteration}: ${reason}` };
+      return {
+        name: "TuneError",
+        namesTrial: true,
+        message: `Trial ${trial.id} cannot be compared in iteration ${trial.iteration}: ${reason}`,
+      };
     }
     return undefined;
   }

@@ -183,11 +183,14 @@ describe("trainers", () => {
 
   test("what has the symbol of trainables runs in the driver, one after the other where its bundles fill the cluster", async () => {
     const config = runConfig({ failureConfig: { maxFailures: 1 } });
-    const results = await new Tuner(trainer((name) => join(folder, config.name, name)), {
-      paramSpace: { goal: gridSearch([2, 3, 9]) },
-      tuneConfig: { metric: "at", mode: "max" },
-      runConfig: { ...config, stop: { trainingIteration: 5 } },
-    }).fit();
+    const results = await new Tuner(
+      trainer((name) => join(folder, config.name, name)),
+      {
+        paramSpace: { goal: gridSearch([2, 3, 9]) },
+        tuneConfig: { metric: "at", mode: "max" },
+        runConfig: { ...config, stop: { trainingIteration: 5 } },
+      },
+    ).fit();
     expect(results.errors.map(({ message }) => message)).toEqual([]);
     expect(Array.from(results, ({ metrics, iterations }) => [metrics?.at, iterations])).toEqual([
       [2, 2],

@@ -17,7 +17,7 @@ const FULL_LIMIT_MS = 240_000;
 const QUICK_LIMIT_MS = 90_000;
 
 /** Programs of `programs/` (Shoal) and `ray/` (Ray): they print "ready" and end, some only at the end of their input. `data-beside` is of `ray/` alone. */
-type Program = "first-calls" | "idle" | "data-pipelines" | "data-beside";
+type Program = "first-calls" | "idle" | "data-pipelines" | "data-beside" | "train";
 
 interface InstalledSize {
   readonly megabytes: number;

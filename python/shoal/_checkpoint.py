@@ -143,6 +143,7 @@ def _copy_remote(path, target):
     _call("fetchCheckpoint", path, target)
 
 
+@_runtime.in_turn
 def _call(export, *args):
     """Calls an export of ``shoal/runs`` in a worker of JavaScript on this node, whose files are this process's."""
     from ._api import get

@@ -9,7 +9,7 @@ from collections import deque
 from . import _runtime
 from ._api import get, wait
 from ._batches import FORMATS, checked, mixed, rebatched, rows_of
-from ._blocks import batch_of, library, table_of_block
+from ._blocks import batch_of, concatenated, library, table_of_block
 from ._reading import fetch_ahead
 from ._tensors import tensor_maker, writable_block
 
@@ -92,6 +92,21 @@ class DataIterator:
         make = tensor_maker(dtypes, device, collate_fn, pin_memory)
         return _Epochs(lambda: self._batches(options, drop_last, writable_block, make))
 
+    def iter_tf_batches(self, *, prefetch_batches=1, batch_size=_BATCH_ROWS, dtypes=None, drop_last=False, local_shuffle_buffer_size=None, local_shuffle_seed=None):
+        """The rows in batches of TensorFlow's tensors: a dict with a tensor for each column.
+
+        :param dtypes: TensorFlow's type of all tensors, or a dict of types by column
+        """
+        options = checked("iter_tf_batches", prefetch_batches, batch_size, local_shuffle_buffer_size, local_shuffle_seed)
+        tensorflow = library("tensorflow", "iter_tf_batches")
+
+        def make(table):
+            columns = batch_of(table, {"batchFormat": "numpy", "name": "iter_tf_batches"})
+            types = dtypes if isinstance(dtypes, dict) else dict.fromkeys(columns, dtypes)
+            return {name: tensorflow.convert_to_tensor(column, dtype=types.get(name)) for name, column in columns.items()}
+
+        return _Epochs(lambda: self._batches(options, drop_last, None, make))
+
     def iter_rows(self):
         """The rows one by one, as dicts."""
         return _Epochs(lambda: rows_of(self._tables(self._open(1), "iter_rows", None)))
@@ -154,6 +169,16 @@ class MaterializedIterator(DataIterator):
     def materialize(self):
         return self
 
+    def count(self):
+        """How many rows there are."""
+        return sum(piece["to"] - piece["from"] for piece in self._pieces)
+
+    def to_pandas(self):
+        """All rows as one frame of pandas."""
+        pandas = library("pandas", "to_pandas")
+        tables = list(self._tables(self._open(0), "to_pandas", None))
+        return pandas.DataFrame() if not tables else concatenated(library("pyarrow", "to_pandas"), tables).to_pandas()
+
     def _open(self, rows_ahead):
         return _Kept(self._pieces)
 
@@ -166,6 +191,11 @@ class _Epochs:
 
     def __iter__(self):
         return self._begin()
+
+
+def is_batches(value):
+    """Whether it is what ``iter_batches`` and its like return."""
+    return isinstance(value, _Epochs)
 
 
 class _Epoch:
@@ -209,7 +239,7 @@ class _Epoch:
                 return
             if self._here:
                 piece = self._here[-1]
-                piece["copies"] = fetch_ahead(_runtime.require_task(), piece["ref"])
+                piece["copies"] = _fetch_ahead(piece["ref"])
                 self._ask()
 
     def close(self):
@@ -235,6 +265,11 @@ class _Epoch:
             return
         self._rows += piece["to"] - piece["from"]
         self._here.append(piece)
+
+
+@_runtime.in_turn
+def _fetch_ahead(ref):
+    return fetch_ahead(_runtime.require_task(), ref)
 
 
 class _Kept:

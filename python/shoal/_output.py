@@ -48,6 +48,16 @@ class MarkedStream(io.TextIOBase):
         if "\n" in text:
             self._stream.flush()
 
+    def mark(self):
+        """Marks what native code writes from now on, too."""
+        with self._lock:
+            source = self._source()
+            if self._at_line_start and source != self._last:
+                # The second end says that the line is a mark and nothing else.
+                self._stream.write(_BEGIN + source + _END + _END + "\n")
+                self._last = source
+        self.flush()
+
     def flush(self):
         try:
             self._stream.flush()
@@ -87,6 +97,13 @@ def restore_output():
             fcntl.fcntl(number, fcntl.F_GETFD)
         except OSError:
             os.dup2(copy, number)
+
+
+def mark_now():
+    """What comes next in both streams is this process's under its present name, whatever writes it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, MarkedStream):
+            stream.mark()
 
 
 def mark_output(source):

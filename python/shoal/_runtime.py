@@ -11,7 +11,7 @@ def require():
 
 
 def require_task():
-    """:raises RuntimeError: outside of tasks and actors, and in threads of their own"""
+    """:raises RuntimeError: outside of tasks and actors, and in threads that a task or an actor without concurrency has started"""
     worker = require()
     if worker.running_job() is None or not worker.has_turn():
         raise RuntimeError("Cannot use the cluster here: call this from the thread of a task or an actor, not from one that it started")
@@ -19,13 +19,13 @@ def require_task():
 
 
 def in_turn(function):
-    """For what uses the cluster: a method of an actor that runs on a thread of its own takes the turn for it."""
+    """For what uses the cluster: a method of an actor that runs on a thread of its own, and a thread that it has started, take the turn for it."""
 
     def within(*args, **kwargs):
         worker = current
         if worker is None or worker.has_turn():
             return function(*args, **kwargs)
-        side = worker.side_of_thread()
+        side = worker.side_of_thread() or worker.guest()
         if side is None:
             return function(*args, **kwargs)
         side.take_turn()

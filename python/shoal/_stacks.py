@@ -3,7 +3,7 @@
 A task that waits for a value keeps its stack; the worker's CPU goes to others, so others may run here, too. The task that has the main thread runs the loop itself while it waits, and what
 begins then gets a thread of its own. Of all these threads one runs at a time: it hands the turn on only where it waits or ends, so nothing here is ever touched by two, and a task never
 meets another between two lines that do not wait. Methods of actors that run on threads are another matter: their code runs without the turn, and takes it for
-what it does with the cluster.
+what it does with the cluster. So do threads that such code starts.
 """
 
 import threading
@@ -12,8 +12,8 @@ import time
 from ._interrupts import TaskInterrupted
 
 
-class SideStack:
-    """A job on a thread of its own."""
+class _Stack:
+    """A thread beside the main one, and the turn that it takes and hands on."""
 
     def __init__(self, worker, job):
         self.worker = worker
@@ -25,12 +25,6 @@ class SideStack:
         self.is_outside = False
         self._turn = threading.Semaphore(0)
         self._back = threading.Semaphore(0)
-        self._thread = threading.Thread(target=self._run, name="shoal-task", daemon=True)
-        self._thread.start()
-
-    @property
-    def thread(self):
-        return self._thread.ident
 
     def switch(self):
         """On the main thread: lets it run until it waits or ends. Signals are handled meanwhile."""
@@ -53,6 +47,19 @@ class SideStack:
         self.is_outside = True
         self._back.release()
 
+
+class SideStack(_Stack):
+    """A job on a thread of its own."""
+
+    def __init__(self, worker, job):
+        super().__init__(worker, job)
+        self._thread = threading.Thread(target=self._run, name="shoal-task", daemon=True)
+        self._thread.start()
+
+    @property
+    def thread(self):
+        return self._thread.ident
+
     def outside(self, body):
         """On its own thread: runs what is the user's beside all others."""
         self.leave_turn()
@@ -70,6 +77,31 @@ class SideStack:
             pass
         self.has_ended = True
         self._back.release()
+
+
+class GuestStack(_Stack):
+    """A thread that the code of an actor has started itself, for as long as it uses the cluster once."""
+
+    def __init__(self, worker):
+        super().__init__(worker, _GuestJob(worker.actor))
+        self.thread = threading.get_ident()
+        self.is_outside = True
+
+    def leave_turn(self):
+        self.has_ended = True
+        super().leave_turn()
+
+
+class _GuestJob:
+    """What such a thread does, as calls of the actor are told apart: nobody can cancel it."""
+
+    is_actor_call = True
+    is_asynchronous = False
+    is_cancelled = False
+    was_told = False
+
+    def __init__(self, actor):
+        self.name = actor.class_name
 
 
 class Waiter:

@@ -30,6 +30,7 @@ def tensor_maker(dtypes, device, collate_fn, pin_memory):
     return make
 
 
+@_runtime.in_turn
 def writable_block(block):
     """The same block over memory that may be written to, as far as its columns are numbers."""
     return {**block, "vectors": [_writable_vector(vector) for vector in block["vectors"]]}

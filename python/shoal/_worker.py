@@ -47,7 +47,7 @@ from ._read_links import ReadLinks
 from ._reading import read_arguments, read_value
 from ._refs import RefTable
 from ._registered import revive_registered
-from ._stacks import SideStack
+from ._stacks import GuestStack, SideStack
 from ._store import Store
 from ._submitter import TaskSubmitter
 from ._targets import Targets
@@ -88,6 +88,8 @@ class Worker:
         self.end_after_answer = None
         #: It takes no task any more: it has run some function as often as that may run in one process.
         self.is_retiring = False
+        #: What its output is marked with, whatever runs; None: with what runs.
+        self.output_name = None
         self._counts = {}
         #: The thread beside the main one that has the turn.
         self.side_stack = None
@@ -97,6 +99,8 @@ class Worker:
         self.prefix = os.urandom(6).hex()
         #: The certificate of the node, for connections to others.
         self.identity = configuration.get("identity")
+        #: That the node is to be drained, as code is told; None while nobody has said so.
+        self.preemption = None
         self._sequence = 0
         self._actors = {}
         #: Open connections to workers, by their number.
@@ -116,6 +120,8 @@ class Worker:
         #: Keys of environments whose meaning the daemon has been told by this process.
         self.described_environments = set()
         self._gpus = os.environ.get("CUDA_VISIBLE_DEVICES")
+        #: The ids of the GPUs of what runs, or ran last.
+        self.gpus = ()
         self.targets = Targets(places_of(configuration))
         self.interrupts = Interrupts(configuration["interruptSlot"])
         self._unfinished = UnfinishedConnections(self.pump.after)
@@ -245,6 +251,10 @@ class Worker:
             self.calls.lost_elsewhere(*decoded)
         elif kind == message.NODE_GONE:
             self._node_gone(*decoded)
+        elif kind == message.NODE_DRAINING:
+            left_ms = decoded.get("leftMs")
+            deadline_ms = None if left_ms is None else time.time() * 1000 + left_ms
+            self.preemption = {"deadline_ms": deadline_ms, "reason": decoded["reason"]}
         elif kind == message.CERTIFICATE:
             self.identity = decoded
             if self._network is not None:
@@ -430,11 +440,29 @@ class Worker:
 
     def wants_turn(self, side):
         """From the thread of a side stack that runs without the turn."""
-        self.pump.call(lambda: self._wanting.append(side))
+
+        def admit():
+            self._sides[side.job] = side
+            self._wanting.append(side)
+
+        self.pump.call(admit)
+
+    @property
+    def network_host(self):
+        """The name by which processes of other nodes reach this one; that of the machine itself where there are no others."""
+        return "127.0.0.1" if self._network is None else self._network.address.rpartition(":")[0].strip("[]")
+
+    def guest(self):
+        """For a thread that the user's code has started: the turn for one use of the cluster; None where nobody might ever give it.
+
+        That is so in tasks, and in actors that run one call at a time: the main thread may wait for the very thread that asks.
+        """
+        answers_always = self.actor.id is not None and (self.actor.is_threaded or self._coroutines is not None)
+        return GuestStack(self) if answers_always else None
 
     def side_of_thread(self):
         thread = threading.get_ident()
-        return next((side for side in list(self._sides.values()) if side.thread == thread), None)
+        return next((side for side in list(self._sides.values()) if side.thread == thread and not side.has_ended), None)
 
     def wait_aside(self, side, waiter):
         """On a side stack: hands the turn back until what the task waits for is there, and it may go on."""
@@ -557,6 +585,16 @@ class Worker:
     def new_future(self):
         return self.coroutines().loop.create_future()
 
+    def hear(self):
+        """What has come is handled, although the code that calls may go on computing; asyncio hears by itself, and other threads leave it alone."""
+        if not self.has_turn() or self.context_job.get() is not None:
+            return
+        marked = self.interrupts.pause()
+        try:
+            self.pump.turn(0)
+        finally:
+            self.interrupts.resume(marked)
+
     def sends_from_coroutine(self):
         """Something is to leave, and asyncio may have the thread."""
         if self._coroutines is not None:
@@ -568,6 +606,7 @@ class Worker:
     def use_accelerators(self, accelerators):
         """What CUDA shows to what runs from now on: it is read at the first import that asks."""
         gpus = None if accelerators is None else accelerators.get("GPU")
+        self.gpus = tuple(gpus or ())
         value = self._gpus if gpus is None else ",".join(gpus)
         if value is None:
             os.environ.pop("CUDA_VISIBLE_DEVICES", None)
@@ -576,6 +615,8 @@ class Worker:
 
     def source(self):
         """Of what is printed now."""
+        if self.output_name is not None:
+            return self.output_name
         side = None if not self._sides else self.side_of_thread()
         job = self.running_job() if side is None else side.job
         if job is self.actor or job is None:

@@ -72,7 +72,10 @@ export { addToCounter, listCounters, listEvents, recordEvent } from "./telemetry
 export type { CollectedEvent, CounterValue, EventFields } from "../runtime/events/telemetry-messages.ts";
 
 // Texts for the driver's terminal.
-export { sendSignal, setSignalSink } from "./output.ts";
+export { type OutputLines, sendSignal, setSignalSink, takeOutput } from "./output.ts";
+
+// Folders of this machine for a while, where all processes have theirs.
+export { newTemporaryFolder } from "../runtime/os/files/temporary-folder.ts";
 
 // Fewer collections of garbage while large arrays pass through a worker.
 export { HeapGrowth } from "../runtime/os/garbage.ts";

@@ -32,7 +32,37 @@ export function sendSignal(signal: string): void {
   else sink?.receive(signal);
 }
 
+/** What takes the lines of a source besides the terminal, by the source. */
+const takers = new Map<string, (lines: OutputLines) => void>();
+
+/** Some lines that a worker has printed. */
+export interface OutputLines {
+  readonly stream: "stdout" | "stderr";
+  readonly lines: readonly string[];
+}
+
+/**
+ * Also gives a library what is printed under a source, the name of a call or of an actor's class, by any worker of this program; `logToDriver` does not matter. Output of native code and
+ * of child processes is among it while the source printed last.
+ *
+ * @returns what ends it
+ */
+export function takeOutput(source: string, take: (lines: OutputLines) => void): () => void {
+  takers.set(source, take);
+  return () => {
+    if (takers.get(source) === take) takers.delete(source);
+  };
+}
+
+/** Output that is not to be printed here. */
+export function passLog(entry: LogHeader): void {
+  const take = takers.get(entry.source);
+  if (take === undefined) return;
+  take({ stream: entry.stream, lines: entry.lines.filter((line) => !line.includes(SIGNAL)) });
+}
+
 export function printLog(entry: LogHeader): void {
+  passLog(entry);
   const stream = entry.stream === "stdout" ? process.stdout : process.stderr;
   const source = entry.source === "" ? "worker" : entry.source;
   const print = (line: string): void => {

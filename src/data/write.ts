@@ -8,13 +8,14 @@ import { get } from "../core/index.ts";
 import type { StagedFile } from "../storage/file-system.ts";
 import { shownPath } from "../storage/paths.ts";
 import { listFiles } from "../storage/list-files.ts";
-import { makeFolder, publishFile, removeFiles, removeFolder, resolveFolder } from "../storage/places.ts";
+import { publishFile, removeFiles, resolveFolder } from "../storage/places.ts";
 import { rowsOf } from "./blocks/block.ts";
 import type { BlockRef } from "./engine/operator.ts";
 import type { WrittenFile } from "./engine/write-transform.ts";
 import { DataError } from "./errors.ts";
 import { onInterruption } from "./interruption.ts";
 import { FILES_PUBLISHED_AT_A_TIME } from "./limits.ts";
+import { makeStagingFolder, removeStagingFolder } from "./staging-folder.ts";
 import { counted } from "./statistics.ts";
 
 export const WRITE_MODES = ["append", "overwrite", "error", "ignore"] as const;
@@ -55,7 +56,7 @@ export async function writeDataset({ folder, mode, extension, run }: WriteReques
   const written = onInterruption({
     abandon: async () => {
       await publisher.stop();
-      await removeFolder(staging);
+      await removeStagingFolder(staging);
     },
     inPlace: () => {
       const beside = old.length > 0 && mode === "overwrite" ? `, beside the ${counted(old.length, "file")} of before` : "";
@@ -67,7 +68,7 @@ export async function writeDataset({ folder, mode, extension, run }: WriteReques
   let sizeBytes = 0;
   try {
     // Tasks do not make it: one that has not heard yet that the write has failed finds no folder, and leaves nothing behind.
-    await makeFolder(staging);
+    await makeStagingFolder(staging);
     for await (const block of run(staging)) {
       for (const { staged, partition, ...facts } of rowsOf(await get(block.ref)) as WrittenFile[]) {
         const place = [target, partition, `part-${String(files.length).padStart(5, "0")}-${id}${extension}`]
@@ -89,12 +90,12 @@ export async function writeDataset({ folder, mode, extension, run }: WriteReques
   } catch (error) {
     await publisher.end().catch(() => {});
     // The first failure is told; one that hinders the cleaning too leaves hidden files.
-    await removeFolder(staging).catch(() => {});
+    await removeStagingFolder(staging).catch(() => {});
     throw error;
   } finally {
     written();
   }
-  await removeFolder(staging);
+  await removeStagingFolder(staging);
   return { files, rowCount, sizeBytes };
 }
 

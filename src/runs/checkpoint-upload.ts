@@ -7,7 +7,7 @@
  */
 import {
   fileExists,
-  canRenameFolders,
+  folderExists,
   copyFolder,
   type CopiedFile,
   folderFiles,
@@ -32,7 +32,7 @@ export interface CheckpointPart {
   readonly files: readonly CopiedFile[];
 }
 
-export interface CheckpointSource {
+interface CheckpointSource {
   /** The folder with the rank's files. */
   readonly from: string;
   /** The checkpoint to be: a folder of the run. */
@@ -46,12 +46,16 @@ export interface CheckpointSource {
 
 /** Copies a rank's files to the staging place of a checkpoint. Runs where the files are. May be called again after a failure. */
 export async function persistCheckpoint({ from, to, rank = 0, hasOthers = false, signal }: CheckpointSource): Promise<CheckpointPart> {
-  const staged = await stagedPath(to);
+  const staged = stagedPath(to);
+  if (!(await folderExists(from)))
+    throw new RunError(`Cannot read the checkpoint ${shownPath(from)}: there is no such folder`, {
+      hint: "report it before its folder is removed, from the node that it is on",
+    });
   const files = await copyFolder({ from, to: staged, takes: (name) => name !== CHECKPOINT_RECORD, isHashed: hasOthers, signal });
   return { rank, files };
 }
 
-export interface CheckpointCompletion {
+interface CheckpointCompletion {
   readonly to: string;
   /** Of all ranks that had files. */
   readonly parts: readonly CheckpointPart[];
@@ -65,7 +69,7 @@ export interface CheckpointCompletion {
  */
 export async function completeCheckpoint({ to, parts, metrics }: CheckpointCompletion): Promise<Checkpoint> {
   const files = mergedFiles(parts, to);
-  const staged = await stagedPath(to);
+  const staged = stagedPath(to);
   const there = await folderFiles(staged);
   if (there.length === 0 && (await isComplete(to))) return Checkpoint.fromDirectory(to);
   const left = new Map(there.map(({ name, sizeBytes }) => [name, sizeBytes]));
@@ -105,11 +109,11 @@ function mergedFiles(parts: readonly CheckpointPart[], to: string): CopiedFile[]
 
 /** Drops what was staged of a checkpoint that will not be completed. */
 export async function discardCheckpoint(to: string): Promise<void> {
-  await removeFolder(await stagedPath(to));
+  await removeFolder(stagedPath(to));
 }
 
 /** Removes a checkpoint. What is left of it if that breaks off is not listed. */
-export async function removeCheckpoint({ path }: Checkpoint): Promise<void> {
+export async function removeCheckpoint({ path }: Pick<Checkpoint, "path">): Promise<void> {
   // The record goes first, so that a half removed one is none.
   await removeFiles([joinPath(path, CHECKPOINT_RECORD)]);
   await removeFolder(path);
@@ -155,7 +159,7 @@ export async function removeUnfinishedCheckpoints(folder: string): Promise<void>
   }
 }
 
-export const CHECKPOINT_PREFIX = "checkpoint_";
+const CHECKPOINT_PREFIX = "checkpoint_";
 
 /** The name of a run's checkpoint by its number, as Ray has it: `checkpoint_000003`. */
 export function checkpointName(index: number): string {
@@ -163,9 +167,9 @@ export function checkpointName(index: number): string {
 }
 
 /** Where the parts of a checkpoint gather: beside it, where the folder gets its name in one step, else in its own place. */
-async function stagedPath(to: string): Promise<string> {
+function stagedPath(to: string): string {
   const cut = to.lastIndexOf("/");
   const name = to.slice(cut + 1);
   checkName(name, "Cannot write a checkpoint: its name");
-  return schemeOf(to) === "file" && (await canRenameFolders(to)) ? `${to.slice(0, cut)}/.${name}${STAGED_SUFFIX}` : to;
+  return schemeOf(to) === "file" ? `${to.slice(0, cut)}/.${name}${STAGED_SUFFIX}` : to;
 }

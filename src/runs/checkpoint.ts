@@ -4,12 +4,11 @@
  * A `Checkpoint` is the folder's path and nothing else, so it travels in messages at no cost. Python has the same class over the same folders (`python/shoal/_checkpoint.py`).
  * Metadata is a file in the folder, under the name that Ray gives it.
  */
-import { describeValue, registerSerializer } from "../core/internal.ts";
+import { describeValue, newTemporaryFolder, registerSerializer } from "../core/internal.ts";
 import { copyFolder, fileExists, folderExists, writeWhole } from "../storage/folders.ts";
 import { joinPath, localPath, schemeOf, shownPath } from "../storage/paths.ts";
 import { makeFolder, removeFolder, resolveFolder } from "../storage/places.ts";
 import { readWhole } from "../storage/read-file.ts";
-import { makeTemporaryFolder } from "../storage/temporary-folder.ts";
 import { CHECKPOINT_RECORD } from "./checkpoint-record.ts";
 import { RunError } from "./errors.ts";
 import { checkMetrics, type Metrics, metricsText, parseMetrics } from "./metrics.ts";
@@ -46,7 +45,7 @@ export class Checkpoint {
    */
   async toDirectory(path?: string): Promise<string> {
     await this.#mustExist();
-    const folder = path === undefined ? await makeTemporaryFolder("shoal-checkpoint-") : await resolveFolder(path);
+    const folder = path === undefined ? newTemporaryFolder("shoal-checkpoint-") : await resolveFolder(path);
     await makeFolder(folder);
     await copyFolder({ from: this.path, to: folder, takes: (name) => name !== CHECKPOINT_RECORD });
     return folder;
@@ -104,7 +103,7 @@ export class Checkpoint {
 
   async #mustExist(): Promise<void> {
     if (await folderExists(this.path)) return;
-    throw new RunError(`Cannot open the checkpoint ${shownPath(this.path)}: there is no such folder, or it is empty`, {
+    throw new RunError(`Cannot open the checkpoint ${shownPath(this.path)}: there is no such folder`, {
       hint: "a checkpoint that other nodes read lies in a storage that all of them see: storagePath: a shared folder or s3://…",
     });
   }

@@ -35,10 +35,7 @@ async function openProgress(file: AppendedFile): Promise<TrackedRun> {
       if (added.size === 0) await file.append(lines);
       else await file.replace(Buffer.concat([await widened(file, [...columns]), Buffer.from(lines)]));
     },
-    async close() {
-      await file.sync();
-      await file.close();
-    },
+    close: () => file.close(),
   };
 }
 

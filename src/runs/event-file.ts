@@ -1,7 +1,8 @@
 /**
  * The bytes of TensorBoard's event files: records with their lengths and checksums, and the events in them.
  *
- * A record is its length (8 bytes), the checksum of that, the event, and the checksum of the event; checksums are CRC-32C, masked. The first event names the version.
+ * Decides the form of scalars and of what the plugin HParams reads; `tensorboard-tracker.ts` decides what is written when. Pure, so it is held against the real TensorBoard byte by
+ * byte. A record is its length (8 bytes), the checksum of that, the event, and the checksum of the event; checksums are CRC-32C, masked. The first event names the version.
  */
 import { boolField, bytesField, doubleField, floatField, intField, message } from "./protocol-buffers.ts";
 
@@ -26,7 +27,7 @@ export function versionEvent(wallTime: WallTime): Buffer {
   return message(doubleField(1, wallTime), bytesField(3, VERSION));
 }
 
-export interface Scalars {
+interface Scalars {
   readonly wallTime: WallTime;
   readonly step: number;
   readonly values: Iterable<readonly [tag: string, value: number]>;

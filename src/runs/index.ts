@@ -5,5 +5,20 @@
 import "./well-known-exports.ts";
 
 export { Checkpoint } from "./checkpoint.ts";
+export type { CheckpointPart, StoredCheckpoint } from "./checkpoint-upload.ts";
 export { RunError } from "./errors.ts";
-export { Result } from "./result.ts";
+export type { KeptCheckpoint } from "./kept-checkpoints.ts";
+export type { JsonValue, Metrics } from "./metrics.ts";
+export type { MLflowLoggerOptions } from "./mlflow-tracker.ts";
+export { type BestCheckpoint, Result } from "./result.ts";
+export type { CheckpointConfig, FailureConfig, ResolvedRunConfig, RunConfig } from "./run-config.ts";
+export { isTracker, type TrackedRun, type TrackedRunInfo, type Tracker } from "./tracker.ts";
+export {
+  isTrainableSource,
+  TRAINABLE,
+  type TrainableDefinition,
+  type TrainableResources,
+  type TrainableSource,
+  type TrainableTrial,
+} from "./trainable.ts";
+export type { WandbLoggerOptions } from "./wandb-tracker.ts";

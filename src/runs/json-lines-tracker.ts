@@ -9,18 +9,21 @@ import type { TrackedRun, TrackedRunInfo, Tracker } from "./tracker.ts";
 export const RESULT_FILE = "result.json";
 export const PARAMS_FILE = "params.json";
 
+const LINE_FEED = 10;
+
 export class JsonLoggerCallback implements Tracker {
   readonly name = "JsonLoggerCallback";
 
   async open({ folder, config }: TrackedRunInfo): Promise<TrackedRun> {
-    await writeWhole(joinPath(folder, PARAMS_FILE), Buffer.from(metricsText(config)));
+    await writeWhole(joinPath(folder, PARAMS_FILE), Buffer.from(metricsText(config)), { isDurable: false });
     const file = await openAppended(joinPath(folder, RESULT_FILE));
+    const there = await file.contents();
+    // A crash may have cut off the last line, and the next one must not go on in it.
+    const wholeBytes = there.lastIndexOf(LINE_FEED) + 1;
+    if (wholeBytes < there.length) await file.replace(there.subarray(0, wholeBytes));
     return {
       log: (results) => file.append(results.map((result) => `${metricsText(toFileNames(result))}\n`).join("")),
-      async close() {
-        await file.sync();
-        await file.close();
-      },
+      close: () => file.close(),
     };
   }
 }

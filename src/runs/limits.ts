@@ -14,3 +14,6 @@ export const LOG_SEGMENTS_READ_AT_A_TIME = 16;
 export const TRACKED_EVERY_MS = 100;
 /** Results that wait for a tracker that is slower than the reports. */
 export const TRACKED_RESULTS_MAX = 10_000;
+
+/** Checkpoints of one rank that are uploaded at the same time: one is sent while the next is made, and a third waits on the disk. */
+export const UPLOADS_AT_A_TIME = 2;

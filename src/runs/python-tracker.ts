@@ -24,7 +24,7 @@ interface PythonRuns {
 
 type TrackedRow = { readonly step: number; readonly timestampMs: number; readonly values: Metrics };
 
-export interface PythonTracker {
+interface PythonTracker {
   readonly name: string;
   /** Of `python/shoal/_trackers.py`. */
   readonly className: "MlflowRuns" | "WandbRuns";
@@ -77,7 +77,7 @@ export class PythonRunsTracker implements Tracker {
     const actorClass = python.actor<PythonRuns, [options: Record<string, JsonValue>]>("shoal._trackers", className, {
       numCpus: 0,
       name: undefined,
-      ...(runtimeEnv === undefined ? {} : { runtimeEnv: runtimeEnv as never }),
+      ...(runtimeEnv === undefined ? {} : { runtimeEnv }),
     });
     return actorClass.remote(options);
   }

@@ -1,7 +1,8 @@
 /**
  * What a run, or a trial, came to: its last metrics, its checkpoints, its error.
  *
- * Train and Tune make one from what they hold; `Result.fromPath` makes the same one from the files of a folder. Histories stay in the files until somebody asks for them.
+ * Train and Tune make one from what they hold; `Result.fromPath` makes the same one from the files of a folder. Histories stay in the files until somebody asks for them,
+ * so ten thousand results take little memory.
  */
 import { describeValue } from "../core/internal.ts";
 import { fileExists } from "../storage/folders.ts";
@@ -22,7 +23,7 @@ export interface BestCheckpoint<M extends object = Metrics> {
   readonly metrics: M;
 }
 
-export interface ResultFacts<M extends object = Metrics> {
+interface ResultFacts<M extends object = Metrics> {
   readonly path: string;
   readonly metrics: M | undefined;
   readonly checkpoint?: Checkpoint | undefined;

@@ -1,7 +1,8 @@
 /**
  * What a run is called, where its files go, how often it may fail, and which checkpoints stay: the options that Train and Tune share, and what is only for one of them.
  *
- * `readRunConfig` checks all of it before anything starts. Unknown names are refused, those of the other library with a word about it.
+ * `readRunConfig` checks all of it before anything starts. Unknown names are refused, those of the other library with a word about it. What a storage must be for it is decided by
+ * `storage/`.
  */
 import { count, custom, flag, isPlainObject, number, oneOf, type Option, readOptions, text, TIMER_MS_MAX } from "../core/internal.ts";
 import { withHome } from "../storage/paths.ts";
@@ -85,7 +86,7 @@ export async function readRunConfig<Callback extends object>(
   const { failureConfig, checkpointConfig, storagePath, ...others } = readOptions<RunValues>(given, {
     of: "runConfig",
     options: optionsFor(library, RUN, RUN_ONLY),
-    otherNames: OTHER_NAMES,
+    otherNames: { ...OTHER_NAMES, ...notHere(library, RUN_ONLY) },
   });
   return {
     ...others,
@@ -100,6 +101,7 @@ export async function readRunConfig<Callback extends object>(
       ...readOptions<Partial<ResolvedRunConfig["failureConfig"]>>(failureConfig, {
         of: "failureConfig",
         options: optionsFor(library, FAILURE, FAILURE_ONLY),
+        otherNames: notHere(library, FAILURE_ONLY),
       }),
     },
     checkpointConfig: {
@@ -108,6 +110,7 @@ export async function readRunConfig<Callback extends object>(
       ...readOptions<CheckpointValues>(checkpointConfig, {
         of: "checkpointConfig",
         options: optionsFor(library, CHECKPOINT, CHECKPOINT_ONLY),
+        otherNames: notHere(library, CHECKPOINT_ONLY),
       }),
     },
   };
@@ -172,4 +175,10 @@ const CHECKPOINT_ONLY: Readonly<Record<string, RunLibrary>> = { checkpointFreque
 /** The rows that a library has. */
 function optionsFor(library: RunLibrary, table: Table, only: Readonly<Record<string, RunLibrary>>): never {
   return Object.fromEntries(Object.entries(table).filter(([name]) => (only[name] ?? library) === library)) as never;
+}
+
+/** What is said of the options that the other library has. */
+function notHere(library: RunLibrary, only: Readonly<Record<string, RunLibrary>>): Record<string, string> {
+  const others = Object.entries(only).filter(([, owner]) => owner !== library);
+  return Object.fromEntries(others.map(([name, owner]) => [name, `it is an option of ${owner === "tune" ? "Tune" : "Train"}`]));
 }

@@ -19,7 +19,7 @@ const RECORD = "run.json";
 const FORMAT = "shoal-run";
 const VERSION = 1;
 
-export type RunState = "running" | "finished" | "failed";
+type RunState = "running" | "finished" | "failed";
 
 /** What a run's folder says of it. */
 export interface RunRecord {
@@ -32,7 +32,7 @@ export interface RunRecord {
   readonly startedAt: number;
 }
 
-export interface RunPlace {
+interface RunPlace {
   /** The folder of all runs, in full. */
   readonly storagePath: string;
   readonly name: string;

@@ -18,14 +18,14 @@ const FORMAT = "shoal-run-log";
 const VERSION = 1;
 const HEADER = `${metricsText({ format: FORMAT, version: VERSION })}\n`;
 
-export interface RunLogPlace {
+interface RunLogPlace {
   readonly folder: string;
   /** Of the files: `experiment_state`. */
   readonly name: string;
 }
 
 /** What a log held when it was opened. */
-export interface LoggedState {
+interface LoggedState {
   readonly snapshot: JsonValue | undefined;
   /** Since the snapshot, in order. */
   readonly records: readonly JsonValue[];

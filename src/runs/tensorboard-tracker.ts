@@ -31,7 +31,6 @@ export class TBXLoggerCallback implements Tracker {
       },
       async close(state) {
         await file.append(eventRecord(sessionEndEvent(now(), state)));
-        await file.sync();
         await file.close();
       },
     };

@@ -1,7 +1,7 @@
 /**
  * What follows a run and writes down what it reports: files, TensorBoard, MLflow, Weights & Biases, or a user's own.
  *
- * A tracker is opened for each run, or trial. It is called from a queue (`tracking.ts`), never by the loop that reports: it may be slow, and what it throws ends the tracker and not the run.
+ * What trackers write need not outlive a power cut: the state of a run is in its log, and ten thousand trials must not wait for the disk forty thousand times. A tracker is opened for each run, or trial. It is called from a queue (`tracking.ts`), never by the loop that reports: it may be slow, and what it throws ends the tracker and not the run.
  */
 import type { Metrics } from "./metrics.ts";
 

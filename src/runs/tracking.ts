@@ -9,7 +9,7 @@ import { TRACKED_EVERY_MS, TRACKED_RESULTS_MAX } from "./limits.ts";
 import type { Metrics } from "./metrics.ts";
 import type { TrackedRun, TrackedRunInfo, Tracker } from "./tracker.ts";
 
-export interface TrackingOptions {
+interface TrackingOptions {
   readonly trackers: readonly Tracker[];
   readonly run: TrackedRunInfo;
   /** Something is not written: `tracker` could not, because of `error`. */
@@ -40,7 +40,7 @@ class TrackerLane {
   readonly #tracker: Tracker;
   readonly #info: TrackedRunInfo;
   #run: Promise<TrackedRun> | undefined;
-  readonly #queue: Fifo<Metrics> = new Fifo();
+  readonly #queue = new Fifo<Metrics>();
   #lost = 0;
   #timer: NodeJS.Timeout | undefined;
   #work: Promise<void> = Promise.resolve();

@@ -6,12 +6,12 @@
  */
 import { appendFile, open, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { newTemporaryFolder } from "../core/internal.ts";
 import { storageError } from "./errors.ts";
 import { fileSystemOf } from "./file-systems.ts";
 import { fileExists, writeWhole } from "./folders.ts";
 import { UPLOADED_AGAIN_FROM_BYTES } from "./limits.ts";
 import { schemeOf, shownPath } from "./paths.ts";
-import { makeTemporaryFolder } from "./temporary-folder.ts";
 
 /** One call at a time. */
 export interface AppendedFile {
@@ -20,8 +20,9 @@ export interface AppendedFile {
   contents(): Promise<Uint8Array>;
   /** Sets all bytes, in one step. */
   replace(bytes: Uint8Array): Promise<void>;
-  /** Makes what was appended durable. */
+  /** Makes what was appended durable, beyond a power cut. */
   sync(): Promise<void>;
+  /** What was appended is where it belongs. */
   close(): Promise<void>;
 }
 
@@ -48,7 +49,7 @@ class LocalAppended implements AppendedFile {
   }
 
   replace(bytes: Uint8Array): Promise<void> {
-    return writeWhole(this.#path, bytes);
+    return writeWhole(this.#path, bytes, { isDurable: false });
   }
 
   async sync(): Promise<void> {
@@ -83,7 +84,7 @@ class UploadedAppended implements AppendedFile {
   }
 
   static async open(path: string): Promise<UploadedAppended> {
-    const folder = await makeTemporaryFolder("shoal-upload-");
+    const folder = newTemporaryFolder("shoal-upload-");
     const local = join(folder, "file");
     await appendFile(local, "");
     if (await fileExists(path)) for await (const chunk of (await fileSystemOf(path)).read(path)) await appendFile(local, chunk);
@@ -101,7 +102,7 @@ class UploadedAppended implements AppendedFile {
   }
 
   async replace(bytes: Uint8Array): Promise<void> {
-    await writeWhole(this.#local, bytes);
+    await writeWhole(this.#local, bytes, { isDurable: false });
     this.#sizeBytes = bytes.length;
     // Differs from what is there, whatever its size.
     this.#uploadedBytes = -1;

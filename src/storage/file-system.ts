@@ -16,6 +16,11 @@ export interface FileSink {
   abort(): Promise<void>;
 }
 
+export interface SinkOptions {
+  /** Whether the file outlives a power cut once it is committed. Without that, it still appears whole or not at all to every process. Default: true. */
+  readonly isDurable?: boolean;
+}
+
 /** A file whose bytes are fetched as they are asked for. It may not change meanwhile. */
 export interface FileBytes extends AsyncDisposable {
   readonly sizeBytes: number;
@@ -30,6 +35,8 @@ export interface FileSystem {
   list(path: string): Promise<ListedFile[]>;
   /** All files below a folder, hidden ones too; none where there is no such folder. In no order. */
   listAll(folder: string): Promise<ListedFile[]>;
+  /** Whether there is a folder. Storages without folders know no empty ones. */
+  hasFolder(path: string): Promise<boolean>;
   /** The names of what lies directly in a folder: files and folders, hidden ones too; none where there is no such folder. In no order. */
   names(folder: string): Promise<{ readonly files: string[]; readonly folders: string[] }>;
   /** The raw bytes of a file, in chunks that the reader may keep. */
@@ -38,7 +45,7 @@ export interface FileSystem {
   /** Makes a folder, with those above it, where the storage has folders. */
   makeFolder(path: string): Promise<void>;
   /** Begins a file, in a folder that is there. */
-  openSink(path: string): Promise<FileSink>;
+  openSink(path: string, options?: SinkOptions): Promise<FileSink>;
   /** Gives a whole file another name. The old name may stay until its folder is removed. */
   publish(file: StagedFile): Promise<void>;
   /** Gives a folder another name, in one step, where nothing is there yet. Undefined where the storage cannot do that. */

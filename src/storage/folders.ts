@@ -6,13 +6,13 @@
  */
 import { createHash } from "node:crypto";
 import { StorageError, storageError } from "./errors.ts";
-import type { FileSink, FileSystem } from "./file-system.ts";
+import type { FileSink, FileSystem, SinkOptions } from "./file-system.ts";
 import { fileSystemOf } from "./file-systems.ts";
 import { COPIED_FILES_AT_A_TIME } from "./limits.ts";
 import { joinPath, shownPath } from "./paths.ts";
 
 /** A file of a folder. */
-export interface FolderFile {
+interface FolderFile {
   /** Below the folder, with slashes. */
   readonly name: string;
   readonly sizeBytes: number;
@@ -23,7 +23,7 @@ export interface CopiedFile extends FolderFile {
   readonly sha256?: string;
 }
 
-export interface FolderCopy {
+interface FolderCopy {
   readonly from: string;
   readonly to: string;
   /** Which of the files are copied. Default: all. */
@@ -59,10 +59,9 @@ export async function fileExists(path: string): Promise<boolean> {
   return (await files.list(full)).some((file) => file.path === full);
 }
 
-/** Whether anything lies in a folder. Storages without folders know no empty ones. */
+/** Whether there is a folder. Storages without folders know no empty ones. */
 export async function folderExists(folder: string): Promise<boolean> {
-  const { files, folders } = await folderNames(folder);
-  return files.length + folders.length > 0;
+  return await (await fileSystemOf(folder)).hasFolder(folder);
 }
 
 /** Copies the files of a folder into another, several at a time. Each copy appears whole. */
@@ -120,11 +119,11 @@ async function copyFile({ from, to, isHashed, signal }: FolderCopy, { source, ta
 }
 
 /** Writes a small file whole, or not at all. */
-export async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
+export async function writeWhole(path: string, bytes: Uint8Array, options?: SinkOptions): Promise<void> {
   const files = await fileSystemOf(path);
   let sink: FileSink | undefined;
   try {
-    sink = await files.openSink(files.fullPath(path));
+    sink = await files.openSink(files.fullPath(path), options);
     await sink.write(bytes);
     await sink.commit();
   } catch (error) {
@@ -142,11 +141,6 @@ export async function renameFolder(from: string, to: string): Promise<boolean> {
   const { renameFolder: rename } = await fileSystemOf(to);
   await rename?.(from, to);
   return rename !== undefined;
-}
-
-/** Whether folders of this storage get another name in one step. */
-export async function canRenameFolders(path: string): Promise<boolean> {
-  return (await fileSystemOf(path)).renameFolder !== undefined;
 }
 
 /** The part of a path below a folder. */

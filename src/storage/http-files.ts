@@ -20,6 +20,7 @@ export const HTTP_FILES: FileSystem = {
     return [listed];
   },
   listAll: refuseFolder,
+  hasFolder: refuseFolder,
   names: refuseFolder,
   renameFolder: undefined,
   read: (path) => readRemote(remoteFile(path)),

@@ -34,8 +34,8 @@ export const UPLOAD_PARTS_AT_A_TIME = 4;
 export const COPY_BYTES_MAX: number = 5 * 1024 * 1024 * 1024;
 /** Keys that S3 removes in one request. */
 export const REMOVED_KEYS_MAX = 1000;
-/** Files of a folder that are copied at the same time: each has a part of an upload in memory. */
-export const COPIED_FILES_AT_A_TIME = 8;
+/** Files of a folder that are copied at the same time: each may have `UPLOAD_PARTS_AT_A_TIME` parts of an upload in memory, and one that is filled. */
+export const COPIED_FILES_AT_A_TIME = 4;
 
 /** Between writing a claim of a folder and reading it back: two claims that are further apart than this see each other. */
 export const CLAIM_PAUSE_MS = 20;

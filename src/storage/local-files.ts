@@ -10,7 +10,7 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from "
 import { hostname } from "node:os";
 import { basename, dirname, join, parse, sep } from "node:path";
 import { StorageError, storageError } from "./errors.ts";
-import type { FileBytes, FileSink, FileSystem, ListedFile, StagedFile } from "./file-system.ts";
+import type { FileBytes, FileSink, FileSystem, ListedFile, SinkOptions, StagedFile } from "./file-system.ts";
 import { expandBraces, hasWildcard, isHidden, isSkipped, wildcard } from "./globs.ts";
 import { READ_CHUNK_BYTES } from "./limits.ts";
 import { localPath } from "./paths.ts";
@@ -20,17 +20,18 @@ export const LOCAL_FILES: FileSystem = {
   list: (path) => filesOf(localPath(path)),
   listAll: async (folder) =>
     (await sizeOrFolder(localPath(folder))) === "folder" ? filesIn(localPath(folder), new Set(), () => false) : [],
+  hasFolder: async (path) => (await sizeOrFolder(localPath(path))) === "folder",
   names: (folder) => namesIn(localPath(folder)),
   read: (path) => readRaw(localPath(path)),
   openBytes: (path) => LocalBytes.open(localPath(path)),
   async makeFolder(path) {
     try {
-      await mkdir(localPath(path), { recursive: true });
+      await makeFolders(localPath(path));
     } catch (error) {
       throw storageError(`Cannot make the folder ${path}`, error);
     }
   },
-  openSink: (path) => LocalSink.open(localPath(path)),
+  openSink: (path, options) => LocalSink.open(localPath(path), options),
   publish: moveFile,
   async renameFolder(from, to) {
     try {
@@ -243,18 +244,20 @@ class LocalSink implements FileSink {
   readonly #path: string;
   readonly #temporary: string;
   readonly #handle: FileHandle;
+  readonly #isDurable: boolean;
 
-  private constructor(path: string, temporary: string, handle: FileHandle) {
+  private constructor(path: string, temporary: string, { handle, isDurable }: { handle: FileHandle; isDurable: boolean }) {
     this.#path = path;
     this.#temporary = temporary;
     this.#handle = handle;
+    this.#isDurable = isDurable;
   }
 
-  static async open(path: string): Promise<LocalSink> {
+  static async open(path: string, { isDurable = true }: SinkOptions = {}): Promise<LocalSink> {
     const folder = dirname(path);
     const temporary = join(folder, `.${basename(path)}.${process.pid}-${randomBytes(6).toString("hex")}.tmp`);
     try {
-      return new LocalSink(path, temporary, await open(temporary, "wx"));
+      return new LocalSink(path, temporary, { handle: await open(temporary, "wx"), isDurable });
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
       throw new StorageError(`Cannot write ${path}: there is no folder ${folder} on ${hostname()}`, { cause: error });
@@ -269,7 +272,7 @@ class LocalSink implements FileSink {
   }
 
   async commit(): Promise<void> {
-    await this.#handle.sync();
+    if (this.#isDurable) await this.#handle.sync();
     await this.#handle.close();
     await rename(this.#temporary, this.#path);
   }
@@ -278,6 +281,27 @@ class LocalSink implements FileSink {
     await this.#handle.close().catch(() => undefined);
     await rm(this.#temporary, { force: true });
   }
+}
+
+/** Makes a folder and those above it that are not there. Node's own `recursive` never ends where the kernel answers ENOENT in a folder that is there, as in /proc. */
+async function makeFolders(folder: string): Promise<void> {
+  const missing = [folder];
+  for (let above = dirname(folder); dirname(above) !== above && !(await isThere(above)); above = dirname(above)) missing.push(above);
+  for (const one of missing.reverse()) {
+    try {
+      await mkdir(one);
+    } catch (error) {
+      // Another process may have made it meanwhile.
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST" || (await sizeOrFolder(one)) !== "folder") throw error;
+    }
+  }
+}
+
+function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Makes the names in a folder durable: without it, a power cut takes back what was renamed last. */
@@ -293,7 +317,7 @@ async function syncFolder(folder: string): Promise<void> {
 /** Moves a file within one file system; folders that are not there are made. */
 async function moveFile({ from, to }: StagedFile): Promise<void> {
   try {
-    await mkdir(dirname(to), { recursive: true });
+    await makeFolders(dirname(to));
     await rename(from, to);
   } catch (error) {
     throw storageError(`Cannot move ${from} to ${to}`, error);

@@ -37,8 +37,11 @@ export function shownPath(path: string): string {
   return plain.replace(/:\/\/[^/]*@/, "://");
 }
 
-/** The path of what lies below a folder. */
+/** The path of what lies below a folder. @throws StorageError for a name that leads out of it */
 export function joinPath(folder: string, ...names: readonly string[]): string {
+  for (const name of names)
+    if (name.split(/[/\\]/).includes(".."))
+      throw new StorageError(`Cannot use the name ${JSON.stringify(name)}: it leads out of the folder ${shownPath(folder)}`);
   if (!SCHEME.test(folder)) return join(folder, ...names);
   return [folder.replace(/\/+$/, ""), ...names].join("/");
 }

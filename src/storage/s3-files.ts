@@ -18,6 +18,11 @@ export const S3_FILES: FileSystem = {
   fullPath: (path) => pathOf(withoutSlash(placeOf(path))),
   list: (path) => filesOf(placeOf(path)),
   listAll: (folder) => toArray(allFilesIn(withoutSlash(placeOf(folder)))),
+  async hasFolder(path) {
+    const folder = withoutSlash(placeOf(path));
+    for await (const _ of objectsWith(folder, folderPrefix(folder))) return true;
+    return false;
+  },
   names: (folder) => namesIn(withoutSlash(placeOf(folder))),
   renameFolder: undefined,
   read: (path) => readRemote(remoteFile(placeOf(path))),

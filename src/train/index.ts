@@ -1,2 +1,52 @@
 /** `shoal/train`: training loops of Python frameworks and of TypeScript on groups of workers. `import "shoal"` loads nothing of it. */
-export {};
+import "../runs/index.ts";
+import "./well-known-exports.ts";
+
+export { Checkpoint } from "../runs/checkpoint.ts";
+export { RunError } from "../runs/errors.ts";
+export type { JsonValue, Metrics } from "../runs/metrics.ts";
+export { type BestCheckpoint, Result } from "../runs/result.ts";
+export type { CheckpointConfig, FailureConfig, RunConfig } from "../runs/run-config.ts";
+export type { TrackedRun, TrackedRunInfo, Tracker } from "../runs/tracker.ts";
+export { CSVLoggerCallback } from "../runs/csv-tracker.ts";
+export { JsonLoggerCallback } from "../runs/json-lines-tracker.ts";
+export { MLflowLoggerCallback } from "../runs/mlflow-tracker.ts";
+export { TBXLoggerCallback } from "../runs/tensorboard-tracker.ts";
+export { WandbLoggerCallback } from "../runs/wandb-tracker.ts";
+export type { Backend, BackendGroup, BackendRank } from "./backend.ts";
+export type { ReportNews, TrainCallback } from "./callbacks.ts";
+export { TrainError, TrainingFailedError } from "./errors.ts";
+export type { TorchConfig } from "./framework-backends.ts";
+export {
+  allReduce,
+  type AllReduceOptions,
+  collective,
+  getCheckpoint,
+  getContext,
+  getDatasetShard,
+  report,
+  type ReportOptions,
+  type TrainContext,
+} from "./loop-functions.ts";
+export type { PreemptionInfo } from "../core/index.ts";
+export type { RankFacts } from "./rank-protocol.ts";
+export type { NumWorkers, ScalingConfigOptions as ScalingConfig } from "./scaling-config.ts";
+export type { FitOptions } from "./trainer.ts";
+export type {
+  CommonTrainerOptions,
+  DataConfigOptions,
+  DataParallelTrainerOptions,
+  LoopTrainerOptions,
+  TrainLoopOf,
+} from "./trainer-options.ts";
+export {
+  type BoosterTrainerOptions,
+  DataParallelTrainer,
+  HorovodTrainer,
+  JaxTrainer,
+  LightGBMTrainer,
+  TensorflowTrainer,
+  TorchTrainer,
+  type TorchTrainerOptions,
+  XGBoostTrainer,
+} from "./trainers.ts";

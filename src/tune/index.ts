@@ -23,18 +23,35 @@ export {
   distributeResourcesToTopJob,
   type DistributeResourcesToTopJobOptions,
 } from "./schedulers/distribute-resources.ts";
+export type { Mutation, Mutations } from "./schedulers/explore.ts";
 export { FIFOScheduler } from "./schedulers/fifo-scheduler.ts";
 export { HyperBandForBOHB } from "./schedulers/hyperband-for-bohb.ts";
 export { HyperBandScheduler, type HyperBandSchedulerOptions } from "./schedulers/hyperband-scheduler.ts";
 export { MedianStoppingRule, type MedianStoppingRuleOptions } from "./schedulers/median-stopping-rule.ts";
-export { PB2, type PB2Options } from "./schedulers/pb2.ts";
-export { PopulationBasedTraining, type PopulationBasedTrainingOptions } from "./schedulers/population-based-training.ts";
+export { type Bounds, PB2, type PB2Options } from "./schedulers/pb2.ts";
 export { PopulationBasedTrainingReplay, type PopulationBasedTrainingReplayOptions } from "./schedulers/population-based-training-replay.ts";
+export { PopulationBasedTraining, type PopulationBasedTrainingOptions, type PopulationOptions } from "./schedulers/population-based-training.ts";
 export { ResourceChangingScheduler, type ResourceChangingSchedulerOptions } from "./schedulers/resource-changing-scheduler.ts";
 export { BasicVariantGenerator, type BasicVariantGeneratorOptions } from "./search/basic-variant-generator.ts";
 export { BayesOptSearch, type BayesOptSearchOptions } from "./search/bayes-opt-search.ts";
+export { BOHBSearch, type BOHBSearchOptions } from "./search/bohb-search.ts";
 export { CmaEsSearch, type CmaEsSearchOptions } from "./search/cma-es-search.ts";
-export { createSearcher } from "./search/create-searcher.ts";
+export { ConcurrencyLimiter, type ConcurrencyLimiterOptions } from "./search/concurrency-limiter.ts";
+export { createSearcher, type SearcherName } from "./search/create-searcher.ts";
+export type { ModelSearchOptions } from "./search/model-options.ts";
+export {
+  AxSearch,
+  BayesianOptimizationSearch,
+  type BayesianOptimizationSearchOptions,
+  HyperOptSearch,
+  type HyperOptSearchOptions,
+  NevergradSearch,
+  type NevergradSearchOptions,
+  OptunaSearch,
+  type OptunaSearchOptions,
+} from "./search/python-searchers.ts";
+export type { PythonSearchOptions } from "./search/python-search.ts";
+export { Repeater, type RepeaterOptions } from "./search/repeater.ts";
 export { TPESearch, type TPESearchOptions } from "./search/tpe-search.ts";
 export type { Searcher, Suggestion } from "./searcher.ts";
 export { getCheckpoint, getContext, report, type ReportOptions, type TuneContext } from "./session.ts";

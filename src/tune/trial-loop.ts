@@ -4,13 +4,12 @@
  * `FunctionTrial` and `ClassTrial` are the two kinds, behind one interface of two methods; `trial-actor.ts` makes them. Checkpoints are copied to their staging place here, where
  * their files are, and completed by the driver.
  */
-import { describeValue, isPlainObject, isThenable } from "../core/internal.ts";
+import { describeValue, isPlainObject, isThenable, newTemporaryFolder } from "../core/internal.ts";
 import { Checkpoint } from "../runs/checkpoint.ts";
 import { persistCheckpoint } from "../runs/checkpoint-upload.ts";
 import { checkMetrics, type Metrics } from "../runs/metrics.ts";
 import { removeFolder } from "../storage/places.ts";
 import { joinPath } from "../storage/paths.ts";
-import { makeTemporaryFolder } from "../storage/temporary-folder.ts";
 import { openSession } from "./session.ts";
 import type { ProcessAnswer, ProcessEvent, StagedCheckpoint, TrialSpec } from "./trial-protocol.ts";
 
@@ -237,7 +236,7 @@ export class ClassTrial implements TrialLoop {
   /** Undefined where the class saves nothing. */
   async #save(instance: ClassTrainable): Promise<StagedCheckpoint | undefined> {
     if (instance.saveCheckpoint === undefined) return undefined;
-    const from = await makeTemporaryFolder("shoal-tune-");
+    const from = newTemporaryFolder("shoal-tune-");
     try {
       await this.#within(() => instance.saveCheckpoint?.(from));
       const to = checkpointPath(this.#spec, this.#nextCheckpoint);

@@ -1,10 +1,12 @@
 /** Checkpoints between the languages, and what processes that die amid a checkpoint leave behind. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { python, remote } from "shoal";
+import { spawn } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Checkpoint } from "shoal/runs";
+import { listCheckpoints } from "../../src/runs/checkpoint-upload.ts";
 import { PYTHON_FOLDER, unless, WITHOUT_PYTHON } from "./python-places.ts";
 import { failureOf, useSession } from "./session.ts";
 
@@ -33,13 +35,13 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`checkpoints in Python${unless(WIT
     for await (const item of task<(path: string) => AsyncIterable<{ checkpoint: Checkpoint }>>("stream")
       .options({ numReturns: "streaming" })
       .remote(folder))
-      paths.push((await item).checkpoint.path);
+      paths.push(item.checkpoint.path);
     expect(paths).toEqual([folder, folder]);
-    const names = remote((given: object[]) => given.map((one) => `${one.constructor.name} ${String(one)}`));
+    const names = remote((given: object[]) => given.map((one) => `${one.constructor.name} ${JSON.stringify(one)}`));
     const passedOn = task<(checkpoint: Checkpoint, call: unknown) => string[]>("passed_on");
     expect(await passedOn.remote(new Checkpoint(folder), names)).toEqual([
-      `Checkpoint Checkpoint(${folder})`,
-      `Checkpoint Checkpoint(${folder})`,
+      `Checkpoint {"path":"${folder}"}`,
+      `Checkpoint {"path":"${folder}"}`,
     ]);
   });
 
@@ -68,5 +70,59 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`checkpoints in Python${unless(WIT
     await expect(new Checkpoint(join(folder, "gone")).toDirectory()).rejects.toThrow(
       /Cannot open the checkpoint .*gone: there is no such folder/,
     );
+  });
+});
+
+describe("a process that is killed amid a checkpoint", () => {
+  /** Runs the writer until it has told of a checkpoint, and a little longer, and kills it. @returns the last checkpoint that it told of */
+  async function writeAndKill(
+    run: string,
+    { ms, limits = "" }: { ms: number; limits?: string },
+  ): Promise<{ last: number; output: string }> {
+    const program = join(import.meta.dirname, "checkpoint-writer.ts");
+    const child = spawn("bash", ["-c", `${limits} exec "$0" "$@"`, process.execPath, program, run, join(run, "..", "local")]);
+    let [output, last] = ["", -1];
+    const ended = new Promise((resolve) => child.once("close", resolve));
+    child.stderr.on("data", (text: Buffer) => (output += text.toString()));
+    await new Promise<void>((resolve) => {
+      child.once("close", resolve);
+      child.stdout.on("data", (text: Buffer) => {
+        last = Number(text.toString().trim().split("\n").at(-1));
+        if (ms >= 0) setTimeout(resolve, ms);
+      });
+    });
+    child.kill("SIGKILL");
+    await ended;
+    return { last, output };
+  }
+
+  test("leaves none that is half written, loses none that was complete, and another goes on", async () => {
+    const run = mkdtempSync(join(folder, "run-"));
+    let before = -1;
+    for (let i = 0; i < 4; i += 1) {
+      const { last } = await writeAndKill(run, { ms: 11 * i });
+      const stored = await listCheckpoints(run);
+      expect(stored.length).toBeGreaterThan(0);
+      const newest = Number(stored.at(-1)?.metrics["index"]);
+      expect(newest).toBeGreaterThanOrEqual(last);
+      expect(last).toBeGreaterThan(before);
+      before = newest;
+      for (const { checkpoint, metrics } of stored) {
+        const files = readdirSync(checkpoint.path).filter((name) => name.endsWith(".bin"));
+        expect(files).toHaveLength(6);
+        const letter = String.fromCharCode(97 + (Number(metrics["index"]) % 26));
+        for (const name of files) expect(readFileSync(join(checkpoint.path, name), "utf8") === letter.repeat(400_000)).toBe(true);
+      }
+    }
+  });
+
+  test("a disk that takes no more ends it with the file's name, and what was complete stays", async () => {
+    const run = mkdtempSync(join(folder, "full-"));
+    const { last } = await writeAndKill(run, { ms: 0 });
+    // A limit on the size of files stands for the full disk: the copy of each file breaks off.
+    const { output } = await writeAndKill(run, { ms: -1, limits: "trap '' XFSZ; ulimit -f 200;" });
+    expect(output).toMatch(/EFBIG|file too large/i);
+    const stored = await listCheckpoints(run);
+    expect(Number(stored.at(-1)?.metrics["index"])).toBeGreaterThanOrEqual(last);
   });
 });

@@ -30,7 +30,7 @@ import { offerOf } from "../../runtime/node/node-offer.ts";
 import { newCaptureCheck } from "../objects/in-process-check.ts";
 import { startInProcessNode } from "./in-process.ts";
 import type { ResolvedInitOptions } from "../options/options.ts";
-import { printLog, printWarning } from "../output.ts";
+import { passLog, printLog, printWarning } from "../output.ts";
 import type { Runtime } from "../runtime.ts";
 import { defaultStoreBytes } from "../../runtime/objects/store-quota.ts";
 
@@ -98,7 +98,7 @@ export class Session {
       spillDirectory: this.#node.spillDirectory,
       storeQuotaBytes: node.objectStoreMemoryBytes,
       taskOomRetries: options.taskOomRetries,
-      onLog: options.logToDriver ? printLog : () => {},
+      onLog: options.logToDriver ? printLog : passLog,
       onWarning: printWarning,
       // In a bundle nothing can be sent, and what reads code is not there.
       checkLocal: options.mode === "inProcess" && options.checkCaptures && !isBundled() ? newCaptureCheck(printWarning) : undefined,

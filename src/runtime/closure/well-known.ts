@@ -16,12 +16,15 @@ export function registerWellKnown(id: string, value: object): void {
 }
 
 /**
- * Registers the exports of a subpath, so that functions which travel refer to them by name. Only functions and classes are registered.
+ * Registers the exports of a subpath, so that functions which travel refer to them by name. Only functions, classes and frozen objects of them are registered.
  *
  * @param subpath - of the package, such as `shoal/util`
  */
 export function registerExports(subpath: string, exported: Readonly<Record<string, unknown>>): void {
-  for (const [name, value] of Object.entries(exported)) if (typeof value === "function") registerWellKnown(`${subpath}:${name}`, value);
+  for (const [name, value] of Object.entries(exported)) {
+    const isCode = typeof value === "function" || (typeof value === "object" && value !== null && Object.isFrozen(value));
+    if (isCode) registerWellKnown(`${subpath}:${name}`, value);
+  }
 }
 
 let importSubpath: ((subpath: string) => Promise<unknown>) | undefined;

@@ -7,6 +7,7 @@
 import { count, flag, number, readOptions, text } from "../../core/internal.ts";
 import { Random, type RandomState } from "../random.ts";
 import type { Decision, SchedulerView, TrialScheduler } from "../scheduler.ts";
+import { definitionOf } from "../definition.ts";
 import { oneMetric, seed } from "../search/model-options.ts";
 import type { Definition, JsonValue, Mode, Trial, TrialResult } from "../trial.ts";
 import { firstInOrder } from "./fifo-scheduler.ts";
@@ -55,7 +56,7 @@ interface Rung {
 }
 
 export class ASHAScheduler implements TrialScheduler {
-  readonly definition: Definition;
+  readonly definition: Definition | undefined;
   readonly #options: ReturnType<typeof readSettings>;
   readonly #objective: Objective;
   readonly #random: Random;
@@ -70,7 +71,7 @@ export class ASHAScheduler implements TrialScheduler {
     const { maxT, gracePeriod, reductionFactor, brackets } = this.#options;
     if (maxT < gracePeriod)
       throw new RangeError(`Cannot make an ASHAScheduler: gracePeriod is at most maxT: received ${gracePeriod} and ${maxT}`);
-    this.definition = { type: "asha", options: options as JsonValue };
+    this.definition = definitionOf("asha", options);
     this.#objective = new Objective("ASHAScheduler", this.#options);
     this.#random = new Random(this.#options.seed);
     this.#brackets = Array.from({ length: brackets }, (_, index) => rungsOf({ gracePeriod, maxT, reductionFactor, skipped: index }));

@@ -7,6 +7,7 @@
  */
 import { flag, number, readOptions, text } from "../../core/internal.ts";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler, Verdict } from "../scheduler.ts";
+import { definitionOf } from "../definition.ts";
 import { oneMetric } from "../search/model-options.ts";
 import type { Definition, JsonValue, Mode, Trial, TrialResult } from "../trial.ts";
 import { HyperBandBracket, type SavedBracket } from "./hyperband-bracket.ts";
@@ -43,7 +44,7 @@ interface SavedScheduler {
 }
 
 export class HyperBandScheduler implements TrialScheduler {
-  readonly definition: Definition;
+  readonly definition: Definition | undefined;
   readonly #name: string;
   readonly #options: ReturnType<typeof readSettings>;
   readonly #objective: Objective;
@@ -57,7 +58,7 @@ export class HyperBandScheduler implements TrialScheduler {
   constructor(options: HyperBandSchedulerOptions = {}, { name, type } = { name: "HyperBandScheduler", type: "hyperband" }) {
     this.#name = name;
     this.#options = readSettings(options, name);
-    this.definition = { type, options: options as JsonValue };
+    this.definition = definitionOf(type, options);
     this.#objective = new Objective(name, this.#options);
   }
 

@@ -6,6 +6,7 @@
  */
 import { count, flag, number, readOptions, text } from "../../core/internal.ts";
 import type { Decision, SchedulerView, TrialScheduler } from "../scheduler.ts";
+import { definitionOf } from "../definition.ts";
 import { oneMetric } from "../search/model-options.ts";
 import type { Definition, JsonValue, Mode, Trial, TrialResult } from "../trial.ts";
 import { firstInOrder } from "./fifo-scheduler.ts";
@@ -51,7 +52,7 @@ interface History {
 }
 
 export class MedianStoppingRule implements TrialScheduler {
-  readonly definition: Definition;
+  readonly definition: Definition | undefined;
   readonly #options: ReturnType<typeof readSettings>;
   readonly #gracePeriod: number;
   readonly #objective: Objective;
@@ -63,7 +64,7 @@ export class MedianStoppingRule implements TrialScheduler {
   constructor(options: MedianStoppingRuleOptions = {}) {
     this.#options = readSettings(options);
     this.#gracePeriod = this.#options.gracePeriod ?? minuteOf(this.#options.timeAttr);
-    this.definition = { type: "median_stopping_rule", options: options as JsonValue };
+    this.definition = definitionOf("median_stopping_rule", options);
     this.#objective = new Objective("MedianStoppingRule", this.#options);
   }
 

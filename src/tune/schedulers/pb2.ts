@@ -6,6 +6,7 @@
  * the reward of the donor, from which it goes on.
  */
 import { custom, isPlainObject, readOptions } from "../../core/internal.ts";
+import { definitionOf } from "../definition.ts";
 import type { Config, Definition, JsonValue, Trial } from "../trial.ts";
 import { chooseHyperparameters } from "./pb2-model.ts";
 import { type Exploit, POPULATION_OPTIONS, PopulationBasedTraining, type PopulationOptions } from "./population-based-training.ts";
@@ -71,7 +72,7 @@ export class PB2 extends PopulationBasedTraining {
       throw new TypeError("Cannot make a PB2: there is nothing to search: give hyperparamBounds, such as { lr: [0.0001, 0.1] }");
     super({ ...population, customExploreFn: population.customExploreFn ?? ((config) => config) }, { name: "PB2", type: "pb2" });
     this.#dimensions = dimensions;
-    this.definition = population.customExploreFn === undefined ? { type: "pb2", options: options as unknown as JsonValue } : undefined;
+    this.definition = definitionOf("pb2", options);
   }
 
   protected override fill(config: Config): Config | undefined {

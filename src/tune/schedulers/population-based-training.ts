@@ -6,6 +6,7 @@
  * of this name: whom and when exactly; the draws are from the same donors, lists and factors. `PB2` chooses new configurations by a model instead.
  */
 import { custom, flag, number, readOptions, text } from "../../core/internal.ts";
+import { definitionOf } from "../definition.ts";
 import { Random, type RandomState } from "../random.ts";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "../scheduler.ts";
 import { oneMetric, seed } from "../search/model-options.ts";
@@ -46,17 +47,12 @@ export interface PopulationBasedTrainingOptions extends PopulationOptions {
   perturbationFactors?: readonly number[];
 }
 
-const fromZero = (fallback: number) =>
-  number("a number from 0 is needed", fallback, (value) => value >= 0 && value < Number.POSITIVE_INFINITY);
+const fromZero = (fallback: number) => number("a number from 0 is needed", fallback, (value) => value >= 0 && value < Number.POSITIVE_INFINITY);
 
 export const POPULATION_OPTIONS = {
   ...oneMetric,
   timeAttr: text("timeTotalMs"),
-  perturbationInterval: number<number | undefined>(
-    "a number above 0 is needed",
-    undefined,
-    (value) => value > 0 && value < Number.POSITIVE_INFINITY,
-  ),
+  perturbationInterval: number<number | undefined>("a number above 0 is needed", undefined, (value) => value > 0 && value < Number.POSITIVE_INFINITY),
   quantileFraction: number("a number from 0 to 0.5 is needed", 0.25, (value) => value >= 0 && value <= 0.5),
   customExploreFn: custom<((config: Config) => Config) | undefined>("a function of a configuration is needed", undefined, (value) =>
     typeof value === "function" ? "ok" : "wrong type",
@@ -75,9 +71,7 @@ const OPTIONS = {
   ),
   resampleProbability: number("a number from 0 to 1 is needed", 0.25, (value) => value >= 0 && value <= 1),
   perturbationFactors: custom<readonly number[]>("a list of numbers is needed", [1.2, 0.8], (value) =>
-    Array.isArray(value) && value.length > 0 && value.every((factor) => typeof factor === "number" && Number.isFinite(factor))
-      ? "ok"
-      : "wrong type",
+    Array.isArray(value) && value.length > 0 && value.every((factor) => typeof factor === "number" && Number.isFinite(factor)) ? "ok" : "wrong type",
   ),
 };
 
@@ -127,8 +121,7 @@ export class PopulationBasedTraining implements TrialScheduler {
     if (Object.keys(hyperparamMutations ?? {}).length === 0 && customExploreFn === undefined)
       throw new TypeError(`Cannot make a ${kind.name}: nothing would change: give hyperparamMutations, customExploreFn, or both`);
     checkMutations(hyperparamMutations ?? {}, kind.name);
-    this.definition =
-      customExploreFn === undefined && isJson(options) ? { type: kind.type, options: options as unknown as JsonValue } : undefined;
+    this.definition = definitionOf(kind.type, options);
     this.#interval = this.#settings.perturbationInterval ?? minuteOf(timeAttr);
     this.random = new Random(this.#settings.seed);
     this.objective = new Objective(kind.name, this.#settings);
@@ -292,11 +285,4 @@ export class PopulationBasedTraining implements TrialScheduler {
 
 function readSettings(options: PopulationBasedTrainingOptions, name: string) {
   return readOptions(options, { of: `a ${name}`, options: OPTIONS });
-}
-
-/** Whether options can be written to JSON, so that the scheduler can be made again from them. */
-function isJson(value: unknown): boolean {
-  if (typeof value === "function" || typeof value === "symbol" || typeof value === "bigint") return false;
-  if (typeof value !== "object" || value === null) return true;
-  return Object.getOwnPropertySymbols(value).length === 0 && Object.values(value).every(isJson);
 }

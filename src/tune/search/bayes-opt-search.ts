@@ -36,8 +36,8 @@ const OPTIONS = {
 /** Hyperparameters are fitted to so many points at most: the time grows with the third power. */
 const FITTED_MAX = 90;
 /** What a proposal may cost in multiplications, by part. The largest processes take about 40 ms. */
-const SCREENING_WORK = 8e6;
-const CLIMBING_WORK = 1.6e7;
+const SCREENING_WORK = 5e6;
+const CLIMBING_WORK = 9e6;
 const SCREENED_MIN = 60;
 const SCREENED_MAX = 1500;
 const STARTS = 6;
@@ -52,12 +52,11 @@ export class BayesOptSearch extends ModelSearch {
 
   constructor(options: BayesOptSearchOptions = {}) {
     const settings = readSettings(options);
-    super("BayesOptSearch", options);
+    super({ name: "BayesOptSearch", type: "bayesopt" }, options);
     this.#settings = settings;
   }
 
   protected override prepare(): void {
-    if (this.objectiveCount > 1) throw new RangeError("Cannot search with BayesOptSearch: it has one metric: use TPESearch for several");
     this.#at = defaultHyperparameters(this.axes.length);
     const strips = Array.from({ length: this.#settings.nInitialPoints }, (_, index) => index);
     this.#strips = this.axes.map(() => this.random.shuffle(strips));
@@ -74,8 +73,7 @@ export class BayesOptSearch extends ModelSearch {
     const pending = [...this.pending.values()].slice(-this.#settings.pointsMax).map(({ point }) => this.#filled(point));
     const certain = process.withBelieved(pending);
     const { kappa, acquisition } = this.#settings;
-    const worth: Worth =
-      acquisition === "ucb" ? { kind: "ucb", kappa } : { kind: "ei", best: Math.min(...points.map((each) => process.see(each).mean)) };
+    const worth: Worth = acquisition === "ucb" ? { kind: "ucb", kappa } : { kind: "ei", best: Math.min(...points.map((each) => process.see(each).mean)) };
     const best = this.#best(certain, { worth, points, values });
     return this.#isKnown(best) ? this.randomPoint() : best;
   }
@@ -118,20 +116,16 @@ export class BayesOptSearch extends ModelSearch {
         chosen.map((index) => values[index] as number),
         { isChoice, start, evaluations },
       );
-    return fit(this.#at, chosen.length < 40 ? 40 : chosen.length < 70 ? 20 : 12);
+    // From the last ones; few points are cheap, and then once more from the beginning, as the likelihood of few has several tops.
+    const last = fit(this.#at, chosen.length < 40 ? 40 : chosen.length < 70 ? 20 : 12);
+    const fresh = chosen.length < 70 ? fit(defaultHyperparameters(this.axes.length), 40) : last;
+    return last.loss <= fresh.loss ? last.at : fresh.at;
   }
 
   /** The point of most worth that was found. */
-  #best(
-    process: GaussianProcess,
-    { worth, points, values }: { worth: Worth; points: readonly Float64Array[]; values: readonly number[] },
-  ): UnitPoint {
+  #best(process: GaussianProcess, { worth, points, values }: { worth: Worth; points: readonly Float64Array[]; values: readonly number[] }): UnitPoint {
     const size = points.length + this.pending.size;
-    const screened = this.#candidates(
-      points,
-      values,
-      Math.min(SCREENED_MAX, Math.max(SCREENED_MIN, Math.floor(SCREENING_WORK / (0.5 * size * size + 10 * size * this.axes.length)))),
-    )
+    const screened = this.#candidates(points, values, Math.min(SCREENED_MAX, Math.max(SCREENED_MIN, Math.floor(SCREENING_WORK / (0.5 * size * size + 10 * size * this.axes.length)))))
       .map((point) => ({ point, worth: worthAt(process, worth, this.#filled(point)) }))
       .sort((first, second) => second.worth - first.worth);
     const evaluations = Math.max(60, Math.min(600, Math.floor(CLIMBING_WORK / (size * size + 12 * size * this.axes.length))));
@@ -168,11 +162,7 @@ export class BayesOptSearch extends ModelSearch {
   }
 
   /** A local search: numbers together by their slopes, then each choice and each number of few values by trying. */
-  #climbed(
-    process: GaussianProcess,
-    worth: Worth,
-    start: { point: UnitPoint; worth: number; evaluations: number },
-  ): { point: UnitPoint; worth: number } {
+  #climbed(process: GaussianProcess, worth: Worth, start: { point: UnitPoint; worth: number; evaluations: number }): { point: UnitPoint; worth: number } {
     let best = { point: start.point, worth: start.worth };
     const smooth = this.axes.map((axis) => axis.choiceCount === 0);
     let left = start.evaluations;
@@ -205,11 +195,7 @@ export class BayesOptSearch extends ModelSearch {
   }
 
   /** The best value of one axis of few values, all others as they are. */
-  #tried(
-    process: GaussianProcess,
-    worth: Worth,
-    { best, axis, index }: { best: { point: UnitPoint; worth: number }; axis: Axis; index: number },
-  ) {
+  #tried(process: GaussianProcess, worth: Worth, { best, axis, index }: { best: { point: UnitPoint; worth: number }; axis: Axis; index: number }) {
     let found = best;
     if (best.point[index] === null) return found;
     for (const value of valuesOf(axis, best.point[index] as number)) {
@@ -242,10 +228,7 @@ export class BayesOptSearch extends ModelSearch {
   /** Whether a trial of this very point has run or runs. */
   #isKnown(point: UnitPoint): boolean {
     const isSame = ({ point: other }: { point: UnitPoint }) =>
-      other.every(
-        (unit, index) =>
-          unit === point[index] || (unit !== null && point[index] !== null && Math.abs(unit - (point[index] as number)) < 1e-12),
-      );
+      other.every((unit, index) => unit === point[index] || (unit !== null && point[index] !== null && Math.abs(unit - (point[index] as number)) < 1e-12));
     return this.observations.some(isSame) || [...this.pending.values()].some(isSame);
   }
 

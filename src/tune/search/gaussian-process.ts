@@ -105,7 +105,7 @@ export class GaussianProcess {
   seeWithSlopes(point: Float64Array): Slopes {
     const { covariances, distances } = this.#covariances(point);
     const mean = dot(covariances, this.#alpha);
-    const solved = Float64Array.from(covariances);
+    const solved = covariances.slice();
     solveLower(this.#factor, solved);
     const deviation = Math.sqrt(Math.max(1e-12, this.#scale - dot(solved, solved)));
     solveUpper(this.#factor, solved);
@@ -173,7 +173,7 @@ export function fitHyperparameters(
   points: readonly Float64Array[],
   values: readonly number[],
   { isChoice, start, evaluations }: { isChoice: readonly boolean[]; start: Hyperparameters; evaluations: number },
-): Hyperparameters {
+): { at: Hyperparameters; loss: number } {
   const axisCount = isChoice.length;
   const apart = squaredDistances(points, isChoice);
   const box = {
@@ -181,7 +181,8 @@ export function fitHyperparameters(
     high: [...isChoice.map(() => WEIGHT_RANGE[1]), SCALE_RANGE[1], NOISE_RANGE[1]],
   };
   const loss = (at: Float64Array, gradient: Float64Array) => unlikelihood({ apart, values, axisCount }, at, gradient);
-  return [...minimize(loss, start, { box, evaluations, tolerance: 1e-6 }).point];
+  const { point, value } = minimize(loss, start, { box, evaluations, tolerance: 1e-6 });
+  return { at: [...point], loss: value };
 }
 
 /** By axis: the squared distance of each pair of points, row by row below the diagonal. */

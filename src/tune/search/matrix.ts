@@ -78,7 +78,7 @@ const SWEEPS_MAX = 30;
 
 /** Eigenvalues of a symmetric matrix, and eigenvectors as the columns of `vectors`, by Jacobi's rotations. */
 export function eigen(matrix: Float64Array, size: number): { values: Float64Array; vectors: Float64Array } {
-  const a = Float64Array.from(matrix);
+  const a = matrix.slice();
   const vectors = new Float64Array(size * size);
   for (let index = 0; index < size; index++) vectors[index * size + index] = 1;
   for (let sweep = 0; sweep < SWEEPS_MAX; sweep++) {

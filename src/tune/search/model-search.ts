@@ -5,11 +5,13 @@
  * losses (smaller is better, whatever the mode), and keeps which trials are running. Its decisions depend on the calls and on the seed alone.
  */
 import { describeValue } from "../../core/internal.ts";
+import { definitionOf } from "../definition.ts";
 import { Random, type RandomState } from "../random.ts";
 import type { Searcher, Suggestion } from "../searcher.ts";
 import { readPoint, type SearchSpace } from "../space.ts";
-import type { JsonValue, Mode, TrialResult } from "../trial.ts";
+import type { Definition, JsonValue, Mode, TrialResult } from "../trial.ts";
 import { type Axis, axesOf, configAt, counts, toUnit, type UnitPoint } from "./axes.ts";
+import { lossesOf, type Objectives, readObjectives } from "./losses.ts";
 import type { ModelSearchOptions } from "./model-options.ts";
 
 /** A trial that has ended with a result. */
@@ -37,11 +39,12 @@ interface SavedSearch {
 }
 
 export abstract class ModelSearch implements Searcher {
+  readonly definition: Definition | undefined;
   readonly #options: ModelSearchOptions;
   readonly #name: string;
+  readonly #objectivesMax: number;
   #space: SearchSpace = {};
-  #metrics: readonly string[] = [];
-  #signs: readonly number[] = [];
+  #objectives: Objectives = { metrics: [], signs: [] };
   #asked = 0;
   /** How many of `pointsToEvaluate` are used up. */
   #given = 0;
@@ -50,9 +53,11 @@ export abstract class ModelSearch implements Searcher {
   protected observations: Observation[] = [];
   protected readonly pending = new Map<string, PendingTrial>();
 
-  constructor(name: string, options: ModelSearchOptions) {
+  constructor({ name, type, objectivesMax = 1 }: { name: string; type: string; objectivesMax?: number }, options: ModelSearchOptions) {
     this.#name = name;
+    this.#objectivesMax = objectivesMax;
     this.#options = options;
+    this.definition = definitionOf(type, options);
     this.random = new Random(options.seed);
     const rewards = options.evaluatedRewards?.length ?? 0;
     if (rewards > (options.pointsToEvaluate?.length ?? 0))
@@ -72,22 +77,23 @@ export abstract class ModelSearch implements Searcher {
   protected restoreModel?(state: JsonValue): void;
 
   protected get objectiveCount(): number {
-    return this.#metrics.length;
+    return this.#objectives.metrics.length;
   }
 
   setSearchProperties(metric: string | readonly string[], mode: Mode | readonly Mode[], space: SearchSpace): void {
-    const metrics = [this.#options.metric ?? metric].flat() as string[];
-    const modes = [this.#options.mode ?? mode].flat() as Mode[];
-    if (metrics.length > 1 && modes.length !== metrics.length)
-      throw new RangeError(`Cannot search with ${this.#name}: each of ${metrics.length} metrics needs a mode: received ${modes.length}`);
-    this.#metrics = metrics;
-    this.#signs = metrics.map((_, index) => ((modes[index] ?? modes[0]) === "max" ? -1 : 1));
+    this.#objectives = readObjectives({
+      searcher: this.#name,
+      objectivesMax: this.#objectivesMax,
+      metric: this.#options.metric ?? metric,
+      mode: this.#options.mode ?? mode,
+    });
+    const { metrics, signs } = this.#objectives;
     this.#space = space;
     this.axes = axesOf(space, this.#name);
     this.prepare?.();
     for (const reward of this.#options.evaluatedRewards ?? []) {
       const point = this.#nextGiven() as UnitPoint;
-      const losses = ([reward].flat() as number[]).map((value, index) => value * (this.#signs[index] ?? 1));
+      const losses = ([reward].flat() as number[]).map((value, index) => value * (signs[index] ?? 1));
       if (losses.length !== metrics.length || !losses.every(Number.isFinite))
         throw new TypeError(
           `Cannot use evaluatedRewards: a finite number for each of ${metrics.length} metrics is needed: received ${describeValue(reward)}`,
@@ -102,6 +108,9 @@ export abstract class ModelSearch implements Searcher {
     return configAt(this.#space, { axes: this.axes, point });
   }
 
+  /** Models learn from the ends of trials, unless they say otherwise. */
+  onTrialResult(_trialId: string, _result: TrialResult): void {}
+
   onTrialComplete(trialId: string, result?: TrialResult, error = false): void {
     const trial = this.pending.get(trialId);
     if (trial === undefined) return;
@@ -111,13 +120,9 @@ export abstract class ModelSearch implements Searcher {
     else this.#observe({ ...trial, losses });
   }
 
-  /** What a result is worth; undefined where it lacks a metric or has one that is no finite number: such a trial teaches nothing. */
+  /** What a result is worth. */
   protected lossesOf(result: TrialResult | undefined): number[] | undefined {
-    const losses = this.#metrics.map((metric, index) => {
-      const value = result?.[metric];
-      return typeof value === "number" ? value * (this.#signs[index] as number) : Number.NaN;
-    });
-    return losses.every(Number.isFinite) ? losses : undefined;
+    return lossesOf(this.#objectives, result);
   }
 
   save(): JsonValue {

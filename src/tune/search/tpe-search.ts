@@ -7,11 +7,11 @@
  * they dominate say what is good. The defaults are those of Optuna's TPESampler.
  */
 import { count, custom, flag, readOptions } from "../../core/internal.ts";
-import { type Axis, counts, type UnitPoint } from "./axes.ts";
+import type { UnitPoint } from "./axes.ts";
+import { proposeByDensities, type Sample } from "./density-proposal.ts";
 import { modelSearchOptions, type ModelSearchOptions } from "./model-options.ts";
 import { ModelSearch, type Observation } from "./model-search.ts";
 import { bestOf } from "./pareto.ts";
-import { ParzenEstimator } from "./parzen-estimator.ts";
 
 export interface TPESearchOptions extends ModelSearchOptions {
   /** Trials at random before the model is used. Default: 10. */
@@ -30,9 +30,7 @@ const OPTIONS = {
   ...modelSearchOptions,
   nStartupTrials: count({ min: 0 }, 10),
   nEiCandidates: count({ min: 1, max: 10_000 }, 24),
-  multivariate: custom<boolean | undefined>("true or false is needed", undefined, (value) =>
-    typeof value === "boolean" ? "ok" : "wrong type",
-  ),
+  multivariate: custom<boolean | undefined>("true or false is needed", undefined, (value) => (typeof value === "boolean" ? "ok" : "wrong type")),
   constantLiar: flag(true),
   gamma: custom<((n: number) => number) | undefined>("a function of the number of trials is needed", undefined, (value) =>
     typeof value === "function" ? "ok" : "wrong type",
@@ -42,12 +40,6 @@ const OPTIONS = {
 const GOOD_PART = 0.1;
 const GOOD_MAX = 25;
 
-/** A trial as the densities see it. */
-interface Sample {
-  readonly number: number;
-  readonly point: UnitPoint;
-}
-
 export class TPESearch extends ModelSearch {
   readonly #settings: ReturnType<typeof readSettings>;
   /** Indexes of `observations` from the best to the worst, for one metric. */
@@ -55,7 +47,7 @@ export class TPESearch extends ModelSearch {
 
   constructor(options: TPESearchOptions = {}) {
     const settings = readSettings(options);
-    super("TPESearch", options);
+    super({ name: "TPESearch", type: "tpe", objectivesMax: 100 }, options);
     this.#settings = settings;
   }
 
@@ -78,46 +70,18 @@ export class TPESearch extends ModelSearch {
 
   protected override propose(): UnitPoint {
     if (this.observations.length < this.#settings.nStartupTrials) return this.randomPoint();
-    const { good, bad } = this.#split();
-    const point: UnitPoint = new Array<null>(this.axes.length).fill(null);
-    const done = new Set<number>();
-    for (const [index, axis] of this.axes.entries()) {
-      if (done.has(index) || !counts(axis, point)) continue;
-      const together = this.#together(axis, index);
-      const values = this.#draw(together, { good, bad });
-      for (const [place, each] of together.entries()) {
-        point[each] = values[place] as number;
-        done.add(each);
-      }
-    }
-    return point;
-  }
-
-  /** The axes that are drawn with this one: those under the same condition. */
-  #together({ condition }: Axis, index: number): number[] {
-    if (!(this.#settings.multivariate ?? this.objectiveCount === 1)) return [index];
-    return [...this.axes.keys()].filter((each) => {
-      const other = (this.axes[each] as Axis).condition;
-      return other?.axis === condition?.axis && other?.option === condition?.option;
-    });
-  }
-
-  #draw(indexes: readonly number[], { good, bad }: { good: readonly Sample[]; bad: readonly Sample[] }): number[] {
-    const axes = indexes.map((index) => this.axes[index] as Axis);
-    const pointsOf = (samples: readonly Sample[]) =>
-      samples
-        .filter(({ point }) => point[indexes[0] as number] !== null)
-        .map(({ point }) => indexes.map((index) => point[index] as number));
-    const goodPoints = pointsOf(good);
-    const goodDensity = new ParzenEstimator(axes, goodPoints, this.objectiveCount > 1 ? goodPoints.map(() => 1) : undefined);
-    const badDensity = new ParzenEstimator(axes, pointsOf(bad));
-    const candidates = Array.from({ length: this.#settings.nEiCandidates }, () => goodDensity.sample(this.random));
-    const goodLogs = goodDensity.logDensities(candidates);
-    const badLogs = badDensity.logDensities(candidates);
-    let best = 0;
-    for (let at = 1; at < candidates.length; at += 1)
-      if ((goodLogs[at] as number) - (badLogs[at] as number) > (goodLogs[best] as number) - (badLogs[best] as number)) best = at;
-    return candidates[best] as number[];
+    const isSingle = this.objectiveCount === 1;
+    return proposeByDensities(
+      {
+        axes: this.axes,
+        ...this.#split(),
+        candidateCount: this.#settings.nEiCandidates,
+        isJoint: this.#settings.multivariate ?? isSingle,
+        // Of several objectives there is no order of time among the good: all are on the front.
+        goodFades: isSingle,
+      },
+      this.random,
+    );
   }
 
   /** The good and the bad trials, each from the oldest to the newest. */

@@ -126,6 +126,8 @@ export class WorkerPool {
           if (end > 0) {
             sources[stream] = line.slice(1, end);
             text = line.slice(end + 1);
+            // A mark alone: what follows has this source, native output too, and there is nothing to print.
+            if (text === SOURCE_END) return;
           }
         }
         if (!text.includes(SIGNAL)) lastOutput.push(text);

@@ -7,6 +7,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ShoalError } from "../../base/errors.ts";
+import { endProcessGroup } from "../processes/process-group.ts";
 import { claimDirectory, memoryRoot } from "./session-sweep.ts";
 import { socketRoot, temporaryRoot } from "./temporary-folder.ts";
 
@@ -88,6 +89,7 @@ export function killLeftWorkers(directories: SessionDirectories): void {
     } catch {
       // It ended by itself, as a worker does when its daemon is gone.
     }
+    endProcessGroup(pid);
   }
 }
 

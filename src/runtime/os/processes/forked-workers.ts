@@ -7,6 +7,7 @@
 import { rmSync } from "node:fs";
 import net from "node:net";
 import { MESSAGE_LENGTH_MAX, OUTPUT_OPEN_MAX_MS } from "../limits.ts";
+import { endProcessGroup } from "./process-group.ts";
 import { Child, type ChildExit, type ChildOptions, onLines } from "./worker-process.ts";
 
 interface ForkedWorker {
@@ -146,6 +147,8 @@ export class ForkedWorkers {
 
   #exited(number: number, fork: Fork, exit: ChildExit): void {
     fork.exit = exit;
+    // Until it is forked, the number is that of the process which forks.
+    if (fork.pid !== this.#child.pid) endProcessGroup(fork.pid);
     // As with other children, a grandchild may hold the streams open for ever.
     setTimeout(() => {
       fork.openStreams = 0;

@@ -10,6 +10,7 @@ import net from "node:net";
 import { StringDecoder } from "node:string_decoder";
 import { MESSAGE_LENGTH_MAX, OUTPUT_OPEN_MAX_MS } from "../limits.ts";
 import { childEnvironment } from "./child-environment.ts";
+import { endProcessGroup } from "./process-group.ts";
 
 const PARENT_FD = 3;
 
@@ -64,7 +65,10 @@ export class Child {
       options.onExit({ exitCode: code ?? undefined, signal: signal ?? undefined });
     };
     child.on("close", report);
-    child.on("exit", (code, signal) => setTimeout(report, OUTPUT_OPEN_MAX_MS, code, signal).unref());
+    child.on("exit", (code, signal) => {
+      endProcessGroup(this.pid);
+      setTimeout(report, OUTPUT_OPEN_MAX_MS, code, signal).unref();
+    });
   }
 
   /** A further line for a child that waits for one. */

@@ -1,0 +1,80 @@
+"""The loops of the training figures, as Ray's users write them: both sides run this very file, Shoal with its own ``ray.train``.
+
+Times are taken in the loops by the clock that all processes share, and left in the folder that the configuration names.
+"""
+
+import json
+import os
+import signal
+import tempfile
+import time
+
+import ray.train
+
+
+def _tell(config, **facts):
+    with open(os.path.join(config["folder"], "told.json"), "w") as file:
+        json.dump(facts, file)
+
+
+def start(config):
+    """How soon the loop begins."""
+    if ray.train.get_context().get_world_rank() == 0:
+        _tell(config, at=time.time())
+    ray.train.report({"step": 1})
+
+
+def torch_start(config):
+    """How soon the first step of a model on two ranks is done."""
+    import ray.train.torch
+    import torch
+
+    torch.set_num_threads(1)
+    model = ray.train.torch.prepare_model(torch.nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loss = model(torch.ones(8, 16)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    if ray.train.get_context().get_world_rank() == 0:
+        _tell(config, at=time.time())
+    ray.train.report({"loss": loss.item()})
+
+
+def report(config):
+    """What a report with a checkpoint of 1 MB takes."""
+    is_first = ray.train.get_context().get_world_rank() == 0
+    times = []
+    for step in range(config["reports"] + 1):
+        with tempfile.TemporaryDirectory() as folder:
+            checkpoint = None
+            if is_first:
+                with open(os.path.join(folder, "weights"), "wb") as file:
+                    file.write(bytes(1_000_000))
+                checkpoint = ray.train.Checkpoint.from_directory(folder)
+            begun = time.perf_counter()
+            ray.train.report({"step": step}, checkpoint=checkpoint)
+            times.append(1000 * (time.perf_counter() - begun))
+    if is_first:
+        # The first one sets up what the others find.
+        _tell(config, samples=times[1:])
+
+
+def recovery(config):
+    """From the death of a rank to the first line of the loop on new ranks."""
+    is_first = ray.train.get_context().get_world_rank() == 0
+    killed = os.path.join(config["folder"], "killed")
+    if ray.train.get_checkpoint() is not None:
+        if is_first:
+            with open(killed) as file:
+                _tell(config, ms=1000 * (time.time() - float(file.read())))
+        ray.train.report({"step": 2})
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "step"), "w") as file:
+            file.write("1")
+        ray.train.report({"step": 1}, checkpoint=ray.train.Checkpoint.from_directory(folder) if is_first else None)
+    if not is_first:
+        with open(killed, "w") as file:
+            file.write(str(time.time()))
+        os.kill(os.getpid(), signal.SIGKILL)
+    ray.train.report({"step": 2})

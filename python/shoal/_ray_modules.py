@@ -1,0 +1,165 @@
+"""``ray`` in a worker that has no Ray: files with training loops and trainables that were written for Ray import it, and get what Shoal has of the same names.
+
+``install`` puts a finder first on the path of imports; it makes ``ray`` and a few of its modules of ours, and leaves all else to others. A real Ray is left alone unless asked otherwise.
+"""
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+
+#: Modules that are one of ours under another name.
+_SAME = {
+    "ray.train": "shoal.train",
+    "ray.train.torch": "shoal.train.torch",
+    "ray.train.lightning": "shoal.train.lightning",
+    "ray.train.huggingface": "shoal.train.huggingface",
+    "ray.train.huggingface.transformers": "shoal.train.huggingface.transformers",
+    "ray.train.tensorflow": "shoal.train.tensorflow",
+    "ray.train.tensorflow.keras": "shoal.train.tensorflow.keras",
+    "ray.train.xgboost": "shoal.train.xgboost",
+    "ray.train.lightgbm": "shoal.train.lightgbm",
+    "ray.train.horovod": "shoal.train.horovod",
+    "ray.train.v2.jax": "shoal.train.jax",
+    "ray.train.collective": "shoal.train.collective",
+    "ray.data": "shoal.data",
+}
+_DRIVER_FUNCTIONS = ("init", "shutdown", "is_initialized", "cluster_resources", "available_resources", "nodes")
+
+
+def install(even_if_installed=False):
+    """From now on ``import ray`` finds Shoal.
+
+    :param even_if_installed: also where the real package is
+    """
+    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        return
+    if not even_if_installed and importlib.util.find_spec("ray") is not None:
+        return
+    sys.meta_path.insert(0, _Finder())
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name != "ray" and not name.startswith("ray."):
+            return None
+        if name in _SAME or name in _MADE:
+            return importlib.machinery.ModuleSpec(name, _Loader(), is_package=True)
+        raise ModuleNotFoundError(
+            "No module named %r: this worker has Shoal's part of Ray, %s; what else there is of Ray needs the real package in the environment" % (name, ", ".join(sorted((*_SAME, *_MADE)))),
+            name=name,
+        )
+
+
+class _Loader(importlib.abc.Loader):
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        name = module.__name__
+        if name in _SAME:
+            # The machinery of imports takes from here what it returns.
+            sys.modules[name] = importlib.import_module(_SAME[name])
+        else:
+            _MADE[name](module)
+
+
+def _make_ray(module):
+    import shoal
+
+    module.__path__ = []
+    module.__version__ = "2.60.0"
+    for name in ("get", "put", "wait", "remote", "cancel", "kill", "get_actor", "ObjectRef"):
+        setattr(module, name, getattr(shoal, name))
+    module.get_runtime_context = _RuntimeContext
+    module.get_gpu_ids = lambda: list(_worker().gpus)
+    for name in _DRIVER_FUNCTIONS:
+        setattr(module, name, _refusal("ray.%s" % name))
+    module.is_initialized = lambda: True
+
+    def attribute(name):
+        if name in ("train", "tune", "data", "air"):
+            return importlib.import_module("ray.%s" % name)
+        raise AttributeError("module 'ray' has no attribute %r here: this worker has Shoal's part of Ray" % name)
+
+    module.__getattr__ = attribute
+
+
+def _make_tune(module):
+    """What loops and trainables call; the searches are the driver's."""
+    train = importlib.import_module("shoal.train")
+    module.__path__ = []
+    for name in ("report", "get_checkpoint", "get_context", "Checkpoint"):
+        setattr(module, name, getattr(train, name))
+
+    from .train._driver_names import driver_name
+
+    def attribute(name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return driver_name(name)
+
+    module.__getattr__ = attribute
+
+
+def _make_air(module):
+    module.__path__ = []
+    module.session = importlib.import_module("ray.air.session")
+
+
+def _make_session(module):
+    """The older names of the same functions."""
+    train = importlib.import_module("shoal.train")
+    for name in ("report", "get_checkpoint", "get_dataset_shard"):
+        setattr(module, name, getattr(train, name))
+    for name in ("world_size", "world_rank", "local_rank", "local_world_size", "node_rank", "experiment_name", "trial_name", "trial_id"):
+        setattr(module, "get_%s" % name, lambda method="get_%s" % name: getattr(train.get_context(), method)())
+
+
+def _make_keras(module):
+    module.ReportCheckpointCallback = importlib.import_module("shoal.train.tensorflow.keras").ReportCheckpointCallback
+
+
+def _make_empty(module):
+    module.__path__ = []
+
+
+_MADE = {
+    "ray": _make_ray,
+    "ray.tune": _make_tune,
+    "ray.air": _make_air,
+    "ray.air.session": _make_session,
+    "ray.air.integrations": _make_empty,
+    "ray.air.integrations.keras": _make_keras,
+    "ray.train.v2": _make_empty,
+}
+
+
+class _RuntimeContext:
+    """Of ``ray.get_runtime_context()``, what loops ask for."""
+
+    def get_job_id(self):
+        return str(_worker().configuration["jobId"])
+
+    def get_node_id(self):
+        return _worker().configuration["nodeId"]
+
+    def get_actor_id(self):
+        return _worker().actor.id
+
+    def get_accelerator_ids(self):
+        return {"GPU": [str(gpu) for gpu in _worker().gpus]}
+
+
+def _worker():
+    from . import _runtime
+
+    return _runtime.require()
+
+
+def _refusal(name):
+    def refuse(*_args, **_kwargs):
+        raise RuntimeError("Cannot call %s here: the cluster is there already, and its driver is TypeScript" % name)
+
+    return refuse

@@ -1,0 +1,48 @@
+"""What the callbacks of XGBoost and LightGBM share: which metrics are reported, and when with a checkpoint."""
+
+import os
+import tempfile
+from contextlib import contextmanager
+
+from .._checkpoint import Checkpoint
+from . import _current, report
+
+
+class BoosterReports:
+    """:param metrics: names as the library gives them (``"train-logloss"``), or a dict of names to report and those; None: all
+    :param filename: of the model in a checkpoint
+    :param frequency: a checkpoint after each so many rounds; 0: none before the end
+    :param checkpoint_at_end: whether the last round is reported with one
+    :param results_postprocessing_fn: makes of the dict of metrics the one that is reported
+    """
+
+    def __init__(self, metrics, filename, frequency, checkpoint_at_end, results_postprocessing_fn):
+        names = [metrics] if isinstance(metrics, str) else metrics
+        self._metrics = names if not names or isinstance(names, dict) else {name: name for name in names}
+        self._filename = filename
+        self._frequency = frequency
+        self._checkpoint_at_end = checkpoint_at_end
+        self._change = results_postprocessing_fn
+
+    def _chosen(self, metrics):
+        if self._metrics:
+            metrics = {name: metrics[of_library] for name, of_library in self._metrics.items()}
+        return metrics if self._change is None else self._change(metrics)
+
+    def _is_due(self, rounds):
+        return self._frequency > 0 and rounds % self._frequency == 0
+
+    def _report(self, metrics, model):
+        """``model``: None where there is to be no checkpoint."""
+        with self._checkpoint(model) as checkpoint:
+            report(metrics, checkpoint=checkpoint)
+
+    @contextmanager
+    def _checkpoint(self, model):
+        # All ranks have the same model.
+        if model is None or _current.require("RayTrainReportCallback").context.get_world_rank() != 0:
+            yield None
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            model.save_model(os.path.join(folder, self._filename))
+            yield Checkpoint.from_directory(folder)

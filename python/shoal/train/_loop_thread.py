@@ -1,0 +1,45 @@
+"""The thread of a rank on which all code of the user's runs, one piece after the other: frameworks keep a current device and a state by thread.
+
+``_session.py`` alone gives it work. It lives as long as the rank; a daemon thread, so that a loop that never returns does not keep the process.
+"""
+
+import asyncio
+import queue
+import threading
+
+
+class LoopThread:
+    def __init__(self):
+        self._work = queue.SimpleQueue()
+        threading.Thread(target=self._run, name="shoal-train-loop", daemon=True).start()
+
+    async def run(self, function):
+        """What the function returns, once it has run; what it raises is raised here."""
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+        self._work.put((function, loop, future))
+        return await future
+
+    def begin(self, function):
+        """Runs it and tells nobody. It must not raise."""
+        self._work.put((function, None, None))
+
+    def _run(self):
+        while True:
+            function, loop, future = self._work.get()
+            if loop is None:
+                function()
+                continue
+            try:
+                settle, outcome = future.set_result, function()
+            except StopIteration as error:
+                # A future cannot carry one.
+                settle, outcome = future.set_exception, RuntimeError("StopIteration: %s" % error)
+            except BaseException as error:
+                settle, outcome = future.set_exception, error
+            loop.call_soon_threadsafe(_settle, future, settle, outcome)
+
+
+def _settle(future, settle, outcome):
+    if not future.done():
+        settle(outcome)

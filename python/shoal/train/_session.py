@@ -1,0 +1,160 @@
+"""``RankSession``: the actor of one rank. The controller in ``src/train`` calls it, step by step: start, prepare, set_up, begin, next_event until the loop has ended, tear_down.
+
+Its methods are coroutines, so the controller is answered while the loop computes. All code of the user's runs on one thread (``_loop_thread.py``). What the loop says to the controller are
+events (``_exchange.py``): a loop that reports waits there until the controller has decided on it.
+"""
+
+import asyncio
+import inspect
+import os
+import socket
+import sys
+from functools import partial
+
+from .. import _runtime
+from .._output import mark_now
+from .._targets import EnvironmentFault
+from .._tracebacks import message_of, traceback_text
+from . import _children, _current
+from ._context import PreemptionInfo, TrainContext
+from ._errors import RankLoopError, install_hint, is_of_communication
+from ._exchange import Exchange
+from ._frameworks import Framework, framework_named
+from ._loop_thread import LoopThread
+from ._metrics import plain
+from ._rendezvous_port import RendezvousPort
+
+
+class RankSession:
+    def __init__(self):
+        self._thread = LoopThread()
+        self._port = RendezvousPort()
+        self._exchange = None
+        self._loop = None
+        self._framework = Framework()
+
+    async def start(self, options):
+        """Before anything of the user's. @returns what the controller must know to place the rank among the others"""
+        _children.end_with_this_process()
+        self._exchange = Exchange(asyncio.get_running_loop())
+        worker = _runtime.require()
+        return {
+            "pid": os.getpid(),
+            "hostname": socket.gethostname(),
+            "nodeId": worker.configuration["nodeId"],
+            "ip": worker.network_host,
+            "gpuIds": list(worker.gpus),
+            "port": self._port.number,
+            "cpus": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        }
+
+    async def prepare(self, options):
+        """The rank knows its place, and imports the loop."""
+        os.environ.update(options["env"])
+        for name, value in (options.get("defaultEnv") or {}).items():
+            os.environ.setdefault(name, value)
+        facts = options["context"]
+        _runtime.require().output_name = facts.get("logSource") or "rank %d" % facts["worldRank"]
+        mark_now()
+        _current.session = _current.Session(TrainContext(facts), self._exchange)
+        if facts.get("rayCompatibility") is not False:
+            from .. import _ray_modules
+
+            _ray_modules.install(even_if_installed=facts.get("rayCompatibility") is True)
+        loop = options.get("loop")
+        if loop is not None:
+            self._loop = await self._thread.run(lambda: _import_loop(loop))
+
+    async def set_up(self, options):
+        """The rendezvous of the framework. May return what other ranks need."""
+        self._framework = framework_named(options["framework"])
+        return await self._thread.run(lambda: self._framework.set_up(options["options"], self._port, options["timeoutMs"] / 1000))
+
+    async def execute(self, options):
+        """A named function of the user's, on the loop's thread."""
+        function = _import_loop(options)
+        return await self._thread.run(lambda: function(*options.get("args", ())))
+
+    async def begin(self, options):
+        """The loop begins."""
+        session = _current.session
+        session.checkpoint = options.get("checkpoint") or None
+        session.datasets = options.get("datasets") or {}
+        config = options.get("config")
+        loop = partial(_call, self._loop, config)
+        self._thread.begin(lambda: self._exchange.tell(_outcome(session, self._framework, loop)))
+
+    async def next_event(self, decision):
+        """What the loop does next. ``decision`` is on the event before."""
+        return await self._exchange.next(decision or None)
+
+    async def notify(self, notice):
+        """Tells the loop something that it may ask for; nothing ends by it."""
+        if notice["type"] == "preemption":
+            context = _current.session.context
+            ranks = notice.get("nodes") or {_runtime.require().configuration["nodeId"]: [context.get_world_rank()]}
+            context._preemption = PreemptionInfo(notice.get("deadlineMs"), ranks, notice.get("reason"))
+
+    async def ping(self):
+        return True
+
+    async def tear_down(self):
+        """After a good end: the framework says goodbye to its other ranks."""
+        framework, self._framework = self._framework, Framework()
+        try:
+            await self._thread.run(framework.tear_down)
+        finally:
+            _children.end_now()
+
+
+def _import_loop(loop):
+    try:
+        return _runtime.require().targets.find(loop["place"], loop["name"])
+    except EnvironmentFault as error:
+        cause = error.__cause__
+        hint = install_hint(cause) or " " + error.hint
+        raise RankLoopError("Cannot import the loop %s of %s: %s.%s" % (loop["name"], loop["place"], error, hint)) from error
+    except (AttributeError, FileNotFoundError, ImportError, SyntaxError) as error:
+        raise RankLoopError("Cannot import the loop %s of %s: %s" % (loop["name"], loop["place"], error)) from error
+
+
+def _outcome(session, framework, loop):
+    """Runs the loop to its end. @returns the event that tells how it has ended"""
+    try:
+        framework.enter()
+        value = loop()
+        try:
+            value = plain(value, "the value that the loop returned")
+        except TypeError:
+            # It is the loop's own affair; what is to be kept is reported.
+            value = None
+        return {"type": "finished", "value": value}
+    except SystemExit as error:
+        if not session.is_stopped and error.code not in (None, 0):
+            return _failed(error)
+        return {"type": "stopped"} if session.is_stopped else {"type": "finished", "value": None}
+    except BaseException as error:
+        # A loop that catches StopLoop may fail of it.
+        return {"type": "stopped"} if session.is_stopped else _failed(error)
+    finally:
+        framework.leave()
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
+def _call(loop, config):
+    return loop(config or {}) if _takes_config(loop) else loop()
+
+
+def _failed(error):
+    message = message_of(error) + install_hint(error)
+    described = {"type": type(error).__qualname__, "message": message, "traceback": traceback_text(error)}
+    return {"type": "failed", "error": described, "cause": "communication" if is_of_communication(error) else "user"}
+
+
+def _takes_config(loop):
+    try:
+        parameters = inspect.signature(loop).parameters.values()
+    except (TypeError, ValueError):
+        return True
+    return any(parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD, parameter.VAR_POSITIONAL) for parameter in parameters)

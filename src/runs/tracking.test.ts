@@ -1,0 +1,83 @@
+import { expect, test, vi } from "vitest";
+import { TRACKED_EVERY_MS, TRACKED_RESULTS_MAX } from "./limits.ts";
+import type { Metrics } from "./metrics.ts";
+import type { TrackedRun, TrackedRunInfo, Tracker } from "./tracker.ts";
+import { Tracking } from "./tracking.ts";
+
+const RUN: TrackedRunInfo = { id: "1", name: "one", experimentName: "mine", folder: "/nowhere", config: {}, isResumed: false };
+
+function tracker(
+  name: string,
+  run: Partial<TrackedRun> = {},
+  open?: () => Promise<never>,
+): Tracker & { batches: number[][]; ended: string[] } {
+  const batches: number[][] = [];
+  const ended: string[] = [];
+  const tracked: TrackedRun = {
+    log: (results) => void batches.push(results.map(({ n }) => n as number)),
+    close: (state) => void ended.push(state),
+    ...run,
+  };
+  return { name, batches, ended, open: open ?? (() => tracked) };
+}
+
+function track(trackers: Tracker[]) {
+  const problems: string[] = [];
+  const tracking = new Tracking({
+    trackers,
+    run: RUN,
+    onProblem: ({ tracker: name, error }) => problems.push(`${name}: ${error.message}`),
+  });
+  return { tracking, problems };
+}
+
+const of = (n: number): Metrics => ({ n });
+
+test("results gather and arrive in order, in few calls, the last ones before the end", async () => {
+  vi.useFakeTimers();
+  try {
+    const one = tracker("one");
+    const { tracking, problems } = track([one]);
+    for (const n of [1, 2, 3]) tracking.log(of(n));
+    await vi.advanceTimersByTimeAsync(TRACKED_EVERY_MS);
+    tracking.log(of(4));
+    await tracking.close("finished");
+    expect([one.batches, one.ended, problems]).toEqual([[[1, 2, 3], [4]], ["finished"], []]);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("a tracker that throws is told once and not called again; the others go on", async () => {
+  const bad = tracker("bad", { log: () => Promise.reject(new Error("no space")) });
+  const closed = tracker("never", {}, () => Promise.reject(new Error("no package")));
+  const good = tracker("good");
+  const { tracking, problems } = track([bad, closed, good]);
+  tracking.log(of(1));
+  await new Promise((resolve) => setTimeout(resolve, 2 * TRACKED_EVERY_MS));
+  tracking.log(of(2));
+  await tracking.close("failed");
+  expect(problems.sort()).toEqual(["bad: no space", "never: no package"]);
+  expect([bad.ended, good.batches, good.ended]).toEqual([[], [[1], [2]], ["failed"]]);
+});
+
+test("a slow tracker holds nobody up, and loses the oldest results rather than memory", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const seen: number[] = [];
+  const slow = tracker("slow", {
+    log: async (results) => {
+      await promise;
+      seen.push(...results.map(({ n }) => n as number));
+    },
+  });
+  const { tracking, problems } = track([slow]);
+  for (let n = 0; n < TRACKED_RESULTS_MAX + 5; n += 1) tracking.log(of(n));
+  const closed = tracking.close("finished");
+  resolve();
+  await closed;
+  expect(seen[0]).toBe(5);
+  expect(seen).toHaveLength(TRACKED_RESULTS_MAX);
+  expect(problems).toEqual([
+    `slow: the oldest 5 results that waited were left out: ${TRACKED_RESULTS_MAX} wait at most, and it was slower than the reports`,
+  ]);
+});

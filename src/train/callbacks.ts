@@ -1,0 +1,19 @@
+/** Functions of the user that hear of a run, in the program that called `fit`. */
+import type { Checkpoint } from "../runs/checkpoint.ts";
+import type { Metrics } from "../runs/metrics.ts";
+
+/** What happened when all ranks had reported. */
+export interface ReportNews {
+  readonly runName: string;
+  /** What each rank reported, by rank. */
+  readonly metrics: readonly Metrics[];
+  readonly checkpoint: Checkpoint | undefined;
+}
+
+/** A callback of `runConfig`. What it throws ends the run. */
+export interface TrainCallback {
+  /** All ranks have reported, and the checkpoint is stored; the ranks wait meanwhile. */
+  afterReport?(news: ReportNews): void | Promise<void>;
+  /** The ranks of an attempt have failed. `workerFailures`: by rank. */
+  afterException?(news: { readonly runName: string; readonly workerFailures: ReadonlyMap<number, Error> }): void | Promise<void>;
+}

@@ -1,0 +1,311 @@
+/** The controller by events alone: attempts, the barrier of reports, blame, restarts, moves, and what comes in an odd order. */
+import { describe, expect, test } from "vitest";
+import { type ControllerEffect, type ControllerOptions, TrainingController } from "./controller.ts";
+import type { FailureCause, RankFailure } from "./rank-failure.ts";
+import type { RankEvent, RankReport } from "./rank-protocol.ts";
+
+type Effect = ControllerEffect<string>;
+
+const OPTIONS: ControllerOptions<string> = {
+  maxFailures: 0,
+  reportTimeoutMs: undefined,
+  resizeIntervalMs: undefined,
+  maxWorkers: 2,
+  checkpoint: undefined,
+};
+
+function reportOf(loss: number, checkpoint?: string, uploadMode: RankReport["uploadMode"] = "sync"): RankReport {
+  const kept = checkpoint === undefined ? null : { path: checkpoint, deleteAfterUpload: false, directoryName: null };
+  return { type: "report", metrics: { loss }, checkpoint: kept, uploadMode };
+}
+
+const FINISHED: RankEvent = { type: "finished", value: undefined };
+
+function failure(rank: number, cause: FailureCause, message = `${rank} ${cause}`): RankFailure {
+  return { rank, cause, error: new Error(message) };
+}
+
+/** A controller whose group of two runs. */
+function running(options: Partial<ControllerOptions<string>> = {}, workers = 2): TrainingController<string> {
+  const controller = new TrainingController<string>({ ...OPTIONS, ...options });
+  expect(controller.handle({ kind: "start" })).toEqual([{ kind: "startGroup", attempt: 1 }]);
+  begin(controller, workers);
+  return controller;
+}
+
+function begin(controller: TrainingController<string>, workers = 2): Effect[] {
+  const { attempt } = controller;
+  expect(controller.handle({ kind: "started", attempt, workers })).toEqual([{ kind: "meet" }]);
+  return controller.handle({ kind: "met", attempt });
+}
+
+function come(controller: TrainingController<string>, number: number, event: RankEvent): Effect[] {
+  return controller.handle({ kind: "rank", attempt: controller.attempt, rank: number, event });
+}
+
+function of<K extends Effect["kind"]>(effects: readonly Effect[], kind: K): Extract<Effect, { kind: K }>[] {
+  return effects.filter((effect): effect is Extract<Effect, { kind: K }> => effect.kind === kind);
+}
+
+const ended = (controller: TrainingController<string>): Effect[] => controller.handle({ kind: "ended", attempt: controller.attempt });
+
+describe("a run without faults", () => {
+  test("records a report when all ranks have come, and answers them when it is recorded", () => {
+    const controller = running();
+    expect(of(come(controller, 0, reportOf(1)), "record")).toEqual([]);
+    const [record] = of(come(controller, 1, reportOf(2)), "record");
+    expect(record?.reports.map(({ metrics }) => metrics)).toEqual([{ loss: 1 }, { loss: 2 }]);
+    const answers = of(controller.handle({ kind: "recorded", report: 1, checkpoint: "a", decision: "continue" }), "answer");
+    expect(answers).toEqual([{ kind: "answer", ranks: [0, 1], decision: { action: "continue", checkpoint: "a" } }]);
+  });
+
+  test("ends when all loops have ended and their processes are gone, with what they returned", () => {
+    const controller = running();
+    expect(come(controller, 1, { type: "finished", value: "one" })).toEqual([{ kind: "setTimer", name: "barrier", ms: 60_000 }]);
+    expect(of(come(controller, 0, { type: "finished", value: "zero" }), "endGroup")).toEqual([{ kind: "endGroup", gently: true }]);
+    expect(ended(controller)).toEqual([{ kind: "finish", values: ["zero", "one"] }]);
+    expect(controller.phase).toBe("done");
+  });
+
+  test("answers an asynchronous upload at once, and ends after it is recorded", () => {
+    const controller = running();
+    come(controller, 0, reportOf(1, "/a", "async"));
+    expect(of(come(controller, 1, reportOf(1)), "answer")).toHaveLength(1);
+    come(controller, 0, FINISHED);
+    come(controller, 1, FINISHED);
+    expect(ended(controller)).toEqual([]);
+    expect(controller.handle({ kind: "recorded", report: 1, checkpoint: "a", decision: "continue" })).toEqual([
+      { kind: "finish", values: [undefined, undefined] },
+    ]);
+  });
+
+  test("gives rank 0's value to all at a broadcast", () => {
+    const controller = running();
+    come(controller, 1, { type: "barrier", name: "broadcast", value: "mine" });
+    expect(of(come(controller, 0, { type: "barrier", name: "broadcast", value: "theirs" }), "answer")).toMatchObject([
+      { decision: { action: "continue", value: "theirs" } },
+    ]);
+  });
+
+  test("stops when the scheduler says so, and counts that as a good end", () => {
+    const controller = running();
+    come(controller, 0, reportOf(1));
+    come(controller, 1, reportOf(1));
+    const effects = controller.handle({ kind: "recorded", report: 1, checkpoint: undefined, decision: "stop" });
+    expect(of(effects, "answer")).toMatchObject([{ decision: { action: "stop", reason: "scheduler" } }]);
+    come(controller, 0, { type: "stopped" });
+    come(controller, 1, { type: "stopped" });
+    expect(of(ended(controller), "finish")).toHaveLength(1);
+  });
+});
+
+describe("ranks that disagree", () => {
+  test("are named with what they did", () => {
+    const controller = running();
+    come(controller, 0, FINISHED);
+    const effects = come(controller, 1, reportOf(1));
+    expect(of(effects, "setTimer")).toEqual([]);
+    expect(of(effects, "endGroup")).toEqual([{ kind: "endGroup", gently: false }]);
+    const [failed] = of(ended(controller), "fail");
+    expect(failed?.failures.map((each) => [each.rank, each.cause])).toEqual([
+      [0, "disagreement"],
+      [1, "disagreement"],
+    ]);
+    expect(failed?.failures[0]?.error.message).toBe(
+      "The ranks do not do the same: rank 0 ended the loop, rank 1 reported: all ranks must make the same calls of report and collective, equally often",
+    );
+  });
+
+  test("a barrier and a report are not the same", () => {
+    const controller = running();
+    come(controller, 0, { type: "barrier", name: "barrier", value: undefined });
+    expect(of(come(controller, 1, reportOf(1)), "endGroup")).toHaveLength(1);
+  });
+
+  test("a warning says for whom the others wait", () => {
+    const controller = running({}, 3);
+    come(controller, 1, reportOf(1));
+    expect(of(controller.handle({ kind: "timer", name: "barrier" }), "warn")).toEqual([
+      { kind: "warn", text: "rank 1 reported; ranks 0, 2 did not come to it within 60 s: all ranks must report equally often" },
+    ]);
+  });
+});
+
+describe("failures", () => {
+  test("an error of communication waits for its cause, which is blamed", () => {
+    const controller = running();
+    const first = come(controller, 0, { type: "failed", cause: "communication", error: new Error("connection closed") });
+    expect(of(first, "setTimer")).toEqual([{ kind: "setTimer", name: "settle", ms: 1000 }]);
+    const effects = controller.handle({ kind: "failed", attempt: 1, failure: failure(1, "died", "SIGKILL") });
+    expect(of(effects, "endGroup")).toHaveLength(1);
+    const [failed] = of(ended(controller), "fail");
+    expect(failed?.failures.map(({ rank: number }) => number)).toEqual([0, 1]);
+  });
+
+  test("a cause waits shortly for others that fail at the same time", () => {
+    const controller = running({}, 3);
+    expect(of(controller.handle({ kind: "failed", attempt: 1, failure: failure(2, "died") }), "setTimer")).toEqual([
+      { kind: "setTimer", name: "settle", ms: 100 },
+    ]);
+    controller.handle({ kind: "failed", attempt: 1, failure: failure(0, "died") });
+    expect(of(controller.handle({ kind: "timer", name: "settle" }), "endGroup")).toHaveLength(1);
+    expect(of(ended(controller), "fail")[0]?.failures.map(({ rank: number }) => number)).toEqual([2, 0]);
+  });
+
+  test("are followed by another attempt from the last checkpoint, as often as maxFailures says", () => {
+    const controller = running({ maxFailures: 1 });
+    come(controller, 0, reportOf(1, "/a"));
+    come(controller, 1, reportOf(1));
+    controller.handle({ kind: "recorded", report: 1, checkpoint: "kept", decision: "continue" });
+    controller.handle({ kind: "failed", attempt: 1, failure: failure(1, "died") });
+    controller.handle({ kind: "timer", name: "settle" });
+    expect(of(ended(controller), "startGroup")).toEqual([{ kind: "startGroup", attempt: 2 }]);
+    expect(of(begin(controller), "begin")).toEqual([{ kind: "begin", checkpoint: "kept" }]);
+    controller.handle({ kind: "failed", attempt: 2, failure: failure(0, "user") });
+    controller.handle({ kind: "timer", name: "settle" });
+    expect(of(ended(controller), "fail")).toMatchObject([{ attempts: 2 }]);
+  });
+
+  test("without end where maxFailures is -1", () => {
+    const controller = running({ maxFailures: -1 });
+    for (let attempt = 1; attempt <= 50; attempt += 1) {
+      controller.handle({ kind: "failed", attempt, failure: failure(0, "died") });
+      controller.handle({ kind: "timer", name: "settle" });
+      expect(of(ended(controller), "startGroup")).toEqual([{ kind: "startGroup", attempt: attempt + 1 }]);
+      begin(controller);
+    }
+  });
+
+  test("the next attempt waits until what was reported before is recorded, and goes on from it", () => {
+    const controller = running({ maxFailures: 1 });
+    come(controller, 0, reportOf(1, "/a"));
+    come(controller, 1, reportOf(1));
+    controller.handle({ kind: "failed", attempt: 1, failure: failure(0, "died") });
+    controller.handle({ kind: "timer", name: "settle" });
+    expect(ended(controller)).toEqual([]);
+    const effects = controller.handle({ kind: "recorded", report: 1, checkpoint: "late", decision: "continue" });
+    expect(of(effects, "startGroup")).toHaveLength(1);
+    expect(of(begin(controller), "begin")).toEqual([{ kind: "begin", checkpoint: "late" }]);
+  });
+
+  test("of a group that could not be made are final where they would come again", () => {
+    const controller = new TrainingController<string>({ ...OPTIONS, maxFailures: 5 });
+    controller.handle({ kind: "start" });
+    controller.handle({ kind: "notStarted", attempt: 1, failures: [failure(0, "user")], isFinal: true });
+    expect(of(ended(controller), "fail")).toHaveLength(1);
+  });
+
+  test("of a storage fail the run, also after its loops have ended", () => {
+    const controller = running();
+    come(controller, 0, reportOf(1, "/a", "async"));
+    come(controller, 1, reportOf(1));
+    come(controller, 0, FINISHED);
+    come(controller, 1, FINISHED);
+    ended(controller);
+    const effects = controller.handle({ kind: "notRecorded", report: 1, failure: failure(0, "storage") });
+    expect(of(effects, "fail")).toMatchObject([{ failures: [{ cause: "storage" }] }]);
+  });
+
+  test("of an attempt that is over change nothing", () => {
+    const controller = running({ maxFailures: 1 });
+    controller.handle({ kind: "failed", attempt: 1, failure: failure(0, "died") });
+    controller.handle({ kind: "timer", name: "settle" });
+    ended(controller);
+    expect(controller.handle({ kind: "failed", attempt: 1, failure: failure(1, "died") })).toEqual([]);
+    expect(controller.handle({ kind: "ended", attempt: 1 })).toEqual([]);
+  });
+});
+
+describe("ranks that hang", () => {
+  test("those whose processes do not answer are to blame", () => {
+    const controller = running({ reportTimeoutMs: 500 }, 3);
+    come(controller, 1, reportOf(1));
+    expect(controller.handle({ kind: "timer", name: "report" })).toEqual([{ kind: "probe", ranks: [0, 2] }]);
+    controller.handle({ kind: "probed", attempt: 1, silent: [2] });
+    controller.handle({ kind: "timer", name: "settle" });
+    const [failed] = of(ended(controller), "fail");
+    expect(failed?.failures).toMatchObject([{ rank: 2, cause: "hung" }]);
+    expect(failed?.failures[0]?.error.message).toBe(
+      "rank 2 has not reported for 500 ms (reportTimeoutMs), and its process does not answer",
+    );
+  });
+
+  test("where all answer, all that are late are to blame", () => {
+    const controller = running({ reportTimeoutMs: 500 });
+    controller.handle({ kind: "timer", name: "report" });
+    controller.handle({ kind: "probed", attempt: 1, silent: [] });
+    expect(of(ended(controller), "fail")[0]?.failures).toMatchObject([{ rank: 0 }, { rank: 1 }]);
+  });
+
+  test("the time begins anew with each answer, and stands still while a report is recorded", () => {
+    const controller = running({ reportTimeoutMs: 500 });
+    come(controller, 0, reportOf(1));
+    expect(of(come(controller, 1, reportOf(1)), "clearTimer").map(({ name }) => name)).toContain("report");
+    const effects = controller.handle({ kind: "recorded", report: 1, checkpoint: undefined, decision: "continue" });
+    expect(of(effects, "setTimer")).toEqual([{ kind: "setTimer", name: "report", ms: 500 }]);
+  });
+});
+
+describe("moves", () => {
+  const ELASTIC = { resizeIntervalMs: 1000, maxWorkers: 4 };
+
+  test("an elastic run grows at the next report with a checkpoint, and no sooner", () => {
+    const controller = running(ELASTIC);
+    expect(controller.handle({ kind: "timer", name: "resize" })).toEqual([{ kind: "lookForRoom" }]);
+    controller.handle({ kind: "room", attempt: 1, workers: 3 });
+    const report = (checkpoint: string | undefined, number: number): Effect[] => {
+      come(controller, 0, reportOf(1, checkpoint));
+      come(controller, 1, reportOf(1));
+      return controller.handle({ kind: "recorded", report: number, checkpoint, decision: "continue" });
+    };
+    expect(of(report(undefined, 1), "answer")).toMatchObject([{ decision: { action: "continue" } }]);
+    expect(of(report("a", 2), "answer")).toMatchObject([{ decision: { action: "stop", reason: "resize" } }]);
+    come(controller, 0, { type: "stopped" });
+    come(controller, 1, { type: "stopped" });
+    expect(of(ended(controller), "startGroup")).toEqual([{ kind: "startGroup", attempt: 2 }]);
+    expect(controller.failures).toBe(0);
+  });
+
+  test("without room it looks again later", () => {
+    const controller = running(ELASTIC);
+    controller.handle({ kind: "timer", name: "resize" });
+    expect(controller.handle({ kind: "room", attempt: 1, workers: 2 })).toEqual([{ kind: "setTimer", name: "resize", ms: 1000 }]);
+  });
+
+  test("ranks of a node that goes away are told, and stop at their next checkpoint", () => {
+    const controller = running();
+    const told = controller.handle({ kind: "preempted", attempt: 1, ranks: [1], reason: "preemption", deadlineMs: 5 });
+    expect(told).toEqual([{ kind: "notify", ranks: [0, 1], reason: "preemption", deadlineMs: 5 }]);
+    come(controller, 0, reportOf(1, "/a"));
+    come(controller, 1, reportOf(1));
+    const effects = controller.handle({ kind: "recorded", report: 1, checkpoint: "a", decision: "continue" });
+    expect(of(effects, "answer")).toMatchObject([{ decision: { action: "stop", reason: "preempted" } }]);
+  });
+
+  test("the death of a rank whose node was announced to go away does not count", () => {
+    const controller = running();
+    controller.handle({ kind: "preempted", attempt: 1, ranks: [1], reason: "preemption", deadlineMs: 5 });
+    controller.handle({ kind: "failed", attempt: 1, failure: failure(1, "died") });
+    controller.handle({ kind: "timer", name: "settle" });
+    expect(of(ended(controller), "startGroup")).toHaveLength(1);
+    expect(controller.failures).toBe(0);
+  });
+});
+
+describe("an abort", () => {
+  test("ends the group in whatever phase, and then the run", () => {
+    for (const controller of [new TrainingController<string>(OPTIONS), running()]) {
+      controller.handle({ kind: "start" });
+      expect(of(controller.handle({ kind: "abort", error: "reason" }), "endGroup")).toHaveLength(1);
+      expect(of(ended(controller), "aborted")).toEqual([{ kind: "aborted", error: "reason" }]);
+    }
+  });
+
+  test("also while a failed group ends", () => {
+    const controller = running({ maxFailures: 5 });
+    controller.handle({ kind: "failed", attempt: 1, failure: failure(0, "died") });
+    controller.handle({ kind: "timer", name: "settle" });
+    expect(controller.handle({ kind: "abort", error: "reason" })).toEqual([]);
+    expect(of(ended(controller), "aborted")).toHaveLength(1);
+  });
+});

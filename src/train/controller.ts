@@ -1,0 +1,406 @@
+/**
+ * Decides what a training run does next: its attempts, the barrier of reports, who is to blame for a failure, and whether the run goes on.
+ *
+ * A pure state machine: events in, effects out, without a clock, a process or a file. An attempt goes through starting → rendezvous → running → ending, and the run goes to the next
+ * attempt or is done. `training-run.ts` carries the effects out and tells what came of them.
+ * Always holds: a report is answered once, when all ranks have come to it and, unless its upload is asynchronous, when it is recorded; the next attempt begins when the group
+ * before it is gone and what it reported is recorded; events of earlier attempts change nothing.
+ */
+import type { PreemptionInfo } from "../core/index.ts";
+import { describeArrivals } from "./arrivals.ts";
+import { BARRIER_WARN_MS, SETTLE_AFTER_CAUSE_MS, SETTLE_MS } from "./limits.ts";
+import { firstCause, type RankFailure } from "./rank-failure.ts";
+import type { Arrival, RankDecision, RankEvent, RankReport, StopReason } from "./rank-protocol.ts";
+
+export interface ControllerOptions<C> {
+  /** Failures of a group that are followed by another attempt; -1 is without end. */
+  readonly maxFailures: number;
+  /** How long a rank may be without a report; undefined is without limit. */
+  readonly reportTimeoutMs: number | undefined;
+  /** How often an elastic run looks for room; undefined for one of fixed size. */
+  readonly resizeIntervalMs: number | undefined;
+  readonly maxWorkers: number;
+  /** Where the run goes on from. */
+  readonly checkpoint: C | undefined;
+}
+
+export type TimerName = "settle" | "report" | "barrier" | "resize";
+
+export type ControllerEvent<C> =
+  | { kind: "start" }
+  /** All processes of the group are there, in their order. */
+  | { kind: "started"; attempt: number; workers: number }
+  /** The framework's processes have met. */
+  | { kind: "met"; attempt: number }
+  /** The group could not be made, or a rank failed before its loop began. Final: another attempt would fail in the same way. */
+  | { kind: "notStarted"; attempt: number; failures: readonly RankFailure[]; isFinal: boolean }
+  | { kind: "rank"; attempt: number; rank: number; event: RankEvent }
+  | { kind: "failed"; attempt: number; failure: RankFailure }
+  | { kind: "recorded"; report: number; checkpoint: C | undefined; decision: "continue" | "stop" }
+  | { kind: "notRecorded"; report: number; failure: RankFailure }
+  | { kind: "timer"; name: TimerName }
+  | { kind: "probed"; attempt: number; silent: readonly number[] }
+  /** For how many workers there is room, those of this run included. */
+  | { kind: "room"; attempt: number; workers: number }
+  /** Nodes of these ranks are to go away. */
+  | { kind: "preempted"; attempt: number; ranks: readonly number[]; reason: PreemptionInfo["reason"]; deadlineMs: number | undefined }
+  | { kind: "abort"; error: unknown }
+  /** No process of the group is left. */
+  | { kind: "ended"; attempt: number };
+
+export type ControllerEffect<C> =
+  | { kind: "startGroup"; attempt: number }
+  | { kind: "meet" }
+  | { kind: "begin"; checkpoint: C | undefined }
+  | { kind: "record"; report: number; reports: readonly RankReport[] }
+  | { kind: "answer"; ranks: readonly number[]; decision: RankDecision<C> }
+  | { kind: "notify"; ranks: readonly number[]; reason: PreemptionInfo["reason"]; deadlineMs: number | undefined }
+  | { kind: "probe"; ranks: readonly number[] }
+  | { kind: "lookForRoom" }
+  | { kind: "setTimer"; name: TimerName; ms: number }
+  | { kind: "clearTimer"; name: TimerName }
+  | { kind: "warn"; text: string }
+  /** `gently`: the loops have ended, and frameworks may say goodbye. */
+  | { kind: "endGroup"; gently: boolean }
+  | { kind: "attemptFailed"; failures: readonly RankFailure[] }
+  | { kind: "finish"; values: readonly unknown[] }
+  | { kind: "fail"; failures: readonly RankFailure[]; attempts: number }
+  | { kind: "aborted"; error: unknown };
+
+type Phase = "new" | "starting" | "rendezvous" | "running" | "settling" | "ending" | "done";
+
+/** Why a group ends, and with it what comes next. */
+type Ending =
+  | { kind: "finished"; values: readonly unknown[] }
+  | { kind: "failed"; failures: readonly RankFailure[]; isFinal: boolean }
+  | { kind: "again" }
+  | { kind: "aborted"; error: unknown };
+
+export class TrainingController<C> {
+  readonly #options: ControllerOptions<C>;
+  #effects: ControllerEffect<C>[] = [];
+  #phase: Phase = "new";
+  #attempt = 0;
+  #failures = 0;
+  #workers = 0;
+  #checkpoint: C | undefined;
+  /** What ranks have come to and wait at; those that have finished stay. */
+  readonly #arrivals = new Map<number, Arrival>();
+  readonly #failed: RankFailure[] = [];
+  /** Ranks whose nodes were announced to go away. */
+  readonly #preempted = new Set<number>();
+  #ending: Ending | undefined;
+  #groupHasEnded = false;
+  /** Reports so far, of all attempts. */
+  #reports = 0;
+  /** The report at which the ranks wait for its record. */
+  #waitedFor: number | undefined;
+  readonly #recording = new Set<number>();
+  #stop: StopReason | undefined;
+  /** The stop was told to the ranks. */
+  #isStopping = false;
+
+  constructor(options: ControllerOptions<C>) {
+    this.#options = options;
+    this.#checkpoint = options.checkpoint;
+  }
+
+  get phase(): Phase {
+    return this.#phase;
+  }
+
+  get attempt(): number {
+    return this.#attempt;
+  }
+
+  /** Of a group that ended with an error; those of preempted nodes do not count. */
+  get failures(): number {
+    return this.#failures;
+  }
+
+  handle(event: ControllerEvent<C>): ControllerEffect<C>[] {
+    this.#effects = [];
+    const isOld = "attempt" in event && event.attempt !== this.#attempt;
+    if (!isOld && this.#phase !== "done") this.#take(event);
+    return this.#effects;
+  }
+
+  #take(event: ControllerEvent<C>): void {
+    switch (event.kind) {
+      case "start":
+        return this.#startAttempt();
+      case "started":
+        return this.#started(event.workers);
+      case "met":
+        return this.#met();
+      case "notStarted":
+        return this.#notStarted(event.failures, event.isFinal);
+      case "rank":
+        return this.#rankCame(event.rank, event.event);
+      case "failed":
+        return this.#rankFailed([event.failure]);
+      case "recorded":
+        return this.#recorded(event);
+      case "notRecorded":
+        return this.#notRecorded(event.report, event.failure);
+      case "timer":
+        return this.#timeIsUp(event.name);
+      case "probed":
+        return this.#probed(event.silent);
+      case "room":
+        return this.#thereIsRoom(event.workers);
+      case "preempted":
+        return this.#preemptedRanks(event);
+      case "abort":
+        return this.#abort(event.error);
+      case "ended":
+        this.#groupHasEnded = true;
+        return this.#goOnWhenQuiet();
+    }
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Attempts
+
+  #startAttempt(): void {
+    this.#attempt += 1;
+    this.#phase = "starting";
+    this.#arrivals.clear();
+    this.#failed.length = 0;
+    this.#preempted.clear();
+    this.#ending = undefined;
+    this.#groupHasEnded = false;
+    this.#stop = undefined;
+    this.#isStopping = false;
+    this.#waitedFor = undefined;
+    this.#emit({ kind: "startGroup", attempt: this.#attempt });
+  }
+
+  #started(workers: number): void {
+    if (this.#phase !== "starting") return;
+    this.#workers = workers;
+    this.#phase = "rendezvous";
+    this.#emit({ kind: "meet" });
+  }
+
+  #met(): void {
+    if (this.#phase !== "rendezvous") return;
+    this.#phase = "running";
+    this.#emit({ kind: "begin", checkpoint: this.#checkpoint });
+    this.#awaitReports();
+    const { resizeIntervalMs, maxWorkers } = this.#options;
+    if (resizeIntervalMs !== undefined && this.#workers < maxWorkers)
+      this.#emit({ kind: "setTimer", name: "resize", ms: resizeIntervalMs });
+  }
+
+  #notStarted(failures: readonly RankFailure[], isFinal: boolean): void {
+    if (this.#phase !== "starting" && this.#phase !== "rendezvous") return;
+    this.#end({ kind: "failed", failures, isFinal }, { gently: false });
+  }
+
+  /** Ends the group; `#goOnWhenQuiet` decides what follows. */
+  #end(ending: Ending, { gently }: { gently: boolean }): void {
+    if (this.#phase === "ending") return;
+    this.#phase = "ending";
+    this.#ending = ending;
+    for (const name of ["settle", "report", "barrier", "resize"] as const) this.#emit({ kind: "clearTimer", name });
+    this.#emit({ kind: "endGroup", gently });
+  }
+
+  /** Once the group is gone and everything that it reported is recorded, or lost. */
+  #goOnWhenQuiet(): void {
+    if (this.#phase !== "ending" || !this.#groupHasEnded || this.#recording.size > 0) return;
+    const ending = this.#ending as Ending;
+    if (ending.kind === "again") return this.#startAttempt();
+    if (ending.kind === "failed") this.#emit({ kind: "attemptFailed", failures: ending.failures });
+    if (ending.kind === "failed" && this.#goesOnAfter(ending)) return this.#startAttempt();
+    this.#phase = "done";
+    if (ending.kind === "finished") this.#emit({ kind: "finish", values: ending.values });
+    else if (ending.kind === "aborted") this.#emit({ kind: "aborted", error: ending.error });
+    else this.#emit({ kind: "fail", failures: ending.failures, attempts: this.#attempt });
+  }
+
+  #goesOnAfter({ failures, isFinal }: { failures: readonly RankFailure[]; isFinal: boolean }): boolean {
+    if (isFinal) return false;
+    const cause = firstCause(failures);
+    // A node that was announced to go away took its ranks along.
+    if (cause !== undefined && cause.rank !== undefined && this.#preempted.has(cause.rank) && cause.cause === "died") return true;
+    this.#failures += 1;
+    const { maxFailures } = this.#options;
+    return maxFailures === -1 || this.#failures <= maxFailures;
+  }
+
+  #abort(error: unknown): void {
+    if (this.#phase === "new") {
+      this.#phase = "done";
+      this.#emit({ kind: "aborted", error });
+    } else if (this.#phase === "ending") this.#ending = { kind: "aborted", error };
+    else this.#end({ kind: "aborted", error }, { gently: false });
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // The barrier
+
+  #rankCame(rank: number, event: RankEvent): void {
+    if (event.type === "failed") return this.#rankFailed([{ rank, cause: event.cause, error: event.error }]);
+    if (this.#phase !== "running") return;
+    // A loop that is told to stop ends in its own way, be it with a result.
+    const hasEnded = event.type === "stopped" || event.type === "finished";
+    this.#arrivals.set(rank, hasEnded ? { type: "finished", value: event.type === "finished" ? event.value : undefined } : event);
+    const arrivals = [...this.#arrivals.values()];
+    const isOne = new Set(arrivals.map((each) => (each.type === "barrier" ? each.name : each.type))).size === 1;
+    if (!isOne && !this.#isStopping) return this.#disagree();
+    if (this.#arrivals.size < this.#workers) {
+      if (this.#arrivals.size === 1) this.#emit({ kind: "setTimer", name: "barrier", ms: BARRIER_WARN_MS });
+      return;
+    }
+    this.#emit({ kind: "clearTimer", name: "barrier" });
+    this.#complete();
+  }
+
+  /** All ranks are there. */
+  #complete(): void {
+    const byRank = Array.from({ length: this.#workers }, (_, rank) => this.#arrivals.get(rank) as Arrival);
+    if (byRank.every(({ type }) => type === "finished")) return this.#allFinished(byRank);
+    const [first] = byRank as [Arrival];
+    // After a stop some ranks may end and others report once more: those are told again.
+    if (this.#isStopping) return this.#answer({ action: "stop", reason: this.#stop as StopReason });
+    if (first.type === "barrier") return this.#answer({ action: "continue", value: first.value });
+    this.#reports += 1;
+    const report = this.#reports;
+    const reports = byRank as RankReport[];
+    this.#recording.add(report);
+    this.#emit({ kind: "clearTimer", name: "report" });
+    this.#emit({ kind: "record", report, reports });
+    const uploadsLater = reports.some(({ uploadMode, checkpoint }) => checkpoint !== null && uploadMode === "async");
+    if (uploadsLater) this.#answer({ action: "continue" });
+    else this.#waitedFor = report;
+  }
+
+  #allFinished(byRank: readonly Arrival[]): void {
+    if (this.#isStopping && this.#stop !== "scheduler") return this.#end({ kind: "again" }, { gently: true });
+    const values = byRank.map((arrival) => (arrival.type === "finished" ? arrival.value : undefined));
+    this.#end({ kind: "finished", values }, { gently: true });
+  }
+
+  #disagree(): void {
+    const error = new Error(describeArrivals(this.#arrivals));
+    this.#rankFailed([...this.#arrivals.keys()].map((rank) => ({ rank, cause: "disagreement", error })));
+  }
+
+  /** Lets the ranks that wait go on. */
+  #answer(decision: RankDecision<C>): void {
+    const ranks = [...this.#arrivals].filter(([, { type }]) => type !== "finished").map(([rank]) => rank);
+    for (const rank of ranks) this.#arrivals.delete(rank);
+    if (decision.action === "stop") this.#isStopping = true;
+    this.#emit({ kind: "answer", ranks, decision });
+    this.#awaitReports();
+  }
+
+  #awaitReports(): void {
+    const { reportTimeoutMs } = this.#options;
+    if (reportTimeoutMs !== undefined) this.#emit({ kind: "setTimer", name: "report", ms: reportTimeoutMs });
+  }
+
+  #recorded({ report, checkpoint, decision }: { report: number; checkpoint: C | undefined; decision: "continue" | "stop" }): void {
+    this.#recording.delete(report);
+    if (checkpoint !== undefined) this.#checkpoint = checkpoint;
+    if (decision === "stop") this.#stop = "scheduler";
+    if (this.#waitedFor === report && this.#phase === "running") {
+      this.#waitedFor = undefined;
+      // What a scheduler stops may end anywhere; a move loses nothing only right after a checkpoint.
+      const stops = this.#stop === "scheduler" || (this.#stop !== undefined && checkpoint !== undefined);
+      this.#answer(stops ? { action: "stop", reason: this.#stop as StopReason, checkpoint } : { action: "continue", checkpoint });
+    }
+    this.#goOnWhenQuiet();
+  }
+
+  #notRecorded(report: number, failure: RankFailure): void {
+    this.#recording.delete(report);
+    if (this.#phase === "ending") {
+      // The run must not count as a success without what it reported.
+      if (this.#ending?.kind === "finished") this.#ending = { kind: "failed", failures: [failure], isFinal: false };
+      return this.#goOnWhenQuiet();
+    }
+    this.#rankFailed([failure]);
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Failures
+
+  /** The first failure often is not the cause: ranks fail because of another's end before that end is known. So others are waited for, shortly. */
+  #rankFailed(failures: readonly RankFailure[]): void {
+    if (this.#phase === "starting" || this.#phase === "rendezvous") return this.#notStarted(failures, false);
+    if (this.#phase !== "running" && this.#phase !== "settling") return;
+    const knewCause = this.#failed.some(({ cause }) => cause !== "communication");
+    for (const failure of failures)
+      if (failure.rank === undefined || !this.#failed.some(({ rank }) => rank === failure.rank)) this.#failed.push(failure);
+    const knowsCause = this.#failed.some(({ cause }) => cause !== "communication");
+    this.#phase = "settling";
+    for (const name of ["report", "barrier", "resize"] as const) this.#emit({ kind: "clearTimer", name });
+    const areAll = new Set(this.#failed.map(({ rank }) => rank)).size >= this.#workers;
+    if (areAll && knowsCause) this.#settled();
+    else if (!knewCause) this.#emit({ kind: "setTimer", name: "settle", ms: knowsCause ? SETTLE_AFTER_CAUSE_MS : SETTLE_MS });
+  }
+
+  #settled(): void {
+    this.#end({ kind: "failed", failures: [...this.#failed], isFinal: false }, { gently: false });
+  }
+
+  #timeIsUp(name: TimerName): void {
+    if (name === "settle" && this.#phase === "settling") return this.#settled();
+    if (this.#phase !== "running") return;
+    if (name === "resize") this.#emit({ kind: "lookForRoom" });
+    if (name === "report") this.#emit({ kind: "probe", ranks: this.#missing() });
+    if (name === "barrier") {
+      const text = describeArrivals(this.#arrivals, { missing: this.#missing(), ms: BARRIER_WARN_MS });
+      this.#emit({ kind: "warn", text });
+      this.#emit({ kind: "setTimer", name: "barrier", ms: BARRIER_WARN_MS });
+    }
+  }
+
+  /** Of the ranks that are late, those whose process does not answer are to blame; where all answer, all that are late. */
+  #probed(silent: readonly number[]): void {
+    if (this.#phase !== "running") return;
+    const late = this.#missing();
+    const hung = silent.filter((rank) => late.includes(rank));
+    const { reportTimeoutMs } = this.#options;
+    const blamed = hung.length > 0 ? hung : late;
+    if (blamed.length === 0) return;
+    this.#rankFailed(
+      blamed.map((rank) => ({
+        rank,
+        cause: "hung",
+        error: new Error(
+          `rank ${rank} has not reported for ${reportTimeoutMs} ms (reportTimeoutMs)${hung.length > 0 ? ", and its process does not answer" : ""}`,
+        ),
+      })),
+    );
+  }
+
+  #missing(): number[] {
+    return Array.from({ length: this.#workers }, (_, rank) => rank).filter((rank) => !this.#arrivals.has(rank));
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Moves
+
+  #thereIsRoom(workers: number): void {
+    const { resizeIntervalMs, maxWorkers } = this.#options;
+    if (this.#phase !== "running" || resizeIntervalMs === undefined) return;
+    if (Math.min(workers, maxWorkers) > this.#workers) this.#stop ??= "resize";
+    else this.#emit({ kind: "setTimer", name: "resize", ms: resizeIntervalMs });
+  }
+
+  #preemptedRanks({ ranks, reason, deadlineMs }: Omit<Extract<ControllerEvent<C>, { kind: "preempted" }>, "kind" | "attempt">): void {
+    for (const rank of ranks) this.#preempted.add(rank);
+    if (this.#phase !== "running") return;
+    if (this.#stop === undefined || this.#stop === "resize") this.#stop = "preempted";
+    // All ranks are told: they stop together.
+    this.#emit({ kind: "notify", ranks: Array.from({ length: this.#workers }, (_, rank) => rank), reason, deadlineMs });
+  }
+
+  #emit(effect: ControllerEffect<C>): void {
+    this.#effects.push(effect);
+  }
+}

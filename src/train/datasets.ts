@@ -1,0 +1,36 @@
+/**
+ * The datasets of a run, split for its ranks: each rank gets parts that stream to it, of as many rows in all ranks.
+ *
+ * Split for each attempt anew, as the number of ranks may change and the coordinators of a failed attempt wait for ranks that are gone.
+ */
+import { kill } from "../core/index.ts";
+import { DataIterator, type Dataset } from "../data/index.ts";
+
+export interface TrainDatasets {
+  readonly datasets: Readonly<Record<string, Dataset>>;
+  /** The others go to every rank whole. */
+  readonly split: "all" | readonly string[];
+  /** Whether ranks have the same number of rows. */
+  readonly equal: boolean;
+}
+
+export interface DatasetShards {
+  /** By rank, and there by name. */
+  readonly byRank: readonly Readonly<Record<string, DataIterator>>[];
+  close(): Promise<void>;
+}
+
+export async function splitDatasets({ datasets, split, equal }: TrainDatasets, ranks: number): Promise<DatasetShards> {
+  const byRank: Record<string, DataIterator>[] = Array.from({ length: ranks }, () => ({}));
+  await Promise.all(
+    Object.entries(datasets).map(async ([name, dataset]) => {
+      const isSplit = split === "all" || split.includes(name);
+      const parts = isSplit
+        ? await dataset.streamingSplit(ranks, { equal })
+        : await Promise.all(byRank.map(async () => (await dataset.streamingSplit(1))[0] as DataIterator));
+      for (const [rank, shards] of byRank.entries()) shards[name] = parts[rank] as DataIterator;
+    }),
+  );
+  const all = new Set(byRank.flatMap((shards) => Object.values(shards).map((iterator) => DataIterator.factsOf(iterator).coordinator)));
+  return { byRank, close: async () => void (await Promise.allSettled([...all].map((coordinator) => kill(coordinator)))) };
+}

@@ -1,0 +1,82 @@
+/** The errors of `shoal/train`. */
+import { ShoalError } from "../core/index.ts";
+import { registerErrorClass } from "../core/internal.ts";
+import { ranksText } from "./arrivals.ts";
+import { firstCause, type RankFailure } from "./rank-failure.ts";
+
+/** A training loop used what `shoal/train` offers in a way that cannot work: outside of a loop, or two reports at a time. */
+export class TrainError extends ShoalError {
+  static override readonly code: string = "TRAIN_MISUSED";
+}
+
+/**
+ * A run ended because of failures: more of them than `maxFailures`, or one that would come again.
+ *
+ * `cause` is the error of the rank that failed first by itself; the errors that followed from it are in `workerFailures`.
+ */
+export class TrainingFailedError extends ShoalError {
+  static override readonly code: string = "TRAINING_FAILED";
+  /** By rank, what each that failed in the last attempt failed with. */
+  declare readonly workerFailures: ReadonlyMap<number, Error>;
+
+  constructor(
+    message: string,
+    options: ConstructorParameters<typeof ShoalError>[1] & { workerFailures?: ReadonlyMap<number, Error> } = {},
+  ) {
+    const { workerFailures = new Map(), ...others } = options;
+    super(message, others);
+    Object.defineProperty(this, "workerFailures", { value: workerFailures, enumerable: false });
+  }
+}
+
+registerErrorClass(TrainError);
+registerErrorClass(TrainingFailedError);
+
+/** The error that a run ends with. */
+export function trainingFailed(name: string, failures: readonly RankFailure[], attempts: number): TrainingFailedError {
+  const cause = firstCause(failures);
+  const failed = failures.flatMap(({ rank, error }) => (rank === undefined ? [] : [[rank, error] as const]));
+  const followed = failed.map(([rank]) => rank).filter((rank) => rank !== cause?.rank);
+  const isOfAll = cause?.rank === undefined || cause.cause === "disagreement";
+  const where = isOfAll ? "" : `rank ${cause.rank} ${VERB[cause.cause]}: `;
+  const others = isOfAll || followed.length === 0 ? "" : `; ${ranksText(followed)} failed, too`;
+  const tries = attempts === 1 ? "" : ` in attempt ${attempts}`;
+  return new TrainingFailedError(
+    `Training run ${name} failed${tries}: ${where}${cause === undefined ? "no rank could be started" : messageOf(cause)}${others}`,
+    {
+      reason: cause === undefined ? "no rank could be started" : REASON[cause.cause],
+      hint:
+        cause?.cause === "died" || cause?.cause === "hung"
+          ? "failureConfig: { maxFailures: n } lets a run go on from its last checkpoint."
+          : undefined,
+      details: { attempts, ranks: failed.map(([rank]) => rank) },
+      cause: cause?.error,
+      workerFailures: new Map(failed),
+    },
+  );
+}
+
+/** Of a process that died: how, instead of which call of ours failed. */
+function messageOf({ cause, error }: RankFailure): string {
+  if (cause !== "died" || !(error instanceof ShoalError) || error.reason === undefined) return error.message;
+  const how = error.signal ?? (error.exitCode === undefined ? undefined : `exit code ${error.exitCode}`);
+  return how === undefined ? error.reason : `${error.reason} (${how})`;
+}
+
+const VERB = {
+  died: "died",
+  hung: "hangs",
+  user: "failed",
+  disagreement: "failed",
+  storage: "failed",
+  communication: "failed",
+} as const;
+
+const REASON = {
+  died: "the process of a rank ended",
+  hung: "a rank did not report in time",
+  user: "the training loop threw",
+  disagreement: "the ranks did not do the same",
+  storage: "what was reported could not be stored",
+  communication: "the communication between ranks failed",
+} as const;

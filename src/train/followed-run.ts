@@ -1,0 +1,144 @@
+/**
+ * A run of its own, with all that hears of it: logs, trackers, callbacks, and the lines on the terminal.
+ *
+ * Made by `fit`. Trackers never hold the ranks up; callbacks do, and what they throw ends the run.
+ */
+import { processBoard, type ShownWork, showsProgress } from "../progress/progress-board.ts";
+import { JsonLoggerCallback } from "../runs/json-lines-tracker.ts";
+import type { Metrics } from "../runs/metrics.ts";
+import { durationText, metricsLine } from "../runs/progress-lines.ts";
+import { Result } from "../runs/result.ts";
+import type { ResolvedRunConfig } from "../runs/run-config.ts";
+import { isTracker, type Tracker } from "../runs/tracker.ts";
+import { Tracking } from "../runs/tracking.ts";
+import type { TrainCallback } from "./callbacks.ts";
+import { RankLogs } from "./rank-logs.ts";
+import { RunStore } from "./run-store.ts";
+import type { RecordedReport, RunObserver, TrainingRun } from "./training-run.ts";
+import { logSource } from "./worker-group.ts";
+
+interface FollowedRunOptions {
+  readonly name: string;
+  readonly folder: string;
+  readonly runConfig: ResolvedRunConfig<TrainCallback | Tracker>;
+  readonly isResumed: boolean;
+  readonly signal: AbortSignal;
+}
+
+export class FollowedRun implements ShownWork {
+  readonly #options: FollowedRunOptions;
+  readonly #store: RunStore;
+  readonly #startedMs = Date.now();
+  #lastMs = Date.now();
+  #iterations = 0;
+  #attempt = 0;
+  /** What each rank reported last, by rank; empty before. */
+  #ranks: Metrics[] = [];
+
+  constructor(options: FollowedRunOptions) {
+    this.#options = options;
+    const { folder, runConfig, signal } = options;
+    this.#store = new RunStore({ folder, checkpointConfig: runConfig.checkpointConfig, warn, signal });
+  }
+
+  kept(): string {
+    const { newest } = this.#store;
+    const way = "fit with the same name and storagePath";
+    return newest === undefined ? `it has no checkpoint, and begins anew with ${way}` : `${way} goes on from ${newest.path}`;
+  }
+
+  async follow<M extends object>(newRun: (observer: RunObserver, store: RunStore) => TrainingRun, config: unknown): Promise<Result<M>> {
+    const { name, folder, runConfig, isResumed } = this.#options;
+    const callbacks = runConfig.callbacks.filter((each): each is TrainCallback => !isTracker(each));
+    const trackers = [new JsonLoggerCallback(), ...runConfig.callbacks.filter(isTracker)];
+    await this.#store.open();
+    const logs = new RankLogs(folder, warn);
+    const trackedConfig = trackable(config);
+    const tracking = new Tracking({
+      trackers,
+      run: { id: name, name, experimentName: name, folder, config: trackedConfig, isResumed },
+      onProblem: ({ tracker, error }) => warn(`${tracker} of the training run ${name} does not work: ${error.message}`),
+    });
+    const observer: RunObserver = {
+      started: (attempt, workers) => {
+        this.#attempt = attempt;
+        this.#ranks = Array.from({ length: workers }, () => ({}));
+        for (let rank = 0; rank < workers; rank += 1) logs.take(rank, logSource(rank, name));
+      },
+      reported: async (report) => {
+        this.#ranks = [...report.metrics];
+        tracking.log(this.#row(report));
+        for (const callback of callbacks) await callback.afterReport?.({ runName: name, ...report });
+        return "continue";
+      },
+      failed: (failures) => {
+        const workerFailures = new Map(failures.flatMap(({ rank, error }) => (rank === undefined ? [] : [[rank, error] as const])));
+        for (const callback of callbacks) void callback.afterException?.({ runName: name, workerFailures });
+      },
+      warn,
+    };
+    let state: "finished" | "failed" = "failed";
+    const hide = showsProgress(undefined) ? processBoard().begin(this) : undefined;
+    try {
+      const { metrics, checkpoint } = await newRun(observer, this.#store).run();
+      state = "finished";
+      return new Result<M>({
+        path: folder,
+        metrics: metrics as M,
+        checkpoint,
+        bestCheckpoints: this.#store.all as never,
+        config: trackedConfig,
+      });
+    } finally {
+      hide?.(state === "finished" ? "done" : this.#options.signal.aborted ? "stopped" : "failed");
+      await tracking.close(state);
+      await logs.close();
+    }
+  }
+
+  /** A line a rank. */
+  lines(): readonly string[] {
+    const { name } = this.#options;
+    const attempt = this.#attempt > 1 ? `, attempt ${this.#attempt}` : "";
+    if (this.#ranks.length === 0) return [`${name}: waits for its ranks`];
+    return this.#ranks.map((metrics, rank) => {
+      const line = metricsLine(metrics);
+      return `${name}${attempt}: rank ${rank}  ${line === "" ? "has not reported" : `report ${this.#iterations}  ${line}`}`;
+    });
+  }
+
+  summary(outcome: "done" | "stopped" | "failed", ms: number): string {
+    const line = metricsLine(this.#ranks[0] ?? {});
+    return `${this.#options.name}: ${outcome} in ${durationText(ms)}, ${this.#iterations} reports${line === "" ? "" : `, ${line}`}`;
+  }
+
+  /** A report with what every result has by itself. */
+  #row({ metrics, checkpoint }: RecordedReport): Metrics {
+    const now = Date.now();
+    this.#iterations += 1;
+    const row: Metrics = {
+      ...metrics[0],
+      trainingIteration: this.#iterations,
+      timestampMs: now,
+      timeThisIterMs: now - this.#lastMs,
+      timeTotalMs: now - this.#startedMs,
+      ...(checkpoint === undefined ? {} : { checkpointDirName: checkpoint.path.slice(checkpoint.path.lastIndexOf("/") + 1) }),
+    };
+    this.#lastMs = now;
+    return row;
+  }
+}
+
+/** A configuration as files have it: what JSON cannot hold, such as functions, is left out. */
+function trackable(config: unknown): Metrics {
+  try {
+    return (JSON.parse(JSON.stringify(config ?? {})) ?? {}) as Metrics;
+  } catch {
+    return {};
+  }
+}
+
+/** Tells the user something that is no error. */
+export function warn(text: string): void {
+  process.stderr.write(`shoal: ${text}\n`);
+}

@@ -1,0 +1,77 @@
+/**
+ * The backends of the frameworks that Shoal knows: what each needs to hear before its processes can meet.
+ *
+ * The work itself is done in the ranks, by `set_up` of `python/shoal/train/_session.py`. Every rank keeps a port bound until its framework takes it over, so no two runs can be given the same one.
+ */
+import type { Backend, BackendGroup, BackendRank } from "./backend.ts";
+
+/** The option `torchConfig`. */
+export interface TorchConfig {
+  /** Default: `"nccl"` with GPUs, else `"gloo"`. */
+  backend?: "gloo" | "nccl" | "mpi" | "ucc" | undefined;
+  /** How the processes find each other. Default: `"env"`. */
+  initMethod?: "env" | "tcp" | undefined;
+  /** How long an operation between ranks may take, in milliseconds. Default: 1,800,000. */
+  timeoutMs?: number | undefined;
+}
+
+/** Without a framework: the ranks have their environment, and nothing else happens. */
+export const NO_FRAMEWORK: Backend = {};
+
+export function torchBackend({ backend, initMethod, timeoutMs }: TorchConfig & { timeoutMs: number }, useGpu: boolean): Backend {
+  return {
+    onTrainingStart: async (group) => {
+      const options = { backend: backend ?? null, initMethod: initMethod ?? "env", timeoutMs, useGpu };
+      await group.setUp("torch", options);
+    },
+  };
+}
+
+export function tensorflowBackend(): Backend {
+  return {
+    onTrainingStart: async (group) => {
+      await group.setUp("tensorflow", { workers: group.ranks.map((rank) => addressOf(group, rank)) });
+    },
+  };
+}
+
+export function jaxBackend(useGpu: boolean): Backend {
+  return {
+    onTrainingStart: async (group) => {
+      await group.setUp("jax", { coordinatorAddress: addressOf(group, group.ranks[0] as BackendRank), useGpu, useTpu: false });
+    },
+  };
+}
+
+/** Rank 0 opens what the others connect to. */
+export function trackedBackend(framework: "xgboost" | "horovod", timeoutMs: number): Backend {
+  return {
+    onTrainingStart: async (group) => {
+      const slots = group.ranks.map(({ hostname, rank, localRank, localWorldSize, nodeRank }) => ({
+        hostname,
+        rank,
+        localRank,
+        localSize: localWorldSize,
+        crossRank: nodeRank,
+        crossSize: group.ranks.filter((other) => other.localRank === localRank).length,
+      }));
+      const options = { slots, address: addressOf(group, group.ranks[0] as BackendRank), timeoutMs };
+      const [first] = await group.setUp(framework, { ...options, first: null }, 0);
+      await Promise.all(group.ranks.slice(1).map(({ rank }) => group.setUp(framework, { ...options, first }, rank)));
+    },
+  };
+}
+
+export function lightgbmBackend(): Backend {
+  return {
+    onTrainingStart: async (group) => {
+      await group.setUp("lightgbm", { machines: group.ranks.map((rank) => addressOf(group, rank)).join(",") });
+    },
+  };
+}
+
+/** Under which the other ranks reach one. */
+function addressOf({ ranks }: BackendGroup, { ip, port, nodeId }: BackendRank): string {
+  const isOneNode = ranks.every((other) => other.nodeId === nodeId);
+  return `${isOneNode ? "127.0.0.1" : ip}:${port}`;
+}

@@ -1,0 +1,39 @@
+/** The limits of `shoal/train`, each with its reason. */
+
+/** After errors of communication alone: how long their cause may take to be known. The exit of a process was measured to come up to 300 ms after its peers' errors. */
+export const SETTLE_MS = 1000;
+
+/** After a cause is known: for others that fail at the same moment, which are told of, too. */
+export const SETTLE_AFTER_CAUSE_MS = 100;
+
+/** Ranks that wait for others this long: a warning says for which. */
+export const BARRIER_WARN_MS = 60_000;
+
+/** A process that does not answer for so long, while its loop runs on a thread or awaits, stands still. */
+export const PROBE_MS = 2000;
+
+/** How often an elastic run looks whether there is room for more ranks. Ray's. */
+export const RESIZE_INTERVAL_MS = 60_000;
+
+/** For frameworks to say goodbye after a good end; what has not ended then is killed. */
+export const TEAR_DOWN_MS = 5000;
+
+/** A group that waits for its resources: a warning says what is missing. */
+export const ROOM_WARN_MS = 5000;
+
+/** How long a group may wait for resources that the cluster does not have in all. */
+export const NO_ROOM_MS = 60_000;
+
+/** For an elastic group: how long one of its larger sizes may take to be placed before a smaller one is tried. */
+export const ELASTIC_PLACEMENT_MS = 2000;
+
+/** The rendezvous of a framework. PyTorch's own default. */
+export const RENDEZVOUS_MS = 1_800_000;
+
+/** A storage that fails is tried again for so long, after pauses that double from the first to the longest. */
+export const STORAGE_RETRY_MS = 60_000;
+export const STORAGE_RETRY_FIRST_MS = 100;
+export const STORAGE_RETRY_MAX_MS = 5000;
+
+/** After Ctrl-C: for the ranks to end, before the program ends without waiting for them. Its daemon ends them then. */
+export const INTERRUPTED_MS = 5000;

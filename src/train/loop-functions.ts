@@ -1,0 +1,195 @@
+/**
+ * What a training loop in TypeScript calls: `report`, `getContext`, `getCheckpoint`, `getDatasetShard`, `allReduce`, `collective`.
+ *
+ * Each finds the session of the rank that it runs in. Arguments are checked here, before the other ranks hear of them.
+ */
+import type { PreemptionInfo } from "../core/index.ts";
+import { custom, describeValue, flag, oneOf, readOptions, text } from "../core/internal.ts";
+import type { AnyRow, DataIterator } from "../data/index.ts";
+import { Checkpoint } from "../runs/checkpoint.ts";
+import { checkMetrics, type JsonValue, type Metrics } from "../runs/metrics.ts";
+import { checkName } from "../runs/run-names.ts";
+import type { NumericArray, ReduceOperation } from "../util/index.ts";
+import { TrainError } from "./errors.ts";
+import { currentSession } from "./rank-session.ts";
+
+/** The options of `report`. */
+export interface ReportOptions {
+  /** A folder that this rank has written. Those of all ranks become one checkpoint. Default: none. */
+  checkpoint?: Checkpoint | undefined;
+  /** The name of the checkpoint's folder in the run. Default: `checkpoint_000000` and on. */
+  checkpointDirName?: string | undefined;
+  /**
+   * `"sync"`: `report` resolves when the checkpoint is stored. `"async"`: before; the folder must stay as it is until the next report with a checkpoint has resolved.
+   * `"none"`: the checkpoint lies in a storage of yours, and stays there. Default: `"sync"`.
+   */
+  checkpointUploadMode?: "sync" | "async" | "none" | undefined;
+  /** Remove the folder once it is stored. Default: false. */
+  deleteLocalCheckpointAfterUpload?: boolean | undefined;
+}
+
+const REPORT = {
+  of: "report",
+  otherNames: { checkpoint_dir_name: "it is checkpointDirName" },
+  options: {
+    checkpoint: custom<Checkpoint | undefined>("a Checkpoint is needed, such as Checkpoint.fromDirectory(folder)", undefined, (value) =>
+      value instanceof Checkpoint ? "ok" : "wrong type",
+    ),
+    checkpointDirName: text<string | undefined>(undefined),
+    checkpointUploadMode: oneOf(["sync", "async", "none"], "sync"),
+    deleteLocalCheckpointAfterUpload: flag(false),
+  },
+};
+
+/**
+ * Reports how far the loop is, and hands over a checkpoint. All ranks report equally often: each call resolves when all have come to it and the checkpoint is stored.
+ *
+ * @throws TypeError for metrics that JSON cannot hold, with the path of the value
+ * @example
+ * await report({ loss }, { checkpoint: Checkpoint.fromDirectory(folder) });
+ */
+export async function report(metrics: Metrics, options?: ReportOptions): Promise<void> {
+  const session = currentSession("report");
+  const checked = checkMetrics(metrics, "Cannot report");
+  const { checkpoint, checkpointDirName, checkpointUploadMode, deleteLocalCheckpointAfterUpload } = readOptions(options, REPORT);
+  if (checkpointDirName !== undefined) checkName(checkpointDirName, "Cannot report: checkpointDirName");
+  await session.arrive(
+    {
+      type: "report",
+      metrics: checked,
+      checkpoint:
+        checkpoint === undefined
+          ? null
+          : { path: checkpoint.path, deleteAfterUpload: deleteLocalCheckpointAfterUpload, directoryName: checkpointDirName ?? null },
+      uploadMode: checkpointUploadMode,
+    },
+    "report",
+  );
+}
+
+/** Where this rank stands in its run. */
+export interface TrainContext {
+  /** Ranks of the group. */
+  readonly worldSize: number;
+  /** Of all ranks, from 0. */
+  readonly worldRank: number;
+  /** Of those on the same node, from 0. */
+  readonly localRank: number;
+  /** Ranks on the same node. */
+  readonly localWorldSize: number;
+  /** Of the nodes that have ranks, from 0. */
+  readonly nodeRank: number;
+  /** The name of the run. */
+  readonly experimentName: string;
+  /** The folder of all runs. */
+  readonly storagePath: string;
+  /** Inside of Tune: the trial's name. */
+  readonly trialName: string | undefined;
+  /** Which attempt of the run this is, from 1. */
+  readonly attempt: number;
+  /** That this rank's node, or another rank's, is about to go away: report a checkpoint soon. */
+  readonly preemption: PreemptionInfo | undefined;
+}
+
+export function getContext(): TrainContext {
+  const { context, preemption } = currentSession("get the context");
+  const { worldSize, worldRank, localRank, localWorldSize, nodeRank, experimentName, storagePath, trialName, attempt } = context;
+  return {
+    worldSize,
+    worldRank,
+    localRank,
+    localWorldSize,
+    nodeRank,
+    experimentName,
+    storagePath,
+    trialName: trialName ?? undefined,
+    attempt,
+    preemption,
+  };
+}
+
+/** What the loop goes on from: the last checkpoint that was reported, by this attempt or an earlier one; undefined at a first start. */
+export function getCheckpoint(): Checkpoint | undefined {
+  return currentSession("get the checkpoint").checkpoint;
+}
+
+/**
+ * This rank's part of a dataset that the trainer was given. Each iteration is an epoch; all ranks iterate equally often.
+ *
+ * @throws TrainError where there is no dataset of that name
+ */
+export function getDatasetShard<R extends AnyRow = AnyRow>(name = "train"): DataIterator<R> {
+  const { datasets } = currentSession("get a dataset");
+  const found = Object.hasOwn(datasets, name) ? datasets[name] : undefined;
+  if (found !== undefined) return found as DataIterator<R>;
+  const names = Object.keys(datasets);
+  throw new TrainError(
+    `Cannot get the dataset ${JSON.stringify(name)}: the trainer was given ${names.length === 0 ? "none" : names.map((each) => JSON.stringify(each)).join(", ")}`,
+    { hint: "Pass datasets: { name: dataset } to the trainer." },
+  );
+}
+
+/** The options of `allReduce`. */
+export interface AllReduceOptions {
+  /** How elements are combined. Default: `"sum"`. */
+  op?: ReduceOperation | undefined;
+}
+
+/**
+ * Combines arrays of all ranks, element by element, in place, so that all ranks have the same. Several arrays go as one flat buffer.
+ *
+ * @example
+ * await allReduce([weights.gradient, bias.gradient], { op: "average" });
+ */
+export async function allReduce<A extends NumericArray | readonly NumericArray[]>(arrays: A, options: AllReduceOptions = {}): Promise<A> {
+  const session = currentSession("combine arrays");
+  const list = (Array.isArray(arrays) ? arrays : [arrays]) as readonly NumericArray[];
+  const [first] = list;
+  if (first === undefined) return arrays;
+  for (const array of list) {
+    if (!ArrayBuffer.isView(array) || array.constructor !== first.constructor)
+      throw new TypeError(`Cannot combine arrays: typed arrays of one kind are needed: received ${describeValue(array)}`);
+  }
+  const group = await session.communicate(() => session.group());
+  if (list.length === 1) {
+    await session.communicate(() => group.allreduce(first, options));
+    return arrays;
+  }
+  const Kind = first.constructor as new (length: number) => NumericArray;
+  const flat = new Kind(list.reduce((sum, { length }) => sum + length, 0));
+  let end = 0;
+  for (const array of list) {
+    flat.set(array as never, end);
+    end += array.length;
+  }
+  await session.communicate(() => group.allreduce(flat, options));
+  end = 0;
+  for (const array of list) {
+    array.set(flat.subarray(end, end + array.length) as never);
+    end += array.length;
+  }
+  return arrays;
+}
+
+/** Small things that all ranks do together. */
+interface Collective {
+  /** Resolves when all ranks have come to it. */
+  barrier(): Promise<void>;
+  /** The value of rank 0, in all ranks. For a few values of JSON; arrays go by `allReduce`. */
+  broadcastFromRankZero<T extends JsonValue>(value: T): Promise<T>;
+}
+
+export const collective: Collective = Object.freeze({
+  async barrier(): Promise<void> {
+    await currentSession("wait for the other ranks").arrive(
+      { type: "barrier", name: "barrier", value: undefined },
+      "wait for the other ranks",
+    );
+  },
+  async broadcastFromRankZero<T extends JsonValue>(value: T): Promise<T> {
+    const session = currentSession("broadcast");
+    const { value: checked } = checkMetrics({ value }, "Cannot broadcast");
+    const decision = await session.arrive({ type: "barrier", name: "broadcast", value: checked }, "broadcast");
+    return (decision.action === "continue" ? decision.value : undefined) as T;
+  },
+});

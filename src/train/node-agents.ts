@@ -1,0 +1,93 @@
+/**
+ * What the controller does on the nodes of the ranks: it copies their checkpoints where they lie, and hears that a node is to go away.
+ *
+ * On this program's own node nobody is needed. On each other node an actor without a CPU does it, started with the ranks, as a node that is being drained takes nothing new. A node that dies
+ * without a notice ends its ranks, which the controller hears as ever.
+ */
+import { type ActorHandle, getRuntimeContext, kill, type PreemptionInfo, remote } from "../core/index.ts";
+import { type CheckpointPart, persistCheckpoint } from "../runs/checkpoint-upload.ts";
+import { removeFolder } from "../storage/places.ts";
+
+/** A rank's files, and where they go. Plain data, as it may travel to the rank's node. */
+export interface PartRequest {
+  readonly from: string;
+  readonly to: string;
+  readonly rank: number;
+  readonly hasOthers: boolean;
+}
+
+export class NodeAgent {
+  async copyPart(part: PartRequest): Promise<CheckpointPart> {
+    return await persistCheckpoint(part);
+  }
+
+  async removeFolder(folder: string): Promise<void> {
+    await removeFolder(folder);
+  }
+
+  /** Resolves when the node is to be drained. */
+  async preemption(): Promise<PreemptionInfo> {
+    const { preemptionSignal } = getRuntimeContext();
+    return await new Promise((resolve) => whenAborted(preemptionSignal, resolve));
+  }
+}
+
+/** Those of one attempt. */
+export class NodeAgents {
+  readonly #agents = new Map<string, ActorHandle<NodeAgent>>();
+  readonly #own: string;
+  readonly #end = new AbortController();
+
+  /** @param tell - is called with the notice of each node that is to go away */
+  constructor(nodeIds: Iterable<string>, tell: (nodeId: string, notice: PreemptionInfo) => void) {
+    const { nodeId: own, preemptionSignal } = getRuntimeContext();
+    this.#own = own;
+    for (const nodeId of new Set(nodeIds)) {
+      if (nodeId === own) whenAborted(preemptionSignal, (notice) => tell(nodeId, notice), this.#end.signal);
+      else {
+        const agent = remote(NodeAgent, { numCpus: 0, maxConcurrency: CALLS_MAX, schedulingStrategy: { nodeId } }).remote();
+        this.#agents.set(nodeId, agent);
+        agent.preemption.remote().then(
+          (notice) => tell(nodeId, notice),
+          () => {},
+        );
+      }
+    }
+  }
+
+  /** Copies a rank's files to the staging place of a checkpoint. */
+  async copyPart(nodeId: string, part: PartRequest): Promise<CheckpointPart> {
+    return await (this.#at(nodeId)?.copyPart.remote(part) ?? persistCheckpoint(part));
+  }
+
+  /** Removes a folder that a rank has handed over. One that stays is no reason to fail: it was a temporary one. */
+  async removeFolder(nodeId: string, folder: string): Promise<void> {
+    try {
+      await (this.#at(nodeId)?.removeFolder.remote(folder) ?? removeFolder(folder));
+    } catch {
+      // Its node has gone, or somebody else has removed it.
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#end.abort();
+    await Promise.allSettled([...this.#agents.values()].map((agent) => kill(agent)));
+  }
+
+  /** Undefined for this node, and in local mode. */
+  #at(nodeId: string): ActorHandle<NodeAgent> | undefined {
+    return nodeId === this.#own ? undefined : this.#agents.get(nodeId);
+  }
+}
+
+/** Copies of several ranks, and the wait for a notice, run at once. */
+const CALLS_MAX = 64;
+
+function whenAborted(notice: AbortSignal, tell: (notice: PreemptionInfo) => void, end?: AbortSignal): void {
+  if (notice.aborted) tell(notice.reason as PreemptionInfo);
+  else
+    notice.addEventListener("abort", () => tell(notice.reason as PreemptionInfo), {
+      once: true,
+      ...(end === undefined ? {} : { signal: end }),
+    });
+}

@@ -1,0 +1,126 @@
+/**
+ * Room for the ranks of an attempt: how many there will be, and a placement group for them.
+ *
+ * Decides the size of an elastic group by what is free. While a group waits, says what it needs and what there is; one that the cluster can never hold is an error, at once where no other
+ * node can join.
+ */
+import {
+  availableResources,
+  clusterResources,
+  GetTimeoutError,
+  nodes,
+  type PlacementGroup,
+  placementGroup,
+  type Resources,
+} from "../core/index.ts";
+import { ELASTIC_PLACEMENT_MS, NO_ROOM_MS, ROOM_WARN_MS } from "./limits.ts";
+import { hostOf } from "./node-address.ts";
+import { type ScalingConfig, scalingText } from "./scaling-config.ts";
+
+export interface Placement {
+  /** Undefined in local mode. */
+  readonly group: PlacementGroup | undefined;
+  readonly firstBundle: number;
+  /** How many ranks there are. */
+  readonly size: number;
+  remove(): Promise<void>;
+}
+
+interface PlacementRequest {
+  readonly scaling: ScalingConfig;
+  readonly placedIn: { readonly group: PlacementGroup; readonly firstBundle: number } | undefined;
+  readonly warn: (text: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** The cluster has no room for the ranks, and will not get any. */
+export class NoRoomError extends Error {}
+
+/** Resolves when the room is there. @throws NoRoomError, and the signal's reason */
+export async function place({ scaling, placedIn, warn, signal }: PlacementRequest): Promise<Placement> {
+  if (scaling.max === 0) return { group: undefined, firstBundle: 0, size: 1, remove: async () => {} };
+  if (placedIn !== undefined) return { ...placedIn, size: scaling.max, remove: async () => {} };
+  for (let size = await firstSize(scaling); ; size -= 1) {
+    const isLast = size <= scaling.min;
+    if (isLast) await refuseHopeless(size, scaling, 0);
+    const group = placementGroup(
+      Array.from({ length: size }, () => scaling.resourcesPerWorker),
+      {
+        strategy: scaling.placementStrategy,
+        ...(scaling.labelSelector === undefined ? {} : { bundleLabelSelector: Array(size).fill(scaling.labelSelector) }),
+      },
+    );
+    let isPlaced = false;
+    try {
+      isPlaced = await (isLast ? waitForRoom(group, size, { scaling, warn, signal }) : isReady(group, ELASTIC_PLACEMENT_MS, signal));
+    } finally {
+      if (!isPlaced) await group.remove();
+    }
+    if (isPlaced) return { group, firstBundle: 0, size, remove: () => group.remove() };
+  }
+}
+
+/** As many as there is room for now, as far as sums can tell. */
+async function firstSize({ min, max, resourcesPerWorker }: ScalingConfig): Promise<number> {
+  if (min === max) return max;
+  return Math.min(max, Math.max(min, fitting(resourcesPerWorker, await availableResources())));
+}
+
+/** How many of the ranks fit into so much. */
+export function fitting(perWorker: Resources, available: Resources): number {
+  const counts = Object.entries(perWorker).flatMap(([name, amount]) =>
+    amount > 0 ? [Math.floor((available[name] ?? 0) / amount + ROUNDING)] : [],
+  );
+  return counts.length === 0 ? Number.POSITIVE_INFINITY : Math.min(...counts);
+}
+
+/** Amounts are multiples of 0.0001 that doubles do not hold exactly. */
+const ROUNDING = 1e-6;
+
+async function waitForRoom(
+  group: PlacementGroup,
+  size: number,
+  { scaling, warn, signal }: Pick<PlacementRequest, "scaling" | "warn" | "signal">,
+): Promise<true> {
+  const since = performance.now();
+  let hasWarned = false;
+  while (!(await isReady(group, ROOM_WARN_MS, signal))) {
+    const waitedMs = performance.now() - since;
+    await refuseHopeless(size, scaling, waitedMs);
+    if (!hasWarned) warn(`a training run waits for room for its ${size} ranks: ${await shortage(size, scaling)}`);
+    hasWarned = true;
+  }
+  return true;
+}
+
+async function isReady(group: PlacementGroup, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+  try {
+    await group.ready({ timeoutMs, signal });
+    return true;
+  } catch (error) {
+    if (error instanceof GetTimeoutError) return false;
+    throw signal.aborted ? signal.reason : error;
+  }
+}
+
+async function refuseHopeless(size: number, scaling: ScalingConfig, waitedMs: number): Promise<void> {
+  if (fitting(scaling.resourcesPerWorker, await clusterResources()) >= size) return;
+  const all = await nodes();
+  // A node that `init` has started stays alone.
+  const mayGrow = all.length !== 1 || hostOf(all[0]?.address ?? "") !== undefined;
+  if (mayGrow && waitedMs < NO_ROOM_MS) return;
+  throw new NoRoomError(`there is no room for ${size} ranks: ${await shortage(size, scaling)}`);
+}
+
+/** What is needed, what there is, and what of it is free. */
+async function shortage(size: number, { resourcesPerWorker, min, max }: ScalingConfig): Promise<string> {
+  const [total, available] = await Promise.all([clusterResources(), availableResources()]);
+  const names = Object.keys(resourcesPerWorker);
+  const amounts = (of: Resources): string => names.map((name) => `${name}: ${of[name] ?? 0}`).join(", ");
+  const fits = fitting(resourcesPerWorker, total);
+  const advice =
+    fits >= size
+      ? "the ranks wait until others have given theirs back"
+      : `at most ${fits} fit: ask for fewer${min === max ? `, be elastic with numWorkers: { min: ${Math.max(1, Math.min(fits, max))}, max: ${max} }` : ""}, or lower resourcesPerWorker`;
+  return `they need ${scalingText(size, resourcesPerWorker)}; the cluster has ${amounts(total)} in all, of which ${amounts(available)} are free; ${advice}`;
+}

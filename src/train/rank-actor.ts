@@ -1,0 +1,89 @@
+/**
+ * The actor that runs a loop in TypeScript: one process of a training group.
+ *
+ * Its methods are those of `RankSession` in `python/shoal/train/_session.py`, called by `worker-group.ts` in one order: start, prepare, begin, then `nextEvent` again and again. Calls
+ * overlap (`maxConcurrency`), so it answers while its loop awaits.
+ */
+import { getRuntimeContext, nodes, type PreemptionInfo } from "../core/index.ts";
+import { isWorker } from "../core/internal.ts";
+import type { DataIterator } from "../data/index.ts";
+import type { Checkpoint } from "../runs/checkpoint.ts";
+import { hostOf } from "./node-address.ts";
+import type { RankContext, RankDecision, RankEvent, RankFacts } from "./rank-protocol.ts";
+import { closeSession, openSession, RankSession, TrainingStopped } from "./rank-session.ts";
+
+/** A loop as its users write it. */
+// oxlint-disable-next-line no-explicit-any -- what the configuration of a loop is, is the user's to say
+export type TrainLoop = (config: any) => unknown;
+
+export class RankActor {
+  #session: RankSession | undefined;
+
+  async start(): Promise<RankFacts> {
+    const { nodeId, acceleratorIds } = getRuntimeContext();
+    const own = (await nodes()).find((node) => node.nodeId === nodeId);
+    return {
+      pid: process.pid,
+      hostname: own?.hostname ?? "",
+      nodeId,
+      ip: hostOf(own?.address ?? "") ?? "127.0.0.1",
+      gpuIds: acceleratorIds["GPU"] ?? [],
+      port: 0,
+    };
+  }
+
+  prepare({ env, context }: { env: Readonly<Record<string, string>>; context: RankContext }): void {
+    // In in-process mode all ranks share one environment.
+    if (isWorker()) Object.assign(process.env, env);
+    this.#session = new RankSession(context);
+    openSession(this.#session);
+  }
+
+  /** Runs the loop. Answered at its end, so that all of it belongs to this call; what it came to is told by `nextEvent`. */
+  async begin(request: {
+    loop: TrainLoop;
+    config: unknown;
+    checkpoint: Checkpoint | null;
+    datasets: Readonly<Record<string, DataIterator>>;
+  }): Promise<void> {
+    const session = this.#ready();
+    session.checkpoint = request.checkpoint ?? undefined;
+    session.datasets = request.datasets;
+    let last: RankEvent;
+    try {
+      last = { type: "finished", value: await request.loop(request.config) };
+    } catch (thrown) {
+      const cause = session.isOfCommunication(thrown) ? "communication" : "user";
+      const error = thrown instanceof Error ? thrown : new Error(`the loop threw ${String(thrown)}`, { cause: thrown });
+      last = thrown instanceof TrainingStopped ? { type: "stopped" } : { type: "failed", error, cause };
+    }
+    session.send(last);
+  }
+
+  async nextEvent(decision: RankDecision<Checkpoint> | null): Promise<RankEvent> {
+    return this.#ready().nextEvent(decision ?? undefined);
+  }
+
+  /** Calls a function of a backend. */
+  async execute({ fn, args }: { fn: (...args: readonly unknown[]) => unknown; args: readonly unknown[] }): Promise<unknown> {
+    return await fn(...args);
+  }
+
+  notify({ reason, deadlineMs }: PreemptionInfo): void {
+    if (this.#session !== undefined) this.#session.preemption = { reason, deadlineMs };
+  }
+
+  ping(): boolean {
+    return true;
+  }
+
+  async tearDown(): Promise<void> {
+    await this.#session?.close();
+    closeSession();
+  }
+
+  #ready(): RankSession {
+    if (this.#session === undefined) throw new TypeError("the rank was not prepared");
+    return this.#session;
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * What the controller and a rank say to each other: the methods of a rank's actor, its events, and the decisions that answer them.
+ *
+ * The same for ranks in TypeScript (`rank-actor.ts`) and in Python (`python/shoal/train/_session.py`). Plain data, as it crosses languages.
+ */
+import type { JsonValue, Metrics } from "../runs/metrics.ts";
+import type { FailureCause } from "./rank-failure.ts";
+
+/** A process of the group, as it describes itself. */
+export interface RankFacts {
+  readonly pid: number;
+  readonly hostname: string;
+  readonly nodeId: string;
+  /** Under which others reach it. */
+  readonly ip: string;
+  readonly gpuIds: readonly (number | string)[];
+  /** A port that it keeps bound for the framework; 0 where it needs none. */
+  readonly port: number;
+}
+
+/** Where a rank stands in its group and run. */
+export interface RankContext {
+  readonly worldSize: number;
+  readonly worldRank: number;
+  readonly localRank: number;
+  readonly localWorldSize: number;
+  readonly nodeRank: number;
+  readonly experimentName: string;
+  readonly trialName: string | null;
+  readonly trialId: string | null;
+  readonly trialDir: string | null;
+  readonly storagePath: string;
+  readonly runPath: string;
+  readonly attempt: number;
+  /** Of Python; null: where the real Ray is not installed. */
+  readonly rayCompatibility: boolean | null;
+  /** Marks what the process prints. */
+  readonly logSource: string;
+}
+
+type UploadMode = "sync" | "async" | "none";
+
+/** A checkpoint where the rank has written it. */
+interface ReportedCheckpoint {
+  readonly path: string;
+  readonly deleteAfterUpload: boolean;
+  readonly directoryName: string | null;
+}
+
+export interface RankReport {
+  readonly type: "report";
+  readonly metrics: Metrics;
+  readonly checkpoint: ReportedCheckpoint | null;
+  readonly uploadMode: UploadMode;
+}
+
+/** A rank has come to a point where it waits for the others, or to the end of its loop. */
+export type Arrival =
+  | RankReport
+  | { readonly type: "barrier"; readonly name: "barrier" | "broadcast"; readonly value: JsonValue | undefined }
+  | { readonly type: "finished"; readonly value: unknown };
+
+export type RankEvent =
+  | Arrival
+  /** The loop ended because it was told to. */
+  | { readonly type: "stopped" }
+  | { readonly type: "failed"; readonly error: Error; readonly cause: FailureCause };
+
+/** Why the ranks are to end their loops at a report. */
+export type StopReason = "preempted" | "resize" | "scheduler";
+
+export type RankDecision<C> =
+  | { readonly action: "continue"; readonly checkpoint?: C | undefined; readonly value?: JsonValue | undefined }
+  | { readonly action: "stop"; readonly reason: StopReason; readonly checkpoint?: C | undefined };

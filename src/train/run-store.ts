@@ -1,0 +1,137 @@
+/**
+ * What a run keeps: its folder, its checkpoints, and what its trackers are told.
+ *
+ * Used by `training-run.ts`. Files of a rank are copied where they lie (`node-agents.ts`). A storage that fails is tried again for a while, as
+ * the ranks would otherwise have to begin anew. Inside of Tune the folder is a trial's, and Tune decides after each report.
+ */
+import { KeptCheckpoints } from "../runs/kept-checkpoints.ts";
+import { Checkpoint } from "../runs/checkpoint.ts";
+import {
+  checkpointName,
+  completeCheckpoint,
+  discardCheckpoint,
+  listCheckpoints,
+  removeCheckpoint,
+  removeUnfinishedCheckpoints,
+} from "../runs/checkpoint-upload.ts";
+import type { Metrics } from "../runs/metrics.ts";
+import type { ResolvedRunConfig } from "../runs/run-config.ts";
+import { joinPath } from "../storage/paths.ts";
+import { StorageError } from "../storage/errors.ts";
+import { STORAGE_RETRY_FIRST_MS, STORAGE_RETRY_MAX_MS, STORAGE_RETRY_MS } from "./limits.ts";
+import type { NodeAgents } from "./node-agents.ts";
+import type { RankReport } from "./rank-protocol.ts";
+
+export interface StoreOptions {
+  readonly folder: string;
+  readonly checkpointConfig: ResolvedRunConfig["checkpointConfig"];
+  readonly warn: (text: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** A report of all ranks, where each rank is, and what copies files there. */
+export interface GroupReport {
+  readonly reports: readonly RankReport[];
+  readonly nodeIds: readonly string[];
+  readonly agents: NodeAgents;
+}
+
+export class RunStore {
+  readonly #options: StoreOptions;
+  readonly #kept: KeptCheckpoints;
+  #nextNumber = 0;
+  /** One report after the other, in their order. */
+  #work: Promise<unknown> = Promise.resolve();
+
+  constructor(options: StoreOptions) {
+    this.#options = options;
+    this.#kept = new KeptCheckpoints(options.checkpointConfig);
+  }
+
+  /** Finds what an earlier program has left of the run, and removes what it did not complete. */
+  async open(): Promise<void> {
+    const { folder } = this.#options;
+    await removeUnfinishedCheckpoints(folder);
+    for (const { name, checkpoint, metrics } of await listCheckpoints(folder)) {
+      this.#kept.register({ path: checkpoint.path, metrics });
+      const number = Number(name.slice(name.lastIndexOf("_") + 1));
+      if (name === checkpointName(number)) this.#nextNumber = Math.max(this.#nextNumber, number + 1);
+    }
+  }
+
+  /** The newest; undefined where there is none. */
+  get newest(): Checkpoint | undefined {
+    const newest = this.#kept.newest;
+    return newest === undefined ? undefined : Checkpoint.fromDirectory(newest.path);
+  }
+
+  /** Those that stay, in the order in which they were reported. */
+  get all(): { checkpoint: Checkpoint; metrics: Metrics }[] {
+    return this.#kept.all.map(({ path, metrics }) => ({ checkpoint: Checkpoint.fromDirectory(path), metrics }));
+  }
+
+  /** Stores the checkpoint of a report, where it has one. @throws StorageError, RunError */
+  record(report: GroupReport): Promise<Checkpoint | undefined> {
+    const done = this.#work.then(() => this.#store(report));
+    this.#work = done.catch(() => {});
+    return done;
+  }
+
+  async #store({ reports, nodeIds, agents }: GroupReport): Promise<Checkpoint | undefined> {
+    const [first] = reports as [RankReport];
+    const withFiles = reports.flatMap(({ checkpoint, uploadMode }, rank) =>
+      checkpoint === null ? [] : [{ checkpoint, uploadMode, rank }],
+    );
+    const [one] = withFiles;
+    if (one === undefined) return undefined;
+    if (one.uploadMode === "none") {
+      const checkpoint = Checkpoint.fromDirectory(one.checkpoint.path);
+      await this.#register(checkpoint, first.metrics);
+      return checkpoint;
+    }
+    const name =
+      withFiles.find(({ checkpoint }) => checkpoint.directoryName !== null)?.checkpoint.directoryName ?? checkpointName(this.#nextNumber);
+    this.#nextNumber += 1;
+    const to = joinPath(this.#options.folder, name);
+    const parts = withFiles.map(({ checkpoint, rank }) => ({
+      nodeId: nodeIds[rank] ?? "",
+      part: { from: checkpoint.path, to, rank, hasOthers: withFiles.length > 1 },
+      isRemoved: checkpoint.deleteAfterUpload,
+    }));
+    const checkpoint = await this.#again(`store ${name}`, async () => {
+      const copied = await Promise.all(parts.map(({ nodeId, part }) => agents.copyPart(nodeId, part)));
+      return await completeCheckpoint({ to, parts: copied, metrics: first.metrics });
+    }).catch(async (error: unknown) => {
+      await discardCheckpoint(to).catch(() => {});
+      throw error;
+    });
+    await this.#register(checkpoint, first.metrics);
+    await Promise.all(parts.filter(({ isRemoved }) => isRemoved).map(({ nodeId, part }) => agents.removeFolder(nodeId, part.from)));
+    return checkpoint;
+  }
+
+  async #register(checkpoint: Checkpoint, metrics: Metrics): Promise<void> {
+    for (const { path } of this.#kept.register({ path: checkpoint.path, metrics })) {
+      // One that stays although it should not is no reason to fail.
+      await removeCheckpoint(Checkpoint.fromDirectory(path)).catch((error: unknown) => {
+        this.#options.warn(`a checkpoint could not be removed: ${(error as Error).message}`);
+      });
+    }
+  }
+
+  /** Tries until it works, while the failures are of the storage. */
+  async #again<T>(what: string, work: () => Promise<T>): Promise<T> {
+    const { signal, warn } = this.#options;
+    const since = performance.now();
+    for (let pauseMs = STORAGE_RETRY_FIRST_MS; ; pauseMs = Math.min(2 * pauseMs, STORAGE_RETRY_MAX_MS)) {
+      try {
+        return await work();
+      } catch (error) {
+        const isOfStorage = error instanceof StorageError || (error instanceof Error && error.cause instanceof StorageError);
+        if (!isOfStorage || signal.aborted || performance.now() - since + pauseMs > STORAGE_RETRY_MS) throw error;
+        if (pauseMs === STORAGE_RETRY_FIRST_MS) warn(`cannot ${what}, trying again: ${error.message}`);
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      }
+    }
+  }
+}

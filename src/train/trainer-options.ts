@@ -1,0 +1,147 @@
+/** The options of all trainers, checked when a trainer is made: unknown names and wrong values are refused there, before anything starts. */
+import type { RemoteFunction, RuntimeEnv } from "../core/index.ts";
+import { custom, flag, isPlainObject, type Option, readOptions } from "../core/internal.ts";
+import { Dataset } from "../data/index.ts";
+import type { RunConfig } from "../runs/run-config.ts";
+import type { Backend } from "./backend.ts";
+import type { TrainCallback } from "./callbacks.ts";
+import type { TrainDatasets } from "./datasets.ts";
+import { readScalingConfig, type ScalingConfig, type ScalingConfigOptions } from "./scaling-config.ts";
+
+/** A loop: of TypeScript, or one of Python that `python.task` names. It takes the configuration, or nothing. */
+// oxlint-disable-next-line no-explicit-any -- what a Python function takes is the user's to say
+export type TrainLoopOf<Config> = ((config: Config) => unknown) | RemoteFunction<[Config] | [] | [config?: any], any>;
+
+/** The option `dataConfig`. */
+export interface DataConfigOptions {
+  /** Names of the datasets that are split between the ranks; every rank gets the others whole. Default: `"all"`. */
+  datasetsToSplit?: "all" | readonly string[] | undefined;
+  /** Give all ranks as many rows, so that no rank waits for another's last batch; fewer rows than there are ranks are left out of each epoch. Default: true. */
+  equal?: boolean | undefined;
+}
+
+/** What all trainers take. */
+export interface CommonTrainerOptions {
+  /** How many ranks, and what each needs. Default: one with a CPU. */
+  scalingConfig?: ScalingConfigOptions | undefined;
+  /** The run's name and storage, failures and checkpoints. */
+  runConfig?: RunConfig<TrainCallback> | undefined;
+  /** By name, for `getDatasetShard`. Default: none. */
+  // oxlint-disable-next-line no-explicit-any -- datasets of any rows
+  datasets?: Readonly<Record<string, Dataset<any>>> | undefined;
+  dataConfig?: DataConfigOptions | undefined;
+  /** What the ranks' processes have besides the job's: `{ python: "venv" }`, for instance. Goes before that of `python.task`. Default: nothing. */
+  runtimeEnv?: RuntimeEnv | undefined;
+}
+
+/** What trainers with a loop take. */
+export interface LoopTrainerOptions<Config> extends CommonTrainerOptions {
+  /**
+   * Of Python: whether `ray.train` and its modules are Shoal's in the ranks even where the real Ray is installed; false: not even where it is not. Default: where it is not installed.
+   */
+  rayCompatibility?: boolean | undefined;
+  trainLoopPerWorker: TrainLoopOf<Config>;
+  /** What each rank's loop gets. Default: an empty object. */
+  trainLoopConfig?: Config | undefined;
+}
+
+/** What `DataParallelTrainer` takes. */
+export interface DataParallelTrainerOptions<Config> extends LoopTrainerOptions<Config> {
+  /** What the framework of the loop needs. Default: nothing. */
+  backend?: Backend | undefined;
+}
+
+export interface TrainerSettings {
+  readonly trainLoopPerWorker: unknown;
+  readonly trainLoopConfig: unknown;
+  readonly scaling: ScalingConfig;
+  readonly runConfig: RunConfig<TrainCallback> | undefined;
+  readonly datasets: TrainDatasets;
+  readonly runtimeEnv: RuntimeEnv | undefined;
+  readonly rayCompatibility: boolean | undefined;
+  /** Those of one trainer alone. */
+  readonly own: Readonly<Record<string, unknown>>;
+}
+
+const object = (example: string): Option<object | undefined> =>
+  custom<object | undefined>(`an object such as ${example} is needed`, undefined, (value) => (isPlainObject(value) ? "ok" : "wrong type"));
+
+const COMMON = {
+  scalingConfig: object("{ numWorkers: 2 }"),
+  runConfig: object('{ name: "mnist" }'),
+  datasets: custom<Readonly<Record<string, Dataset>>>("an object of datasets by name is needed", {}, (value) =>
+    isPlainObject(value) && Object.values(value).every((one) => one instanceof Dataset) ? "ok" : "wrong type",
+  ),
+  dataConfig: object('{ datasetsToSplit: ["train"] }'),
+  runtimeEnv: object('{ python: "venv" }'),
+};
+
+const LOOP = {
+  trainLoopPerWorker: custom<unknown>("a function is needed", undefined, () => "ok"),
+  trainLoopConfig: custom<unknown>("a value is needed", {}, () => "ok"),
+  rayCompatibility: custom<boolean | undefined>("true or false is needed", undefined, (value) =>
+    typeof value === "boolean" ? "ok" : "wrong type",
+  ),
+};
+
+/** As other libraries, and articles about them, name what ours name otherwise. */
+const OTHER_NAMES = {
+  train_config: "it is trainLoopConfig",
+  trainConfig: "it is trainLoopConfig",
+  config: "it is trainLoopConfig",
+  train_func: "it is trainLoopPerWorker",
+  trainFunc: "it is trainLoopPerWorker",
+  train_loop: "it is trainLoopPerWorker",
+  trainLoop: "it is trainLoopPerWorker",
+  dataset_config: "it is dataConfig",
+  datasetConfig: "it is dataConfig",
+  backend_config: "it is backend",
+  backendConfig: "it is backend",
+  num_workers: "it is scalingConfig: { numWorkers }",
+  numWorkers: "it is scalingConfig: { numWorkers }",
+  use_gpu: "it is scalingConfig: { useGpu }",
+  useGpu: "it is scalingConfig: { useGpu }",
+  resume_from_checkpoint:
+    "there is none: a run with the name and storage of an unfinished one goes on from its last checkpoint; to begin with another one, pass its path in trainLoopConfig",
+  resumeFromCheckpoint:
+    "there is none: a run with the name and storage of an unfinished one goes on from its last checkpoint; to begin with another one, pass its path in trainLoopConfig",
+  validation_config: "there is none: validate in the loop",
+  metadata: "there is none: checkpoint.setMetadata keeps what belongs to a model",
+};
+
+const DATA = {
+  of: "dataConfig",
+  otherNames: { enable_shard_locality: "there is none: blocks go where they are asked for" },
+  options: {
+    datasetsToSplit: custom<"all" | readonly string[]>('"all", or an array of names, is needed', "all", (value) =>
+      value === "all" || (Array.isArray(value) && value.every((name) => typeof name === "string")) ? "ok" : "wrong type",
+    ),
+    equal: flag(true),
+  },
+};
+
+/** @throws TypeError, RangeError that name the option */
+export function readTrainerOptions(
+  given: unknown,
+  trainer: { readonly name: string; readonly hasLoop: boolean; readonly own: Readonly<Record<string, Option<unknown>>> },
+): TrainerSettings {
+  const table = { ...(trainer.hasLoop ? LOOP : {}), ...COMMON, ...trainer.own };
+  const values = readOptions<Record<string, unknown>>(given ?? {}, { of: trainer.name, otherNames: OTHER_NAMES, options: table });
+  const { datasetsToSplit, equal } = readOptions(values["dataConfig"], DATA);
+  const datasets = values["datasets"] as TrainDatasets["datasets"];
+  const unknown = datasetsToSplit === "all" ? undefined : datasetsToSplit.find((name) => !Object.hasOwn(datasets, name));
+  if (unknown !== undefined)
+    throw new RangeError(
+      `Cannot set datasetsToSplit of dataConfig: there is no dataset ${JSON.stringify(unknown)}: there are ${Object.keys(datasets).join(", ") || "none"}`,
+    );
+  return {
+    trainLoopPerWorker: values["trainLoopPerWorker"],
+    trainLoopConfig: values["trainLoopConfig"],
+    scaling: readScalingConfig(values["scalingConfig"] as ScalingConfigOptions | undefined),
+    runConfig: values["runConfig"] as RunConfig<TrainCallback> | undefined,
+    datasets: { datasets, split: datasetsToSplit, equal },
+    runtimeEnv: values["runtimeEnv"] as RuntimeEnv | undefined,
+    rayCompatibility: values["rayCompatibility"] as boolean | undefined,
+    own: Object.fromEntries(Object.keys(trainer.own).map((name) => [name, values[name]])),
+  };
+}

@@ -1,0 +1,224 @@
+/**
+ * What all trainers are: options that were checked, a loop, a backend, and `fit`.
+ *
+ * `fit` opens the run's folder, follows the run (`training-run.ts`) with logs, trackers and callbacks, and makes its `Result`. Inside of Tune the folder and the reports are a trial's: Tune finds the
+ * trainer by the symbol `TRAINABLE` and merges the trial's parameters into its options.
+ */
+import { init, isInitialized, put, type RuntimeEnv } from "../core/index.ts";
+import type { Option } from "../core/internal.ts";
+import { isPlainObject } from "../core/internal.ts";
+import type { Checkpoint } from "../runs/checkpoint.ts";
+import { RunError } from "../runs/errors.ts";
+import type { Metrics } from "../runs/metrics.ts";
+import type { Result } from "../runs/result.ts";
+import { type ResolvedRunConfig, readRunConfig } from "../runs/run-config.ts";
+import { removeRunError, writeRunError } from "../runs/run-error-file.ts";
+import { RunFolder } from "../runs/run-folder.ts";
+import { defaultRunName } from "../runs/run-names.ts";
+import type { Tracker } from "../runs/tracker.ts";
+import { TRAINABLE, type TrainableDefinition, type TrainableTrial } from "../runs/trainable.ts";
+import type { Backend } from "./backend.ts";
+import type { TrainCallback } from "./callbacks.ts";
+import { TrainError } from "./errors.ts";
+import { FollowedRun, warn } from "./followed-run.ts";
+import { onInterruption } from "./interruption.ts";
+import { type Loop, loopOf } from "./loop.ts";
+import { RunStore } from "./run-store.ts";
+import { readTrainerOptions, type TrainerSettings } from "./trainer-options.ts";
+import { type RunObserver, TrainingRun } from "./training-run.ts";
+
+/** What tells one trainer from another. */
+export interface TrainerKind {
+  /** The name of its class. */
+  readonly name: string;
+  /** Its own options besides those of all trainers. */
+  readonly own: Readonly<Record<string, Option<unknown>>>;
+  /** A loop of Shoal's own, where the user gives none. */
+  readonly loop?: ((settings: TrainerSettings) => { place: string; name: string; config: unknown }) | undefined;
+  /** Whether the loop must be of Python, as the framework is. */
+  readonly isPython: boolean;
+  /** Modules that are imported once, before ranks are forked. */
+  readonly preload?: readonly string[] | undefined;
+  backend(settings: TrainerSettings): Backend;
+}
+
+/** The options of `fit`. */
+export interface FitOptions {
+  /** Ends the run: `fit` rejects with its reason when no process of a rank is left. Default: none. */
+  signal?: AbortSignal | undefined;
+}
+
+export abstract class Trainer<Config, M extends object = Metrics> {
+  readonly #kind: TrainerKind;
+  /** As they were given: Tune merges parameters into them. */
+  readonly #given: object;
+  readonly #settings: TrainerSettings;
+  readonly #loop: Loop;
+  readonly #config: unknown;
+  declare protected readonly configType: Config;
+
+  protected constructor(given: object, kind: TrainerKind) {
+    this.#kind = kind;
+    this.#given = given;
+    this.#settings = readTrainerOptions(given, { name: kind.name, hasLoop: true, own: kind.own });
+    const own = this.#settings.trainLoopPerWorker === undefined ? kind.loop?.(this.#settings) : undefined;
+    this.#loop =
+      own === undefined
+        ? loopOf(this.#settings.trainLoopPerWorker, kind.name)
+        : { kind: "python", place: own.place, name: own.name, runtimeEnv: undefined };
+    this.#config = own === undefined ? this.#settings.trainLoopConfig : own.config;
+    if (kind.isPython && this.#loop.kind !== "python")
+      throw new TypeError(
+        `Cannot set trainLoopPerWorker of ${kind.name}: its framework is one of Python: name the loop with python.task("train.py", "train_loop"); loops of TypeScript run in a DataParallelTrainer`,
+      );
+    if (this.#loop.kind === "python" && this.#settings.scaling.max === 0)
+      throw new RangeError(`Cannot set numWorkers of scalingConfig: only loops of TypeScript run in this process: received 0`);
+  }
+
+  /**
+   * Runs the loop on all ranks, to its end. A run with the name and storage of an unfinished one goes on from its last checkpoint.
+   *
+   * @throws TrainingFailedError when ranks failed more often than `maxFailures` says
+   * @throws RunError where the run of this name is finished, or another program runs it
+   * @example
+   * const result = await trainer.fit();
+   * console.log(result.metrics, result.checkpoint);
+   */
+  async fit({ signal }: FitOptions = {}): Promise<Result<M>> {
+    signal?.throwIfAborted();
+    const runConfig = await readRunConfig<TrainCallback | Tracker>(this.#settings.runConfig, "train");
+    if (!isInitialized()) await init();
+    // What cannot be sent is told before anything starts.
+    if (this.#loop.kind === "typescript" && this.#settings.scaling.max > 0) put(this.#loop.fn)[Symbol.dispose]();
+    const name = runConfig.name ?? defaultRunName(this.#kind.name, new Date());
+    await using folder = await RunFolder.open({ storagePath: runConfig.storagePath, name });
+    const before = folder.record;
+    if (before?.state === "finished")
+      throw new RunError(`Cannot start the run ${JSON.stringify(name)}: a run of this name has finished in ${runConfig.storagePath}`, {
+        hint: `Give the run another name, or read its result: await Result.fromPath(${JSON.stringify(folder.path)}).`,
+      });
+    const record = { library: "train" as const, details: { trainer: this.#kind.name }, startedAt: before?.startedAt ?? Date.now() };
+    await folder.write({ ...record, state: "running" });
+    await removeRunError(folder.path);
+    const abort = new AbortController();
+    const signals = [abort.signal, folder.lost, ...(signal === undefined ? [] : [signal])];
+    const run = new FollowedRun({
+      name,
+      folder: folder.path,
+      runConfig,
+      isResumed: before !== undefined,
+      signal: AbortSignal.any(signals),
+    });
+    const ended = run.follow<M>(
+      (observer, store) => this.#newRun(observer, store, { runConfig, name, folder: folder.path, signal: AbortSignal.any(signals) }),
+      this.#config,
+    );
+    const release = onInterruption({
+      interrupt: async () => {
+        abort.abort(new TrainError(`The training run ${name} was interrupted`));
+        await ended.catch(() => {});
+      },
+      kept: () => `training run ${name} was interrupted: ${run.kept()}`,
+    });
+    try {
+      const result = await ended;
+      await folder.write({ ...record, state: "finished" });
+      return result;
+    } catch (error) {
+      await Promise.allSettled([folder.write({ ...record, state: "failed" }), writeRunError(folder.path, error as Error)]);
+      throw error;
+    } finally {
+      release();
+    }
+  }
+
+  [TRAINABLE](): TrainableDefinition {
+    return {
+      name: this.#kind.name,
+      resources: (config) => {
+        const { max, resourcesPerWorker, placementStrategy } = this.#with(config).#settings.scaling;
+        // The controller of a trial reserves nothing, as that of a run does.
+        return { bundles: [{}, ...Array.from({ length: max }, () => resourcesPerWorker)], strategy: placementStrategy };
+      },
+      run: (trial) => this.#with(trial.config).#runTrial(trial),
+    };
+  }
+
+  /** The trainer with the parameters of a trial: as Ray has it, `{ trainLoopConfig: { lr } }`, and other options by their names; what is no option goes to the loop. */
+  #with(config: Readonly<Record<string, unknown>>): Trainer<Config, M> {
+    const given = this.#given as Record<string, unknown>;
+    const merged: Record<string, unknown> = { ...given };
+    const forLoop: Record<string, unknown> = {};
+    for (const [name, value] of Object.entries(config)) {
+      const isOption = ["trainLoopConfig", "scalingConfig", "params"].includes(name);
+      if (!isOption) forLoop[name] = value;
+      else merged[name] = isPlainObject(value) && isPlainObject(given[name]) ? { ...given[name], ...value } : value;
+    }
+    if (Object.keys(forLoop).length > 0) merged["trainLoopConfig"] = { ...(merged["trainLoopConfig"] as object | undefined), ...forLoop };
+    return new (this.constructor as new (options: object) => Trainer<Config, M>)(merged);
+  }
+
+  async #runTrial(trial: TrainableTrial): Promise<void> {
+    const runConfig = await readRunConfig<TrainCallback | Tracker>({ ...this.#settings.runConfig, name: undefined }, "train");
+    const { folder, name, signal, checkpoint } = trial;
+    const store = new RunStore({ folder, checkpointConfig: { ...runConfig.checkpointConfig, numToKeep: undefined }, warn, signal });
+    await store.open();
+    const observer: RunObserver = {
+      started: () => {},
+      reported: ({ metrics, checkpoint: reported }) => trial.report(metrics[0] as Metrics, reported),
+      failed: () => {},
+      warn,
+    };
+    const run = this.#newRun(observer, store, { runConfig, name, folder, signal, checkpoint: checkpoint ?? store.newest, trialName: name });
+    await run.run();
+  }
+
+  #newRun(
+    observer: RunObserver,
+    store: RunStore,
+    place: {
+      runConfig: ResolvedRunConfig<TrainCallback | Tracker>;
+      name: string;
+      folder: string;
+      signal: AbortSignal;
+      checkpoint?: Checkpoint | undefined;
+      trialName?: string;
+    },
+  ): TrainingRun {
+    const { runConfig, name, folder, signal, checkpoint = store.newest, trialName } = place;
+    const { scaling, datasets } = this.#settings;
+    return new TrainingRun({
+      name,
+      group: {
+        loop: this.#loop,
+        scaling,
+        backend: this.#kind.backend(this.#settings),
+        runtimeEnv: this.#runtimeEnv(),
+        context: {
+          experimentName: name,
+          trialName: trialName ?? null,
+          trialId: trialName ?? null,
+          trialDir: folder,
+          storagePath: runConfig.storagePath,
+          runPath: folder,
+          rayCompatibility: this.#settings.rayCompatibility ?? null,
+        },
+      },
+      config: this.#config,
+      datasets,
+      maxFailures: runConfig.failureConfig.maxFailures,
+      reportTimeoutMs: runConfig.failureConfig.reportTimeoutMs,
+      checkpoint,
+      store,
+      observer,
+      signal,
+    });
+  }
+
+  #runtimeEnv(): RuntimeEnv | undefined {
+    if (this.#loop.kind === "typescript") return this.#settings.runtimeEnv;
+    const env = { ...this.#loop.runtimeEnv, ...this.#settings.runtimeEnv };
+    const { preload } = this.#kind;
+    return preload === undefined || env.pythonPreload !== undefined ? env : { ...env, pythonPreload: preload };
+  }
+}

@@ -1,0 +1,269 @@
+/**
+ * Carries out what the controller decides: starts groups, passes events of ranks on, stores reports, keeps timers, and ends with the result.
+ *
+ * One for each `fit`, in the program that called it; inside of Tune one for each trial. Where the program dies, the ranks die with it, as their actors are its own; the run's folder has what the next program needs to go on.
+ */
+import { availableResources, PlacementGroupRemovedError } from "../core/index.ts";
+import type { Checkpoint } from "../runs/checkpoint.ts";
+import type { Metrics } from "../runs/metrics.ts";
+import { type ControllerEffect, type ControllerEvent, type TimerName, TrainingController } from "./controller.ts";
+import { type DatasetShards, type TrainDatasets, splitDatasets } from "./datasets.ts";
+import { trainingFailed } from "./errors.ts";
+import { NodeAgents } from "./node-agents.ts";
+import { fitting, NoRoomError } from "./placement.ts";
+import type { RankFailure } from "./rank-failure.ts";
+import type { RankDecision, RankReport } from "./rank-protocol.ts";
+import type { RunStore } from "./run-store.ts";
+import { GroupNotStarted, type GroupRequest, lostRank, WorkerGroup } from "./worker-group.ts";
+
+export interface TrainingRunOptions {
+  readonly name: string;
+  readonly group: Omit<GroupRequest, "context" | "warn" | "signal"> & { readonly context: Omit<GroupRequest["context"], "attempt"> };
+  readonly config: unknown;
+  readonly datasets: TrainDatasets;
+  readonly maxFailures: number;
+  readonly reportTimeoutMs: number | undefined;
+  readonly checkpoint: Checkpoint | undefined;
+  readonly store: RunStore;
+  readonly observer: RunObserver;
+  readonly signal: AbortSignal;
+}
+
+/** What hears of a run: progress, trackers, callbacks, Tune. */
+export interface RunObserver {
+  /** The ranks of an attempt are there. */
+  started(attempt: number, workers: number): void;
+  /** A report is recorded. The answer of `stop` ends the run well. */
+  reported(report: RecordedReport): Promise<"continue" | "stop">;
+  /** Attempts failed, or the run. */
+  failed(failures: readonly RankFailure[]): void;
+  warn(text: string): void;
+}
+
+export interface RecordedReport {
+  /** By rank. */
+  readonly metrics: readonly Metrics[];
+  readonly checkpoint: Checkpoint | undefined;
+}
+
+/** How a run ended well. */
+export interface TrainingOutcome {
+  /** The last report of rank 0; empty where nothing was reported. */
+  readonly metrics: Metrics;
+  readonly checkpoint: Checkpoint | undefined;
+  /** What the loops returned, by rank. */
+  readonly values: readonly unknown[];
+}
+
+type Effect = ControllerEffect<Checkpoint>;
+
+export class TrainingRun {
+  readonly #options: TrainingRunOptions;
+  readonly #controller: TrainingController<Checkpoint>;
+  #group: WorkerGroup | undefined;
+  #shards: DatasetShards | undefined;
+  #agents: NodeAgents | undefined;
+  /** Reports that are being stored. */
+  readonly #recording = new Set<Promise<void>>();
+  readonly #timers = new Map<TimerName, NodeJS.Timeout>();
+  readonly #done = Promise.withResolvers<TrainingOutcome>();
+  #metrics: Metrics = {};
+  #checkpoint: Checkpoint | undefined;
+
+  constructor(options: TrainingRunOptions) {
+    this.#options = options;
+    this.#checkpoint = options.checkpoint;
+    const { scaling } = options.group;
+    this.#controller = new TrainingController({
+      maxFailures: options.maxFailures,
+      reportTimeoutMs: options.reportTimeoutMs,
+      resizeIntervalMs: scaling.min === scaling.max ? undefined : scaling.resizeIntervalMs,
+      maxWorkers: scaling.max,
+      checkpoint: options.checkpoint,
+    });
+  }
+
+  /** @throws TrainingFailedError, and the signal's reason */
+  async run(): Promise<TrainingOutcome> {
+    const { signal } = this.#options;
+    const abort = (): void => this.#handle({ kind: "abort", error: signal.reason });
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      this.#handle({ kind: "start" });
+      if (signal.aborted) abort();
+      return await this.#done.promise;
+    } finally {
+      signal.removeEventListener("abort", abort);
+      for (const timer of this.#timers.values()) clearTimeout(timer);
+    }
+  }
+
+  #handle(event: ControllerEvent<Checkpoint>): void {
+    for (const effect of this.#controller.handle(event)) this.#carryOut(effect);
+  }
+
+  #carryOut(effect: Effect): void {
+    switch (effect.kind) {
+      case "startGroup":
+        return void this.#start(effect.attempt);
+      case "meet":
+        return void this.#meet(this.#group as WorkerGroup, this.#controller.attempt);
+      case "begin":
+        return this.#begin(this.#group as WorkerGroup, effect.checkpoint);
+      case "answer":
+        for (const rank of effect.ranks) void this.#follow({ group: this.#group as WorkerGroup, rank, decision: effect.decision });
+        return;
+      case "record":
+        return this.#keepRecording(this.#record(effect.report, effect.reports));
+      case "notify":
+        for (const rank of effect.ranks) this.#group?.notify(rank, effect);
+        return;
+      case "probe":
+        return void this.#probe(effect.ranks);
+      case "lookForRoom":
+        return void this.#lookForRoom();
+      case "setTimer":
+        return this.#setTimer(effect.name, effect.ms);
+      case "clearTimer":
+        clearTimeout(this.#timers.get(effect.name));
+        return;
+      case "warn":
+        return this.#options.observer.warn(effect.text);
+      case "attemptFailed":
+        return this.#options.observer.failed(effect.failures);
+      case "endGroup":
+        return void this.#endGroup(effect.gently);
+      default:
+        return this.#finish(effect);
+    }
+  }
+
+  #finish(effect: Extract<Effect, { kind: "finish" | "fail" | "aborted" }>): void {
+    if (effect.kind === "finish") this.#done.resolve({ metrics: this.#metrics, checkpoint: this.#checkpoint, values: effect.values });
+    else if (effect.kind === "aborted") this.#done.reject(effect.error);
+    else this.#done.reject(trainingFailed(this.#options.name, effect.failures, effect.attempts));
+  }
+
+  async #start(attempt: number): Promise<void> {
+    const { group: request, observer, signal } = this.#options;
+    const group = new WorkerGroup({ ...request, context: { ...request.context, attempt }, warn: (text) => observer.warn(text), signal });
+    this.#group = group;
+    try {
+      await group.start();
+    } catch (error) {
+      return this.#handle({ kind: "notStarted", attempt, ...reasonOf(error) });
+    }
+    observer.started(attempt, group.size);
+    const placed = group.places.map(({ facts, rank }) => ({ nodeId: facts.nodeId, rank }));
+    this.#agents = new NodeAgents(
+      placed.map(({ nodeId }) => nodeId),
+      (nodeId, notice) => {
+        const ranks = placed.filter((each) => each.nodeId === nodeId).map(({ rank }) => rank);
+        this.#handle({ kind: "preempted", attempt, ranks, ...notice });
+      },
+    );
+    this.#handle({ kind: "started", attempt, workers: group.size });
+  }
+
+  async #meet(group: WorkerGroup, attempt: number): Promise<void> {
+    try {
+      this.#shards = await splitDatasets(this.#options.datasets, group.size);
+      await group.meet();
+    } catch (error) {
+      return this.#handle({ kind: "notStarted", attempt, ...reasonOf(error) });
+    }
+    this.#handle({ kind: "met", attempt });
+  }
+
+  #begin(group: WorkerGroup, checkpoint: Checkpoint | undefined): void {
+    const { attempt } = this.#controller;
+    group.begin({
+      config: this.#options.config,
+      checkpoint,
+      reported: this.#options.store.all,
+      datasets: this.#shards?.byRank ?? [],
+      onFailure: (failure) => this.#handle({ kind: "failed", attempt, failure }),
+    });
+    for (let rank = 0; rank < group.size; rank += 1) void this.#follow({ group, rank, decision: undefined });
+  }
+
+  /** Waits for what a rank comes to next, once it has heard what was decided. */
+  async #follow({
+    group,
+    rank,
+    decision,
+  }: {
+    group: WorkerGroup;
+    rank: number;
+    decision: RankDecision<Checkpoint> | undefined;
+  }): Promise<void> {
+    const { attempt } = this.#controller;
+    try {
+      const event = await group.nextEvent(rank, decision);
+      this.#handle({ kind: "rank", attempt, rank, event });
+    } catch (error) {
+      this.#handle({ kind: "failed", attempt, failure: lostRank(rank, error as Error) });
+    }
+  }
+
+  #keepRecording(recording: Promise<void>): void {
+    this.#recording.add(recording);
+    void recording.finally(() => this.#recording.delete(recording));
+  }
+
+  async #record(report: number, reports: readonly RankReport[]): Promise<void> {
+    const { store, observer } = this.#options;
+    const nodeIds = (this.#group as WorkerGroup).places.map(({ facts }) => facts.nodeId);
+    try {
+      const checkpoint = await store.record({ reports, nodeIds, agents: this.#agents as NodeAgents });
+      const metrics = reports.map((each) => each.metrics);
+      if (checkpoint !== undefined) this.#checkpoint = checkpoint;
+      this.#metrics = metrics[0] as Metrics;
+      const decision = await observer.reported({ metrics, checkpoint });
+      this.#handle({ kind: "recorded", report, checkpoint, decision });
+    } catch (error) {
+      const rank = reports.findIndex(({ checkpoint }) => checkpoint !== null);
+      this.#handle({ kind: "notRecorded", report, failure: { rank: Math.max(0, rank), cause: "storage", error: error as Error } });
+    }
+  }
+
+  async #probe(ranks: readonly number[]): Promise<void> {
+    const { attempt } = this.#controller;
+    const silent = (await this.#group?.silentAmong(ranks)) ?? [];
+    this.#handle({ kind: "probed", attempt, silent });
+  }
+
+  async #lookForRoom(): Promise<void> {
+    const { attempt } = this.#controller;
+    const group = this.#group as WorkerGroup;
+    const available = await availableResources().catch(() => ({}));
+    const more = fitting(this.#options.group.scaling.resourcesPerWorker, available);
+    this.#handle({ kind: "room", attempt, workers: group.size + more });
+  }
+
+  async #endGroup(gently: boolean): Promise<void> {
+    const { attempt } = this.#controller;
+    // What is uploaded later is read from folders that a rank may remove at its end.
+    if (gently) await Promise.allSettled(this.#recording);
+    await Promise.allSettled([this.#group?.end({ gently }), this.#shards?.close()]);
+    await Promise.allSettled(this.#recording);
+    await this.#agents?.close();
+    this.#group = undefined;
+    this.#shards = undefined;
+    this.#handle({ kind: "ended", attempt });
+  }
+
+  #setTimer(name: TimerName, ms: number): void {
+    clearTimeout(this.#timers.get(name));
+    this.#timers.set(
+      name,
+      setTimeout(() => this.#handle({ kind: "timer", name }), ms),
+    );
+  }
+}
+
+function reasonOf(error: unknown): { failures: readonly RankFailure[]; isFinal: boolean } {
+  if (error instanceof GroupNotStarted) return { failures: error.failures, isFinal: error.isFinal };
+  const isFinal = !(error instanceof PlacementGroupRemovedError);
+  return { failures: [{ rank: undefined, cause: error instanceof NoRoomError ? "died" : "user", error: error as Error }], isFinal };
+}

@@ -1,0 +1,35 @@
+/** Everything of `shoal/train` that travels by name: what users import in loops, and what ranks are made of. */
+import { registerExports } from "../core/internal.ts";
+import { TrainError, TrainingFailedError } from "./errors.ts";
+import { allReduce, collective, getCheckpoint, getContext, getDatasetShard, report } from "./loop-functions.ts";
+import { NodeAgent } from "./node-agents.ts";
+import { RankActor } from "./rank-actor.ts";
+import {
+  DataParallelTrainer,
+  HorovodTrainer,
+  JaxTrainer,
+  LightGBMTrainer,
+  TensorflowTrainer,
+  TorchTrainer,
+  XGBoostTrainer,
+} from "./trainers.ts";
+
+registerExports("shoal/train", {
+  allReduce,
+  collective,
+  DataParallelTrainer,
+  getCheckpoint,
+  getContext,
+  getDatasetShard,
+  HorovodTrainer,
+  JaxTrainer,
+  LightGBMTrainer,
+  NodeAgent,
+  RankActor,
+  report,
+  TensorflowTrainer,
+  TorchTrainer,
+  TrainError,
+  TrainingFailedError,
+  XGBoostTrainer,
+});

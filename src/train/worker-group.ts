@@ -1,0 +1,348 @@
+/**
+ * The processes of one attempt: placed together, brought into the order of ranks, made to meet, and ended.
+ *
+ * Owns a placement group and an actor for each rank, of either language. Made by `training-run.ts` for each attempt anew: the processes of a failed group are never used again, as nobody
+ * knows what their frameworks remember. After `end` no process of a rank is left.
+ */
+import {
+  type ActorHandle,
+  ActorDiedError,
+  ActorUnavailableError,
+  kill,
+  NodeDiedError,
+  OutOfMemoryError,
+  type PlacementGroup,
+  type PreemptionInfo,
+  remote,
+  type Resources,
+  type RuntimeEnv,
+  RuntimeEnvError,
+  TaskError,
+} from "../core/index.ts";
+import { pythonCodeOf } from "../core/internal.ts";
+import type { DataIterator } from "../data/index.ts";
+import type { Metrics } from "../runs/metrics.ts";
+import { python } from "../python/python.ts";
+import type { Checkpoint } from "../runs/checkpoint.ts";
+import type { Backend, BackendGroup } from "./backend.ts";
+import { PROBE_MS, RENDEZVOUS_MS, SETTLE_MS, TEAR_DOWN_MS } from "./limits.ts";
+import type { Loop } from "./loop.ts";
+import { type Placement, place } from "./placement.ts";
+import { RankActor } from "./rank-actor.ts";
+import type { RankFailure } from "./rank-failure.ts";
+import { type RankPlace, rankOrder } from "./rank-order.ts";
+import type { RankContext, RankDecision, RankEvent, RankFacts } from "./rank-protocol.ts";
+import type { ScalingConfig } from "./scaling-config.ts";
+
+export interface GroupRequest {
+  readonly loop: Loop;
+  readonly scaling: ScalingConfig;
+  readonly backend: Backend;
+  readonly runtimeEnv: RuntimeEnv | undefined;
+  /** What of a rank's context is the same in all of them. */
+  readonly context: Pick<
+    RankContext,
+    "experimentName" | "trialName" | "trialId" | "trialDir" | "storagePath" | "runPath" | "attempt" | "rayCompatibility"
+  >;
+  /** A placement group that is there, whose bundles from `firstBundle` on are the ranks'. */
+  readonly placedIn?: { readonly group: PlacementGroup; readonly firstBundle: number } | undefined;
+  readonly warn: (text: string) => void;
+  readonly signal: AbortSignal;
+}
+
+interface BeginRequest {
+  readonly config: unknown;
+  readonly checkpoint: Checkpoint | undefined;
+  /** The checkpoints that the run has, in their order. */
+  readonly reported: readonly { readonly checkpoint: Checkpoint; readonly metrics: Metrics }[];
+  /** By rank. */
+  readonly datasets: readonly Readonly<Record<string, DataIterator>>[];
+  readonly onFailure: (failure: RankFailure) => void;
+}
+
+/** The group could not be made. */
+export class GroupNotStarted extends Error {
+  readonly failures: readonly RankFailure[];
+  /** Another attempt would fail in the same way. */
+  readonly isFinal: boolean;
+
+  constructor(failures: readonly RankFailure[], isFinal: boolean) {
+    super("the group was not started");
+    this.failures = failures;
+    this.isFinal = isFinal;
+  }
+}
+
+/** The methods of a rank's actor, whichever language it is in. */
+interface RankCalls {
+  // oxlint-disable-next-line no-explicit-any -- the methods of actors of both languages
+  readonly [method: string]: any;
+}
+
+export class WorkerGroup {
+  readonly #request: GroupRequest;
+  #placement: Placement | undefined;
+  /** In the order of ranks once that is known. */
+  #actors: ActorHandle<object>[] = [];
+  #places: readonly RankPlace[] = [];
+  readonly #environments: Record<string, string>[] = [];
+  #ending: Promise<void> | undefined;
+
+  constructor(request: GroupRequest) {
+    this.#request = request;
+  }
+
+  get size(): number {
+    return this.#actors.length;
+  }
+
+  get places(): readonly RankPlace[] {
+    return this.#places;
+  }
+
+  /** Places and starts the processes, and loads the loop in each. @throws GroupNotStarted */
+  async start(): Promise<void> {
+    const { scaling, placedIn, warn, signal } = this.#request;
+    this.#placement = await place({ scaling, placedIn, warn, signal });
+    if (this.#ending !== undefined) return await this.#placement.remove();
+    this.#actors = Array.from({ length: this.#placement.size }, (_, index) => this.#newActor(index));
+    const facts = (await this.#each("start", () => [{}])) as RankFacts[];
+    this.#places = rankOrder(facts);
+    this.#actors = this.#places.map(({ index }) => this.#actors[index] as ActorHandle<object>);
+    this.#environments.push(...this.#places.map((rank) => this.#environmentOf(rank)));
+    await this.#request.backend.onStart?.(this.#backendGroup());
+    await this.#each("prepare", (rank) => [this.#preparationOf(this.#places[rank] as RankPlace)]);
+  }
+
+  /** The rendezvous of the framework. @throws GroupNotStarted */
+  async meet(): Promise<void> {
+    await this.#request.backend.onTrainingStart?.(this.#backendGroup());
+  }
+
+  /** Begins the loops. How they end is told by `nextEvent`; a loop that cannot begin is told to `onFailure`. */
+  begin(request: BeginRequest): void {
+    const { config, checkpoint, reported, datasets, onFailure } = request;
+    const { loop } = this.#request;
+    for (const rank of this.#actors.keys()) {
+      const begin = loop.kind === "typescript" ? { loop: loop.fn } : {};
+      const own = { ...begin, config, checkpoint: checkpoint ?? null, reported, datasets: datasets[rank] ?? {} };
+      this.#call(rank, "begin", [own], this.#logSource(rank)).catch((error: Error) => onFailure(lostRank(rank, error)));
+    }
+  }
+
+  /** Answers what a rank waits with, and resolves to what comes next. */
+  async nextEvent(rank: number, decision: RankDecision<Checkpoint> | undefined): Promise<RankEvent> {
+    const event = (await this.#call(rank, "nextEvent", [decision ?? null], this.#logSource(rank))) as RankEvent;
+    if (event.type === "failed") return { ...event, error: errorOf(event.error) };
+    // What Python leaves out is undefined here.
+    return event.type === "report" ? { ...event, checkpoint: event.checkpoint ?? null } : event;
+  }
+
+  notify(rank: number, notice: PreemptionInfo): void {
+    this.#call(rank, "notify", [{ type: "preemption", ...notice }]).catch(() => {});
+  }
+
+  /** Which of these ranks do not answer. */
+  async silentAmong(ranks: readonly number[]): Promise<number[]> {
+    const answers = await Promise.all(
+      ranks.map(async (rank) => {
+        const late = new Promise<boolean>((resolve) => setTimeout(resolve, PROBE_MS, true).unref());
+        const answer = this.#call(rank, "ping", []).then(
+          () => false,
+          () => true,
+        );
+        return await Promise.race([answer, late]);
+      }),
+    );
+    return ranks.filter((_, index) => answers[index]);
+  }
+
+  /** Ends all processes; with `gently` the frameworks may say goodbye first. Resolves when nothing is left. */
+  end({ gently }: { gently: boolean }): Promise<void> {
+    this.#ending ??= this.#end(gently);
+    return this.#ending;
+  }
+
+  async #end(gently: boolean): Promise<void> {
+    if (gently && this.#places.length > 0) {
+      const goodbye = (async () => {
+        await this.#request.backend.onShutdown?.(this.#backendGroup());
+        await Promise.allSettled(this.#actors.map((_, rank) => this.#call(rank, "tearDown", [])));
+      })().catch(() => {});
+      await Promise.race([goodbye, new Promise((resolve) => setTimeout(resolve, TEAR_DOWN_MS).unref())]);
+    }
+    if (this.#request.scaling.max > 0) await Promise.allSettled(this.#actors.map((actor) => kill(actor)));
+    await this.#placement?.remove();
+  }
+
+  #newActor(index: number): ActorHandle<object> {
+    const { loop, scaling, runtimeEnv } = this.#request;
+    const { CPU = 0, GPU = 0, memory, ...resources } = scaling.resourcesPerWorker as Record<string, number>;
+    const { group, firstBundle } = this.#placement as Placement;
+    if (scaling.max === 0) return new LocalRank() as unknown as ActorHandle<object>;
+    const options = {
+      numCpus: CPU,
+      numGpus: GPU,
+      ...(memory === undefined ? {} : { memoryBytes: memory }),
+      resources: resources as Resources,
+      maxConcurrency: CALLS_MAX,
+      ...(group === undefined
+        ? {}
+        : { schedulingStrategy: { placementGroup: group, bundleIndex: firstBundle + index, captureChildTasks: true } }),
+      ...(runtimeEnv === undefined ? {} : { runtimeEnv }),
+    };
+    if (loop.kind === "typescript") return remote(RankActor, options).remote();
+    return python.actor<object, []>("shoal.train._session", "RankSession", options).remote();
+  }
+
+  #environmentOf({ rank, localRank, localWorldSize, nodeRank, nodeGpuIds }: RankPlace): Record<string, string> {
+    const first = (this.#places[0] as RankPlace).facts;
+    const isOneNode = this.#places.every(({ facts }) => facts.nodeId === first.nodeId);
+    return {
+      RANK: String(rank),
+      WORLD_SIZE: String(this.#places.length),
+      LOCAL_RANK: String(localRank),
+      LOCAL_WORLD_SIZE: String(localWorldSize),
+      NODE_RANK: String(nodeRank),
+      GROUP_RANK: String(nodeRank),
+      MASTER_ADDR: isOneNode ? "127.0.0.1" : first.ip,
+      ...(first.port === 0 ? {} : { MASTER_PORT: String(first.port) }),
+      // Each rank sees the GPUs of all ranks of its node, as NCCL and the habit of cuda:LOCAL_RANK need it.
+      ...(nodeGpuIds.length === 0 ? {} : { CUDA_VISIBLE_DEVICES: nodeGpuIds.join(",") }),
+    };
+  }
+
+  #preparationOf(rank: RankPlace): object {
+    const { loop, context, scaling } = this.#request;
+    const { rank: worldRank, localRank, localWorldSize, nodeRank, deviceIndices } = rank;
+    const cpus = Math.max(1, Math.floor(scaling.resourcesPerWorker["CPU"] ?? 1));
+    return {
+      env: this.#environments[worldRank],
+      defaultEnv: { OMP_NUM_THREADS: String(cpus) },
+      context: {
+        ...context,
+        worldSize: this.#places.length,
+        worldRank,
+        localRank,
+        localWorldSize,
+        nodeRank,
+        deviceIndices,
+        logSource: this.#logSource(worldRank),
+      },
+      loop: loop.kind === "python" ? { place: loop.place, name: loop.name } : null,
+    };
+  }
+
+  #logSource(rank: number): string {
+    return logSource(rank, this.#request.context.trialName ?? this.#request.context.experimentName);
+  }
+
+  #backendGroup(): BackendGroup {
+    const ranksOf = (rank: number | undefined): number[] => (rank === undefined ? [...this.#actors.keys()] : [rank]);
+    return {
+      ranks: this.#places.map(({ facts, rank, localRank, localWorldSize, nodeRank }) => ({
+        ...facts,
+        rank,
+        localRank,
+        localWorldSize,
+        nodeRank,
+      })),
+      setEnvironment: (env, rank) => {
+        for (const each of ranksOf(rank)) Object.assign(this.#environments[each] as object, env);
+      },
+      execute: async (fn, args = [], rank) => {
+        const code = pythonCodeOf(fn);
+        const request = code === undefined ? { fn, args } : { place: code.place, name: code.name, args };
+        return await this.#each("execute", () => [request], ranksOf(rank));
+      },
+      setUp: async (framework, options, rank) =>
+        await this.#each("setUp", () => [{ framework, options, timeoutMs: RENDEZVOUS_MS }], ranksOf(rank)),
+    };
+  }
+
+  /** Calls a method of ranks, all at once. Where one fails, others may fail because of it, or have the cause: those are waited for, shortly. @throws GroupNotStarted */
+  async #each(
+    method: string,
+    argsOf: (rank: number) => readonly unknown[],
+    ranks: readonly number[] = [...this.#actors.keys()],
+  ): Promise<unknown[]> {
+    const failures: RankFailure[] = [];
+    const calls = ranks.map((rank) =>
+      this.#call(rank, method, argsOf(rank)).catch((error: Error) => {
+        failures.push(failureOfStart(rank, error, method));
+        throw error;
+      }),
+    );
+    try {
+      return await Promise.all(calls);
+    } catch {
+      await Promise.race([Promise.allSettled(calls), new Promise((resolve) => setTimeout(resolve, SETTLE_MS))]);
+      const isFinal = failures.every(({ cause }) => cause === "user");
+      throw new GroupNotStarted(failures, isFinal);
+    }
+  }
+
+  async #call(rank: number, method: string, args: readonly unknown[], name?: string): Promise<unknown> {
+    const spelled = this.#request.loop.kind === "typescript" ? method : method.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    const call = (this.#actors[rank] as unknown as RankCalls)[spelled];
+    return await (name === undefined ? call : call.options({ name })).remote(...args);
+  }
+}
+
+/** A rank in this process, called as an actor is. Its loop is not copied: breakpoints and variables of the program are the loop's, too. */
+class LocalRank {
+  readonly #rank = new RankActor();
+
+  constructor() {
+    const call = (method: keyof RankActor) => {
+      const remoteMethod = {
+        remote: async (...args: unknown[]): Promise<unknown> =>
+          await (this.#rank[method] as (...given: unknown[]) => unknown).apply(this.#rank, args),
+        options: () => remoteMethod,
+      };
+      return remoteMethod;
+    };
+    const methods = ["start", "prepare", "execute", "begin", "nextEvent", "notify", "ping", "tearDown"] as const;
+    for (const method of methods) Object.defineProperty(this, method, { value: call(method) });
+  }
+}
+
+/** `nextEvent`, the loop itself, and a few short calls run at once. */
+const CALLS_MAX = 16;
+
+/** Marks what a rank prints, and begins its lines in the terminal. */
+export function logSource(rank: number, run: string): string {
+  return `rank ${rank} of ${run}`;
+}
+
+/** An exception of Python comes as its parts. */
+function errorOf(thrown: unknown): Error {
+  if (thrown instanceof Error) return thrown;
+  const { type, message, traceback } = thrown as { type: string; message: string; traceback: string };
+  const error = new TaskError(`${type}: ${message}`, { taskName: "the training loop" });
+  // Python's own lines, as its users know them.
+  Object.defineProperty(error, "stack", { value: `${error.message}\n${traceback}`, configurable: true, writable: true });
+  return error;
+}
+
+function failureOfStart(rank: number, error: Error, method: string): RankFailure {
+  if (isDeath(error)) return { rank, cause: "died", error };
+  const thrown = error instanceof TaskError && error.cause instanceof Error ? error.cause : error;
+  // The rendezvous fails in a rank, too, because another one died. What the loop's module throws when it is loaded, or an environment that cannot be made, comes again each time.
+  return { rank, cause: method === "setUp" ? "communication" : "user", error: thrown };
+}
+
+/** The failure of a rank whose call failed: its process is gone, and maybe its node with it, or the call could not be made. */
+export function lostRank(rank: number, error: Error): RankFailure {
+  return { rank, cause: isDeath(error) ? "died" : "user", error };
+}
+
+function isDeath(error: Error): boolean {
+  return (
+    error instanceof ActorUnavailableError ||
+    error instanceof NodeDiedError ||
+    error instanceof OutOfMemoryError ||
+    // A constructor that fails is no death, and would fail again.
+    (error instanceof ActorDiedError && error.details?.["ending"] !== "constructorFailed" && !(error.cause instanceof RuntimeEnvError))
+  );
+}

@@ -1,0 +1,309 @@
+/** Schedulers by events alone: a saved one goes on as if nothing had been, bad options are refused, and draws stay where they belong. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { Random } from "../random.ts";
+import type { SchedulerAction, SchedulerView, TrialScheduler } from "../scheduler.ts";
+import { choice, loguniform, randint, uniform } from "../space.ts";
+import type { Config, JsonValue, Trial, TrialResult, TrialStatus } from "../trial.ts";
+import { ASHAScheduler } from "./asha-scheduler.ts";
+import { createScheduler } from "./create-scheduler.ts";
+import { explore } from "./explore.ts";
+import { FIFOScheduler } from "./fifo-scheduler.ts";
+import { HyperBandForBOHB } from "./hyperband-for-bohb.ts";
+import { HyperBandScheduler } from "./hyperband-scheduler.ts";
+import { MedianStoppingRule } from "./median-stopping-rule.ts";
+import { PB2 } from "./pb2.ts";
+import { PopulationBasedTrainingReplay } from "./population-based-training-replay.ts";
+import { PopulationBasedTraining } from "./population-based-training.ts";
+import { ResourceChangingScheduler } from "./resource-changing-scheduler.ts";
+import { naturalLog, roundHalfEven } from "./rounding.ts";
+
+type MutableTrial = { -readonly [K in keyof Trial]: Trial[K] };
+
+/** A loop over trials that applies decisions at once. */
+class Loop implements SchedulerView {
+  readonly all = new Map<string, MutableTrial>();
+  readonly steps = new Map<string, number>();
+  readonly isSearching = true;
+  readonly clusterResources = { CPU: 16 };
+  readonly decisions: unknown[] = [];
+  scheduler: TrialScheduler;
+
+  constructor(scheduler: TrialScheduler) {
+    this.scheduler = scheduler;
+    scheduler.setSearchProperties("score", "max");
+  }
+
+  get liveTrials(): ReadonlyMap<string, Trial> {
+    return new Map([...this.all].filter(([, { status }]) => status !== "terminated" && status !== "errored"));
+  }
+
+  fits(): boolean {
+    return true;
+  }
+
+  add(config: Config): void {
+    const id = `t${this.all.size}`;
+    const resources = { bundles: [{ CPU: 1 }], strategy: "PACK" } as const;
+    const trial: MutableTrial = { id, name: id, index: this.all.size, status: "pending", config, resources, lastResult: undefined, hasCheckpoint: true };
+    this.all.set(id, trial);
+    trial.config = this.scheduler.onTrialAdd(trial, this) ?? config;
+    this.decisions.push(trial.config);
+  }
+
+  start(): void {
+    const chosen = this.scheduler.chooseTrialToRun(this);
+    this.decisions.push(chosen);
+    if (chosen !== undefined) (this.all.get(chosen) as MutableTrial).status = "running";
+    else if (![...this.all.values()].some(({ status }) => status === "running")) this.#apply(this.scheduler.onIdle?.(this) ?? []);
+  }
+
+  report(which: number, score: number): void {
+    const running = [...this.all.values()].filter(({ status }) => status === "running");
+    const trial = running[which % Math.max(1, running.length)];
+    if (trial === undefined) return;
+    const step = (this.steps.get(trial.id) ?? 0) + 1;
+    this.steps.set(trial.id, step);
+    const result = { score, trainingIteration: step, timeTotalMs: step * 60_000, trialId: trial.id } as unknown as TrialResult;
+    const decision = this.scheduler.onTrialResult(trial, result, this);
+    trial.lastResult = result;
+    this.decisions.push(decision);
+    if (typeof decision !== "string") this.#apply(decision.actions);
+    const verdict = typeof decision === "string" ? decision : decision.verdict;
+    trial.status = ({ stop: "terminated", pause: "paused", continue: "running" } as Record<string, TrialStatus>)[verdict] as TrialStatus;
+  }
+
+  end(which: number, outcome: "complete" | "error"): void {
+    const running = [...this.all.values()].filter(({ status }) => status === "running");
+    const trial = running[which % Math.max(1, running.length)];
+    if (trial === undefined) return;
+    const actions = outcome === "error" ? this.scheduler.onTrialError(trial, this) : this.scheduler.onTrialComplete(trial, trial.lastResult, this);
+    trial.status = outcome === "error" ? "errored" : "terminated";
+    this.decisions.push(actions ?? []);
+    this.#apply(actions ?? []);
+  }
+
+  #apply(actions: readonly SchedulerAction[]): void {
+    for (const action of actions) {
+      const trial = this.all.get(action.trialId) as MutableTrial;
+      if (action.type === "stop" && trial.status !== "terminated" && trial.status !== "errored") {
+        trial.status = "terminated";
+        this.#apply(this.scheduler.onTrialRemove(trial, this) ?? []);
+      } else if (action.type === "exploit") trial.config = action.config;
+      else if (action.type === "resources") trial.resources = action.resources;
+    }
+  }
+}
+
+const CONFIG = { lr: 0.1, width: 16 };
+const lists = { lr: [0.01, 0.1, 1], width: randint(8, 65) };
+
+const SCHEDULERS: readonly (readonly [string, (seed: number) => TrialScheduler])[] = [
+  ["FIFOScheduler", () => new FIFOScheduler()],
+  ["ASHAScheduler", (seed) => new ASHAScheduler({ seed, maxT: 9, reductionFactor: 3, brackets: 2 })],
+  ["HyperBandScheduler", () => new HyperBandScheduler({ maxT: 9 })],
+  ["HyperBandForBOHB", () => new HyperBandForBOHB({ maxT: 9 })],
+  ["MedianStoppingRule", () => new MedianStoppingRule({ gracePeriod: 120_000, minSamplesRequired: 2 })],
+  ["PopulationBasedTraining", (seed) => new PopulationBasedTraining({ seed, perturbationInterval: 120_000, hyperparamMutations: lists })],
+  ["PopulationBasedTraining, synchronously", (seed) => new PopulationBasedTraining({ seed, perturbationInterval: 120_000, hyperparamMutations: lists, synch: true })],
+  ["PB2", (seed) => new PB2({ seed, perturbationInterval: 60_000, hyperparamBounds: { lr: [0.001, 1], width: [8, 64] } })],
+  ["ResourceChangingScheduler", () => new ResourceChangingScheduler()],
+];
+
+type Step = readonly ["add" | "start"] | readonly ["report", number, number] | readonly ["end", number, "complete" | "error"];
+
+const steps = fc.array(
+  fc.oneof(
+    { weight: 2, arbitrary: fc.constant<Step>(["add"]) },
+    { weight: 4, arbitrary: fc.constant<Step>(["start"]) },
+    { weight: 10, arbitrary: fc.tuple(fc.constant<"report">("report"), fc.nat(20), fc.double({ min: 0, max: 1, noNaN: true })) },
+    { weight: 1, arbitrary: fc.tuple(fc.constant<"end">("end"), fc.nat(20), fc.constantFrom<"complete" | "error">("complete", "error")) },
+  ),
+  { minLength: 20, maxLength: 120 },
+);
+
+function drive(scheduler: TrialScheduler, events: readonly Step[], restart?: { at: number; with: () => TrialScheduler }): unknown[] {
+  const loop = new Loop(scheduler);
+  for (const [index, [type, which, value]] of events.entries()) {
+    if (restart?.at === index) {
+      const state = JSON.parse(JSON.stringify(loop.scheduler.save())) as JsonValue;
+      loop.scheduler = restart.with();
+      loop.scheduler.setSearchProperties("score", "max");
+      loop.scheduler.restore(state);
+    }
+    if (type === "add") loop.add({ ...CONFIG });
+    else if (type === "start") loop.start();
+    else if (type === "report") loop.report(which as number, value as number);
+    else loop.end(which as number, value as "complete" | "error");
+  }
+  return loop.decisions;
+}
+
+describe.each(SCHEDULERS)("%s", (_, make) => {
+  test("that is restored at any point decides as one that was never interrupted", () => {
+    fc.assert(
+      fc.property(fc.nat(1_000), steps, fc.double({ min: 0, max: 1, noNaN: true }), (seed, events, part) => {
+        const expected = drive(make(seed), events);
+        const at = Math.floor(part * events.length);
+        expect(drive(make(seed), events, { at, with: () => make(seed + 1) })).toEqual(expected);
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  test("never chooses a trial that runs or has ended", () => {
+    fc.assert(
+      fc.property(steps, (events) => {
+        const loop = new Loop(make(1));
+        for (const [type, which, value] of events) {
+          const chosen = loop.scheduler.chooseTrialToRun(loop);
+          if (chosen !== undefined) expect(["pending", "paused"]).toContain(loop.all.get(chosen)?.status);
+          if (type === "add") loop.add({ ...CONFIG });
+          else if (type === "start") loop.start();
+          else if (type === "report") loop.report(which as number, value as number);
+          else loop.end(which as number, value as "complete" | "error");
+        }
+      }),
+      { numRuns: 15 },
+    );
+  });
+});
+
+describe("options", () => {
+  test.each([
+    ["asha", { maxt: 3 }, /maxT/],
+    ["asha", { maxT: 2, gracePeriod: 3 }, /gracePeriod is at most maxT/],
+    ["asha", { reductionFactor: 1 }, /above 1/],
+    ["hyperband", { maxT: 0 }, /from 1/],
+    ["median_stopping_rule", { minSamplesRequired: 0 }, /from 1/],
+    ["pbt", {}, /hyperparamMutations/],
+    ["pbt", { hyperparamMutations: { lr: 3 } }, /"lr" is to be a list/],
+    ["pbt", { hyperparamMutations: { lr: [] } }, /empty/],
+    ["pbt", { hyperparamMutations: { lr: [1] }, quantileFraction: 0.6 }, /0 to 0.5/],
+    ["pb2", {}, /hyperparamBounds/],
+    ["pb2", { hyperparamBounds: { lr: [2, 1] } }, /lr begin above their end/],
+    ["pbt_replay", { policy: "no json" }, /line 1/],
+    ["bogus", {}, /asha, median_stopping_rule/],
+  ])("of %s that are wrong are refused: %j", (name, options, message) => {
+    expect(() => createScheduler(name, options)).toThrow(message);
+  });
+
+  test("a scheduler without a metric names where to set it", () => {
+    expect(() => new ASHAScheduler().setSearchProperties(undefined, "max")).toThrow(/tuneConfig.metric/);
+    expect(() => new HyperBandScheduler({ metric: "a" }).setSearchProperties("b", undefined)).toThrow(/tuneConfig.mode/);
+  });
+
+  test("a result without what decides is an error that names it, where the scheduler cannot do without", () => {
+    const loop = new Loop(new PopulationBasedTraining({ timeAttr: "epoch", hyperparamMutations: lists }));
+    loop.add({ ...CONFIG });
+    loop.start();
+    expect(() => loop.report(0, 1)).toThrow(/trial t0.*"epoch"/);
+  });
+
+  test("times have Ray's names, too", () => {
+    const rule = new MedianStoppingRule({ timeAttr: "time_total_s", gracePeriod: 1, minSamplesRequired: 1 });
+    const loop = new Loop(rule);
+    for (const score of [1, 1, 0]) {
+      loop.add({ ...CONFIG });
+      loop.start();
+      loop.report(loop.all.size - 1, score);
+    }
+    expect(loop.decisions.at(-1)).toBe("stop");
+  });
+
+  test("definitions make equal schedulers again, where options are JSON", () => {
+    const { type, options } = new ASHAScheduler({ maxT: 20 }).definition as { type: string; options: Record<string, unknown> };
+    expect(createScheduler(type, options).definition).toEqual({ type: "asha", options: { maxT: 20 } });
+    expect(new PopulationBasedTraining({ hyperparamMutations: { lr: loguniform(0.1, 1) } }).definition).toBeUndefined();
+    expect(new PB2({ hyperparamBounds: { lr: [0, 1] } }).definition?.type).toBe("pb2");
+  });
+});
+
+describe("what PBT changes", () => {
+  test("moves to a neighbour in a list, multiplies a number, and keeps whole numbers whole", () => {
+    const random = new Random(1);
+    const options = { random, resampleProbability: 0, perturbationFactors: [1.2, 0.8] };
+    const mutations = { lr: uniform(0, 1), width: randint(1, 100), act: choice(["a", "b", "c"]), inner: { x: [1, 2, 3] } };
+    for (let repeat = 0; repeat < 50; repeat += 1) {
+      const config = { lr: 0.5, width: 7, act: "b", inner: { x: 2, kept: true }, other: 1 };
+      const next = explore(config, mutations, options) as typeof config;
+      expect([0.6, 0.4]).toContain(next.lr);
+      expect([8, 6]).toContain(next.width);
+      expect(["a", "c"]).toContain(next.act);
+      expect([1, 3]).toContain(next.inner.x);
+      expect(next.inner.kept).toBe(true);
+      expect(config).toEqual({ lr: 0.5, width: 7, act: "b", inner: { x: 2, kept: true }, other: 1 });
+    }
+  });
+
+  test("is drawn within the domain where it is drawn anew", () => {
+    const options = { random: new Random(2), resampleProbability: 1, perturbationFactors: [2] };
+    for (let repeat = 0; repeat < 50; repeat += 1) {
+      const { lr, width } = explore({ lr: 5, width: 5 }, { lr: loguniform(1e-3, 1), width: randint(1, 4) }, options) as { lr: number; width: number };
+      expect(lr).toBeGreaterThanOrEqual(1e-3);
+      expect(lr).toBeLessThanOrEqual(1);
+      expect([1, 2, 3]).toContain(width);
+    }
+  });
+
+  test("is filled into configurations that lack it", () => {
+    const loop = new Loop(new PopulationBasedTraining({ seed: 1, hyperparamMutations: { lr: [1, 2], deep: { x: [3] } } }));
+    loop.add({ other: 1 });
+    expect(loop.all.get("t0")?.config).toEqual({ other: 1, lr: expect.any(Number) as number, deep: { x: 3 } });
+    const bounded = new Loop(new PB2({ seed: 1, hyperparamBounds: { deep: { x: [3, 4] } } }));
+    bounded.add({ deep: { y: 1 } });
+    expect((bounded.all.get("t0")?.config["deep"] as { x: number; y: number }).x).toBeGreaterThanOrEqual(3);
+    expect((bounded.all.get("t0")?.config["deep"] as { x: number; y: number }).y).toBe(1);
+  });
+});
+
+test("PB2 leads a population to what gains most", () => {
+  const scheduler = new PB2({ seed: 1, perturbationInterval: 60_000, quantileFraction: 0.5, hyperparamBounds: { lr: [0, 1] } });
+  const loop = new Loop(scheduler);
+  for (let trial = 0; trial < 4; trial += 1) loop.add({ lr: 0.05 + trial * 0.15 });
+  for (let trial = 0; trial < 4; trial += 1) loop.start();
+  const gainOf = (trial: Trial) => 1 - Math.abs((trial.config["lr"] as number) - 0.85);
+  const scores = new Map<string, number>();
+  for (let round = 0; round < 12; round += 1)
+    for (let which = 0; which < 4; which += 1) {
+      const trial = loop.all.get(`t${which}`) as Trial;
+      scores.set(trial.id, (scores.get(trial.id) ?? 0) + gainOf(trial));
+      loop.report(which, scores.get(trial.id) as number);
+      // A trial that exploits another goes on from where that one is.
+      const { actions } = loop.decisions.at(-1) as { actions: SchedulerAction[] };
+      for (const action of actions) if (action.type === "exploit") scores.set(action.trialId, scores.get(action.donorId) as number);
+    }
+  const best = [...loop.all.values()].sort((first, second) => (scores.get(second.id) as number) - (scores.get(first.id) as number))[0] as Trial;
+  expect(gainOf(best)).toBeGreaterThan(0.85);
+});
+
+test("a replay goes through the configurations of one trial, without those that an exploit replaced", () => {
+  const policy = [
+    ["t1", "t2", 4, 4, { lr: 9 }, { lr: 8 }],
+    ["t3", "t0", 4, 5, { lr: 1 }, { lr: 2 }],
+    ["t5", "t3", 9, 10, { lr: 2 }, { lr: 3 }],
+  ];
+  const scheduler = new PopulationBasedTrainingReplay({ policy: policy.map((line) => JSON.stringify(line)).join("\n") });
+  const loop = new Loop(scheduler);
+  loop.add({});
+  loop.start();
+  expect(loop.all.get("t0")?.config).toEqual({ lr: 1 });
+  const configs: unknown[] = [];
+  for (let step = 1; step <= 11; step += 1) {
+    loop.report(0, 1);
+    configs.push(loop.all.get("t0")?.config["lr"]);
+  }
+  expect(configs).toEqual([1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3]);
+  expect(() => loop.add({})).toThrow(/numSamples/);
+});
+
+test("numbers are rounded as Python rounds them", () => {
+  expect([0.5, 1.5, 2.5, -0.5, -1.5, 2.4999].map(roundHalfEven)).toEqual([0, 2, 2, -0, -2, 2]);
+  fc.assert(
+    fc.property(fc.double({ min: 1e-6, max: 1e9, noNaN: true }), (value) => {
+      expect(Math.abs(naturalLog(value) - Math.log(value))).toBeLessThanOrEqual(2e-15 * Math.max(1, Math.abs(Math.log(value))));
+    }),
+  );
+  // CPython's quotient, where V8 gives 5.
+  expect(naturalLog(243) / naturalLog(3)).toBe(4.999999999999999);
+});

@@ -1,0 +1,68 @@
+/**
+ * A point that is likely among good trials and unlikely among bad ones, by two densities: the step that TPE and BOHB share.
+ *
+ * Places that count under the same condition are drawn together, or each for itself. Of the candidates drawn from the density of the good, the one wins whose
+ * ratio of both densities is largest. Places of an option that was not chosen are left out.
+ */
+import type { Random } from "../random.ts";
+import { type Axis, counts, type UnitPoint } from "./axes.ts";
+import { ParzenEstimator } from "./parzen-estimator.ts";
+
+/** A trial as the densities see it. */
+export interface Sample {
+  /** Counts trials from 0: later ones weigh more. */
+  readonly number: number;
+  readonly point: UnitPoint;
+}
+
+export interface Evidence {
+  readonly axes: readonly Axis[];
+  /** Each from the oldest to the newest. */
+  readonly good: readonly Sample[];
+  readonly bad: readonly Sample[];
+  readonly candidateCount: number;
+  /** Whether axes under one condition are drawn together. */
+  readonly isJoint: boolean;
+  /** Whether old good trials weigh less. */
+  readonly goodFades: boolean;
+}
+
+export function proposeByDensities(evidence: Evidence, random: Random): UnitPoint {
+  const { axes } = evidence;
+  const point: UnitPoint = new Array<null>(axes.length).fill(null);
+  const done = new Set<number>();
+  for (const [index, axis] of axes.entries()) {
+    if (done.has(index) || !counts(axis, point)) continue;
+    const together = evidence.isJoint ? underSameCondition(axes, axis) : [index];
+    const values = draw(evidence, together, random);
+    for (const [place, each] of together.entries()) {
+      point[each] = values[place] as number;
+      done.add(each);
+    }
+  }
+  return point;
+}
+
+function underSameCondition(axes: readonly Axis[], { condition }: Axis): number[] {
+  return [...axes.keys()].filter((index) => {
+    const other = (axes[index] as Axis).condition;
+    return other?.axis === condition?.axis && other?.option === condition?.option;
+  });
+}
+
+function draw({ axes, good, bad, candidateCount, goodFades }: Evidence, indexes: readonly number[], random: Random): number[] {
+  const chosen = indexes.map((index) => axes[index] as Axis);
+  // A trial in which these places did not count says nothing of them.
+  const pointsOf = (samples: readonly Sample[]) =>
+    samples.filter(({ point }) => point[indexes[0] as number] !== null).map(({ point }) => indexes.map((index) => point[index] as number));
+  const goodPoints = pointsOf(good);
+  const goodDensity = new ParzenEstimator(chosen, goodPoints, goodFades ? undefined : goodPoints.map(() => 1));
+  const badDensity = new ParzenEstimator(chosen, pointsOf(bad));
+  const candidates = Array.from({ length: candidateCount }, () => goodDensity.sample(random));
+  const goodLogs = goodDensity.logDensities(candidates);
+  const badLogs = badDensity.logDensities(candidates);
+  const ratio = (at: number) => (goodLogs[at] as number) - (badLogs[at] as number);
+  let best = 0;
+  for (let at = 1; at < candidates.length; at += 1) if (ratio(at) > ratio(best)) best = at;
+  return candidates[best] as number[];
+}

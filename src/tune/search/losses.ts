@@ -1,0 +1,35 @@
+/** What results are worth to a searcher: a loss for each metric, smaller for better whatever the mode. */
+import type { Mode, TrialResult } from "../trial.ts";
+
+export interface Objectives {
+  readonly metrics: readonly string[];
+  /** 1 where less is better, -1 where more is. */
+  readonly signs: readonly number[];
+}
+
+/** @throws RangeError for metrics without modes, and for more metrics than the searcher has */
+export function readObjectives(given: {
+  searcher: string;
+  objectivesMax: number;
+  metric: string | readonly string[];
+  mode: Mode | readonly Mode[];
+}): Objectives {
+  const metrics = [given.metric].flat();
+  const modes = [given.mode].flat();
+  if (metrics.length > given.objectivesMax)
+    throw new RangeError(
+      `Cannot search with ${given.searcher}: it takes ${given.objectivesMax} metric: use TPESearch or OptunaSearch for several: received ${metrics.join(", ")}`,
+    );
+  if (metrics.length > 1 && modes.length !== metrics.length)
+    throw new RangeError(`Cannot search with ${given.searcher}: each of ${metrics.length} metrics needs a mode: received ${modes.length}`);
+  return { metrics, signs: metrics.map((_, index) => ((modes[index] ?? modes[0]) === "max" ? -1 : 1)) };
+}
+
+/** Undefined where a result lacks a metric or has one that is no finite number: such a trial teaches nothing. */
+export function lossesOf({ metrics, signs }: Objectives, result: TrialResult | undefined): number[] | undefined {
+  const losses = metrics.map((metric, index) => {
+    const value = (result as Record<string, unknown> | undefined)?.[metric];
+    return typeof value === "number" ? value * (signs[index] as number) : Number.NaN;
+  });
+  return losses.every(Number.isFinite) ? losses : undefined;
+}

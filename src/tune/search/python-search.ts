@@ -1,0 +1,195 @@
+/**
+ * Searchers that are Python libraries: one actor that has the library's own object, asked for points and told losses.
+ *
+ * The actor (`python/shoal/_searchers.py`) starts with the first question and holds no CPU. This side keeps a log of all asks and tells: the state of the search is
+ * that log, and a search that goes on repeats it in a new actor. So the state is JSON, and nothing is unpickled. A package that its Python lacks
+ * is named with the command that installs it.
+ */
+import { type ActorHandle, terminate } from "../../core/index.ts";
+import { custom, isPlainObject } from "../../core/internal.ts";
+import { python } from "../../python/python.ts";
+import { definitionOf } from "../definition.ts";
+import { Random } from "../random.ts";
+import type { Searcher, Suggestion } from "../searcher.ts";
+import { configOf, readPoint, type SearchSpace, toAllowed } from "../space.ts";
+import type { Definition, JsonValue, Mode, TrialResult } from "../trial.ts";
+import { type Axis, axesOf } from "./axes.ts";
+import { lossesOf, readObjectives, type Objectives } from "./losses.ts";
+import { modelSearchOptions, type ModelSearchOptions } from "./model-options.ts";
+
+/** Options of all searchers of Python libraries. */
+export interface PythonSearchOptions extends ModelSearchOptions {
+  /** The environment of the library: `{ python: "venv" }`, `{ python: ["optuna"] }`. Default: the session's. */
+  runtimeEnv?: Readonly<Record<string, unknown>> | undefined;
+}
+
+export const pythonSearchOptions = {
+  ...modelSearchOptions,
+  runtimeEnv: custom<Readonly<Record<string, unknown>> | undefined>("a runtime environment is needed", undefined, (value) =>
+    isPlainObject(value) ? "ok" : "wrong type",
+  ),
+};
+
+type PlainPoint = Readonly<Record<string, number>>;
+/** What was asked and told, in its order. */
+type Call =
+  | readonly ["ask" | "give", trialId: string, point: PlainPoint]
+  | readonly ["tell", trialId: string, losses: readonly number[] | null]
+  | readonly ["observe", trialId: "", value: { readonly point: PlainPoint; readonly losses: readonly number[] }];
+
+/** The classes of `python/shoal/_searchers.py`. */
+interface PythonSearcher {
+  ask(trialId: string): PlainPoint;
+  give(trialId: string, point: PlainPoint): void;
+  tell(trialId: string, losses: readonly number[] | null): void;
+  observe(point: PlainPoint, losses: readonly number[]): void;
+  replay(log: readonly Call[]): void;
+  mark(trialId: string): void;
+}
+
+/** Which library, and its own options. */
+export interface PythonLibrary {
+  readonly name: string;
+  readonly type: string;
+  /** Of `python/shoal/_searchers.py`. */
+  readonly className: string;
+  readonly options: Readonly<Record<string, JsonValue>>;
+  /** How many metrics it takes. */
+  readonly objectivesMax: number;
+  /** Whether trials are kept in a storage of the library's, where they are found by their ids. */
+  readonly isStored?: boolean;
+}
+
+export abstract class PythonSearch implements Searcher {
+  readonly definition: Definition | undefined;
+  readonly #library: PythonLibrary;
+  readonly #options: PythonSearchOptions;
+  #seed: number;
+  #space: SearchSpace = {};
+  #axes: readonly Axis[] = [];
+  #objectives: Objectives = { metrics: [], signs: [] };
+  #log: Call[] = [];
+  #given = 0;
+  #running = new Set<string>();
+  #actor: Promise<ActorHandle<PythonSearcher>> | undefined;
+
+  constructor(library: PythonLibrary, options: PythonSearchOptions) {
+    this.#library = library;
+    this.#options = options;
+    this.definition = definitionOf(library.type, options);
+    // The library needs one even where the user gives none: the log is repeated with it.
+    this.#seed = options.seed ?? new Random().integer(2 ** 31 - 1);
+  }
+
+  /** @throws RangeError for a space or metrics that the library has no form for */
+  setSearchProperties(metric: string | readonly string[], mode: Mode | readonly Mode[], space: SearchSpace): void {
+    const { name, objectivesMax } = this.#library;
+    this.#objectives = readObjectives({ searcher: name, objectivesMax, metric: this.#options.metric ?? metric, mode: this.#options.mode ?? mode });
+    this.#space = space;
+    this.#axes = axesOf(space, name);
+    for (const { name: place, domain } of this.#axes)
+      if (domain.kind === "normal")
+        throw new RangeError(`Cannot search ${JSON.stringify(place)} with ${name}: it knows no normal distributions: use uniform, or TPESearch`);
+    for (const reward of this.#options.evaluatedRewards ?? []) {
+      const losses = ([reward].flat() as number[]).map((value, index) => value * (this.#objectives.signs[index] ?? 1));
+      this.#log.push(["observe", "", { point: this.#nextGiven() ?? {}, losses }]);
+    }
+  }
+
+  async suggest(trialId: string): Promise<Suggestion> {
+    const actor = await this.#started();
+    const given = this.#nextGiven();
+    const point = given ?? (await actor.ask.remote(trialId));
+    if (given !== undefined) await actor.give.remote(trialId, given);
+    if (this.#library.isStored) await actor.mark.remote(trialId);
+    this.#log.push([given === undefined ? "ask" : "give", trialId, point]);
+    this.#running.add(trialId);
+    return configOf(this.#space, new Map(Object.entries(point)));
+  }
+
+  async onTrialComplete(trialId: string, result?: TrialResult, error = false): Promise<void> {
+    if (!this.#running.delete(trialId)) return;
+    const losses = error ? null : (lossesOf(this.#objectives, result) ?? null);
+    const actor = await this.#started();
+    await actor.tell.remote(trialId, losses);
+    this.#log.push(["tell", trialId, losses]);
+  }
+
+  save(): JsonValue {
+    return structuredClone({ seed: this.#seed, given: this.#given, log: this.#log, running: [...this.#running] }) as unknown as JsonValue;
+  }
+
+  async restore(state: JsonValue): Promise<void> {
+    const saved = structuredClone(state) as unknown as { seed: number; given: number; log: Call[]; running: string[] };
+    await this.close();
+    this.#seed = saved.seed;
+    this.#given = saved.given;
+    this.#log = saved.log;
+    this.#running = new Set(saved.running);
+  }
+
+  /** Ends the library's process. Another question starts it again. */
+  async close(): Promise<void> {
+    const actor = this.#actor;
+    this.#actor = undefined;
+    if (actor !== undefined) await actor.then((handle) => terminate(handle)).catch(() => undefined);
+  }
+
+  /** The actor, which knows everything of the log. */
+  #started(): Promise<ActorHandle<PythonSearcher>> {
+    this.#actor ??= this.#start().catch((error: unknown) => {
+      this.#actor = undefined;
+      throw error;
+    });
+    return this.#actor;
+  }
+
+  async #start(): Promise<ActorHandle<PythonSearcher>> {
+    const { className, options, isStored } = this.#library;
+    const { runtimeEnv } = this.#options;
+    const actorClass = python.actor<PythonSearcher, [axes: JsonValue, options: JsonValue]>("shoal._searchers", className, {
+      numCpus: 0,
+      ...(runtimeEnv === undefined ? {} : { runtimeEnv: runtimeEnv as never }),
+    });
+    const handle = actorClass.remote(this.#axes.map(plainAxis), { ...options, seed: this.#seed, objectives: this.#objectives.metrics.length });
+    // In a storage the trials are there already: asks and tells that are repeated find them by their ids.
+    const log = isStored ? this.#log.filter(([call, trialId]) => this.#running.has(trialId) && call !== "tell") : this.#log;
+    await handle.replay.remote(log);
+    return handle;
+  }
+
+  /** The next of the user's points; what it leaves out is in the middle of its axis, or the first option. */
+  #nextGiven(): PlainPoint | undefined {
+    const config = this.#options.pointsToEvaluate?.[this.#given];
+    if (config === undefined) return undefined;
+    this.#given += 1;
+    const values = readPoint(this.#space, config);
+    const point: Record<string, number> = {};
+    for (const { name, domain, condition } of this.#axes) {
+      if (condition !== undefined && point[(this.#axes[condition.axis] as Axis).name] !== condition.option) continue;
+      const value = values.get(name);
+      if (value !== undefined) point[name] = value;
+      else if (domain.kind === "float") point[name] = toAllowed(domain, domain.log ? Math.sqrt(domain.lower * domain.upper) : (domain.lower + domain.upper) / 2);
+      else point[name] = domain.kind === "integer" ? toAllowed(domain, (domain.first + domain.last) / 2) : 0;
+    }
+    return point;
+  }
+}
+
+/** An axis as `_searchers.py` reads it. */
+function plainAxis({ name, domain, condition }: Axis): JsonValue {
+  const under = condition === undefined ? {} : { condition: { ...condition } };
+  if (domain.kind === "float")
+    return {
+      name,
+      kind: "float",
+      low: domain.quantum === undefined ? domain.lower : toAllowed(domain, domain.lower),
+      high: domain.quantum === undefined ? domain.upper : toAllowed(domain, domain.upper),
+      log: domain.log,
+      step: domain.quantum ?? null,
+      ...under,
+    };
+  if (domain.kind === "integer")
+    return { name, kind: "int", low: toAllowed(domain, domain.first), high: toAllowed(domain, domain.last), log: domain.log, step: domain.quantum, ...under };
+  return { name, kind: "choice", count: domain.kind === "choice" ? domain.options.length : 1, log: false, ...under };
+}

@@ -1,0 +1,133 @@
+/** The searchers of Python libraries: `OptunaSearch`, `HyperOptSearch`, `BayesianOptimizationSearch`, `AxSearch`, `NevergradSearch`. Each says which options its library has. */
+import { count, custom, isPlainObject, number, oneOf, readOptions, text } from "../../core/internal.ts";
+import type { JsonValue } from "../trial.ts";
+import { PythonSearch, pythonSearchOptions, type PythonSearchOptions } from "./python-search.ts";
+
+export interface OptunaSearchOptions extends PythonSearchOptions {
+  /** Optuna's sampler. Default: `"tpe"`; with several metrics, too. */
+  sampler?: "tpe" | "gp" | "cmaes" | "random" | "qmc" | "nsgaii" | "nsgaiii" | undefined;
+  /** Keyword arguments of the sampler, by their names in Optuna: `{ n_startup_trials: 20 }`. */
+  samplerOptions?: Readonly<Record<string, JsonValue>> | undefined;
+  /** Where Optuna keeps the study: `"sqlite:///study.db"`. Default: in memory, and in the run's own state. */
+  storage?: string | undefined;
+  /** The study in the storage; one that is there is continued. Needed with a storage. */
+  studyName?: string | undefined;
+}
+
+/** Optuna's samplers over conditional spaces, for one metric or several. `pip install optuna`. */
+export class OptunaSearch extends PythonSearch {
+  /** @throws TypeError, RangeError */
+  constructor(options: OptunaSearchOptions = {}) {
+    const { sampler, samplerOptions, storage, studyName } = readOptions(options, {
+      of: "an OptunaSearch",
+      options: {
+        ...pythonSearchOptions,
+        sampler: oneOf(["tpe", "gp", "cmaes", "random", "qmc", "nsgaii", "nsgaiii"], "tpe"),
+        samplerOptions: custom<Readonly<Record<string, JsonValue>>>("an object of keyword arguments is needed", {}, (value) =>
+          isPlainObject(value) ? "ok" : "wrong type",
+        ),
+        storage: text<string | undefined>(undefined),
+        studyName: text<string | undefined>(undefined),
+      },
+    });
+    if (storage !== undefined && studyName === undefined)
+      throw new TypeError("Cannot make an OptunaSearch: a study in a storage has a name, by which it is found again: set studyName");
+    super(
+      {
+        name: "OptunaSearch",
+        type: "optuna",
+        className: "OptunaSearcher",
+        options: { sampler, samplerOptions, storage: storage ?? null, studyName: studyName ?? null },
+        objectivesMax: 100,
+        isStored: storage !== undefined,
+      },
+      options,
+    );
+  }
+}
+
+export interface HyperOptSearchOptions extends PythonSearchOptions {
+  /** Trials at random before the model is used. Default: 20. */
+  nInitialPoints?: number | undefined;
+  /** How many trials are good: this times the square root of their number. Default: 0.25. */
+  gamma?: number | undefined;
+}
+
+/** Hyperopt's tree-structured Parzen estimators. `pip install hyperopt setuptools`. */
+export class HyperOptSearch extends PythonSearch {
+  /** @throws TypeError, RangeError */
+  constructor(options: HyperOptSearchOptions = {}) {
+    const { nInitialPoints, gamma } = readOptions(options, {
+      of: "a HyperOptSearch",
+      options: {
+        ...pythonSearchOptions,
+        nInitialPoints: count({ min: 1 }, 20),
+        gamma: number("a number above 0 and below 1 is needed", 0.25, (value) => value > 0 && value < 1),
+      },
+    });
+    super({ name: "HyperOptSearch", type: "hyperopt", className: "HyperOptSearcher", options: { nInitialPoints, gamma }, objectivesMax: 1 }, options);
+  }
+}
+
+export interface BayesianOptimizationSearchOptions extends PythonSearchOptions {
+  /** Trials at random before the model is used. Default: 10. */
+  randomSearchSteps?: number | undefined;
+  /** How many deviations of optimism the bound has. Default: 2.576. */
+  kappa?: number | undefined;
+}
+
+/** The Gaussian process of the package bayesian-optimization, over numbers. `pip install bayesian-optimization`. */
+export class BayesianOptimizationSearch extends PythonSearch {
+  /** @throws TypeError, RangeError */
+  constructor(options: BayesianOptimizationSearchOptions = {}) {
+    const { randomSearchSteps, kappa } = readOptions(options, {
+      of: "a BayesianOptimizationSearch",
+      options: {
+        ...pythonSearchOptions,
+        randomSearchSteps: count({ min: 1 }, 10),
+        kappa: number("a number from 0 is needed", 2.576, (value) => value >= 0 && value < 1e6),
+      },
+    });
+    super(
+      {
+        name: "BayesianOptimizationSearch",
+        type: "bayesian_optimization",
+        className: "BayesianOptimizationSearcher",
+        options: { randomSearchSteps, kappa },
+        objectivesMax: 1,
+      },
+      options,
+    );
+  }
+}
+
+/** Ax's choice of methods, for one metric or several. `pip install ax-platform`. */
+export class AxSearch extends PythonSearch {
+  /** @throws TypeError, RangeError */
+  constructor(options: PythonSearchOptions = {}) {
+    readOptions(options, { of: "an AxSearch", options: pythonSearchOptions });
+    super({ name: "AxSearch", type: "ax", className: "AxSearcher", options: {}, objectivesMax: 100 }, options);
+  }
+}
+
+export interface NevergradSearchOptions extends PythonSearchOptions {
+  /** The name of an optimizer in Nevergrad's registry. Default: `"NGOpt"`. */
+  optimizer?: string | undefined;
+  /** How many trials there will be, which some optimizers use. */
+  budget?: number | undefined;
+}
+
+/** Nevergrad's optimizers without gradients. `pip install nevergrad`. */
+export class NevergradSearch extends PythonSearch {
+  /** @throws TypeError, RangeError */
+  constructor(options: NevergradSearchOptions = {}) {
+    const { optimizer, budget } = readOptions(options, {
+      of: "a NevergradSearch",
+      options: { ...pythonSearchOptions, optimizer: text("NGOpt"), budget: count<number | undefined>({ min: 1 }, undefined) },
+    });
+    super(
+      { name: "NevergradSearch", type: "nevergrad", className: "NevergradSearcher", options: { optimizer, budget: budget ?? null }, objectivesMax: 100 },
+      options,
+    );
+  }
+}

@@ -1,0 +1,302 @@
+/** Searchers by asks and tells alone: what they propose, what they refuse, and that a saved search goes on as if nothing had been. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Searcher } from "../searcher.ts";
+import { choice, gridSearch, loguniform, quniform, randint, randn, sampleFrom, uniform } from "../space.ts";
+import type { Config, JsonValue, TrialResult } from "../trial.ts";
+import { BayesOptSearch } from "./bayes-opt-search.ts";
+import { BOHBSearch } from "./bohb-search.ts";
+import { CmaEsSearch } from "./cma-es-search.ts";
+import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
+import { createSearcher } from "./create-searcher.ts";
+import { Repeater } from "./repeater.ts";
+import { TPESearch } from "./tpe-search.ts";
+
+const SPACE = {
+  x: uniform(-5, 5),
+  lr: loguniform(1e-5, 1),
+  width: randint(1, 65),
+  part: quniform(0, 1, 0.25),
+  noise: randn(),
+  model: choice([{ kind: "tree", depth: randint(1, 9) }, { kind: "linear", penalty: loguniform(1e-4, 1) }]),
+  twice: sampleFrom((config) => 2 * (config["x"] as number)),
+};
+const SIMPLE = { x: uniform(-5, 5), y: uniform(-5, 5) };
+
+interface Sampled {
+  x: number;
+  lr: number;
+  width: number;
+  part: number;
+  noise: number;
+  model: { kind: "tree"; depth: number } | { kind: "linear"; penalty: number };
+  twice: number;
+}
+
+function lossOf({ x, lr, width, model }: Sampled): number {
+  return (x - 2) ** 2 + (Math.log10(lr) + 3) ** 2 + (width - 20) ** 2 / 100 + (model.kind === "tree" ? 0 : 1);
+}
+
+const result = (values: Record<string, number>) => values as unknown as TrialResult;
+
+const MODELS: readonly (readonly [string, (seed: number) => Searcher])[] = [
+  ["TPESearch", (seed) => new TPESearch({ seed, nStartupTrials: 4 })],
+  ["TPESearch, each place for itself", (seed) => new TPESearch({ seed, nStartupTrials: 4, multivariate: false })],
+  ["BayesOptSearch", (seed) => new BayesOptSearch({ seed, nInitialPoints: 4 })],
+  ["BayesOptSearch by its bound", (seed) => new BayesOptSearch({ seed, nInitialPoints: 4, acquisition: "ucb" })],
+  ["CmaEsSearch", (seed) => new CmaEsSearch({ seed, populationSize: 4 })],
+  ["BOHBSearch", (seed) => new BOHBSearch({ seed, minPointsInModel: 3, randomFraction: 0.2 })],
+];
+const WRAPPED: readonly (readonly [string, (seed: number) => Searcher])[] = [
+  ["ConcurrencyLimiter", (seed) => new ConcurrencyLimiter(new TPESearch({ seed, nStartupTrials: 2 }), { maxConcurrent: 2 })],
+  ["ConcurrencyLimiter in batches", (seed) => new ConcurrencyLimiter(new TPESearch({ seed, nStartupTrials: 2 }), { maxConcurrent: 3, batch: true })],
+  ["Repeater", (seed) => new Repeater(new TPESearch({ seed, nStartupTrials: 2 }), { repeat: 2 })],
+];
+
+/** A call of the loop: ask for a trial, or tell of one of those that run. */
+type Step = { readonly ask: true } | { readonly ask: false; readonly which: number; readonly outcome: "end" | "fail" | "report" };
+
+const steps = fc.array(
+  fc.oneof(
+    { weight: 3, arbitrary: fc.constant<Step>({ ask: true }) },
+    { weight: 3, arbitrary: fc.record({ ask: fc.constant<false>(false), which: fc.nat(9), outcome: fc.constantFrom("end", "end", "end", "fail", "report") }) },
+  ),
+  { minLength: 10, maxLength: 45 },
+);
+
+/** Makes calls on a searcher, and returns what it answered. `restart` is put in before one call: it gives another searcher to go on with. */
+async function drive(first: Searcher, calls: readonly Step[], restart?: { at: number; with: (searcher: Searcher) => Promise<Searcher> }): Promise<unknown[]> {
+  let searcher = first;
+  await searcher.setSearchProperties("loss", "min", SPACE);
+  const running: { id: string; config: Sampled; reports: number }[] = [];
+  const answers: unknown[] = [];
+  for (const [index, step] of calls.entries()) {
+    if (restart?.at === index) searcher = await restart.with(searcher);
+    if (step.ask) {
+      const id = `t${index}`;
+      const answer = await searcher.suggest(id);
+      answers.push(answer);
+      if (typeof answer !== "string") running.push({ id, config: answer as unknown as Sampled, reports: 0 });
+      continue;
+    }
+    const trial = running[step.which % Math.max(1, running.length)];
+    if (trial === undefined) continue;
+    trial.reports += 1;
+    const values = result({ loss: lossOf(trial.config), trainingIteration: trial.reports });
+    if (step.outcome === "report") await searcher.onTrialResult?.(trial.id, values);
+    else {
+      await searcher.onTrialComplete(trial.id, step.outcome === "fail" ? undefined : values, step.outcome === "fail");
+      running.splice(running.indexOf(trial), 1);
+    }
+  }
+  return answers;
+}
+
+describe.each([...MODELS, ...WRAPPED])("%s", (_, make) => {
+  test("that is restored at any point gives the same configurations as one that was never interrupted", { timeout: 120_000 }, async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(1_000), steps, fc.double({ min: 0, max: 1, noNaN: true }), async (seed, calls, part) => {
+        const expected = await drive(make(seed), calls);
+        const restored = await drive(make(seed), calls, {
+          at: Math.floor(part * calls.length),
+          with: async (searcher) => {
+            const state = JSON.parse(JSON.stringify(await searcher.save())) as JsonValue;
+            // Another seed: the state has the generator, too.
+            const next = make(seed + 1);
+            await next.setSearchProperties("loss", "min", SPACE);
+            await next.restore(state);
+            return next;
+          },
+        });
+        expect(restored).toEqual(expected);
+      }),
+      { numRuns: 12 },
+    );
+  });
+});
+
+describe.each(MODELS)("%s", (title, make) => {
+  // A Gaussian process needs fewer trials, and more time for each.
+  const trials = title.startsWith("BayesOpt") ? 22 : 60;
+
+  test("stays within the space, and gives places of options that are not chosen no value", () => {
+    const searcher = make(3);
+    searcher.setSearchProperties("loss", "min", SPACE);
+    for (let trial = 0; trial < 30; trial += 1) {
+      const config = searcher.suggest(`t${trial}`) as unknown as Sampled;
+      expect(Math.abs(config.x)).toBeLessThanOrEqual(5);
+      expect(config.lr).toBeGreaterThanOrEqual(1e-5);
+      expect(config.lr).toBeLessThanOrEqual(1);
+      expect(Number.isInteger(config.width) && config.width >= 1 && config.width <= 64).toBe(true);
+      expect([0, 0.25, 0.5, 0.75, 1]).toContain(config.part);
+      expect(Object.keys(config.model)).toEqual(config.model.kind === "tree" ? ["kind", "depth"] : ["kind", "penalty"]);
+      expect(config.twice).toBe(2 * config.x);
+      searcher.onTrialComplete(`t${trial}`, result({ loss: lossOf(config) }));
+    }
+  });
+
+  test("finds better configurations than random search, in either mode", () => {
+    const best = (searcher: Searcher, mode: "min" | "max") => {
+      searcher.setSearchProperties("loss", mode, SIMPLE);
+      let least = Number.POSITIVE_INFINITY;
+      for (let trial = 0; trial < trials; trial += 1) {
+        const { x, y } = searcher.suggest(`t${trial}`) as unknown as { x: number; y: number };
+        const loss = (x - 2) ** 2 + (y + 1) ** 2;
+        least = Math.min(least, loss);
+        searcher.onTrialResult?.(`t${trial}`, result({ loss: mode === "min" ? loss : -loss, trainingIteration: 1 }));
+        searcher.onTrialComplete(`t${trial}`, result({ loss: mode === "min" ? loss : -loss, trainingIteration: 1 }));
+      }
+      return least;
+    };
+    const median = (values: number[]) => values.sort((a, b) => a - b)[2] as number;
+    const seeds = [1, 2, 3, 4, 5];
+    const random = median(seeds.map((seed) => best(new TPESearch({ seed, nStartupTrials: 1_000 }), "min")));
+    expect(median(seeds.map((seed) => best(make(seed), "min")))).toBeLessThan(random);
+    expect(median(seeds.map((seed) => best(make(seed), "max")))).toBeLessThan(random);
+  });
+
+  test("runs the user's points first, fills in what they leave out, and learns from known results", () => {
+    const name = (make(0) as { definition?: { type: string } }).definition?.type as string;
+    const pointsToEvaluate = [{ x: 1, y: 1 }, { x: 2 }];
+    const searcher = createSearcher(name, { seed: 1, pointsToEvaluate, evaluatedRewards: [3] });
+    searcher.setSearchProperties("loss", "min", SIMPLE);
+    const config = searcher.suggest("t0") as Config;
+    expect(config["x"]).toBeCloseTo(2, 9);
+    expect(Math.abs(config["y"] as number)).toBeLessThanOrEqual(5);
+    expect((searcher.save() as { observations: unknown[] }).observations).toHaveLength(1);
+  });
+
+  test("has no place for a grid, and a space of nothing gives an empty configuration", () => {
+    expect(() => make(1).setSearchProperties("loss", "min", { lr: gridSearch([1, 2]) })).toThrow(/"lr".*gridSearch/);
+    const searcher = make(1);
+    searcher.setSearchProperties("loss", "min", { fixed: 1 });
+    expect(searcher.suggest("t0")).toEqual({ fixed: 1 });
+  });
+
+  test("learns nothing from results without a finite metric", () => {
+    const searcher = make(1);
+    searcher.setSearchProperties("loss", "min", SIMPLE);
+    for (const [trial, values] of [{ loss: Number.NaN }, { loss: Number.POSITIVE_INFINITY }, { other: 1 }].entries()) {
+      searcher.suggest(`t${trial}`);
+      searcher.onTrialComplete(`t${trial}`, result(values as Record<string, number>));
+    }
+    expect((searcher.save() as { observations: unknown[] }).observations).toEqual([]);
+  });
+});
+
+describe("TPESearch", () => {
+  test("spreads parallel asks more with running trials as bad ones than without", () => {
+    const spread = (constantLiar: boolean) => {
+      const searcher = new TPESearch({ seed: 5, constantLiar });
+      searcher.setSearchProperties("loss", "min", SIMPLE);
+      const ask = (id: string) => searcher.suggest(id) as unknown as { x: number; y: number };
+      for (let trial = 0; trial < 40; trial += 1) {
+        const { x, y } = ask(`t${trial}`);
+        searcher.onTrialComplete(`t${trial}`, result({ loss: x ** 2 + y ** 2 }));
+      }
+      const asked = Array.from({ length: 20 }, (_, index) => ask(`p${index}`));
+      const nearest = asked.map((one) => Math.min(...asked.filter((other) => other !== one).map((other) => Math.hypot(one.x - other.x, one.y - other.y))));
+      return nearest.reduce((sum, distance) => sum + distance, 0);
+    };
+    expect(spread(true)).toBeGreaterThan(spread(false));
+  });
+
+  test("covers the front of two metrics", () => {
+    const searcher = new TPESearch({ seed: 2 });
+    searcher.setSearchProperties(["a", "b"], ["min", "max"], SIMPLE);
+    const late: number[] = [];
+    for (let trial = 0; trial < 120; trial += 1) {
+      const { x, y } = searcher.suggest(`t${trial}`) as unknown as { x: number; y: number };
+      searcher.onTrialComplete(`t${trial}`, result({ a: x ** 2 + y ** 2, b: -((x - 2) ** 2) - y ** 2 }));
+      // The front is where y is 0 and x lies from 0 to 2.
+      if (trial >= 80) late.push(Math.abs(y) + Math.max(0, -x, x - 2));
+    }
+    late.sort((a, b) => a - b);
+    expect(late[20]).toBeLessThan(1.5);
+  });
+
+  test("refuses options that do not exist, and several metrics with one mode", () => {
+    expect(() => new TPESearch({ nStartup: 3 } as never)).toThrow(/nStartupTrials/);
+    expect(() => new TPESearch({ metric: ["a", "b"] }).setSearchProperties("a", "min", SIMPLE)).toThrow(/each of 2 metrics needs a mode/);
+    expect(() => new CmaEsSearch({ metric: ["a", "b"] }).setSearchProperties("a", "min", SIMPLE)).toThrow(/TPESearch/);
+    expect(() => new TPESearch({ evaluatedRewards: [1] })).toThrow(/pointsToEvaluate/);
+  });
+});
+
+describe("CmaEsSearch", () => {
+  test("learns which option of a choice is good", () => {
+    const searcher = new CmaEsSearch({ seed: 1 });
+    searcher.setSearchProperties("loss", "min", { x: uniform(0, 1), c: choice(["a", "b", "c", "d"]) });
+    let good = 0;
+    for (let trial = 0; trial < 200; trial += 1) {
+      const { x, c } = searcher.suggest(`t${trial}`) as unknown as { x: number; c: string };
+      if (trial >= 150 && c === "c") good += 1;
+      searcher.onTrialComplete(`t${trial}`, result({ loss: (x - 0.3) ** 2 + (c === "c" ? 0 : 1) }));
+    }
+    expect(good).toBeGreaterThan(35);
+  });
+
+  test("starts elsewhere with twice the population when it has converged", () => {
+    const searcher = new CmaEsSearch({ seed: 1 });
+    searcher.setSearchProperties("loss", "min", SIMPLE);
+    for (let trial = 0; trial < 900; trial += 1) {
+      const { x, y } = searcher.suggest(`t${trial}`) as unknown as { x: number; y: number };
+      searcher.onTrialComplete(`t${trial}`, result({ loss: x ** 2 + y ** 2 }));
+    }
+    expect((searcher.save() as { model: { restarts: number } }).model.restarts).toBeGreaterThan(0);
+  });
+});
+
+describe("BOHBSearch", () => {
+  test("learns from trials that have not ended, at the largest budget with enough of them", () => {
+    const searcher = new BOHBSearch({ seed: 1, randomFraction: 0 });
+    searcher.setSearchProperties("loss", "min", SIMPLE);
+    for (let trial = 0; trial < 60; trial += 1) {
+      const { x, y } = searcher.suggest(`t${trial}`) as unknown as { x: number; y: number };
+      searcher.onTrialResult(`t${trial}`, result({ loss: (x - 2) ** 2 + (y - 2) ** 2, trainingIteration: 1 }));
+    }
+    const late = Array.from({ length: 10 }, (_, index) => searcher.suggest(`p${index}`) as unknown as { x: number; y: number });
+    const distances = late.map(({ x, y }) => Math.hypot(x - 2, y - 2)).sort((a, b) => a - b);
+    expect(distances[5]).toBeLessThan(2.5);
+  });
+});
+
+describe("ConcurrencyLimiter", () => {
+  test("asks for no more trials than may run, and in batches waits for all of one", async () => {
+    const limiter = new ConcurrencyLimiter(new TPESearch({ seed: 1 }), { maxConcurrent: 2, batch: true });
+    await limiter.setSearchProperties("loss", "min", SIMPLE);
+    await limiter.suggest("a");
+    await limiter.suggest("b");
+    expect(await limiter.suggest("c")).toBe("later");
+    await limiter.onTrialComplete("a", result({ loss: 1 }));
+    expect(await limiter.suggest("c")).toBe("later");
+    await limiter.onTrialComplete("b", result({ loss: 1 }));
+    expect(await limiter.suggest("c")).not.toBe("later");
+    expect(() => new ConcurrencyLimiter(new TPESearch(), {} as never)).toThrow(/maxConcurrent/);
+  });
+});
+
+describe("Repeater", () => {
+  test("gives a configuration several times, and the searcher the mean of those that count", async () => {
+    const inner = new TPESearch({ seed: 1 });
+    const repeater = new Repeater(inner, { repeat: 3 });
+    await repeater.setSearchProperties("loss", "min", SIMPLE);
+    const configs = [await repeater.suggest("a"), await repeater.suggest("b"), await repeater.suggest("c")] as Config[];
+    expect(configs.map((config) => config["__trial_index__"])).toEqual([0, 1, 2]);
+    expect(new Set(configs.map((config) => config["x"])).size).toBe(1);
+    await repeater.onTrialComplete("b", result({ loss: 4 }));
+    await repeater.onTrialComplete("a", undefined, true);
+    await repeater.onTrialComplete("c", result({ loss: 2 }));
+    expect((inner.save() as { observations: { losses: number[] }[] }).observations.map(({ losses }) => losses)).toEqual([[3]]);
+  });
+});
+
+test("searchers are made by name, with others inside by their definitions", () => {
+  const searcher = new Repeater(new ConcurrencyLimiter(new TPESearch({ seed: 1 }), { maxConcurrent: 2 }), { repeat: 2 });
+  const { type, options } = searcher.definition as { type: string; options: Record<string, unknown> };
+  const again = createSearcher(type, JSON.parse(JSON.stringify(options)) as Record<string, unknown>);
+  expect(again).toBeInstanceOf(Repeater);
+  expect(again.definition).toEqual(searcher.definition);
+  expect(new TPESearch({ gamma: () => 3 }).definition).toBeUndefined();
+  expect(() => createSearcher("tpee")).toThrow(/tpe, bayesopt/);
+});

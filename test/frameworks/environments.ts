@@ -1,0 +1,128 @@
+/**
+ * Virtual environments with the frameworks that people train with: pinned, lean, built once and kept below `.test-cache/`.
+ *
+ * Packages are installed without what they ask for, so each recipe lists all that it needs; the versions are those of Python 3.11. An environment may stand on another one, whose packages it
+ * sees. PyPI's torch for Linux is linked with 2.4 GB of CUDA, in whose place `hollow-libraries.py` puts empty libraries. Where something cannot be installed, the tests that need it are
+ * skipped, and their titles say why.
+ */
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { REPOSITORY } from "../house/source-files.ts";
+
+interface Recipe {
+  /** Whose packages it sees, besides its own. */
+  readonly on?: EnvironmentName;
+  readonly packages: string;
+  /** Packages that are built here, after the others. */
+  readonly sources?: string;
+  /** A file of this folder that its Python runs at the end. */
+  readonly script?: string;
+}
+
+export type EnvironmentName = "torch" | "boosters" | "lightning" | "transformers" | "deepspeed" | "megatron" | "tensorflow" | "jax" | "ray";
+
+const TABLES = "numpy==2.4.6 pyarrow==26.0.1 pandas==3.1.1 python-dateutil==4.0.0";
+
+const RECIPES: Readonly<Record<EnvironmentName, Recipe>> = {
+  torch: {
+    packages: `torch==2.15.0 ${TABLES} filelock==4.3.1 typing_extensions==4.16.0 sympy==1.14.0 mpmath==1.4.1 networkx==3.6.1 jinja2==3.1.6 markupsafe==3.0.4
+      fsspec==2026.9.0 nvidia-cuda-runtime==13.5.37 nvidia-cuda-cupti==13.5.25`,
+    script: "hollow-libraries.py",
+  },
+  boosters: { packages: `xgboost-cpu==3.2.0 lightgbm==4.7.0 scipy==1.17.1 narwhals==2.29.0 ${TABLES}` },
+  lightning: {
+    on: "torch",
+    packages:
+      "lightning==2.6.6 pytorch-lightning==2.6.6 lightning-utilities==0.15.3 torchmetrics==1.9.0 pyyaml==6.0.4 tqdm==4.70.1 packaging==26.4",
+  },
+  transformers: {
+    on: "torch",
+    packages: `transformers==5.24.0 accelerate==1.15.0 huggingface-hub==2.4.0 hf-xet==1.8.0 tokenizers==0.23.3 safetensors==0.8.0 regex==2026.11.19 pyyaml==6.0.4
+      tqdm==4.70.1 packaging==26.4 psutil==7.2.2 httpx2==2.16.2 httpcore2==2.16.2 truststore==0.10.5 anyio==4.16.0 h11==0.16.0 idna==3.20 certifi typer==0.29.2 click==8.5.1 requests==2.34.2`,
+  },
+  // Of its sources, which the isolation of builds would give a torch of their own.
+  deepspeed: {
+    on: "lightning",
+    packages: `setuptools==84.2.1 wheel==0.48.0 einops==0.8.2 hjson==3.1.0 msgpack==1.2.4 ninja==1.13.2 packaging==26.4 psutil==7.2.2 py-cpuinfo==9.0.0 pydantic==2.14.4
+      pydantic_core==2.50.5 annotated-types==0.8.0 typing-inspection==0.4.5`,
+    sources: "deepspeed==0.19.8",
+  },
+  megatron: { on: "torch", packages: "megatron-core==0.16.1 einops==0.8.2 packaging==26.4" },
+  tensorflow: {
+    packages: `tensorflow-cpu==2.21.0 tf-keras==2.21.0 keras==3.15.1 numpy==2.4.6 absl-py==2.5.1 astunparse==1.6.3 certifi charset-normalizer==3.5.3 flatbuffers==25.12.19
+      gast==0.7.0 google-pasta==0.2.0 grpcio==1.85.3 h5py==3.14.0 idna==3.20 libclang==18.1.1 markdown-it-py==4.3.0 mdurl==0.1.2 ml_dtypes==0.6.0 namex==0.1.0 opt_einsum==3.4.0
+      optree==0.20.0 packaging==26.4 protobuf==7.36.2 pygments==2.21.0 requests==2.34.2 rich==15.0.0 six==1.17.0 termcolor==3.3.0 urllib3==2.8.0 wrapt==2.5.2 typing_extensions==4.16.0`,
+  },
+  jax: { packages: "jax==0.10.2 jaxlib==0.10.2 ml_dtypes==0.6.0 numpy==2.4.6 opt_einsum==3.4.0 scipy==1.17.1" },
+  ray: {
+    on: "torch",
+    packages: `ray==2.60.0 xgboost-cpu==3.2.0 lightgbm==4.7.0 scipy==1.17.1 narwhals==2.29.0 tensorboardx==2.6.5 pydantic==2.14.4 pydantic_core==2.50.5 annotated-types==0.8.0
+      typing-inspection==0.4.5 requests==2.34.2 urllib3==2.8.0 idna==3.20 certifi charset-normalizer==3.5.3 click==8.5.1 jsonschema==4.26.0 jsonschema-specifications==2025.9.1
+      referencing==0.37.0 rpds-py==2026.9.1 attrs==26.1.0 msgpack==1.2.4 packaging==26.4 protobuf==7.36.2 pyyaml==6.0.4`,
+  },
+};
+
+/** The environment, or why there is none. The first call builds it. */
+export function environment(name: EnvironmentName): { venv: string } | { problem: string } {
+  try {
+    return { venv: build(name) };
+  } catch (error) {
+    return { problem: (error as Error).message };
+  }
+}
+
+/** The folders of its packages, as `PYTHONPATH` takes them. */
+export function packagesOf(name: EnvironmentName): string {
+  return seenFrom(build(name)).trim().replaceAll("\n", ":");
+}
+
+function build(name: EnvironmentName): string {
+  const { on, packages, sources, script } = RECIPES[name];
+  const below = on === undefined ? undefined : build(on);
+  const venv = join(REPOSITORY, ".test-cache", `${name}-${fingerprint(name)}`);
+  const done = join(venv, "complete");
+  if (existsSync(done)) return venv;
+  rmSync(venv, { recursive: true, force: true });
+  mkdirSync(join(REPOSITORY, ".test-cache"), { recursive: true });
+  const python = join(venv, "bin", "python3");
+  run("python3", "-m", "venv", "--without-pip", venv);
+  if (below !== undefined) writeFileSync(join(sitePackages(venv), "below.pth"), seenFrom(below));
+  const install = ["-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check", "--no-compile", "--no-deps"];
+  run("python3", ...install, ...packages.split(/\s+/));
+  if (sources !== undefined) run("python3", ...install, "--no-build-isolation", sources);
+  if (script !== undefined) run(python, join(import.meta.dirname, script));
+  writeFileSync(done, "");
+  return venv;
+}
+
+/** Of all that goes into an environment, so that another recipe makes another one. */
+function fingerprint(name: EnvironmentName): string {
+  const hash = createHash("sha256");
+  for (let one: EnvironmentName | undefined = name; one !== undefined; one = RECIPES[one].on) {
+    const { packages, sources = "", script } = RECIPES[one];
+    hash.update(packages).update(sources);
+    if (script !== undefined) hash.update(readFileSync(join(import.meta.dirname, script)));
+  }
+  return hash.digest("hex").slice(0, 8);
+}
+
+/** The folders of an environment below, and of those below that. */
+function seenFrom(venv: string): string {
+  const folder = sitePackages(venv);
+  const further = join(folder, "below.pth");
+  return `${folder}\n${existsSync(further) ? readFileSync(further, "utf8") : ""}`;
+}
+
+function sitePackages(venv: string): string {
+  const [version] = readdirSync(join(venv, "lib"));
+  return join(venv, "lib", version as string, "site-packages");
+}
+
+function run(program: string, ...args: string[]): void {
+  const { status, stderr, error } = spawnSync(program, args, { encoding: "utf8", timeout: 900_000 });
+  if (status === 0) return;
+  const said = error?.message ?? stderr.trim().split("\n").at(-1) ?? "";
+  throw new Error(`${program} ${args.slice(0, 3).join(" ")} failed: ${said}`);
+}

@@ -1,0 +1,28 @@
+/** The loop files of Ray's users: unchanged on Shoal and, beside that, on the real Ray. Both give the same metrics and the same files of checkpoints. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { init, shutdown } from "shoal";
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { unless } from "../integration/python-places.ts";
+import { environment } from "./environments.ts";
+import { RAY_LOOPS, runOnRay, runOnShoal } from "./ray-loops.ts";
+import { expectEqualResults } from "./results.ts";
+
+const ray = environment("ray");
+
+describe.each(RAY_LOOPS)("$file", (loop) => {
+  const found = environment(loop.environment);
+  const problem = "problem" in found ? found.problem : "problem" in ray ? ray.problem : undefined;
+  const folder = mkdtempSync(join(tmpdir(), "test-shoal-ray-"));
+  beforeAll(() => init({ numCpus: 2, logToDriver: false }));
+  afterAll(async () => {
+    await shutdown();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test.skipIf(problem !== undefined)(`is the same on both${unless(problem)}`, async () => {
+    const expected = await runOnRay(loop, join(folder, "ray"));
+    expectEqualResults(await runOnShoal(loop, "venv" in found ? found.venv : "", join(folder, "shoal")), expected);
+  });
+});

@@ -1,0 +1,34 @@
+/** A training loop that counts, with what the tests of faults need to hold it up: used by `train-faults.test.ts` and by the program that it starts. */
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Checkpoint, getCheckpoint, getContext, report } from "shoal/train";
+
+export interface CountConfig {
+  /** Where ranks leave their process ids and wait for the test. */
+  readonly root: string;
+  readonly steps: number;
+  /** At this step, of a run that did not go on from a checkpoint, a file `go` is waited for. */
+  readonly waitsAt?: number;
+  /** Ranks that throw at step 1 of a run that did not go on from a checkpoint. */
+  readonly throws?: readonly number[];
+}
+
+/** Counts steps, one checkpoint each, and goes on from the last one. */
+export async function count({ root, steps, waitsAt, throws = [] }: CountConfig): Promise<void> {
+  const { worldRank, worldSize, attempt } = getContext();
+  const before = getCheckpoint();
+  const read = (path: string): number => (JSON.parse(readFileSync(join(path, "step.json"), "utf8")) as { step: number }).step;
+  const start = before === undefined ? 0 : (await before.asDirectory(read)) + 1;
+  writeFileSync(join(root, `pid-${attempt}-${worldRank}`), String(process.pid));
+  for (let step = start; step < steps; step += 1) {
+    if (start === 0 && step === waitsAt) {
+      writeFileSync(join(root, `waits-${worldRank}`), "");
+      while (!existsSync(join(root, "go"))) await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    if (start === 0 && step === 1 && throws.includes(worldRank)) throw new RangeError(`rank ${worldRank} throws`);
+    const own = mkdtempSync(join(root, "own-"));
+    writeFileSync(join(own, "step.json"), JSON.stringify({ step }));
+    const checkpoint = worldRank === 0 ? Checkpoint.fromDirectory(own) : undefined;
+    await report({ step, start, attempt, worldSize }, { checkpoint, deleteLocalCheckpointAfterUpload: true });
+  }
+}

@@ -1,0 +1,45 @@
+"""Training loops of plain Python, as the tests of ``shoal/train`` run them."""
+
+import json
+import os
+import subprocess
+import tempfile
+
+from shoal import train
+
+
+def places(config):
+    context = train.get_context()
+    print("rank", context.get_world_rank(), "speaks")
+    subprocess.run(["echo", "a child speaks"], check=True)
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "NODE_RANK", "MASTER_ADDR", "OMP_NUM_THREADS")
+    shared = train.collective.broadcast_from_rank_zero({"port": os.environ["MASTER_PORT"]})
+    train.report({"environment": [os.environ[name] for name in names], "world": context.get_world_size(), "same": shared["port"] == os.environ["MASTER_PORT"]})
+    return config["value"]
+
+
+def count(config):
+    before = train.get_checkpoint()
+    start = 0
+    if before is not None:
+        with before.as_directory() as folder, open(os.path.join(folder, "step.json")) as file:
+            start = json.load(file) + 1
+    rank = train.get_context().get_world_rank()
+    for step in range(start, 3):
+        if step == 1 and before is None and rank == 1:
+            if config["end"] == "throws":
+                raise ValueError("no more")
+            os._exit(7)
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "step.json" if rank == 0 else "other.json"), "w") as file:
+                json.dump(step, file)
+            train.report({"step": step, "start": start}, checkpoint=train.Checkpoint.from_directory(folder))
+
+
+def sum_rows(config):
+    rows = sum(int(batch["id"].sum()) for batch in train.get_dataset_shard("train").iter_batches(batch_size=10))
+    train.report({"sum": rows})
+
+
+def double(value):
+    return [value * 2, os.environ["OF_BACKEND"]]

@@ -1,0 +1,80 @@
+/** Training on several nodes: the places of ranks, checkpoints of other nodes' ranks, nodes that die and nodes that are drained. */
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { init, shutdown } from "shoal";
+import { TestCluster, type TestNode } from "shoal/testing";
+import { allReduce, DataParallelTrainer, getContext, report } from "shoal/train";
+import { expect, test } from "vitest";
+import { connectToCluster } from "../../src/ops/cli/cluster-connection.ts";
+import { MESSAGE } from "../../src/runtime/wire/messages.ts";
+import { count, type CountConfig } from "./counting-loop.ts";
+import { until, useFolder } from "./session.ts";
+
+const folder = useFolder();
+const onLine = (): void => {};
+
+async function connected(cluster: TestCluster): Promise<AsyncDisposable> {
+  await init({ address: cluster.address, logToDriver: false });
+  return { [Symbol.asyncDispose]: shutdown };
+}
+
+test("ranks of two nodes compute together; a node that dies shrinks an elastic group, which goes on", { timeout: 60_000 }, async () => {
+  await using cluster = await TestCluster.start({ head: { numCpus: 1 }, onLine });
+  const second = await cluster.addNode({ numCpus: 1 });
+  await using _program = await connected(cluster);
+  const placed = await new DataParallelTrainer({
+    trainLoopPerWorker: async () => {
+      const { worldRank, localRank, localWorldSize, nodeRank } = getContext();
+      const ofRanks = new Float64Array(4);
+      ofRanks[worldRank] = nodeRank + 1;
+      await allReduce(ofRanks);
+      const large = new Float32Array(50_000).fill(worldRank + 1);
+      await allReduce(large, { op: "average" });
+      await report({ nodes: [...ofRanks], local: [localRank, localWorldSize], large: large[49_999] as number });
+    },
+    scalingConfig: { numWorkers: 4, resourcesPerWorker: { CPU: 0.5 } },
+    runConfig: { name: "two nodes", storagePath: folder },
+  }).fit();
+  expect(placed.metrics).toEqual({ nodes: [1, 1, 2, 2], local: [0, 2], large: 2.5 });
+
+  const root = mkdtempSync(join(folder, "run-"));
+  const fitted = new DataParallelTrainer<CountConfig>({
+    trainLoopPerWorker: count,
+    trainLoopConfig: { root, steps: 4, waitsAt: 2 },
+    scalingConfig: { numWorkers: { min: 1, max: 2 } },
+    runConfig: { name: "node dies", storagePath: folder, failureConfig: { maxFailures: 1 } },
+  }).fit();
+  await until(() => existsSync(join(root, "waits-0")) && existsSync(join(root, "waits-1")), "both ranks to wait");
+  await second.kill();
+  expect((await fitted).metrics).toEqual({ step: 3, start: 2, attempt: 2, worldSize: 1 });
+});
+
+test("ranks of a node that is drained are told, stop at a checkpoint and go on elsewhere, without a failure", {
+  timeout: 60_000,
+}, async () => {
+  await using cluster = await TestCluster.start({ head: { numCpus: 0 }, onLine });
+  const leaves = await cluster.addNode({ numCpus: 1 });
+  await using _program = await connected(cluster);
+  const root = mkdtempSync(join(folder, "run-"));
+  const fitted = new DataParallelTrainer<{ root: string }>({
+    trainLoopPerWorker: async (config: { root: string }) => {
+      const { attempt } = getContext();
+      if (attempt === 1) {
+        writeFileSync(join(config.root, "begun"), "");
+        while (getContext().preemption === undefined) await new Promise((resolve) => setTimeout(resolve, 10));
+        writeFileSync(join(config.root, "told"), JSON.stringify(getContext().preemption));
+      }
+      await count({ root: config.root, steps: 3 });
+    },
+    trainLoopConfig: { root },
+    runConfig: { name: "drained", storagePath: folder },
+  }).fit();
+  await until(() => existsSync(join(root, "begun")), "the rank to begin");
+  const stays = await cluster.addNode({ numCpus: 1 });
+  using connection = await connectToCluster(cluster.address);
+  const deadlineMs = 30_000;
+  await connection.ask(MESSAGE.NODE_DRAIN, { node: (leaves as TestNode).nodeId, deadlineMs });
+  expect((await fitted).metrics).toEqual({ step: 2, start: 1, attempt: 2, worldSize: 1 });
+  expect(JSON.parse(readFileSync(join(root, "told"), "utf8"))).toMatchObject({ reason: "preemption" });
+  expect(stays.nodeId).not.toBe(leaves.nodeId);
+});

@@ -1,0 +1,207 @@
+/** Training runs under faults: ranks killed, frozen and failing together, programs killed and interrupted, storage that fails, groups that shrink and grow, and what is left behind. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ActorDiedError, placementGroup, placementGroupTable } from "shoal";
+import { DataParallelTrainer, getContext, report, type RunConfig, TrainingFailedError } from "shoal/train";
+import { describe, expect, test } from "vitest";
+import { REPOSITORY } from "../house/source-files.ts";
+import { count, type CountConfig } from "./counting-loop.ts";
+import { failureOf, isAlive, shoalProcesses, until, useFolder, useSession } from "./session.ts";
+
+const folder = useFolder();
+const PROGRAM = join(REPOSITORY, "test", "integration", "train-program.ts");
+
+function trainerOf(name: string, options: Omit<CountConfig, "root">, failureConfig: RunConfig["failureConfig"] = {}) {
+  const root = mkdtempSync(join(folder, "run-"));
+  const trainer = new DataParallelTrainer<CountConfig>({
+    trainLoopPerWorker: count,
+    trainLoopConfig: { root, ...options },
+    scalingConfig: { numWorkers: 2 },
+    runConfig: { name, storagePath: folder, failureConfig },
+  });
+  return { root, trainer, pidOf: (attempt: number, rank: number) => Number(readFileSync(join(root, `pid-${attempt}-${rank}`), "utf8")) };
+}
+
+const bothWait = (root: string) =>
+  until(() => existsSync(join(root, "waits-0")) && existsSync(join(root, "waits-1")), "both ranks to wait");
+
+describe("ranks", () => {
+  useSession({ numCpus: 2 });
+
+  test("that are killed are replaced, and the run goes on from its last checkpoint", async () => {
+    const { root, trainer, pidOf } = trainerOf("killed", { steps: 4, waitsAt: 2 }, { maxFailures: 1 });
+    const fitted = trainer.fit();
+    await bothWait(root);
+    process.kill(pidOf(1, 1), "SIGKILL");
+    const { metrics, path } = await fitted;
+    expect(metrics).toEqual({ step: 3, start: 2, attempt: 2, worldSize: 2 });
+    expect(isAlive(pidOf(1, 0))).toBe(false);
+    expect(readdirSync(path).filter((name) => name.startsWith("checkpoint_"))).toHaveLength(4);
+  });
+
+  test("that are killed are named, with how they ended, when no failure is allowed", async () => {
+    const { root, trainer, pidOf } = trainerOf("killed for good", { steps: 4, waitsAt: 2 });
+    const failed = failureOf(trainer.fit());
+    await bothWait(root);
+    process.kill(pidOf(1, 0), "SIGKILL");
+    process.kill(pidOf(1, 1), "SIGKILL");
+    const error = (await failed) as TrainingFailedError;
+    expect(error).toBeInstanceOf(TrainingFailedError);
+    expect(error.message).toMatch(/^Training run killed for good failed: rank [01] died: .*SIGKILL.*; rank [01] failed, too$/);
+    expect(error.hint).toContain("maxFailures");
+    expect(new Set(error.workerFailures.keys())).toEqual(new Set([0, 1]));
+    for (const failure of error.workerFailures.values()) expect(failure).toBeInstanceOf(ActorDiedError);
+  });
+
+  test("that throw are told with their own errors, and counted like those that die", async () => {
+    const { trainer } = trainerOf("throws", { steps: 3, throws: [1] }, { maxFailures: 1 });
+    expect((await trainer.fit()).metrics).toMatchObject({ step: 2, start: 1, attempt: 2 });
+    const error = (await failureOf(trainerOf("throw", { steps: 3, throws: [0, 1] }).trainer.fit())) as TrainingFailedError;
+    expect(error.message).toMatch(/^Training run throw failed: rank [01] failed: rank [01] throws; rank [01] failed, too$/);
+    expect(error.cause).toBeInstanceOf(RangeError);
+    expect([0, 1].map((rank) => error.workerFailures.get(rank)?.message)).toEqual(["rank 0 throws", "rank 1 throws"]);
+  });
+
+  test("that stand still are found when they do not report in time, and replaced", async () => {
+    const { root, trainer, pidOf } = trainerOf("frozen", { steps: 4, waitsAt: 2 }, { maxFailures: 1, reportTimeoutMs: 1500 });
+    const fitted = trainer.fit();
+    await bothWait(root);
+    process.kill(pidOf(1, 1), "SIGSTOP");
+    writeFileSync(join(root, "go"), "");
+    expect((await fitted).metrics).toMatchObject({ step: 3, start: 2, attempt: 2 });
+    expect(isAlive(pidOf(1, 1))).toBe(false);
+  });
+
+  test("that do not do the same are named", async () => {
+    const trainer = new DataParallelTrainer({
+      trainLoopPerWorker: async () => {
+        if (getContext().worldRank === 0) await report({});
+      },
+      scalingConfig: { numWorkers: 2 },
+      runConfig: { name: "disagreement", storagePath: folder },
+    });
+    expect((await failureOf(trainer.fit())).message).toContain(
+      "Training run disagreement failed: The ranks do not do the same: rank 0 reported, rank 1 ended the loop",
+    );
+  });
+
+  test("leave no process that they have started", async () => {
+    const root = mkdtempSync(join(folder, "children-"));
+    const trainer = new DataParallelTrainer({
+      trainLoopPerWorker: async ({ root: place }: { root: string }) => {
+        const child = (await import("node:child_process")).spawn("sleep", ["600"], { stdio: "ignore" });
+        writeFileSync(join(place, `child-${getContext().worldRank}`), String(child.pid));
+        await report({});
+        if (getContext().worldRank === 1) process.kill(process.pid, "SIGKILL");
+      },
+      trainLoopConfig: { root },
+      scalingConfig: { numWorkers: 2 },
+      runConfig: { name: "children", storagePath: folder },
+    });
+    await failureOf(trainer.fit());
+    const children = [0, 1].map((rank) => Number(readFileSync(join(root, `child-${rank}`), "utf8")));
+    await until(() => !children.some(isAlive), "the children to end");
+  });
+
+  test("end when the run is aborted, with the reason", async () => {
+    const { root, trainer, pidOf } = trainerOf("aborted", { steps: 4, waitsAt: 2 });
+    const abort = new AbortController();
+    const failed = failureOf(trainer.fit({ signal: abort.signal }));
+    await bothWait(root);
+    abort.abort(new Error("enough"));
+    expect((await failed).message).toBe("enough");
+    expect([0, 1].map((rank) => isAlive(pidOf(1, rank)))).toEqual([false, false]);
+    expect((await placementGroupTable()).filter(({ state }) => state !== "removed")).toEqual([]);
+  });
+});
+
+describe("storage", () => {
+  useSession({ numCpus: 2 });
+
+  test("that fails for a while holds the run up, and no longer", async () => {
+    const { root, trainer } = trainerOf("storage", { steps: 3, waitsAt: 1 });
+    const fitted = trainer.fit();
+    await bothWait(root);
+    // Where the next checkpoint is to be written there is a file.
+    const obstacle = join(folder, "storage", ".checkpoint_000001.partial");
+    writeFileSync(obstacle, "");
+    writeFileSync(join(root, "go"), "");
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    rmSync(obstacle);
+    const { metrics, bestCheckpoints } = await fitted;
+    expect(metrics).toMatchObject({ step: 2, start: 0, attempt: 1 });
+    expect(bestCheckpoints).toHaveLength(3);
+  });
+});
+
+describe("elastic groups", () => {
+  useSession({ numCpus: 2 });
+
+  test("begin with what is free, and grow at a checkpoint when there is more", async () => {
+    const root = mkdtempSync(join(folder, "elastic-"));
+    const other = await placementGroup([{ CPU: 1 }]).ready();
+    const fitted = new DataParallelTrainer<CountConfig>({
+      trainLoopPerWorker: count,
+      trainLoopConfig: { root, steps: 60, waitsAt: 1 },
+      scalingConfig: { numWorkers: { min: 1, max: 2 }, elasticResizeMonitorIntervalMs: 50 },
+      runConfig: { name: "elastic", storagePath: folder },
+    }).fit();
+    await until(() => existsSync(join(root, "waits-0")), "the only rank to wait");
+    await other.remove();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    writeFileSync(join(root, "go"), "");
+    const { metrics } = await fitted;
+    expect(metrics).toMatchObject({ step: 59, worldSize: 2, attempt: 2 });
+    expect(metrics?.["start"]).toBeGreaterThan(0);
+  });
+});
+
+/** A program with a run of this name; it prints the metrics of its end. */
+function program(name: string, root: string): ChildProcess {
+  return spawn(process.execPath, [PROGRAM, name, root, folder], { detached: true, stdio: ["ignore", "pipe", "pipe"] });
+}
+
+async function outputOf(stream: NodeJS.ReadableStream | null): Promise<string> {
+  let text = "";
+  for await (const chunk of stream ?? []) text += String(chunk);
+  return text;
+}
+
+describe("a program", () => {
+  test("that is killed takes its ranks along, and the next one goes on from the last checkpoint", async () => {
+    const root = mkdtempSync(join(folder, "program-"));
+    const first = program("driver", root);
+    await bothWait(root);
+    const pids = shoalProcesses({ under: first.pid as number });
+    expect(pids.length).toBeGreaterThan(2);
+    first.kill("SIGKILL");
+    await until(() => !pids.some(isAlive), "its processes to end");
+    // What a program leaves that dies while it writes a checkpoint.
+    const run = join(folder, "driver");
+    mkdirSync(join(run, ".checkpoint_000002.partial"));
+    mkdirSync(join(run, "checkpoint_000003"));
+    writeFileSync(join(run, "checkpoint_000003", "step.json"), "half");
+    const second = program("driver", root);
+    const printed = await outputOf(second.stdout);
+    expect(JSON.parse(printed)).toEqual({ step: 3, start: 2, attempt: 1, worldSize: 2 });
+    expect(readdirSync(run).filter((name) => name.includes("partial"))).toEqual([]);
+  });
+
+  test("that is interrupted says how to go on, and leaves nothing", async () => {
+    const root = mkdtempSync(join(folder, "program-"));
+    const child = program("interrupted", root);
+    const [stderr, ended] = [outputOf(child.stderr), once(child, "close")];
+    await bothWait(root);
+    const pids = shoalProcesses({ under: child.pid as number });
+    process.kill(-(child.pid as number), "SIGINT");
+    expect((await ended)[1]).toBe("SIGINT");
+    expect(await stderr).toContain(
+      `shoal: training run interrupted was interrupted: fit with the same name and storagePath goes on from ${join(folder, "interrupted", "checkpoint_000001")}`,
+    );
+    await until(() => !pids.some(isAlive), "its processes to end");
+    expect(readdirSync(tmpdir()).filter((name) => name.startsWith(`shoal-${child.pid}-`))).toEqual([]);
+  });
+});

@@ -1,0 +1,297 @@
+/** Training loops of TypeScript: what `report`, `allReduce`, checkpoints, datasets and callbacks do in two ranks, and what is refused. */
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as data from "shoal/data";
+import {
+  allReduce,
+  Checkpoint,
+  collective,
+  DataParallelTrainer,
+  getCheckpoint,
+  getContext,
+  getDatasetShard,
+  report,
+  Result,
+  type RunConfig,
+  TorchTrainer,
+  type TrainCallback,
+  TrainingFailedError,
+} from "shoal/train";
+import { describe, expect, test } from "vitest";
+import { TRAINABLE } from "../../src/runs/trainable.ts";
+import { failureOf, useFolder, useSession } from "./session.ts";
+
+const folder = useFolder();
+useSession({ numCpus: 2 });
+
+const TWO = { numWorkers: 2 };
+
+function config(name: string, more: RunConfig<TrainCallback> = {}): RunConfig<TrainCallback> {
+  return { name, storagePath: folder, ...more };
+}
+
+test("two ranks know their places, report together, and the result is rank 0's last report", async () => {
+  const trainer = new DataParallelTrainer({
+    trainLoopPerWorker: async ({ epochs }: { epochs: number }) => {
+      const { worldRank, worldSize, localRank, localWorldSize, nodeRank, experimentName } = getContext();
+      const { RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR } = process.env;
+      console.log(`rank ${worldRank} begins`);
+      for (let epoch = 0; epoch < epochs; epoch += 1) {
+        await report({
+          epoch,
+          worldRank,
+          places: [worldSize, localRank, localWorldSize, nodeRank],
+          name: experimentName,
+          environment: [RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR].join(),
+        });
+      }
+    },
+    trainLoopConfig: { epochs: 2 },
+    scalingConfig: TWO,
+    runConfig: config("places"),
+  });
+  const result = await trainer.fit();
+  expect(result.metrics).toEqual({ epoch: 1, worldRank: 0, places: [2, 0, 2, 0], name: "places", environment: "0,2,0,127.0.0.1" });
+  expect(result.checkpoint).toBeUndefined();
+  expect((await result.metricsColumns())["epoch"]).toEqual([0, 1]);
+  expect(readFileSync(join(result.path, "rank-1.log"), "utf8")).toBe("rank 1 begins\n");
+
+  const again = await failureOf(trainer.fit());
+  expect(again.message).toContain('Cannot start the run "places": a run of this name has finished');
+  expect((await Result.fromPath(result.path)).metrics).toMatchObject({ epoch: 1, worldRank: 0 });
+});
+
+/** A linear model on 64 rows of which each rank has its part; the gradients are averaged. */
+async function descend({ steps }: { steps: number }): Promise<void> {
+  const { worldRank, worldSize } = getContext();
+  const rows = Array.from({ length: 64 }, (_, i) => [Math.sin(i), Math.cos(3 * i), 2 * Math.sin(i) - Math.cos(3 * i) + 0.5] as const);
+  const own = rows.filter((_, i) => i % worldSize === worldRank);
+  const weights = new Float64Array(2);
+  const bias = new Float64Array(1);
+  for (let step = 0; step < steps; step += 1) {
+    const [weightsGradient, biasGradient] = [new Float64Array(2), new Float64Array(1)];
+    for (const [x, y, target] of own) {
+      const error = (weights[0] as number) * x + (weights[1] as number) * y + (bias[0] as number) - target;
+      weightsGradient[0] = (weightsGradient[0] as number) + (2 * error * x) / own.length;
+      weightsGradient[1] = (weightsGradient[1] as number) + (2 * error * y) / own.length;
+      biasGradient[0] = (biasGradient[0] as number) + (2 * error) / own.length;
+    }
+    await allReduce([weightsGradient, biasGradient], { op: "average" });
+    for (const [i, gradient] of weightsGradient.entries()) weights[i] = (weights[i] as number) - 0.1 * gradient;
+    bias[0] = (bias[0] as number) - 0.1 * (biasGradient[0] as number);
+  }
+  const large = new Float32Array(100_000).fill(worldRank + 1);
+  await allReduce(large);
+  await report({ weights: [...weights], bias: bias[0] as number, large: large[99_999] as number });
+}
+
+test("gradients that two ranks average train the model that one rank trains", async () => {
+  const train = async (numWorkers: number): Promise<{ weights: number[]; bias: number; large: number }> => {
+    const trainer = new DataParallelTrainer<{ steps: number }, { weights: number[]; bias: number; large: number }>({
+      trainLoopPerWorker: descend,
+      trainLoopConfig: { steps: 40 },
+      scalingConfig: { numWorkers },
+      runConfig: config(`descend on ${numWorkers}`),
+    });
+    return (await trainer.fit()).metrics as { weights: number[]; bias: number; large: number };
+  };
+  const [one, two] = [await train(1), await train(2)];
+  for (const [i, weight] of one.weights.entries()) expect(two.weights[i]).toBeCloseTo(weight, 10);
+  expect(two.bias).toBeCloseTo(one.bias, 10);
+  expect([one.large, two.large]).toEqual([1, 3]);
+});
+
+async function writeParts({ root }: { root: string }): Promise<number> {
+  const { worldRank } = getContext();
+  for (let step = 0; step < 4; step += 1) {
+    const own = mkdtempSync(join(root, "part-"));
+    writeFileSync(join(own, `rank-${worldRank}.json`), JSON.stringify({ step }));
+    mkdirSync(join(own, "deep"));
+    writeFileSync(join(own, "deep", `${worldRank}.bin`), new Uint8Array(10));
+    await report(
+      { score: [3, 9, 1, 2][step] as number },
+      { checkpoint: Checkpoint.fromDirectory(own), deleteLocalCheckpointAfterUpload: true },
+    );
+    const kept = getCheckpoint() as Checkpoint;
+    const step2 = await kept.asDirectory((path) => JSON.parse(readFileSync(join(path, `rank-${worldRank}.json`), "utf8")).step);
+    if (step2 !== step) throw new Error("the newest checkpoint is another one");
+  }
+  return worldRank;
+}
+
+test("the parts of all ranks become one checkpoint, and the best and the newest are kept", async () => {
+  const root = mkdtempSync(join(folder, "parts-"));
+  const heard: unknown[] = [];
+  const result = await new DataParallelTrainer({
+    trainLoopPerWorker: writeParts,
+    trainLoopConfig: { root },
+    scalingConfig: TWO,
+    runConfig: config("parts", {
+      checkpointConfig: { numToKeep: 1, checkpointScoreAttribute: "score" },
+      callbacks: [{ afterReport: ({ metrics, checkpoint }) => void heard.push([metrics, checkpoint?.path.slice(-1)]) }],
+    }),
+  }).fit();
+  expect(result.bestCheckpoints.map(({ metrics }) => metrics)).toEqual([{ score: 9 }, { score: 2 }]);
+  expect(result.getBestCheckpoint("score", "max")?.path).toBe(join(result.path, "checkpoint_000001"));
+  expect(new Set(readdirSync(join(result.path, "checkpoint_000003"), { recursive: true, encoding: "utf8" }))).toEqual(
+    new Set([".checkpoint.json", "deep", "deep/0.bin", "deep/1.bin", "rank-0.json", "rank-1.json"]),
+  );
+  expect(readdirSync(root)).toEqual([]);
+  expect(heard[0]).toEqual([[{ score: 3 }, { score: 3 }], "0"]);
+  await result.checkpoint?.setMetadata({ kind: "linear" });
+  expect(await (await Result.fromPath(result.path)).checkpoint?.getMetadata()).toEqual({ kind: "linear" });
+});
+
+async function readShards({ root }: { root: string }): Promise<void> {
+  const { worldRank } = getContext();
+  for (let epoch = 0; epoch < 2; epoch += 1) {
+    const ids: number[] = [];
+    for await (const batch of getDatasetShard<{ id: number }>("train").iterBatches({ batchSize: 7 })) ids.push(...batch.id.map(Number));
+    writeFileSync(join(root, `${epoch}-${worldRank}.json`), JSON.stringify(ids));
+  }
+  let rows = 0;
+  for await (const _ of getDatasetShard("check")) rows += 1;
+  await report({ rows });
+}
+
+test("ranks get parts of a dataset without overlap in each epoch, and all of what is not split", async () => {
+  const root = mkdtempSync(join(folder, "shards-"));
+  const result = await new DataParallelTrainer({
+    trainLoopPerWorker: readShards,
+    trainLoopConfig: { root },
+    scalingConfig: { numWorkers: 2, resourcesPerWorker: { CPU: 0.5 } },
+    runConfig: config("shards"),
+    datasets: { train: data.range(101), check: data.range(5) },
+    dataConfig: { datasetsToSplit: ["train"] },
+  }).fit();
+  expect(result.metrics).toEqual({ rows: 5 });
+  for (const epoch of [0, 1]) {
+    const [a, b] = [0, 1].map((rank) => JSON.parse(readFileSync(join(root, `${epoch}-${rank}.json`), "utf8")) as number[]) as [
+      number[],
+      number[],
+    ];
+    expect([a.length, b.length]).toEqual([50, 50]);
+    expect(new Set([...a, ...b]).size).toBe(100);
+  }
+});
+
+test("small values pass between ranks, and what a loop returns does not matter", async () => {
+  const result = await new DataParallelTrainer({
+    trainLoopPerWorker: async () => {
+      const { worldRank } = getContext();
+      await collective.barrier();
+      const shared = await collective.broadcastFromRankZero({ seed: 7 + worldRank });
+      await report(shared);
+      return () => "no value of JSON";
+    },
+    scalingConfig: TWO,
+    runConfig: config("small values"),
+  }).fit();
+  expect(result.metrics).toEqual({ seed: 7 });
+});
+
+test("numWorkers 0 runs the loop in this process", async () => {
+  const seen: number[] = [];
+  const result = await new DataParallelTrainer({
+    trainLoopPerWorker: async () => {
+      seen.push(process.pid);
+      const array = Float32Array.of(3);
+      await allReduce(array);
+      await report({ world: getContext().worldSize, sum: array[0] as number });
+    },
+    scalingConfig: { numWorkers: 0 },
+    runConfig: config("here"),
+  }).fit();
+  expect(seen).toEqual([process.pid]);
+  expect(result.metrics).toEqual({ world: 1, sum: 3 });
+});
+
+test("a trainer is a trial of Tune: with the trial's parameters, in its folder, until the scheduler stops it", async () => {
+  const trainer = new DataParallelTrainer({
+    trainLoopPerWorker: async ({ lr, momentum, steps }: { lr: number; momentum: number; steps: number }) => {
+      const start = (await getCheckpoint()?.getMetadata())?.["step"] ?? 0;
+      for (let step = Number(start) + 1; step <= steps; step += 1) {
+        const checkpoint = getContext().worldRank === 0 ? Checkpoint.fromDirectory(mkdtempSync(join(tmpdir(), "own-"))) : undefined;
+        await checkpoint?.setMetadata({ step });
+        await report({ step, lr, momentum, trial: getContext().trialName ?? "" }, { checkpoint, deleteLocalCheckpointAfterUpload: true });
+      }
+    },
+    trainLoopConfig: { lr: 1, momentum: 0.5, steps: 5 },
+    scalingConfig: TWO,
+  });
+  const definition = trainer[TRAINABLE]();
+  expect(definition.resources({ scalingConfig: { numWorkers: 1 } }).bundles).toEqual([{}, { CPU: 1 }]);
+  const reports: unknown[] = [];
+  const runTrial = async (stopAt: number, checkpoint: Checkpoint | undefined): Promise<Checkpoint | undefined> => {
+    let last: Checkpoint | undefined;
+    await definition.run({
+      config: { lr: 0.1, trainLoopConfig: { momentum: 0.9 } },
+      checkpoint,
+      folder: join(folder, "trial"),
+      name: "trial_1",
+      signal: new AbortController().signal,
+      report: async (metrics, stored) => {
+        reports.push(metrics);
+        last = stored;
+        return metrics["step"] === stopAt ? "stop" : "continue";
+      },
+    });
+    return last;
+  };
+  const paused = await runTrial(2, undefined);
+  await runTrial(4, paused);
+  expect(reports).toEqual([1, 2, 3, 4].map((step) => ({ step, lr: 0.1, momentum: 0.9, trial: "trial_1" })));
+});
+
+describe("what is refused before anything starts", () => {
+  const trainLoopPerWorker = async (): Promise<void> => {};
+  test.each([
+    [
+      { trainLoopPerWorker, train_config: { lr: 1 } },
+      'Cannot set options of DataParallelTrainer: there is no option "train_config": it is trainLoopConfig',
+    ],
+    [{ trainLoopPerWorker, numWorkers: 2 }, "it is scalingConfig: { numWorkers }"],
+    [{ trainLoopPerWorker, scalingConfig: { num_workers: 2 } }, "it is spelled numWorkers"],
+    [{ trainLoopPerWorker, scalingConfig: { numWorkers: -1 } }, "Cannot set numWorkers of scalingConfig"],
+    [{ trainLoopPerWorker, scalingConfig: { numWorkers: { min: 3, max: 2 } } }, "Cannot set numWorkers of scalingConfig"],
+    [{ trainLoopPerWorker, scalingConfig: { trainer_resources: {} } }, "the controller runs in the program that calls fit"],
+    [{ trainLoopPerWorker, datasets: { train: [1, 2] } }, "Cannot set datasets of DataParallelTrainer"],
+    [{ trainLoopPerWorker, dataConfig: { datasetsToSplit: ["train"] } }, 'there is no dataset "train"'],
+    [{ trainLoopPerWorker: "train.py" }, "Cannot set trainLoopPerWorker of DataParallelTrainer"],
+    [{}, "Cannot set trainLoopPerWorker of DataParallelTrainer"],
+  ])("%o", (options, message) => {
+    expect(() => new DataParallelTrainer(options as never)).toThrow(message);
+  });
+
+  test("a loop of TypeScript for PyTorch", () => {
+    expect(() => new TorchTrainer({ trainLoopPerWorker })).toThrow("loops of TypeScript run in a DataParallelTrainer");
+  });
+
+  test("more ranks than the machine has CPUs, with the numbers", async () => {
+    const trainer = new DataParallelTrainer({ trainLoopPerWorker, scalingConfig: { numWorkers: 3 }, runConfig: config("too many") });
+    const error = await failureOf(trainer.fit());
+    expect(error).toBeInstanceOf(TrainingFailedError);
+    expect(error.message).toContain(
+      "there is no room for 3 ranks: they need 3 × (CPU: 1); the cluster has CPU: 2 in all, of which CPU: 2 are free; at most 2 fit: ask for fewer, be elastic with numWorkers: { min: 2, max: 3 }",
+    );
+  });
+
+  test("a loop that cannot be sent", async () => {
+    const socket = new (await import("node:net")).Socket();
+    const trainer = new DataParallelTrainer({ trainLoopPerWorker: () => socket.destroyed, runConfig: config("unsendable") });
+    expect((await failureOf(trainer.fit())).message).toContain("socket");
+  });
+
+  test("metrics that are no JSON, and calls outside of a loop", async () => {
+    const trainer = new DataParallelTrainer({
+      trainLoopPerWorker: () => report({ loss: { deep: new Map() } } as never),
+      runConfig: config("no JSON"),
+    });
+    const error = (await failureOf(trainer.fit())) as TrainingFailedError;
+    expect(error.message).toContain("Training run no JSON failed: rank 0 failed: Cannot report: loss.deep must be a value of JSON");
+    expect([...error.workerFailures.keys()]).toEqual([0]);
+    expect((await failureOf(report({}))).message).toContain("this code runs in no training loop");
+    expect(existsSync(join(folder, "no JSON", "error.txt"))).toBe(true);
+  });
+});

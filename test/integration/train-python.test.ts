@@ -1,0 +1,77 @@
+/** Ranks of plain Python: their environment, checkpoints, failures and logs, a backend of one's own, and what cannot be imported. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { python } from "shoal";
+import { type BackendGroup, DataParallelTrainer, type RunConfig, type TrainCallback, TrainingFailedError } from "shoal/train";
+import { describe, expect, test } from "vitest";
+import { PYTHON_FOLDER, unless, WITHOUT_PYTHON } from "./python-places.ts";
+import { failureOf, useFolder, useSession } from "./session.ts";
+
+const folder = useFolder();
+const LOOPS = join(PYTHON_FOLDER, "train_loops.py");
+
+function trainerOf(
+  name: string,
+  loop: string,
+  more: Partial<ConstructorParameters<typeof DataParallelTrainer>[0]> = {},
+  run: RunConfig<TrainCallback> = {},
+) {
+  return new DataParallelTrainer({
+    trainLoopPerWorker: python.task(LOOPS, loop),
+    scalingConfig: { numWorkers: 2 },
+    runConfig: { name, storagePath: folder, ...run },
+    ...more,
+  });
+}
+
+describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_PYTHON)}`, () => {
+  useSession({ numCpus: 2 });
+
+  test("have their environment, pass values on, and what they print is kept", async () => {
+    const { metrics, path } = await trainerOf("python places", "places", { trainLoopConfig: { value: 3 } }).fit();
+    expect(metrics).toEqual({ environment: ["0", "2", "0", "0", "127.0.0.1", "1"], world: 2, same: true });
+    expect(readFileSync(join(path, "rank-1.log"), "utf8").split("\n").slice(0, 2)).toEqual(["rank 1 speaks", "a child speaks"]);
+  });
+
+  test.each(["throws", "dies"])("are replaced when one %s, and go on from the last checkpoint", async (end) => {
+    const failures: unknown[] = [];
+    const callbacks: TrainCallback[] = [{ afterException: ({ workerFailures }) => void failures.push(workerFailures.get(1)) }];
+    const trainer = trainerOf(`python ${end}`, "count", { trainLoopConfig: { end } }, { failureConfig: { maxFailures: 1 }, callbacks });
+    const { metrics } = await trainer.fit();
+    expect(metrics).toEqual({ step: 2, start: 1 });
+    expect(failures).toHaveLength(1);
+  });
+
+  test("that throw are told with their traceback", async () => {
+    const error = (await failureOf(
+      trainerOf("python error", "count", { trainLoopConfig: { end: "throws" } }).fit(),
+    )) as TrainingFailedError;
+    expect(error).toBeInstanceOf(TrainingFailedError);
+    expect(error.message).toBe("Training run python error failed: rank 1 failed: ValueError: no more");
+    expect((error.cause as Error).stack).toMatch(/train_loops\.py.*count/s);
+  });
+
+  test("that cannot be imported fail at once, however many failures are allowed", async () => {
+    const run = { failureConfig: { maxFailures: 5 } };
+    const error = await failureOf(trainerOf("no such loop", "missing", {}, run).fit());
+    expect(error.message).toContain("missing");
+    expect(error.message).not.toContain("attempt");
+  });
+
+  test("are made ready by a backend of one's own", async () => {
+    const seen: unknown[] = [];
+    const backend = {
+      onStart: (group: BackendGroup) => group.setEnvironment({ OF_BACKEND: "yes" }),
+      onTrainingStart: async (group: BackendGroup) => void seen.push(await group.execute(python.task(LOOPS, "double"), [21])),
+      onShutdown: () => void seen.push("bye"),
+    };
+    await trainerOf("python backend", "places", { backend, trainLoopConfig: { value: 1 } }).fit();
+    expect(seen).toEqual([
+      [
+        [42, "yes"],
+        [42, "yes"],
+      ],
+      "bye",
+    ]);
+  });
+});

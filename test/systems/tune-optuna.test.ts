@@ -1,0 +1,53 @@
+/** `TPESearch` beside Optuna's TPESampler, and `CmaEsSearch` beside cmaes, asked side by side; `test/frameworks/tune-quality.test.ts` has all searchers and more seeds. */
+import { beforeAll, describe, expect, test } from "vitest";
+import { CmaEsSearch } from "../../src/tune/search/cma-es-search.ts";
+import { TPESearch } from "../../src/tune/search/tpe-search.ts";
+import { compare, type ProblemName, referenceRegrets, WORSE_MAX } from "./search-comparison.ts";
+import { bestRegret, PROBLEMS } from "./search-problems.ts";
+import { pythonWithSearchers } from "./python-searchers.ts";
+
+let python: string;
+
+beforeAll(() => {
+  python = pythonWithSearchers();
+});
+
+test("both sides have the same problems", () => {
+  const hartmann = Object.fromEntries(Array.from({ length: 6 }, (_, axis) => [`x${axis}`, 0.1 + axis * 0.12]));
+  const rosenbrock = Object.fromEntries(Array.from({ length: 8 }, (_, axis) => [`x${axis}`, axis / 5 - 0.7]));
+  const points = [
+    ["branin", { x: 1.5, y: 3.25 }],
+    ["hartmann6", hartmann],
+    ["rosenbrock8", rosenbrock],
+    ["mixed", { x: -1, lr: 0.02, c: "b" }],
+  ] as const;
+  const others = referenceRegrets(python, points);
+  for (const [index, [name, point]] of points.entries()) expect(PROBLEMS[name].regret(point as Record<string, number | string>)).toBeCloseTo(others[index] as number, 9);
+});
+
+// With few seeds chance adds to the difference: these allow for two of its standard errors. The other test has the bar itself.
+const CHANCE = 0.3;
+
+describe.each(["branin", "hartmann6", "rosenbrock8", "mixed"] as const)("on %s", (problem: ProblemName) => {
+  test("TPESearch is as good as Optuna's TPESampler", () => {
+    const { own, other } = compare({ problem, reference: "tpe", python, make: (seed) => new TPESearch({ seed }), trials: 100, seeds: 12 });
+    expect(own).toBeLessThanOrEqual(other + WORSE_MAX + CHANCE);
+  });
+
+  test("CmaEsSearch is as good as cmaes", () => {
+    const { own, other } = compare({ problem, reference: "cmaes", python, make: (seed) => new CmaEsSearch({ seed }), trials: 300, seeds: 12 });
+    expect(own).toBeLessThanOrEqual(other + WORSE_MAX + CHANCE);
+  });
+});
+
+test("an ask takes less than 2 ms at 1,000 trials", () => {
+  const searcher = new TPESearch({ seed: 1 });
+  bestRegret(searcher, PROBLEMS.hartmann6, 1_000);
+  // The best of some: a machine that is busy with something else says nothing of ours.
+  const times = Array.from({ length: 30 }, (_, index) => {
+    const began = performance.now();
+    searcher.suggest(`p${index}`);
+    return performance.now() - began;
+  });
+  expect(times.sort((a, b) => a - b)[5]).toBeLessThan(2);
+});

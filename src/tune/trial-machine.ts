@@ -587,8 +587,8 @@ export class TrialMachine {
   /** Does one thing that is to be done now. @returns whether there may be another */
   #step(): boolean {
     if (this.#isStopping) return this.#finishIfEmpty();
+    if (this.#askedFor === undefined && this.#wantsTrial()) return this.#ask();
     if (this.#held.size < this.#limits.concurrentMax && this.#askedFor === undefined) {
-      if (this.#wantsTrial()) return this.#ask();
       const id = this.#open.size === 0 ? undefined : this.#scheduler.chooseTrialToRun(this.#view);
       const chosen = id === undefined ? undefined : this.#open.get(id);
       if (chosen !== undefined && this.#canBegin(chosen)) {
@@ -607,6 +607,8 @@ export class TrialMachine {
       this.#searchEnded = true;
       return false;
     }
+    if (this.#scheduler.asksAhead === true) return true;
+    if (this.#held.size >= this.#limits.concurrentMax) return false;
     // What the next trial needs is not known before it is suggested. A trial like the last one is the best guess.
     return this.#held.size === 0 || this.#typicalResources === undefined || this.#hasRoom(this.#typicalResources);
   }

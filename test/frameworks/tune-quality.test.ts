@@ -23,24 +23,47 @@ beforeAll(() => {
 });
 
 afterAll(() => {
-  process.stdout.write(`${["", "| searcher | problem | trials | ours | theirs | our median | their median | ms ours | ms theirs |", ...rows].join("\n")}\n`);
+  process.stdout.write(
+    `${["", "| searcher | problem | trials | ours | theirs | our median | their median | ms ours | ms theirs |", ...rows].join("\n")}\n`,
+  );
 });
 
 function note(name: string, { problem, trials }: Comparison, { own, other, ownMedian, otherMedian, ownMs, otherMs }: Compared): void {
-  const numbers = [own.toFixed(2), other.toFixed(2), ownMedian.toPrecision(2), otherMedian.toPrecision(2), ownMs.toFixed(1), otherMs.toFixed(1)];
+  const numbers = [
+    own.toFixed(2),
+    other.toFixed(2),
+    ownMedian.toPrecision(2),
+    otherMedian.toPrecision(2),
+    ownMs.toFixed(1),
+    otherMs.toFixed(1),
+  ];
   rows.push(`| ${[name, problem, trials, ...numbers].join(" | ")} |`);
 }
 
 describe.each(PROBLEM_NAMES)("on %s", (problem: ProblemName) => {
   test("TPESearch is as good as Optuna's TPESampler", { timeout: 1_800_000 }, () => {
-    const comparison: Comparison = { problem, reference: "tpe", python, make: (seed) => new TPESearch({ seed }), trials: 100, seeds: SEEDS };
+    const comparison: Comparison = {
+      problem,
+      reference: "tpe",
+      python,
+      make: (seed) => new TPESearch({ seed }),
+      trials: 100,
+      seeds: SEEDS,
+    };
     const compared = compare(comparison);
     note("TPESearch, Optuna's TPESampler", comparison, compared);
     expect(compared.own).toBeLessThanOrEqual(compared.other + WORSE_MAX);
   });
 
   test("CmaEsSearch is as good as cmaes", { timeout: 1_800_000 }, () => {
-    const comparison: Comparison = { problem, reference: "cmaes", python, make: (seed) => new CmaEsSearch({ seed }), trials: 300, seeds: SEEDS };
+    const comparison: Comparison = {
+      problem,
+      reference: "cmaes",
+      python,
+      make: (seed) => new CmaEsSearch({ seed }),
+      trials: 300,
+      seeds: SEEDS,
+    };
     const compared = compare(comparison);
     note("CmaEsSearch, cmaes through Optuna", comparison, compared);
     expect(compared.own).toBeLessThanOrEqual(compared.other + WORSE_MAX);
@@ -48,7 +71,14 @@ describe.each(PROBLEM_NAMES)("on %s", (problem: ProblemName) => {
 
   test("BayesOptSearch is as good as Optuna's GPSampler or bayesian-optimization", { timeout: 7_200_000 }, () => {
     const reference = TORCH_PYTHON === undefined ? "bayes-opt" : "gp";
-    const own: Comparison = { problem, reference, python: TORCH_PYTHON ?? python, make: (seed) => new BayesOptSearch({ seed }), trials: 60, seeds: SEEDS };
+    const own: Comparison = {
+      problem,
+      reference,
+      python: TORCH_PYTHON ?? python,
+      make: (seed) => new BayesOptSearch({ seed }),
+      trials: 60,
+      seeds: SEEDS,
+    };
     const compared = compare(own);
     note(`BayesOptSearch, ${reference === "gp" ? "Optuna's GPSampler" : "bayesian-optimization"}`, own, compared);
     expect(compared.own).toBeLessThanOrEqual(compared.other + WORSE_MAX);

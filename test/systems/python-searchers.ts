@@ -5,7 +5,15 @@ import { join } from "node:path";
 import { REPOSITORY } from "../house/source-files.ts";
 
 /** Of nevergrad's dependencies bayesian-optimization is one, at this version. */
-const LIBRARIES = ["optuna==5.0.0", "cmaes==0.13.1", "scipy", "hyperopt==0.3.0", "nevergrad==1.0.12", "bayesian-optimization==1.4.0", "setuptools<81"];
+const LIBRARIES = [
+  "optuna==5.0.0",
+  "cmaes==0.13.1",
+  "scipy",
+  "hyperopt==0.3.0",
+  "nevergrad==1.0.12",
+  "bayesian-optimization==1.4.0",
+  "setuptools<81",
+];
 const RAY = ["ray[tune]==2.60.0", "scikit-learn"];
 
 function environment(name: string, packages: readonly string[]): string {
@@ -16,7 +24,8 @@ function environment(name: string, packages: readonly string[]): string {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...packages];
-  for (const [program, ...args] of [["python3", "-m", "venv", folder], install]) execFileSync(program as string, args, { stdio: ["ignore", "ignore", "inherit"] });
+  for (const [program, ...args] of [["python3", "-m", "venv", folder], install])
+    execFileSync(program as string, args, { stdio: ["ignore", "ignore", "inherit"] });
   writeFileSync(done, "");
   return python;
 }

@@ -36,7 +36,11 @@ export function compare({ problem, reference, python, make, trials, seeds }: Com
   const own = runs.map(({ regret }) => regret);
   const program = join(REPOSITORY, "test", "systems", "search_reference.py");
   const env = { ...process.env, OMP_NUM_THREADS: "1", OPENBLAS_NUM_THREADS: "1" };
-  const text = execFileSync(python, [program, reference, problem, `${trials}`, `${seeds}`], { encoding: "utf8", env, stdio: ["ignore", "pipe", "ignore"] });
+  const text = execFileSync(python, [program, reference, problem, `${trials}`, `${seeds}`], {
+    encoding: "utf8",
+    env,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
   const { regrets: other, ms } = JSON.parse(text) as { regrets: number[]; ms: number };
   return {
     own: meanLogRegret(own),
@@ -51,7 +55,9 @@ export function compare({ problem, reference, python, make, trials, seeds }: Com
 /** Whether both sides compute the same problems: the regrets of some points. */
 export function referenceRegrets(python: string, points: readonly (readonly [ProblemName, Record<string, number | string>])[]): number[] {
   const program = join(REPOSITORY, "test", "systems", "search_reference.py");
-  return JSON.parse(execFileSync(python, [program, "none", "check", "0", "0"], { encoding: "utf8", input: JSON.stringify(points) })) as number[];
+  return JSON.parse(
+    execFileSync(python, [program, "none", "check", "0", "0"], { encoding: "utf8", input: JSON.stringify(points) }),
+  ) as number[];
 }
 
 function medianOf(values: readonly number[]): number {

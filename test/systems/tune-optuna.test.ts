@@ -22,7 +22,8 @@ test("both sides have the same problems", () => {
     ["mixed", { x: -1, lr: 0.02, c: "b" }],
   ] as const;
   const others = referenceRegrets(python, points);
-  for (const [index, [name, point]] of points.entries()) expect(PROBLEMS[name].regret(point as Record<string, number | string>)).toBeCloseTo(others[index] as number, 9);
+  for (const [index, [name, point]] of points.entries())
+    expect(PROBLEMS[name].regret(point as Record<string, number | string>)).toBeCloseTo(others[index] as number, 9);
 });
 
 // With few seeds chance adds to the difference: these allow for two of its standard errors. The other test has the bar itself.
@@ -35,7 +36,14 @@ describe.each(["branin", "hartmann6", "rosenbrock8", "mixed"] as const)("on %s",
   });
 
   test("CmaEsSearch is as good as cmaes", () => {
-    const { own, other } = compare({ problem, reference: "cmaes", python, make: (seed) => new CmaEsSearch({ seed }), trials: 300, seeds: 12 });
+    const { own, other } = compare({
+      problem,
+      reference: "cmaes",
+      python,
+      make: (seed) => new CmaEsSearch({ seed }),
+      trials: 300,
+      seeds: 12,
+    });
     expect(own).toBeLessThanOrEqual(other + WORSE_MAX + CHANCE);
   });
 });

@@ -3,13 +3,30 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { init, shutdown } from "shoal";
-import { BayesianOptimizationSearch, choice, HyperOptSearch, loguniform, NevergradSearch, OptunaSearch, quniform, randint, type Searcher, uniform } from "shoal/tune";
+import {
+  BayesianOptimizationSearch,
+  choice,
+  HyperOptSearch,
+  loguniform,
+  NevergradSearch,
+  OptunaSearch,
+  quniform,
+  randint,
+  type Searcher,
+  uniform,
+} from "shoal/tune";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { pythonWithSearchers } from "./python-searchers.ts";
 
 const NUMBERS = { x: uniform(-5, 5), lr: loguniform(1e-5, 1) };
 const MIXED = { ...NUMBERS, width: randint(1, 65), step: quniform(0, 1, 0.25), act: choice(["relu", "tanh"]) };
-const CONDITIONAL = { x: uniform(0, 1), model: choice([{ kind: "tree", depth: randint(1, 9) }, { kind: "linear", penalty: loguniform(1e-4, 1) }]) };
+const CONDITIONAL = {
+  x: uniform(0, 1),
+  model: choice([
+    { kind: "tree", depth: randint(1, 9) },
+    { kind: "linear", penalty: loguniform(1e-4, 1) },
+  ]),
+};
 
 type Config = Record<string, number>;
 const loss = ({ x, lr }: Config) => ((x ?? 0) - 2) ** 2 + (Math.log10(lr ?? 1e-3) + 3) ** 2;
@@ -125,7 +142,10 @@ describe("OptunaSearch", () => {
   });
 
   test("takes several metrics, points to begin with and known results", async () => {
-    const points = [{ x: 1, lr: 0.1 }, { x: 2, lr: 0.01 }];
+    const points = [
+      { x: 1, lr: 0.1 },
+      { x: 2, lr: 0.01 },
+    ];
     const searcher = new OptunaSearch({ seed: 1, pointsToEvaluate: points, evaluatedRewards: [[1, 2]], runtimeEnv });
     await searcher.setSearchProperties(["a", "b"], ["min", "max"], NUMBERS);
     expect(await ask(searcher, "t0")).toEqual(points[1]);

@@ -47,12 +47,17 @@ export interface PopulationBasedTrainingOptions extends PopulationOptions {
   perturbationFactors?: readonly number[];
 }
 
-const fromZero = (fallback: number) => number("a number from 0 is needed", fallback, (value) => value >= 0 && value < Number.POSITIVE_INFINITY);
+const fromZero = (fallback: number) =>
+  number("a number from 0 is needed", fallback, (value) => value >= 0 && value < Number.POSITIVE_INFINITY);
 
 export const POPULATION_OPTIONS = {
   ...oneMetric,
   timeAttr: text("timeTotalMs"),
-  perturbationInterval: number<number | undefined>("a number above 0 is needed", undefined, (value) => value > 0 && value < Number.POSITIVE_INFINITY),
+  perturbationInterval: number<number | undefined>(
+    "a number above 0 is needed",
+    undefined,
+    (value) => value > 0 && value < Number.POSITIVE_INFINITY,
+  ),
   quantileFraction: number("a number from 0 to 0.5 is needed", 0.25, (value) => value >= 0 && value <= 0.5),
   customExploreFn: custom<((config: Config) => Config) | undefined>("a function of a configuration is needed", undefined, (value) =>
     typeof value === "function" ? "ok" : "wrong type",
@@ -71,7 +76,9 @@ const OPTIONS = {
   ),
   resampleProbability: number("a number from 0 to 1 is needed", 0.25, (value) => value >= 0 && value <= 1),
   perturbationFactors: custom<readonly number[]>("a list of numbers is needed", [1.2, 0.8], (value) =>
-    Array.isArray(value) && value.length > 0 && value.every((factor) => typeof factor === "number" && Number.isFinite(factor)) ? "ok" : "wrong type",
+    Array.isArray(value) && value.length > 0 && value.every((factor) => typeof factor === "number" && Number.isFinite(factor))
+      ? "ok"
+      : "wrong type",
   ),
 };
 
@@ -105,6 +112,8 @@ export interface PopulationKind {
 }
 
 export class PopulationBasedTraining implements TrialScheduler {
+  /** Trials that wait are trained in turn: without them the first ones would train to their end. */
+  readonly asksAhead: boolean = true;
   readonly definition: Definition | undefined;
   protected readonly random: Random;
   protected readonly objective: Objective;

@@ -74,7 +74,16 @@ class Population implements SchedulerView {
 
   add(id: string, config: Config, bundles: readonly TrialBundle[]): Trial {
     const resources = { bundles: structuredClone(bundles), strategy: "PACK" } as const;
-    const trial: MutableTrial = { id, name: id, index: this.all.size, status: "pending", config, resources, lastResult: undefined, hasCheckpoint: true };
+    const trial: MutableTrial = {
+      id,
+      name: id,
+      index: this.all.size,
+      status: "pending",
+      config,
+      resources,
+      lastResult: undefined,
+      hasCheckpoint: true,
+    };
     this.all.set(id, trial);
     return trial;
   }
@@ -117,7 +126,15 @@ function place(scheduler: TrialScheduler, trialId: string, bracket: number): voi
 /** What a result is here: with the keys that Tune adds, and NaN where the table says so. */
 function resultOf(trialId: string, given: Record<string, number | string>): TrialResult {
   const values = Object.fromEntries(Object.entries(given).map(([key, value]) => [key, value === "NaN" ? Number.NaN : value]));
-  const automatic = { trialId, trainingIteration: values["training_iteration"] as number, timeThisIterMs: 1, timeTotalMs: 1, timestampMs: 0, done: false, config: {} };
+  const automatic = {
+    trialId,
+    trainingIteration: values["training_iteration"] as number,
+    timeThisIterMs: 1,
+    timeTotalMs: 1,
+    timestampMs: 0,
+    done: false,
+    config: {},
+  };
   return { ...values, ...automatic } as TrialResult;
 }
 
@@ -164,7 +181,9 @@ function replay(table: Table): void {
     else {
       const trial = trials.get(id);
       const actions =
-        event.type === "error" ? scheduler.onTrialError(trial, trials) : scheduler.onTrialComplete(trial, resultOf(id, event.result ?? {}), trials);
+        event.type === "error"
+          ? scheduler.onTrialError(trial, trials)
+          : scheduler.onTrialComplete(trial, resultOf(id, event.result ?? {}), trials);
       trial.status = event.type === "error" ? "errored" : "terminated";
       expect(stopsOf(actions ?? []), where).toEqual(event.stops ?? []);
       applyStops(scheduler, trials, event.stops ?? []);
@@ -173,7 +192,17 @@ function replay(table: Table): void {
   }
 }
 
-function replayResult({ scheduler, trials, event, where }: { scheduler: TrialScheduler; trials: Population; event: Event; where: string }): void {
+function replayResult({
+  scheduler,
+  trials,
+  event,
+  where,
+}: {
+  scheduler: TrialScheduler;
+  trials: Population;
+  event: Event;
+  where: string;
+}): void {
   const trial = trials.get(event.trial as string);
   const result = resultOf(trial.id, event.result ?? {});
   const decision = scheduler.onTrialResult(trial, result, trials);
@@ -196,7 +225,9 @@ function replayResult({ scheduler, trials, event, where }: { scheduler: TrialSch
     trials.get(trialId).config = recorded.config;
   }
   const resources = actions.find((action) => action.type === "resources");
-  expect(resources?.type === "resources" ? amounts(resources.resources.bundles) : undefined, where).toEqual(event.resources && amounts(event.resources));
+  expect(resources?.type === "resources" ? amounts(resources.resources.bundles) : undefined, where).toEqual(
+    event.resources && amounts(event.resources),
+  );
   if (event.resources !== undefined) trial.resources = { bundles: event.resources, strategy: "PACK" };
   applyStops(scheduler, trials, event.stops ?? []);
   // What Ray calls no operation is a trial that it has paused to exploit another; ours is interrupted by the action. For new resources Ray pauses a trial.
@@ -242,7 +273,9 @@ describe("a scheduler decides as that of Ray", () => {
       const trials = new Population();
       for (let index = 0; index < count; index += 1) scheduler.onTrialAdd(trials.add(`t${index}`, {}, [{ CPU: 1 }]), trials);
       const { bands } = scheduler.save() as unknown as { bands: (SavedBracket | null)[][] };
-      const sizes = bands.flat().flatMap((bracket) => (bracket === null ? [] : [[bracket.shape.trialsMax, bracket.shape.firstMilestone, bracket.shape.halvings]]));
+      const sizes = bands
+        .flat()
+        .flatMap((bracket) => (bracket === null ? [] : [[bracket.shape.trialsMax, bracket.shape.firstMilestone, bracket.shape.halvings]]));
       expect(sizes.slice(0, brackets.length), `${name} ${JSON.stringify(options)}`).toEqual(brackets);
     }
   });

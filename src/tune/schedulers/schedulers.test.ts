@@ -45,7 +45,16 @@ class Loop implements SchedulerView {
   add(config: Config): void {
     const id = `t${this.all.size}`;
     const resources = { bundles: [{ CPU: 1 }], strategy: "PACK" } as const;
-    const trial: MutableTrial = { id, name: id, index: this.all.size, status: "pending", config, resources, lastResult: undefined, hasCheckpoint: true };
+    const trial: MutableTrial = {
+      id,
+      name: id,
+      index: this.all.size,
+      status: "pending",
+      config,
+      resources,
+      lastResult: undefined,
+      hasCheckpoint: true,
+    };
     this.all.set(id, trial);
     trial.config = this.scheduler.onTrialAdd(trial, this) ?? config;
     this.decisions.push(trial.config);
@@ -77,7 +86,8 @@ class Loop implements SchedulerView {
     const running = [...this.all.values()].filter(({ status }) => status === "running");
     const trial = running[which % Math.max(1, running.length)];
     if (trial === undefined) return;
-    const actions = outcome === "error" ? this.scheduler.onTrialError(trial, this) : this.scheduler.onTrialComplete(trial, trial.lastResult, this);
+    const actions =
+      outcome === "error" ? this.scheduler.onTrialError(trial, this) : this.scheduler.onTrialComplete(trial, trial.lastResult, this);
     trial.status = outcome === "error" ? "errored" : "terminated";
     this.decisions.push(actions ?? []);
     this.#apply(actions ?? []);
@@ -105,7 +115,10 @@ const SCHEDULERS: readonly (readonly [string, (seed: number) => TrialScheduler])
   ["HyperBandForBOHB", () => new HyperBandForBOHB({ maxT: 9 })],
   ["MedianStoppingRule", () => new MedianStoppingRule({ gracePeriod: 120_000, minSamplesRequired: 2 })],
   ["PopulationBasedTraining", (seed) => new PopulationBasedTraining({ seed, perturbationInterval: 120_000, hyperparamMutations: lists })],
-  ["PopulationBasedTraining, synchronously", (seed) => new PopulationBasedTraining({ seed, perturbationInterval: 120_000, hyperparamMutations: lists, synch: true })],
+  [
+    "PopulationBasedTraining, synchronously",
+    (seed) => new PopulationBasedTraining({ seed, perturbationInterval: 120_000, hyperparamMutations: lists, synch: true }),
+  ],
   ["PB2", (seed) => new PB2({ seed, perturbationInterval: 60_000, hyperparamBounds: { lr: [0.001, 1], width: [8, 64] } })],
   ["ResourceChangingScheduler", () => new ResourceChangingScheduler()],
 ];
@@ -239,7 +252,10 @@ describe("what PBT changes", () => {
   test("is drawn within the domain where it is drawn anew", () => {
     const options = { random: new Random(2), resampleProbability: 1, perturbationFactors: [2] };
     for (let repeat = 0; repeat < 50; repeat += 1) {
-      const { lr, width } = explore({ lr: 5, width: 5 }, { lr: loguniform(1e-3, 1), width: randint(1, 4) }, options) as { lr: number; width: number };
+      const { lr, width } = explore({ lr: 5, width: 5 }, { lr: loguniform(1e-3, 1), width: randint(1, 4) }, options) as {
+        lr: number;
+        width: number;
+      };
       expect(lr).toBeGreaterThanOrEqual(1e-3);
       expect(lr).toBeLessThanOrEqual(1);
       expect([1, 2, 3]).toContain(width);
@@ -273,7 +289,9 @@ test("PB2 leads a population to what gains most", () => {
       const { actions } = loop.decisions.at(-1) as { actions: SchedulerAction[] };
       for (const action of actions) if (action.type === "exploit") scores.set(action.trialId, scores.get(action.donorId) as number);
     }
-  const best = [...loop.all.values()].sort((first, second) => (scores.get(second.id) as number) - (scores.get(first.id) as number))[0] as Trial;
+  const best = [...loop.all.values()].sort(
+    (first, second) => (scores.get(second.id) as number) - (scores.get(first.id) as number),
+  )[0] as Trial;
   expect(gainOf(best)).toBeGreaterThan(0.85);
 });
 

@@ -73,7 +73,8 @@ export class BayesOptSearch extends ModelSearch {
     const pending = [...this.pending.values()].slice(-this.#settings.pointsMax).map(({ point }) => this.#filled(point));
     const certain = process.withBelieved(pending);
     const { kappa, acquisition } = this.#settings;
-    const worth: Worth = acquisition === "ucb" ? { kind: "ucb", kappa } : { kind: "ei", best: Math.min(...points.map((each) => process.see(each).mean)) };
+    const worth: Worth =
+      acquisition === "ucb" ? { kind: "ucb", kappa } : { kind: "ei", best: Math.min(...points.map((each) => process.see(each).mean)) };
     const best = this.#best(certain, { worth, points, values });
     return this.#isKnown(best) ? this.randomPoint() : best;
   }
@@ -123,9 +124,16 @@ export class BayesOptSearch extends ModelSearch {
   }
 
   /** The point of most worth that was found. */
-  #best(process: GaussianProcess, { worth, points, values }: { worth: Worth; points: readonly Float64Array[]; values: readonly number[] }): UnitPoint {
+  #best(
+    process: GaussianProcess,
+    { worth, points, values }: { worth: Worth; points: readonly Float64Array[]; values: readonly number[] },
+  ): UnitPoint {
     const size = points.length + this.pending.size;
-    const screened = this.#candidates(points, values, Math.min(SCREENED_MAX, Math.max(SCREENED_MIN, Math.floor(SCREENING_WORK / (0.5 * size * size + 10 * size * this.axes.length)))))
+    const screened = this.#candidates(
+      points,
+      values,
+      Math.min(SCREENED_MAX, Math.max(SCREENED_MIN, Math.floor(SCREENING_WORK / (0.5 * size * size + 10 * size * this.axes.length)))),
+    )
       .map((point) => ({ point, worth: worthAt(process, worth, this.#filled(point)) }))
       .sort((first, second) => second.worth - first.worth);
     const evaluations = Math.max(60, Math.min(600, Math.floor(CLIMBING_WORK / (size * size + 12 * size * this.axes.length))));
@@ -162,7 +170,11 @@ export class BayesOptSearch extends ModelSearch {
   }
 
   /** A local search: numbers together by their slopes, then each choice and each number of few values by trying. */
-  #climbed(process: GaussianProcess, worth: Worth, start: { point: UnitPoint; worth: number; evaluations: number }): { point: UnitPoint; worth: number } {
+  #climbed(
+    process: GaussianProcess,
+    worth: Worth,
+    start: { point: UnitPoint; worth: number; evaluations: number },
+  ): { point: UnitPoint; worth: number } {
     let best = { point: start.point, worth: start.worth };
     const smooth = this.axes.map((axis) => axis.choiceCount === 0);
     let left = start.evaluations;
@@ -195,7 +207,11 @@ export class BayesOptSearch extends ModelSearch {
   }
 
   /** The best value of one axis of few values, all others as they are. */
-  #tried(process: GaussianProcess, worth: Worth, { best, axis, index }: { best: { point: UnitPoint; worth: number }; axis: Axis; index: number }) {
+  #tried(
+    process: GaussianProcess,
+    worth: Worth,
+    { best, axis, index }: { best: { point: UnitPoint; worth: number }; axis: Axis; index: number },
+  ) {
     let found = best;
     if (best.point[index] === null) return found;
     for (const value of valuesOf(axis, best.point[index] as number)) {
@@ -228,7 +244,10 @@ export class BayesOptSearch extends ModelSearch {
   /** Whether a trial of this very point has run or runs. */
   #isKnown(point: UnitPoint): boolean {
     const isSame = ({ point: other }: { point: UnitPoint }) =>
-      other.every((unit, index) => unit === point[index] || (unit !== null && point[index] !== null && Math.abs(unit - (point[index] as number)) < 1e-12));
+      other.every(
+        (unit, index) =>
+          unit === point[index] || (unit !== null && point[index] !== null && Math.abs(unit - (point[index] as number)) < 1e-12),
+      );
     return this.observations.some(isSame) || [...this.pending.values()].some(isSame);
   }
 

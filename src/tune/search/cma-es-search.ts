@@ -90,7 +90,11 @@ export class CmaEsSearch extends ModelSearch {
 
   protected override propose(number: number): UnitPoint {
     const strategy = this.#strategy;
-    const draw: Draw = { vector: this.#drawVector(strategy), options: this.#probabilities.map((each) => this.#drawOption(each)), generation: strategy.generation };
+    const draw: Draw = {
+      vector: this.#drawVector(strategy),
+      options: this.#probabilities.map((each) => this.#drawOption(each)),
+      generation: strategy.generation,
+    };
     this.#draws.set(number, draw);
     const point: UnitPoint = [];
     for (const [index, axis] of this.axes.entries()) {
@@ -102,16 +106,21 @@ export class CmaEsSearch extends ModelSearch {
 
   #drawVector(strategy: CmaEs): number[] {
     let vector = strategy.sample(this.random);
-    for (let draws = 1; draws < DRAWS_MAX && !vector.every((unit) => unit >= 0 && unit <= 1); draws += 1) vector = strategy.sample(this.random);
+    for (let draws = 1; draws < DRAWS_MAX && !vector.every((unit) => unit >= 0 && unit <= 1); draws += 1)
+      vector = strategy.sample(this.random);
     const within = vector.map((unit) => Math.min(1, Math.max(0, unit)));
-    return this.#numbers.map((index, coordinate) => this.#moved(this.axes[index] as Axis, within[coordinate] as number, strategy.spread(coordinate)));
+    return this.#numbers.map((index, coordinate) =>
+      this.#moved(this.axes[index] as Axis, within[coordinate] as number, strategy.spread(coordinate)),
+    );
   }
 
   /** Where the spread is below one value of an integer axis, one sample in a population goes to a neighbour. */
   #moved(axis: Axis, unit: number, spread: number): number {
     if (axis.halfStep === 0) return unit;
     const value = fromUnit(axis, unit);
-    const step = Math.abs(toUnit(axis, value + 2 * axis.halfStep) - toUnit(axis, value)) || Math.abs(toUnit(axis, value) - toUnit(axis, value - 2 * axis.halfStep));
+    const step =
+      Math.abs(toUnit(axis, value + 2 * axis.halfStep) - toUnit(axis, value)) ||
+      Math.abs(toUnit(axis, value) - toUnit(axis, value - 2 * axis.halfStep));
     if (spread > step / 2 || this.random.next() * this.#strategy.populationSize > 1) return unit;
     return Math.min(1, Math.max(0, unit + (this.random.next() < 0.5 ? -step : step)));
   }
@@ -132,11 +141,13 @@ export class CmaEsSearch extends ModelSearch {
     const strategy = this.#strategy;
     if (this.#population.length < strategy.populationSize) return;
     this.#adaptProbabilities(strategy);
-    const population = this.#population.map(({ vector, loss, generation }): Evaluated => ({
-      vector: vector.length === 0 ? [0.5] : vector,
-      loss,
-      isOwn: generation === strategy.generation,
-    }));
+    const population = this.#population.map(
+      ({ vector, loss, generation }): Evaluated => ({
+        vector: vector.length === 0 ? [0.5] : vector,
+        loss,
+        isOwn: generation === strategy.generation,
+      }),
+    );
     strategy.update(population);
     this.#population = [];
     if (this.#settings.restart && this.#numbers.length > 0 && strategy.hasConverged()) this.#restart();

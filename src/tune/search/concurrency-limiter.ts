@@ -38,7 +38,8 @@ export class ConcurrencyLimiter implements Searcher {
       of: "a ConcurrencyLimiter",
       options: { maxConcurrent: count<number | undefined>({ min: 1 }, undefined), batch: flag(false) },
     });
-    if (maxConcurrent === undefined) throw new TypeError("Cannot make a ConcurrencyLimiter: maxConcurrent is needed, such as { maxConcurrent: 4 }");
+    if (maxConcurrent === undefined)
+      throw new TypeError("Cannot make a ConcurrencyLimiter: maxConcurrent is needed, such as { maxConcurrent: 4 }");
     this.#searcher = searcher;
     this.#options = { maxConcurrent, batch };
     const { definition } = searcher;

@@ -24,7 +24,8 @@ const SEARCHERS = {
   bayesian_optimization: (options: Options) => new BayesianOptimizationSearch(options),
   ax: (options: Options) => new AxSearch(options),
   nevergrad: (options: Options) => new NevergradSearch(options),
-  concurrency_limiter: ({ searcher, ...options }: Options) => new ConcurrencyLimiter(inner(searcher), options as unknown as ConcurrencyLimiterOptions),
+  concurrency_limiter: ({ searcher, ...options }: Options) =>
+    new ConcurrencyLimiter(inner(searcher), options as unknown as ConcurrencyLimiterOptions),
   repeater: ({ searcher, ...options }: Options) => new Repeater(inner(searcher), options),
 } as const;
 
@@ -51,6 +52,8 @@ export function createSearcher(name: SearcherName | (string & {}), options: Read
 function inner(definition: unknown): Searcher {
   const { type, options } = isPlainObject(definition) ? (definition as { type?: unknown; options?: unknown }) : {};
   if (typeof type !== "string")
-    throw new TypeError(`Cannot create a searcher: one that has another inside needs its definition as searcher: received ${describeValue(definition)}`);
+    throw new TypeError(
+      `Cannot create a searcher: one that has another inside needs its definition as searcher: received ${describeValue(definition)}`,
+    );
   return createSearcher(type, isPlainObject(options) ? (options as Options) : {});
 }

@@ -40,11 +40,16 @@ describe("the normal distribution", () => {
 
   test("cut to an interval stays within it, and is in the middle where the middle of its probability is", () => {
     fc.assert(
-      fc.property(fc.double({ min: 0, max: 1, noNaN: true }), fc.double({ min: -3, max: 4, noNaN: true }), fc.double({ min: 0.01, max: 2, noNaN: true }), (p, mean, deviation) => {
-        const value = truncatedNormalQuantile(p, { mean, deviation, low: 0, high: 1 });
-        expect(value).toBeGreaterThanOrEqual(0);
-        expect(value).toBeLessThanOrEqual(1);
-      }),
+      fc.property(
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        fc.double({ min: -3, max: 4, noNaN: true }),
+        fc.double({ min: 0.01, max: 2, noNaN: true }),
+        (p, mean, deviation) => {
+          const value = truncatedNormalQuantile(p, { mean, deviation, low: 0, high: 1 });
+          expect(value).toBeGreaterThanOrEqual(0);
+          expect(value).toBeLessThanOrEqual(1);
+        },
+      ),
     );
     expect(truncatedNormalQuantile(0.5, { mean: 0.5, deviation: 0.3, low: 0, high: 1 })).toBeCloseTo(0.5, 12);
   });
@@ -79,7 +84,8 @@ test("Cholesky factors solve and invert, and eigenvectors take a matrix apart", 
       const { values, vectors } = eigen(matrix, size);
       for (let column = 0; column < size; column += 1) {
         const vector = Float64Array.from({ length: size }, (_, row) => vectors[row * size + column] as number);
-        for (const [row, each] of times(matrix, vector).entries()) expect(each).toBeCloseTo((values[column] as number) * (vector[row] as number), 6);
+        for (const [row, each] of times(matrix, vector).entries())
+          expect(each).toBeCloseTo((values[column] as number) * (vector[row] as number), 6);
       }
     }),
     { numRuns: 40 },
@@ -107,7 +113,8 @@ describe("fronts", () => {
   test("are the points that no other beats", () => {
     fc.assert(
       fc.property(points, (losses) => {
-        const beats = (a: number[], b: number[]) => a.every((each, index) => each <= (b[index] as number)) && a.some((each, index) => each < (b[index] as number));
+        const beats = (a: number[], b: number[]) =>
+          a.every((each, index) => each <= (b[index] as number)) && a.some((each, index) => each < (b[index] as number));
         const expected = losses.flatMap((point, index) => (losses.some((other) => beats(other, point)) ? [] : [index]));
         expect(frontOf(losses).sort((a, b) => a - b)).toEqual(expected);
       }),
@@ -116,13 +123,17 @@ describe("fronts", () => {
 
   test("dominate the volume that counting cells gives", () => {
     fc.assert(
-      fc.property(fc.array(fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 3, maxLength: 3 }), { minLength: 1, maxLength: 6 }), (losses) => {
-        let cells = 0;
-        for (let x = 0; x < 5; x += 1)
-          for (let y = 0; y < 5; y += 1)
-            for (let z = 0; z < 5; z += 1) if (losses.some((point) => (point[0] as number) <= x && (point[1] as number) <= y && (point[2] as number) <= z)) cells += 1;
-        expect(volumeOf(losses, [5, 5, 5])).toBe(cells);
-      }),
+      fc.property(
+        fc.array(fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 3, maxLength: 3 }), { minLength: 1, maxLength: 6 }),
+        (losses) => {
+          let cells = 0;
+          for (let x = 0; x < 5; x += 1)
+            for (let y = 0; y < 5; y += 1)
+              for (let z = 0; z < 5; z += 1)
+                if (losses.some((point) => (point[0] as number) <= x && (point[1] as number) <= y && (point[2] as number) <= z)) cells += 1;
+          expect(volumeOf(losses, [5, 5, 5])).toBe(cells);
+        },
+      ),
     );
   });
 
@@ -140,7 +151,10 @@ describe("fronts", () => {
 });
 
 describe("axes", () => {
-  const axes = axesOf({ a: uniform(-2, 3), b: loguniform(1e-4, 10), c: randint(2, 11), d: quniform(0, 1, 0.2), e: choice(["x", "y"]) }, "a test");
+  const axes = axesOf(
+    { a: uniform(-2, 3), b: loguniform(1e-4, 10), c: randint(2, 11), d: quniform(0, 1, 0.2), e: choice(["x", "y"]) },
+    "a test",
+  );
 
   test("take values to the unit interval and back", () => {
     fc.assert(
@@ -167,7 +181,10 @@ describe("densities", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(units(1), fc.nat(4), fc.nat(2)), { maxLength: 30 }), (observed) => {
         const whole = axes[1] as (typeof axes)[number];
-        const density = new ParzenEstimator(axes, observed.map(([[a], c, e]) => [a as number, toUnit(whole, c), e]));
+        const density = new ParzenEstimator(
+          axes,
+          observed.map(([[a], c, e]) => [a as number, toUnit(whole, c), e]),
+        );
         const cells = Array.from({ length: 200 }, (_, index) => (index + 0.5) / 200);
         const points = cells.flatMap((a) => [0, 1, 2, 3, 4].flatMap((c) => [0, 1, 2].map((e) => [a, toUnit(whole, c), e])));
         const total = density.logDensities(points).reduce((sum, log) => sum + Math.exp(log), 0) / cells.length;
@@ -228,7 +245,8 @@ describe("a Gaussian process", () => {
 test("CMA-ES finds the bottom of a slanted valley", () => {
   const random = new Random(1);
   const strategy = new CmaEs({ mean: [0.8, 0.2, 0.5, 0.5], sigma: 0.3 });
-  const loss = (x: readonly number[]) => x.reduce((sum, each, axis) => sum + 100 ** (axis / 3) * (each - 0.4 + 0.1 * (x[0] as number)) ** 2, 0);
+  const loss = (x: readonly number[]) =>
+    x.reduce((sum, each, axis) => sum + 100 ** (axis / 3) * (each - 0.4 + 0.1 * (x[0] as number)) ** 2, 0);
   for (let generation = 0; generation < 150; generation += 1) {
     const population = Array.from({ length: strategy.populationSize }, () => {
       const vector = strategy.sample(random);

@@ -38,7 +38,8 @@ export function weightsByAge(count: number): number[] {
   if (count < FULL_WEIGHT_COUNT) return new Array<number>(count).fill(1);
   const fading = count - FULL_WEIGHT_COUNT;
   const weights = new Array<number>(count).fill(1);
-  for (let index = 0; index < fading; index += 1) weights[index] = fading === 1 ? 1 / count : 1 / count + ((1 - 1 / count) * index) / (fading - 1);
+  for (let index = 0; index < fading; index += 1)
+    weights[index] = fading === 1 ? 1 / count : 1 / count + ((1 - 1 / count) * index) / (fading - 1);
   return weights;
 }
 
@@ -59,7 +60,8 @@ export class ParzenEstimator {
     for (let kernel = 0; kernel < this.#kernelCount; kernel += 1) total += this.#weights[kernel] as number;
     this.#totalWeight = total;
     this.#constants = new Float64Array(this.#kernelCount);
-    for (let kernel = 0; kernel < this.#kernelCount; kernel += 1) this.#constants[kernel] = Math.log((this.#weights[kernel] as number) / total);
+    for (let kernel = 0; kernel < this.#kernelCount; kernel += 1)
+      this.#constants[kernel] = Math.log((this.#weights[kernel] as number) / total);
     this.#columns = axes.map((axis, index) => {
       if (axis.choiceCount > 0) {
         const options = new Int32Array(this.#kernelCount).fill(NO_OPTION);
@@ -205,7 +207,8 @@ function widthsOf(means: Float64Array): Float64Array {
   widths[count] = 1;
   // One sort of plain numbers: a sort with a comparison takes five times as long.
   const keys = new Float64Array(count);
-  for (let kernel = 0; kernel < count; kernel += 1) keys[kernel] = Math.floor((means[kernel] as number) * KEY_VALUES) * KEY_INDEXES + kernel;
+  for (let kernel = 0; kernel < count; kernel += 1)
+    keys[kernel] = Math.floor((means[kernel] as number) * KEY_VALUES) * KEY_INDEXES + kernel;
   keys.sort();
   const least = 1 / Math.min(NARROWING_MAX, count + 2);
   let below = 0;

@@ -84,12 +84,19 @@ export abstract class PythonSearch implements Searcher {
   /** @throws RangeError for a space or metrics that the library has no form for */
   setSearchProperties(metric: string | readonly string[], mode: Mode | readonly Mode[], space: SearchSpace): void {
     const { name, objectivesMax } = this.#library;
-    this.#objectives = readObjectives({ searcher: name, objectivesMax, metric: this.#options.metric ?? metric, mode: this.#options.mode ?? mode });
+    this.#objectives = readObjectives({
+      searcher: name,
+      objectivesMax,
+      metric: this.#options.metric ?? metric,
+      mode: this.#options.mode ?? mode,
+    });
     this.#space = space;
     this.#axes = axesOf(space, name);
     for (const { name: place, domain } of this.#axes)
       if (domain.kind === "normal")
-        throw new RangeError(`Cannot search ${JSON.stringify(place)} with ${name}: it knows no normal distributions: use uniform, or TPESearch`);
+        throw new RangeError(
+          `Cannot search ${JSON.stringify(place)} with ${name}: it knows no normal distributions: use uniform, or TPESearch`,
+        );
     for (const reward of this.#options.evaluatedRewards ?? []) {
       const losses = ([reward].flat() as number[]).map((value, index) => value * (this.#objectives.signs[index] ?? 1));
       this.#log.push(["observe", "", { point: this.#nextGiven() ?? {}, losses }]);
@@ -151,7 +158,11 @@ export abstract class PythonSearch implements Searcher {
       numCpus: 0,
       ...(runtimeEnv === undefined ? {} : { runtimeEnv: runtimeEnv as never }),
     });
-    const handle = actorClass.remote(this.#axes.map(plainAxis), { ...options, seed: this.#seed, objectives: this.#objectives.metrics.length });
+    const handle = actorClass.remote(this.#axes.map(plainAxis), {
+      ...options,
+      seed: this.#seed,
+      objectives: this.#objectives.metrics.length,
+    });
     // In a storage the trials are there already: asks and tells that are repeated find them by their ids.
     const log = isStored ? this.#log.filter(([call, trialId]) => this.#running.has(trialId) && call !== "tell") : this.#log;
     await handle.replay.remote(log);
@@ -169,7 +180,8 @@ export abstract class PythonSearch implements Searcher {
       if (condition !== undefined && point[(this.#axes[condition.axis] as Axis).name] !== condition.option) continue;
       const value = values.get(name);
       if (value !== undefined) point[name] = value;
-      else if (domain.kind === "float") point[name] = toAllowed(domain, domain.log ? Math.sqrt(domain.lower * domain.upper) : (domain.lower + domain.upper) / 2);
+      else if (domain.kind === "float")
+        point[name] = toAllowed(domain, domain.log ? Math.sqrt(domain.lower * domain.upper) : (domain.lower + domain.upper) / 2);
       else point[name] = domain.kind === "integer" ? toAllowed(domain, (domain.first + domain.last) / 2) : 0;
     }
     return point;
@@ -190,6 +202,14 @@ function plainAxis({ name, domain, condition }: Axis): JsonValue {
       ...under,
     };
   if (domain.kind === "integer")
-    return { name, kind: "int", low: toAllowed(domain, domain.first), high: toAllowed(domain, domain.last), log: domain.log, step: domain.quantum, ...under };
+    return {
+      name,
+      kind: "int",
+      low: toAllowed(domain, domain.first),
+      high: toAllowed(domain, domain.last),
+      log: domain.log,
+      step: domain.quantum,
+      ...under,
+    };
   return { name, kind: "choice", count: domain.kind === "choice" ? domain.options.length : 1, log: false, ...under };
 }

@@ -65,7 +65,10 @@ export class HyperOptSearch extends PythonSearch {
         gamma: number("a number above 0 and below 1 is needed", 0.25, (value) => value > 0 && value < 1),
       },
     });
-    super({ name: "HyperOptSearch", type: "hyperopt", className: "HyperOptSearcher", options: { nInitialPoints, gamma }, objectivesMax: 1 }, options);
+    super(
+      { name: "HyperOptSearch", type: "hyperopt", className: "HyperOptSearcher", options: { nInitialPoints, gamma }, objectivesMax: 1 },
+      options,
+    );
   }
 }
 
@@ -126,7 +129,13 @@ export class NevergradSearch extends PythonSearch {
       options: { ...pythonSearchOptions, optimizer: text("NGOpt"), budget: count<number | undefined>({ min: 1 }, undefined) },
     });
     super(
-      { name: "NevergradSearch", type: "nevergrad", className: "NevergradSearcher", options: { optimizer, budget: budget ?? null }, objectivesMax: 100 },
+      {
+        name: "NevergradSearch",
+        type: "nevergrad",
+        className: "NevergradSearcher",
+        options: { optimizer, budget: budget ?? null },
+        objectivesMax: 100,
+      },
       options,
     );
   }

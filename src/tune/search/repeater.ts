@@ -76,12 +76,18 @@ export class Repeater implements Searcher {
     this.#groups.delete(group.leader);
     const counted = group.results.filter((each) => each !== null);
     const mean = (metric: string) => {
-      const values = counted.map((each) => (each as Record<string, unknown>)[metric]).filter((value) => typeof value === "number" && !Number.isNaN(value));
+      const values = counted
+        .map((each) => (each as Record<string, unknown>)[metric])
+        .filter((value) => typeof value === "number" && !Number.isNaN(value));
       return values.reduce((sum: number, value) => sum + (value as number), 0) / values.length;
     };
     const last = counted.at(-1);
     if (last === undefined) await this.#searcher.onTrialComplete(group.leader, undefined, true);
-    else await this.#searcher.onTrialComplete(group.leader, { ...last, ...Object.fromEntries(this.#metrics.map((metric) => [metric, mean(metric)])) });
+    else
+      await this.#searcher.onTrialComplete(group.leader, {
+        ...last,
+        ...Object.fromEntries(this.#metrics.map((metric) => [metric, mean(metric)])),
+      });
   }
 
   async save(): Promise<JsonValue> {

@@ -18,7 +18,10 @@ const SPACE = {
   width: randint(1, 65),
   part: quniform(0, 1, 0.25),
   noise: randn(),
-  model: choice([{ kind: "tree", depth: randint(1, 9) }, { kind: "linear", penalty: loguniform(1e-4, 1) }]),
+  model: choice([
+    { kind: "tree", depth: randint(1, 9) },
+    { kind: "linear", penalty: loguniform(1e-4, 1) },
+  ]),
   twice: sampleFrom((config) => 2 * (config["x"] as number)),
 };
 const SIMPLE = { x: uniform(-5, 5), y: uniform(-5, 5) };
@@ -49,7 +52,10 @@ const MODELS: readonly (readonly [string, (seed: number) => Searcher])[] = [
 ];
 const WRAPPED: readonly (readonly [string, (seed: number) => Searcher])[] = [
   ["ConcurrencyLimiter", (seed) => new ConcurrencyLimiter(new TPESearch({ seed, nStartupTrials: 2 }), { maxConcurrent: 2 })],
-  ["ConcurrencyLimiter in batches", (seed) => new ConcurrencyLimiter(new TPESearch({ seed, nStartupTrials: 2 }), { maxConcurrent: 3, batch: true })],
+  [
+    "ConcurrencyLimiter in batches",
+    (seed) => new ConcurrencyLimiter(new TPESearch({ seed, nStartupTrials: 2 }), { maxConcurrent: 3, batch: true }),
+  ],
   ["Repeater", (seed) => new Repeater(new TPESearch({ seed, nStartupTrials: 2 }), { repeat: 2 })],
 ];
 
@@ -59,13 +65,24 @@ type Step = { readonly ask: true } | { readonly ask: false; readonly which: numb
 const steps = fc.array(
   fc.oneof(
     { weight: 3, arbitrary: fc.constant<Step>({ ask: true }) },
-    { weight: 3, arbitrary: fc.record({ ask: fc.constant<false>(false), which: fc.nat(9), outcome: fc.constantFrom("end", "end", "end", "fail", "report") }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        ask: fc.constant<false>(false),
+        which: fc.nat(9),
+        outcome: fc.constantFrom("end", "end", "end", "fail", "report"),
+      }),
+    },
   ),
   { minLength: 10, maxLength: 45 },
 );
 
 /** Makes calls on a searcher, and returns what it answered. `restart` is put in before one call: it gives another searcher to go on with. */
-async function drive(first: Searcher, calls: readonly Step[], restart?: { at: number; with: (searcher: Searcher) => Promise<Searcher> }): Promise<unknown[]> {
+async function drive(
+  first: Searcher,
+  calls: readonly Step[],
+  restart?: { at: number; with: (searcher: Searcher) => Promise<Searcher> },
+): Promise<unknown[]> {
   let searcher = first;
   await searcher.setSearchProperties("loss", "min", SPACE);
   const running: { id: string; config: Sampled; reports: number }[] = [];
@@ -195,7 +212,9 @@ describe("TPESearch", () => {
         searcher.onTrialComplete(`t${trial}`, result({ loss: x ** 2 + y ** 2 }));
       }
       const asked = Array.from({ length: 20 }, (_, index) => ask(`p${index}`));
-      const nearest = asked.map((one) => Math.min(...asked.filter((other) => other !== one).map((other) => Math.hypot(one.x - other.x, one.y - other.y))));
+      const nearest = asked.map((one) =>
+        Math.min(...asked.filter((other) => other !== one).map((other) => Math.hypot(one.x - other.x, one.y - other.y))),
+      );
       return nearest.reduce((sum, distance) => sum + distance, 0);
     };
     expect(spread(true)).toBeGreaterThan(spread(false));

@@ -30,7 +30,9 @@ const OPTIONS = {
   ...modelSearchOptions,
   nStartupTrials: count({ min: 0 }, 10),
   nEiCandidates: count({ min: 1, max: 10_000 }, 24),
-  multivariate: custom<boolean | undefined>("true or false is needed", undefined, (value) => (typeof value === "boolean" ? "ok" : "wrong type")),
+  multivariate: custom<boolean | undefined>("true or false is needed", undefined, (value) =>
+    typeof value === "boolean" ? "ok" : "wrong type",
+  ),
   constantLiar: flag(true),
   gamma: custom<((n: number) => number) | undefined>("a function of the number of trials is needed", undefined, (value) =>
     typeof value === "function" ? "ok" : "wrong type",

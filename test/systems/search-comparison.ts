@@ -1,9 +1,9 @@
 /** Our searchers beside those of others on the problems of `search-problems.ts`: both sides' regrets, in one form for tests and for a table. */
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import type { Searcher } from "../../src/tune/searcher.ts";
+import type { ModelSearch } from "../../src/tune/search/model-search.ts";
 import { REPOSITORY } from "../house/source-files.ts";
-import { bestRegret, meanLogRegret, type Problem, PROBLEMS } from "./search-problems.ts";
+import { bestRegret, meanLogRegret, PROBLEMS } from "./search-problems.ts";
 
 /** What the mean of log10(regret + 1e-6) may be above that of the reference. */
 export const WORSE_MAX = 0.2;
@@ -15,7 +15,7 @@ export interface Comparison {
   /** Of `search_reference.py`. */
   readonly reference: "tpe" | "tpe-univariate" | "gp" | "bayes-opt" | "cmaes";
   readonly python: string;
-  make(seed: number): Searcher;
+  make(seed: number): ModelSearch;
   readonly trials: number;
   readonly seeds: number;
 }
@@ -32,7 +32,7 @@ export interface Compared {
 
 /** Figures of both, from the same numbers of trials and seeds. */
 export function compare({ problem, reference, python, make, trials, seeds }: Comparison): Compared {
-  const runs = Array.from({ length: seeds }, (_, seed) => bestRegret(make(seed), PROBLEMS[problem] as Problem, trials));
+  const runs = Array.from({ length: seeds }, (_, seed) => bestRegret(make(seed), PROBLEMS[problem], trials));
   const own = runs.map(({ regret }) => regret);
   const program = join(REPOSITORY, "test", "systems", "search_reference.py");
   const env = { ...process.env, OMP_NUM_THREADS: "1", OPENBLAS_NUM_THREADS: "1" };

@@ -4,7 +4,7 @@
  * Each objective is the regret: what a point is above the best value. `search_reference.py` has the same problems for the searchers of others.
  */
 import { choice, loguniform, uniform } from "../../src/tune/space.ts";
-import type { Searcher } from "../../src/tune/searcher.ts";
+import type { ModelSearch } from "../../src/tune/search/model-search.ts";
 import type { TrialResult } from "../../src/tune/trial.ts";
 
 type Config = Record<string, number | string>;
@@ -74,7 +74,7 @@ export const PROBLEMS: Readonly<Record<"branin" | "hartmann6" | "rosenbrock8" | 
 };
 
 /** The best regret after some trials, one after another, and the milliseconds of an ask with its tell. */
-export function bestRegret(searcher: Searcher, { space, regret }: Problem, trials: number): { regret: number; askMs: number } {
+export function bestRegret(searcher: ModelSearch, { space, regret }: Problem, trials: number): { regret: number; askMs: number } {
   let best = Number.POSITIVE_INFINITY;
   let spentMs = 0;
   searcher.setSearchProperties("regret", "min", space);

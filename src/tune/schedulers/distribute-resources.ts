@@ -155,7 +155,9 @@ function resized(settings: Settings, { bundles, unit, free, stepMax = -1, unitsM
     const { CPU, GPU } = sumOf(bundles.slice(0, 1));
     return [{ CPU: Math.max(0, CPU + unit.CPU * units), GPU: Math.max(0, GPU + unit.GPU * units) }];
   }
-  const more = settings.addBundles ? new Array<TrialBundle>(units).fill({ ...unit }) : [{ CPU: unit.CPU * units, GPU: unit.GPU * units }];
+  const more = settings.addBundles
+    ? Array.from({ length: units }, (): TrialBundle => ({ ...unit }))
+    : [{ CPU: unit.CPU * units, GPU: unit.GPU * units }];
   const own = settings.increaseByTimes;
   const limit = own > 0 ? (unitsMax > 0 ? Math.min(unitsMax, own) : own) : unitsMax;
   return joined(settings, { first: bundles, second: more, unit, unitsMax: limit });
@@ -190,7 +192,7 @@ function bestTrial(
     throw new TypeError("Cannot distribute resources to the top job: it needs a metric and a mode: set them here or in tuneConfig");
   const sign = mode === "max" ? 1 : -1;
   const key = ({ lastResult }: Trial) =>
-    -sign * (typeof lastResult?.[metric] === "number" ? (lastResult[metric] as number) : Number.POSITIVE_INFINITY);
+    -sign * (typeof lastResult?.[metric] === "number" ? (lastResult[metric]) : Number.POSITIVE_INFINITY);
   const ranked = [...liveTrials.values()].sort((first, second) => key(first) - key(second) || 0);
   const unit = amountOf(settings.increaseBy ?? {});
   const times = settings.increaseByTimes > 0 ? settings.increaseByTimes : Number.POSITIVE_INFINITY;

@@ -45,7 +45,6 @@ interface SavedScheduler {
 
 export class HyperBandScheduler implements TrialScheduler {
   readonly definition: Definition | undefined;
-  readonly #name: string;
   readonly #options: ReturnType<typeof readSettings>;
   readonly #objective: Objective;
   /** A bracket that would begin at no iteration at all is left out: undefined. */
@@ -56,7 +55,6 @@ export class HyperBandScheduler implements TrialScheduler {
 
   /** @throws TypeError, RangeError */
   constructor(options: HyperBandSchedulerOptions = {}, { name, type } = { name: "HyperBandScheduler", type: "hyperband" }) {
-    this.#name = name;
     this.#options = readSettings(options, name);
     this.definition = definitionOf(type, options);
     this.#objective = new Objective(name, this.#options);
@@ -171,7 +169,7 @@ export class HyperBandScheduler implements TrialScheduler {
     let verdict: Verdict = "pause";
     if (!bracket.isAtMilestone()) return { verdict, actions };
     if (bracket.isFinished()) {
-      for (const trialId of [...bracket.trialIds])
+      for (const trialId of bracket.trialIds)
         if (view.liveTrials.get(trialId)?.status === "paused" && trialId !== reporting?.id) end(trialId);
       return { verdict: "stop", actions };
     }

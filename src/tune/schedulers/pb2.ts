@@ -183,7 +183,7 @@ export class PB2 extends PopulationBasedTraining {
 function dimensionsOf(bounds: Bounds, prefix: readonly string[]): Dimension[] {
   return Object.entries(bounds).flatMap(([name, bound]) => {
     const path = [...prefix, name];
-    if (isPlainObject(bound)) return dimensionsOf(bound as Bounds, path);
+    if (isPlainObject(bound)) return dimensionsOf(bound, path);
     const [low, high] = Array.isArray(bound) && bound.length === 2 ? (bound as [unknown, unknown]) : [undefined, undefined];
     if (typeof low !== "number" || typeof high !== "number" || !Number.isFinite(low) || !Number.isFinite(high))
       throw new TypeError(
@@ -204,7 +204,7 @@ function withValue(config: Config, [key, ...rest]: readonly string[], value: num
   const name = key as string;
   if (rest.length === 0) return { ...config, [name]: value };
   const inner = config[name];
-  return { ...config, [name]: withValue(isPlainObject(inner) ? (inner as Config) : {}, rest, value) };
+  return { ...config, [name]: withValue(isPlainObject(inner) ? (inner) : {}, rest, value) };
 }
 
 /** Maps the range of some values to 0 to 1. */

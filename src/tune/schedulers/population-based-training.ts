@@ -271,9 +271,9 @@ export class PopulationBasedTraining implements TrialScheduler {
 
   /** @throws TypeError where `customExploreFn` gives no configuration */
   protected customized(config: Config): Config {
-    const custom = this.#settings.customExploreFn;
-    if (custom === undefined) return config;
-    const changed = custom(config);
+    const change = this.#settings.customExploreFn;
+    if (change === undefined) return config;
+    const changed = change(config);
     if (typeof changed !== "object" || changed === null)
       throw new TypeError("Cannot explore: customExploreFn is to return the configuration that it was given, or another one");
     return changed;

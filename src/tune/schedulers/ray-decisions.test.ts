@@ -120,7 +120,7 @@ function steer(scheduler: TrialScheduler, draws: () => Draw | undefined): void {
 function place(scheduler: TrialScheduler, trialId: string, bracket: number): void {
   const state = structuredClone(scheduler.save()) as unknown as { bracketOf: [string, number][] };
   state.bracketOf = state.bracketOf.map(([id, own]) => [id, id === trialId ? bracket : own]);
-  scheduler.restore(state as unknown as JsonValue);
+  scheduler.restore(state);
 }
 
 /** What a result is here: with the keys that Tune adds, and NaN where the table says so. */
@@ -135,7 +135,7 @@ function resultOf(trialId: string, given: Record<string, number | string>): Tria
     done: false,
     config: {},
   };
-  return { ...values, ...automatic } as TrialResult;
+  return { ...values, ...automatic };
 }
 
 /** Tells a scheduler of removals that Ray's controller told its own of. */
@@ -146,6 +146,11 @@ function applyStops(scheduler: TrialScheduler, trials: Population, stops: readon
     trial.status = "terminated";
     if (was === "pending" || was === "paused") expect(scheduler.onTrialRemove(trial, trials) ?? []).toEqual([]);
   }
+}
+
+/** Two values that are to be equal, with the event that they belong to in the message. */
+function same(actual: unknown, expected: unknown, where: string): void {
+  expect({ where, is: actual }).toEqual({ where, is: expected });
 }
 
 const AFTER: Readonly<Record<string, TrialStatus>> = { stop: "terminated", pause: "paused", noop: "paused", continue: "running" };
@@ -171,11 +176,11 @@ function replay(table: Table): void {
       const idles = chosen === undefined && ![...trials.liveTrials.values()].some(({ status }) => status === "running");
       if (idles && (event.stops !== undefined || event.trial !== null)) {
         const actions = scheduler.onIdle?.(trials) ?? [];
-        expect(stopsOf(actions), where).toEqual(event.stops ?? []);
+        same(stopsOf(actions), event.stops ?? [], where);
         applyStops(scheduler, trials, event.stops ?? []);
         chosen = scheduler.chooseTrialToRun(trials);
       }
-      expect(chosen ?? null, where).toBe(event.trial);
+      same(chosen ?? null, event.trial, where);
       if (chosen !== undefined) trials.get(chosen).status = "running";
     } else if (event.type === "result") replayResult({ scheduler, trials, event, where });
     else {
@@ -185,10 +190,10 @@ function replay(table: Table): void {
           ? scheduler.onTrialError(trial, trials)
           : scheduler.onTrialComplete(trial, resultOf(id, event.result ?? {}), trials);
       trial.status = event.type === "error" ? "errored" : "terminated";
-      expect(stopsOf(actions ?? []), where).toEqual(event.stops ?? []);
+      same(stopsOf(actions ?? []), event.stops ?? [], where);
       applyStops(scheduler, trials, event.stops ?? []);
     }
-    if (isPopulation) expect(draws, where).toEqual([]);
+    if (isPopulation) same(draws, [], where);
   }
 }
 
@@ -208,31 +213,35 @@ function replayResult({
   const decision = scheduler.onTrialResult(trial, result, trials);
   const { verdict, actions } = typeof decision === "string" ? { verdict: decision, actions: [] } : decision;
   trial.lastResult = result;
-  expect(stopsOf(actions), where).toEqual(event.stops ?? []);
-  expect(
+  same(stopsOf(actions), event.stops ?? [], where);
+  same(
     actions.filter(({ type }) => type === "checkpoint").map(({ trialId }) => trialId),
+    event.checkpoints ?? [],
     where,
-  ).toEqual(event.checkpoints ?? []);
+  );
   const exploits = actions.flatMap((action) => (action.type === "exploit" ? [action] : []));
-  expect(
+  same(
     exploits.map(({ trialId, donorId }) => [trialId, donorId]),
+    (event.exploits ?? []).map(({ trial: exploiting, donor }) => [exploiting, donor]),
     where,
-  ).toEqual((event.exploits ?? []).map(({ trial: exploiting, donor }) => [exploiting, donor]));
+  );
   for (const [index, { trialId, config }] of exploits.entries()) {
     const recorded = (event.exploits as { config: Config }[])[index] as { config: Config };
     if (Reflect.get(scheduler, "definition")?.type === "pb2") expectWithin(config);
-    else expect(config, where).toEqual(recorded.config);
+    else same(config, recorded.config, where);
     trials.get(trialId).config = recorded.config;
   }
   const resources = actions.find((action) => action.type === "resources");
-  expect(resources?.type === "resources" ? amounts(resources.resources.bundles) : undefined, where).toEqual(
+  same(
+    resources?.type === "resources" ? amounts(resources.resources.bundles) : undefined,
     event.resources && amounts(event.resources),
+    where,
   );
   if (event.resources !== undefined) trial.resources = { bundles: event.resources, strategy: "PACK" };
   applyStops(scheduler, trials, event.stops ?? []);
   // What Ray calls no operation is a trial that it has paused to exploit another; ours is interrupted by the action. For new resources Ray pauses a trial.
   const ownVerdict = event.decision === "noop" ? "noop" : event.resources === undefined ? verdict : "pause";
-  expect(ownVerdict, where).toBe(event.decision);
+  same(ownVerdict, event.decision, where);
   trial.status = AFTER[event.decision as string] as TrialStatus;
 }
 
@@ -261,8 +270,8 @@ describe("a scheduler decides as that of Ray", () => {
   test("at the same rungs", () => {
     for (const { milestones, ...shape } of RECORDED.rungs) {
       const own = rungsOf(shape).map(({ milestone }) => milestone);
-      expect(own, JSON.stringify(shape)).toHaveLength(milestones.length);
-      for (const [index, milestone] of milestones.entries()) expect(own[index], JSON.stringify(shape)).toBeCloseTo(milestone, 9);
+      same(own.length, milestones.length, JSON.stringify(shape));
+      for (const [index, milestone] of milestones.entries()) expect(own[index]).toBeCloseTo(milestone, 9);
     }
   });
 
@@ -276,7 +285,7 @@ describe("a scheduler decides as that of Ray", () => {
       const sizes = bands
         .flat()
         .flatMap((bracket) => (bracket === null ? [] : [[bracket.shape.trialsMax, bracket.shape.firstMilestone, bracket.shape.halvings]]));
-      expect(sizes.slice(0, brackets.length), `${name} ${JSON.stringify(options)}`).toEqual(brackets);
+      same(sizes.slice(0, brackets.length), brackets, `${name} ${JSON.stringify(options)}`);
     }
   });
 });

@@ -146,7 +146,7 @@ function drive(scheduler: TrialScheduler, events: readonly Step[], restart?: { a
     }
     if (type === "add") loop.add({ ...CONFIG });
     else if (type === "start") loop.start();
-    else if (type === "report") loop.report(which as number, value as number);
+    else if (type === "report") loop.report(which, value);
     else loop.end(which as number, value as "complete" | "error");
   }
   return loop.decisions;
@@ -173,7 +173,7 @@ describe.each(SCHEDULERS)("%s", (_, make) => {
           if (chosen !== undefined) expect(["pending", "paused"]).toContain(loop.all.get(chosen)?.status);
           if (type === "add") loop.add({ ...CONFIG });
           else if (type === "start") loop.start();
-          else if (type === "report") loop.report(which as number, value as number);
+          else if (type === "report") loop.report(which, value);
           else loop.end(which as number, value as "complete" | "error");
         }
       }),
@@ -268,8 +268,9 @@ describe("what PBT changes", () => {
     expect(loop.all.get("t0")?.config).toEqual({ other: 1, lr: expect.any(Number) as number, deep: { x: 3 } });
     const bounded = new Loop(new PB2({ seed: 1, hyperparamBounds: { deep: { x: [3, 4] } } }));
     bounded.add({ deep: { y: 1 } });
-    expect((bounded.all.get("t0")?.config["deep"] as { x: number; y: number }).x).toBeGreaterThanOrEqual(3);
-    expect((bounded.all.get("t0")?.config["deep"] as { x: number; y: number }).y).toBe(1);
+    const { deep } = (bounded.all.get("t0") as Trial).config as { deep: { x: number; y: number } };
+    expect(deep.x).toBeGreaterThanOrEqual(3);
+    expect(deep.y).toBe(1);
   });
 });
 

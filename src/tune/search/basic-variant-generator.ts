@@ -65,7 +65,7 @@ export class BasicVariantGenerator implements Searcher {
   #constant = new Map<string, number>();
 
   constructor(options: BasicVariantGeneratorOptions = {}) {
-    this.#options = readOptions<Values>(options, OPTIONS as never);
+    this.#options = readOptions<Values>(options, OPTIONS);
     this.#numSamples = this.#options.numSamples ?? 1;
     this.#random = new Random(this.#options.seed);
     this.definition = { type: "random", options: { ...(options as Record<string, JsonValue>) } };

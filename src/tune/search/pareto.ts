@@ -95,7 +95,7 @@ export function volumeOf(points: readonly Losses[], reference: Losses): number {
   const ordered = [...inside].sort((a, b) => (a.at(-1) as number) - (b.at(-1) as number));
   let volume = 0;
   for (const [index, point] of ordered.entries()) {
-    const height = (ordered[index + 1]?.at(-1) ?? (reference.at(-1) as number)) - (point.at(-1) as number);
+    const height = (ordered[index + 1]?.at(-1) ?? (reference.at(-1))) - (point.at(-1) as number);
     if (height <= 0) continue;
     const slice = ordered.slice(0, index + 1).map((each) => each.slice(0, -1));
     volume +=

@@ -123,7 +123,7 @@ export abstract class PythonSearch implements Searcher {
   }
 
   save(): JsonValue {
-    return structuredClone({ seed: this.#seed, given: this.#given, log: this.#log, running: [...this.#running] }) as unknown as JsonValue;
+    return structuredClone({ seed: this.#seed, given: this.#given, log: this.#log, running: [...this.#running] });
   }
 
   async restore(state: JsonValue): Promise<void> {
@@ -156,7 +156,7 @@ export abstract class PythonSearch implements Searcher {
     const { runtimeEnv } = this.#options;
     const actorClass = python.actor<PythonSearcher, [axes: JsonValue, options: JsonValue]>("shoal._searchers", className, {
       numCpus: 0,
-      ...(runtimeEnv === undefined ? {} : { runtimeEnv: runtimeEnv as never }),
+      ...(runtimeEnv === undefined ? {} : { runtimeEnv: runtimeEnv }),
     });
     const handle = actorClass.remote(this.#axes.map(plainAxis), {
       ...options,

@@ -9,6 +9,7 @@ import { BOHBSearch } from "./bohb-search.ts";
 import { CmaEsSearch } from "./cma-es-search.ts";
 import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { createSearcher } from "./create-searcher.ts";
+import type { ModelSearch } from "./model-search.ts";
 import { Repeater } from "./repeater.ts";
 import { TPESearch } from "./tpe-search.ts";
 
@@ -42,7 +43,7 @@ function lossOf({ x, lr, width, model }: Sampled): number {
 
 const result = (values: Record<string, number>) => values as unknown as TrialResult;
 
-const MODELS: readonly (readonly [string, (seed: number) => Searcher])[] = [
+const MODELS: readonly (readonly [string, (seed: number) => ModelSearch])[] = [
   ["TPESearch", (seed) => new TPESearch({ seed, nStartupTrials: 4 })],
   ["TPESearch, each place for itself", (seed) => new TPESearch({ seed, nStartupTrials: 4, multivariate: false })],
   ["BayesOptSearch", (seed) => new BayesOptSearch({ seed, nInitialPoints: 4 })],
@@ -153,14 +154,14 @@ describe.each(MODELS)("%s", (title, make) => {
   });
 
   test("finds better configurations than random search, in either mode", () => {
-    const best = (searcher: Searcher, mode: "min" | "max") => {
+    const best = (searcher: ModelSearch, mode: "min" | "max") => {
       searcher.setSearchProperties("loss", mode, SIMPLE);
       let least = Number.POSITIVE_INFINITY;
       for (let trial = 0; trial < trials; trial += 1) {
         const { x, y } = searcher.suggest(`t${trial}`) as unknown as { x: number; y: number };
         const loss = (x - 2) ** 2 + (y + 1) ** 2;
         least = Math.min(least, loss);
-        searcher.onTrialResult?.(`t${trial}`, result({ loss: mode === "min" ? loss : -loss, trainingIteration: 1 }));
+        searcher.onTrialResult(`t${trial}`, result({ loss: mode === "min" ? loss : -loss, trainingIteration: 1 }));
         searcher.onTrialComplete(`t${trial}`, result({ loss: mode === "min" ? loss : -loss, trainingIteration: 1 }));
       }
       return least;
@@ -173,9 +174,9 @@ describe.each(MODELS)("%s", (title, make) => {
   });
 
   test("runs the user's points first, fills in what they leave out, and learns from known results", () => {
-    const name = (make(0) as { definition?: { type: string } }).definition?.type as string;
+    const name = make(0).definition?.type as string;
     const pointsToEvaluate = [{ x: 1, y: 1 }, { x: 2 }];
-    const searcher = createSearcher(name, { seed: 1, pointsToEvaluate, evaluatedRewards: [3] });
+    const searcher = createSearcher(name, { seed: 1, pointsToEvaluate, evaluatedRewards: [3] }) as ModelSearch;
     searcher.setSearchProperties("loss", "min", SIMPLE);
     const config = searcher.suggest("t0") as Config;
     expect(config["x"]).toBeCloseTo(2, 9);
@@ -195,7 +196,7 @@ describe.each(MODELS)("%s", (title, make) => {
     searcher.setSearchProperties("loss", "min", SIMPLE);
     for (const [trial, values] of [{ loss: Number.NaN }, { loss: Number.POSITIVE_INFINITY }, { other: 1 }].entries()) {
       searcher.suggest(`t${trial}`);
-      searcher.onTrialComplete(`t${trial}`, result(values as Record<string, number>));
+      searcher.onTrialComplete(`t${trial}`, result(values));
     }
     expect((searcher.save() as { observations: unknown[] }).observations).toEqual([]);
   });

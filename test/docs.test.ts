@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runProgram } from "./house/run-program.ts";
 import { REPOSITORY } from "./house/source-files.ts";
 
-const GUIDES = ["tutorial", "what-travels", "servers", "debugging", "testing", "utilities", "data", "tune-search"];
+const GUIDES = ["tutorial", "what-travels", "servers", "debugging", "testing", "utilities", "data", "tune", "tune-search"];
 
 interface Program {
   title: string;
@@ -48,7 +48,8 @@ describe.each(GUIDES)("docs/%s.md", async (name) => {
   test.each(programs)("$title", async ({ code, output }) => {
     const file = join(folder, "program.mts");
     await writeFile(file, code);
-    const run = await runProgram([file]);
+    // What programs keep in the user's home goes with the folder.
+    const run = await runProgram([file], { env: { HOME: folder } });
     expect(run).toMatchObject({ exitCode: 0, stdout: output });
   });
 });

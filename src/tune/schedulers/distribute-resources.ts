@@ -191,8 +191,7 @@ function bestTrial(
   if (metric === undefined || mode === undefined)
     throw new TypeError("Cannot distribute resources to the top job: it needs a metric and a mode: set them here or in tuneConfig");
   const sign = mode === "max" ? 1 : -1;
-  const key = ({ lastResult }: Trial) =>
-    -sign * (typeof lastResult?.[metric] === "number" ? (lastResult[metric]) : Number.POSITIVE_INFINITY);
+  const key = ({ lastResult }: Trial) => -sign * (typeof lastResult?.[metric] === "number" ? lastResult[metric] : Number.POSITIVE_INFINITY);
   const ranked = [...liveTrials.values()].sort((first, second) => key(first) - key(second) || 0);
   const unit = amountOf(settings.increaseBy ?? {});
   const times = settings.increaseByTimes > 0 ? settings.increaseByTimes : Number.POSITIVE_INFINITY;

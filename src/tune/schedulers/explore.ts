@@ -63,7 +63,7 @@ function mutated(value: unknown, mutation: Mutation, options: ExploreOptions): u
   if (Array.isArray(mutation)) return movedInList(value, mutation, options);
   if (typeof mutation === "function")
     return movedNumber(value, { isWhole: Number.isInteger(value), sample: () => drawMutation(mutation, options.random) }, options);
-  return explore(isPlainObject(value) ? (value) : {}, mutation as Mutations, options);
+  return explore(isPlainObject(value) ? value : {}, mutation as Mutations, options);
 }
 
 /** A draw from the list, or the neighbour to either side; the ends stay. */

@@ -204,7 +204,7 @@ function withValue(config: Config, [key, ...rest]: readonly string[], value: num
   const name = key as string;
   if (rest.length === 0) return { ...config, [name]: value };
   const inner = config[name];
-  return { ...config, [name]: withValue(isPlainObject(inner) ? (inner) : {}, rest, value) };
+  return { ...config, [name]: withValue(isPlainObject(inner) ? inner : {}, rest, value) };
 }
 
 /** Maps the range of some values to 0 to 1. */

@@ -55,5 +55,5 @@ function inner(definition: unknown): Searcher {
     throw new TypeError(
       `Cannot create a searcher: one that has another inside needs its definition as searcher: received ${describeValue(definition)}`,
     );
-  return createSearcher(type, isPlainObject(options) ? (options) : {});
+  return createSearcher(type, isPlainObject(options) ? options : {});
 }

@@ -80,7 +80,8 @@ function coveringMost(losses: readonly Losses[], front: readonly number[], count
 
 /** A point somewhat worse than the worst in each loss. */
 function referenceOf(points: readonly Losses[]): number[] {
-  return (points[0] as Losses).map((_, index) => {
+  const [first = []] = points;
+  return first.map((_, index) => {
     const worst = Math.max(...points.map((point) => point[index] as number));
     return Math.max(1.1 * worst, 0.9 * worst) || 1e-12;
   });
@@ -93,9 +94,10 @@ export function volumeOf(points: readonly Losses[], reference: Losses): number {
   if (reference.length === 1) return (reference[0] as number) - Math.min(...inside.map((point) => point[0] as number));
   // Slices along the last loss: within each, the volume of the points that begin at or below it, one dimension lower.
   const ordered = [...inside].sort((a, b) => (a.at(-1) as number) - (b.at(-1) as number));
+  const last = reference.length - 1;
   let volume = 0;
   for (const [index, point] of ordered.entries()) {
-    const height = (ordered[index + 1]?.at(-1) ?? (reference.at(-1))) - (point.at(-1) as number);
+    const height = ((ordered[index + 1] ?? reference)[last] as number) - (point[last] as number);
     if (height <= 0) continue;
     const slice = ordered.slice(0, index + 1).map((each) => each.slice(0, -1));
     volume +=

@@ -10,7 +10,10 @@ interface TrialsRun {
 }
 
 /** Runs an experiment. @returns how long `fit` took, and what `use` gives */
-export async function runTrials<T>({ trials, tuneConfig }: TrialsRun, use: (results: ResultGrid<{ x: number }>) => T): Promise<{ ms: number; value: T }> {
+export async function runTrials<T>(
+  { trials, tuneConfig }: TrialsRun,
+  use: (results: ResultGrid<{ x: number }>) => T,
+): Promise<{ ms: number; value: T }> {
   const storagePath = mkdtempSync(join(tmpdir(), "shoal-bench-tune-"));
   try {
     const tuner = new Tuner((config: { x: number }) => ({ loss: config.x * config.x }), {
@@ -21,7 +24,8 @@ export async function runTrials<T>({ trials, tuneConfig }: TrialsRun, use: (resu
     const startedMs = performance.now();
     const results = await tuner.fit();
     const ms = performance.now() - startedMs;
-    if (results.length !== trials || results.numErrors > 0) throw new Error(`${results.length} of ${trials} trials ended, ${results.numErrors} failed: ${results.errors[0]}`);
+    if (results.length !== trials || results.numErrors > 0)
+      throw new Error(`${results.length} of ${trials} trials ended, ${results.numErrors} failed: ${results.errors[0]}`);
     return { ms, value: use(results as unknown as ResultGrid<{ x: number }>) };
   } finally {
     rmSync(storagePath, { recursive: true, force: true });

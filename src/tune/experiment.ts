@@ -17,11 +17,11 @@ import type { Stopper } from "./stoppers.ts";
 import type { Config, JsonValue, Trial, TrialResources } from "./trial.ts";
 import type { Answer, SessionLimits, TrialEffect, TrialEvent, TrialFailure } from "./trial-events.ts";
 import type { TrialFiles } from "./trial-files.ts";
-import { failureOf, type SavedMachine, type TrialMachine } from "./trial-machine.ts";
+import { failureOf, type TrialMachine } from "./trial-machine.ts";
 import type { TrialProcess, TrialProcesses } from "./trial-processes.ts";
 import type { ProcessEvent, StagedCheckpoint, TrialSpec } from "./trial-protocol.ts";
 
-export interface ExperimentParts {
+interface ExperimentParts {
   readonly name: string;
   readonly machine: TrialMachine;
   readonly searcher: Searcher;
@@ -455,10 +455,8 @@ export interface ExperimentState {
   readonly stopper: JsonValue;
 }
 
-export type { SavedMachine };
-
-export function trialError(trial: { readonly id: string }, { name, message, stack }: TrialFailure): TuneError {
-  const text = message.includes(trial.id) ? message : `Trial ${trial.id} failed: ${name}: ${message}`;
+export function trialError(trial: { readonly id: string }, { name, message, stack, namesTrial = false }: TrialFailure): TuneError {
+  const text = namesTrial ? message : `Trial ${trial.id} failed: ${name}: ${message}`;
   return new TuneError(text, { details: { trialId: trial.id, ...(stack !== undefined && { stack }) } });
 }
 

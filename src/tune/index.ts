@@ -1,7 +1,8 @@
 /**
  * `shoal/tune`: the search for hyperparameters, from one machine to a cluster.
  *
- * Everything that users import stands here. `import "shoal"` loads nothing of it.
+ * Everything that users import stands here. What trials need by name besides is registered by `well-known-exports.ts`.
+ * `import "shoal"` loads nothing of it.
  */
 import "../runs/index.ts";
 import "./well-known-exports.ts";
@@ -29,7 +30,11 @@ export { HyperBandScheduler, type HyperBandSchedulerOptions } from "./schedulers
 export { MedianStoppingRule, type MedianStoppingRuleOptions } from "./schedulers/median-stopping-rule.ts";
 export { type Bounds, PB2, type PB2Options } from "./schedulers/pb2.ts";
 export { PopulationBasedTrainingReplay, type PopulationBasedTrainingReplayOptions } from "./schedulers/population-based-training-replay.ts";
-export { PopulationBasedTraining, type PopulationBasedTrainingOptions, type PopulationOptions } from "./schedulers/population-based-training.ts";
+export {
+  PopulationBasedTraining,
+  type PopulationBasedTrainingOptions,
+  type PopulationOptions,
+} from "./schedulers/population-based-training.ts";
 export { ResourceChangingScheduler, type ResourceChangingSchedulerOptions } from "./schedulers/resource-changing-scheduler.ts";
 export { BasicVariantGenerator, type BasicVariantGeneratorOptions } from "./search/basic-variant-generator.ts";
 export { BayesOptSearch, type BayesOptSearchOptions } from "./search/bayes-opt-search.ts";

@@ -30,9 +30,6 @@ export interface FinishedTrial {
   readonly aggregates: Readonly<Record<string, MetricAggregate>>;
 }
 
-/** What becomes of a trial once it has left its process. */
-export type AfterRelease = "pending" | "paused" | "terminated" | "errored";
-
 export interface SavedTrial extends Omit<FinishedTrial, "status"> {
   readonly status: TrialStatus;
   /** Of the last result: the trial itself may have gone back to a checkpoint since. */
@@ -45,7 +42,7 @@ export interface SavedTrial extends Omit<FinishedTrial, "status"> {
   readonly hasEnded: boolean;
 }
 
-export interface NewTrial {
+interface NewTrial {
   readonly id: string;
   readonly index: number;
   readonly name: string;
@@ -235,7 +232,7 @@ const AUTOMATIC: ReadonlySet<string> = new Set([
 ]);
 
 /** What the trial itself reported. */
-export function reportedMetrics(result: TrialResult): Metrics {
+function reportedMetrics(result: TrialResult): Metrics {
   return Object.fromEntries(Object.entries(result).filter(([name]) => !AUTOMATIC.has(name))) as Metrics;
 }
 

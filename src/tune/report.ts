@@ -17,7 +17,7 @@ import { REPORT_CURVE_POINTS, REPORT_CURVES, REPORT_LINES, REPORT_ROWS } from ".
 import { type FinishedTrial, resultOf } from "./live-trial.ts";
 import type { Metrics, Mode } from "./trial.ts";
 
-export interface ReportFacts {
+interface ReportFacts {
   readonly trials: readonly FinishedTrial[];
   /** The run's folder. */
   readonly folder: string;
@@ -33,7 +33,7 @@ interface Ranked {
 }
 
 /** A line of the learning curves: iterations and values. */
-export interface Curve {
+interface Curve {
   readonly label: string;
   readonly points: readonly (readonly [x: number, y: number])[];
 }

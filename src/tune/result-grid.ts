@@ -1,7 +1,8 @@
 /**
  * The results of an experiment: one for each trial, and how to find the best.
  *
- * All is decided from what the driver holds of each trial: its last metrics and a few aggregates. Histories are read from the trials' files when somebody asks for them.
+ * All is decided from what the driver holds of each trial: its last metrics and a few aggregates.
+ * Histories are read from the trials' files when somebody asks for them.
  */
 import { ArrowData } from "../core/index.ts";
 import { describeValue } from "../core/internal.ts";
@@ -47,7 +48,7 @@ export class TrialRun<C extends object = Config, M extends object = Readonly<Rec
   }
 }
 
-export interface ResultGridFacts {
+interface ResultGridFacts {
   /** The run's folder. */
   readonly path: string;
   readonly trials: readonly FinishedTrial[];

@@ -1,6 +1,8 @@
 /**
  * One session of a run: from the opened folder to the results, or to where it was cut off.
  *
+ * `Tuner` makes one for each `fit`.
+ *
  * Puts machine, searcher, files and processes together, repeats the log of earlier sessions where there is one, and runs the experiment.
  */
 import { listCheckpoints, removeCheckpoint } from "../runs/checkpoint-upload.ts";
@@ -30,7 +32,16 @@ import { TrialFiles } from "./trial-files.ts";
 import { TrialMachine } from "./trial-machine.ts";
 import { TrialTable } from "./trial-table.ts";
 import type { ResolvedTuneConfig } from "./tune-config.ts";
-import type { RestoreOptions } from "./tuner.ts";
+
+/** Which trials of earlier sessions run again. */
+export interface ResumeOptions {
+  /** Whether trials that had not ended go on. Default: true. */
+  resumeUnfinished?: boolean | undefined;
+  /** Whether trials that failed are tried again from their last checkpoints. Default: false. */
+  resumeErrored?: boolean | undefined;
+  /** Whether trials that failed are tried again from their beginning. Default: false. */
+  restartErrored?: boolean | undefined;
+}
 
 /** All that a session is made of. */
 export interface SessionPlan {
@@ -46,7 +57,7 @@ export interface SessionPlan {
   readonly log: RunLog;
   readonly clusterResources: Readonly<Record<string, number>>;
   readonly restored:
-    | { readonly snapshot: JsonValue | undefined; readonly records: readonly JsonValue[]; readonly options: RestoreOptions }
+    | { readonly snapshot: JsonValue | undefined; readonly records: readonly JsonValue[]; readonly options: ResumeOptions }
     | undefined;
 }
 

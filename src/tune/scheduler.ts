@@ -44,6 +44,8 @@ export interface SchedulerView {
 export interface TrialScheduler {
   /** What makes an equal one, where all its options are JSON. Without it, `Tuner.restore` has to be given the object. */
   readonly definition?: Definition | undefined;
+  /** Whether a trial is suggested before there is room for it, so that a scheduler which shares time out sees that one waits. Default: false. */
+  readonly asksAhead?: boolean | undefined;
   /**
    * Told once, before all else. A metric and a mode that the scheduler was constructed with win.
    *

@@ -26,7 +26,7 @@ export interface ReportOptions {
 }
 
 /** A running trial, as the functions here need it. */
-export interface Session {
+interface Session {
   readonly context: TuneContext;
   readonly checkpoint: Checkpoint | undefined;
   report(metrics: Metrics, checkpoint: Checkpoint | undefined): Promise<void>;

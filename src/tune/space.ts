@@ -20,7 +20,7 @@ export type Domain<T = unknown> = DomainData & { readonly [DOMAIN]: true; readon
 export type DomainData = FloatDomain | NormalDomain | IntegerDomain | ChoiceDomain | SampleFrom | GridDomain;
 
 /** A real number from `lower` up to and without `upper`; in steps of `quantum`, multiples of it and up to `upper`. `log`: uniform in its logarithm. */
-export interface FloatDomain {
+interface FloatDomain {
   readonly kind: "float";
   readonly lower: number;
   readonly upper: number;
@@ -29,7 +29,7 @@ export interface FloatDomain {
 }
 
 /** A normally distributed number, in steps of `quantum` where there is one. */
-export interface NormalDomain {
+interface NormalDomain {
   readonly kind: "normal";
   readonly mean: number;
   readonly sd: number;
@@ -37,7 +37,7 @@ export interface NormalDomain {
 }
 
 /** A whole number from `first` to `last`, both possible, in steps of `quantum` from multiples of it. `log`: uniform in its logarithm. */
-export interface IntegerDomain {
+interface IntegerDomain {
   readonly kind: "integer";
   readonly first: number;
   readonly last: number;
@@ -46,19 +46,19 @@ export interface IntegerDomain {
 }
 
 /** One of some options, which may be objects that hold domains. */
-export interface ChoiceDomain {
+interface ChoiceDomain {
   readonly kind: "choice";
   readonly options: readonly unknown[];
 }
 
 /** What a function of the rest of the configuration gives. Never asked for: it is computed after all others. */
-export interface SampleFrom {
+interface SampleFrom {
   readonly kind: "sampleFrom";
   readonly sample: (config: Config) => unknown;
 }
 
 /** Each of some values in turn. */
-export interface GridDomain {
+interface GridDomain {
   readonly kind: "grid";
   readonly values: readonly unknown[];
 }
@@ -300,7 +300,7 @@ function clamp(value: number, lower: number, upper: number): number {
 export type Point = ReadonlyMap<string, number>;
 
 /** One domain of a space. The name of a place joins its keys by `/`, and `#` and its index follow a choice on the way: `model#1/trees`. */
-export interface Place {
+interface Place {
   readonly name: string;
   readonly domain: SearchedDomain;
   /** The choice, and the index of its option, without which this place does not count. Grids are conditions, too. */
@@ -320,11 +320,6 @@ export function placesOf(space: SearchSpace): Place[] {
   };
   visit(space, "");
   return places;
-}
-
-/** Whether a space has a grid, which only random search takes. */
-export function hasGrid(space: SearchSpace): boolean {
-  return placesOf(space).some(({ domain: { kind } }) => kind === "grid");
 }
 
 /**
@@ -408,7 +403,7 @@ export function readPoint(space: SearchSpace, config: Readonly<Record<string, un
 }
 
 /** A domain in a few words, as the user would write it. */
-export function describeDomain(of: DomainData): string {
+function describeDomain(of: DomainData): string {
   const quantum = "quantum" in of && of.quantum !== undefined && of.quantum !== 1 ? ` in steps of ${of.quantum}` : "";
   switch (of.kind) {
     case "float":

@@ -1,7 +1,8 @@
 /**
  * What can be tuned, and what a trial of it needs: functions, classes, Python functions, and trainers, with the resources and parameters that were put around them.
  *
- * `readTrainable` takes whatever a user gave to `new Tuner` apart; `withResources` and `withParameters` wrap it. Nothing here runs it.
+ * `readTrainable` takes whatever a user gave to `new Tuner` apart.
+ * `withResources` and `withParameters` wrap it. Nothing here runs it.
  */
 import { describeValue, isClass, isPlainObject, pythonCodeOf, type PythonCode } from "../core/internal.ts";
 import { isTrainableSource, TRAINABLE, type TrainableDefinition, type TrainableSource } from "../runs/trainable.ts";

@@ -20,6 +20,8 @@ export interface TrialFailure {
   readonly name: string;
   readonly message: string;
   readonly stack?: string;
+  /** Whether the message names the trial. */
+  readonly namesTrial?: boolean;
 }
 
 /** What bounds the trials of a session. */

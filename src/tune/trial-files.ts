@@ -1,7 +1,8 @@
 /**
  * The folders of trials and what is written into them: results by trackers, the error of a failed one.
  *
- * The loop calls and never waits; a trial's writes are queued behind each other. Where writing is slower than trials end, `pressure` holds new ones back.
+ * The loop calls and never waits; a trial's writes are queued behind each other.
+ * Where writing is slower than trials end, `pressure` holds new ones back.
  */
 import { writeRunError } from "../runs/run-error-file.ts";
 import { Tracking } from "../runs/tracking.ts";
@@ -11,7 +12,7 @@ import { makeFolder } from "../storage/places.ts";
 import { TRIALS_WRITTEN_MAX } from "./limits.ts";
 import type { Metrics, Trial, TrialResult } from "./trial.ts";
 
-export interface TrialFilesOptions {
+interface TrialFilesOptions {
   readonly experimentName: string;
   /** The run's folder. */
   readonly folder: string;

@@ -225,6 +225,16 @@ describe("the life of trials", () => {
   });
 });
 
+test("a scheduler that shares time out sees that a trial waits, as soon as nothing else does", () => {
+  class Sharing extends Scripted {
+    readonly asksAhead = true;
+  }
+  const bench = new Bench({ scheduler: new Sharing(), concurrentMax: 1 }).begin();
+  expect([bench.taken(), bench.status(0), bench.status(1), bench.status(2)]).toEqual([["start 0"], "running", "pending", undefined]);
+  bench.report(0, { loss: 1 }, { isLast: true });
+  expect([bench.taken(), bench.status(2)]).toEqual([["told 0", "start 1"], "pending"]);
+});
+
 describe("exploitation", () => {
   const exploit = (trial: number, donor: number): Decision => ({
     verdict: "continue",

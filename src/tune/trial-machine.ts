@@ -320,7 +320,7 @@ export class TrialMachine {
       const names = metrics.map((name) => JSON.stringify(name)).join(" and ");
       const example = `{ ${metrics[0]}: … }`;
       const message = `Trial ${trialId} ended without reporting ${names}: call await report(${example}), or return ${example}`;
-      this.#fail(trial, { failure: { name: "TuneError", message }, isReleased: true });
+      this.#fail(trial, { failure: { name: "TuneError", message, namesTrial: true }, isReleased: true });
       return;
     }
     const result = this.#markDone(trial);
@@ -568,7 +568,11 @@ export class TrialMachine {
           : typeof value === "number"
             ? `the metric ${JSON.stringify(name)} is NaN`
             : `the metric ${JSON.stringify(name)} must be a number: received ${JSON.stringify(value)?.slice(0, 100)}`;
-      return { name: "TuneError", message: `Trial ${trial.id} cannot be compared in iteration ${trial.iteration}: ${reason}` };
+      return {
+        name: "TuneError",
+        namesTrial: true,
+        message: `Trial ${trial.id} cannot be compared in iteration ${trial.iteration}: ${reason}`,
+      };
     }
     return undefined;
   }
@@ -583,8 +587,8 @@ export class TrialMachine {
   /** Does one thing that is to be done now. @returns whether there may be another */
   #step(): boolean {
     if (this.#isStopping) return this.#finishIfEmpty();
+    if (this.#askedFor === undefined && this.#wantsTrial()) return this.#ask();
     if (this.#held.size < this.#limits.concurrentMax && this.#askedFor === undefined) {
-      if (this.#wantsTrial()) return this.#ask();
       const id = this.#open.size === 0 ? undefined : this.#scheduler.chooseTrialToRun(this.#view);
       const chosen = id === undefined ? undefined : this.#open.get(id);
       if (chosen !== undefined && this.#canBegin(chosen)) {
@@ -603,6 +607,8 @@ export class TrialMachine {
       this.#searchEnded = true;
       return false;
     }
+    if (this.#scheduler.asksAhead === true) return true;
+    if (this.#held.size >= this.#limits.concurrentMax) return false;
     // What the next trial needs is not known before it is suggested. A trial like the last one is the best guess.
     return this.#held.size === 0 || this.#typicalResources === undefined || this.#hasRoom(this.#typicalResources);
   }

@@ -47,12 +47,12 @@ interface PooledActor {
 }
 
 /** What the methods of a trial's actor are to the driver; those of the actor for Python have the same names. */
-export type ActorMaker = (options: ActorOptions) => ActorHandle<TrialActor>;
+type ActorMaker = (options: ActorOptions) => ActorHandle<TrialActor>;
 
 /** Copies what an event has of a checkpoint to its staging place, where the process has not done so. `index` counts the trial's checkpoints. */
-export type Staging = (event: ProcessEvent, spec: TrialSpec, index: number) => Promise<ProcessEvent>;
+type Staging = (event: ProcessEvent, spec: TrialSpec, index: number) => Promise<ProcessEvent>;
 
-export interface ActorProcessesOptions {
+interface ActorProcessesOptions {
   readonly make: ActorMaker;
   readonly isReusing: boolean;
   readonly close?: () => void;

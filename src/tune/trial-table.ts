@@ -1,7 +1,8 @@
 /**
  * The table of trials on a terminal while an experiment runs: how many there are in each state, how long it may take, and the best trials with their parameters and metrics.
  *
- * The board (`progress/progress-board.ts`) decides whether anything is shown. `trialLines` is pure.
+ * The board (`progress/progress-board.ts`) decides whether anything is shown.
+ * `trialLines` is pure.
  */
 import { processBoard, showsProgress, type WorkOutcome } from "../progress/progress-board.ts";
 import { metricAt } from "../runs/kept-checkpoints.ts";
@@ -13,7 +14,7 @@ import { resultOf } from "./live-trial.ts";
 import type { Metrics, Mode, Trial, TrialResult, TrialStatus } from "./trial.ts";
 import type { TrialMachine } from "./trial-machine.ts";
 
-export interface TableFacts {
+interface TableFacts {
   readonly name: string;
   readonly metrics: readonly string[];
   readonly modes: readonly Mode[];
@@ -22,7 +23,7 @@ export interface TableFacts {
 }
 
 /** A trial, as the table has it. */
-export interface TableTrial {
+interface TableTrial {
   readonly id: string;
   readonly status: TrialStatus;
   readonly config: Trial["config"];

@@ -2,6 +2,7 @@
  * How an experiment is searched: `tuneConfig`, checked and with its defaults.
  *
  * Names that Ray has, or had, for an option are refused with the name that it has here.
+ * `Tuner` reads it when it is made, so that a mistake is an error before anything starts.
  */
 import { count, custom, describeValue, flag, number, readOptions, timeLimit } from "../core/internal.ts";
 import type { TrialScheduler } from "./scheduler.ts";

@@ -18,7 +18,7 @@ import { TuneError } from "./errors.ts";
 import { onInterruption } from "./interruption.ts";
 import { EXPERIMENT_LOG } from "./limits.ts";
 import { ResultGrid } from "./result-grid.ts";
-import { Session, type SessionPlan } from "./run-session.ts";
+import { type ResumeOptions, Session, type SessionPlan } from "./run-session.ts";
 import { decodeSpace, encodeSpace, requireGivenAgain, type SavedExperiment } from "./saved-experiment.ts";
 import type { SearchSpace, Sampled } from "./space.ts";
 import { readStop, type Stop } from "./stoppers.ts";
@@ -40,14 +40,8 @@ export interface TunerOptions<S extends SearchSpace> {
   runConfig?: TuneRunConfig | undefined;
 }
 
-export interface RestoreOptions extends TunerOptions<SearchSpace> {
-  /** Whether trials that had not ended go on. Default: true. */
-  resumeUnfinished?: boolean | undefined;
-  /** Whether trials that failed are tried again from their last checkpoints. Default: false. */
-  resumeErrored?: boolean | undefined;
-  /** Whether trials that failed are tried again from their beginning. Default: false. */
-  restartErrored?: boolean | undefined;
-}
+/** What `Tuner.restore` takes: which trials run again, and what a folder cannot hold. */
+export interface RestoreOptions extends TunerOptions<SearchSpace>, ResumeOptions {}
 
 export interface FitOptions {
   /** Ends the run when it aborts: `fit` rejects with its reason, and the run can be restored. */
@@ -403,5 +397,3 @@ function restoredRunConfig(saved: SavedExperiment, { runConfig = {} }: RestoreOp
     ...given,
   };
 }
-
-export type { JsonValue };

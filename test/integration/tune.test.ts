@@ -17,6 +17,8 @@ import {
   withResources,
 } from "shoal/tune";
 import { describe, expect, test } from "vitest";
+import { runProgram } from "../house/run-program.ts";
+import { REPOSITORY } from "../house/source-files.ts";
 import { shoalProcesses, useFolder, useSession } from "./session.ts";
 
 useSession({ numCpus: 2 });
@@ -151,6 +153,83 @@ describe("trainables", () => {
     expect(new Set(Array.from(shared, ({ metrics }) => metrics?.pid)).size).toBe(1);
     expect(shoalProcesses({ kind: "worker" }).length).toBeLessThanOrEqual(4);
   });
+});
+
+describe("trainers", () => {
+  /** Counts to the goal from its checkpoint, in the driver, as a trainer's controller does. */
+  const trainer = (folderOf: (trial: string) => string) => ({
+    fit: () => undefined,
+    [Symbol.for("shoal.trainable")]: () => ({
+      name: "Counter",
+      resources: () => ({ bundles: [{ CPU: 1 }, { CPU: 1 }] }),
+      async run(trial: {
+        config: { goal: number };
+        checkpoint?: Checkpoint;
+        name: string;
+        report(metrics: Record<string, number>, checkpoint?: Checkpoint): Promise<"continue" | "stop">;
+      }) {
+        let at = Number((await trial.checkpoint?.asDirectory((path) => readFileSync(join(path, "at"), "utf8"))) ?? 0);
+        while (at < trial.config.goal) {
+          at += 1;
+          const path = join(folderOf(trial.name), `checkpoint_00000${at}`);
+          mkdirSync(path, { recursive: true });
+          writeFileSync(join(path, "at"), String(at));
+          if ((await trial.report({ at }, Checkpoint.fromDirectory(path))) === "stop") return;
+          if (trial.config.goal === 3 && at === 2 && trial.checkpoint === undefined) throw new Error("a rank died");
+        }
+      },
+    }),
+  });
+
+  test("what has the symbol of trainables runs in the driver, one after the other where its bundles fill the cluster", async () => {
+    const config = runConfig({ failureConfig: { maxFailures: 1 } });
+    const results = await new Tuner(
+      trainer((name) => join(folder, config.name, name)),
+      {
+        paramSpace: { goal: gridSearch([2, 3, 9]) },
+        tuneConfig: { metric: "at", mode: "max" },
+        runConfig: { ...config, stop: { trainingIteration: 5 } },
+      },
+    ).fit();
+    expect(results.errors.map(({ message }) => message)).toEqual([]);
+    expect(Array.from(results, ({ metrics, iterations }) => [metrics?.at, iterations])).toEqual([
+      [2, 2],
+      [3, 3],
+      [5, 5],
+    ]);
+    expect(results.at(1)?.checkpoint?.path).toMatch(/checkpoint_000003$/);
+  });
+});
+
+test("the program shoal shows the trials of a run, the best first", async () => {
+  const results = await new Tuner((config: { x: number }) => ({ loss: config.x }), {
+    paramSpace: { x: gridSearch([3, 1, 2]) },
+    tuneConfig: { metric: "loss", mode: "min" },
+    runConfig: runConfig(),
+  }).fit();
+  const shoal = (...words: string[]) => runProgram([join(REPOSITORY, "dist", "ops", "cli", "main.js"), "tune", ...words]);
+  const list = await shoal("list-trials", results.experimentPath, "--limit", "2");
+  expect(list).toMatchObject({ exitCode: 0, stderr: "" });
+  const [head, header, ...rows] = list.stdout.trimEnd().split("\n");
+  expect(head).toBe(`${results.experimentPath}: finished, 3 trials (3 terminated)`);
+  expect(header?.split(/ +/)).toEqual(["trial", "status", "loss", "iteration", "time", "x"]);
+  expect(rows.map((row) => row.split(/ +/)[2])).toEqual(["1", "2"]);
+  const shown = await shoal("show", results.experimentPath, "00001", "--json");
+  expect(JSON.parse(shown.stdout)).toMatchObject({ status: "terminated", config: { x: 1 }, metrics: { loss: 1 } });
+  expect(await shoal("list-trials", folder)).toMatchObject({ exitCode: 1, stdout: "" });
+});
+
+test("a report is one page that shows the experiment", async () => {
+  const results = await new Tuner(
+    async (config: { x: number }) => {
+      for (let i = 1; i <= 3; i += 1) await report({ loss: config.x / i });
+    },
+    { paramSpace: { x: uniform(0, 1) }, tuneConfig: { metric: "loss", mode: "min", numSamples: 8 }, runConfig: runConfig() },
+  ).fit();
+  await results.writeReport(join(folder, "report.html"));
+  const html = readFileSync(join(folder, "report.html"), "utf8");
+  expect(html).toContain("8 trials, 0 failed");
+  expect(html.match(/<polyline/g)).toHaveLength(16);
 });
 
 describe("failures", () => {

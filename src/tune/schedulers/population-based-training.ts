@@ -112,6 +112,8 @@ interface PopulationKind {
 }
 
 export class PopulationBasedTraining implements TrialScheduler {
+  /** Trials that wait are trained in turn: without them the first ones would train to their end. */
+  readonly asksAhead: boolean = true;
   readonly definition: Definition | undefined;
   protected readonly random: Random;
   protected readonly objective: Objective;

@@ -1,7 +1,8 @@
 /**
  * Random and grid search: every combination of the grids of a space, `numSamples` times, with all else drawn at random.
  *
- * The default searcher. It learns nothing from results, so its sequence depends on its options alone: its state is how many it has given, and the generator's.
+ * The default searcher.
+ * It learns nothing from results, so its sequence depends on its options alone: its state is how many it has given, and the generator's.
  */
 import { count, custom, flag, isPlainObject, number, readOptions } from "../../core/internal.ts";
 import { Random, type RandomState } from "../random.ts";

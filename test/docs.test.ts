@@ -11,7 +11,19 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runProgram } from "./house/run-program.ts";
 import { REPOSITORY } from "./house/source-files.ts";
 
-const GUIDES = ["tutorial", "what-travels", "servers", "debugging", "testing", "utilities", "data", "train", "tune", "tune-search", "serve"];
+const GUIDES = [
+  "tutorial",
+  "what-travels",
+  "servers",
+  "debugging",
+  "testing",
+  "utilities",
+  "data",
+  "train",
+  "tune",
+  "tune-search",
+  "serve",
+];
 
 interface Program {
   title: string;

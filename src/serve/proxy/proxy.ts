@@ -4,7 +4,6 @@
  * It serves on while the controller is away. The port is shared by the proxies of a node (`reusePort`). When its node is to go it answers `/-/healthz` with 503, takes no
  * new connections and finishes what it has.
  */
-import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { processRouters } from "../routing/process-routers.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
@@ -12,7 +11,7 @@ import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
 import { HttpMetrics } from "../metrics/serve-metrics.ts";
 import { logAccess } from "./access-log.ts";
 import { Exchange } from "./exchange.ts";
-import { createHttpFront, type RoutedTarget } from "./http-front.ts";
+import { createHttpFront, type HttpFront, type RoutedTarget } from "./http-front.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
 import { ReplicaLinks } from "./replica-links.ts";
 import { RouteTable } from "./route-table.ts";
@@ -27,7 +26,7 @@ export class Proxy {
   readonly #table = new RouteTable();
   /** By application and deployment. */
   readonly #ingresses = new Map<string, Ingress>();
-  #server: Server | undefined;
+  #front: HttpFront | undefined;
   #isDraining = false;
   #onRoutes: (() => void)[] = [];
   readonly #metrics = new HttpMetrics();
@@ -44,9 +43,9 @@ export class Proxy {
 
   /** Listens. @returns the address, with the port that was free. @throws where the port is taken */
   async start(): Promise<{ host: string; port: number; pid: number }> {
-    if (this.#server === undefined) {
+    if (this.#front === undefined) {
       const { host, port, proxies } = this.#options;
-      const server = createHttpFront(this.#options, {
+      const front = createHttpFront(this.#options, {
         route: (target) => this.#route(target),
         routes: () => Object.fromEntries(this.#table.entries.map(({ prefix, app }) => [prefix, app])),
         isDraining: () => this.#isDraining,
@@ -56,9 +55,11 @@ export class Proxy {
           if (this.#options.accessLog) logAccess(entry);
         },
       });
-      server.on("request", () => {
-        this.#openRequests += 1;
-      });
+      const { server } = front;
+      for (const event of ["request", "upgrade"] as const)
+        server.on(event, () => {
+          this.#openRequests += 1;
+        });
       await new Promise<void>((resolve, reject) => {
         server.once("error", reject);
         server.listen({ host, port, reusePort: proxies > 1, backlog: 1024 }, () => {
@@ -66,9 +67,9 @@ export class Proxy {
           resolve();
         });
       });
-      this.#server = server;
+      this.#front = front;
     }
-    const { address, port } = this.#server.address() as AddressInfo;
+    const { address, port } = this.#front.server.address() as AddressInfo;
     return { host: address, port, pid: process.pid };
   }
 
@@ -86,13 +87,14 @@ export class Proxy {
     return metricSnapshots();
   }
 
-  /** Takes no new connections, and resolves when every request has been answered. */
+  /** Takes no new connections, and resolves when every request has been answered. WebSockets are closed: their clients go elsewhere. */
   async drain(): Promise<void> {
     this.#isDraining = true;
-    const server = this.#server;
-    if (server === undefined) return;
+    if (this.#front === undefined) return;
+    const { server, webSockets } = this.#front;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeIdleConnections();
+    webSockets.close();
     await closed;
   }
 

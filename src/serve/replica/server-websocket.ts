@@ -75,9 +75,9 @@ export class ServerWebSocket extends EventTarget implements AsyncIterable<WebSoc
     this.#ports = ports;
   }
 
-  /** 0 until the handshake is answered, 1 while open, 3 at the end. */
+  /** 0 until the handshake is answered, 1 while open, 2 while it closes, 3 at the end. */
   get readyState(): number {
-    return this.#state;
+    return this.#state === 1 && this.#ports.stream.cancelled !== undefined ? 2 : this.#state;
   }
 
   /** The protocol that `accept` chose. */
@@ -120,7 +120,8 @@ export class ServerWebSocket extends EventTarget implements AsyncIterable<WebSoc
     if (!isText && !(data instanceof Uint8Array) && !(data instanceof ArrayBuffer))
       throw new TypeError(`Cannot send a message: text or bytes are needed: received ${describeValue(data)}`);
     this.accept();
-    if (this.#state !== 1) return Promise.resolve();
+    // A turn later: a program that sends in a loop must not keep the news of the end from itself.
+    if (this.readyState !== 1) return new Promise((resolve) => setImmediate(resolve));
     // A copy: what waits is not changed by whoever sent it.
     const bytes = isText ? encoder.encode(data) : new Uint8Array(data instanceof ArrayBuffer ? data : Uint8Array.from(data));
     if (this.#bufferedBytes + bytes.byteLength > SOCKET_BUFFER_BYTES_MAX)

@@ -1,5 +1,6 @@
 /** Clients that are hostile, broken or slow, over raw sockets: the right status, a bound on what they hold, and others served meanwhile. */
 import { connect, type Socket } from "node:net";
+import { type ActorHandle, actors, getActor } from "shoal";
 import * as serve from "shoal/serve";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { ask } from "./serve-client.ts";
@@ -9,7 +10,12 @@ useSession({ numCpus: 2 });
 
 let address = "";
 let port = 0;
-let proxyPid = 0;
+let proxy: ActorHandle<ProxyHealth>;
+
+/** What the proxy's actor tells of itself. */
+interface ProxyHealth {
+  checkHealth(): { openRequests: number };
+}
 
 class Echo {
   async fetch(request: Request): Promise<unknown> {
@@ -41,7 +47,8 @@ beforeAll(async () => {
   await serve.run(serve.deployment(Echo, { maxOngoingRequests: 1_000 }).bind(), { name: "echo", routePrefix: "/" });
   address = Object.values((await serve.status()).proxies)[0]?.address ?? "";
   port = Number(new URL(address).port);
-  proxyPid = 0;
+  const [found] = (await actors({ namespace: "shoal.serve" })).filter(({ name }) => name?.startsWith("SERVE_PROXY::") === true);
+  proxy = await getActor<ProxyHealth>(found?.name ?? "", { namespace: "shoal.serve" });
 });
 afterAll(() => serve.shutdown());
 
@@ -159,7 +166,7 @@ test("a connection without requests is closed after its time", async () => {
 });
 
 test("clients that leave in the middle, up or down, leave nothing behind", async () => {
-  const openCount = async (): Promise<number> => Number(/ongoing/.test(await (await fetch(address)).text()));
+  const openCount = async (): Promise<number> => (await proxy.checkHealth.remote()).openRequests;
   for (let index = 0; index < 30; index += 1) {
     const up = raw(`POST /length HTTP/1.1\r\n${HEAD}Content-Length: 150000\r\n\r\n`, "x".repeat(70_000));
     const down = raw(`GET /large HTTP/1.1\r\n${HEAD}\r\n`);

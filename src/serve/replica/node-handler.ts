@@ -85,11 +85,17 @@ function incomingOf(request: Request, socket: AnswerSocket): IncomingMessage {
     headers[name] = value;
     distinct[name] = [value];
   }
+  // Frameworks tell by these whether there is a body.
+  if (request.body !== null && headers["content-length"] === undefined) headers["transfer-encoding"] = "chunked";
   incoming.headers = headers;
   incoming.headersDistinct = distinct;
   const reader = request.method === "GET" || request.method === "HEAD" ? undefined : (request.body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined);
   // Own properties: they stay when a framework changes the prototype.
-  incoming._read = () => void pull(incoming, reader);
+  incoming._read = (size) => {
+    // Marks the message as read; without that a stream of this class asks for one piece and no more.
+    IncomingMessage.prototype._read.call(incoming, size);
+    void pull(incoming, reader);
+  };
   socket.on("close", () => {
     void reader?.cancel().catch(() => {});
     if (!incoming.complete) incoming.destroy();

@@ -51,5 +51,7 @@ export function isWorker(): boolean {
 
 /** Whether all processes of this session are objects in this one (`init({ mode: "inProcess" })`). */
 export function runsInProcess(): boolean {
-  return new RuntimeSlot<{ readonly isClosed: boolean; readonly options: { readonly mode: string } }>().current?.options.mode === "inProcess";
+  return (
+    new RuntimeSlot<{ readonly isClosed: boolean; readonly options: { readonly mode: string } }>().current?.options.mode === "inProcess"
+  );
 }

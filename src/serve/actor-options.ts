@@ -2,7 +2,15 @@
 import { remote } from "../core/index.ts";
 import { isPlainObject } from "../core/internal.ts";
 
-const ALLOWED: ReadonlySet<string> = new Set(["numCpus", "numGpus", "memoryBytes", "resources", "runtimeEnv", "labelSelector", "fallbackStrategy"]);
+const ALLOWED: ReadonlySet<string> = new Set([
+  "numCpus",
+  "numGpus",
+  "memoryBytes",
+  "resources",
+  "runtimeEnv",
+  "labelSelector",
+  "fallbackStrategy",
+]);
 
 /** @throws TypeError, RangeError that name the option and what is allowed */
 export function resolveActorOptionsFor(deployment: string, given: object | undefined): Readonly<Record<string, unknown>> {

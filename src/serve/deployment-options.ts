@@ -1,8 +1,32 @@
-/** The options of deployments: what is allowed, and what is the default of each. */
+/**
+ * The options of deployments: what is allowed, and what is the default of each.
+ *
+ * Decides the plain configuration that they become (`deployment-config.ts`), and takes the functions out of it, which travel as code. Called by `deployment` and by `options`,
+ * so that a mistake is told before anything is started.
+ */
 import { resolveActorOptionsFor } from "./actor-options.ts";
-import { count, custom, describeValue, isPlainObject, milliseconds, number, oneOf, readOptions, text, timeLimit } from "../core/internal.ts";
+import {
+  count,
+  custom,
+  describeValue,
+  isPlainObject,
+  milliseconds,
+  number,
+  oneOf,
+  readOptions,
+  text,
+  timeLimit,
+} from "../core/internal.ts";
 import type { ActorOptions } from "../core/index.ts";
+import type { AutoscalingContext } from "./controller/autoscaling-policy.ts";
 import type { AutoscalingConfig, DeploymentConfig, GangConfig } from "./deployment-config.ts";
+import type { RequestRouter, RequestRouterClass } from "./routing/request-router.ts";
+
+/**
+ * Says how many replicas there are to be; the bounds and delays of `autoscalingConfig` hold all the same. It travels to the controller and runs there
+ * every 100 ms, so it is quick.
+ */
+export type AutoscalingPolicy = (context: AutoscalingContext) => number;
 
 type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
@@ -20,6 +44,18 @@ export interface BackpressureConfig {
   readonly retryAfterMs?: number | undefined;
 }
 
+/** `autoscalingConfig`: Ray's, and a policy of one's own. */
+export type AutoscalingOptions = Optional<Omit<AutoscalingConfig, "policyId">> & {
+  /** Says how many replicas the load asks for. Default: the load divided by `targetOngoingRequests`. */
+  readonly policy?: AutoscalingPolicy | undefined;
+};
+
+/** Functions of a deployment that run elsewhere than in its replicas. */
+export interface DeploymentFunctions {
+  readonly policy: AutoscalingPolicy | undefined;
+  readonly requestRouter: RequestRouterClass | undefined;
+}
+
 /** The options of `deployment`. */
 export interface DeploymentOptions {
   /** Its name within an application. Default: that of the class or function. */
@@ -27,7 +63,9 @@ export interface DeploymentOptions {
   /** Replicas; `"auto"`: between 1 and 100, by the load. Default: 1. */
   numReplicas?: number | "auto" | undefined;
   /** How the number of replicas follows the load. */
-  autoscalingConfig?: Optional<AutoscalingConfig> | undefined;
+  autoscalingConfig?: AutoscalingOptions | undefined;
+  /** Chooses replicas instead of Serve; made once in each process that sends requests. Default: power of two choices. */
+  requestRouter?: RequestRouterClass | undefined;
   /** Requests that one replica has under way at a time. Default: 5. */
   maxOngoingRequests?: number | undefined;
   /** Requests that may wait in each process that calls; -1 is without limit. Default: -1. */
@@ -68,7 +106,8 @@ const REPLICAS_MAX = 100_000;
 
 const object = <T extends object>(what: string): ReturnType<typeof custom<T | undefined>> =>
   custom<T | undefined>(`an object of ${what} is needed`, undefined, (value) => (isPlainObject(value) ? "ok" : "wrong type"));
-const factor = (fallback: number): ReturnType<typeof number<number>> => number("a number above 0 is needed", fallback, (value) => value > 0);
+const factor = (fallback: number): ReturnType<typeof number<number>> =>
+  number("a number above 0 is needed", fallback, (value) => value > 0);
 const texts = custom<readonly string[]>("an array of names is needed", [], (value) =>
   Array.isArray(value) && value.every((item) => typeof item === "string") ? "ok" : "wrong type",
 );
@@ -84,12 +123,24 @@ const DEPLOYMENT = {
   },
   options: {
     name: text(undefined),
-    numReplicas: custom<number | "auto" | undefined>(`a whole number from 0 to ${REPLICAS_MAX}, or "auto", is needed`, undefined, (value) => {
-      if (value === "auto") return "ok";
-      if (typeof value !== "number") return typeof value === "string" ? "out of range" : "wrong type";
-      return Number.isInteger(value) && value >= 0 && value <= REPLICAS_MAX ? "ok" : "out of range";
-    }),
-    autoscalingConfig: object<Optional<AutoscalingConfig>>("options"),
+    numReplicas: custom<number | "auto" | undefined>(
+      `a whole number from 0 to ${REPLICAS_MAX}, or "auto", is needed`,
+      undefined,
+      (value) => {
+        if (value === "auto") return "ok";
+        if (typeof value !== "number") return typeof value === "string" ? "out of range" : "wrong type";
+        return Number.isInteger(value) && value >= 0 && value <= REPLICAS_MAX ? "ok" : "out of range";
+      },
+    ),
+    autoscalingConfig: object<AutoscalingOptions>("options"),
+    requestRouter: custom<RequestRouterClass | undefined>(
+      "a class with chooseReplicas(request, candidates) is needed",
+      undefined,
+      (value) =>
+        typeof value === "function" && typeof (value.prototype as Partial<RequestRouter> | undefined)?.chooseReplicas === "function"
+          ? "ok"
+          : "wrong type",
+    ),
     maxOngoingRequests: count({ min: 1 }, 5),
     maxQueuedRequests: count({ min: -1 }, -1),
     backpressureConfig: object<BackpressureConfig>("options"),
@@ -100,8 +151,10 @@ const DEPLOYMENT = {
     gracefulShutdownTimeoutMs: milliseconds(20_000),
     maxConstructorRetryCount: count({ min: 1 }, 20),
     maxReplicasPerNode: count({ min: 1 }, undefined),
-    placementGroupBundles: custom<readonly Readonly<Record<string, number>>[] | undefined>("an array of bundles is needed", undefined, (value) =>
-      Array.isArray(value) && value.length > 0 && value.every(isPlainObject) ? "ok" : "wrong type",
+    placementGroupBundles: custom<readonly Readonly<Record<string, number>>[] | undefined>(
+      "an array of bundles is needed",
+      undefined,
+      (value) => (Array.isArray(value) && value.length > 0 && value.every(isPlainObject) ? "ok" : "wrong type"),
     ),
     placementGroupStrategy: oneOf(STRATEGIES, "PACK"),
     gangConfig: object<{ gangSize: number; strategy?: GangConfig["strategy"] }>("options"),
@@ -113,7 +166,7 @@ const DEPLOYMENT = {
 
 const AUTOSCALING = {
   of: "autoscalingConfig",
-  otherNames: { upscale_delay_s: "it is upscaleDelayMs, in milliseconds", policy: "it is not an option of this deployment" },
+  otherNames: { upscale_delay_s: "it is upscaleDelayMs, in milliseconds" },
   options: {
     minReplicas: count({ min: 0 }, 1),
     maxReplicas: count({ min: 1 }, undefined),
@@ -126,6 +179,9 @@ const AUTOSCALING = {
     upscalingFactor: factor(1),
     downscalingFactor: factor(1),
     aggregationFunction: oneOf(["mean", "max", "min"], "mean"),
+    policy: custom<AutoscalingPolicy | undefined>("a function is needed", undefined, (value) =>
+      typeof value === "function" ? "ok" : "wrong type",
+    ),
   },
 };
 
@@ -140,7 +196,10 @@ const BACKPRESSURE = {
 const GANG = { of: "gangConfig", options: { gangSize: count({ min: 1 }, 1), strategy: oneOf(STRATEGIES, "PACK") } };
 
 /** @throws TypeError, RangeError that name the option, what is allowed and what was received */
-export function resolveDeploymentOptions(targetName: string, given: DeploymentOptions): DeploymentConfig {
+export function resolveDeploymentOptions(
+  targetName: string,
+  given: DeploymentOptions,
+): { config: DeploymentConfig; functions: DeploymentFunctions } {
   const read = readOptions(given, DEPLOYMENT);
   const name = read.name ?? targetName;
   if (name === "" || /[#/\s]/.test(name))
@@ -149,9 +208,11 @@ export function resolveDeploymentOptions(targetName: string, given: DeploymentOp
   const gang = read.gangConfig === undefined ? undefined : readOptions(read.gangConfig, GANG);
   const numReplicas = autoscaling?.initialReplicas ?? autoscaling?.minReplicas ?? (read.numReplicas as number | undefined) ?? 1;
   if (gang !== undefined && numReplicas % gang.gangSize !== 0)
-    throw new RangeError(`Cannot make deployment ${name}: numReplicas is a multiple of gangSize: received ${numReplicas} and ${gang.gangSize}`);
-  const { userConfig, backpressureConfig, actorOptions, numReplicas: _given, autoscalingConfig: _read, gangConfig: _gang, ...rest } = read;
-  return {
+    throw new RangeError(
+      `Cannot make deployment ${name}: numReplicas is a multiple of gangSize: received ${numReplicas} and ${gang.gangSize}`,
+    );
+  const { userConfig, backpressureConfig, actorOptions, requestRouter, numReplicas: _n, autoscalingConfig, gangConfig: _g, ...rest } = read;
+  const config = {
     ...rest,
     name,
     numReplicas,
@@ -160,18 +221,27 @@ export function resolveDeploymentOptions(targetName: string, given: DeploymentOp
     backpressure: readOptions(backpressureConfig, BACKPRESSURE),
     userConfig: userConfig === undefined ? undefined : JSON.stringify(userConfig),
     actorOptions: resolveActorOptionsFor(name, actorOptions),
+    routerId: undefined,
   };
+  return { config, functions: { policy: autoscalingConfig?.policy, requestRouter } };
 }
 
-function autoscalingOf(numReplicas: number | "auto" | undefined, given: Optional<AutoscalingConfig> | undefined): AutoscalingConfig | undefined {
+function autoscalingOf(
+  numReplicas: number | "auto" | undefined,
+  given: Optional<AutoscalingConfig> | undefined,
+): AutoscalingConfig | undefined {
   if (given === undefined && numReplicas !== "auto") return undefined;
   if (typeof numReplicas === "number")
-    throw new TypeError(`Cannot set autoscalingConfig of a deployment: numReplicas is fixed beside it: received ${numReplicas}. Give "auto" or leave it out`);
-  const read = readOptions(given, AUTOSCALING);
+    throw new TypeError(
+      `Cannot set autoscalingConfig of a deployment: numReplicas is fixed beside it: received ${numReplicas}. Give "auto" or leave it out`,
+    );
+  const { policy: _kept, ...read } = readOptions(given, AUTOSCALING);
   const maxReplicas = read.maxReplicas ?? (numReplicas === "auto" ? AUTO_MAX_REPLICAS : Math.max(1, read.minReplicas));
   if (read.minReplicas > maxReplicas)
-    throw new RangeError(`Cannot set autoscalingConfig of a deployment: minReplicas is at most maxReplicas: received ${read.minReplicas} and ${maxReplicas}`);
-  return { ...read, maxReplicas };
+    throw new RangeError(
+      `Cannot set autoscalingConfig of a deployment: minReplicas is at most maxReplicas: received ${read.minReplicas} and ${maxReplicas}`,
+    );
+  return { ...read, maxReplicas, policyId: undefined };
 }
 
 function isJson(value: unknown): boolean {

@@ -22,4 +22,5 @@ export class DeployFailedError extends ShoalError {
   static override readonly code = "DEPLOY_FAILED";
 }
 
-for (const errorClass of [BackPressureError, RequestCancelledError, DeploymentUnavailableError, DeployFailedError]) registerErrorClass(errorClass);
+for (const errorClass of [BackPressureError, RequestCancelledError, DeploymentUnavailableError, DeployFailedError])
+  registerErrorClass(errorClass);

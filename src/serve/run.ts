@@ -4,6 +4,7 @@
  * Decides what becomes of this process: one that started its own node is held as a listening server holds it, until `shutdown`; one that joined a cluster leaves its
  * applications there. Everything else is the controller's, which is found by its name, or started.
  */
+import { CONTROLLER_NAME, SERVE_NAMESPACE } from "./names.ts";
 import { type ActorHandle, getActor, kill, remote, TaskError } from "../core/index.ts";
 import { describeValue, flag, isWorker, readOptions, runsInProcess, startedHere } from "../core/internal.ts";
 import { buildApplication, requireApplication, streamingMethodsOf } from "./build/application-graph.ts";
@@ -15,7 +16,6 @@ import type { HandleOf } from "./handle/handle-types.ts";
 import { REPLICA_CONCURRENCY } from "./limits.ts";
 import { runLocally } from "./local/local-application.ts";
 import { type HttpOptions, resolveHttpOptions } from "./proxy/http-options.ts";
-import { CONTROLLER_NAME, SERVE_NAMESPACE } from "./routing/controller-messages.ts";
 import { closeRouters } from "./routing/process-routers.ts";
 
 /** The options of `start`. */
@@ -23,6 +23,12 @@ export interface StartOptions {
   httpOptions?: HttpOptions | undefined;
   /** Show clients the errors of user code, with their stacks. Default: false; what went wrong is in the log, by the id that clients get. */
   development?: boolean | undefined;
+}
+
+/** What `start` has started. */
+export interface StartedServe {
+  /** Where a proxy listens, such as `http://127.0.0.1:8000`; undefined where there is none. */
+  readonly address: string | undefined;
 }
 
 /** The options of `run`. */
@@ -43,7 +49,11 @@ const RUN = {
   otherNames: { route_prefix: "it is routePrefix" },
   options: {
     name: { allowed: 'text without "/" and "#" is needed', fallback: "default", check: checkName },
-    routePrefix: { allowed: 'a path such as "/api" without a slash at its end, or null, is needed', fallback: "/" as string | null, check: checkPrefix },
+    routePrefix: {
+      allowed: 'a path such as "/api" without a slash at its end, or null, is needed',
+      fallback: "/" as string | null,
+      check: checkPrefix,
+    },
     localTestingMode: flag(false),
     blocking: flag(false),
   },
@@ -60,12 +70,12 @@ const blocked = new Set<() => void>();
  *
  * @throws TypeError, RangeError for options; whatever keeps a proxy from listening
  * @example
- * await serve.start({ httpOptions: { port: 8080 } });
+ * const { address } = await serve.start({ httpOptions: { port: 0 } }); // http://127.0.0.1:40123
  */
-export async function start(options?: StartOptions): Promise<void> {
+export async function start(options?: StartOptions): Promise<StartedServe> {
   const { httpOptions, development } = readOptions(options, START);
-  const controller = controllerWith({ http: resolveHttpOptions(httpOptions as HttpOptions | undefined), showsErrors: development });
-  await unwrapped(begun(controller));
+  const controller = controllerWith({ http: resolveHttpOptions(httpOptions), showsErrors: development });
+  return { address: await unwrapped(begun(controller)) };
 }
 
 /**
@@ -82,10 +92,10 @@ export async function run<T extends Deployable>(application: Application<T>, opt
   if (localTestingMode) return (await runLocally(application, name)) as HandleOf<T>;
   // The code is captured while the controller starts.
   const controller = controllerWith({ http: resolveHttpOptions(undefined), showsErrors: false });
-  const { target, code } = buildApplication(application, { name, routePrefix, keepsCode: true });
+  const { target, code, functions } = buildApplication(application, { name, routePrefix, keepsCode: true });
   const starting = begun(controller);
   starting.catch(() => {});
-  await unwrapped(controller.deploy.remote(target, [...code] as never));
+  await unwrapped(controller.deploy.remote(target, { code: [...code], functions: [...functions] }));
   await unwrapped(Promise.all([starting, controller.waitFor.remote(name)]));
   if (blocking) await new Promise<void>((resolve) => blocked.add(resolve));
   const streaming = streamingMethodsOf(applicationParts(application).deployment);
@@ -157,10 +167,12 @@ function controllerWith(options: ServeOptions): ControllerHandle {
   }).remote(options);
 }
 
-async function begun(controller: ControllerHandle): Promise<void> {
-  await controller.proxiesReady.remote();
+/** @returns where a proxy listens */
+async function begun(controller: ControllerHandle): Promise<string | undefined> {
+  const address = await controller.proxiesReady.remote();
   // A process that has its own node is the server: it lives until it is told to end.
   if (held === undefined && !isWorker() && (startedHere() || runsInProcess())) held = setInterval(() => {}, 2 ** 30);
+  return address;
 }
 
 /** What the controller threw, and not that a call of an actor of ours failed. */
@@ -181,7 +193,11 @@ async function findController(): Promise<ControllerHandle | undefined> {
 }
 
 function anyObject(): { allowed: string; fallback: object | undefined; check: (value: unknown) => "ok" | "wrong type" } {
-  return { allowed: "an object of options is needed", fallback: undefined, check: (value) => (typeof value === "object" && value !== null ? "ok" : "wrong type") };
+  return {
+    allowed: "an object of options is needed",
+    fallback: undefined,
+    check: (value) => (typeof value === "object" && value !== null ? "ok" : "wrong type"),
+  };
 }
 
 function checkName(value: unknown): "ok" | "wrong type" | "out of range" {

@@ -6,7 +6,7 @@
 import { Agent, request } from "node:http";
 import type { Log } from "./session.ts";
 
-export interface Answer {
+interface Answer {
   readonly status: number;
   readonly body: string;
   readonly headers: NodeJS.Dict<string | string[]>;
@@ -23,7 +23,9 @@ export function ask(
     const sent = request(`${address}${path}`, { method, headers, ...(agent === undefined ? {} : { agent }) }, (response) => {
       const pieces: Buffer[] = [];
       response.on("data", (piece: Buffer) => pieces.push(piece));
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(pieces).toString(), headers: response.headers }));
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(pieces).toString(), headers: response.headers }),
+      );
       response.on("error", reject);
       response.on("aborted", () => reject(new Error("the answer broke off")));
     });
@@ -43,7 +45,10 @@ export class CountingClient {
   readonly #loops: Promise<void>[] = [];
 
   /** Begins at once. Asks `/path?n=NUMBER`, so many at a time. */
-  constructor(address: string, { path = "/", atATime = 8, via }: { path?: string; atATime?: number; via?: (n: number) => PromiseLike<string> } = {}) {
+  constructor(
+    address: string,
+    { path = "/", atATime = 8, via }: { path?: string; atATime?: number; via?: (n: number) => PromiseLike<string> } = {},
+  ) {
     this.#address = address;
     for (let index = 0; index < atATime; index += 1) this.#loops.push(this.#loop(path, via));
   }

@@ -24,10 +24,15 @@ let address = "";
 
 /** Without a CPU of its own: all of them run beside each other. */
 const run = (target: serve.Deployable, prefix: string, ...args: unknown[]): Promise<unknown> =>
-  serve.run((serve.deployment(target, { maxOngoingRequests: 20, actorOptions: { numCpus: 0 } }).bind as (...given: unknown[]) => serve.Application)(...args), {
-    name: prefix.slice(1),
-    routePrefix: prefix,
-  });
+  serve.run(
+    (serve.deployment(target, { maxOngoingRequests: 20, actorOptions: { numCpus: 0 } }).bind as (...given: unknown[]) => serve.Application)(
+      ...args,
+    ),
+    {
+      name: prefix.slice(1),
+      routePrefix: prefix,
+    },
+  );
 
 beforeAll(async () => {
   await serve.start({ httpOptions: { port: 0 } });
@@ -70,7 +75,10 @@ test("Hono: routes, middleware, streams, and an OpenAPI page", async () => {
   expect((await ask(address, "/hono/events")).body).toBe("event: word\ndata: one\n\nevent: word\ndata: two\n\n");
   expect((await ask(address, "/hono/open/sum?a=2&b=3")).body).toBe('{"total":5}');
   expect((await ask(address, "/hono/open/sum?a=x&b=3")).status).toBe(400);
-  expect(JSON.parse((await ask(address, "/hono/open/doc")).body)).toMatchObject({ info: { title: "Sums" }, paths: { "/sum": { get: {} } } });
+  expect(JSON.parse((await ask(address, "/hono/open/doc")).body)).toMatchObject({
+    info: { title: "Sums" },
+    paths: { "/sum": { get: {} } },
+  });
   expect((await ask(address, "/hono/nothing")).status).toBe(404);
 });
 
@@ -80,7 +88,11 @@ test("Express: middleware, bodies, cookies, redirects, errors, streams", async (
     constructor() {
       this.#app.use(express.json({ limit: 200_000 }));
       this.#app.post("/items/:id", (request, response) => {
-        response.cookie("a", "1").cookie("b", "2").status(201).json({ id: request.params["id"], query: request.query, body: request.body as unknown, ip: typeof request.ip });
+        response
+          .cookie("a", "1")
+          .cookie("b", "2")
+          .status(201)
+          .json({ id: request.params["id"], query: request.query, body: request.body as unknown, ip: typeof request.ip });
       });
       this.#app.get("/moved", (_request, response) => response.redirect("/else"));
       this.#app.get("/fails", async () => {
@@ -102,13 +114,19 @@ test("Express: middleware, bodies, cookies, redirects, errors, streams", async (
     }
   }
   await run(Api, "/express");
-  const made = await ask(address, "/express/items/5?x=1", { method: "POST", headers: { "content-type": "application/json" }, body: '{"name":"ä"}' });
+  const made = await ask(address, "/express/items/5?x=1", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: '{"name":"ä"}',
+  });
   expect(made).toMatchObject({ status: 201, headers: { "x-powered-by": "Express", "set-cookie": ["a=1; Path=/", "b=2; Path=/"] } });
   expect(JSON.parse(made.body)).toMatchObject({ id: "5", query: { x: "1" }, body: { name: "ä" } });
   expect(await ask(address, "/express/moved")).toMatchObject({ status: 302, headers: { location: "/else" } });
   expect(await ask(address, "/express/fails")).toMatchObject({ status: 409 });
   expect(await ask(address, "/express/nothing")).toMatchObject({ status: 404 });
-  expect(await ask(address, "/express/items/5", { method: "POST", headers: { "content-type": "application/json" }, body: "{" })).toMatchObject({ status: 400 });
+  expect(
+    await ask(address, "/express/items/5", { method: "POST", headers: { "content-type": "application/json" }, body: "{" }),
+  ).toMatchObject({ status: 400 });
   expect(await ask(address, "/express/stream")).toMatchObject({ status: 200, body: "abc" });
   expect(await ask(address, "/express/empty")).toMatchObject({ status: 204, body: "" });
   const large = "x".repeat(3_000_000);
@@ -138,7 +156,11 @@ test("Fastify: schemas, hooks, errors, streams", async () => {
   }
   await run(Api, "/fastify");
   const json = { "content-type": "application/json" };
-  expect(await ask(address, "/fastify/double", { method: "POST", headers: json, body: '{"n":4}' })).toMatchObject({ status: 200, body: '{"double":8}', headers: { "x-hook": "yes" } });
+  expect(await ask(address, "/fastify/double", { method: "POST", headers: json, body: '{"n":4}' })).toMatchObject({
+    status: 200,
+    body: '{"double":8}',
+    headers: { "x-hook": "yes" },
+  });
   expect(await ask(address, "/fastify/double", { method: "POST", headers: json, body: "{}" })).toMatchObject({ status: 400 });
   expect(await ask(address, "/fastify/fails")).toMatchObject({ status: 500 });
   expect(await ask(address, "/fastify/stream")).toMatchObject({ status: 200, body: "ab" });
@@ -231,6 +253,10 @@ test("tRPC: queries in one batch, mutations, mistakes, through its own client", 
   }
   await run(Api, "/trpc");
   const client = createTRPCClient<ReturnType<typeof makeRouter>>({ links: [httpBatchLink({ url: `${address}/trpc` })] });
-  expect(await Promise.all([client.greet.query({ name: "a" }), client.greet.query({ name: "b" }), client.add.mutate([1, 2])])).toEqual([{ text: "hello a" }, { text: "hello b" }, 3]);
+  expect(await Promise.all([client.greet.query({ name: "a" }), client.greet.query({ name: "b" }), client.add.mutate([1, 2])])).toEqual([
+    { text: "hello a" },
+    { text: "hello b" },
+    3,
+  ]);
   await expect(client.greet.query({ name: 7 } as never)).rejects.toMatchObject({ data: { code: "BAD_REQUEST" } });
 });

@@ -42,7 +42,15 @@ class Echo {
 }
 
 beforeAll(async () => {
-  const httpOptions = { port: 0, maxBodyBytes: 200_000, maxHeaderBytes: 4096, headersTimeoutMs: 1_000, bodyTimeoutMs: 600, keepAliveTimeoutMs: 500, maxConnections: 1_500 };
+  const httpOptions = {
+    port: 0,
+    maxBodyBytes: 200_000,
+    maxHeaderBytes: 4096,
+    headersTimeoutMs: 1_000,
+    bodyTimeoutMs: 600,
+    keepAliveTimeoutMs: 500,
+    maxConnections: 1_500,
+  };
   await serve.start({ httpOptions });
   await serve.run(serve.deployment(Echo, { maxOngoingRequests: 1_000 }).bind(), { name: "echo", routePrefix: "/" });
   address = Object.values((await serve.status()).proxies)[0]?.address ?? "";
@@ -124,8 +132,12 @@ test("headers that are too large: 431; that do not come: 408; a body that does n
 test("a body that is too large: 413, with a length or without, and the client sees it", async () => {
   expect(await statusOf(`POST /length HTTP/1.1\r\n${HEAD}Content-Length: 200001\r\n\r\n`, "x".repeat(200_001))).toBe("413");
   const chunk = `ea60\r\n${"x".repeat(60_000)}\r\n`;
-  expect(await statusOf(`POST /length HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n`, chunk, chunk, chunk, chunk, chunk)).toBe("413");
-  expect(await said(raw(`POST /length HTTP/1.1\r\n${HEAD}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n`, chunk, chunk, "0\r\n\r\n"))).toMatch(/120000$/);
+  expect(await statusOf(`POST /length HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n`, chunk, chunk, chunk, chunk, chunk)).toBe(
+    "413",
+  );
+  expect(
+    await said(raw(`POST /length HTTP/1.1\r\n${HEAD}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n`, chunk, chunk, "0\r\n\r\n")),
+  ).toMatch(/120000$/);
 });
 
 test("an answer before the body has come reaches the client", async () => {
@@ -145,7 +157,8 @@ test("Expect: 100-continue is answered once the request is known to be taken", a
 });
 
 test("targets with a host are taken, and odd paths arrive as they are", async () => {
-  const url = async (target: string): Promise<string> => (await said(raw(`GET ${target} HTTP/1.1\r\n${HEAD}Connection: close\r\n\r\n`))).split("\r\n\r\n")[1] ?? "";
+  const url = async (target: string): Promise<string> =>
+    (await said(raw(`GET ${target} HTTP/1.1\r\n${HEAD}Connection: close\r\n\r\n`))).split("\r\n\r\n")[1] ?? "";
   expect(await url("http://shop.example/url?q=1")).toBe("http://shop.example/url?q=1");
   expect(await url("/url?%zz=%00")).toBe("http://h/url?%zz=%00");
   expect(await url("//url")).toBe("ok");

@@ -42,16 +42,24 @@ class Service {
     process.exit(3);
   }
 }
-const Base = serve.deployment(Service, { numReplicas: 2, maxOngoingRequests: 8, healthCheckPeriodMs: 200, userConfig: { word: "one" }, actorOptions: { numCpus: 0 } });
+const Base = serve.deployment(Service, {
+  numReplicas: 2,
+  maxOngoingRequests: 8,
+  healthCheckPeriodMs: 200,
+  userConfig: { word: "one" },
+  actorOptions: { numCpus: 0 },
+});
 
 beforeAll(async () => {
-  await serve.start({ httpOptions: { port: 0 } });
+  await serve.start({ httpOptions: { port: 0, proxies: 2 } });
   address = Object.values((await serve.status()).proxies)[0]?.address ?? "";
 });
 afterAll(() => serve.shutdown());
 
 const pidsOf = async (name: string): Promise<number[]> =>
-  (await actors({ namespace: "shoal.serve" })).filter((actor) => actor.name?.startsWith(`SERVE_REPLICA::${name}#`) === true && actor.phase === "alive").map(({ pid }) => pid ?? 0);
+  (await actors({ namespace: "shoal.serve" }))
+    .filter((actor) => actor.name?.startsWith(`SERVE_REPLICA::${name}#`) === true && actor.phase === "alive")
+    .map(({ pid }) => pid ?? 0);
 
 test("updates, changes of configuration and of number lose no request, by HTTP and by handles", async () => {
   const log = new Log(folder);
@@ -125,7 +133,10 @@ test("the first version of an application that does not start fails the deployme
 test("a replica that dies is replaced; only what was in flight fails, or runs again where it may", async () => {
   const log = new Log(folder);
   await serve.run(Base.bind("v1", log.file), { name: "dies", routePrefix: "/dies" });
-  await serve.run(Base.options({ idempotentMethods: ["GET", "work"] }).bind("v1", `${log.file}-again`), { name: "again", routePrefix: "/again" });
+  await serve.run(Base.options({ idempotentMethods: ["GET", "work"] }).bind("v1", `${log.file}-again`), {
+    name: "again",
+    routePrefix: "/again",
+  });
   const client = new CountingClient(address, { path: "/dies" });
   const again = new CountingClient(address, { path: "/again" });
   await Promise.all([client.more(20), again.more(20)]);
@@ -176,7 +187,10 @@ test("requests go on while the controller is dead, and the next one knows everyt
   const controller = (await actors({ namespace: "shoal.serve" })).find(({ name }) => name === "SERVE_CONTROLLER");
   process.kill(controller?.pid ?? 0, "SIGKILL");
   await client.more(100);
-  await until(async () => (await serve.status()).applications["orphan"]?.status === "RUNNING", "the next controller to know the application");
+  await until(
+    async () => (await serve.status()).applications["orphan"]?.status === "RUNNING",
+    "the next controller to know the application",
+  );
   expect(await pidsOf("orphan")).toEqual(before);
   // It replaces what dies, and updates.
   process.kill(before[0] as number, "SIGKILL");
@@ -192,19 +206,20 @@ test("requests go on while the controller is dead, and the next one knows everyt
   await serve.delete("orphan");
 });
 
-test("a proxy that dies is started again", async () => {
+test("the proxies of a node share its port; one that dies is started again there, and the other answers meanwhile", async () => {
   const log = new Log(folder);
   await serve.run(Base.bind("v1", log.file), { name: "proxied", routePrefix: "/proxied" });
-  const proxy = (await actors({ namespace: "shoal.serve" })).find(({ name }) => name?.startsWith("SERVE_PROXY::") === true);
-  process.kill(proxy?.pid ?? 0, "SIGKILL");
+  const addresses = Object.values((await serve.status()).proxies).map((proxy) => proxy.address);
+  expect(addresses).toEqual([address, address]);
+  const proxies = (await actors({ namespace: "shoal.serve" })).filter(({ name }) => name?.startsWith("SERVE_PROXY::") === true);
+  process.kill(proxies[0]?.pid ?? 0, "SIGKILL");
   await until(async () => {
-    const [found] = Object.values((await serve.status()).proxies);
-    if (found?.status !== "HEALTHY" || found.address === undefined) return false;
-    address = found.address;
-    return await ask(address, "/proxied?n=a").then(
-      ({ status }) => status === 200,
-      () => false,
+    const { status } = await ask(address, "/proxied?n=a", { headers: { connection: "close" } }).catch(() => ({ status: 0 }));
+    const pids = (await actors({ namespace: "shoal.serve" })).filter(
+      ({ name, phase }) => name?.startsWith("SERVE_PROXY::") === true && phase === "alive",
     );
-  }, "a proxy to answer again");
+    return status === 200 && pids.length === 2 && !pids.some(({ pid }) => pid === proxies[0]?.pid);
+  }, "another proxy in its place");
+  expect(Object.values((await serve.status()).proxies).map((proxy) => proxy.address)).toEqual([address, address]);
   await serve.delete("proxied");
 });

@@ -49,14 +49,9 @@ test("single calls become batches; a stream of each item comes out of a batch th
   const handle = await serve.run(serve.deployment(Model, { maxOngoingRequests: 100 }).bind(), { name: "batch", routePrefix: null });
   const texts = ["a", "bb", "ccc", "dddd", "bad", "ffffff"];
   const answers = await Promise.allSettled(texts.map((text) => handle.classify.remote(text)));
-  expect(answers.map((answer) => (answer.status === "fulfilled" ? answer.value : (answer.reason as Error & { cause: Error }).cause.message))).toEqual([
-    1,
-    2,
-    3,
-    4,
-    "a bad text",
-    6,
-  ]);
+  expect(
+    answers.map((answer) => (answer.status === "fulfilled" ? answer.value : (answer.reason as Error & { cause: Error }).cause.message)),
+  ).toEqual([1, 2, 3, 4, "a bad text", 6]);
   expect(await handle.seen.remote()).toEqual([4, 2]);
   const streams = [2, 3].map((limit) => handle.count.options({ stream: true }).remote(limit));
   const items = await Promise.all(streams.map((stream) => all(stream as AsyncIterable<number>)));
@@ -65,7 +60,9 @@ test("single calls become batches; a stream of each item comes out of a batch th
     [0, 1, 2],
   ]);
   const failure = await failureOf(handle.broken.remote(1));
-  expect((failure.cause as Error).message).toBe("Cannot give back a batch: as many results as items are needed, in their order: received 0 for 1");
+  expect((failure.cause as Error).message).toBe(
+    "Cannot give back a batch: as many results as items are needed, in their order: received 0 for 1",
+  );
   await serve.delete("batch");
 });
 
@@ -89,7 +86,10 @@ test("a replica keeps the latest models, and requests go where theirs is loaded"
       return (await this.#model()).id;
     }
   }
-  const handle = await serve.run(serve.deployment(Models, { numReplicas: 2, actorOptions: { numCpus: 0 } }).bind(), { name: "models", routePrefix: "/models" });
+  const handle = await serve.run(serve.deployment(Models, { numReplicas: 2, actorOptions: { numCpus: 0 } }).bind(), {
+    name: "models",
+    routePrefix: "/models",
+  });
   const askFor = async (id: string): Promise<{ id: string; pid: number; asked: string }> =>
     JSON.parse((await ask(address, "/models", { headers: { serve_multiplexed_model_id: id } })).body);
   const first = await askFor("one");
@@ -118,8 +118,9 @@ test("gangs start and end together, in placement groups", async () => {
   const Gang = serve.deployment(Member, { numReplicas: 2, gangConfig: { gangSize: 2 }, actorOptions: { numCpus: 0.5 } });
   const handle = await serve.run(Gang.bind(), { name: "gang", routePrefix: null });
   const places = await handle.broadcast("where");
-  expect(places.map(({ rank }) => rank).sort()).toEqual([0, 1]);
-  const groups = async (): Promise<number> => (await placementGroupTable()).filter(({ name, state }) => name?.startsWith("SERVE_GROUP::") === true && state !== "removed").length;
+  expect(new Set(places.map(({ rank }) => rank))).toEqual(new Set([0, 1]));
+  const groups = async (): Promise<number> =>
+    (await placementGroupTable()).filter(({ name, state }) => name?.startsWith("SERVE_GROUP::") === true && state !== "removed").length;
   expect(await groups()).toBe(1);
   await serve.delete("gang");
   await until(async () => (await groups()) === 0, "the placement group to be removed");
@@ -139,7 +140,9 @@ test("metrics have Ray's names, and users' own are beside them", async () => {
   const { getActor } = await import("shoal");
   const controller = await getActor<{ metrics(): Promise<string> }>("SERVE_CONTROLLER", { namespace: "shoal.serve" });
   const text = await controller.metrics.remote();
-  expect(text).toMatch(/^serve_num_http_requests\{proxy="[^"]+",application="counted",route="\/counted",method="GET",status_code="200"\} 3$/m);
+  expect(text).toMatch(
+    /^serve_num_http_requests\{proxy="[^"]+",application="counted",route="\/counted",method="GET",status_code="200"\} 3$/m,
+  );
   expect(text).toMatch(/^serve_num_http_error_requests\{.*status_code="404"\} \d+$/m);
   expect(text).toMatch(/^serve_deployment_request_counter\{application="counted",deployment="Counted",replica="counted#Counted#\w+"\} 3$/m);
   expect(text).toMatch(/^serve_deployment_processing_latency_ms_bucket\{.*deployment="Counted".*le="\+Inf"\} 3$/m);
@@ -198,4 +201,43 @@ test("local testing mode runs an application in this process", async () => {
   expect(await handle.where.remote()).toBe("Whole");
   expect(await handle.spell.remote("abc")).toEqual(["a", "b", "c"]);
   expect((await serve.status()).applications["default"]).toBeUndefined();
+});
+
+test("a policy and a router of the user's decide instead of Serve's", async () => {
+  const wanted = 2;
+  class First implements serve.RequestRouter {
+    // The one that comes first by name gets everything.
+    chooseReplicas(_request: serve.RequestToRoute, candidates: readonly serve.CandidateReplica[]): readonly serve.CandidateReplica[] {
+      return [...candidates].sort((a, b) => (a.id < b.id ? -1 : 1)).slice(0, 1);
+    }
+  }
+  class Place {
+    fetch(): string {
+      return serve.getReplicaContext().replicaId;
+    }
+  }
+  const autoscalingConfig = {
+    minReplicas: 1,
+    maxReplicas: 3,
+    upscaleDelayMs: 0,
+    policy: ({ currentReplicas }: serve.AutoscalingContext) => Math.max(currentReplicas, wanted),
+  };
+  const deployment = serve.deployment(Place, { autoscalingConfig, requestRouter: First, actorOptions: { numCpus: 0 } });
+  const handle = await serve.run(deployment.bind(), { name: "own", routePrefix: "/own" });
+  await until(
+    async () => (await serve.status()).applications["own"]?.deployments["Place"]?.replicaStates.RUNNING === 2,
+    "the policy to have its way",
+  );
+  const all = (await handle.broadcast("fetch")).sort((a, b) => (a < b ? -1 : 1));
+  expect(all).toHaveLength(2);
+  // The proxy hears of the second replica in its own time.
+  await until(async () => (await ask(address, "/own")).body === all[0], "the proxy to know both");
+  for (let index = 0; index < 10; index += 1) {
+    expect((await ask(address, "/own")).body).toBe(all[0]);
+    expect(await handle.remote()).toBe(all[0]);
+  }
+  expect(() => serve.deployment(Place, { requestRouter: Place as never })).toThrow(
+    "a class with chooseReplicas(request, candidates) is needed",
+  );
+  await serve.delete("own");
 });

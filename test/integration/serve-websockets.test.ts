@@ -30,7 +30,9 @@ class Chat {
         return;
       case "/events":
         socket.addEventListener("message", ({ data }) => void socket.send(`heard ${String(data)}`));
-        socket.addEventListener("close", ({ code, reason, wasClean }) => appendFileSync(this.#file, `closed ${code} ${reason} ${wasClean}\n`));
+        socket.addEventListener("close", ({ code, reason, wasClean }) =>
+          appendFileSync(this.#file, `closed ${code} ${reason} ${wasClean}\n`),
+        );
         return;
       case "/bye":
         void socket.send("last words");
@@ -86,7 +88,10 @@ interface Connected {
   readonly closed: Promise<[number, string]>;
 }
 
-async function connect(path: string, { protocols = [], headers = {} }: { protocols?: string[]; headers?: Record<string, string> } = {}): Promise<Connected> {
+async function connect(
+  path: string,
+  { protocols = [], headers = {} }: { protocols?: string[]; headers?: Record<string, string> } = {},
+): Promise<Connected> {
   const socket = new WsClient(`${address}${path}`, protocols, { headers });
   const messages: (string | Buffer)[] = [];
   socket.on("message", (data, isBinary) => messages.push(isBinary ? (data as Buffer) : (data as Buffer).toString()));
@@ -113,7 +118,15 @@ const refusalOf = (path: string): Promise<{ status: number; body: string }> =>
 test("text and bytes go both ways in their order, empty and large ones too", async () => {
   const { socket, messages, closed } = await connect("/chat/echo");
   const large = Buffer.alloc(300_000, 7);
-  for (const message of ["häl\u2028lo", Buffer.from([0, 255]), "", Buffer.alloc(0), large, ...Array.from({ length: 500 }, (_, index) => String(index))]) socket.send(message);
+  for (const message of [
+    "häl\u2028lo",
+    Buffer.from([0, 255]),
+    "",
+    Buffer.alloc(0),
+    large,
+    ...Array.from({ length: 500 }, (_, index) => String(index)),
+  ])
+    socket.send(message);
   await until(() => messages.length === 505, "all messages to come back");
   expect(messages.slice(0, 4)).toEqual(["häl\u2028lo", Buffer.from([0, 255]), "", Buffer.alloc(0)]);
   expect(large.equals(messages[4] as Buffer)).toBe(true);

@@ -13,14 +13,18 @@ useSession({ numCpus: 2 });
 
 let address = "";
 
+function pathOf({ url }: Request): string {
+  return /^https?:\/\/[^/]*([^?]*)/.exec(url)?.[1] ?? "";
+}
+
 class Echo {
   async fetch(request: Request): Promise<unknown> {
     const url = new URL(request.url);
-    switch (url.pathname) {
+    switch (pathOf(request)) {
       case "/text":
         return "plain text";
       case "/object":
-        return { path: url.pathname, query: url.searchParams.get("q") };
+        return { path: pathOf(request), query: url.searchParams.get("q") };
       case "/bytes":
         return new Uint8Array([1, 2, 3]);
       case "/nothing":
@@ -73,7 +77,11 @@ beforeAll(async () => {
 afterAll(() => serve.shutdown());
 
 test("what a handler returns becomes a response", async () => {
-  expect(await ask(address, "/echo/text")).toMatchObject({ status: 200, body: "plain text", headers: { "content-type": "text/plain;charset=UTF-8" } });
+  expect(await ask(address, "/echo/text")).toMatchObject({
+    status: 200,
+    body: "plain text",
+    headers: { "content-type": "text/plain;charset=UTF-8" },
+  });
   expect(JSON.parse((await ask(address, "/echo/object?q=7")).body)).toEqual({ path: "/object", query: "7" });
   expect(await ask(address, "/echo/bytes")).toMatchObject({ status: 200, body: "\u0001\u0002\u0003" });
   expect(await ask(address, "/echo/nothing")).toMatchObject({ status: 200, body: "", headers: { "content-length": "0" } });
@@ -84,7 +92,11 @@ test("what a handler returns becomes a response", async () => {
 });
 
 test("a handler sees the request as it was sent, without the prefix of its application", async () => {
-  const answer = await ask(address, "/echo/seen?x=1", { method: "POST", body: "hällo", headers: { "x-many": ["a", "b"], host: "shop.example" } });
+  const answer = await ask(address, "/echo/seen?x=1", {
+    method: "POST",
+    body: "hällo",
+    headers: { "x-many": ["a", "b"], host: "shop.example" },
+  });
   expect(JSON.parse(answer.body)).toEqual({
     method: "POST",
     url: "http://shop.example/seen?x=1",
@@ -140,7 +152,9 @@ test("bodies stream in both directions without being gathered", async () => {
 });
 
 test("a body that is too large is refused, whether its size is said or not", async () => {
-  const tooLarge = await ask(address, "/echo/length", { method: "POST", headers: { "content-length": "60000000" }, body: "" }).catch((error: Error) => error);
+  const tooLarge = await ask(address, "/echo/length", { method: "POST", headers: { "content-length": "60000000" }, body: "" }).catch(
+    (error: Error) => error,
+  );
   expect(tooLarge).toMatchObject({ status: 413 });
   const status = await new Promise<number | string>((resolve) => {
     const sending = httpRequest(`${address}/echo/length`, { method: "POST", headers: { "transfer-encoding": "chunked" } }, (response) => {
@@ -191,7 +205,7 @@ test("deployments call each other: values, unawaited responses, streams, errors"
       this.#list = list;
     }
     async fetch(request: Request): Promise<unknown> {
-      if (new URL(request.url).pathname === "/stream") {
+      if (request.url.endsWith("/stream")) {
         const numbers = this.#scale.count.remote(3);
         return new Response(
           ReadableStream.from(
@@ -287,7 +301,7 @@ test("requests above the limit of waiting ones are refused with what the deploym
   const options = { maxOngoingRequests: 1, maxQueuedRequests: 1, backpressureConfig: { statusCode: 429, retryAfterMs: 2000 } } as const;
   await serve.run(serve.deployment(Busy, options).bind(), { name: "busy", routePrefix: "/busy" });
   const answers = await Promise.all(Array.from({ length: 6 }, () => ask(address, "/busy")));
-  const statuses = answers.map(({ status }) => status).sort();
+  const statuses = answers.map(({ status }) => status).sort((a, b) => a - b);
   expect(statuses).toEqual([200, 200, 429, 429, 429, 429]);
   expect(answers.find(({ status }) => status === 429)?.headers["retry-after"]).toBe("2");
   await serve.delete("busy");
@@ -295,7 +309,7 @@ test("requests above the limit of waiting ones are refused with what the deploym
 
 test("functions are deployments as well", async () => {
   const greet = serve.deployment(async function greet(request: Request) {
-    return `hello ${new URL(request.url).pathname}`;
+    return `hello ${request.url.slice(request.url.lastIndexOf("/"))}`;
   });
   await serve.run(greet.bind(), { name: "greet", routePrefix: "/greet" });
   expect((await ask(address, "/greet/you")).body).toBe("hello /you");

@@ -96,7 +96,11 @@ export function captureDefinition(target: AnyFunction, hooks: EncodeHooks): Defi
  * @returns with the definitions that they refer to all the same: of classes that came from elsewhere
  * @throws SerializationError naming the path to what cannot be sent
  */
-export function captureWhole(value: unknown, hooks: EncodeHooks, label = "value"): Pick<CapturedValue, "bytes" | "buffers" | "definitions"> {
+export function captureWhole(
+  value: unknown,
+  hooks: EncodeHooks,
+  label = "value",
+): Pick<CapturedValue, "bytes" | "buffers" | "definitions"> {
   const { bytes, buffers, graph } = captureGraph(value, { mode: "definition", hooks, step: { parent: null, label } });
   return { bytes, buffers, definitions: [...graph.definitions] };
 }

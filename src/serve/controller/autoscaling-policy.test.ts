@@ -14,6 +14,7 @@ const config: AutoscalingConfig = {
   upscalingFactor: 1,
   downscalingFactor: 1,
   aggregationFunction: "mean",
+  policyId: undefined,
 };
 
 function context(more: Partial<AutoscalingContext>): AutoscalingContext {
@@ -34,13 +35,20 @@ test("factors make steps smaller, and never so small that there is none", () => 
 });
 
 test("from zero the newest sample decides", () => {
-  const samples = [{ atMs: 0, requests: 0 }, { atMs: 1, requests: 5 }];
+  const samples = [
+    { atMs: 0, requests: 0 },
+    { atMs: 1, requests: 5 },
+  ];
   expect(desiredReplicas(context({ currentReplicas: 0, samples }))).toBe(3);
   expect(desiredReplicas(context({ currentReplicas: 0, samples: [] }))).toBe(0);
 });
 
 test("samples are aggregated over the time looked at", () => {
-  const samples = [{ atMs: 0, requests: 100 }, { atMs: 3000, requests: 2 }, { atMs: 4000, requests: 4 }];
+  const samples = [
+    { atMs: 0, requests: 100 },
+    { atMs: 3000, requests: 2 },
+    { atMs: 4000, requests: 4 },
+  ];
   expect(loadOf(samples, config, 4000)).toBe(3);
   expect(loadOf(samples, { ...config, aggregationFunction: "max" }, 4000)).toBe(4);
   expect(loadOf(samples, { ...config, aggregationFunction: "min" }, 4000)).toBe(2);
@@ -49,7 +57,8 @@ test("samples are aggregated over the time looked at", () => {
 
 test("a change waits for its delay, and one in the other direction begins anew", () => {
   const scaler = new Autoscaler();
-  const at = (nowMs: number, wanted: number, current: number): number => scaler.decide(wanted, context({ currentReplicas: current }), nowMs);
+  const at = (nowMs: number, wanted: number, current: number): number =>
+    scaler.decide(wanted, context({ currentReplicas: current }), nowMs);
   expect(at(0, 5, 2)).toBe(2);
   expect(at(2999, 5, 2)).toBe(2);
   expect(at(3000, 6, 2)).toBe(6);

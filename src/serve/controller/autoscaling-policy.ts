@@ -7,7 +7,7 @@
  */
 import type { AutoscalingConfig } from "../deployment-config.ts";
 
-export interface LoadSample {
+interface LoadSample {
   readonly atMs: number;
   readonly requests: number;
 }
@@ -68,7 +68,11 @@ function delayOf(current: number, desired: number, config: AutoscalingConfig): n
 }
 
 /** The aggregate of the samples in the time looked at. */
-export function loadOf(samples: readonly LoadSample[], { aggregationFunction, lookBackPeriodMs }: AutoscalingConfig, nowMs: number): number {
+export function loadOf(
+  samples: readonly LoadSample[],
+  { aggregationFunction, lookBackPeriodMs }: AutoscalingConfig,
+  nowMs: number,
+): number {
   const values = samples.filter(({ atMs }) => atMs >= nowMs - lookBackPeriodMs).map(({ requests }) => requests);
   if (values.length === 0) return 0;
   if (aggregationFunction === "max") return Math.max(...values);

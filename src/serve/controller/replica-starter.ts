@@ -4,19 +4,18 @@
  * Each call here is one effect of the state; what comes of it is told as an event. Replicas are detached actors with names, so that they outlive a controller and the next one
  * finds them.
  */
+import { SERVE_NAMESPACE, replicaActorName } from "../names.ts";
 import { type ActorHandle, getActor, kill, type PlacementGroup, placementGroup, remote } from "../../core/index.ts";
 import { runsInProcess } from "../../core/internal.ts";
 import { METRICS_WITHIN_MS, REPLICA_CONCURRENCY } from "../limits.ts";
 import type { MetricSnapshot, Tags } from "../metrics/registry.ts";
 import { type CodeSource, Replica } from "../replica/replica.ts";
-import { SERVE_NAMESPACE } from "../routing/controller-messages.ts";
-import { replicaActorName } from "./deployment-state.ts";
 import type { ReplicaStart, ServeEvent } from "./serve-events.ts";
 import type { Subscribers } from "./subscribers.ts";
 
 const NODE_LABEL = "shoal.io/node-id";
 
-export type ReplicaHandle = ActorHandle<Replica>;
+type ReplicaHandle = ActorHandle<Replica>;
 
 export class ReplicaStarter {
   readonly #handles = new Map<string, ReplicaHandle>();
@@ -38,7 +37,7 @@ export class ReplicaStarter {
     try {
       const replica = this.#actorOf(start).remote(
         { context, version, maxOngoingRequests, userConfig, showsErrors: this.#showsErrors, isInProcess },
-        code as never,
+        code,
       );
       this.#handles.set(id, replica);
       this.#watch(id, replica);
@@ -63,7 +62,9 @@ export class ReplicaStarter {
 
   /** Of the replicas that answer soon. */
   async metrics(): Promise<{ tags: Tags; metrics: MetricSnapshot[] }[]> {
-    const asked = await Promise.allSettled([...this.#handles.values()].map(async (replica) => await replica.metrics.options({ timeoutMs: METRICS_WITHIN_MS }).remote()));
+    const asked = await Promise.allSettled(
+      [...this.#handles.values()].map(async (replica) => await replica.metrics.options({ timeoutMs: METRICS_WITHIN_MS }).remote()),
+    );
     return asked.flatMap((answer) => (answer.status === "fulfilled" ? [{ tags: {}, metrics: answer.value }] : []));
   }
 
@@ -109,6 +110,12 @@ export class ReplicaStarter {
 
   /** Its end is told, however it comes. */
   #watch(id: string, replica: ReplicaHandle): void {
+    replica.preempted.remote().then(
+      () => this.#happened({ kind: "moving", replica: id }),
+      () => {
+        // Its end is told below.
+      },
+    );
     replica.alive.remote().then(undefined, (error: unknown) => {
       this.#handles.delete(id);
       this.#leaveGroups(id);
@@ -116,10 +123,22 @@ export class ReplicaStarter {
     });
   }
 
-  #actorOf({ id, actorOptions, fullNodes, gang, placementGroupBundles, placementGroupStrategy }: ReplicaStart): ReturnType<typeof replicaClass> {
+  #actorOf({
+    id,
+    actorOptions,
+    fullNodes,
+    gang,
+    placementGroupBundles,
+    placementGroupStrategy,
+  }: ReplicaStart): ReturnType<typeof replicaClass> {
     const group =
       gang !== undefined
-        ? this.#groupOf(gang.id, id, () => placementGroup(Array.from({ length: gang.gangSize }, () => bundleOf(actorOptions)), detached(gang.id, gang.strategy)))
+        ? this.#groupOf(gang.id, id, () =>
+            placementGroup(
+              Array.from({ length: gang.gangSize }, () => bundleOf(actorOptions)),
+              detached(gang.id, gang.strategy),
+            ),
+          )
         : placementGroupBundles === undefined
           ? undefined
           : this.#groupOf(id, id, () => placementGroup(placementGroupBundles, detached(id, placementGroupStrategy)));
@@ -158,19 +177,32 @@ function replicaClass(options: object) {
   });
 }
 
-function detached(id: string, strategy: "PACK" | "SPREAD" | "STRICT_PACK" | "STRICT_SPREAD"): { strategy: typeof strategy; name: string; lifetime: "detached" } {
+function detached(
+  id: string,
+  strategy: "PACK" | "SPREAD" | "STRICT_PACK" | "STRICT_SPREAD",
+): { strategy: typeof strategy; name: string; lifetime: "detached" } {
   return { strategy, name: `SERVE_GROUP::${id}`, lifetime: "detached" };
 }
 
 /** What one replica of a gang asks for. */
 function bundleOf(options: Readonly<Record<string, unknown>>): Record<string, number> {
-  const { numCpus = 1, numGpus, memoryBytes, resources = {} } = options as {
+  const {
+    numCpus = 1,
+    numGpus,
+    memoryBytes,
+    resources = {},
+  } = options as {
     numCpus?: number;
     numGpus?: number;
     memoryBytes?: number;
     resources?: Record<string, number>;
   };
-  return { CPU: numCpus, ...(numGpus === undefined ? {} : { GPU: numGpus }), ...(memoryBytes === undefined ? {} : { memory: memoryBytes }), ...resources };
+  return {
+    CPU: numCpus,
+    ...(numGpus === undefined ? {} : { GPU: numGpus }),
+    ...(memoryBytes === undefined ? {} : { memory: memoryBytes }),
+    ...resources,
+  };
 }
 
 /** What the user's code threw, in one line, or why its process ended. */

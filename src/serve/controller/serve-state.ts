@@ -23,7 +23,7 @@ export interface ApplicationRecord {
   readonly deployments: readonly DeploymentRecord[];
 }
 
-export interface DeploymentStatusInfo {
+interface DeploymentStatusInfo {
   readonly status: DeploymentStatus;
   readonly message: string;
   readonly replicaStates: Partial<Record<ReplicaState, number>>;
@@ -36,7 +36,7 @@ export interface ApplicationStatusInfo {
   readonly deployments: Readonly<Record<string, DeploymentStatusInfo>>;
 }
 
-export interface ServeStateOptions {
+interface ServeStateOptions {
   /** A short text that no other call has given. */
   readonly newId: () => string;
   /** Policies of users, by application and deployment. */
@@ -48,7 +48,6 @@ export class ServeState {
   readonly #apps = new Map<string, ApplicationState>();
   readonly #byReplica = new Map<string, DeploymentState>();
   readonly #reports = new Map<string, { atMs: number; report: ReportBody }>();
-  #draining: ReadonlySet<string> = new Set();
 
   constructor(options: ServeStateOptions) {
     this.#options = options;
@@ -61,7 +60,8 @@ export class ServeState {
   get routes(): RouteTableValue {
     const routes: { prefix: string; app: string; ingress: string }[] = [];
     for (const { target, isDeleting } of this.#apps.values())
-      if (!isDeleting && target.routePrefix !== null) routes.push({ prefix: target.routePrefix, app: target.name, ingress: target.ingress });
+      if (!isDeleting && target.routePrefix !== null)
+        routes.push({ prefix: target.routePrefix, app: target.name, ingress: target.ingress });
     return routes;
   }
 
@@ -75,12 +75,16 @@ export class ServeState {
 
   record(app: string): ApplicationRecord | undefined {
     const found = this.#apps.get(app);
-    return found === undefined ? undefined : { target: found.target, deployments: [...found.deployments.values()].map(({ record }) => record) };
+    return found === undefined
+      ? undefined
+      : { target: found.target, deployments: [...found.deployments.values()].map(({ record }) => record) };
   }
 
   /** What an earlier controller had written down; its replicas come as `found`. */
   restore({ target, deployments }: ApplicationRecord): void {
-    const states = deployments.map((record) => [record.target.name, new DeploymentState(target.name, record, this.#options.newId)] as const);
+    const states = deployments.map(
+      (record) => [record.target.name, new DeploymentState(target.name, record, this.#options.newId)] as const,
+    );
     this.#apps.set(target.name, { target, deployments: new Map(states), isDeleting: false });
   }
 
@@ -133,9 +137,6 @@ export class ServeState {
       case "sourceGone":
         this.#reports.delete(event.source);
         return [];
-      case "draining":
-        this.#draining = new Set(event.nodes);
-        return this.#tick(nowMs);
       case "tick":
         return this.#tick(nowMs);
       case "found": {
@@ -172,6 +173,9 @@ export class ServeState {
         return replica.phase === "retiring" ? [] : deployment.failed(replica, event.reason, nowMs);
       case "reconfigured":
         deployment.reconfigured(replica);
+        return [];
+      case "moving":
+        replica.isMoving = true;
         return [];
       case "healthy":
         deployment.healthy(replica, nowMs);
@@ -223,7 +227,6 @@ export class ServeState {
     const effects: ServeEffect[] = [];
     for (const { deployments } of this.#apps.values()) {
       for (const deployment of deployments.values()) {
-        this.#markMoving(deployment);
         effects.push(...this.#scale(deployment, loads, nowMs), ...this.#reconcile(deployment, nowMs));
       }
     }
@@ -245,10 +248,6 @@ export class ServeState {
     for (const { report } of this.#reports.values())
       for (const [app, name, queued, ongoing] of report) loads.set(`${app}/${name}`, (loads.get(`${app}/${name}`) ?? 0) + queued + ongoing);
     return loads;
-  }
-
-  #markMoving(deployment: DeploymentState): void {
-    for (const replica of deployment.replicas.values()) replica.isMoving = this.#draining.has(replica.nodeId);
   }
 
   #reconcile(deployment: DeploymentState, nowMs: number): ServeEffect[] {

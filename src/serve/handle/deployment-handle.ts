@@ -5,7 +5,15 @@
  * replica: one that was full, one that died before it had begun, and any where the method is declared idempotent. A handle is a name, so it travels as one; the
  * router behind it is that of the process in which it is used.
  */
-import { ActorDiedError, ActorUnavailableError, cancel, getRuntimeContext, type ObjectRef, TaskCancelledError, TaskTimeoutError } from "../../core/index.ts";
+import {
+  ActorDiedError,
+  ActorUnavailableError,
+  cancel,
+  getRuntimeContext,
+  type ObjectRef,
+  TaskCancelledError,
+  TaskTimeoutError,
+} from "../../core/index.ts";
 import { custom, readOptions, registerSerializer, text, timeLimit } from "../../core/internal.ts";
 import { RequestCancelledError } from "../errors.ts";
 import { CALL_ATTEMPTS_MAX } from "../limits.ts";
@@ -18,7 +26,7 @@ import { type CallInProgress, callBehind, DeploymentResponse, DeploymentResponse
 import type { HandleOptions, HandleOptionsInput } from "./handle-types.ts";
 
 /** What a handle is: all of it travels. */
-export interface HandleState {
+interface HandleState {
   readonly app: string;
   readonly deployment: string;
   /** Methods that are generators. */
@@ -28,22 +36,40 @@ export interface HandleState {
 
 interface ReplicaMethods {
   readonly call: { remote(meta: CallMeta, ...args: unknown[]): ObjectRef<unknown>; options(more: object): ReplicaMethods["call"] };
-  readonly stream: { remote(meta: CallMeta, ...args: unknown[]): AsyncIterableIterator<unknown>; options(more: object): ReplicaMethods["stream"] };
+  readonly stream: {
+    remote(meta: CallMeta, ...args: unknown[]): AsyncIterableIterator<unknown>;
+    options(more: object): ReplicaMethods["stream"];
+  };
 }
 
 const OPTIONS = {
   of: "a deployment's handle",
   otherNames: { multiplexed_model_id: "it is multiplexedModelId", method_name: "use handle.method.remote()" },
   options: {
-    stream: custom<boolean | undefined>("true or false is needed", undefined, (value) => (typeof value === "boolean" ? "ok" : "wrong type")),
+    stream: custom<boolean | undefined>("true or false is needed", undefined, (value) =>
+      typeof value === "boolean" ? "ok" : "wrong type",
+    ),
     multiplexedModelId: text(undefined),
     timeoutMs: timeLimit(),
-    signal: custom<AbortSignal | undefined>("an AbortSignal is needed", undefined, (value) => (value instanceof AbortSignal ? "ok" : "wrong type")),
+    signal: custom<AbortSignal | undefined>("an AbortSignal is needed", undefined, (value) =>
+      value instanceof AbortSignal ? "ok" : "wrong type",
+    ),
   },
 };
 
 const states = new WeakMap<object, HandleState>();
-const NOT_METHODS: ReadonlySet<string> = new Set(["then", "catch", "finally", "toJSON", "asymmetricMatch", "$$typeof", "nodeType", "tagName", "hasAttribute", "_isMockFunction"]);
+const NOT_METHODS: ReadonlySet<string> = new Set([
+  "then",
+  "catch",
+  "finally",
+  "toJSON",
+  "asymmetricMatch",
+  "$$typeof",
+  "nodeType",
+  "tagName",
+  "hasAttribute",
+  "_isMockFunction",
+]);
 
 /** The class of handles, for `instanceof` and for the types. */
 export class DeploymentHandle {
@@ -70,10 +96,6 @@ export function newHandle(state: HandleState): DeploymentHandle {
   return handle;
 }
 
-export function handleState(value: unknown): HandleState | undefined {
-  return typeof value === "object" && value !== null ? states.get(value) : undefined;
-}
-
 registerSerializer(DeploymentHandle as unknown as new () => DeploymentHandle, {
   serialize: (handle) => {
     const { options, ...rest } = states.get(handle) as HandleState;
@@ -91,7 +113,8 @@ export function adoptHandle(state: unknown): DeploymentHandle {
 /** `handle.remote`, `handle.options`, `handle.broadcast`, or a method. */
 function memberOf(state: HandleState, name: string): object {
   if (name === "remote") return (...args: unknown[]) => callOf(state, "", args);
-  if (name === "options") return (more: HandleOptionsInput) => newHandle({ ...state, options: { ...state.options, ...readHandleOptions(more) } });
+  if (name === "options")
+    return (more: HandleOptionsInput) => newHandle({ ...state, options: { ...state.options, ...readHandleOptions(more) } });
   if (name === "broadcast") return (method: string, ...args: unknown[]) => broadcast(state, method, args);
   return methodOf(state, name);
 }
@@ -229,7 +252,7 @@ class DeploymentCall {
     } catch (error) {
       // An argument that cannot be sent.
       this.#router.ended(replica);
-      return Promise.reject(error as Error);
+      return Promise.reject(error);
     }
     this.#ref = ref;
     return ref.then(
@@ -289,9 +312,10 @@ class DeploymentCall {
   /** The arguments, with references in place of responses: the value goes from replica to replica. */
   async #passable(): Promise<readonly unknown[]> {
     if (!this.#args.some(isResponse)) return this.#args;
-    return Promise.all(this.#args.map((arg) => (arg instanceof DeploymentResponse ? referenceOf(arg) : [arg]))).then((boxes) =>
-      boxes.map(([passed]) => passed),
+    const boxes = await Promise.all(
+      this.#args.map(async (arg): Promise<[passed: unknown]> => (isResponse(arg) ? referenceOf(arg) : [arg])),
     );
+    return boxes.map(([passed]) => passed);
   }
 
   #metaNow(): CallMeta {
@@ -332,7 +356,9 @@ function isResponse(value: unknown): value is DeploymentResponse<unknown> {
 function isOfReplica(error: unknown, { info }: RoutedReplica): boolean {
   if (error instanceof ActorDiedError || error instanceof ActorUnavailableError) return true;
   // It is not to be found by its name any more.
-  return error instanceof TypeError ? false : (error as { message?: unknown } | null)?.message?.toString().includes(info.actorName) === true;
+  return error instanceof TypeError
+    ? false
+    : (error as { message?: unknown } | null)?.message?.toString().includes(info.actorName) === true;
 }
 
 async function broadcast({ app, deployment, options }: HandleState, method: string, args: readonly unknown[]): Promise<unknown[]> {

@@ -24,11 +24,13 @@ export type HandleArg<T> = T | DeploymentResponse<T> | PromiseLike<T>;
 type HandleArgs<A extends readonly unknown[]> = { [K in keyof A]: HandleArg<A[K]> };
 
 type Item<R> = R extends AsyncIterable<infer T> ? T : R extends Iterable<infer T> ? T : never;
-type IsGenerator<R> = R extends AsyncGenerator<any, any, any> | Generator<any, any, any> ? true : false;
+type IsGenerator<R> = R extends AsyncGenerator<any> | Generator<any> ? true : false;
 
 type CallResult<R> = [R] extends [never]
   ? DeploymentResponse<never>
-  : IsGenerator<R> extends true ? DeploymentResponseGenerator<Item<R>> : DeploymentResponse<Awaited<R>>;
+  : IsGenerator<R> extends true
+    ? DeploymentResponseGenerator<Item<R>>
+    : DeploymentResponse<Awaited<R>>;
 
 /** A method of a deployment. */
 export interface HandleMethod<A extends readonly unknown[], R> {
@@ -45,16 +47,11 @@ type MethodNames<I> = { [K in keyof I]-?: K extends string ? (I[K] extends AnyFu
 type DefaultMethod<I> = I extends { call: infer F extends AnyFunction } ? F : I extends { fetch: infer F extends AnyFunction } ? F : never;
 
 /** The handle of a deployment of class `I` or of a function. */
-export type HandleOf<T> = T extends AnyClass
-  ? InstanceHandle<InstanceType<T>>
-  : T extends AnyFunction
-    ? CallableHandle<T, unknown>
-    : never;
+export type HandleOf<T> = T extends AnyClass ? InstanceHandle<InstanceType<T>> : T extends AnyFunction ? CallableHandle<T, unknown> : never;
 
-type InstanceHandle<I> = { readonly [K in MethodNames<I>]: I[K] extends (...args: infer A) => infer R ? HandleMethod<A, R> : never } & CallableHandle<
-  DefaultMethod<I>,
-  I
->;
+type InstanceHandle<I> = {
+  readonly [K in MethodNames<I>]: I[K] extends (...args: infer A) => infer R ? HandleMethod<A, R> : never;
+} & CallableHandle<DefaultMethod<I>, I>;
 
 interface CallableHandle<F, I> {
   /** Calls the function, or the method `call` of the class, or else `fetch`. */
@@ -67,4 +64,3 @@ interface CallableHandle<F, I> {
     ...args: I[K] extends (...args: infer A) => unknown ? A : never
   ): Promise<I[K] extends (...args: any) => infer R ? Awaited<R>[] : never>;
 }
-

@@ -56,7 +56,9 @@ export interface MetricSnapshot extends MetricFacts {
 const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
 const KEY = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 /** Milliseconds, as Ray's latencies have them. */
-export const LATENCY_BOUNDARIES: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 300, 400, 500, 1000, 2000, 5000, 10_000, 60_000, 120_000, 300_000, 600_000];
+export const LATENCY_BOUNDARIES: readonly number[] = [
+  1, 2, 5, 10, 20, 50, 100, 200, 300, 400, 500, 1000, 2000, 5000, 10_000, 60_000, 120_000, 300_000, 600_000,
+];
 
 export class Metric {
   readonly facts: MetricFacts;
@@ -100,11 +102,14 @@ export function metricOf(kind: MetricKind, facts: MetricFacts, boundaries: reado
   if (typeof name !== "string" || !NAME.test(name))
     throw new TypeError(`Cannot make a metric: its name consists of letters, digits, "_" and ":": received ${describeValue(name)}`);
   for (const key of tagKeys)
-    if (!KEY.test(key)) throw new TypeError(`Cannot make metric ${name}: a tag's name consists of letters, digits and "_": received ${describeValue(key)}`);
+    if (!KEY.test(key))
+      throw new TypeError(`Cannot make metric ${name}: a tag's name consists of letters, digits and "_": received ${describeValue(key)}`);
   const known = metrics.get(name);
   if (known !== undefined) {
     if (known.kind !== kind || known.facts.tagKeys.join() !== tagKeys.join())
-      throw new TypeError(`Cannot make metric ${name}: there is one with other tags or of another kind in this process: received ${kind} (${tagKeys.join(", ")})`);
+      throw new TypeError(
+        `Cannot make metric ${name}: there is one with other tags or of another kind in this process: received ${kind} (${tagKeys.join(", ")})`,
+      );
     return known;
   }
   const made = new Metric(kind, facts, boundaries);
@@ -122,7 +127,10 @@ export function prometheusText(processes: readonly { readonly tags: Tags; readon
   const byName = new Map<string, string[]>();
   for (const { tags: own, metrics: found } of processes) {
     for (const metric of found) {
-      const lines = byName.get(metric.name) ?? [`# HELP ${metric.name} ${metric.description.replace(/\\/g, "\\\\").replace(/\n/g, "\\n")}`, `# TYPE ${metric.name} ${metric.kind}`];
+      const lines = byName.get(metric.name) ?? [
+        `# HELP ${metric.name} ${metric.description.replace(/\\/g, "\\\\").replace(/\n/g, "\\n")}`,
+        `# TYPE ${metric.name} ${metric.kind}`,
+      ];
       byName.set(metric.name, lines);
       for (const { tags, value, counts } of metric.series) {
         const labels = [...Object.entries(own), ...metric.tagKeys.map((key, index) => [key, tags[index] ?? ""] as const)];

@@ -1,4 +1,9 @@
-/** What Serve counts of itself, under Ray's names. Each process counts its own; the controller gathers them. */
+/**
+ * What Serve counts of itself, under Ray's names.
+ *
+ * Each process counts its own, and the controller gathers them. Proxies count each request that they have answered, replicas each request and call that they have ended.
+ * Both keep the series of what comes most often: counting is part of every request.
+ */
 import { LATENCY_BOUNDARIES, metricOf, type Series } from "./registry.ts";
 
 const HTTP_TAGS = ["application", "route", "method", "status_code"];
@@ -6,7 +11,11 @@ const DEPLOYMENT_TAGS = ["application", "deployment", "replica"];
 
 /** Of a proxy: counts one answered request. */
 export class HttpMetrics {
-  readonly #requests = metricOf("counter", { name: "serve_num_http_requests", description: "HTTP requests that were answered", tagKeys: HTTP_TAGS });
+  readonly #requests = metricOf("counter", {
+    name: "serve_num_http_requests",
+    description: "HTTP requests that were answered",
+    tagKeys: HTTP_TAGS,
+  });
   readonly #errors = metricOf("counter", {
     name: "serve_num_http_error_requests",
     description: "HTTP requests answered with a status from 400 on",
@@ -20,7 +29,19 @@ export class HttpMetrics {
   /** What was counted last, which is most often counted next. */
   #last: { key: string; requests: Series; errors: Series | undefined; latency: Series } | undefined;
 
-  served({ app, route, method, status, durationMs }: { app: string; route: string; method: string; status: number; durationMs: number }): void {
+  served({
+    app,
+    route,
+    method,
+    status,
+    durationMs,
+  }: {
+    app: string;
+    route: string;
+    method: string;
+    status: number;
+    durationMs: number;
+  }): void {
     const key = `${app} ${method} ${status}`;
     let last = this.#last;
     if (last?.key !== key) {

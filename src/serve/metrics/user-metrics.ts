@@ -1,10 +1,15 @@
-/** `serve.metrics`: counters, gauges and histograms of users' code. In a replica each has the tags `application`, `deployment` and `replica` besides its own. */
+/**
+ * `serve.metrics`: counters, gauges and histograms of users' code.
+ *
+ * In a replica each has the tags `application`, `deployment` and `replica` besides its own. Two instances of one name in a process are the same metric, as each replica's
+ * constructor makes its own.
+ */
 import { custom, describeValue, readOptions, text } from "../../core/internal.ts";
 import { findReplicaContext } from "../replica/replica-context.ts";
 import { LATENCY_BOUNDARIES, type Metric, type MetricKind, metricOf, type Tags } from "./registry.ts";
 
 /** The options of a metric. */
-export interface MetricOptions {
+interface MetricOptions {
   /** Default: none. */
   description?: string | undefined;
   /** Names of its tags; each value needs all of them, by `setDefaultTags` or at the call. Default: none. */
@@ -21,7 +26,9 @@ const METRIC = {
       Array.isArray(value) && value.every((key) => typeof key === "string") ? "ok" : "wrong type",
     ),
     boundaries: custom<readonly number[]>("an array of numbers that grow is needed", LATENCY_BOUNDARIES, (value) =>
-      Array.isArray(value) && value.length > 0 && value.every((item, index) => typeof item === "number" && (index === 0 || item > (value[index - 1] as number)))
+      Array.isArray(value) &&
+      value.length > 0 &&
+      value.every((item, index) => typeof item === "number" && (index === 0 || item > (value[index - 1] as number)))
         ? "ok"
         : "wrong type",
     ),
@@ -36,7 +43,11 @@ abstract class UserMetric {
   constructor(kind: MetricKind, name: string, options: object | undefined) {
     const { description, tagKeys, boundaries } = readOptions(options, METRIC);
     this.#keys = tagKeys;
-    this.metric = metricOf(kind, { name, description: description ?? "", tagKeys: [...OWN_KEYS, ...tagKeys] }, kind === "histogram" ? boundaries : []);
+    this.metric = metricOf(
+      kind,
+      { name, description: description ?? "", tagKeys: [...OWN_KEYS, ...tagKeys] },
+      kind === "histogram" ? boundaries : [],
+    );
   }
 
   /** Tags for all values that do not say otherwise. */
@@ -49,11 +60,17 @@ abstract class UserMetric {
   protected tagsOf(given: Tags | undefined): string[] {
     const tags = { ...this.#defaults, ...given };
     for (const key of Object.keys(tags))
-      if (!this.#keys.includes(key)) throw new TypeError(`Cannot record metric ${this.metric.facts.name}: it has no tag ${describeValue(key)}: there are ${this.#keys.join(", ")}`);
+      if (!this.#keys.includes(key))
+        throw new TypeError(
+          `Cannot record metric ${this.metric.facts.name}: it has no tag ${describeValue(key)}: there are ${this.#keys.join(", ")}`,
+        );
     const { appName = "", deployment = "", replicaId = "" } = findReplicaContext() ?? {};
     const own = this.#keys.map((key) => {
       const value = tags[key];
-      if (typeof value !== "string") throw new TypeError(`Cannot record metric ${this.metric.facts.name}: a text is needed for tag ${key}: received ${describeValue(value)}`);
+      if (typeof value !== "string")
+        throw new TypeError(
+          `Cannot record metric ${this.metric.facts.name}: a text is needed for tag ${key}: received ${describeValue(value)}`,
+        );
       return value;
     });
     return [appName, deployment, replicaId, ...own];
@@ -68,7 +85,10 @@ export class Counter extends UserMetric {
 
   /** @throws RangeError for what is not above 0 */
   inc(amount = 1, tags?: Tags): void {
-    if (!(amount > 0)) throw new RangeError(`Cannot increase counter ${this.metric.facts.name}: an amount above 0 is needed: received ${describeValue(amount)}`);
+    if (!(amount > 0))
+      throw new RangeError(
+        `Cannot increase counter ${this.metric.facts.name}: an amount above 0 is needed: received ${describeValue(amount)}`,
+      );
     this.metric.series(this.tagsOf(tags)).add(amount);
   }
 }
@@ -96,8 +116,9 @@ export class Histogram extends UserMetric {
 }
 
 /** `serve.metrics`; an object of its own, as code that travels finds it by its name. */
-export const metrics: { readonly Counter: typeof Counter; readonly Gauge: typeof Gauge; readonly Histogram: typeof Histogram } = Object.freeze({
-  Counter,
-  Gauge,
-  Histogram,
-});
+export const metrics: { readonly Counter: typeof Counter; readonly Gauge: typeof Gauge; readonly Histogram: typeof Histogram } =
+  Object.freeze({
+    Counter,
+    Gauge,
+    Histogram,
+  });

@@ -5,6 +5,15 @@ import type { AccessEntry } from "./http-front.ts";
 export function logAccess({ method, target, app, route, status, durationMs, requestId }: AccessEntry): void {
   const end = target.indexOf("?");
   const path = end < 0 ? target : target.slice(0, end);
-  const entry = { time: new Date().toISOString(), method, path, route, app, status, durationMs: Math.round(durationMs * 1000) / 1000, requestId };
+  const entry = {
+    time: new Date().toISOString(),
+    method,
+    path,
+    route,
+    app,
+    status,
+    durationMs: Math.round(durationMs * 1000) / 1000,
+    requestId,
+  };
   process.stdout.write(`${JSON.stringify(entry)}\n`);
 }

@@ -70,7 +70,11 @@ export class Exchange {
     const { method, modelId } = this.#request.head;
     try {
       const replica = this.#router.assign({ modelId, method }, this.#signalOfWait());
-      if (replica instanceof Promise) replica.then((found) => this.#send(found), (error: unknown) => this.#notPlaced(error));
+      if (replica instanceof Promise)
+        replica.then(
+          (found) => this.#send(found),
+          (error: unknown) => this.#notPlaced(error),
+        );
       else this.#send(replica);
     } catch (error) {
       this.#notPlaced(error);
@@ -189,7 +193,8 @@ export class Exchange {
       return;
     }
     const { head, body } = this.#request;
-    const mayRepeat = !mayHaveBegun || (body instanceof Uint8Array && this.#router.routes?.idempotentMethods.includes(head.method) === true);
+    const mayRepeat =
+      !mayHaveBegun || (body instanceof Uint8Array && this.#router.routes?.idempotentMethods.includes(head.method) === true);
     if (mayRepeat && this.#attempt < CALL_ATTEMPTS_MAX) this.start();
     else {
       this.#isOver = true;

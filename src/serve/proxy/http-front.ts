@@ -20,7 +20,7 @@ import { originForm, readHeaders } from "./request-headers.ts";
 import { WebSocketFront } from "./websocket-front.ts";
 
 /** What the front asks of the proxy. */
-export interface HttpPorts {
+interface HttpPorts {
   /** The application of a path: what begins an exchange there, and the path without the prefix. */
   route(target: string): RoutedTarget | undefined;
   routes(): Readonly<Record<string, string>>;
@@ -111,7 +111,8 @@ class HttpExchange implements ReplyPort {
     this.#response.on("close", () => this.#closed());
     if (read.mistake !== undefined) return this.refuse(400, { detail: read.mistake });
     if (target === undefined) return this.refuse(400, { detail: "its target is no path" });
-    if (socket[openRequests] > PIPELINED_MAX) return this.refuse(429, { detail: `one connection may have ${PIPELINED_MAX} requests under way` });
+    if (socket[openRequests] > PIPELINED_MAX)
+      return this.refuse(429, { detail: `one connection may have ${PIPELINED_MAX} requests under way` });
     if (target.path.startsWith("/-/") && this.#answerItself(target.path)) return;
     const routed = this.#ports.route(target.path);
     if (routed === undefined) return this.refuse(404, { detail: "no application has this path" });
@@ -128,15 +129,18 @@ class HttpExchange implements ReplyPort {
       client: request.socket.remoteAddress ?? "",
       headers: routed.prefix === "/" ? read.headers : [...read.headers, "x-forwarded-prefix", routed.prefix],
     };
-    if (this.#options.requestTimeoutMs !== undefined)
-      this.#timer = setTimeout(() => this.#late(), this.#options.requestTimeoutMs).unref();
+    if (this.#options.requestTimeoutMs !== undefined) this.#timer = setTimeout(() => this.#late(), this.#options.requestTimeoutMs).unref();
     if (length === undefined && !read.isChunked) this.#begin(routed, head, NO_BYTES);
     else if (length !== undefined && length <= GATHERED_BODY_BYTES) this.#gather(routed, head, length);
     else
       this.#begin(
         routed,
         head,
-        uploaded(request, this.#options, { begun: () => this.#continue(), tooLarge: () => this.#breakOff(413), late: () => this.#breakOff(408) }),
+        uploaded(request, this.#options, {
+          begun: () => this.#continue(),
+          tooLarge: () => this.#breakOff(413),
+          late: () => this.#breakOff(408),
+        }),
       );
   }
 
@@ -177,7 +181,14 @@ class HttpExchange implements ReplyPort {
     this.#isAnswered = true;
     clearTimeout(this.#timer);
     const body = errorBody(status, this.#requestId, detail);
-    const headers = ["content-type", "application/json", "content-length", String(Buffer.byteLength(body)), "x-request-id", this.#requestId];
+    const headers = [
+      "content-type",
+      "application/json",
+      "content-length",
+      String(Buffer.byteLength(body)),
+      "x-request-id",
+      this.#requestId,
+    ];
     if (retryAfterMs !== undefined) headers.push("retry-after", String(Math.ceil(retryAfterMs / 1000)));
     const isWhole = this.#isRead;
     if (!isWhole || status === 400 || status === 429) headers.push("connection", "close");
@@ -299,7 +310,11 @@ class HttpExchange implements ReplyPort {
 }
 
 /** The pieces of a body, up to a size, of a client that does not pause for too long. Read once the replica has begun. */
-async function* uploaded(request: IncomingMessage, { maxBodyBytes, bodyTimeoutMs }: ResolvedHttpOptions, on: UploadEvents): AsyncGenerator<Uint8Array, void, undefined> {
+async function* uploaded(
+  request: IncomingMessage,
+  { maxBodyBytes, bodyTimeoutMs }: ResolvedHttpOptions,
+  on: UploadEvents,
+): AsyncGenerator<Uint8Array, void, undefined> {
   on.begun();
   let size = 0;
   const timer = setTimeout(() => on.late(), bodyTimeoutMs).unref();

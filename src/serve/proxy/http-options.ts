@@ -1,6 +1,14 @@
 /** Options of the HTTP proxies: where they listen and what clients may do. */
 import { count, flag, milliseconds, oneOf, readOptions, text, timeLimit } from "../../core/internal.ts";
-import { BODY_BYTES_MAX, BODY_PAUSE_MS, CLIENTS_MAX, HEADER_BYTES_MAX, HEADERS_WITHIN_MS, KEEP_ALIVE_MS, MESSAGE_BYTES_MAX } from "../limits.ts";
+import {
+  BODY_BYTES_MAX,
+  BODY_PAUSE_MS,
+  CLIENTS_MAX,
+  HEADER_BYTES_MAX,
+  HEADERS_WITHIN_MS,
+  KEEP_ALIVE_MS,
+  MESSAGE_BYTES_MAX,
+} from "../limits.ts";
 
 /** `httpOptions` of `serve.start`. */
 export interface HttpOptions {
@@ -53,7 +61,10 @@ export interface ResolvedHttpOptions {
 
 const HTTP = {
   of: "httpOptions",
-  otherNames: { request_timeout_s: "it is requestTimeoutMs, in milliseconds", keep_alive_timeout_s: "it is keepAliveTimeoutMs, in milliseconds" },
+  otherNames: {
+    request_timeout_s: "it is requestTimeoutMs, in milliseconds",
+    keep_alive_timeout_s: "it is keepAliveTimeoutMs, in milliseconds",
+  },
   options: {
     host: text("127.0.0.1"),
     port: count({ min: 0, max: 65_535 }, 8000),
@@ -76,4 +87,3 @@ const HTTP = {
 export function resolveHttpOptions(given: HttpOptions | undefined): ResolvedHttpOptions {
   return readOptions(given, HTTP);
 }
-

@@ -4,6 +4,7 @@
  * It serves on while the controller is away. The port is shared by the proxies of a node (`reusePort`). When its node is to go it answers `/-/healthz` with 503, takes no
  * new connections and finishes what it has.
  */
+import { getRuntimeContext } from "../../core/index.ts";
 import type { AddressInfo } from "node:net";
 import { processRouters } from "../routing/process-routers.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
@@ -41,10 +42,10 @@ export class Proxy {
     });
   }
 
-  /** Listens. @returns the address, with the port that was free. @throws where the port is taken */
-  async start(): Promise<{ host: string; port: number; pid: number }> {
+  /** Listens. @returns the address, with the port that was free where it was to be any. @throws where the port is taken */
+  async start(port: number): Promise<{ host: string; port: number; pid: number }> {
     if (this.#front === undefined) {
-      const { host, port, proxies } = this.#options;
+      const { host, proxies } = this.#options;
       const front = createHttpFront(this.#options, {
         route: (target) => this.#route(target),
         routes: () => Object.fromEntries(this.#table.entries.map(({ prefix, app }) => [prefix, app])),
@@ -69,8 +70,8 @@ export class Proxy {
       });
       this.#front = front;
     }
-    const { address, port } = this.#front.server.address() as AddressInfo;
-    return { host: address, port, pid: process.pid };
+    const listening = this.#front.server.address() as AddressInfo;
+    return { host: listening.address, port: listening.port, pid: process.pid };
   }
 
   /** Resolves once the proxy routes to an application. */
@@ -98,8 +99,10 @@ export class Proxy {
     await closed;
   }
 
-  alive(): Promise<never> {
-    return new Promise(() => {});
+  /** Answers when its node is to be drained; its failure is the end of the proxy. */
+  async preempted(): Promise<void> {
+    const { preemptionSignal } = getRuntimeContext();
+    if (!preemptionSignal.aborted) await new Promise((resolve) => preemptionSignal.addEventListener("abort", resolve, { once: true }));
   }
 
   #route(target: string): RoutedTarget | undefined {

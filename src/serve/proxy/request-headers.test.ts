@@ -3,7 +3,15 @@ import { originForm, readHeaders } from "./request-headers.ts";
 
 test("headers that matter are read in any spelling, and an id is made where there is none", () => {
   const raw = ["Host", "a.example:80", "CONTENT-LENGTH", "12", "X-Request-Id", "mine", "serve-multiplexed-model-id", "m"];
-  expect(readHeaders(raw)).toEqual({ headers: raw, requestId: "mine", host: "a.example:80", modelId: "m", length: 12, isChunked: false, mistake: undefined });
+  expect(readHeaders(raw)).toEqual({
+    headers: raw,
+    requestId: "mine",
+    host: "a.example:80",
+    modelId: "m",
+    length: 12,
+    isChunked: false,
+    mistake: undefined,
+  });
   const made = readHeaders(["Transfer-Encoding", "chunked", "x-request-id", "not\nan id"]);
   expect(made).toMatchObject({ host: "localhost", isChunked: true });
   expect(made.headers.slice(-2)).toEqual(["x-request-id", made.requestId]);

@@ -74,7 +74,11 @@ class ClientSocket implements ReplyPort {
   #isAlive = true;
   #isOver = false;
 
-  constructor(request: IncomingMessage, raw: Duplex, { head, options, ports }: { head: Buffer; options: ResolvedHttpOptions; ports: HttpPorts }) {
+  constructor(
+    request: IncomingMessage,
+    raw: Duplex,
+    { head, options, ports }: { head: Buffer; options: ResolvedHttpOptions; ports: HttpPorts },
+  ) {
     this.#request = request;
     this.#raw = raw;
     this.#head = head;
@@ -90,7 +94,8 @@ class ClientSocket implements ReplyPort {
     this.#requestId = read.requestId;
     const target = originForm(request.url ?? "/");
     if (read.mistake !== undefined || target === undefined) return this.refuse(400, { detail: read.mistake ?? "its target is no path" });
-    if (request.method !== "GET" || request.headers.upgrade?.toLowerCase() !== "websocket") return this.refuse(400, { detail: "only WebSockets can be upgraded to" });
+    if (request.method !== "GET" || request.headers.upgrade?.toLowerCase() !== "websocket")
+      return this.refuse(400, { detail: "only WebSockets can be upgraded to" });
     if (this.#ports.isDraining()) return this.refuse(503, { detail: "the proxy ends" });
     const routed = this.#ports.route(target.path);
     if (routed === undefined) return this.refuse(404, { detail: "no application has this path" });

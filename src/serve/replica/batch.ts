@@ -69,7 +69,10 @@ interface Entry {
  *   embed = serve.batch(async (texts: string[]) => texts.map((text) => text.length), { maxBatchSize: 32, batchWaitTimeoutMs: 5 });
  * }
  */
-export function batch<T, R>(fn: (items: T[]) => AsyncIterable<readonly (R | EndOfStream)[]>, options?: BatchOptions<T>): BatchedStream<T, R>;
+export function batch<T, R>(
+  fn: (items: T[]) => AsyncIterable<readonly (R | EndOfStream)[]>,
+  options?: BatchOptions<T>,
+): BatchedStream<T, R>;
 export function batch<T, R>(fn: (items: T[]) => readonly R[] | PromiseLike<readonly R[]>, options?: BatchOptions<T>): BatchedFunction<T, R>;
 export function batch(fn: (items: never[]) => unknown, options?: BatchOptions<never>): unknown {
   if (typeof fn !== "function") throw new TypeError(`Cannot batch: a function is needed: received ${describeValue(fn)}`);
@@ -230,6 +233,6 @@ function onAbort(leave: () => void, until: Promise<unknown>): void {
   if (currentRequest() === undefined) return;
   const { signal } = getRuntimeContext();
   signal.addEventListener("abort", leave, { once: true });
-  const done = (): void => signal.removeEventListener("abort", leave);
-  until.then(done, done);
+  const stay = (): void => signal.removeEventListener("abort", leave);
+  until.then(stay, stay);
 }

@@ -2,7 +2,7 @@
  * From a request on the wire to the user's `fetch`, and back: what a handler returns or throws becomes a response, streams piece by piece.
  *
  * Decides what counts as a response, what a client is told of an error (an id; the text only in development), and that a client that goes away ends the handler's
- * signal and its stream. Called by the replica for each stream that it has admitted; calls `done` once nothing of the request runs any more.
+ * signal and its stream. Called by the replica for each stream that it has admitted; calls `over` once nothing of the request runs any more.
  */
 import type { LibraryCall } from "../../core/internal.ts";
 import { describeValue, isThenable } from "../../core/internal.ts";
@@ -12,7 +12,7 @@ import type { ServedStream } from "../wire/request-server.ts";
 import { lazyRequest } from "./lazy-request.ts";
 import { flatHeaders, wholeOf } from "./lazy-response.ts";
 
-export type FetchFunction = (request: Request) => unknown;
+type FetchFunction = (request: Request) => unknown;
 
 /** What an answer to a failure needs. */
 export interface RequestFailures {
@@ -39,46 +39,47 @@ export class HttpRequests {
     this.#options = options;
   }
 
-  /** @param done called once, when the request is over; whether user code failed */
-  serve(stream: ServedStream, call: LibraryCall, done: (isFailed: boolean) => void): void {
-    stream.onCancel = (reason) => call.cancel(new RequestCancelledError(`Request ${stream.head.requestId} was cancelled: ${reason}`, { reason }));
+  /** @param over called once, when the request is over; whether user code failed */
+  serve(stream: ServedStream, call: LibraryCall, over: (isFailed: boolean) => void): void {
+    stream.onCancel = (reason) =>
+      call.cancel(new RequestCancelledError(`Request ${stream.head.requestId} was cancelled: ${reason}`, { reason }));
     const request = lazyRequest(stream.head, stream.body, () => call.signal);
     let returned: unknown;
     try {
       returned = call.run(() => this.#options.fetch(request));
     } catch (error) {
       this.#fail(stream, error);
-      done(true);
+      over(true);
       return;
     }
     if (!isThenable(returned)) {
-      this.#respond(stream, call, returned, done);
+      this.#respond(stream, call, returned, over);
       return;
     }
-    (returned as PromiseLike<unknown>).then(
-      (value) => this.#respond(stream, call, value, done),
+    returned.then(
+      (value) => this.#respond(stream, call, value, over),
       (error: unknown) => {
         this.#fail(stream, error);
-        done(true);
+        over(true);
       },
     );
   }
 
-  #respond(stream: ServedStream, call: LibraryCall, value: unknown, done: (isFailed: boolean) => void): void {
+  #respond(stream: ServedStream, call: LibraryCall, value: unknown, over: (isFailed: boolean) => void): void {
     if (stream.cancelled !== undefined) {
       // Nobody hears it; a body that was opened is closed.
       if (value instanceof Response) void value.body?.cancel(stream.cancelled).catch(() => {});
-      done(false);
+      over(false);
       return;
     }
     const plain = value instanceof Response ? wholeOf(value) : plainResponse(value);
     if (plain !== undefined) {
       const { status, statusText, headers, body } = plain;
       stream.respond({ status, statusText, headers, ongoing: this.#options.ongoing() }, body);
-      done(false);
+      over(false);
       return;
     }
-    call.run(() => void this.#stream(stream, value).then(done));
+    call.run(() => void this.#stream(stream, value).then(over));
   }
 
   /** Resolves when the body is over, however it ends, with whether user code failed. */
@@ -134,7 +135,7 @@ const ERROR_TEXTS: Readonly<Record<number, string>> = {
   429: "too many requests",
   431: "the request's headers are too large",
   500: "internal error",
-  501: "not implemented",
+  501: "not offered here",
   502: "the replica failed",
   503: "no replica is available",
   504: "the request took too long",
@@ -142,7 +143,8 @@ const ERROR_TEXTS: Readonly<Record<number, string>> = {
 
 /** An error may say which status it stands for, as those of Hono, h3 and Express do. */
 function statusOf(error: unknown): number {
-  const status = (error as { status?: unknown } | null | undefined)?.status ?? (error as { statusCode?: unknown } | null | undefined)?.statusCode;
+  const status =
+    (error as { status?: unknown } | null | undefined)?.status ?? (error as { statusCode?: unknown } | null | undefined)?.statusCode;
   if (typeof status === "number" && Number.isInteger(status) && status >= 400 && status <= 599) return status;
   const code = (error as { code?: unknown } | null | undefined)?.code;
   if (code === "BACK_PRESSURE" || code === "DEPLOYMENT_UNAVAILABLE") return 503;
@@ -154,14 +156,17 @@ function textOfError(error: unknown): string {
 }
 
 /** What is neither a `Response` nor a stream: text, bytes, or a value for JSON. */
-function plainResponse(value: unknown): { status: number; statusText: string; headers: string[]; body: string | Uint8Array | undefined } | undefined {
+function plainResponse(
+  value: unknown,
+): { status: number; statusText: string; headers: string[]; body: string | Uint8Array | undefined } | undefined {
   if (value === undefined || value === null) return { status: 200, statusText: "", headers: [], body: undefined };
   if (typeof value === "string") return { status: 200, statusText: "", headers: TEXT, body: value };
   if (value instanceof Uint8Array) return { status: 200, statusText: "", headers: BYTES, body: value };
   if (value instanceof ArrayBuffer) return { status: 200, statusText: "", headers: BYTES, body: new Uint8Array(value) };
   if (value instanceof Response || value instanceof ReadableStream || isAsyncIterable(value)) return undefined;
   const text = JSON.stringify(value);
-  if (text === undefined) throw new TypeError(`Cannot answer a request: a Response, text, bytes or a value for JSON is needed: received ${describeValue(value)}`);
+  if (text === undefined)
+    throw new TypeError(`Cannot answer a request: a Response, text, bytes or a value for JSON is needed: received ${describeValue(value)}`);
   return { status: 200, statusText: "", headers: JSON_TYPE, body: text };
 }
 
@@ -172,7 +177,8 @@ function streamedResponse(value: unknown): Response {
 
 async function* encoded(values: AsyncIterable<unknown>): AsyncGenerator<Uint8Array, void, undefined> {
   const encoder = new TextEncoder();
-  for await (const value of values) yield value instanceof Uint8Array ? value : encoder.encode(typeof value === "string" ? value : `${JSON.stringify(value)}\n`);
+  for await (const value of values)
+    yield value instanceof Uint8Array ? value : encoder.encode(typeof value === "string" ? value : `${JSON.stringify(value)}\n`);
 }
 
 function isAsyncIterable(value: unknown): boolean {

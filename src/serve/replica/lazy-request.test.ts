@@ -3,7 +3,15 @@ import { BodyReceiver } from "../wire/body-receiver.ts";
 import { lazyRequest } from "./lazy-request.ts";
 import { flatHeaders, LazyResponseClass as LazyResponse, wholeOf } from "./lazy-response.ts";
 
-const head = { method: "POST", url: "http://h/p?q=1", requestId: "1", timeoutMs: 0, modelId: "", client: "", headers: ["X-A", "1", "x-a", "2", "content-type", "application/json"] };
+const head = {
+  method: "POST",
+  url: "http://h/p?q=1",
+  requestId: "1",
+  timeoutMs: 0,
+  modelId: "",
+  client: "",
+  headers: ["X-A", "1", "x-a", "2", "content-type", "application/json"],
+};
 const never = (): AbortSignal => new AbortController().signal;
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -45,7 +53,12 @@ test("the signal is the request's own", () => {
 });
 
 test("a lazy response is sent as it was given, without a real one", () => {
-  expect(wholeOf(new LazyResponse("hi"))).toEqual({ status: 200, statusText: "", headers: ["content-type", "text/plain;charset=UTF-8"], body: "hi" });
+  expect(wholeOf(new LazyResponse("hi"))).toEqual({
+    status: 200,
+    statusText: "",
+    headers: ["content-type", "text/plain;charset=UTF-8"],
+    body: "hi",
+  });
   expect(wholeOf(new LazyResponse("<p>", { status: 404, headers: { "Content-Type": "text/html" } }))).toEqual({
     status: 404,
     statusText: "",
@@ -62,11 +75,25 @@ test("a lazy response is a Response, and reads as one", async () => {
   const response = new LazyResponse("hi", { status: 201, statusText: "Made" });
   expect(response).toBeInstanceOf(Response);
   expect(new Response("real")).toBeInstanceOf(LazyResponse);
-  expect([response.status, response.statusText, response.ok, response.headers.get("content-type")]).toEqual([201, "Made", true, "text/plain;charset=UTF-8"]);
+  expect([response.status, response.statusText, response.ok, response.headers.get("content-type")]).toEqual([
+    201,
+    "Made",
+    true,
+    "text/plain;charset=UTF-8",
+  ]);
   expect(await response.clone().text()).toBe("hi");
   expect(wholeOf(response)).toBeUndefined();
   expect(await new LazyResponse(new Uint8Array([65])).text()).toBe("A");
-  expect(flatHeaders(new LazyResponse(null, { headers: [["set-cookie", "a"], ["set-cookie", "b"]] }).headers)).toEqual(["set-cookie", "a", "set-cookie", "b"]);
+  expect(
+    flatHeaders(
+      new LazyResponse(null, {
+        headers: [
+          ["set-cookie", "a"],
+          ["set-cookie", "b"],
+        ],
+      }).headers,
+    ),
+  ).toEqual(["set-cookie", "a", "set-cookie", "b"]);
 });
 
 test("what the real constructor refuses is refused", () => {

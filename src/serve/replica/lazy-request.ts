@@ -8,7 +8,19 @@
 import type { BodyReceiver } from "../wire/body-receiver.ts";
 import type { RequestHead } from "../wire/frames.ts";
 
-const MADE_BY_CONSTRUCTOR = ["bodyUsed", "cache", "credentials", "destination", "integrity", "keepalive", "mode", "redirect", "referrer", "referrerPolicy", "duplex"] as const;
+const MADE_BY_CONSTRUCTOR = [
+  "bodyUsed",
+  "cache",
+  "credentials",
+  "destination",
+  "integrity",
+  "keepalive",
+  "mode",
+  "redirect",
+  "referrer",
+  "referrerPolicy",
+  "duplex",
+] as const;
 const READ_BY_REQUEST = ["blob", "clone", "formData"] as const;
 const WITHOUT_BODY = new Set(["GET", "HEAD"]);
 
@@ -82,7 +94,9 @@ class LazyRequest {
 
   bytes(): Promise<Uint8Array> {
     const bytes = takeWhole(this[parts]);
-    return bytes === undefined ? this[real].arrayBuffer().then((buffer) => new Uint8Array(buffer)) : Promise.resolve(Uint8Array.from(bytes));
+    return bytes === undefined
+      ? this[real].arrayBuffer().then((buffer) => new Uint8Array(buffer))
+      : Promise.resolve(Uint8Array.from(bytes));
   }
 }
 

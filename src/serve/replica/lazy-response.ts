@@ -29,7 +29,7 @@ interface Given {
 }
 
 /** What is sent of a response whose body is here. */
-export interface WholeResponse {
+interface WholeResponse {
   readonly status: number;
   readonly statusText: string;
   /** Names and values in turn. */
@@ -43,7 +43,11 @@ class LazyResponse {
   constructor(body?: unknown, init?: unknown) {
     const kept = keep(body, init);
     // What a constructor returns takes the place of `this`: a real one is an instance of `Response`, too.
-    if (kept === undefined) return new RealResponse(body as ConstructorParameters<typeof Response>[0], init as ResponseInit | undefined) as unknown as LazyResponse;
+    if (kept === undefined)
+      return new RealResponse(
+        body as ConstructorParameters<typeof Response>[0],
+        init as ResponseInit | undefined,
+      ) as unknown as LazyResponse;
     this[given] = kept;
   }
 
@@ -149,7 +153,8 @@ function headersOf(own: Given): Headers {
 function keep(body: unknown, init: unknown): Given | undefined {
   if (body !== undefined && body !== null && typeof body !== "string" && !(body instanceof Uint8Array)) return undefined;
   const bytes = typeof body === "string" ? body : body === undefined || body === null ? null : Uint8Array.from(body);
-  if (init === undefined || init === null) return { body: bytes, status: 200, statusText: "", init: undefined, headers: undefined, made: undefined };
+  if (init === undefined || init === null)
+    return { body: bytes, status: 200, statusText: "", init: undefined, headers: undefined, made: undefined };
   if (typeof init !== "object") return undefined;
   const { status = 200, statusText = "", headers } = init as { status?: unknown; statusText?: unknown; headers?: unknown };
   if (typeof status !== "number" || !Number.isInteger(status) || status < 200 || status > 599) return undefined;

@@ -2,8 +2,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { expect, test } from "vitest";
 import { nodeHandler } from "./node-handler.ts";
 
-const send = (listener: (request: IncomingMessage, response: ServerResponse) => unknown, path = "/", init?: RequestInit): Promise<Response> =>
-  nodeHandler(listener)(new Request(`http://h.example${path}`, init));
+const send = (
+  listener: (request: IncomingMessage, response: ServerResponse) => unknown,
+  path = "/",
+  init?: RequestInit,
+): Promise<Response> => nodeHandler(listener)(new Request(`http://h.example${path}`, init));
 
 test("a listener reads the request and writes the answer", async () => {
   const answer = await send(
@@ -29,10 +32,14 @@ test("a writer waits for its reader, and hears when the reader leaves", async ()
   let written = 0;
   let isClosed = false;
   const answer = await send(async (_request, response) => {
-    response.on("close", () => (isClosed = true));
+    let wake = (): void => {};
+    response
+      .on("close", () => (isClosed = true))
+      .on("close", () => wake())
+      .on("drain", () => wake());
     while (!isClosed) {
       written += 1;
-      if (!response.write(new Uint8Array(65_536))) await new Promise<void>((resolve) => response.once("drain", resolve).once("close", resolve));
+      if (!response.write(new Uint8Array(65_536))) await new Promise<void>((resolve) => (wake = resolve));
       else await new Promise<void>((resolve) => setImmediate(resolve));
     }
   });

@@ -37,7 +37,9 @@ export function nodeHandler(listener: NodeListener): (request: Request) => Promi
   if (typeof listener === "function") return (request) => answer(listener, request);
   const { routing } = listener ?? {};
   if (typeof routing !== "function")
-    throw new TypeError(`Cannot make a handler: a listener (request, response) or a Fastify instance is needed: received ${describeValue(listener)}`);
+    throw new TypeError(
+      `Cannot make a handler: a listener (request, response) or a Fastify instance is needed: received ${describeValue(listener)}`,
+    );
   return async (request) => {
     await listener.ready();
     return answer(routing, request);
@@ -89,7 +91,10 @@ function incomingOf(request: Request, socket: AnswerSocket): IncomingMessage {
   if (request.body !== null && headers["content-length"] === undefined) headers["transfer-encoding"] = "chunked";
   incoming.headers = headers;
   incoming.headersDistinct = distinct;
-  const reader = request.method === "GET" || request.method === "HEAD" ? undefined : (request.body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined);
+  const reader =
+    request.method === "GET" || request.method === "HEAD"
+      ? undefined
+      : (request.body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined);
   // Own properties: they stay when a framework changes the prototype.
   incoming._read = (size) => {
     // Marks the message as read; without that a stream of this class asks for one piece and no more.

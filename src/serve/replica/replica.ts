@@ -4,13 +4,13 @@
  * Requests come by the wire (from proxies) and as calls (from handles); both count against `maxOngoingRequests`, and what is above is refused before it begins, so that it
  * goes elsewhere. Orders of the controller never wait behind requests. The process is the replica's alone.
  */
+import { REQUEST_SERVICE } from "../names.ts";
 import { getRuntimeContext, type ObjectRef } from "../../core/index.ts";
 import { type LibraryCall, libraryCalls, offerConnections, setCallData, valueOfKept } from "../../core/internal.ts";
 import { adoptHandle } from "../handle/deployment-handle.ts";
 import { withHandles } from "../build/handle-marks.ts";
 import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
 import { type ReplicaMetrics, replicaMetrics } from "../metrics/serve-metrics.ts";
-import { REQUEST_SERVICE } from "../wire/frames.ts";
 import { RequestServer, type ServedStream } from "../wire/request-server.ts";
 import { HttpRequests, errorBody, type RequestFailures } from "./http-requests.ts";
 import { useLazyResponse } from "./lazy-response.ts";
@@ -21,7 +21,7 @@ import { type DeploymentCode, UserObject } from "./user-object.ts";
 import { WebSocketRequests } from "./websocket-requests.ts";
 
 /** What a replica is started with, besides its code. */
-export interface ReplicaSpec {
+interface ReplicaSpec {
   readonly context: ReplicaContext;
   readonly version: string;
   readonly maxOngoingRequests: number;
@@ -110,7 +110,9 @@ export class Replica {
       setCallData(contextData(this.#contextOf(meta)));
       const items = await this.#method(meta[0])(...args);
       if (typeof items !== "object" || items === null || !(Symbol.asyncIterator in items || Symbol.iterator in items))
-        throw new TypeError(`Cannot stream ${this.#spec.context.deployment}.${meta[0]}: an async iterable is needed, such as a generator gives`);
+        throw new TypeError(
+          `Cannot stream ${this.#spec.context.deployment}.${meta[0]}: an async iterable is needed, such as a generator gives`,
+        );
       yield* items as AsyncIterable<unknown>;
     } catch (error) {
       isFailed = true;
@@ -150,6 +152,12 @@ export class Replica {
   /** What this replica has counted. */
   metrics(): MetricSnapshot[] {
     return metricSnapshots();
+  }
+
+  /** Answers when its node is to be drained. */
+  async preempted(): Promise<void> {
+    const { preemptionSignal } = getRuntimeContext();
+    if (!preemptionSignal.aborted) await new Promise((resolve) => preemptionSignal.addEventListener("abort", resolve, { once: true }));
   }
 
   /** Never answers: the end of this call is the end of the replica. */
@@ -195,7 +203,10 @@ export class Replica {
     if (requests === undefined) {
       const headers = ["content-type", "application/json"];
       const missing = stream.messages === undefined ? "fetch(request)" : "websocket(socket, request)";
-      stream.respond({ status: 501, statusText: "", headers, ongoing: this.#ongoing }, errorBody(501, requestId, `the deployment has no ${missing}`));
+      stream.respond(
+        { status: 501, statusText: "", headers, ongoing: this.#ongoing },
+        errorBody(501, requestId, `the deployment has no ${missing}`),
+      );
       return;
     }
     const startMs = this.#begin();
@@ -208,6 +219,7 @@ export class Replica {
 
   #logError(error: unknown, stream: ServedStream): void {
     const { method, url, requestId } = stream.head;
-    console.error(`Request ${requestId} failed: ${method} ${new URL(url).pathname}:`, error);
+    // Without the query: clients put secrets there.
+    console.error(`Request ${requestId} failed: ${method} ${url.split("?", 1)[0]}:`, error);
   }
 }

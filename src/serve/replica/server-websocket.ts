@@ -102,7 +102,9 @@ export class ServerWebSocket extends EventTarget implements AsyncIterable<WebSoc
    */
   accept(protocol = ""): void {
     if (protocol !== "" && !this.#ports.protocols.includes(protocol))
-      throw new RangeError(`Cannot accept a WebSocket: the client offers ${this.#ports.protocols.join(", ") || "no protocol"}: received ${describeValue(protocol)}`);
+      throw new RangeError(
+        `Cannot accept a WebSocket: the client offers ${this.#ports.protocols.join(", ") || "no protocol"}: received ${describeValue(protocol)}`,
+      );
     if (this.#state !== 0) return;
     this.#state = 1;
     this.#protocol = protocol;
@@ -125,7 +127,9 @@ export class ServerWebSocket extends EventTarget implements AsyncIterable<WebSoc
     // A copy: what waits is not changed by whoever sent it.
     const bytes = isText ? encoder.encode(data) : new Uint8Array(data instanceof ArrayBuffer ? data : Uint8Array.from(data));
     if (this.#bufferedBytes + bytes.byteLength > SOCKET_BUFFER_BYTES_MAX)
-      throw new RangeError(`Cannot send a message: the client has not taken ${this.#bufferedBytes} bytes yet; await send() to wait for it: received ${bytes.byteLength} bytes`);
+      throw new RangeError(
+        `Cannot send a message: the client has not taken ${this.#bufferedBytes} bytes yet; await send() to wait for it: received ${bytes.byteLength} bytes`,
+      );
     return this.#write(new Message(bytes, isText));
   }
 
@@ -177,7 +181,8 @@ export class ServerWebSocket extends EventTarget implements AsyncIterable<WebSoc
     this.#isDispatching = true;
     this.accept();
     void (async () => {
-      for (let data = await this.#next(); data !== undefined; data = await this.#next()) this.#dispatch(new MessageEvent("message", { data }));
+      for (let data = await this.#next(); data !== undefined; data = await this.#next())
+        this.#dispatch(new MessageEvent("message", { data }));
     })();
   }
 
@@ -228,7 +233,11 @@ export class ServerWebSocket extends EventTarget implements AsyncIterable<WebSoc
       const sent = stream.writeMessage(message);
       if (typeof sent === "boolean") return;
       await this.#waitFor(message, sent);
-    } else await this.#waitFor(message, before.then(() => stream.writeMessage(message)));
+    } else
+      await this.#waitFor(
+        message,
+        before.then(() => stream.writeMessage(message)),
+      );
   }
 
   async #waitFor(message: Message, sent: Promise<unknown>): Promise<void> {

@@ -64,7 +64,9 @@ export class UserObject {
   async reconfigure(userConfig: unknown): Promise<void> {
     const reconfigure = this.find("reconfigure");
     if (reconfigure === undefined)
-      throw new TypeError(`Cannot set userConfig of deployment ${this.#name}: its class has no method reconfigure: received ${describeValue(userConfig)}`);
+      throw new TypeError(
+        `Cannot set userConfig of deployment ${this.#name}: its class has no method reconfigure: received ${describeValue(userConfig)}`,
+      );
     await reconfigure(userConfig);
   }
 

@@ -32,7 +32,9 @@ export class WebSocketRequests {
     const request = lazyRequest({ ...stream.head, method: "GET" }, NO_BYTES, () => call.signal);
     const socket = new ServerWebSocket({
       stream,
-      protocols: (request.headers.get("sec-websocket-protocol") ?? "").split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim()])),
+      protocols: (request.headers.get("sec-websocket-protocol") ?? "")
+        .split(",")
+        .flatMap((name) => (name.trim() === "" ? [] : [name.trim()])),
       accepted: (protocol) => {
         const headers = protocol === "" ? [] : ["sec-websocket-protocol", protocol];
         stream.begin({ status: 101, statusText: "", ongoing: this.#options.ongoing(), headers });
@@ -52,7 +54,11 @@ export class WebSocketRequests {
   }
 
   /** @returns whether user code failed */
-  async #run(stream: ServedStream, call: LibraryCall, { socket, request }: { socket: ServerWebSocket; request: Request }): Promise<boolean> {
+  async #run(
+    stream: ServedStream,
+    call: LibraryCall,
+    { socket, request }: { socket: ServerWebSocket; request: Request },
+  ): Promise<boolean> {
     try {
       await call.run(() => {
         const returned = this.#options.websocket(socket, request);

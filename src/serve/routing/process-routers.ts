@@ -1,16 +1,18 @@
 /**
  * The routers of this process, one for each deployment that it calls, and its link to the controller.
  *
- * Handles and proxies ask here. A session that ends takes its routers with it (`closeRouters`).
+ * Handles and proxies ask here, so that all of a process share what is known and count together. A session that ends takes its routers with it (`closeRouters`). Owns, too,
+ * which actor a replica is: found by its name once.
  */
+import { SERVE_NAMESPACE } from "../names.ts";
 import { type AnyActorHandle, getActor } from "../../core/index.ts";
 import { outsideCalls } from "../../core/internal.ts";
 import { ControllerLink } from "./controller-link.ts";
-import { deploymentKey, ROUTES_KEY, type RouteTableValue, SERVE_NAMESPACE } from "./controller-messages.ts";
+import { deploymentKey, ROUTES_KEY, type RouteTableValue } from "./controller-messages.ts";
 import { DeploymentRouter, type DeploymentRoutes } from "./deployment-router.ts";
 import type { RoutedReplica } from "./replica-set.ts";
 
-export interface ReplicaWatcher {
+interface ReplicaWatcher {
   added(replica: RoutedReplica): void;
   retired?(replica: RoutedReplica): void;
   released(replica: RoutedReplica): void;
@@ -91,7 +93,9 @@ const actors = new WeakMap<RoutedReplica, Promise<AnyActorHandle> | AnyActorHand
 export function actorOf(replica: RoutedReplica): AnyActorHandle | Promise<AnyActorHandle> {
   const known = actors.get(replica);
   if (known !== undefined) return known;
-  const finding = outsideCalls(() => getActor<object>(replica.info.actorName, { namespace: SERVE_NAMESPACE })) as unknown as Promise<AnyActorHandle>;
+  const finding = outsideCalls(() =>
+    getActor<object>(replica.info.actorName, { namespace: SERVE_NAMESPACE }),
+  ) as unknown as Promise<AnyActorHandle>;
   actors.set(replica, finding);
   finding.then(
     (handle) => actors.set(replica, handle),

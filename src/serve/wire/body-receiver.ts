@@ -6,7 +6,7 @@
 import { Fifo } from "../../core/internal.ts";
 import { STREAM_CREDIT_BYTES } from "../limits.ts";
 
-export type Trailers = readonly string[];
+type Trailers = readonly string[];
 
 /** `P` is bytes, or a `Message`. */
 export class BodyReceiver<P extends { readonly byteLength: number } = Uint8Array> implements AsyncIterable<P> {

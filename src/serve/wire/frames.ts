@@ -43,9 +43,6 @@ export class Message {
   }
 }
 
-/** Which service of a replica proxies connect to. */
-export const REQUEST_SERVICE = "serve.requests";
-
 /** What a proxy tells a replica of a request. */
 export interface RequestHead {
   readonly method: string;

@@ -10,7 +10,7 @@ import { BodySender } from "./body-sender.ts";
 import { decodeResponseHead, encodeRequestHead, FLAG, FRAME, Message, type RequestHead, type ResponseHead } from "./frames.ts";
 
 /** What becomes of one request. Exactly one of `responded`, `busy` and `failed` is called, and `failed` may follow `responded`. */
-export interface StreamEvents {
+interface StreamEvents {
   /**
    * The answer has begun.
    *
@@ -55,7 +55,9 @@ export class RequestStream {
 
   /** Sends a message of a WebSocket. @returns false where the replica wants no more */
   writeMessage(message: Message): boolean | Promise<boolean> {
-    return this.upload.writeMessage(message, ({ bytes, isText }) => this.#client.send(FRAME.MESSAGE, isText ? FLAG.TEXT : 0, this.id, bytes));
+    return this.upload.writeMessage(message, ({ bytes, isText }) =>
+      this.#client.send(FRAME.MESSAGE, isText ? FLAG.TEXT : 0, this.id, bytes),
+    );
   }
 
   /** The request's body is over. */
@@ -196,7 +198,7 @@ export class RequestClient {
   #closed(reason: string): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const stream of [...this.#streams.values()]) this.#fail(stream, new Error(`the replica's connection ended: ${reason}`), true);
+    for (const stream of this.#streams.values()) this.#fail(stream, new Error(`the replica's connection ended: ${reason}`), true);
     this.onClose(reason);
   }
 }

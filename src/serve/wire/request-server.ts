@@ -1,13 +1,23 @@
 /**
  * The replica's end of the wire to one proxy: makes a stream of each REQUEST and hands it to the replica, which answers by it.
  *
- * Owns the streams of the connection. A connection that ends cancels all of them, as the clients behind it cannot be answered any more.
+ * Owns the streams of the connection. A connection that ends cancels all of them, as the clients behind it cannot be answered any more. Decides nothing about requests: whether
+ * one is begun is the replica's matter (`replica/replica.ts`).
  */
 import type { Frame, ServiceConnection } from "../../core/internal.ts";
 import { STREAM_WINDOW_BYTES } from "../limits.ts";
 import { BodyReceiver } from "./body-receiver.ts";
 import { BodySender } from "./body-sender.ts";
-import { decodeRequestHead, encodeResponseHead, FLAG, FRAME, Message, type RequestHead, type ResponseHead, WEBSOCKET_METHOD } from "./frames.ts";
+import {
+  decodeRequestHead,
+  encodeResponseHead,
+  FLAG,
+  FRAME,
+  Message,
+  type RequestHead,
+  type ResponseHead,
+  WEBSOCKET_METHOD,
+} from "./frames.ts";
 
 const NO_BYTES = new Uint8Array(0);
 
@@ -26,7 +36,11 @@ export class ServedStream {
   readonly #download: BodySender;
   #isOver = false;
 
-  constructor(server: RequestServer, id: number, parsed: { head: RequestHead; body: Uint8Array | BodyReceiver; messages: BodyReceiver<Message> | undefined }) {
+  constructor(
+    server: RequestServer,
+    id: number,
+    parsed: { head: RequestHead; body: Uint8Array | BodyReceiver; messages: BodyReceiver<Message> | undefined },
+  ) {
     this.#server = server;
     this.id = id;
     this.head = parsed.head;
@@ -65,7 +79,9 @@ export class ServedStream {
   /** Sends a message of a WebSocket. @returns false where nobody wants more */
   writeMessage(message: Message): boolean | Promise<boolean> {
     if (this.#isOver) return false;
-    return this.#download.writeMessage(message, ({ bytes, isText }) => this.#server.send(FRAME.MESSAGE, isText ? FLAG.TEXT : 0, this.id, bytes));
+    return this.#download.writeMessage(message, ({ bytes, isText }) =>
+      this.#server.send(FRAME.MESSAGE, isText ? FLAG.TEXT : 0, this.id, bytes),
+    );
   }
 
   end(trailers: readonly string[] = []): void {
@@ -140,7 +156,7 @@ export class RequestServer {
     connection.gathersTurns = true;
     connection.onFrame = (frame) => this.#receive(frame);
     connection.onClose = () => {
-      for (const stream of [...this.#streams.values()]) stream.cancel("the proxy is gone");
+      for (const stream of this.#streams.values()) stream.cancel("the proxy is gone");
     };
   }
 

@@ -17,10 +17,9 @@ import { GATHERED_BODY_BYTES, JOINED_BODY_BYTES, LINGER_MS, PIPELINED_MAX } from
 import type { Exchange, IncomingRequest, ReplyPort } from "./exchange.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
 import { originForm, readHeaders } from "./request-headers.ts";
-import { WebSocketFront } from "./websocket-front.ts";
 
 /** What the front asks of the proxy. */
-interface HttpPorts {
+export interface HttpPorts {
   /** The application of a path: what begins an exchange there, and the path without the prefix. */
   route(target: string): RoutedTarget | undefined;
   routes(): Readonly<Record<string, string>>;
@@ -53,12 +52,7 @@ const NO_BYTES = new Uint8Array(0);
 const openRequests = Symbol("open requests");
 type CountingSocket = Socket & { [openRequests]?: number };
 
-export interface HttpFront {
-  readonly server: Server;
-  readonly webSockets: WebSocketFront;
-}
-
-export function createHttpFront(options: ResolvedHttpOptions, ports: HttpPorts): HttpFront {
+export function createHttpFront(options: ResolvedHttpOptions, ports: HttpPorts): Server {
   const server = createServer({
     keepAliveTimeout: options.keepAliveTimeoutMs,
     headersTimeout: options.headersTimeoutMs,
@@ -74,7 +68,7 @@ export function createHttpFront(options: ResolvedHttpOptions, ports: HttpPorts):
   server.on("request", (request, response) => new HttpExchange(request, response, { options, ports }).start());
   // The client sends its body once it is told to: not before the request is known to be taken.
   server.on("checkContinue", (request, response) => server.emit("request", request, response));
-  return { server, webSockets: new WebSocketFront(server, options, ports) };
+  return server;
 }
 
 /** One request of a client. */

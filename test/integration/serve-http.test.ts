@@ -193,7 +193,7 @@ test("clients that leave in the middle, up or down, leave nothing behind", async
 
 test("a thousand idle connections and slow ones beside them: others are served", async () => {
   const sockets = Array.from({ length: 1_000 }, (_, index) => raw(index % 2 === 0 ? "" : "GET / HT"));
-  await Promise.all(sockets.map((socket) => (socket.connecting ? new Promise((resolve) => socket.once("connect", resolve)) : undefined)));
+  await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once("connect", resolve))));
   const startMs = performance.now();
   for (let index = 0; index < 20; index += 1) expect((await ask(address, "/url")).status).toBe(200);
   expect(performance.now() - startMs).toBeLessThan(5_000);

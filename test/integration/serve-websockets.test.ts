@@ -139,8 +139,8 @@ test("text and bytes go both ways in their order, empty and large ones too", asy
 test("listeners hear messages and the close, through Node's own client", async () => {
   const socket = new WebSocket(`${address}/chat/events`);
   const heard: unknown[] = [];
-  socket.onmessage = ({ data }) => heard.push(data);
-  await new Promise((resolve) => (socket.onopen = resolve));
+  socket.addEventListener("message", ({ data }) => heard.push(data));
+  await new Promise((resolve) => socket.addEventListener("open", resolve));
   socket.send("a");
   socket.send("b");
   await until(() => heard.length === 2, "two answers");

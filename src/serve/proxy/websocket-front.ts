@@ -47,11 +47,11 @@ export class WebSocketFront {
   /** The proxy is to end: clients connect again, to another one. */
   close(): void {
     clearInterval(this.#pings);
-    for (const socket of [...this.#sockets]) socket.close(1001, "the proxy ends");
+    for (const socket of this.#sockets) socket.close(1001, "the proxy ends");
   }
 
   #ping(): void {
-    for (const socket of [...this.#sockets]) socket.ping();
+    for (const socket of this.#sockets) socket.ping();
   }
 }
 

@@ -15,7 +15,7 @@ test("a listener reads the request and writes the answer", async () => {
       request.setEncoding("utf8").on("data", (piece: string) => (body += piece));
       request.on("end", () => {
         response.setHeader("set-cookie", ["a=1", "b=2"]);
-        response.writeHead(201, "Made", { "x-method": request.method }).end(`${request.url} ${request.headers["x-a"]} ${body}`);
+        response.writeHead(201, "Made", { "x-method": request.method }).end(`${request.url} ${String(request.headers["x-a"])} ${body}`);
       });
     },
     "/p?q=1",
@@ -37,7 +37,9 @@ test("a writer waits for its reader, and hears when the reader leaves", async ()
       .on("close", () => (isClosed = true))
       .on("close", () => wake())
       .on("drain", () => wake());
-    while (!isClosed) {
+    // Set by a listener.
+    const isOpen = (): boolean => !isClosed;
+    while (isOpen()) {
       written += 1;
       if (!response.write(new Uint8Array(65_536))) await new Promise<void>((resolve) => (wake = resolve));
       else await new Promise<void>((resolve) => setImmediate(resolve));

@@ -60,7 +60,7 @@ function answer(listener: Listener, request: Request): Promise<Response> {
     });
     response.on("finish", () => socket.answered());
     const fail = (error: unknown): void => {
-      reject(error as Error);
+      reject(error);
       socket.destroy(error instanceof Error ? error : undefined);
     };
     try {

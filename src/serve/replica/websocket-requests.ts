@@ -27,8 +27,8 @@ export class WebSocketRequests {
     this.#options = options;
   }
 
-  /** @param done called once, when the socket is closed and the method has ended; whether user code failed */
-  serve(stream: ServedStream, call: LibraryCall, done: (isFailed: boolean) => void): void {
+  /** @param ended called once, when the socket is closed and the method has ended; whether user code failed */
+  serve(stream: ServedStream, call: LibraryCall, ended: (isFailed: boolean) => void): void {
     const request = lazyRequest({ ...stream.head, method: "GET" }, NO_BYTES, () => call.signal);
     const socket = new ServerWebSocket({
       stream,
@@ -50,7 +50,7 @@ export class WebSocketRequests {
       // Whoever reads messages comes to their end by itself.
       setImmediate(() => socket.closed(Number(code), text));
     };
-    void this.#run(stream, call, { socket, request }).then(done);
+    void this.#run(stream, call, { socket, request }).then(ended);
   }
 
   /** @returns whether user code failed */

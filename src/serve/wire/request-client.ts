@@ -128,7 +128,7 @@ export class RequestClient {
 
   /** The replica is to end by plan. */
   retire(): void {
-    for (const stream of [...this.#streams.values()]) stream.events.retired?.();
+    for (const stream of this.#streams.values()) stream.events.retired?.();
   }
 
   close(): void {

@@ -1,4 +1,9 @@
-/** Options of the HTTP proxies: where they listen and what clients may do. */
+/**
+ * Options of the HTTP proxies: where they listen and what clients may do.
+ *
+ * Decides the defaults, which are safe for a proxy that strangers reach: everything that a client can make the proxy hold has a limit.
+ * Read by `serve.start`; the resolved options go to each proxy.
+ */
 import { count, flag, milliseconds, oneOf, readOptions, text, timeLimit } from "../../core/internal.ts";
 import {
   BODY_BYTES_MAX,

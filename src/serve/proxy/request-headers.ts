@@ -10,7 +10,7 @@ const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[0-9a-fA-F:.]+\])(?::\d{0,5})?$/;
 const MODEL_HEADER = "serve_multiplexed_model_id";
 const MODEL_HEADER_AS_WELL = "serve-multiplexed-model-id";
 
-export interface ReadHeaders {
+interface ReadHeaders {
   /** As the client sent them, with an id. */
   headers: string[];
   requestId: string;

@@ -12,7 +12,7 @@ import { type RequestFailures, respondToError } from "./http-requests.ts";
 import { lazyRequest } from "./lazy-request.ts";
 import { ServerWebSocket } from "./server-websocket.ts";
 
-export type WebSocketFunction = (socket: ServerWebSocket, request: Request) => unknown;
+type WebSocketFunction = (socket: ServerWebSocket, request: Request) => unknown;
 
 interface WebSocketRequestOptions extends RequestFailures {
   readonly websocket: WebSocketFunction;

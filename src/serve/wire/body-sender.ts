@@ -1,5 +1,6 @@
 /**
  * One direction of a stream, at the end that sends: pieces of a body go out as long as the other end has given credit for them.
+ * Messages of a WebSocket do, too, each in one frame.
  *
  * Owns the bytes that wait for credit, which are at most what one `write` brought: a writer waits for its promise before it brings more. Frames keep their order.
  */

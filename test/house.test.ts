@@ -26,6 +26,9 @@ const EXPORTS_FOR_THEMSELVES = /\.test\.ts$|\.d\.mts$|^test\/(types|closures\/ma
 const PATHNAMES_OF_OTHER_URLS: Readonly<Record<string, string>> = {
   "test/house.test.ts": "the rule itself",
   "test/closures/matrix/values.ts": "a URL of the web that travels",
+  "src/serve/replica/node-handler.ts": "the target of a request of HTTP",
+  "test/integration/serve-http.test.ts": "paths of requests of HTTP",
+  "test/integration/serve-websockets.test.ts": "paths of requests of HTTP",
 };
 
 test("every file begins with a header that says what it decides", () => {

@@ -18,6 +18,8 @@ export type { HandleMethod, HandleOf, HandleOptionsInput as HandleOptions } from
 export type { HttpOptions } from "./proxy/http-options.ts";
 export { batch, type BatchedFunction, type BatchedStream, type BatchOptions, END_OF_STREAM, type EndOfStream } from "./replica/batch.ts";
 export { getMultiplexedModelId, multiplexed, type MultiplexedOptions } from "./replica/multiplexed.ts";
+export { nodeHandler, type NodeListener } from "./replica/node-handler.ts";
+export { ServerWebSocket, SocketCloseEvent, type SocketMessageEvent, type WebSocketMessage } from "./replica/server-websocket.ts";
 export { metrics } from "./metrics/user-metrics.ts";
 export { getReplicaContext, type ReplicaContext } from "./replica/replica-context.ts";
 export {

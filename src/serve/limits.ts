@@ -6,6 +6,16 @@ export const STREAM_WINDOW_BYTES = 256 * 1024;
 export const STREAM_CREDIT_BYTES = STREAM_WINDOW_BYTES / 4;
 /** The largest piece of a body in one frame: others' frames come between the pieces of a large body. */
 export const BODY_PIECE_BYTES = 64 * 1024;
+/** A message of a WebSocket costs that much credit beside its bytes, so that a flood of empty ones is held up. */
+export const MESSAGE_COST_BYTES = 64;
+/** The largest message of a WebSocket, where `maxMessageBytes` says nothing else. */
+export const MESSAGE_BYTES_MAX = 1024 * 1024;
+/** What a replica may have sent to a WebSocket and its client not taken. A program that awaits `send` never comes near. */
+export const SOCKET_BUFFER_BYTES_MAX = 64 * 1024 * 1024;
+/** Clients of WebSockets are asked whether they live that often; who has not answered by the next time is gone. */
+export const PING_EVERY_MS = 30_000;
+/** A client that does not answer the close of its WebSocket is cut off after that long. */
+export const SOCKET_CLOSE_WITHIN_MS = 5_000;
 /** A request's body of known size up to this is read before a replica is chosen, so that a slow client holds none. */
 export const GATHERED_BODY_BYTES = 64 * 1024;
 /** An answer up to this is joined with its head to one write; above, the copy costs more than a second buffer. */
@@ -16,6 +26,12 @@ export const HEADER_BYTES_MAX = 16 * 1024;
 export const BODY_BYTES_MAX = 1024 * 1024 * 1024;
 /** How long a client may take to send its headers. */
 export const HEADERS_WITHIN_MS = 60_000;
+/** How long a client may pause in the middle of a request's body. */
+export const BODY_PAUSE_MS = 60_000;
+/** Requests of one connection that are not answered yet: a client that pipelines more is refused. */
+export const PIPELINED_MAX = 100;
+/** What a client still sends of a body that was refused is read and dropped that long, so that it sees the answer before the connection ends. */
+export const LINGER_MS = 1_000;
 /** A connection without a request is closed after that long. Ray: keep_alive_timeout_s. */
 export const KEEP_ALIVE_MS = 90_000;
 /** Connections of clients that a proxy has at a time: each costs some 10 KB. */

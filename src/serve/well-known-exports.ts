@@ -8,8 +8,10 @@ import { Counter, Gauge, Histogram, metrics } from "./metrics/user-metrics.ts";
 import { Proxy } from "./proxy/proxy.ts";
 import { batch, END_OF_STREAM } from "./replica/batch.ts";
 import { getMultiplexedModelId, multiplexed } from "./replica/multiplexed.ts";
+import { nodeHandler } from "./replica/node-handler.ts";
 import { Replica } from "./replica/replica.ts";
 import { getReplicaContext } from "./replica/replica-context.ts";
+import { ServerWebSocket, SocketCloseEvent } from "./replica/server-websocket.ts";
 import { getAppHandle, getDeploymentHandle, run, shutdown, start, status } from "./run.ts";
 
 registerExports("shoal/serve", {
@@ -30,11 +32,14 @@ registerExports("shoal/serve", {
   Histogram,
   metrics,
   multiplexed,
+  nodeHandler,
   Proxy,
   Replica,
   RequestCancelledError,
   run,
+  ServerWebSocket,
   shutdown,
+  SocketCloseEvent,
   start,
   status,
 });

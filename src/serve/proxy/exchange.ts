@@ -9,7 +9,7 @@ import { CALL_ATTEMPTS_MAX } from "../limits.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
 import type { RoutedReplica } from "../routing/replica-set.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
-import type { RequestHead, ResponseHead } from "../wire/frames.ts";
+import type { Message, RequestHead, ResponseHead } from "../wire/frames.ts";
 import type { RequestStream } from "../wire/request-client.ts";
 import type { ReplicaLinks } from "./replica-links.ts";
 
@@ -17,7 +17,15 @@ import type { ReplicaLinks } from "./replica-links.ts";
 export interface IncomingRequest {
   readonly head: RequestHead;
   /** The whole body, or its pieces as they come. */
-  readonly body: Uint8Array | AsyncIterable<Uint8Array>;
+  readonly body: Uint8Array | StreamedBody;
+}
+
+/** Pieces of a body, or messages of a WebSocket. */
+export interface StreamedBody extends AsyncIterable<Uint8Array | Message> {
+  /** Read at the end: headers behind the body; the code and reason of a close. */
+  readonly trailers?: readonly string[];
+  /** All of it has gone out. */
+  sent?(): void;
 }
 
 /** Where a front writes the answer. */
@@ -30,6 +38,10 @@ export interface ReplyPort {
   refuse(status: number, options: { detail?: string; retryAfterMs?: number | undefined }): void;
   /** The replica is gone in the middle of an answer: the client has to see that it is not whole. */
   abort(reason: string): void;
+  /** The replica has taken a WebSocket. */
+  upgrade?(head: ResponseHead, messages: BodyReceiver<Message>): void;
+  /** The replica is to end by plan. */
+  retired?(): void;
 }
 
 const NO_BYTES = new Uint8Array(0);
@@ -109,20 +121,23 @@ export class Exchange {
       responded: (answer, bytes) => this.#responded(answer, bytes),
       busy: (ongoing) => this.#busy(ongoing),
       failed: (error, mayHaveBegun) => this.#lost(error, mayHaveBegun),
+      retired: () => this.#reply.retired?.(),
     });
     this.#stream = stream;
-    if (whole === undefined) void this.#upload(stream, body as AsyncIterable<Uint8Array>);
+    if (whole === undefined) void this.#upload(stream, body as StreamedBody);
   }
 
   /** Nothing is read of the client before the replica has begun. */
-  async #upload(stream: RequestStream, body: AsyncIterable<Uint8Array>): Promise<void> {
+  async #upload(stream: RequestStream, body: StreamedBody): Promise<void> {
     if (!(await stream.upload.ready())) return;
     try {
       for await (const piece of body) {
-        const sent = stream.write(piece);
+        const sent = piece instanceof Uint8Array ? stream.write(piece) : stream.writeMessage(piece);
         if (!(sent === true || (await sent))) return;
       }
-      if (this.#stream === stream && !this.#isOver) stream.end();
+      if (this.#stream !== stream || this.#isOver) return;
+      stream.end(body.trailers);
+      body.sent?.();
     } catch (error) {
       // The client broke off in the middle of its body.
       this.cancel((error as Error).message);
@@ -137,16 +152,24 @@ export class Exchange {
       this.#reply.respond(head, whole);
       return;
     }
-    const { body } = this.#stream as RequestStream;
+    const { body, messages } = this.#stream as RequestStream;
+    if (messages !== undefined) {
+      messages.onOver = () => this.#ended();
+      this.#reply.upgrade?.(head, messages);
+      if (this.#replica?.isRetired === true) this.#reply.retired?.();
+      return;
+    }
     if (body === undefined) {
       this.#reply.respond(head, NO_BYTES);
       return;
     }
-    body.onOver = () => {
-      this.#isOver = true;
-      this.#release();
-    };
+    body.onOver = () => this.#ended();
     this.#reply.respond(head, body);
+  }
+
+  #ended(): void {
+    this.#isOver = true;
+    this.#release();
   }
 
   #busy(ongoing: number): void {

@@ -4,18 +4,22 @@
  * Decides what of a request goes on (its URL without the prefix of the application, its headers as they came, an id), what a proxy answers by itself
  * (`/-/healthz`, `/-/routes`, paths that nobody has, bodies that are too large), and how errors look to a client. Small bodies of known size are read first, so that a slow
  * client holds no replica; others stream. Nothing here knows of replicas.
+ *
+ * Clients may be hostile: what is no HTTP (two lengths, chunks without a size, headers without end, null bytes) `node:http` refuses with 400, 408 or 431 and closes; this file
+ * bounds the rest: sizes, pauses, hosts, pipelined requests. A body that is refused is read and dropped for a moment, or the client would not see why.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { randomBytes } from "node:crypto";
+import type { Socket } from "node:net";
 import { errorBody } from "../replica/http-requests.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
 import type { RequestHead, ResponseHead } from "../wire/frames.ts";
-import { GATHERED_BODY_BYTES, JOINED_BODY_BYTES } from "../limits.ts";
+import { GATHERED_BODY_BYTES, JOINED_BODY_BYTES, LINGER_MS, PIPELINED_MAX } from "../limits.ts";
 import type { Exchange, IncomingRequest, ReplyPort } from "./exchange.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
+import { originForm, readHeaders } from "./request-headers.ts";
 
 /** What the front asks of the proxy. */
-interface HttpPorts {
+export interface HttpPorts {
   /** The application of a path: what begins an exchange there, and the path without the prefix. */
   route(target: string): RoutedTarget | undefined;
   routes(): Readonly<Record<string, string>>;
@@ -44,9 +48,9 @@ export interface AccessEntry {
 }
 
 const NO_BYTES = new Uint8Array(0);
-const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
-const MODEL_HEADER = "serve_multiplexed_model_id";
-const MODEL_HEADER_AS_WELL = "serve-multiplexed-model-id";
+/** Requests that a connection has brought and that are not answered yet. */
+const openRequests = Symbol("open requests");
+type CountingSocket = Socket & { [openRequests]?: number };
 
 export function createHttpFront(options: ResolvedHttpOptions, ports: HttpPorts): Server {
   const server = createServer({
@@ -54,19 +58,17 @@ export function createHttpFront(options: ResolvedHttpOptions, ports: HttpPorts):
     headersTimeout: options.headersTimeoutMs,
     requestTimeout: 0,
     maxHeaderSize: options.maxHeaderBytes,
-    connectionsCheckingInterval: 5_000,
+    // What a client that sends no whole head holds, it holds that much longer at most.
+    connectionsCheckingInterval: Math.min(5_000, Math.max(100, options.headersTimeoutMs / 4)),
+    // Others, such as h2c, may be ignored: the request is answered as it is. Before Node 24.9 they are refused.
+    shouldUpgradeCallback: (request: IncomingMessage) => request.headers.upgrade?.toLowerCase() === "websocket",
   });
   server.maxConnections = options.maxConnections;
+  server.maxRequestsPerSocket = options.maxRequestsPerConnection;
   server.on("request", (request, response) => new HttpExchange(request, response, { options, ports }).start());
+  // The client sends its body once it is told to: not before the request is known to be taken.
+  server.on("checkContinue", (request, response) => server.emit("request", request, response));
   return server;
-}
-
-const idPrefix = randomBytes(6).toString("hex");
-let idNumber = 0;
-
-function newRequestId(): string {
-  idNumber += 1;
-  return `${idPrefix}-${idNumber.toString(36)}`;
 }
 
 /** One request of a client. */
@@ -82,6 +84,8 @@ class HttpExchange implements ReplyPort {
   #exchange: Exchange | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isAnswered = false;
+  #isServed = false;
+  #hasBody = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, { options, ports }: { options: ResolvedHttpOptions; ports: HttpPorts }) {
     this.#request = request;
@@ -92,12 +96,19 @@ class HttpExchange implements ReplyPort {
 
   start(): void {
     const request = this.#request;
-    const target = request.url ?? "/";
     const read = readHeaders(request.rawHeaders);
+    const target = originForm(request.url ?? "/");
+    this.#hasBody = read.isChunked || (read.length ?? 0) > 0;
+    const socket = request.socket as CountingSocket;
+    socket[openRequests] = (socket[openRequests] ?? 0) + 1;
     this.#requestId = read.requestId;
     this.#response.on("close", () => this.#closed());
-    if (target.startsWith("/-/") && this.#answerItself(target)) return;
-    const routed = this.#ports.route(target);
+    if (read.mistake !== undefined) return this.refuse(400, { detail: read.mistake });
+    if (target === undefined) return this.refuse(400, { detail: "its target is no path" });
+    if (socket[openRequests] > PIPELINED_MAX)
+      return this.refuse(429, { detail: `one connection may have ${PIPELINED_MAX} requests under way` });
+    if (target.path.startsWith("/-/") && this.#answerItself(target.path)) return;
+    const routed = this.#ports.route(target.path);
     if (routed === undefined) return this.refuse(404, { detail: "no application has this path" });
     this.#app = routed.app;
     this.#route = routed.prefix;
@@ -105,7 +116,7 @@ class HttpExchange implements ReplyPort {
     if (length !== undefined && length > this.#options.maxBodyBytes) return this.refuse(413, {});
     const head: RequestHead = {
       method: request.method ?? "GET",
-      url: `http://${read.host}${routed.rest}`,
+      url: `http://${target.host ?? read.host}${routed.rest}`,
       requestId: this.#requestId,
       timeoutMs: this.#options.requestTimeoutMs ?? 0,
       modelId: read.modelId,
@@ -119,7 +130,11 @@ class HttpExchange implements ReplyPort {
       this.#begin(
         routed,
         head,
-        limited(request, this.#options.maxBodyBytes, () => this.#tooLarge()),
+        uploaded(request, this.#options, {
+          begun: () => this.#continue(),
+          tooLarge: () => this.#breakOff(413),
+          late: () => this.#breakOff(408),
+        }),
       );
   }
 
@@ -131,7 +146,8 @@ class HttpExchange implements ReplyPort {
     const isWhole = body instanceof Uint8Array;
     const out = isWhole && mayHaveLength(head.status, headers) ? [...headers, "content-length", String(body.byteLength)] : headers.slice();
     out.push("x-request-id", this.#requestId);
-    if (this.#ports.isDraining()) out.push("connection", "close");
+    // The rest of a body that nobody has read would be taken for the next request's.
+    if (this.#ports.isDraining() || !this.#isRead) out.push("connection", "close");
     const response = this.#response;
     try {
       if (head.statusText === "") response.writeHead(head.status, out);
@@ -168,11 +184,34 @@ class HttpExchange implements ReplyPort {
       this.#requestId,
     ];
     if (retryAfterMs !== undefined) headers.push("retry-after", String(Math.ceil(retryAfterMs / 1000)));
-    // What is left of the request's body is not read: the connection cannot be used again.
-    if (!this.#request.complete) headers.push("connection", "close");
+    const isWhole = this.#isRead;
+    if (!isWhole || status === 400 || status === 429) headers.push("connection", "close");
     this.#response.writeHead(status, headers);
-    this.#response.end(this.#request.method === "HEAD" ? undefined : body);
+    const sent = this.#request.method === "HEAD" ? "" : body;
+    if (isWhole) this.#response.end(sent);
+    else this.#linger(sent);
     this.#served(status);
+  }
+
+  /** Ends the connection once the client has had the time to read the answer: one that is closed while bytes come in loses what it has sent. */
+  #linger(body: string): void {
+    const response = this.#response;
+    const end = (): void => {
+      clearTimeout(timer);
+      response.end();
+    };
+    const timer = setTimeout(end, LINGER_MS).unref();
+    response.write(body);
+    this.#request.on("end", end).on("close", end).resume();
+  }
+
+  /** Nothing of a body is to come any more. */
+  get #isRead(): boolean {
+    return !this.#hasBody || this.#request.complete;
+  }
+
+  #continue(): void {
+    if (this.#request.headers.expect !== undefined && !this.#response.headersSent) this.#response.writeContinue();
   }
 
   abort(): void {
@@ -201,8 +240,13 @@ class HttpExchange implements ReplyPort {
 
   #gather(routed: RoutedTarget, head: RequestHead, length: number): void {
     const pieces: Buffer[] = [];
+    const timer = setTimeout(() => this.refuse(408, {}), this.#options.bodyTimeoutMs).unref();
+    this.#continue();
+    this.#response.on("close", () => clearTimeout(timer));
     this.#request.on("data", (piece: Buffer) => pieces.push(piece));
     this.#request.on("end", () => {
+      clearTimeout(timer);
+      if (this.#isAnswered) return;
       const [first] = pieces;
       this.#begin(routed, head, pieces.length === 1 && first !== undefined ? first : length === 0 ? NO_BYTES : Buffer.concat(pieces));
     });
@@ -234,78 +278,57 @@ class HttpExchange implements ReplyPort {
     this.refuse(504, {});
   }
 
-  #tooLarge(): void {
-    this.#exchange?.cancel("the request's body is too large");
+  /** The body does not come as it should. */
+  #breakOff(status: 408 | 413): void {
+    this.#exchange?.cancel(status === 413 ? "the request's body is too large" : "the client paused in the middle of its body");
     if (this.#isAnswered) this.#response.destroy();
-    else this.refuse(413, {});
+    else this.refuse(status, {});
   }
 
   #closed(): void {
     clearTimeout(this.#timer);
+    const socket = this.#request.socket as CountingSocket;
+    socket[openRequests] = (socket[openRequests] ?? 1) - 1;
     if (!this.#response.writableFinished) this.#exchange?.cancel("the client is gone");
+    // Nobody has heard an answer.
+    this.#served(499);
   }
 
   #served(status: number): void {
+    if (this.#isServed) return;
+    this.#isServed = true;
     const { method = "", url = "" } = this.#request;
     const durationMs = performance.now() - this.#startMs;
     this.#ports.served({ method, target: url, app: this.#app, route: this.#route, status, durationMs, requestId: this.#requestId });
   }
 }
 
-interface ReadHeaders {
-  /** As the client sent them, with an id. */
-  headers: string[];
-  requestId: string;
-  host: string;
-  modelId: string;
-  length: number | undefined;
-  isChunked: boolean;
-}
-
-/** Names are compared by their length first: most headers are none of these. */
-function readHeaders(raw: string[]): ReadHeaders {
-  const read: ReadHeaders = { headers: raw, requestId: "", host: "localhost", modelId: "", length: undefined, isChunked: false };
-  for (let index = 0; index < raw.length; index += 2) {
-    const name = raw[index] as string;
-    const value = raw[index + 1] as string;
-    switch (name.length) {
-      case 4:
-        if (name.toLowerCase() === "host") read.host = value;
-        break;
-      case 12:
-        if (name.toLowerCase() === "x-request-id" && REQUEST_ID.test(value)) read.requestId = value;
-        break;
-      case 14:
-        if (name.toLowerCase() === "content-length") read.length = Number(value);
-        break;
-      case 17:
-        if (name.toLowerCase() === "transfer-encoding") read.isChunked = true;
-        break;
-      case MODEL_HEADER.length: {
-        const lower = name.toLowerCase();
-        if (lower === MODEL_HEADER || lower === MODEL_HEADER_AS_WELL) read.modelId = value;
-        break;
-      }
-    }
-  }
-  if (read.requestId === "") {
-    read.requestId = newRequestId();
-    read.headers = [...raw, "x-request-id", read.requestId];
-  }
-  return read;
-}
-
-/** The pieces of a body, up to a size. */
-async function* limited(request: IncomingMessage, bytesMax: number, onTooLarge: () => void): AsyncGenerator<Uint8Array, void, undefined> {
+/** The pieces of a body, up to a size, of a client that does not pause for too long. Read once the replica has begun. */
+async function* uploaded(
+  request: IncomingMessage,
+  { maxBodyBytes, bodyTimeoutMs }: ResolvedHttpOptions,
+  on: UploadEvents,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  on.begun();
   let size = 0;
-  for await (const piece of request as AsyncIterable<Buffer>) {
-    size += piece.byteLength;
-    if (size > bytesMax) {
-      onTooLarge();
-      return;
+  const timer = setTimeout(() => on.late(), bodyTimeoutMs).unref();
+  try {
+    // The connection is not cut off where nobody wants the rest: the answer goes out by it.
+    for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      size += piece.byteLength;
+      if (size > maxBodyBytes) return on.tooLarge();
+      yield piece;
+      timer.refresh();
     }
-    yield piece;
+  } finally {
+    clearTimeout(timer);
   }
+}
+
+interface UploadEvents {
+  begun(): void;
+  tooLarge(): void;
+  late(): void;
 }
 
 /** A response without a body, or one whose length the application has said itself. */

@@ -1,6 +1,19 @@
-/** Options of the HTTP proxies: where they listen and what clients may do. */
+/**
+ * Options of the HTTP proxies: where they listen and what clients may do.
+ *
+ * Decides the defaults, which are safe for a proxy that strangers reach: everything that a client can make the proxy hold has a limit.
+ * Read by `serve.start`; the resolved options go to each proxy.
+ */
 import { count, flag, milliseconds, oneOf, readOptions, text, timeLimit } from "../../core/internal.ts";
-import { BODY_BYTES_MAX, CLIENTS_MAX, HEADER_BYTES_MAX, HEADERS_WITHIN_MS, KEEP_ALIVE_MS } from "../limits.ts";
+import {
+  BODY_BYTES_MAX,
+  BODY_PAUSE_MS,
+  CLIENTS_MAX,
+  HEADER_BYTES_MAX,
+  HEADERS_WITHIN_MS,
+  KEEP_ALIVE_MS,
+  MESSAGE_BYTES_MAX,
+} from "../limits.ts";
 
 /** `httpOptions` of `serve.start`. */
 export interface HttpOptions {
@@ -22,6 +35,12 @@ export interface HttpOptions {
   maxHeaderBytes?: number | undefined;
   /** How long a client may take to send its headers. Default: 60,000. */
   headersTimeoutMs?: number | undefined;
+  /** How long a client may pause in the middle of a request's body; one of up to 64 KiB has to be there whole by then. Default: 60,000. */
+  bodyTimeoutMs?: number | undefined;
+  /** Requests that one connection may bring before it is closed; 0 is any number. Default: 0. */
+  maxRequestsPerConnection?: number | undefined;
+  /** The largest message of a WebSocket; its client is closed with 1009 above it. Default: 1 MiB. */
+  maxMessageBytes?: number | undefined;
   /** Write a line of JSON for each request. Default: false. */
   accessLog?: boolean | undefined;
   /** Connections of clients that a proxy has at a time. Default: 20,000. */
@@ -39,6 +58,9 @@ export interface ResolvedHttpOptions {
   readonly maxHeaderBytes: number;
   readonly headersTimeoutMs: number;
   readonly maxConnections: number;
+  readonly bodyTimeoutMs: number;
+  readonly maxRequestsPerConnection: number;
+  readonly maxMessageBytes: number;
   readonly accessLog: boolean;
 }
 
@@ -59,6 +81,9 @@ const HTTP = {
     maxHeaderBytes: count({ min: 1024 }, HEADER_BYTES_MAX),
     headersTimeoutMs: milliseconds(HEADERS_WITHIN_MS),
     maxConnections: count({ min: 1 }, CLIENTS_MAX),
+    bodyTimeoutMs: milliseconds(BODY_PAUSE_MS),
+    maxRequestsPerConnection: count({ min: 0 }, 0),
+    maxMessageBytes: count({ min: 1, max: 64 * 1024 * 1024 }, MESSAGE_BYTES_MAX),
     accessLog: flag(false),
   },
 };

@@ -13,10 +13,11 @@ import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
 import { HttpMetrics } from "../metrics/serve-metrics.ts";
 import { logAccess } from "./access-log.ts";
 import { Exchange } from "./exchange.ts";
-import { createHttpFront, type RoutedTarget } from "./http-front.ts";
+import { createHttpFront, type HttpPorts, type RoutedTarget } from "./http-front.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
 import { ReplicaLinks } from "./replica-links.ts";
 import { RouteTable } from "./route-table.ts";
+import { WebSocketFront } from "./websocket-front.ts";
 
 interface Ingress {
   readonly router: DeploymentRouter;
@@ -28,7 +29,7 @@ export class Proxy {
   readonly #table = new RouteTable();
   /** By application and deployment. */
   readonly #ingresses = new Map<string, Ingress>();
-  #server: Server | undefined;
+  #fronts: { readonly server: Server; readonly webSockets: WebSocketFront } | undefined;
   #isDraining = false;
   #onRoutes: (() => void)[] = [];
   readonly #metrics = new HttpMetrics();
@@ -45,9 +46,9 @@ export class Proxy {
 
   /** Listens. @returns the address, with the port that was free where it was to be any. @throws where the port is taken */
   async start(port: number): Promise<{ host: string; port: number; pid: number }> {
-    if (this.#server === undefined) {
+    if (this.#fronts === undefined) {
       const { host, proxies } = this.#options;
-      const server = createHttpFront(this.#options, {
+      const ports: HttpPorts = {
         route: (target) => this.#route(target),
         routes: () => Object.fromEntries(this.#table.entries.map(({ prefix, app }) => [prefix, app])),
         isDraining: () => this.#isDraining,
@@ -56,10 +57,13 @@ export class Proxy {
           this.#metrics.served(entry);
           if (this.#options.accessLog) logAccess(entry);
         },
-      });
-      server.on("request", () => {
-        this.#openRequests += 1;
-      });
+      };
+      const server = createHttpFront(this.#options, ports);
+      const webSockets = new WebSocketFront(server, this.#options, ports);
+      for (const event of ["request", "upgrade"] as const)
+        server.on(event, () => {
+          this.#openRequests += 1;
+        });
       await new Promise<void>((resolve, reject) => {
         server.once("error", reject);
         server.listen({ host, port, reusePort: proxies > 1, backlog: 1024 }, () => {
@@ -67,9 +71,9 @@ export class Proxy {
           resolve();
         });
       });
-      this.#server = server;
+      this.#fronts = { server, webSockets };
     }
-    const listening = this.#server.address() as AddressInfo;
+    const listening = this.#fronts.server.address() as AddressInfo;
     return { host: listening.address, port: listening.port, pid: process.pid };
   }
 
@@ -87,13 +91,14 @@ export class Proxy {
     return metricSnapshots();
   }
 
-  /** Takes no new connections, and resolves when every request has been answered. */
+  /** Takes no new connections, and resolves when every request has been answered. WebSockets are closed: their clients go elsewhere. */
   async drain(): Promise<void> {
     this.#isDraining = true;
-    const server = this.#server;
-    if (server === undefined) return;
+    if (this.#fronts === undefined) return;
+    const { server, webSockets } = this.#fronts;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeIdleConnections();
+    webSockets.close();
     await closed;
   }
 

@@ -17,6 +17,12 @@ export class ReplicaLinks {
     if (client instanceof Promise) client.catch(() => {});
   }
 
+  /** It is to end by plan: what can go elsewhere is told. */
+  retired(replica: RoutedReplica): void {
+    const client = this.#clients.get(replica);
+    if (client instanceof RequestClient) client.retire();
+  }
+
   released(replica: RoutedReplica): void {
     const client = this.#clients.get(replica);
     this.#clients.delete(replica);

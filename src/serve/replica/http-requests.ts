@@ -14,14 +14,18 @@ import { flatHeaders, wholeOf } from "./lazy-response.ts";
 
 type FetchFunction = (request: Request) => unknown;
 
-interface HttpRequestOptions {
-  /** `fetch` of the user's object, bound. */
-  readonly fetch: FetchFunction;
+/** What an answer to a failure needs. */
+export interface RequestFailures {
   /** Requests that are under way, for those who choose among replicas. */
   readonly ongoing: () => number;
   /** Clients see what went wrong, with its stack. */
   readonly showsErrors: boolean;
   readonly onError: (error: unknown, stream: ServedStream) => void;
+}
+
+interface HttpRequestOptions extends RequestFailures {
+  /** `fetch` of the user's object, bound. */
+  readonly fetch: FetchFunction;
 }
 
 const TEXT = ["content-type", "text/plain;charset=UTF-8"];
@@ -105,13 +109,16 @@ export class HttpRequests {
   }
 
   #fail(stream: ServedStream, error: unknown): void {
-    if (stream.cancelled !== undefined) return;
-    this.#options.onError(error, stream);
-    const status = statusOf(error);
-    const detail = this.#options.showsErrors ? textOfError(error) : undefined;
-    const { requestId } = stream.head;
-    stream.respond({ status, statusText: "", ongoing: this.#options.ongoing(), headers: JSON_TYPE }, errorBody(status, requestId, detail));
+    if (stream.cancelled === undefined) respondToError(error, stream, this.#options);
   }
+}
+
+/** What user code threw before it answered. */
+export function respondToError(error: unknown, stream: ServedStream, { onError, showsErrors, ongoing }: RequestFailures): void {
+  onError(error, stream);
+  const status = statusOf(error);
+  const detail = showsErrors ? textOfError(error) : undefined;
+  stream.respond({ status, statusText: "", ongoing: ongoing(), headers: JSON_TYPE }, errorBody(status, stream.head.requestId, detail));
 }
 
 /** What clients read where a request failed: what kind of failure, and the id by which the log has the rest. */

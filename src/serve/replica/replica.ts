@@ -12,12 +12,13 @@ import { withHandles } from "../build/handle-marks.ts";
 import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
 import { type ReplicaMetrics, replicaMetrics } from "../metrics/serve-metrics.ts";
 import { RequestServer, type ServedStream } from "../wire/request-server.ts";
-import { HttpRequests, errorBody } from "./http-requests.ts";
+import { HttpRequests, errorBody, type RequestFailures } from "./http-requests.ts";
 import { useLazyResponse } from "./lazy-response.ts";
 import { type ReplicaContext, setReplicaContext } from "./replica-context.ts";
 import { type CallMeta, ReplicaBusyError } from "./replica-calls.ts";
 import { contextData, type RequestContext } from "./request-context.ts";
 import { type DeploymentCode, UserObject } from "./user-object.ts";
+import { WebSocketRequests } from "./websocket-requests.ts";
 
 /** What a replica is started with, besides its code. */
 interface ReplicaSpec {
@@ -39,6 +40,7 @@ export class Replica {
   #code: CodeSource;
   #user: UserObject | undefined;
   #http: HttpRequests | undefined;
+  #webSockets: WebSocketRequests | undefined;
   #maxOngoing: number;
   #ongoing = 0;
   #userConfig: string | undefined;
@@ -75,14 +77,14 @@ export class Replica {
     this.#userConfig = userConfig;
     await user.checkHealth();
     this.#user = user;
-    const { fetch } = user;
-    if (fetch !== undefined)
-      this.#http = new HttpRequests({
-        fetch,
-        ongoing: () => this.#ongoing,
-        showsErrors: this.#spec.showsErrors,
-        onError: (error, stream) => this.#logError(error, stream),
-      });
+    const { fetch, websocket } = user;
+    const failures: RequestFailures = {
+      ongoing: () => this.#ongoing,
+      showsErrors: this.#spec.showsErrors,
+      onError: (error, stream) => this.#logError(error, stream),
+    };
+    if (fetch !== undefined) this.#http = new HttpRequests({ ...failures, fetch });
+    if (websocket !== undefined) this.#webSockets = new WebSocketRequests({ ...failures, websocket });
     return { nodeId: getRuntimeContext().nodeId, pid: process.pid };
   }
 
@@ -197,20 +199,22 @@ export class Replica {
       stream.refuse(this.#ongoing);
       return;
     }
-    if (this.#http === undefined) {
+    const requests = stream.messages === undefined ? this.#http : this.#webSockets;
+    if (requests === undefined) {
       const headers = ["content-type", "application/json"];
+      const missing = stream.messages === undefined ? "fetch(request)" : "websocket(socket, request)";
       stream.respond(
         { status: 501, statusText: "", headers, ongoing: this.#ongoing },
-        errorBody(501, requestId, "the deployment has no fetch(request)"),
+        errorBody(501, requestId, `the deployment has no ${missing}`),
       );
       return;
     }
     const startMs = this.#begin();
-    stream.accept();
+    if (stream.messages === undefined) stream.accept();
     const { appName: app, deployment } = this.#spec.context;
     const deadlineMs = timeoutMs === 0 ? undefined : Date.now() + timeoutMs;
     const call = this.#newCall(`${deployment}.fetch`, contextData({ requestId, modelId, app, deployment, deadlineMs }));
-    this.#http.serve(stream, call, (isFailed) => this.#end(startMs, isFailed));
+    requests.serve(stream, call, (isFailed) => this.#end(startMs, isFailed));
   }
 
   #logError(error: unknown, stream: ServedStream): void {

@@ -2,7 +2,7 @@
  * The user's object in a replica: made from the code of its deployment, called by the names of its methods.
  *
  * Decides which names are methods (own and inherited functions, never those of `Object.prototype`), what `handle.remote()` without a name calls, and which hooks an object
- * has: `fetch`, `checkHealth`, `reconfigure`, a dispose method.
+ * has: `fetch`, `websocket`, `checkHealth`, `reconfigure`, a dispose method.
  */
 import { describeValue, isClass } from "../../core/internal.ts";
 
@@ -33,6 +33,11 @@ export class UserObject {
   /** `fetch` of an ingress, or undefined where it has none. */
   get fetch(): AnyFunction | undefined {
     return this.#isFunction ? this.#bound("") : this.find("fetch");
+  }
+
+  /** `websocket` of an ingress, or undefined where it has none. */
+  get websocket(): AnyFunction | undefined {
+    return this.find("websocket");
   }
 
   /** @throws TypeError where there is no such method */

@@ -35,6 +35,8 @@ interface Waiting {
 interface RouterPorts {
   /** A replica came: whoever calls it may connect. */
   added(replica: RoutedReplica): void;
+  /** It is to end by plan, or is gone: nothing new goes there. */
+  retired(replica: RoutedReplica): void;
   /** Nothing of this process runs there any more, and nothing will. */
   released(replica: RoutedReplica): void;
   /** A request begins to wait, and there is no replica. */
@@ -98,7 +100,10 @@ export class DeploymentRouter {
     const { added, retired } = this.#set.update(routes?.replicas ?? [], routes?.maxOngoingRequests ?? 1);
     for (const replica of retired) {
       if (replica.ongoing === 0) this.#ports.released(replica);
-      else this.#retiring.add(replica);
+      else {
+        this.#retiring.add(replica);
+        this.#ports.retired(replica);
+      }
     }
     for (const replica of added) this.#ports.added(replica);
     if (routes === null) this.#refuseAll();

@@ -14,6 +14,7 @@ import type { RoutedReplica } from "./replica-set.ts";
 
 interface ReplicaWatcher {
   added(replica: RoutedReplica): void;
+  retired?(replica: RoutedReplica): void;
   released(replica: RoutedReplica): void;
 }
 
@@ -33,6 +34,9 @@ class ProcessRouters {
       const made = new DeploymentRouter(app, deployment, {
         added: (replica) => {
           for (const watcher of this.#watchers.get(key) ?? []) watcher.added(replica);
+        },
+        retired: (replica) => {
+          for (const watcher of this.#watchers.get(key) ?? []) watcher.retired?.(replica);
         },
         released: (replica) => {
           for (const watcher of this.#watchers.get(key) ?? []) watcher.released(replica);

@@ -1,5 +1,6 @@
 /**
  * One direction of a stream, at the end that receives: pieces lie here until somebody takes them, and what was taken is credited to the sender.
+ * Pieces are bytes of a body, or messages of a WebSocket.
  *
  * Owns at most `STREAM_WINDOW_BYTES` and one piece: an honest sender never has more under way. Read by one reader, as an async iterator or piece by piece.
  */
@@ -8,9 +9,10 @@ import { STREAM_CREDIT_BYTES } from "../limits.ts";
 
 type Trailers = readonly string[];
 
-export class BodyReceiver implements AsyncIterable<Uint8Array> {
+/** `P` is bytes, or a `Message`. */
+export class BodyReceiver<P extends { readonly byteLength: number } = Uint8Array> implements AsyncIterable<P> {
   readonly #credit: (bytes: number) => void;
-  readonly #pieces = new Fifo<Uint8Array>();
+  readonly #pieces = new Fifo<P>();
   #taken = 0;
   #isEnded = false;
   #failure: Error | undefined;
@@ -30,7 +32,7 @@ export class BodyReceiver implements AsyncIterable<Uint8Array> {
   }
 
   /** A piece has come; the bytes are this receiver's from now on. */
-  arrived(piece: Uint8Array): void {
+  arrived(piece: P): void {
     if (this.#isEnded || piece.byteLength === 0) return;
     this.#pieces.push(piece);
     this.#wake();
@@ -53,13 +55,13 @@ export class BodyReceiver implements AsyncIterable<Uint8Array> {
   }
 
   /** The next piece; undefined at the end. @throws what `failed` was given */
-  async next(): Promise<Uint8Array | undefined> {
+  async next(): Promise<P | undefined> {
     while (this.#pieces.size === 0) {
       if (this.#failure !== undefined) throw this.#failure;
       if (this.#isEnded) return undefined;
       await new Promise<void>((resolve) => (this.#waiting = resolve));
     }
-    const piece = this.#pieces.shift() as Uint8Array;
+    const piece = this.#pieces.shift() as P;
     this.#taken += piece.byteLength;
     if (this.#taken >= STREAM_CREDIT_BYTES && !this.#isEnded) {
       this.#credit(this.#taken);
@@ -68,7 +70,7 @@ export class BodyReceiver implements AsyncIterable<Uint8Array> {
     return piece;
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<P, void, undefined> {
     for (let piece = await this.next(); piece !== undefined; piece = await this.next()) yield piece;
   }
 

@@ -1,9 +1,11 @@
 /**
  * One direction of a stream, at the end that sends: pieces of a body go out as long as the other end has given credit for them.
+ * Messages of a WebSocket do, too, each in one frame.
  *
  * Owns the bytes that wait for credit, which are at most what one `write` brought: a writer waits for its promise before it brings more. Frames keep their order.
  */
 import { BODY_PIECE_BYTES } from "../limits.ts";
+import type { Message } from "./frames.ts";
 
 export class BodySender {
   readonly #send: (bytes: Uint8Array) => void;
@@ -30,6 +32,19 @@ export class BodySender {
     if (this.#credit <= 0 || bytes.byteLength > BODY_PIECE_BYTES) return this.#writePieces(bytes);
     this.#credit -= bytes.byteLength;
     this.#send(bytes);
+    return true;
+  }
+
+  /**
+   * Sends a message in one frame, as soon as there is credit at all; it may use more than there is.
+   *
+   * @returns false where the other end wants no more
+   */
+  writeMessage(message: Message, send: (message: Message) => void): boolean | Promise<boolean> {
+    if (this.#isStopped) return false;
+    if (this.#credit <= 0) return this.ready().then((isWanted) => isWanted && this.writeMessage(message, send));
+    this.#credit -= message.byteLength;
+    send(message);
     return true;
   }
 

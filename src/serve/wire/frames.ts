@@ -13,12 +13,35 @@
  *     BUSY      ←   number: requests under way   the replica is at its limit and has not begun the request
  *     MESSAGE   ↔                                a message of a WebSocket; costs credit; TEXT: it is text
  *
+ * A WebSocket is a REQUEST whose method is `WEBSOCKET_METHOD`, which no client can send. The replica takes it by a RESPONSE with status 101; messages go both ways, and
+ * END carries the code and the reason of the close. Any other RESPONSE refuses it.
+ *
  * After END or CANCEL of both directions the number of a stream is free. What comes for a stream that is over is dropped: it was on its way.
  */
+import { MESSAGE_COST_BYTES } from "../limits.ts";
+
 export const FRAME = { REQUEST: 200, RESPONSE: 201, BODY: 202, END: 203, CREDIT: 204, CANCEL: 205, BUSY: 206, MESSAGE: 207 } as const;
 
 /** Bits that the core's frames leave free. */
 export const FLAG = { END: 0x10, TEXT: 0x20 } as const;
+
+/** In place of GET where a client asks for a WebSocket. */
+export const WEBSOCKET_METHOD = "WEBSOCKET";
+
+/** A message of a WebSocket. `byteLength` is what it costs of a stream's credit: empty messages are not free. */
+export class Message {
+  readonly bytes: Uint8Array;
+  readonly isText: boolean;
+
+  constructor(bytes: Uint8Array, isText: boolean) {
+    this.bytes = bytes;
+    this.isText = isText;
+  }
+
+  get byteLength(): number {
+    return this.bytes.byteLength + MESSAGE_COST_BYTES;
+  }
+}
 
 /** What a proxy tells a replica of a request. */
 export interface RequestHead {

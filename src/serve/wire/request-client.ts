@@ -7,7 +7,7 @@
 import type { Frame, ServiceConnection } from "../../core/internal.ts";
 import { BodyReceiver } from "./body-receiver.ts";
 import { BodySender } from "./body-sender.ts";
-import { decodeResponseHead, encodeRequestHead, FLAG, FRAME, type RequestHead, type ResponseHead } from "./frames.ts";
+import { decodeResponseHead, encodeRequestHead, FLAG, FRAME, Message, type RequestHead, type ResponseHead } from "./frames.ts";
 
 /** What becomes of one request. Exactly one of `responded`, `busy` and `failed` is called, and `failed` may follow `responded`. */
 interface StreamEvents {
@@ -21,6 +21,8 @@ interface StreamEvents {
   busy(ongoing: number): void;
   /** The connection broke, or the replica gave up. `mayHaveBegun`: it must not be sent again unless that does no harm. */
   failed(error: Error, mayHaveBegun: boolean): void;
+  /** The replica is to end by plan: whoever can go elsewhere should. */
+  retired?(): void;
 }
 
 const NO_BYTES = new Uint8Array(0);
@@ -34,6 +36,8 @@ export class RequestStream {
   readonly upload: BodySender;
   /** Of the response, once there is one that did not come whole. */
   body: BodyReceiver | undefined;
+  /** Of a WebSocket that the replica has taken. */
+  messages: BodyReceiver<Message> | undefined;
   readonly #client: RequestClient;
 
   constructor(client: RequestClient, id: number, events: StreamEvents) {
@@ -47,6 +51,13 @@ export class RequestStream {
   /** Sends a piece of the request's body. @returns false where the replica wants no more */
   write(bytes: Uint8Array): boolean | Promise<boolean> {
     return this.upload.write(bytes);
+  }
+
+  /** Sends a message of a WebSocket. @returns false where the replica wants no more */
+  writeMessage(message: Message): boolean | Promise<boolean> {
+    return this.upload.writeMessage(message, ({ bytes, isText }) =>
+      this.#client.send(FRAME.MESSAGE, isText ? FLAG.TEXT : 0, this.id, bytes),
+    );
   }
 
   /** The request's body is over. */
@@ -115,6 +126,11 @@ export class RequestClient {
     this.send(FRAME.CANCEL, 0, stream.id, Buffer.from(reason));
   }
 
+  /** The replica is to end by plan. */
+  retire(): void {
+    for (const stream of this.#streams.values()) stream.events.retired?.();
+  }
+
   close(): void {
     this.#connection.close();
   }
@@ -129,10 +145,13 @@ export class RequestClient {
       case FRAME.BODY:
         stream.body?.arrived(Buffer.from(frame.body));
         break;
+      case FRAME.MESSAGE:
+        stream.messages?.arrived(new Message(Buffer.from(frame.body), (frame.flags & FLAG.TEXT) !== 0));
+        break;
       case FRAME.END:
         this.#streams.delete(stream.id);
         stream.upload.stop();
-        stream.body?.ended(frame.body.byteLength === 0 ? [] : (JSON.parse(textOf(frame.body)) as string[]));
+        (stream.messages ?? stream.body)?.ended(frame.body.byteLength === 0 ? [] : (JSON.parse(textOf(frame.body)) as string[]));
         break;
       case FRAME.CREDIT:
         stream.upload.credited(frame.number);
@@ -159,6 +178,11 @@ export class RequestClient {
       stream.events.responded(head, first);
       return;
     }
+    if (head.status === 101) {
+      stream.messages = new BodyReceiver((bytes) => stream.credit(bytes));
+      stream.events.responded(head, undefined);
+      return;
+    }
     stream.body = new BodyReceiver((bytes) => stream.credit(bytes));
     if (first.byteLength > 0) stream.body.arrived(Buffer.from(first));
     stream.events.responded(head, undefined);
@@ -167,7 +191,7 @@ export class RequestClient {
   #fail(stream: RequestStream, error: Error, mayHaveBegun: boolean): void {
     this.#streams.delete(stream.id);
     stream.upload.stop();
-    stream.body?.failed(error);
+    (stream.messages ?? stream.body)?.failed(error);
     stream.events.failed(error, mayHaveBegun);
   }
 

@@ -8,7 +8,16 @@ import type { Frame, ServiceConnection } from "../../core/internal.ts";
 import { STREAM_WINDOW_BYTES } from "../limits.ts";
 import { BodyReceiver } from "./body-receiver.ts";
 import { BodySender } from "./body-sender.ts";
-import { decodeRequestHead, encodeResponseHead, FLAG, FRAME, type RequestHead, type ResponseHead } from "./frames.ts";
+import {
+  decodeRequestHead,
+  encodeResponseHead,
+  FLAG,
+  FRAME,
+  Message,
+  type RequestHead,
+  type ResponseHead,
+  WEBSOCKET_METHOD,
+} from "./frames.ts";
 
 const NO_BYTES = new Uint8Array(0);
 
@@ -18,6 +27,8 @@ export class ServedStream {
   readonly head: RequestHead;
   /** All of the body where it came with the head, and a receiver otherwise. */
   readonly body: Uint8Array | BodyReceiver;
+  /** Of a WebSocket. */
+  readonly messages: BodyReceiver<Message> | undefined;
   /** The client is gone, its time is over, or the proxy is. */
   onCancel: ((reason: string) => void) | undefined;
   #cancelled: string | undefined;
@@ -25,17 +36,22 @@ export class ServedStream {
   readonly #download: BodySender;
   #isOver = false;
 
-  constructor(server: RequestServer, id: number, parsed: { head: RequestHead; body: Uint8Array | BodyReceiver }) {
+  constructor(
+    server: RequestServer,
+    id: number,
+    parsed: { head: RequestHead; body: Uint8Array | BodyReceiver; messages: BodyReceiver<Message> | undefined },
+  ) {
     this.#server = server;
     this.id = id;
     this.head = parsed.head;
     this.body = parsed.body;
+    this.messages = parsed.messages;
     this.#download = new BodySender((bytes) => server.send(FRAME.BODY, 0, id, bytes), STREAM_WINDOW_BYTES);
   }
 
   /** The replica begins with the request: its body may come. */
   accept(): void {
-    if (this.body instanceof BodyReceiver) this.#server.sendNumber(FRAME.CREDIT, this.id, STREAM_WINDOW_BYTES);
+    if (this.#receiver !== undefined) this.#server.sendNumber(FRAME.CREDIT, this.id, STREAM_WINDOW_BYTES);
   }
 
   /** Why the stream is over, where it did not end by itself. */
@@ -58,6 +74,14 @@ export class ServedStream {
   /** @returns false where nobody wants more */
   write(bytes: Uint8Array): boolean | Promise<boolean> {
     return this.#isOver ? false : this.#download.write(bytes);
+  }
+
+  /** Sends a message of a WebSocket. @returns false where nobody wants more */
+  writeMessage(message: Message): boolean | Promise<boolean> {
+    if (this.#isOver) return false;
+    return this.#download.writeMessage(message, ({ bytes, isText }) =>
+      this.#server.send(FRAME.MESSAGE, isText ? FLAG.TEXT : 0, this.id, bytes),
+    );
   }
 
   end(trailers: readonly string[] = []): void {
@@ -84,14 +108,16 @@ export class ServedStream {
   }
 
   /** @internal a frame of the proxy */
-  receive({ type, number, body }: Frame): void {
+  receive({ type, number, flags, body }: Frame): void {
     switch (type) {
       case FRAME.BODY:
         if (this.body instanceof BodyReceiver) this.body.arrived(Buffer.from(body));
         break;
+      case FRAME.MESSAGE:
+        this.messages?.arrived(new Message(Buffer.from(body), (flags & FLAG.TEXT) !== 0));
+        break;
       case FRAME.END:
-        if (this.body instanceof BodyReceiver)
-          this.body.ended(body.byteLength === 0 ? [] : (JSON.parse(Buffer.from(body).toString()) as string[]));
+        this.#receiver?.ended(body.byteLength === 0 ? [] : (JSON.parse(Buffer.from(body).toString()) as string[]));
         break;
       case FRAME.CREDIT:
         this.#download.credited(number);
@@ -109,8 +135,12 @@ export class ServedStream {
     this.#cancelled = reason;
     this.#server.over(this.id);
     this.#download.stop();
-    if (this.body instanceof BodyReceiver) this.body.failed(new Error(reason));
+    this.#receiver?.failed(new Error(reason));
     this.onCancel?.(reason);
+  }
+
+  get #receiver(): BodyReceiver | BodyReceiver<Message> | undefined {
+    return this.messages ?? (this.body instanceof BodyReceiver ? this.body : undefined);
   }
 }
 
@@ -174,10 +204,12 @@ export class RequestServer {
     const head = decodeRequestHead(Buffer.from(body.buffer, body.byteOffset, number).toString());
     const first = body.subarray(number);
     const isWhole = (flags & FLAG.END) !== 0;
-    const receiver = isWhole ? undefined : new BodyReceiver((bytes) => this.sendNumber(FRAME.CREDIT, callId, bytes));
+    const credit = (bytes: number): void => this.sendNumber(FRAME.CREDIT, callId, bytes);
+    const messages = head.method === WEBSOCKET_METHOD ? new BodyReceiver<Message>(credit) : undefined;
+    const receiver = isWhole || messages !== undefined ? undefined : new BodyReceiver(credit);
     const own = first.byteLength === 0 ? NO_BYTES : Buffer.from(first);
     if (receiver !== undefined) receiver.arrived(own);
-    const stream = new ServedStream(this, callId, { head, body: receiver ?? own });
+    const stream = new ServedStream(this, callId, { head, body: receiver ?? own, messages });
     this.#streams.set(callId, stream);
     this.#serve(stream);
   }

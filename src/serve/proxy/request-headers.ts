@@ -1,0 +1,77 @@
+/**
+ * What a front reads of a request's headers before it goes on: the id, the host, the model, how long the body is. And the target, in whichever form it came.
+ *
+ * Decides what is not a request: a host that is none, or two of them. Used by all fronts.
+ */
+import { randomBytes } from "node:crypto";
+
+const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
+const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[0-9a-fA-F:.]+\])(?::\d{0,5})?$/;
+const MODEL_HEADER = "serve_multiplexed_model_id";
+const MODEL_HEADER_AS_WELL = "serve-multiplexed-model-id";
+
+interface ReadHeaders {
+  /** As the client sent them, with an id. */
+  headers: string[];
+  requestId: string;
+  host: string;
+  modelId: string;
+  length: number | undefined;
+  isChunked: boolean;
+  /** What makes it no request. */
+  mistake: string | undefined;
+}
+
+const idPrefix = randomBytes(6).toString("hex");
+let idNumber = 0;
+
+function newRequestId(): string {
+  idNumber += 1;
+  return `${idPrefix}-${idNumber.toString(36)}`;
+}
+
+/** Names are compared by their length first: most headers are none of these. */
+export function readHeaders(raw: string[]): ReadHeaders {
+  const read: ReadHeaders = { headers: raw, requestId: "", host: "", modelId: "", length: undefined, isChunked: false, mistake: undefined };
+  for (let index = 0; index < raw.length; index += 2) {
+    const name = raw[index] as string;
+    const value = raw[index + 1] as string;
+    switch (name.length) {
+      case 4:
+        if (name.toLowerCase() !== "host") break;
+        if (read.host !== "") read.mistake = "it has two host headers";
+        read.host = value;
+        break;
+      case 12:
+        if (name.toLowerCase() === "x-request-id" && REQUEST_ID.test(value)) read.requestId = value;
+        break;
+      case 14:
+        if (name.toLowerCase() === "content-length") read.length = Number(value);
+        break;
+      case 17:
+        if (name.toLowerCase() === "transfer-encoding") read.isChunked = true;
+        break;
+      case MODEL_HEADER.length: {
+        const lower = name.toLowerCase();
+        if (lower === MODEL_HEADER || lower === MODEL_HEADER_AS_WELL) read.modelId = value;
+        break;
+      }
+    }
+  }
+  if (read.host === "") read.host = "localhost";
+  else if (!HOST.test(read.host)) read.mistake = "its host header names no host";
+  if (read.requestId === "") {
+    read.requestId = newRequestId();
+    read.headers = [...raw, "x-request-id", read.requestId];
+  }
+  return read;
+}
+
+/** The path and query of a target, which names a host as well where the client took this for a forward proxy; undefined where it is neither. */
+export function originForm(target: string): { path: string; host: string | undefined } | undefined {
+  if (target.startsWith("/")) return { path: target, host: undefined };
+  const match = /^https?:\/\/([^/?#]+)(.*)$/i.exec(target);
+  if (match === null || !HOST.test(match[1] as string)) return undefined;
+  const rest = match[2] as string;
+  return { host: match[1], path: rest.startsWith("/") ? rest : `/${rest}` };
+}

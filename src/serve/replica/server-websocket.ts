@@ -1,0 +1,270 @@
+/**
+ * The WebSocket that `websocket(socket, request)` of an ingress gets: the events and methods of the web's `WebSocket`, and messages as an async iterable.
+ *
+ * Owns the order of what is sent, and the end: whoever closes first decides the code. The client's handshake is answered at the first use (a listener, an iteration, `send`,
+ * `accept`); until then user code can refuse it by throwing. Messages are taken of the wire one by one, so a handler that is slow holds its client up.
+ */
+import { describeValue } from "../../core/internal.ts";
+import { SOCKET_BUFFER_BYTES_MAX } from "../limits.ts";
+import { Message } from "../wire/frames.ts";
+import type { ServedStream } from "../wire/request-server.ts";
+
+/** What a message consists of: text, or bytes. */
+export type WebSocketMessage = string | Uint8Array;
+
+/** The event `close`. */
+export class SocketCloseEvent extends Event {
+  readonly code: number;
+  readonly reason: string;
+  /** The end was agreed on. */
+  readonly wasClean: boolean;
+
+  constructor(code: number, reason: string) {
+    super("close");
+    this.code = code;
+    this.reason = reason;
+    this.wasClean = code !== 1006;
+  }
+}
+
+/** The event `message`. */
+export interface SocketMessageEvent extends Event {
+  readonly data: WebSocketMessage;
+}
+
+interface SocketEvents {
+  message: SocketMessageEvent;
+  close: SocketCloseEvent;
+  error: Event & { readonly error?: unknown };
+}
+
+interface SocketPorts {
+  readonly stream: ServedStream;
+  /** Answers the client's handshake. */
+  accepted(protocol: string): void;
+  /** Runs a listener as part of the request. */
+  run(body: () => void): void;
+  /** Protocols that the client offers. */
+  readonly protocols: readonly string[];
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+const REASON_BYTES_MAX = 123;
+
+export class ServerWebSocket extends EventTarget implements AsyncIterable<WebSocketMessage> {
+  static readonly CONNECTING = 0;
+  static readonly OPEN = 1;
+  static readonly CLOSING = 2;
+  static readonly CLOSED = 3;
+  onmessage: ((event: SocketMessageEvent) => void) | null = null;
+  onclose: ((event: SocketCloseEvent) => void) | null = null;
+  onerror: ((event: Event) => void) | null = null;
+  readonly #ports: SocketPorts;
+  #protocol = "";
+  #state = 0;
+  #bufferedBytes = 0;
+  #sending: Promise<unknown> | undefined;
+  #hasListener = false;
+  #isDispatching = false;
+  #onClosed: (() => void)[] = [];
+
+  /** @internal made by the replica */
+  constructor(ports: SocketPorts) {
+    super();
+    this.#ports = ports;
+  }
+
+  /** 0 until the handshake is answered, 1 while open, 2 while it closes, 3 at the end. */
+  get readyState(): number {
+    return this.#state === 1 && this.#ports.stream.cancelled !== undefined ? 2 : this.#state;
+  }
+
+  /** The protocol that `accept` chose. */
+  get protocol(): string {
+    return this.#protocol;
+  }
+
+  /** Bytes that were sent and that the client has no room for yet. */
+  get bufferedAmount(): number {
+    return this.#bufferedBytes;
+  }
+
+  /** @internal whether the end of the user's method is not the end of the socket */
+  get isHeardByListeners(): boolean {
+    return this.#hasListener || this.onmessage !== null || this.onclose !== null;
+  }
+
+  /**
+   * Answers the client's handshake now, with one of the protocols that it offered.
+   *
+   * @throws RangeError where it did not offer the protocol
+   */
+  accept(protocol = ""): void {
+    if (protocol !== "" && !this.#ports.protocols.includes(protocol))
+      throw new RangeError(
+        `Cannot accept a WebSocket: the client offers ${this.#ports.protocols.join(", ") || "no protocol"}: received ${describeValue(protocol)}`,
+      );
+    if (this.#state !== 0) return;
+    this.#state = 1;
+    this.#protocol = protocol;
+    this.#ports.accepted(protocol);
+  }
+
+  /**
+   * Sends a message. Does nothing where the socket is closed.
+   *
+   * @returns resolves once there is room for the next one; whoever sends much awaits it
+   * @throws TypeError for anything but text and bytes; RangeError where the client is too far behind
+   */
+  send(data: WebSocketMessage | ArrayBuffer): Promise<void> {
+    const isText = typeof data === "string";
+    if (!isText && !(data instanceof Uint8Array) && !(data instanceof ArrayBuffer))
+      throw new TypeError(`Cannot send a message: text or bytes are needed: received ${describeValue(data)}`);
+    this.accept();
+    // A turn later: a program that sends in a loop must not keep the news of the end from itself.
+    if (this.readyState !== 1) return new Promise((resolve) => setImmediate(resolve));
+    // A copy: what waits is not changed by whoever sent it.
+    const bytes = isText ? encoder.encode(data) : new Uint8Array(data instanceof ArrayBuffer ? data : Uint8Array.from(data));
+    if (this.#bufferedBytes + bytes.byteLength > SOCKET_BUFFER_BYTES_MAX)
+      throw new RangeError(
+        `Cannot send a message: the client has not taken ${this.#bufferedBytes} bytes yet; await send() to wait for it: received ${bytes.byteLength} bytes`,
+      );
+    return this.#write(new Message(bytes, isText));
+  }
+
+  /**
+   * Closes the socket, behind what was sent.
+   *
+   * @param code 1000, or 3000 to 4999
+   * @throws RangeError for another code, or a reason of more than 123 bytes
+   */
+  close(code = 1000, reason = ""): void {
+    if (!(code === 1000 || (Number.isInteger(code) && code >= 3000 && code <= 4999)))
+      throw new RangeError(`Cannot close a WebSocket: the code is 1000 or from 3000 to 4999: received ${describeValue(code)}`);
+    if (encoder.encode(reason).byteLength > REASON_BYTES_MAX)
+      throw new RangeError(`Cannot close a WebSocket: the reason has at most ${REASON_BYTES_MAX} bytes: received ${describeValue(reason)}`);
+    this.end(code, reason);
+  }
+
+  /** @internal with any code */
+  end(code: number, reason: string): void {
+    this.accept();
+    if (this.#state !== 1) return;
+    this.#state = 2;
+    const finish = (): void => {
+      this.#ports.stream.end([String(code), reason]);
+      this.closed(code, reason);
+    };
+    if (this.#sending === undefined) finish();
+    else this.#sending.then(finish, finish);
+  }
+
+  /** @internal nothing more comes */
+  closed(code: number, reason: string): void {
+    if (this.#state === 3) return;
+    this.#state = 3;
+    // A loop that waits for a message comes to its end.
+    this.#ports.stream.messages?.ended([String(code), reason]);
+    for (const resolve of this.#onClosed.splice(0)) resolve();
+    this.#dispatch(new SocketCloseEvent(code, reason));
+  }
+
+  /** @internal resolves at the end */
+  whenClosed(): Promise<void> {
+    return this.#state === 3 ? Promise.resolve() : new Promise((resolve) => this.#onClosed.push(resolve));
+  }
+
+  /** @internal messages go to listeners from now on, where there are any */
+  listen(): void {
+    if (this.#isDispatching || (!this.#hasListener && this.onmessage === null)) return;
+    this.#isDispatching = true;
+    this.accept();
+    void (async () => {
+      for (let data = await this.#next(); data !== undefined; data = await this.#next())
+        this.#dispatch(new MessageEvent("message", { data }));
+    })();
+  }
+
+  override addEventListener<K extends keyof SocketEvents>(
+    type: K,
+    listener: (event: SocketEvents[K]) => void,
+    options?: Parameters<EventTarget["addEventListener"]>[2],
+  ): void {
+    super.addEventListener(type, listener as (event: Event) => void, options);
+    if (type !== "message" && type !== "close") return;
+    this.#hasListener = true;
+    this.accept();
+    // Listeners that are added in the same turn hear the first message, too.
+    if (type === "message") queueMicrotask(() => this.listen());
+  }
+
+  /** Messages as they come, until the socket is closed by either side. Leaving the loop does not close it. */
+  [Symbol.asyncIterator](): AsyncIterator<WebSocketMessage, undefined, undefined> {
+    if (this.#isDispatching) throw new TypeError("Cannot iterate over a WebSocket: its messages go to listeners");
+    this.accept();
+    return {
+      next: async () => {
+        const value = await this.#next();
+        return value === undefined ? { done: true, value: undefined } : { done: false, value };
+      },
+    };
+  }
+
+  async #next(): Promise<WebSocketMessage | undefined> {
+    const { messages } = this.#ports.stream;
+    if (messages === undefined || this.#state === 2) return undefined;
+    try {
+      const message = await messages.next();
+      if (message !== undefined) return message.isText ? decoder.decode(message.bytes) : message.bytes;
+      const [code = "1005", reason = ""] = messages.trailers;
+      this.closed(Number(code), reason);
+    } catch {
+      // The client is gone: for a loop over its messages that is the end.
+      this.closed(1006, "");
+    }
+    return undefined;
+  }
+
+  async #write(message: Message): Promise<void> {
+    const { stream } = this.#ports;
+    const before = this.#sending;
+    if (before === undefined) {
+      const sent = stream.writeMessage(message);
+      if (typeof sent === "boolean") return;
+      await this.#waitFor(message, sent);
+    } else
+      await this.#waitFor(
+        message,
+        before.then(() => stream.writeMessage(message)),
+      );
+  }
+
+  async #waitFor(message: Message, sent: Promise<unknown>): Promise<void> {
+    this.#bufferedBytes += message.byteLength;
+    this.#sending = sent;
+    await sent;
+    this.#bufferedBytes -= message.byteLength;
+    if (this.#sending === sent) this.#sending = undefined;
+  }
+
+  #dispatch(event: Event): void {
+    this.#ports.run(() => {
+      const handler = event.type === "message" ? this.onmessage : event.type === "close" ? this.onclose : null;
+      this.dispatchEvent(event);
+      try {
+        (handler as ((event: Event) => void) | null)?.call(this, event);
+      } catch (error) {
+        reportError(this, error);
+      }
+    });
+  }
+}
+
+/** What a handler throws is told to `error`, as no caller hears it. */
+function reportError(socket: ServerWebSocket, error: unknown): void {
+  const event = Object.assign(new Event("error"), { error });
+  socket.dispatchEvent(event);
+  socket.onerror?.(event);
+  console.error("A handler of a WebSocket failed:", error);
+}

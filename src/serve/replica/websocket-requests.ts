@@ -1,0 +1,83 @@
+/**
+ * From a request for a WebSocket on the wire to the user's `websocket(socket, request)`, until the socket is closed.
+ *
+ * Decides how the end of user code and the end of the socket belong together: a method that throws before it uses the socket refuses the handshake with the status of its error,
+ * later it closes with 1011; one that returns closes with 1000 unless listeners go on. A client that is gone ends the request's signal. The counterpart of
+ * `http-requests.ts`, called by the replica for each that it has admitted.
+ */
+import type { LibraryCall } from "../../core/internal.ts";
+import { RequestCancelledError } from "../errors.ts";
+import type { ServedStream } from "../wire/request-server.ts";
+import { type RequestFailures, respondToError } from "./http-requests.ts";
+import { lazyRequest } from "./lazy-request.ts";
+import { ServerWebSocket } from "./server-websocket.ts";
+
+type WebSocketFunction = (socket: ServerWebSocket, request: Request) => unknown;
+
+interface WebSocketRequestOptions extends RequestFailures {
+  readonly websocket: WebSocketFunction;
+}
+
+const NO_BYTES = new Uint8Array(0);
+
+export class WebSocketRequests {
+  readonly #options: WebSocketRequestOptions;
+
+  constructor(options: WebSocketRequestOptions) {
+    this.#options = options;
+  }
+
+  /** @param ended called once, when the socket is closed and the method has ended; whether user code failed */
+  serve(stream: ServedStream, call: LibraryCall, ended: (isFailed: boolean) => void): void {
+    const request = lazyRequest({ ...stream.head, method: "GET" }, NO_BYTES, () => call.signal);
+    const socket = new ServerWebSocket({
+      stream,
+      protocols: (request.headers.get("sec-websocket-protocol") ?? "")
+        .split(",")
+        .flatMap((name) => (name.trim() === "" ? [] : [name.trim()])),
+      accepted: (protocol) => {
+        const headers = protocol === "" ? [] : ["sec-websocket-protocol", protocol];
+        stream.begin({ status: 101, statusText: "", ongoing: this.#options.ongoing(), headers });
+        // Only now: a request that user code refuses is refused whole.
+        stream.accept();
+      },
+      run: (body) => call.run(body),
+    });
+    stream.onCancel = (reason) => {
+      const { messages } = stream;
+      const [code = "1006", text = ""] = messages?.trailers ?? [];
+      call.cancel(new RequestCancelledError(`Request ${stream.head.requestId} was cancelled: ${reason}`, { reason }));
+      // Whoever reads messages comes to their end by itself.
+      setImmediate(() => socket.closed(Number(code), text));
+    };
+    void this.#run(stream, call, { socket, request }).then(ended);
+  }
+
+  /** @returns whether user code failed */
+  async #run(
+    stream: ServedStream,
+    call: LibraryCall,
+    { socket, request }: { socket: ServerWebSocket; request: Request },
+  ): Promise<boolean> {
+    try {
+      await call.run(() => {
+        const returned = this.#options.websocket(socket, request);
+        // `onmessage`, which tells nobody that it was set.
+        socket.listen();
+        return returned;
+      });
+      socket.listen();
+      if (!socket.isHeardByListeners) socket.end(1000, "");
+    } catch (error) {
+      if (stream.cancelled !== undefined) return false;
+      if (socket.readyState === 0) respondToError(error, stream, this.#options);
+      else {
+        this.#options.onError(error, stream);
+        socket.end(1011, "internal error");
+      }
+      return true;
+    }
+    await socket.whenClosed();
+    return false;
+  }
+}

@@ -1,0 +1,29 @@
+/** The part of Express that the tests use: it comes without types of its own. */
+declare module "express" {
+  import type { IncomingMessage, ServerResponse } from "node:http";
+
+  interface Request extends IncomingMessage {
+    readonly params: Readonly<Record<string, string>>;
+    readonly query: unknown;
+    readonly body: unknown;
+    readonly ip: string | undefined;
+  }
+  interface Response extends ServerResponse {
+    cookie(name: string, value: string): this;
+    status(status: number): this;
+    json(value: unknown): this;
+    redirect(url: string): void;
+    type(type: string): this;
+    sendStatus(status: number): this;
+  }
+  type Handler = (request: Request, response: Response) => unknown;
+  interface Application {
+    (request: IncomingMessage, response: ServerResponse): void;
+    use(middleware: unknown): this;
+    get(path: string, handler: Handler): this;
+    post(path: string, handler: Handler): this;
+    put(path: string, handler: Handler): this;
+  }
+  const express: { (): Application; json(options?: { limit?: number }): unknown };
+  export default express;
+}

@@ -1,0 +1,203 @@
+/** Clients that are hostile, broken or slow, over raw sockets: the right status, a bound on what they hold, and others served meanwhile. */
+import { connect, type Socket } from "node:net";
+import { type ActorHandle, actors, getActor } from "shoal";
+import * as serve from "shoal/serve";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { ask } from "./serve-client.ts";
+import { until, useSession } from "./session.ts";
+
+useSession({ numCpus: 2 });
+
+let address = "";
+let port = 0;
+let proxy: ActorHandle<ProxyHealth>;
+
+/** What the proxy's actor tells of itself. */
+interface ProxyHealth {
+  checkHealth(): { openRequests: number };
+}
+
+class Echo {
+  async fetch(request: Request): Promise<unknown> {
+    const { pathname } = new URL(request.url);
+    switch (pathname) {
+      case "/url":
+        return request.url;
+      case "/length": {
+        let length = 0;
+        for await (const piece of request.body ?? []) length += (piece as Uint8Array).byteLength;
+        return String(length);
+      }
+      case "/ignores":
+        return "not read";
+      case "/large":
+        return new Response(new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(65_536)) }));
+      case "/wait":
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        return "waited";
+      default:
+        return "ok";
+    }
+  }
+}
+
+beforeAll(async () => {
+  const httpOptions = {
+    port: 0,
+    maxBodyBytes: 200_000,
+    maxHeaderBytes: 4096,
+    headersTimeoutMs: 1_000,
+    bodyTimeoutMs: 600,
+    keepAliveTimeoutMs: 500,
+    maxConnections: 1_500,
+  };
+  await serve.start({ httpOptions });
+  await serve.run(serve.deployment(Echo, { maxOngoingRequests: 1_000 }).bind(), { name: "echo", routePrefix: "/" });
+  address = Object.values((await serve.status()).proxies)[0]?.address ?? "";
+  port = Number(new URL(address).port);
+  const [found] = (await actors({ namespace: "shoal.serve" })).filter(({ name }) => name?.startsWith("SERVE_PROXY::") === true);
+  proxy = await getActor<ProxyHealth>(found?.name ?? "", { namespace: "shoal.serve" });
+});
+afterAll(() => serve.shutdown());
+
+const open = new Set<Socket>();
+afterEach(() => {
+  for (const socket of open) socket.destroy();
+  open.clear();
+});
+
+function raw(...texts: string[]): Socket {
+  const socket = connect(port, "127.0.0.1");
+  open.add(socket);
+  socket.on("error", () => {});
+  for (const text of texts) socket.write(text, "latin1");
+  return socket;
+}
+
+/** All that the proxy says until it closes the connection, or until `enough` is in it. */
+function said(socket: Socket, enough?: RegExp): Promise<string> {
+  return new Promise((resolve) => {
+    let text = "";
+    socket.on("data", (piece: Buffer) => {
+      text += piece.toString("latin1");
+      if (enough?.test(text) === true) resolve(text);
+    });
+    socket.on("close", () => resolve(text));
+  });
+}
+
+const statusOf = async (...texts: string[]): Promise<string> => (await said(raw(...texts), /\r\n\r\n/)).slice(9, 12);
+const HEAD = "Host: h\r\n";
+
+test.each([
+  ["a length and chunks", `POST / HTTP/1.1\r\n${HEAD}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
+  ["two lengths", `POST / HTTP/1.1\r\n${HEAD}Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello`],
+  ["chunks not as the last coding", `POST / HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`],
+  ["a length that is no number", `POST / HTTP/1.1\r\n${HEAD}Content-Length: +5\r\n\r\nhello`],
+  ["a negative length", `POST / HTTP/1.1\r\n${HEAD}Content-Length: -5\r\n\r\nhello`],
+  ["a null byte in the target", `GET /\0 HTTP/1.1\r\n${HEAD}\r\n`],
+  ["a null byte in a header", `GET / HTTP/1.1\r\n${HEAD}a: b\0c\r\n\r\n`],
+  ["a space before the colon", `GET / HTTP/1.1\r\n${HEAD}a : b\r\n\r\n`],
+  ["a folded header", `GET / HTTP/1.1\r\n${HEAD} b\r\n\r\n`],
+  ["no host", "GET / HTTP/1.1\r\n\r\n"],
+  ["two hosts", `GET / HTTP/1.1\r\n${HEAD}${HEAD}\r\n`],
+  ["a host that is none", "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n"],
+  ["a target that is no path", `OPTIONS * HTTP/1.1\r\n${HEAD}\r\n`],
+  ["no such method", `HACK / HTTP/1.1\r\n${HEAD}\r\n`],
+  ["the internal method of WebSockets", `WEBSOCKET / HTTP/1.1\r\n${HEAD}\r\n`],
+  ["no HTTP at all", "\x16\x03\x01\x02\r\n\r\n"],
+])("%s: 400, and the connection ends", async (_name, text) => {
+  const answer = await said(raw(text));
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+  expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1);
+});
+
+test("what cannot be a chunk breaks the request off", async () => {
+  const answer = await said(raw(`POST /length HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n`, "zz\r\nhello\r\n"));
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+  expect(await ask(address, "/")).toMatchObject({ status: 200 });
+});
+
+test("headers that are too large: 431; that do not come: 408; a body that does not come: 408", async () => {
+  expect(await statusOf(`GET / HTTP/1.1\r\n${HEAD}a: ${"x".repeat(5000)}\r\n\r\n`)).toBe("431");
+  expect(await statusOf(`GET / HTTP/1.1\r\n${HEAD}${"a: b\r\n".repeat(2000)}\r\n`)).toBe("431");
+  const [head, body, streamed] = await Promise.all([
+    statusOf(`GET / HTTP/1.1\r\n${HEAD}a: `),
+    statusOf(`POST / HTTP/1.1\r\n${HEAD}Content-Length: 5\r\n\r\nhe`),
+    statusOf(`POST /length HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n`),
+  ]);
+  expect([head, body, streamed]).toEqual(["408", "408", "408"]);
+});
+
+test("a body that is too large: 413, with a length or without, and the client sees it", async () => {
+  expect(await statusOf(`POST /length HTTP/1.1\r\n${HEAD}Content-Length: 200001\r\n\r\n`, "x".repeat(200_001))).toBe("413");
+  const chunk = `ea60\r\n${"x".repeat(60_000)}\r\n`;
+  expect(await statusOf(`POST /length HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n`, chunk, chunk, chunk, chunk, chunk)).toBe(
+    "413",
+  );
+  expect(
+    await said(raw(`POST /length HTTP/1.1\r\n${HEAD}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n`, chunk, chunk, "0\r\n\r\n")),
+  ).toMatch(/120000$/);
+});
+
+test("an answer before the body has come reaches the client", async () => {
+  const answer = await said(raw(`POST /ignores HTTP/1.1\r\n${HEAD}Content-Length: 150000\r\n\r\n`, "x".repeat(1000)), /not read/);
+  expect(answer).toMatch(/^HTTP\/1\.1 200 [^]*connection: close/i);
+});
+
+test("Expect: 100-continue is answered once the request is known to be taken", async () => {
+  const socket = raw(`POST /length HTTP/1.1\r\n${HEAD}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`);
+  const answer = said(socket, /\r\n\r\n5$/);
+  await new Promise<void>((resolve) => socket.once("data", () => resolve()));
+  socket.write("hello");
+  expect(await answer).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
+  const large = await said(raw(`POST /length HTTP/1.1\r\n${HEAD}Expect: 100-continue\r\nContent-Length: 500000\r\n\r\n`), /\r\n\r\n/);
+  expect(large).toMatch(/^HTTP\/1\.1 413 /);
+  expect(await statusOf(`POST / HTTP/1.1\r\n${HEAD}Expect: miracles\r\nContent-Length: 0\r\n\r\n`)).toBe("417");
+});
+
+test("targets with a host are taken, and odd paths arrive as they are", async () => {
+  const url = async (target: string): Promise<string> =>
+    (await said(raw(`GET ${target} HTTP/1.1\r\n${HEAD}Connection: close\r\n\r\n`))).split("\r\n\r\n")[1] ?? "";
+  expect(await url("http://shop.example/url?q=1")).toBe("http://shop.example/url?q=1");
+  expect(await url("/url?%zz=%00")).toBe("http://h/url?%zz=%00");
+  expect(await url("//url")).toBe("ok");
+});
+
+test("pipelined requests are answered in their order, and not without end", async () => {
+  const requests = ["/wait", "/url?1", "/wait", "/url?2"].map((target) => `GET ${target} HTTP/1.1\r\n${HEAD}\r\n`).join("");
+  const answer = await said(raw(requests), /url\?2$/);
+  expect(answer.match(/waited|url\?\d/g)).toEqual(["waited", "url?1", "waited", "url?2"]);
+  const many = await said(raw(`GET /wait HTTP/1.1\r\n${HEAD}\r\n`.repeat(150)));
+  expect(many.match(/HTTP\/1\.1 200/g)).toHaveLength(100);
+  expect(many.match(/HTTP\/1\.1 429/g)?.length).toBeGreaterThan(0);
+});
+
+test("a connection without requests is closed after its time", async () => {
+  const answer = await said(raw(`GET / HTTP/1.1\r\n${HEAD}\r\n`));
+  expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+});
+
+test("clients that leave in the middle, up or down, leave nothing behind", async () => {
+  const openCount = async (): Promise<number> => (await proxy.checkHealth.remote()).openRequests;
+  for (let index = 0; index < 30; index += 1) {
+    const up = raw(`POST /length HTTP/1.1\r\n${HEAD}Content-Length: 150000\r\n\r\n`, "x".repeat(70_000));
+    const down = raw(`GET /large HTTP/1.1\r\n${HEAD}\r\n`);
+    await new Promise<void>((resolve) => down.once("data", () => resolve()));
+    up.destroy();
+    down.destroy();
+  }
+  await until(async () => (await openCount()) === 0, "the requests to be over");
+  expect(await ask(address, "/url")).toMatchObject({ status: 200 });
+});
+
+test("a thousand idle connections and slow ones beside them: others are served", async () => {
+  const sockets = Array.from({ length: 1_000 }, (_, index) => raw(index % 2 === 0 ? "" : "GET / HT"));
+  await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once("connect", resolve))));
+  const startMs = performance.now();
+  for (let index = 0; index < 20; index += 1) expect((await ask(address, "/url")).status).toBe(200);
+  expect(performance.now() - startMs).toBeLessThan(5_000);
+  // More than may be connected: those above are cut off at once.
+  const above = Array.from({ length: 700 }, () => raw());
+  await until(() => above.some((socket) => socket.destroyed || socket.readableEnded), "a connection to be refused");
+});

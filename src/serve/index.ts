@@ -11,6 +11,7 @@ export type { HandleMethod, HandleOf, HandleOptionsInput as HandleOptions } from
 export type { HttpOptions } from "./proxy/http-options.ts";
 export { batch, type BatchedFunction, type BatchedStream, type BatchOptions, END_OF_STREAM, type EndOfStream } from "./replica/batch.ts";
 export { getMultiplexedModelId, multiplexed, type MultiplexedOptions } from "./replica/multiplexed.ts";
+export * as llm from "./llm/index.ts";
 export { metrics } from "./metrics/user-metrics.ts";
 export { getReplicaContext, type ReplicaContext } from "./replica/replica-context.ts";
 export { delete, getAppHandle, getDeploymentHandle, run, type RunOptions, shutdown, start, type StartedServe, type StartOptions, status } from "./run.ts";

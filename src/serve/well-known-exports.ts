@@ -4,6 +4,7 @@ import { Controller } from "./controller/controller.ts";
 import { deployment } from "./deployment.ts";
 import { BackPressureError, DeployFailedError, DeploymentUnavailableError, RequestCancelledError } from "./errors.ts";
 import { adoptHandle } from "./handle/deployment-handle.ts";
+import * as llm from "./llm/index.ts";
 import { LLMEngineError, LLMRequestError } from "./llm/llm-errors.ts";
 import { LLMServer } from "./llm/llm-server.ts";
 import { OpenAIIngress } from "./llm/openai-ingress.ts";
@@ -31,6 +32,7 @@ registerExports("shoal/serve", {
   getMultiplexedModelId,
   getReplicaContext,
   Histogram,
+  llm,
   LLMEngineError,
   LLMRequestError,
   LLMServer,

@@ -62,7 +62,7 @@ beforeAll(async () => {
   const app = serve.llm.buildOpenAIApp({
     models: [
       { id: "echo", engine: serve.llm.deterministic(), deployment: { numReplicas: 2 } },
-      { id: "lab/slow", engine: serve.llm.deterministic({ tokenDelayMs: 200 }), deployment: { maxOngoingRequests: 1, maxQueuedRequests: 1, backpressureConfig: { statusCode: 429, retryAfterMs: 2000 } } },
+      { id: "lab/slow", engine: serve.llm.deterministic({ tokenDelayMs: 60 }), deployment: { maxOngoingRequests: 1, maxQueuedRequests: 1, backpressureConfig: { statusCode: 429, retryAfterMs: 2000 } } },
       { id: "observed", engine: observedEngine(log.file) },
     ],
   });
@@ -155,6 +155,8 @@ test("errors have OpenAI's form, and name the field", async () => {
 
 test("one request more than may wait gets 429, and a client that goes ends the engine's work", async () => {
   const create = (): Promise<unknown> => client.chat.completions.create({ model: "lab/slow", messages: [{ role: "user", content: "a" }] });
+  // The ingress has met the model: until then it knows no limit.
+  await create();
   const answers = await Promise.allSettled([create(), create(), create(), create()]);
   const refused = answers.flatMap((answer) => (answer.status === "rejected" ? [answer.reason as InstanceType<typeof OpenAI.RateLimitError>] : []));
   expect(refused.length).toBeGreaterThanOrEqual(1);

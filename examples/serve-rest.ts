@@ -51,7 +51,9 @@ class Api {
       const note = await notes.find.remote(Number(c.req.param("id")));
       return note === undefined ? c.json({ error: "no such note" }, 404) : c.json(note);
     });
-    app.delete("/notes/:id", async (c) => ((await notes.remove.remote(Number(c.req.param("id")))) ? c.body(null, 204) : c.json({ error: "no such note" }, 404)));
+    app.delete("/notes/:id", async (c) =>
+      (await notes.remove.remote(Number(c.req.param("id")))) ? c.body(null, 204) : c.json({ error: "no such note" }, 404),
+    );
   }
 
   fetch(request: Request): Response | Promise<Response> {
@@ -60,7 +62,9 @@ class Api {
 }
 
 const stays = process.argv.includes("--stay");
-const app = serve.deployment(Api, { numReplicas: 2, maxOngoingRequests: 50 }).bind(serve.deployment(Notes, { maxOngoingRequests: 50 }).bind());
+const app = serve
+  .deployment(Api, { numReplicas: 2, maxOngoingRequests: 50 })
+  .bind(serve.deployment(Notes, { maxOngoingRequests: 50 }).bind());
 const { address } = await serve.start({ httpOptions: { port: stays ? 8000 : 0 } });
 await serve.run(app, { name: "notes" });
 

@@ -45,6 +45,19 @@ def object_store_statistics():
     return {"mapped_bytes": store.mapped_bytes, "written_bytes": store.written_bytes}
 
 
+def get_preemption_info():
+    """That the node of this worker is to be drained: ``{"deadline_ms": ..., "reason": "preemption"}``, or None while nobody has said so.
+
+    ``deadline_ms`` is when the node leaves whatever runs on it then, in milliseconds since 1970; None where it waits for what runs. ``reason`` is ``preemption`` where the node is taken away, and
+    ``idle`` where nobody needed it. A loop that computes asks now and then, and writes a checkpoint: asking looks for news.
+    """
+    from . import _runtime
+
+    worker = _runtime.require()
+    worker.hear()
+    return None if worker.preemption is None else dict(worker.preemption)
+
+
 def exit_actor():
     """Ends the actor that this code runs in, and does not return. It is not restarted.
 
@@ -94,6 +107,7 @@ __all__ = [
     "exit_actor",
     "get",
     "get_actor",
+    "get_preemption_info",
     "kill",
     "object_store_statistics",
     "put",

@@ -97,6 +97,8 @@ class Worker:
         self.prefix = os.urandom(6).hex()
         #: The certificate of the node, for connections to others.
         self.identity = configuration.get("identity")
+        #: That the node is to be drained, as code is told; None while nobody has said so.
+        self.preemption = None
         self._sequence = 0
         self._actors = {}
         #: Open connections to workers, by their number.
@@ -244,6 +246,10 @@ class Worker:
             self.calls.lost_elsewhere(*decoded)
         elif kind == message.NODE_GONE:
             self._node_gone(*decoded)
+        elif kind == message.NODE_DRAINING:
+            left_ms = decoded.get("leftMs")
+            deadline_ms = None if left_ms is None else time.time() * 1000 + left_ms
+            self.preemption = {"deadline_ms": deadline_ms, "reason": decoded["reason"]}
         elif kind == message.CERTIFICATE:
             self.identity = decoded
             if self._network is not None:
@@ -555,6 +561,16 @@ class Worker:
 
     def new_future(self):
         return self.coroutines().loop.create_future()
+
+    def hear(self):
+        """What has come is handled, although the code that calls may go on computing; asyncio hears by itself, and other threads leave it alone."""
+        if not self.has_turn() or self.context_job.get() is not None:
+            return
+        marked = self.interrupts.pause()
+        try:
+            self.pump.turn(0)
+        finally:
+            self.interrupts.resume(marked)
 
     def sends_from_coroutine(self):
         """Something is to leave, and asyncio may have the thread."""

@@ -35,11 +35,23 @@ export interface RuntimeContext {
   readonly runtimeEnv: RuntimeEnv;
   /** Whether this actor has been restarted; its state began anew. */
   readonly wasCurrentActorReconstructed: boolean;
+  /** That the node is to be drained, and until when; undefined while nobody has said so. Actors with restarts left are moved at once and see nothing of it. */
+  readonly preemption: PreemptionInfo | undefined;
+  /** Aborts when the node is to be drained, with what `preemption` says then as its reason; in the driver, too. */
+  readonly preemptionSignal: AbortSignal;
   /**
    * Aborts when this task or actor call is cancelled, with the `TaskCancelledError` as its reason; in the driver it never does. Hand it to
    * what takes a signal, or ask `signal.aborted`. In an actor it aborts, too, when the caller's process is gone; the call itself goes on. Code that runs without a pause sees no change: it is interrupted instead.
    */
   readonly signal: AbortSignal;
+}
+
+/** The node that code runs on is to be drained. */
+export interface PreemptionInfo {
+  /** When it leaves whatever runs on it then, in milliseconds since 1970, as `Date.now()`; undefined where it waits for what runs. */
+  readonly deadlineMs: number | undefined;
+  /** `preemption`: it is taken away; `idle`: nobody needed it. */
+  readonly reason: "preemption" | "idle";
 }
 
 /** The options of `kvGet`, `kvExists`, `kvDelete` and `kvList`. */

@@ -1,8 +1,8 @@
 /**
  * What `getRuntimeContext()` returns: facts of where code runs, and the signal of the task or call that it belongs to.
  *
- * The facts are plain data and travel as such, in results for instance. The signal belongs to one task in one process: it is made when somebody
- * asks for it, and in a copy that came from elsewhere, as in the driver, it never aborts.
+ * The facts are plain data and travel as such, in results for instance. The signals belong to one task, and to one process: that of the task is made when somebody
+ * asks for it, and in a copy that came from elsewhere neither aborts.
  */
 import { writtenRuntimeEnv } from "../runtime/environment/runtime-env.ts";
 import { parseLeaseSpec } from "../runtime/scheduling/lease-spec.ts";
@@ -10,22 +10,28 @@ import { type TaskContext, taskContext } from "../runtime/worker/task-context.ts
 import { requireRuntime } from "./current-runtime.ts";
 import type { RuntimeContext } from "./cluster-types.ts";
 
-export type ContextFacts = Omit<RuntimeContext, "signal">;
+export type ContextFacts = Omit<RuntimeContext, "signal" | "preemptionSignal">;
 
 export let factsOf: (value: object) => ContextFacts | undefined;
 
 class ContextView {
   readonly #context: TaskContext | undefined;
+  readonly #preemption: AbortSignal;
   readonly #facts: ContextFacts;
 
   static {
     factsOf = (value) => (#facts in value ? value.#facts : undefined);
   }
 
-  constructor(facts: ContextFacts, context: TaskContext | undefined) {
+  constructor(facts: ContextFacts, context: TaskContext | undefined, preemption: AbortSignal = new AbortController().signal) {
+    this.#preemption = preemption;
     this.#facts = facts;
     this.#context = context;
     Object.assign(this, facts);
+  }
+
+  get preemptionSignal(): AbortSignal {
+    return this.#preemption;
   }
 
   get signal(): AbortSignal {
@@ -39,7 +45,7 @@ export function contextFrom(facts: ContextFacts): RuntimeContext {
 }
 
 export function currentContext(): RuntimeContext {
-  const { options, environments } = requireRuntime();
+  const { options, environments, preemption } = requireRuntime();
   const { jobId, nodeId, processId, namespace, labels } = options;
   const context = taskContext.current;
   const facts: ContextFacts = {
@@ -57,6 +63,7 @@ export function currentContext(): RuntimeContext {
     placementGroupId: context === undefined ? undefined : parseLeaseSpec(context.place.shape).bundle?.group,
     runtimeEnv: writtenRuntimeEnv(environments.inherited),
     wasCurrentActorReconstructed: (context?.place.incarnation ?? 0) > 0,
+    preemption: preemption.info,
   };
-  return new ContextView(facts, context) as ContextView & ContextFacts;
+  return new ContextView(facts, context, preemption.signal) as ContextView & ContextFacts;
 }

@@ -28,6 +28,7 @@ import { OpenLinks } from "./calls/open-links.ts";
 import { isKeptAsItIs } from "./objects/plain-value.ts";
 import { ProcessObjects } from "./objects/process-objects.ts";
 import { ProcessValues } from "./objects/process-values.ts";
+import { Preemption } from "./preemption.ts";
 import { Recovery } from "./calls/recovery.ts";
 import type { GetOptions } from "./ref-types.ts";
 import { helloOf, type RuntimeOptions } from "./runtime-options.ts";
@@ -41,6 +42,7 @@ export class Runtime implements RefRuntime, WhyRuntime {
   readonly daemon: Connection;
   readonly telemetry: Telemetry;
   readonly links: OpenLinks = new OpenLinks();
+  readonly preemption: Preemption = new Preemption();
   readonly objects: ProcessObjects;
   readonly table: ObjectTable;
   readonly store: LocalStore;

@@ -5,8 +5,9 @@
  * `engine/`.
  */
 import { type ArrowData, get, init, isInitialized, ready, remote } from "../core/index.ts";
-import { count as countOption, custom, describeValue, flag, oneOf, readOptions } from "../core/internal.ts";
-import { type Aggregate, checkAggregates, count, emptyResult, max, mean, min, std, sum } from "./aggregates/aggregate.ts";
+import { count as countOption, describeValue, flag, oneOf, readOptions } from "../core/internal.ts";
+import { type Aggregate, count, emptyResult, max, mean, min, std, sum } from "./aggregates/aggregate.ts";
+import { nameOf, requireCount, requireFunction, requireNames, requireParts, seedOf } from "./arguments.ts";
 import { arrowOfAll } from "./arrow/arrow-batch.ts";
 import { type BatchFormat, batchOf } from "./blocks/batch.ts";
 import type { Block } from "./blocks/block.ts";
@@ -24,19 +25,20 @@ import {
 import { checkSink, type Datasink, writeToDatasink } from "./datasink.ts";
 import { DataIterator, readSplitOptions, type StreamingSplitOptions } from "./data-iterator.ts";
 import { type BlockRef, keptBlock } from "./engine/operator.ts";
+import { aggregateStep, type ExchangeStep, mapGroupsStep, namesOf, shuffleStep, type SortOptions, sortStep } from "./exchange-steps.ts";
 import type { SinkTransform } from "./engine/sink-transform.ts";
 import { clusterCpus, run } from "./engine/run.ts";
 import { SplitCoordinator } from "./engine/split-coordinator.ts";
 import { gather, type Transform } from "./engine/transform.ts";
 import { columnTransform, filterTransform, selectTransform } from "./expressions/column-transforms.ts";
-import { Expression, type NamedExpression } from "./expressions/expression.ts";
+import { type Download, Expression, type NamedExpression } from "./expressions/expression.ts";
 import type { ValueIn, WithColumn } from "./expressions/expression-types.ts";
 import { type JoinedRow, type JoinOptions, readJoin } from "./join-options.ts";
 import type { JoinType } from "./engine/join.ts";
 import { type MixOptions, readMix } from "./mix-options.ts";
 import { ROWS_SHOWN } from "./limits.ts";
 import { explain } from "./plan/explain.ts";
-import type { ExchangePlan, LogicalPlan } from "./plan/logical-plan.ts";
+import type { LogicalPlan } from "./plan/logical-plan.ts";
 import { portablePlan } from "./plan/portable-plan.ts";
 import { physicalPlan } from "./plan/rules.ts";
 import type { AnyBatch, AnyRow, ClassOf, ResultOfCall, RowOfResult, RowOfSeveral, Several, ZippedRow } from "./row-types.ts";
@@ -84,15 +86,6 @@ interface BatchOptions<F extends BatchFormat> {
 
 type BatchResult = AnyBatch | Promise<AnyBatch> | Generator<AnyBatch> | AsyncGenerator<AnyBatch>;
 
-/** The options of `sort`. */
-export interface SortOptions {
-  /** The largest values first, for all keys or for each. Default: false. */
-  descending?: boolean | readonly boolean[] | undefined;
-}
-
-const DIRECTIONS = custom<boolean | readonly boolean[]>("a boolean, or a boolean for each key, is needed", false, (value) =>
-  typeof value === "boolean" || (Array.isArray(value) && value.every((one) => typeof one === "boolean")) ? "ok" : "wrong type",
-);
 const FORMAT = oneOf(["columns", "rows", "arrow"], "columns");
 
 /** The row of columns by name and of expressions with names. */
@@ -173,6 +166,10 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   filter<C extends ClassOf<R, unknown>>(actorClass: C, ...options: WithConstructorArgs<C, ActorTransformOptions>): Dataset<R>;
   filter(fn: UserFunction | UserClass | Expression, options?: AnyTransformOptions): Dataset<R> {
     if (fn instanceof Expression) return this.#transform(filterTransform(fn, options));
+    if (typeof fn === "boolean")
+      throw new TypeError(
+        `filter takes a function or an expression: received ${String(fn)}; expressions are compared by methods: col("km").gt(10)`,
+      );
     return this.#rowTransform("filter", fn, options);
   }
 
@@ -219,7 +216,10 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    * const perKm = rides.withColumn("perKm", col("fare").div(col("km")));
    * @throws TypeError for what is no name and no expression
    */
-  withColumn<const N extends string, T>(name: N, expression: Expression<T, keyof R & string>): Dataset<WithColumn<R, N, ValueIn<R, T>>> {
+  withColumn<const N extends string, T>(
+    name: N,
+    expression: Expression<T, keyof R & string> | Download<T, keyof R & string>,
+  ): Dataset<WithColumn<R, N, ValueIn<R, T>>> {
     return this.#transform(columnTransform(name, expression));
   }
 
@@ -317,18 +317,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    * @throws TypeError for what is no name of a column
    */
   sort(keys: (keyof R & string) | readonly (keyof R & string)[], options: SortOptions = {}): Dataset<R> {
-    const columns = typeof keys === "string" ? [keys] : keys;
-    requireNames("sort", columns);
-    if (columns.length === 0) throw new TypeError("sort takes a column, or several: received none");
-    const { descending } = readOptions(options, { of: "sort", options: { descending: DIRECTIONS } });
-    if (Array.isArray(descending) && descending.length !== columns.length)
-      throw new RangeError(`sort takes a direction for each of its ${columns.length} keys: received ${descending.length}`);
-    const sortKeys = columns.map((column, i) => ({
-      column,
-      descending: Array.isArray(descending) ? descending[i] === true : descending === true,
-    }));
-    const name = `sort(${sortKeys.map((key) => (key.descending ? `${key.column} descending` : key.column)).join(", ")})`;
-    return this.#exchange({ name, partitioning: { kind: "range", keys: sortKeys }, after: { kind: "sortRows", name, keys: sortKeys } });
+    return this.#exchange(sortStep(keys, options));
   }
 
   /**
@@ -337,12 +326,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    * @throws TypeError for a seed that is no whole number
    */
   randomShuffle(options: { seed?: number | undefined } = {}): Dataset<R> {
-    const seed = seedOf("randomShuffle", options);
-    return this.#exchange({
-      name: "randomShuffle",
-      partitioning: { kind: "random", seed },
-      after: { kind: "orderByHidden", name: "randomShuffle" },
-    });
+    return this.#exchange(shuffleStep(options));
   }
 
   /**
@@ -364,10 +348,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    * const perCity = rides.groupBy("city").aggregate({ rides: data.count(), km: data.sum("km") });
    */
   groupBy<const K extends keyof R & string>(keys: K | readonly K[]): GroupedDataset<R, K> {
-    const columns = typeof keys === "string" ? [keys] : keys;
-    requireNames("groupBy", columns);
-    if (columns.length === 0) throw new TypeError("groupBy takes a column, or several: received none");
-    return new GroupedDataset<R, K>(columns, (step) => this.#exchange(step));
+    return new GroupedDataset<R, K>(namesOf("groupBy", keys), (step) => this.#exchange(step));
   }
 
   /**
@@ -757,7 +738,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return new Dataset<U>({ kind: "map", name: transform.name, input: this.#plan, transform, options, compute }, this.#settings);
   }
 
-  #exchange<U extends AnyRow>(step: Omit<ExchangePlan, "kind" | "input">): Dataset<U> {
+  #exchange<U extends AnyRow>(step: ExchangeStep): Dataset<U> {
     return new Dataset<U>({ kind: "exchange", input: this.#plan, ...step }, this.#settings);
   }
 
@@ -803,28 +784,6 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 }
 
-function nameOf(method: string, fn: { readonly name: string }): string {
-  return fn.name === "" || fn.name === "fn" ? method : `${method}(${fn.name})`;
-}
-
-function requireFunction(method: string, fn: unknown): void {
-  if (typeof fn !== "function") throw new TypeError(`${method} takes a function: received ${typeof fn}`);
-}
-
-function requireCount(method: string, rows: number): void {
-  if (!Number.isSafeInteger(rows) || rows < 0) throw new RangeError(`${method} takes a whole number of rows from 0: received ${rows}`);
-}
-
-function requireParts(method: string, parts: number): void {
-  if (!Number.isSafeInteger(parts) || parts < 1) throw new RangeError(`${method} takes a whole number of parts from 1: received ${parts}`);
-}
-
-function requireNames(method: string, names: readonly unknown[]): void {
-  if (Array.isArray(names) && names.every((name) => typeof name === "string")) return;
-  const wrong: unknown = Array.isArray(names) ? names.find((name) => typeof name !== "string") : names;
-  throw new TypeError(`${method} takes names of columns: received ${String(wrong)}`);
-}
-
 // ---------------------------------------------------------------------------------------------------------------------
 // Groups
 
@@ -834,7 +793,7 @@ type ResultOf<A> = { -readonly [K in keyof A]: A[K] extends Aggregate<infer T> ?
 type KeysOf<R, K extends keyof R> = { [P in K]: R[P] };
 
 /** Makes a dataset of the grouped one's input. */
-type Exchange = <U extends AnyRow>(step: Omit<ExchangePlan, "kind" | "input">) => Dataset<U>;
+type Exchange = <U extends AnyRow>(step: ExchangeStep) => Dataset<U>;
 
 /** Groups of rows with equal keys, as `groupBy` gives them. Each method gives a dataset of the results. */
 export class GroupedDataset<R extends AnyRow, K extends keyof R & string> {
@@ -853,18 +812,7 @@ export class GroupedDataset<R extends AnyRow, K extends keyof R & string> {
    * @throws TypeError for what is no aggregate, DataError for the name of a key
    */
   aggregate<const A extends Readonly<Record<string, Aggregate>>>(aggregates: A): Dataset<KeysOf<R, K> & ResultOf<A>> {
-    checkAggregates(aggregates, this.#keys);
-    const keys = this.#keys;
-    const named = Object.entries(aggregates);
-    const list = named.map(([name]) => name).join(", ");
-    const name = keys.length === 0 ? `aggregate(${list})` : `groupBy(${keys.join(", ")}).aggregate(${list})`;
-    return this.#exchange({
-      name,
-      before: { kind: "partialAggregate", name: "partialAggregate", keys, aggregates: named },
-      partitioning: { kind: "hash", keys, use: "group by" },
-      ...(keys.length === 0 ? { partitions: 1 } : {}),
-      after: { kind: "mergeAggregates", name, keys, aggregates: named },
-    });
+    return this.#exchange(aggregateStep(this.#keys, aggregates));
   }
 
   /** One row a group: its keys and the number of its rows, as the column `count()`. */
@@ -907,24 +855,10 @@ export class GroupedDataset<R extends AnyRow, K extends keyof R & string> {
     fn: (group: BatchIn<R, F>) => O,
     options: { batchFormat?: F | undefined } = {},
   ): Dataset<RowOfResult<O> & AnyRow> {
-    if (typeof fn !== "function") throw new TypeError(`mapGroups takes a function: received ${typeof fn}`);
-    const { batchFormat } = readOptions(options, { of: "mapGroups", options: { batchFormat: FORMAT } });
-    const keys = this.#keys;
-    const name = `groupBy(${keys.join(", ")}).mapGroups${fn.name === "" || fn.name === "fn" ? "" : `(${fn.name})`}`;
-    return this.#exchange({
-      name,
-      partitioning: { kind: "hash", keys, use: "group by" },
-      after: { kind: "mapGroups", name, keys, fn, batchFormat },
-    });
+    return this.#exchange(mapGroupsStep(this.#keys, fn, options));
   }
 
   #one<U extends AnyRow>(name: string, aggregate: Aggregate): Dataset<U> {
     return this.aggregate({ [name]: aggregate }) as unknown as Dataset<U>;
   }
-}
-
-function seedOf(of: string, options: { seed?: number | undefined }): number {
-  const { seed = Math.floor(Math.random() * 2 ** 32) } = options;
-  if (!Number.isSafeInteger(seed)) throw new TypeError(`${of} takes a whole number as seed: received ${describeValue(seed)}`);
-  return seed;
 }

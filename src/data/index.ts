@@ -45,8 +45,8 @@ export {
   GroupedDataset,
   type MapBatchesActorOptions,
   type MapBatchesOptions,
-  type SortOptions,
 } from "./dataset.ts";
+export type { SortOptions } from "./exchange-steps.ts";
 export type { TrainTestSplitOptions } from "./splits.ts";
 export type {
   WriteCsvOptions,
@@ -61,6 +61,7 @@ export { DataError } from "./errors.ts";
 export type { JoinOptions } from "./join-options.ts";
 export type { MixOptions } from "./mix-options.ts";
 export type { JoinType } from "./engine/join.ts";
+export type { Download } from "./expressions/expression.ts";
 export { col, Expression, lit, NamedExpression } from "./expressions/expression.ts";
 export type { AnyRow, Batch, BatchColumn } from "./row-types.ts";
 export {

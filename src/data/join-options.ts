@@ -1,4 +1,9 @@
-/** The options of `join`, and the rows that it gives. */
+/**
+ * The options of `join`, and the rows that it gives.
+ *
+ * `readJoin` checks them where the user wrote them, and makes the step of the plan.
+ * Which columns the joined row has, and which may be null, follows from the type of the join in types alone.
+ */
 import { count, custom, describeValue, oneOf, readOptions } from "../core/internal.ts";
 import { type Join, JOIN_TYPES, type JoinType } from "./engine/join.ts";
 import type { AnyRow } from "./row-types.ts";
@@ -60,9 +65,24 @@ const JOIN = {
   partitions: count({ min: 1 }, undefined),
 };
 
+/** What pandas, Polars and Ray call them. */
+const OTHER_NAMES = {
+  how: "it is type",
+  joinType: "it is type",
+  join_type: "it is type",
+  leftOn: "it is on",
+  left_on: "it is on",
+  numPartitions: "it is partitions",
+  num_partitions: "it is partitions",
+};
+
 /** @throws TypeError or RangeError for a missing or wrong option */
 export function readJoin(options: unknown): Join & { readonly partitions: number | undefined } {
-  const { on, rightOn, type, leftSuffix, rightSuffix, partitions } = readOptions(options, { of: "join", options: JOIN });
+  const { on, rightOn, type, leftSuffix, rightSuffix, partitions } = readOptions(options, {
+    of: "join",
+    otherNames: OTHER_NAMES,
+    options: JOIN,
+  });
   if (on === undefined)
     throw new TypeError(`Cannot join: the option on is needed, the column that both sides share: received ${describeValue(options)}`);
   const leftKeys = listOf(on);

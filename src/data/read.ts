@@ -5,7 +5,7 @@
  * `year=2026/month=1/` in a path gives the columns `year` and `month` (Hive's partitioning), unless `partitioning` is `"none"`.
  */
 import { type NdArray, remote, type TaskOptions } from "../core/index.ts";
-import { custom, flag, isPlainObject, isTaskOption, oneOf, readOptions, text } from "../core/internal.ts";
+import { custom, describeValue, flag, isPlainObject, isTaskOption, oneOf, readOptions, text } from "../core/internal.ts";
 import type { ListedFile } from "../storage/file-system.ts";
 import { listFiles } from "../storage/list-files.ts";
 import { shownPath } from "../storage/paths.ts";
@@ -134,6 +134,17 @@ const CSV = {
   nullValues: NAMES,
   schema: SCHEMA,
 };
+/** What pandas and Ray call them. */
+const OTHER_NAMES = {
+  sep: "it is delimiter",
+  separator: "it is delimiter",
+  names: "it is header, which takes a list of names too",
+  usecols: "it is columns",
+  dtype: 'it is schema: { id: "int64" }',
+  na_values: "it is nullValues",
+  lines: "lines and arrays are told apart without it",
+  compression: "it follows from the extension: .gz, .br or .zst",
+};
 const JSON_FILES = { ...FILES, columns: NAMES, schema: SCHEMA };
 const TEXT = { ...FILES, dropEmptyLines: flag(true), encoding: text("utf-8") };
 const NUMPY = {
@@ -176,7 +187,11 @@ const PARQUET = {
  */
 export function readCsv<R extends AnyRow = AnyRow>(paths: Paths, options: ReadCsvOptions = {}): Dataset<R> {
   const { own, tasks } = splitOptions(options, CSV);
-  const { header, delimiter, columns, nullValues, schema, ...files } = readOptions(own, { of: "readCsv", options: CSV });
+  const { header, delimiter, columns, nullValues, schema, ...files } = readOptions(own, {
+    of: "readCsv",
+    otherNames: OTHER_NAMES,
+    options: CSV,
+  });
   if (new TextEncoder().encode(delimiter).length !== 1)
     throw new RangeError(`readCsv takes one character as delimiter: received ${JSON.stringify(delimiter)}`);
   return fileDataset("readCsv", paths, {
@@ -187,6 +202,15 @@ export function readCsv<R extends AnyRow = AnyRow>(paths: Paths, options: ReadCs
   });
 }
 
+/** @throws TypeError for what is no path and no list of paths. An empty list is a mistake more often than not, and `ignoreMissingPaths` takes it. */
+function checkPaths(of: string, paths: unknown, { ignoreMissingPaths }: FilesOptions): void {
+  const isPath = (path: unknown): boolean => typeof path === "string" && path !== "";
+  if (isPath(paths) || (Array.isArray(paths) && paths.every(isPath) && (paths.length > 0 || ignoreMissingPaths))) return;
+  const wrong: unknown = Array.isArray(paths) && paths.length > 0 ? paths.find((path) => !isPath(path)) : paths;
+  const instead = wrong instanceof URL ? "; give the text of a URL: url.href" : "";
+  throw new TypeError(`${of} takes a path, or a list of one or more: received ${describeValue(wrong)}${instead}`);
+}
+
 /** Without the options that are undefined, as readers tell absent ones apart. */
 function definedOptions(options: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
@@ -195,7 +219,7 @@ function definedOptions(options: Readonly<Record<string, unknown>>): Record<stri
 /** JSON files: lines of one object each, or one array of objects, which is found by itself. */
 export function readJson<R extends AnyRow = AnyRow>(paths: Paths, options: ReadJsonOptions = {}): Dataset<R> {
   const { own, tasks } = splitOptions(options, JSON_FILES);
-  const { columns, schema, ...files } = readOptions(own, { of: "readJson", options: JSON_FILES });
+  const { columns, schema, ...files } = readOptions(own, { of: "readJson", otherNames: OTHER_NAMES, options: JSON_FILES });
   return fileDataset("readJson", paths, { files, tasks, reader: readJsonFile as Reader, args: [definedOptions({ columns, schema })] });
 }
 
@@ -252,6 +276,7 @@ export function readParquet<R extends AnyRow = AnyRow, const K extends keyof R &
 ): Dataset<Pick<R, K>> {
   const { own, tasks } = splitOptions(options, PARQUET);
   const { columns, decimal, ...files } = readOptions(own, { of: "readParquet", options: PARQUET });
+  checkPaths("readParquet", paths, files);
   const source = parquetSource({ paths, files, columns, decimal, wanted: { columns: undefined, filters: [] } });
   return newDataset({ kind: "read", name: source.name, source, options: tasks });
 }
@@ -424,6 +449,7 @@ function fileDataset<R extends AnyRow>(
   paths: Paths,
   { files, tasks, reader, args, isManySmall = false }: FileRead,
 ): Dataset<R> {
+  checkPaths(name, paths, files);
   const parts = async (cpus: number): Promise<SourcePart[]> => {
     const listed: readonly ListedFile[] = await listFiles(paths, { ignoreMissingPaths: files.ignoreMissingPaths });
     const columnsOfPath = pathColumns(listed, files);

@@ -1,4 +1,9 @@
-/** The configuration of a deployment with all defaults in place: plain data that travels to the controller and is kept in the cluster's store. */
+/**
+ * The configuration of a deployment with all defaults in place, and what an application consists of.
+ *
+ * Plain data: it travels to the controller, is kept in the cluster's store as JSON, and is hashed where it needs new replicas. Functions are not in it; their ids are. Made by
+ * `deployment-options.ts` and `build/application-graph.ts`.
+ */
 
 /** How many replicas there are follows the load. */
 export interface AutoscalingConfig {
@@ -22,6 +27,8 @@ export interface AutoscalingConfig {
   readonly downscalingFactor: number;
   /** What counts as the load of a time. Default: "mean". */
   readonly aggregationFunction: "mean" | "max" | "min";
+  /** Under which id the code of a policy of the user's is kept. */
+  readonly policyId: string | undefined;
 }
 
 export interface GangConfig {
@@ -54,6 +61,8 @@ export interface DeploymentConfig {
   /** Part of the replicas that an update may have in excess. */
   readonly maxSurgePercent: number;
   readonly idempotentMethods: readonly string[];
+  /** Under which id the code of a router of the user's is kept. */
+  readonly routerId: string | undefined;
 }
 
 /** One deployment of an application, ready to be started. */

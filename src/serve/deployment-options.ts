@@ -1,4 +1,9 @@
-/** The options of deployments: what is allowed, and what is the default of each. */
+/**
+ * The options of deployments: what is allowed, and what is the default of each.
+ *
+ * Decides the plain configuration that they become (`deployment-config.ts`), and takes the functions out of it, which travel as code. Called by `deployment` and by `options`,
+ * so that a mistake is told before anything is started.
+ */
 import { resolveActorOptionsFor } from "./actor-options.ts";
 import {
   count,
@@ -13,7 +18,15 @@ import {
   timeLimit,
 } from "../core/internal.ts";
 import type { ActorOptions } from "../core/index.ts";
+import type { AutoscalingContext } from "./controller/autoscaling-policy.ts";
 import type { AutoscalingConfig, DeploymentConfig, GangConfig } from "./deployment-config.ts";
+import type { RequestRouter, RequestRouterClass } from "./routing/request-router.ts";
+
+/**
+ * Says how many replicas there are to be; the bounds and delays of `autoscalingConfig` hold all the same. It travels to the controller and runs there
+ * every 100 ms, so it is quick.
+ */
+export type AutoscalingPolicy = (context: AutoscalingContext) => number;
 
 type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
@@ -31,6 +44,18 @@ export interface BackpressureConfig {
   readonly retryAfterMs?: number | undefined;
 }
 
+/** `autoscalingConfig`: Ray's, and a policy of one's own. */
+export type AutoscalingOptions = Optional<Omit<AutoscalingConfig, "policyId">> & {
+  /** Says how many replicas the load asks for. Default: the load divided by `targetOngoingRequests`. */
+  readonly policy?: AutoscalingPolicy | undefined;
+};
+
+/** Functions of a deployment that run elsewhere than in its replicas. */
+export interface DeploymentFunctions {
+  readonly policy: AutoscalingPolicy | undefined;
+  readonly requestRouter: RequestRouterClass | undefined;
+}
+
 /** The options of `deployment`. */
 export interface DeploymentOptions {
   /** Its name within an application. Default: that of the class or function. */
@@ -38,7 +63,9 @@ export interface DeploymentOptions {
   /** Replicas; `"auto"`: between 1 and 100, by the load. Default: 1. */
   numReplicas?: number | "auto" | undefined;
   /** How the number of replicas follows the load. */
-  autoscalingConfig?: Optional<AutoscalingConfig> | undefined;
+  autoscalingConfig?: AutoscalingOptions | undefined;
+  /** Chooses replicas instead of Serve; made once in each process that sends requests. Default: power of two choices. */
+  requestRouter?: RequestRouterClass | undefined;
   /** Requests that one replica has under way at a time. Default: 5. */
   maxOngoingRequests?: number | undefined;
   /** Requests that may wait in each process that calls; -1 is without limit. Default: -1. */
@@ -105,7 +132,15 @@ const DEPLOYMENT = {
         return Number.isInteger(value) && value >= 0 && value <= REPLICAS_MAX ? "ok" : "out of range";
       },
     ),
-    autoscalingConfig: object<Optional<AutoscalingConfig>>("options"),
+    autoscalingConfig: object<AutoscalingOptions>("options"),
+    requestRouter: custom<RequestRouterClass | undefined>(
+      "a class with chooseReplicas(request, candidates) is needed",
+      undefined,
+      (value) =>
+        typeof value === "function" && typeof (value.prototype as Partial<RequestRouter> | undefined)?.chooseReplicas === "function"
+          ? "ok"
+          : "wrong type",
+    ),
     maxOngoingRequests: count({ min: 1 }, 5),
     maxQueuedRequests: count({ min: -1 }, -1),
     backpressureConfig: object<BackpressureConfig>("options"),
@@ -131,7 +166,7 @@ const DEPLOYMENT = {
 
 const AUTOSCALING = {
   of: "autoscalingConfig",
-  otherNames: { upscale_delay_s: "it is upscaleDelayMs, in milliseconds", policy: "it is not an option of this deployment" },
+  otherNames: { upscale_delay_s: "it is upscaleDelayMs, in milliseconds" },
   options: {
     minReplicas: count({ min: 0 }, 1),
     maxReplicas: count({ min: 1 }, undefined),
@@ -144,6 +179,9 @@ const AUTOSCALING = {
     upscalingFactor: factor(1),
     downscalingFactor: factor(1),
     aggregationFunction: oneOf(["mean", "max", "min"], "mean"),
+    policy: custom<AutoscalingPolicy | undefined>("a function is needed", undefined, (value) =>
+      typeof value === "function" ? "ok" : "wrong type",
+    ),
   },
 };
 
@@ -158,7 +196,10 @@ const BACKPRESSURE = {
 const GANG = { of: "gangConfig", options: { gangSize: count({ min: 1 }, 1), strategy: oneOf(STRATEGIES, "PACK") } };
 
 /** @throws TypeError, RangeError that name the option, what is allowed and what was received */
-export function resolveDeploymentOptions(targetName: string, given: DeploymentOptions): DeploymentConfig {
+export function resolveDeploymentOptions(
+  targetName: string,
+  given: DeploymentOptions,
+): { config: DeploymentConfig; functions: DeploymentFunctions } {
   const read = readOptions(given, DEPLOYMENT);
   const name = read.name ?? targetName;
   if (name === "" || /[#/\s]/.test(name))
@@ -170,8 +211,8 @@ export function resolveDeploymentOptions(targetName: string, given: DeploymentOp
     throw new RangeError(
       `Cannot make deployment ${name}: numReplicas is a multiple of gangSize: received ${numReplicas} and ${gang.gangSize}`,
     );
-  const { userConfig, backpressureConfig, actorOptions, numReplicas: _given, autoscalingConfig: _read, gangConfig: _gang, ...rest } = read;
-  return {
+  const { userConfig, backpressureConfig, actorOptions, requestRouter, numReplicas: _n, autoscalingConfig, gangConfig: _g, ...rest } = read;
+  const config = {
     ...rest,
     name,
     numReplicas,
@@ -180,7 +221,9 @@ export function resolveDeploymentOptions(targetName: string, given: DeploymentOp
     backpressure: readOptions(backpressureConfig, BACKPRESSURE),
     userConfig: userConfig === undefined ? undefined : JSON.stringify(userConfig),
     actorOptions: resolveActorOptionsFor(name, actorOptions),
+    routerId: undefined,
   };
+  return { config, functions: { policy: autoscalingConfig?.policy, requestRouter } };
 }
 
 function autoscalingOf(
@@ -192,13 +235,13 @@ function autoscalingOf(
     throw new TypeError(
       `Cannot set autoscalingConfig of a deployment: numReplicas is fixed beside it: received ${numReplicas}. Give "auto" or leave it out`,
     );
-  const read = readOptions(given, AUTOSCALING);
+  const { policy: _kept, ...read } = readOptions(given, AUTOSCALING);
   const maxReplicas = read.maxReplicas ?? (numReplicas === "auto" ? AUTO_MAX_REPLICAS : Math.max(1, read.minReplicas));
   if (read.minReplicas > maxReplicas)
     throw new RangeError(
       `Cannot set autoscalingConfig of a deployment: minReplicas is at most maxReplicas: received ${read.minReplicas} and ${maxReplicas}`,
     );
-  return { ...read, maxReplicas };
+  return { ...read, maxReplicas, policyId: undefined };
 }
 
 function isJson(value: unknown): boolean {

@@ -1,12 +1,13 @@
 /**
  * Deployments: a class or a function with the options by which replicas of it run, and `bind`, which makes an application of it.
  *
- * Everything is checked here, before anything is started. A deployment is a description: it holds no resource and can be bound as often as one likes.
+ * Everything is checked here, before anything is started. A deployment is a description: it holds no resource and can be bound as often as one likes. What becomes of an
+ * application is decided by `build/application-graph.ts` and `run.ts`.
  */
 import { describeValue, isClass } from "../core/internal.ts";
 import type { HandleArg, HandleOf } from "./handle/handle-types.ts";
 import type { DeploymentConfig } from "./deployment-config.ts";
-import { type DeploymentOptions, resolveDeploymentOptions } from "./deployment-options.ts";
+import { type DeploymentFunctions, type DeploymentOptions, resolveDeploymentOptions } from "./deployment-options.ts";
 
 type AnyClass = new (...args: any) => object;
 type AnyFunction = (...args: any) => any;
@@ -25,8 +26,8 @@ type ParametersOf<T> = T extends AnyClass ? ConstructorParameters<T> : [];
 let partsOf: <T extends Deployable>(application: Application<T>) => ApplicationParts;
 
 /** @internal */
-export interface ApplicationParts {
-  readonly deployment: Deployment<Deployable>;
+interface ApplicationParts {
+  readonly deployment: Deployment;
   readonly args: readonly unknown[];
 }
 
@@ -36,7 +37,7 @@ export class Application<T extends Deployable = Deployable> {
   declare readonly _target?: T;
 
   static {
-    partsOf = (application) => application.#parts;
+    partsOf = <U extends Deployable>(application: Application<U>): ApplicationParts => application.#parts;
   }
 
   /** @internal made by `bind` */
@@ -54,13 +55,17 @@ export class Deployment<T extends Deployable = Deployable> {
   /** The class or function itself. */
   readonly target: T;
   readonly config: DeploymentConfig;
+  /** @internal those that run elsewhere than in replicas */
+  readonly functions: DeploymentFunctions;
   readonly #given: DeploymentOptions;
 
   /** @internal made by `deployment` */
   constructor(target: T, given: DeploymentOptions) {
     this.target = target;
     this.#given = given;
-    this.config = resolveDeploymentOptions(target.name, given);
+    const { config, functions } = resolveDeploymentOptions(target.name, given);
+    this.config = config;
+    this.functions = functions;
   }
 
   get name(): string {
@@ -73,7 +78,7 @@ export class Deployment<T extends Deployable = Deployable> {
       throw new TypeError(
         `Cannot bind deployment ${this.name}: it is a function, which has no constructor: received ${describeValue(args)}`,
       );
-    return new Application<T>({ deployment: this as unknown as Deployment<Deployable>, args });
+    return new Application<T>({ deployment: this, args });
   }
 
   /** A copy with other options; those that are not named stay. @throws TypeError, RangeError that name the option */
@@ -90,7 +95,7 @@ export class Deployment<T extends Deployable = Deployable> {
  * class Greeter {
  *   #greeting: string;
  *   constructor(greeting: string) { this.#greeting = greeting; }
- *   fetch(request: Request) { return new Response(`${this.#greeting}, ${new URL(request.url).pathname}`); }
+ *   fetch(request: Request) { return new Response(`${this.#greeting}, ${request.headers.get("user-agent")}`); }
  * }
  * const handle = await serve.run(serve.deployment(Greeter, { numReplicas: 2 }).bind("Hello"));
  */

@@ -2,8 +2,15 @@
 import "./well-known-exports.ts";
 
 export { Application, type Deployable, Deployment, deployment, type Handle } from "./deployment.ts";
-export type { BackpressureConfig, DeploymentOptions, ReplicaActorOptions } from "./deployment-options.ts";
-export type { AutoscalingConfig } from "./deployment-config.ts";
+export type { AutoscalingContext } from "./controller/autoscaling-policy.ts";
+export type { CandidateReplica, RequestRouter, RequestRouterClass, RequestToRoute } from "./routing/request-router.ts";
+export type {
+  AutoscalingOptions,
+  AutoscalingPolicy,
+  BackpressureConfig,
+  DeploymentOptions,
+  ReplicaActorOptions,
+} from "./deployment-options.ts";
 export type { ServeStatus } from "./controller/controller.ts";
 export { BackPressureError, DeployFailedError, DeploymentUnavailableError, RequestCancelledError } from "./errors.ts";
 export { DeploymentResponse, DeploymentResponseGenerator } from "./handle/deployment-response.ts";
@@ -14,4 +21,15 @@ export { getMultiplexedModelId, multiplexed, type MultiplexedOptions } from "./r
 export * as llm from "./llm/index.ts";
 export { metrics } from "./metrics/user-metrics.ts";
 export { getReplicaContext, type ReplicaContext } from "./replica/replica-context.ts";
-export { delete, getAppHandle, getDeploymentHandle, run, type RunOptions, shutdown, start, type StartedServe, type StartOptions, status } from "./run.ts";
+export {
+  delete,
+  getAppHandle,
+  getDeploymentHandle,
+  run,
+  type RunOptions,
+  shutdown,
+  start,
+  type StartedServe,
+  type StartOptions,
+  status,
+} from "./run.ts";

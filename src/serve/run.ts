@@ -4,6 +4,7 @@
  * Decides what becomes of this process: one that started its own node is held as a listening server holds it, until `shutdown`; one that joined a cluster leaves its
  * applications there. Everything else is the controller's, which is found by its name, or started.
  */
+import { CONTROLLER_NAME, SERVE_NAMESPACE } from "./names.ts";
 import { type ActorHandle, getActor, kill, remote, TaskError } from "../core/index.ts";
 import { describeValue, flag, isWorker, readOptions, runsInProcess, startedHere } from "../core/internal.ts";
 import { buildApplication, requireApplication, streamingMethodsOf } from "./build/application-graph.ts";
@@ -15,7 +16,6 @@ import type { HandleOf } from "./handle/handle-types.ts";
 import { REPLICA_CONCURRENCY } from "./limits.ts";
 import { runLocally } from "./local/local-application.ts";
 import { type HttpOptions, resolveHttpOptions } from "./proxy/http-options.ts";
-import { CONTROLLER_NAME, SERVE_NAMESPACE } from "./routing/controller-messages.ts";
 import { closeRouters } from "./routing/process-routers.ts";
 
 /** The options of `start`. */
@@ -74,7 +74,7 @@ const blocked = new Set<() => void>();
  */
 export async function start(options?: StartOptions): Promise<StartedServe> {
   const { httpOptions, development } = readOptions(options, START);
-  const controller = controllerWith({ http: resolveHttpOptions(httpOptions as HttpOptions | undefined), showsErrors: development });
+  const controller = controllerWith({ http: resolveHttpOptions(httpOptions), showsErrors: development });
   return { address: await unwrapped(begun(controller)) };
 }
 
@@ -92,10 +92,10 @@ export async function run<T extends Deployable>(application: Application<T>, opt
   if (localTestingMode) return (await runLocally(application, name)) as HandleOf<T>;
   // The code is captured while the controller starts.
   const controller = controllerWith({ http: resolveHttpOptions(undefined), showsErrors: false });
-  const { target, code } = buildApplication(application, { name, routePrefix, keepsCode: true });
+  const { target, code, functions } = buildApplication(application, { name, routePrefix, keepsCode: true });
   const starting = begun(controller);
   starting.catch(() => {});
-  await unwrapped(controller.deploy.remote(target, [...code] as never));
+  await unwrapped(controller.deploy.remote(target, { code: [...code], functions: [...functions] }));
   await unwrapped(Promise.all([starting, controller.waitFor.remote(name)]));
   if (blocking) await new Promise<void>((resolve) => blocked.add(resolve));
   const streaming = streamingMethodsOf(applicationParts(application).deployment);

@@ -31,8 +31,10 @@ export interface FileSystem {
   /** The raw bytes of a file, in chunks that the reader may keep. */
   read(path: string): AsyncGenerator<Uint8Array, void, undefined>;
   openBytes(path: string): Promise<FileBytes>;
-  /** Makes a folder, with those above it, where the storage has folders. */
+  /** Makes a folder, with those above it. Where the storage has none, `hasFolder` still tells it from one that was removed. */
   makeFolder(path: string): Promise<void>;
+  /** Whether a folder that `makeFolder` made is still there. */
+  hasFolder(path: string): Promise<boolean>;
   /** Begins a file, in a folder that is there. */
   openSink(path: string): Promise<FileSink>;
   /** Gives a whole file another name. The old name may stay until its folder is removed. */

@@ -22,6 +22,7 @@ export const HTTP_FILES: FileSystem = {
   read: (path) => readRemote(remoteFile(path)),
   openBytes,
   makeFolder: refuseWriting,
+  hasFolder: refuseWriting,
   openSink: refuseWriting,
   publish: ({ to }) => refuseWriting(to),
   remove: ([path]) => refuseWriting(path as string),

@@ -22,11 +22,12 @@ export const LOCAL_FILES: FileSystem = {
   openBytes: (path) => LocalBytes.open(localPath(path)),
   async makeFolder(path) {
     try {
-      await mkdir(localPath(path), { recursive: true });
+      await makeFolders(localPath(path));
     } catch (error) {
       throw storageError(`Cannot make the folder ${path}`, error);
     }
   },
+  hasFolder: async (path) => (await sizeOrFolder(localPath(path))) === "folder",
   openSink: (path) => LocalSink.open(localPath(path)),
   publish: moveFile,
   async remove(paths) {
@@ -258,10 +259,31 @@ class LocalSink implements FileSink {
   }
 }
 
+/** Makes a folder and those above it that are not there. Node's own `recursive` never ends where the kernel answers ENOENT in a folder that is there, as in /proc. */
+async function makeFolders(folder: string): Promise<void> {
+  const missing = [folder];
+  for (let above = dirname(folder); dirname(above) !== above && !(await isThere(above)); above = dirname(above)) missing.push(above);
+  for (const one of missing.reverse()) {
+    try {
+      await mkdir(one);
+    } catch (error) {
+      // Another process may have made it meanwhile.
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST" || (await sizeOrFolder(one)) !== "folder") throw error;
+    }
+  }
+}
+
+function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
 /** Moves a file within one file system; folders that are not there are made. */
 async function moveFile({ from, to }: StagedFile): Promise<void> {
   try {
-    await mkdir(dirname(to), { recursive: true });
+    await makeFolders(dirname(to));
     await rename(from, to);
   } catch (error) {
     throw storageError(`Cannot move ${from} to ${to}`, error);

@@ -16,6 +16,11 @@ export async function makeFolder(path: string): Promise<void> {
   await (await fileSystemOf(path)).makeFolder(path);
 }
 
+/** Whether a folder that was made here is still there: nobody has removed it yet. */
+export async function hasFolder(path: string): Promise<boolean> {
+  return (await fileSystemOf(path)).hasFolder(path);
+}
+
 /** Gives a file that was written in full its place, within one file system. The staged file may stay until its folder is removed. */
 export async function publishFile(file: StagedFile): Promise<void> {
   await (await fileSystemOf(file.to)).publish(file);

@@ -15,7 +15,7 @@ import { remoteFile } from "./http-files.ts";
 import { REQUEST_ATTEMPTS_MAX, UPLOAD_PART_BYTES } from "./limits.ts";
 import { listFiles } from "./list-files.ts";
 import { shownPath } from "./paths.ts";
-import { openBytes, publishFile, removeFiles, removeFolder } from "./places.ts";
+import { hasFolder, makeFolder, openBytes, publishFile, removeFiles, removeFolder } from "./places.ts";
 import { readChunks, readWhole } from "./read-file.ts";
 import { readRemote } from "./remote-file.ts";
 import { s3Url } from "./s3-client.ts";
@@ -555,10 +555,25 @@ describe("writing to S3", () => {
     });
     await removeFolder("s3://bucket/t/.s");
     expect(asked.map(({ method, url }) => `${method} ${url}`)).toEqual([
+      "POST /bucket/?delete=",
       "GET /bucket/?list-type=2&encoding-type=url&prefix=t%2F.s%2F",
       "POST /bucket/?delete=",
       "GET /bucket/?uploads=&prefix=t%2F.s%2F",
       "DELETE /bucket/t/.s/a?uploadId=id-t%2F.s%2Fa",
+    ]);
+    expect(asked[0]?.body.toString()).toContain("<Key>t/.s/.folder</Key>");
+  });
+
+  test("knows a folder by its mark", async () => {
+    await s3That(({ method, url }, response) =>
+      response.writeHead(method === "HEAD" && !url.startsWith("/bucket/made/") ? 404 : 200, { "content-length": 0 }).end(),
+    );
+    await makeFolder("s3://bucket/made/");
+    expect([await hasFolder("s3://bucket/made"), await hasFolder("s3://bucket/removed")]).toEqual([true, false]);
+    expect(asked.map(({ method, url }) => `${method} ${url}`)).toEqual([
+      "PUT /bucket/made/.folder",
+      "HEAD /bucket/made/.folder",
+      "HEAD /bucket/removed/.folder",
     ]);
   });
 });

@@ -24,7 +24,8 @@ export const S3_FILES: FileSystem = {
     const answer = await succeedAtS3(request);
     return new RemoteBytes(remoteFile(place), versionOf(answer), Number(answer.headers["content-length"]));
   },
-  makeFolder: () => Promise.resolve(),
+  makeFolder,
+  hasFolder: async (path) => (await objectAt(markOf(placeOf(path)))) !== undefined,
   openSink: (path) => Promise.resolve(new S3Sink(placeOf(path))),
   publish,
   remove: (paths) => removeObjects(paths.map(placeOf)),
@@ -178,10 +179,22 @@ async function removeObjects(places: readonly S3Place[]): Promise<void> {
   }
 }
 
+/** An empty object that stands for a folder. Its name begins with a dot, so no reader takes it. */
+function markOf(folder: S3Place): S3Place {
+  return { ...folder, key: `${folderPrefix(withoutSlash(folder))}.folder` };
+}
+
+async function makeFolder(path: string): Promise<void> {
+  const place = markOf(placeOf(path));
+  await succeedAtS3({ method: "PUT", place, body: new Uint8Array(0), attempt: `Cannot write ${shownPlace(place)}` });
+}
+
+/** The mark goes first: a writer that finds it after its object was written knows that the object is in the list of those that are removed. */
 async function removeFolder(path: string): Promise<void> {
   const folder = withoutSlash(placeOf(path));
   const prefix = folderPrefix(folder);
   if (prefix === "") throw new StorageError(`Cannot remove ${shownPlace(folder)}: it is a whole bucket`);
+  await removeObjects([markOf(folder)]);
   const places = (await toArray(objectsWith(folder, prefix))).map(({ key }) => ({ ...folder, key }));
   await removeObjects(places);
   await abortUploadsBelow(folder, prefix);

@@ -22,7 +22,7 @@ import { StorageError } from "./errors.ts";
 import { FileWriter } from "./file-writer.ts";
 import { READ_CHUNK_BYTES } from "./limits.ts";
 import { listFiles } from "./list-files.ts";
-import { makeFolder, openBytes } from "./places.ts";
+import { hasFolder, makeFolder, openBytes, removeFolder } from "./places.ts";
 import { readChunks, readWhole } from "./read-file.ts";
 import { badUtf8At } from "./utf8.ts";
 
@@ -193,6 +193,22 @@ test.each(["out.csv", "deep/er/out.csv.gz", "out.zst", "out.br", "out.deflate"])
   expect(Buffer.compare(await readWhole(path), BYTES)).toBe(0);
   if (name.endsWith(".gz")) expect(gunzipSync(readFileSync(path)).length).toBe(BYTES.length);
   expect(readdirSync(dirname(path))).toHaveLength(1);
+});
+
+test("folders are made with those above them, and are there until they are removed", async () => {
+  const folder = folderWith({ file: "" });
+  const deep = join(folder, "a b", "c");
+  await Promise.all([makeFolder(deep), makeFolder(deep), makeFolder(join(folder, "a b"))]);
+  expect(await hasFolder(deep)).toBe(true);
+  await removeFolder(deep);
+  expect([await hasFolder(deep), await hasFolder(join(folder, "file"))]).toEqual([false, false]);
+  await expect(makeFolder(join(folder, "file", "x"))).rejects.toThrow("a part of the path is no folder");
+  await expect(makeFolder(join(folder, "file"))).rejects.toThrow(`Cannot make the folder ${folder}/file: `);
+});
+
+// Node's own recursive mkdir turns round forever there.
+test("a folder below /proc is refused", async () => {
+  await expect(makeFolder("/proc/none/x")).rejects.toThrow("Cannot make the folder /proc/none/x: ");
 });
 
 test("parts of a file are read until it is changed", async () => {

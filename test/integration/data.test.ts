@@ -1,7 +1,7 @@
 /**
  * Datasets on worker processes: rows exactly once whatever dies, consumers that pause, leave or abort, errors of users, exchanges against plain arrays, and files.
  */
-import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { objectStoreStatistics, TaskError } from "shoal";
 import * as data from "shoal/data";
@@ -143,6 +143,11 @@ describe("what is wrong in a function", () => {
   test("that two blocks of a column are of two types is an error that names both", async () => {
     const mixed = data.range(1000).map(({ id }) => ({ x: id < 500 ? 1 : "a" }));
     await expect(mixed.takeAll()).rejects.toThrow('Column "x" is float64 in some rows and string in others');
+    const csv = join(folder, "two types");
+    mkdirSync(csv);
+    writeFileSync(join(csv, "a.csv"), "x,y\n1,2\n");
+    writeFileSync(join(csv, "b.csv"), "x,y\n1,no\n");
+    await expect(data.readCsv(csv).takeAll()).rejects.toThrow(`Column "y" is int64 in ${csv}/a.csv and string in ${csv}/b.csv`);
   });
 });
 

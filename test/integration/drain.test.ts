@@ -5,13 +5,14 @@
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { get, getRuntimeContext, init, nodes, type ObjectRef, remote, shutdown } from "shoal";
+import { get, getRuntimeContext, init, kill, nodes, type ObjectRef, type PreemptionInfo, python, remote, shutdown } from "shoal";
 import { TestCluster, type TestNode } from "shoal/testing";
 import { expect, test } from "vitest";
 import { connectToCluster } from "../../src/ops/cli/cluster-connection.ts";
 import { findNode } from "../../src/runtime/os/files/local-node.ts";
-import type { ClusterStatusHeader } from "../../src/runtime/wire/cluster-messages.ts";
+import type { ClusterStatusHeader, NodeDrainHeader } from "../../src/runtime/wire/cluster-messages.ts";
 import { MESSAGE } from "../../src/runtime/wire/messages.ts";
+import { WITHOUT_PYTHON } from "./python-places.ts";
 import { until, useFolder } from "./session.ts";
 
 const lines: string[] = [];
@@ -43,9 +44,9 @@ async function connected(cluster: TestCluster): Promise<AsyncDisposable> {
   return { [Symbol.asyncDispose]: shutdown };
 }
 
-async function drain(cluster: TestCluster, node: string, deadlineMs?: number): Promise<string> {
+async function drain(cluster: TestCluster, node: string, { deadlineMs, reason }: Partial<NodeDrainHeader> = {}): Promise<string> {
   using connection = await connectToCluster(cluster.address);
-  return await connection.ask(MESSAGE.NODE_DRAIN, { node, deadlineMs });
+  return await connection.ask(MESSAGE.NODE_DRAIN, { node, deadlineMs, ...(reason && { reason }) });
 }
 
 async function status(cluster: TestCluster): Promise<ClusterStatusHeader> {
@@ -166,11 +167,66 @@ test("drained twice, the later deadline holds; one that dies meanwhile is said t
   await third.kill();
   expect(await reasonOf(cluster, third)).toMatch(/^it has had no link to the head/);
   expect((await status(cluster)).nodes.find(({ nodeId }) => nodeId === second.nodeId)?.state).toBe("draining");
-  await drain(cluster, second.nodeId, 200);
+  await drain(cluster, second.nodeId, { deadlineMs: 200 });
   expect(await reasonOf(cluster, second)).toBe("it was drained, and its time was over with 1 tasks, actors and programs on it");
   await expect(get(never[0] as ObjectRef<number>)).rejects.toThrow("drained");
   await expect(drain(cluster, second.nodeId)).rejects.toThrow("no node of the cluster has an id that begins with");
   await expect(drain(cluster, "")).rejects.toThrow("no node of the cluster has an id that begins with");
+});
+
+/** When its node is to be drained: what its code is told, by the signal and when it asks. */
+async function whenPreempted(): Promise<[told: unknown, asked: PreemptionInfo | undefined]> {
+  const { preemptionSignal } = getRuntimeContext();
+  if (!preemptionSignal.aborted) await new Promise((resolve) => preemptionSignal.addEventListener("abort", resolve));
+  return [preemptionSignal.reason, getRuntimeContext().preemption];
+}
+
+class Rank {
+  whenPreempted(): ReturnType<typeof whenPreempted> {
+    return whenPreempted();
+  }
+  preemption(): PreemptionInfo | undefined {
+    return getRuntimeContext().preemption;
+  }
+}
+
+test("what runs on the node is told why and until when, in Python too, and only an idle one leaves for being idle", {
+  timeout: 60_000,
+}, async () => {
+  await using cluster = await TestCluster.start({ head: { numCpus: 1 }, onLine });
+  const second = await cluster.addNode({ numCpus: WITHOUT_PYTHON === undefined ? 2 : 1 });
+  await using _program = await connected(cluster);
+  const there = { schedulingStrategy: { nodeId: second.nodeId, soft: false } } as const;
+  const rank = remote(Rank)
+    .options({ ...there, maxConcurrency: 2 })
+    .remote();
+  expect(await rank.preemption.remote()).toBeUndefined();
+  const told = [
+    rank.whenPreempted.remote(),
+    remote(whenPreempted)
+      .options({ ...there, maxRetries: 0 })
+      .remote(),
+  ];
+  const inPython =
+    WITHOUT_PYTHON === undefined
+      ? python.task<() => unknown>(new URL("python/things.py", import.meta.url), "when_preempted", { ...there, maxRetries: 0 }).remote()
+      : undefined;
+  await until(async () => (await status(cluster)).nodes.some(({ free }) => free["CPU"] === 0), "all to run");
+  await expect(drain(cluster, second.nodeId, { reason: "idle" })).rejects.toThrow(`node ${second.nodeId} is not idle`);
+  expect(await rank.preemption.remote()).toBeUndefined();
+
+  const beganMs = Date.now();
+  await drain(cluster, second.nodeId, { deadlineMs: 30_000 });
+  const info = { deadlineMs: expect.closeTo(beganMs + 30_000, -4), reason: "preemption" };
+  for (const said of await Promise.all(told)) expect(said).toEqual([info, info]);
+  if (inPython !== undefined) expect(await inPython).toEqual({ deadline_ms: info.deadlineMs, reason: "preemption" });
+  expect(await rank.preemption.remote()).toEqual(info);
+  // Another deadline holds from now on.
+  await drain(cluster, second.nodeId, { deadlineMs: 90_000 });
+  await until(async () => Number((await rank.preemption.remote())?.deadlineMs) > beganMs + 60_000, "the later deadline to be known");
+  expect([getRuntimeContext().preemption, getRuntimeContext().preemptionSignal.aborted]).toEqual([undefined, false]);
+  await kill(rank);
+  expect(await reasonOf(cluster, second)).toBe("it was drained");
 });
 
 test("programs begin on nodes that stay, and where there are none they hear why", { timeout: 60_000 }, async () => {

@@ -5,14 +5,14 @@
  * Shoal: what the machine itself was late by is not held against a call.
  */
 import { appendFileSync } from "node:fs";
-import { type ActorHandle, actors, get, getActor, init, kill, nodes, put, remote, shutdown } from "shoal";
+import { type ActorHandle, actors, get, getActor, getRuntimeContext, init, kill, nodes, put, remote, shutdown } from "shoal";
 import { TestCluster, type TestNode } from "shoal/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { nowMs } from "../../chaos/clock.ts";
 import { Gaps } from "../../chaos/gaps.ts";
 import { NatsServers } from "../control-plane/nats-servers.ts";
 import { describeNats } from "../control-plane/planes.ts";
-import { isAlive, Log, until, useFolder } from "./session.ts";
+import { isAlive, Log, storeUsedBytes, until, useFolder } from "./session.ts";
 
 class Counter {
   #count = 0;
@@ -22,6 +22,16 @@ class Counter {
   increment(): number {
     this.#count += 1;
     return this.#count;
+  }
+  pid(): number {
+    return process.pid;
+  }
+}
+
+class Keeper {
+  kept: unknown;
+  keep(value: unknown): void {
+    this.kept = value;
   }
   pid(): number {
     return process.pid;
@@ -127,6 +137,32 @@ describeNats("several heads", () => {
     await increments();
     expect((await nodes()).map(({ alive }) => alive)).toEqual([true, true]);
     expect((await actors()).filter(({ phase }) => phase === "alive").map(({ name }) => name)).toEqual(["counter"]);
+    await cluster.restartHead();
+  });
+
+  test("a process whose end the leader took with it holds nothing for ever", { timeout: 60_000 }, async () => {
+    const isHome = ({ nodeId }: TestNode): boolean => nodeId === getRuntimeContext().nodeId;
+    const home = cluster.nodes.find(isHome) as TestNode;
+    const { nodeId } = cluster.nodes.find((node) => !isHome(node)) as TestNode;
+    const keeper = remote(Keeper)
+      .options({ numCpus: 0, schedulingStrategy: { nodeId, soft: false } })
+      .remote();
+    {
+      using kept = put(new Uint8Array(1_000_000));
+      await keeper.keep.remote({ kept });
+    }
+    const pid = await keeper.pid.remote();
+    const before = cluster.headPid;
+    expect(await storeUsedBytes()).toBeGreaterThanOrEqual(1_000_000);
+    await cluster.partition(["leader"], [home], { oneWay: true });
+    process.kill(pid, "SIGKILL");
+    await until(() => !isAlive(pid), "the process to end");
+    // The leader hears of it, and home does not hear the leader.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    await cluster.killHead();
+    await cluster.heal();
+    await cluster.leaderTakesOver({ after: before });
+    await until(async () => (await storeUsedBytes()) === 0, "what it held to be freed");
     await cluster.restartHead();
   });
 

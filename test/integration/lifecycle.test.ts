@@ -117,6 +117,22 @@ test("tasks that nobody waits for end with the program, and one line says how ma
   expect(run.stderr).toMatch(/^shoal: 3 calls were still pending.*\n$/);
 });
 
+test("a stream that is read as refs when the session is shut down is told of in that line alone", async () => {
+  const run = await sandbox.run(`
+    import { init, remote, shutdown } from "shoal";
+    await init({ numCpus: 1 });
+    const endless = remote(async function* () { yield 1; await new Promise(() => setInterval(() => {}, 1000)); });
+    const refs = [];
+    const reading = (async () => { for await (const { ref } of endless.remote().refs()) refs.push(ref); })();
+    while (refs.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    await shutdown();
+    await reading.catch(() => {});
+    console.log(refs.length);
+  `);
+  expect(run).toMatchObject({ exitCode: 0, stdout: "2\n" });
+  expect(run.stderr).toMatch(/^shoal: 1 call was still pending.*\n$/);
+});
+
 test("what was pending at shutdown fails", async () => {
   const run = await sandbox.run(`
     import { init, remote, shutdown } from "shoal";

@@ -6,7 +6,7 @@
 import { Agent, request } from "node:http";
 import type { Log } from "./session.ts";
 
-export interface Answer {
+interface Answer {
   readonly status: number;
   readonly body: string;
   readonly headers: NodeJS.Dict<string | string[]>;

@@ -118,7 +118,7 @@ test("gangs start and end together, in placement groups", async () => {
   const Gang = serve.deployment(Member, { numReplicas: 2, gangConfig: { gangSize: 2 }, actorOptions: { numCpus: 0.5 } });
   const handle = await serve.run(Gang.bind(), { name: "gang", routePrefix: null });
   const places = await handle.broadcast("where");
-  expect(places.map(({ rank }) => rank).sort()).toEqual([0, 1]);
+  expect(new Set(places.map(({ rank }) => rank))).toEqual(new Set([0, 1]));
   const groups = async (): Promise<number> =>
     (await placementGroupTable()).filter(({ name, state }) => name?.startsWith("SERVE_GROUP::") === true && state !== "removed").length;
   expect(await groups()).toBe(1);
@@ -201,4 +201,43 @@ test("local testing mode runs an application in this process", async () => {
   expect(await handle.where.remote()).toBe("Whole");
   expect(await handle.spell.remote("abc")).toEqual(["a", "b", "c"]);
   expect((await serve.status()).applications["default"]).toBeUndefined();
+});
+
+test("a policy and a router of the user's decide instead of Serve's", async () => {
+  const wanted = 2;
+  class First implements serve.RequestRouter {
+    // The one that comes first by name gets everything.
+    chooseReplicas(_request: serve.RequestToRoute, candidates: readonly serve.CandidateReplica[]): readonly serve.CandidateReplica[] {
+      return [...candidates].sort((a, b) => (a.id < b.id ? -1 : 1)).slice(0, 1);
+    }
+  }
+  class Place {
+    fetch(): string {
+      return serve.getReplicaContext().replicaId;
+    }
+  }
+  const autoscalingConfig = {
+    minReplicas: 1,
+    maxReplicas: 3,
+    upscaleDelayMs: 0,
+    policy: ({ currentReplicas }: serve.AutoscalingContext) => Math.max(currentReplicas, wanted),
+  };
+  const deployment = serve.deployment(Place, { autoscalingConfig, requestRouter: First, actorOptions: { numCpus: 0 } });
+  const handle = await serve.run(deployment.bind(), { name: "own", routePrefix: "/own" });
+  await until(
+    async () => (await serve.status()).applications["own"]?.deployments["Place"]?.replicaStates.RUNNING === 2,
+    "the policy to have its way",
+  );
+  const all = (await handle.broadcast("fetch")).sort((a, b) => (a < b ? -1 : 1));
+  expect(all).toHaveLength(2);
+  // The proxy hears of the second replica in its own time.
+  await until(async () => (await ask(address, "/own")).body === all[0], "the proxy to know both");
+  for (let index = 0; index < 10; index += 1) {
+    expect((await ask(address, "/own")).body).toBe(all[0]);
+    expect(await handle.remote()).toBe(all[0]);
+  }
+  expect(() => serve.deployment(Place, { requestRouter: Place as never })).toThrow(
+    "a class with chooseReplicas(request, candidates) is needed",
+  );
+  await serve.delete("own");
 });

@@ -6,10 +6,12 @@ import { createHash } from "node:crypto";
 import { init, shutdown } from "shoal";
 import * as data from "shoal/data";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { buildVector } from "../../src/data/blocks/vector-builder.ts";
+import { writeFiles } from "../../src/data/engine/write-transform.ts";
 import { FileWriter } from "../../src/storage/file-writer.ts";
 import { UPLOAD_PART_BYTES } from "../../src/storage/limits.ts";
 import { listFiles } from "../../src/storage/list-files.ts";
-import { openBytes, publishFile, removeFiles, removeFolder } from "../../src/storage/places.ts";
+import { makeFolder, openBytes, publishFile, removeFiles, removeFolder } from "../../src/storage/places.ts";
 import { readWhole } from "../../src/storage/read-file.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { failureOf, until } from "../integration/session.ts";
@@ -155,6 +157,21 @@ describe.each<ServerName>(["s3rver", "moto"])("%s", (name) => {
     expect(await keysOf(folder)).toEqual(before);
   });
 
+  test("a task that ends after its write has failed leaves nothing", async () => {
+    const folder = newFolder();
+    const stagingFolder = `${folder}/.staging-1`;
+    await makeFolder(stagingFolder);
+    const block = { rowCount: 1, names: ["id"], vectors: [buildVector([1])] };
+    const blocks = async function* () {
+      yield block;
+      await removeFolder(stagingFolder);
+    };
+    const format = { kind: "csv", header: true } as const;
+    const write = { kind: "write", name: "writeCsv", stagingFolder, extension: ".csv", format, partitionBy: [] } as const;
+    await expect(writeFiles(blocks(), write).next()).rejects.toThrow("writeCsv has ended meanwhile");
+    expect(await keysOf(folder)).toEqual([]);
+  });
+
   test("a driver that is killed while it writes leaves the old files, and hidden ones alone beside them", async () => {
     const folder = newFolder();
     await rides.limit(5).writeParquet(folder);
@@ -169,7 +186,7 @@ describe.each<ServerName>(["s3rver", "moto"])("%s", (name) => {
     `;
     const driver = spawn(process.execPath, ["--input-type=module", "-e", program], { cwd: REPOSITORY, stdio: "ignore" });
     const ended = new Promise((resolve) => driver.once("exit", resolve));
-    await until(async () => (await keysOf(folder)).some((key) => key.includes("/.staging-")), "staged objects");
+    await until(async () => (await keysOf(folder)).some((key) => /\/\.staging-.*\.parquet$/.test(key)), "staged objects");
     driver.kill("SIGKILL");
     await ended;
     expect(await listFiles(folder)).toEqual(before);

@@ -23,6 +23,10 @@ async function valueOf<R extends data.AnyRow, N extends keyof R>(dataset: data.D
 // --- Columns of numbers ------------------------------------------------------------------------------------------------
 
 exactly<data.Dataset<Ride & { half: number }>>()(rides.withColumn("half", col("km").div(2)));
+exactly<Uint8Array>()(await valueOf(rides.withColumn("x", col("city").download()), "x"));
+exactly<Uint8Array | null>()(await valueOf(rides.withColumn("x", col("city").download({ onError: "null" })), "x"));
+// @ts-expect-error it is no value to compute with
+col("city").download().eq("x");
 exactly<number>()(await valueOf(rides.withColumn("x", col("km").add(col("km")).mul(3).round()), "x"));
 exactly<number | null>()(await valueOf(rides.withColumn("x", col("fare").div(col("km"))), "x"));
 exactly<number>()(await valueOf(rides.withColumn("x", col("fare").fillNull(0).div(col("km"))), "x"));

@@ -14,7 +14,8 @@ import { taskContext } from "../../runtime/worker/task-context.ts";
 import { helloOf } from "../runtime-options.ts";
 import { requireHandle } from "./actor-handle.ts";
 
-export type { Connection as ServiceConnection } from "../../runtime/rpc/connection.ts";
+/** A connection to or of an actor, for one service: `sendNumbered` and `send` put frames out, `onFrame` gets those of the other end, `onClose` its end. */
+export type ServiceConnection = Connection;
 
 /**
  * Takes the connections that others open to this actor for a service. To be called in the actor's constructor or in one of its methods.

@@ -9,6 +9,7 @@ import { LocalStore } from "../../runtime/objects/local-store.ts";
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import { ObjectTable } from "../../runtime/objects/object-table.ts";
 import type { Payload } from "../../runtime/objects/payload.ts";
+import { QuietCollector } from "../../runtime/objects/quiet-collector.ts";
 import type { Connection } from "../../runtime/rpc/connection.ts";
 import { Lineage } from "../calls/lineage.ts";
 import type { RuntimeOptions } from "../runtime-options.ts";
@@ -32,6 +33,15 @@ export class ProcessObjects {
     const letCopyGo = (entry: ObjectEntry): void => {
       if (this.store.copies.size > 0) this.store.copies.letGo(entry);
     };
+    const quiet = new QuietCollector({
+      collect: options.collectGarbage,
+      isKeeping: () => table.handleCount > 0 || this.store.mappedCount > 0,
+      nowMs: () => performance.now(),
+    });
+    // A worker's heap is small and its pause nobody's; a driver's may be neither.
+    const onTouched = (): void => {
+      if (role === "worker") quiet.touched();
+    };
     const table = new ObjectTable({
       ...events,
       processId,
@@ -44,6 +54,7 @@ export class ProcessObjects {
         letCopyGo(entry);
       },
       onUnkept: letCopyGo,
+      onHandle: onTouched,
       onHandedOver: (location) => this.store.handedOver(location),
     });
     const lineage = new Lineage({ table, processId, storedBytesMax: quotaBytes * LINEAGE_PART_OF_STORE });
@@ -61,10 +72,7 @@ export class ProcessObjects {
         lineage.dropStored();
         options.collectGarbage();
       },
-      // A worker's heap is small and its pause nobody's; a driver's may be neither.
-      onQuiet: () => {
-        if (role === "worker") options.collectGarbage();
-      },
+      onMapped: onTouched,
     });
   }
 }

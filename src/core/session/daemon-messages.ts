@@ -118,8 +118,9 @@ export class DaemonMessages {
   }
 
   #sessionHandlers(): Partial<ProcessHandlers> {
-    const { options, daemon } = this.#runtime;
+    const { options, daemon, preemption } = this.#runtime;
     return {
+      [MESSAGE.NODE_DRAINING]: (notice) => preemption.told(notice),
       [MESSAGE.LOG]: (entry) => options.onLog(entry),
       [MESSAGE.WARNING]: (text) => options.onWarning(text),
       [MESSAGE.CERTIFICATE]: (identity) => setTlsIdentity(identity),

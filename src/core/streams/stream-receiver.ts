@@ -65,6 +65,8 @@ export class StreamReceiver implements ItemSink {
   #isStopped = false;
   /** The failure has been thrown, or handed out as a ref: it is the last thing of the stream. */
   #failureTaken = false;
+  /** That of a shutdown, for example, is told once for all calls. */
+  #isFailureTold = false;
 
   constructor(options: StreamReceiverOptions) {
     const { completion } = options;
@@ -186,6 +188,7 @@ export class StreamReceiver implements ItemSink {
   takeFailure(): ObjectEntry | undefined {
     if (this.completion.state !== "failed" || this.#failureTaken || this.#isStopped) return undefined;
     this.#failureTaken = true;
+    this.#isFailureTold = this.completion.failureSeen;
     this.completion.failureSeen = true;
     return this.completion;
   }
@@ -195,6 +198,7 @@ export class StreamReceiver implements ItemSink {
     const { sequence, label } = this.completion;
     const entry = new ObjectEntry(sequence, this.#received + 1);
     entry.label = label;
+    entry.failureSeen = this.#isFailureTold;
     failLike(entry, this.completion, this.#options.table);
     return entry;
   }

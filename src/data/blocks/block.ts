@@ -97,15 +97,22 @@ export function concatBlocks(blocks: readonly Block[]): Block {
   };
 }
 
-/** @throws DataError where a column has types that do not go together */
-export function unifySchemas(schemas: readonly (readonly Field[])[]): readonly Field[] {
+/**
+ * @param filesOf - the files of a column's first rows and of its last ones, where they are known
+ * @throws DataError where a column has types that do not go together
+ */
+export function unifySchemas(
+  schemas: readonly (readonly Field[])[],
+  filesOf?: (column: string) => readonly [string | undefined, string | undefined],
+): readonly Field[] {
   let fields: readonly Field[] = schemas[0] ?? [];
   for (const schema of schemas) {
     const unified = unifyFields(fields, schema);
     if (unified instanceof FieldConflict) {
       const [a, b] = unified.types;
-      throw new DataError(`Column ${JSON.stringify(unified.name)} is ${typeName(a)} in some rows and ${typeName(b)} in others`, {
-        hint: "make its values one type in the function that returns them, or where the data are read",
+      const [some = "some rows", others = "others"] = filesOf?.(unified.name) ?? [];
+      throw new DataError(`Column ${JSON.stringify(unified.name)} is ${typeName(a)} in ${some} and ${typeName(b)} in ${others}`, {
+        hint: "make its values one type in the function that returns them, or where the data are read, such as by schema: { … }",
       });
     }
     fields = unified;
@@ -174,7 +181,10 @@ export function blockOfRows(rows: readonly unknown[], from: string): Block {
   for (let row = 0; row < rows.length; row += 1) {
     const value = rows[row];
     if (!isPlainRow(value))
-      throw new DataError(`Rows are objects with an entry a column: row ${row} from ${from} is ${describeValue(value)}`);
+      throw new DataError(
+        `Rows are objects with an entry a column: row ${row} from ${from} is ${describeValue(value)}`,
+        value === undefined ? { hint: "does the function return its row? One with braces needs a return" } : {},
+      );
     for (const name in value) {
       let index = names.get(name);
       if (index === undefined) {

@@ -10,7 +10,7 @@ import { partialAggregate } from "../aggregates/group-aggregate.ts";
 import { type Block, blockOfRows, concatBlocks, type Row, rowsOf, takeBlock } from "../blocks/block.ts";
 import { sortedIndices } from "../kernels/sort.ts";
 import { joinBlocks } from "./join.ts";
-import { type Partitioning, partition } from "./partition-task.ts";
+import { type PartitionFacts, type Partitioning, partition } from "./partition-task.ts";
 import { given, mapBlocks } from "./task.ts";
 import { runChain } from "./transform.ts";
 import type { WholeTransform } from "./whole-transforms.ts";
@@ -58,6 +58,18 @@ async function atOnce(after: WholeTransform, blocks: readonly Block[]): Promise<
 }
 
 const shape = fc.constantFrom<readonly [number, number]>([1, 1], [3, 1], [1, 4], [4, 4], [2, 16]);
+
+test("a partition task tells of its parts, and how long it worked", () => {
+  const hash = { kind: "hash", keys: ["k"], use: "group by" } as const;
+  const block = blockOfRows(
+    Array.from({ length: 5000 }, (_, k) => ({ k })),
+    "the test",
+  );
+  const facts = [...partition(hash, { count: 2, bins: 1, totalRows: 5000, firstRow: 0 }, block)].at(-1) as PartitionFacts;
+  expect(facts.parts.reduce((rows, { rowCount }) => rows + rowCount, 0)).toBe(5000);
+  expect(facts.wallMs).toBeGreaterThan(0);
+  expect(facts.cpuMs).toBeGreaterThan(0);
+});
 
 test("rows in a random order have the same one however they are cut", async () => {
   await fc.assert(

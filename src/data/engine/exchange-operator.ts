@@ -14,7 +14,14 @@ import { DataError } from "../errors.ts";
 import type { Combine } from "./combine.ts";
 import type { ErroredBlocks } from "./errored-blocks.ts";
 import { type BlockRef, type Operator, type OperatorEvents, type OperatorLoad, OperatorStatistics, ownedBlock } from "./operator.ts";
-import { type Partitioning, type PartitionRequest, type PartitionStart, partitionTasks, sampleTasks } from "./partition-task.ts";
+import {
+  type Partitioning,
+  type PartitionFacts,
+  type PartitionRequest,
+  type PartitionStart,
+  partitionTasks,
+  sampleTasks,
+} from "./partition-task.ts";
 import type { BlockFacts, TaskStart } from "./task.ts";
 import { type TaskBundle, TaskOperator } from "./task-operator.ts";
 
@@ -228,8 +235,9 @@ export class ExchangeOperator implements Operator {
       );
       const refs: ObjectRef<unknown>[] = [];
       for await (const { ref } of stream.refs()) refs.push(ref);
-      const facts = (await refs.pop()) as readonly BlockFacts[];
-      const parts = refs.map((ref, partition) => ownedBlock(ref as ObjectRef<Block>, facts[partition] as BlockFacts));
+      const facts = (await refs.pop()) as PartitionFacts;
+      this.statistics.work(facts);
+      const parts = refs.map((ref, partition) => ownedBlock(ref as ObjectRef<Block>, facts.parts[partition] as BlockFacts));
       for (const block of blocks) block.release();
       if (this.#isStopped) for (const part of parts) part.release();
       else this.#parts[index] = parts;

@@ -92,12 +92,16 @@ export class OperatorStatistics {
     this.startedMs ??= performance.now();
   }
 
+  work({ wallMs, cpuMs }: { readonly wallMs: number; readonly cpuMs: number }): void {
+    this.wallMs += wallMs;
+    this.cpuMs += cpuMs;
+  }
+
   give({ rowCount, sizeBytes, wallMs = 0, cpuMs = 0 }: BlockFacts): void {
     this.blocks += 1;
     this.rows += rowCount;
     this.bytes += sizeBytes;
-    this.wallMs += wallMs;
-    this.cpuMs += cpuMs;
+    this.work({ wallMs, cpuMs });
     this.endedMs = performance.now();
     this.startedMs ??= this.endedMs;
   }

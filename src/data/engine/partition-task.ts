@@ -1,7 +1,7 @@
 /**
  * The tasks of an exchange before its rows come together: they cut blocks into parts, and take samples of keys. The rows of a part lie in bins (`bins.ts`).
  *
- * A partition task yields a part for each partition, empty ones too, and then the facts of all parts. Which rows come together is decided by their keys, or by their
+ * A partition task yields a part for each partition, empty ones too, and then their facts. Which rows come together is decided by their keys, or by their
  * numbers and a seed, and never by how they lie in blocks.
  */
 import { type ObjectRef, type ObjectRefGenerator, remote } from "../../core/index.ts";
@@ -15,7 +15,7 @@ import { rangeOfRows, type SortKey } from "../kernels/sort.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { PARTITION_RETRIES } from "../limits.ts";
 import { withBinColumn } from "./bins.ts";
-import { type BlockFacts, factsOf } from "./task.ts";
+import { type BlockFacts, factsOf, StopWatch } from "./task.ts";
 import { HIDDEN_ORDER } from "./whole-transforms.ts";
 
 /** Which rows come together. */
@@ -42,10 +42,14 @@ export interface PartitionRequest {
   readonly borders?: Block;
 }
 
-export type PartitionStart = (
-  request: PartitionRequest,
-  blocks: readonly ObjectRef<Block>[],
-) => ObjectRefGenerator<Block | readonly BlockFacts[]>;
+/** What a partition task tells behind its parts. */
+export interface PartitionFacts {
+  readonly parts: readonly BlockFacts[];
+  readonly wallMs: number;
+  readonly cpuMs: number;
+}
+
+export type PartitionStart = (request: PartitionRequest, blocks: readonly ObjectRef<Block>[]) => ObjectRefGenerator<Block | PartitionFacts>;
 
 export function partitionTasks(partitioning: Partitioning, name: string): PartitionStart {
   const task = remote(partition.bind(undefined, partitioning), {
@@ -70,11 +74,12 @@ export function* partition(
   partitioning: Partitioning,
   request: PartitionRequest,
   ...blocks: readonly Block[]
-): Generator<Block | readonly BlockFacts[], void, undefined> {
+): Generator<Block | PartitionFacts, void, undefined> {
   using _growth = new HeapGrowth();
+  const watch = new StopWatch();
   const parts = partsOf(partitioning, request, blocks);
   for (const part of parts) yield packBlock(part);
-  yield parts.map(factsOf);
+  yield { parts: parts.map(factsOf), ...watch.spent };
   freeBuffers(buffersOf([...parts, ...blocks]));
 }
 

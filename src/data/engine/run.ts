@@ -71,14 +71,16 @@ export async function* run(plan: PhysicalPlan, { settings, signal, onBegin }: Ru
   if (signal?.aborted === true) stop();
   try {
     let schema: readonly Field[] = [];
+    const filesOfColumns = new Map<string, string>();
     for (let block = await executor.next(); block !== undefined; block = await executor.next()) {
       // Blocks are made apart, so only here it shows that a column is of one type in some and of another in others.
       try {
-        schema = unifySchemas([schema, block.schema]);
+        schema = unifySchemas([schema, block.schema], (column) => [filesOfColumns.get(column), block.origin?.file]);
       } catch (error) {
         block.release();
         throw error;
       }
+      noteFiles(block, filesOfColumns);
       yield block;
     }
     outcome = "done";
@@ -91,6 +93,12 @@ export async function* run(plan: PhysicalPlan, { settings, signal, onBegin }: Ru
     signal?.removeEventListener("abort", stop);
     await executor.close();
   }
+}
+
+/** Notes for columns whose type is known since this block from which file it is. */
+function noteFiles({ schema, origin }: BlockRef, files: Map<string, string>): void {
+  if (origin === undefined) return;
+  for (const { name, type } of schema) if (type.kind !== "null" && !files.has(name)) files.set(name, origin.file);
 }
 
 type ReadPlan = Extract<PhysicalPlan, { kind: "read" }>;

@@ -13,6 +13,7 @@ import { DataError } from "../errors.ts";
 import { filteredRows, projected, withColumn } from "../expressions/evaluate.ts";
 import type { ExpressionNode, NamedNode } from "../expressions/nodes.ts";
 import { ROWS_PER_BLOCK_MAX } from "../limits.ts";
+import { type DownloadTransform, downloadColumn } from "./download.ts";
 import type { PythonBatches } from "./python-step.ts";
 import { Rebatcher } from "./rebatch.ts";
 import { type SinkTransform, writeToSink } from "./sink-transform.ts";
@@ -38,6 +39,7 @@ export type Transform =
   | { readonly kind: "rename"; readonly name: string; readonly columns: Readonly<Record<string, string>> }
   | { readonly kind: "filterExpression"; readonly name: string; readonly expression: ExpressionNode }
   | { readonly kind: "withColumn"; readonly name: string; readonly column: string; readonly expression: ExpressionNode }
+  | DownloadTransform
   | { readonly kind: "project"; readonly name: string; readonly columns: readonly NamedNode[] }
   | { readonly kind: "limit"; readonly name: string; readonly count: number }
   /** Blocks of so many rows, which stay as small as that is. The last one of a task may have fewer. */
@@ -77,6 +79,8 @@ function applyTransform(blocks: Blocks, transform: Transform): Blocks {
       return eachBlock(blocks, (block) =>
         isUnseen(block) ? block : withColumn(block, transform.column, transform.expression, transform.name),
       );
+    case "download":
+      return downloadColumn(blocks, transform);
     case "project":
       return eachBlock(blocks, (block) => (isUnseen(block) ? block : projected(block, transform.columns, transform.name)));
     case "limit":

@@ -5,6 +5,8 @@
  * With `partitionBy` the rows of each combination of values go to a file of their own, without these columns, and the row of the file says which values they are.
  */
 import { FileWriter } from "../../storage/file-writer.ts";
+import { shownPath } from "../../storage/paths.ts";
+import { hasFolder, removeFiles } from "../../storage/places.ts";
 import { type Block, blockOfRows, columnReader, sliceBlock, takeBlock, unifySchemas, alignBlock, schemaOf } from "../blocks/block.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
@@ -75,10 +77,18 @@ export async function* writeFiles(blocks: AsyncIterable<Block>, transform: Write
     const written: WrittenFile[] = [];
     for (const file of open.values()) written.push(...(await file.end()));
     open.clear();
+    await checkIsAwaited(transform, written);
     if (written.length > 0) yield blockOfRows(written, transform.name);
   } finally {
     for (const file of open.values()) await file.abort();
   }
+}
+
+/** A write that has failed elsewhere has removed its staging folder: where the storage takes files all the same, they would stay. */
+async function checkIsAwaited({ name, stagingFolder }: WriteTransform, written: readonly WrittenFile[]): Promise<void> {
+  if (written.length === 0 || (await hasFolder(stagingFolder))) return;
+  await removeFiles(written.map(({ staged }) => staged));
+  throw new DataError(`${name} has ended meanwhile: ${shownPath(stagingFolder)} is removed`);
 }
 
 async function openFile(partition: string, { stagingFolder, extension, format }: WriteTransform): Promise<OpenFile> {
@@ -116,7 +126,7 @@ function openImages(partition: string, { stagingFolder, extension, format }: Wri
       }
     }
   };
-  return { partition, add, end: () => Promise.resolve(written), abort: () => Promise.resolve() };
+  return { partition, add, end: () => Promise.resolve(written), abort: () => removeFiles(written.map(({ staged }) => staged)) };
 }
 
 function aligned(blocks: readonly Block[]): Block[] {

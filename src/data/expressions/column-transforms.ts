@@ -1,7 +1,7 @@
 /** Steps of a chain that compute expressions: `filter`, `withColumn` and `selectColumns`, with their arguments checked where the user wrote them. */
 import { describeValue } from "../../core/internal.ts";
 import type { Transform } from "../engine/transform.ts";
-import { Expression, NamedExpression, nodeOf } from "./expression.ts";
+import { Download, Expression, NamedExpression, nodeOf } from "./expression.ts";
 import { expressionText, type NamedNode } from "./nodes.ts";
 
 /** @throws TypeError for options, which are those of functions */
@@ -14,6 +14,11 @@ export function filterTransform(expression: Expression, options: object | undefi
 /** @throws TypeError for what is no name and no expression */
 export function columnTransform(column: string, expression: unknown): Transform {
   if (typeof column !== "string") throw new TypeError(`withColumn takes the name of a column: received ${describeValue(column)}`);
+  if (expression instanceof Download) {
+    const paths = nodeOf(expression.expression);
+    const name = `withColumn(${column}: download(${expressionText(paths)}))`;
+    return { kind: "download", name, column, expression: paths, onError: expression.onError };
+  }
   if (!(expression instanceof Expression))
     throw new TypeError(
       `withColumn takes an expression: received ${describeValue(expression)}; col(name) and lit(value) begin one, and a function belongs in map`,
@@ -38,6 +43,8 @@ export function selectTransform(columns: readonly unknown[]): Transform {
 function namedNode(column: unknown): NamedNode {
   if (typeof column === "string") return { name: column, node: { kind: "column", name: column } };
   if (column instanceof NamedExpression) return { name: column.name, node: nodeOf(column.expression) };
+  if (column instanceof Download)
+    throw new TypeError("selectColumns takes no download: give it to withColumn before, and select the column that it makes");
   const hint = column instanceof Expression ? `${column.toString()} without a name: give it one by .as(name)` : describeValue(column);
   throw new TypeError(`selectColumns takes names of columns, and expressions with names: received ${hint}`);
 }

@@ -4,7 +4,7 @@
  * An expression is a tree of plain data behind methods that build larger ones. Each method checks its arguments at once; whether columns are there and of the right types shows
  * where they are computed. Workers compute whole vectors, without a call of a function for each row.
  */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue, oneOf, readOptions } from "../../core/internal.ts";
 import { parseType, TYPE_NAMES } from "../blocks/data-type.ts";
 import type { Arithmetic, CastName, CastValue, ColumnValue, ElementOf, Filled, Strict } from "./expression-types.ts";
 import { type ExpressionNode, expressionText, type FunctionName, type LiteralValue, type TimePart } from "./nodes.ts";
@@ -208,6 +208,21 @@ export class Expression<out T = unknown, out N extends string = string> {
     return new NamedExpression(name, this);
   }
 
+  /**
+   * The bytes of the file that the text names, a path or a URL, for `withColumn`: decompressed by its extension, and null for null. Files are fetched ahead, in the tasks that have the rows.
+   *
+   * @param options - `onError`: what a file gives that cannot be read. Default: `"throw"`
+   * @throws TypeError, RangeError for other options
+   * @example
+   * const pages = links.withColumn("bytes", col("url").download({ onError: "null" }));
+   */
+  download(options?: { onError?: "throw" | undefined }): Download<Strict<Uint8Array, T>, N>;
+  download(options: { onError?: "throw" | "null" | undefined }): Download<Strict<Uint8Array | null, T>, N>;
+  download(options: { onError?: "throw" | "null" | undefined } = {}): Download<any, N> {
+    const { onError } = readOptions(options, { of: "download", options: { onError: oneOf(["throw", "null"], "throw") } });
+    return new Download(this, onError);
+  }
+
   // -------------------------------------------------------------------------------------------------------------------
   // Namespaces
 
@@ -259,6 +274,20 @@ export class NamedExpression<out A extends string = string, out T = unknown, out
   constructor(name: A, expression: Expression<T, N>) {
     this.name = name;
     this.expression = expression;
+  }
+}
+
+/** Files that an expression names, as `download` gives them. `withColumn` takes it; it is no value that an expression computes with. */
+export class Download<out T = unknown, out N extends string = string> {
+  readonly expression: Expression<unknown, N>;
+  readonly onError: "throw" | "null";
+  /** For the compiler alone. */
+  declare readonly term: T;
+
+  /** Made by `download`. */
+  constructor(expression: Expression<unknown, N>, onError: "throw" | "null") {
+    this.expression = expression;
+    this.onError = onError;
   }
 }
 

@@ -339,6 +339,12 @@ test("ragged rows, open quotes and text behind quotes name row, line and byte", 
   expect((await errorOf(TRICKY)).message).toContain("goes on behind a closing quote");
 });
 
+test("lines that end with CR alone are refused, and no header of all the file", async () => {
+  for (const options of [{}, { header: false }, { header: ["a", "b"] }])
+    expect((await errorOf("a,b\r1,2\r3,4\r", options)).message).toBe("a.csv: its lines end with CR alone, and records end with LF or CRLF");
+  expect((await read('a,"b\rc"\r\n1,2\r\n')).rows).toEqual([[1, 2]]);
+});
+
 test("bad UTF-8 and UTF-16 are named", async () => {
   expect((await errorOf(Buffer.from("a,b\n1,M\xfcller\n", "latin1"))).message).toBe("a.csv: byte 7 (0xfc) is no UTF-8");
   expect((await errorOf(Buffer.from("\xfc,b\n1,2\n", "latin1"))).message).toBe("a.csv: byte 0 (0xfc) is no UTF-8");

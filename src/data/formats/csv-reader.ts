@@ -30,6 +30,8 @@ export interface CsvOptions {
   readonly blockBytes?: number;
 }
 
+const CR = 13;
+
 /** Fields that are found before their columns are read: they and their bytes stay in the processor's cache. */
 const FIELDS_AT_ONCE = 16_384;
 
@@ -82,13 +84,22 @@ async function readHeader(window: ByteWindow, options: CsvOptions): Promise<Head
     throw badRecord(window, counting, { rows: 0, line: 1 });
   }
   const { header = true } = options;
-  if (header !== true) return { names: givenNames(window.file, header, problem.fields), line: 1 };
   const table = new FieldTable(problem.fields, delimiter, 0);
   table.scan(window.bytes, window.start, window.end, 1);
+  if (endsLinesWithCr(window.bytes, table))
+    throw new DataError(`${window.file}: its lines end with CR alone, and records end with LF or CRLF`, {
+      hint: "convert it, such as by: tr '\\r' '\\n'; a CR within a field stands in quotes",
+    });
+  if (header !== true) return { names: givenNames(window.file, header, problem.fields), line: 1 };
   window.checkUtf8(table.end);
   const names = Array.from(table.starts, (start, i) => fieldText(window.bytes, start, table.ends[i] as number, table.kinds[i] as number));
   window.start = table.end;
   return { names: uniqueNames(names), line: 1 + table.lines };
+}
+
+/** Old programs of the Macintosh write so: the whole file would be one record, and taken for the header. */
+function endsLinesWithCr(bytes: Uint8Array, { starts, ends, kinds }: FieldTable): boolean {
+  return starts.some((start, i) => kinds[i] === PLAIN && bytes.subarray(start, ends[i]).includes(CR));
 }
 
 function delimiterByte({ delimiter = "," }: CsvOptions): number {

@@ -67,6 +67,7 @@ function belowStep(expression: ExpressionNode, columns: readonly string[], step:
     case "drop":
       return columns.some((column) => step.columns.includes(column)) ? undefined : expression;
     case "withColumn":
+    case "download":
       return columns.includes(step.column) ? undefined : expression;
     case "rename":
     case "project": {
@@ -131,6 +132,7 @@ function mapHasColumns({ transform, input }: MapPlan, columns: readonly string[]
     case "filterExpression":
       return hasColumns(input, without(columns, columnsOf(transform.expression)));
     case "withColumn":
+    case "download":
       return hasColumns(input, without(columns, [transform.column]));
     case "drop":
       return !columns.some((column) => transform.columns.includes(column)) && hasColumns(input, columns);
@@ -196,6 +198,7 @@ function neededBelow(step: Transform, needed: Columns): Columns {
     case "filterExpression":
       return needed && merged(needed, columnsOf(step.expression));
     case "withColumn":
+    case "download":
       return needed && merged(without(needed, [step.column]), columnsOf(step.expression));
     case "drop":
       return needed && merged(needed, step.columns);

@@ -4,7 +4,7 @@
  * Asked of the head through the node of this machine; this command then looks until the node is gone. Nothing depends on it: whoever stops it stops
  * watching, and the node leaves all the same.
  */
-import type { NodeDrainHeader } from "../../runtime/wire/cluster-messages.ts";
+import type { DrainReason, NodeDrainHeader } from "../../runtime/wire/cluster-messages.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
 import { connectToCluster } from "./cluster-connection.ts";
 import { ADDRESS, type Command, defineCommand, UsageError } from "./command.ts";
@@ -16,11 +16,16 @@ export const drainCommand: Command = defineCommand({
   name: "drain",
   summary: "let a node end what it has and leave the cluster",
   description: `The node gets no new tasks and actors. Its actors with restarts left are restarted on other nodes, at once;
-it waits until everything else on it has ended and no program is connected to it, and leaves. What must
+it waits until everything else on it has ended and no program is connected to it, and leaves. What
+runs there is told of it and of the deadline (\`getRuntimeContext().preemption\`). What must
 not be lost has to be elsewhere by then: objects that only it has are made again by their tasks, or lost.
 \`shoal status\` shows the ids of nodes; the first digits do.`,
   words: ["NODE_ID"],
   options: {
+    reason: {
+      valueName: "REASON",
+      help: "preemption: the node is taken away (default); idle: only if nothing runs on it, or the command is refused",
+    },
     "deadline-ms": { valueName: "MS", help: "leave after this time whatever runs then (default: wait as long as it takes)" },
     "no-wait": { help: "return at once; the node leaves when it has ended what it has" },
     address: ADDRESS,
@@ -28,7 +33,11 @@ not be lost has to be elsewhere by then: objects that only it has are made again
   },
   run: async ({ options, words, terminal }) => {
     const { address, json } = options;
-    const wanted: NodeDrainHeader = { node: nodeName(words[0] ?? ""), deadlineMs: deadline(options["deadline-ms"]) };
+    const wanted: NodeDrainHeader = {
+      node: nodeName(words[0] ?? ""),
+      deadlineMs: deadline(options["deadline-ms"]),
+      reason: reasonOf(options.reason),
+    };
     const nodeId = await begin(wanted, address);
     if (options["no-wait"]) {
       terminal.print(
@@ -71,6 +80,12 @@ function nodeName(text: string): string {
   throw new UsageError(
     `Cannot run shoal drain: NODE_ID is the id of a node or its first digits, four at least, as \`shoal status\` shows it: received ${text}.`,
   );
+}
+
+function reasonOf(text: string | undefined): DrainReason {
+  if (text === undefined || text === "preemption") return "preemption";
+  if (text === "idle") return "idle";
+  throw new UsageError(`Cannot run shoal drain: --reason is preemption or idle: received ${text}. See \`shoal drain --help\`.`);
 }
 
 function deadline(text: string | undefined): number | undefined {

@@ -181,6 +181,13 @@ export class Head implements HeadService {
     this.#placement.nodeState(nodeId, isSuspect ? "suspect" : "alive");
   }
 
+  /** Whether a node has nothing, as far as it has told. */
+  isIdle(nodeId: NodeId): boolean {
+    const view = this.#nodes.get(nodeTagOf(nodeId))?.view();
+    const isFree = view !== undefined && Array.from(view.total).every(([name, amount]) => view.free.get(name) === amount);
+    return isFree && this.#actors.workersOf(nodeTagOf(nodeId)).length === 0;
+  }
+
   /** A node gets nothing new, and its actors that may be restarted are, elsewhere. */
   drain(nodeId: NodeId): void {
     this.#placement.nodeState(nodeId, "draining");

@@ -12,7 +12,7 @@ import type { Connection } from "../rpc/connection.ts";
 import type { Transport } from "../os/network/transport.ts";
 import type { Message, PeerConnection } from "../rpc/peer-connection.ts";
 import type { Frame } from "../wire/frame.ts";
-import type { NodeDigestHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
+import type { NodeCommands, NodeDigestHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
 import { type HelloHeader, MESSAGE } from "../wire/messages.ts";
 import type { WhyRefHeader } from "../wire/why-messages.ts";
 import type { HeadPeer, HeadService } from "../rpc/head-service.ts";
@@ -21,6 +21,7 @@ import type { NodeDaemonOptions } from "./daemon-options.ts";
 import { NodeLeases } from "./leases/node-leases.ts";
 import { ClusterRouter } from "./membership/cluster-router.ts";
 import { Drain } from "./membership/drain.ts";
+import { EndedElsewhere } from "./membership/ended-elsewhere.ts";
 import { nodeDigest } from "./membership/node-digest.ts";
 import { NodeExtensions } from "./node-extensions.ts";
 import { NodePeers, type Peer } from "./node-peers.ts";
@@ -41,7 +42,7 @@ const EXIT_AFTER_CLOSE_MS = 1000;
 type Sender = HeadPeer & { kind?: HelloHeader["kind"] };
 type QuestionsOfProcess = Pick<MessagesOfProcess, keyof MessagesToHead & keyof MessagesOfProcess>;
 type DaemonHandlers = Handlers<MessagesOfProcess, [peer: Sender, message: Message]> &
-  Pick<Handlers<MessagesBetweenDaemons>, typeof MESSAGE.JOB_ENDED> &
+  Pick<Handlers<MessagesBetweenDaemons, [peer: HeadPeer, message: Message]>, typeof MESSAGE.JOB_ENDED | typeof MESSAGE.PROCESSES_ENDED> &
   Partial<FolderHandlers>;
 
 export class NodeDaemon {
@@ -52,6 +53,7 @@ export class NodeDaemon {
   readonly #workers: NodeWorkers;
   readonly #leases: NodeLeases;
   readonly #router: ClusterRouter;
+  readonly #endedElsewhere: EndedElsewhere;
   readonly #head: HeadService;
   readonly #extensions: NodeExtensions;
   readonly #handlers: DaemonHandlers;
@@ -89,7 +91,14 @@ export class NodeDaemon {
     this.#workers = workers;
     this.#leases = leases;
     this.#router = router;
-    const drain = (deadlineMs: number | undefined): void => this.#drainFor(deadlineMs);
+    this.#endedElsewhere = new EndedElsewhere({
+      nodeTag: nodeTagOf(processId),
+      known: () => [...refs.holders(), ...objects.store.owners(), ...leases.manager.leases().map(({ owner }) => owner)],
+      // It lasts as long as it takes to reach that node; once that is dead, its processes are.
+      ask: async (node, asked) => (await peers.remote.daemonOf(node).request(MESSAGE.PROCESSES_ENDED, asked, { timeoutMs: 0 })).header,
+      onEnded: (process) => router.processGone(process),
+    });
+    const drain = (...asked: NodeCommands["drain"]): void => this.#drainFor(...asked);
     this.#head = options.createHead(nodeServices(options, { peers, refs, workers, leases, router, drain }));
     this.#extensions = new NodeExtensions(options, { head: this.#head, warn: peers.warn });
     this.#handlers = this.#allHandlers();
@@ -143,9 +152,10 @@ export class NodeDaemon {
     return nodeDigest(this.#options.nodeId, { processes: this.#peers.local, actors, ...contents });
   }
 
-  /** Another head leads: what it does not know of the leases that are sought is asked again. */
+  /** Another head leads: what it does not know of the leases that are sought is asked again, and what the last one may not have told is asked elsewhere. */
   headUp(): void {
     this.#leases.cluster?.headUp();
+    this.#endedElsewhere.ask();
   }
 
   get report(): NodeReportHeader | undefined {
@@ -168,6 +178,7 @@ export class NodeDaemon {
     if (peer === undefined) return;
     local.set(peer.id, peer);
     connection.onClose = () => this.#leave(peer);
+    if (this.#drain !== undefined) connection.send(MESSAGE.NODE_DRAINING, this.#drain.notice);
     this.#objects.store.joined(peer.id);
     if (peer.kind === "driver" || peer.kind === "worker") this.#extensions.processJoined(peer.id, peer.kind, peer.jobId);
     if (peer.kind === "worker") this.#workers.joined(peer.id);
@@ -197,15 +208,17 @@ export class NodeDaemon {
     this.#leases.processGone(process);
   }
 
-  #drainFor(deadlineMs: number | undefined): void {
+  #drainFor(...[deadlineMs, reason]: NodeCommands["drain"]): void {
     this.#drain?.close();
     this.#leases.handle({ kind: "draining" });
     this.#drain = new Drain({
       busy: () => this.#leases.manager.leases().length + this.#workers.actors.size + this.#peers.drivers.length,
       deadlineMs,
+      reason,
       nowMs: this.#options.nowMs,
-      onDone: (reason) => this.#options.cluster.leave(reason),
+      onDone: (why) => this.#options.cluster.leave(why),
     });
+    this.#peers.tellProcesses(MESSAGE.NODE_DRAINING, this.#drain.notice);
   }
 
   // ---- messages
@@ -235,6 +248,11 @@ export class NodeDaemon {
         const maker = this.#refs.makerOf(header);
         if (maker !== undefined) this.#peers.send(maker, MESSAGE.CANCEL_REF, header);
       },
+      [MESSAGE.PROCESSES_ENDED]: (asked, peer, { callId }) =>
+        peer.connection.reply(
+          callId,
+          asked.filter((process) => this.#peers.hasEnded(process)),
+        ),
       [MESSAGE.WHY_REF]: (header, peer, { callId }) => this.#whyRef(peer, callId, header),
       [MESSAGE.SHUTDOWN]: (_nothing, peer, { callId }) => this.#shutdown(peer, callId),
     };

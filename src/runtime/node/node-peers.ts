@@ -25,12 +25,21 @@ export class NodePeers {
   readonly local = new Map<ProcessId, Peer>();
   readonly remote: RemoteNodes;
 
+  readonly #daemonId: ProcessId;
+
   constructor({ processId, cluster }: NodeDaemonOptions) {
+    this.#daemonId = processId;
     this.remote = new RemoteNodes(processId, { cluster, local: this.local });
   }
 
   get drivers(): Peer[] {
     return Array.from(this.local.values()).filter(({ kind }) => kind === "driver");
+  }
+
+  /** Whether a process of this node that was heard of elsewhere is there no more: it was connected before anybody heard of it. */
+  hasEnded(process: ProcessId): boolean {
+    if (process === this.#daemonId || !this.remote.isHere(process)) return false;
+    return !this.local.has(process) && this.local.values().every(({ holderId }) => holderId !== process);
   }
 
   /** A process of this node, or what stands for one of another; undefined for one of this node that has gone. */

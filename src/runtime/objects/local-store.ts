@@ -25,8 +25,8 @@ interface LocalStoreOptions {
   quotaBytes: number;
   channel: DaemonChannel;
   collectGarbage: () => void;
-  /** Nothing was read for a while, and mapped views are left. */
-  onQuiet: () => void;
+  /** A view was mapped that nobody is told the end of. */
+  onMapped: () => void;
 }
 
 /** What is read and may still be reached. */
@@ -45,8 +45,6 @@ export function storeTagOf(process: ProcessId): string {
 const FINALIZED_WITHIN_MS = 5;
 /** How often a process looks for mapped memory that its user dropped. */
 const RELEASE_EVERY_MS = 100;
-/** After a second without a read, views that nobody uses are likely, and an idle process does not collect by itself. */
-const QUIET_TICKS = 10;
 
 /** Who is to free an object, and by which link of theirs they hear of it, if they do not know. */
 interface StoredFor {
@@ -81,7 +79,6 @@ export class LocalStore {
   #writtenBytes = 0;
   #seenBytes = 0;
   #timer: NodeJS.Timeout | undefined;
-  #quietTicks = 0;
   #isTelling = false;
   #isClosed = false;
 
@@ -96,6 +93,11 @@ export class LocalStore {
       release: (location) => channel.copyReleased(location),
     });
     this.#reader = new ArenaReader({ memoryDirectory: options.memoryDirectory, spillDirectory: options.spillDirectory });
+  }
+
+  /** Views that are mapped, as far as is known. */
+  get mappedCount(): number {
+    return this.#mapped.size;
   }
 
   /** Bytes copied and mapped by reads here; for tests and statistics. */
@@ -129,7 +131,6 @@ export class LocalStore {
     const token = this.#nextToken;
     this.#nextToken += 1;
     const object = this.#reader.read(fromWire(location), token);
-    this.#quietTicks = 0;
     if (object.restored) {
       this.#restored[0] += 1;
       this.#restored[1] += location[2];
@@ -141,6 +142,7 @@ export class LocalStore {
       this.#mapped.set(token, { keeper, arena });
       this.#countMapped(arena, 1);
       this.#watchMapped();
+      this.#options.onMapped();
     }
     return object;
   }
@@ -294,9 +296,6 @@ export class LocalStore {
   #watchMapped(): void {
     if (this.#timer !== undefined) return;
     this.#timer = setInterval(() => {
-      this.#quietTicks += 1;
-      // Once: what survives is in use, and the next read starts the count again.
-      if (this.#quietTicks === QUIET_TICKS) this.#options.onQuiet();
       this.releaseUnreachable();
       this.#writer?.trim();
     }, RELEASE_EVERY_MS);

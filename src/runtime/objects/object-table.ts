@@ -60,6 +60,8 @@ interface ObjectTableOptions {
   onReleased?: (entry: ObjectEntry) => void;
   /** Nothing in this process needs an object of its own; others do. */
   onUnkept?: (entry: ObjectEntry) => void;
+  /** A handle is counted of which only the garbage collector knows the end. */
+  onHandle?: (() => void) | undefined;
 }
 
 export class ObjectTable {
@@ -73,6 +75,8 @@ export class ObjectTable {
   readonly #onReleased: ((entry: ObjectEntry) => void) | undefined;
   readonly #onHandedOver: ((location: WireLocation) => void) | undefined;
   readonly #onUnkept: ((entry: ObjectEntry) => void) | undefined;
+  readonly #onHandle: (() => void) | undefined;
+  #handles = 0;
   /** Everything that has an owner: sent to others or received from them. */
   readonly #published = new Map<ObjectId, ObjectEntry>();
   readonly #unseen = new Set<ObjectEntry>();
@@ -93,6 +97,12 @@ export class ObjectTable {
     this.#onReleased = options.onReleased;
     this.#onHandedOver = options.onHandedOver;
     this.#onUnkept = options.onUnkept;
+    this.#onHandle = options.onHandle;
+  }
+
+  /** Handles that are counted and have not ended. */
+  get handleCount(): number {
+    return this.#handles;
   }
 
   get publishedCount(): number {
@@ -131,14 +141,14 @@ export class ObjectTable {
     entry.tracked = true;
     if (handle === undefined) return;
     // One that is watched for its failure already counts once: ending it by hand ends all that is registered for it.
-    if (entry.handles === 0 || !this.#finalizers.unregister(handle)) entry.handles += 1;
+    if (entry.handles === 0 || !this.#finalizers.unregister(handle)) this.#addHandle(entry);
     this.#finalizers.register(handle, entry, handle);
   }
 
   /** The same for a handle that was made this moment, of which nothing is registered yet. */
   trackFresh(entry: ObjectEntry, handle: object): void {
     entry.tracked = true;
-    entry.handles += 1;
+    this.#addHandle(entry);
     this.#finalizers.register(handle, entry, handle);
   }
 
@@ -153,7 +163,7 @@ export class ObjectTable {
   }
 
   addToToken(token: HandleToken, entry: ObjectEntry): void {
-    entry.handles += 1;
+    this.#addHandle(entry);
     token.entries.push(entry);
   }
 
@@ -307,7 +317,7 @@ export class ObjectTable {
   watchFailure(entry: ObjectEntry, handle: object): void {
     this.#unseen.add(entry);
     if (entry.handles === 0) {
-      entry.handles += 1;
+      this.#addHandle(entry);
       this.#finalizers.register(handle, entry, handle);
     }
   }
@@ -373,8 +383,15 @@ export class ObjectTable {
     this.unpin(entry);
   }
 
+  #addHandle(entry: ObjectEntry): void {
+    entry.handles += 1;
+    this.#handles += 1;
+    this.#onHandle?.();
+  }
+
   #handleGone(entry: ObjectEntry): void {
     entry.handles -= 1;
+    this.#handles -= 1;
     if (entry.handles === 0) this.#reportUnseen(entry);
     this.#releaseIfUnkept(entry);
   }

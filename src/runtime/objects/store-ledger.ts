@@ -8,7 +8,7 @@
  * An arena is *retired* once its writer writes no more to it, by its death or because it is to be spilled; then what lives in it can be copied to a
  * fused file and the arena deleted. Objects keep the location that they were given; where they lie since is known by the arena's name.
  */
-import { nodeTagOf, type NodeTag, type ProcessId } from "../base/ids.ts";
+import type { ProcessId } from "../base/ids.ts";
 import { extentBytesOf } from "./arena-extents.ts";
 import type { ObjectLocation } from "./layout.ts";
 import { COLLECT_ABOVE, COLLECT_AGAIN_AFTER } from "./limits.ts";
@@ -236,11 +236,10 @@ export class StoreLedger {
     return object?.owner === owner && (link === undefined || object.link === link) ? this.freed(location) : NOTHING;
   }
 
-  /** Processes of a node that own something here. */
-  ownersOf(tag: NodeTag): Set<ProcessId> {
+  /** Processes that own something here. */
+  owners(): Set<ProcessId> {
     const owners = new Set<ProcessId>();
-    for (const { objects } of this.#arenas.values())
-      for (const { owner } of objects.values()) if (nodeTagOf(owner) === tag) owners.add(owner);
+    for (const { objects } of this.#arenas.values()) for (const { owner } of objects.values()) owners.add(owner);
     return owners;
   }
 

@@ -115,9 +115,17 @@ export const clusterStatus = fields({
 });
 export type ClusterStatusHeader = Of<typeof clusterStatus>;
 
+/** Why a node is to leave: it is taken away, or nobody needs it, which is refused while something runs there. */
+const drainReason = exactly("preemption", "idle");
+export type DrainReason = Of<typeof drainReason>;
+
 /** A node is to leave: named by its id, or by the first digits of it. Without a deadline, as long as it takes. */
-export const nodeDrain = fields({ node: text, deadlineMs: orUndefined(number) });
+export const nodeDrain = fields({ node: text, deadlineMs: orUndefined(number), reason: optional(drainReason) });
 export type NodeDrainHeader = Of<typeof nodeDrain>;
+
+/** What the processes of that node are told: in how many milliseconds it leaves whatever runs then, if it does not wait for it. */
+export const nodeDraining = fields({ leftMs: orUndefined(number), reason: drainReason });
+export type NodeDrainingHeader = Of<typeof nodeDraining>;
 
 /** What a node tells the head when it joins, and again when the head is another. `incarnation`: a random string for each life of the daemon. */
 export const nodeRegister = fields({ ...nodeFacts, version: number, pid: number, incarnation: text });
@@ -313,7 +321,7 @@ export const NODE_COMMANDS = {
   /** Its resources are free again. */
   actorGone: tuple(actorId),
   /** It is to leave the cluster: no new work, and it goes when what it has has ended, or the time is over. */
-  drain: tuple(orUndefined(number)),
+  drain: tuple(orUndefined(number), drainReason),
   /** Takes the bundles of a placement group out of the node when they fit, and reports that with `groupReserved`. */
   reserveGroup: tuple(text, bundles),
   /** Ends the tasks that run in it, and gives its resources back. */

@@ -26,6 +26,7 @@ const SLAB_SIZE = 128 * 1024;
 const NUMBER_SIZE = 5;
 const MESSAGE_PACK_UINT32 = 0xce;
 
+/** One message as it was read. It is reused for the next: what is kept of it is copied. */
 export interface Frame {
   type: number;
   flags: number;

@@ -161,6 +161,8 @@ export const MESSAGES_BETWEEN_DAEMONS = {
   [MESSAGE.LOG]: log,
   /** The driver of this job has gone: no new work of it begins. */
   [MESSAGE.JOB_ENDED]: jobId,
+  /** Which of these processes of the receiver's node have ended? Asked when a head has come that may not tell what the last one was told. Answered with those. */
+  [MESSAGE.PROCESSES_ENDED]: list(processId),
   /** The bytes at this place are that daemon's to free. */
   [MESSAGE.STORE_ADOPT]: tuple(location, processId),
   /** So many more leases for a process of the sender's node; 0 withdraws the rest. Dropped after `waitMs`, if any. */

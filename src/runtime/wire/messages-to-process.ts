@@ -39,6 +39,7 @@ import {
   slot,
   workerExit,
 } from "./messages.ts";
+import { nodeDraining } from "./cluster-messages.ts";
 import { storeStatus } from "./store-messages.ts";
 import { whyRef } from "./why-messages.ts";
 
@@ -61,6 +62,8 @@ export const MESSAGES_TO_PROCESS = {
   [MESSAGE.WORKER_EXITED]: workerExit,
   /** That node is dead, with all its processes, for this reason. */
   [MESSAGE.NODE_GONE]: tuple(nodeId, text),
+  /** The receiver's node is to leave the cluster. Said again when the deadline is another. */
+  [MESSAGE.NODE_DRAINING]: nodeDraining,
 
   /** To a worker: is anything of that owner's leases up to this id here? Other owners starve. Answered by LEASE_RECLAIMED once nothing is. */
   [MESSAGE.LEASE_RECLAIM]: reclaim,

@@ -6,7 +6,20 @@
  */
 import { clusterStatus, deathTimes, heartbeatReply, joinTokensReply } from "./cluster-messages.ts";
 import { definition } from "./definition-messages.ts";
-import { fields, flag, list, nothing, number, type Of, orUndefined, problemOf, record, type Shape, text } from "./header-shape.ts";
+import {
+  fields,
+  flag,
+  list,
+  nothing,
+  number,
+  type Of,
+  orUndefined,
+  problemOf,
+  processId,
+  record,
+  type Shape,
+  text,
+} from "./header-shape.ts";
 import { keyValueReply } from "./key-value-messages.ts";
 import { nameOfMessage } from "./message-table.ts";
 import { actorFound, actorInfo, environmentDescription, groupEntry, groupState, joined, location, MESSAGE, nodeEntry } from "./messages.ts";
@@ -33,6 +46,7 @@ export const REPLIES = {
   [MESSAGE.PACKAGE_READ]: nothing,
   [MESSAGE.OBJECT_FETCH]: location,
   [MESSAGE.OBJECT_LOCATE]: list(objectPlace),
+  [MESSAGE.PROCESSES_ENDED]: list(processId),
 
   [MESSAGE.ACTOR_CREATE]: actorFound,
   [MESSAGE.ACTOR_LOOKUP]: actorFound,

@@ -7,7 +7,7 @@
 import type { ActorId } from "../base/ids.ts";
 import type { Connection } from "../rpc/connection.ts";
 
-export type AcceptService = (connection: Connection) => void;
+type AcceptService = (connection: Connection) => void;
 
 /** By actor, as workers inside one process share this module. */
 const offered = new Map<ActorId, Map<string, AcceptService>>();

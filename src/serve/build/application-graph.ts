@@ -14,12 +14,14 @@ import type { AnyFunction, DeploymentCode } from "../replica/user-object.ts";
 import { markOf, replaceIn } from "./handle-marks.ts";
 
 /** What is sent to the controller. */
-export interface BuiltApplication {
+interface BuiltApplication {
   readonly target: ApplicationTarget;
   /** By deployment. */
   readonly code: ReadonlyMap<string, CodeSource>;
   /** For what runs in this process: the code as it is. */
   readonly local: ReadonlyMap<string, DeploymentCode>;
+  /** By id: policies and routers of the user's. */
+  readonly functions: ReadonlyMap<string, Uint8Array>;
 }
 
 /** What of a configuration changes without new replicas. */
@@ -37,6 +39,7 @@ const LIGHT: ReadonlySet<keyof DeploymentConfig> = new Set([
   "rollingUpdatePercentage",
   "maxSurgePercent",
   "idempotentMethods",
+  "routerId",
 ]);
 
 /**
@@ -53,6 +56,7 @@ export function buildApplication(
   collect(application, names, order);
   const code = new Map<string, CodeSource>();
   const local = new Map<string, DeploymentCode>();
+  const functions = new Map<string, Uint8Array>();
   const deployments = order.map((bound): DeploymentTarget => {
     const { deployment, args } = applicationParts(bound);
     const name = names.get(bound) as string;
@@ -65,7 +69,7 @@ export function buildApplication(
     local.set(name, whole);
     const kept = keepsCode ? (keptBytesOf(whole) ?? { ref: put(whole) }) : undefined;
     if (kept !== undefined) code.set(name, kept);
-    const config = { ...deployment.config, name };
+    const config = withFunctions({ ...deployment.config, name }, deployment, keepsCode ? functions : undefined);
     return {
       name,
       config,
@@ -74,7 +78,27 @@ export function buildApplication(
       hasFetch: !isClass(target as AnyFunction) || typeof (target.prototype as { fetch?: unknown } | undefined)?.fetch === "function",
     };
   });
-  return { target: { name: app, routePrefix, ingress: names.get(application) as string, deployments }, code, local };
+  return { target: { name: app, routePrefix, ingress: names.get(application) as string, deployments }, code, local, functions };
+}
+
+/** A policy and a router of the user's are kept under the hash of their code, and the configuration has their ids. */
+function withFunctions(config: DeploymentConfig, { functions }: Deployment, kept: Map<string, Uint8Array> | undefined): DeploymentConfig {
+  const { policy, requestRouter } = functions;
+  if (kept === undefined) return config;
+  const keep = (fn: unknown, what: string): string | undefined => {
+    if (fn === undefined) return undefined;
+    const code = keptBytesOf(fn);
+    if (code === undefined)
+      throw new TypeError(
+        `Cannot run deployment ${config.name}: its ${what} captures references, actors or remote functions, or Shoal runs in process: it is kept as code alone`,
+      );
+    const id = `${what}-${createHash("sha256").update(code).digest("hex").slice(0, 16)}`;
+    kept.set(id, code);
+    return id;
+  };
+  const { autoscaling } = config;
+  const scaled = autoscaling === undefined ? autoscaling : { ...autoscaling, policyId: keep(policy, "policy") };
+  return { ...config, autoscaling: scaled, routerId: keep(requestRouter, "requestRouter") };
 }
 
 /** Those that others are bound to come first. */
@@ -92,7 +116,7 @@ function collect(application: Application<any>, names: Map<Application<any>, str
   order.push(application);
 }
 
-export function isApplication(value: unknown): value is Application<any> {
+function isApplication(value: unknown): value is Application<any> {
   return typeof value === "object" && value !== null && value.constructor?.name === "Application" && isOne(value);
 }
 
@@ -114,7 +138,7 @@ export function requireApplication(value: unknown): asserts value is Application
 }
 
 /** Generator methods of a class. Fields that hold generator functions are not known before there is an instance: `options({ stream: true })` is for them. */
-export function streamingMethodsOf({ target }: Deployment<Deployable>): string[] {
+export function streamingMethodsOf({ target }: Deployment): string[] {
   if (!isClass(target as AnyFunction)) return isGeneratorFunction(target) ? [""] : [];
   const found = new Set<string>();
   for (let at = target.prototype as object | null; at !== null && at !== Object.prototype; at = Object.getPrototypeOf(at) as object | null)

@@ -8,7 +8,7 @@ import { isPlainObject } from "../../core/internal.ts";
 const MARK = "$shoal.serve.handle";
 
 /** Names a deployment of an application. */
-export interface HandleMark {
+interface HandleMark {
   readonly app: string;
   readonly deployment: string;
   readonly streaming: readonly string[];

@@ -7,7 +7,7 @@
  */
 import type { AutoscalingConfig } from "../deployment-config.ts";
 
-export interface LoadSample {
+interface LoadSample {
   readonly atMs: number;
   readonly requests: number;
 }

@@ -4,30 +4,24 @@
  * A shell around `ServeState`: it turns calls, ends of actors and the clock into events, and carries the effects out. What it is told is written to the cluster's store
  * before it is answered; when it dies it is started again, reads that, and finds the replicas and proxies, which have served on meanwhile.
  */
+import { SERVE_NAMESPACE } from "../names.ts";
+import { forgetCodeExcept, loadCode, saveCode } from "../code-store.ts";
 import { actors } from "../../core/index.ts";
+import { describeValue, valueOfKept } from "../../core/internal.ts";
 import { DeployFailedError } from "../errors.ts";
 import { CONTROL_EVERY_MS, FOLLOW_NODES_EVERY_MS, PUBLISH_EVERY_MS } from "../limits.ts";
 import type { ApplicationTarget } from "../deployment-config.ts";
 import { prometheusText } from "../metrics/registry.ts";
 import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
 import type { CodeSource } from "../replica/replica.ts";
-import { deploymentKey, ROUTES_KEY, type RouteTableValue, SERVE_NAMESPACE, type UpdateBody } from "../routing/controller-messages.ts";
+import { deploymentKey, ROUTES_KEY, type RouteTableValue, type UpdateBody } from "../routing/controller-messages.ts";
 import type { DeploymentRoutes } from "../routing/deployment-router.ts";
+import type { AutoscalingContext } from "./autoscaling-policy.ts";
 import { ProxyStarter, type ProxyStatusInfo } from "./proxy-starter.ts";
 import { ReplicaStarter } from "./replica-starter.ts";
 import type { ServeEffect, ServeEvent } from "./serve-events.ts";
 import { type ApplicationStatusInfo, ServeState } from "./serve-state.ts";
-import {
-  forgetApplication,
-  forgetCodeExcept,
-  forgetEverything,
-  loadApplications,
-  loadCode,
-  loadOptions,
-  saveApplication,
-  saveCode,
-  saveOptions,
-} from "./serve-store.ts";
+import { forgetApplication, forgetEverything, loadApplications, loadOptions, saveApplication, saveOptions } from "./serve-store.ts";
 import { Subscribers } from "./subscribers.ts";
 
 /** What `serve.start` decides for the whole of Serve. */
@@ -44,8 +38,21 @@ export interface ServeStatus {
 
 const REPLICA_PREFIX = "SERVE_REPLICA::";
 
+/** What is deployed with an application. */
+interface DeployedCode {
+  readonly code: readonly (readonly [deployment: string, code: CodeSource])[];
+  /** By id: policies and routers of the user's. */
+  readonly functions: readonly (readonly [id: string, code: Uint8Array])[];
+}
+
+type Policy = (context: AutoscalingContext) => number;
+
 export class Controller {
-  readonly #state = new ServeState({ newId: newReplicaId });
+  readonly #state = new ServeState({
+    newId: newReplicaId,
+    policyOf: (app, deployment) => this.#policies.get(this.#state.deployment(app, deployment)?.target.config.autoscaling?.policyId ?? ""),
+  });
+  readonly #policies = new Map<string, Policy>();
   readonly #subscribers: Subscribers;
   readonly #ready: Promise<void>;
   #options: ServeOptions;
@@ -93,7 +100,7 @@ export class Controller {
    *
    * @throws RangeError where another application has the path
    */
-  async deploy(target: ApplicationTarget, code: readonly (readonly [deployment: string, code: CodeSource])[]): Promise<void> {
+  async deploy(target: ApplicationTarget, { code, functions }: DeployedCode): Promise<void> {
     await this.#ready;
     const holder = this.#state.holderOf(target.routePrefix, target.name);
     if (holder !== undefined)
@@ -106,6 +113,8 @@ export class Controller {
       this.#codes.set(version, source);
       if (source instanceof Uint8Array) this.#save(() => saveCode(version, source));
     }
+    for (const [id, source] of functions) this.#save(() => saveCode(id, source));
+    await this.#loadPolicies(target, new Map(functions));
     this.#happened({ kind: "deploy", target });
     await this.#saving;
   }
@@ -197,7 +206,10 @@ export class Controller {
   /** What an earlier controller has left: its applications from the store, its replicas by their names. */
   async #recover(): Promise<void> {
     const records = await loadApplications();
-    for (const record of records) this.#state.restore(record);
+    for (const record of records) {
+      this.#state.restore(record);
+      await this.#loadPolicies(record.target, new Map());
+    }
     if (records.length === 0) return;
     const running = (await actors({ namespace: SERVE_NAMESPACE })).filter(
       ({ name, phase }) => name?.startsWith(REPLICA_PREFIX) === true && phase !== "dead",
@@ -219,6 +231,27 @@ export class Controller {
     );
     this.#happened({ kind: "tick" });
     this.#subscribers.publish(ROUTES_KEY);
+  }
+
+  /** Policies of the user's run here: the only code of theirs that does. */
+  async #loadPolicies({ name, deployments }: ApplicationTarget, given: ReadonlyMap<string, Uint8Array>): Promise<void> {
+    for (const { name: deployment, config } of deployments) {
+      const id = config.autoscaling?.policyId;
+      if (id === undefined || this.#policies.has(id)) continue;
+      const code = given.get(id) ?? (await loadCode(id));
+      if (code === undefined) continue;
+      const policy = (await valueOfKept(code)) as Policy;
+      this.#policies.set(id, (context) => {
+        try {
+          const wanted = policy(context);
+          if (Number.isFinite(wanted)) return wanted;
+          throw new TypeError(`a number is needed: received ${describeValue(wanted)}`);
+        } catch (error) {
+          console.error(`The autoscaling policy of deployment ${deployment} of application ${name} failed, so nothing changes:`, error);
+          return context.currentReplicas;
+        }
+      });
+    }
   }
 
   #happened(event: ServeEvent): void {
@@ -273,6 +306,9 @@ export class Controller {
         this.#forgetCode();
         break;
       }
+      case "publishRoutes":
+      case "publishReplicas":
+        break;
       case "forget":
         this.#save(() => forgetApplication(effect.app));
         this.#forgetCode();
@@ -304,10 +340,9 @@ export class Controller {
   #forgetCode(): void {
     const needed = new Set<string>();
     for (const app of this.#state.apps)
-      for (const { target, former } of this.#state.record(app)?.deployments ?? []) {
-        needed.add(target.version);
-        if (former !== undefined) needed.add(former.version);
-      }
+      for (const { target, former } of this.#state.record(app)?.deployments ?? [])
+        for (const { version, config } of former === undefined ? [target] : [target, former])
+          for (const id of [version, config.routerId, config.autoscaling?.policyId]) if (id !== undefined) needed.add(id);
     let isLess = false;
     for (const version of this.#codes.keys()) if (!needed.has(version)) isLess = this.#codes.delete(version) || isLess;
     if (isLess) this.#save(() => forgetCodeExcept(needed));

@@ -5,6 +5,7 @@
  * old one for each that runs; where there is no room for that it gives old ones up first, `rollingUpdatePercentage` at a time. A version that does not start, or fails its health
  * check before all have changed, makes way for the former one. Replicas of a node that is to go are replaced like those of an old version.
  */
+import { replicaActorName } from "../names.ts";
 import type { DeploymentTarget } from "../deployment-config.ts";
 import { HEALTH_FAILURES_MAX, START_RETRY_MAX_MS, START_RETRY_MIN_MS, SURGE_PATIENCE_MS } from "../limits.ts";
 import type { DeploymentRoutes } from "../routing/deployment-router.ts";
@@ -110,9 +111,9 @@ export class DeploymentState {
   routes(): DeploymentRoutes | null {
     const serving = [...this.replicas.values()].filter((replica) => this.#serves(replica));
     if (this.#isDeleting || (serving.length === 0 && this.#failure !== undefined && this.#count > 0)) return null;
-    const { maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods } = this.#target.config;
+    const { maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods, routerId } = this.#target.config;
     const replicas = serving.map(({ id, nodeId, models }) => ({ id, actorName: replicaActorName(id), nodeId, models }));
-    return { replicas, maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods };
+    return { replicas, maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods, routerId };
   }
 
   /** What is wanted from now on. */
@@ -319,14 +320,16 @@ export class DeploymentState {
     const room = this.#count + surge - liveCount;
     const hasGivenUp = this.#failure !== undefined && (this.#former === undefined || this.#former.version !== this.#target.version);
     if (hasGivenUp || nowMs < this.#nextStartMs) return [];
-    const number = Math.floor(Math.min(this.#count - currentCount, room) / gangSize) * gangSize;
+    const wanted = Math.floor(Math.min(this.#count - currentCount, room) / gangSize) * gangSize;
+    // Where a replica is to be is known once it runs: with a limit for each node they start one by one.
+    const isStarting = config.maxReplicasPerNode !== undefined && [...this.replicas.values()].some(({ phase }) => phase === "starting");
+    const number = isStarting ? 0 : config.maxReplicasPerNode === undefined ? wanted : Math.min(wanted, gangSize);
     if (number <= 0) return [];
     const effects: ServeEffect[] = [];
     const ranks = this.#freeRanks();
     for (let started = 0; started < number; started += gangSize) {
       const gang = config.gang === undefined ? undefined : this.#newId();
-      for (let index = 0; index < gangSize; index += 1)
-        effects.push(this.#startOne({ gang, index, rank: ranks.next().value as number }, nowMs));
+      for (let index = 0; index < gangSize; index += 1) effects.push(this.#startOne({ gang, index, rank: ranks.next().value }, nowMs));
     }
     return effects;
   }
@@ -478,10 +481,6 @@ export class DeploymentState {
     this.#former = this.#target;
     return [{ kind: "save", app: this.app }];
   }
-}
-
-export function replicaActorName(id: string): string {
-  return `SERVE_REPLICA::${id}`;
 }
 
 function newRecord(

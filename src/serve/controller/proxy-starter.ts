@@ -1,18 +1,19 @@
 /**
  * Proxies as actors: on each node of the cluster so many, or on one; started again when they die.
  *
- * Detached actors with names, like replicas: they serve on while no controller is there, and the next one finds them.
+ * Detached actors with names, like replicas: they serve on while no controller is there, and the next one finds them. Owns what is known of each: where it listens, and
+ * what keeps it from that. Called by the controller.
  */
+import { SERVE_NAMESPACE } from "../names.ts";
 import { type ActorHandle, getRuntimeContext, kill, nodes, remote } from "../../core/index.ts";
 import { COMPONENT_START_WITHIN_MS, METRICS_WITHIN_MS, REPLICA_CONCURRENCY, START_RETRY_MIN_MS } from "../limits.ts";
 import type { MetricSnapshot, Tags } from "../metrics/registry.ts";
 import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
 import { Proxy } from "../proxy/proxy.ts";
-import { SERVE_NAMESPACE } from "../routing/controller-messages.ts";
 import { reasonOf } from "./replica-starter.ts";
 
 /** Ray's words. */
-export type ProxyStatus = "STARTING" | "HEALTHY" | "UNHEALTHY" | "DRAINING" | "DRAINED";
+type ProxyStatus = "STARTING" | "HEALTHY" | "UNHEALTHY" | "DRAINING" | "DRAINED";
 
 export interface ProxyStatusInfo {
   status: ProxyStatus;
@@ -23,7 +24,7 @@ export interface ProxyStatusInfo {
 }
 
 interface RunningProxy {
-  readonly handle: ActorHandle<Proxy>;
+  handle: ActorHandle<Proxy>;
   readonly info: ProxyStatusInfo;
   /** Settles with the first start. */
   readonly started: Promise<void>;
@@ -88,35 +89,40 @@ export class ProxyStarter {
   #start(nodeId: string, index: number): void {
     const name = `SERVE_PROXY::${nodeId}::${index}`;
     if (this.#proxies.has(name)) return;
-    const handle = remote(Proxy, {
-      name,
-      namespace: SERVE_NAMESPACE,
-      getIfExists: true,
-      lifetime: "detached",
-      maxRestarts: -1,
-      numCpus: 0,
-      maxConcurrency: REPLICA_CONCURRENCY,
-      schedulingStrategy: { nodeId },
-    }).remote(this.#options);
     const info: ProxyStatusInfo = { status: "STARTING", nodeId, address: undefined, message: "" };
     const { promise: started, resolve, reject } = Promise.withResolvers<void>();
     // Whoever deploys hears of it; a proxy of a node that joins later is in the status alone.
     started.catch(() => {});
-    const proxy: RunningProxy = { handle, info, started, isEnding: false };
+    const proxy: RunningProxy = { handle: this.#actor(name, nodeId), info, started, isEnding: false };
     this.#proxies.set(name, proxy);
-    void this.#keepRunning(proxy, { resolve, reject });
+    void this.#keepRunning(name, proxy, { resolve, reject });
   }
 
-  async #keepRunning(proxy: RunningProxy, first: { resolve: () => void; reject: (error: unknown) => void }): Promise<void> {
-    const { handle, info } = proxy;
+  /** Without restarts of its own: an actor with some would be moved off a node that is to go, in the middle of its requests. */
+  #actor(name: string, nodeId: string): ActorHandle<Proxy> {
+    return remote(Proxy, {
+      name,
+      namespace: SERVE_NAMESPACE,
+      getIfExists: true,
+      lifetime: "detached",
+      numCpus: 0,
+      maxConcurrency: REPLICA_CONCURRENCY,
+      schedulingStrategy: { nodeId },
+    }).remote(this.#options);
+  }
+
+  async #keepRunning(name: string, proxy: RunningProxy, first: { resolve: () => void; reject: (error: unknown) => void }): Promise<void> {
+    const { info } = proxy;
     while (!proxy.isEnding) {
       try {
-        const { host, port } = await handle.start.remote();
+        const { host, port } = await proxy.handle.start.remote();
         info.address = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
         info.status = "HEALTHY";
         info.message = "";
         first.resolve();
-        await handle.alive.remote();
+        await proxy.handle.preempted.remote();
+        await this.#leaveNode(proxy);
+        return;
       } catch (error) {
         if (proxy.isEnding) return;
         info.status = "UNHEALTHY";
@@ -124,7 +130,18 @@ export class ProxyStarter {
         first.reject(error);
       }
       await new Promise<void>((resolve) => setTimeout(resolve, START_RETRY_MIN_MS));
+      // One that could not listen is still there and is asked again.
+      if (!proxy.isEnding) proxy.handle = this.#actor(name, info.nodeId);
     }
+  }
+
+  /** Its node is to go: it tells so by `/-/healthz`, finishes what it has, and ends. It stays in the table, so that no other is started there. */
+  async #leaveNode(proxy: RunningProxy): Promise<void> {
+    proxy.isEnding = true;
+    proxy.info.status = "DRAINING";
+    await Promise.allSettled([proxy.handle.drain.options({ timeoutMs: COMPONENT_START_WITHIN_MS }).remote()]);
+    proxy.info.status = "DRAINED";
+    await Promise.allSettled([kill(proxy.handle)]);
   }
 
   #end(name: string, proxy: RunningProxy): void {

@@ -4,19 +4,18 @@
  * Each call here is one effect of the state; what comes of it is told as an event. Replicas are detached actors with names, so that they outlive a controller and the next one
  * finds them.
  */
+import { SERVE_NAMESPACE, replicaActorName } from "../names.ts";
 import { type ActorHandle, getActor, kill, type PlacementGroup, placementGroup, remote } from "../../core/index.ts";
 import { runsInProcess } from "../../core/internal.ts";
 import { METRICS_WITHIN_MS, REPLICA_CONCURRENCY } from "../limits.ts";
 import type { MetricSnapshot, Tags } from "../metrics/registry.ts";
 import { type CodeSource, Replica } from "../replica/replica.ts";
-import { SERVE_NAMESPACE } from "../routing/controller-messages.ts";
-import { replicaActorName } from "./deployment-state.ts";
 import type { ReplicaStart, ServeEvent } from "./serve-events.ts";
 import type { Subscribers } from "./subscribers.ts";
 
 const NODE_LABEL = "shoal.io/node-id";
 
-export type ReplicaHandle = ActorHandle<Replica>;
+type ReplicaHandle = ActorHandle<Replica>;
 
 export class ReplicaStarter {
   readonly #handles = new Map<string, ReplicaHandle>();
@@ -38,7 +37,7 @@ export class ReplicaStarter {
     try {
       const replica = this.#actorOf(start).remote(
         { context, version, maxOngoingRequests, userConfig, showsErrors: this.#showsErrors, isInProcess },
-        code as never,
+        code,
       );
       this.#handles.set(id, replica);
       this.#watch(id, replica);
@@ -111,6 +110,12 @@ export class ReplicaStarter {
 
   /** Its end is told, however it comes. */
   #watch(id: string, replica: ReplicaHandle): void {
+    replica.preempted.remote().then(
+      () => this.#happened({ kind: "moving", replica: id }),
+      () => {
+        // Its end is told below.
+      },
+    );
     replica.alive.remote().then(undefined, (error: unknown) => {
       this.#handles.delete(id);
       this.#leaveGroups(id);

@@ -14,13 +14,13 @@ export type ServeEvent =
   | { readonly kind: "unhealthy"; readonly replica: string; readonly reason: string }
   /** Its process has ended, wanted or not. */
   | { readonly kind: "ended"; readonly replica: string; readonly reason: string }
+  /** Its node is to go. */
+  | { readonly kind: "moving"; readonly replica: string }
   /** A controller that has taken over found it. */
   | { readonly kind: "found"; readonly replica: FoundReplica }
   | { readonly kind: "load"; readonly source: string; readonly report: ReportBody }
   | { readonly kind: "sourceGone"; readonly source: string }
   | { readonly kind: "models"; readonly replica: string; readonly models: readonly string[] }
-  /** The nodes that are to go; replicas move away from them. */
-  | { readonly kind: "draining"; readonly nodes: readonly string[] }
   | { readonly kind: "tick" };
 
 export interface FoundReplica {

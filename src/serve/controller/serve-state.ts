@@ -23,7 +23,7 @@ export interface ApplicationRecord {
   readonly deployments: readonly DeploymentRecord[];
 }
 
-export interface DeploymentStatusInfo {
+interface DeploymentStatusInfo {
   readonly status: DeploymentStatus;
   readonly message: string;
   readonly replicaStates: Partial<Record<ReplicaState, number>>;
@@ -36,7 +36,7 @@ export interface ApplicationStatusInfo {
   readonly deployments: Readonly<Record<string, DeploymentStatusInfo>>;
 }
 
-export interface ServeStateOptions {
+interface ServeStateOptions {
   /** A short text that no other call has given. */
   readonly newId: () => string;
   /** Policies of users, by application and deployment. */
@@ -48,7 +48,6 @@ export class ServeState {
   readonly #apps = new Map<string, ApplicationState>();
   readonly #byReplica = new Map<string, DeploymentState>();
   readonly #reports = new Map<string, { atMs: number; report: ReportBody }>();
-  #draining: ReadonlySet<string> = new Set();
 
   constructor(options: ServeStateOptions) {
     this.#options = options;
@@ -138,9 +137,6 @@ export class ServeState {
       case "sourceGone":
         this.#reports.delete(event.source);
         return [];
-      case "draining":
-        this.#draining = new Set(event.nodes);
-        return this.#tick(nowMs);
       case "tick":
         return this.#tick(nowMs);
       case "found": {
@@ -177,6 +173,9 @@ export class ServeState {
         return replica.phase === "retiring" ? [] : deployment.failed(replica, event.reason, nowMs);
       case "reconfigured":
         deployment.reconfigured(replica);
+        return [];
+      case "moving":
+        replica.isMoving = true;
         return [];
       case "healthy":
         deployment.healthy(replica, nowMs);
@@ -228,7 +227,6 @@ export class ServeState {
     const effects: ServeEffect[] = [];
     for (const { deployments } of this.#apps.values()) {
       for (const deployment of deployments.values()) {
-        this.#markMoving(deployment);
         effects.push(...this.#scale(deployment, loads, nowMs), ...this.#reconcile(deployment, nowMs));
       }
     }
@@ -250,10 +248,6 @@ export class ServeState {
     for (const { report } of this.#reports.values())
       for (const [app, name, queued, ongoing] of report) loads.set(`${app}/${name}`, (loads.get(`${app}/${name}`) ?? 0) + queued + ongoing);
     return loads;
-  }
-
-  #markMoving(deployment: DeploymentState): void {
-    for (const replica of deployment.replicas.values()) replica.isMoving = this.#draining.has(replica.nodeId);
   }
 
   #reconcile(deployment: DeploymentState, nowMs: number): ServeEffect[] {

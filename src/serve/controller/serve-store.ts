@@ -1,16 +1,13 @@
 /**
- * What of Serve is kept in the cluster's store, where the next controller finds it: the options of `serve.start`, each application, and the code of its deployments.
- *
- * Code lies in pieces under its version, apart from the applications: it is large and never changes.
+ * What of Serve is kept in the cluster's store, where the next controller finds it: the options of `serve.start`, and each
+ * application with its deployments. Their code is kept beside it, by `code-store.ts`. Written and read by the controller alone.
  */
+import { SERVE_NAMESPACE } from "../names.ts";
 import { kvDelete, kvGet, kvList, kvPut } from "../../core/index.ts";
-import { CODE_PIECE_BYTES } from "../limits.ts";
-import { SERVE_NAMESPACE } from "../routing/controller-messages.ts";
 import type { ApplicationRecord } from "./serve-state.ts";
 
 const IN_SERVE = { namespace: SERVE_NAMESPACE };
 const APP = "app/";
-const CODE = "code/";
 const OPTIONS = "options";
 
 export async function saveOptions(options: object): Promise<void> {
@@ -33,29 +30,6 @@ export async function loadApplications(): Promise<ApplicationRecord[]> {
   const keys = await kvList(APP, IN_SERVE);
   const records = await Promise.all(keys.map((key) => kvGet<ApplicationRecord>(key, IN_SERVE)));
   return records.filter((record) => record !== undefined);
-}
-
-/** The number of pieces is told last: code that is there is there as a whole. */
-export async function saveCode(version: string, code: Uint8Array): Promise<void> {
-  const count = Math.ceil(code.byteLength / CODE_PIECE_BYTES);
-  const pieces = Array.from({ length: count }, (_, index) => code.slice(index * CODE_PIECE_BYTES, (index + 1) * CODE_PIECE_BYTES));
-  await Promise.all(pieces.map((piece, index) => kvPut(`${CODE}${version}/${index}`, piece, IN_SERVE)));
-  await kvPut(`${CODE}${version}`, count, IN_SERVE);
-}
-
-export async function loadCode(version: string): Promise<Uint8Array | undefined> {
-  const count = await kvGet<number>(`${CODE}${version}`, IN_SERVE);
-  if (count === undefined) return undefined;
-  const pieces = await Promise.all(Array.from({ length: count }, (_, index) => kvGet<Uint8Array>(`${CODE}${version}/${index}`, IN_SERVE)));
-  return pieces.includes(undefined) ? undefined : Buffer.concat(pieces as Uint8Array[]);
-}
-
-/** Forgets the code of versions that nothing needs. */
-export async function forgetCodeExcept(versions: ReadonlySet<string>): Promise<void> {
-  const keys = await kvList(CODE, IN_SERVE);
-  await Promise.all(
-    keys.filter((key) => !versions.has((key.slice(CODE.length).split("/") as [string])[0])).map((key) => kvDelete(key, IN_SERVE)),
-  );
 }
 
 export async function forgetEverything(): Promise<void> {

@@ -4,10 +4,10 @@
  * A replica is ended only when nobody uses it any more: every process that was told of it has let go of it, or is gone. So no request meets a replica that ends, in any
  * planned change.
  */
+import { CONTROLLER_SERVICE } from "../names.ts";
 import { offerConnections, type ServiceConnection } from "../../core/internal.ts";
 import {
   bodyOf,
-  CONTROLLER_SERVICE,
   type ReleasedBody,
   type ReportBody,
   type SubscribeBody,
@@ -69,9 +69,9 @@ export class Subscribers {
     this.#nextSource += 1;
     this.#all.add(subscriber);
     connection.onFrame = ({ type, body }) => {
-      if (type === TOLD.SUBSCRIBE) this.#subscribe(subscriber, bodyOf<SubscribeBody>(body));
-      else if (type === TOLD.RELEASED) this.#release(subscriber, bodyOf<ReleasedBody>(body).replica);
-      else if (type === TOLD.REPORT) this.#ports.reported(subscriber.source, bodyOf<ReportBody>(body));
+      if (type === TOLD.SUBSCRIBE) this.#subscribe(subscriber, bodyOf(body) as SubscribeBody);
+      else if (type === TOLD.RELEASED) this.#release(subscriber, (bodyOf(body) as ReleasedBody).replica);
+      else if (type === TOLD.REPORT) this.#ports.reported(subscriber.source, bodyOf(body) as ReportBody);
     };
     connection.onClose = () => {
       this.#all.delete(subscriber);

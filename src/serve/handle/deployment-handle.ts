@@ -26,7 +26,7 @@ import { type CallInProgress, callBehind, DeploymentResponse, DeploymentResponse
 import type { HandleOptions, HandleOptionsInput } from "./handle-types.ts";
 
 /** What a handle is: all of it travels. */
-export interface HandleState {
+interface HandleState {
   readonly app: string;
   readonly deployment: string;
   /** Methods that are generators. */
@@ -94,10 +94,6 @@ export function newHandle(state: HandleState): DeploymentHandle {
   });
   states.set(handle, state);
   return handle;
-}
-
-export function handleState(value: unknown): HandleState | undefined {
-  return typeof value === "object" && value !== null ? states.get(value) : undefined;
 }
 
 registerSerializer(DeploymentHandle as unknown as new () => DeploymentHandle, {
@@ -256,7 +252,7 @@ class DeploymentCall {
     } catch (error) {
       // An argument that cannot be sent.
       this.#router.ended(replica);
-      return Promise.reject(error as Error);
+      return Promise.reject(error);
     }
     this.#ref = ref;
     return ref.then(
@@ -316,9 +312,10 @@ class DeploymentCall {
   /** The arguments, with references in place of responses: the value goes from replica to replica. */
   async #passable(): Promise<readonly unknown[]> {
     if (!this.#args.some(isResponse)) return this.#args;
-    return Promise.all(this.#args.map((arg) => (arg instanceof DeploymentResponse ? referenceOf(arg) : [arg]))).then((boxes) =>
-      boxes.map(([passed]) => passed),
+    const boxes = await Promise.all(
+      this.#args.map(async (arg): Promise<[passed: unknown]> => (isResponse(arg) ? referenceOf(arg) : [arg])),
     );
+    return boxes.map(([passed]) => passed);
   }
 
   #metaNow(): CallMeta {

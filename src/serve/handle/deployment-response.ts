@@ -28,7 +28,7 @@ export class DeploymentResponse<T> implements PromiseLike<T> {
   readonly #call: CallInProgress<T>;
 
   static {
-    callOf = (response) => response.#call;
+    callOf = <U>(response: DeploymentResponse<U>): CallInProgress<U> => response.#call;
   }
 
   /** @internal */

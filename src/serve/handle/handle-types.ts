@@ -24,7 +24,7 @@ export type HandleArg<T> = T | DeploymentResponse<T> | PromiseLike<T>;
 type HandleArgs<A extends readonly unknown[]> = { [K in keyof A]: HandleArg<A[K]> };
 
 type Item<R> = R extends AsyncIterable<infer T> ? T : R extends Iterable<infer T> ? T : never;
-type IsGenerator<R> = R extends AsyncGenerator<any, any, any> | Generator<any, any, any> ? true : false;
+type IsGenerator<R> = R extends AsyncGenerator<any> | Generator<any> ? true : false;
 
 type CallResult<R> = [R] extends [never]
   ? DeploymentResponse<never>

@@ -26,8 +26,8 @@ export async function runLocally(application: Application<any>, name: string): P
     if (config.userConfig !== undefined) await asReplica(context, () => user.reconfigure(JSON.parse(config.userConfig as string)));
     handles.set(
       deployment,
-      localHandle((method, args, stream) => {
-        const call = async (): Promise<unknown> => asReplica(context, () => user.method(method)(...args));
+      localHandle((method, given, stream) => {
+        const call = async (): Promise<unknown> => asReplica(context, () => user.method(method)(...given));
         return stream || streaming.includes(method) ? localStream(call) : localResponse(call);
       }),
     );
@@ -47,7 +47,8 @@ function localHandle(call: Call, stream = false): object {
       if (typeof name === "symbol" || NOT_METHODS.has(name)) return undefined;
       if (name === "remote") return (...args: unknown[]) => call("", args, stream);
       if (name === "options") return (options: { stream?: boolean }) => localHandle(call, options.stream ?? stream);
-      if (name === "broadcast") return async (called: string, ...args: unknown[]) => [await call(called, args, false)];
+      if (name === "broadcast")
+        return async (called: string, ...args: unknown[]) => [await (call(called, args, false) as DeploymentResponse<unknown>)];
       return method(name, stream);
     },
   });

@@ -1,4 +1,9 @@
-/** What Serve counts of itself, under Ray's names. Each process counts its own; the controller gathers them. */
+/**
+ * What Serve counts of itself, under Ray's names.
+ *
+ * Each process counts its own, and the controller gathers them. Proxies count each request that they have answered, replicas each request and call that they have ended.
+ * Both keep the series of what comes most often: counting is part of every request.
+ */
 import { LATENCY_BOUNDARIES, metricOf, type Series } from "./registry.ts";
 
 const HTTP_TAGS = ["application", "route", "method", "status_code"];

@@ -1,10 +1,15 @@
-/** `serve.metrics`: counters, gauges and histograms of users' code. In a replica each has the tags `application`, `deployment` and `replica` besides its own. */
+/**
+ * `serve.metrics`: counters, gauges and histograms of users' code.
+ *
+ * In a replica each has the tags `application`, `deployment` and `replica` besides its own. Two instances of one name in a process are the same metric, as each replica's
+ * constructor makes its own.
+ */
 import { custom, describeValue, readOptions, text } from "../../core/internal.ts";
 import { findReplicaContext } from "../replica/replica-context.ts";
 import { LATENCY_BOUNDARIES, type Metric, type MetricKind, metricOf, type Tags } from "./registry.ts";
 
 /** The options of a metric. */
-export interface MetricOptions {
+interface MetricOptions {
   /** Default: none. */
   description?: string | undefined;
   /** Names of its tags; each value needs all of them, by `setDefaultTags` or at the call. Default: none. */

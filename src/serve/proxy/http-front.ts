@@ -15,7 +15,7 @@ import type { Exchange, IncomingRequest, ReplyPort } from "./exchange.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
 
 /** What the front asks of the proxy. */
-export interface HttpPorts {
+interface HttpPorts {
   /** The application of a path: what begins an exchange there, and the path without the prefix. */
   route(target: string): RoutedTarget | undefined;
   routes(): Readonly<Record<string, string>>;

@@ -4,6 +4,7 @@
  * It serves on while the controller is away. The port is shared by the proxies of a node (`reusePort`). When its node is to go it answers `/-/healthz` with 503, takes no
  * new connections and finishes what it has.
  */
+import { getRuntimeContext } from "../../core/index.ts";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { processRouters } from "../routing/process-routers.ts";
@@ -96,8 +97,10 @@ export class Proxy {
     await closed;
   }
 
-  alive(): Promise<never> {
-    return new Promise(() => {});
+  /** Answers when its node is to be drained; its failure is the end of the proxy. */
+  async preempted(): Promise<void> {
+    const { preemptionSignal } = getRuntimeContext();
+    if (!preemptionSignal.aborted) await new Promise((resolve) => preemptionSignal.addEventListener("abort", resolve, { once: true }));
   }
 
   #route(target: string): RoutedTarget | undefined {

@@ -1,10 +1,10 @@
 /**
  * The proxy's connections to the replicas of its applications: one each, opened as soon as the replica is known, closed when nothing runs on it any more.
  */
+import { REQUEST_SERVICE } from "../names.ts";
 import { connectToActor, outsideCalls } from "../../core/internal.ts";
 import { actorOf } from "../routing/process-routers.ts";
 import type { RoutedReplica } from "../routing/replica-set.ts";
-import { REQUEST_SERVICE } from "../wire/frames.ts";
 import { RequestClient } from "../wire/request-client.ts";
 
 export class ReplicaLinks {
@@ -42,7 +42,7 @@ export class ReplicaLinks {
   }
 
   close(): void {
-    for (const replica of [...this.#clients.keys()]) this.released(replica);
+    for (const replica of this.#clients.keys()) this.released(replica);
   }
 
   async #connect(replica: RoutedReplica): Promise<RequestClient> {

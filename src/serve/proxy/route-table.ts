@@ -1,7 +1,7 @@
 /** Which application a path belongs to: the longest prefix that ends at a slash. Pure. */
 import type { RouteEntry, RouteTableValue } from "../routing/controller-messages.ts";
 
-export interface RouteMatch {
+interface RouteMatch {
   readonly entry: RouteEntry;
   /** The path without the prefix; begins with a slash. */
   readonly rest: string;

@@ -233,6 +233,6 @@ function onAbort(leave: () => void, until: Promise<unknown>): void {
   if (currentRequest() === undefined) return;
   const { signal } = getRuntimeContext();
   signal.addEventListener("abort", leave, { once: true });
-  const done = (): void => signal.removeEventListener("abort", leave);
-  until.then(done, done);
+  const stay = (): void => signal.removeEventListener("abort", leave);
+  until.then(stay, stay);
 }

@@ -2,7 +2,7 @@
  * From a request on the wire to the user's `fetch`, and back: what a handler returns or throws becomes a response, streams piece by piece.
  *
  * Decides what counts as a response, what a client is told of an error (an id; the text only in development), and that a client that goes away ends the handler's
- * signal and its stream. Called by the replica for each stream that it has admitted; calls `done` once nothing of the request runs any more.
+ * signal and its stream. Called by the replica for each stream that it has admitted; calls `over` once nothing of the request runs any more.
  */
 import type { LibraryCall } from "../../core/internal.ts";
 import { describeValue, isThenable } from "../../core/internal.ts";
@@ -12,7 +12,7 @@ import type { ServedStream } from "../wire/request-server.ts";
 import { lazyRequest } from "./lazy-request.ts";
 import { flatHeaders, wholeOf } from "./lazy-response.ts";
 
-export type FetchFunction = (request: Request) => unknown;
+type FetchFunction = (request: Request) => unknown;
 
 interface HttpRequestOptions {
   /** `fetch` of the user's object, bound. */
@@ -35,8 +35,8 @@ export class HttpRequests {
     this.#options = options;
   }
 
-  /** @param done called once, when the request is over; whether user code failed */
-  serve(stream: ServedStream, call: LibraryCall, done: (isFailed: boolean) => void): void {
+  /** @param over called once, when the request is over; whether user code failed */
+  serve(stream: ServedStream, call: LibraryCall, over: (isFailed: boolean) => void): void {
     stream.onCancel = (reason) =>
       call.cancel(new RequestCancelledError(`Request ${stream.head.requestId} was cancelled: ${reason}`, { reason }));
     const request = lazyRequest(stream.head, stream.body, () => call.signal);
@@ -45,37 +45,37 @@ export class HttpRequests {
       returned = call.run(() => this.#options.fetch(request));
     } catch (error) {
       this.#fail(stream, error);
-      done(true);
+      over(true);
       return;
     }
     if (!isThenable(returned)) {
-      this.#respond(stream, call, returned, done);
+      this.#respond(stream, call, returned, over);
       return;
     }
-    (returned as PromiseLike<unknown>).then(
-      (value) => this.#respond(stream, call, value, done),
+    returned.then(
+      (value) => this.#respond(stream, call, value, over),
       (error: unknown) => {
         this.#fail(stream, error);
-        done(true);
+        over(true);
       },
     );
   }
 
-  #respond(stream: ServedStream, call: LibraryCall, value: unknown, done: (isFailed: boolean) => void): void {
+  #respond(stream: ServedStream, call: LibraryCall, value: unknown, over: (isFailed: boolean) => void): void {
     if (stream.cancelled !== undefined) {
       // Nobody hears it; a body that was opened is closed.
       if (value instanceof Response) void value.body?.cancel(stream.cancelled).catch(() => {});
-      done(false);
+      over(false);
       return;
     }
     const plain = value instanceof Response ? wholeOf(value) : plainResponse(value);
     if (plain !== undefined) {
       const { status, statusText, headers, body } = plain;
       stream.respond({ status, statusText, headers, ongoing: this.#options.ongoing() }, body);
-      done(false);
+      over(false);
       return;
     }
-    call.run(() => void this.#stream(stream, value).then(done));
+    call.run(() => void this.#stream(stream, value).then(over));
   }
 
   /** Resolves when the body is over, however it ends, with whether user code failed. */
@@ -128,7 +128,7 @@ const ERROR_TEXTS: Readonly<Record<number, string>> = {
   429: "too many requests",
   431: "the request's headers are too large",
   500: "internal error",
-  501: "not implemented",
+  501: "not offered here",
   502: "the replica failed",
   503: "no replica is available",
   504: "the request took too long",

@@ -29,7 +29,7 @@ interface Given {
 }
 
 /** What is sent of a response whose body is here. */
-export interface WholeResponse {
+interface WholeResponse {
   readonly status: number;
   readonly statusText: string;
   /** Names and values in turn. */

@@ -4,9 +4,9 @@
  * Decides which are loaded and which goes (the one that was asked for longest ago). A model that is being loaded takes up a place, and calls for it share the load; where all places
  * are being loaded, the next one waits. Tells the controller what is loaded, so that routers prefer this replica for it. A model that goes is disposed of.
  */
+import { CONTROLLER_NAME, SERVE_NAMESPACE } from "../names.ts";
 import { getActor } from "../../core/index.ts";
 import { count, describeValue, outsideCalls, readOptions } from "../../core/internal.ts";
-import { CONTROLLER_NAME, SERVE_NAMESPACE } from "../routing/controller-messages.ts";
 import { findReplicaContext } from "./replica-context.ts";
 import { currentRequest } from "./request-context.ts";
 
@@ -51,7 +51,7 @@ export function multiplexed<M>(
 ): (modelId?: string) => Promise<M> {
   if (typeof load !== "function")
     throw new TypeError(`Cannot multiplex: a function that loads a model is needed: received ${describeValue(load)}`);
-  const cache = new ModelCache<M>(load, readOptions(options, MULTIPLEXED).maxModels, tellController);
+  const cache = new ModelCache<M>(load, { ...readOptions(options, MULTIPLEXED), changed: tellController });
   return (modelId = getMultiplexedModelId()) => {
     if (typeof modelId !== "string" || modelId === "")
       return Promise.reject(
@@ -72,9 +72,12 @@ export class ModelCache<M> {
   readonly #places = new Map<string, Place<M>>();
   #waiting: (() => void)[] = [];
 
-  constructor(load: (modelId: string) => M | PromiseLike<M>, max: number, changed: (models: string[]) => void) {
+  constructor(
+    load: (modelId: string) => M | PromiseLike<M>,
+    { maxModels, changed }: { maxModels: number; changed: (models: string[]) => void },
+  ) {
     this.#load = load;
-    this.#max = max;
+    this.#max = maxModels;
     this.#changed = changed;
   }
 

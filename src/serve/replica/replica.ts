@@ -4,13 +4,13 @@
  * Requests come by the wire (from proxies) and as calls (from handles); both count against `maxOngoingRequests`, and what is above is refused before it begins, so that it
  * goes elsewhere. Orders of the controller never wait behind requests. The process is the replica's alone.
  */
+import { REQUEST_SERVICE } from "../names.ts";
 import { getRuntimeContext, type ObjectRef } from "../../core/index.ts";
 import { type LibraryCall, libraryCalls, offerConnections, setCallData, valueOfKept } from "../../core/internal.ts";
 import { adoptHandle } from "../handle/deployment-handle.ts";
 import { withHandles } from "../build/handle-marks.ts";
 import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
 import { type ReplicaMetrics, replicaMetrics } from "../metrics/serve-metrics.ts";
-import { REQUEST_SERVICE } from "../wire/frames.ts";
 import { RequestServer, type ServedStream } from "../wire/request-server.ts";
 import { HttpRequests, errorBody } from "./http-requests.ts";
 import { useLazyResponse } from "./lazy-response.ts";
@@ -20,7 +20,7 @@ import { contextData, type RequestContext } from "./request-context.ts";
 import { type DeploymentCode, UserObject } from "./user-object.ts";
 
 /** What a replica is started with, besides its code. */
-export interface ReplicaSpec {
+interface ReplicaSpec {
   readonly context: ReplicaContext;
   readonly version: string;
   readonly maxOngoingRequests: number;
@@ -152,6 +152,12 @@ export class Replica {
     return metricSnapshots();
   }
 
+  /** Answers when its node is to be drained. */
+  async preempted(): Promise<void> {
+    const { preemptionSignal } = getRuntimeContext();
+    if (!preemptionSignal.aborted) await new Promise((resolve) => preemptionSignal.addEventListener("abort", resolve, { once: true }));
+  }
+
   /** Never answers: the end of this call is the end of the replica. */
   alive(): Promise<never> {
     return new Promise(() => {});
@@ -209,6 +215,7 @@ export class Replica {
 
   #logError(error: unknown, stream: ServedStream): void {
     const { method, url, requestId } = stream.head;
-    console.error(`Request ${requestId} failed: ${method} ${new URL(url).pathname}:`, error);
+    // Without the query: clients put secrets there.
+    console.error(`Request ${requestId} failed: ${method} ${url.split("?", 1)[0]}:`, error);
   }
 }

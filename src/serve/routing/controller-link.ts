@@ -4,22 +4,13 @@
  * There is one in each process that has handles or is a proxy. When the controller dies, what is known stays in use, and all is subscribed again with the next one. It
  * keeps no driver alive.
  */
+import { CONTROLLER_NAME, CONTROLLER_SERVICE, SERVE_NAMESPACE } from "../names.ts";
 import { getActor } from "../../core/index.ts";
 import { connectToActor, outsideCalls, type ServiceConnection } from "../../core/internal.ts";
 import { REPORT_EVERY_MS, WATCH_RETRY_MS } from "../limits.ts";
-import {
-  bodyOf,
-  CONTROLLER_NAME,
-  CONTROLLER_SERVICE,
-  type ReportBody,
-  SERVE_NAMESPACE,
-  type SubscribeBody,
-  tell,
-  TOLD,
-  type UpdateBody,
-} from "./controller-messages.ts";
+import { bodyOf, type ReportBody, type SubscribeBody, tell, TOLD, type UpdateBody } from "./controller-messages.ts";
 
-export interface Subscription {
+interface Subscription {
   /** A new value; `null`: there is none any more. */
   changed(value: unknown): void;
   /** Replicas that this process still uses. */
@@ -99,7 +90,7 @@ export class ControllerLink {
     this.#lastReport = "[]";
     connection.onFrame = (frame) => {
       if (frame.type !== TOLD.UPDATE) return;
-      const { key, value } = bodyOf<UpdateBody>(frame.body);
+      const { key, value } = bodyOf(frame.body) as UpdateBody;
       this.#subscriptions.get(key)?.changed(value);
     };
     connection.onClose = () => {

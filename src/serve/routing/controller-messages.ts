@@ -7,10 +7,6 @@
 import type { ServiceConnection } from "../../core/internal.ts";
 import type { DeploymentRoutes } from "./deployment-router.ts";
 
-export const CONTROLLER_SERVICE = "serve.controller";
-export const CONTROLLER_NAME = "SERVE_CONTROLLER";
-export const SERVE_NAMESPACE = "shoal.serve";
-
 export const TOLD = { SUBSCRIBE: 200, UPDATE: 201, RELEASED: 202, REPORT: 203 } as const;
 
 /** One application that has a route. */
@@ -49,12 +45,10 @@ export interface ReleasedBody {
 /** Requests of one process by deployment: those that wait and those under way. */
 export type ReportBody = readonly (readonly [app: string, deployment: string, queued: number, ongoing: number])[];
 
-const NO_BYTES = new Uint8Array(0);
-
 export function tell(connection: ServiceConnection, type: number, body: SubscribeBody | UpdateBody | ReleasedBody | ReportBody): void {
   connection.send(type, undefined, { parts: [Buffer.from(JSON.stringify(body))] });
 }
 
-export function bodyOf<T>(bytes: Uint8Array): T {
-  return JSON.parse(Buffer.from(bytes.length === 0 ? NO_BYTES : bytes).toString()) as T;
+export function bodyOf(bytes: Uint8Array): unknown {
+  return JSON.parse(Buffer.from(bytes).toString());
 }

@@ -8,6 +8,8 @@
 import { Fifo } from "../../core/internal.ts";
 import { BackPressureError, DeploymentUnavailableError } from "../errors.ts";
 import { BUSY_RETRY_MAX_MS, BUSY_RETRY_MIN_MS, LOST_FOR_MS } from "../limits.ts";
+import { loadRequestRouter } from "./load-request-router.ts";
+import type { RequestToRoute } from "./request-router.ts";
 import { type ReplicaInfo, ReplicaSet, type RoutedReplica } from "./replica-set.ts";
 
 /** What the controller tells routers of a deployment. */
@@ -19,23 +21,18 @@ export interface DeploymentRoutes {
   readonly backpressure: { readonly statusCode: number; readonly retryAfterMs: number | undefined };
   /** Methods of the class, and methods of HTTP, that may run twice. */
   readonly idempotentMethods: readonly string[];
-}
-
-/** What a router looks at of a request. */
-export interface RoutedRequest {
-  readonly modelId: string;
-  /** Name of the method, or the method of HTTP. */
-  readonly method: string;
+  /** Where the code of a router of the user's is kept. */
+  readonly routerId: string | undefined;
 }
 
 interface Waiting {
-  readonly request: RoutedRequest;
+  readonly request: RequestToRoute;
   isGone: boolean;
   resolve(replica: RoutedReplica): void;
   reject(error: Error): void;
 }
 
-export interface RouterPorts {
+interface RouterPorts {
   /** A replica came: whoever calls it may connect. */
   added(replica: RoutedReplica): void;
   /** Nothing of this process runs there any more, and nothing will. */
@@ -52,6 +49,9 @@ export class DeploymentRouter {
   readonly #waiting = new Fifo<Waiting>();
   readonly #retiring = new Set<RoutedReplica>();
   #routes: DeploymentRoutes | undefined;
+  #routerId: string | undefined;
+  /** The routes whose router is on its way. */
+  #latest: DeploymentRoutes | undefined;
   #isDeleted = false;
   #waitingCount = 0;
   #ongoing = 0;
@@ -88,6 +88,11 @@ export class DeploymentRouter {
 
   /** The controller's word; `null`: there is no such deployment. */
   update(routes: DeploymentRoutes | null): void {
+    if (routes !== null && routes.routerId !== this.#routerId) {
+      // Until the router is here nothing is placed.
+      void this.#loadRouter(routes);
+      return;
+    }
     this.#isDeleted = routes === null;
     this.#routes = routes ?? undefined;
     const { added, retired } = this.#set.update(routes?.replicas ?? [], routes?.maxOngoingRequests ?? 1);
@@ -105,8 +110,8 @@ export class DeploymentRouter {
    *
    * @throws BackPressureError, DeploymentUnavailableError at once or by the promise
    */
-  assign(request: RoutedRequest, signal?: AbortSignal): RoutedReplica | Promise<RoutedReplica> {
-    const replica = this.#waitingCount === 0 ? this.#set.choose(request.modelId) : undefined;
+  assign(request: RequestToRoute, signal?: AbortSignal): RoutedReplica | Promise<RoutedReplica> {
+    const replica = this.#waitingCount === 0 ? this.#set.choose(request) : undefined;
     if (replica !== undefined) {
       this.#begin(replica);
       return replica;
@@ -163,6 +168,17 @@ export class DeploymentRouter {
     this.#refuseAll();
   }
 
+  async #loadRouter(routes: DeploymentRoutes): Promise<void> {
+    const { routerId } = routes;
+    this.#latest = routes;
+    const router = routerId === undefined ? undefined : await loadRequestRouter(routerId);
+    // Others may have come meanwhile.
+    if (this.#latest !== routes) return;
+    this.#routerId = routerId;
+    this.#set.router = router;
+    this.update(routes);
+  }
+
   #begin(replica: RoutedReplica): void {
     this.#ongoing += 1;
     this.#set.begin(replica);
@@ -173,7 +189,7 @@ export class DeploymentRouter {
     this.#ports.released(replica);
   }
 
-  async #wait(request: RoutedRequest, signal: AbortSignal | undefined): Promise<RoutedReplica> {
+  async #wait(request: RequestToRoute, signal: AbortSignal | undefined): Promise<RoutedReplica> {
     if (this.#isDeleted) throw unavailable(this.app, this.deployment);
     const max = this.#routes?.maxQueuedRequests ?? -1;
     if (max >= 0 && this.#waitingCount >= max) throw full(this.deployment, max);
@@ -205,7 +221,7 @@ export class DeploymentRouter {
         this.#waiting.shift();
         continue;
       }
-      const replica = this.#set.choose(first.request.modelId);
+      const replica = this.#set.choose(first.request);
       if (replica === undefined) return;
       this.#waiting.shift();
       first.isGone = true;

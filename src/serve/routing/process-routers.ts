@@ -1,16 +1,18 @@
 /**
  * The routers of this process, one for each deployment that it calls, and its link to the controller.
  *
- * Handles and proxies ask here. A session that ends takes its routers with it (`closeRouters`).
+ * Handles and proxies ask here, so that all of a process share what is known and count together. A session that ends takes its routers with it (`closeRouters`). Owns, too,
+ * which actor a replica is: found by its name once.
  */
+import { SERVE_NAMESPACE } from "../names.ts";
 import { type AnyActorHandle, getActor } from "../../core/index.ts";
 import { outsideCalls } from "../../core/internal.ts";
 import { ControllerLink } from "./controller-link.ts";
-import { deploymentKey, ROUTES_KEY, type RouteTableValue, SERVE_NAMESPACE } from "./controller-messages.ts";
+import { deploymentKey, ROUTES_KEY, type RouteTableValue } from "./controller-messages.ts";
 import { DeploymentRouter, type DeploymentRoutes } from "./deployment-router.ts";
 import type { RoutedReplica } from "./replica-set.ts";
 
-export interface ReplicaWatcher {
+interface ReplicaWatcher {
   added(replica: RoutedReplica): void;
   released(replica: RoutedReplica): void;
 }

@@ -1,8 +1,13 @@
 import { expect, test } from "vitest";
+import type { RequestToRoute } from "./request-router.ts";
 import { type ReplicaInfo, ReplicaSet, type RoutedReplica } from "./replica-set.ts";
 
 function info(id: string, models: readonly string[] = []): ReplicaInfo {
   return { id, actorName: `actor ${id}`, nodeId: "n", models };
+}
+
+function to(modelId: string): RequestToRoute {
+  return { modelId, method: "GET" };
 }
 
 /** Small, and the same in each run. */
@@ -20,7 +25,7 @@ test("two choices keep the replicas about equally full", () => {
     Array.from({ length: 50 }, (_, index) => info(String(index))),
     1000,
   );
-  for (let request = 0; request < 5000; request += 1) set.begin(set.choose("") as RoutedReplica);
+  for (let request = 0; request < 5000; request += 1) set.begin(set.choose(to("")) as RoutedReplica);
   const loads = [...set.all].map(({ ongoing }) => ongoing);
   expect(Math.max(...loads) - Math.min(...loads)).toBeLessThan(10);
 });
@@ -29,7 +34,7 @@ test("a replica at its limit gets nothing until one ends; nobody is above the li
   const set = new ReplicaSet(1, seeded(1));
   set.update([info("a"), info("b")], 2);
   const taken: RoutedReplica[] = [];
-  for (let replica = set.choose(""); replica !== undefined; replica = set.choose("")) {
+  for (let replica = set.choose(to("")); replica !== undefined; replica = set.choose(to(""))) {
     set.begin(replica);
     taken.push(replica);
   }
@@ -37,30 +42,30 @@ test("a replica at its limit gets nothing until one ends; nobody is above the li
   expect([...set.all].map(({ ongoing }) => ongoing)).toEqual([2, 2]);
   expect(set.hasRoom).toBe(false);
   set.end(taken[0] as RoutedReplica);
-  expect(set.choose("")).toBe(taken[0]);
+  expect(set.choose(to(""))).toBe(taken[0]);
 });
 
 test("who said that it is full is left out, until something is heard of it or it is tried again", () => {
   const set = new ReplicaSet(5, seeded(1));
   set.update([info("a")], 5);
-  const a = set.choose("") as RoutedReplica;
+  const a = set.choose(to("")) as RoutedReplica;
   set.begin(a);
   set.refused(a, 5);
-  expect([set.choose(""), a.others]).toEqual([undefined, 5]);
+  expect([set.choose(to("")), a.others]).toEqual([undefined, 5]);
   set.forgetBusy();
-  expect(set.choose("")).toBe(a);
+  expect(set.choose(to(""))).toBe(a);
 });
 
 test("requests for a model go where it is loaded, as long as there is room", () => {
   const set = new ReplicaSet(1, seeded(3));
   set.update([info("a"), info("b", ["m"]), info("c")], 1);
-  const b = set.choose("m") as RoutedReplica;
+  const b = set.choose(to("m")) as RoutedReplica;
   expect(b.id).toBe("b");
   set.begin(b);
-  expect(set.choose("m")?.id).not.toBe("b");
+  expect(set.choose(to("m"))?.id).not.toBe("b");
   set.end(b);
   set.loaded(set.find("c") as RoutedReplica, "other");
-  expect(set.choose("other")?.id).toBe("c");
+  expect(set.choose(to("other"))?.id).toBe("c");
 });
 
 test("what the controller leaves out is retired, and keeps what is under way", () => {
@@ -72,7 +77,7 @@ test("what the controller leaves out is retired, and keeps what is under way", (
   expect([added.map(({ id }) => id), retired.map(({ id }) => id)]).toEqual([["c"], ["a"]]);
   expect([a.isRetired, a.ongoing]).toEqual([true, 1]);
   set.end(a);
-  for (let draw = 0; draw < 20; draw += 1) expect(set.choose("")?.id).not.toBe("a");
+  for (let draw = 0; draw < 20; draw += 1) expect(set.choose(to(""))?.id).not.toBe("a");
 });
 
 test("choosing looks at two replicas, however many there are", () => {
@@ -85,6 +90,16 @@ test("choosing looks at two replicas, however many there are", () => {
     Array.from({ length: 1000 }, (_, index) => info(String(index))),
     5,
   );
-  for (let request = 0; request < 100; request += 1) set.begin(set.choose("") as RoutedReplica);
+  for (let request = 0; request < 100; request += 1) set.begin(set.choose(to("")) as RoutedReplica);
   expect(draws).toBe(200);
+});
+
+test("a router of the user's goes first; one that names nobody makes the request wait", () => {
+  const set = new ReplicaSet(2);
+  set.update([info("a"), info("b", ["m"])], 2);
+  set.router = { chooseReplicas: ({ modelId }, candidates) => candidates.filter(({ models }) => models.includes(modelId)) };
+  expect(set.choose(to("m"))?.id).toBe("b");
+  expect(set.choose(to("n"))).toBeUndefined();
+  set.router = { chooseReplicas: () => [{ id: "gone", nodeId: "", models: [], ongoing: 0 }] };
+  expect(set.choose(to("m"))).toBeUndefined();
 });

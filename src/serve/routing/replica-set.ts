@@ -6,6 +6,8 @@
  * that have loaded it where one of them has room. A replica that answered BUSY counts as full until it has answered something else or the router tries it again.
  */
 
+import type { RequestRouter, RequestToRoute } from "./request-router.ts";
+
 /** What a router is told of a replica. */
 export interface ReplicaInfo {
   readonly id: string;
@@ -48,6 +50,9 @@ export class ReplicaSet {
   /** By model, those that have loaded it. */
   readonly #byModel = new Map<string, Set<RoutedReplica>>();
   #ongoingMax: number;
+
+  /** A router of the user's, which goes before the choice between two. */
+  router: RequestRouter | undefined;
 
   constructor(ongoingMax: number, random: () => number = Math.random) {
     this.#ongoingMax = ongoingMax;
@@ -100,9 +105,10 @@ export class ReplicaSet {
   }
 
   /** The next replica for a request, or undefined where none has room. */
-  choose(modelId: string): RoutedReplica | undefined {
+  choose({ modelId, method }: RequestToRoute): RoutedReplica | undefined {
     const free = this.#free;
     if (free.length === 0) return undefined;
+    if (this.router !== undefined) return this.#ranked(this.router, { modelId, method });
     if (modelId !== "") {
       const holder = this.#leastOf(this.#byModel.get(modelId));
       if (holder !== undefined) return holder;
@@ -149,6 +155,15 @@ export class ReplicaSet {
     const holders = this.#byModel.get(modelId) ?? new Set<RoutedReplica>();
     this.#byModel.set(modelId, holders);
     holders.add(replica);
+  }
+
+  #ranked(router: RequestRouter, request: RequestToRoute): RoutedReplica | undefined {
+    const candidates = this.#free.map(({ id, info, load }) => ({ id, nodeId: info.nodeId, models: info.models, ongoing: load }));
+    for (const { id } of router.chooseReplicas(request, candidates)) {
+      const replica = this.#replicas.get(id);
+      if (replica !== undefined && replica.freeIndex >= 0) return replica;
+    }
+    return undefined;
   }
 
   #leastOf(holders: Set<RoutedReplica> | undefined): RoutedReplica | undefined {

@@ -6,7 +6,7 @@
 import { Fifo } from "../../core/internal.ts";
 import { STREAM_CREDIT_BYTES } from "../limits.ts";
 
-export type Trailers = readonly string[];
+type Trailers = readonly string[];
 
 export class BodyReceiver implements AsyncIterable<Uint8Array> {
   readonly #credit: (bytes: number) => void;

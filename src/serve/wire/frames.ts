@@ -20,9 +20,6 @@ export const FRAME = { REQUEST: 200, RESPONSE: 201, BODY: 202, END: 203, CREDIT:
 /** Bits that the core's frames leave free. */
 export const FLAG = { END: 0x10, TEXT: 0x20 } as const;
 
-/** Which service of a replica proxies connect to. */
-export const REQUEST_SERVICE = "serve.requests";
-
 /** What a proxy tells a replica of a request. */
 export interface RequestHead {
   readonly method: string;

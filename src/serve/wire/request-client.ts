@@ -10,7 +10,7 @@ import { BodySender } from "./body-sender.ts";
 import { decodeResponseHead, encodeRequestHead, FLAG, FRAME, type RequestHead, type ResponseHead } from "./frames.ts";
 
 /** What becomes of one request. Exactly one of `responded`, `busy` and `failed` is called, and `failed` may follow `responded`. */
-export interface StreamEvents {
+interface StreamEvents {
   /**
    * The answer has begun.
    *
@@ -174,7 +174,7 @@ export class RequestClient {
   #closed(reason: string): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const stream of [...this.#streams.values()]) this.#fail(stream, new Error(`the replica's connection ended: ${reason}`), true);
+    for (const stream of this.#streams.values()) this.#fail(stream, new Error(`the replica's connection ended: ${reason}`), true);
     this.onClose(reason);
   }
 }

@@ -1,7 +1,8 @@
 /**
  * The replica's end of the wire to one proxy: makes a stream of each REQUEST and hands it to the replica, which answers by it.
  *
- * Owns the streams of the connection. A connection that ends cancels all of them, as the clients behind it cannot be answered any more.
+ * Owns the streams of the connection. A connection that ends cancels all of them, as the clients behind it cannot be answered any more. Decides nothing about requests: whether
+ * one is begun is the replica's matter (`replica/replica.ts`).
  */
 import type { Frame, ServiceConnection } from "../../core/internal.ts";
 import { STREAM_WINDOW_BYTES } from "../limits.ts";
@@ -125,7 +126,7 @@ export class RequestServer {
     connection.gathersTurns = true;
     connection.onFrame = (frame) => this.#receive(frame);
     connection.onClose = () => {
-      for (const stream of [...this.#streams.values()]) stream.cancel("the proxy is gone");
+      for (const stream of this.#streams.values()) stream.cancel("the proxy is gone");
     };
   }
 

@@ -6,6 +6,7 @@ import threading
 import time
 
 import beside
+import shoal
 
 
 def double(x):
@@ -22,6 +23,12 @@ def type_names(*values):
 
 def process_id():
     return os.getpid()
+
+
+def when_preempted():
+    while shoal.get_preemption_info() is None:
+        time.sleep(0.01)
+    return shoal.get_preemption_info()
 
 
 def variable(name):

@@ -375,7 +375,7 @@ export class HeadServer {
   };
 
   /** Answered with the node's id when it takes nothing new: that it has gone shows in the list of nodes. */
-  #drain(peer: HeadPeer, callId: number, { node: name, deadlineMs }: NodeDrainHeader): void {
+  #drain(peer: HeadPeer, callId: number, { node: name, deadlineMs, reason: kind = "preemption" }: NodeDrainHeader): void {
     const found = Array.from(this.#nodes.values()).filter(({ nodeId }) => name.length >= NODE_NAME_MIN && nodeId.startsWith(name));
     const [node] = found;
     if (node === undefined || found.length > 1) {
@@ -383,8 +383,15 @@ export class HeadServer {
       peer.connection.replyError(callId, new WireError("notFound", `${which} of the cluster has an id that begins with "${name}"`));
       return;
     }
+    if (kind === "idle" && !this.#head.isIdle(node.nodeId)) {
+      peer.connection.replyError(
+        callId,
+        new WireError("failed", `node ${node.nodeId} is not idle: tasks, actors or placement groups are on it`),
+      );
+      return;
+    }
     this.#beginDrain(node.nodeId);
-    node.drain(deadlineMs);
+    node.drain(deadlineMs, kind);
     this.#drainAnswers.wait(node.nodeId, () => peer.connection.reply(callId, node.nodeId));
   }
 

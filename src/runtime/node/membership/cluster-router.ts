@@ -102,7 +102,7 @@ export class ClusterRouter {
   }
 
   /** What the daemons of other nodes say that no process of this node does; the rest of it is the daemon's. */
-  readonly #ofDaemons: Handlers<Omit<MessagesBetweenDaemons, OfJobs | CopyMessage>, [from: ProcessId]> = {
+  readonly #ofDaemons: Handlers<Omit<MessagesBetweenDaemons, OfJobs | CopyMessage | typeof MESSAGE.PROCESSES_ENDED>, [from: ProcessId]> = {
     [MESSAGE.WORKER_EXITED]: (exit) => this.#ports.peers.tellProcesses(MESSAGE.WORKER_EXITED, exit),
     [MESSAGE.LOG]: (entry) => this.#ports.peers.tellDrivers(MESSAGE.LOG, entry, entry.job),
     [MESSAGE.STORE_ADOPT]: ([location, owner]) => this.#ports.objects.store.adopt(location, owner),

@@ -13,7 +13,13 @@ beforeEach(() => {
 afterEach(() => vi.useRealTimers());
 
 function drain(deadlineMs?: number): Drain {
-  return new Drain({ busy: () => busy, deadlineMs, nowMs: () => performance.now(), onDone: (reason) => done.push(reason) });
+  return new Drain({
+    busy: () => busy,
+    deadlineMs,
+    reason: "preemption",
+    nowMs: () => performance.now(),
+    onDone: (reason) => done.push(reason),
+  });
 }
 
 test("it goes when nothing has run for a moment, and not between two tasks", () => {
@@ -44,4 +50,14 @@ test("a node that ends meanwhile does not go a second time", () => {
   drain(1000).close();
   vi.advanceTimersByTime(5000);
   expect(done).toEqual([]);
+});
+
+test("what it tells of the time that is left shrinks, and is never below nothing", () => {
+  const node = drain(1000);
+  expect(node.notice).toEqual({ leftMs: 1000, reason: "preemption" });
+  vi.advanceTimersByTime(400);
+  expect(node.notice.leftMs).toBe(600);
+  vi.advanceTimersByTime(5000);
+  expect(node.notice.leftMs).toBe(0);
+  expect(drain().notice).toEqual({ leftMs: undefined, reason: "preemption" });
 });

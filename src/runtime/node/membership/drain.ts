@@ -4,6 +4,8 @@
  * Decides when it is time: when nothing has run for a moment and no program is connected, or when the deadline has passed, whatever runs then. Looks from time to time, as nothing
  * tells when the last of several things has ended. Owned by the daemon; leaving is its entry point's business.
  */
+import type { DrainReason, NodeDrainingHeader } from "../../wire/cluster-messages.ts";
+
 const LOOK_EVERY_MS = 100;
 /** Between the end of one task and the begin of the next a node looks idle. */
 const IDLE_LOOKS = 3;
@@ -13,15 +15,21 @@ interface DrainOptions {
   readonly busy: () => number;
   /** Undefined: as long as it takes. */
   readonly deadlineMs: number | undefined;
+  readonly reason: DrainReason;
   readonly nowMs: () => number;
   readonly onDone: (reason: string) => void;
 }
 
 export class Drain {
+  readonly #options: DrainOptions;
+  readonly #beganMs: number;
   readonly #timer: NodeJS.Timeout;
 
-  constructor({ busy, deadlineMs, nowMs, onDone }: DrainOptions) {
+  constructor(options: DrainOptions) {
+    this.#options = options;
+    const { busy, deadlineMs, nowMs, onDone } = options;
     const beganMs = nowMs();
+    this.#beganMs = beganMs;
     let idleLooks = 0;
     this.#timer = setInterval(() => {
       const running = busy();
@@ -31,6 +39,12 @@ export class Drain {
       clearInterval(this.#timer);
       onDone(running === 0 ? "it was drained" : `it was drained, and its time was over with ${running} tasks, actors and programs on it`);
     }, LOOK_EVERY_MS);
+  }
+
+  /** What the node's processes are told now. */
+  get notice(): NodeDrainingHeader {
+    const { deadlineMs, nowMs, reason } = this.#options;
+    return { leftMs: deadlineMs === undefined ? undefined : Math.max(0, this.#beganMs + deadlineMs - nowMs()), reason };
   }
 
   close(): void {

@@ -4,7 +4,7 @@
  * Turns what processes tell of their arenas and objects into events of the ledger, and its effects into messages and deleted files. Tells every process how full the
  * store is, not at every message but often enough that none writes far beyond the quota.
  */
-import type { NodeTag, ProcessId } from "../../base/ids.ts";
+import { type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { ObjectLocation } from "../../objects/layout.ts";
 import { IDLE_COPIES_UP_TO, IDS_IN_MESSAGE_MAX } from "../../objects/limits.ts";
 import type { SpillDisk } from "../../objects/spill-disk.ts";
@@ -197,9 +197,14 @@ export class StoreService {
     this.#apply(reused ? { ...effects, reuse: undefined } : effects, location);
   }
 
+  /** Processes, of whichever node, that own something here. */
+  owners(): Set<ProcessId> {
+    return this.#ledger.owners();
+  }
+
   /** A node is dead: what its processes owned here is nobody's. */
   nodeGone(tag: NodeTag): void {
-    for (const owner of this.#ledger.ownersOf(tag)) this.processGone(owner);
+    for (const owner of this.owners()) if (nodeTagOf(owner) === tag) this.processGone(owner);
   }
 
   processGone(process: ProcessId): void {

@@ -37,6 +37,11 @@ export class RefLedger {
     return this.#rows.size;
   }
 
+  /** Everybody for whom a ref is counted. */
+  holders(): Set<ProcessId> {
+    return new Set(Array.from(this.#rows.values()).flatMap(({ counts }) => Array.from(counts.keys())));
+  }
+
   /** @returns the ref when nobody holds it any more. */
   add(change: { id: ObjectId; owner: ProcessId | undefined; holder: ProcessId; count: number }): FreedRef | undefined {
     const { id, owner, holder, count } = change;

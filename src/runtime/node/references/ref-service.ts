@@ -111,6 +111,11 @@ export class RefService {
     return owner === this.#options.processId ? this.#values.makerOf(id) : owner;
   }
 
+  /** Processes, of whichever node, for whom refs are counted here. */
+  holders(): Set<ProcessId> {
+    return this.#ledger.holders();
+  }
+
   /** Values that it was to make do not come, and what only it held is freed. */
   processGone(process: ProcessId): void {
     for (const { id, watchers } of this.#values.makerGone(process)) {

@@ -1,0 +1,27 @@
+/**
+ * What this process knows of the end of its node: that it is to be drained, why, and until when.
+ *
+ * Told by the node daemon when the drain begins, again when its deadline is another, and to processes that come later. Read by `getRuntimeContext()`; code of a task or an actor makes of it what it needs, a
+ * checkpoint for instance. Times go over the wire as what is left, so that clocks need not agree.
+ */
+import type { NodeDrainingHeader } from "../runtime/wire/cluster-messages.ts";
+import type { PreemptionInfo } from "./cluster-types.ts";
+
+export class Preemption {
+  readonly #controller = new AbortController();
+  #info: PreemptionInfo | undefined;
+
+  get info(): PreemptionInfo | undefined {
+    return this.#info;
+  }
+
+  /** Aborts once, with what is known then as its reason. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  told({ leftMs, reason }: NodeDrainingHeader): void {
+    this.#info = { deadlineMs: leftMs === undefined ? undefined : Date.now() + leftMs, reason };
+    this.#controller.abort(this.#info);
+  }
+}

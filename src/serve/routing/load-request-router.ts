@@ -1,0 +1,19 @@
+/** A router of the user's, from the cluster's store: its code is kept there beside that of its deployment. */
+import { loadCode } from "../code-store.ts";
+import { outsideCalls, valueOfKept } from "../../core/internal.ts";
+import type { RequestRouter, RequestRouterClass } from "./request-router.ts";
+
+/** @returns undefined where it cannot be had: requests are placed by power of two choices then, which is better than not at all */
+export async function loadRequestRouter(id: string): Promise<RequestRouter | undefined> {
+  try {
+    return await outsideCalls(async () => {
+      const code = await loadCode(id);
+      if (code === undefined) throw new Error("its code is not in the cluster's store");
+      const Router = (await valueOfKept(code)) as RequestRouterClass;
+      return new Router();
+    });
+  } catch (error) {
+    console.error("Cannot make the requestRouter of a deployment, so power of two choices is used:", error);
+    return undefined;
+  }
+}

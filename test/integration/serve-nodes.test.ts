@@ -1,0 +1,76 @@
+/**
+ * Serve on several nodes: a proxy on each, requests that cross from node to node, a node that is drained under load, and a node that dies.
+ */
+import { appendFileSync } from "node:fs";
+import { init, shutdown } from "shoal";
+import * as serve from "shoal/serve";
+import { TestCluster, type TestNode } from "shoal/testing";
+import { expect, test } from "vitest";
+import { connectToCluster } from "../../src/ops/cli/cluster-connection.ts";
+import { MESSAGE } from "../../src/runtime/wire/messages.ts";
+import { ask, CountingClient } from "./serve-client.ts";
+import { Log, until, useFolder } from "./session.ts";
+
+const folder = useFolder();
+
+class Where {
+  #file: string;
+  constructor(file: string) {
+    this.#file = file;
+  }
+  async fetch(request: Request): Promise<string> {
+    appendFileSync(this.#file, `${new URL(request.url).searchParams.get("n")}\n`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    return String(process.ppid);
+  }
+}
+
+test("replicas leave a node that is drained without losing a request, and are started elsewhere when one dies", {
+  timeout: 90_000,
+}, async () => {
+  const log = new Log(folder);
+  await using cluster = await TestCluster.start({ head: { numCpus: 2 }, onLine: () => {} });
+  const second = await cluster.addNode({ numCpus: 2 });
+  const third = await cluster.addNode({ numCpus: 2 });
+  await init({ address: cluster.address, logToDriver: false });
+  await serve.start({ httpOptions: { port: 0 } });
+  const deployment = serve.deployment(Where, { numReplicas: 3, maxReplicasPerNode: 2, maxOngoingRequests: 20 });
+  await serve.run(deployment.bind(log.file));
+  const addresses = async (): Promise<string[]> =>
+    Object.values((await serve.status()).proxies).flatMap(({ status, address = "" }) => (status === "HEALTHY" ? [address] : []));
+  await until(async () => (await addresses()).length === 3, "a proxy on each node");
+  const nodesSeen = async (address: string): Promise<Set<number>> => {
+    const answers = await Promise.all(Array.from({ length: 30 }, () => ask(address, "/?n=seen")));
+    return new Set(answers.map(({ body }) => Number(body)));
+  };
+  // Each proxy reaches replicas of other nodes.
+  for (const address of await addresses()) expect((await nodesSeen(address)).size).toBeGreaterThan(1);
+
+  // Through a proxy of a node that stays.
+  const first = cluster.nodes.find(({ nodeId }) => nodeId !== second.nodeId && nodeId !== third.nodeId) as TestNode;
+  const [, kept] = Object.entries((await serve.status()).proxies).find(([name]) => name.includes(first.nodeId)) ?? [];
+  const client = new CountingClient(kept?.address ?? "");
+  await client.more(50);
+  using connection = await connectToCluster(cluster.address);
+  await connection.ask(MESSAGE.NODE_DRAIN, { node: second.nodeId, deadlineMs: undefined });
+  await until(async () => {
+    await client.more(1);
+    return client.answers.size > 0 && !(await nodesSeen(kept?.address ?? "")).has(second.pid);
+  }, "the replicas to have left the node");
+  await client.more(50);
+  expect(client.failures).toEqual([]);
+
+  await third.kill();
+  const isLeft = async (): Promise<boolean> =>
+    (await serve.status()).applications["default"]?.deployments["Where"]?.replicaStates.RUNNING === 2;
+  await until(async () => (await addresses()).length === 1 && (await isLeft()), "as many replicas to run on the node that is left as may");
+  await client.more(50);
+  await client.stop();
+  // Only what was in flight to the dead node.
+  for (const failure of client.failures) expect(failure).toContain("the replica died while it had the request");
+  expect(client.failures.length).toBeLessThanOrEqual(8);
+  expect(CountingClient.twice(log).filter((line) => line !== "seen")).toEqual([]);
+  expect(await nodesSeen(kept?.address ?? "")).toEqual(new Set([first.pid]));
+  await serve.shutdown();
+  await shutdown();
+});

@@ -9,7 +9,7 @@ import { startSameProgram } from "../../runtime/os/processes/same-program.ts";
 import type { Terminal } from "../../runtime/os/terminal.ts";
 import { readUserFile } from "../../runtime/os/user-modules.ts";
 import { ADDRESS, type Command, defineCommand, EXIT, UsageError } from "./command.ts";
-import { type ServeLibrary, serveLibrary, type ServeStatusFacts } from "./serve-library.ts";
+import { type ServeLibrary, serveLibrary, type ServeStatusFacts, withLibrary } from "./serve-library.ts";
 
 const RESTART_LINE = "shoal serve: something has changed; starting again";
 
@@ -34,14 +34,17 @@ const runCommand: Command = defineCommand({
       throw new UsageError("Cannot run shoal serve run: --non-blocking needs --address: a node of its own ends with the command");
     if (options.reload) return await reloading(target, more, options, terminal);
     const folder = terminal.workingDirectory;
-    const { serve, core } = await serveLibrary(folder, options.address);
+    const { serve, core } = await withLibrary(() => serveLibrary(folder, options.address));
     const name = options.name ?? "default";
     const isFile = isConfig(target);
     if (isFile && (more.length > 0 || options.name !== undefined || options["route-prefix"] !== undefined))
       throw new UsageError("Cannot run shoal serve run: names, routes and arguments are in the configuration");
-    const address = isFile
-      ? (await serve.deployConfig(readUserFile(folder, target), placeOf(target, folder))).address
-      : await runTarget(serve, { target, args: argumentsOf(more), folder }, { ...options, name });
+    const args = argumentsOf(more);
+    const address = await withLibrary(async () =>
+      isFile
+        ? (await serve.deployConfig(readUserFile(folder, target), placeOf(target, folder))).address
+        : runTarget(serve, { target, args, folder }, { ...options, name }),
+    );
     terminal.tell(`shoal serve: ${isFile ? target : `application ${name}`} runs${address === undefined ? "" : ` at ${address}${options["route-prefix"] ?? ""}`}`);
     if (options["non-blocking"]) await core.shutdown();
     else await untilSignal(async () => {
@@ -116,7 +119,7 @@ const buildCommand: Command = defineCommand({
   options: {},
   run: async ({ words, terminal }) => {
     const { serve } = await serveLibrary(terminal.workingDirectory, undefined);
-    terminal.print((await serve.buildConfig(words, terminal.workingDirectory)).trimEnd());
+    terminal.print((await withLibrary(() => serve.buildConfig(words, terminal.workingDirectory))).trimEnd());
   },
 });
 
@@ -160,9 +163,9 @@ const shutdownCommand: Command = defineCommand({
 export const serveCommands: readonly Command[] = [runCommand, deployCommand, buildCommand, statusCommand, configCommand, shutdownCommand];
 
 async function onCluster(terminal: Terminal, address: string | undefined, work: (serve: ServeLibrary) => Promise<void>): Promise<void> {
-  const { serve, core } = await serveLibrary(terminal.workingDirectory, address ?? "auto");
+  const { serve, core } = await withLibrary(() => serveLibrary(terminal.workingDirectory, address ?? "auto"));
   try {
-    await work(serve);
+    await withLibrary(() => work(serve));
   } finally {
     await core.shutdown();
   }

@@ -1,6 +1,7 @@
 /**
  * `shoal` and `shoal/serve` as the commands use them. The program loads no programming model of its own: the user's project has one, and its code must meet the same.
  */
+import { ShoalError } from "../../runtime/base/errors.ts";
 import { importFor } from "../../runtime/os/user-modules.ts";
 
 type Text = string | undefined;
@@ -50,4 +51,27 @@ export async function serveLibrary(folder: string, address: string | undefined):
   const serve = (await importFor(folder, "shoal/serve")) as ServeLibrary;
   if (address !== undefined) await core.init({ address });
   return { serve, core };
+}
+
+/**
+ * Runs what a command does with the library, and words what it throws as the program's own: classes of the user's copy of Shoal are others than those of this program.
+ *
+ * @throws ShoalError: with the message of errors that name their remedy, and with the stack of the user's
+ */
+export async function withLibrary<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ShoalError || !(error instanceof Error)) throw error;
+    const { reason, hint, details, code } = error as Error & Partial<ShoalError>;
+    const isPlain = typeof code === "string" && typeof reason === "string";
+    // An option that is refused, by a message that says all.
+    const isRefusal = error.message.startsWith("Cannot ");
+    throw new ShoalError(isPlain || isRefusal ? error.message : (error.stack ?? error.message), {
+      reason: reason ?? error.message,
+      ...(hint !== undefined && { hint }),
+      ...(details !== undefined && { details }),
+      cause: error,
+    });
+  }
 }

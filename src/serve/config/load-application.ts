@@ -26,7 +26,7 @@ export async function importApplication({ importPath, folder, args }: ImportTarg
   const colon = importPath.lastIndexOf(":");
   const [place, name] = colon < 1 ? [importPath, ""] : [importPath.slice(0, colon), importPath.slice(colon + 1)];
   const file = resolve(folder, place);
-  if (name === "") throw refused(importPath, "the export is missing", `write it as "${place}:app"`);
+  if (name === "") throw refused(importPath, "the export is missing", `Write it as "${place}:app".`);
   if (!existsSync(file)) throw refused(importPath, `there is no file ${file}`);
   const module = (await import(pathToFileURL(file).href)) as Readonly<Record<string, unknown>>;
   if (!Object.hasOwn(module, name)) throw refused(importPath, `${place} exports no ${name}: it exports ${Object.keys(module).join(", ") || "nothing"}`);

@@ -34,13 +34,24 @@ class Chat {
     const { pathname, searchParams } = new URL(request.url);
     if (pathname === "/") return new Response(PAGE, { headers: { "content-type": "text/html;charset=utf-8" } });
     if (pathname !== "/say") return new Response("there is no such page", { status: 404 });
-    return new Response(ReadableStream.from(this.#events(searchParams.get("text") ?? "")), { headers: { "content-type": "text/event-stream" } });
+    return new Response(ReadableStream.from(this.#events(searchParams.get("text") ?? "")), {
+      headers: { "content-type": "text/event-stream" },
+    });
   }
 
   /** Ends, with the model's work, when the browser closes the stream. */
   async *#events(text: string): AsyncGenerator<Uint8Array, void, undefined> {
     const encoder = new TextEncoder();
-    const sampling = { maxTokens: 200, temperature: undefined, topP: undefined, stop: [], seed: undefined, presencePenalty: undefined, frequencyPenalty: undefined, extra: {} };
+    const sampling = {
+      maxTokens: 200,
+      temperature: undefined,
+      topP: undefined,
+      stop: [],
+      seed: undefined,
+      presencePenalty: undefined,
+      frequencyPenalty: undefined,
+      extra: {},
+    };
     for await (const token of this.#model.chat.remote({ messages: [{ role: "user", content: text }], ...sampling }))
       if (token.text !== undefined) yield encoder.encode(`data: ${JSON.stringify(token.text)}\n\n`);
     yield encoder.encode("event: end\ndata:\n\n");
@@ -48,7 +59,9 @@ class Chat {
 }
 
 const stays = process.argv.includes("--stay");
-const Model = serve.deployment(serve.llm.LLMServer, { maxOngoingRequests: 100 }).bind("parrot", serve.llm.deterministic({ tokenDelayMs: stays ? 120 : 1 }));
+const Model = serve
+  .deployment(serve.llm.LLMServer, { maxOngoingRequests: 100 })
+  .bind("parrot", serve.llm.deterministic({ tokenDelayMs: stays ? 120 : 1 }));
 const { address } = await serve.start({ httpOptions: { port: stays ? 8000 : 0 } });
 await serve.run(serve.deployment(Chat, { maxOngoingRequests: 100 }).bind(Model), { name: "chat" });
 

@@ -11,7 +11,18 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runProgram } from "./house/run-program.ts";
 import { REPOSITORY } from "./house/source-files.ts";
 
-const GUIDES = ["tutorial", "what-travels", "servers", "debugging", "testing", "utilities", "data", "serve", "serve-models", "serve-config"];
+const GUIDES = [
+  "tutorial",
+  "what-travels",
+  "servers",
+  "debugging",
+  "testing",
+  "utilities",
+  "data",
+  "serve",
+  "serve-models",
+  "serve-config",
+];
 
 interface Program {
   title: string;

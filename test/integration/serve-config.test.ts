@@ -37,7 +37,8 @@ export const builder = ({ name = "nobody" }: { name?: string }) => build(name);
 `;
 mkdirSync(join(project, "lib"));
 writeFileSync(join(project, "app.ts"), APP);
-const say = (greeting: string): void => writeFileSync(join(project, "lib", "greeting.ts"), `export const greeting = ${JSON.stringify(greeting)};\n`);
+const say = (greeting: string): void =>
+  writeFileSync(join(project, "lib", "greeting.ts"), `export const greeting = ${JSON.stringify(greeting)};\n`);
 say("Hello");
 
 const config = (level: number, second: string): string => `
@@ -67,7 +68,10 @@ test("a configuration is deployed, changed in place, and what it does not name i
   for (const [text, message] of [
     [config(5, "- { name: x, route_prefix: /x, import_path: 'app.ts:none' }"), "app.ts exports no none: it exports app, builder"],
     [config(5, "- { name: x, route_prefix: /x, import_path: 'none.ts:app' }"), "there is no file"],
-    [config(5, "- { name: x, route_prefix: /x, import_path: 'app.ts:app', deployments: [{ name: Nobody }] }"), "the application has no deployment of this name: it has Front, Greeter"],
+    [
+      config(5, "- { name: x, route_prefix: /x, import_path: 'app.ts:app', deployments: [{ name: Nobody }] }"),
+      "the application has no deployment of this name: it has Front, Greeter",
+    ],
     [config(5, "- { name: greet, import_path: 'app.ts:app' }"), 'line 12: applications[1].name: another application has the name "greet"'],
   ] as const)
     expect((await failureOf(serve.deployConfig(text, { folder: project }))).message).toContain(message);
@@ -83,7 +87,10 @@ test("shoal serve build writes a configuration that deploys", async () => {
 });
 
 test("shoal serve run answers, starts again when a file changes, and ends by a signal", async () => {
-  const child = spawn(process.execPath, [SHOAL, "serve", "run", "app.ts:builder", "name=Bob", "--reload", "--port", "0"], { cwd: project, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [SHOAL, "serve", "run", "app.ts:builder", "name=Bob", "--reload", "--port", "0"], {
+    cwd: project,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let told = "";
   child.stderr.on("data", (chunk: Buffer) => (told += chunk.toString()));
   const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
@@ -104,8 +111,16 @@ test("shoal serve run answers, starts again when a file changes, and ends by a s
 test("commands refuse what cannot be meant", async () => {
   const run = (...args: string[]): ReturnType<typeof runProgram> => runProgram([SHOAL, "serve", ...args], { cwd: project });
   writeFileSync(join(project, "bad.yaml"), "applications:\n- import_path: app.ts:app\n  replicas: 2\n");
-  const [bad, none, shutdown, words] = await Promise.all([run("run", "bad.yaml"), run("run", "app.ts"), run("shutdown"), run("run", "app.ts:app", "x")]);
-  expect([bad.exitCode, bad.stderr]).toEqual([1, expect.stringMatching(/^shoal: Cannot read bad\.yaml: line 3: applications\[0\]\.replicas: there is no such key/)]);
+  const [bad, none, shutdown, words] = await Promise.all([
+    run("run", "bad.yaml"),
+    run("run", "app.ts"),
+    run("shutdown"),
+    run("run", "app.ts:app", "x"),
+  ]);
+  expect([bad.exitCode, bad.stderr]).toEqual([
+    1,
+    expect.stringMatching(/^shoal: Cannot read bad\.yaml: line 3: applications\[0\]\.replicas: there is no such key/),
+  ]);
   expect(none.stderr).toContain('Cannot load app.ts: the export is missing\n  Write it as "app.ts:app"');
   expect([shutdown.exitCode, words.exitCode]).toEqual([2, 2]);
 });

@@ -45,12 +45,15 @@ const runCommand: Command = defineCommand({
         ? (await serve.deployConfig(readUserFile(folder, target), placeOf(target, folder))).address
         : runTarget(serve, { target, args, folder }, { ...options, name }),
     );
-    terminal.tell(`shoal serve: ${isFile ? target : `application ${name}`} runs${address === undefined ? "" : ` at ${address}${options["route-prefix"] ?? ""}`}`);
+    terminal.tell(
+      `shoal serve: ${isFile ? target : `application ${name}`} runs${address === undefined ? "" : ` at ${address}${options["route-prefix"] ?? ""}`}`,
+    );
     if (options["non-blocking"]) await core.shutdown();
-    else await untilSignal(async () => {
-      await (isFile || options.address === undefined ? serve.shutdown() : serve.delete(name));
-      await core.shutdown();
-    });
+    else
+      await untilSignal(async () => {
+        await (isFile || options.address === undefined ? serve.shutdown() : serve.delete(name));
+        await core.shutdown();
+      });
     return EXIT.SUCCESS;
   },
 });
@@ -74,7 +77,12 @@ async function runTarget(
 }
 
 /** Runs the same command without `--reload` again and again. */
-async function reloading(target: string, more: readonly string[], options: Readonly<Record<string, unknown>>, terminal: Terminal): Promise<number> {
+async function reloading(
+  target: string,
+  more: readonly string[],
+  options: Readonly<Record<string, unknown>>,
+  terminal: Terminal,
+): Promise<number> {
   const given = Object.entries(options).flatMap(([name, value]) => {
     if (name === "reload" || value === undefined || value === false) return [];
     return value === true ? [`--${name}`] : [`--${name}`, String(value)];
@@ -172,7 +180,9 @@ async function onCluster(terminal: Terminal, address: string | undefined, work: 
 }
 
 function statusLines({ proxies, applications }: ServeStatusFacts): string[] {
-  const lines = Object.entries(proxies).map(([id, { status, address }]) => `proxy ${id}: ${status}${address === undefined ? "" : `, ${address}`}`);
+  const lines = Object.entries(proxies).map(
+    ([id, { status, address }]) => `proxy ${id}: ${status}${address === undefined ? "" : `, ${address}`}`,
+  );
   for (const [name, { status, message, routePrefix, deployments }] of Object.entries(applications)) {
     lines.push(`application ${name}: ${status}${routePrefix === null ? "" : `, ${routePrefix}`}${message === "" ? "" : `: ${message}`}`);
     for (const [deployment, { status: state, replicaStates }] of Object.entries(deployments)) {
@@ -190,7 +200,9 @@ function untilSignal(atEnd: () => Promise<void>): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = (): void => {
       for (const signal of ["SIGINT", "SIGTERM"]) process.off(signal, end);
-      atEnd().then(resolve, reject).finally(() => clearInterval(alive));
+      atEnd()
+        .then(resolve, reject)
+        .finally(() => clearInterval(alive));
     };
     for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, end);
   });
@@ -218,6 +230,7 @@ function argumentsOf(words: readonly string[]): Record<string, string> {
 
 function portOf(text: string): number {
   const port = Number(text);
-  if (!/^\d+$/.test(text) || port > 65_535) throw new UsageError(`Cannot run shoal serve run: --port takes a number from 0 to 65535: received ${JSON.stringify(text)}`);
+  if (!/^\d+$/.test(text) || port > 65_535)
+    throw new UsageError(`Cannot run shoal serve run: --port takes a number from 0 to 65535: received ${JSON.stringify(text)}`);
   return port;
 }

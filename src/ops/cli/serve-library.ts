@@ -34,7 +34,9 @@ export interface ServeStatusFacts {
         readonly status: string;
         readonly message: string;
         readonly routePrefix: string | null;
-        readonly deployments: Readonly<Record<string, { readonly status: string; readonly replicaStates: Readonly<Record<string, number>> }>>;
+        readonly deployments: Readonly<
+          Record<string, { readonly status: string; readonly replicaStates: Readonly<Record<string, number>> }>
+        >;
       }
     >
   >;

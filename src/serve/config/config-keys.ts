@@ -37,7 +37,10 @@ const RUNTIME_ENV: KeyTable = {
   working_dir: { value: TEXT, describe: "A folder, from the configuration's own; import_path is relative to it." },
   env_vars: { value: { kind: "record", of: TEXT }, describe: "Environment variables of the replicas." },
   excludes: { value: TEXTS, describe: "What of working_dir stays behind: patterns as in a .gitignore file." },
-  node_modules: { value: { kind: "either", kinds: [TEXT, TEXTS] }, describe: "npm packages, or a folder with package.json and its lockfile." },
+  node_modules: {
+    value: { kind: "either", kinds: [TEXT, TEXTS] },
+    describe: "npm packages, or a folder with package.json and its lockfile.",
+  },
   python: { value: { kind: "either", kinds: [TEXT, TEXTS] }, describe: "A Python, or packages that pip installs." },
   pip: { value: TEXTS, describe: "Packages that pip installs; the same as python." },
 };
@@ -85,7 +88,10 @@ const DEPLOYMENT: KeyTable = {
   health_check_period_s: { value: SECONDS, describe: "How often replicas are asked for their health." },
   health_check_timeout_s: { value: SECONDS, describe: "How long they may take to answer." },
   ray_actor_options: { value: { kind: "object", keys: ACTOR }, describe: "Resources and environment of each replica." },
-  placement_group_bundles: { value: { kind: "list", of: { kind: "record", of: AMOUNT } }, describe: "Resources reserved for each replica." },
+  placement_group_bundles: {
+    value: { kind: "list", of: { kind: "record", of: AMOUNT } },
+    describe: "Resources reserved for each replica.",
+  },
   placement_group_strategy: { value: STRATEGY, describe: "How its bundles are placed." },
   max_replicas_per_node: { value: whole(1), describe: "The most replicas on one node." },
   logging_config: { value: { kind: "object", keys: LOGGING }, describe: "Of Ray; without effect here." },
@@ -94,7 +100,11 @@ const DEPLOYMENT: KeyTable = {
 const APPLICATION: KeyTable = {
   name: { value: TEXT, describe: 'Default: "default".' },
   route_prefix: { value: TEXT_OR_NULL, describe: 'Requests of this path and below; null: none. Default: "/".' },
-  import_path: { value: TEXT, describe: '"app.ts:app": a module, then its export: an application, or a function that builds one of args.', isNeeded: true },
+  import_path: {
+    value: TEXT,
+    describe: '"app.ts:app": a module, then its export: an application, or a function that builds one of args.',
+    isNeeded: true,
+  },
   runtime_env: { value: { kind: "object", keys: RUNTIME_ENV }, describe: "The environment of all its replicas." },
   args: { value: { kind: "record", of: ANY }, describe: "What the builder gets." },
   deployments: { value: { kind: "list", of: { kind: "object", keys: DEPLOYMENT } }, describe: "What is changed of its deployments." },
@@ -105,7 +115,10 @@ const HTTP: KeyTable = {
   host: { value: TEXT, describe: "Default: 127.0.0.1, which nobody else reaches." },
   port: { value: whole(0), describe: "Default: 8000; 0 is any that is free." },
   root_path: { value: TEXT, describe: "Comes before each route_prefix." },
-  request_timeout_s: { value: { kind: "either", kinds: [SECONDS, { kind: "oneOf", values: [null] }] }, describe: "How long an answer may take." },
+  request_timeout_s: {
+    value: { kind: "either", kinds: [SECONDS, { kind: "oneOf", values: [null] }] },
+    describe: "How long an answer may take.",
+  },
   keep_alive_timeout_s: { value: SECONDS, describe: "How long a connection without a request is kept." },
 };
 
@@ -115,11 +128,18 @@ const GRPC: KeyTable = {
 };
 
 export const CONFIG: KeyTable = {
-  proxy_location: { value: { kind: "oneOf", values: ["EveryNode", "HeadOnly", "Disabled"] }, describe: "Where proxies run. Default: EveryNode." },
+  proxy_location: {
+    value: { kind: "oneOf", values: ["EveryNode", "HeadOnly", "Disabled"] },
+    describe: "Where proxies run. Default: EveryNode.",
+  },
   http_options: { value: { kind: "object", keys: HTTP }, describe: "Where proxies listen, and their limits." },
   grpc_options: { value: { kind: "object", keys: GRPC }, describe: "Of Ray." },
   logging_config: { value: { kind: "object", keys: LOGGING }, describe: "What is logged." },
-  applications: { value: { kind: "list", of: { kind: "object", keys: APPLICATION } }, describe: "All that is to run: others are ended.", isNeeded: true },
+  applications: {
+    value: { kind: "list", of: { kind: "object", keys: APPLICATION } },
+    describe: "All that is to run: others are ended.",
+    isNeeded: true,
+  },
 };
 
 /** A JSON Schema of it, for editors. */

@@ -30,7 +30,10 @@ export interface ConfigPlace {
  * @example
  * await serve.deployConfig(await readFile("serve.yaml", "utf8"));
  */
-export async function deployConfig(text: string, { source = "the configuration", folder = process.cwd() }: ConfigPlace = {}): Promise<StartedServe> {
+export async function deployConfig(
+  text: string,
+  { source = "the configuration", folder = process.cwd() }: ConfigPlace = {},
+): Promise<StartedServe> {
   const config = readConfig(text, source);
   const loaded: { application: Application; name: string; routePrefix: string | null }[] = [];
   for (const { name, ...given } of config.applications)
@@ -39,7 +42,11 @@ export async function deployConfig(text: string, { source = "the configuration",
   const wanted = new Set(loaded.map(({ name }) => name));
   const { applications } = await status();
   // First, as one of the others may want its route.
-  await Promise.all(Object.keys(applications).filter((name) => !wanted.has(name)).map((name) => deleteApplication(name)));
+  await Promise.all(
+    Object.keys(applications)
+      .filter((name) => !wanted.has(name))
+      .map((name) => deleteApplication(name)),
+  );
   await Promise.all(loaded.map(({ application, name, routePrefix }) => run(application, { name, routePrefix })));
   await kvPut(CONFIG_KEY, text, IN_SERVE);
   return started;

@@ -29,13 +29,15 @@ export async function importApplication({ importPath, folder, args }: ImportTarg
   if (name === "") throw refused(importPath, "the export is missing", `Write it as "${place}:app".`);
   if (!existsSync(file)) throw refused(importPath, `there is no file ${file}`);
   const module = (await import(pathToFileURL(file).href)) as Readonly<Record<string, unknown>>;
-  if (!Object.hasOwn(module, name)) throw refused(importPath, `${place} exports no ${name}: it exports ${Object.keys(module).join(", ") || "nothing"}`);
+  if (!Object.hasOwn(module, name))
+    throw refused(importPath, `${place} exports no ${name}: it exports ${Object.keys(module).join(", ") || "nothing"}`);
   const exported = module[name];
   if (isApplication(exported)) {
     if (Object.keys(args).length > 0) throw refused(importPath, "args are for a builder, and this is an application");
     return exported;
   }
-  if (typeof exported !== "function") throw refused(importPath, `an application or a function that builds one is needed: received ${describeValue(exported)}`);
+  if (typeof exported !== "function")
+    throw refused(importPath, `an application or a function that builds one is needed: received ${describeValue(exported)}`);
   const built = (await (exported as (args: Fields) => unknown)(args)) as unknown;
   if (!isApplication(built)) throw refused(importPath, `the builder gave no application: received ${describeValue(built)}`);
   return built;

@@ -46,10 +46,18 @@ applications:
 
 test("a configuration of Ray's becomes options of ours", () => {
   const config = readConfig(RAY, "serve.yaml");
-  expect(resolveHttpOptions(httpOptionsOf(config))).toMatchObject({ host: "0.0.0.0", port: 8000, requestTimeoutMs: 2500, keepAliveTimeoutMs: 5000, accessLog: true });
+  expect(resolveHttpOptions(httpOptionsOf(config))).toMatchObject({
+    host: "0.0.0.0",
+    port: 8000,
+    requestTimeoutMs: 2500,
+    keepAliveTimeoutMs: 5000,
+    accessLog: true,
+  });
   const [application] = config.applications;
   expect(application).toMatchObject({ name: "app1", routePrefix: "/", importPath: "text_ml.ts:app", line: 17 });
-  const options = ["Translator", "Summarizer"].map((name) => deploymentOptionsOf(application?.deployments.get(name) ?? {}, application?.runtimeEnv ?? {}));
+  const options = ["Translator", "Summarizer"].map((name) =>
+    deploymentOptionsOf(application?.deployments.get(name) ?? {}, application?.runtimeEnv ?? {}),
+  );
   expect(options).toEqual([
     {
       numReplicas: 1,
@@ -68,14 +76,32 @@ test("a configuration of Ray's becomes options of ours", () => {
 });
 
 test.each([
-  ["applications: [", 'line 1: Flow sequence in block collection must be sufficiently indented and end with a ]'],
+  ["applications: [", "line 1: Flow sequence in block collection must be sufficiently indented and end with a ]"],
   ["http_options: {}", "line 1: applications: it is missing"],
-  ["applications:\n- import_path: a.ts:app\n  num_replica: 1", "line 3: applications[0].num_replica: there is no such key: there are name, route_prefix,"],
-  ["applications:\n- import_path: a.ts:app\n  deployments:\n  - name: A\n    num_replicas: many", 'line 5: applications[0].deployments[0].num_replicas: a whole number from 0, or "auto" is needed: received "many"'],
-  ["applications:\n- {name: a, import_path: 'a.ts:app'}\n- {name: a, route_prefix: /b, import_path: 'b.ts:app'}", 'line 3: applications[1].name: another application has the name "a"'],
-  ["applications:\n- {name: a, import_path: 'a.ts:app'}\n- {name: b, import_path: 'b.ts:app'}", 'line 3: applications[1].route_prefix: another application has the route "/"'],
-  ["applications:\n- import_path: a.ts", 'line 2: applications[0].import_path: a module and its export are needed, such as "app.ts:app": received "a.ts"'],
-  ["applications:\n- import_path: a.ts:app\n  deployments:\n  - name: A\n  - name: A", 'line 5: applications[0].deployments[1].name: another deployment has the name "A"'],
+  [
+    "applications:\n- import_path: a.ts:app\n  num_replica: 1",
+    "line 3: applications[0].num_replica: there is no such key: there are name, route_prefix,",
+  ],
+  [
+    "applications:\n- import_path: a.ts:app\n  deployments:\n  - name: A\n    num_replicas: many",
+    'line 5: applications[0].deployments[0].num_replicas: a whole number from 0, or "auto" is needed: received "many"',
+  ],
+  [
+    "applications:\n- {name: a, import_path: 'a.ts:app'}\n- {name: a, route_prefix: /b, import_path: 'b.ts:app'}",
+    'line 3: applications[1].name: another application has the name "a"',
+  ],
+  [
+    "applications:\n- {name: a, import_path: 'a.ts:app'}\n- {name: b, import_path: 'b.ts:app'}",
+    'line 3: applications[1].route_prefix: another application has the route "/"',
+  ],
+  [
+    "applications:\n- import_path: a.ts",
+    'line 2: applications[0].import_path: a module and its export are needed, such as "app.ts:app": received "a.ts"',
+  ],
+  [
+    "applications:\n- import_path: a.ts:app\n  deployments:\n  - name: A\n  - name: A",
+    'line 5: applications[0].deployments[1].name: another deployment has the name "A"',
+  ],
   ["applications:\n- import_path: a.ts:app\n  import_path: b.ts:app", "line 3: Map keys must be unique"],
   ["http_options: {port: -1}\napplications: []", "line 1: http_options.port: a whole number from 0 is needed: received -1"],
   ["grpc_options:\n  grpc_servicer_functions: [a.b]\napplications: []", "line 2: grpc_options.grpc_servicer_functions: it must be empty"],

@@ -48,11 +48,16 @@ export function readConfig(text: string, source: string): ServeConfig {
   const document = parseDocument(text, { lineCounter: lines });
   const reader = new Reader(source, lines);
   const [broken] = document.errors;
-  if (broken !== undefined) throw reader.error(broken.linePos?.[0].line ?? 1, "", (broken.message.split("\n")[0] as string).replace(/ at line .*$/, ""));
+  if (broken !== undefined)
+    throw reader.error(broken.linePos?.[0].line ?? 1, "", (broken.message.split("\n")[0] as string).replace(/ at line .*$/, ""));
   reader.check(document.contents, "", { kind: "object", keys: CONFIG });
   const whole = document.toJS() as Fields;
   if ((whole["grpc_options"]?.["grpc_servicer_functions"]?.length ?? 0) > 0)
-    throw reader.error(reader.lineOf("grpc_options.grpc_servicer_functions"), "grpc_options.grpc_servicer_functions", "it must be empty: services are given to serve.start()");
+    throw reader.error(
+      reader.lineOf("grpc_options.grpc_servicer_functions"),
+      "grpc_options.grpc_servicer_functions",
+      "it must be empty: services are given to serve.start()",
+    );
   return {
     source,
     proxyLocation: whole["proxy_location"],
@@ -69,9 +74,11 @@ function readApplications(given: readonly Fields[], reader: Reader): ConfigAppli
     const at = `applications[${index}]`;
     const { route_prefix: routePrefix = "/", import_path: importPath } = fields;
     const name = (fields["name"] ?? "default") as string;
-    const refuse = (key: string, problem: string): ServeConfigError => reader.error(reader.lineOf(`${at}.${key}`, at), `${at}.${key}`, problem);
+    const refuse = (key: string, problem: string): ServeConfigError =>
+      reader.error(reader.lineOf(`${at}.${key}`, at), `${at}.${key}`, problem);
     if (names.has(name)) throw refuse("name", `another application has the name ${JSON.stringify(name)}`);
-    if (routePrefix !== null && routes.has(routePrefix as string)) throw refuse("route_prefix", `another application has the route ${JSON.stringify(routePrefix)}`);
+    if (routePrefix !== null && routes.has(routePrefix as string))
+      throw refuse("route_prefix", `another application has the route ${JSON.stringify(routePrefix)}`);
     if (!/^.+:[\p{L}_$][\p{L}\p{N}_$]*$/u.test(importPath as string))
       throw refuse("import_path", `a module and its export are needed, such as "app.ts:app": received ${describeValue(importPath)}`);
     names.add(name);
@@ -79,7 +86,8 @@ function readApplications(given: readonly Fields[], reader: Reader): ConfigAppli
     const deployments = new Map<string, Fields>();
     for (const [number, deployment] of ((fields["deployments"] ?? []) as Fields[]).entries()) {
       const deploymentName = deployment["name"] as string;
-      if (deployments.has(deploymentName)) throw refuse(`deployments[${number}].name`, `another deployment has the name ${JSON.stringify(deploymentName)}`);
+      if (deployments.has(deploymentName))
+        throw refuse(`deployments[${number}].name`, `another deployment has the name ${JSON.stringify(deploymentName)}`);
       deployments.set(deploymentName, deployment);
     }
     return {
@@ -146,7 +154,9 @@ class Reader {
         for (const [index, item] of node.items.entries()) this.check(item, `${at}[${index}]`, value.of);
         return undefined;
       case "texts":
-        return isSeq(node) && node.items.every((item) => isScalar(item) && typeof item.value === "string") ? undefined : `a list of texts is needed: received ${shown(node)}`;
+        return isSeq(node) && node.items.every((item) => isScalar(item) && typeof item.value === "string")
+          ? undefined
+          : `a list of texts is needed: received ${shown(node)}`;
       case "either":
         return value.kinds.some((kind) => this.#problemWith(node, at, kind) === undefined)
           ? undefined
@@ -162,7 +172,8 @@ class Reader {
       const name = keyOf(pair.key);
       const key = Object.hasOwn(keys, name) ? keys[name] : undefined;
       const here = join(at, name);
-      if (key === undefined) throw this.error(this.#lineAt(pair.key, at), here, `there is no such key: there are ${Object.keys(keys).join(", ")}`);
+      if (key === undefined)
+        throw this.error(this.#lineAt(pair.key, at), here, `there is no such key: there are ${Object.keys(keys).join(", ")}`);
       given.add(name);
       // As Ray writes them: what is null is not given.
       const isNull = pair.value === null || (isScalar(pair.value) && pair.value.value === null);

@@ -12,7 +12,9 @@ import { UpstreamEngine, type UpstreamOptions } from "./engines/upstream.ts";
 import { VllmEngine, type VllmOptions } from "./engines/vllm.ts";
 
 /** An engine that comes with Shoal, with its options. */
-export type BuiltInEngine = { readonly [K in keyof EngineOptions]: { readonly kind: K; readonly options: EngineOptions[K] } }[keyof EngineOptions];
+export type BuiltInEngine = {
+  readonly [K in keyof EngineOptions]: { readonly kind: K; readonly options: EngineOptions[K] };
+}[keyof EngineOptions];
 
 interface EngineOptions {
   readonly upstream: UpstreamOptions;
@@ -57,10 +59,17 @@ export function deterministic(options: DeterministicOptions = {}): BuiltInEngine
 
 /** llama.cpp in the replica's process, through the package `node-llama-cpp`. */
 export function nodeLlamaCpp(options: NodeLlamaCppOptions): BuiltInEngine {
-  const gpu = custom<"auto" | false>('"auto" or false is needed', "auto", (value) => (value === "auto" || value === false ? "ok" : "out of range"));
+  const gpu = custom<"auto" | false>('"auto" or false is needed', "auto", (value) =>
+    value === "auto" || value === false ? "ok" : "out of range",
+  );
   const read = readOptions(options, {
     of: "a node-llama-cpp engine",
-    options: { model: text(undefined), parallel: count({ min: 1, max: 256 }, LLAMA_PARALLEL), contextSize: count({ min: 8 }, undefined), gpu },
+    options: {
+      model: text(undefined),
+      parallel: count({ min: 1, max: 256 }, LLAMA_PARALLEL),
+      contextSize: count({ min: 8 }, undefined),
+      gpu,
+    },
   });
   return { kind: "nodeLlamaCpp", options: { ...read, model: needed(read.model, "model", "a node-llama-cpp engine") } };
 }
@@ -112,7 +121,9 @@ const ONGOING = 128;
 /** @throws what keeps the engine from running */
 export async function createEngine(model: string, source: EngineSource): Promise<LLMEngine> {
   if (isBuiltIn(source)) return builtIn(model, source);
-  const engine = isClass(source as () => unknown) ? new (source as new () => LLMEngine)() : await (source as () => LLMEngine | PromiseLike<LLMEngine>)();
+  const engine = isClass(source as () => unknown)
+    ? new (source as new () => LLMEngine)()
+    : await (source as () => LLMEngine | PromiseLike<LLMEngine>)();
   if (typeof engine !== "object" || engine === null)
     throw new TypeError(`Cannot run model ${model}: its engine is no object: received ${describeValue(engine)}`);
   return engine;

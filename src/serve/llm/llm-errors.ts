@@ -5,7 +5,9 @@ import { describeValue, registerErrorClass } from "../../core/internal.ts";
 /** The form of all errors of OpenAI's API. */
 export interface OpenAIError {
   readonly status: number;
-  readonly body: { readonly error: { readonly message: string; readonly type: string; readonly param: string | null; readonly code: string | null } };
+  readonly body: {
+    readonly error: { readonly message: string; readonly type: string; readonly param: string | null; readonly code: string | null };
+  };
 }
 
 interface LLMRequestErrorDetails {
@@ -56,7 +58,8 @@ export function errorForClient(error: unknown, overloaded: number, requestId: st
       const { status = 400, param, code } = (cause.details ?? {}) as LLMRequestErrorDetails;
       return openAIError(status, cause.message, { ...(param !== undefined && { param }), ...(code !== undefined && { code }) });
     }
-    if (cause.code === "BACK_PRESSURE") return openAIError(overloaded, "The model has too many requests. Try again later.", { code: "overloaded" });
+    if (cause.code === "BACK_PRESSURE")
+      return openAIError(overloaded, "The model has too many requests. Try again later.", { code: "overloaded" });
     if (cause.code === "DEPLOYMENT_UNAVAILABLE") return openAIError(503, "The model is not available.", { code: "model_unavailable" });
     if (cause.code === "TASK_TIMEOUT") return openAIError(504, "The request took too long.", { code: "timeout" });
     if (cause.code === "LLM_ENGINE") return openAIError(502, "The model's engine failed.", { code: "engine_failed" });

@@ -17,10 +17,13 @@ export class LLMServer {
   readonly #id: string;
   readonly #engine: Promise<LLMEngine>;
   readonly #ends = new AbortController();
-  readonly #embedAll = batch<EmbedRequest, readonly Embedding[]>((requests) => this.#embedBatch(requests) as Promise<(readonly Embedding[])[]>, {
-    maxBatchSize: EMBED_BATCH,
-    batchWaitTimeoutMs: EMBED_WAIT_MS,
-  });
+  readonly #embedAll = batch<EmbedRequest, readonly Embedding[]>(
+    (requests) => this.#embedBatch(requests) as Promise<(readonly Embedding[])[]>,
+    {
+      maxBatchSize: EMBED_BATCH,
+      batchWaitTimeoutMs: EMBED_WAIT_MS,
+    },
+  );
 
   constructor(id: string, source: EngineSource) {
     this.#id = id;

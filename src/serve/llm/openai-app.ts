@@ -74,7 +74,9 @@ export function buildOpenAIApp(given: OpenAIAppOptions): Application<typeof Open
   const served = models.map((model) => {
     const read = servedModel(model);
     if (ids.has(read.facts.id))
-      throw new RangeError(`Cannot make an app with OpenAI's API: each model has an id of its own: received ${describeValue(read.facts.id)} twice`);
+      throw new RangeError(
+        `Cannot make an app with OpenAI's API: each model has an id of its own: received ${describeValue(read.facts.id)} twice`,
+      );
     ids.add(read.facts.id);
     return read;
   });

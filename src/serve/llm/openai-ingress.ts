@@ -12,7 +12,16 @@ import type { Token } from "./engine.ts";
 import { errorForClient, LLMRequestError, type OpenAIError, openAIError } from "./llm-errors.ts";
 import type { LLMServer } from "./llm-server.ts";
 import { readChat, readCompletion, readEmbedding } from "./openai-requests.ts";
-import { type AnswerHead, type AnswerKind, Choice, embeddingAnswer, endEvent, tokenEvent, usageEvent, wholeAnswer } from "./openai-responses.ts";
+import {
+  type AnswerHead,
+  type AnswerKind,
+  Choice,
+  embeddingAnswer,
+  endEvent,
+  tokenEvent,
+  usageEvent,
+  wholeAnswer,
+} from "./openai-responses.ts";
 
 /** What the ingress knows of a model. */
 export interface ServedModel {
@@ -117,7 +126,10 @@ export class OpenAIIngress {
   #find(body: unknown): Found {
     const model = (body as { model?: unknown } | null)?.model;
     if (typeof model !== "string" || model === "")
-      throw LLMRequestError.of("Invalid model: the id of a model is needed: it is missing or no text", { param: "model", code: "missing_required_parameter" });
+      throw LLMRequestError.of("Invalid model: the id of a model is needed: it is missing or no text", {
+        param: "model",
+        code: "missing_required_parameter",
+      });
     const found = this.#models.get(model);
     if (found !== undefined) return found;
     const { message, code } = unknownModel(model).body.error;
@@ -129,10 +141,17 @@ async function answer(plan: Plan): Promise<Response> {
   const { generations, head, streams } = plan;
   try {
     if (streams) return await streamed(plan);
-    await Promise.all(generations.map(async ({ choice, tokens }) => {
-      for await (const token of tokens) choice.add(token);
-    }));
-    return Response.json(wholeAnswer(head, generations.map(({ choice }) => choice)));
+    await Promise.all(
+      generations.map(async ({ choice, tokens }) => {
+        for await (const token of tokens) choice.add(token);
+      }),
+    );
+    return Response.json(
+      wholeAnswer(
+        head,
+        generations.map(({ choice }) => choice),
+      ),
+    );
   } catch (error) {
     leave(generations);
     throw error;
@@ -162,7 +181,9 @@ async function streamed(plan: Plan): Promise<Response> {
 async function* eventsOf(plan: Plan, first: readonly IteratorResult<Token, unknown>[]): AsyncGenerator<string, void, undefined> {
   const { found, head, generations, streamsUsage, echo } = plan;
   try {
-    yield* merged(generations.map((generation, index) => choiceEvents(plan, generation, first[index] as IteratorResult<Token, unknown>, echo)));
+    yield* merged(
+      generations.map((generation, index) => choiceEvents(plan, generation, first[index] as IteratorResult<Token, unknown>, echo)),
+    );
     const choices = generations.map(({ choice }) => choice);
     if (streamsUsage) yield JSON.stringify(usageEvent(head, choices));
     yield "[DONE]";
@@ -204,7 +225,9 @@ async function* merged(sources: readonly AsyncGenerator<string, void, undefined>
     yield* sources[0] as AsyncGenerator<string, void, undefined>;
     return;
   }
-  const step = async (source: AsyncGenerator<string, void, undefined>): Promise<{ source: typeof source; result: IteratorResult<string, void> }> => ({
+  const step = async (
+    source: AsyncGenerator<string, void, undefined>,
+  ): Promise<{ source: typeof source; result: IteratorResult<string, void> }> => ({
     source,
     result: await source.next(),
   });

@@ -116,11 +116,9 @@ class Fields {
   sampling(): SamplingOptions {
     const stop = this.optional("stop", isStop, `a text, or up to ${STOPS_MAX} texts,`) as string | string[] | undefined;
     const number = (name: string, min: number, max: number): number | undefined =>
-      this.optional(
-        name,
-        (value) => typeof value === "number" && value >= min && value <= max,
-        `a number from ${min} to ${max}`,
-      ) as number | undefined;
+      this.optional(name, (value) => typeof value === "number" && value >= min && value <= max, `a number from ${min} to ${max}`) as
+        | number
+        | undefined;
     return {
       stop: stop === undefined ? [] : typeof stop === "string" ? [stop] : stop,
       maxTokens: this.optional("max_tokens", ...wholeFrom(1)) as number | undefined,
@@ -180,5 +178,8 @@ function wholeFrom(min: number, max = Number.MAX_SAFE_INTEGER): [check: Check, a
 
 function wrong(param: string, allowed: string, value: unknown): LLMRequestError {
   const received = value === undefined ? "it is missing" : `received ${describeValue(value)}`;
-  return LLMRequestError.of(`Invalid ${param}: ${allowed}: ${received}`, { param, code: value === undefined ? "missing_required_parameter" : "invalid_value" });
+  return LLMRequestError.of(`Invalid ${param}: ${allowed}: ${received}`, {
+    param,
+    code: value === undefined ? "missing_required_parameter" : "invalid_value",
+  });
 }

@@ -90,7 +90,12 @@ export function tokenEvent(head: AnswerHead, index: number, { text, delta, logpr
 
 export function endEvent(head: AnswerHead, choice: Choice): Fields {
   const { index, finishReason } = choice;
-  return answerChunk(head, { index, ...(head.kind === "chat" ? { delta: {} } : { text: "" }), logprobs: null, finish_reason: finishReason });
+  return answerChunk(head, {
+    index,
+    ...(head.kind === "chat" ? { delta: {} } : { text: "" }),
+    logprobs: null,
+    finish_reason: finishReason,
+  });
 }
 
 export function usageEvent(head: AnswerHead, choices: readonly Choice[]): Fields {
@@ -130,7 +135,8 @@ function usageBody(choices: readonly Choice[]): Fields {
 function mergeDelta(message: Fields, delta: Readonly<Fields>): void {
   for (const [name, value] of Object.entries(delta)) {
     const known = message[name];
-    if (name === "tool_calls" && Array.isArray(value)) message[name] = mergedCalls((known ?? []) as ToolCallPiece[], value as ToolCallPiece[]);
+    if (name === "tool_calls" && Array.isArray(value))
+      message[name] = mergedCalls((known ?? []) as ToolCallPiece[], value as ToolCallPiece[]);
     else message[name] = typeof known === "string" && typeof value === "string" ? known + value : value;
   }
 }
@@ -152,7 +158,10 @@ function mergedCalls(known: readonly ToolCallPiece[], pieces: readonly ToolCallP
       continue;
     }
     const { arguments: more } = piece.function ?? {};
-    const merged = { ...call.function, arguments: `${(call.function?.["arguments"] as string | undefined) ?? ""}${(more as string | undefined) ?? ""}` };
+    const merged = {
+      ...call.function,
+      arguments: `${(call.function?.["arguments"] as string | undefined) ?? ""}${(more as string | undefined) ?? ""}`,
+    };
     calls[at] = { ...call, function: merged };
   }
   return calls;

@@ -31,6 +31,7 @@ export class StopSequences {
 
 /** How many characters at the end of a text begin a stop sequence. */
 function overlap(text: string, stop: string): number {
-  for (let length = Math.min(stop.length - 1, text.length); length > 0; length -= 1) if (text.endsWith(stop.slice(0, length))) return length;
+  for (let length = Math.min(stop.length - 1, text.length); length > 0; length -= 1)
+    if (text.endsWith(stop.slice(0, length))) return length;
   return 0;
 }

@@ -36,7 +36,16 @@ export class DeterministicEngine implements LLMEngine {
 
   complete(request: CompletionRequest, signal: AbortSignal): AsyncIterable<Token> {
     const words = wordsOf(plainText(request.prompt, "prompt"));
-    return this.#answer(this.#options.reply ?? ` ${words.map((word) => word.trim()).toReversed().join(" ")}`, words.length, request, signal);
+    return this.#answer(
+      this.#options.reply ??
+        ` ${words
+          .map((word) => word.trim())
+          .toReversed()
+          .join(" ")}`,
+      words.length,
+      request,
+      signal,
+    );
   }
 
   async *embed({ inputs, dimensions = this.#options.dimensions ?? DIMENSIONS }: EmbedRequest): AsyncGenerator<Embedding, void, undefined> {
@@ -46,7 +55,12 @@ export class DeterministicEngine implements LLMEngine {
     }
   }
 
-  async *#answer(text: string, promptTokens: number, request: SamplingOptions, signal: AbortSignal): AsyncGenerator<Token, void, undefined> {
+  async *#answer(
+    text: string,
+    promptTokens: number,
+    request: SamplingOptions,
+    signal: AbortSignal,
+  ): AsyncGenerator<Token, void, undefined> {
     const { maxTokens = Number.POSITIVE_INFINITY, stop } = request;
     const stops = new StopSequences(stop);
     const words = wordsOf(text);

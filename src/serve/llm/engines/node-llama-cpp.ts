@@ -46,8 +46,12 @@ interface LlamaAnswer {
 interface LlamaPackage {
   getLlama(options: object): Promise<{ loadModel(options: object): Promise<LlamaModel> }>;
   resolveModelFile(model: string): Promise<string>;
-  LlamaChat: new (options: object) => { generateResponse(history: object[], options: object): Promise<{ metadata: LlamaAnswer }>; dispose(): void };
-  LlamaCompletion: new (options: object) => {
+  LlamaChat: new (
+    options: object,
+  ) => { generateResponse(history: object[], options: object): Promise<{ metadata: LlamaAnswer }>; dispose(): void };
+  LlamaCompletion: new (
+    options: object,
+  ) => {
     generateCompletionWithMeta(prompt: string | number[], options: object): Promise<{ metadata: LlamaAnswer }>;
     dispose(): void;
   };
@@ -69,7 +73,12 @@ export class NodeLlamaCppEngine implements LLMEngine {
   }
 
   /** @throws LLMEngineError where the package is not installed; what llama.cpp throws for the model */
-  static async load({ model, parallel = LLAMA_PARALLEL, contextSize = CONTEXT_TOKENS, gpu = "auto" }: NodeLlamaCppOptions): Promise<LLMEngine> {
+  static async load({
+    model,
+    parallel = LLAMA_PARALLEL,
+    contextSize = CONTEXT_TOKENS,
+    gpu = "auto",
+  }: NodeLlamaCppOptions): Promise<LLMEngine> {
     // A name in a variable: compilers and bundlers do not look for it.
     const name = "node-llama-cpp";
     const llama = (await optionalPackage(name, ">=3 <4", () => import(name))) as LlamaPackage;
@@ -99,7 +108,10 @@ export class NodeLlamaCppEngine implements LLMEngine {
     return this.#generate(promptTokens, signal, async (sequence, onText, stop) => {
       const completion = new this.#llama.LlamaCompletion({ contextSequence: sequence });
       try {
-        return await completion.generateCompletionWithMeta(typeof prompt === "string" ? prompt : [...prompt], generationOptions(request, stop, onText));
+        return await completion.generateCompletionWithMeta(
+          typeof prompt === "string" ? prompt : [...prompt],
+          generationOptions(request, stop, onText),
+        );
       } finally {
         completion.dispose();
       }
@@ -208,6 +220,9 @@ function generationOptions(request: SamplingOptions, signal: AbortSignal, onText
     ...(topP !== undefined && { topP }),
     ...(seed !== undefined && { seed }),
     ...(stop.length > 0 && { customStopTriggers: stop }),
-    repeatPenalty: { ...(presencePenalty !== undefined && { presencePenalty }), ...(frequencyPenalty !== undefined && { frequencyPenalty }) },
+    repeatPenalty: {
+      ...(presencePenalty !== undefined && { presencePenalty }),
+      ...(frequencyPenalty !== undefined && { frequencyPenalty }),
+    },
   };
 }

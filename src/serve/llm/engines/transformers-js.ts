@@ -65,7 +65,10 @@ export class TransformersJsEngine implements LLMEngine {
     const name = "@huggingface/transformers";
     const transformers = (await optionalPackage(name, ">=3 <5", () => import(name))) as TransformersPackage;
     const { model, task = "text-generation", dtype, device } = options;
-    const pipeline = await transformers.pipeline(task, model, { ...(dtype !== undefined && { dtype }), ...(device !== undefined && { device }) });
+    const pipeline = await transformers.pipeline(task, model, {
+      ...(dtype !== undefined && { dtype }),
+      ...(device !== undefined && { device }),
+    });
     return new TransformersJsEngine(transformers, pipeline, options);
   }
 
@@ -80,12 +83,14 @@ export class TransformersJsEngine implements LLMEngine {
   }
 
   complete(request: CompletionRequest, signal: AbortSignal): AsyncIterable<Token> {
-    if (typeof request.prompt !== "string") throw LLMRequestError.of("Invalid prompt: this model takes text, and no tokens", { param: "prompt" });
+    if (typeof request.prompt !== "string")
+      throw LLMRequestError.of("Invalid prompt: this model takes text, and no tokens", { param: "prompt" });
     return this.#generate(request.prompt, request, signal);
   }
 
   async *embed({ inputs, dimensions }: EmbedRequest): AsyncGenerator<Embedding, void, undefined> {
-    if (this.#options.task !== "feature-extraction") throw LLMRequestError.of("This model generates text; it has no embeddings", { param: "model" });
+    if (this.#options.task !== "feature-extraction")
+      throw LLMRequestError.of("This model generates text; it has no embeddings", { param: "model" });
     if (dimensions !== undefined) throw LLMRequestError.of("Invalid dimensions: this model has a fixed number", { param: "dimensions" });
     if (inputs.some((input) => typeof input !== "string"))
       throw LLMRequestError.of("Invalid input: this model takes text, and no tokens", { param: "input" });
@@ -99,7 +104,8 @@ export class TransformersJsEngine implements LLMEngine {
   }
 
   async *#generate(prompt: string, request: SamplingOptions, signal: AbortSignal): AsyncGenerator<Token, void, undefined> {
-    if (this.#options.task === "feature-extraction") throw LLMRequestError.of("This model embeds text; it does not generate any", { param: "model" });
+    if (this.#options.task === "feature-extraction")
+      throw LLMRequestError.of("This model embeds text; it does not generate any", { param: "model" });
     const before = this.#last;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#last = promise;
@@ -126,7 +132,13 @@ export class TransformersJsEngine implements LLMEngine {
       callback_function: (text: string) => queue.push({ text }),
       token_callback_function: () => (completionTokens += 1),
     });
-    const options = { ...generationOptions(request), max_new_tokens: maxTokens, streamer, stopping_criteria: stopping, return_full_text: false };
+    const options = {
+      ...generationOptions(request),
+      max_new_tokens: maxTokens,
+      streamer,
+      stopping_criteria: stopping,
+      return_full_text: false,
+    };
     const running = this.#pipeline(prompt, options).then(() => queue.end(), queue.fail);
     const stops = new StopSequences(request.stop);
     let isStopped = false;

@@ -4,7 +4,16 @@
  * It always streams, so that an answer that nobody wants any more ends there too. Errors of the server are passed on where the client can mend them (400, 404, 413, 422, 429);
  * its refusals of our own credentials are not the client's, and are told as a failed engine.
  */
-import type { ChatRequest, CompletionRequest, Embedding, EmbedRequest, FinishReason, LLMEngine, SamplingOptions, Token } from "../engine.ts";
+import type {
+  ChatRequest,
+  CompletionRequest,
+  Embedding,
+  EmbedRequest,
+  FinishReason,
+  LLMEngine,
+  SamplingOptions,
+  Token,
+} from "../engine.ts";
 import { LLMEngineError, LLMRequestError } from "../llm-errors.ts";
 import { serverSentEvents } from "./server-sent-events.ts";
 
@@ -78,11 +87,17 @@ export class UpstreamEngine implements LLMEngine {
   }
 
   async *embed({ inputs, dimensions }: EmbedRequest, signal: AbortSignal): AsyncGenerator<Embedding, void, undefined> {
-    const response = await this.#fetch("/embeddings", { input: inputs, encoding_format: "float", ...(dimensions !== undefined && { dimensions }) }, signal);
+    const response = await this.#fetch(
+      "/embeddings",
+      { input: inputs, encoding_format: "float", ...(dimensions !== undefined && { dimensions }) },
+      signal,
+    );
     if (!response.ok) throw await this.#failure(response);
     const { data, usage } = (await response.json()) as { data: readonly { embedding: number[] }[]; usage?: { prompt_tokens?: number } };
     if (data.length !== inputs.length)
-      throw new LLMEngineError(`The server at ${this.#url} gave ${data.length} embeddings for ${inputs.length} texts`, { reason: "wrong answer" });
+      throw new LLMEngineError(`The server at ${this.#url} gave ${data.length} embeddings for ${inputs.length} texts`, {
+        reason: "wrong answer",
+      });
     // The server tells their sum alone.
     const total = usage?.prompt_tokens ?? 0;
     for (const [index, { embedding }] of data.entries()) yield { vector: embedding, promptTokens: index === 0 ? total : 0 };
@@ -94,7 +109,8 @@ export class UpstreamEngine implements LLMEngine {
     for await (const data of serverSentEvents(response.body)) {
       if (data === "[DONE]") return;
       const { choices, usage, error } = JSON.parse(data) as UpstreamChunk;
-      if (error !== undefined) throw new LLMEngineError(`The server at ${this.#url} failed: ${error.message ?? data}`, { reason: "it failed" });
+      if (error !== undefined)
+        throw new LLMEngineError(`The server at ${this.#url} failed: ${error.message ?? data}`, { reason: "it failed" });
       const token = tokenOf(choices?.[0]);
       if (usage !== undefined && usage !== null)
         yield { ...token, usage: { promptTokens: usage.prompt_tokens ?? 0, completionTokens: usage.completion_tokens ?? 0 } };
@@ -117,7 +133,9 @@ export class UpstreamEngine implements LLMEngine {
     const error = errorIn(text);
     const message = error.message ?? (text === "" ? `status ${response.status}` : text);
     if (!OF_THE_REQUEST.has(response.status))
-      return new LLMEngineError(`The server at ${this.#url} failed with status ${response.status}: ${message}`, { reason: `status ${response.status}` });
+      return new LLMEngineError(`The server at ${this.#url} failed with status ${response.status}: ${message}`, {
+        reason: `status ${response.status}`,
+      });
     const { param, code } = error;
     return LLMRequestError.of(message, {
       status: response.status,

@@ -85,7 +85,7 @@ async function reloading(
 ): Promise<number> {
   const given = Object.entries(options).flatMap(([name, value]) => {
     if (name === "reload" || value === undefined || value === false) return [];
-    return value === true ? [`--${name}`] : [`--${name}`, String(value)];
+    return value === true ? [`--${name}`] : [`--${name}`, value as string];
   });
   let isEnding = false;
   let child = startSameProgram(["serve", "run", target, ...more, ...given]);

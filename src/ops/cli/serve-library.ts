@@ -67,9 +67,7 @@ export async function withLibrary<T>(work: () => Promise<T>): Promise<T> {
     if (error instanceof ShoalError || !(error instanceof Error)) throw error;
     const { reason, hint, details, code } = error as Error & Partial<ShoalError>;
     const isPlain = typeof code === "string" && typeof reason === "string";
-    // An option that is refused, by a message that says all.
-    const isRefusal = error.message.startsWith("Cannot ");
-    throw new ShoalError(isPlain || isRefusal ? error.message : (error.stack ?? error.message), {
+    throw new ShoalError(isPlain ? error.message : (error.stack ?? error.message), {
       reason: reason ?? error.message,
       ...(hint !== undefined && { hint }),
       ...(details !== undefined && { details }),

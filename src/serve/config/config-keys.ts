@@ -1,7 +1,8 @@
 /**
  * The keys of a configuration: one table, from which the check of a file and the JSON Schema for editors are made. Data alone.
  *
- * Keys and their units are Ray's, so that a file of Ray's needs another `import_path` and `runtime_env` and nothing else.
+ * Keys and their units are Ray's, in snake case and seconds; `config-options.ts` turns them into ours.
+ * A key that is not here is refused. So a file of Ray's needs another `import_path` and `runtime_env` and nothing else.
  */
 
 /** What a key may have as its value. */
@@ -16,7 +17,7 @@ export type ValueKind =
   | { readonly kind: "list"; readonly of: ValueKind }
   | { readonly kind: "object"; readonly keys: KeyTable };
 
-export interface ConfigKey {
+interface ConfigKey {
   readonly value: ValueKind;
   readonly describe: string;
   readonly isNeeded?: boolean;

@@ -38,7 +38,7 @@ export async function importApplication({ importPath, folder, args }: ImportTarg
   }
   if (typeof exported !== "function")
     throw refused(importPath, `an application or a function that builds one is needed: received ${describeValue(exported)}`);
-  const built = (await (exported as (args: Fields) => unknown)(args)) as unknown;
+  const built = await (exported as (args: Fields) => unknown)(args);
   if (!isApplication(built)) throw refused(importPath, `the builder gave no application: received ${describeValue(built)}`);
   return built;
 }

@@ -1,6 +1,7 @@
 /**
  * From the text of a configuration, YAML or JSON, to what it says: checked against `config-keys.ts`, with the line and the key of whatever is wrong. Pure.
  *
+ * Called by `deploy-config.ts`.
  * Nothing has been started or loaded when it throws. Names and routes that two applications share are refused here, too.
  */
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";

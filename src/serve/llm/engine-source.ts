@@ -1,6 +1,7 @@
 /**
  * Which engine a model has: a description that travels to its replicas, where it becomes the engine.
  *
+ * Options are checked where the application is built, before anything is started.
  * Made by `upstream`, `deterministic`, `nodeLlamaCpp`, `transformersJs` and `vllm`, or by users: a class without parameters, or a function that gives an engine.
  */
 import { count, custom, describeValue, isClass, oneOf, readOptions, text, timeLimit } from "../../core/internal.ts";

@@ -1,6 +1,7 @@
 /**
  * The deployment of one model: its engine, behind the methods that `OpenAIIngress` and other deployments call.
  *
+ * Started by `buildOpenAIApp`, or bound by users where no API is wanted.
  * Owns the engine's life. Embeddings of several requests go to the engine together. A stream that is left, by a client that has gone or for any other reason, ends at the engine.
  */
 import { getRuntimeContext } from "../../core/index.ts";

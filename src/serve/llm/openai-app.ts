@@ -1,6 +1,7 @@
 /**
  * `serve.llm.buildOpenAIApp`: models behind OpenAI's API, as an application for `serve.run`.
  *
+ * Called by users, in the process that deploys.
  * One deployment a model, and one that speaks HTTP before them. Decides names, defaults of queues, and what is refused before anything starts.
  */
 import { custom, describeValue, isPlainObject, readOptions, text } from "../../core/internal.ts";

@@ -17,15 +17,15 @@ interface RequestFrame {
   readonly streamsUsage: boolean;
 }
 
-export interface ReadChat extends RequestFrame {
+interface ReadChat extends RequestFrame {
   readonly request: ChatRequest;
 }
-export interface ReadCompletion extends RequestFrame {
+interface ReadCompletion extends RequestFrame {
   readonly requests: readonly CompletionRequest[];
   /** The prompt comes first in the answer. */
   readonly echoes: boolean;
 }
-export interface ReadEmbedding {
+interface ReadEmbedding {
   readonly model: string;
   readonly request: EmbedRequest;
   readonly isBase64: boolean;

@@ -1,6 +1,7 @@
 /**
  * Answers of OpenAI's API: from the tokens of an engine to whole bodies and to the events of a stream. Pure.
  *
+ * Called by `openai-ingress.ts`.
  * Decides how pieces of a message are put together: texts are joined, calls of tools by their index, everything else is the last that came.
  */
 import type { Embedding, FinishReason, Token, Usage } from "./engine.ts";

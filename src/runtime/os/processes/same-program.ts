@@ -1,7 +1,7 @@
 /** This program once more, as a child with the same terminal: for a parent that starts it again and again. */
 import { spawn } from "node:child_process";
 
-export interface SameProgram {
+interface SameProgram {
   /** Resolves with the exit code; undefined where a signal ended it. */
   readonly ended: Promise<number | undefined>;
   /** Asks it to end in order. */

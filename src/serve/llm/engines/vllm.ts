@@ -1,6 +1,7 @@
 /**
  * An engine on vLLM, which runs in a Python actor beside the replica and needs a GPU. `python/shoal/llm.py` is its other half.
  *
+ * Owns the actor: it ends with the replica.
  * vLLM batches what runs at the same time by itself, so the replica passes every request on at once.
  */
 import { type ActorHandle, kill } from "../../../core/index.ts";

@@ -26,6 +26,8 @@ const EXPORTS_FOR_THEMSELVES = /\.test\.ts$|\.d\.mts$|^test\/(types|closures\/ma
 const PATHNAMES_OF_OTHER_URLS: Readonly<Record<string, string>> = {
   "test/house.test.ts": "the rule itself",
   "test/closures/matrix/values.ts": "a URL of the web that travels",
+  "src/serve/llm/openai-ingress.ts": "the URL of a request",
+  "examples/serve-chat.ts": "the URL of a request",
 };
 
 test("every file begins with a header that says what it decides", () => {

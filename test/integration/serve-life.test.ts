@@ -51,7 +51,7 @@ const Base = serve.deployment(Service, {
 });
 
 beforeAll(async () => {
-  await serve.start({ httpOptions: { port: 0 } });
+  await serve.start({ httpOptions: { port: 0, proxies: 2 } });
   address = Object.values((await serve.status()).proxies)[0]?.address ?? "";
 });
 afterAll(() => serve.shutdown());
@@ -206,19 +206,20 @@ test("requests go on while the controller is dead, and the next one knows everyt
   await serve.delete("orphan");
 });
 
-test("a proxy that dies is started again", async () => {
+test("the proxies of a node share its port; one that dies is started again there, and the other answers meanwhile", async () => {
   const log = new Log(folder);
   await serve.run(Base.bind("v1", log.file), { name: "proxied", routePrefix: "/proxied" });
-  const proxy = (await actors({ namespace: "shoal.serve" })).find(({ name }) => name?.startsWith("SERVE_PROXY::") === true);
-  process.kill(proxy?.pid ?? 0, "SIGKILL");
+  const addresses = Object.values((await serve.status()).proxies).map((proxy) => proxy.address);
+  expect(addresses).toEqual([address, address]);
+  const proxies = (await actors({ namespace: "shoal.serve" })).filter(({ name }) => name?.startsWith("SERVE_PROXY::") === true);
+  process.kill(proxies[0]?.pid ?? 0, "SIGKILL");
   await until(async () => {
-    const [found] = Object.values((await serve.status()).proxies);
-    if (found?.status !== "HEALTHY" || found.address === undefined) return false;
-    address = found.address;
-    return await ask(address, "/proxied?n=a").then(
-      ({ status }) => status === 200,
-      () => false,
+    const { status } = await ask(address, "/proxied?n=a", { headers: { connection: "close" } }).catch(() => ({ status: 0 }));
+    const pids = (await actors({ namespace: "shoal.serve" })).filter(
+      ({ name, phase }) => name?.startsWith("SERVE_PROXY::") === true && phase === "alive",
     );
-  }, "a proxy to answer again");
+    return status === 200 && pids.length === 2 && !pids.some(({ pid }) => pid === proxies[0]?.pid);
+  }, "another proxy in its place");
+  expect(Object.values((await serve.status()).proxies).map((proxy) => proxy.address)).toEqual([address, address]);
   await serve.delete("proxied");
 });

@@ -228,13 +228,13 @@ test("a policy and a router of the user's decide instead of Serve's", async () =
     async () => (await serve.status()).applications["own"]?.deployments["Place"]?.replicaStates.RUNNING === 2,
     "the policy to have its way",
   );
-  const all = (await handle.broadcast("fetch")).sort((a, b) => (a < b ? -1 : 1));
-  expect(all).toHaveLength(2);
+  const places = (await handle.broadcast("fetch")).sort((a, b) => (a < b ? -1 : 1));
+  expect(places).toHaveLength(2);
   // The proxy hears of the second replica in its own time.
-  await until(async () => (await ask(address, "/own")).body === all[0], "the proxy to know both");
+  await until(async () => (await ask(address, "/own")).body === places[0], "the proxy to know both");
   for (let index = 0; index < 10; index += 1) {
-    expect((await ask(address, "/own")).body).toBe(all[0]);
-    expect(await handle.remote()).toBe(all[0]);
+    expect((await ask(address, "/own")).body).toBe(places[0]);
+    expect(await handle.remote()).toBe(places[0]);
   }
   expect(() => serve.deployment(Place, { requestRouter: Place as never })).toThrow(
     "a class with chooseReplicas(request, candidates) is needed",

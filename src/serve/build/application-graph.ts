@@ -7,7 +7,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { put } from "../../core/index.ts";
 import { describeValue, isClass, isGeneratorFunction, keptBytesOf } from "../../core/internal.ts";
-import { type Application, applicationParts, type Deployable, type Deployment } from "../deployment.ts";
+import { type Application, applicationParts, type Deployment } from "../deployment.ts";
 import type { ApplicationTarget, DeploymentConfig, DeploymentTarget } from "../deployment-config.ts";
 import type { CodeSource } from "../replica/replica.ts";
 import type { AnyFunction, DeploymentCode } from "../replica/user-object.ts";

@@ -34,6 +34,8 @@ interface RunningProxy {
 export class ProxyStarter {
   readonly #options: ResolvedHttpOptions;
   readonly #proxies = new Map<string, RunningProxy>();
+  /** By node, where its proxies listen. */
+  readonly #ports = new Map<string, number>();
 
   constructor(options: ResolvedHttpOptions) {
     this.#options = options;
@@ -98,6 +100,13 @@ export class ProxyStarter {
     void this.#keepRunning(name, proxy, { resolve, reject });
   }
 
+  /** With port 0 the first proxy of a node gets one that is free, and the others, and those that are started again, the same. */
+  async #portOf(name: string, nodeId: string): Promise<number> {
+    const first = `SERVE_PROXY::${nodeId}::0`;
+    if (this.#options.port === 0 && name !== first) await this.#proxies.get(first)?.started.catch(() => {});
+    return this.#ports.get(nodeId) ?? this.#options.port;
+  }
+
   /** Without restarts of its own: an actor with some would be moved off a node that is to go, in the middle of its requests. */
   #actor(name: string, nodeId: string): ActorHandle<Proxy> {
     return remote(Proxy, {
@@ -115,7 +124,8 @@ export class ProxyStarter {
     const { info } = proxy;
     while (!proxy.isEnding) {
       try {
-        const { host, port } = await proxy.handle.start.remote();
+        const { host, port } = await proxy.handle.start.remote(await this.#portOf(name, info.nodeId));
+        this.#ports.set(info.nodeId, port);
         info.address = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
         info.status = "HEALTHY";
         info.message = "";

@@ -43,10 +43,10 @@ export class Proxy {
     });
   }
 
-  /** Listens. @returns the address, with the port that was free. @throws where the port is taken */
-  async start(): Promise<{ host: string; port: number; pid: number }> {
+  /** Listens. @returns the address, with the port that was free where it was to be any. @throws where the port is taken */
+  async start(port: number): Promise<{ host: string; port: number; pid: number }> {
     if (this.#server === undefined) {
-      const { host, port, proxies } = this.#options;
+      const { host, proxies } = this.#options;
       const server = createHttpFront(this.#options, {
         route: (target) => this.#route(target),
         routes: () => Object.fromEntries(this.#table.entries.map(({ prefix, app }) => [prefix, app])),
@@ -69,8 +69,8 @@ export class Proxy {
       });
       this.#server = server;
     }
-    const { address, port } = this.#server.address() as AddressInfo;
-    return { host: address, port, pid: process.pid };
+    const listening = this.#server.address() as AddressInfo;
+    return { host: listening.address, port: listening.port, pid: process.pid };
   }
 
   /** Resolves once the proxy routes to an application. */

@@ -23,6 +23,8 @@ const GUIDES = [
   "tune",
   "tune-search",
   "serve",
+  "serve-models",
+  "serve-config",
 ];
 
 interface Program {

@@ -29,6 +29,8 @@ const PATHNAMES_OF_OTHER_URLS: Readonly<Record<string, string>> = {
   "src/serve/replica/node-handler.ts": "the target of a request of HTTP",
   "test/integration/serve-http.test.ts": "paths of requests of HTTP",
   "test/integration/serve-websockets.test.ts": "paths of requests of HTTP",
+  "src/serve/llm/openai-ingress.ts": "the URL of a request",
+  "examples/serve-chat.ts": "the URL of a request",
 };
 
 test("every file begins with a header that says what it decides", () => {

@@ -16,3 +16,12 @@ test("serve-rest: notes are made, listed, removed", async () => {
     "",
   ]);
 });
+
+test("serve-chat: an answer comes word by word", async () => {
+  const run = await runProgram(["examples/serve-chat.ts"]);
+  expect(run.stderr).toBe("");
+  expect(run.exitCode).toBe(0);
+  expect(run.stdout).toBe(
+    ['"You"', '" said:"', '" how"', '" are"', '" you"'].map((word) => `data: ${word}\n\n`).join("") + "event: end\ndata:\n\n",
+  );
+});

@@ -1,6 +1,11 @@
 /** `shoal/serve`: models and services behind one door. `import "shoal"` loads nothing of it. */
 import "./well-known-exports.ts";
 
+export { type ConfigPlace, deployConfig, deployedConfig } from "./config/deploy-config.ts";
+export { configSchema } from "./config/config-keys.ts";
+export { buildConfig } from "./config/build-config.ts";
+export { importApplication, type ImportTarget } from "./config/load-application.ts";
+export { ServeConfigError } from "./config/read-config.ts";
 export { Application, type Deployable, Deployment, deployment, type Handle } from "./deployment.ts";
 export type { AutoscalingContext } from "./controller/autoscaling-policy.ts";
 export type { CandidateReplica, RequestRouter, RequestRouterClass, RequestToRoute } from "./routing/request-router.ts";
@@ -20,6 +25,7 @@ export { batch, type BatchedFunction, type BatchedStream, type BatchOptions, END
 export { getMultiplexedModelId, multiplexed, type MultiplexedOptions } from "./replica/multiplexed.ts";
 export { nodeHandler, type NodeListener } from "./replica/node-handler.ts";
 export { ServerWebSocket, SocketCloseEvent, type SocketMessageEvent, type WebSocketMessage } from "./replica/server-websocket.ts";
+export * as llm from "./llm/index.ts";
 export { metrics } from "./metrics/user-metrics.ts";
 export { getReplicaContext, type ReplicaContext } from "./replica/replica-context.ts";
 export {

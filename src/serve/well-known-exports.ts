@@ -4,6 +4,10 @@ import { Controller } from "./controller/controller.ts";
 import { deployment } from "./deployment.ts";
 import { BackPressureError, DeployFailedError, DeploymentUnavailableError, RequestCancelledError } from "./errors.ts";
 import { adoptHandle } from "./handle/deployment-handle.ts";
+import * as llm from "./llm/index.ts";
+import { LLMEngineError, LLMRequestError } from "./llm/llm-errors.ts";
+import { LLMServer } from "./llm/llm-server.ts";
+import { OpenAIIngress } from "./llm/openai-ingress.ts";
 import { Counter, Gauge, Histogram, metrics } from "./metrics/user-metrics.ts";
 import { Proxy } from "./proxy/proxy.ts";
 import { batch, END_OF_STREAM } from "./replica/batch.ts";
@@ -30,9 +34,14 @@ registerExports("shoal/serve", {
   getMultiplexedModelId,
   getReplicaContext,
   Histogram,
+  llm,
+  LLMEngineError,
+  LLMRequestError,
+  LLMServer,
   metrics,
   multiplexed,
   nodeHandler,
+  OpenAIIngress,
   Proxy,
   Replica,
   RequestCancelledError,

@@ -38,6 +38,8 @@ export interface Command<Specs extends OptionSpecs = OptionSpecs> {
   readonly description?: string;
   /** Names of the words that it takes, as in the help: `["FILE"]`. Default: none. */
   readonly words?: readonly string[];
+  /** Any number of further words, as in the help: `KEY=VALUE`. Default: none are taken. */
+  readonly moreWords?: string;
   readonly options: Specs;
   readonly run: (invocation: Invocation<Specs>) => Promise<number | void>;
 }

@@ -18,9 +18,10 @@ export function helpOfAll(commands: readonly Command[], prefix = ""): string {
 
 export function helpOf(command: Command): string {
   const words = (command.words ?? []).map((word) => ` ${word}`).join("");
+  const more = command.moreWords === undefined ? "" : ` [${command.moreWords} ...]`;
   const options = Object.entries(command.options).map(([name, spec]) => [writtenOption(name, spec), spec.help] as const);
   return [
-    `Usage: shoal ${command.name}${words} [options]`,
+    `Usage: shoal ${command.name}${words}${more} [options]`,
     "",
     command.description ?? `${command.summary}.`,
     "",

@@ -5,6 +5,7 @@ import type { Command } from "./command.ts";
 import { drainCommand } from "./drain-command.ts";
 import { natsInstallCommand } from "./nats-install-command.ts";
 import { runCommandLine } from "./run-command-line.ts";
+import { serveCommands } from "./serve-commands.ts";
 import { statusCommand } from "./status-command.ts";
 import { startCommand } from "./start-command.ts";
 import { stopCommand } from "./stop-command.ts";
@@ -23,6 +24,7 @@ const COMMANDS: readonly Command[] = [
   natsInstallCommand,
   tuneListTrialsCommand,
   tuneShowCommand,
+  ...serveCommands,
   versionCommand,
 ];
 

@@ -79,7 +79,8 @@ async function runCommand(command: Command, args: readonly string[], terminal: T
 
 function checkWords(command: Command, words: readonly string[]): void {
   const wanted = command.words ?? [];
-  if (words.length > wanted.length) throw misused(command, `"${words[wanted.length]}" is one word too many`);
+  if (words.length > wanted.length && command.moreWords === undefined)
+    throw misused(command, `"${words[wanted.length]}" is one word too many`);
   if (words.length < wanted.length) throw misused(command, `${wanted[words.length]} is missing`);
 }
 

@@ -101,6 +101,13 @@ function withFunctions(config: DeploymentConfig, { functions }: Deployment, kept
   return { ...config, autoscaling: scaled, routerId: keep(requestRouter, "requestRouter") };
 }
 
+/** The names that the deployments of an application have when it is deployed. */
+export function deploymentNames(application: Application<any>): ReadonlyMap<Application<any>, string> {
+  const names = new Map<Application<any>, string>();
+  collect(application, names, []);
+  return names;
+}
+
 /** Those that others are bound to come first. */
 function collect(application: Application<any>, names: Map<Application<any>, string>, order: Application<any>[]): void {
   if (names.has(application)) return;
@@ -116,7 +123,7 @@ function collect(application: Application<any>, names: Map<Application<any>, str
   order.push(application);
 }
 
-function isApplication(value: unknown): value is Application<any> {
+export function isApplication(value: unknown): value is Application<any> {
   return typeof value === "object" && value !== null && value.constructor?.name === "Application" && isOne(value);
 }
 

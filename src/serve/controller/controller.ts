@@ -107,16 +107,17 @@ export class Controller {
       throw new RangeError(
         `Cannot run application ${target.name}: application ${holder} has the routePrefix already: received ${JSON.stringify(target.routePrefix)}`,
       );
+    for (const [id, source] of functions) this.#save(() => saveCode(id, source));
+    // Routers are told of their code when it can be read.
+    if (functions.length > 0) await this.#saving;
+    await this.#loadPolicies(target, new Map(functions));
+    // From here to the event nothing is awaited: a deploy of another application forgets code that no application is known to need.
     const versions = new Map(target.deployments.map(({ name, version }) => [name, version]));
     for (const [deployment, source] of code) {
       const version = versions.get(deployment) as string;
       this.#codes.set(version, source);
       if (source instanceof Uint8Array) this.#save(() => saveCode(version, source));
     }
-    for (const [id, source] of functions) this.#save(() => saveCode(id, source));
-    // Routers are told of their code when it can be read.
-    if (functions.length > 0) await this.#saving;
-    await this.#loadPolicies(target, new Map(functions));
     this.#happened({ kind: "deploy", target });
     await this.#saving;
   }

@@ -1,0 +1,77 @@
+/**
+ * `shoal` and `shoal/serve` as the commands use them. The program loads no programming model of its own: the user's project has one, and its code must meet the same.
+ */
+import { ShoalError } from "../../runtime/base/errors.ts";
+import { importFor } from "../../runtime/os/user-modules.ts";
+
+type Text = string | undefined;
+/** An application; the commands pass it on. */
+type Application = object;
+
+interface Started {
+  readonly address: Text;
+}
+
+/** The part of `shoal/serve` that commands call. */
+export interface ServeLibrary {
+  start(options: { httpOptions: { host?: Text; port?: number | undefined } }): Promise<Started>;
+  run(application: Application, options: { name?: Text; routePrefix?: Text }): Promise<unknown>;
+  delete(name: string): Promise<boolean>;
+  shutdown(): Promise<void>;
+  status(): Promise<ServeStatusFacts>;
+  deployConfig(text: string, place: { source: string; folder: string }): Promise<Started>;
+  deployedConfig(): Promise<Text>;
+  buildConfig(targets: readonly string[], folder: string): Promise<string>;
+  importApplication(target: { importPath: string; folder: string; args: Readonly<Record<string, string>> }): Promise<Application>;
+}
+
+export interface ServeStatusFacts {
+  readonly proxies: Readonly<Record<string, { readonly status: string; readonly address?: Text }>>;
+  readonly applications: Readonly<
+    Record<
+      string,
+      {
+        readonly status: string;
+        readonly message: string;
+        readonly routePrefix: string | null;
+        readonly deployments: Readonly<
+          Record<string, { readonly status: string; readonly replicaStates: Readonly<Record<string, number>> }>
+        >;
+      }
+    >
+  >;
+}
+
+interface CoreLibrary {
+  init(options: { address?: string }): Promise<unknown>;
+  shutdown(): Promise<void>;
+}
+
+/** @param address of the cluster to join; undefined: a node of its own is started */
+export async function serveLibrary(folder: string, address: string | undefined): Promise<{ serve: ServeLibrary; core: CoreLibrary }> {
+  const core = (await importFor(folder, "shoal")) as CoreLibrary;
+  const serve = (await importFor(folder, "shoal/serve")) as ServeLibrary;
+  if (address !== undefined) await core.init({ address });
+  return { serve, core };
+}
+
+/**
+ * Runs what a command does with the library, and words what it throws as the program's own: classes of the user's copy of Shoal are others than those of this program.
+ *
+ * @throws ShoalError: with the message of errors that name their remedy, and with the stack of the user's
+ */
+export async function withLibrary<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ShoalError || !(error instanceof Error)) throw error;
+    const { reason, hint, details, code } = error as Error & Partial<ShoalError>;
+    const isPlain = typeof code === "string" && typeof reason === "string";
+    throw new ShoalError(isPlain ? error.message : (error.stack ?? error.message), {
+      reason: reason ?? error.message,
+      ...(hint !== undefined && { hint }),
+      ...(details !== undefined && { details }),
+      cause: error,
+    });
+  }
+}

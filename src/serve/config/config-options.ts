@@ -1,0 +1,47 @@
+/** From Ray's keys and seconds to the options of `start`, of deployments and of environments. Pure. */
+import type { DeploymentOptions } from "../deployment-options.ts";
+import type { HttpOptions } from "../proxy/http-options.ts";
+import type { Fields, ServeConfig } from "./read-config.ts";
+
+const LOCATIONS = { EveryNode: "everyNode", HeadOnly: "headOnly", Disabled: "disabled" } as const;
+
+/** Names that are not the same word in camel case. */
+const RENAMED: Readonly<Record<string, string>> = { ray_actor_options: "actorOptions", memory: "memoryBytes", pip: "python" };
+/** Ray's, without a meaning here. */
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set(["graceful_shutdown_wait_loop_s", "logging_config", "metrics_interval_s"]);
+/** Their keys are the user's own. */
+const AS_THEY_ARE: ReadonlySet<string> = new Set(["user_config", "resources", "env_vars", "label_selector", "placement_group_bundles"]);
+
+export function httpOptionsOf({ proxyLocation, http, accessLog }: ServeConfig): HttpOptions {
+  const { root_path: _root, request_timeout_s: timeout, ...rest } = http;
+  return {
+    ...(translated(rest) as HttpOptions),
+    ...(typeof timeout === "number" && { requestTimeoutMs: timeout * 1000 }),
+    ...(proxyLocation !== undefined && { location: LOCATIONS[proxyLocation] }),
+    ...(accessLog !== undefined && { accessLog }),
+  };
+}
+
+/** The application's environment goes under that of the deployment. */
+export function deploymentOptionsOf(fields: Fields, runtimeEnv: Fields): DeploymentOptions {
+  const { name: _name, ...rest } = fields;
+  const options = translated(rest) as DeploymentOptions;
+  const environment = { ...translated(runtimeEnv), ...options.actorOptions?.runtimeEnv };
+  if (Object.keys(environment).length === 0) return options;
+  return { ...options, actorOptions: { ...options.actorOptions, runtimeEnv: environment } };
+}
+
+function translated(fields: Fields): Fields {
+  const entries = Object.entries(fields).filter(([name, value]) => !WITHOUT_EFFECT.has(name) && value !== null);
+  return Object.fromEntries(
+    entries.map(([name, value]): [string, unknown] => {
+      if (name.endsWith("_s") && typeof value === "number") return [camelCase(`${name.slice(0, -2)}_ms`), value * 1000];
+      const isNested = typeof value === "object" && value !== null && !Array.isArray(value) && !AS_THEY_ARE.has(name);
+      return [RENAMED[name] ?? camelCase(name), isNested ? translated(value as Fields) : value];
+    }),
+  );
+}
+
+function camelCase(name: string): string {
+  return name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,114 @@
+/** What configurations are refused for, with line and key; and what they become. */
+import { expect, test } from "vitest";
+import { resolveDeploymentOptions } from "../deployment-options.ts";
+import { resolveHttpOptions } from "../proxy/http-options.ts";
+import { deploymentOptionsOf, httpOptionsOf } from "./config-options.ts";
+import { configSchema } from "./config-keys.ts";
+import { readConfig } from "./read-config.ts";
+
+const RAY = `# As Ray's documentation has it, with another import_path.
+proxy_location: EveryNode
+http_options:
+  host: 0.0.0.0
+  port: 8000
+  request_timeout_s: 2.5
+  keep_alive_timeout_s: 5
+grpc_options:
+  port: 9000
+  grpc_servicer_functions: []
+logging_config:
+  encoding: JSON
+  log_level: INFO
+  logs_dir: null
+  enable_access_log: true
+applications:
+- name: app1
+  route_prefix: /
+  import_path: text_ml.ts:app
+  runtime_env:
+    env_vars: {MODEL_NAME: small}
+  deployments:
+  - name: Translator
+    num_replicas: 1
+    ray_actor_options:
+      num_cpus: 0.2
+      num_gpus: 0.0
+      runtime_env: {env_vars: {OTHER: "1"}}
+    user_config:
+      language: french
+      some_option: null
+    health_check_period_s: 1.5
+  - name: Summarizer
+    autoscaling_config: {min_replicas: 0, max_replicas: 4, upscale_delay_s: 3, metrics_interval_s: 10}
+    max_ongoing_requests: 9
+    placement_group_bundles: null
+`;
+
+test("a configuration of Ray's becomes options of ours", () => {
+  const config = readConfig(RAY, "serve.yaml");
+  expect(resolveHttpOptions(httpOptionsOf(config))).toMatchObject({
+    host: "0.0.0.0",
+    port: 8000,
+    requestTimeoutMs: 2500,
+    keepAliveTimeoutMs: 5000,
+    accessLog: true,
+  });
+  const [application] = config.applications;
+  expect(application).toMatchObject({ name: "app1", routePrefix: "/", importPath: "text_ml.ts:app", line: 17 });
+  const options = ["Translator", "Summarizer"].map((name) =>
+    deploymentOptionsOf(application?.deployments.get(name) ?? {}, application?.runtimeEnv ?? {}),
+  );
+  expect(options).toEqual([
+    {
+      numReplicas: 1,
+      userConfig: { language: "french", some_option: null },
+      healthCheckPeriodMs: 1500,
+      actorOptions: { numCpus: 0.2, numGpus: 0, runtimeEnv: { envVars: { OTHER: "1" } } },
+    },
+    {
+      autoscalingConfig: { minReplicas: 0, maxReplicas: 4, upscaleDelayMs: 3000 },
+      maxOngoingRequests: 9,
+      actorOptions: { runtimeEnv: { envVars: { MODEL_NAME: "small" } } },
+    },
+  ]);
+  // They are what deployments take.
+  for (const one of options) expect(() => resolveDeploymentOptions("Any", one)).not.toThrow();
+});
+
+test.each([
+  ["applications: [", "line 1: Flow sequence in block collection must be sufficiently indented and end with a ]"],
+  ["http_options: {}", "line 1: applications: it is missing"],
+  [
+    "applications:\n- import_path: a.ts:app\n  num_replica: 1",
+    "line 3: applications[0].num_replica: there is no such key: there are name, route_prefix,",
+  ],
+  [
+    "applications:\n- import_path: a.ts:app\n  deployments:\n  - name: A\n    num_replicas: many",
+    'line 5: applications[0].deployments[0].num_replicas: a whole number from 0, or "auto" is needed: received "many"',
+  ],
+  [
+    "applications:\n- {name: a, import_path: 'a.ts:app'}\n- {name: a, route_prefix: /b, import_path: 'b.ts:app'}",
+    'line 3: applications[1].name: another application has the name "a"',
+  ],
+  [
+    "applications:\n- {name: a, import_path: 'a.ts:app'}\n- {name: b, import_path: 'b.ts:app'}",
+    'line 3: applications[1].route_prefix: another application has the route "/"',
+  ],
+  [
+    "applications:\n- import_path: a.ts",
+    'line 2: applications[0].import_path: a module and its export are needed, such as "app.ts:app": received "a.ts"',
+  ],
+  [
+    "applications:\n- import_path: a.ts:app\n  deployments:\n  - name: A\n  - name: A",
+    'line 5: applications[0].deployments[1].name: another deployment has the name "A"',
+  ],
+  ["applications:\n- import_path: a.ts:app\n  import_path: b.ts:app", "line 3: Map keys must be unique"],
+  ["http_options: {port: -1}\napplications: []", "line 1: http_options.port: a whole number from 0 is needed: received -1"],
+  ["grpc_options:\n  grpc_servicer_functions: [a.b]\napplications: []", "line 2: grpc_options.grpc_servicer_functions: it must be empty"],
+])("%j is refused", (text, message) => {
+  expect(() => readConfig(text, "serve.yaml")).toThrow(`Cannot read serve.yaml: ${message}`);
+});
+
+test("the schema for editors is the one that docs publish", async () => {
+  await expect(`${JSON.stringify(configSchema(), undefined, 2)}\n`).toMatchFileSnapshot("../../../docs/serve-config.schema.json");
+});

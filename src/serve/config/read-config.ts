@@ -1,0 +1,222 @@
+/**
+ * From the text of a configuration, YAML or JSON, to what it says: checked against `config-keys.ts`, with the line and the key of whatever is wrong. Pure.
+ *
+ * Called by `deploy-config.ts`.
+ * Nothing has been started or loaded when it throws. Names and routes that two applications share are refused here, too.
+ */
+import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
+import { ShoalError } from "../../core/index.ts";
+import { describeValue, registerErrorClass } from "../../core/internal.ts";
+import { CONFIG, type KeyTable, type ValueKind } from "./config-keys.ts";
+
+/** A configuration cannot be used. `details` has the file, the line and the key. */
+export class ServeConfigError extends ShoalError {
+  static override readonly code = "SERVE_CONFIG";
+}
+registerErrorClass(ServeConfigError);
+
+/** A value of YAML, by Ray's keys. */
+export type Fields = Readonly<Record<string, any>>;
+
+/** One application of a configuration. */
+export interface ConfigApplication {
+  readonly name: string;
+  readonly routePrefix: string | null;
+  readonly importPath: string;
+  readonly runtimeEnv: Fields;
+  readonly args: Fields;
+  /** By name, as they are written. */
+  readonly deployments: ReadonlyMap<string, Fields>;
+  /** Where it begins, for errors that come later. */
+  readonly line: number;
+}
+
+export interface ServeConfig {
+  /** The file, for messages. */
+  readonly source: string;
+  readonly proxyLocation: "EveryNode" | "HeadOnly" | "Disabled" | undefined;
+  readonly http: Fields;
+  readonly accessLog: boolean | undefined;
+  readonly applications: readonly ConfigApplication[];
+}
+
+/**
+ * @param source for messages: the file's name
+ * @throws ServeConfigError with line and key
+ */
+export function readConfig(text: string, source: string): ServeConfig {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  const reader = new Reader(source, lines);
+  const [broken] = document.errors;
+  if (broken !== undefined)
+    throw reader.error(broken.linePos?.[0].line ?? 1, "", (broken.message.split("\n")[0] as string).replace(/ at line .*$/, ""));
+  reader.check(document.contents, "", { kind: "object", keys: CONFIG });
+  const whole = document.toJS() as Fields;
+  if ((whole["grpc_options"]?.["grpc_servicer_functions"]?.length ?? 0) > 0)
+    throw reader.error(
+      reader.lineOf("grpc_options.grpc_servicer_functions"),
+      "grpc_options.grpc_servicer_functions",
+      "it must be empty: services are given to serve.start()",
+    );
+  return {
+    source,
+    proxyLocation: whole["proxy_location"],
+    http: whole["http_options"] ?? {},
+    accessLog: whole["logging_config"]?.["enable_access_log"],
+    applications: readApplications(whole["applications"] as Fields[], reader),
+  };
+}
+
+function readApplications(given: readonly Fields[], reader: Reader): ConfigApplication[] {
+  const names = new Set<string>();
+  const routes = new Set<string>();
+  return given.map((fields, index) => {
+    const at = `applications[${index}]`;
+    const { route_prefix: routePrefix = "/", import_path: importPath } = fields;
+    const name = (fields["name"] ?? "default") as string;
+    const refuse = (key: string, problem: string): ServeConfigError =>
+      reader.error(reader.lineOf(`${at}.${key}`, at), `${at}.${key}`, problem);
+    if (names.has(name)) throw refuse("name", `another application has the name ${JSON.stringify(name)}`);
+    if (routePrefix !== null && routes.has(routePrefix as string))
+      throw refuse("route_prefix", `another application has the route ${JSON.stringify(routePrefix)}`);
+    if (!/^.+:[\p{L}_$][\p{L}\p{N}_$]*$/u.test(importPath as string))
+      throw refuse("import_path", `a module and its export are needed, such as "app.ts:app": received ${describeValue(importPath)}`);
+    names.add(name);
+    if (routePrefix !== null) routes.add(routePrefix as string);
+    const deployments = new Map<string, Fields>();
+    for (const [number, deployment] of ((fields["deployments"] ?? []) as Fields[]).entries()) {
+      const deploymentName = deployment["name"] as string;
+      if (deployments.has(deploymentName))
+        throw refuse(`deployments[${number}].name`, `another deployment has the name ${JSON.stringify(deploymentName)}`);
+      deployments.set(deploymentName, deployment);
+    }
+    return {
+      name,
+      routePrefix,
+      importPath,
+      deployments,
+      runtimeEnv: fields["runtime_env"] ?? {},
+      args: fields["args"] ?? {},
+      line: reader.lineOf(at),
+    };
+  });
+}
+
+/** Holds the nodes of a document against the table of keys, and remembers where each key stands. */
+class Reader {
+  readonly #source: string;
+  readonly #lines: LineCounter;
+  readonly #lineByKey = new Map<string, number>();
+
+  constructor(source: string, lines: LineCounter) {
+    this.#source = source;
+    this.#lines = lines;
+  }
+
+  lineOf(...keys: string[]): number {
+    for (const key of keys) {
+      const line = this.#lineByKey.get(key);
+      if (line !== undefined) return line;
+    }
+    return 1;
+  }
+
+  error(line: number, key: string, problem: string): ServeConfigError {
+    const where = key === "" ? "" : `${key}: `;
+    return new ServeConfigError(`Cannot read ${this.#source}: line ${line}: ${where}${problem}`, {
+      reason: problem,
+      details: { source: this.#source, line, key },
+    });
+  }
+
+  check(node: unknown, at: string, value: ValueKind): void {
+    const line = this.#lineAt(node, at);
+    if (at !== "") this.#lineByKey.set(at, line);
+    const problem = this.#problemWith(node, at, value);
+    if (problem !== undefined) throw this.error(line, at, problem);
+  }
+
+  /** @returns what is wrong with the value itself; what is wrong inside of it is thrown */
+  #problemWith(node: unknown, at: string, value: ValueKind): string | undefined {
+    switch (value.kind) {
+      case "any":
+        return undefined;
+      case "object":
+        if (!isMap(node)) return `keys are needed (${Object.keys(value.keys).join(", ")}): received ${shown(node)}`;
+        this.#checkKeys(node, at, value.keys);
+        return undefined;
+      case "record":
+        if (!isMap(node)) return `names and their values are needed: received ${shown(node)}`;
+        for (const pair of node.items) this.check(pair.value, join(at, keyOf(pair.key)), value.of);
+        return undefined;
+      case "list":
+        if (!isSeq(node)) return `a list is needed: received ${shown(node)}`;
+        for (const [index, item] of node.items.entries()) this.check(item, `${at}[${index}]`, value.of);
+        return undefined;
+      case "texts":
+        return isSeq(node) && node.items.every((item) => isScalar(item) && typeof item.value === "string")
+          ? undefined
+          : `a list of texts is needed: received ${shown(node)}`;
+      case "either":
+        return value.kinds.some((kind) => this.#problemWith(node, at, kind) === undefined)
+          ? undefined
+          : `${value.kinds.map(allowed).join(", or ")} is needed: received ${shown(node)}`;
+      default:
+        return isScalarOf(isScalar(node) ? node.value : node, value) ? undefined : `${allowed(value)} is needed: received ${shown(node)}`;
+    }
+  }
+
+  #checkKeys(node: { items: readonly { key: unknown; value: unknown }[] }, at: string, keys: KeyTable): void {
+    const given = new Set<string>();
+    for (const pair of node.items) {
+      const name = keyOf(pair.key);
+      const key = Object.hasOwn(keys, name) ? keys[name] : undefined;
+      const here = join(at, name);
+      if (key === undefined)
+        throw this.error(this.#lineAt(pair.key, at), here, `there is no such key: there are ${Object.keys(keys).join(", ")}`);
+      given.add(name);
+      // As Ray writes them: what is null is not given.
+      const isNull = pair.value === null || (isScalar(pair.value) && pair.value.value === null);
+      if (!isNull || key.isNeeded === true) this.check(pair.value, here, key.value);
+      else this.#lineByKey.set(here, this.#lineAt(pair.key, at));
+    }
+    for (const [name, { isNeeded }] of Object.entries(keys))
+      if (isNeeded === true && !given.has(name)) throw this.error(this.#lineAt(node, at), join(at, name), "it is missing");
+  }
+
+  #lineAt(node: unknown, at: string): number {
+    const offset = (node as Node | null)?.range?.[0];
+    return offset === undefined ? this.lineOf(at) : this.#lines.linePos(offset).line;
+  }
+}
+
+function isScalarOf(scalar: unknown, value: ValueKind): boolean {
+  if (value.kind === "text") return typeof scalar === "string";
+  if (value.kind === "flag") return typeof scalar === "boolean";
+  if (value.kind === "oneOf") return value.values.includes(scalar as string | null);
+  if (value.kind !== "number" || typeof scalar !== "number" || !Number.isFinite(scalar)) return false;
+  return scalar >= (value.min ?? Number.NEGATIVE_INFINITY) && (value.isWhole !== true || Number.isInteger(scalar));
+}
+
+function allowed(value: ValueKind): string {
+  if (value.kind === "text") return "a text";
+  if (value.kind === "texts") return "a list of texts";
+  if (value.kind === "flag") return "true or false";
+  if (value.kind === "oneOf") return value.values.map((one) => JSON.stringify(one)).join(" or ");
+  if (value.kind !== "number") return `a ${value.kind}`;
+  return `a ${value.isWhole === true ? "whole " : ""}number${value.min === undefined ? "" : ` from ${value.min}`}`;
+}
+
+function keyOf(key: unknown): string {
+  return String(isScalar(key) ? key.value : key);
+}
+
+function join(at: string, name: string): string {
+  return at === "" ? name : `${at}.${name}`;
+}
+
+function shown(node: unknown): string {
+  if (isScalar(node)) return describeValue(node.value);
+  return isMap(node) ? "keys" : isSeq(node) ? "a list" : "nothing";
+}

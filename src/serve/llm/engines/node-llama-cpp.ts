@@ -1,0 +1,228 @@
+/**
+ * An engine on llama.cpp through the package `node-llama-cpp`: models in GGUF files, on the processor or a GPU.
+ *
+ * One context with `parallel` sequences: requests that run at the same time are batched by llama.cpp itself. A request beyond them waits for a sequence to come free. The package is loaded
+ * by the first engine in a process.
+ */
+import type { ChatMessage, ChatRequest, CompletionRequest, Embedding, EmbedRequest, LLMEngine, SamplingOptions, Token } from "../engine.ts";
+import { LLMRequestError } from "../llm-errors.ts";
+import { optionalPackage } from "./optional-package.ts";
+import { TokenQueue } from "./token-queue.ts";
+
+export interface NodeLlamaCppOptions {
+  /** A GGUF file, or what `resolveModelFile` of the package takes, such as `hf:user/model:Q4_K_M`. */
+  readonly model: string;
+  /** Requests that run at a time. Default: 4. */
+  readonly parallel?: number | undefined;
+  /** Tokens of one request, its prompt included. Default: 4096. */
+  readonly contextSize?: number | undefined;
+  /** "auto": a GPU where there is one. Default: "auto". */
+  readonly gpu?: "auto" | false | undefined;
+}
+
+export const LLAMA_PARALLEL = 4;
+const CONTEXT_TOKENS = 4096;
+
+/** What is used of the package: its published types may not be named here, as users need not have it. */
+interface LlamaSequence {
+  dispose(): void;
+}
+interface LlamaContext {
+  getSequence(): LlamaSequence;
+  dispose(): Promise<void>;
+}
+interface LlamaEmbeddingContext {
+  getEmbeddingFor(text: string | number[]): Promise<{ vector: readonly number[] }>;
+}
+interface LlamaModel {
+  tokenize(text: string): number[];
+  createContext(options: object): Promise<LlamaContext>;
+  createEmbeddingContext(): Promise<LlamaEmbeddingContext>;
+  dispose(): Promise<void>;
+}
+interface LlamaAnswer {
+  readonly stopReason: string;
+}
+interface LlamaPackage {
+  getLlama(options: object): Promise<{ loadModel(options: object): Promise<LlamaModel> }>;
+  resolveModelFile(model: string): Promise<string>;
+  LlamaChat: new (
+    options: object,
+  ) => { generateResponse(history: object[], options: object): Promise<{ metadata: LlamaAnswer }>; dispose(): void };
+  LlamaCompletion: new (
+    options: object,
+  ) => {
+    generateCompletionWithMeta(prompt: string | number[], options: object): Promise<{ metadata: LlamaAnswer }>;
+    dispose(): void;
+  };
+}
+
+export class NodeLlamaCppEngine implements LLMEngine {
+  readonly #llama: LlamaPackage;
+  readonly #model: LlamaModel;
+  readonly #context: LlamaContext;
+  readonly #free: number[];
+  readonly #waiting: (() => void)[] = [];
+  #embeddings: Promise<LlamaEmbeddingContext> | undefined;
+
+  private constructor(llama: LlamaPackage, model: LlamaModel, context: LlamaContext, parallel: number) {
+    this.#llama = llama;
+    this.#model = model;
+    this.#context = context;
+    this.#free = Array.from({ length: parallel }, (_, index) => index);
+  }
+
+  /** @throws LLMEngineError where the package is not installed; what llama.cpp throws for the model */
+  static async load({
+    model,
+    parallel = LLAMA_PARALLEL,
+    contextSize = CONTEXT_TOKENS,
+    gpu = "auto",
+  }: NodeLlamaCppOptions): Promise<LLMEngine> {
+    // A name in a variable: compilers and bundlers do not look for it.
+    const name = "node-llama-cpp";
+    const llama = (await optionalPackage(name, ">=3 <4", () => import(name))) as LlamaPackage;
+    const modelPath = await llama.resolveModelFile(model);
+    const loaded = await (await llama.getLlama({ gpu })).loadModel({ modelPath });
+    const context = await loaded.createContext({ sequences: parallel, contextSize });
+    return new NodeLlamaCppEngine(llama, loaded, context, parallel);
+  }
+
+  chat(request: ChatRequest, signal: AbortSignal): AsyncIterable<Token> {
+    const history = request.messages.map(historyItem);
+    const promptTokens = request.messages.reduce((sum, { content }) => sum + this.#count(plain(content)), 0);
+    return this.#generate(promptTokens, signal, async (sequence, onText, stop) => {
+      const chat = new this.#llama.LlamaChat({ contextSequence: sequence });
+      try {
+        // The model is to answer: an empty turn of its own comes last.
+        return await chat.generateResponse([...history, { type: "model", response: [] }], generationOptions(request, stop, onText));
+      } finally {
+        chat.dispose();
+      }
+    });
+  }
+
+  complete(request: CompletionRequest, signal: AbortSignal): AsyncIterable<Token> {
+    const { prompt } = request;
+    const promptTokens = typeof prompt === "string" ? this.#count(prompt) : prompt.length;
+    return this.#generate(promptTokens, signal, async (sequence, onText, stop) => {
+      const completion = new this.#llama.LlamaCompletion({ contextSequence: sequence });
+      try {
+        return await completion.generateCompletionWithMeta(
+          typeof prompt === "string" ? prompt : [...prompt],
+          generationOptions(request, stop, onText),
+        );
+      } finally {
+        completion.dispose();
+      }
+    });
+  }
+
+  async *embed({ inputs, dimensions }: EmbedRequest, signal: AbortSignal): AsyncGenerator<Embedding, void, undefined> {
+    if (dimensions !== undefined) throw LLMRequestError.of("Invalid dimensions: this model has a fixed number", { param: "dimensions" });
+    const context = await (this.#embeddings ??= this.#model.createEmbeddingContext());
+    for (const input of inputs) {
+      signal.throwIfAborted();
+      const { vector } = await context.getEmbeddingFor(typeof input === "string" ? input : [...input]);
+      yield { vector, promptTokens: typeof input === "string" ? this.#count(input) : input.length };
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#context.dispose();
+    await this.#model.dispose();
+  }
+
+  #count(text: string): number {
+    return this.#model.tokenize(text).length;
+  }
+
+  async *#generate(
+    promptTokens: number,
+    signal: AbortSignal,
+    run: (sequence: LlamaSequence, onText: (text: string) => void, signal: AbortSignal) => Promise<{ metadata: LlamaAnswer }>,
+  ): AsyncGenerator<Token, void, undefined> {
+    const place = await this.#place(signal);
+    try {
+      const sequence = this.#context.getSequence();
+      const left = new AbortController();
+      const queue = new TokenQueue();
+      let completionTokens = 0;
+      let running: Promise<void> | undefined;
+      try {
+        const onText = (text: string): void => {
+          completionTokens += 1;
+          queue.push({ text });
+        };
+        running = run(sequence, onText, AbortSignal.any([signal, left.signal])).then(({ metadata }) => {
+          const finishReason = metadata.stopReason === "maxTokens" ? "length" : "stop";
+          queue.push({ finishReason, usage: { promptTokens, completionTokens } });
+          queue.end();
+        }, queue.fail);
+        yield* queue;
+      } finally {
+        // Whoever takes the tokens may leave before the end: the sequence is free once llama.cpp has stopped.
+        left.abort();
+        await running;
+        sequence.dispose();
+      }
+    } finally {
+      this.#free.push(place);
+      this.#waiting.shift()?.();
+    }
+  }
+
+  /** One of the sequences, as soon as one is free. */
+  async #place(signal: AbortSignal): Promise<number> {
+    for (;;) {
+      signal.throwIfAborted();
+      const place = this.#free.pop();
+      if (place !== undefined) return place;
+      await new Promise<void>((resolve) => {
+        const done = (): void => {
+          signal.removeEventListener("abort", aborted);
+          resolve();
+        };
+        const aborted = (): void => {
+          this.#waiting.splice(this.#waiting.indexOf(done), 1);
+          done();
+        };
+        this.#waiting.push(done);
+        signal.addEventListener("abort", aborted, { once: true });
+      });
+    }
+  }
+}
+
+function historyItem({ role, content }: ChatMessage): object {
+  const text = plain(content);
+  if (role === "assistant") return { type: "model", response: [text] };
+  if (role === "system" || role === "developer") return { type: "system", text };
+  if (role === "user") return { type: "user", text };
+  throw LLMRequestError.of(`Invalid messages: this model has no role ${role}`, { param: "messages" });
+}
+
+function plain(content: ChatMessage["content"]): string {
+  if (typeof content === "string") return content;
+  const parts = content ?? [];
+  const other = parts.find(({ type }) => type !== "text");
+  if (other !== undefined) throw LLMRequestError.of(`Invalid messages: this model takes text, and no ${other.type}`, { param: "messages" });
+  return parts.map(({ text }) => text ?? "").join("");
+}
+
+function generationOptions(request: SamplingOptions, signal: AbortSignal, onText: (text: string) => void): object {
+  const { maxTokens, temperature, topP, stop, seed, presencePenalty, frequencyPenalty } = request;
+  return {
+    signal,
+    onTextChunk: onText,
+    ...(maxTokens !== undefined && { maxTokens }),
+    ...(temperature !== undefined && { temperature }),
+    ...(topP !== undefined && { topP }),
+    ...(seed !== undefined && { seed }),
+    ...(stop.length > 0 && { customStopTriggers: stop }),
+    repeatPenalty: {
+      ...(presencePenalty !== undefined && { presencePenalty }),
+      ...(frequencyPenalty !== undefined && { frequencyPenalty }),
+    },
+  };
+}

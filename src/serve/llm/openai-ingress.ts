@@ -1,0 +1,290 @@
+/**
+ * The deployment that speaks OpenAI's API: from a request to calls of `LLMServer`, and from its tokens to a body or to server-sent events.
+ *
+ * Decides routes and statuses. A stream's status is that of its first token, so an engine that refuses is heard before the head has gone; one that fails later ends the stream with an event that
+ * has the error. Every call is made inside the request, so a client that goes ends all of them.
+ */
+import { randomUUID } from "node:crypto";
+import { RequestCancelledError } from "../errors.ts";
+import type { HandleOf } from "../handle/handle-types.ts";
+import { currentRequest } from "../replica/request-context.ts";
+import type { Token } from "./engine.ts";
+import { errorForClient, LLMRequestError, type OpenAIError, openAIError } from "./llm-errors.ts";
+import type { LLMServer } from "./llm-server.ts";
+import { readChat, readCompletion, readEmbedding } from "./openai-requests.ts";
+import {
+  type AnswerHead,
+  type AnswerKind,
+  Choice,
+  embeddingAnswer,
+  endEvent,
+  tokenEvent,
+  usageEvent,
+  wholeAnswer,
+} from "./openai-responses.ts";
+
+/** What the ingress knows of a model. */
+export interface ServedModel {
+  readonly id: string;
+  readonly ownedBy: string;
+  /** The status for one request too many. */
+  readonly overloaded: number;
+  readonly retryAfterMs: number | undefined;
+}
+
+type ServerHandle = HandleOf<typeof LLMServer>;
+interface Found extends ServedModel {
+  readonly server: ServerHandle;
+}
+
+/** One choice that is under way. */
+interface Generation {
+  readonly choice: Choice;
+  readonly tokens: AsyncIterableIterator<Token>;
+}
+
+interface Plan {
+  readonly found: Found;
+  readonly head: AnswerHead;
+  readonly generations: readonly Generation[];
+  readonly streams: boolean;
+  readonly streamsUsage: boolean;
+  /** What completions put before the answer. */
+  readonly echo: ((choice: Choice) => string) | undefined;
+}
+
+const EVENTS = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", "x-accel-buffering": "no" };
+/** Larger than any context; images in messages count too. */
+const BODY_CHARACTERS_MAX = 64 * 1024 * 1024;
+
+export class OpenAIIngress {
+  readonly #models: ReadonlyMap<string, Found>;
+  readonly #created = Math.floor(Date.now() / 1000);
+
+  constructor(models: readonly ServedModel[], servers: readonly ServerHandle[]) {
+    this.#models = new Map(models.map((model, index) => [model.id, { ...model, server: servers[index] as ServerHandle }]));
+  }
+
+  async fetch(request: Request): Promise<Response> {
+    let found: Found | undefined;
+    try {
+      const { pathname } = new URL(request.url);
+      const path = pathname.length > 1 ? pathname.replace(/\/+$/, "") : pathname;
+      if (path === "/v1/models" || path.startsWith("/v1/models/")) return this.#list(request, path);
+      const make = this.#routes[path];
+      if (make === undefined) return failed(openAIError(404, `There is no ${request.method} ${path}`, { code: "not_found" }));
+      if (request.method !== "POST") return notAllowed("POST", request);
+      const body = await bodyOf(request);
+      found = this.#find(body);
+      return await make(found, body);
+    } catch (error) {
+      if (error instanceof RequestCancelledError || request.signal.aborted) throw error;
+      const { overloaded = 503, retryAfterMs } = found ?? {};
+      return failed(errorForClient(error, overloaded, currentRequest()?.requestId ?? ""), retryAfterMs);
+    }
+  }
+
+  readonly #routes: Readonly<Record<string, (found: Found, body: unknown) => Promise<Response>>> = {
+    "/v1/chat/completions": async (found, body) => {
+      const { choices, request, ...frame } = readChat(body);
+      const { server } = found;
+      const generations = Array.from({ length: choices }, (_, index) => ({
+        choice: new Choice(index),
+        tokens: server.chat.remote(seeded(request, index)),
+      }));
+      return answer({ found, head: headOf("chat", found.id), generations, echo: undefined, ...frame });
+    },
+    "/v1/completions": async (found, body) => {
+      const { choices, requests, echoes, ...frame } = readCompletion(body);
+      const { server } = found;
+      const generations = requests.flatMap((request, prompt) =>
+        Array.from({ length: choices }, (_, index) => ({
+          choice: new Choice(prompt * choices + index, prompt, echoes ? (request.prompt as string) : ""),
+          tokens: server.complete.remote(seeded(request, index)),
+        })),
+      );
+      const echo = echoes ? ({ prompt }: Choice): string => requests[prompt]?.prompt as string : undefined;
+      return answer({ found, head: headOf("completion", found.id), generations, echo, ...frame });
+    },
+    "/v1/embeddings": async (found, body) => {
+      const { request, isBase64 } = readEmbedding(body);
+      return Response.json(embeddingAnswer(found.id, await found.server.embed.remote(request), isBase64));
+    },
+  };
+
+  #list(request: Request, path: string): Response {
+    if (request.method !== "GET" && request.method !== "HEAD") return notAllowed("GET, HEAD", request);
+    const entry = ({ id, ownedBy }: ServedModel): object => ({ id, object: "model", created: this.#created, owned_by: ownedBy });
+    if (path === "/v1/models") return Response.json({ object: "list", data: [...this.#models.values()].map(entry) });
+    // An id may have slashes, written as they are or as %2F.
+    const id = decoded(path.slice("/v1/models/".length));
+    const found = this.#models.get(id);
+    return found === undefined ? failed(unknownModel(id)) : Response.json(entry(found));
+  }
+
+  /** @throws LLMRequestError for a body without a model, or with one that is not here */
+  #find(body: unknown): Found {
+    const model = (body as { model?: unknown } | null)?.model;
+    if (typeof model !== "string" || model === "")
+      throw LLMRequestError.of("Invalid model: the id of a model is needed: it is missing or no text", {
+        param: "model",
+        code: "missing_required_parameter",
+      });
+    const found = this.#models.get(model);
+    if (found !== undefined) return found;
+    const { message, code } = unknownModel(model).body.error;
+    throw LLMRequestError.of(message, { status: 404, param: "model", ...(code !== null && { code }) });
+  }
+}
+
+async function answer(plan: Plan): Promise<Response> {
+  const { generations, head, streams } = plan;
+  try {
+    if (streams) return await streamed(plan);
+    await Promise.all(
+      generations.map(async ({ choice, tokens }) => {
+        for await (const token of tokens) choice.add(token);
+      }),
+    );
+    return Response.json(
+      wholeAnswer(
+        head,
+        generations.map(({ choice }) => choice),
+      ),
+    );
+  } catch (error) {
+    leave(generations);
+    throw error;
+  }
+}
+
+/** @throws what the engine throws before its first token */
+async function streamed(plan: Plan): Promise<Response> {
+  const first = await Promise.all(plan.generations.map(({ tokens }) => tokens.next()));
+  const events = eventsOf(plan, first);
+  const encoder = new TextEncoder();
+  const body = new ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      const { done, value } = await events.next();
+      if (done === true) controller.close();
+      else controller.enqueue(encoder.encode(`data: ${value}\n\n`));
+    },
+    cancel: () => {
+      leave(plan.generations);
+      return events.return(undefined).then(() => {});
+    },
+  });
+  return new Response(body, { headers: EVENTS });
+}
+
+/** The data of each event. */
+async function* eventsOf(plan: Plan, first: readonly IteratorResult<Token, unknown>[]): AsyncGenerator<string, void, undefined> {
+  const { found, head, generations, streamsUsage, echo } = plan;
+  try {
+    yield* merged(
+      generations.map((generation, index) => choiceEvents(plan, generation, first[index] as IteratorResult<Token, unknown>, echo)),
+    );
+    const choices = generations.map(({ choice }) => choice);
+    if (streamsUsage) yield JSON.stringify(usageEvent(head, choices));
+    yield "[DONE]";
+  } catch (error) {
+    leave(generations);
+    if (error instanceof RequestCancelledError) throw error;
+    yield JSON.stringify(errorForClient(error, found.overloaded, currentRequest()?.requestId ?? "").body);
+  }
+}
+
+async function* choiceEvents(
+  { head }: Plan,
+  { choice, tokens }: Generation,
+  first: IteratorResult<Token, unknown>,
+  echo: Plan["echo"],
+): AsyncGenerator<string, void, undefined> {
+  let isFirst = true;
+  const event = (token: Token): string => {
+    const text = JSON.stringify(tokenEvent(head, choice.index, token, isFirst));
+    isFirst = false;
+    return text;
+  };
+  if (echo !== undefined) yield event({ text: echo(choice) });
+  for (let next = first; next.done !== true; next = await tokens.next()) {
+    choice.add(next.value);
+    if (hasContent(next.value)) yield event(next.value);
+  }
+  if (isFirst) yield event({ text: "" });
+  yield JSON.stringify(endEvent(head, choice));
+}
+
+function hasContent({ text, delta, logprobs }: Token): boolean {
+  return (text !== undefined && text !== "") || delta !== undefined || logprobs !== undefined;
+}
+
+/** The items of all, in the order in which they come. */
+async function* merged(sources: readonly AsyncGenerator<string, void, undefined>[]): AsyncGenerator<string, void, undefined> {
+  if (sources.length === 1) {
+    yield* sources[0] as AsyncGenerator<string, void, undefined>;
+    return;
+  }
+  const step = async (
+    source: AsyncGenerator<string, void, undefined>,
+  ): Promise<{ source: typeof source; result: IteratorResult<string, void> }> => ({
+    source,
+    result: await source.next(),
+  });
+  const waiting = new Map(sources.map((source) => [source, step(source)]));
+  while (waiting.size > 0) {
+    const { source, result } = await Promise.race(waiting.values());
+    if (result.done === true) waiting.delete(source);
+    else {
+      waiting.set(source, step(source));
+      yield result.value;
+    }
+  }
+}
+
+function leave(generations: readonly Generation[]): void {
+  for (const { tokens } of generations) void tokens.return?.()?.catch(() => {});
+}
+
+function headOf(kind: AnswerKind, model: string): AnswerHead {
+  const prefix = kind === "chat" ? "chatcmpl" : "cmpl";
+  return { kind, model, id: `${prefix}-${randomUUID().replaceAll("-", "")}`, created: Math.floor(Date.now() / 1000) };
+}
+
+/** Choices of one request are to differ, also where it has a seed. */
+function seeded<R extends { readonly seed: number | undefined }>(request: R, index: number): R {
+  return request.seed === undefined || index === 0 ? request : { ...request, seed: request.seed + index };
+}
+
+async function bodyOf(request: Request): Promise<unknown> {
+  const text = await request.text();
+  if (text.length > BODY_CHARACTERS_MAX)
+    throw LLMRequestError.of(`The body has more than ${BODY_CHARACTERS_MAX} characters`, { status: 413, code: "body_too_large" });
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw LLMRequestError.of("The body is no JSON", { code: "invalid_json" });
+  }
+}
+
+function unknownModel(id: string): OpenAIError {
+  return openAIError(404, `The model ${JSON.stringify(id.slice(0, 200))} does not exist`, { param: "model", code: "model_not_found" });
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function notAllowed(allow: string, request: Request): Response {
+  const { body } = openAIError(405, `${request.method} is not allowed here, but ${allow}`, { code: "method_not_allowed" });
+  return Response.json(body, { status: 405, headers: { allow } });
+}
+
+function failed({ status, body }: OpenAIError, retryAfterMs?: number): Response {
+  const isLater = retryAfterMs !== undefined && (status === 429 || status === 503);
+  return Response.json(body, { status, headers: isLater ? { "retry-after": String(Math.ceil(retryAfterMs / 1000)) } : {} });
+}

@@ -1,0 +1,126 @@
+/** Configurations and the commands of `shoal serve`, as a user runs them: a project with its own files, `run` with `--reload`, `build`, and a configuration that is deployed twice. */
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as serve from "shoal/serve";
+import { afterAll, afterEach, expect, test } from "vitest";
+import { runProgram } from "../house/run-program.ts";
+import { REPOSITORY } from "../house/source-files.ts";
+import { ask } from "./serve-client.ts";
+import { failureOf, until, useSession } from "./session.ts";
+import { SHOAL } from "./shoal-program.ts";
+
+useSession({ numCpus: 6 });
+// Inside of the repository: the project finds the package by its name.
+const project = mkdtempSync(join(REPOSITORY, "test", "serve-project-"));
+afterAll(() => rmSync(project, { recursive: true, force: true }));
+afterEach(() => serve.shutdown());
+
+const APP = `
+import * as serve from "shoal/serve";
+import { greeting } from "./lib/greeting.ts";
+
+class Greeter {
+  #level = 0;
+  reconfigure({ level }: { level: number }) { this.#level = level; }
+  greet(name: string) { return greeting + ", " + name + "! " + this.#level + (process.env.MOOD ?? ""); }
+}
+class Front {
+  #greeter: serve.Handle<typeof Greeter>;
+  #name: string;
+  constructor(greeter: serve.Handle<typeof Greeter>, name: string) { this.#greeter = greeter; this.#name = name; }
+  fetch() { return this.#greeter.greet.remote(this.#name); }
+}
+const build = (name: string) => serve.deployment(Front).bind(serve.deployment(Greeter, { userConfig: { level: 1 } }).bind(), name);
+export const app = build("world");
+export const builder = ({ name = "nobody" }: { name?: string }) => build(name);
+`;
+mkdirSync(join(project, "lib"));
+writeFileSync(join(project, "app.ts"), APP);
+const say = (greeting: string): void =>
+  writeFileSync(join(project, "lib", "greeting.ts"), `export const greeting = ${JSON.stringify(greeting)};\n`);
+say("Hello");
+
+const config = (level: number, second: string): string => `
+http_options: { port: 0, root_path: /api }
+applications:
+- name: greet
+  import_path: app.ts:builder
+  args: { name: Ada }
+  runtime_env: { env_vars: { MOOD: " :)" } }
+  deployments:
+  - name: Greeter
+    num_replicas: 2
+    user_config: { level: ${level} }
+${second}`;
+
+test("a configuration is deployed, changed in place, and what it does not name is ended", async () => {
+  const other = "- { name: other, route_prefix: /other, import_path: 'app.ts:app' }";
+  const { address = "" } = await serve.deployConfig(config(3, other), { folder: project });
+  expect((await ask(address, "/api")).body).toBe("Hello, Ada! 3 :)");
+  expect((await ask(address, "/api/other")).body).toBe("Hello, world! 1");
+  expect((await serve.status()).applications["greet"]?.deployments["Greeter"]?.replicaStates).toEqual({ RUNNING: 2 });
+  await serve.deployConfig(config(4, ""), { folder: project });
+  expect((await ask(address, "/api")).body).toBe("Hello, Ada! 4 :)");
+  expect(Object.keys((await serve.status()).applications)).toEqual(["greet"]);
+  expect(await serve.deployedConfig()).toBe(config(4, ""));
+  // What is wrong is found before anything changes.
+  for (const [text, message] of [
+    [config(5, "- { name: x, route_prefix: /x, import_path: 'app.ts:none' }"), "app.ts exports no none: it exports app, builder"],
+    [config(5, "- { name: x, route_prefix: /x, import_path: 'none.ts:app' }"), "there is no file"],
+    [
+      config(5, "- { name: x, route_prefix: /x, import_path: 'app.ts:app', deployments: [{ name: Nobody }] }"),
+      "the application has no deployment of this name: it has Front, Greeter",
+    ],
+    [config(5, "- { name: greet, import_path: 'app.ts:app' }"), 'line 12: applications[1].name: another application has the name "greet"'],
+  ] as const)
+    expect((await failureOf(serve.deployConfig(text, { folder: project }))).message).toContain(message);
+  expect((await ask(address, "/api")).body).toBe("Hello, Ada! 4 :)");
+});
+
+test("shoal serve build writes a configuration that deploys", async () => {
+  const { stdout, stderr, exitCode } = await runProgram([SHOAL, "serve", "build", "app.ts:app"], { cwd: project });
+  expect([exitCode, stderr]).toEqual([0, ""]);
+  expect(stdout).toContain("name: Greeter\n        num_replicas: 1\n");
+  const { address = "" } = await serve.deployConfig(stdout.replace("8000", "0"), { folder: project });
+  expect((await ask(address, "/")).body).toBe("Hello, world! 1");
+});
+
+test("shoal serve run answers, starts again when a file changes, and ends by a signal", async () => {
+  const child = spawn(process.execPath, [SHOAL, "serve", "run", "app.ts:builder", "name=Bob", "--reload", "--port", "0"], {
+    cwd: project,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let told = "";
+  child.stderr.on("data", (chunk: Buffer) => (told += chunk.toString()));
+  const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
+  try {
+    const addresses = (): string[] => Array.from(told.matchAll(/runs at (\S+)/g), ([, found = ""]) => found);
+    await until(() => addresses().length === 1, "the application to run");
+    expect((await ask(addresses()[0] ?? "", "/")).body).toBe("Hello, Bob! 1");
+    say("Good day");
+    await until(() => addresses().length === 2, "the application to run again");
+    expect((await ask(addresses()[1] ?? "", "/")).body).toBe("Good day, Bob! 1");
+  } finally {
+    child.kill("SIGTERM");
+  }
+  expect(await ended).toBe(0);
+  say("Hello");
+});
+
+test("commands refuse what cannot be meant", async () => {
+  const run = (...args: string[]): ReturnType<typeof runProgram> => runProgram([SHOAL, "serve", ...args], { cwd: project });
+  writeFileSync(join(project, "bad.yaml"), "applications:\n- import_path: app.ts:app\n  replicas: 2\n");
+  const [bad, none, shutdown, words] = await Promise.all([
+    run("run", "bad.yaml"),
+    run("run", "app.ts"),
+    run("shutdown"),
+    run("run", "app.ts:app", "x"),
+  ]);
+  expect([bad.exitCode, bad.stderr]).toEqual([
+    1,
+    expect.stringMatching(/^shoal: Cannot read bad\.yaml: line 3: applications\[0\]\.replicas: there is no such key/),
+  ]);
+  expect(none.stderr).toContain('Cannot load app.ts: the export is missing\n  Write it as "app.ts:app"');
+  expect([shutdown.exitCode, words.exitCode]).toEqual([2, 2]);
+});

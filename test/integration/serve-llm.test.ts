@@ -1,0 +1,274 @@
+/**
+ * Models behind OpenAI's API, asked by clients that others wrote: `openai` from npm and Vercel's AI SDK. The engines are deterministic, or another such app behind `upstream`.
+ */
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { embedMany, generateText, streamText } from "ai";
+import OpenAI from "openai";
+import * as serve from "shoal/serve";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ask } from "./serve-client.ts";
+import { failureOf, Log, until, useFolder, useSession } from "./session.ts";
+
+const folder = useFolder();
+useSession({ numCpus: 8 });
+
+const log = new Log(folder);
+let address = "";
+let client: OpenAI;
+
+/** Writes down what it is asked and when it is left, fails when told, and counts how many embeddings come together. */
+function observedEngine(file: string): () => Promise<serve.llm.LLMEngine> {
+  return async () => {
+    const { appendFileSync } = await import("node:fs");
+    const note = (line: string): void => appendFileSync(file, `${line}\n`);
+    const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2));
+    return {
+      async *chat({ messages, extra }, signal) {
+        const text = messages.at(-1)?.content;
+        if (text === "tools") {
+          yield { delta: { tool_calls: [{ index: 0, id: "call_1", type: "function", function: { name: "weather", arguments: "" } }] } };
+          for (const piece of ['{"city":', '"Rome"}']) yield { delta: { tool_calls: [{ index: 0, function: { arguments: piece } }] } };
+          yield { finishReason: "tool_calls" };
+          return;
+        }
+        if (text === "refuse") throw serve.llm.LLMRequestError.of("I take no such thing", { param: "messages", code: "refused" });
+        if (text === "extra") yield { text: JSON.stringify(extra) };
+        if (text === "break") {
+          yield { text: "so far" };
+          throw new Error("a secret of the server");
+        }
+        if (text === "for ever") {
+          note("begun");
+          try {
+            for (let n = 0; !signal.aborted; n += 1) {
+              yield { text: ` ${n}` };
+              await pause();
+            }
+          } finally {
+            note("left");
+          }
+        }
+      },
+      async *embed({ inputs }) {
+        note(`embed ${inputs.length}`);
+        for (const input of inputs) yield { vector: [input.length, 1], promptTokens: 1 };
+      },
+    };
+  };
+}
+
+beforeAll(async () => {
+  ({ address = "" } = await serve.start({ httpOptions: { port: 0 } }));
+  const app = serve.llm.buildOpenAIApp({
+    models: [
+      { id: "echo", engine: serve.llm.deterministic(), deployment: { numReplicas: 2 } },
+      {
+        id: "lab/slow",
+        engine: serve.llm.deterministic({ tokenDelayMs: 60 }),
+        deployment: { maxOngoingRequests: 1, maxQueuedRequests: 1, backpressureConfig: { statusCode: 429, retryAfterMs: 2000 } },
+      },
+      { id: "observed", engine: observedEngine(log.file) },
+    ],
+  });
+  await serve.run(app, { name: "llm" });
+  client = new OpenAI({ baseURL: `${address}/v1`, apiKey: "none", maxRetries: 0 });
+}, 60_000);
+afterAll(() => serve.shutdown());
+
+test("openai's client lists models, chats, completes and embeds", async () => {
+  const listed = [];
+  for await (const { id, owned_by } of client.models.list()) listed.push([id, owned_by]);
+  expect(listed).toEqual([
+    ["echo", "shoal"],
+    ["lab/slow", "shoal"],
+    ["observed", "shoal"],
+  ]);
+  expect((await client.models.retrieve("lab/slow")).id).toBe("lab/slow");
+
+  const messages = [
+    { role: "system" as const, content: "be short" },
+    { role: "user" as const, content: "hello there" },
+  ];
+  const chat = await client.chat.completions.create({ model: "echo", messages });
+  expect(chat.choices).toEqual([
+    { index: 0, message: { role: "assistant", content: "You said: hello there" }, logprobs: null, finish_reason: "stop" },
+  ]);
+  expect(chat.usage).toEqual({ prompt_tokens: 4, completion_tokens: 4, total_tokens: 8 });
+  const two = await client.chat.completions.create({ model: "echo", messages, n: 2, max_completion_tokens: 3, seed: 7 });
+  expect(two.choices.map(({ index, message, finish_reason }) => [index, message.content, finish_reason])).toEqual([
+    [0, "You said: hello", "length"],
+    [1, "You said: hello", "length"],
+  ]);
+  expect(two.usage).toMatchObject({ prompt_tokens: 4, completion_tokens: 6 });
+  const stopped = await client.chat.completions.create({ model: "echo", messages, stop: ["lo th"] });
+  expect(stopped.choices[0]?.message.content).toBe("You said: hel");
+
+  const completed = await client.completions.create({ model: "echo", prompt: ["a b c", "d e"], echo: true });
+  expect(completed.choices.map(({ text }) => text)).toEqual(["a b c c b a", "d e e d"]);
+  expect(completed.usage).toMatchObject({ prompt_tokens: 5, completion_tokens: 5 });
+
+  // The client asks for base64 by itself.
+  const { data, usage } = await client.embeddings.create({ model: "echo", input: ["red fish", "red fish", "blue sky"], dimensions: 32 });
+  const [a = [], b = [], c = []] = data.map(({ embedding }) => embedding);
+  const dot = (left: number[], right: number[]): number => left.reduce((sum, value, index) => sum + value * (right[index] ?? 0), 0);
+  expect([a.length, usage.total_tokens]).toEqual([32, 6]);
+  expect(dot(a, b)).toBeCloseTo(1, 5);
+  expect(dot(a, c)).toBeLessThan(0.9);
+});
+
+test("streams come token by token, end with their usage and with [DONE]", async () => {
+  const stream = await client.chat.completions.create({
+    model: "echo",
+    messages: [{ role: "user", content: "one two" }],
+    stream: true,
+    stream_options: { include_usage: true },
+  });
+  const chunks = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  expect(chunks.map(({ choices }) => choices[0]?.delta.content)).toEqual(["You", " said:", " one", " two", undefined, undefined]);
+  expect(chunks[0]?.choices[0]?.delta.role).toBe("assistant");
+  expect(chunks.map(({ choices }) => choices[0]?.finish_reason)).toEqual([null, null, null, null, "stop", undefined]);
+  expect(chunks.at(-1)?.usage).toEqual({ prompt_tokens: 2, completion_tokens: 4, total_tokens: 6 });
+  const raw = await ask(address, "/v1/completions", {
+    method: "POST",
+    body: JSON.stringify({ model: "echo", prompt: "x", stream: true, n: 2 }),
+  });
+  expect(raw.headers["content-type"]).toBe("text/event-stream; charset=utf-8");
+  expect(raw.body.split("\n\n").slice(-2)).toEqual(["data: [DONE]", ""]);
+  expect(raw.body.match(/"finish_reason":"stop"/g)).toHaveLength(2);
+  const tools = await client.chat.completions.create({ model: "observed", messages: [{ role: "user", content: "tools" }] });
+  expect(tools.choices[0]?.message).toEqual({
+    role: "assistant",
+    content: null,
+    tool_calls: [{ id: "call_1", type: "function", function: { name: "weather", arguments: '{"city":"Rome"}' } }],
+  });
+});
+
+test("errors have OpenAI's form, and name the field", async () => {
+  const messages = [{ role: "user" as const, content: "hi" }];
+  const unknown = (await failureOf(client.chat.completions.create({ model: "none", messages }))) as InstanceType<
+    typeof OpenAI.NotFoundError
+  >;
+  expect(unknown).toBeInstanceOf(OpenAI.NotFoundError);
+  expect([unknown.status, unknown.code, unknown.param]).toEqual([404, "model_not_found", "model"]);
+  const refusals: [body: object | string, param: string | null, message: string][] = [
+    [{ model: "echo" }, "messages", "Invalid messages: an array with at least one message is needed: it is missing"],
+    [{ model: "echo", messages, temperature: 3 }, "temperature", "Invalid temperature: a number from 0 to 2 is needed: received 3"],
+    [
+      { model: "echo", messages: [{ role: "king", content: "" }] },
+      "messages[0].role",
+      'Invalid messages[0].role: one of system, developer, user, assistant, tool, function is needed: received "king"',
+    ],
+    [{ messages }, "model", "Invalid model: the id of a model is needed: it is missing or no text"],
+    ["{", null, "The body is no JSON"],
+    [{ model: "observed", messages: [{ role: "user", content: "refuse" }] }, "messages", "I take no such thing"],
+    [{ model: "observed", stream: true, messages: [{ role: "user", content: "refuse" }] }, "messages", "I take no such thing"],
+  ];
+  for (const [body, param, message] of refusals) {
+    const answer = await ask(address, "/v1/chat/completions", {
+      method: "POST",
+      body: typeof body === "string" ? body : JSON.stringify(body),
+    });
+    expect([answer.status, JSON.parse(answer.body)]).toMatchObject([400, { error: { type: "invalid_request_error", param, message } }]);
+  }
+  expect((await ask(address, "/v1/chat/completions")).status).toBe(405);
+  expect((await ask(address, "/v1/nothing")).status).toBe(404);
+  const failed = await ask(address, "/v1/completions", { method: "POST", body: JSON.stringify({ model: "observed", prompt: "x" }) });
+  expect(JSON.parse(failed.body)).toMatchObject({ error: { code: "unsupported_endpoint" } });
+  // The head has gone: an event tells it, without what only the log is to have.
+  const broken = await ask(address, "/v1/chat/completions", {
+    method: "POST",
+    body: JSON.stringify({ model: "observed", stream: true, messages: [{ role: "user", content: "break" }] }),
+  });
+  expect(broken.body).toContain('"content":"so far"');
+  expect(broken.body).toContain('"code":"internal_error"');
+  expect(broken.body).not.toContain("secret");
+  expect(broken.body).not.toContain("[DONE]");
+});
+
+test("one request more than may wait gets 429, and a client that goes ends the engine's work", async () => {
+  const create = (): Promise<unknown> => client.chat.completions.create({ model: "lab/slow", messages: [{ role: "user", content: "a" }] });
+  // The ingress has met the model: until then it knows no limit.
+  await create();
+  const answers = await Promise.allSettled([create(), create(), create(), create()]);
+  const refused = answers.flatMap((answer) =>
+    answer.status === "rejected" ? [answer.reason as InstanceType<typeof OpenAI.RateLimitError>] : [],
+  );
+  expect(refused.length).toBeGreaterThanOrEqual(1);
+  expect(refused.map(({ status, headers, code }) => [status, headers.get("retry-after"), code])).toEqual(
+    refused.map(() => [429, "2", "overloaded"]),
+  );
+  expect(answers.some(({ status }) => status === "fulfilled")).toBe(true);
+
+  for (const stream of [true, false]) {
+    const before = log.lines.filter((line) => line === "left").length;
+    const gone = new AbortController();
+    const body = { model: "observed", messages: [{ role: "user" as const, content: "for ever" }], stream };
+    const asked = client.chat.completions.create(body as never, { signal: gone.signal });
+    asked.catch(() => {});
+    await until(() => log.lines.filter((line) => line === "begun").length > before, "the engine to begin");
+    gone.abort();
+    await until(() => log.lines.filter((line) => line === "left").length > before, "the engine to be left");
+  }
+});
+
+test("embeddings of several requests go to the engine together", async () => {
+  const answers = await Promise.all(
+    ["a", "bb", "ccc"].map((input) => client.embeddings.create({ model: "observed", input, encoding_format: "float" })),
+  );
+  expect(answers.map(({ data }) => data[0]?.embedding)).toEqual([
+    [1, 1],
+    [2, 1],
+    [3, 1],
+  ]);
+  const sizes = log.lines.filter((line) => line.startsWith("embed ")).map((line) => Number(line.split(" ")[1]));
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(3);
+  expect(sizes.length).toBeLessThan(3);
+});
+
+test("Vercel's AI SDK works, also through an upstream that is this very app", async () => {
+  const app = serve.llm.buildOpenAIApp({ models: [{ id: "far", engine: serve.llm.upstream({ url: `${address}/v1`, model: "echo" }) }] });
+  await serve.run(app, { name: "far", routePrefix: "/far" });
+  const provider = createOpenAICompatible({ name: "shoal", baseURL: `${address}/far/v1`, includeUsage: true });
+  const { text, usage, finishReason } = await generateText({ model: provider("far"), prompt: "good day", maxRetries: 0 });
+  expect([text, usage.inputTokens, usage.outputTokens, finishReason]).toEqual(["You said: good day", 2, 4, "stop"]);
+  const pieces = [];
+  for await (const piece of streamText({ model: provider("far"), prompt: "good day", maxRetries: 0 }).textStream) pieces.push(piece);
+  expect(pieces.join("")).toBe("You said: good day");
+  expect(pieces.length).toBeGreaterThan(1);
+  const { embeddings } = await embedMany({ model: provider.embeddingModel("far"), values: ["x", "y z"], maxRetries: 0 });
+  expect(embeddings.map(({ length }) => length)).toEqual([64, 64]);
+  // What the upstream says of a request is passed on; a model that it has not keeps the app from running.
+  const far = new OpenAI({ baseURL: `${address}/far/v1`, apiKey: "none", maxRetries: 0 });
+  const refused = (await failureOf(far.embeddings.create({ model: "far", input: [1, 2] }))) as InstanceType<typeof OpenAI.APIError>;
+  expect([refused.status, refused.param]).toEqual([400, "input"]);
+  const none = serve.llm.buildOpenAIApp({
+    models: [
+      { id: "x", engine: serve.llm.upstream({ url: `${address}/v1`, model: "nowhere" }), deployment: { maxConstructorRetryCount: 1 } },
+    ],
+  });
+  expect((await failureOf(serve.run(none, { name: "none", routePrefix: null }))).message).toContain(
+    "has no model nowhere: it has echo, lab/slow, observed",
+  );
+});
+
+test("what cannot be an app is refused by name", () => {
+  const engine = serve.llm.deterministic();
+  const refused: [() => unknown, string][] = [
+    [
+      () =>
+        serve.llm.buildOpenAIApp({
+          models: [
+            { id: "a", engine },
+            { id: "a", engine },
+          ],
+        }),
+      'each model has an id of its own: received "a" twice',
+    ],
+    [() => serve.llm.buildOpenAIApp({ models: [] }), "models"],
+    [() => serve.llm.buildOpenAIApp({ models: [{ id: "a" } as never] }), "the option engine is missing"],
+    [() => serve.llm.upstream({ url: "localhost" }), "a URL of http or https is needed"],
+    [() => serve.llm.upstream({ url: "http://h/v1", apiKey: "k" } as never), "apiKeyEnv"],
+  ];
+  for (const [make, message] of refused) expect(make).toThrow(message);
+});

@@ -26,7 +26,7 @@ export async function runTrials<T>(
     const ms = performance.now() - startedMs;
     if (results.length !== trials || results.numErrors > 0)
       throw new Error(`${results.length} of ${trials} trials ended, ${results.numErrors} failed: ${results.errors[0]}`);
-    return { ms, value: use(results as unknown as ResultGrid<{ x: number }>) };
+    return { ms, value: use(results) };
   } finally {
     rmSync(storagePath, { recursive: true, force: true });
   }

@@ -36,7 +36,7 @@ export class CallbackQueue {
   readonly #callbacks: readonly TuneCallback[];
   readonly #onProblem: (text: string) => void;
   readonly #failed = new Set<TuneCallback>();
-  readonly #waiting: Fifo<readonly [Hook, object]> = new Fifo();
+  readonly #waiting = new Fifo<readonly [Hook, object]>();
   #work: Promise<void> | undefined;
 
   constructor(callbacks: readonly TuneCallback[], onProblem: (text: string) => void) {

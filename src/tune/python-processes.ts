@@ -30,7 +30,7 @@ export function pythonProcesses({ place, name, options }: PythonCode, isReusing:
   return new ActorProcesses({
     isReusing,
     make: (amounts) =>
-      actorClass.options({ ...sharedOptions(given), ...amounts } as never).remote(place, name) as unknown as ActorHandle<TrialActor>,
+      actorClass.options({ ...sharedOptions(given), ...amounts }).remote(place, name) as unknown as ActorHandle<TrialActor>,
     staging: async (event, spec, index) => {
       const { local, nodeId, ...rest } = event as Extract<PythonEvent, { type: "report" }>;
       if (local === undefined || nodeId === undefined) return event;
@@ -41,6 +41,6 @@ export function pythonProcesses({ place, name, options }: PythonCode, isReusing:
 }
 
 /** Options of `python.task` that an actor has, too; those of single calls are not among them. */
-function sharedOptions({ runtimeEnv, labelSelector }: ActorOptions): ActorOptions {
+function sharedOptions({ runtimeEnv, labelSelector }: ActorOptions): Pick<ActorOptions, "runtimeEnv" | "labelSelector"> {
   return { ...(runtimeEnv && { runtimeEnv }), ...(labelSelector && { labelSelector }) };
 }

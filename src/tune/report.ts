@@ -252,9 +252,7 @@ async function curvesOf(ranked: readonly Ranked[], { folder, metric }: { folder:
         const columns = await new Result({ path: joinPath(folder, trial.dirname), metrics: undefined }).metricsColumns();
         const iterations = columns.trainingIteration ?? [];
         const points = (columns[metric] ?? []).flatMap((value, i): [number, number][] =>
-          typeof value === "number" && Number.isFinite(value)
-            ? [[typeof iterations[i] === "number" ? (iterations[i] as number) : i + 1, value]]
-            : [],
+          typeof value === "number" && Number.isFinite(value) ? [[typeof iterations[i] === "number" ? iterations[i] : i + 1, value]] : [],
         );
         const step = Math.ceil(points.length / REPORT_CURVE_POINTS);
         return { label: trial.id, points: points.filter((_, i) => i % step === 0 || i === points.length - 1) };

@@ -187,7 +187,7 @@ export class Session {
     experiment.prepare({ type: "opened" });
     for (const id of this.#machine.heldTrials) experiment.prepare({ type: "interrupted", trialId: id });
     const { resumeUnfinished = true, resumeErrored = false, restartErrored = false } = options;
-    for (const trial of [...this.#machine.liveTrials.values()]) {
+    for (const trial of this.#machine.liveTrials.values()) {
       await this.#removeUnknownCheckpoints(trial as LiveTrial);
       this.#files.resume(trial);
       if (!resumeUnfinished) experiment.prepare({ type: "givenUp", trialId: trial.id });

@@ -44,7 +44,7 @@ export function encodeSpace(space: SearchSpace): { readonly encoded: JsonValue; 
       if (value.kind === "sampleFrom") isWhole = false;
       if (value.kind === "choice") return { [DOMAIN]: { kind: "choice", options: value.options.map(encode) } };
       if (value.kind === "grid") return { [DOMAIN]: { kind: "grid", values: value.values.map(encode) } };
-      return { [DOMAIN]: value.kind === "sampleFrom" ? { kind: "sampleFrom" } : ({ ...value } as unknown as JsonValue) };
+      return { [DOMAIN]: value.kind === "sampleFrom" ? { kind: "sampleFrom" } : { ...value } };
     }
     if (Array.isArray(value)) return value.map(encode);
     if (isPlainObject(value) && !Object.hasOwn(value, DOMAIN) && !Object.hasOwn(value, FOREIGN))

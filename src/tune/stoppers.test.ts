@@ -10,17 +10,16 @@ import {
 } from "./stoppers.ts";
 import type { TrialResult } from "./trial.ts";
 
-const result = (metrics: object, trainingIteration = 1): TrialResult =>
-  ({
-    ...metrics,
-    trialId: "a",
-    trainingIteration,
-    timeThisIterMs: 500,
-    timeTotalMs: 500 * trainingIteration,
-    timestampMs: 0,
-    done: false,
-    config: {},
-  }) as TrialResult;
+const result = (metrics: object, trainingIteration = 1): TrialResult => ({
+  ...metrics,
+  trialId: "a",
+  trainingIteration,
+  timeThisIterMs: 500,
+  timeTotalMs: 500 * trainingIteration,
+  timestampMs: 0,
+  done: false,
+  config: {},
+});
 
 test("bounds are reached upwards, for a metric that is minimized downwards", () => {
   const stop = readStop({ loss: 0.1, accuracy: 0.9, trainingIteration: 10, finished: true }, new Map([["loss", "min" as const]]));

@@ -5,7 +5,7 @@
  * `withResources` and `withParameters` wrap it. Nothing here runs it.
  */
 import { describeValue, isClass, isPlainObject, pythonCodeOf, type PythonCode } from "../core/internal.ts";
-import { isTrainableSource, TRAINABLE, type TrainableDefinition, type TrainableSource } from "../runs/trainable.ts";
+import { isTrainableSource, TRAINABLE, type TrainableDefinition } from "../runs/trainable.ts";
 import { PlacementGroupFactory } from "./placement-group-factory.ts";
 import type { Config, TrialResources } from "./trial.ts";
 import type { TrainableClass, TrainFunction } from "./trial-loop.ts";
@@ -109,7 +109,7 @@ export function readTrainable(given: unknown): TrainableParts {
 }
 
 function bodyOf(given: unknown): TrainableParts["body"] {
-  if (isTrainableSource(given)) return { kind: "definition", definition: (given as TrainableSource)[TRAINABLE]() };
+  if (isTrainableSource(given)) return { kind: "definition", definition: given[TRAINABLE]() };
   const code = pythonCodeOf(given);
   if (code?.kind === "function") return { kind: "python", code };
   if (code !== undefined)

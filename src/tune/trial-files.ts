@@ -99,7 +99,7 @@ export class TrialFiles {
   }
 
   async closeAll(): Promise<void> {
-    for (const id of [...this.#open.keys()]) this.#finish(id, async (tracking) => await tracking.close("finished"));
+    for (const id of this.#open.keys()) this.#finish(id, async (tracking) => await tracking.close("finished"));
     await Promise.all(this.#closing);
   }
 

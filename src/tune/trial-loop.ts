@@ -100,12 +100,12 @@ export class FunctionTrial implements TrialLoop {
       this.#outcome = { error };
     } finally {
       close();
-      this.#change(true);
+      void this.#change(true);
     }
   }
 
   /** Reports what a generator yields. @returns what it returns */
-  async #consume(generator: Generator<unknown> | AsyncGenerator<unknown>): Promise<unknown> {
+  async #consume(generator: Generator | AsyncGenerator): Promise<unknown> {
     for (;;) {
       const { value, done } = await generator.next();
       if (done === true) return value;
@@ -127,7 +127,7 @@ export class FunctionTrial implements TrialLoop {
     const answered = Promise.withResolvers<void>();
     answered.promise.catch(() => {});
     this.#reports.push({ event: { type: "report", metrics, elapsedMs, timestampMs, ...(staged && { checkpoint: staged }) }, answered });
-    this.#change(true);
+    void this.#change(true);
     await answered.promise;
   }
 
@@ -174,9 +174,9 @@ export class FunctionTrial implements TrialLoop {
   }
 }
 
-function isGenerator(value: unknown): value is Generator<unknown> | AsyncGenerator<unknown> {
+function isGenerator(value: unknown): value is Generator | AsyncGenerator {
   if (typeof value !== "object" || value === null || isThenable(value)) return false;
-  const { next, return: end } = value as Partial<Generator<unknown>>;
+  const { next, return: end } = value as Partial<Generator>;
   return typeof next === "function" && typeof end === "function" && (Symbol.asyncIterator in value || Symbol.iterator in value);
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "./scheduler.ts";
 import { FIFOScheduler } from "./schedulers/fifo-scheduler.ts";
-import type { JsonValue, Metrics, Trial, TrialResult } from "./trial.ts";
+import type { Metrics, Trial, TrialResult } from "./trial.ts";
 import type { SessionLimits, TrialEffect, TrialEvent } from "./trial-events.ts";
 import { type MachineOptions, TrialMachine } from "./trial-machine.ts";
 
@@ -193,10 +193,7 @@ describe("the life of trials", () => {
     [{ loss: Number.NaN }, 'the metric "loss" is NaN'],
     [{ lost: 1 }, 'its report lacks the metric "loss": it has "lost"'],
   ])("a report of %o fails its trial", (metrics, message) => {
-    const bench = new Bench({ samplesMax: 1, maxFailures: 5 })
-      .begin()
-      .report(0, metrics as Metrics)
-      .release(0);
+    const bench = new Bench({ samplesMax: 1, maxFailures: 5 }).begin().report(0, metrics).release(0);
     expect(bench.machine.finishedTrials[0]?.failure?.message).toContain(message);
   });
 
@@ -364,7 +361,7 @@ describe("restoring", () => {
         resources: { bundles: [{ CPU: 1 }], strategy: "PACK" },
       });
     }
-    const size = JSON.stringify(bench.machine.save() as unknown as JsonValue).length / bench.machine.finishedTrials.length;
+    const size = JSON.stringify(bench.machine.save()).length / bench.machine.finishedTrials.length;
     expect(bench.machine.finishedTrials.length).toBe(100);
     expect(size).toBeLessThan(2000);
   });

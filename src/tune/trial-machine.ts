@@ -397,7 +397,7 @@ export class TrialMachine {
   #stopAll(): void {
     this.#isStopping = true;
     this.#searchEnded = true;
-    for (const trial of [...this.#open.values()]) this.#end(trial);
+    for (const trial of this.#open.values()) this.#end(trial);
     for (const trialId of this.#held.keys()) this.#effects.push({ type: "interrupt", trialId });
   }
 
@@ -638,7 +638,7 @@ export class TrialMachine {
     const chosen = id === undefined ? undefined : this.#open.get(id);
     if (chosen !== undefined && this.#canBegin(chosen)) return true;
     if (this.#wantsTrial()) return true;
-    for (const trial of [...this.#open.values()]) this.#end(trial);
+    for (const trial of this.#open.values()) this.#end(trial);
     return true;
   }
 

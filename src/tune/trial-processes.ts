@@ -47,7 +47,7 @@ interface PooledActor {
 }
 
 /** What the methods of a trial's actor are to the driver; those of the actor for Python have the same names. */
-type ActorMaker = (options: ActorOptions) => ActorHandle<TrialActor>;
+type ActorMaker = (options: Omit<ActorOptions, "methods">) => ActorHandle<TrialActor>;
 
 /** Copies what an event has of a checkpoint to its staging place, where the process has not done so. `index` counts the trial's checkpoints. */
 type Staging = (event: ProcessEvent, spec: TrialSpec, index: number) => Promise<ProcessEvent>;
@@ -160,9 +160,9 @@ export class ActorProcesses implements TrialProcesses {
       if (isGentle) {
         await actor.handle.cleanUp.options({ timeoutMs: LEAVE_WITHIN_MS }).remote();
         await terminate(actor.handle);
-      } else kill(actor.handle);
+      } else await kill(actor.handle);
     } catch {
-      kill(actor.handle);
+      await kill(actor.handle).catch(() => {});
     }
     await actor.group?.remove();
   }

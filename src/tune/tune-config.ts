@@ -103,7 +103,7 @@ const OPTIONS = {
 
 /** @throws TypeError, RangeError that name the option */
 export function readTuneConfig(given: TuneConfig | undefined): ResolvedTuneConfig {
-  const { metric, mode, maxConcurrentTrials, ...others } = readOptions<Values>(given, OPTIONS as never);
+  const { metric, mode, maxConcurrentTrials, ...others } = readOptions<Values>(given, OPTIONS);
   const metrics = metric === undefined ? [] : typeof metric === "string" ? [metric] : metric;
   if (mode === undefined && metrics.length > 0)
     throw new TypeError(`Cannot set metric of tuneConfig: mode: "min" or "max" is needed besides: received ${describeValue(metric)} alone`);

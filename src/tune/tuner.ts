@@ -12,8 +12,7 @@ import { RunLog } from "../runs/run-log.ts";
 import { defaultRunName } from "../runs/run-names.ts";
 import { isTracker, type Tracker } from "../runs/tracker.ts";
 import { resolveFolder } from "../storage/places.ts";
-import { CallbackQueue, checkCallback, type TuneCallback } from "./callbacks.ts";
-import { ConfigCodec } from "./config-codec.ts";
+import { checkCallback, type TuneCallback } from "./callbacks.ts";
 import { TuneError } from "./errors.ts";
 import { onInterruption } from "./interruption.ts";
 import { EXPERIMENT_LOG } from "./limits.ts";
@@ -23,7 +22,7 @@ import { decodeSpace, encodeSpace, requireGivenAgain, type SavedExperiment } fro
 import type { SearchSpace, Sampled } from "./space.ts";
 import { readStop, type Stop } from "./stoppers.ts";
 import { readTrainable, type TrainableParts } from "./trainable.ts";
-import type { Config, JsonValue, Metrics, Mode } from "./trial.ts";
+import type { Config, Metrics, Mode } from "./trial.ts";
 import { readTuneConfig, type ResolvedTuneConfig, type TuneConfig } from "./tune-config.ts";
 import { makeScheduler, makeSearcher } from "./named-parts.ts";
 
@@ -85,7 +84,7 @@ type MetricsOf<T> = [Exclude<T, void | null | undefined>] extends [never]
  * const results = await tuner.fit();
  * console.log(results.getBestResult().config);
  */
-export class Tuner<S extends SearchSpace = Record<never, never>, R = unknown> {
+export class Tuner<S extends SearchSpace = Record<string, never>, R = unknown> {
   readonly #trainable: TrainableParts;
   readonly #options: TunerOptions<S>;
   readonly #restored: { readonly path: string; readonly options: RestoreOptions } | undefined;
@@ -379,7 +378,7 @@ function restoredTuneConfig(saved: SavedExperiment, { tuneConfig = {} }: Restore
     ...(searchAlg !== null && { searchAlg: definedBy(searchAlg) }),
     ...(scheduler !== null && { scheduler: definedBy(scheduler) }),
     ...Object.fromEntries(Object.entries(tuneConfig).filter(([, value]) => value !== undefined)),
-  } as TuneConfig);
+  });
 }
 
 /** A definition passes through the options as text. */

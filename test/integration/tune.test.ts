@@ -240,9 +240,7 @@ describe("failures", () => {
         if (kind === "silent") return undefined;
         if (kind === "dies") process.kill(process.pid, "SIGKILL");
         await report(
-          (kind === "nan" ? { loss: Number.NaN } : kind === "text" ? { loss: "low" } : kind === "missing" ? { lost: 1 } : { loss: 1 }) as {
-            loss: number;
-          },
+          kind === "nan" ? { loss: Number.NaN } : kind === "text" ? { loss: "low" } : kind === "missing" ? { lost: 1 } : { loss: 1 },
         );
         return undefined;
       },

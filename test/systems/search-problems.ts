@@ -9,7 +9,7 @@ import type { TrialResult } from "../../src/tune/trial.ts";
 
 type Config = Record<string, number | string>;
 
-export interface Problem {
+interface Problem {
   readonly space: Readonly<Record<string, unknown>>;
   regret(config: Config): number;
 }

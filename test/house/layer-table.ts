@@ -110,8 +110,6 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   sharp: ["data"],
   ws: ["serve"],
   yaml: ["serve"],
-  "@grpc/grpc-js": ["serve"],
-  "@grpc/proto-loader": ["serve"],
   "@huggingface/transformers": ["serve"],
   "node-llama-cpp": ["serve"],
 };

@@ -199,7 +199,7 @@ export class Controller {
     const { http, showsErrors } = this.#options;
     this.#replicas = new ReplicaStarter({ happened: (event) => this.#happened(event), subscribers: this.#subscribers, showsErrors });
     this.#proxies = new ProxyStarter(http);
-    await Promise.all([this.#recover(), this.#proxies.follow()]);
+    await Promise.all([this.#recover().then(() => this.#subscribers.open()), this.#proxies.follow()]);
     this.#timers.push(
       setInterval(() => this.#happened({ kind: "tick" }), CONTROL_EVERY_MS),
       setInterval(() => void this.#proxies.follow().catch(() => {}), FOLLOW_NODES_EVERY_MS),
@@ -233,7 +233,6 @@ export class Controller {
       }),
     );
     this.#happened({ kind: "tick" });
-    this.#subscribers.publish(ROUTES_KEY);
   }
 
   /** Policies of the user's run here: the only code of theirs that does. */

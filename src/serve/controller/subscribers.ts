@@ -2,7 +2,7 @@
  * The processes that listen to the controller: what each wants to know, and which replicas each still uses.
  *
  * A replica is ended only when nobody uses it any more: every process that was told of it has let go of it, or is gone. So no request meets a replica that ends, in any
- * planned change.
+ * planned change. A controller that follows another one tells nothing until it knows what that one knew: meanwhile processes go on with what they were told last.
  */
 import { CONTROLLER_SERVICE } from "../names.ts";
 import { offerConnections, type ServiceConnection } from "../../core/internal.ts";
@@ -37,6 +37,7 @@ export class Subscribers {
   readonly #all = new Set<Subscriber>();
   readonly #waiting = new Map<string, (() => void)[]>();
   #nextSource = 1;
+  #isOpen = false;
 
   constructor(ports: SubscriberPorts) {
     this.#ports = ports;
@@ -47,8 +48,15 @@ export class Subscribers {
     offerConnections(CONTROLLER_SERVICE, (connection) => this.#accept(connection));
   }
 
+  /** From here on values are told; who subscribed before is told now. */
+  open(): void {
+    this.#isOpen = true;
+    for (const subscriber of this.#all) for (const key of subscriber.keys) this.#tell(subscriber, key, this.#ports.valueOf(key));
+  }
+
   /** Everybody who wants to know of the key is told what there is now. */
   publish(key: string): void {
+    if (!this.#isOpen) return;
     const value = this.#ports.valueOf(key);
     for (const subscriber of this.#all) if (subscriber.keys.has(key)) this.#tell(subscriber, key, value);
   }
@@ -83,7 +91,7 @@ export class Subscribers {
   #subscribe(subscriber: Subscriber, { key, held }: SubscribeBody): void {
     subscriber.keys.add(key);
     for (const replica of held) subscriber.uses.add(replica);
-    this.#tell(subscriber, key, this.#ports.valueOf(key));
+    if (this.#isOpen) this.#tell(subscriber, key, this.#ports.valueOf(key));
   }
 
   #tell(subscriber: Subscriber, key: string, value: UpdateBody["value"]): void {

@@ -24,8 +24,8 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   },
   handleCountedTwice: {
     file: "runtime/objects/object-table.ts",
-    text: "if (entry.handles === 0 || !this.#finalizers.unregister(handle)) entry.handles += 1;",
-    becomes: "entry.handles += 1;",
+    text: "if (entry.handles === 0 || !this.#finalizers.unregister(handle)) this.#addHandle(entry);",
+    becomes: "this.#addHandle(entry);",
   },
   unreadCallsForgotten: {
     file: "core/calls/worker-link.ts",

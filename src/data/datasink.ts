@@ -5,13 +5,14 @@
  */
 import { get } from "../core/index.ts";
 import { describeValue } from "../core/internal.ts";
+import { onInterruption } from "../progress/interruption.ts";
 import type { BatchFormat } from "./blocks/batch.ts";
 import { rowsOf } from "./blocks/block.ts";
 import type { BatchIn } from "./consume.ts";
 import type { BlockRef } from "./engine/operator.ts";
 import type { SinkTask } from "./engine/sink-transform.ts";
 import { DataError } from "./errors.ts";
-import { onInterruption } from "./interruption.ts";
+import { INTERRUPTED_WRITE_MS } from "./limits.ts";
 import type { AnyRow } from "./row-types.ts";
 import { counted } from "./statistics.ts";
 
@@ -54,7 +55,8 @@ export async function writeToDatasink<T>(sink: Datasink<never, T>, run: () => As
   };
   const written = onInterruption({
     abandon: () => failed(new DataError(`${name} was interrupted by Ctrl-C`)),
-    inPlace: () =>
+    withinMs: INTERRUPTED_WRITE_MS,
+    kept: () =>
       `interrupted: ${counted(results.length, "task")} of ${name} had ended; what they wrote is for the sink to show or to remove`,
   });
   try {

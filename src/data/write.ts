@@ -5,6 +5,7 @@
  * may overwrite the files that it is read from. The staging folder's name begins with a dot: no reader takes it.
  */
 import { get } from "../core/index.ts";
+import { onInterruption } from "../progress/interruption.ts";
 import type { StagedFile } from "../storage/file-system.ts";
 import { shownPath } from "../storage/paths.ts";
 import { listFiles } from "../storage/list-files.ts";
@@ -13,8 +14,7 @@ import { rowsOf } from "./blocks/block.ts";
 import type { BlockRef } from "./engine/operator.ts";
 import type { WrittenFile } from "./engine/write-transform.ts";
 import { DataError } from "./errors.ts";
-import { onInterruption } from "./interruption.ts";
-import { FILES_PUBLISHED_AT_A_TIME } from "./limits.ts";
+import { FILES_PUBLISHED_AT_A_TIME, INTERRUPTED_WRITE_MS } from "./limits.ts";
 import { makeStagingFolder, removeStagingFolder } from "./staging-folder.ts";
 import { counted } from "./statistics.ts";
 
@@ -58,7 +58,8 @@ export async function writeDataset({ folder, mode, extension, run }: WriteReques
       await publisher.stop();
       await removeStagingFolder(staging);
     },
-    inPlace: () => {
+    withinMs: INTERRUPTED_WRITE_MS,
+    kept: () => {
       const beside = old.length > 0 && mode === "overwrite" ? `, beside the ${counted(old.length, "file")} of before` : "";
       const { files: there, rows } = publisher.placed;
       return `interrupted: ${counted(there, "whole file")} with ${counted(rows, "row")} ${there === 1 ? "is" : "are"} in ${shownPath(target)}${beside}`;

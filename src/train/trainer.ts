@@ -7,6 +7,7 @@
 import { init, isInitialized, put, type RuntimeEnv } from "../core/index.ts";
 import type { Option } from "../core/internal.ts";
 import { isPlainObject } from "../core/internal.ts";
+import { onInterruption } from "../progress/interruption.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
 import { RunError } from "../runs/errors.ts";
 import type { Metrics } from "../runs/metrics.ts";
@@ -21,7 +22,7 @@ import type { Backend } from "./backend.ts";
 import type { TrainCallback } from "./callbacks.ts";
 import { TrainError } from "./errors.ts";
 import { FollowedRun, warn } from "./followed-run.ts";
-import { onInterruption } from "./interruption.ts";
+import { INTERRUPTED_MS } from "./limits.ts";
 import { type Loop, loopOf } from "./loop.ts";
 import { RunStore } from "./run-store.ts";
 import { readTrainerOptions, type TrainerSettings } from "./trainer-options.ts";
@@ -114,10 +115,11 @@ export abstract class Trainer<Config, M extends object = Metrics> {
       this.#config,
     );
     const release = onInterruption({
-      interrupt: async () => {
+      abandon: async () => {
         abort.abort(new TrainError(`The training run ${name} was interrupted`));
         await ended.catch(() => {});
       },
+      withinMs: INTERRUPTED_MS,
       kept: () => `training run ${name} was interrupted: ${run.kept()}`,
     });
     try {

@@ -6,6 +6,7 @@
  */
 import { clusterResources } from "../core/index.ts";
 import { describeValue, isPlainObject } from "../core/internal.ts";
+import { onInterruption } from "../progress/interruption.ts";
 import { readRunConfig, type ResolvedRunConfig, type RunConfig } from "../runs/run-config.ts";
 import { readRunRecord, RunFolder } from "../runs/run-folder.ts";
 import { RunLog } from "../runs/run-log.ts";
@@ -14,8 +15,7 @@ import { isTracker, type Tracker } from "../runs/tracker.ts";
 import { resolveFolder } from "../storage/places.ts";
 import { checkCallback, type TuneCallback } from "./callbacks.ts";
 import { TuneError } from "./errors.ts";
-import { onInterruption } from "./interruption.ts";
-import { EXPERIMENT_LOG } from "./limits.ts";
+import { EXPERIMENT_LOG, INTERRUPTED_RUN_MS } from "./limits.ts";
 import { ResultGrid } from "./result-grid.ts";
 import { type ResumeOptions, Session, type SessionPlan } from "./run-session.ts";
 import { decodeSpace, encodeSpace, requireGivenAgain, type SavedExperiment } from "./saved-experiment.ts";
@@ -159,7 +159,8 @@ export class Tuner<S extends SearchSpace = Record<string, never>, R = unknown> {
         interruption.abort(new TuneError("The run was interrupted"));
         await session.closed;
       },
-      kept: () => session.kept,
+      withinMs: INTERRUPTED_RUN_MS,
+      kept: () => `tune: ${session.kept}`,
     });
     try {
       const signals = [interruption.signal, folder.lost, ...(signal === undefined ? [] : [signal])];

@@ -108,7 +108,7 @@ test("Ctrl-C tells what is kept and how to go on", async () => {
   child.kill("SIGINT");
   const { stderr } = await ended;
   expect(child.signalCode).toBe("SIGINT");
-  expect(stderr).toMatch(/shoal tune: \d+ trials are finished and \d+ are not: go on with Tuner\.restore\(".*interrupted", trainable\)/);
+  expect(stderr).toMatch(/shoal: tune: \d+ trials are finished and \d+ are not: go on with Tuner\.restore\(".*interrupted", trainable\)/);
 });
 
 test("trials that failed stay failed, and begin anew where the user says so", async () => {

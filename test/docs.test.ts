@@ -62,7 +62,7 @@ describe.each(GUIDES)("docs/%s.md", async (name) => {
   test.each(programs)("$title", async ({ code, output }) => {
     const file = join(folder, "program.mts");
     await writeFile(file, code);
-    // What programs keep in the user's home goes with the folder.
+    // Files that programs keep in the user's home are removed with the folder.
     const run = await runProgram([file], { env: { HOME: folder } });
     expect(run).toMatchObject({ exitCode: 0, stdout: output });
   });

@@ -1,4 +1,4 @@
-/** What `report` takes in the loop, with a checkpoint of 1 MB that rank 0 hands over. */
+/** Time of a `report` in the loop, with a checkpoint of 1 MB from rank 0. */
 import { type HarnessFigure, ratioAtLeast } from "../figure.ts";
 import { trainFigure } from "../train-figures.ts";
 

@@ -41,7 +41,7 @@ def torch_start(config):
 
 
 def report(config):
-    """What a report with a checkpoint of 1 MB takes."""
+    """Measures reports with a checkpoint of 1 MB."""
     is_first = ray.train.get_context().get_world_rank() == 0
     times = []
     for step in range(config["reports"] + 1):

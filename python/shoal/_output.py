@@ -100,7 +100,7 @@ def restore_output():
 
 
 def mark_now():
-    """What comes next in both streams is this process's under its present name, whatever writes it."""
+    """Marks both streams: all later output of this process belongs to its present name, whatever code writes it."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, MarkedStream):
             stream.mark()

@@ -87,7 +87,7 @@ def _make_ray(module):
 
 
 def _make_tune(module):
-    """What loops and trainables call; the searches are the driver's."""
+    """Fills ``ray.tune`` with the names that loops and trainables call; the driver runs the searches."""
     train = importlib.import_module("shoal.train")
     module.__path__ = []
     for name in ("report", "get_checkpoint", "get_context", "Checkpoint"):
@@ -137,7 +137,7 @@ _MADE = {
 
 
 class _RuntimeContext:
-    """Of ``ray.get_runtime_context()``, what loops ask for."""
+    """The part of ``ray.get_runtime_context()`` that loops ask for."""
 
     def get_job_id(self):
         return str(_worker().configuration["jobId"])

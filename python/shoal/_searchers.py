@@ -25,15 +25,15 @@ def library(name, searcher, install):
 
 
 class Searcher:
-    """What all adapters share: trials that run, by our ids, and how a log is repeated."""
+    """Base of all adapters: keeps the running trials by our ids, and replays a log."""
 
     def __init__(self, axes, options):
         self.axes = axes
         self.options = options
         self.seed = options["seed"]
-        #: By our ids, what the library knows the trial by.
+        #: The library's handles of running trials, by our ids.
         self.running = {}
-        #: Trials whose points are not those that the library proposed: ours, by id.
+        #: Points of running trials that differ from the library's proposals, by our ids.
         self.foreign = {}
         self.begin()
 
@@ -41,7 +41,7 @@ class Searcher:
         """Makes the library's object."""
 
     def propose(self):
-        """A handle of the library's, and the point."""
+        """Returns the library's handle and the proposed point."""
         raise NotImplementedError
 
     def learn(self, handle, losses):
@@ -76,7 +76,7 @@ class Searcher:
         self.foreign[trial_id] = point
 
     def replay(self, log):
-        """Repeats asks, points given and tells. The library proposes the same again, having the same seed; where another version does not, what had run counts."""
+        """Repeats asks, given points and tells. The same seed makes the library propose the same points; where another version proposes others, the logged points count."""
         for call, trial_id, value in log:
             if call == "ask":
                 if self.ask(trial_id) != value:
@@ -323,7 +323,7 @@ class AxSearcher(Searcher):
 
 
 class NevergradSearcher(Searcher):
-    """One of Nevergrad's optimizers, by its name there."""
+    """An optimizer of Nevergrad, chosen by its name in Nevergrad."""
 
     def begin(self):
         ng = library("nevergrad", "NevergradSearch", "nevergrad")

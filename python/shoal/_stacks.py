@@ -93,7 +93,7 @@ class GuestStack(_Stack):
 
 
 class _GuestJob:
-    """What such a thread does, as calls of the actor are told apart: nobody can cancel it."""
+    """The job of a guest thread: counts as a call of the actor, and cannot be cancelled."""
 
     is_actor_call = True
     is_asynchronous = False

@@ -586,7 +586,7 @@ class Worker:
         return self.coroutines().loop.create_future()
 
     def hear(self):
-        """What has come is handled, although the code that calls may go on computing; asyncio hears by itself, and other threads leave it alone."""
+        """Handles messages that have arrived, for code that may go on computing. Does nothing in coroutines, whose event loop handles them, and on threads without the turn."""
         if not self.has_turn() or self.context_job.get() is not None:
             return
         marked = self.interrupts.pause()

@@ -1,7 +1,7 @@
 /** Checks of plain arguments of `Dataset`'s methods. `method` is the name that the error has. */
 import { describeValue } from "../core/internal.ts";
 
-/** What plans call a step with a function: `map(parse)`, or `map` where it has no name. */
+/** Name in plans of a step with a function: `map(parse)`, or `map` where the function has no name. */
 export function nameOf(method: string, fn: { readonly name: string }): string {
   return fn.name === "" || fn.name === "fn" ? method : `${method}(${fn.name})`;
 }

@@ -1,7 +1,8 @@
 /**
  * Sinks of users: where rows go that no writer of ours knows. `write` runs in the tasks, everything else in the program that writes.
  *
- * `onWriteComplete` is called once, after all tasks have succeeded: a sink that shows nothing before that shows all rows or none.
+ * `onWriteComplete` is called once, after all tasks have succeeded: a sink that shows nothing before that shows all rows or none. A write that fails, or that Ctrl-C ends, calls
+ * `onWriteFailed` instead, once.
  */
 import { get } from "../core/index.ts";
 import { describeValue } from "../core/internal.ts";

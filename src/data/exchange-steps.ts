@@ -45,7 +45,7 @@ export function shuffleStep(options: { seed?: number | undefined }): ExchangeSte
   return { name: "randomShuffle", partitioning: { kind: "random", seed }, after: { kind: "orderByHidden", name: "randomShuffle" } };
 }
 
-/** One name or several as a list. @throws TypeError for what is no name, and for none */
+/** List of the names of one column or several. @throws TypeError for a value that is not a name, and for an empty list */
 export function namesOf(method: string, keys: string | readonly string[]): readonly string[] {
   const columns = typeof keys === "string" ? [keys] : keys;
   requireNames(method, columns);
@@ -54,7 +54,7 @@ export function namesOf(method: string, keys: string | readonly string[]): reado
 }
 
 /**
- * One row for each group of equal keys; one for all rows where there are no keys.
+ * The step that gives a row for each group of equal keys, or a single row for all rows where there are no keys.
  *
  * @throws TypeError for what is no aggregate, DataError for the name of a key
  */

@@ -2,7 +2,7 @@
  * The options of `join`, and the rows that it gives.
  *
  * `readJoin` checks them where the user wrote them, and makes the step of the plan.
- * Which columns the joined row has, and which may be null, follows from the type of the join in types alone.
+ * Types alone derive the columns of the joined row, and the nullable ones among them, from the type of the join.
  */
 import { count, custom, describeValue, oneOf, readOptions } from "../core/internal.ts";
 import { type Join, JOIN_TYPES, type JoinType } from "./engine/join.ts";
@@ -65,7 +65,7 @@ const JOIN = {
   partitions: count({ min: 1 }, undefined),
 };
 
-/** What pandas, Polars and Ray call them. */
+/** Names of these options in pandas, Polars and Ray, each with a hint. */
 const OTHER_NAMES = {
   how: "it is type",
   joinType: "it is type",

@@ -1,4 +1,4 @@
-/** What a run of a pipeline shows of itself: a line an operator, and at its end what it gave. `progress/progress-board.ts` draws it. */
+/** Progress of a pipeline's run: a line for each operator, and a summary of the result at the end. `progress/progress-board.ts` draws both. */
 import { secondsText, type ShownWork } from "../progress/progress-board.ts";
 import type { ErroredBlocks } from "./engine/errored-blocks.ts";
 import type { Operator } from "./engine/operator.ts";

@@ -134,7 +134,7 @@ const CSV = {
   nullValues: NAMES,
   schema: SCHEMA,
 };
-/** What pandas and Ray call them. */
+/** Names of the readers' options in pandas and Ray, each with a hint. */
 const OTHER_NAMES = {
   sep: "it is delimiter",
   separator: "it is delimiter",

@@ -6,7 +6,7 @@
  */
 
 /** Work that is under way. */
-export interface InterruptibleWork {
+interface InterruptibleWork {
   /** Ends it, and removes what is unfinished. Resolves when nothing of it is left. */
   abandon(): Promise<void>;
   /** How long that may take before the process ends all the same. */

@@ -1,7 +1,7 @@
 /**
  * Code of users in the cluster's store: that of deployments under their versions, that of policies and routers under their hashes.
  *
- * It lies in pieces, apart from the applications: it is large and never changes. The controller writes it; whoever runs it reads it.
+ * The code is kept in pieces, apart from the applications: code is large and never changes. The controller writes it. The controller and processes that route requests read it.
  */
 import { kvDelete, kvGet, kvList, kvPut } from "../core/index.ts";
 import { CODE_PIECE_BYTES } from "./limits.ts";

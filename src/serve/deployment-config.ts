@@ -25,7 +25,7 @@ export interface AutoscalingConfig {
   /** How boldly the number changes: 1 goes to what the load asks for, 0.5 half of the way. Default: 1. */
   readonly upscalingFactor: number;
   readonly downscalingFactor: number;
-  /** What counts as the load of a time. Default: "mean". */
+  /** How the samples of the look-back period are combined into one load. Default: "mean". */
   readonly aggregationFunction: "mean" | "max" | "min";
   /** Under which id the code of a policy of the user's is kept. */
   readonly policyId: string | undefined;
@@ -65,15 +65,15 @@ export interface DeploymentConfig {
   readonly routerId: string | undefined;
 }
 
-/** One deployment of an application, ready to be started. */
+/** A deployment of an application, ready to be started. */
 export interface DeploymentTarget {
   readonly name: string;
   readonly config: DeploymentConfig;
-  /** Of its code, its arguments and what of its configuration needs new replicas. */
+  /** Version of the code, the arguments and the part of the configuration whose change needs new replicas. */
   readonly version: string;
   /** Methods that are generators. */
   readonly streaming: readonly string[];
-  /** It answers HTTP. */
+  /** Whether the deployment answers HTTP requests. */
   readonly hasFetch: boolean;
 }
 

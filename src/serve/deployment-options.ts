@@ -30,7 +30,7 @@ export type AutoscalingPolicy = (context: AutoscalingContext) => number;
 
 type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
-/** What may be set of the replicas' actors; all else of them is Serve's. */
+/** Options of the replicas' actors that users can set; Serve sets all others. */
 export type ReplicaActorOptions = Pick<
   ActorOptions,
   "numCpus" | "numGpus" | "memoryBytes" | "resources" | "runtimeEnv" | "labelSelector" | "fallbackStrategy"
@@ -70,7 +70,7 @@ export interface DeploymentOptions {
   maxOngoingRequests?: number | undefined;
   /** Requests that may wait in each process that calls; -1 is without limit. Default: -1. */
   maxQueuedRequests?: number | undefined;
-  /** What HTTP clients get when no more may wait. */
+  /** Response that HTTP clients get when the queue is full. */
   backpressureConfig?: BackpressureConfig | undefined;
   /** Given to `reconfigure` of each replica, and again when it changes: JSON. Default: none. */
   userConfig?: unknown;

@@ -11,10 +11,10 @@ import { type DeploymentFunctions, type DeploymentOptions, resolveDeploymentOpti
 
 type AnyClass = new (...args: any) => object;
 type AnyFunction = (...args: any) => any;
-/** What can be deployed. */
+/** A class or a function that can be deployed. */
 export type Deployable = AnyClass | AnyFunction;
 
-/** What a parameter takes in `bind`: a handle's parameter takes a bound deployment. */
+/** The argument that `bind` takes for a parameter: for a handle, a bound deployment. */
 type BindArg<P> = P extends { readonly remote: unknown; readonly options: unknown }
   ? Application<any> | P
   : P extends readonly (infer H extends { readonly remote: unknown; readonly options: unknown })[]

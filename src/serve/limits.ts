@@ -2,7 +2,7 @@
 
 /** Bytes that one side of a stream may have sent and the other not yet taken: a chunk of a socket's read four times over, so that neither waits for the other. */
 export const STREAM_WINDOW_BYTES = 256 * 1024;
-/** What was taken is told to the sender in portions of this size: a message a window would stop it, one a chunk would cost as much as the chunk. */
+/** Receivers return credit in portions of this size: one credit message a window would stall the sender, one a chunk would cost as much as the chunk. */
 export const STREAM_CREDIT_BYTES = STREAM_WINDOW_BYTES / 4;
 /** The largest piece of a body in one frame: others' frames come between the pieces of a large body. */
 export const BODY_PIECE_BYTES = 64 * 1024;
@@ -10,7 +10,7 @@ export const BODY_PIECE_BYTES = 64 * 1024;
 export const MESSAGE_COST_BYTES = 64;
 /** The largest message of a WebSocket, where `maxMessageBytes` says nothing else. */
 export const MESSAGE_BYTES_MAX = 1024 * 1024;
-/** What a replica may have sent to a WebSocket and its client not taken. A program that awaits `send` never comes near. */
+/** Bytes that a replica may have sent to a WebSocket before its client takes them. A program that awaits `send` stays far below. */
 export const SOCKET_BUFFER_BYTES_MAX = 64 * 1024 * 1024;
 /** Clients of WebSockets are asked whether they live that often; who has not answered by the next time is gone. */
 export const PING_EVERY_MS = 30_000;
@@ -30,7 +30,7 @@ export const HEADERS_WITHIN_MS = 60_000;
 export const BODY_PAUSE_MS = 60_000;
 /** Requests of one connection that are not answered yet: a client that pipelines more is refused. */
 export const PIPELINED_MAX = 100;
-/** What a client still sends of a body that was refused is read and dropped that long, so that it sees the answer before the connection ends. */
+/** After a refusal, the rest of the request's body is read and dropped for this long, so that the client sees the answer before the connection ends. */
 export const LINGER_MS = 1_000;
 /** A connection without a request is closed after that long. Ray: keep_alive_timeout_s. */
 export const KEEP_ALIVE_MS = 90_000;

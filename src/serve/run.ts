@@ -1,5 +1,5 @@
 /**
- * What users call to run applications: `start`, `run`, `delete`, `status`, `shutdown`, and the handles of what runs.
+ * The API that runs applications: `start`, `run`, `delete`, `status`, `shutdown`, and the handles of running applications.
  *
  * Decides what becomes of this process: one that started its own node is held as a listening server holds it, until `shutdown`; one that joined a cluster leaves its
  * applications there. Everything else is the controller's, which is found by its name, or started.
@@ -25,7 +25,7 @@ export interface StartOptions {
   development?: boolean | undefined;
 }
 
-/** What `start` has started. */
+/** Result of `start`. */
 export interface StartedServe {
   /** Where a proxy listens, such as `http://127.0.0.1:8000`; undefined where there is none. */
   readonly address: string | undefined;
@@ -102,7 +102,7 @@ export async function run<T extends Deployable>(application: Application<T>, opt
   return newHandle({ app: name, deployment: target.ingress, streaming, options: {} }) as unknown as HandleOf<T>;
 }
 
-/** What runs, in Ray's words. */
+/** Status of the proxies and applications, in Ray's terms. */
 export async function status(): Promise<ServeStatus> {
   const controller = await findController();
   return controller === undefined ? { proxies: {}, applications: {} } : await controller.status.remote();
@@ -175,7 +175,7 @@ async function begun(controller: ControllerHandle): Promise<string | undefined> 
   return address;
 }
 
-/** What the controller threw, and not that a call of an actor of ours failed. */
+/** Rethrows the controller's own error instead of the `TaskError` around it. */
 async function unwrapped<R>(call: PromiseLike<R>): Promise<R> {
   try {
     return await call;

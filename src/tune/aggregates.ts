@@ -1,19 +1,19 @@
 /**
- * What stays in memory of the history of a trial's metrics: enough to compare trials by their best, their mean, or the mean of their last results.
+ * Aggregates of a trial's metrics, kept in memory instead of their history: enough to compare trials by their best, their mean, or the mean of their last results.
  *
- * Histories themselves are on disk. An experiment of 10,000 trials must not hold them, so a trial keeps a few numbers for each metric, of the tuned metrics first and of at most
- * `AGGREGATED_METRICS_MAX` in all.
+ * Histories themselves are on disk: memory must not hold those of 10,000 trials. A trial keeps a few numbers for each metric.
+ * Tuned metrics always count; others are added up to `AGGREGATED_METRICS_MAX` metrics in all.
  */
 import { metricAt } from "../runs/kept-checkpoints.ts";
 import { AGGREGATED_METRICS_MAX } from "./limits.ts";
 import type { JsonValue, Metrics, Mode } from "./trial.ts";
 
-/** Which value of a trial counts when trials are compared. */
+/** Part of a metric's history by which trials are compared. */
 export type Scope = "last" | "all" | "avg" | "last-5-avg" | "last-10-avg";
 
 export const SCOPES: readonly Scope[] = ["last", "all", "avg", "last-5-avg", "last-10-avg"];
 
-/** Of one metric: the least, the greatest, the sum and the number of its values, and the last ten. NaN is left out. */
+/** Minimum, maximum, sum and count of a metric's values, and its last ten values. NaN is left out. */
 export type MetricAggregate = readonly [min: number, max: number, sum: number, count: number, last: readonly number[]];
 
 const LAST_VALUES = 10;

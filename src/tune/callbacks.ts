@@ -1,14 +1,14 @@
 /**
- * Callbacks of the user, called in the order of what happened, one at a time, beside the loop: it waits for them only where thousands are behind.
+ * The queue of calls to the user's callbacks: one at a time, in the order of the events, beside the loop. The loop waits only when thousands of calls are queued.
  *
- * What a callback throws is told once and changes nothing of the experiment.
+ * The first error of each callback is reported. Errors of callbacks do not affect the experiment.
  */
 import { describeValue, Fifo } from "../core/internal.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
 import { CALLBACKS_WAITING_MAX } from "./limits.ts";
 import type { Trial, TrialResult } from "./trial.ts";
 
-/** What callbacks hear of. All may be async. */
+/** Hooks for the events of trials and of the experiment. All may be async. */
 export interface TuneCallback {
   onTrialStart?(info: { readonly trial: Trial }): unknown;
   onTrialResult?(info: { readonly trial: Trial; readonly result: TrialResult }): unknown;

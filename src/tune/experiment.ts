@@ -61,7 +61,7 @@ export class Experiment {
   #searching = 0;
   #isOver = false;
   #logFailed = false;
-  /** What the searcher gave last in a replay, where no event has taken it. */
+  /** The searcher's last suggestion in a replay, until a logged event uses it. */
   #suggestion: { readonly trialId: string; readonly suggestion: Suggestion } | undefined;
   /** The first failed trial's error, for `failFast: "raise"`. */
   #lastError: unknown;
@@ -273,7 +273,7 @@ export class Experiment {
   }
 
   // -------------------------------------------------------------------------------------------------------------------
-  // One trial
+  // Driving a trial
 
   async #drive(start: Extract<TrialEffect, { type: "start" }>): Promise<void> {
     const { trial } = start;
@@ -409,7 +409,7 @@ export class Experiment {
     );
   }
 
-  /** What the log's events have led to, in their place. Taken while the searcher is idle, so that its state and the machine's are of the same moment. */
+  /** Replaces the log's events by the state that they led to. The searcher is idle then, so its state and the machine's are of the same moment. */
   async #snapshot(): Promise<void> {
     const { searcher, stopper, machine, codec, log } = this.#parts;
     const search = searcher.save();
@@ -448,7 +448,7 @@ export class Experiment {
   }
 }
 
-/** What a snapshot of the log holds. */
+/** Content of a snapshot of the log. */
 export interface ExperimentState {
   readonly machine: JsonValue;
   readonly searcher: JsonValue;

@@ -24,7 +24,7 @@ export interface FinishedTrial {
   readonly timestampMs: number;
   readonly failures: number;
   readonly failure: TrialFailure | undefined;
-  /** Those that are still there, in the order in which they were made. */
+  /** Checkpoints that are still kept, in the order of their creation. */
   readonly checkpoints: readonly TrialCheckpoint[];
   readonly nextCheckpoint: number;
   readonly aggregates: Readonly<Record<string, MetricAggregate>>;
@@ -32,7 +32,7 @@ export interface FinishedTrial {
 
 export interface SavedTrial extends Omit<FinishedTrial, "status"> {
   readonly status: TrialStatus;
-  /** Of the last result: the trial itself may have gone back to a checkpoint since. */
+  /** Automatic keys of the last result. The trial itself may have gone back to a checkpoint since. */
   readonly lastResult: Pick<TrialResult, "trainingIteration" | "timeThisIterMs" | "timeTotalMs" | "timestampMs" | "done"> | null;
   readonly start: TrialCheckpoint | null;
   readonly awaitedDonor: string | null;
@@ -65,7 +65,7 @@ export class LiveTrial implements Trial {
   /** How far the present attempt is: reports, and milliseconds of running. */
   iteration = 0;
   timeTotalMs = 0;
-  /** What the next attempt goes on from, where that is not the trial's own newest checkpoint: one of a donor. */
+  /** A donor's checkpoint from which the next attempt starts, instead of the trial's own newest one. */
   start: TrialCheckpoint | undefined;
   /** The donor whose checkpoint is being saved: the trial cannot begin before. */
   awaitedDonor: string | undefined;
@@ -115,7 +115,6 @@ export class LiveTrial implements Trial {
     return newest && this.#checkpoints.get(newest.path);
   }
 
-  /** What the next attempt goes on from. */
   get checkpointToStartFrom(): TrialCheckpoint | undefined {
     return this.start ?? this.newestCheckpoint;
   }
@@ -132,7 +131,7 @@ export class LiveTrial implements Trial {
     return this.lastResult;
   }
 
-  /** What `record` would give. */
+  /** The result that `record` would return. Changes nothing. */
   preview({ metrics, elapsedMs, timestampMs }: { metrics: Metrics; elapsedMs: number; timestampMs: number }): TrialResult {
     const next = { id: this.id, config: this.config, iteration: this.iteration + 1, timeTotalMs: this.timeTotalMs + elapsedMs };
     return { ...metrics, ...automatic(next, { timestampMs, elapsedMs, done: false }) };
@@ -202,7 +201,7 @@ export class LiveTrial implements Trial {
       failure,
       checkpoints: this.#kept.all.map(({ path }) => this.#checkpoints.get(path) as TrialCheckpoint),
       nextCheckpoint,
-      // Of a single report there is nothing to aggregate.
+      // The aggregates of a single report say no more than its metrics.
       aggregates: this.aggregates.isWorthKeeping ? this.aggregates.save() : {},
     };
   }
@@ -231,7 +230,7 @@ const AUTOMATIC: ReadonlySet<string> = new Set([
   "config",
 ]);
 
-/** What the trial itself reported. */
+/** The trial's own metrics, without the automatic keys. */
 function reportedMetrics(result: TrialResult): Metrics {
   return Object.fromEntries(Object.entries(result).filter(([name]) => !AUTOMATIC.has(name))) as Metrics;
 }

@@ -1,4 +1,4 @@
-/** Which of several points, all to be small in every coordinate, beats another. */
+/** Pareto dominance between points whose coordinates are all minimized. */
 
 /** Whether a point is at least as good as another everywhere, and better somewhere. */
 export function dominates(one: readonly number[], other: readonly number[]): boolean {

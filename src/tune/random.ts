@@ -47,7 +47,7 @@ export class Random {
     return Math.sqrt(-2 * Math.log(1 - this.next())) * Math.cos(2 * Math.PI * this.next());
   }
 
-  /** One of some items. */
+  /** An item, drawn uniformly. */
   pick<T>(items: readonly T[]): T {
     return items[this.integer(items.length)] as T;
   }

@@ -20,7 +20,7 @@ import { dominates } from "./pareto-front.ts";
 import { writeHtmlReport } from "./report.ts";
 import type { Config, JsonValue, Metrics, Mode, TrialResult } from "./trial.ts";
 
-/** What one trial came to. */
+/** Outcome of a trial. */
 export class TrialRun<C extends object = Config, M extends object = Readonly<Record<string, unknown>>> extends Result<TrialResult<M>> {
   declare readonly config: C & Readonly<Record<string, unknown>>;
   readonly trialId: string;
@@ -211,7 +211,7 @@ export class ResultGrid<C extends object = Config, M extends object = Readonly<R
 function valueOf(trial: FinishedTrial, { name, mode, scope }: { name: string; mode: Mode; scope: Scope }): number | undefined {
   const result = resultOf(trial);
   const last = result && metricAt(result as unknown as Metrics, name);
-  // Of a single report every scope is the same.
+  // A trial with a single report has no aggregates: every scope then gives the last value.
   if (scope === "last" || Object.keys(trial.aggregates).length === 0) return typeof last === "number" ? last : undefined;
   return new Aggregates(trial.aggregates).value(name, { scope, mode });
 }

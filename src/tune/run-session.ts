@@ -1,9 +1,9 @@
 /**
- * One session of a run: from the opened folder to the results, or to where it was cut off.
+ * A session of a run, from the opened folder to the results or to an interruption.
  *
- * `Tuner` makes one for each `fit`.
+ * `Tuner` makes a session for each `fit`.
  *
- * Puts machine, searcher, files and processes together, repeats the log of earlier sessions where there is one, and runs the experiment.
+ * A session connects machine, searcher, files and processes, replays the log of earlier sessions if there is one, and runs the experiment.
  */
 import { listCheckpoints, removeCheckpoint } from "../runs/checkpoint-upload.ts";
 import { CSVLoggerCallback } from "../runs/csv-tracker.ts";
@@ -33,7 +33,7 @@ import { TrialMachine } from "./trial-machine.ts";
 import { TrialTable } from "./trial-table.ts";
 import type { ResolvedTuneConfig } from "./tune-config.ts";
 
-/** Which trials of earlier sessions run again. */
+/** Options that choose which trials of earlier sessions run again. */
 export interface ResumeOptions {
   /** Whether trials that had not ended go on. Default: true. */
   resumeUnfinished?: boolean | undefined;
@@ -101,7 +101,7 @@ export class Session {
     return this.#closed.promise;
   }
 
-  /** What is there of a session that was cut off, as a sentence. */
+  /** A sentence for the user of an interrupted session: how many trials are finished, and how to continue. */
   get kept(): string {
     const { finishedTrials, liveTrials } = this.#machine;
     const path = this.#folder.path;

@@ -1,8 +1,8 @@
 /**
- * What a run's record says of an experiment, so that a restore needs the path and the trainable alone, and what it cannot say.
+ * The experiment in a run's record, so that a restore needs only the path and the trainable. The record also lists the parts that it cannot hold.
  *
- * Options are kept as JSON, searchers and schedulers by their definitions. Code is never kept: a function or an instance of a class of the user's has to be given again, and
- * `restoredOptions` names what is missing.
+ * Options are kept as JSON, searchers and schedulers by their definitions. Code is never kept: the user has to give functions and instances of own classes again, and
+ * `requireGivenAgain` names those that are missing.
  */
 import { isPlainObject } from "../core/internal.ts";
 import type { CheckpointConfig, FailureConfig } from "../runs/run-config.ts";

@@ -1,13 +1,13 @@
 /**
- * What a trial scheduler is: it decides after each result whether a trial goes on, and which trial gets free resources.
+ * The interface of trial schedulers. A scheduler decides after each result whether a trial goes on, and which trial gets free resources.
  *
- * Schedulers are pure: they decide by what they are told and by their own seeded generator, have no clock and do no I/O, and everything that they want done is in
- * what they return. So the same events give the same decisions, which is how a run is restored: the last saved state, then the logged events
- * again. Trials that they are given are read-only views that show the present state; to keep a trial means to keep its id.
+ * Schedulers are pure: their decisions depend on the calls and on their own seeded generator, without a clock and without I/O, and they return every action that they want.
+ * The same events therefore give the same decisions. Restoring a run relies on this: it loads the last saved state and replays the logged events.
+ * Schedulers get trials as read-only views that show the present state; to remember a trial, keep its id.
  */
 import type { Config, Definition, JsonValue, Mode, Trial, TrialResources, TrialResult } from "./trial.ts";
 
-/** What becomes of the trial that has reported. A paused trial needs a checkpoint to go on from; without one it begins anew when it is resumed. */
+/** Verdict on the trial that has reported. A paused trial resumes from its checkpoint; without a checkpoint it begins anew. */
 export type Verdict = "continue" | "pause" | "stop";
 
 /** Something that a scheduler wants done with a trial, the one that has reported or another. */
@@ -29,7 +29,7 @@ export type SchedulerAction =
 /** A verdict, with actions that are done before it, in their order. */
 export type Decision = Verdict | { readonly verdict: Verdict; readonly actions: readonly SchedulerAction[] };
 
-/** What schedulers can look at. */
+/** The view of the experiment that schedulers get. */
 export interface SchedulerView {
   /** All trials that have not ended, by id, in the order in which they were added. */
   readonly liveTrials: ReadonlyMap<string, Trial>;
@@ -42,7 +42,7 @@ export interface SchedulerView {
 }
 
 export interface TrialScheduler {
-  /** What makes an equal one, where all its options are JSON. Without it, `Tuner.restore` has to be given the object. */
+  /** Type and options that make an equal scheduler, if all options are JSON. Without a definition, `Tuner.restore` needs the object. */
   readonly definition?: Definition | undefined;
   /** Whether a trial is suggested before there is room for it, so that a scheduler which shares time out sees that one waits. Default: false. */
   readonly asksAhead?: boolean | undefined;

@@ -1,7 +1,7 @@
 /**
- * What a search algorithm is: asked for configurations, told how their trials did.
+ * The interface of search algorithms. A searcher suggests configurations and is told the results of their trials.
  *
- * The loop calls one method of a searcher at a time, awaits it, and keeps the order of its calls in the run's log. To go on after a crash it restores the
+ * The loop calls one method of a searcher at a time, awaits it, and keeps the order of its calls in the run's log. After a crash the loop restores the
  * last saved state and repeats the logged calls since then; a searcher that decides by its calls and its own seeded generator alone (`Random`)
  * then continues the same sequence. A searcher has no clock and does no I/O, unless it is an adapter of another library.
  */
@@ -12,7 +12,7 @@ import type { Config, Definition, JsonValue, Mode, TrialResult } from "./trial.t
 export type Suggestion = Config | "later" | "finished";
 
 export interface Searcher {
-  /** What makes an equal one, where all its options are JSON. Without it, `Tuner.restore` has to be given the object. */
+  /** Type and options that make an equal searcher, if all options are JSON. Without a definition, `Tuner.restore` needs the object. */
   readonly definition?: Definition | undefined;
   /**
    * Told once, before all else: the metrics with the direction of each (one, unless the search has several objectives), and the space.

@@ -1,8 +1,8 @@
 /**
- * What the code of a trial calls: `report`, `getCheckpoint`, `getContext`.
+ * The functions for the code of a trial: `report`, `getCheckpoint`, `getContext`.
  *
- * A process runs one trial at a time, and in in-process mode several actors share one process: sessions are found by the actor that runs. Outside of a trial the functions throw,
- * so a typo in a notebook is no silent loss of results.
+ * An actor runs one trial at a time. In in-process mode several actors share a process, so the running actor determines the session. Outside of a trial the functions throw,
+ * so that a misplaced call does not lose results silently.
  */
 import { getRuntimeContext } from "../core/index.ts";
 import { describeValue } from "../core/internal.ts";
@@ -21,7 +21,7 @@ export interface TuneContext {
 }
 
 export interface ReportOptions {
-  /** What the trial can go on from after this report. It is copied into the run's storage before `report` returns. */
+  /** Checkpoint from which the trial can continue after this report. `report` copies it into the run's storage before it returns. */
   readonly checkpoint?: Checkpoint | undefined;
 }
 

@@ -45,13 +45,13 @@ interface IntegerDomain {
   readonly quantum: number;
 }
 
-/** One of some options, which may be objects that hold domains. */
+/** A choice among options, which may be objects that hold domains. */
 interface ChoiceDomain {
   readonly kind: "choice";
   readonly options: readonly unknown[];
 }
 
-/** What a function of the rest of the configuration gives. Never asked for: it is computed after all others. */
+/** A value computed from the rest of the configuration, after all other values. Searchers never decide it. */
 interface SampleFrom {
   readonly kind: "sampleFrom";
   readonly sample: (config: Config) => unknown;
@@ -135,7 +135,7 @@ export function qlograndint(lower: number, upper: number, q: number): Domain<num
 }
 
 /**
- * One of some options. Options may be objects that hold domains, which are searched only where their object is chosen.
+ * A choice among options. Options may be objects that hold domains, which are searched only where their object is chosen.
  *
  * @example
  * choice(["relu", "tanh"]);
@@ -146,7 +146,7 @@ export function choice<const T extends readonly unknown[]>(options: T): Domain<S
   return domain({ kind: "choice", options: [...options] });
 }
 
-/** What a function of the rest of the configuration gives. All other domains have their values by then; several are computed in the order of the space. */
+/** A value that a function computes from the rest of the configuration, after all other domains have their values. Several functions are called in the order of the space. */
 export function sampleFrom<T>(sample: (config: any) => T): Domain<Awaited<T>> {
   if (typeof sample !== "function")
     throw new TypeError(`Cannot sample from a function: a function of the configuration is needed: received ${describeValue(sample)}`);
@@ -299,7 +299,7 @@ function clamp(value: number, lower: number, upper: number): number {
 /** A configuration as numbers: by the name of each place that counts, the value of a number or the index of a choice. */
 export type Point = ReadonlyMap<string, number>;
 
-/** One domain of a space. The name of a place joins its keys by `/`, and `#` and its index follow a choice on the way: `model#1/trees`. */
+/** A domain in a space. The name of a place joins its keys by `/`; a choice on the way adds `#` and the index of its option: `model#1/trees`. */
 interface Place {
   readonly name: string;
   readonly domain: SearchedDomain;
@@ -369,8 +369,8 @@ export function configOf(space: SearchSpace, point: Point): Config {
 }
 
 /**
- * What a configuration that a user wrote, whole or in part, says of the places of a space. Places that it leaves out are left out of the point.
- * A choice is the first option that equals the value or, for options with domains, that it fits.
+ * The point of a configuration that a user wrote, whole or in part. Places that the configuration leaves out are left out of the point.
+ * For a choice, the first option counts that equals the value or, if the option holds domains, that the value fits.
  *
  * @throws RangeError for a value that its place cannot have, naming both
  */

@@ -142,7 +142,7 @@ export class TimeoutStopper implements Stopper {
 }
 
 export interface TrialPlateauOptions {
-  /** What is watched. */
+  /** The metric to watch. */
   metric: string;
   /** A trial ends when the standard deviation of its last results is at most this. Default: 0.01. */
   std?: number | undefined;
@@ -212,7 +212,7 @@ export class TrialPlateauStopper implements Stopper {
 }
 
 export interface ExperimentPlateauOptions {
-  /** What is watched. */
+  /** The metric to watch. */
   metric: string;
   /** Default: `"min"`. */
   mode?: Mode | undefined;

@@ -20,7 +20,7 @@ import { TrialMachine } from "./trial-machine.ts";
 
 export interface StoredTrial extends Omit<FinishedTrial, "status" | "config"> {
   readonly status: TrialStatus;
-  /** What JSON has of it. */
+  /** The configuration as JSON, with a few words in place of values that JSON has no form for. */
   readonly config: Metrics;
   readonly path: string;
 }
@@ -45,7 +45,7 @@ export async function readStoredRun(given: string): Promise<StoredRun> {
   const saved = record.details as unknown as SavedExperiment;
   const { snapshot, records } = await RunLog.open({ folder: path, name: EXPERIMENT_LOG });
   const codec = new ConfigCodec(decodeSpace(saved.space));
-  // Who is paused or stopped follows from the scheduler; one of the user's own is not in the folder, and its pauses are not seen.
+  // The scheduler decides which trials are paused or stopped. The folder does not hold a scheduler of the user's own class, so its pauses are not seen.
   const scheduler =
     saved.scheduler === null
       ? new FIFOScheduler()

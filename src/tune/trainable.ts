@@ -1,8 +1,8 @@
 /**
- * What can be tuned, and what a trial of it needs: functions, classes, Python functions, and trainers, with the resources and parameters that were put around them.
+ * Trainables: functions, classes, Python functions, and trainers, with the resources and parameters that wrap them.
  *
- * `readTrainable` takes whatever a user gave to `new Tuner` apart.
- * `withResources` and `withParameters` wrap it. Nothing here runs it.
+ * `readTrainable` takes the trainable apart that a user gave to `new Tuner`.
+ * `withResources` and `withParameters` wrap a trainable. Nothing here runs it.
  */
 import { describeValue, isClass, isPlainObject, pythonCodeOf, type PythonCode } from "../core/internal.ts";
 import { isTrainableSource, TRAINABLE, type TrainableDefinition } from "../runs/trainable.ts";

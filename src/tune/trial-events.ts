@@ -1,8 +1,8 @@
 /**
- * What happens to an experiment and what it wants done: the events and the effects of its machine.
+ * The events that an experiment's machine takes, and the effects that it returns: the actions to be done.
  *
- * Events are plain JSON, as the run's log holds them: applied again in their order, they give the same state and the same effects. Whatever is decided outside of the machine
- * (configurations by the searcher, ends by stoppers, times by the clock) is therefore part of the event that tells of it.
+ * Events are plain JSON, as the run's log holds them: applied again in their order, they give the same state and the same effects. Everything decided outside of the machine
+ * (configurations by the searcher, ends by stoppers, times by the clock) is therefore part of an event.
  */
 import type { Config, Metrics, Trial, TrialResources, TrialResult } from "./trial.ts";
 
@@ -11,7 +11,7 @@ export interface TrialCheckpoint {
   readonly path: string;
   readonly iteration: number;
   readonly timeTotalMs: number;
-  /** What the trial had reported with it, for the score by which checkpoints are kept. */
+  /** The reported score by which checkpoints are kept, as `{ name: value }`; empty without a score. */
   readonly metrics: Metrics;
 }
 
@@ -24,7 +24,6 @@ export interface TrialFailure {
   readonly namesTrial?: boolean;
 }
 
-/** What bounds the trials of a session. */
 export interface SessionLimits {
   /** How many configurations are asked for; Infinity where the searcher says itself when it is finished. */
   readonly samplesMax: number;
@@ -44,7 +43,7 @@ export type TrialEvent =
       readonly type: "suggested";
       readonly trialId: string;
       readonly name: string;
-      /** Of the trial's folder in that of the run. */
+      /** Name of the trial's folder inside the run's folder. */
       readonly dirname: string;
       readonly config: Config;
       readonly resources: TrialResources;
@@ -85,7 +84,7 @@ export type TrialEvent =
   /** The cluster is larger or smaller. */
   | { readonly type: "resized"; readonly clusterResources: Readonly<Record<string, number>> };
 
-/** What a trial that has reported is told. */
+/** Answer to a trial's report. */
 export interface Answer {
   readonly action: "continue" | "pause" | "stop";
   /** Whether it saves a checkpoint before it goes on, where it can save when asked. */
@@ -111,5 +110,5 @@ export type TrialEffect =
     }
   | { readonly type: "finished" };
 
-/** What callbacks and trackers hear of. A trial is `complete` once its process is free. */
+/** Notices for callbacks and trackers. A trial is `complete` once its process is free. */
 export type Notice = "added" | "start" | "result" | "checkpoint" | "complete" | "error" | "failure" | "paused";

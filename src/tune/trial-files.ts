@@ -18,7 +18,7 @@ interface TrialFilesOptions {
   readonly folder: string;
   readonly trackers: readonly Tracker[];
   readonly onProblem: (text: string) => void;
-  /** What JSON has of a configuration. */
+  /** Converts a configuration to JSON for trackers. */
   readonly shownConfig: (config: Trial["config"]) => Metrics;
   readonly dirnameOf: (trial: Trial) => string;
 }

@@ -13,7 +13,7 @@ import { joinPath } from "../storage/paths.ts";
 import { openSession } from "./session.ts";
 import type { ProcessAnswer, ProcessEvent, StagedCheckpoint, TrialSpec } from "./trial-protocol.ts";
 
-/** One attempt of a trial. */
+/** An attempt of a trial, inside its process. */
 export interface TrialLoop {
   /** The next thing that happens; `answer` answers the report before. Rejects with the error of the user's code. */
   next(answer: ProcessAnswer): Promise<ProcessEvent>;

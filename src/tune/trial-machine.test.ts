@@ -94,7 +94,7 @@ class Bench {
     return this.apply({ type: "released", trialId: idOf(n), ...(checkpoint !== undefined && { checkpoint }) });
   }
 
-  /** What happened since the last look. */
+  /** Takes the effects since the last call. */
   taken(): string[] {
     return this.effects.splice(0);
   }

@@ -15,7 +15,7 @@ import type { Answer, Notice, SessionLimits, TrialCheckpoint, TrialEffect, Trial
 export interface MachineOptions {
   /** Begins the ids of trials. */
   readonly runId: string;
-  /** What is tuned: each result must have these, as numbers. */
+  /** Metrics to optimize: each result must have them, as numbers. */
   readonly metrics: readonly string[];
   readonly keep: KeptCheckpointsConfig;
   readonly scheduler: TrialScheduler;
@@ -64,7 +64,7 @@ export class TrialMachine {
   #isFinished = false;
   /** Trials that wait to be started, besides paused ones. */
   #pending = 0;
-  /** Of the last trial that was suggested. */
+  /** Resources of the last trial that was suggested. */
   #typicalResources: TrialResources | undefined;
   #effects: TrialEffect[] = [];
 
@@ -115,7 +115,7 @@ export class TrialMachine {
     return this.#askedFor;
   }
 
-  /** What the trial's report would be as a result: stoppers decide by it before the machine does. */
+  /** The result that a report would become. Stoppers decide by it before the machine takes the report. */
   preview(trialId: string, report: { metrics: Metrics; elapsedMs: number; timestampMs: number }): TrialResult | undefined {
     const trial = this.#open.get(trialId);
     return trial === undefined || trial.isReleasing ? undefined : trial.preview(report);
@@ -350,7 +350,7 @@ export class TrialMachine {
     if (trial === undefined) return;
     this.#searchDelayed = false;
     this.#saveFailed(trial);
-    // It was to leave, and has.
+    // The trial was told to leave its process anyway, and its attempt has ended.
     if (trial.isReleasing) return this.#settle(trial);
     if (trial.status !== "running") return;
     trial.failures += 1;
@@ -402,7 +402,7 @@ export class TrialMachine {
   }
 
   // -------------------------------------------------------------------------------------------------------------------
-  // What schedulers want done
+  // Actions of schedulers
 
   #actAll(actions: readonly SchedulerAction[] | void): void {
     for (const action of actions ?? []) this.#act(action);
@@ -545,7 +545,7 @@ export class TrialMachine {
     for (const waiting of this.#open.values()) if (waiting.awaitedDonor === trial.id) this.#startFrom(waiting, trial);
   }
 
-  /** Whoever waits for a checkpoint that will not come takes the one before. */
+  /** No new checkpoint of the trial will come: trials that wait for that checkpoint start from the newest one before it. */
   #saveFailed(trial: LiveTrial): void {
     if (!trial.isSaving) return;
     trial.isSaving = false;
@@ -578,7 +578,7 @@ export class TrialMachine {
   }
 
   // -------------------------------------------------------------------------------------------------------------------
-  // What runs next
+  // Choosing the next step
 
   #advance(): void {
     while (this.#isBegun && !this.#isFinished && this.#step());
@@ -609,7 +609,7 @@ export class TrialMachine {
     }
     if (this.#scheduler.asksAhead === true) return true;
     if (this.#held.size >= this.#limits.concurrentMax) return false;
-    // What the next trial needs is not known before it is suggested. A trial like the last one is the best guess.
+    // The next trial's resources are unknown until it is suggested. Those of the last trial are the best guess.
     return this.#held.size === 0 || this.#typicalResources === undefined || this.#hasRoom(this.#typicalResources);
   }
 
@@ -705,7 +705,7 @@ function totalOf({ bundles }: TrialResources): Readonly<Record<string, number>> 
   return total;
 }
 
-/** Of the metrics that were reported with a checkpoint, the one by which it is kept. */
+/** The metric by which a checkpoint is kept, out of the metrics reported with it. */
 function scoreOf(result: TrialResult | undefined, { checkpointScoreAttribute: name }: KeptCheckpointsConfig): Metrics {
   if (result === undefined || name === undefined) return {};
   const score = metricAt(result as Metrics, name);

@@ -21,7 +21,7 @@ import type { TrialResources } from "./trial.ts";
 import { TrialActor } from "./trial-actor.ts";
 import type { ProcessAnswer, ProcessEvent, TrialSpec } from "./trial-protocol.ts";
 
-/** One attempt of a trial, wherever it runs. */
+/** The driver's handle of an attempt of a trial. */
 export interface TrialProcess {
   begin(spec: TrialSpec): Promise<ProcessEvent>;
   next(answer: ProcessAnswer): Promise<ProcessEvent>;
@@ -46,7 +46,7 @@ interface PooledActor {
   idleTimer?: NodeJS.Timeout;
 }
 
-/** What the methods of a trial's actor are to the driver; those of the actor for Python have the same names. */
+/** Makes the actor for a trial. The actor for Python has methods of the same names as `TrialActor`. */
 type ActorMaker = (options: Omit<ActorOptions, "methods">) => ActorHandle<TrialActor>;
 
 /** Copies what an event has of a checkpoint to its staging place, where the process has not done so. `index` counts the trial's checkpoints. */
@@ -146,7 +146,7 @@ export class ActorProcesses implements TrialProcesses {
     actor.idleTimer.unref();
   }
 
-  /** What idle actors occupy is what the next trial needs. */
+  /** Ends all idle actors: the next trial needs the resources that they occupy. */
   async #endIdle(): Promise<void> {
     const idle = [...this.#idle.values()].flat();
     this.#idle.clear();

@@ -1,7 +1,7 @@
 /**
- * What a trial's process and the driver say to each other: the driver begins a trial, then pulls one event after the other and answers each report.
+ * The protocol between a trial's process and the driver: the driver begins a trial, then pulls one event after the other and answers each report.
  *
- * A trial runs no further than its report until it is answered. So the decision about a result is made before the next is computed, and a process never has more than one
+ * A trial that has reported waits for the answer. So the decision about a result is made before the next is computed, and a process never has more than one
  * unanswered report. The Python side (`python/shoal/tune`) has the same events.
  */
 import type { CheckpointPart } from "../runs/checkpoint-upload.ts";
@@ -22,7 +22,7 @@ export interface TrialSpec {
   /** Iterations up to the checkpoint. */
   readonly iteration: number;
   readonly nextCheckpoint: number;
-  /** Of classes. */
+  /** For classes: iterations from one checkpoint to the next; 0 for none. */
   readonly checkpointFrequency: number;
   readonly checkpointAtEnd: boolean;
 }
@@ -49,5 +49,5 @@ export type ProcessEvent =
   | { readonly type: "ended" }
   | { readonly type: "released"; readonly checkpoint?: StagedCheckpoint };
 
-/** What answers an event: undefined where it needs no answer. */
+/** Answer to an event; undefined where the event needs no answer. */
 export type ProcessAnswer = Answer | undefined;

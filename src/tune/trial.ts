@@ -1,15 +1,15 @@
 /**
- * What searchers, schedulers, stoppers and callbacks see of a trial, and of what it reported.
+ * The view of a trial and of its results that searchers, schedulers, stoppers and callbacks get.
  *
  * A trial is one run of the trainable with one configuration. It is pending until resources are free for it, then running. A scheduler may pause it: it
- * keeps its checkpoint, holds no resources, and is pending again when the scheduler chooses it. It ends as terminated or as errored, and stays that.
+ * keeps its checkpoint, holds no resources, and is pending again when the scheduler chooses it. Its final status is terminated or errored.
  * The machine of `trial-machine.ts` owns trials and is the only writer of them; everything else reads.
  */
 import type { JsonValue } from "../runs/metrics.ts";
 
 export type { JsonValue, Metrics } from "../runs/metrics.ts";
 
-/** What a trial runs with: a value for each place of the space. */
+/** Configuration of a trial: a value for each place of the space. */
 export type Config = Record<string, unknown>;
 
 /** Whether less or more of a metric is better. */
@@ -17,7 +17,7 @@ export type Mode = "min" | "max";
 
 export type TrialStatus = "pending" | "running" | "paused" | "terminated" | "errored";
 
-/** What was reported, with what Tune adds: the iteration counts reports from 1, over pauses and restarts. */
+/** Reported metrics, with the keys that Tune adds. `trainingIteration` counts reports from 1, over pauses and restarts. */
 export type TrialResult<M extends object = Readonly<Record<string, unknown>>> = M & {
   readonly trialId: string;
   readonly trainingIteration: number;
@@ -29,20 +29,20 @@ export type TrialResult<M extends object = Readonly<Record<string, unknown>>> = 
   readonly timestampMs: number;
   /** Whether it is the last of its trial. */
   readonly done: boolean;
-  /** What the trial ran with when it reported. */
+  /** The trial's configuration at the time of the report. */
   readonly config: Config;
 };
 
 /** Resources by name, as in a bundle of a placement group: `CPU`, `GPU`, or a custom resource. */
 export type TrialBundle = Readonly<Record<string, number>>;
 
-/** What a trial holds while it runs: one bundle for an actor, several for a group of workers, the first of which is the trial's own process. */
+/** Resources that a trial holds while it runs: one bundle for an actor, several for a group of workers. The first bundle is for the trial's own process. */
 export interface TrialResources {
   readonly bundles: readonly TrialBundle[];
   readonly strategy: "PACK" | "SPREAD" | "STRICT_PACK" | "STRICT_SPREAD";
 }
 
-/** One trial, read-only. The same object stands for the trial all its life, and shows its present state. */
+/** Read-only view of a trial. The same object stands for the trial all its life, and shows its present state. */
 export interface Trial {
   readonly id: string;
   /** Counts the trials of the experiment from 0. */
@@ -59,7 +59,7 @@ export interface Trial {
 
 /** How a built-in searcher or scheduler is made again when a run is restored: by name, since nothing that is read from a run's folder is executed. */
 export interface Definition {
-  /** What `createSearcher` or `createScheduler` takes. */
+  /** Name for `createSearcher` or `createScheduler`. */
   readonly type: string;
   readonly options: JsonValue;
 }

@@ -10,15 +10,15 @@ import type { Searcher } from "./searcher.ts";
 import type { Config, Mode } from "./trial.ts";
 
 export interface TuneConfig {
-  /** What is optimized; several for several objectives. Default: none, trials are run and not compared. */
+  /** Metric to optimize, or a list for several objectives. Default: none, trials are run and not compared. */
   metric?: string | readonly string[] | undefined;
   /** Whether less or more is better; a list for several metrics. Needed with `metric`. */
   mode?: Mode | readonly Mode[] | undefined;
   /** How many configurations are tried; with grids, how often the grid is run. -1 is without end, for a `timeBudgetMs`. Default: 1. */
   numSamples?: number | undefined;
-  /** Who suggests configurations: a searcher, or its name. Default: random and grid search. */
+  /** Searcher that suggests configurations, or its name. Default: random and grid search. */
   searchAlg?: Searcher | string | undefined;
-  /** Who ends and pauses trials: a scheduler, or its name. Default: nobody. */
+  /** Scheduler that ends and pauses trials, or its name. Default: `"fifo"`, which does neither. */
   scheduler?: TrialScheduler | string | undefined;
   /** Default: as many as the cluster has room for. */
   maxConcurrentTrials?: number | undefined;
@@ -26,7 +26,7 @@ export interface TuneConfig {
   timeBudgetMs?: number | undefined;
   /** Whether trials run in actors that earlier ones have left. Default: true for functions; for classes, where they have `resetConfig`. */
   reuseActors?: boolean | undefined;
-  /** Of random and grid search. Default: none. */
+  /** Seed of random and grid search. Default: none. */
   seed?: number | undefined;
   /** The name of a trial. Default: that of the trainable, and the id. */
   trialNameCreator?: ((trial: { readonly trialId: string; readonly config: Config }) => string) | undefined;

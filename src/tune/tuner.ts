@@ -39,7 +39,7 @@ export interface TunerOptions<S extends SearchSpace> {
   runConfig?: TuneRunConfig | undefined;
 }
 
-/** What `Tuner.restore` takes: which trials run again, and what a folder cannot hold. */
+/** Options of `Tuner.restore`: which trials run again, and the parts that a folder cannot hold. */
 export interface RestoreOptions extends TunerOptions<SearchSpace>, ResumeOptions {}
 
 export interface FitOptions {
@@ -47,7 +47,7 @@ export interface FitOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** What a `Tuner` takes: `C` is a trial's configuration, `R` what a function returns or yields, or what the `step()` of a class returns. */
+/** Trainable of a `Tuner`. `C` is a trial's configuration. `R` is the type that a function returns or yields, or that the `step()` of a class returns. */
 export type Trainable<C, R> =
   | ((config: C) => R)
   | (new () => { step(): R })

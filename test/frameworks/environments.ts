@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { REPOSITORY } from "../house/source-files.ts";
 
 interface Recipe {
-  /** Whose packages it sees, besides its own. */
+  /** The environment whose packages this one sees, besides its own. */
   readonly on?: EnvironmentName;
   readonly packages: string;
   /** Packages that are built here, after the others. */
@@ -42,7 +42,7 @@ const RECIPES: Readonly<Record<EnvironmentName, Recipe>> = {
     packages: `transformers==5.24.0 accelerate==1.15.0 huggingface-hub==2.4.0 hf-xet==1.8.0 tokenizers==0.23.3 safetensors==0.8.0 regex==2026.11.19 pyyaml==6.0.4
       tqdm==4.70.1 packaging==26.4 psutil==7.2.2 httpx2==2.16.2 httpcore2==2.16.2 truststore==0.10.5 anyio==4.16.0 h11==0.16.0 idna==3.20 certifi typer==0.29.2 click==8.5.1 requests==2.34.2`,
   },
-  // Of its sources, which the isolation of builds would give a torch of their own.
+  // DeepSpeed is built from its sources, and not in isolation: an isolated build would install a torch of its own.
   deepspeed: {
     on: "lightning",
     packages: `setuptools==84.2.1 wheel==0.48.0 einops==0.8.2 hjson==3.1.0 msgpack==1.2.4 ninja==1.13.2 packaging==26.4 psutil==7.2.2 py-cpuinfo==9.0.0 pydantic==2.14.4
@@ -97,7 +97,7 @@ function build(name: EnvironmentName): string {
   return venv;
 }
 
-/** Of all that goes into an environment, so that another recipe makes another one. */
+/** Hash of an environment's recipe and of the recipes below, so that a changed recipe makes a new environment. */
 function fingerprint(name: EnvironmentName): string {
   const hash = createHash("sha256");
   for (let one: EnvironmentName | undefined = name; one !== undefined; one = RECIPES[one].on) {

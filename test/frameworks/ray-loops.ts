@@ -28,7 +28,7 @@ interface RayLoop {
 
 export interface LoopResult {
   readonly metrics: Record<string, unknown>;
-  /** Those of the last checkpoint. */
+  /** Files of the last checkpoint. */
   readonly files?: readonly string[];
 }
 
@@ -135,7 +135,7 @@ export async function runOnRay(of: RayLoop, storagePath: string): Promise<LoopRe
   return compared(of, JSON.parse(line.slice("RESULT ".length).replaceAll(/\bNaN\b/g, "null")) as LoopResult);
 }
 
-/** What the real Ray gave; undefined where that was not kept. */
+/** Recorded result of the real Ray; undefined where none was recorded. */
 export function recorded(of: RayLoop): LoopResult | undefined {
   return (JSON.parse(readFileSync(join(FOLDER, "recorded.json"), "utf8")) as Record<string, LoopResult>)[of.file];
 }

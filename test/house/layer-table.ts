@@ -60,9 +60,9 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   data: { layer: 9, mayImport: ["core", "storage", "progress"] },
   // Paths, files and what is behind other schemes, for all libraries.
   storage: { layer: 8, mayImport: ["core"] },
-  // What long work of libraries shows on terminals: one board a process.
+  // Progress of the libraries' long work on terminals: one board a process.
   progress: { layer: 8, mayImport: [] },
-  // What Train, Tune and RL share: run folders, checkpoints, results, tracking and progress.
+  // Shared parts of Train, Tune and RL: run folders, checkpoints, results, tracking and progress.
   runs: { layer: 9, mayImport: ["core", "storage", "python", "progress"] },
   // Published as `shoal/serve`.
   serve: { layer: 9, mayImport: ["core", "storage", "python"] },

@@ -12,7 +12,7 @@ interface Answer {
   readonly headers: NodeJS.Dict<string | string[]>;
 }
 
-/** One request over connections that are kept. */
+/** Sends a request over connections that are kept alive. */
 export function ask(
   address: string,
   path: string,

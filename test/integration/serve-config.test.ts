@@ -64,7 +64,7 @@ test("a configuration is deployed, changed in place, and what it does not name i
   expect((await ask(address, "/api")).body).toBe("Hello, Ada! 4 :)");
   expect(Object.keys((await serve.status()).applications)).toEqual(["greet"]);
   expect(await serve.deployedConfig()).toBe(config(4, ""));
-  // What is wrong is found before anything changes.
+  // Errors of a configuration are found before anything changes.
   for (const [text, message] of [
     [config(5, "- { name: x, route_prefix: /x, import_path: 'app.ts:none' }"), "app.ts exports no none: it exports app, builder"],
     [config(5, "- { name: x, route_prefix: /x, import_path: 'none.ts:app' }"), "there is no file"],

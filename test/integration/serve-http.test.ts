@@ -12,7 +12,7 @@ let address = "";
 let port = 0;
 let proxy: ActorHandle<ProxyHealth>;
 
-/** What the proxy's actor tells of itself. */
+/** The health check of the proxy's actor. */
 interface ProxyHealth {
   checkHealth(): { openRequests: number };
 }

@@ -192,7 +192,7 @@ test("requests go on while the controller is dead, and the next one knows everyt
     "the next controller to know the application",
   );
   expect(await pidsOf("orphan")).toEqual(before);
-  // It replaces what dies, and updates.
+  // The next controller replaces dead replicas, and updates the application.
   process.kill(before[0] as number, "SIGKILL");
   await until(async () => (await pidsOf("orphan")).filter((pid) => pid !== before[0]).length === 2, "the dead replica to be replaced");
   const failed = client.failures.length;

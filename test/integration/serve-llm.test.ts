@@ -238,7 +238,7 @@ test("Vercel's AI SDK works, also through an upstream that is this very app", as
   expect(pieces.length).toBeGreaterThan(1);
   const { embeddings } = await embedMany({ model: provider.embeddingModel("far"), values: ["x", "y z"], maxRetries: 0 });
   expect(embeddings.map(({ length }) => length)).toEqual([64, 64]);
-  // What the upstream says of a request is passed on; a model that it has not keeps the app from running.
+  // The upstream's errors about a request are passed on; a model that the upstream lacks keeps the app from running.
   const far = new OpenAI({ baseURL: `${address}/far/v1`, apiKey: "none", maxRetries: 0 });
   const refused = (await failureOf(far.embeddings.create({ model: "far", input: [1, 2] }))) as InstanceType<typeof OpenAI.APIError>;
   expect([refused.status, refused.param]).toEqual([400, "input"]);

@@ -1,5 +1,5 @@
 /**
- * What model servers need: batches, streams in batches, many models in one replica, gangs, metrics; and local testing mode, which needs no process.
+ * Features for model servers: batches, streams in batches, many models in one replica, gangs, metrics; and local testing mode, which needs no process.
  */
 import { placementGroupTable } from "shoal";
 import * as serve from "shoal/serve";

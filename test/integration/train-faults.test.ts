@@ -179,7 +179,7 @@ describe("a program", () => {
     expect(pids.length).toBeGreaterThan(2);
     first.kill("SIGKILL");
     await until(() => !pids.some(isAlive), "its processes to end");
-    // What a program leaves that dies while it writes a checkpoint.
+    // Leftovers of a program that died while it wrote a checkpoint.
     const run = join(folder, "driver");
     mkdirSync(join(run, ".checkpoint_000002.partial"));
     mkdirSync(join(run, "checkpoint_000003"));

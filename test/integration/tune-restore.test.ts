@@ -65,7 +65,7 @@ function start(file: string): { child: ChildProcess; ended: Promise<Ended> } {
   return { child, ended };
 }
 
-/** What the searcher gives in a run that nobody kills. */
+/** The searcher's values in an uninterrupted run. */
 function sequence(samples: number): number[] {
   const searcher = new BasicVariantGenerator({ numSamples: samples, seed: 5 });
   searcher.setSearchProperties("x", "max", { x: uniform(0, 1) });

@@ -1,4 +1,4 @@
-/** What others have written, for the tests with it: installed below `.test-cache/` by the first run, and kept. */
+/** Third-party software for the tests: the first run installs each package below `.test-cache/`, and later runs reuse it. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { REPOSITORY } from "../house/source-files.ts";
 
 const CACHE = join(REPOSITORY, ".test-cache");
 
-/** The folder of what `install` puts there, which it does once. */
+/** The folder that the commands of `install` fill. The commands run only once. */
 export function installed(name: string, install: (folder: string) => readonly (readonly string[])[]): string {
   const folder = join(CACHE, name);
   const done = join(folder, "complete");

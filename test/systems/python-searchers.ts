@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { REPOSITORY } from "../house/source-files.ts";
 
-/** Of nevergrad's dependencies bayesian-optimization is one, at this version. */
+/** Packages of the searchers. Nevergrad depends on bayesian-optimization at this version. */
 const LIBRARIES = [
   "optuna==5.0.0",
   "cmaes==0.13.1",

@@ -37,7 +37,7 @@ STATUS = {
 
 
 class MockTrial:
-    """What schedulers use of a trial."""
+    """The attributes and methods of a trial that schedulers use."""
 
     def __init__(self, number, config, folder):
         self.trial_id = f"t{number}"

@@ -5,14 +5,14 @@ import type { ModelSearch } from "../../src/tune/search/model-search.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { bestRegret, meanLogRegret, PROBLEMS } from "./search-problems.ts";
 
-/** What the mean of log10(regret + 1e-6) may be above that of the reference. */
+/** Largest allowed excess of our mean of log10(regret + 1e-6) over the reference's. */
 export const WORSE_MAX = 0.2;
 
 export type ProblemName = keyof typeof PROBLEMS;
 
 export interface Comparison {
   readonly problem: ProblemName;
-  /** Of `search_reference.py`. */
+  /** The searcher's name in `search_reference.py`. */
   readonly reference: "tpe" | "tpe-univariate" | "gp" | "bayes-opt" | "cmaes";
   readonly python: string;
   make(seed: number): ModelSearch;

@@ -43,7 +43,7 @@ test("curves, hyperparameters and states of two trials, one of which went on aft
     const config = { lr, layers: [8, 8], model: { act: "relu", norm: true }, none: null };
     const first = await new TBXLoggerCallback().open({ ...run, config });
     await first.log([{ loss: 1, eval: { acc: 0.5 }, note: "text", trainingIteration: 1, timestampMs: Date.now() }]);
-    // It was not closed: the next file goes on.
+    // The first log was not closed: the next file continues the curves.
     const second = await new TBXLoggerCallback().open({ ...run, config, isResumed: true });
     await second.log([{ loss: Number.NaN, trainingIteration: 299 }]);
     await second.log([{ loss: lr, eval: { acc: 0.75 }, trainingIteration: 300 }]);

@@ -1,4 +1,4 @@
-/** What the compiler knows of experiments: configurations from spaces, results from what trainables return. */
+/** Types of experiments: configurations from spaces, and results from the return types of trainables. */
 import {
   choice,
   gridSearch,

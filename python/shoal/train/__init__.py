@@ -1,4 +1,4 @@
-"""What a training loop uses: ``report``, ``get_context``, ``get_checkpoint``, ``get_dataset_shard``, checkpoints, and a module for each framework.
+"""Names that a training loop uses: ``report``, ``get_context``, ``get_checkpoint``, ``get_dataset_shard``, checkpoints, and a module for each framework.
 
 A trainer of ``shoal/train`` runs the loop in its ranks. Names and meanings are Ray's; ``ray.train`` is this module where Ray is not installed. Frameworks are imported by the
 modules that need them alone, and those when they are first used: ``train.torch``, ``train.lightning``, ``train.huggingface``, ``train.tensorflow``, ``train.xgboost``,
@@ -34,7 +34,7 @@ _UPLOAD_MODES = {CheckpointUploadMode.SYNC: "sync", CheckpointUploadMode.ASYNC: 
 
 
 class CheckpointConsistencyMode(Enum):
-    """What Ray's ``get_all_reported_checkpoints`` waits for. Nothing here: each checkpoint is known when its ``report`` has returned."""
+    """Ray's modes of ``get_all_reported_checkpoints``. Shoal waits in neither mode: each checkpoint is known when its ``report`` has returned."""
 
     COMMITTED = "COMMITTED"
     VALIDATED = "VALIDATED"
@@ -128,7 +128,7 @@ def get_dataset_shard(dataset_name="train"):
 
 
 def get_preemption_info():
-    """What is known where the node of this rank is to go away, with its ``deadline_ms``; None otherwise."""
+    """The notice that this rank's node will go away, with its ``deadline_ms``; None without such a notice."""
     return get_context().get_preemption_info()
 
 

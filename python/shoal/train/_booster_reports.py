@@ -1,4 +1,4 @@
-"""What the callbacks of XGBoost and LightGBM share: which metrics are reported, and when with a checkpoint."""
+"""Shared parts of the callbacks of XGBoost and LightGBM: the metrics to report, and the reports that carry a checkpoint."""
 
 import os
 import tempfile

@@ -33,11 +33,11 @@ class TrainContext:
         return self._facts["worldSize"]
 
     def get_world_rank(self):
-        """Which of them this one is, from 0."""
+        """This rank's number among all ranks, from 0."""
         return self._facts["worldRank"]
 
     def get_local_rank(self):
-        """Which of the ranks of this node it is, from 0."""
+        """This rank's number among the ranks of its node, from 0."""
         return self._facts["localRank"]
 
     def get_local_world_size(self):
@@ -45,7 +45,7 @@ class TrainContext:
         return self._facts["localWorldSize"]
 
     def get_node_rank(self):
-        """Which of the nodes with ranks this one is, from 0."""
+        """This node's number among the nodes with ranks, from 0."""
         return self._facts["nodeRank"]
 
     def get_experiment_name(self):
@@ -71,7 +71,7 @@ class TrainContext:
         return self._facts.get("deviceIndices") or ()
 
     def get_metadata(self):
-        """Of the run; always empty."""
+        """Metadata of the run, which is always empty."""
         return {}
 
     def get_storage(self):
@@ -83,7 +83,7 @@ class TrainContext:
         return self._facts.get("attempt", 0)
 
     def get_preemption_info(self):
-        """What is known where this rank's node is to go away; None otherwise."""
+        """The notice that this rank's node will go away; None without such a notice."""
         return self._preemption
 
 

@@ -1,4 +1,4 @@
-"""What a loop's thread and the controller of the run say to each other: an event of the loop, and the decision that answers it.
+"""Exchange between a loop's thread and the controller of the run: an event of the loop, and the decision that answers it.
 
 One event at a time: ``ask`` holds the loop until its event is decided. ``next`` belongs to asyncio, which answers the controller; it never waits for the loop's thread.
 """

@@ -12,7 +12,7 @@ from ._errors import RankLoopError, needed
 
 
 class Framework:
-    """One that needs nothing."""
+    """A framework that needs no setup, and the base of the others."""
 
     def set_up(self, options, port, timeout):
         """:param port: this rank's ``RendezvousPort``
@@ -69,7 +69,7 @@ class Torch(Framework):
 
 
 def _store(dist, port, timeout):
-    """Of rank 0: on the socket that has the port since it was told to the others."""
+    """Opens the ``TCPStore``. Rank 0 listens on the socket that has held the port since the other ranks were told of it."""
     is_first = os.environ["RANK"] == "0"
     more = {"master_listen_fd": port.take()} if is_first else {}
     address, number = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])

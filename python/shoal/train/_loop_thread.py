@@ -14,14 +14,14 @@ class LoopThread:
         threading.Thread(target=self._run, name="shoal-train-loop", daemon=True).start()
 
     async def run(self, function):
-        """What the function returns, once it has run; what it raises is raised here."""
+        """Returns the function's result once it has run; the function's exception is raised here."""
         loop = asyncio.get_running_loop()
         future = loop.create_future()
         self._work.put((function, loop, future))
         return await future
 
     def begin(self, function):
-        """Runs it and tells nobody. It must not raise."""
+        """Starts the function without waiting for its end. The function must not raise."""
         self._work.put((function, None, None))
 
     def _run(self):

@@ -1,4 +1,4 @@
-"""What a loop reports as plain values: numbers of NumPy, torch, TensorFlow and JAX become numbers of Python, and anything that JSON has no form for is refused by its place."""
+"""Plain values from a loop's reports: numbers of NumPy, torch, TensorFlow and JAX become numbers of Python, and values without a form in JSON are refused by their place."""
 
 
 def plain(value, place="metrics"):

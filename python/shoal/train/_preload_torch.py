@@ -1,4 +1,4 @@
-"""What ``pythonPreload`` imports for ranks of torch: torch itself, and what it imports only at its first use, which would cost each rank seconds."""
+"""Imports of ``pythonPreload`` for ranks of torch: torch itself, and the modules that torch imports only at its first use, which would cost each rank seconds."""
 
 from . import _session  # noqa: F401
 

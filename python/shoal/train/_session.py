@@ -85,7 +85,7 @@ class RankSession:
         self._thread.begin(lambda: self._exchange.tell(_outcome(session, self._framework, loop)))
 
     async def next_event(self, decision):
-        """What the loop does next. ``decision`` is on the event before."""
+        """Returns the loop's next event. ``decision`` answers the previous event."""
         return await self._exchange.next(decision or None)
 
     async def notify(self, notice):
@@ -126,7 +126,7 @@ def _outcome(session, framework, loop):
         try:
             value = plain(value, "the value that the loop returned")
         except TypeError:
-            # It is the loop's own affair; what is to be kept is reported.
+            # A return value without a plain form is dropped: results to keep are reported.
             value = None
         return {"type": "finished", "value": value}
     except SystemExit as error:

@@ -13,7 +13,7 @@ def barrier():
 
 
 def broadcast_from_rank_zero(data):
-    """What rank 0 has given, on all ranks. Plain data: numbers, texts, lists and dicts, or what pickle takes.
+    """Returns rank 0's data on all ranks. The data are numbers, texts, lists and dicts, or other values that pickle takes.
 
     :raises ValueError: for more than 1 MB
     """

@@ -54,7 +54,7 @@ class RayTrainReportCallback(BoosterReports):
     def __call__(self, env):
         metrics = {}
         for data, name, value, *more in env.evaluation_result_list or ():
-            # Of cross-validation: the mean, and behind it the deviation.
+            # Cross-validation gives the mean, followed by the standard deviation.
             metrics["%s-%s%s" % (data, name, "-mean" if len(more) > 1 else "")] = value
             if len(more) > 1:
                 metrics["%s-%s-stdv" % (data, name)] = more[1]

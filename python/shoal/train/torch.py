@@ -179,7 +179,7 @@ def enable_reproducibility(seed=0):
     torch.use_deterministic_algorithms(True)
     torch.backends.cudnn.deterministic = True
     torch.backends.cudnn.benchmark = False
-    # What CUDA's matrices need for the same results.
+    # CUDA's matrix products need this setting to give the same results each time.
     os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
 
 

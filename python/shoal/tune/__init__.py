@@ -1,4 +1,4 @@
-"""What a Python function calls while a ``Tuner`` of TypeScript runs it: ``report``, ``get_checkpoint``, ``get_context``, with Ray's names and meanings.
+"""Functions for Python code while a ``Tuner`` of TypeScript runs it: ``report``, ``get_checkpoint``, ``get_context``, with Ray's names and meanings.
 
 ``new Tuner(python.task("train.py", "train"), …)`` runs ``train(config)``. Its results may be reported, returned as a dictionary, or yielded.
 """

@@ -37,7 +37,7 @@ class TrialActor:
 class Trial:
     def __init__(self, function, spec, loop):
         self.context = _session.TuneContext(spec)
-        # What is undefined in TypeScript is false here.
+        # An undefined value of TypeScript arrives as a false one.
         path = spec.get("checkpoint") or None
         self.checkpoint = None if path is None else Checkpoint(path)
         self._trial_id = spec["trialId"]
@@ -50,7 +50,7 @@ class Trial:
         threading.Thread(target=self._run, args=(function, spec["config"]), name=spec["trialId"], daemon=True).start()
 
     async def next(self, answer):
-        """What the trial does next. ``answer`` is on the report before."""
+        """Returns the trial's next event. ``answer`` answers the previous report."""
         if answer:
             self._event = self._loop.create_future()
             self._has_left = answer["action"] != "continue"
@@ -129,7 +129,7 @@ def _name(name):
 
 
 def _plain(value, path):
-    """What JSON has a form for. Numbers of NumPy and torch are numbers."""
+    """Converts a value to one with a form in JSON. Numbers of NumPy and torch become numbers."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, int):

@@ -23,7 +23,7 @@ export interface DownloadTransform {
   readonly column: string;
   /** The paths and URLs. */
   readonly expression: ExpressionNode;
-  /** What a file is that cannot be read. */
+  /** Whether an unreadable file throws or becomes null. */
   readonly onError: "throw" | "null";
 }
 

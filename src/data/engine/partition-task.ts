@@ -42,7 +42,7 @@ export interface PartitionRequest {
   readonly borders?: Block;
 }
 
-/** What a partition task tells behind its parts. */
+/** Facts that a partition task yields after its parts. */
 export interface PartitionFacts {
   readonly parts: readonly BlockFacts[];
   readonly wallMs: number;

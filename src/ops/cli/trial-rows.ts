@@ -1,4 +1,4 @@
-/** What the commands of Tune print of trials. Pure. */
+/** Text of trials for the commands of Tune. Pure. */
 import { metricAt } from "../../runs/kept-checkpoints.ts";
 import { flatMetrics, type Metrics } from "../../runs/metrics.ts";
 import { durationText, tableLines, valueText } from "../../runs/progress-lines.ts";
@@ -35,7 +35,7 @@ export function trialRows({ metrics }: StoredRun, trials: readonly StoredTrial[]
   return [["trial", "status", ...shown, "iteration", "time", ...parameters], ...rows];
 }
 
-/** All there is of one trial. */
+/** All details of a trial. */
 export function trialLines(trial: StoredTrial): string[] {
   const { id, name, status, path, iteration, timeTotalMs, failures, failure, checkpoints, config, metrics } = trial;
   const values = (of: Metrics): string[] => Array.from(flatMetrics(of), ([key, value]) => `  ${key} = ${valueText(value)}`);

@@ -13,7 +13,7 @@ import type { CodeSource } from "../replica/replica.ts";
 import type { AnyFunction, DeploymentCode } from "../replica/user-object.ts";
 import { markOf, replaceIn } from "./handle-marks.ts";
 
-/** What is sent to the controller. */
+/** An application that can be deployed, with its code. */
 interface BuiltApplication {
   readonly target: ApplicationTarget;
   /** By deployment. */
@@ -24,7 +24,7 @@ interface BuiltApplication {
   readonly functions: ReadonlyMap<string, Uint8Array>;
 }
 
-/** What of a configuration changes without new replicas. */
+/** Options that change without new replicas. */
 const LIGHT: ReadonlySet<keyof DeploymentConfig> = new Set([
   "numReplicas",
   "autoscaling",
@@ -108,7 +108,7 @@ export function deploymentNames(application: Application<any>): ReadonlyMap<Appl
   return names;
 }
 
-/** Those that others are bound to come first. */
+/** Collects names and an order of deployment: bound arguments come before the deployment that takes them. */
 function collect(application: Application<any>, names: Map<Application<any>, string>, order: Application<any>[]): void {
   if (names.has(application)) return;
   const { deployment, args } = applicationParts(application);
@@ -155,7 +155,7 @@ export function streamingMethodsOf({ target }: Deployment): string[] {
 }
 
 function versionOf(code: CodeSource | undefined, config: DeploymentConfig): string {
-  // What captured references cannot be compared: each deployment of it is new.
+  // Code that captures references cannot be compared, so each deployment of it is a new version.
   if (!(code instanceof Uint8Array)) return randomUUID();
   const heavy = Object.fromEntries(Object.entries(config).filter(([key]) => !LIGHT.has(key as keyof DeploymentConfig)));
   return createHash("sha256").update(code).update(JSON.stringify(heavy)).digest("hex").slice(0, 16);

@@ -23,7 +23,7 @@ export async function buildConfig(targets: readonly string[], folder: string = p
   return HEADER + stringify({ proxy_location: "EveryNode", http_options: { host: "127.0.0.1", port: 8000 }, applications });
 }
 
-/** What people change, as it is in the code. */
+/** The commonly changed fields of a deployment, with the values from its code. */
 function fieldsOf(name: string, { autoscaling, numReplicas, maxOngoingRequests, maxQueuedRequests, userConfig }: DeploymentConfig): object {
   return {
     name,

@@ -5,7 +5,7 @@
  * A key that is not here is refused. So a file of Ray's needs another `import_path` and `runtime_env` and nothing else.
  */
 
-/** What a key may have as its value. */
+/** Kinds of values that keys can have. */
 export type ValueKind =
   | { readonly kind: "text" | "flag" | "any" | "texts" }
   | { readonly kind: "number"; readonly min?: number; readonly isWhole?: boolean }

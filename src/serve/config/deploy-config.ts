@@ -15,7 +15,7 @@ import { type ConfigApplication, readConfig, type ServeConfig } from "./read-con
 const CONFIG_KEY = "config";
 const IN_SERVE = { namespace: SERVE_NAMESPACE };
 
-/** What `deployConfig` needs to know of the text. */
+/** Origin of the text that `deployConfig` gets. */
 export interface ConfigPlace {
   /** For messages: the file's name. Default: "the configuration". */
   readonly source?: string | undefined;

@@ -13,7 +13,7 @@ import { Application, applicationParts } from "../deployment.ts";
 import { deploymentOptionsOf } from "./config-options.ts";
 import { type Fields, ServeConfigError } from "./read-config.ts";
 
-/** Which export of which module, and what it gets if it is a builder. */
+/** An export of a module by its import path, and the arguments for an export that is a builder. */
 export interface ImportTarget {
   readonly importPath: string;
   /** Where relative paths begin. */

@@ -1,4 +1,4 @@
-/** What configurations are refused for, with line and key; and what they become. */
+/** Refusals of configurations, with line and key; and the options that valid configurations become. */
 import { expect, test } from "vitest";
 import { resolveDeploymentOptions } from "../deployment-options.ts";
 import { resolveHttpOptions } from "../proxy/http-options.ts";

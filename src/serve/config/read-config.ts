@@ -18,7 +18,7 @@ registerErrorClass(ServeConfigError);
 /** A value of YAML, by Ray's keys. */
 export type Fields = Readonly<Record<string, any>>;
 
-/** One application of a configuration. */
+/** An application as a configuration describes it. */
 export interface ConfigApplication {
   readonly name: string;
   readonly routePrefix: string | null;

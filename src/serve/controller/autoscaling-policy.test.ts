@@ -66,7 +66,7 @@ test("a change waits for its delay, and one in the other direction begins anew",
   expect(at(9000, 7, 6)).toBe(6);
   expect(at(13_000, 1, 6)).toBe(6);
   expect(at(23_000, 1, 6)).toBe(1);
-  // What lies outside the bounds is put right at once.
+  // A number outside the bounds is corrected at once, without a delay.
   expect(at(23_001, 50, 20)).toBe(10);
 });
 

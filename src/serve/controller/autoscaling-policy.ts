@@ -12,7 +12,7 @@ interface LoadSample {
   readonly requests: number;
 }
 
-/** What a policy of one's own is given, and what ours decides by. */
+/** The input of autoscaling policies, the user's and the built-in one. */
 export interface AutoscalingContext {
   readonly deployment: string;
   readonly app: string;
@@ -25,7 +25,7 @@ export interface AutoscalingContext {
   readonly config: AutoscalingConfig;
 }
 
-/** What has been asked for without a break, and since when. */
+/** A direction that the load has asked for without a break, and since when. */
 interface Pending {
   readonly direction: "up" | "down";
   readonly sinceMs: number;
@@ -80,7 +80,7 @@ export function loadOf(
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** What the load asks for. */
+/** The built-in policy: the number of replicas for the load, before the bounds apply. */
 export function desiredReplicas({ currentReplicas, totalRequests, samples, config }: AutoscalingContext): number {
   const { targetOngoingRequests, upscalingFactor, downscalingFactor } = config;
   if (currentReplicas === 0) {

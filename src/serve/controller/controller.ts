@@ -24,7 +24,7 @@ import { type ApplicationStatusInfo, ServeState } from "./serve-state.ts";
 import { forgetApplication, forgetEverything, loadApplications, loadOptions, saveApplication, saveOptions } from "./serve-store.ts";
 import { Subscribers } from "./subscribers.ts";
 
-/** What `serve.start` decides for the whole of Serve. */
+/** Options of `serve.start`, for the whole of Serve. */
 export interface ServeOptions {
   readonly http: ResolvedHttpOptions;
   /** Clients see what went wrong. */
@@ -38,7 +38,7 @@ export interface ServeStatus {
 
 const REPLICA_PREFIX = "SERVE_REPLICA::";
 
-/** What is deployed with an application. */
+/** The code of an application: its deployments, policies and routers. */
 interface DeployedCode {
   readonly code: readonly (readonly [deployment: string, code: CodeSource])[];
   /** By id: policies and routers of the user's. */
@@ -60,7 +60,7 @@ export class Controller {
   #proxies!: ProxyStarter;
   /** By version. */
   readonly #codes = new Map<string, CodeSource>();
-  /** What changed since waiters were last asked. */
+  /** Callers that wait for a state. Each function checks the state; once it is reached, it resolves its caller and returns true. */
   #waiters: (() => boolean)[] = [];
   readonly #unpublished = new Set<string>();
   #publishing: NodeJS.Timeout | undefined;
@@ -153,13 +153,13 @@ export class Controller {
     return { proxies: this.#proxies.statuses, applications };
   }
 
-  /** What proxies and replicas have counted, as Prometheus reads it. */
+  /** The metrics of proxies and replicas, in Prometheus' text format. */
   async metrics(): Promise<string> {
     await this.#ready;
     return prometheusText([...(await this.#proxies.metrics()), ...(await this.#replicas.metrics())]);
   }
 
-  /** What a handle of it has to know; undefined where there is none. Without a deployment, the ingress. */
+  /** The facts that a handle of a deployment needs; undefined where there is no such deployment. Default: the ingress. */
   async describe(app: string, deployment?: string): Promise<{ deployment: string; streaming: readonly string[] } | undefined> {
     await this.#ready;
     const name = deployment ?? this.#state.application(app)?.ingress;
@@ -206,7 +206,7 @@ export class Controller {
     );
   }
 
-  /** What an earlier controller has left: its applications from the store, its replicas by their names. */
+  /** Restores the state of an earlier controller: applications from the store, replicas by their actors' names. */
   async #recover(): Promise<void> {
     const records = await loadApplications();
     for (const record of records) {
@@ -227,7 +227,7 @@ export class Controller {
           if (isStarted) this.#happened({ kind: "found", replica: { ...description, id, app, deployment } });
           else this.#replicas.kill(id);
         } catch {
-          // It has ended, or does not answer: others are started in its place.
+          // The replica has ended, or does not answer: the next steps start another one.
           this.#replicas.kill(id);
         }
       }),
@@ -328,7 +328,7 @@ export class Controller {
     }
     this.#codes.set(start.version, code);
     const { app, deployment, id } = start;
-    // It may have been given up while its code was read.
+    // The replica may have been given up while its code was read.
     if (this.#state.deployment(app, deployment)?.replicas.get(id)?.phase === "starting") this.#replicas.start(start, code);
     else this.#happened({ kind: "ended", replica: id, reason: "it was not needed any more" });
   }

@@ -1,5 +1,5 @@
 /**
- * One deployment as the controller has it: which replicas there are, which there are to be, and the next steps from the one to the other.
+ * The controller's state of one deployment: its replicas, its target, and the next steps towards the target.
  *
  * Pure: times come with the events, and what is to be done goes out as effects. An update brings replicas of the new version up beside the old ones (`maxSurgePercent`) and retires an
  * old one for each that runs; where there is no room for that it gives old ones up first, `rollingUpdatePercentage` at a time. A version that does not start, or fails its health
@@ -29,11 +29,11 @@ export interface ReplicaRecord {
   isChecked: boolean;
   /** Its node is to go. */
   isMoving: boolean;
-  /** It did not take its last configuration. */
+  /** The replica failed to take its last configuration. */
   isMisconfigured: boolean;
 }
 
-/** What is kept of a deployment in the cluster's store. */
+/** The record of a deployment in the cluster's store. */
 export interface DeploymentRecord {
   readonly target: DeploymentTarget;
   readonly former: DeploymentTarget | undefined;
@@ -107,7 +107,7 @@ export class DeploymentState {
     return states;
   }
 
-  /** What routers are told; `null`: nobody answers and nobody will. */
+  /** The routes for routers; `null`: no replica answers, and none will. */
   routes(): DeploymentRoutes | null {
     const serving = [...this.replicas.values()].filter((replica) => this.#serves(replica));
     if (this.#isDeleting || (serving.length === 0 && this.#failure !== undefined && this.#count > 0)) return null;
@@ -116,7 +116,7 @@ export class DeploymentState {
     return { replicas, maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods, routerId };
   }
 
-  /** What is wanted from now on. */
+  /** Sets a new target, and drops the failure of the last one. */
   retarget(target: DeploymentTarget): void {
     const isSame = target.version === this.#target.version && target.config.userConfig === this.#target.config.userConfig;
     if (!isSame || this.#failure !== undefined) {
@@ -146,7 +146,7 @@ export class DeploymentState {
     return [this.#publish()];
   }
 
-  /** It did not start, or did not become what was wanted of it. */
+  /** A replica failed to start, to take a configuration, or to pass its health check during an update. */
   failed(replica: ReplicaRecord, reason: string, nowMs: number): ServeEffect[] {
     const effects: ServeEffect[] = [{ kind: "kill", replica: replica.id }];
     const didServe = this.#serves(replica);
@@ -156,7 +156,7 @@ export class DeploymentState {
     this.#startFailures += 1;
     this.#nextStartMs = nowMs + Math.min(START_RETRY_MAX_MS, START_RETRY_MIN_MS * 2 ** (this.#startFailures - 1));
     this.#message = reason;
-    // A version that has run is tried again and again: what has changed is the world.
+    // A version that has run before is retried without limit: the cause lies outside its code.
     if (this.#former === this.#target) {
       this.#status = "UNHEALTHY";
       return effects;
@@ -168,7 +168,7 @@ export class DeploymentState {
     return effects;
   }
 
-  /** It did not take a configuration. The former one is given back to it, if there is one; it is replaced only where it does not take that either. */
+  /** A replica failed to take a configuration. It gets the former configuration back, if there is one; it is replaced only if that fails, too. */
   reconfigureFailed(replica: ReplicaRecord, reason: string, nowMs: number): ServeEffect[] {
     const former = this.#former;
     if (replica.phase !== "updating") return [];
@@ -213,7 +213,7 @@ export class DeploymentState {
       effects.push(this.#publish());
       this.#status = "UNHEALTHY";
       this.#message = `replica ${replica.id} died: ${reason}`;
-      // One that dies at once again and again is not started as fast as it dies.
+      // Replicas that die soon after their start are started again with a growing delay.
       if (nowMs - replica.sinceMs < START_RETRY_MAX_MS) {
         this.#startFailures += 1;
         this.#nextStartMs = nowMs + Math.min(START_RETRY_MAX_MS, START_RETRY_MIN_MS * 2 ** (this.#startFailures - 1));
@@ -411,7 +411,7 @@ export class DeploymentState {
     return effects;
   }
 
-  /** Those that have not started first, then the youngest: the old ones have their caches. A gang goes as a whole. */
+  /** Retires replicas that have not started first, then the youngest, as the old ones have warm caches. A gang retires as a whole. */
   #retireExcess(current: readonly ReplicaRecord[]): ServeEffect[] {
     const gangSize = this.#target.config.gang?.gangSize ?? 1;
     const ordered = [...current].sort((a, b) => Number(a.phase !== "starting") - Number(b.phase !== "starting") || b.sinceMs - a.sinceMs);
@@ -453,7 +453,7 @@ export class DeploymentState {
     return effects;
   }
 
-  /** What is wanted is there. */
+  /** Once the replicas match the target: sets the status, and saves the target as the version to go back to. */
   #conclude(nowMs: number): ServeEffect[] {
     const live = [...this.replicas.values()].filter(({ phase }) => phase !== "retiring");
     const { version, config } = this.#target;
@@ -471,7 +471,7 @@ export class DeploymentState {
       if (this.#status === "HEALTHY") this.#status = "UPDATING";
       return [];
     }
-    // One that dies as soon as it has started has not settled.
+    // A young replica may still die: the count of failures is reset once all replicas are old enough.
     if (live.every(({ sinceMs }) => nowMs - sinceMs >= START_RETRY_MAX_MS)) this.#startFailures = 0;
     if (this.#failure === undefined) {
       this.#status = "HEALTHY";

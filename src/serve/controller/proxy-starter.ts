@@ -93,7 +93,7 @@ export class ProxyStarter {
     if (this.#proxies.has(name)) return;
     const info: ProxyStatusInfo = { status: "STARTING", nodeId, address: undefined, message: "" };
     const { promise: started, resolve, reject } = Promise.withResolvers<void>();
-    // Whoever deploys hears of it; a proxy of a node that joins later is in the status alone.
+    // `ready()` reports a failed start; without a call of it, the failure is in the status alone.
     started.catch(() => {});
     const proxy: RunningProxy = { handle: this.#actor(name, nodeId), info, started, isEnding: false };
     this.#proxies.set(name, proxy);
@@ -140,7 +140,7 @@ export class ProxyStarter {
         first.reject(error);
       }
       await new Promise<void>((resolve) => setTimeout(resolve, START_RETRY_MIN_MS));
-      // One that could not listen is still there and is asked again.
+      // A proxy that could not listen still runs, and the same actor is asked again.
       if (!proxy.isEnding) proxy.handle = this.#actor(name, info.nodeId);
     }
   }

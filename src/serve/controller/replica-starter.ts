@@ -51,7 +51,7 @@ export class ReplicaStarter {
     }
   }
 
-  /** One that an earlier controller had started. */
+  /** Takes over a replica that an earlier controller has started. */
   async adopt(id: string): Promise<Awaited<ReturnType<Replica["describe"]>>> {
     const replica = await getActor<Replica>(replicaActorName(id), { namespace: SERVE_NAMESPACE });
     const description = await replica.describe.options({ timeoutMs: 10_000 }).remote();
@@ -60,7 +60,7 @@ export class ReplicaStarter {
     return description;
   }
 
-  /** Of the replicas that answer soon. */
+  /** Metrics of the replicas that answer in time. */
   async metrics(): Promise<{ tags: Tags; metrics: MetricSnapshot[] }[]> {
     const asked = await Promise.allSettled(
       [...this.#handles.values()].map(async (replica) => await replica.metrics.options({ timeoutMs: METRICS_WITHIN_MS }).remote()),
@@ -89,7 +89,7 @@ export class ReplicaStarter {
       );
   }
 
-  /** Nobody is sent there any more. It ends once all that know of it have let go and nothing runs there, or when the time is over. */
+  /** Ends a replica that is no longer in the routes: once all subscribers have released it and its requests are over, or after `withinMs`. */
   async retire(id: string, withinMs: number): Promise<void> {
     const replica = this.#handles.get(id);
     if (replica === undefined) return;
@@ -184,7 +184,7 @@ function detached(
   return { strategy, name: `SERVE_GROUP::${id}`, lifetime: "detached" };
 }
 
-/** What one replica of a gang asks for. */
+/** The resources of one replica of a gang. */
 function bundleOf(options: Readonly<Record<string, unknown>>): Record<string, number> {
   const {
     numCpus = 1,
@@ -205,7 +205,7 @@ function bundleOf(options: Readonly<Record<string, unknown>>): Record<string, nu
   };
 }
 
-/** What the user's code threw, in one line, or why its process ended. */
+/** The error of the user's code in one line, or the reason for which its process ended. */
 export function reasonOf(error: unknown): string {
   const { cause, message } = (error ?? {}) as { cause?: unknown; message?: unknown };
   if (cause instanceof Error) return `${cause.name}: ${cause.message}`;

@@ -1,4 +1,4 @@
-/** What happens to the controller's state, and what it wants done. No code. */
+/** Events that the controller's state takes in, and effects that it asks for. No code. */
 import type { ApplicationTarget, GangConfig } from "../deployment-config.ts";
 import type { ReportBody } from "../routing/controller-messages.ts";
 
@@ -58,9 +58,9 @@ export type ServeEffect =
   | { readonly kind: "kill"; readonly replica: string }
   | { readonly kind: "reconfigure"; readonly replica: string; readonly userConfig: string | undefined; readonly maxOngoingRequests: number }
   | { readonly kind: "checkHealth"; readonly replica: string; readonly withinMs: number }
-  /** Who has which path has changed. */
+  /** The routes have changed. */
   | { readonly kind: "publishRoutes" }
-  /** Where requests of a deployment go has changed. */
+  /** The replicas of a deployment have changed, as routers see them. */
   | { readonly kind: "publishReplicas"; readonly app: string; readonly deployment: string }
   | { readonly kind: "save"; readonly app: string }
   | { readonly kind: "forget"; readonly app: string };

@@ -36,7 +36,7 @@ class World {
     for (const effect of effects) this.#carryOut(effect);
   }
 
-  /** One step of 100 ms. */
+  /** Advances the time by 100 ms. */
   step(): void {
     this.nowMs += 100;
     for (const [id, replica] of this.replicas) {
@@ -118,7 +118,7 @@ class World {
       case "retire":
       case "kill": {
         const replica = this.replicas.get(effect.replica);
-        // Nobody is sent to a replica that ends.
+        // Routes must not name a replica that ends.
         for (const ids of this.published.values()) if (ids.includes(effect.replica)) this.routedToEnding.push(effect.replica);
         if (replica !== undefined) replica.state = "ending";
         break;

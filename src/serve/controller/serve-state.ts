@@ -17,7 +17,7 @@ interface ApplicationState {
   isDeleting: boolean;
 }
 
-/** What is kept of an application in the cluster's store. */
+/** The record of an application in the cluster's store. */
 export interface ApplicationRecord {
   readonly target: ApplicationTarget;
   readonly deployments: readonly DeploymentRecord[];
@@ -80,7 +80,7 @@ export class ServeState {
       : { target: found.target, deployments: [...found.deployments.values()].map(({ record }) => record) };
   }
 
-  /** What an earlier controller had written down; its replicas come as `found`. */
+  /** Restores an application from the record of an earlier controller; its replicas follow as `found` events. */
   restore({ target, deployments }: ApplicationRecord): void {
     const states = deployments.map(
       (record) => [record.target.name, new DeploymentState(target.name, record, this.#options.newId)] as const,
@@ -256,7 +256,7 @@ export class ServeState {
     return effects;
   }
 
-  /** What was deleted and has no replica left. */
+  /** Removes deleted deployments and applications that have no replica left. */
   #removeGone(): ServeEffect[] {
     const effects: ServeEffect[] = [];
     for (const [app, { deployments, isDeleting }] of this.#apps) {

@@ -1,5 +1,5 @@
 /**
- * What of Serve is kept in the cluster's store, where the next controller finds it: the options of `serve.start`, and each
+ * Serve's records in the cluster's store, from which the next controller restores its state: the options of `serve.start`, and each
  * application with its deployments. Their code is kept beside it, by `code-store.ts`. Written and read by the controller alone.
  */
 import { SERVE_NAMESPACE } from "../names.ts";

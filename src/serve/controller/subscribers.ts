@@ -17,7 +17,7 @@ import {
 } from "../routing/controller-messages.ts";
 
 interface SubscriberPorts {
-  /** What a subscriber is told of a key. */
+  /** The value of a key, as subscribers get it. */
   valueOf(key: string): UpdateBody["value"];
   /** The replicas that a value names. */
   replicasIn(value: UpdateBody["value"]): readonly string[];

@@ -25,7 +25,7 @@ import type { RoutedReplica } from "../routing/replica-set.ts";
 import { type CallInProgress, callBehind, DeploymentResponse, DeploymentResponseGenerator } from "./deployment-response.ts";
 import type { HandleOptions, HandleOptionsInput } from "./handle-types.ts";
 
-/** What a handle is: all of it travels. */
+/** The state of a handle; all of it is serialized. */
 interface HandleState {
   readonly app: string;
   readonly deployment: string;
@@ -138,7 +138,7 @@ function callOf(state: HandleState, method: string, args: readonly unknown[]): o
   return new DeploymentResponseGenerator(call.items(), () => call.cancel());
 }
 
-/** One call, over as many replicas as it takes. */
+/** A call of a deployment, with its attempts on several replicas. */
 class DeploymentCall {
   readonly #router: DeploymentRouter;
   readonly #method: string;
@@ -176,7 +176,7 @@ class DeploymentCall {
 
   unary(): CallInProgress<unknown> {
     const value = this.#run();
-    // Whoever holds the response hears of a failure by awaiting it, and may do so later.
+    // The caller sees a failure by awaiting the response, maybe later: until then it is not an unhandled rejection.
     value.catch(() => {});
     return {
       value,
@@ -355,7 +355,7 @@ function isResponse(value: unknown): value is DeploymentResponse<unknown> {
 /** Whether the replica itself has gone, and not an actor that its code called. */
 function isOfReplica(error: unknown, { info }: RoutedReplica): boolean {
   if (error instanceof ActorDiedError || error instanceof ActorUnavailableError) return true;
-  // It is not to be found by its name any more.
+  // The lookup of an actor that no longer exists fails with a message that names it.
   return error instanceof TypeError
     ? false
     : (error as { message?: unknown } | null)?.message?.toString().includes(info.actorName) === true;

@@ -1,12 +1,12 @@
 /**
- * What a call of a deployment gives: a promise that can be cancelled and passed on, and for generators a stream.
+ * The response of a call of a deployment: a promise that can be cancelled and passed on, and for generators a stream.
  *
  * The call has begun when it is returned, and the replica is chosen behind it. Passed to another deployment unawaited, its value goes there from where it lies, not through
  * this process.
  */
 import type { ObjectRef } from "../../core/index.ts";
 
-/** What a response needs of the call behind it. */
+/** The call behind a response. */
 export interface CallInProgress<T> {
   /** Settles with the value. */
   readonly value: Promise<T>;

@@ -4,7 +4,7 @@ import type { DeploymentResponse, DeploymentResponseGenerator } from "./deployme
 type AnyFunction = (...args: any) => any;
 type AnyClass = new (...args: any) => object;
 
-/** What may be set for the calls of a handle, all of them optional. */
+/** Options for the calls of a handle, all of them optional. */
 export interface HandleOptionsInput {
   /** The method gives an async iterable without being written as a generator. Default: whether it is a generator. */
   stream?: boolean | undefined;
@@ -18,7 +18,7 @@ export interface HandleOptionsInput {
 
 export type HandleOptions = { readonly [K in keyof HandleOptionsInput]?: Exclude<HandleOptionsInput[K], undefined> };
 
-/** What may be passed for a parameter: the value, a response of another deployment that is not awaited, or a reference. */
+/** An argument for a parameter: the value, a response of another deployment that is not awaited, or a reference. */
 export type HandleArg<T> = T | DeploymentResponse<T> | PromiseLike<T>;
 
 type HandleArgs<A extends readonly unknown[]> = { [K in keyof A]: HandleArg<A[K]> };
@@ -43,7 +43,7 @@ export interface HandleMethod<A extends readonly unknown[], R> {
 
 type MethodNames<I> = { [K in keyof I]-?: K extends string ? (I[K] extends AnyFunction ? K : never) : never }[keyof I];
 
-/** What `handle.remote()` calls: the method `call`, else `fetch`. */
+/** The method behind `handle.remote()`: `call`, else `fetch`. */
 type DefaultMethod<I> = I extends { call: infer F extends AnyFunction } ? F : I extends { fetch: infer F extends AnyFunction } ? F : never;
 
 /** The handle of a deployment of class `I` or of a function. */

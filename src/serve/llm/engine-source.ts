@@ -1,5 +1,5 @@
 /**
- * Which engine a model has: a description that travels to its replicas, where it becomes the engine.
+ * The engine of a model: a description that travels to the model's replicas, where it becomes the engine.
  *
  * Options are checked where the application is built, before anything is started.
  * Made by `upstream`, `deterministic`, `nodeLlamaCpp`, `transformersJs` and `vllm`, or by users: a class without parameters, or a function that gives an engine.
@@ -25,7 +25,7 @@ interface EngineOptions {
   readonly vllm: VllmOptions;
 }
 
-/** What `engine` of a model takes. */
+/** Values of a model's option `engine`. */
 export type EngineSource = BuiltInEngine | (new () => LLMEngine) | (() => LLMEngine | PromiseLike<LLMEngine>);
 
 const record = custom<Readonly<Record<string, any>> | undefined>("an object is needed", undefined, (value) =>
@@ -113,7 +113,7 @@ export function isBuiltIn(source: EngineSource): source is BuiltInEngine {
 export function ongoingRequestsOf(source: EngineSource): number {
   if (!isBuiltIn(source)) return ONGOING;
   if (source.kind === "nodeLlamaCpp") return source.options.parallel ?? LLAMA_PARALLEL;
-  // Those that wait outside can go to another replica.
+  // Text generation takes one request at a time; requests that wait outside the replica can go to another one.
   return source.kind === "transformersJs" && source.options.task !== "feature-extraction" ? 1 : ONGOING;
 }
 

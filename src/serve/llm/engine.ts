@@ -1,8 +1,8 @@
 /**
- * What an engine is: the thing that turns messages, a prompt or texts into tokens or vectors. `LLMServer` runs one in each replica.
+ * The interface of engines. An engine turns messages, a prompt or texts into tokens or vectors. `LLMServer` runs one engine in each replica.
  *
- * An engine gets requests that have been checked, and a signal that aborts when the client has gone; it stops then. What it does not understand of a request it leaves
- * alone or refuses with `LLMRequestError`, which the client sees as an error of OpenAI's form.
+ * An engine gets requests that have been checked, and a signal that aborts when the client has gone; the engine stops then. The engine ignores fields that it does not
+ * understand or refuses them with `LLMRequestError`, which the client sees as an error of OpenAI's form.
  */
 
 /** A part of a message: text, or what else OpenAI's API knows, such as `image_url`. */
@@ -18,7 +18,7 @@ export interface ChatMessage {
   readonly [field: string]: unknown;
 }
 
-/** What chat and completion requests may say of how tokens are chosen. */
+/** Sampling options of chat and completion requests. */
 export interface SamplingOptions {
   readonly maxTokens: number | undefined;
   readonly temperature: number | undefined;
@@ -70,13 +70,13 @@ export interface Embedding {
   readonly promptTokens: number;
 }
 
-/** What an engine implements; methods that it does not have are refused by name. */
+/** Methods of an engine. A request that needs a missing method is refused with an error that names the missing feature. */
 export interface LLMEngine {
   /** The names under which it has models; undefined where it cannot say. Asked once, before the deployment counts as running. */
   models?(signal: AbortSignal): PromiseLike<readonly string[] | undefined> | readonly string[] | undefined;
   chat?(request: ChatRequest, signal: AbortSignal): AsyncIterable<Token>;
   complete?(request: CompletionRequest, signal: AbortSignal): AsyncIterable<Token>;
-  /** One embedding for each input, in their order. Inputs of several requests may come together. */
+  /** Gives an embedding for each input, in the order of the inputs. A call may join the inputs of several requests. */
   embed?(request: EmbedRequest, signal: AbortSignal): AsyncIterable<Embedding>;
   [Symbol.asyncDispose]?(): PromiseLike<void>;
 }

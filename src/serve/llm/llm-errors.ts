@@ -65,7 +65,7 @@ export function errorForClient(error: unknown, overloaded: number, requestId: st
     if (cause.code === "LLM_ENGINE") return openAIError(502, "The model's engine failed.", { code: "engine_failed" });
     cause = cause.cause as typeof cause;
   }
-  // What it says may tell of the server's inside.
+  // The error's text may reveal internals, so it goes to the log and not to the client.
   console.error(`Request ${requestId} failed:`, error instanceof Error ? error : describeValue(error));
   return openAIError(500, `The model failed. The log has the reason under request ${requestId}.`, { code: "internal_error" });
 }

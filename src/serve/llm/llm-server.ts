@@ -81,7 +81,7 @@ export class LLMServer {
         results[index] = found instanceof Error ? found : found.slice(from, from + length);
         from += length;
       }
-      // One input that the engine refuses is not to fail the others' requests.
+      // A refused input must fail its own request only, so each request is tried again by itself.
       if (found instanceof Error && indexes.length > 1)
         for (const index of indexes) results[index] = await this.#embedTogether(engine, requests[index] as EmbedRequest);
     }

@@ -2,7 +2,7 @@
  * `serve.llm.buildOpenAIApp`: models behind OpenAI's API, as an application for `serve.run`.
  *
  * Called by users, in the process that deploys.
- * One deployment a model, and one that speaks HTTP before them. Decides names, defaults of queues, and what is refused before anything starts.
+ * Each model becomes a deployment; the ingress, a deployment before them, speaks HTTP. Decides names, defaults of queues, and which options are refused before anything starts.
  */
 import { custom, describeValue, isPlainObject, readOptions, text } from "../../core/internal.ts";
 import { type Application, deployment } from "../deployment.ts";
@@ -11,12 +11,12 @@ import { type EngineSource, isBuiltIn, ongoingRequestsOf } from "./engine-source
 import { LLMServer } from "./llm-server.ts";
 import { OpenAIIngress, type ServedModel } from "./openai-ingress.ts";
 
-/** One model. */
+/** Options of a model. */
 export interface ModelOptions {
-  /** What clients send as `model`. */
+  /** Name that clients send as `model`. */
   readonly id: string;
   readonly engine: EngineSource;
-  /** What the list of models says. Default: "shoal". */
+  /** Owner in the list of models (`owned_by`). Default: "shoal". */
   readonly ownedBy?: string | undefined;
   /** Options of its replicas: how many, their resources, and how many requests may wait. Default: 1 replica, 1,000 requests that wait, then 503. */
   readonly deployment?: DeploymentOptions | undefined;

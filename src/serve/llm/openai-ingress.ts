@@ -23,7 +23,7 @@ import {
   wholeAnswer,
 } from "./openai-responses.ts";
 
-/** What the ingress knows of a model. */
+/** Facts about a model that the ingress needs. */
 export interface ServedModel {
   readonly id: string;
   readonly ownedBy: string;
@@ -37,7 +37,7 @@ interface Found extends ServedModel {
   readonly server: ServerHandle;
 }
 
-/** One choice that is under way. */
+/** A choice that is being generated. */
 interface Generation {
   readonly choice: Choice;
   readonly tokens: AsyncIterableIterator<Token>;
@@ -49,7 +49,7 @@ interface Plan {
   readonly generations: readonly Generation[];
   readonly streams: boolean;
   readonly streamsUsage: boolean;
-  /** What completions put before the answer. */
+  /** Gives the prompt that a completion puts before its answer; undefined where the request asks for no echo. */
   readonly echo: ((choice: Choice) => string) | undefined;
 }
 

@@ -8,7 +8,7 @@ import { describeValue, isPlainObject } from "../../core/internal.ts";
 import type { ChatMessage, ChatRequest, CompletionRequest, EmbedRequest, SamplingOptions } from "./engine.ts";
 import { LLMRequestError } from "./llm-errors.ts";
 
-/** What all requests have. */
+/** Fields that chats and completions share. */
 interface RequestFrame {
   readonly model: string;
   /** Whole answers; more than one are made side by side. */
@@ -140,7 +140,7 @@ function readMessages(value: unknown): ChatMessage[] {
     const { role, content } = message as Body;
     if (!ROLES.has(role)) throw wrong(`${at}.role`, `one of ${[...ROLES].join(", ")} is needed`, role);
     const isParts = Array.isArray(content) && content.every((part) => isPlainObject(part) && typeof (part as Body)["type"] === "string");
-    // What an assistant said may be calls of tools alone.
+    // An assistant's message may lack `content`, as it may consist of tool calls alone.
     const mayLack = role === "assistant" && (content === undefined || content === null);
     if (typeof content !== "string" && !isParts && !mayLack)
       throw wrong(`${at}.content`, "a text or an array of parts with a type is needed", content);

@@ -19,10 +19,10 @@ export interface AnswerHead {
 
 type Fields = Record<string, unknown>;
 
-/** One choice, gathered token by token. */
+/** A choice of the response, gathered token by token. */
 export class Choice {
   readonly index: number;
-  /** Which prompt of the request it answers. */
+  /** Index of the prompt that the choice answers. */
   readonly prompt: number;
   #text: string;
   readonly #message: Fields = {};
@@ -174,7 +174,7 @@ function withoutIndexes(message: Readonly<Fields>): Fields {
   return { ...message, tool_calls: calls.map(({ index: _index, ...call }: ToolCallPiece) => call) };
 }
 
-/** Of chat: `{ content: [...] }`, of completions: several lists; those of the pieces are joined. */
+/** Joins the log probabilities of two pieces, list by list. Chats have `{ content: [...] }`, completions have several lists. */
 function joinedLogprobs(known: unknown, more: unknown): unknown {
   if (typeof known !== "object" || known === null || typeof more !== "object" || more === null) return more;
   const joined: Fields = { ...known };

@@ -21,7 +21,7 @@ export class StopSequences {
     return { text: whole.slice(0, heldFrom), isEnd: false };
   }
 
-  /** What was held back, once nothing more comes. */
+  /** Gives the text that was held back, once no more text comes. */
   rest(): string {
     const held = this.#held;
     this.#held = "";

@@ -17,7 +17,7 @@ const NOT_METHODS: ReadonlySet<string> = new Set(["then", "catch", "finally", "t
 export async function runLocally(application: Application<any>, name: string): Promise<object> {
   const { target, local } = buildApplication(application, { name, routePrefix: null, keepsCode: false });
   const handles = new Map<string, object>();
-  // Those that others are bound to come first.
+  // Bound deployments come before those that take them, so their handles exist by then.
   for (const { name: deployment, config, streaming } of target.deployments) {
     const { target: code, args } = local.get(deployment) as DeploymentCode;
     const context = { appName: name, deployment, replicaId: `${name}#${deployment}#local`, rank: 0, worldSize: 1 };

@@ -16,11 +16,11 @@ interface MetricFacts {
   readonly tagKeys: readonly string[];
 }
 
-/** One series: its tags, and its number or its buckets. Hot paths keep it instead of looking it up. */
+/** A series of a metric: its tags, and its number or its buckets. Hot paths hold a series instead of looking it up. */
 export class Series {
   readonly tags: readonly string[];
   value = 0;
-  /** Of a histogram: how many lie between two boundaries each. */
+  /** Buckets of a histogram: the number of values between two boundaries each. */
   readonly counts: number[];
   readonly #boundaries: readonly number[];
 

@@ -1,15 +1,15 @@
 /**
- * What Serve counts of itself, under Ray's names.
+ * Serve's own metrics, under Ray's names.
  *
  * Each process counts its own, and the controller gathers them. Proxies count each request that they have answered, replicas each request and call that they have ended.
- * Both keep the series of what comes most often: counting is part of every request.
+ * Both hold the series that they use most, as counting is part of every request.
  */
 import { LATENCY_BOUNDARIES, metricOf, type Series } from "./registry.ts";
 
 const HTTP_TAGS = ["application", "route", "method", "status_code"];
 const DEPLOYMENT_TAGS = ["application", "deployment", "replica"];
 
-/** Of a proxy: counts one answered request. */
+/** Metrics of a proxy: its answered requests. */
 export class HttpMetrics {
   readonly #requests = metricOf("counter", {
     name: "serve_num_http_requests",
@@ -26,7 +26,7 @@ export class HttpMetrics {
     { name: "serve_http_request_latency_ms", description: "Time from the head of a request to the end of its answer", tagKeys: HTTP_TAGS },
     LATENCY_BOUNDARIES,
   );
-  /** What was counted last, which is most often counted next. */
+  /** The series of the last request: the next one often has the same tags. */
   #last: { key: string; requests: Series; errors: Series | undefined; latency: Series } | undefined;
 
   served({
@@ -59,7 +59,7 @@ export class HttpMetrics {
 /** A client may send any method, and each would be a series. */
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
-/** Of a replica. */
+/** Metrics of a replica. */
 export interface ReplicaMetrics {
   readonly requests: Series;
   readonly errors: Series;

@@ -1,5 +1,5 @@
 /**
- * One request of a client on its way through the proxy, whatever protocol it came by: find the application, choose a replica, send, hand the answer back.
+ * A client's request on its way through the proxy, in any protocol: choose a replica, send the request, hand the answer back.
  *
  * Decides which status a client gets where no replica answers, and when a request may be sent to another replica. A front (`http-front.ts`; HTTP/2 and gRPC have their
  * own) translates its protocol into an `IncomingRequest` and writes what comes to the `ReplyPort`; it knows nothing of replicas.
@@ -13,7 +13,7 @@ import type { Message, RequestHead, ResponseHead } from "../wire/frames.ts";
 import type { RequestStream } from "../wire/request-client.ts";
 import type { ReplicaLinks } from "./replica-links.ts";
 
-/** What a front has read. */
+/** A request as a front has read it. */
 export interface IncomingRequest {
   readonly head: RequestHead;
   /** The whole body, or its pieces as they come. */

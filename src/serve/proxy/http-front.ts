@@ -18,13 +18,13 @@ import type { Exchange, IncomingRequest, ReplyPort } from "./exchange.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
 import { originForm, readHeaders } from "./request-headers.ts";
 
-/** What the front asks of the proxy. */
+/** Functions of the proxy that a front calls. */
 export interface HttpPorts {
   /** The application of a path: what begins an exchange there, and the path without the prefix. */
   route(target: string): RoutedTarget | undefined;
   routes(): Readonly<Record<string, string>>;
   isDraining(): boolean;
-  /** One request is over. */
+  /** Called at the end of each request. */
   served(entry: AccessEntry): void;
 }
 
@@ -58,7 +58,7 @@ export function createHttpFront(options: ResolvedHttpOptions, ports: HttpPorts):
     headersTimeout: options.headersTimeoutMs,
     requestTimeout: 0,
     maxHeaderSize: options.maxHeaderBytes,
-    // What a client that sends no whole head holds, it holds that much longer at most.
+    // A connection whose head stays incomplete is closed at most one interval after `headersTimeout`.
     connectionsCheckingInterval: Math.min(5_000, Math.max(100, options.headersTimeoutMs / 4)),
     // Others, such as h2c, may be ignored: the request is answered as it is. Before Node 24.9 they are refused.
     shouldUpgradeCallback: (request: IncomingMessage) => request.headers.upgrade?.toLowerCase() === "websocket",
@@ -71,7 +71,7 @@ export function createHttpFront(options: ResolvedHttpOptions, ports: HttpPorts):
   return server;
 }
 
-/** One request of a client. */
+/** A client's request and its response, over HTTP/1.1. */
 class HttpExchange implements ReplyPort {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
@@ -290,7 +290,7 @@ class HttpExchange implements ReplyPort {
     const socket = this.#request.socket as CountingSocket;
     socket[openRequests] = (socket[openRequests] ?? 1) - 1;
     if (!this.#response.writableFinished) this.#exchange?.cancel("the client is gone");
-    // Nobody has heard an answer.
+    // The client left before its answer, unless the request is already recorded.
     this.#served(499);
   }
 

@@ -1,8 +1,8 @@
 /**
- * The actor of one proxy: listens for clients, and knows by the controller's word which applications there are.
+ * The actor of one proxy: listens for clients, and gets the routes of all applications from the controller.
  *
- * It serves on while the controller is away. The port is shared by the proxies of a node (`reusePort`). When its node is to go it answers `/-/healthz` with 503, takes no
- * new connections and finishes what it has.
+ * The proxy serves on while the controller is away. The proxies of a node share a port (`reusePort`). When its node is drained, the proxy answers `/-/healthz` with 503,
+ * takes no new connections and finishes the open requests.
  */
 import { getRuntimeContext } from "../../core/index.ts";
 import type { Server } from "node:http";
@@ -86,7 +86,7 @@ export class Proxy {
     return { openRequests: this.#openRequests, isDraining: this.#isDraining };
   }
 
-  /** What this proxy has counted. */
+  /** The metrics of this process. */
   metrics(): MetricSnapshot[] {
     return metricSnapshots();
   }

@@ -10,14 +10,14 @@ import { RequestClient } from "../wire/request-client.ts";
 export class ReplicaLinks {
   readonly #clients = new Map<RoutedReplica, RequestClient | Promise<RequestClient>>();
 
-  /** The replica is there: whoever is first does not wait for the connection. */
+  /** Connects to a new replica, so that its first request does not wait for the connection. */
   added(replica: RoutedReplica): void {
     const client = this.clientOf(replica);
-    // Whoever needs it meets the failure.
+    // Requests that await this connection get the failure.
     if (client instanceof Promise) client.catch(() => {});
   }
 
-  /** It is to end by plan: what can go elsewhere is told. */
+  /** The replica ends by plan: its open streams are told. */
   retired(replica: RoutedReplica): void {
     const client = this.#clients.get(replica);
     if (client instanceof RequestClient) client.retire();

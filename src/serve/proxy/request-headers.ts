@@ -1,7 +1,7 @@
 /**
- * What a front reads of a request's headers before it goes on: the id, the host, the model, how long the body is. And the target, in whichever form it came.
+ * Reads the headers that a front needs before it routes a request: id, host, model and length of the body. Reads the request's target in all its forms.
  *
- * Decides what is not a request: a host that is none, or two of them. Used by all fronts.
+ * Rejects requests with an invalid host or with two hosts. Used by all fronts.
  */
 import { randomBytes } from "node:crypto";
 
@@ -18,7 +18,7 @@ interface ReadHeaders {
   modelId: string;
   length: number | undefined;
   isChunked: boolean;
-  /** What makes it no request. */
+  /** The reason to refuse the request; undefined if it is valid. */
   mistake: string | undefined;
 }
 

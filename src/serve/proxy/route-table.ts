@@ -1,4 +1,4 @@
-/** Which application a path belongs to: the longest prefix that ends at a slash. Pure. */
+/** Finds the application of a path: the longest prefix that ends at a slash. Pure. */
 import type { RouteEntry, RouteTableValue } from "../routing/controller-messages.ts";
 
 interface RouteMatch {

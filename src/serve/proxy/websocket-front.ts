@@ -55,7 +55,7 @@ export class WebSocketFront {
   }
 }
 
-/** One WebSocket of a client. */
+/** A client's WebSocket, from the handshake to the close. */
 class ClientSocket implements ReplyPort {
   readonly #request: IncomingMessage;
   readonly #raw: Duplex;

@@ -50,7 +50,7 @@ const BATCH = {
   },
 };
 
-/** One item, and who waits for what becomes of it. */
+/** An item that waits, with the callbacks for its outcome. */
 interface Entry {
   readonly item: unknown;
   readonly size: number;
@@ -142,7 +142,7 @@ class Batcher {
     const entries: Entry[] = [];
     let size = 0;
     for (const entry of this.#waiting) {
-      // One that is larger than a whole batch goes by itself.
+      // An item that is larger than a whole batch goes by itself.
       if (entries.length > 0 && size + entry.size > this.#options.maxBatchSize) break;
       entries.push(entry);
       size += entry.size;

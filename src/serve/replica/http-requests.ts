@@ -14,7 +14,7 @@ import { flatHeaders, wholeOf } from "./lazy-response.ts";
 
 type FetchFunction = (request: Request) => unknown;
 
-/** What an answer to a failure needs. */
+/** Settings and callbacks for answers to failed requests. */
 export interface RequestFailures {
   /** Requests that are under way, for those who choose among replicas. */
   readonly ongoing: () => number;
@@ -67,7 +67,7 @@ export class HttpRequests {
 
   #respond(stream: ServedStream, call: LibraryCall, value: unknown, over: (isFailed: boolean) => void): void {
     if (stream.cancelled !== undefined) {
-      // Nobody hears it; a body that was opened is closed.
+      // The request was cancelled, so the answer is dropped; a body that was opened is closed.
       if (value instanceof Response) void value.body?.cancel(stream.cancelled).catch(() => {});
       over(false);
       return;
@@ -113,7 +113,7 @@ export class HttpRequests {
   }
 }
 
-/** What user code threw before it answered. */
+/** Answers with an error that user code threw before it answered. */
 export function respondToError(error: unknown, stream: ServedStream, { onError, showsErrors, ongoing }: RequestFailures): void {
   onError(error, stream);
   const status = statusOf(error);
@@ -121,7 +121,7 @@ export function respondToError(error: unknown, stream: ServedStream, { onError, 
   stream.respond({ status, statusText: "", ongoing: ongoing(), headers: JSON_TYPE }, errorBody(status, stream.head.requestId, detail));
 }
 
-/** What clients read where a request failed: what kind of failure, and the id by which the log has the rest. */
+/** Body of the answer to a failed request: the kind of failure, and the id by which the log has the rest. */
 export function errorBody(status: number, requestId: string, detail?: string): string {
   return JSON.stringify({ error: ERROR_TEXTS[status] ?? "request failed", status, requestId, ...(detail === undefined ? {} : { detail }) });
 }
@@ -155,7 +155,7 @@ function textOfError(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : describeValue(error);
 }
 
-/** What is neither a `Response` nor a stream: text, bytes, or a value for JSON. */
+/** Answer for text, bytes or a value for JSON; undefined for a `Response` or a stream. */
 function plainResponse(
   value: unknown,
 ): { status: number; statusText: string; headers: string[]; body: string | Uint8Array | undefined } | undefined {

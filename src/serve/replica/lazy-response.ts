@@ -10,9 +10,9 @@ const RealResponse = globalThis.Response;
 
 const MADE_BY_CONSTRUCTOR = ["body", "bodyUsed", "redirected", "type", "url"] as const;
 const READ_BY_RESPONSE = ["arrayBuffer", "blob", "bytes", "clone", "formData", "json", "text"] as const;
-/** What a header may consist of; anything else is for the real constructor to refuse. */
+/** Header names that need no check by the real constructor; it decides on all others. */
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-// Visible ASCII, spaces and tabs; no space around.
+// Header values of the same kind: visible ASCII, spaces and tabs; no space around.
 const VALUE = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/;
 const TEXT_TYPE = "text/plain;charset=UTF-8";
 
@@ -28,7 +28,7 @@ interface Given {
   made: Response | undefined;
 }
 
-/** What is sent of a response whose body is here. */
+/** The parts of a response whose whole body is in memory, ready to be sent. */
 interface WholeResponse {
   readonly status: number;
   readonly statusText: string;
@@ -42,7 +42,7 @@ class LazyResponse {
 
   constructor(body?: unknown, init?: unknown) {
     const kept = keep(body, init);
-    // What a constructor returns takes the place of `this`: a real one is an instance of `Response`, too.
+    // The returned value takes the place of `this`: a real response passes `instanceof Response`, too.
     if (kept === undefined)
       return new RealResponse(
         body as ConstructorParameters<typeof Response>[0],
@@ -118,7 +118,7 @@ export function useLazyResponse(): void {
 /** @internal for tests */
 export const LazyResponseClass: typeof Response = LazyResponse as unknown as typeof Response;
 
-/** What to send of a response whose body is here and untouched; undefined for all others. */
+/** Gives the parts of a response whose body is in memory and untouched; undefined for all others. */
 export function wholeOf(response: Response): WholeResponse | undefined {
   const own = (response as unknown as Partial<LazyResponse>)[given];
   if (own === undefined || own.made !== undefined) return undefined;
@@ -149,7 +149,7 @@ function headersOf(own: Given): Headers {
   return headers;
 }
 
-/** What the real constructor would have made of it; undefined where it is to be asked. */
+/** Values that the real constructor would derive from its arguments; undefined where only the real constructor can decide. */
 function keep(body: unknown, init: unknown): Given | undefined {
   if (body !== undefined && body !== null && typeof body !== "string" && !(body instanceof Uint8Array)) return undefined;
   const bytes = typeof body === "string" ? body : body === undefined || body === null ? null : Uint8Array.from(body);

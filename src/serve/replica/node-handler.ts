@@ -11,7 +11,7 @@ import { Duplex } from "node:stream";
 import { describeValue } from "../../core/internal.ts";
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => unknown;
-/** What Fastify's instances are: a listener once they are ready. */
+/** A Fastify instance: `routing` is a listener once `ready()` has resolved. */
 interface FastifyLike {
   ready(): PromiseLike<unknown>;
   readonly routing: (request: IncomingMessage, response: ServerResponse) => unknown;
@@ -135,7 +135,7 @@ class AnswerSocket extends Duplex {
   #head = "";
   #hasHead = false;
   #init: ResponseInit & { status: number; headers: Headers } = { status: 200, headers: new Headers() };
-  /** Of the body, before anybody knows whether it is whole. */
+  /** Pieces of the body that were written before the answer is whole or starts to stream. */
   readonly #pieces: Uint8Array[] = [];
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   #isAnswered = false;
@@ -220,7 +220,7 @@ class AnswerSocket extends Duplex {
       this.#hasHead = true;
       this.#head = "";
       this.#init = { status: Number(status), statusText: text, headers: headersOf(lines) };
-      // What is written in this turn of the event loop may be all of it.
+      // A body that ends within this turn of the event loop is answered whole; any other body is streamed.
       setImmediate(() => this.#stream());
       return Buffer.from(rest, "latin1");
     }

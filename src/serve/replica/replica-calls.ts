@@ -1,4 +1,4 @@
-/** What handles tell a replica with a call, and what it says where it cannot begin: shared by both ends. */
+/** Metadata that handles send with a call, and the error of a replica that cannot begin the call: shared by both ends. */
 import { ShoalError } from "../../core/index.ts";
 import { registerErrorClass } from "../../core/internal.ts";
 

@@ -1,4 +1,4 @@
-/** What `serve.getReplicaContext()` tells code of where it runs. One replica a process; in local testing mode and in-process mode several share one, and each call knows its own. */
+/** The context that `serve.getReplicaContext()` gives. A process has one replica; in local testing mode and in-process mode replicas share a process, and each call knows its own. */
 import { AsyncLocalStorage } from "node:async_hooks";
 
 /** Where a deployment's code runs. */

@@ -20,7 +20,7 @@ import { contextData, type RequestContext } from "./request-context.ts";
 import { type DeploymentCode, UserObject } from "./user-object.ts";
 import { WebSocketRequests } from "./websocket-requests.ts";
 
-/** What a replica is started with, besides its code. */
+/** Start options of a replica, besides its code. */
 interface ReplicaSpec {
   readonly context: ReplicaContext;
   readonly version: string;
@@ -135,7 +135,7 @@ export class Replica {
     await this.#user?.reconfigure(userConfig === undefined ? undefined : JSON.parse(userConfig));
   }
 
-  /** What another controller has to know of it. */
+  /** Describes the replica for a new controller that adopts it. */
   describe(): { version: string; userConfig: string | undefined; isStarted: boolean; nodeId: string; pid: number; code: CodeSource } {
     const { version } = this.#spec;
     const isStarted = this.#user !== undefined;
@@ -149,7 +149,7 @@ export class Replica {
     await this.#user?.dispose();
   }
 
-  /** What this replica has counted. */
+  /** Metrics of this replica. */
   metrics(): MetricSnapshot[] {
     return metricSnapshots();
   }

@@ -1,11 +1,11 @@
 /**
- * What a replica knows of the request that it is at: wherever its code has got to, `getRequestContext`, handles and `serve.multiplexed` find it.
+ * The context of the request that a replica runs. `getRequestContext`, handles and `serve.multiplexed` find it anywhere in the code of that request.
  *
- * It lies beside the call of the core in which the code runs (`callData`), so no second context has to be carried along.
+ * The context is kept with the core's call in which the code runs (`callData`), so no second async context is needed.
  */
 import { callData } from "../../core/internal.ts";
 
-/** One request or call as it goes through deployments. */
+/** Context of a request or call on its way through deployments. */
 export interface RequestContext {
   readonly requestId: string;
   readonly app: string;
@@ -26,7 +26,7 @@ export function contextData(context: RequestContext): Held {
   return { [KEY]: context };
 }
 
-/** Of the request in which this code runs; undefined outside of requests. */
+/** Context of the request in which the calling code runs; undefined outside of requests. */
 export function currentRequest(): RequestContext | undefined {
   const data = callData() as Partial<Held> | undefined;
   return data?.[KEY];

@@ -9,7 +9,7 @@ import { SOCKET_BUFFER_BYTES_MAX } from "../limits.ts";
 import { Message } from "../wire/frames.ts";
 import type { ServedStream } from "../wire/request-server.ts";
 
-/** What a message consists of: text, or bytes. */
+/** Content of a message: text, or bytes. */
 export type WebSocketMessage = string | Uint8Array;
 
 /** The event `close`. */
@@ -261,7 +261,7 @@ export class ServerWebSocket extends EventTarget implements AsyncIterable<WebSoc
   }
 }
 
-/** What a handler throws is told to `error`, as no caller hears it. */
+/** Dispatches a handler's exception as the event `error` and logs it, because no caller receives it. */
 function reportError(socket: ServerWebSocket, error: unknown): void {
   const event = Object.assign(new Event("error"), { error });
   socket.dispatchEvent(event);

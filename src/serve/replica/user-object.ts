@@ -8,7 +8,7 @@ import { describeValue, isClass } from "../../core/internal.ts";
 
 export type AnyFunction = (...args: unknown[]) => unknown;
 
-/** What a deployment consists of: a class or a function, and what its constructor gets. */
+/** Code of a deployment: a class or a function, and the arguments of the constructor. */
 export interface DeploymentCode {
   readonly target: AnyFunction | (new (...args: never[]) => object);
   readonly args: readonly unknown[];

@@ -47,7 +47,7 @@ export class WebSocketRequests {
       const { messages } = stream;
       const [code = "1006", text = ""] = messages?.trailers ?? [];
       call.cancel(new RequestCancelledError(`Request ${stream.head.requestId} was cancelled: ${reason}`, { reason }));
-      // Whoever reads messages comes to their end by itself.
+      // Readers of messages end by themselves, so only the socket is closed here.
       setImmediate(() => socket.closed(Number(code), text));
     };
     void this.#run(stream, call, { socket, request }).then(ended);

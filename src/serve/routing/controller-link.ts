@@ -63,7 +63,7 @@ export class ControllerLink {
   #connect(): void {
     if (this.#isConnecting || this.#isClosed) return;
     this.#isConnecting = true;
-    // What a request began lives on when the request is over.
+    // The connection must outlive the request that opened it.
     outsideCalls(() => void this.#connectUntilDone());
   }
 
@@ -74,7 +74,7 @@ export class ControllerLink {
         this.#connected(await connectToActor(controller, CONTROLLER_SERVICE));
         break;
       } catch {
-        // It has died, or does not exist yet or any more.
+        // The controller has died, or does not exist (yet or any more).
         await new Promise<void>((resolve) => setTimeout(resolve, WATCH_RETRY_MS).unref());
       }
     }

@@ -1,15 +1,15 @@
 /**
- * What processes with routers and the controller tell each other, over a connection beside the controller's calls: who wants to know what, what there is, what
- * nobody uses any more, and how many requests there are.
+ * Messages between the controller and processes with routers, over a connection beside the controller's calls: subscriptions to keys, new values of keys,
+ * replicas that a process has released, and numbers of requests.
  *
- * A connection and not calls: a driver that only holds a handle must be able to end, and what is new is pushed to hundreds of processes without a question each.
+ * A connection and not calls: a driver that only holds a handle must be able to end, and new values are pushed to hundreds of processes without a poll from each.
  */
 import type { ServiceConnection } from "../../core/internal.ts";
 import type { DeploymentRoutes } from "./deployment-router.ts";
 
 export const TOLD = { SUBSCRIBE: 200, UPDATE: 201, RELEASED: 202, REPORT: 203 } as const;
 
-/** One application that has a route. */
+/** The route of an application. */
 export interface RouteEntry {
   readonly prefix: string;
   readonly app: string;

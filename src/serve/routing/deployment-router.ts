@@ -1,9 +1,9 @@
 /**
- * Which replica gets each request of one deployment, in one process: the queue of those that wait for room, and the replica set.
+ * Assigns a replica to each request of one deployment, in one process: the replica set, and the queue of requests that wait for room.
  *
  * Used by handles and by proxies. A request that finds room is placed at once, without a promise. The others wait in their order, up to `maxQueuedRequests`; with no replica at
- * all they wait, too, and the controller is told, so that a deployment that is scaled to zero wakes up. Told by the controller which replicas there are
- * (`controller-link.ts`), and tells it when nothing of this process runs any more on one that goes.
+ * all they wait, too, and the controller is told, so that a deployment that is scaled to zero wakes up. The controller sends the list of replicas
+ * (`controller-link.ts`); the router tells it when a replica that is to end has no more requests of this process.
  */
 import { Fifo } from "../../core/internal.ts";
 import { BackPressureError, DeploymentUnavailableError } from "../errors.ts";
@@ -12,7 +12,7 @@ import { loadRequestRouter } from "./load-request-router.ts";
 import type { RequestToRoute } from "./request-router.ts";
 import { type ReplicaInfo, ReplicaSet, type RoutedReplica } from "./replica-set.ts";
 
-/** What the controller tells routers of a deployment. */
+/** The routes of a deployment, as the controller sends them to routers. */
 export interface DeploymentRoutes {
   readonly replicas: readonly ReplicaInfo[];
   readonly maxOngoingRequests: number;
@@ -35,7 +35,7 @@ interface Waiting {
 interface RouterPorts {
   /** A replica came: whoever calls it may connect. */
   added(replica: RoutedReplica): void;
-  /** It is to end by plan, or is gone: nothing new goes there. */
+  /** The replica ends by plan or is gone, while requests of this process are under way there. */
   retired(replica: RoutedReplica): void;
   /** Nothing of this process runs there any more, and nothing will. */
   released(replica: RoutedReplica): void;
@@ -124,7 +124,7 @@ export class DeploymentRouter {
     return this.#wait(request, signal);
   }
 
-  /** It is over. @param reported requests under way there, as the replica said */
+  /** A request is over. @param reported requests under way on the replica, by its own count */
   ended(replica: RoutedReplica, reported?: number): void {
     this.#ongoing -= 1;
     this.#set.end(replica, reported);

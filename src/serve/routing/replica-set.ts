@@ -8,7 +8,7 @@
 
 import type { RequestRouter, RequestToRoute } from "./request-router.ts";
 
-/** What a router is told of a replica. */
+/** A replica, as the controller describes it to routers. */
 export interface ReplicaInfo {
   readonly id: string;
   /** The name of its actor. */
@@ -26,7 +26,7 @@ export class RoutedReplica {
   ongoing = 0;
   /** Requests of others, as last heard. */
   others = 0;
-  /** It said that it is full. */
+  /** The replica answered BUSY. */
   isBusy = false;
   /** Where it is among those with room; -1 where it has none. */
   freeIndex = -1;
@@ -133,7 +133,7 @@ export class ReplicaSet {
     this.#place(replica);
   }
 
-  /** It has not begun a request, as it has too many. */
+  /** The replica was full and has not begun a request. @param reported requests under way there, by its own count */
   refused(replica: RoutedReplica, reported: number): void {
     replica.ongoing -= 1;
     replica.others = Math.max(0, reported - replica.ongoing);
@@ -141,7 +141,7 @@ export class ReplicaSet {
     this.#place(replica);
   }
 
-  /** What was heard of others is old: those that said they are full are tried again. */
+  /** Drops outdated reports: replicas that answered BUSY are tried again. */
   forgetBusy(): void {
     for (const replica of this.#replicas.values()) {
       if (!replica.isBusy) continue;

@@ -1,5 +1,5 @@
 /**
- * One direction of a stream, at the end that receives: pieces lie here until somebody takes them, and what was taken is credited to the sender.
+ * Receiving end of one direction of a stream: buffers pieces until the reader takes them, and credits the taken bytes to the sender.
  * Pieces are bytes of a body, or messages of a WebSocket.
  *
  * Owns at most `STREAM_WINDOW_BYTES` and one piece: an honest sender never has more under way. Read by one reader, as an async iterator or piece by piece.

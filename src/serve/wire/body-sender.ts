@@ -1,6 +1,6 @@
 /**
- * One direction of a stream, at the end that sends: pieces of a body go out as long as the other end has given credit for them.
- * Messages of a WebSocket do, too, each in one frame.
+ * Sending end of one direction of a stream: sends pieces of a body as long as the other end has given credit for them.
+ * Messages of a WebSocket need credit, too; each goes in one frame.
  *
  * Owns the bytes that wait for credit, which are at most what one `write` brought: a writer waits for its promise before it brings more. Frames keep their order.
  */
@@ -59,7 +59,7 @@ export class BodySender {
     if (this.#credit > 0) this.#wake();
   }
 
-  /** Nobody wants the rest. */
+  /** Ends the sending: the rest is dropped, and further writes return false. */
   stop(): void {
     this.#isStopped = true;
     this.#wake();

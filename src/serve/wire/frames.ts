@@ -43,7 +43,7 @@ export class Message {
   }
 }
 
-/** What a proxy tells a replica of a request. */
+/** Head of a request, from a proxy to a replica. */
 export interface RequestHead {
   readonly method: string;
   /** Whole, with the scheme and host that the client asked for, and without the prefix of the application. */
@@ -58,7 +58,7 @@ export interface RequestHead {
   readonly headers: readonly string[];
 }
 
-/** What a replica answers. */
+/** Head of a replica's answer. */
 export interface ResponseHead {
   readonly status: number;
   readonly statusText: string;

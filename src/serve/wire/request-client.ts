@@ -9,7 +9,7 @@ import { BodyReceiver } from "./body-receiver.ts";
 import { BodySender } from "./body-sender.ts";
 import { decodeResponseHead, encodeRequestHead, FLAG, FRAME, Message, type RequestHead, type ResponseHead } from "./frames.ts";
 
-/** What becomes of one request. Exactly one of `responded`, `busy` and `failed` is called, and `failed` may follow `responded`. */
+/** Events of a request. Exactly one of `responded`, `busy` and `failed` is called, and `failed` may follow `responded`. */
 interface StreamEvents {
   /**
    * The answer has begun.
@@ -28,15 +28,15 @@ interface StreamEvents {
 const NO_BYTES = new Uint8Array(0);
 const STREAM_MAX = 0xffffffff;
 
-/** One request on its way. */
+/** A request in progress, at the proxy's end. */
 export class RequestStream {
   readonly id: number;
   readonly events: StreamEvents;
-  /** Of the request. */
+  /** Sends the body of the request, or the messages to a WebSocket. */
   readonly upload: BodySender;
-  /** Of the response, once there is one that did not come whole. */
+  /** Body of the response, where it did not come whole with the head. */
   body: BodyReceiver | undefined;
-  /** Of a WebSocket that the replica has taken. */
+  /** Messages from the replica, once it has accepted a WebSocket. */
   messages: BodyReceiver<Message> | undefined;
   readonly #client: RequestClient;
 
@@ -65,7 +65,7 @@ export class RequestStream {
     this.#client.send(FRAME.END, 0, this.id, trailers.length === 0 ? NO_BYTES : Buffer.from(JSON.stringify(trailers)));
   }
 
-  /** Nobody wants the answer any more. */
+  /** Cancels the request: its answer is no longer wanted. */
   cancel(reason: string): void {
     this.upload.stop();
     this.#client.cancel(this, reason);

@@ -21,13 +21,13 @@ import {
 
 const NO_BYTES = new Uint8Array(0);
 
-/** One request, as the replica has it. */
+/** A request in progress, at the replica's end. */
 export class ServedStream {
   readonly id: number;
   readonly head: RequestHead;
   /** All of the body where it came with the head, and a receiver otherwise. */
   readonly body: Uint8Array | BodyReceiver;
-  /** Of a WebSocket. */
+  /** Messages from the client of a WebSocket; undefined for other requests. */
   readonly messages: BodyReceiver<Message> | undefined;
   /** The client is gone, its time is over, or the proxy is. */
   onCancel: ((reason: string) => void) | undefined;

@@ -25,13 +25,13 @@ export interface ASHASchedulerOptions {
   maxT?: number;
   /** No trial is stopped before. Default: 1. */
   gracePeriod?: number;
-  /** Of so many trials one goes on. Default: 4. */
+  /** At each milestone, 1 of this many trials goes on. Default: 4. */
   reductionFactor?: number;
   /** Default: 1. */
   brackets?: number;
   /** Whether trials end at `maxT`. Default: true. */
   stopLastTrials?: boolean;
-  /** Of the choice of brackets. */
+  /** Seed for the choice of brackets. */
   seed?: number | undefined;
 }
 
@@ -49,7 +49,7 @@ const OPTIONS = {
   seed: seed(),
 };
 
-/** One milestone of a bracket, with the score that each trial had there. */
+/** Milestone of a bracket, with the score that each trial had there. */
 interface Rung {
   readonly milestone: number;
   readonly scores: Map<string, number>;

@@ -9,12 +9,12 @@ import type { SchedulerView } from "../scheduler.ts";
 import { oneMetric } from "../search/model-options.ts";
 import type { Mode, Trial, TrialBundle, TrialResources, TrialResult } from "../trial.ts";
 
-/** What an allocation function is asked. */
+/** Argument of an allocation function. */
 export interface AllocationRequest {
   readonly trial: Trial;
   readonly result: TrialResult;
   readonly view: SchedulerView;
-  /** What trials begin with. */
+  /** Resources with which trials begin. */
   readonly base: TrialResources;
   /** The metric and mode of the run. */
   readonly metric: string | undefined;
@@ -31,7 +31,7 @@ export interface DistributeResourcesOptions {
   increaseBy?: TrialBundle | undefined;
   /** How many units a trial gets at most; -1 is without end. Default: -1. */
   increaseByTimes?: number;
-  /** What no trial gets. */
+  /** Resources of the cluster that no trial gets. */
   reserveResources?: TrialBundle | undefined;
 }
 
@@ -79,7 +79,7 @@ interface Sizes {
   readonly free: Amount;
   readonly total: Amount;
   readonly base: readonly TrialBundle[];
-  /** What the trial has beyond what it began with. */
+  /** Bundles that the trial has beyond `base`. */
   readonly added: readonly TrialBundle[];
   readonly trialCount: number;
 }

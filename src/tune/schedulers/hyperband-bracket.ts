@@ -1,7 +1,7 @@
 /**
- * One bracket of HyperBand: a group of trials that run to a milestone together, after which the best of them go on to the next.
+ * A bracket of HyperBand: a group of trials that run to a milestone together, after which the best of them go on to the next milestone.
  *
- * Keeps which trials are in it, the progress and score that each last had, and how far the bracket has come. Decides nothing about other
+ * A bracket keeps its trials, the last progress and score of each, and its own progress. It decides nothing about other
  * brackets; `HyperBandScheduler` owns them. All numbers are rounded where Ray rounds them.
  */
 

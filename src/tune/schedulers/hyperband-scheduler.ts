@@ -23,7 +23,7 @@ export interface HyperBandSchedulerOptions {
   mode?: Mode | undefined;
   /** The last milestone. Default: 81. */
   maxT?: number;
-  /** Of so many trials one goes on. Default: 3. */
+  /** At each milestone, 1 of this many trials goes on. Default: 3. */
   reductionFactor?: number;
   /** Whether trials end at `maxT`. Default: true. */
   stopLastTrials?: boolean;
@@ -88,7 +88,7 @@ export class HyperBandScheduler implements TrialScheduler {
     return this.decideAtMilestone(bracket, trial, view);
   }
 
-  /** What becomes of a trial that has come to its milestone, and of the others of its bracket. */
+  /** Decides about a trial that has reached its milestone, and about the others of its bracket. */
   protected decideAtMilestone(bracket: HyperBandBracket, trial: Trial, view: SchedulerView): Decision {
     return this.process(bracket, view, trial);
   }

@@ -126,7 +126,7 @@ export class MedianStoppingRule implements TrialScheduler {
     history.scores.push(score);
   }
 
-  /** Of the others that have come as far as `time`. Means that are no finite number do not count. */
+  /** Mean scores, from the grace period to `time`, of the other trials that have come as far as `time`. Means that are not finite are left out. */
   #runningMeans(trialId: string, time: number): number[] {
     const means: number[] = [];
     for (const [other, { times, scores }] of this.#histories) {

@@ -1,7 +1,7 @@
 /**
- * What a scheduler decides by: a metric with its direction, and the attribute of results that counts progress.
+ * The objective of a scheduler: a metric with its direction, and the attribute of results that counts progress.
  *
- * Scores are larger for better results whatever the mode. Each scheduler owns one of these. The names of Ray's automatic keys are taken, too, with their
+ * Scores are larger for better results whatever the mode. Each scheduler owns an `Objective`. The names of Ray's automatic keys are accepted, too, with their
  * units: `time_total_s` is in seconds.
  */
 import type { Mode, TrialResult } from "../trial.ts";

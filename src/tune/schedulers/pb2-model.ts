@@ -12,7 +12,7 @@ import type { Random } from "../random.ts";
 type Row = readonly number[];
 
 interface Round {
-  /** One row a gain. */
+  /** A row for each gain. */
   readonly rows: readonly Row[];
   /** The gains, standardized. */
   readonly gains: readonly number[];
@@ -32,7 +32,7 @@ const TINY = 1e-10;
 export function chooseHyperparameters({ rows, gains, from, chosen }: Round, random: Random): number[] {
   const process = fitted(rows, gains);
   const width = (rows[0] as Row).length - 2;
-  // What is chosen has no gain yet; that changes the certainty, and not what is expected.
+  // Configurations chosen in this round have no gain yet: they lower the variance, but the mean does not use them.
   const certain =
     chosen.length === 0 ? process : fitted([...rows, ...chosen.map((each) => [...from, ...each])], [...gains, ...chosen.map(() => 0)]);
   const kappa = Math.sqrt(0.2 + Math.max(0, Math.log(0.4 * rows.length)));

@@ -17,7 +17,7 @@ export interface Bounds {
 }
 
 export interface PB2Options extends PopulationOptions {
-  /** What is searched, between which values. */
+  /** Hyperparameters to search, with their bounds. */
   hyperparamBounds: Bounds;
 }
 
@@ -33,7 +33,7 @@ const RECORDS_MAX = 1_000;
 /** Gains of so many records go into the model: its cost grows with the third power. */
 const GAINS_MAX = 200;
 
-/** One hyperparameter: its path in the configuration, and its bounds. */
+/** A hyperparameter: its path in the configuration, and its bounds. */
 interface Dimension {
   readonly path: readonly string[];
   readonly low: number;
@@ -143,7 +143,7 @@ export class PB2 extends PopulationBasedTraining {
     return { values, time: own.time, reward: own.reward };
   }
 
-  /** What each trial gained between two records with the same values, by unit of time, in the order of time. */
+  /** Gains per unit of time, each between two successive records of a trial with the same values, in the order of time. */
   #gains(): Gain[] {
     const last = new Map<string, Observed>();
     const gains: Gain[] = [];

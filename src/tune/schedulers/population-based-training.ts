@@ -39,7 +39,7 @@ export interface PopulationOptions {
 export interface PopulationBasedTrainingOptions extends PopulationOptions {
   /** No trial is looked at before. Default: 0. */
   burnInPeriod?: number;
-  /** What is changed, and how it is drawn: a list, a domain, a function, or an object of these. */
+  /** Hyperparameters to mutate, each with the source of its new values: a list, a domain, a function, or an object of these. */
   hyperparamMutations?: Mutations | undefined;
   /** How often a value is drawn anew instead of moved. Default: 0.25. */
   resampleProbability?: number;
@@ -82,7 +82,7 @@ const OPTIONS = {
   ),
 };
 
-/** What is kept of a trial. */
+/** State of a trial in the population. */
 interface Member {
   /** At the last look. */
   score: number | null;
@@ -105,7 +105,7 @@ interface Quantiles {
   readonly upper: readonly Trial[];
 }
 
-/** What a scheduler of this family is besides its options. */
+/** Name for messages and type for the definition of a scheduler of this family. */
 interface PopulationKind {
   readonly name: string;
   readonly type: string;
@@ -214,7 +214,7 @@ export class PopulationBasedTraining implements TrialScheduler {
     this.#nextSync = saved.nextSync;
   }
 
-  /** One trial by itself. */
+  /** Without `synch`: looks at a single trial. */
   #lookAt(trial: Trial, time: number, view: SchedulerView): Decision {
     (this.#members.get(trial.id) as Member).lastPerturbation = time;
     const othersWait = [...view.liveTrials.values()].some(({ status }) => status === "pending" || status === "paused");

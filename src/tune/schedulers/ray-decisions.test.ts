@@ -123,7 +123,7 @@ function place(scheduler: TrialScheduler, trialId: string, bracket: number): voi
   scheduler.restore(state);
 }
 
-/** What a result is here: with the keys that Tune adds, and NaN where the table says so. */
+/** A result with the keys that Tune adds, and with NaN for the table's "NaN". */
 function resultOf(trialId: string, given: Record<string, number | string>): TrialResult {
   const values = Object.fromEntries(Object.entries(given).map(([key, value]) => [key, value === "NaN" ? Number.NaN : value]));
   const automatic = {
@@ -239,7 +239,7 @@ function replayResult({
   );
   if (event.resources !== undefined) trial.resources = { bundles: event.resources, strategy: "PACK" };
   applyStops(scheduler, trials, event.stops ?? []);
-  // What Ray calls no operation is a trial that it has paused to exploit another; ours is interrupted by the action. For new resources Ray pauses a trial.
+  // Ray decides NOOP for a trial that it has paused to exploit another; here the exploit action interrupts the trial. Ray pauses a trial to give it new resources.
   const ownVerdict = event.decision === "noop" ? "noop" : event.resources === undefined ? verdict : "pause";
   same(ownVerdict, event.decision, where);
   trial.status = AFTER[event.decision as string] as TrialStatus;

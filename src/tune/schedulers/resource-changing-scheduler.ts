@@ -22,7 +22,7 @@ export class ResourceChangingScheduler implements TrialScheduler {
   readonly #allocate: AllocationFunction;
   #metric: string | undefined;
   #mode: Mode | undefined;
-  /** What trials begin with: that of the first. */
+  /** Resources with which trials begin, taken from the first trial. */
   #resources: TrialResources | undefined;
   /** Trials whose resources were changed: they are added with others when a run goes on. */
   readonly #changed = new Set<string>();

@@ -25,7 +25,7 @@ export function naturalLog(value: number): number {
   return Number(sum) / 2 ** Number(DIGITS);
 }
 
-/** Of a fixed-point number near 1, by the series of the inverse hyperbolic tangent. */
+/** Natural logarithm of a fixed-point number near 1, by the series of the inverse hyperbolic tangent. */
 function logNear1(fixed: bigint): bigint {
   const ratio = ((fixed - ONE) << DIGITS) / (fixed + ONE);
   const square = (ratio * ratio) >> DIGITS;

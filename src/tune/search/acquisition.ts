@@ -1,8 +1,8 @@
 /**
- * What a point is worth trying, by what a Gaussian process expects there: the logarithm of the expected improvement, or an optimistic bound.
+ * Acquisition functions, which rate a point by the prediction of a Gaussian process: the logarithm of the expected improvement, or an optimistic bound.
  *
- * Values are losses, so smaller is better; worth is larger for better. The logarithm keeps its slope where the improvement itself is 0 in doubles (Ament et al. 2023,
- * "LogEI"), which is what lets a local search find its way. Pure functions.
+ * Values are losses, so smaller is better; a better point has a larger worth. The logarithm keeps its slope where the improvement itself is 0 in doubles (Ament et al. 2023,
+ * "LogEI"), so that a local search can follow the slope. Pure functions.
  */
 import type { GaussianProcess } from "./gaussian-process.ts";
 import { LOG_SQRT_TWO_PI, logNormalCdf } from "./normal-distribution.ts";

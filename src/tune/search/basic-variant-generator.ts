@@ -1,8 +1,8 @@
 /**
  * Random and grid search: every combination of the grids of a space, `numSamples` times, with all else drawn at random.
  *
- * The default searcher.
- * It learns nothing from results, so its sequence depends on its options alone: its state is how many it has given, and the generator's.
+ * The default searcher. Results do not affect its sequence of configurations.
+ * Its state is the number of configurations given, the random generator's state, and the values that the present grid shares.
  */
 import { count, custom, flag, isPlainObject, number, readOptions } from "../../core/internal.ts";
 import { Random, type RandomState } from "../random.ts";
@@ -61,7 +61,7 @@ export class BasicVariantGenerator implements Searcher {
   #grid: Point[] = [new Map()];
   #points: Map<string, number>[] = [];
   #given = 0;
-  /** What was drawn for the present grid, where its points share that. */
+  /** Values drawn for the present grid, where all its points share them (`constantGridSearch`). */
   #constant = new Map<string, number>();
 
   constructor(options: BasicVariantGeneratorOptions = {}) {
@@ -71,7 +71,7 @@ export class BasicVariantGenerator implements Searcher {
     this.definition = { type: "random", options: { ...(options as Record<string, JsonValue>) } };
   }
 
-  /** What `tuneConfig` says, where the options here say nothing. Called before the first suggestion. */
+  /** Takes the values of `tuneConfig` for options that were not given. Called before the first suggestion. */
   setDefaults({ numSamples, seed }: { numSamples: number; seed: number | undefined }): void {
     this.#numSamples = this.#options.numSamples ?? numSamples;
     if (this.#options.seed === undefined && seed !== undefined) this.#random = new Random(seed);

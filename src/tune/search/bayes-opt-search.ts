@@ -35,7 +35,7 @@ const OPTIONS = {
 
 /** Hyperparameters are fitted to so many points at most: the time grows with the third power. */
 const FITTED_MAX = 90;
-/** What a proposal may cost in multiplications, by part. The largest processes take about 40 ms. */
+/** Budgets of a proposal in multiplications, by part. With the largest Gaussian processes a proposal takes about 40 ms. */
 const SCREENING_WORK = 5e6;
 const CLIMBING_WORK = 9e6;
 const SCREENED_MIN = 60;

@@ -33,7 +33,7 @@ const OPTIONS = {
   randomFraction: number("a number from 0 to 1 is needed", 1 / 3, (value) => value >= 0 && value <= 1),
 };
 
-/** Of a trial, at one budget. */
+/** A trial's point and loss at one budget. */
 interface Partial extends Sample {
   readonly loss: number;
 }

@@ -35,7 +35,7 @@ const DRAWS_MAX = 100;
 /** How strongly a population pulls the probabilities of choices. */
 const CHOICE_RATE = 0.2;
 
-/** What was drawn for a trial: also on axes that do not count in it. */
+/** Values drawn for a trial, including those for axes that do not count in it. */
 interface Draw {
   readonly vector: number[];
   readonly options: number[];
@@ -56,7 +56,7 @@ export class CmaEsSearch extends ModelSearch {
   #choices: number[] = [];
   /** In a space without numbers it has one idle dimension, and only its weights are used. */
   #strategy: CmaEs = new CmaEs({ mean: [0.5], sigma: 1 });
-  /** Of the options of each choice. */
+  /** For each choice, the probabilities of its options. */
   #probabilities: number[][] = [];
   #draws = new Map<number, Draw>();
   #population: (Draw & { loss: number })[] = [];

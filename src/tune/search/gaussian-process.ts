@@ -23,7 +23,7 @@ interface Slopes extends Sight {
 
 interface KernelShape {
   readonly isChoice: readonly boolean[];
-  /** One over each squared length. */
+  /** Inverses of the squared lengths. */
   readonly weights: Float64Array;
   readonly scale: number;
   readonly noise: number;

@@ -1,4 +1,4 @@
-/** What results are worth to a searcher: a loss for each metric, smaller for better whatever the mode. */
+/** Losses of results for searchers: a number for each metric, smaller for better whatever the mode. */
 import type { Mode, TrialResult } from "../trial.ts";
 
 export interface Objectives {

@@ -91,7 +91,7 @@ export function eigen(matrix: Float64Array, size: number): { values: Float64Arra
   return { values: Float64Array.from({ length: size }, (_, index) => a[index * size + index] as number), vectors };
 }
 
-/** One rotation that makes `a[p][q]` zero. Returns false where it is negligible already. */
+/** Makes `a[p][q]` zero by a Jacobi rotation. Returns false where the entry is negligible already. */
 function rotate({ a, vectors, size }: { a: Float64Array; vectors: Float64Array; size: number }, p: number, q: number): boolean {
   const off = a[p * size + q] as number;
   const first = a[p * size + p] as number;

@@ -1,8 +1,8 @@
 /**
- * What searchers with a model of the space share: points given by the user first, the history of trials, and saving all of it as JSON.
+ * The base class of searchers with a model of the space. It suggests the points given by the user first, keeps the history of trials, and saves its state as JSON.
  *
- * A searcher with a model says how it proposes a point and what it learns of a result; this class turns configurations into points of `axes.ts`, results into
- * losses (smaller is better, whatever the mode), and keeps which trials are running. Its decisions depend on the calls and on the seed alone.
+ * A subclass defines how it proposes a point and what it learns from a result. The base class turns configurations into points of `axes.ts` and results into
+ * losses (smaller is better, whatever the mode), and tracks the running trials. Its decisions depend only on the calls and on the seed.
  */
 import { describeValue } from "../../core/internal.ts";
 import { definitionOf } from "../definition.ts";
@@ -19,7 +19,7 @@ export interface Observation {
   /** Counts the proposals from 0. */
   readonly number: number;
   readonly point: UnitPoint;
-  /** One an objective; smaller is better. */
+  /** A loss for each objective; smaller is better. */
   readonly losses: readonly number[];
 }
 
@@ -120,7 +120,7 @@ export abstract class ModelSearch implements Searcher {
     else this.#observe({ ...trial, losses });
   }
 
-  /** What a result is worth. */
+  /** Losses of a result, or undefined if it lacks a finite metric. */
   protected lossesOf(result: TrialResult | undefined): number[] | undefined {
     return lossesOf(this.#objectives, result);
   }
@@ -149,7 +149,7 @@ export abstract class ModelSearch implements Searcher {
     if (saved.model === null) {
       for (const observation of saved.observations) this.#observe(observation);
     } else {
-      // What the observations taught is in the saved model.
+      // The saved model has learnt from these observations already.
       this.observations = saved.observations;
       this.restoreModel?.(saved.model);
     }

@@ -54,7 +54,7 @@ function coveringMost(losses: readonly Losses[], front: readonly number[], count
   const reference = referenceOf(points);
   const chosen: number[] = [];
   const candidates = new Set(front);
-  // What a point adds only shrinks as others are chosen, so an old sum is a bound of the new one.
+  // The volume that a point adds only shrinks as other points are chosen, so an earlier volume is an upper bound of the present one.
   const bounds = new Map(front.map((index) => [index, volumeOf([losses[index] as Losses], reference)]));
   let covered = 0;
   while (chosen.length < count) {

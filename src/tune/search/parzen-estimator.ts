@@ -27,7 +27,7 @@ interface NumberKernels {
   readonly axis: Axis;
   readonly means: Float64Array;
   readonly widths: Float64Array;
-  /** One over each width. */
+  /** Inverses of the widths. */
   readonly sharpness: Float64Array;
 }
 
@@ -205,7 +205,7 @@ function widthsOf(means: Float64Array): Float64Array {
   const count = means.length - 1;
   const widths = new Float64Array(means.length);
   widths[count] = 1;
-  // One sort of plain numbers: a sort with a comparison takes five times as long.
+  // Sorts plain numbers: a sort with a comparison function takes five times as long.
   const keys = new Float64Array(count);
   for (let kernel = 0; kernel < count; kernel += 1)
     keys[kernel] = Math.floor((means[kernel] as number) * KEY_VALUES) * KEY_INDEXES + kernel;

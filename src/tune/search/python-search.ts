@@ -31,7 +31,7 @@ export const pythonSearchOptions = {
 };
 
 type PlainPoint = Readonly<Record<string, number>>;
-/** What was asked and told, in its order. */
+/** A call to the library, as the log keeps it for `replay`. */
 type Call =
   | readonly ["ask" | "give", trialId: string, point: PlainPoint]
   | readonly ["tell", trialId: string, losses: readonly number[] | null]
@@ -47,11 +47,11 @@ interface PythonSearcher {
   mark(trialId: string): void;
 }
 
-/** Which library, and its own options. */
+/** A Python library, and its own options. */
 interface PythonLibrary {
   readonly name: string;
   readonly type: string;
-  /** Of `python/shoal/_searchers.py`. */
+  /** A class of `python/shoal/_searchers.py`. */
   readonly className: string;
   readonly options: Readonly<Record<string, JsonValue>>;
   /** How many metrics it takes. */

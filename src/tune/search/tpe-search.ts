@@ -79,7 +79,7 @@ export class TPESearch extends ModelSearch {
         ...this.#split(),
         candidateCount: this.#settings.nEiCandidates,
         isJoint: this.#settings.multivariate ?? isSingle,
-        // Of several objectives there is no order of time among the good: all are on the front.
+        // With several objectives, old good trials keep their weight: a Pareto front has no order of time.
         goodFades: isSingle,
       },
       this.random,

@@ -43,7 +43,7 @@ def resumed(config):
 
 
 class Predict:
-    """Of Data: the model of a checkpoint on batches of features."""
+    """Applies the model of a checkpoint to a dataset's batches of features."""
 
     def __init__(self, path):
         self._model = RayTrainReportCallback.get_model(train.Checkpoint.from_directory(path))

@@ -23,7 +23,7 @@ def new_model():
 
 
 def steps(model, optimizer, rank, size):
-    """One epoch. Yields the loss of each batch, of all ranks together."""
+    """Trains an epoch. Yields the loss of each batch, of all ranks together."""
     import torch.distributed as dist
 
     x, y = data()
@@ -40,7 +40,7 @@ def steps(model, optimizer, rank, size):
 
 
 def gradients(config):
-    """Those of the ranks, and on the first one those of a whole batch, which it computes by itself."""
+    """Reports the largest difference between the gradients of the ranks and those that each rank computes alone from the whole batch."""
     from shoal import train
 
     context = train.get_context()
@@ -110,7 +110,7 @@ def shards(config):
 
 
 def loader(config):
-    """What ``prepare_data_loader`` gives this rank, by epoch."""
+    """Reports the rows that ``prepare_data_loader`` gives each rank, by epoch."""
     from shoal import train
 
     source = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.arange(40)), batch_size=4, shuffle=True)

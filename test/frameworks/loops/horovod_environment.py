@@ -1,4 +1,4 @@
-"""What ``hvd.init()`` reads."""
+"""Reports the environment variables that ``hvd.init()`` reads."""
 
 import os
 

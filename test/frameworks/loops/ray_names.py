@@ -1,4 +1,4 @@
-"""What files that were written for Ray import at their tops, and may call by mistake."""
+"""Ray's names that files written for Ray import at their tops, and may call by mistake."""
 
 import importlib
 

@@ -52,7 +52,7 @@ def prepare_trainer(trainer):
 
 
 def _loader(batches):
-    """Of batches that are made already; None for anything else."""
+    """Returns a ``DataLoader`` of ready-made batches; None for any other dataset."""
     from torch.utils.data import DataLoader, IterableDataset
 
     from ..._data_iterator import is_batches

@@ -1,8 +1,8 @@
 /**
  * An engine without a model, for tests of applications: the same request gets the same answer, word by word, in no time or in as much as it is told.
  *
- * It answers a chat with `You said: ` and the last message of the user, completes a prompt by its words in reverse, and embeds a text by hashes of its words, so that texts with
- * words in common are near each other. A token is a word with the space before it.
+ * The engine answers a chat with `You said: ` and the user's last message. Completions are the prompt's words in reverse. Embeddings are made of hashes of words, so that texts
+ * with words in common are near each other. A token is a word with the space before it.
  */
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,7 +11,7 @@ import { LLMRequestError } from "../llm-errors.ts";
 import { StopSequences } from "../stop-sequences.ts";
 
 export interface DeterministicOptions {
-  /** What it answers, whatever is asked. Default: what the user said. */
+  /** Fixed answer to all chats and completions. Default: an answer made from the request. */
   readonly reply?: string | undefined;
   /** How long each token takes. Default: 0. */
   readonly tokenDelayMs?: number | undefined;

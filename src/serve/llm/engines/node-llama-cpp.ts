@@ -1,7 +1,7 @@
 /**
  * An engine on llama.cpp through the package `node-llama-cpp`: models in GGUF files, on the processor or a GPU.
  *
- * One context with `parallel` sequences: requests that run at the same time are batched by llama.cpp itself. A request beyond them waits for a sequence to come free. The package is loaded
+ * The engine has one context with `parallel` sequences. llama.cpp batches the requests that run at the same time; further requests wait for a free sequence. The package is loaded
  * by the first engine in a process.
  */
 import type { ChatMessage, ChatRequest, CompletionRequest, Embedding, EmbedRequest, LLMEngine, SamplingOptions, Token } from "../engine.ts";
@@ -23,7 +23,7 @@ export interface NodeLlamaCppOptions {
 export const LLAMA_PARALLEL = 4;
 const CONTEXT_TOKENS = 4096;
 
-/** What is used of the package: its published types may not be named here, as users need not have it. */
+/** The used part of the package's API. The package is optional, so its published types cannot be named here. */
 interface LlamaSequence {
   dispose(): void;
 }
@@ -161,7 +161,7 @@ export class NodeLlamaCppEngine implements LLMEngine {
         }, queue.fail);
         yield* queue;
       } finally {
-        // Whoever takes the tokens may leave before the end: the sequence is free once llama.cpp has stopped.
+        // The consumer of the tokens may stop before the end: the sequence is free only once llama.cpp has stopped.
         left.abort();
         await running;
         sequence.dispose();
@@ -172,7 +172,7 @@ export class NodeLlamaCppEngine implements LLMEngine {
     }
   }
 
-  /** One of the sequences, as soon as one is free. */
+  /** Waits for a free sequence and takes its place. */
   async #place(signal: AbortSignal): Promise<number> {
     for (;;) {
       signal.throwIfAborted();

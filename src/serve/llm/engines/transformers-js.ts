@@ -1,8 +1,8 @@
 /**
  * An engine on transformers.js, which runs ONNX models on the processor: the package `@huggingface/transformers`.
  *
- * One pipeline: text generation, for chats and completions, or feature extraction, for embeddings. Generation takes one request at a time, which is how the package's sessions run; embeddings of
- * several requests go through the model together. The package is loaded by the first engine in a process.
+ * The engine has one pipeline: text generation, for chats and completions, or feature extraction, for embeddings. Generation takes one request at a time, as the package's
+ * sessions do; embeddings of several requests go through the model together. The package is loaded by the first engine in a process.
  */
 import type { ChatRequest, CompletionRequest, Embedding, EmbedRequest, LLMEngine, SamplingOptions, Token } from "../engine.ts";
 import { LLMRequestError } from "../llm-errors.ts";
@@ -27,7 +27,7 @@ export interface TransformersJsOptions {
 
 const MAX_TOKENS = 512;
 
-/** What is used of the package: its published types may not be named here, as users need not have it. */
+/** The used part of the package's API. The package is optional, so its published types cannot be named here. */
 interface Tokenizer {
   (text: string): { input_ids: { size: number } };
   apply_chat_template(messages: readonly object[], options: object): string;

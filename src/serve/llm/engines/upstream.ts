@@ -1,8 +1,8 @@
 /**
  * An engine that is another server with OpenAI's API: vLLM, Ollama, llama.cpp's server, or OpenAI itself.
  *
- * It always streams, so that an answer that nobody wants any more ends there too. Errors of the server are passed on where the client can mend them (400, 404, 413, 422, 429);
- * its refusals of our own credentials are not the client's, and are told as a failed engine.
+ * Answers are always streamed, so that a cancelled answer ends at the server, too. Errors of the server are passed on where the client can mend them (400, 404, 413, 422, 429);
+ * refused credentials are no fault of the client, and are reported as a failed engine.
  */
 import type {
   ChatRequest,
@@ -20,7 +20,7 @@ import { serverSentEvents } from "./server-sent-events.ts";
 export interface UpstreamOptions {
   /** Up to and with `/v1`: `http://127.0.0.1:11434/v1`. */
   readonly url: string;
-  /** What the server calls the model. Default: the id of the model here. */
+  /** Name of the model at the server. Default: the model's `id`. */
   readonly model?: string | undefined;
   /** The environment variable in which replicas find the key. Default: none is sent. */
   readonly apiKeyEnv?: string | undefined;

@@ -162,6 +162,8 @@ function controllerWith(options: ServeOptions): ControllerHandle {
     getIfExists: true,
     lifetime: "detached",
     maxRestarts: -1,
+    // Each call may be made again: a question that a dying controller leaves open goes to the next one.
+    maxTaskRetries: -1,
     numCpus: 0,
     maxConcurrency: REPLICA_CONCURRENCY,
   }).remote(options);

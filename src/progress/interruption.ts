@@ -1,23 +1,23 @@
 /**
  * Ctrl-C during long work of libraries: each piece of work ends properly, says in one line what is kept, and the process ends by the signal as it would have.
  *
- * Only while there is such work somebody listens to SIGINT, as any listener takes Node's own end away; and where the program has a listener of its own, that one decides and nothing
- * happens here. All libraries share the one listener: two would take each other for the program's. A second Ctrl-C ends the process at once.
+ * The SIGINT listener exists only while such work runs, because any listener disables Node's default exit. Where the program has its own listener, that listener decides and nothing
+ * happens here. All libraries share this listener: two would take each other for the program's. A second Ctrl-C ends the process at once.
  */
 
 /** Work that is under way. */
 interface InterruptibleWork {
-  /** Ends it, and removes what is unfinished. Resolves when nothing of it is left. */
+  /** Ends the work and removes its unfinished output. Resolves when the cleanup is complete. */
   abandon(): Promise<void>;
-  /** How long that may take before the process ends all the same. */
+  /** Time limit of `abandon`: afterwards the process ends anyway. */
   readonly withinMs: number;
-  /** What is kept, as a sentence. */
+  /** Describes the output that is kept, as a sentence. */
   kept(): string;
 }
 
 const underWay = new Set<InterruptibleWork>();
 
-/** Ends work properly on Ctrl-C, until what it gives is called. */
+/** Ends work properly on Ctrl-C. @returns a function that unregisters the work */
 export function onInterruption(work: InterruptibleWork): () => void {
   if (underWay.size === 0) process.on("SIGINT", interrupted);
   underWay.add(work);

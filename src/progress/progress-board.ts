@@ -1,12 +1,12 @@
 /**
- * Shows long work of libraries: on a terminal some lines each, drawn in place, and elsewhere, where it is asked for, a line every few seconds. Each ends with a line of what it came to.
+ * Shows long work of libraries: on a terminal some lines each, drawn in place, and elsewhere, where it is asked for, a line every few seconds. Each piece of work ends with a summary line.
  *
- * What the lines say is the library's: pipelines of Data have a line an operator, runs of Train one a rank, those of Tune a table. Work that ends at once shows nothing. While lines are drawn, what the program prints on the terminal goes above them: its writes pass through here, which takes the lines away
- * first. No clock, no timer and no stream of its own: they are given.
+ * Each library provides the text: Data shows a line per operator, Train a line per rank, Tune a table. Work that ends at once shows nothing. While lines are drawn, the
+ * program's output goes above them: its writes pass through the board, which erases the lines first. Clock, timer and streams are injected.
  */
 import { PROGRESS_AFTER_MS, PROGRESS_DRAWN_EVERY_MS, PROGRESS_LINE_EVERY_MS } from "./limits.ts";
 
-/** What is needed of an output stream; `process.stderr` is one. */
+/** The part of an output stream that the board uses, such as `process.stderr`. */
 export interface ProgressStream {
   isTTY?: boolean;
   columns?: number;
@@ -21,15 +21,15 @@ interface ProgressPlace {
   /** Streams that may show their text on the same terminal, `output` too. */
   readonly streams: readonly ProgressStream[];
   nowMs(): number;
-  /** Calls again and again until what it gives is called. */
+  /** Calls `call` at an interval. @returns a function that stops the calls */
   every(ms: number, call: () => void): () => void;
 }
 
 /** Work that shows what it does. */
 export interface ShownWork {
-  /** What it does now: a line each, without a line feed. */
+  /** The current state of the work, as lines without line feeds. */
   lines(nowMs: number): readonly string[];
-  /** What it came to, after so long. */
+  /** The final line: the outcome of the work, and its duration in milliseconds. */
   summary(outcome: WorkOutcome, ms: number): string;
 }
 
@@ -38,7 +38,7 @@ export type WorkOutcome = "done" | "stopped" | "failed";
 interface Shown {
   readonly work: ShownWork;
   readonly startedMs: number;
-  /** Of its last plain line. */
+  /** Time of the last plain line. */
   toldMs: number;
   isShown: boolean;
 }
@@ -58,7 +58,7 @@ export class ProgressBoard {
     this.#place = place;
   }
 
-  /** Shows work, until what it gives is called. */
+  /** Shows work. @returns a function that ends the display with an outcome */
   begin(work: ShownWork): (outcome: WorkOutcome) => void {
     const startedMs = this.#place.nowMs();
     const shown: Shown = { work, startedMs, toldMs: startedMs, isShown: false };

@@ -1,8 +1,8 @@
 /**
- * The file that makes a folder of files a complete checkpoint. It is written last, in one step: a folder without it is one that somebody was still writing when they died.
+ * The file that makes a folder of files a complete checkpoint. The record is written last, in one step: a folder without a record belongs to a writer that died.
  *
- * It lists the files and holds the metrics that were reported with them, so a run's folder tells by itself which checkpoints it has. It stays in the run's storage: copies of a
- * checkpoint do not have it.
+ * The record lists the files and holds the metrics that were reported with them, so a run's folder alone tells its checkpoints. The record stays in the run's storage: copies of a
+ * checkpoint do not have the record.
  */
 import { shownPath } from "../storage/paths.ts";
 import { RunError } from "./errors.ts";
@@ -14,7 +14,7 @@ const FORMAT = "shoal-checkpoint";
 const VERSION = 1;
 
 export interface CheckpointRecord {
-  /** Those of rank 0 that came with it. */
+  /** Metrics that rank 0 reported with the checkpoint. */
   readonly metrics: Metrics;
   readonly files: readonly RecordedFile[];
   /** Milliseconds since 1970. */

@@ -26,7 +26,7 @@ import { checkName } from "./run-names.ts";
 
 const STAGED_SUFFIX = ".partial";
 
-/** What one rank has put into the staging place of a checkpoint. Plain data: it travels from the rank to the controller. */
+/** The files that one rank has put into the staging place of a checkpoint. Plain data, because the rank sends it to the controller. */
 export interface CheckpointPart {
   readonly rank: number;
   readonly files: readonly CopiedFile[];
@@ -37,9 +37,9 @@ interface CheckpointSource {
   readonly from: string;
   /** The checkpoint to be: a folder of the run. */
   readonly to: string;
-  /** Which rank the files are of. Default: 0. */
+  /** The rank that wrote the files. Default: 0. */
   readonly rank?: number;
-  /** Whether other ranks have files, too: they are then hashed, so that differing files of one name are found. Default: no. */
+  /** Whether other ranks have files, too: all files are then hashed, so that differing files of one name are found. Default: false. */
   readonly hasOthers?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
@@ -57,7 +57,7 @@ export async function persistCheckpoint({ from, to, rank = 0, hasOthers = false,
 
 interface CheckpointCompletion {
   readonly to: string;
-  /** Of all ranks that had files. */
+  /** Parts of all ranks that had files. */
   readonly parts: readonly CheckpointPart[];
   readonly metrics: Metrics;
 }

@@ -1,8 +1,8 @@
 /**
  * Checkpoints that are uploaded while the run goes on: a few at a time, told in the order in which they were reported.
  *
- * A rank that reports faster than its storage takes waits for room, so that neither disk nor memory fills up with what was not sent. The first failure is told to whoever waits, and
- * uploads behind it still end. Owned by who reports; ends with `drain`, or with `abort`.
+ * A rank that reports faster than its storage takes waits for room, so that neither disk nor memory fills up with what was not sent. Waiting callers receive the first failure, and
+ * uploads behind it still end. The reporter owns the uploads and ends them with `drain` or `abort`.
  */
 import { UPLOADS_AT_A_TIME } from "./limits.ts";
 
@@ -36,7 +36,7 @@ export class CheckpointUploads {
     const before = this.#told;
     const done = settled.then(() => before).then(() => own);
     this.#told = done.catch(() => undefined);
-    // Whoever waits for it is told; nobody has to.
+    // Callers may ignore `done`: its failure must not become an unhandled rejection.
     done.catch(() => undefined);
     return { done };
   }

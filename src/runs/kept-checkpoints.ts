@@ -19,7 +19,7 @@ export class KeptCheckpoints {
   readonly #config: KeptCheckpointsConfig;
   /** In the order of registration. */
   readonly #kept: KeptCheckpoint[] = [];
-  /** Paths and how many use them. */
+  /** Number of readers, by path. */
   readonly #uses = new Map<string, number>();
 
   constructor(config: KeptCheckpointsConfig = {}) {
@@ -40,7 +40,7 @@ export class KeptCheckpoints {
     return this.#ranked().map(({ kept }) => kept);
   }
 
-  /** A checkpoint is complete. @returns those that are to be removed; they are not known any more */
+  /** Adds a complete checkpoint. @returns the checkpoints to remove, which are no longer listed */
   register(checkpoint: KeptCheckpoint): KeptCheckpoint[] {
     const at = this.#kept.findIndex(({ path }) => path === checkpoint.path);
     if (at >= 0) this.#kept.splice(at, 1);
@@ -48,12 +48,12 @@ export class KeptCheckpoints {
     return this.#surplus();
   }
 
-  /** Somebody reads a checkpoint: it stays until `release` was called as often. */
+  /** Marks a checkpoint as in use: the checkpoint stays until `release` has been called as often as `use`. */
   use(path: string): void {
     this.#uses.set(path, (this.#uses.get(path) ?? 0) + 1);
   }
 
-  /** @returns those that are to be removed now */
+  /** Ends one use. @returns the checkpoints to remove now */
   release(path: string): KeptCheckpoint[] {
     const uses = (this.#uses.get(path) ?? 0) - 1;
     if (uses > 0) this.#uses.set(path, uses);

@@ -1,8 +1,8 @@
 /** Limits of runs, their files and their trackers. */
 
-/** Of metrics: deeper ones are most likely an object that holds itself. */
+/** Nesting depth of metrics: deeper metrics most likely contain a cycle. */
 export const METRICS_DEPTH_MAX = 32;
-/** Of a name of a run, a trial or a checkpoint in UTF-8: file systems take 255 bytes, and staged names add some. */
+/** Bytes of the name of a run, a trial or a checkpoint in UTF-8: file systems allow 255, and staged names add a suffix. */
 export const NAME_BYTES_MAX = 200;
 
 /** A snapshot pays from so many bytes of log, and from as many as the last snapshot has: so all snapshots together cost what the log costs. */

@@ -1,8 +1,8 @@
 /**
- * What runs report: named values of JSON.
+ * Metrics that runs report: named values of JSON.
  *
- * NaN and the infinities are values here, as losses become them; files have them the way Python's `json` writes and reads them. Whatever else JSON has no form for is refused by
- * its path, so that nothing is lost on the way to a file.
+ * NaN and the infinities are allowed, because losses reach them; files hold them the way Python's `json` writes and reads them. Other values without a JSON form are refused by
+ * their path, so that nothing is lost on the way to a file.
  */
 import { describeValue, isPlainObject } from "../core/internal.ts";
 import { METRICS_DEPTH_MAX } from "./limits.ts";

@@ -1,7 +1,7 @@
 /**
- * What runs show of themselves, as lines for the board (`progress/progress-board.ts`): metrics in a few words, and rows as a table.
+ * Formats the progress of runs as lines for the board (`progress/progress-board.ts`): metrics in a few words, and rows as a table.
  *
- * Pure. The board cuts lines to the terminal's width, so what matters stands first.
+ * Pure. The board cuts lines to the terminal's width, so the important values come first.
  */
 import type { JsonValue, Metrics } from "./metrics.ts";
 import { flatMetrics } from "./metrics.ts";

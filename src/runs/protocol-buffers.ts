@@ -9,7 +9,7 @@ export function message(...fields: readonly Uint8Array[]): Buffer {
   return Buffer.concat(fields);
 }
 
-/** Of the kinds `int32`, `int64` and `enum`; negative numbers are not written. */
+/** A field of type `int32`, `int64` or `enum`. Negative numbers are not supported. */
 export function intField(field: number, value: number): Buffer {
   return Buffer.concat([varint(field * 8 + VARINT), varint(value)]);
 }
@@ -30,7 +30,7 @@ export function floatField(field: number, value: number): Buffer {
   return Buffer.concat([varint(field * 8 + FIXED_32), bytes]);
 }
 
-/** Of the kinds `string`, `bytes` and of messages. */
+/** A field of type `string` or `bytes`, or an embedded message. */
 export function bytesField(field: number, value: Uint8Array | string): Buffer {
   const bytes = Buffer.from(value as string);
   return Buffer.concat([varint(field * 8 + BYTES), varint(bytes.length), bytes]);

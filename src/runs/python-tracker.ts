@@ -26,9 +26,9 @@ type TrackedRow = { readonly step: number; readonly timestampMs: number; readonl
 
 interface PythonTracker {
   readonly name: string;
-  /** Of `python/shoal/_trackers.py`. */
+  /** Class in `python/shoal/_trackers.py`. */
   readonly className: "MlflowRuns" | "WandbRuns";
-  /** Of the class's constructor. */
+  /** Options of the class's constructor. */
   readonly options: Record<string, JsonValue>;
   readonly runtimeEnv: PythonTrackerOptions["runtimeEnv"];
 }

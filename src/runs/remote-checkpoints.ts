@@ -1,7 +1,7 @@
 /**
- * What Python asks TypeScript to do with checkpoints that lie elsewhere (`python/shoal/_checkpoint.py`): it calls these by their names, in a worker on its own node.
+ * Operations on remote checkpoints for Python (`python/shoal/_checkpoint.py`), which calls these functions by name, in a worker on its own node.
  *
- * So storages, their credentials and their failures are known in one language.
+ * So only one language implements storages, their credentials and their failures.
  */
 import { Checkpoint } from "./checkpoint.ts";
 import { type Metrics, parseMetrics } from "./metrics.ts";

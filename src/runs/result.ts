@@ -1,7 +1,7 @@
 /**
- * What a run, or a trial, came to: its last metrics, its checkpoints, its error.
+ * The result of a run or a trial: its last metrics, its checkpoints, its error.
  *
- * Train and Tune make one from what they hold; `Result.fromPath` makes the same one from the files of a folder. Histories stay in the files until somebody asks for them,
+ * Train and Tune make a result from their state; `Result.fromPath` makes the same result from the files of a folder. Histories stay in the files until they are asked for,
  * so ten thousand results take little memory.
  */
 import { describeValue } from "../core/internal.ts";
@@ -39,7 +39,7 @@ export class Result<M extends object = Metrics> {
   readonly metrics: M | undefined;
   /** The newest checkpoint. */
   readonly checkpoint: Checkpoint | undefined;
-  /** Why it failed; undefined where it did not. */
+  /** The error that ended the run; undefined where the run did not fail. */
   readonly error: Error | undefined;
   /** The checkpoints that were kept, with the metrics that were reported with them, in order of their completion. */
   readonly bestCheckpoints: readonly BestCheckpoint<M>[];

@@ -1,17 +1,17 @@
 /**
- * What a run is called, where its files go, how often it may fail, and which checkpoints stay: the options that Train and Tune share, and what is only for one of them.
+ * Options of a run: its name, its storage, how often it may fail, and which checkpoints stay. Train and Tune share most of them; some belong to one library only.
  *
- * `readRunConfig` checks all of it before anything starts. Unknown names are refused, those of the other library with a word about it. What a storage must be for it is decided by
- * `storage/`.
+ * `readRunConfig` checks all options before anything starts. Unknown names are refused; for an option of the other library the error says so. `storage/` decides whether a storage
+ * is usable.
  */
 import { count, custom, flag, isPlainObject, number, oneOf, type Option, readOptions, text, TIMER_MS_MAX } from "../core/internal.ts";
 import { withHome } from "../storage/paths.ts";
 import { resolveFolder } from "../storage/places.ts";
 import { checkName } from "./run-names.ts";
 
-/** What happens when a run, or a trial, fails. */
+/** Handling of failed runs and trials. */
 export interface FailureConfig {
-  /** How often it is started again from its last checkpoint; -1 is without end. Default: 0. */
+  /** How often a failed run is restarted from its last checkpoint; -1: no limit. Default: 0. */
   maxFailures?: number | undefined;
   /** Train: a rank that reports nothing for so long counts as hung. Default: never. */
   reportTimeoutMs?: number | undefined;
@@ -19,7 +19,7 @@ export interface FailureConfig {
   failFast?: boolean | "raise" | undefined;
 }
 
-/** Which checkpoints stay, and for classes of Tune when they are made. */
+/** Retention of checkpoints, and for classes of Tune their frequency. */
 export interface CheckpointConfig {
   /** How many stay; the newest always does. Default: all. */
   numToKeep?: number | undefined;
@@ -41,7 +41,7 @@ export interface RunConfig<Callback = object> {
   storagePath?: string | undefined;
   failureConfig?: FailureConfig | undefined;
   checkpointConfig?: CheckpointConfig | undefined;
-  /** What is told of the run: callbacks and trackers. Default: none beside the files. */
+  /** Callbacks and trackers that follow the run. Default: none besides the files. */
   callbacks?: readonly Callback[] | undefined;
   /** Tune: when trials stop. */
   stop?: unknown;
@@ -172,12 +172,12 @@ const CHECKPOINT: Table = {
 };
 const CHECKPOINT_ONLY: Readonly<Record<string, RunLibrary>> = { checkpointFrequency: "tune", checkpointAtEnd: "tune" };
 
-/** The rows that a library has. */
+/** The options of a table that a library has. */
 function optionsFor(library: RunLibrary, table: Table, only: Readonly<Record<string, RunLibrary>>): never {
   return Object.fromEntries(Object.entries(table).filter(([name]) => (only[name] ?? library) === library)) as never;
 }
 
-/** What is said of the options that the other library has. */
+/** Messages for options that belong to the other library, by name. */
 function notHere(library: RunLibrary, only: Readonly<Record<string, RunLibrary>>): Record<string, string> {
   const others = Object.entries(only).filter(([, owner]) => owner !== library);
   return Object.fromEntries(others.map(([name, owner]) => [name, `it is an option of ${owner === "tune" ? "Tune" : "Train"}`]));

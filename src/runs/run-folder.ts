@@ -1,7 +1,7 @@
 /**
  * The folder of a run: `storagePath/name`, for one driver at a time.
  *
- * `run.json` in it says what the run is and how far it came: whoever opens the folder decides by this record whether it goes on, begins anew or refuses. A folder with files and without a
+ * Its `run.json` records the library and the state of the run: from this record the opener decides whether to go on, begin anew or refuse. A folder with files and without a
  * record is no run, and is left alone.
  */
 import { StorageError } from "../storage/errors.ts";
@@ -21,12 +21,12 @@ const VERSION = 1;
 
 type RunState = "running" | "finished" | "failed";
 
-/** What a run's folder says of it. */
+/** The contents of `run.json`. */
 export interface RunRecord {
   readonly library: RunLibrary;
-  /** `running`, too, where the driver has died. */
+  /** Stays `running` where the driver has died. */
   readonly state: RunState;
-  /** Of the library: values of JSON without secrets. */
+  /** Details that the library records: values of JSON without secrets. */
   readonly details: Metrics;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
@@ -104,7 +104,7 @@ export class RunFolder implements AsyncDisposable {
   }
 }
 
-/** What a folder says of its run; undefined where there is no record. @throws RunError for one that is damaged or of a newer version */
+/** The record of a run's folder; undefined where there is none. @throws RunError for a record that is damaged or of a newer version */
 export async function readRunRecord(path: string): Promise<RunRecord | undefined> {
   const file = joinPath(path, RECORD);
   if (!(await fileExists(file))) return undefined;

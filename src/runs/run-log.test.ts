@@ -14,7 +14,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const open = () => RunLog.open({ folder, name: "state" });
 
-/** What is there, as a sum of the numbers that were appended. */
+/** The logged state, as the sum of the numbers that were appended. */
 async function sum(): Promise<number> {
   const { log, snapshot, records } = await open();
   await log.close();

@@ -20,14 +20,14 @@ const HEADER = `${metricsText({ format: FORMAT, version: VERSION })}\n`;
 
 interface RunLogPlace {
   readonly folder: string;
-  /** Of the files: `experiment_state`. */
+  /** Prefix of the log's file names, such as `experiment_state`. */
   readonly name: string;
 }
 
-/** What a log held when it was opened. */
+/** The contents of a log when it was opened. */
 interface LoggedState {
   readonly snapshot: JsonValue | undefined;
-  /** Since the snapshot, in order. */
+  /** Records since the snapshot, in order. */
   readonly records: readonly JsonValue[];
 }
 
@@ -49,9 +49,9 @@ interface LogFile {
 export class RunLog implements AsyncDisposable {
   readonly #place: RunLogPlace;
   readonly #appends: boolean;
-  /** Of the records that come. */
+  /** Generation of new records. */
   #generation: number;
-  /** Of the file that is written. */
+  /** Generation and segment of the file that is being written. */
   #written: { generation: number; segment: number };
   #file: AppendedFile | undefined;
   #waiting: Waiting[] = [];
@@ -145,7 +145,7 @@ export class RunLog implements AsyncDisposable {
   }
 
   async #drain(): Promise<void> {
-    // Those that are appended in the same turn go together.
+    // Records appended in the same turn share one write.
     await Promise.resolve();
     for (let [first] = this.#waiting; first !== undefined; [first] = this.#waiting) {
       const { generation } = first;
@@ -155,7 +155,7 @@ export class RunLog implements AsyncDisposable {
         await this.#write(batch.map(({ line }) => line).join(""), generation);
         for (const { resolve } of batch) resolve();
       } catch (error) {
-        // What was written of it may end amid a line: the next write begins another segment.
+        // The failed write may have left a partial line: the next write begins another segment.
         this.#file = undefined;
         this.#written.segment += 1;
         for (const { reject } of batch) reject(error);
@@ -212,11 +212,11 @@ async function readSnapshot(path: string): Promise<{ state: JsonValue; bytes: nu
   return { state: (parsed as { state: JsonValue }).state, bytes: bytes.length };
 }
 
-/** The records of a segment. A last line that was not written to its end is none. */
+/** The records of a segment, without a torn last line. */
 async function readSegment(path: string): Promise<{ records: JsonValue[]; bytes: number }> {
   const bytes = await readWhole(path);
   const lines = Buffer.from(bytes).toString("utf8").split("\n");
-  // What stands behind the last line feed: nothing, or the torn part of a line.
+  // The rest after the last line feed is empty or a torn line.
   lines.pop();
   const values = lines.map((line, i) => {
     try {

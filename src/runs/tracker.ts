@@ -1,22 +1,23 @@
 /**
- * What follows a run and writes down what it reports: files, TensorBoard, MLflow, Weights & Biases, or a user's own.
+ * Trackers record the reports of a run: in files, TensorBoard, MLflow, Weights & Biases, or a user's own store.
  *
- * What trackers write need not outlive a power cut: the state of a run is in its log, and ten thousand trials must not wait for the disk forty thousand times. A tracker is opened for each run, or trial. It is called from a queue (`tracking.ts`), never by the loop that reports: it may be slow, and what it throws ends the tracker and not the run.
+ * Tracked data need not survive a power cut: the state of a run is in its log, and ten thousand trials must not wait for the disk forty thousand times. Each run or trial
+ * opens its trackers. A queue (`tracking.ts`) calls them, never the reporting loop: a tracker may be slow, and an error that it throws ends the tracker and not the run.
  */
 import type { Metrics } from "./metrics.ts";
 
 /** A run, or a trial of one, as a tracker is told of it. */
 export interface TrackedRunInfo {
-  /** Unlike that of any other run. */
+  /** Unique among all runs. */
   readonly id: string;
-  /** For people. */
+  /** Display name. */
   readonly name: string;
   /** The run that a trial belongs to; for others the run itself. */
   readonly experimentName: string;
-  /** Its folder in the run's storage, which is there. */
+  /** The folder of the run or trial, which exists. */
   readonly folder: string;
   readonly config: Metrics;
-  /** Whether it goes on after an interruption: its files are there already. */
+  /** Whether the run goes on after an interruption: its files exist already. */
   readonly isResumed: boolean;
 }
 
@@ -26,7 +27,7 @@ export interface Tracker {
 }
 
 export interface TrackedRun {
-  /** What was reported since the last call, in order. The next call comes when this one has ended. */
+  /** Records the results since the last call, in order. Calls do not overlap. */
   log(results: readonly Metrics[]): void | Promise<void>;
   close(state: "finished" | "failed"): void | Promise<void>;
 }

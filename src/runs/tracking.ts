@@ -1,8 +1,8 @@
 /**
  * Passes what a run reports to its trackers, without the run ever waiting for them.
  *
- * Results gather for a moment and go to each tracker in one call. A tracker that cannot keep up loses the oldest results of its queue, and one that throws is not called again; both
- * is told once, through `onProblem`, and changes nothing of the run.
+ * Results gather for a moment and go to each tracker in one call. A tracker that cannot keep up loses the oldest results of its queue, and a tracker that throws is not called again.
+ * `onProblem` reports both once; the run itself goes on unchanged.
  */
 import { Fifo } from "../core/internal.ts";
 import { TRACKED_EVERY_MS, TRACKED_RESULTS_MAX } from "./limits.ts";
@@ -12,7 +12,7 @@ import type { TrackedRun, TrackedRunInfo, Tracker } from "./tracker.ts";
 interface TrackingOptions {
   readonly trackers: readonly Tracker[];
   readonly run: TrackedRunInfo;
-  /** Something is not written: `tracker` could not, because of `error`. */
+  /** Reports that `tracker` could not write, because of `error`. */
   readonly onProblem: (problem: { readonly tracker: string; readonly error: Error }) => void;
 }
 
@@ -34,7 +34,7 @@ export class Tracking {
   }
 }
 
-/** One tracker's queue. */
+/** The queue of a tracker. */
 class TrackerLane {
   readonly #onProblem: (error: Error) => void;
   readonly #tracker: Tracker;

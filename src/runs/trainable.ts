@@ -15,7 +15,7 @@ export interface TrainableSource {
 
 export interface TrainableDefinition {
   readonly name: string;
-  /** What one run of it needs: bundles for a placement group, the controller's first. */
+  /** Resources of a run: bundles for a placement group, the controller's first. */
   resources(config: Readonly<Record<string, unknown>>): TrainableResources;
   /** Runs once with the trial's config merged in. Resolves at the end, rejects with the run's error. */
   run(trial: TrainableTrial): Promise<void>;
@@ -26,10 +26,10 @@ export interface TrainableResources {
   readonly strategy?: PlacementStrategy;
 }
 
-/** One trial, as a trainable sees it. */
+/** The view of a trial that trainables get. */
 export interface TrainableTrial {
   readonly config: Readonly<Record<string, unknown>>;
-  /** To go on from. */
+  /** The checkpoint to go on from. */
   readonly checkpoint?: Checkpoint | undefined;
   /** The trial's folder in the run's storage. */
   readonly folder: string;

@@ -13,7 +13,7 @@ import { fileExists, writeWhole } from "./folders.ts";
 import { UPLOADED_AGAIN_FROM_BYTES } from "./limits.ts";
 import { schemeOf, shownPath } from "./paths.ts";
 
-/** One call at a time. */
+/** An open file. Callers await each call before the next. */
 export interface AppendedFile {
   append(bytes: Uint8Array | string): Promise<void>;
   /** All bytes so far; none of a file that is not there yet. */
@@ -22,7 +22,7 @@ export interface AppendedFile {
   replace(bytes: Uint8Array): Promise<void>;
   /** Makes what was appended durable, beyond a power cut. */
   sync(): Promise<void>;
-  /** What was appended is where it belongs. */
+  /** Flushes appended bytes to the storage and ends the use of the file. */
   close(): Promise<void>;
 }
 

@@ -2,7 +2,7 @@
  * Whole folders: what lies in them, copied from one storage to another, and moved.
  *
  * All files count, hidden ones too. Names that come from a storage are checked before anything is written under them, so that a key such as `a/../../b` never leaves the folder
- * that it is copied to. A copy that fails leaves the files that were whole by then: who copies decides whether they go.
+ * that it is copied to. A copy that fails leaves the files that were whole by then: the caller decides whether to remove them.
  */
 import { createHash } from "node:crypto";
 import { StorageError, storageError } from "./errors.ts";
@@ -19,14 +19,14 @@ interface FolderFile {
 }
 
 export interface CopiedFile extends FolderFile {
-  /** Of its bytes, in hexadecimal digits, where it was asked for. */
+  /** Hash of the contents, in hexadecimal digits, where `isHashed` was set. */
   readonly sha256?: string;
 }
 
 interface FolderCopy {
   readonly from: string;
   readonly to: string;
-  /** Which of the files are copied. Default: all. */
+  /** Selects the files to copy. Default: all. */
   readonly takes?: (name: string) => boolean;
   /** Whether the copies are hashed on their way. */
   readonly isHashed?: boolean;

@@ -1,13 +1,13 @@
 /**
- * What a framework needs besides ranks: a `Backend` sets the environment of the ranks, makes them meet, and says goodbye.
+ * Backends connect a framework to the ranks: a `Backend` sets their environment, runs the rendezvous, and shuts the framework down.
  *
- * The trainers of this library are each a loop with a backend (`framework-backends.ts`); a backend of one's own makes a trainer of `DataParallelTrainer`. Backends run in the program that
+ * The trainers of this library are each a loop with a backend (`framework-backends.ts`); `DataParallelTrainer` takes a custom backend. Backends run in the program that
  * called `fit`, once for each attempt.
  */
 import type { AnyFunction, RemoteFunction } from "../core/index.ts";
 import type { RankFacts } from "./rank-protocol.ts";
 
-/** One rank, as a backend sees it. */
+/** The view of a rank that backends get. */
 export interface BackendRank extends RankFacts {
   readonly rank: number;
   readonly localRank: number;

@@ -2,15 +2,15 @@
 import type { Checkpoint } from "../runs/checkpoint.ts";
 import type { Metrics } from "../runs/metrics.ts";
 
-/** What happened when all ranks had reported. */
+/** A report of all ranks. */
 export interface ReportNews {
   readonly runName: string;
-  /** What each rank reported, by rank. */
+  /** Reported metrics, by rank. */
   readonly metrics: readonly Metrics[];
   readonly checkpoint: Checkpoint | undefined;
 }
 
-/** A callback of `runConfig`. What it throws ends the run. */
+/** A callback of `runConfig`. An error that a callback throws ends the run. */
 export interface TrainCallback {
   /** All ranks have reported, and the checkpoint is stored; the ranks wait meanwhile. */
   afterReport?(news: ReportNews): void | Promise<void>;

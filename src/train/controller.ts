@@ -84,7 +84,7 @@ export class TrainingController<C> {
   #failures = 0;
   #workers = 0;
   #checkpoint: C | undefined;
-  /** What ranks have come to and wait at; those that have finished stay. */
+  /** The point where each rank waits, by rank; finished ranks stay in the map. */
   readonly #arrivals = new Map<number, Arrival>();
   readonly #failed: RankFailure[] = [];
   /** Ranks whose nodes were announced to go away. */
@@ -113,7 +113,7 @@ export class TrainingController<C> {
     return this.#attempt;
   }
 
-  /** Of a group that ended with an error; those of preempted nodes do not count. */
+  /** Number of attempts that failed; failures of preempted nodes do not count. */
   get failures(): number {
     return this.#failures;
   }
@@ -308,7 +308,7 @@ export class TrainingController<C> {
     if (decision === "stop") this.#stop = "scheduler";
     if (this.#waitedFor === report && this.#phase === "running") {
       this.#waitedFor = undefined;
-      // What a scheduler stops may end anywhere; a move loses nothing only right after a checkpoint.
+      // A scheduler may stop the run at any report; preemption and resizing wait for a report with a checkpoint, so that no progress is lost.
       const stops = this.#stop === "scheduler" || (this.#stop !== undefined && checkpoint !== undefined);
       this.#answer(stops ? { action: "stop", reason: this.#stop as StopReason, checkpoint } : { action: "continue", checkpoint });
     }
@@ -359,7 +359,7 @@ export class TrainingController<C> {
     }
   }
 
-  /** Of the ranks that are late, those whose process does not answer are to blame; where all answer, all that are late. */
+  /** Blames the late ranks whose process does not answer; where all processes answer, all late ranks. */
   #probed(silent: readonly number[]): void {
     if (this.#phase !== "running") return;
     const late = this.#missing();

@@ -61,7 +61,7 @@ export function trainingFailed(name: string, failures: readonly RankFailure[], a
   );
 }
 
-/** Of a process that died: how, instead of which call of ours failed. */
+/** The message of a failure. For a process that died: how the process ended, instead of the internal call that failed. */
 function messageOf({ cause, error }: RankFailure): string {
   if (cause !== "died" || !(error instanceof ShoalError) || error.reason === undefined) return error.message;
   const how = error.signal ?? (error.exitCode === undefined ? undefined : `exit code ${error.exitCode}`);

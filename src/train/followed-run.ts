@@ -1,8 +1,8 @@
 /**
- * A run of its own, with all that hears of it: logs, trackers, callbacks, and the lines on the terminal.
+ * A run outside Tune, with its observers: logs, trackers, callbacks, and the lines on the terminal.
  *
- * Made by `fit`. Trackers never hold the ranks up; callbacks do, and what they throw ends the run.
- * What `Result` says comes from here: the last report of rank 0, and the checkpoints that were kept.
+ * Made by `fit`. Trackers never hold the ranks up; callbacks do, and an error that they throw ends the run.
+ * The contents of `Result` come from here: the last report of rank 0, and the checkpoints that were kept.
  */
 import { processBoard, type ShownWork, showsProgress } from "../progress/progress-board.ts";
 import { JsonLoggerCallback } from "../runs/json-lines-tracker.ts";
@@ -33,7 +33,7 @@ export class FollowedRun implements ShownWork {
   #lastMs = Date.now();
   #iterations = 0;
   #attempt = 0;
-  /** What each rank reported last, by rank; empty before. */
+  /** Last reported metrics, by rank; an empty object before a rank's first report. */
   #ranks: Metrics[] = [];
 
   constructor(options: FollowedRunOptions) {
@@ -113,7 +113,7 @@ export class FollowedRun implements ShownWork {
     return `${this.#options.name}: ${outcome} in ${durationText(ms)}, ${this.#iterations} reports${line === "" ? "" : `, ${line}`}`;
   }
 
-  /** A report with what every result has by itself. */
+  /** A report with the automatic metrics that every result has. */
   #row({ metrics, checkpoint }: RecordedReport): Metrics {
     const now = Date.now();
     this.#iterations += 1;

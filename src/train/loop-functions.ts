@@ -1,5 +1,5 @@
 /**
- * What a training loop in TypeScript calls: `report`, `getContext`, `getCheckpoint`, `getDatasetShard`, `allReduce`, `collective`.
+ * Functions for training loops in TypeScript: `report`, `getContext`, `getCheckpoint`, `getDatasetShard`, `allReduce`, `collective`.
  *
  * Each finds the session of the rank that it runs in. Arguments are checked here, before the other ranks hear of them.
  * Python has the same in `python/shoal/train/__init__.py`.
@@ -72,13 +72,13 @@ export async function report(metrics: Metrics, options?: ReportOptions): Promise
 export interface TrainContext {
   /** Ranks of the group. */
   readonly worldSize: number;
-  /** Of all ranks, from 0. */
+  /** Number of this rank among all ranks, from 0. */
   readonly worldRank: number;
-  /** Of those on the same node, from 0. */
+  /** Number of this rank among the ranks on the same node, from 0. */
   readonly localRank: number;
   /** Ranks on the same node. */
   readonly localWorldSize: number;
-  /** Of the nodes that have ranks, from 0. */
+  /** Number of this rank's node among the nodes that have ranks, from 0. */
   readonly nodeRank: number;
   /** The name of the run. */
   readonly experimentName: string;
@@ -86,7 +86,7 @@ export interface TrainContext {
   readonly storagePath: string;
   /** Inside of Tune: the trial's name. */
   readonly trialName: string | undefined;
-  /** Which attempt of the run this is, from 1. */
+  /** Number of the run's current attempt, from 1. */
   readonly attempt: number;
   /** That this rank's node, or another rank's, is about to go away: report a checkpoint soon. */
   readonly preemption: PreemptionInfo | undefined;
@@ -109,7 +109,7 @@ export function getContext(): TrainContext {
   };
 }
 
-/** What the loop goes on from: the last checkpoint that was reported, by this attempt or an earlier one; undefined at a first start. */
+/** The checkpoint to go on from: the last reported checkpoint, of this attempt or an earlier one; undefined at a first start. */
 export function getCheckpoint(): Checkpoint | undefined {
   return currentSession("get the checkpoint").checkpoint;
 }

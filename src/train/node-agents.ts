@@ -1,8 +1,8 @@
 /**
- * What the controller does on the nodes of the ranks: it copies their checkpoints where they lie, and hears that a node is to go away.
+ * Agents of the controller on the nodes of the ranks: they copy checkpoints on the node that wrote them, and report that a node is about to be drained.
  *
- * On this program's own node nobody is needed. On each other node an actor without a CPU does it, started with the ranks, as a node that is being drained takes nothing new. A node that dies
- * without a notice ends its ranks, which the controller hears as ever.
+ * This program's own node needs no agent. Each other node runs an actor that reserves no CPU, started with the ranks, because a draining node accepts no new actors. When a node dies
+ * without a notice its ranks end, and the controller handles that as any other failure.
  */
 import { type ActorHandle, getRuntimeContext, kill, type PreemptionInfo, remote } from "../core/index.ts";
 import { type CheckpointPart, persistCheckpoint } from "../runs/checkpoint-upload.ts";
@@ -32,7 +32,7 @@ export class NodeAgent {
   }
 }
 
-/** Those of one attempt. */
+/** The agents of an attempt. */
 export class NodeAgents {
   readonly #agents = new Map<string, ActorHandle<NodeAgent>>();
   readonly #own: string;

@@ -112,7 +112,7 @@ async function refuseHopeless(size: number, scaling: ScalingConfig, waitedMs: nu
   throw new NoRoomError(`there is no room for ${size} ranks: ${await shortage(size, scaling)}`);
 }
 
-/** What is needed, what there is, and what of it is free. */
+/** Describes the needed, total and free resources, with advice. */
 async function shortage(size: number, { resourcesPerWorker, min, max }: ScalingConfig): Promise<string> {
   const [total, available] = await Promise.all([clusterResources(), availableResources()]);
   const names = Object.keys(resourcesPerWorker);

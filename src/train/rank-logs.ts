@@ -1,8 +1,8 @@
 /**
- * What the ranks of a run print, as files of the run's folder: `rank-0.log` and so on, over all attempts.
+ * Writes the output of ranks to files in the run's folder: `rank-0.log` and so on, over all attempts.
  *
- * The output of workers comes to the program that called `fit` in any case, marked with its source; here it goes to files besides. A file that cannot be written is told once and changes
- * nothing of the run.
+ * The output of workers comes to the program that called `fit` in any case, marked with its source; the files hold a copy. A file that cannot be written causes one
+ * warning; the run goes on.
  */
 import { type OutputLines, takeOutput } from "../core/internal.ts";
 import { type AppendedFile, openAppended } from "../storage/appended-file.ts";

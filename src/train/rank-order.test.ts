@@ -1,4 +1,4 @@
-/** Which process becomes which rank. */
+/** The order of ranks. */
 import { expect, test } from "vitest";
 import { fitting } from "./placement.ts";
 import { rankOrder } from "./rank-order.ts";

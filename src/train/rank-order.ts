@@ -1,12 +1,12 @@
 /**
- * Which process becomes which rank: those of one node have consecutive ranks, in the order of their GPUs, and nodes come in the order in which the placement group has them.
+ * Assigns ranks to processes: the processes of a node get consecutive ranks, in the order of their GPUs, and nodes keep the order of the placement group.
  *
- * Pure. With it come the numbers that frameworks ask for: local rank, node rank, and which of the node's GPUs is whose.
+ * Pure. Also computes the numbers that frameworks ask for: local rank, node rank, and the device indices of each rank.
  */
 import type { RankFacts } from "./rank-protocol.ts";
 
 export interface RankPlace {
-  /** Of the process in the order in which the processes were started. */
+  /** Index of the process in start order. */
   readonly index: number;
   readonly facts: RankFacts;
   readonly rank: number;

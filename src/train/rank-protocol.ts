@@ -1,7 +1,7 @@
 /**
- * What the controller and a rank say to each other: the methods of a rank's actor, its events, and the decisions that answer them.
+ * The protocol between the controller and a rank: the methods of a rank's actor, its events, and the decisions that answer them.
  *
- * The same for ranks in TypeScript (`rank-actor.ts`) and in Python (`python/shoal/train/_session.py`). Plain data, as it crosses languages.
+ * Ranks in TypeScript (`rank-actor.ts`) and in Python (`python/shoal/train/_session.py`) share the protocol. All messages are plain data, because they cross languages.
  */
 import type { JsonValue, Metrics } from "../runs/metrics.ts";
 import type { FailureCause } from "./rank-failure.ts";
@@ -11,10 +11,10 @@ export interface RankFacts {
   readonly pid: number;
   readonly hostname: string;
   readonly nodeId: string;
-  /** Under which others reach it. */
+  /** Address at which other processes reach this one. */
   readonly ip: string;
   readonly gpuIds: readonly (number | string)[];
-  /** A port that it keeps bound for the framework; 0 where it needs none. */
+  /** A port that the process keeps bound for the framework; 0 where the framework needs none. */
   readonly port: number;
 }
 
@@ -32,7 +32,7 @@ export interface RankContext {
   readonly storagePath: string;
   readonly runPath: string;
   readonly attempt: number;
-  /** Of Python; null: where the real Ray is not installed. */
+  /** Python only: whether `import ray` finds Shoal's modules; null: only where the real Ray is not installed. */
   readonly rayCompatibility: boolean | null;
   /** Marks what the process prints. */
   readonly logSource: string;

@@ -1,5 +1,5 @@
 /**
- * One rank's side of a run in TypeScript: what `report`, `getContext` and their like do in a loop, and the line of events to the controller.
+ * The TypeScript side of a rank: the session behind `report`, `getContext` and the other loop functions, and the queue of events for the controller.
  *
  * Owned by the rank's actor (`rank-actor.ts`); found by the functions of `loop-functions.ts` through the actor that they run in, as several ranks may share a process in in-process
  * mode. A rank has at most one arrival that waits for a decision.

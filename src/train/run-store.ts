@@ -1,5 +1,5 @@
 /**
- * What a run keeps: its folder, its checkpoints, and what its trackers are told.
+ * The checkpoints of a run: stores them in the run's folder and removes the surplus.
  *
  * Used by `training-run.ts`. Files of a rank are copied where they lie (`node-agents.ts`). A storage that fails is tried again for a while, as
  * the ranks would otherwise have to begin anew. Inside of Tune the folder is a trial's, and Tune decides after each report.
@@ -29,7 +29,7 @@ interface StoreOptions {
   readonly signal: AbortSignal;
 }
 
-/** A report of all ranks, where each rank is, and what copies files there. */
+/** A report of all ranks, the node of each rank, and the agents that copy files there. */
 interface GroupReport {
   readonly reports: readonly RankReport[];
   readonly nodeIds: readonly string[];
@@ -40,7 +40,7 @@ export class RunStore {
   readonly #options: StoreOptions;
   readonly #kept: KeptCheckpoints;
   #nextNumber = 0;
-  /** One report after the other, in their order. */
+  /** Tail of the queue: reports are stored in sequence. */
   #work: Promise<unknown> = Promise.resolve();
 
   constructor(options: StoreOptions) {
@@ -48,7 +48,7 @@ export class RunStore {
     this.#kept = new KeptCheckpoints(options.checkpointConfig);
   }
 
-  /** Finds what an earlier program has left of the run, and removes what it did not complete. */
+  /** Registers the checkpoints that an earlier program left in the folder, and removes unfinished checkpoints. */
   async open(): Promise<void> {
     const { folder } = this.#options;
     await removeUnfinishedCheckpoints(folder);
@@ -65,7 +65,7 @@ export class RunStore {
     return newest === undefined ? undefined : Checkpoint.fromDirectory(newest.path);
   }
 
-  /** Those that stay, in the order in which they were reported. */
+  /** Kept checkpoints, in the order of their reports. */
   get all(): { checkpoint: Checkpoint; metrics: Metrics }[] {
     return this.#kept.all.map(({ path, metrics }) => ({ checkpoint: Checkpoint.fromDirectory(path), metrics }));
   }
@@ -112,7 +112,7 @@ export class RunStore {
 
   async #register(checkpoint: Checkpoint, metrics: Metrics): Promise<void> {
     for (const { path } of this.#kept.register({ path: checkpoint.path, metrics })) {
-      // One that stays although it should not is no reason to fail.
+      // A checkpoint that cannot be removed must not fail the run.
       await removeCheckpoint(Checkpoint.fromDirectory(path)).catch((error: unknown) => {
         this.#options.warn(`a checkpoint could not be removed: ${(error as Error).message}`);
       });

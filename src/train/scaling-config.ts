@@ -20,7 +20,7 @@ export interface ScalingConfigOptions {
   numWorkers?: NumWorkers | undefined;
   /** Whether each rank has a GPU. Default: false. */
   useGpu?: boolean | undefined;
-  /** What each rank reserves, such as `{ CPU: 8, GPU: 1 }`. Default: a GPU where `useGpu` says so, else a CPU. */
+  /** Resources that each rank reserves, such as `{ CPU: 8, GPU: 1 }`. Default: a GPU with `useGpu`, else a CPU. */
   resourcesPerWorker?: Resources | undefined;
   /** How the ranks lie on nodes. Default: `"PACK"`. */
   placementStrategy?: PlacementStrategy | undefined;

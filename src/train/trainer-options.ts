@@ -25,34 +25,34 @@ export interface DataConfigOptions {
   equal?: boolean | undefined;
 }
 
-/** What all trainers take. */
+/** The options of all trainers. */
 export interface CommonTrainerOptions {
-  /** How many ranks, and what each needs. Default: one with a CPU. */
+  /** The number of ranks, and the resources of each. Default: one rank with a CPU. */
   scalingConfig?: ScalingConfigOptions | undefined;
   /** The run's name and storage, failures and checkpoints. */
   runConfig?: RunConfig<TrainCallback> | undefined;
-  /** By name, for `getDatasetShard`. Default: none. */
+  /** Datasets for `getDatasetShard`, by name. Default: none. */
   // oxlint-disable-next-line no-explicit-any -- datasets of any rows
   datasets?: Readonly<Record<string, Dataset<any>>> | undefined;
   dataConfig?: DataConfigOptions | undefined;
-  /** What the ranks' processes have besides the job's: `{ python: "venv" }`, for instance. Goes before that of `python.task`. Default: nothing. */
+  /** Environment of the ranks in addition to the job's, such as `{ python: "venv" }`. Takes precedence over that of `python.task`. Default: none. */
   runtimeEnv?: RuntimeEnv | undefined;
 }
 
-/** What trainers with a loop take. */
+/** The options of trainers with a loop. */
 export interface LoopTrainerOptions<Config> extends CommonTrainerOptions {
   /**
-   * Of Python: whether `ray.train` and its modules are Shoal's in the ranks even where the real Ray is installed; false: not even where it is not. Default: where it is not installed.
+   * Python only: whether the ranks import Shoal's `ray.train` and its modules. true: always; false: never. Default: only where the real Ray is not installed.
    */
   rayCompatibility?: boolean | undefined;
   trainLoopPerWorker: TrainLoopOf<Config>;
-  /** What each rank's loop gets. Default: an empty object. */
+  /** The argument of each rank's loop. Default: an empty object. */
   trainLoopConfig?: Config | undefined;
 }
 
-/** What `DataParallelTrainer` takes. */
+/** The options of `DataParallelTrainer`. */
 export interface DataParallelTrainerOptions<Config> extends LoopTrainerOptions<Config> {
-  /** What the framework of the loop needs. Default: nothing. */
+  /** The backend of the loop's framework. Default: none. */
   backend?: Backend | undefined;
 }
 
@@ -64,7 +64,7 @@ export interface TrainerSettings {
   readonly datasets: TrainDatasets;
   readonly runtimeEnv: RuntimeEnv | undefined;
   readonly rayCompatibility: boolean | undefined;
-  /** Those of one trainer alone. */
+  /** Options of the trainer's own table. */
   readonly own: Readonly<Record<string, unknown>>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * What all trainers are: options that were checked, a loop, a backend, and `fit`.
+ * The base class of all trainers: checked options, a loop, a backend, and `fit`.
  *
  * `fit` opens the run's folder, follows the run (`training-run.ts`) with logs, trackers and callbacks, and makes its `Result`. Inside of Tune the folder and the reports are a trial's: Tune finds the
  * trainer by the symbol `TRAINABLE` and merges the trial's parameters into its options.
@@ -28,7 +28,7 @@ import { RunStore } from "./run-store.ts";
 import { readTrainerOptions, type TrainerSettings } from "./trainer-options.ts";
 import { type RunObserver, TrainingRun } from "./training-run.ts";
 
-/** What tells one trainer from another. */
+/** The differences between trainers. */
 export interface TrainerKind {
   /** The name of its class. */
   readonly name: string;
@@ -51,7 +51,7 @@ export interface FitOptions {
 
 export abstract class Trainer<Config, M extends object = Metrics> {
   readonly #kind: TrainerKind;
-  /** As they were given: Tune merges parameters into them. */
+  /** The unread options: Tune merges parameters into them. */
   readonly #given: object;
   readonly #settings: TrainerSettings;
   readonly #loop: Loop;
@@ -89,7 +89,7 @@ export abstract class Trainer<Config, M extends object = Metrics> {
     signal?.throwIfAborted();
     const runConfig = await readRunConfig<TrainCallback | Tracker>(this.#settings.runConfig, "train");
     if (!isInitialized()) await init();
-    // What cannot be sent is told before anything starts.
+    // Serializes the loop once, so that a loop that cannot be sent fails before anything starts.
     if (this.#loop.kind === "typescript" && this.#settings.scaling.max > 0) put(this.#loop.fn)[Symbol.dispose]();
     const name = runConfig.name ?? defaultRunName(this.#kind.name, new Date());
     await using folder = await RunFolder.open({ storagePath: runConfig.storagePath, name });

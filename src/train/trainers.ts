@@ -2,7 +2,7 @@
  * The trainers that users make, one for each framework.
  *
  * All of them are `Trainer` (`trainer.ts`) with another name, other options and another backend; nothing of a framework is known anywhere else on this side.
- * Those of boosted trees bring a loop along, for users who give parameters instead of one.
+ * Trainers of boosted trees have a built-in loop, for users who give parameters instead of a loop.
  */
 import type { Dataset } from "../data/index.ts";
 import { custom, isPlainObject, milliseconds, number, oneOf, type Option, readOptions, text } from "../core/internal.ts";
@@ -26,7 +26,7 @@ const BACKEND = custom<Backend | undefined>("an object with onStart, onTrainingS
 );
 
 /**
- * Runs a loop on several processes at once. What a framework needs besides their environment is its `backend`'s to do.
+ * Runs a loop on several processes at once. Its `backend` sets the framework up.
  *
  * @example
  * const trainer = new DataParallelTrainer({
@@ -50,7 +50,7 @@ export class DataParallelTrainer<Config = Record<string, unknown>, M extends obj
   }
 }
 
-/** What `TorchTrainer` takes. */
+/** The options of `TorchTrainer`. */
 export interface TorchTrainerOptions<Config> extends LoopTrainerOptions<Config> {
   torchConfig?: TorchConfig | undefined;
 }
@@ -105,9 +105,9 @@ export class HorovodTrainer<Config = Record<string, unknown>, M extends object =
   }
 }
 
-/** What trainers of boosted trees take: parameters and a label, or a loop. */
+/** The options of trainers of boosted trees: parameters and a label, or a loop. */
 export interface BoosterTrainerOptions<Config> extends CommonTrainerOptions, Partial<LoopTrainerOptions<Config>> {
-  /** Those of the library, such as `{ objective: "binary:logistic" }`. */
+  /** Parameters of the boosting library, such as `{ objective: "binary:logistic" }`. */
   params?: Readonly<Record<string, unknown>> | undefined;
   /** The column of the dataset that is to be predicted. */
   labelColumn?: string | undefined;

@@ -1,7 +1,7 @@
 /**
  * Carries out what the controller decides: starts groups, passes events of ranks on, stores reports, keeps timers, and ends with the result.
  *
- * One for each `fit`, in the program that called it; inside of Tune one for each trial. What it does between events is all asynchronous, and each step tells its end as an event.
+ * Each `fit` has a training run, in the program that called it; inside of Tune each trial has one. All steps are asynchronous, and each reports its end as an event.
  * Where the program dies, the ranks die with it, as their actors are its own; the run's folder has what the next program needs to go on.
  */
 import { availableResources, PlacementGroupRemovedError } from "../core/index.ts";
@@ -30,7 +30,7 @@ interface TrainingRunOptions {
   readonly signal: AbortSignal;
 }
 
-/** What hears of a run: progress, trackers, callbacks, Tune. */
+/** Receives the news of a run, for progress, trackers, callbacks and Tune. */
 export interface RunObserver {
   /** The ranks of an attempt are there. */
   started(attempt: number, workers: number): void;
@@ -52,7 +52,7 @@ interface TrainingOutcome {
   /** The last report of rank 0; empty where nothing was reported. */
   readonly metrics: Metrics;
   readonly checkpoint: Checkpoint | undefined;
-  /** What the loops returned, by rank. */
+  /** Return values of the loops, by rank. */
   readonly values: readonly unknown[];
 }
 
@@ -244,7 +244,7 @@ export class TrainingRun {
 
   async #endGroup(gently: boolean): Promise<void> {
     const { attempt } = this.#controller;
-    // What is uploaded later is read from folders that a rank may remove at its end.
+    // Pending uploads read folders that a rank may remove at its end.
     if (gently) await Promise.allSettled(this.#recording);
     await Promise.allSettled([this.#group?.end({ gently }), this.#shards?.close()]);
     await Promise.allSettled(this.#recording);

@@ -1,8 +1,8 @@
 /**
  * The processes of one attempt: placed together, brought into the order of ranks, made to meet, and ended.
  *
- * Owns a placement group and an actor for each rank, of either language. Made by `training-run.ts` for each attempt anew: the processes of a failed group are never used again, as nobody
- * knows what their frameworks remember. After `end` no process of a rank is left.
+ * Owns a placement group and an actor for each rank, of either language. Made by `training-run.ts` for each attempt anew: the processes of a failed group are never used again, because the
+ * state of their frameworks is unknown. After `end` no process of a rank is left.
  */
 import {
   type ActorHandle,
@@ -39,7 +39,7 @@ export interface GroupRequest {
   readonly scaling: ScalingConfig;
   readonly backend: Backend;
   readonly runtimeEnv: RuntimeEnv | undefined;
-  /** What of a rank's context is the same in all of them. */
+  /** The part of the context that all ranks share. */
   readonly context: Pick<
     RankContext,
     "experimentName" | "trialName" | "trialId" | "trialDir" | "storagePath" | "runPath" | "attempt" | "rayCompatibility"
@@ -134,7 +134,7 @@ export class WorkerGroup {
   async nextEvent(rank: number, decision: RankDecision<Checkpoint> | undefined): Promise<RankEvent> {
     const event = (await this.#call(rank, "nextEvent", [decision ?? null], this.#logSource(rank))) as RankEvent;
     if (event.type === "failed") return { ...event, error: errorOf(event.error) };
-    // What Python leaves out is undefined here.
+    // Python omits a missing checkpoint, which arrives as undefined.
     return event.type === "report" ? { ...event, checkpoint: event.checkpoint ?? null } : event;
   }
 
@@ -142,7 +142,7 @@ export class WorkerGroup {
     this.#call(rank, "notify", [{ type: "preemption", ...notice }]).catch(() => {});
   }
 
-  /** Which of these ranks do not answer. */
+  /** The ranks, of those given, that do not answer a ping. */
   async silentAmong(ranks: readonly number[]): Promise<number[]> {
     const answers = await Promise.all(
       ranks.map(async (rank) => {

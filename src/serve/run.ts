@@ -5,7 +5,7 @@
  * applications there. Everything else is the controller's, which is found by its name, or started.
  */
 import { CONTROLLER_NAME, SERVE_NAMESPACE } from "./names.ts";
-import { type ActorHandle, getActor, kill, remote, TaskError } from "../core/index.ts";
+import { ActorDiedError, type ActorHandle, getActor, kill, remote, TaskError } from "../core/index.ts";
 import { describeValue, flag, isWorker, readOptions, runsInProcess, startedHere } from "../core/internal.ts";
 import { buildApplication, requireApplication, streamingMethodsOf } from "./build/application-graph.ts";
 import { Controller, type ServeOptions, type ServeStatus } from "./controller/controller.ts";
@@ -186,11 +186,13 @@ async function unwrapped<R>(call: PromiseLike<R>): Promise<R> {
   }
 }
 
+/** Undefined where Serve does not run. Whatever else keeps the controller from being found is an error: "no applications" would be a wrong answer. */
 async function findController(): Promise<ControllerHandle | undefined> {
   try {
     return await getActor<Controller>(CONTROLLER_NAME, { namespace: SERVE_NAMESPACE });
-  } catch {
-    return undefined;
+  } catch (error) {
+    if (error instanceof ActorDiedError) return undefined;
+    throw error;
   }
 }
 

@@ -60,7 +60,7 @@ export async function place({ scaling, placedIn, warn, signal }: PlacementReques
   }
 }
 
-/** As many as there is room for now, as far as sums can tell. */
+/** The number of workers that the free resources hold, as far as sums can tell. */
 async function firstSize({ min, max, resourcesPerWorker }: ScalingConfig): Promise<number> {
   if (min === max) return max;
   return Math.min(max, Math.max(min, fitting(resourcesPerWorker, await availableResources())));

@@ -1,8 +1,8 @@
 /**
  * The protocol between a trial's process and the driver: the driver begins a trial, then pulls one event after the other and answers each report.
  *
- * A trial that has reported waits for the answer. So the decision about a result is made before the next is computed, and a process never has more than one
- * unanswered report. The Python side (`python/shoal/tune`) has the same events.
+ * The driver sees one report at a time. A function that awaits `report` computes nothing before the decision about its result; one that does not await goes on, and its further
+ * reports wait in its process for their turn, or are dropped when the trial is stopped. The Python side (`python/shoal/tune`) has the same events.
  */
 import type { CheckpointPart } from "../runs/checkpoint-upload.ts";
 import type { Config, Metrics, TrialResources } from "./trial.ts";

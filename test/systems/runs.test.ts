@@ -38,12 +38,6 @@ describe.each<ServerName>(["s3rver", "moto"])("%s", (name) => {
   beforeAll(async () => {
     local = mkdtempSync(join(tmpdir(), "test-shoal-s3-runs-"));
     server = await S3Server.start(name, "bucket");
-    Object.assign(process.env, {
-      AWS_ENDPOINT_URL: server.endpoint,
-      AWS_ACCESS_KEY_ID: "S3RVER",
-      AWS_SECRET_ACCESS_KEY: "S3RVER",
-      AWS_REGION: "us-east-1",
-    });
     await init({ numCpus: 2, logToDriver: false });
   });
   afterAll(async () => {

@@ -38,7 +38,7 @@ function startMoto(port: string): ChildProcess {
   return spawn(join(folder, "bin", "moto_server"), ["-H", "127.0.0.1", "-p", port], { stdio: "ignore" });
 }
 
-/** A server with nothing in it. `close` ends it and removes its data. */
+/** A server with nothing in it, to which the variables of this process point, as a user sets them. Disposing of it ends it and removes its data. */
 export class S3Server implements AsyncDisposable {
   readonly endpoint: string;
   readonly #child: ChildProcess;
@@ -56,6 +56,12 @@ export class S3Server implements AsyncDisposable {
     const child = name === "s3rver" ? startS3rver(`${port}`, data) : startMoto(`${port}`);
     const server = new S3Server(`http://127.0.0.1:${port}`, child, data);
     await server.#makeBucket(bucket);
+    Object.assign(process.env, {
+      AWS_ENDPOINT_URL: server.endpoint,
+      AWS_ACCESS_KEY_ID: "S3RVER",
+      AWS_SECRET_ACCESS_KEY: "S3RVER",
+      AWS_REGION: "us-east-1",
+    });
     return server;
   }
 

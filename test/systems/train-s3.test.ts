@@ -12,12 +12,6 @@ let server: S3Server;
 
 beforeAll(async () => {
   server = await S3Server.start("s3rver", "bucket");
-  Object.assign(process.env, {
-    AWS_ENDPOINT_URL: server.endpoint,
-    AWS_ACCESS_KEY_ID: "S3RVER",
-    AWS_SECRET_ACCESS_KEY: "S3RVER",
-    AWS_REGION: "us-east-1",
-  });
   await init({ numCpus: 2, logToDriver: false });
 });
 afterAll(async () => {

@@ -102,7 +102,7 @@ export function actorLostError(call: string, state: ActorStateHeader, options: L
   const reason = state.reason ?? (state.exit === undefined ? "its process ended" : describeExit(state.exit));
   const isTold = state.reason !== undefined && state.exit?.reason === state.reason;
   const { actorId, incarnation, ending } = state;
-  // What was not sent can be sent to another actor: nothing has begun.
+  // A call that was not sent may go to another actor: nothing has begun.
   const details = { call, actorId, incarnation, ...(ending !== undefined && { ending }), ...(!options.sent && { sent: false }) };
   const ended = state.exit === undefined || isTold ? "" : ` (${describeExit(state.exit)})`;
   if (state.phase !== "dead") {

@@ -73,6 +73,8 @@ def recovery(config):
         with open(os.path.join(folder, "step"), "w") as file:
             file.write("1")
         ray.train.report({"step": 1}, checkpoint=ray.train.Checkpoint.from_directory(folder) if is_first else None)
+    # Ray's controller asks its ranks for their reports every two seconds: before that it knows nothing of the checkpoint, and the loop would begin anew.
+    time.sleep(5)
     if not is_first:
         with open(killed, "w") as file:
             file.write(str(time.time()))

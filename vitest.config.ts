@@ -2,8 +2,9 @@
 //
 // `unit` is everything beside the sources: no sockets, no sleeping, seconds for all of it. `rules` holds the repository's own laws
 // (types, layers, lint, format); the two together are `npm run check`. `apart` is what needs nothing of the machine to itself: the simulations and
-// whole programs, which compute, beside the store and the bus, which mostly wait for times to be over. `integration` starts Shoal's own processes, one file
-// after another, since two cores are little and a file that counts processes or shared memory must not see another's.
+// whole programs, which compute, beside the store and the bus, which mostly wait for times to be over. `waiting` starts Shoal's own processes and waits for
+// limits of time to pass, so some of these files run side by side. `integration` starts Shoal's own processes, one file after another, since two cores are
+// little and much of it is measured against time.
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 
 const RULES = [
@@ -23,6 +24,11 @@ const RULES = [
 ];
 
 const APART = ["test/closures/**/*.test.ts", "test/control-plane/**/*.test.ts", "test/*simulation.test.ts"];
+
+/** Files that need less than half of one processor: the rest of their time they wait. Each has folders, ports and processes of its own. */
+const WAITING = ["cluster-commands", "cluster-security", "recovery-resources", "self-fencing", "unfinished-connections"].map(
+  (name) => `test/integration/${name}.test.ts`,
+);
 
 /** Against programs of others, which are downloaded: `npm run test:systems` runs these alone, and `npm test` does not. */
 const SYSTEMS = ["test/systems/**/*.test.ts"];
@@ -75,13 +81,23 @@ const config: ViteUserConfig = defineConfig({
       },
       {
         test: {
+          name: "waiting",
+          include: WAITING,
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+          maxWorkers: 3,
+          sequence: { groupOrder: 3 },
+        },
+      },
+      {
+        test: {
           name: "integration",
           include: ["test/**/*.test.ts"],
-          exclude: [...RULES, ...APART, ...ORACLES, ...SYSTEMS, ...FRAMEWORKS],
+          exclude: [...RULES, ...APART, ...WAITING, ...ORACLES, ...SYSTEMS, ...FRAMEWORKS],
           testTimeout: 60_000,
           hookTimeout: 120_000,
           fileParallelism: false,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 4 },
         },
       },
       {
@@ -91,7 +107,7 @@ const config: ViteUserConfig = defineConfig({
           testTimeout: 120_000,
           hookTimeout: 600_000,
           fileParallelism: false,
-          sequence: { groupOrder: 4 },
+          sequence: { groupOrder: 5 },
         },
       },
       {
@@ -101,7 +117,7 @@ const config: ViteUserConfig = defineConfig({
           testTimeout: 600_000,
           hookTimeout: 1_800_000,
           fileParallelism: false,
-          sequence: { groupOrder: 5 },
+          sequence: { groupOrder: 6 },
         },
       },
     ],

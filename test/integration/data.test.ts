@@ -147,7 +147,14 @@ describe("what is wrong in a function", () => {
     mkdirSync(csv);
     writeFileSync(join(csv, "a.csv"), "x,y\n1,2\n");
     writeFileSync(join(csv, "b.csv"), "x,y\n1,no\n");
-    await expect(data.readCsv(csv).takeAll()).rejects.toThrow(`Column "y" is int64 in ${csv}/a.csv and string in ${csv}/b.csv`);
+    const both = `Column "y" is int64 in ${csv}/a.csv and string in ${csv}/b.csv`;
+    const rows = data.readCsv<{ x: number; y: number }>(csv);
+    await expect(rows.takeAll()).rejects.toThrow(both);
+    await expect(rows.sort("x").takeAll()).rejects.toThrow(both);
+    await expect(rows.groupBy("y").count().takeAll()).rejects.toThrow(both);
+    await expect(data.range(3).join(rows, { on: "id", rightOn: "x" }).takeAll()).rejects.toThrow(both);
+    // A step of its own may take both, and make one type of them.
+    expect(await rows.map(({ y }) => ({ y: String(y) })).takeAll()).toEqual([{ y: "2" }, { y: "no" }]);
   });
 });
 

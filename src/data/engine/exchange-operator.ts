@@ -11,6 +11,7 @@ import { type Block, concatBlocks, EMPTY_BLOCK, takeBlock } from "../blocks/bloc
 import { sortedIndices } from "../kernels/sort.ts";
 import { BINS_MAX, BINS_PER_PARTITION, EXCHANGE_BYTES_MIN, PARTITION_BYTES, PARTITIONS_MAX, SAMPLES_PER_PARTITION } from "../limits.ts";
 import { DataError } from "../errors.ts";
+import { CommonSchema } from "./common-schema.ts";
 import type { Combine } from "./combine.ts";
 import type { ErroredBlocks } from "./errored-blocks.ts";
 import { type BlockRef, type Operator, type OperatorEvents, type OperatorLoad, OperatorStatistics, ownedBlock } from "./operator.ts";
@@ -58,6 +59,7 @@ export class ExchangeOperator implements Operator {
   readonly #startPartition: readonly PartitionStart[];
   /** By input. */
   readonly #collected: BlockRef[][];
+  readonly #schemas: readonly CommonSchema[];
   #openInputs: number;
   #bundles: Bundle[] = [];
   /** For each bundle its parts, by partition. */
@@ -74,6 +76,7 @@ export class ExchangeOperator implements Operator {
     this.#options = options;
     this.#startPartition = options.partitionings.map((partitioning) => partitionTasks(partitioning, options.name));
     this.#collected = options.partitionings.map(() => []);
+    this.#schemas = options.partitionings.map(() => new CommonSchema());
     this.#openInputs = options.partitionings.length;
   }
 
@@ -102,11 +105,19 @@ export class ExchangeOperator implements Operator {
     return this.#isStopped || this.#reduce?.isDone === true;
   }
 
-  /** Of blocks without rows the first is kept: it has the columns, should no other come. */
+  /**
+   * Of blocks without rows the first is kept: it has the columns, should no other come.
+   *
+   * @throws DataError for a column of two types: here it is known from which files they are, and in the tasks it is not
+   */
   add(block: BlockRef, input: number): void {
     const collected = this.#collected[input] as BlockRef[];
-    if (this.#isStopped || (block.rowCount === 0 && collected.length > 0)) block.release();
-    else collected.push(block);
+    if (this.#isStopped || (block.rowCount === 0 && collected.length > 0)) {
+      block.release();
+      return;
+    }
+    (this.#schemas[input] as CommonSchema).add(block);
+    collected.push(block);
   }
 
   endInput(): void {
@@ -193,7 +204,9 @@ export class ExchangeOperator implements Operator {
         this.statistics.beginTask();
         return start(rows, [block.ref]);
       });
-      const keyRows = concatBlocks(await get(samples));
+      const sampled = await get(samples);
+      for (const sample of sampled) this.statistics.work(sample);
+      const keyRows = concatBlocks(sampled.map(({ rows }) => rows));
       const order = sortedIndices(keyRows, keys);
       const length = count * bins - 1;
       const borders = Uint32Array.from({ length }, (_, i) => order[Math.floor(((i + 1) * order.length) / (length + 1))] as number);

@@ -65,6 +65,12 @@ export const PARTITION_BYTES: number = 32 * BLOCK_BYTES_MIN;
 /** An exchange of fewer bytes has one partition: a second one would cost more than it saves. */
 export const EXCHANGE_BYTES_MIN: number = 4 * BLOCK_BYTES_MIN;
 
+/** A side of a join goes to every task as a whole if the other one has so many times its bytes: then cutting both would cost more. It has the bytes of a partition at most. */
+export const WHOLE_INPUT_TIMES = 16;
+
+/** Rows of such a side: the table of its keys, which each task makes, takes some 50 bytes a row. */
+export const WHOLE_INPUT_ROWS_MAX: number = 2 ** 20;
+
 /** Rows of a block that a join gives: one row of a side may meet very many of the other. */
 export const ROWS_OF_JOINED_BLOCK = 131_072;
 

@@ -19,6 +19,7 @@ import { BlockOrderOperator, InputOperator, LimitOperator, StoredOperator } from
 import { ErroredBlocks } from "./errored-blocks.ts";
 import { ExchangeOperator } from "./exchange-operator.ts";
 import { ItemOperator } from "./item-operator.ts";
+import { wholeSides } from "./join.ts";
 import type { BlockRef, Operator, OperatorEvents } from "./operator.ts";
 import { actorStart } from "./pool-actor.ts";
 import { Pools } from "./pools.ts";
@@ -151,7 +152,8 @@ function buildOperator(plan: PhysicalPlan, { events, parts, cpus, pools, setting
       const startTask = combine === undefined ? mapTasks(chain, named) : combineTasks(combine, chain, named);
       const partitionings = inputs.map(({ partitioning }) => partitioning);
       const takesBins = combine === undefined ? chain[0] !== undefined && isByBins(chain[0]) : combine.kind === "join";
-      return new ExchangeOperator({ ...shared, partitionings, combines: combine?.kind, takesBins, partitions, startTask, cpus });
+      const wholeInputs = combine?.kind === "join" ? wholeSides(combine.type) : [];
+      return new ExchangeOperator({ ...shared, partitionings, combines: combine?.kind, wholeInputs, takesBins, partitions, startTask, cpus });
     }
     case "iterable":
       return new ItemOperator(plan.name, plan.items, events);

@@ -58,14 +58,14 @@ describe("a worker that dies", () => {
 
 test("a small side of a join goes to each task as a whole, on either side, and a worker that dies changes nothing", async () => {
   // Beyond the bytes from which rows are cut for an exchange.
-  const rides = data.range(400_000).mapBatches(({ id }) => ({ id, city: id.map((n) => n % 500), km: id.map((n) => n / 2) }));
+  const rides = data.range(400_000).map(({ id }) => ({ id, city: id % 500, km: id / 2 }));
   const cities = data.range(600).map(({ id }) => ({ city: id, name: `city ${id}` }));
   const left = rides.join(cities, { on: "city" });
   const found = await left.map(dyingOnce(join(folder, "small side"), 200_001)).takeAll();
   // They have stayed in their order, so nothing was cut.
   expect(found.every((row, id) => row.id === id && row.name === `city ${id % 500}`)).toBe(true);
   expect(found.length).toBe(400_000);
-  const ids = async (joined: data.Dataset<{ id: number | null }>): Promise<number> => (await joined.sum("id")) ?? 0;
+  const ids = (joined: data.Dataset<any>): Promise<number | null> => joined.sum("id");
   const total = (400_000 * 399_999) / 2;
   expect(await ids(left)).toBe(total);
   expect(await ids(cities.join(rides, { on: "city" }))).toBe(total);

@@ -125,7 +125,12 @@ export function sampleKeys(keys: readonly SortKey[], count: number, ...blocks: r
   const block = keysOf(concatBlocks(blocks), columns);
   const random = new Random(block.rowCount);
   const isWhole = block.rowCount <= count;
-  const rows = isWhole ? block : takeBlock(block, Uint32Array.from({ length: count }, () => random.below(block.rowCount)));
+  const rows = isWhole
+    ? block
+    : takeBlock(
+        block,
+        Uint32Array.from({ length: count }, () => random.below(block.rowCount)),
+      );
   return { rows: packBlock(rows), ...watch.spent };
 }
 

@@ -153,7 +153,16 @@ function buildOperator(plan: PhysicalPlan, { events, parts, cpus, pools, setting
       const partitionings = inputs.map(({ partitioning }) => partitioning);
       const takesBins = combine === undefined ? chain[0] !== undefined && isByBins(chain[0]) : combine.kind === "join";
       const wholeInputs = combine?.kind === "join" ? wholeSides(combine.type) : [];
-      return new ExchangeOperator({ ...shared, partitionings, combines: combine?.kind, wholeInputs, takesBins, partitions, startTask, cpus });
+      return new ExchangeOperator({
+        ...shared,
+        partitionings,
+        combines: combine?.kind,
+        wholeInputs,
+        takesBins,
+        partitions,
+        startTask,
+        cpus,
+      });
     }
     case "iterable":
       return new ItemOperator(plan.name, plan.items, events);

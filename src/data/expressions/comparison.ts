@@ -41,7 +41,9 @@ export function comparison(name: ComparisonName): Kernel {
     if (family === undefined || (family !== "decimal" && family !== familyOf(b.vector.type)))
       throw new TypeProblem(
         `compares values of one kind: received ${inputs.map(({ vector }) => typeName(vector.type)).join(" and ")}`,
-        "cast one of them, or compare with a value of the column's type",
+        inputs.some(({ vector: { type } }) => type.kind === "time32" || type.kind === "time64")
+          ? 'a time of day is compared with its count or with another one: lit("10:00").cast("time32[ms]")'
+          : "cast one of them, or compare with a value of the column's type",
       );
     const bits = compareInto(base, family, a, b, length);
     if (name === "ne") for (let i = 0; i < bits.length; i += 1) bits[i] = ~(bits[i] as number);

@@ -218,6 +218,9 @@ describe("casts", () => {
         check(values, ms, col("v").cast("time64[ns]").cast("time32[s]"), (one) => Math.floor(one / 1000));
         check(values, ms, col("v").cast("int64").cast("time32[ms]"), (one) => one);
         check(values, ms, col("v").gt(1000), (one) => one > 1000);
+        check(values, ms, col("v").gt(lit("10:00").cast("time32[ms]")), (one) => one > 36_000_000);
+        check(values, ms, col("v").dt.hour(), (one) => Math.floor(one / 3_600_000));
+        check(values, ms, col("v").cast("time64[ns]").dt.second(), (one) => Math.floor(one / 1000) % 60);
       }),
     );
     fc.assert(
@@ -238,6 +241,8 @@ describe("casts", () => {
     expect(() => computed(["10:00:00.0001"], STRING, col("v").cast("time32[ms]"))).toThrow("time64[us] does");
     expect(() => computed([-1], ms, col("v").cast("string"))).toThrow("A time32[ms] of -1 is no time of a day");
     expect(() => computed([1], ms, col("v").eq(col("v").cast("time32[s]")))).toThrow("received time32[ms] and time32[s]");
+    expect(() => computed([1], ms, col("v").dt.year())).toThrow("takes a day or a moment: received time32[ms]");
+    expect(() => computed([1], ms, col("v").gt("10:00"))).toThrow("received time32[ms] and string");
     expect(() => computed([1], ms, col("v").cast("duration[ms]"))).toThrow("makes no duration[ms] of time32[ms]");
   });
 

@@ -90,6 +90,8 @@ def _arrow_type(pyarrow, type_):
         return (pyarrow.decimal128 if type_["bits"] == 128 else pyarrow.decimal256)(type_["precision"], type_["scale"])
     if kind == "timestamp":
         return pyarrow.timestamp(type_["unit"], type_.get("timeZone"))
+    if kind in ("time32", "time64", "duration"):
+        return getattr(pyarrow, kind)(type_["unit"])
     if kind == "list":
         return pyarrow.list_(_arrow_type(pyarrow, type_["of"]))
     if kind == "struct":
@@ -250,6 +252,12 @@ def _kind_of(pyarrow, type_):
         return {"kind": "timestamp", "unit": type_.unit, **zone}, "int64"
     if types.is_date32(type_):
         return {"kind": "date"}, "int32"
+    if types.is_time32(type_):
+        return {"kind": "time32", "unit": type_.unit}, "int32"
+    if types.is_time64(type_):
+        return {"kind": "time64", "unit": type_.unit}, "int64"
+    if types.is_duration(type_):
+        return {"kind": "duration", "unit": type_.unit}, "int64"
     if types.is_integer(type_) or types.is_floating(type_):
         name = {"float": "float32", "double": "float64"}.get(str(type_), str(type_))
         return {"kind": name}, name

@@ -25,7 +25,7 @@ import {
 import { checkSink, type Datasink, writeToDatasink } from "./datasink.ts";
 import { DataIterator, readSplitOptions, type StreamingSplitOptions } from "./data-iterator.ts";
 import { type BlockRef, keptBlock } from "./engine/operator.ts";
-import { aggregateStep, type ExchangeStep, mapGroupsStep, namesOf, shuffleStep, type SortOptions, sortStep } from "./exchange-steps.ts";
+import { aggregateStep, type ExchangeStep, namesOf, shuffleStep, type SortOptions, sortStep } from "./exchange-steps.ts";
 import type { SinkTransform } from "./engine/sink-transform.ts";
 import { clusterCpus, run } from "./engine/run.ts";
 import { SplitCoordinator } from "./engine/split-coordinator.ts";
@@ -33,6 +33,7 @@ import { gather, type Transform } from "./engine/transform.ts";
 import { columnTransform, filterTransform, selectTransform } from "./expressions/column-transforms.ts";
 import { type Download, Expression, type NamedExpression } from "./expressions/expression.ts";
 import type { ValueIn, WithColumn } from "./expressions/expression-types.ts";
+import { type DatasetKind, Groups, type ResultOf } from "./groups.ts";
 import { type JoinedRow, type JoinOptions, readJoin } from "./join-options.ts";
 import type { JoinType } from "./engine/join.ts";
 import { type MixOptions, readMix } from "./mix-options.ts";
@@ -377,9 +378,8 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
 
   /** The aggregates of all rows, as one row. */
   async aggregate<const A extends Readonly<Record<string, Aggregate>>>(aggregates: A, options: ConsumeOptions = {}): Promise<ResultOf<A>> {
-    const grouped = new GroupedDataset<R, never>([], (step) => this.#exchange(step));
-    const [row] = await grouped.aggregate(aggregates).takeAll(options);
-    return (row ?? emptyResult(aggregates)) as ResultOf<A>;
+    const [row] = await this.#exchange<ResultOf<A>>(aggregateStep([], aggregates)).takeAll(options);
+    return row ?? (emptyResult(aggregates) as ResultOf<A>);
   }
 
   /** The sum of a column of numbers; null where it has no value. That of bigints is a bigint, and that of decimals is as they are read: `sum<bigint>("id")`. */
@@ -409,8 +409,8 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
 
   /** The distinct values of a column that are not null. They have to fit into the memory of this process. */
   async unique<K extends keyof R & string>(column: K, options: ConsumeOptions = {}): Promise<R[K][]> {
-    const rows = await this.selectColumns([column]).groupBy(column).aggregate({ rows: count() }).takeAll(options);
-    return rows.map((row) => row[column] as R[K]).filter((value) => value !== null);
+    const distinct = this.selectColumns([column]).#exchange<Pick<R, K>>(aggregateStep([column], { rows: count() }));
+    return (await distinct.takeAll(options)).map((row) => row[column]).filter((value) => value !== null);
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -784,81 +784,10 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Groups
-
-/** The row of aggregates: a column each. */
-type ResultOf<A> = { -readonly [K in keyof A]: A[K] extends Aggregate<infer T> ? T : never };
-
-type KeysOf<R, K extends keyof R> = { [P in K]: R[P] };
-
-/** Makes a dataset of the grouped one's input. */
-type Exchange = <U extends AnyRow>(step: ExchangeStep) => Dataset<U>;
+/** Tells groups which datasets they give. */
+interface Datasets extends DatasetKind {
+  readonly dataset: Dataset<this["row"] extends infer R extends AnyRow ? R : never>;
+}
 
 /** Groups of rows with equal keys, as `groupBy` gives them. Each method gives a dataset of the results. */
-export class GroupedDataset<R extends AnyRow, K extends keyof R & string> {
-  readonly #keys: readonly string[];
-  readonly #exchange: Exchange;
-
-  /** Made by `groupBy`. */
-  constructor(keys: readonly string[], exchange: Exchange) {
-    this.#keys = keys;
-    this.#exchange = exchange;
-  }
-
-  /**
-   * One row a group: its keys and the aggregates.
-   *
-   * @throws TypeError for what is no aggregate, DataError for the name of a key
-   */
-  aggregate<const A extends Readonly<Record<string, Aggregate>>>(aggregates: A): Dataset<KeysOf<R, K> & ResultOf<A>> {
-    return this.#exchange(aggregateStep(this.#keys, aggregates));
-  }
-
-  /** One row a group: its keys and the number of its rows, as the column `count()`. */
-  count(): Dataset<KeysOf<R, K> & { "count()": number }> {
-    return this.aggregate({ "count()": count() });
-  }
-
-  /** One row a group: its keys and the sum of a column, as the column `sum(name)`. */
-  sum<const C extends keyof R & string>(column: C): Dataset<KeysOf<R, K> & { [P in `sum(${C})`]: number | null }> {
-    return this.#one(`sum(${column})`, sum(column));
-  }
-
-  /** One row a group: its keys and the smallest value of a column, as the column `min(name)`. */
-  min<const C extends keyof R & string>(column: C): Dataset<KeysOf<R, K> & { [P in `min(${C})`]: R[C] | null }> {
-    return this.#one(`min(${column})`, min(column));
-  }
-
-  /** One row a group: its keys and the largest value of a column, as the column `max(name)`. */
-  max<const C extends keyof R & string>(column: C): Dataset<KeysOf<R, K> & { [P in `max(${C})`]: R[C] | null }> {
-    return this.#one(`max(${column})`, max(column));
-  }
-
-  /** One row a group: its keys and the mean of a column, as the column `mean(name)`. */
-  mean<const C extends keyof R & string>(column: C): Dataset<KeysOf<R, K> & { [P in `mean(${C})`]: number | null }> {
-    return this.#one(`mean(${column})`, mean(column));
-  }
-
-  /** One row a group: its keys and the standard deviation of a column, of the sample, as the column `std(name)`. */
-  std<const C extends keyof R & string>(column: C): Dataset<KeysOf<R, K> & { [P in `std(${C})`]: number | null }> {
-    return this.#one(`std(${column})`, std(column));
-  }
-
-  /**
-   * The function's result for each group: columns or rows, as many as it likes. It is given all rows of the group in one batch, in their order.
-   *
-   * @example
-   * const largest = rides.groupBy("city").mapGroups((rows) => rows.toSorted((a, b) => b.km - a.km).slice(0, 3), { batchFormat: "rows" });
-   */
-  mapGroups<O extends AnyBatch | Promise<AnyBatch>, F extends BatchFormat = "columns">(
-    fn: (group: BatchIn<R, F>) => O,
-    options: { batchFormat?: F | undefined } = {},
-  ): Dataset<RowOfResult<O> & AnyRow> {
-    return this.#exchange(mapGroupsStep(this.#keys, fn, options));
-  }
-
-  #one<U extends AnyRow>(name: string, aggregate: Aggregate): Dataset<U> {
-    return this.aggregate({ [name]: aggregate }) as unknown as Dataset<U>;
-  }
-}
+export class GroupedDataset<R extends AnyRow, K extends keyof R & string> extends Groups<R, K, Datasets> {}

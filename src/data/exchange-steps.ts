@@ -2,7 +2,7 @@
  * The exchanges behind `sort`, `randomShuffle`, `groupBy(...).aggregate` and `mapGroups`: how their rows come together, and what becomes of them there.
  *
  * Options and arguments are checked here, where the user wrote them.
- * `Dataset` and `GroupedDataset`, which name each other's types and so share a file, put the step behind their plan.
+ * `Dataset` and `Groups` put the step behind a plan.
  */
 import { custom, oneOf, readOptions } from "../core/internal.ts";
 import { type Aggregate, checkAggregates } from "./aggregates/aggregate.ts";

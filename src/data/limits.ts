@@ -8,6 +8,9 @@
 /** Blocks that a task makes are gathered until they have this many bytes, so that a block is worth its handling. */
 export const BLOCK_BYTES_MIN = 1024 * 1024;
 
+/** Each further block of a task is gathered until it has twice as many, up to this: its first rows come soon, and the handling of all costs little. */
+export const GATHERED_BYTES_MAX: number = 8 * BLOCK_BYTES_MIN;
+
 /** A block with more is cut, as far as its rows allow. The same as Ray's target. */
 export const BLOCK_BYTES_MAX: number = 128 * BLOCK_BYTES_MIN;
 
@@ -25,6 +28,9 @@ export const BLOCKS_AHEAD_MAX = 2;
 
 /** Tasks in flight for each CPU: one that runs and one that waits for its turn, so that no worker is idle between two. */
 export const TASKS_PER_CPU = 2;
+
+/** For each task that may be under way so many may have begun, of which all others have ended and wait to be taken in their order: one slow file among many holds nobody up. */
+export const TASKS_ENDED_AHEAD_MAX = 16;
 
 /** Read tasks for each CPU where the source is cut freely. */
 export const READ_TASKS_PER_CPU = 4;
@@ -58,6 +64,12 @@ export const PARTITION_BYTES: number = 32 * BLOCK_BYTES_MIN;
 
 /** An exchange of fewer bytes has one partition: a second one would cost more than it saves. */
 export const EXCHANGE_BYTES_MIN: number = 4 * BLOCK_BYTES_MIN;
+
+/** A side of a join goes to every task as a whole if the other one has so many times its bytes: then cutting both would cost more. It has the bytes of a partition at most. */
+export const WHOLE_INPUT_TIMES = 16;
+
+/** Rows of such a side: the table of its keys, which each task makes, takes some 50 bytes a row. */
+export const WHOLE_INPUT_ROWS_MAX: number = 2 ** 20;
 
 /** Rows of a block that a join gives: one row of a side may meet very many of the other. */
 export const ROWS_OF_JOINED_BLOCK = 131_072;

@@ -453,10 +453,9 @@ function fileDataset<R extends AnyRow>(
   const parts = async (cpus: number): Promise<SourcePart[]> => {
     const listed: readonly ListedFile[] = await listFiles(paths, { ignoreMissingPaths: files.ignoreMissingPaths });
     const columnsOfPath = pathColumns(listed, files);
-    const read = listed.map(({ path }) => [reader, [path, ...args], columnsOfPath(path)] as const);
-    return isManySmall
-      ? inGroups(read, cpus * SMALL_FILE_TASKS_PER_CPU).map((group) => ({ args: group }))
-      : read.map((one) => ({ args: one }));
+    if (!isManySmall) return listed.map(({ path }) => ({ args: [reader, [path, ...args], columnsOfPath(path)] }));
+    const read = listed.map(({ path }) => [path, columnsOfPath(path)] as const);
+    return inGroups(read, cpus * SMALL_FILE_TASKS_PER_CPU).map((group) => ({ args: [reader, args, group] }));
   };
   const source: Source = { name, reader: (isManySmall ? readFilesWithColumns : readWithColumns) as Reader, parts };
   return newDataset({ kind: "read", name, source, options: tasks });
@@ -469,11 +468,16 @@ function inGroups<T>(items: readonly T[], groups: number): T[][] {
 }
 
 /** The rows of several small files, of which the next is read while the rows of one go on. Runs in workers. */
-export async function* readFilesWithColumns(...files: Parameters<typeof readWithColumns>[]): AsyncGenerator<Block, void, undefined> {
+export async function* readFilesWithColumns(
+  reader: Reader,
+  args: readonly unknown[],
+  files: readonly (readonly [path: string, columns: PathColumns])[],
+): AsyncGenerator<Block, void, undefined> {
   const begin = (index: number) => {
     const file = files[index];
     if (file === undefined) return undefined;
-    const blocks = readWithColumns(...file);
+    const [path, columns] = file;
+    const blocks = readWithColumns(reader, [path, ...args], columns);
     const first = blocks.next();
     // Its failure is thrown when its turn comes.
     first.catch(() => {});

@@ -31,7 +31,8 @@ export async function listFiles(
     const found = await Promise.all(some.map(async (path) => filesOf(path, await fileSystemOf(path), ignoreMissingPaths)));
     for (const listed of found) files.push(...listed);
   }
-  return files.sort((a, b) => byCodePoint(a.path, b.path));
+  const byPath = files.some(({ path }) => SURROGATE.test(path)) ? byBytes : byUnits;
+  return files.sort((a, b) => byPath(a.path, b.path));
 }
 
 async function filesOf(path: string, files: FileSystem, ignoreMissingPaths: boolean): Promise<ListedFile[]> {
@@ -50,7 +51,14 @@ function nothingAt(path: string, files: FileSystem): StorageError {
   });
 }
 
-/** UTF-16 puts characters beyond U+FFFF before some that are smaller; UTF-8 does not. */
-function byCodePoint(a: string, b: string): number {
+/** UTF-16 puts characters beyond U+FFFF, which are pairs of these, before some that are smaller; UTF-8 does not. */
+const SURROGATE = /[\ud800-\udfff]/;
+
+function byBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
+
+/** The same order for texts without surrogates, a tenth of the cost. */
+function byUnits(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }

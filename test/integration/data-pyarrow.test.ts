@@ -111,6 +111,44 @@ describe.skipIf(problem !== undefined)(`Python's libraries${unless(problem)}`, (
     expect(await data.fromArrow(readFileSync(`${folder}/narrow.arrow`), { decimal: "number" }).sum("e")).toBe(-1.49);
   });
 
+  test("times of day and durations that pyarrow writes, as counts, and the same for pyarrow again", async () => {
+    const path = join(folder, "times");
+    mkdirSync(path);
+    python("write_times", path);
+    // Parquet has no times of day in seconds: pyarrow and we write milliseconds.
+    const secondsIn = (unit: 1 | 1000) => [
+      { t_s: 0, t_ms: 1, t_us: 1n, t_ns: 1n, d_s: -1n, d_ms: -1n, d_us: -1n, d_ns: -1n, l: [1n, null], s: { t: 5 } },
+      {
+        ...{ t_s: 86_399 * unit, t_ms: 86_399_999, t_us: 86_399_999_999n, t_ns: 86_399_999_999_999n },
+        ...{ d_s: 2n ** 40n, d_ms: 2n ** 40n, d_us: 2n ** 62n, d_ns: 2n ** 62n, l: [], s: { t: null } },
+      },
+      { t_s: null, t_ms: null, t_us: null, t_ns: null, d_s: null, d_ms: null, d_us: null, d_ns: null, l: null, s: null },
+    ];
+    const rows = secondsIn(1000);
+    const times = data.readParquet<{ t_s: number; t_us: bigint; d_us: bigint; d_s: bigint }>(`${path}/times.parquet`);
+    expect(await times.takeAll()).toEqual(rows);
+    const inSeconds = data.fromArrow(readFileSync(`${path}/times.arrow`));
+    expect(await inSeconds.takeAll()).toEqual(secondsIn(1));
+    expect(String(await times.schema())).toMatch(/t_us +time64\[us\]/);
+    // The statistics of a file leave no row out that a filter keeps.
+    for (const bound of [-2, -1, 0, 2 ** 50])
+      expect(await times.filter(data.col("d_us").gt(bound)).count()).toBe([-1n, 2n ** 62n].filter((n) => n > bound).length);
+    expect(await times.filter(data.col("t_us").le(1n)).count()).toBe(1);
+    expect(await times.aggregate({ least: data.min("d_s"), most: data.max("t_us") })).toEqual({ least: -1n, most: 86_399_999_999n });
+    expect((await times.sort("d_us", { descending: true }).takeAll()).map((row) => row.d_us)).toEqual([2n ** 62n, -1n, null]);
+    expect((await times.groupBy(["t_s", "d_us"]).count().takeAll()).length).toBe(3);
+    await times.writeParquet(join(path, "again"));
+    await inSeconds.writeParquet(join(path, "seconds"));
+    const text = (value: unknown): string | null => (value === null ? null : String(value));
+    const counts = (name: string): unknown => rows.map((row) => text(row[name as keyof (typeof rows)[0]]));
+    const units = { t_s: "time32[ms]", t_ms: "time32[ms]", t_us: "time64[us]", t_ns: "time64[ns]" };
+    const durations = { d_s: "duration[s]", d_ms: "duration[ms]", d_us: "duration[us]", d_ns: "duration[ns]" };
+    const expected = Object.fromEntries(Object.entries({ ...units, ...durations }).map(([name, type]) => [name, [type, counts(name)]]));
+    expect(python("read_times", join(path, "again"))).toEqual(expected);
+    expect(python("read_times", join(path, "seconds"))).toEqual(expected);
+    expect(await data.readParquet(join(path, "again")).takeAll()).toEqual(rows);
+  });
+
   test("filters of decimals on row groups of pyarrow, which keep what they keep without pushdown", async () => {
     python("write_prices", folder);
     for (const name of ["prices", "price-integers"]) {

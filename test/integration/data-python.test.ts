@@ -33,6 +33,16 @@ describe.skipIf(problem !== undefined)(`Python's part of a pipeline${unless(prob
     const rows = await values.takeAll();
     expect(await values.mapBatches(fn("same"), { batchFormat: "arrow" }).takeAll()).toEqual(rows);
     expect(await values.limit(3).mapBatches(fn("same"), { batchFormat: "arrow", batchSize: 2 }).takeAll()).toEqual(rows);
+    const counts = data
+      .range(3)
+      .selectColumns([
+        data.col("id").cast("time32[s]").as("s"),
+        data.col("id").cast("time64[us]").as("us"),
+        data.col("id").cast("duration[ns]").as("ns"),
+      ]);
+    expect(await counts.mapBatches(fn("same"), { batchFormat: "arrow" }).takeAll()).toEqual(await counts.takeAll());
+    const names = await counts.mapBatches<{ types: string }>(fn("types"), { batchFormat: "arrow" }).take(1);
+    expect(names[0]?.types).toBe("[('ns', 'duration[ns]'), ('s', 'time32[s]'), ('us', 'time64[us]')]");
     const many = data
       .range(3000)
       .map(({ id }) => ({ id, odd: id % 2 === 1, t: id % 3 === 0 ? null : `${id}`, n: id % 5 === 0 ? null : id }));

@@ -56,6 +56,25 @@ describe("a worker that dies", () => {
   });
 });
 
+test("a small side of a join goes to each task as a whole, on either side, and a worker that dies changes nothing", async () => {
+  // Beyond the bytes from which rows are cut for an exchange.
+  const rides = data.range(400_000).map(({ id }) => ({ id, city: id % 500, km: id / 2 }));
+  const cities = data.range(600).map(({ id }) => ({ city: id, name: `city ${id}` }));
+  const left = rides.join(cities, { on: "city" });
+  const found = await left.map(dyingOnce(join(folder, "small side"), 200_001)).takeAll();
+  // They have stayed in their order, so nothing was cut.
+  expect(found.every((row, id) => row.id === id && row.name === `city ${id % 500}`)).toBe(true);
+  expect(found.length).toBe(400_000);
+  const ids = (joined: data.Dataset<any>): Promise<number | null> => joined.sum("id");
+  const total = (400_000 * 399_999) / 2;
+  expect(await ids(left)).toBe(total);
+  expect(await ids(cities.join(rides, { on: "city" }))).toBe(total);
+  expect(await ids(cities.join(rides, { on: "city", type: "right" }))).toBe(total);
+  expect(await rides.join(cities, { on: "city", type: "leftAnti" }).count()).toBe(0);
+  expect(await cities.join(rides, { on: "city", type: "leftAnti" }).count()).toBe(100);
+  expect(await cities.join(rides, { on: "city", type: "full" }).count()).toBe(400_100);
+});
+
 describe("a consumer", () => {
   test("that leaves ends an endless source, and its blocks are freed", async () => {
     const { objects } = await objectStoreStatistics();
@@ -147,7 +166,14 @@ describe("what is wrong in a function", () => {
     mkdirSync(csv);
     writeFileSync(join(csv, "a.csv"), "x,y\n1,2\n");
     writeFileSync(join(csv, "b.csv"), "x,y\n1,no\n");
-    await expect(data.readCsv(csv).takeAll()).rejects.toThrow(`Column "y" is int64 in ${csv}/a.csv and string in ${csv}/b.csv`);
+    const both = `Column "y" is int64 in ${csv}/a.csv and string in ${csv}/b.csv`;
+    const rows = data.readCsv<{ x: number; y: number }>(csv);
+    await expect(rows.takeAll()).rejects.toThrow(both);
+    await expect(rows.sort("x").takeAll()).rejects.toThrow(both);
+    await expect(rows.groupBy("y").count().takeAll()).rejects.toThrow(both);
+    await expect(data.range(3).join(rows, { on: "id", rightOn: "x" }).takeAll()).rejects.toThrow(both);
+    // A step of its own may take both, and make one type of them.
+    expect(await rows.map(({ y }) => ({ y: String(y) })).takeAll()).toEqual([{ y: "2" }, { y: "no" }]);
   });
 });
 

@@ -122,3 +122,21 @@ texts.join(sizes, { on: "name" });
 texts.join(sizes, { on: "size", rightOn: "other" });
 // @ts-expect-error: there is no such type
 texts.join(sizes, { on: "size", type: "outer" });
+
+// --- Groups ------------------------------------------------------------------------------------------------------------
+
+const perText = texts.groupBy("text");
+exactly<data.GroupedDataset<{ text: string; size: number }, "text">>()(perText);
+exactly<string | undefined>()((await perText.aggregate({ n: data.count() }).take(1))[0]?.text);
+exactly<number | undefined>()((await perText.aggregate({ n: data.count() }).take(1))[0]?.n);
+exactly<number | null | undefined>()((await perText.sum("size").sort("sum(size)").take(1))[0]?.["sum(size)"]);
+const longest = perText.mapGroups((rows) => rows.map(({ text }) => ({ longest: text })), { batchFormat: "rows" });
+exactly<string | undefined>()((await longest.take(1))[0]?.longest);
+// @ts-expect-error: there is no such column
+perText.sum("other");
+
+/** Where the row is a type parameter, what groups give is a dataset all the same. */
+function counted<R extends data.AnyRow>(rows: data.Dataset<R>, key: keyof R & string): data.Dataset<any> {
+  return rows.groupBy(key).count().sort("count()").limit(3);
+}
+counted(texts, "text");

@@ -103,7 +103,10 @@ function accumulate(block: Block, name: string, aggregate: Aggregate, grouping: 
   try {
     return namingColumn(column ?? name, () => kernelOf(aggregate).accumulate(values, grouping));
   } catch (error) {
-    if (error instanceof NoNumbers) throw new DataError(`Cannot aggregate ${kind}(${JSON.stringify(column)}): ${error.message}`);
+    if (error instanceof NoNumbers)
+      throw new DataError(`Cannot aggregate ${kind}(${JSON.stringify(column)}): ${error.message}`, {
+        hint: `make numbers of it before: withColumn(${JSON.stringify(column)}, col(${JSON.stringify(column)}).cast("float64"))`,
+      });
     throw error;
   }
 }

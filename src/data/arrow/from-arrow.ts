@@ -14,6 +14,7 @@ import {
   type Field,
   type NumberKind,
   type TimeUnit as Unit,
+  timeType,
   variableTensorType,
 } from "../blocks/data-type.ts";
 import { setUnscaled } from "../blocks/decimals.ts";
@@ -119,6 +120,10 @@ function typeOf(field: ArrowField, options: ArrowOptions): DataType {
         unit: UNITS.get(type.unit) as Unit,
         ...(type.timezone === null || type.timezone === "" ? {} : { timeZone: type.timezone }),
       };
+    case Type.Time:
+      return timeType(UNITS.get(type.unit) as Unit);
+    case Type.Duration:
+      return { kind: "duration", unit: UNITS.get(type.unit) as Unit };
     case Type.List:
     case Type.LargeList:
     case Type.Map:

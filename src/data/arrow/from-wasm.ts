@@ -64,6 +64,8 @@ const DIRECT_TYPES: ReadonlySet<number> = new Set([
   Type.Decimal,
   Type.Date,
   Type.Timestamp,
+  Type.Time,
+  Type.Duration,
   Type.Utf8,
   Type.LargeUtf8,
   Type.Binary,

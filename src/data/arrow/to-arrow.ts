@@ -23,6 +23,7 @@ import {
   bool,
   dateDay,
   decimal,
+  duration,
   fixedSizeList,
   float32,
   float64,
@@ -33,6 +34,7 @@ import {
   list,
   nullType,
   struct,
+  time,
   timestamp,
   uint16,
   uint32,
@@ -108,6 +110,11 @@ function arrowType(type: DataType): ArrowType {
       return decimal(type.precision, type.scale, type.bits);
     case "timestamp":
       return timestamp(UNITS[type.unit], type.timeZone ?? null);
+    case "time32":
+    case "time64":
+      return time(UNITS[type.unit]);
+    case "duration":
+      return duration(UNITS[type.unit]);
     case "list":
       return list(arrowField("item", type.of));
     case "struct":

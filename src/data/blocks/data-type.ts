@@ -21,6 +21,8 @@ export type TimeUnit = (typeof UNITS)[number];
  * - `int64` and `uint64` are read as numbers unless `as` says `bigint`. A value beyond 2^53 of a column that is read as numbers is an error, never a rounded number.
  * - `date` is a day, a 32-bit count of days since 1970-01-01.
  * - `timestamp` is a 64-bit count of `unit` since 1970-01-01 UTC.
+ * - `time32` and `time64` are times of day: counts of `unit` since midnight, of 32 bits for seconds and milliseconds, of 64 for finer ones.
+ * - `duration` is a 64-bit count of `unit`.
  * - `decimal` is a whole number of 128 or 256 bits with `scale` digits behind the point. It is read as exact text unless `as` says `number`.
  * - `list` is read as an array, or as a typed array where that is what it was made of.
  * - `tensor` is an array of one shape in each row, row-major.
@@ -30,6 +32,8 @@ export type DataType =
   | { readonly kind: NumberKind | (typeof PLAIN_KINDS)[number] }
   | { readonly kind: (typeof WIDE_KINDS)[number]; readonly as: "number" | "bigint" }
   | { readonly kind: "timestamp"; readonly unit: TimeUnit; readonly timeZone?: string }
+  | { readonly kind: "time32" | "time64"; readonly unit: TimeUnit }
+  | { readonly kind: "duration"; readonly unit: TimeUnit }
   | {
       readonly kind: "decimal";
       readonly precision: number;
@@ -65,6 +69,10 @@ export function typeName(type: DataType): string {
       return type.as === "bigint" ? `${type.kind} as bigint` : type.kind;
     case "timestamp":
       return type.timeZone === undefined ? `timestamp[${type.unit}]` : `timestamp[${type.unit}, ${type.timeZone}]`;
+    case "time32":
+    case "time64":
+    case "duration":
+      return `${type.kind}[${type.unit}]`;
     case "decimal":
       return `decimal<${type.precision}, ${type.scale}>${type.as === "number" ? " as number" : ""}`;
     case "list":
@@ -79,8 +87,20 @@ export function typeName(type: DataType): string {
   }
 }
 
+/** Types of one count a row in each of their units. */
+const COUNTS_OF_UNITS: readonly DataType[] = [
+  ...UNITS.map((unit) => ({ kind: "timestamp", unit }) as const),
+  ...UNITS.map(timeType),
+  ...UNITS.map((unit) => ({ kind: "duration", unit }) as const),
+];
+
+/** The type of times of day in a unit. */
+export function timeType(unit: TimeUnit): DataType & { kind: "time32" | "time64" } {
+  return { kind: unit === "s" || unit === "ms" ? "time32" : "time64", unit };
+}
+
 /**
- * The type that a text names: a kind without parts, a timestamp with its unit, or a decimal with its digits.
+ * The type that a text names: a kind without parts, one of time with its unit, or a decimal with its digits.
  *
  * @returns undefined for any other text
  */
@@ -90,7 +110,8 @@ export function parseType(text: string): DataType | undefined {
     if (text === kind) return { kind, as: "number" };
     if (text === `${kind} as bigint`) return { kind, as: "bigint" };
   }
-  for (const unit of UNITS) if (text === `timestamp[${unit}]`) return { kind: "timestamp", unit };
+  const counts = COUNTS_OF_UNITS.find((type) => text === typeName(type));
+  if (counts !== undefined) return counts;
   const [, precision, scale] = /^decimal<([1-9]\d?), ?(\d\d?)>$/.exec(text) ?? [];
   return Number(scale) <= Number(precision) ? decimalType(Number(precision), Number(scale)) : undefined;
 }
@@ -100,7 +121,7 @@ export const TYPE_NAMES: readonly string[] = [
   ...NUMBER_KINDS,
   ...WIDE_KINDS,
   ...PLAIN_KINDS,
-  ...UNITS.map((unit) => `timestamp[${unit}]`),
+  ...COUNTS_OF_UNITS.map(typeName),
   "decimal<digits, digits behind the point>",
 ];
 

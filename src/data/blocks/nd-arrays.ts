@@ -17,8 +17,9 @@ export function vectorOfNdArray({ data, shape, dtype }: NdArray): Vector {
   if (shape.length === 0) throw new DataError("An array without dimensions has no rows", { hint: "give it the shape [1]" });
   if (dtype.startsWith("complex")) return tensorsOf(data, [...shape, 2]);
   if (dtype === "bool" && shape.length === 1) return booleansOf(data);
-  const time = /^datetime64\[(s|ms|us|ns|D)\]$/.exec(dtype)?.[1];
-  if (time !== undefined && shape.length === 1) return timesOf(data as BigInt64Array, time as TimeUnit | "D");
+  const [, time, unit] = /^(datetime64|timedelta64)\[(s|ms|us|ns|D)\]$/.exec(dtype) ?? [];
+  if (shape.length === 1 && time === "datetime64") return timesOf(data as BigInt64Array, unit as TimeUnit | "D");
+  if (shape.length === 1 && time === "timedelta64" && unit !== "D") return durationsOf(data as BigInt64Array, unit as TimeUnit);
   const kind = kindOfArray(data);
   if (kind === undefined || (kind !== dtype && dtype !== "bool"))
     throw new DataError(`An array of ${dtype}${shape.length > 1 ? ` with ${shape.length} dimensions` : ""} cannot be a column`, {
@@ -44,6 +45,16 @@ function booleansOf(data: ArrayLike<unknown>): Vector {
 const NOT_A_TIME = -(2n ** 63n);
 
 function timesOf(data: BigInt64Array, unit: TimeUnit | "D"): Vector {
+  const base = timeRows(data);
+  if (unit === "D") return { ...base, type: DATE, values: Int32Array.from(data, (day) => (day === NOT_A_TIME ? 0 : Number(day))) };
+  return { ...base, type: { kind: "timestamp", unit }, values: data };
+}
+
+function durationsOf(data: BigInt64Array, unit: TimeUnit): Vector {
+  return { ...timeRows(data), type: { kind: "duration", unit }, values: data };
+}
+
+function timeRows(data: BigInt64Array): Omit<Vector, "type"> {
   const { length } = data;
   const validity = new Uint8Array(bitmapBytes(length));
   let nullCount = length;
@@ -52,9 +63,7 @@ function timesOf(data: BigInt64Array, unit: TimeUnit | "D"): Vector {
     setBit(validity, i);
     nullCount -= 1;
   }
-  const base = { length, nullCount, bitOffset: 0, ...(nullCount > 0 ? { validity } : {}) };
-  if (unit === "D") return { ...base, type: DATE, values: Int32Array.from(data, (day) => (day === NOT_A_TIME ? 0 : Number(day))) };
-  return { ...base, type: { kind: "timestamp", unit }, values: data };
+  return { length, nullCount, bitOffset: 0, ...(nullCount > 0 ? { validity } : {}) };
 }
 
 /** Each column of the block as one array. */

@@ -6,6 +6,8 @@
  * | numbers, `int64` and `uint64` as number | number |
  * | `int64`, `uint64` as bigint | bigint |
  * | `date`, `timestamp` | Date; what is finer than a millisecond is cut off |
+ * | `time32` | number of its unit |
+ * | `time64`, `duration` | bigint of its unit |
  * | `string` | string |
  * | `decimal` | its text, with all digits; or number |
  * | `binary` | Uint8Array, in the block's memory |

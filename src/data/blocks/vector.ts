@@ -4,7 +4,7 @@
  *
  * | kind | `values` | `offsets` | `children` |
  * |---|---|---|---|
- * | numbers, `date`, `timestamp`, `int64` | one element a row | | |
+ * | numbers, days, times, `int64` | one element a row | | |
  * | `decimal` | two or four words of 64 bits a row | | |
  * | `bool` | a bitmap | | |
  * | `string` (UTF-8), `binary` | all bytes | where each row begins, and the end | |
@@ -39,7 +39,7 @@ export interface Vector {
 
 type ArrayMaker = (length: number) => ValueArray;
 
-const MAKERS: Readonly<Record<NumberKind | "int64" | "uint64" | "date" | "timestamp", ArrayMaker>> = {
+const MAKERS: Readonly<Record<NumberKind | "int64" | "uint64" | "date" | "timestamp" | "time32" | "time64" | "duration", ArrayMaker>> = {
   int8: (length) => new Int8Array(length),
   int16: (length) => new Int16Array(length),
   int32: (length) => new Int32Array(length),
@@ -52,6 +52,9 @@ const MAKERS: Readonly<Record<NumberKind | "int64" | "uint64" | "date" | "timest
   uint64: (length) => new BigUint64Array(length),
   date: (length) => new Int32Array(length),
   timestamp: (length) => new BigInt64Array(length),
+  time32: (length) => new Int32Array(length),
+  time64: (length) => new BigInt64Array(length),
+  duration: (length) => new BigInt64Array(length),
 };
 
 /** An array for `length` values of a kind that has one element a row; undefined for other kinds. */

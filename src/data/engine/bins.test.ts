@@ -10,7 +10,7 @@ import { partialAggregate } from "../aggregates/group-aggregate.ts";
 import { type Block, blockOfRows, concatBlocks, type Row, rowsOf, takeBlock } from "../blocks/block.ts";
 import { sortedIndices } from "../kernels/sort.ts";
 import { joinBlocks } from "./join.ts";
-import { type PartitionFacts, type Partitioning, partition } from "./partition-task.ts";
+import { type PartitionFacts, type Partitioning, partition, sampleKeys } from "./partition-task.ts";
 import { given, mapBlocks } from "./task.ts";
 import { runChain } from "./transform.ts";
 import type { WholeTransform } from "./whole-transforms.ts";
@@ -69,6 +69,9 @@ test("a partition task tells of its parts, and how long it worked", () => {
   expect(facts.parts.reduce((rows, { rowCount }) => rows + rowCount, 0)).toBe(5000);
   expect(facts.wallMs).toBeGreaterThan(0);
   expect(facts.cpuMs).toBeGreaterThan(0);
+  const sample = sampleKeys([{ column: "k", descending: false }], 10, block);
+  expect(sample.rows.rowCount).toBe(10);
+  expect(sample.wallMs).toBeGreaterThan(0);
 });
 
 test("rows in a random order have the same one however they are cut", async () => {

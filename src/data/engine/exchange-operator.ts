@@ -4,16 +4,35 @@
  *
  * It takes all blocks first, as only then it is known how many bytes there are. They rest in the object store meanwhile, which spills them, so they do not count against the
  * budget. Then partition tasks cut them into parts, and one task a partition takes its parts and gives blocks, in the order of the partitions. A sort takes samples
- * between the two.
+ * between the two. Where one side of a join is small, nothing is cut: each task takes some blocks of the other side, and all of the small one.
  */
 import { get, type ObjectRef, put } from "../../core/index.ts";
 import { type Block, concatBlocks, EMPTY_BLOCK, takeBlock } from "../blocks/block.ts";
 import { sortedIndices } from "../kernels/sort.ts";
-import { BINS_MAX, BINS_PER_PARTITION, EXCHANGE_BYTES_MIN, PARTITION_BYTES, PARTITIONS_MAX, SAMPLES_PER_PARTITION } from "../limits.ts";
+import {
+  BINS_MAX,
+  BINS_PER_PARTITION,
+  BLOCK_BYTES_MAX,
+  EXCHANGE_BYTES_MIN,
+  PARTITION_BYTES,
+  PARTITIONS_MAX,
+  SAMPLES_PER_PARTITION,
+  WHOLE_INPUT_ROWS_MAX,
+  WHOLE_INPUT_TIMES,
+} from "../limits.ts";
 import { DataError } from "../errors.ts";
+import { CommonSchema } from "./common-schema.ts";
 import type { Combine } from "./combine.ts";
 import type { ErroredBlocks } from "./errored-blocks.ts";
-import { type BlockRef, type Operator, type OperatorEvents, type OperatorLoad, OperatorStatistics, ownedBlock } from "./operator.ts";
+import {
+  type BlockRef,
+  type Operator,
+  type OperatorEvents,
+  type OperatorLoad,
+  OperatorStatistics,
+  ownedBlock,
+  sharedBlock,
+} from "./operator.ts";
 import {
   type Partitioning,
   type PartitionFacts,
@@ -35,6 +54,8 @@ interface ExchangeOptions {
   readonly takesBins: boolean;
   /** How several inputs are made one. */
   readonly combines: Combine["kind"] | undefined;
+  /** Inputs of which each task may have all rows, as the result is the same then. */
+  readonly wholeInputs: readonly number[];
   /** Begins the task of a partition: its arguments are the parts. Where inputs are combined, before them how many each input has. */
   readonly startTask: TaskStart;
   readonly cpus: number;
@@ -58,6 +79,7 @@ export class ExchangeOperator implements Operator {
   readonly #startPartition: readonly PartitionStart[];
   /** By input. */
   readonly #collected: BlockRef[][];
+  readonly #schemas: readonly CommonSchema[];
   #openInputs: number;
   #bundles: Bundle[] = [];
   /** For each bundle its parts, by partition. */
@@ -74,6 +96,7 @@ export class ExchangeOperator implements Operator {
     this.#options = options;
     this.#startPartition = options.partitionings.map((partitioning) => partitionTasks(partitioning, options.name));
     this.#collected = options.partitionings.map(() => []);
+    this.#schemas = options.partitionings.map(() => new CommonSchema());
     this.#openInputs = options.partitionings.length;
   }
 
@@ -102,19 +125,27 @@ export class ExchangeOperator implements Operator {
     return this.#isStopped || this.#reduce?.isDone === true;
   }
 
-  /** Of blocks without rows the first is kept: it has the columns, should no other come. */
+  /**
+   * Of blocks without rows the first is kept: it has the columns, should no other come.
+   *
+   * @throws DataError for a column of two types: here it is known from which files they are, and in the tasks it is not
+   */
   add(block: BlockRef, input: number): void {
     const collected = this.#collected[input] as BlockRef[];
-    if (this.#isStopped || (block.rowCount === 0 && collected.length > 0)) block.release();
-    else collected.push(block);
+    if (this.#isStopped || (block.rowCount === 0 && collected.length > 0)) {
+      block.release();
+      return;
+    }
+    (this.#schemas[input] as CommonSchema).add(block);
+    collected.push(block);
   }
 
   endInput(): void {
     this.#openInputs -= 1;
     if (this.#isStopped || this.#openInputs > 0) return;
     const collected = this.#collected.flat();
-    const totalBytes = collected.reduce((sum, block) => sum + block.sizeBytes, 0);
-    const rowCounts = this.#collected.map((blocks) => blocks.reduce((sum, block) => sum + block.rowCount, 0));
+    const totalBytes = bytesOf(collected);
+    const rowCounts = this.#collected.map(rowsIn);
     const isZip = this.#options.combines === "zip";
     if (isZip && rowCounts.some((count) => count !== rowCounts[0])) {
       this.#options.events.onFailure(
@@ -126,6 +157,11 @@ export class ExchangeOperator implements Operator {
     }
     // Rows are numbered within their input, and all inputs of a zip have as many.
     const totalRows = isZip ? (rowCounts[0] ?? 0) : rowCounts.reduce((sum, count) => sum + count, 0);
+    const whole = this.#smallInput();
+    if (whole !== undefined) {
+      this.#reduceBeside(whole);
+      return;
+    }
     const { partitions, cpus, takesBins } = this.#options;
     const count = partitions ?? partitionsFor(totalBytes, cpus);
     const bins = takesBins && partitions === undefined && count > 1 ? binsFor(count) : 1;
@@ -193,7 +229,9 @@ export class ExchangeOperator implements Operator {
         this.statistics.beginTask();
         return start(rows, [block.ref]);
       });
-      const keyRows = concatBlocks(await get(samples));
+      const sampled = await get(samples);
+      for (const sample of sampled) this.statistics.work(sample);
+      const keyRows = concatBlocks(sampled.map(({ rows }) => rows));
       const order = sortedIndices(keyRows, keys);
       const length = count * bins - 1;
       const borders = Uint32Array.from({ length }, (_, i) => order[Math.floor(((i + 1) * order.length) / (length + 1))] as number);
@@ -209,7 +247,7 @@ export class ExchangeOperator implements Operator {
   #beginPartitioning(): void {
     const { partitionings } = this.#options;
     const collected = this.#collected.map((blocks) => blocks.splice(0));
-    this.#bundles = collected.flatMap((blocks, input) => bundlesOf(blocks, input));
+    this.#bundles = collected.flatMap((blocks, input) => bundlesOf(blocks, input, PARTITION_BYTES));
     // With one partition all parts are the blocks as they are, unless rows get a random place.
     if (this.#request.count === 1 && partitionings[0]?.kind !== "random") {
       this.#bundles = collected.flatMap((blocks, input) => blocks.map((block) => ({ input, blocks: [block], firstRow: 0 })));
@@ -250,19 +288,23 @@ export class ExchangeOperator implements Operator {
   // Reducing
 
   #beginReducing(): void {
-    this.#phase = "reducing";
-    const { statistics } = this;
-    const { name, startTask, concurrencyMax, preserveOrder, errored, events } = this.#options;
     const partitions = Array.from({ length: this.#request.count }, (_, partition) => this.#partsOf(partition));
     this.#parts = [];
     // One without rows gives none, but somebody has to give the columns.
     const kept = partitions.filter((bundle) => bundle.inputs.some((part) => part.rowCount > 0));
     if (kept.length === 0 && partitions[0] !== undefined) kept.push(partitions[0]);
     for (const bundle of partitions) if (!kept.includes(bundle)) for (const part of bundle.inputs) part.release();
+    this.#reduceBundles(kept);
+  }
+
+  #reduceBundles(bundles: readonly TaskBundle[]): void {
+    this.#phase = "reducing";
+    const { statistics } = this;
+    const { name, startTask, concurrencyMax, preserveOrder, errored, events } = this.#options;
     this.#reduce = new TaskOperator({
       name,
       startTask,
-      bundles: kept,
+      bundles,
       rowsPerTaskMin: 0,
       concurrencyMax,
       preserveOrder,
@@ -271,6 +313,37 @@ export class ExchangeOperator implements Operator {
       events,
     });
     events.onChange();
+  }
+
+  /** The input that goes to every task as a whole; undefined where none is small enough beside the other one. */
+  #smallInput(): number | undefined {
+    const { partitions, wholeInputs } = this.#options;
+    if (partitions !== undefined) return undefined;
+    const bytes = this.#collected.map(bytesOf);
+    const isSmall = (input: number): boolean => {
+      const rows = rowsIn(this.#collected[input] as BlockRef[]);
+      const [own, other] = [bytes[input] as number, bytes[1 - input] as number];
+      return rows <= WHOLE_INPUT_ROWS_MAX && own <= PARTITION_BYTES && other >= Math.max(EXCHANGE_BYTES_MIN, WHOLE_INPUT_TIMES * own);
+    };
+    return wholeInputs.find(isSmall);
+  }
+
+  /** Begins tasks that each take some blocks of the other input, and all of this one. */
+  #reduceBeside(whole: number): void {
+    const bytes = this.#collected.map(bytesOf);
+    const collected = this.#collected.map((blocks) => blocks.splice(0));
+    // One for each that may run; but each brings the small input into a table, for which it takes several times its rows.
+    const each = Math.max((bytes[1 - whole] as number) / this.#options.concurrencyMax, (WHOLE_INPUT_TIMES / 4) * (bytes[whole] as number));
+    const bundles = bundlesOf(collected[1 - whole] as BlockRef[], 1 - whole, Math.min(BLOCK_BYTES_MAX, each));
+    const shared = (collected[whole] as BlockRef[]).map((block) => sharedBlock(block, bundles.length));
+    this.#reduceBundles(
+      bundles.map(({ blocks }, task) => {
+        const beside = shared.map((copies) => copies[task] as BlockRef);
+        const byInput = whole === 0 ? [beside, blocks] : [blocks, beside];
+        const inputs = byInput.flat();
+        return { inputs, args: [byInput.map((own) => own.length), ...inputs.map(({ ref }) => ref)] };
+      }),
+    );
   }
 
   /** The parts of a partition. Those without rows are left out, but for one of each input, which has the columns. */
@@ -289,6 +362,14 @@ export class ExchangeOperator implements Operator {
   }
 }
 
+function bytesOf(blocks: readonly BlockRef[]): number {
+  return blocks.reduce((sum, block) => sum + block.sizeBytes, 0);
+}
+
+function rowsIn(blocks: readonly BlockRef[]): number {
+  return blocks.reduce((sum, block) => sum + block.rowCount, 0);
+}
+
 function partitionsFor(totalBytes: number, cpus: number): number {
   if (totalBytes < EXCHANGE_BYTES_MIN) return 1;
   return Math.min(PARTITIONS_MAX, Math.max(cpus, Math.ceil(totalBytes / PARTITION_BYTES)));
@@ -300,7 +381,7 @@ function binsFor(partitions: number): number {
 }
 
 /** Small blocks are cut together. */
-function bundlesOf(blocks: readonly BlockRef[], input: number): Bundle[] {
+function bundlesOf(blocks: readonly BlockRef[], input: number, bytesMin: number): Bundle[] {
   const bundles: Bundle[] = [];
   let own: BlockRef[] = [];
   let bytes = 0;
@@ -310,7 +391,7 @@ function bundlesOf(blocks: readonly BlockRef[], input: number): Bundle[] {
     own.push(block);
     bytes += block.sizeBytes;
     row += block.rowCount;
-    if (bytes < PARTITION_BYTES) continue;
+    if (bytes < bytesMin) continue;
     bundles.push({ input, blocks: own, firstRow });
     own = [];
     bytes = 0;

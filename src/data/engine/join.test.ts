@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Block, blockOfRows, concatBlocks, type Row, rowsOf } from "../blocks/block.ts";
-import { type Join, JOIN_TYPES, type JoinType, joinBlocks } from "./join.ts";
+import { type Join, JOIN_TYPES, type JoinType, joinBlocks, wholeSides } from "./join.ts";
 
 const key = fc.option(fc.oneof(fc.integer({ min: 0, max: 4 }), fc.constant(Number.NaN)), { freq: 5 });
 const text = fc.option(fc.constantFrom("", "a", "ab", "é"), { freq: 4 });
@@ -62,6 +62,24 @@ test.each(JOIN_TYPES)("%s gives what nested loops over the rows give", (type) =>
     ),
     { numRuns: 150 },
   );
+});
+
+test.each(JOIN_TYPES)("%s gives the same where tasks have some rows of a side and all of the other", (type) => {
+  for (const whole of wholeSides(type))
+    fc.assert(
+      fc.property(
+        fc.array(leftRow, { minLength: 1, maxLength: 30 }),
+        fc.array(rightRow, { minLength: 1, maxLength: 30 }),
+        fc.nat(9),
+        (left, right, size) => {
+          const [leftBlocks, rightBlocks] = [blocksOf(left, size + 1), blocksOf(right, size + 1)];
+          const own = (whole === 1 ? leftBlocks : rightBlocks).flatMap((block) =>
+            whole === 1 ? joinRows(joinOf(type), [block], rightBlocks) : joinRows(joinOf(type), leftBlocks, [block]),
+          );
+          expect(sorted(own)).toEqual(sorted(oracle(type, left, right, ["k", "t"])));
+        },
+      ),
+    );
 });
 
 test("rows come in the order of the left side, and then in that of the right", () => {

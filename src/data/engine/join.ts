@@ -27,6 +27,13 @@ export const JOIN_TYPES = ["inner", "left", "right", "full", "leftSemi", "rightS
 
 export type JoinType = (typeof JOIN_TYPES)[number];
 
+/** The sides, 0 for the left one, of which every task may have all rows, with any rows of the other one: for each of those the result is known then. */
+export function wholeSides(type: JoinType): readonly number[] {
+  if (type === "full") return [];
+  if (type === "inner") return [1, 0];
+  return type.startsWith("left") ? [1] : [0];
+}
+
 /** What is joined how. */
 export interface Join {
   readonly kind: "join";

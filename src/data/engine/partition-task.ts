@@ -60,11 +60,18 @@ export function partitionTasks(partitioning: Partitioning, name: string): Partit
   return (request, blocks) => task.remote(request, ...(blocks as unknown as Block[]));
 }
 
+/** Rows of the key columns, and what it took to find them. */
+export interface KeySample {
+  readonly rows: Block;
+  readonly wallMs: number;
+  readonly cpuMs: number;
+}
+
 /** Samples of the key columns, so many rows of each of its blocks. */
 export function sampleTasks(
   keys: readonly SortKey[],
   name: string,
-): (rows: number, blocks: readonly ObjectRef<Block>[]) => ObjectRef<Block> {
+): (rows: number, blocks: readonly ObjectRef<Block>[]) => ObjectRef<KeySample> {
   const task = remote(sampleKeys.bind(undefined, keys), { name: `${name} (sample)`, maxRetries: PARTITION_RETRIES });
   return (rows, blocks) => task.remote(rows, ...(blocks as unknown as Block[]));
 }
@@ -112,17 +119,19 @@ function cut(partitioning: Partitioning, request: PartitionRequest, numbered: re
 }
 
 /** Runs in workers, like `partition`. */
-export function sampleKeys(keys: readonly SortKey[], rows: number, ...blocks: readonly Block[]): Block {
+export function sampleKeys(keys: readonly SortKey[], count: number, ...blocks: readonly Block[]): KeySample {
+  const watch = new StopWatch();
   const columns = keys.map(({ column }) => column);
   const block = keysOf(concatBlocks(blocks), columns);
-  if (block.rowCount <= rows) return packBlock(block);
   const random = new Random(block.rowCount);
-  return packBlock(
-    takeBlock(
-      block,
-      Uint32Array.from({ length: rows }, () => random.below(block.rowCount)),
-    ),
-  );
+  const isWhole = block.rowCount <= count;
+  const rows = isWhole
+    ? block
+    : takeBlock(
+        block,
+        Uint32Array.from({ length: count }, () => random.below(block.rowCount)),
+      );
+  return { rows: packBlock(rows), ...watch.spent };
 }
 
 function keysOf(block: Block, columns: readonly string[]): Block {

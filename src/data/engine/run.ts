@@ -5,9 +5,8 @@
  * Whoever leaves the loop early stops the pipeline; a failure stops it, too, and is thrown.
  */
 import { clusterResources, init, isInitialized, objectStoreStatistics } from "../../core/index.ts";
-import { type Block, blockBytes, packBlock, sliceBlock, unifySchemas } from "../blocks/block.ts";
+import { type Block, blockBytes, packBlock, sliceBlock } from "../blocks/block.ts";
 import { BLOCK_BYTES_MAX, STORE_PART_OF_BUDGET, TASKS_PER_CPU } from "../limits.ts";
-import type { Field } from "../blocks/data-type.ts";
 import { type PhysicalPlan, physicalInputs } from "../plan/physical-plan.ts";
 import { processBoard, showsProgress, type WorkOutcome } from "../../progress/progress-board.ts";
 import { shownRun } from "../progress.ts";
@@ -15,10 +14,12 @@ import type { Settings } from "../settings.ts";
 import type { RunState } from "../statistics.ts";
 import { ActorPoolOperator } from "./actor-operator.ts";
 import { MemoryBudget } from "./budget.ts";
+import { CommonSchema } from "./common-schema.ts";
 import { BlockOrderOperator, InputOperator, LimitOperator, StoredOperator } from "./driver-operators.ts";
 import { ErroredBlocks } from "./errored-blocks.ts";
 import { ExchangeOperator } from "./exchange-operator.ts";
 import { ItemOperator } from "./item-operator.ts";
+import { wholeSides } from "./join.ts";
 import type { BlockRef, Operator, OperatorEvents } from "./operator.ts";
 import { actorStart } from "./pool-actor.ts";
 import { Pools } from "./pools.ts";
@@ -71,17 +72,9 @@ export async function* run(plan: PhysicalPlan, { settings, signal, onBegin }: Ru
   // It may have been aborted while the parts were listed, which tells no listener.
   if (signal?.aborted === true) stop();
   try {
-    let schema: readonly Field[] = [];
-    const filesOfColumns = new Map<string, string>();
+    const schema = new CommonSchema();
     for (let block = await executor.next(); block !== undefined; block = await executor.next()) {
-      // Blocks are made apart, so only here it shows that a column is of one type in some and of another in others.
-      try {
-        schema = unifySchemas([schema, block.schema], (column) => [filesOfColumns.get(column), block.origin?.file]);
-      } catch (error) {
-        block.release();
-        throw error;
-      }
-      noteFiles(block, filesOfColumns);
+      schema.add(block);
       yield block;
     }
     outcome = "done";
@@ -94,12 +87,6 @@ export async function* run(plan: PhysicalPlan, { settings, signal, onBegin }: Ru
     signal?.removeEventListener("abort", stop);
     await executor.close();
   }
-}
-
-/** Notes for columns whose type is known since this block from which file it is. */
-function noteFiles({ schema, origin }: BlockRef, files: Map<string, string>): void {
-  if (origin === undefined) return;
-  for (const { name, type } of schema) if (type.kind !== "null" && !files.has(name)) files.set(name, origin.file);
 }
 
 type ReadPlan = Extract<PhysicalPlan, { kind: "read" }>;
@@ -165,7 +152,17 @@ function buildOperator(plan: PhysicalPlan, { events, parts, cpus, pools, setting
       const startTask = combine === undefined ? mapTasks(chain, named) : combineTasks(combine, chain, named);
       const partitionings = inputs.map(({ partitioning }) => partitioning);
       const takesBins = combine === undefined ? chain[0] !== undefined && isByBins(chain[0]) : combine.kind === "join";
-      return new ExchangeOperator({ ...shared, partitionings, combines: combine?.kind, takesBins, partitions, startTask, cpus });
+      const wholeInputs = combine?.kind === "join" ? wholeSides(combine.type) : [];
+      return new ExchangeOperator({
+        ...shared,
+        partitionings,
+        combines: combine?.kind,
+        wholeInputs,
+        takesBins,
+        partitions,
+        startTask,
+        cpus,
+      });
     }
     case "iterable":
       return new ItemOperator(plan.name, plan.items, events);

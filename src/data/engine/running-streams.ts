@@ -45,6 +45,7 @@ interface RunningStreamsOptions {
 export class RunningStreams {
   readonly #options: RunningStreamsOptions;
   readonly #streams: RunningStream[] = [];
+  #unendedCount = 0;
   #bytes = 0;
   #isStopped = false;
 
@@ -54,6 +55,11 @@ export class RunningStreams {
 
   get count(): number {
     return this.#streams.length;
+  }
+
+  /** Streams that have not ended. Those that have may wait for the ones before them, to be taken in order. */
+  get unendedCount(): number {
+    return this.#unendedCount;
   }
 
   get pulledCount(): number {
@@ -72,6 +78,7 @@ export class RunningStreams {
     for (const input of inputs) this.#bytes += input.sizeBytes;
     this.#options.statistics.beginTask();
     this.#streams.push(stream);
+    this.#unendedCount += 1;
     this.#pull(stream);
     return stream;
   }
@@ -202,6 +209,7 @@ export class RunningStreams {
 
   #end(stream: RunningStream): void {
     stream.isEnded = true;
+    this.#unendedCount -= 1;
     for (const input of stream.inputs) this.#drop(input);
   }
 

@@ -4,6 +4,7 @@
  * It begins tasks in the order of its input, so many at a time as it may. From then on `running-streams.ts` has them, and pulls their blocks.
  * No task is retried here: the core does that, and gives the same blocks again.
  */
+import { TASKS_ENDED_AHEAD_MAX } from "../limits.ts";
 import type { ErroredBlocks } from "./errored-blocks.ts";
 import { type BlockRef, type Operator, type OperatorEvents, type OperatorLoad, OperatorStatistics } from "./operator.ts";
 import { InputQueue } from "./input-queue.ts";
@@ -64,7 +65,7 @@ export class TaskOperator implements Operator {
 
   get load(): OperatorLoad {
     const known = (this.#options.reads ?? this.#options.bundles ?? []).length - this.#nextKnown;
-    return { queuedBlocks: this.#queue.count + known, workers: this.#streams.count };
+    return { queuedBlocks: this.#queue.count + known, workers: this.#streams.unendedCount };
   }
 
   get isSatisfied(): boolean {
@@ -85,7 +86,10 @@ export class TaskOperator implements Operator {
   }
 
   canStart(): boolean {
-    if (this.#isStopped || this.#streams.count >= this.#options.concurrencyMax) return false;
+    const { concurrencyMax } = this.#options;
+    // Tasks that have ended keep no worker from the next ones while their blocks wait for those of a slower one; what they gave counts in the budget.
+    if (this.#isStopped || this.#streams.unendedCount >= concurrencyMax) return false;
+    if (this.#streams.count >= concurrencyMax * TASKS_ENDED_AHEAD_MAX) return false;
     return this.#hasMoreKnown() || this.#queue.hasTask;
   }
 

@@ -10,7 +10,7 @@ import { type Block, blockBytes, concatBlocks, packBlock, schemaOf, sliceBlock }
 import type { Field } from "../blocks/data-type.ts";
 import { buffersOf, freeBuffers } from "../blocks/memory.ts";
 import { type BlockOrigin, keepOrigins, originOf } from "../blocks/origin.ts";
-import { BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_AHEAD_MAX } from "../limits.ts";
+import { BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_AHEAD_MAX, GATHERED_BYTES_MAX } from "../limits.ts";
 import { type Combine, combineBlocks } from "./combine.ts";
 import { sampleRows, type SampleTransform } from "./sample.ts";
 import { runChain, type Transform } from "./transform.ts";
@@ -107,7 +107,7 @@ export async function* given(blocks: Iterable<Block>): AsyncGenerator<Block, voi
 }
 
 /**
- * Runs the chain, gathers small blocks unless they are to be so, cuts large ones, and yields each with its facts behind it. Runs in workers.
+ * Runs the chain, gathers small blocks unless they are to be so, the more the longer it goes on, cuts large ones, and yields each with its facts behind it. Runs in workers.
  *
  * @param inputs - the memory of what is given, where the blocks that come out of the chain are nobody else's: they are freed once they are sent
  */
@@ -116,7 +116,7 @@ export async function* produce(
   chain: readonly Transform[],
   inputs?: ReadonlySet<ArrayBuffer>,
 ): AsyncGenerator<Block | BlockFacts, void, undefined> {
-  const bytesMin = chain.at(-1)?.kind === "rebatch" ? 0 : BLOCK_BYTES_MIN;
+  let bytesMin = chain.at(-1)?.kind === "rebatch" ? 0 : BLOCK_BYTES_MIN;
   let small: Block[] = [];
   let smallBytes = 0;
   const watch = new StopWatch();
@@ -130,6 +130,7 @@ export async function* produce(
     growth.refresh();
     small = [];
     smallBytes = 0;
+    bytesMin = Math.min(2 * bytesMin, GATHERED_BYTES_MAX);
   }
   if (small.length > 0) yield* sent(small, watch, inputs);
 }

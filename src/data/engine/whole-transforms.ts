@@ -9,7 +9,7 @@ import { describeValue, isThenable } from "../../core/internal.ts";
 import { type BatchFormat, batchOf, blockOfBatch } from "../blocks/batch.ts";
 import { type Block, blockBytes, blockReader, concatBlocks, sliceBlock, takeBlock } from "../blocks/block.ts";
 import { buffersOf, freeBuffers } from "../blocks/memory.ts";
-import type { Place } from "../blocks/origin.ts";
+import { keepFile, keepOrigins, type Place } from "../blocks/origin.ts";
 import { groupRows, keyVectors } from "../kernels/hash.ts";
 import { rowsByPart } from "../kernels/partition.ts";
 import { type SortKey, sortedIndices } from "../kernels/sort.ts";
@@ -124,18 +124,23 @@ function stratum(block: Block, { keys, testSize, isTest }: Extract<WholeTransfor
 async function* partialAggregates(blocks: Blocks, keys: readonly string[], aggregates: Aggregates): AsyncGenerator<Block, void, undefined> {
   let states: Block[] = [];
   let bytes = 0;
+  const combined = (): Block => {
+    const whole = keepOrigins(concatBlocks(states), states);
+    return keepFile(combineStates(whole, keys, aggregates), whole);
+  };
   for await (const block of blocks) {
     if (block.rowCount === 0) continue;
-    const own = partialAggregate(block, keys, aggregates);
+    // The file is for the error of keys of two types, which shows where the states of several tasks meet.
+    const own = keepFile(partialAggregate(block, keys, aggregates), block);
     states.push(own);
     bytes += blockBytes(own);
     if (bytes < BLOCK_BYTES_MAX) continue;
-    yield combineStates(concatBlocks(states), keys, aggregates);
+    yield combined();
     states = [];
     bytes = 0;
   }
   if (states.length === 1) yield states[0] as Block;
-  else if (states.length > 1) yield combineStates(concatBlocks(states), keys, aggregates);
+  else if (states.length > 1) yield combined();
 }
 
 /** The group of rows of equal keys, for an error. */

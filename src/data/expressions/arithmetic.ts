@@ -26,7 +26,7 @@ import {
 } from "./operand.ts";
 
 const NUMBERS = "numbers";
-const CAST_HINT = 'cast("float64") makes numbers of texts';
+const CAST_HINT = 'cast("float64") makes numbers of texts, times and durations';
 
 export function arithmetic(name: ArithmeticName): Kernel {
   return (inputs, length) => {

@@ -5,7 +5,7 @@
  * Texts are parsed as those of CSV files are, and written as JavaScript writes numbers and ISO 8601 writes times.
  */
 import { getBit } from "../blocks/bitmap.ts";
-import { type DataType, isNumberKind, parseType, sameType, STRING, type TimeUnit, typeName } from "../blocks/data-type.ts";
+import { BIG_INT64, type DataType, isNumberKind, parseType, sameType, STRING, type TimeUnit, typeName } from "../blocks/data-type.ts";
 import { isNull, newValueArray, nullVector, packVector, type ValueArray, type Vector } from "../blocks/vector.ts";
 import { valueReader } from "../blocks/value-reader.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
@@ -14,7 +14,19 @@ import { PLAIN } from "../formats/csv-fields.ts";
 import { FieldMisfit, textColumn } from "../formats/text-columns.ts";
 import { plainWriter } from "../formats/value-text.ts";
 import { decimalToNumber, toDecimal } from "./decimal-cast.ts";
-import { floatsOf, isNullOperand, isNumeric, isPresent, isWide, type Kernel, type Operand, RowProblem, TypeProblem } from "./operand.ts";
+import {
+  countsOf,
+  floatsOf,
+  isNullOperand,
+  isNumeric,
+  isPresent,
+  isWide,
+  type Kernel,
+  type Operand,
+  RowProblem,
+  type TimeType,
+  TypeProblem,
+} from "./operand.ts";
 
 export const cast: Kernel = (inputs, length, args) => {
   const input = inputs[0] as Operand;
@@ -39,12 +51,12 @@ function castInto(input: Operand, to: DataType): Vector | undefined {
     if (from.kind === "bool") return toNumber({ ...input, vector: bitsAsNumbers(vector) }, to);
     if (isNumeric(from)) return toNumber(input, to);
     if (from.kind === "decimal") return decimalToNumber(input, from, to);
-    if (from.kind === "date") return toNumber({ ...input, vector: { ...vector, type: { kind: "int32" } } }, to);
-    return from.kind === "timestamp" ? toNumber({ ...input, vector: { ...vector, type: { kind: "int64", as: "bigint" } } }, to) : undefined;
+    return timesOf(from) === undefined ? undefined : toNumber({ ...input, vector: countsOf(vector) }, to);
   }
-  if (!isTime(to)) return undefined;
-  if (isNumeric(from)) return countsAsTime(input, to);
-  return isTime(from) ? toTime(input, to) : undefined;
+  const times = timesOf(to);
+  if (times === undefined) return undefined;
+  if (isNumeric(from)) return countsAsTime(input, to as TimeType);
+  return times === timesOf(from) ? toTime(input, to as TimeType) : undefined;
 }
 
 function misfit(row: number, value: number | bigint | string | undefined, type: DataType): RowProblem {
@@ -92,24 +104,24 @@ function wideNumbers(input: Operand, to: DataType & { kind: "int64" | "uint64" }
 const NS_PER_DAY = 86_400_000_000_000n;
 const NS_PER_UNIT: Readonly<Record<TimeUnit, bigint>> = { s: 1_000_000_000n, ms: 1_000_000n, us: 1000n, ns: 1n };
 
-type TimeType = { readonly kind: "date" } | (DataType & { kind: "timestamp" });
-
-function isTime(type: DataType): type is DataType & TimeType {
-  return type.kind === "date" || type.kind === "timestamp";
+/** Which times a type has: those of one kind can be each other. Undefined for other types. */
+function timesOf({ kind }: DataType): "moments" | "times of day" | "durations" | undefined {
+  if (kind === "date" || kind === "timestamp") return "moments";
+  if (kind === "time32" || kind === "time64") return "times of day";
+  return kind === "duration" ? "durations" : undefined;
 }
 
 function unitNs(type: TimeType): bigint {
   return type.kind === "date" ? NS_PER_DAY : NS_PER_UNIT[type.unit];
 }
 
-/** Numbers as counts of the type's unit since 1970. */
-function countsAsTime(input: Operand, to: TimeType): Vector {
-  const { vector } = toNumberOperand(input, to.kind === "date" ? { kind: "int32" } : { kind: "int64", as: "bigint" });
-  return { ...vector, type: to };
+function isNarrow({ kind }: TimeType): boolean {
+  return kind === "date" || kind === "time32";
 }
 
-function toNumberOperand(input: Operand, type: DataType): Operand {
-  return { ...input, vector: toNumber(input, type) };
+/** Numbers as counts of the type's unit. */
+function countsAsTime(input: Operand, to: TimeType): Vector {
+  return { ...toNumber(input, isNarrow(to) ? { kind: "int32" } : BIG_INT64), type: to };
 }
 
 function toTime(input: Operand, to: TimeType): Vector {
@@ -120,8 +132,8 @@ function toTime(input: Operand, to: TimeType): Vector {
   for (let row = 0; row < values.length; row += 1) {
     const ns = BigInt(source[row] as number | bigint) * fromNs;
     const count = ns >= 0n || ns % toNs === 0n ? ns / toNs : ns / toNs - 1n;
-    const isHeld = to.kind === "date" ? BigInt.asIntN(32, count) === count : BigInt.asIntN(64, count) === count;
-    if (isHeld) values[row] = to.kind === "date" ? Number(count) : count;
+    const isHeld = BigInt.asIntN(isNarrow(to) ? 32 : 64, count) === count;
+    if (isHeld) values[row] = isNarrow(to) ? Number(count) : count;
     else if (isPresent([input], row)) throw misfit(row, source[row], to);
   }
   return { ...vector, type: to, values };

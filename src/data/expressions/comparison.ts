@@ -2,10 +2,11 @@
  * Comparisons, and whether a value is one of several.
  *
  * Numbers compare by value whatever their types, exactly beyond 2^53, too; NaN equals nothing. Texts and bytes go byte by byte, which for UTF-8 is the order of code points;
- * days and moments compare as moments, false is before true, and decimals are exact (`decimal-comparison.ts`). A null in a comparison gives null.
+ * days and moments compare as moments, times of day and durations as the counts that they are read as, false is before true, and decimals are exact (`decimal-comparison.ts`). A null in a
+ * comparison gives null.
  */
 import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
-import { BOOL, type DataType, isNumberKind, type TimeUnit, typeName } from "../blocks/data-type.ts";
+import { BOOL, type DataType, isNumberKind, sameType, type TimeUnit, typeName } from "../blocks/data-type.ts";
 import { nullVector, toFloat64, type Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import { wideValues } from "./arithmetic.ts";
@@ -14,8 +15,10 @@ import type { ComparisonName, LiteralValue } from "./nodes.ts";
 import {
   alignedBits,
   booleans,
+  countsOf,
   isNullOperand,
   isNumeric,
+  isReadAsCount,
   isWide,
   type Kernel,
   nullsOf,
@@ -32,17 +35,27 @@ export function comparison(name: ComparisonName): Kernel {
   const base: Base = name === "eq" || name === "ne" ? "eq" : name === "lt" || name === "gt" ? "lt" : "le";
   return (inputs, length) => {
     if (inputs.some(isNullOperand)) return nullVector(BOOL, length);
-    const [a, b] = (name === "gt" || name === "ge" ? inputs.toReversed() : inputs) as [Operand, Operand];
+    const counted = withCounts(inputs);
+    const [a, b] = (name === "gt" || name === "ge" ? counted.toReversed() : counted) as [Operand, Operand];
     const family = isDecimalComparison(a, b) ? "decimal" : familyOf(a.vector.type);
     if (family === undefined || (family !== "decimal" && family !== familyOf(b.vector.type)))
       throw new TypeProblem(
         `compares values of one kind: received ${inputs.map(({ vector }) => typeName(vector.type)).join(" and ")}`,
-        "cast one of them, or compare with a value of the column's type",
+        inputs.some(({ vector: { type } }) => type.kind === "time32" || type.kind === "time64")
+          ? 'a time of day is compared with its count or with another one: lit("10:00").cast("time32[ms]")'
+          : "cast one of them, or compare with a value of the column's type",
       );
     const bits = compareInto(base, family, a, b, length);
     if (name === "ne") for (let i = 0; i < bits.length; i += 1) bits[i] = ~(bits[i] as number);
     return booleans(bits, length, nullsOf(inputs, length));
   };
+}
+
+/** Two times of day, or two durations, have counts that can be compared where they have one unit. */
+function withCounts(inputs: readonly Operand[]): readonly Operand[] {
+  const [type, other] = inputs.map(({ vector }) => vector.type).filter(isReadAsCount);
+  if (type === undefined || (other !== undefined && !sameType(type, other))) return inputs;
+  return inputs.map((input) => (isReadAsCount(input.vector.type) ? { ...input, vector: countsOf(input.vector) } : input));
 }
 
 function familyOf(type: DataType): Family | undefined {

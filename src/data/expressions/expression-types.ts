@@ -77,7 +77,7 @@ export type CastValue<K extends string> = K extends "string" | `decimal<${string
       ? boolean
       : K extends "date" | `timestamp[${string}]`
         ? Date
-        : K extends `${string} as bigint`
+        : K extends `${string} as bigint` | `time64[${string}]` | `duration[${string}]`
           ? bigint
           : number;
 
@@ -103,4 +103,12 @@ export type CastName =
   | "timestamp[ms]"
   | "timestamp[us]"
   | "timestamp[ns]"
+  | "time32[s]"
+  | "time32[ms]"
+  | "time64[us]"
+  | "time64[ns]"
+  | "duration[s]"
+  | "duration[ms]"
+  | "duration[us]"
+  | "duration[ns]"
   | `decimal<${number}, ${number}>`;

@@ -1,7 +1,7 @@
 /** Another value in place of nulls: rows of both operands are taken from one vector, so types that go together become one. */
 import { sameType, typeName, unifyTypes } from "../blocks/data-type.ts";
 import { concatVectors, isNull, takeVector, widenVector } from "../blocks/vector.ts";
-import { isNullOperand, isWide, type Kernel, type Operand, TypeProblem } from "./operand.ts";
+import { isNullOperand, isReadAsCount, isWide, type Kernel, type Operand, TypeProblem } from "./operand.ts";
 import { wideValues } from "./arithmetic.ts";
 import { asDecimal } from "./decimal-cast.ts";
 
@@ -29,7 +29,17 @@ function taken({ vector, isConstant }: Operand, length: number): Operand["vector
 function asTypeOf(own: Operand, other: Operand): Operand {
   const { type } = own.vector;
   if (type.kind === "decimal") return asDecimal(other, type);
+  if (isReadAsCount(type)) return asCount(other, own);
   return isWide(type) ? asWide(other, own) : other;
+}
+
+/** A whole number in place of a time of day or a duration. */
+function asCount(other: Operand, { vector: { type } }: Operand): Operand {
+  const value = other.vector.values?.[0];
+  const isWhole = other.vector.type.kind === "int64" || (other.vector.type.kind === "float64" && Number.isSafeInteger(value));
+  if (!other.isConstant || !isWhole || value === undefined) return other;
+  const values = type.kind === "time32" ? Int32Array.of(Number(value)) : BigInt64Array.of(BigInt(value));
+  return Number(values[0]) === Number(value) ? { isConstant: true, vector: { ...other.vector, type, values } } : other;
 }
 
 function asWide(other: Operand, { vector: { type } }: Operand): Operand {

@@ -206,6 +206,46 @@ describe("casts", () => {
     );
   });
 
+  test("times of day and durations, as counts, texts and other units", () => {
+    const ms: DataType = { kind: "time32", unit: "ms" };
+    const ns: DataType = { kind: "time64", unit: "ns" };
+    const us: DataType = { kind: "duration", unit: "us" };
+    fc.assert(
+      fc.property(fc.array(nullable(fc.nat(86_399_999))), (values) => {
+        check(values, ms, col("v").cast("string"), (one) => new Date(one).toISOString().slice(11, -1));
+        check(values, ms, col("v").cast("string").cast("time32[ms]"), (one) => one);
+        check(values, ms, col("v").cast("time64[ns]"), (one) => BigInt(one) * 1_000_000n);
+        check(values, ms, col("v").cast("time64[ns]").cast("time32[s]"), (one) => Math.floor(one / 1000));
+        check(values, ms, col("v").cast("int64").cast("time32[ms]"), (one) => one);
+        check(values, ms, col("v").gt(1000), (one) => one > 1000);
+        check(values, ms, col("v").gt(lit("10:00").cast("time32[ms]")), (one) => one > 36_000_000);
+        check(values, ms, col("v").dt.hour(), (one) => Math.floor(one / 3_600_000));
+        check(values, ms, col("v").cast("time64[ns]").dt.second(), (one) => Math.floor(one / 1000) % 60);
+      }),
+    );
+    fc.assert(
+      fc.property(fc.array(nullable(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }))), (values) => {
+        check(values, us, col("v").cast("string"), String);
+        check(values, us, col("v").cast("string").cast("duration[us]"), (one) => one);
+        check(values, us, col("v").cast("int64 as bigint"), (one) => one);
+        check(values, us, col("v").cast("duration[s]"), (one) => (one - (((one % 1_000_000n) + 1_000_000n) % 1_000_000n)) / 1_000_000n);
+        check(values, us, col("v").le(5n), (one) => one <= 5n);
+        check(values, us, col("v").eq(col("v")), () => true);
+      }),
+    );
+    expect(valuesOf(computed([1, null], ms, col("v").fillNull(7)))).toEqual([1, 7]);
+    expect(valuesOf(computed([null, 1n], ns, col("v").fillNull(7n)))).toEqual([7n, 1n]);
+    const texts = ["10:00", "10:00:00,5", "23:59:59.123000", "24:00:00"];
+    expect(valuesOf(computed(texts.slice(0, 3), STRING, col("v").cast("time32[ms]")))).toEqual([36_000_000, 36_000_500, 86_399_123]);
+    expect(() => computed(texts, STRING, col("v").cast("time32[ms]"))).toThrow('is "24:00:00", which time32[ms] does not hold');
+    expect(() => computed(["10:00:00.0001"], STRING, col("v").cast("time32[ms]"))).toThrow("time64[us] does");
+    expect(() => computed([-1], ms, col("v").cast("string"))).toThrow("A time32[ms] of -1 is no time of a day");
+    expect(() => computed([1], ms, col("v").eq(col("v").cast("time32[s]")))).toThrow("received time32[ms] and time32[s]");
+    expect(() => computed([1], ms, col("v").dt.year())).toThrow("takes a day or a moment: received time32[ms]");
+    expect(() => computed([1], ms, col("v").gt("10:00"))).toThrow("received time32[ms] and string");
+    expect(() => computed([1], ms, col("v").cast("duration[ms]"))).toThrow("makes no duration[ms] of time32[ms]");
+  });
+
   test("between numbers, or an error that names the value", () => {
     const kinds = ["int8", "uint8", "int32", "uint32", "int64", "uint64", "float64"] as const;
     const arrays = { int8: Int8Array, uint8: Uint8Array, int32: Int32Array, uint32: Uint32Array, float64: Float64Array };

@@ -5,7 +5,7 @@
  * This file has what they share: which rows are values, and what is wrong with a row.
  */
 import { bitmapBytes, countZeros, orBits } from "../blocks/bitmap.ts";
-import { BOOL, type DataType, isNumberKind, typeName } from "../blocks/data-type.ts";
+import { BIG_INT64, BOOL, type DataType, isNumberKind, typeName } from "../blocks/data-type.ts";
 import { isNull, takeVector, toFloat64, UnsafeInteger, type Vector } from "../blocks/vector.ts";
 
 export interface Operand {
@@ -99,6 +99,20 @@ export function isWide(type: DataType): type is DataType & { kind: "int64" | "ui
 
 export function isNumeric(type: DataType): boolean {
   return isNumberKind(type.kind) || isWide(type);
+}
+
+/** Days, moments, times of day and durations: each row is one count of their unit. */
+export type TimeType = DataType & { readonly kind: "date" | "timestamp" | "time32" | "time64" | "duration" };
+
+/** Times of day and durations, which are read as their counts. */
+export function isReadAsCount(type: DataType): boolean {
+  return type.kind === "time32" || type.kind === "time64" || type.kind === "duration";
+}
+
+/** The counts of a vector of times as whole numbers, in the same memory. */
+export function countsOf(vector: Vector): Vector {
+  const isNarrow = vector.type.kind === "date" || vector.type.kind === "time32";
+  return { ...vector, type: isNarrow ? { kind: "int32" } : BIG_INT64 };
 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Parts of days and moments, all in UTC.
+ * Parts of days and moments, all in UTC, and of times of day.
  *
  * The calendar is computed from the number of days, without a `Date` for each row.
  * Months go from 1 to 12; weekdays from 0, Sunday, to 6, as `Date` has them.
@@ -16,10 +16,11 @@ const INT32: DataType = { kind: "int32" };
 export function timePart(part: TimePart): Kernel {
   const compute = PARTS[part];
   return (inputs, length) => {
+    const isOfDay = CLOCK_PARTS.has(part);
     requireTypes(
       inputs,
-      "a day or a moment",
-      ({ kind }) => kind === "date" || kind === "timestamp",
+      isOfDay ? "a day, a moment or a time of day" : "a day or a moment",
+      ({ kind }) => kind === "date" || kind === "timestamp" || (isOfDay && (kind === "time32" || kind === "time64")),
       'cast("timestamp[ms]") or cast("date") makes one of a text',
     );
     const input = inputs[0] as Operand;
@@ -31,10 +32,14 @@ export function timePart(part: TimePart): Kernel {
   };
 }
 
-/** Milliseconds since 1970, rounded down. */
+/** Parts that a time of day has. */
+const CLOCK_PARTS: ReadonlySet<TimePart> = new Set(["hour", "minute", "second", "millisecond"]);
+
+/** Milliseconds since 1970, or since midnight, rounded down. */
 function msOf({ type, values, length }: Vector): Float64Array {
   if (type.kind === DATE.kind) return Float64Array.from(values as Int32Array, (day) => day * MS_PER_DAY);
-  const { unit } = type as DataType & { kind: "timestamp" };
+  const { unit } = type as DataType & { kind: "timestamp" | "time32" | "time64" };
+  if (type.kind === "time32") return Float64Array.from(values as Int32Array, (count) => (unit === "s" ? count * 1000 : count));
   const wide = values as BigInt64Array;
   const words = new Int32Array(wide.buffer, wide.byteOffset, length * 2);
   const ms = new Float64Array(length);

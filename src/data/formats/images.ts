@@ -7,7 +7,8 @@
 import { NdArray } from "../../core/index.ts";
 import { describeValue, isWorker } from "../../core/internal.ts";
 import { compressionOf } from "../../storage/compression.ts";
-import { localPath, schemeOf } from "../../storage/paths.ts";
+import { readLocalFile } from "../../storage/local-files.ts";
+import { schemeOf } from "../../storage/paths.ts";
 import { readWhole } from "../../storage/read-file.ts";
 import { type Block, vectorOf } from "../blocks/block.ts";
 import { variableTensorType } from "../blocks/data-type.ts";
@@ -57,9 +58,9 @@ export function loadSharp(load: () => Promise<{ default: unknown }> = () => impo
 /** An image file as one row: the column `image`. Runs in workers. */
 export async function* readImageFile(path: string, { size, mode }: ImageOptions = {}): AsyncGenerator<Block, void, undefined> {
   const sharp = (await (loaded ??= loadSharp())) as Sharp;
-  // Reading a file itself costs sharp less than being given its bytes.
+  // Opening a file itself would cost sharp more than being given its bytes: it does so twice.
   const isFile = isWorker() && schemeOf(path) === "file" && compressionOf(path) === undefined;
-  const source = isFile ? localPath(path) : await readWhole(path);
+  const source = isFile ? readLocalFile(path) : await readWhole(path);
   try {
     const image = sharp(source);
     // As Ray does: to the very size, whatever the proportions, by bilinear interpolation.

@@ -1,8 +1,8 @@
 /**
  * Vectors from values of JSON where those are not just what the type says: texts of times, and numbers that another type holds.
  *
- * A column of strings takes every value, as its JSON; days and moments come from texts of ISO 8601, or from milliseconds (or seconds) since 1970. A whole number beyond 2^53 in a
- * column of floats is the float that is nearest, as everywhere in JSON.
+ * A column of strings takes every value, as its JSON; days and times come from texts of ISO 8601, days and moments also from milliseconds (or seconds) since 1970. A whole number beyond
+ * 2^53 in a column of floats is the float that is nearest, as everywhere in JSON.
  */
 import { type DataType, typeName } from "../blocks/data-type.ts";
 import { buildVector, MisfitError } from "../blocks/vector-builder.ts";
@@ -12,12 +12,16 @@ import { FieldMisfit, textColumn, type TextColumn } from "./text-columns.ts";
 
 /** @throws MisfitError */
 export function conform(values: readonly unknown[], type: DataType): Vector {
-  if (type.kind === "date" || type.kind === "timestamp") return timeVector(values, type);
+  if (type.kind === "date" || type.kind === "timestamp" || isTimeOfDay(type)) return timeVector(values, type);
   if (type.kind === "decimal") checkDigits(values);
   return buildVector(
     values.map((value) => conformValue(value, type)),
     type,
   );
+}
+
+function isTimeOfDay({ kind }: DataType): boolean {
+  return kind === "time32" || kind === "time64";
 }
 
 /** The digits of which a float64 holds any number. */
@@ -53,7 +57,7 @@ function jsonOf(value: unknown): string {
     .join(",")}}`;
 }
 
-/** Days or moments, by the column that reads them in CSV: with their full precision. */
+/** Days or times, by the column that reads them in CSV: with their full precision. */
 function timeVector(values: readonly unknown[], type: DataType): Vector {
   const texts = values.map((value, row) => (value === null || value === undefined ? "" : timeText(value, row, type)));
   const bytes = Buffer.from(texts.join(""));
@@ -79,7 +83,9 @@ function timeVector(values: readonly unknown[], type: DataType): Vector {
 function timeText(value: unknown, row: number, type: DataType): string {
   // An empty text stands for null in CSV, and for nothing here.
   if (typeof value === "string" && value !== "") return value;
-  const date = new Date(typeof value === "number" ? value * (type.kind === "timestamp" && type.unit === "s" ? 1000 : 1) : Number.NaN);
+  const date = new Date(
+    typeof value === "number" && !isTimeOfDay(type) ? value * (type.kind === "timestamp" && type.unit === "s" ? 1000 : 1) : Number.NaN,
+  );
   if (Number.isNaN(date.getTime())) throw notOfType(row, value, type);
   return date.toISOString().slice(0, type.kind === "date" ? 10 : undefined);
 }

@@ -1,7 +1,7 @@
 /**
  * Writes blocks as JSON lines: an object a row, with all columns, in UTF-8.
  *
- * Whole numbers have all their digits; NaN and Infinity, which JSON has not, are null, as in `JSON.stringify`. Days and moments are texts of ISO 8601, tensors are arrays in
+ * Whole numbers have all their digits; NaN and Infinity, which JSON has not, are null, as in `JSON.stringify`. Days and times are texts of ISO 8601, tensors are arrays in
  * arrays. Bytes are no JSON: such a column is an error.
  */
 import type { Block } from "../blocks/block.ts";
@@ -76,6 +76,8 @@ function presentWriter(vector: Vector, name: string, sink: ByteSink): ValueWrite
     case "tensor":
       return tensorWriter(values as ValueArray, type.shape, name, sink);
     case "date":
+    case "time32":
+    case "time64":
     case "timestamp": {
       const write = plainWriter(vector, sink, () => "null") as ValueWriter;
       return (row) => {

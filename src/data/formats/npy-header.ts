@@ -87,6 +87,7 @@ const ELEMENTS: Readonly<Record<string, string>> = {
 function parseElementType(descr: string, file: string): ElementType {
   const [, order, code = "", unit] = /^([<>|=]?)([a-zA-Z]\d*)(\[(?:s|ms|us|ns|D)\])?$/.exec(descr) ?? [];
   const isBigEndian = order === ">";
+  if (code === "m8" && unit !== undefined && unit !== "[D]") return { dtype: `timedelta64${unit}`, wordBytes: 8, bytes: 8, isBigEndian };
   if (code === "M8" && unit !== undefined) return { dtype: `datetime64${unit}`, wordBytes: 8, bytes: 8, isBigEndian };
   const dtype = unit === undefined && Object.hasOwn(ELEMENTS, code) ? ELEMENTS[code] : undefined;
   if (dtype !== undefined) {

@@ -89,7 +89,7 @@ describe("headers", () => {
     ["objects", npy(dictionary("'|O'", "(1,)"), new Uint8Array(20)), "pickled code, which is never run"],
     ["structures", npy(dictionary("[('a', '<i4')]", "(1,)"), new Uint8Array(4)), "structured elements"],
     ["texts", npy(dictionary("'<U5'", "(1,)"), new Uint8Array(20)), '"<U5"'],
-    ["spans of time", npy(dictionary("'<m8[s]'", "(1,)"), new Uint8Array(8)), '"<m8[s]"'],
+    ["spans of days", npy(dictionary("'<m8[D]'", "(1,)"), new Uint8Array(8)), '"<m8[D]"'],
     ["another format", Buffer.from("PK\u0003\u0004 and more bytes"), "is no .npy file"],
     ["an empty file", new Uint8Array(0), "is no .npy file"],
     ["a newer version", npy(dictionary("'<i4'", "(1,)"), new Uint8Array(4), 4), "version 4.0"],
@@ -140,6 +140,7 @@ test("half floats, complex numbers and moments", async () => {
   expect(await read(npy(dictionary("'>c16'", "(1,)"), complex))).toEqual([new NdArray(Float64Array.of(1.5, -2), [2])]);
   const times = BigInt64Array.of(86_400n, -(2n ** 63n));
   expect(await read(npy(dictionary("'<M8[s]'", "(2,)"), times))).toEqual([new Date(86_400_000), null]);
+  expect(await read(npy(dictionary("'<m8[us]'", "(2,)"), BigInt64Array.of(-5n, -(2n ** 63n))))).toEqual([-5n, null]);
   expect(await read(npy(dictionary("'<M8[D]'", "(2,)"), BigInt64Array.of(1n, -(2n ** 63n))))).toEqual([new Date(86_400_000), null]);
 });
 

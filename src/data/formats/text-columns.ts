@@ -5,13 +5,13 @@
  * An empty field is null; in a column of strings an empty field in quotes is an empty text. A field that is no value of the column's type is a `FieldMisfit`.
  */
 import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
-import { type DataType, type DecimalType, isNumberKind, NULL, type TimeUnit } from "../blocks/data-type.ts";
+import { type DataType, type DecimalType, isNumberKind, NULL, type TimeUnit, timeType, typeName } from "../blocks/data-type.ts";
 import { parseDecimal, setUnscaled } from "../blocks/decimals.ts";
 import { newValueArray, nullVector, type ValueArray, type Vector } from "../blocks/vector.ts";
 import { ESCAPED, type Fields, fieldText, PLAIN, unescapeInto } from "./csv-fields.ts";
 import { numberWord, parseFloat64, TOO_LARGE, writeInt64, WRITTEN, WRITTEN_UNSAFE } from "./number-text.ts";
 import { booleanWord, hasLeadingZero, trimmed } from "./text-inference.ts";
-import { parseDay, TOO_FINE, writeMoment } from "./time-text.ts";
+import { DIGITS_OF_UNIT, parseDay, parseTimeOfDay, TOO_FINE, writeMoment } from "./time-text.ts";
 
 /** A field that is no value of its column. */
 export class FieldMisfit extends Error {
@@ -190,7 +190,7 @@ function oddNumber(bytes: Uint8Array, start: number, end: number, field: number)
   return word;
 }
 
-/** int64 and timestamps: two halves of 32 bits each. */
+/** int64, timestamps and durations: two halves of 32 bits each. */
 abstract class HalvesColumn extends ArrayColumn<BigInt64Array> {
   protected halves: Int32Array = new Int32Array(0);
 
@@ -207,7 +207,7 @@ class Int64Column extends HalvesColumn {
   constructor(type: DataType, isInferred: boolean) {
     super(type);
     this.#isInferred = isInferred;
-    this.#isBigint = type.kind === "int64" && type.as === "bigint";
+    this.#isBigint = type.kind !== "int64" || type.as === "bigint";
   }
 
   protected fill({ starts, ends, columns, rows }: Fields, bytes: Uint8Array, column: number): void {
@@ -255,7 +255,6 @@ class Uint64Column extends ArrayColumn<BigUint64Array> {
   }
 }
 
-const UNIT_DIGITS: Readonly<Record<TimeUnit, number>> = { s: 0, ms: 3, us: 6, ns: 9 };
 const FINER: readonly TimeUnit[] = ["ms", "us", "ns"];
 
 class TimestampColumn extends HalvesColumn {
@@ -263,7 +262,7 @@ class TimestampColumn extends HalvesColumn {
 
   constructor(type: DataType & { kind: "timestamp" }) {
     super(type);
-    this.#unitDigits = UNIT_DIGITS[type.unit];
+    this.#unitDigits = DIGITS_OF_UNIT[type.unit];
   }
 
   protected fill({ starts, ends, columns, rows }: Fields, bytes: Uint8Array, column: number): void {
@@ -281,7 +280,7 @@ class TimestampColumn extends HalvesColumn {
       const [first, last] = trimmed(bytes, start, end);
       written = writeMoment(bytes, first, last, unitDigits, halves, length + row);
       if (written === WRITTEN) continue;
-      const finer = FINER.find((unit) => writeMoment(bytes, first, last, UNIT_DIGITS[unit], halves, length + row) === WRITTEN);
+      const finer = FINER.find((unit) => writeMoment(bytes, first, last, DIGITS_OF_UNIT[unit], halves, length + row) === WRITTEN);
       throw new FieldMisfit(field, written === TOO_FINE && finer !== undefined ? `timestamp[${finer}]` : "string");
     }
   }
@@ -301,6 +300,34 @@ class DateColumn extends ArrayColumn<Int32Array> {
       const day = end - start === 10 ? parseDay(bytes, start, end) : Number.NaN;
       if (Number.isNaN(day)) throw new FieldMisfit(field, isMoment(bytes, start, end) ? "timestamp[ms]" : "string");
       values[length + row] = day;
+    }
+  }
+}
+
+/** Times of day. They are rare, so a text is made for each. */
+class TimeOfDayColumn extends ArrayColumn<Int32Array | BigInt64Array> {
+  readonly #type: DataType & { kind: "time32" | "time64" };
+
+  constructor(type: DataType & { kind: "time32" | "time64" }) {
+    super(type);
+    this.#type = type;
+  }
+
+  protected fill({ starts, ends, columns, rows }: Fields, bytes: Uint8Array, column: number): void {
+    const { kind, unit } = this.#type;
+    for (let row = 0, field = column; row < rows; row += 1, field += columns) {
+      const [start, end] = trimmed(bytes, starts[field] as number, ends[field] as number);
+      if (start === end) {
+        this.markNull(this.length + row);
+        continue;
+      }
+      const text = fieldText(bytes, start, end, PLAIN);
+      const count = parseTimeOfDay(text, unit);
+      if (count === undefined) {
+        const finer = FINER.find((other) => parseTimeOfDay(text, other) !== undefined);
+        throw new FieldMisfit(field, finer === undefined ? "string" : typeName(timeType(finer)));
+      }
+      this.values[this.length + row] = kind === "time32" ? count : BigInt(count);
     }
   }
 }
@@ -464,7 +491,11 @@ export function textColumn(type: DataType, isInferred: boolean): TextColumn | un
   if (isNumberKind(type.kind)) return new NumberColumn(type, isInferred);
   switch (type.kind) {
     case "int64":
+    case "duration":
       return new Int64Column(type, isInferred);
+    case "time32":
+    case "time64":
+      return new TimeOfDayColumn(type);
     case "uint64":
       return new Uint64Column(type);
     case "bool":

@@ -1,9 +1,10 @@
 /**
- * Days and moments from their text as ISO 8601 writes them.
+ * Days, moments and times of day from their text as ISO 8601 writes them.
  *
  * They are `2026-01-31` and `2026-01-31T10:00:00.25Z`, also with a space in place of `T`, and with an offset such as `+02:00`.
- * A moment without an offset is taken as UTC. Days are those of the Gregorian calendar, years have four digits.
+ * A moment without an offset is taken as UTC. Days are those of the Gregorian calendar, years have four digits. Times of day are `10:00`, `10:00:00` and `10:00:00.25`.
  */
+import type { TimeUnit } from "../blocks/data-type.ts";
 import { NO_INTEGER, TOO_LARGE, WRITTEN, writeSafe, writeSum } from "./number-text.ts";
 
 const ZERO = 48;
@@ -91,6 +92,20 @@ export function fractionDigits(bytes: Uint8Array, start: number, end: number): n
   let last = fractionEnd;
   while (last > fractionStart && bytes[last - 1] === ZERO) last -= 1;
   return last - fractionStart;
+}
+
+/** Digits behind the seconds that a unit has. */
+export const DIGITS_OF_UNIT: Readonly<Record<TimeUnit, number>> = { s: 0, ms: 3, us: 6, ns: 9 };
+
+const TIME_OF_DAY = /^([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:[.,](\d+))?)?$/;
+
+/** A time of day as a count of units; undefined where the text is none, or is finer than the unit. */
+export function parseTimeOfDay(text: string, unit: TimeUnit): number | undefined {
+  const [match, hours, minutes, rest = "0", fraction = ""] = TIME_OF_DAY.exec(text) ?? [];
+  const digits = DIGITS_OF_UNIT[unit];
+  if (match === undefined || /[1-9]/.test(fraction.slice(digits))) return undefined;
+  const whole = Number(hours) * 3600 + Number(minutes) * 60 + Number(rest);
+  return whole * 10 ** digits + Number(fraction.slice(0, digits).padEnd(digits, "0"));
 }
 
 /** The moment is finer than the column's unit. */

@@ -1,8 +1,8 @@
 /**
  * Values of vectors as text, straight into bytes: what CSV and JSON write alike.
  *
- * Numbers are as short as they can be and read back as the same number; int64 and decimals are all their digits; days and moments are ISO 8601 in UTC with the full precision of their
- * column.
+ * Numbers are as short as they can be and read back as the same number; int64 and decimals are all their digits; days, moments in UTC and times of day are ISO 8601 with the full
+ * precision of their column; durations are their count.
  */
 import { type DataType, type TimeUnit, typeName } from "../blocks/data-type.ts";
 import { getBit } from "../blocks/bitmap.ts";
@@ -11,6 +11,7 @@ import { timestampToMs } from "../blocks/value-reader.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 import type { ByteSink } from "./byte-sink.ts";
+import { DIGITS_OF_UNIT } from "./time-text.ts";
 
 /** Writes the value of a row that is no null. */
 export type ValueWriter = (row: number) => void;
@@ -52,9 +53,15 @@ export function plainWriter(vector: Vector, sink: ByteSink, nonFinite: NonFinite
       return (row) => {
         sink.ascii(momentText((values as BigInt64Array)[row] as bigint, type));
       };
+    case "time32":
+    case "time64":
+      return (row) => {
+        sink.ascii(timeOfDayText(Number((values as Int32Array | BigInt64Array)[row]), type));
+      };
     case "int64":
     case "uint64":
-      return wideWriter(values as BigInt64Array, type.kind === "int64", sink);
+    case "duration":
+      return wideWriter(values as BigInt64Array, type.kind !== "uint64", sink);
     default:
       return (row) => {
         writeNumber(sink, (values as Float64Array)[row] as number, nonFinite);
@@ -115,6 +122,18 @@ function momentText(value: bigint, type: DataType & { kind: "timestamp" }): stri
   const perMs = PER_MS[type.unit];
   const rest = ((value % perMs) + perMs) % perMs;
   return `${text.slice(0, -1)}${String(rest).padStart(type.unit === "us" ? 3 : 6, "0")}Z`;
+}
+
+const SECONDS_PER_DAY = 86_400;
+
+function timeOfDayText(count: number, type: DataType & { kind: "time32" | "time64" }): string {
+  const digits = DIGITS_OF_UNIT[type.unit];
+  const perSecond = 10 ** digits;
+  const seconds = Math.floor(count / perSecond);
+  if (seconds < 0 || seconds >= SECONDS_PER_DAY)
+    throw new DataError(`A ${typeName(type)} of ${count} is no time of a day and cannot be written as text`);
+  const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60].map((part) => String(part).padStart(2, "0"));
+  return parts.join(":") + (digits === 0 ? "" : `.${String(count % perSecond).padStart(digits, "0")}`);
 }
 
 function isoText(date: Date, type: DataType): string {

@@ -126,3 +126,27 @@ test("moments keep what is finer than a millisecond", async () => {
   expect(Buffer.from(csvChunks(block, { header: true })).toString()).toBe(text);
   expect(Buffer.from(jsonLines(block)).toString()).toBe('{"t":"2026-01-31T10:00:00.123456Z","u":"1969-12-31T23:59:59.999999999Z"}\n');
 });
+
+test("times of day and durations come back, from CSV and from JSON", async () => {
+  const schema = { a: "time32[s]", b: "time64[ns]", c: "duration[us]" };
+  const [a, b] = [{ kind: "time32", unit: "s" } as const, { kind: "time64", unit: "ns" } as const];
+  const vectors = [
+    buildVector([0, 86_399, null], a),
+    buildVector([1n, null, 86_399_999_999_999n], b),
+    buildVector([-5n, 2n ** 62n, null], { kind: "duration", unit: "us" }),
+  ];
+  const block: Block = { rowCount: 3, names: ["a", "b", "c"], vectors };
+  const csv = "a,b,c\n00:00:00,00:00:00.000000001,-5\n23:59:59,,4611686018427387904\n,23:59:59.999999999,\n";
+  expect(Buffer.from(csvChunks(block, { header: true })).toString()).toBe(csv);
+  expect(Buffer.from(jsonLines(block)).toString().split("\n")[0]).toBe('{"a":"00:00:00","b":"00:00:00.000000001","c":-5}');
+  for (const back of [
+    await whole(csvBlocks(chunk(Buffer.from(csv)), "a.csv", { schema })),
+    await whole(jsonBlocks(chunk(jsonLines(block)), "a.json", { schema })),
+  ]) {
+    expect(back.vectors.map(({ type }) => typeName(type))).toEqual(Object.values(schema));
+    expect(rowsOf(back)).toEqual(rowsOf(block));
+  }
+  await expect(whole(jsonBlocks(chunk(Buffer.from('{"a":5}\n')), "a.json", { schema: { a: "time32[s]" } }))).rejects.toThrow(
+    'column "a" is 5, and the column has the type time32[s]',
+  );
+});

@@ -75,6 +75,8 @@ function fillHashes({ type, values, offsets, bitOffset }: Vector, hashes: Uint32
     case "int64":
     case "uint64":
     case "timestamp":
+    case "time64":
+    case "duration":
       return hashNumbers(hashes, (from, to, numbers) => readWide(values as BigInt64Array, from, to, numbers));
     case "decimal":
       return hashDecimals(values as BigUint64Array, type, hashes);
@@ -146,7 +148,9 @@ function equalityOf(left: Vector, right: Vector): RowEquality {
       return bytesEquality(left, right);
     case "int64":
     case "uint64":
-    case "timestamp": {
+    case "timestamp":
+    case "time64":
+    case "duration": {
       const [mine, theirs] = [halvesOf(left), halvesOf(right)];
       return (a, b) => mine[2 * a] === theirs[2 * b] && mine[2 * a + 1] === theirs[2 * b + 1];
     }
@@ -225,7 +229,7 @@ export function keyHashes(vectors: readonly Vector[], rowCount: number): KeyHash
 }
 
 /** Whole numbers of up to 32 bits. */
-const SMALL_KINDS: ReadonlySet<string> = new Set(["int8", "int16", "int32", "uint8", "uint16", "uint32", "date"]);
+const SMALL_KINDS: ReadonlySet<string> = new Set(["int8", "int16", "int32", "uint8", "uint16", "uint32", "date", "time32"]);
 
 /** Groups by the hashes of their keys: an open table that grows with them. */
 export class GroupTable {

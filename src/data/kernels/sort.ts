@@ -161,6 +161,8 @@ function wordsOf({ length, type, values, bitOffset }: Vector, descending: boolea
     case "int64":
     case "uint64":
     case "timestamp":
+    case "time64":
+    case "duration":
       return inDirection(wideWords(values as BigInt64Array, type.kind !== "uint64"), descending);
     case "float64":
     case "float32":

@@ -108,6 +108,40 @@ def read_wide(path):
     print(json.dumps([[str(one) for one in row] for row in pq.read_table(path).column("l").to_pylist()]))
 
 
+TIMES = {
+    "t_s": ("time32[s]", [0, 86_399, None]),
+    "t_ms": ("time32[ms]", [1, 86_399_999, None]),
+    "t_us": ("time64[us]", [1, 86_399_999_999, None]),
+    "t_ns": ("time64[ns]", [1, 86_399_999_999_999, None]),
+    "d_s": ("duration[s]", [-1, 2**40, None]),
+    "d_ms": ("duration[ms]", [-1, 2**40, None]),
+    "d_us": ("duration[us]", [-1, 2**62, None]),
+    "d_ns": ("duration[ns]", [-1, 2**62, None]),
+}
+
+
+def time_type(name):
+    kind, unit = name.rstrip("]").split("[")
+    return getattr(pa, kind)(unit)
+
+
+def write_times(path):
+    columns = {name: pa.array(values, time_type(type_)) for name, (type_, values) in TIMES.items()}
+    columns["l"] = pa.array([[1, None], [], None], pa.list_(pa.duration("ms")))
+    columns["s"] = pa.array([{"t": 5}, {"t": None}, None], pa.struct([("t", pa.time32("ms"))]))
+    table = pa.table(columns)
+    pq.write_table(table, path + "/times.parquet", row_group_size=2)
+    with pa.OSFile(path + "/times.arrow", "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def read_times(path):
+    table = pq.read_table(path)
+    counts = {name: table.column(name).combine_chunks() for name in table.column_names}
+    width = lambda type_: pa.int32() if pa.types.is_time32(type_) else pa.int64()
+    print(json.dumps({name: [str(one.type), [None if n is None else str(n) for n in one.cast(width(one.type)).to_pylist()]] for name, one in counts.items() if name in TIMES}))
+
+
 def decimals(*texts):
     return [None if text is None else decimal.Decimal(text) for text in texts]
 

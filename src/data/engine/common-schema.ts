@@ -1,0 +1,31 @@
+/**
+ * The schema that blocks have together, as they come: blocks are made apart, so only where they meet it shows that a column is of one type in some and of another in others.
+ *
+ * The error names the files of both, as far as the facts of the blocks tell them. Used for what a run gives, and for what each input of an exchange collects.
+ */
+import { unifySchemas } from "../blocks/block.ts";
+import type { Field } from "../blocks/data-type.ts";
+import type { BlockRef } from "./operator.ts";
+
+export class CommonSchema {
+  #fields: readonly Field[] = [];
+  /** The first file in which a column has a type. */
+  readonly #files = new Map<string, string>();
+
+  /**
+   * Adds a block, which is released where it fits none before it.
+   *
+   * @throws DataError where a column has types that do not go together
+   */
+  add(block: BlockRef): void {
+    const { schema, origin } = block;
+    try {
+      this.#fields = unifySchemas([this.#fields, schema], (column) => [this.#files.get(column), origin?.file]);
+    } catch (error) {
+      block.release();
+      throw error;
+    }
+    if (origin === undefined) return;
+    for (const { name, type } of schema) if (type.kind !== "null" && !this.#files.has(name)) this.#files.set(name, origin.file);
+  }
+}

@@ -1,0 +1,82 @@
+/** The operator of tasks with streams that do what the test says: how many it begins, and the order of what it gives. */
+import { expect, test } from "vitest";
+import type { ObjectRef } from "../../core/index.ts";
+import { TASKS_ENDED_AHEAD_MAX } from "../limits.ts";
+import type { TaskStart } from "./task.ts";
+import { TaskOperator } from "./task-operator.ts";
+
+/** Lets all promises that can go on do so. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+const refTo = (value: unknown): ObjectRef<never> =>
+  Object.assign(Promise.resolve(value), { [Symbol.dispose]: () => {} }) as unknown as ObjectRef<never>;
+
+/** Reads that give one block each, of as many rows as their number says, when they are let go. */
+function makeReads(count: number) {
+  const gates = Array.from({ length: count }, () => Promise.withResolvers<void>());
+  const begun: number[] = [];
+  async function* items(read: number) {
+    await gates[read]?.promise;
+    yield { ref: refTo({ rowCount: read }) };
+    yield { ref: refTo({ rowCount: read, sizeBytes: 1, schema: [] }) };
+  }
+  const startTask = (([read]: readonly number[]) => {
+    begun.push(read as number);
+    return { refs: () => items(read as number) };
+  }) as unknown as TaskStart;
+  const operator = new TaskOperator({
+    name: "read",
+    startTask,
+    reads: Array.from({ length: count }, (_, read) => [read]),
+    rowsPerTaskMin: 0,
+    concurrencyMax: 2,
+    preserveOrder: true,
+    events: { onChange: () => {}, onFailure: expect.unreachable },
+  });
+  const fill = (): void => {
+    while (operator.canStart()) operator.start();
+  };
+  /** Lets a read give its block and end. */
+  const end = async (read: number): Promise<void> => {
+    gates[read]?.resolve();
+    for (let turn = 0; turn < 3; turn += 1) {
+      await settled();
+      operator.pull("all");
+    }
+    await settled();
+  };
+  const taken = (): number[] => {
+    const rows: number[] = [];
+    for (let block = operator.take(); block !== undefined; block = operator.take()) rows.push(block.rowCount);
+    return rows;
+  };
+  return { operator, begun, fill, end, taken };
+}
+
+test("a slow task does not keep those behind it from beginning, and all come in their order", async () => {
+  const { operator, begun, fill, end, taken } = makeReads(4);
+  fill();
+  expect(begun).toEqual([0, 1]);
+  await end(1);
+  fill();
+  expect(begun).toEqual([0, 1, 2]);
+  expect(operator.load.workers).toBe(2);
+  await end(2);
+  expect(taken()).toEqual([]);
+  await end(0);
+  expect(taken()).toEqual([0, 1, 2]);
+  fill();
+  await end(3);
+  expect(taken()).toEqual([3]);
+  expect(operator.isDone).toBe(true);
+});
+
+test("tasks that have ended are so many at most", async () => {
+  const { begun, fill, end } = makeReads(100);
+  fill();
+  for (let read = 1; read < 100; read += 1) {
+    await end(read);
+    fill();
+  }
+  expect(begun.length).toBe(2 * TASKS_ENDED_AHEAD_MAX);
+});

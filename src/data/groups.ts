@@ -1,0 +1,95 @@
+/**
+ * `Groups`: the rows of a dataset in groups of equal keys, and what is made of each group. `GroupedDataset` in `dataset.ts` is this class with its datasets.
+ *
+ * A dataset gives groups and groups give datasets. So that the two need not share a file, this one does not name the class of datasets: `D` stands for it, and whoever makes the
+ * groups hands in how a dataset is made.
+ */
+import { type Aggregate, count, max, mean, min, std, sum } from "./aggregates/aggregate.ts";
+import type { BatchFormat } from "./blocks/batch.ts";
+import type { BatchIn } from "./consume.ts";
+import { aggregateStep, type ExchangeStep, mapGroupsStep } from "./exchange-steps.ts";
+import type { AnyBatch, AnyRow, RowOfResult } from "./row-types.ts";
+
+/** A kind of datasets: which type the dataset of a type of rows has. */
+export interface DatasetKind {
+  readonly row: unknown;
+  readonly dataset: unknown;
+}
+
+type DatasetOf<D extends DatasetKind, R extends AnyRow> = (D & { readonly row: R })["dataset"];
+
+/** Makes a dataset of the input of the groups. */
+type Exchange<D extends DatasetKind> = <R extends AnyRow>(step: ExchangeStep) => DatasetOf<D, R>;
+
+/** The row of aggregates: a column each. */
+export type ResultOf<A> = { -readonly [K in keyof A]: A[K] extends Aggregate<infer T> ? T : never };
+
+type KeysOf<R, K extends keyof R> = { [P in K]: R[P] };
+
+/** Groups of rows with equal keys. Each method gives a dataset of the results. */
+export class Groups<R extends AnyRow, K extends keyof R & string, D extends DatasetKind> {
+  readonly #keys: readonly string[];
+  readonly #exchange: Exchange<D>;
+
+  /** Made by `groupBy`. */
+  constructor(keys: readonly string[], exchange: Exchange<D>) {
+    this.#keys = keys;
+    this.#exchange = exchange;
+  }
+
+  /**
+   * One row a group: its keys and the aggregates.
+   *
+   * @throws TypeError for what is no aggregate, DataError for the name of a key
+   */
+  aggregate<const A extends Readonly<Record<string, Aggregate>>>(aggregates: A): DatasetOf<D, KeysOf<R, K> & ResultOf<A>> {
+    return this.#exchange(aggregateStep(this.#keys, aggregates));
+  }
+
+  /** One row a group: its keys and the number of its rows, as the column `count()`. */
+  count(): DatasetOf<D, KeysOf<R, K> & { "count()": number }> {
+    return this.aggregate({ "count()": count() });
+  }
+
+  /** One row a group: its keys and the sum of a column, as the column `sum(name)`. */
+  sum<const C extends keyof R & string>(column: C): DatasetOf<D, KeysOf<R, K> & { [P in `sum(${C})`]: number | null }> {
+    return this.#one(`sum(${column})`, sum(column));
+  }
+
+  /** One row a group: its keys and the smallest value of a column, as the column `min(name)`. */
+  min<const C extends keyof R & string>(column: C): DatasetOf<D, KeysOf<R, K> & { [P in `min(${C})`]: R[C] | null }> {
+    return this.#one(`min(${column})`, min(column));
+  }
+
+  /** One row a group: its keys and the largest value of a column, as the column `max(name)`. */
+  max<const C extends keyof R & string>(column: C): DatasetOf<D, KeysOf<R, K> & { [P in `max(${C})`]: R[C] | null }> {
+    return this.#one(`max(${column})`, max(column));
+  }
+
+  /** One row a group: its keys and the mean of a column, as the column `mean(name)`. */
+  mean<const C extends keyof R & string>(column: C): DatasetOf<D, KeysOf<R, K> & { [P in `mean(${C})`]: number | null }> {
+    return this.#one(`mean(${column})`, mean(column));
+  }
+
+  /** One row a group: its keys and the standard deviation of a column, of the sample, as the column `std(name)`. */
+  std<const C extends keyof R & string>(column: C): DatasetOf<D, KeysOf<R, K> & { [P in `std(${C})`]: number | null }> {
+    return this.#one(`std(${column})`, std(column));
+  }
+
+  /**
+   * The function's result for each group: columns or rows, as many as it likes. It is given all rows of the group in one batch, in their order.
+   *
+   * @example
+   * const largest = rides.groupBy("city").mapGroups((rows) => rows.toSorted((a, b) => b.km - a.km).slice(0, 3), { batchFormat: "rows" });
+   */
+  mapGroups<O extends AnyBatch | Promise<AnyBatch>, F extends BatchFormat = "columns">(
+    fn: (group: BatchIn<R, F>) => O,
+    options: { batchFormat?: F | undefined } = {},
+  ): DatasetOf<D, RowOfResult<O> & AnyRow> {
+    return this.#exchange(mapGroupsStep(this.#keys, fn, options));
+  }
+
+  #one<U extends AnyRow>(name: string, aggregate: Aggregate): DatasetOf<D, U> {
+    return this.#exchange<U>(aggregateStep(this.#keys, { [name]: aggregate }));
+  }
+}

@@ -1,4 +1,8 @@
-/** The loop files of Ray's users: unchanged on Shoal and, beside that, on the real Ray. Both give the same metrics and the same files of checkpoints. */
+/**
+ * The loop files of Ray's users: unchanged on Shoal and, beside that, on the real Ray. Both give the same metrics and the same files of checkpoints, which are those of `recorded.json`.
+ *
+ * `SHOAL_RECORD_RAY=1` writes there what the real Ray gives.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,7 +10,7 @@ import { init, shutdown } from "shoal";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { unless } from "../integration/python-places.ts";
 import { environment } from "./environments.ts";
-import { RAY_LOOPS, runOnRay, runOnShoal } from "./ray-loops.ts";
+import { type LoopResult, RAY_LOOPS, record, recorded, runOnRay, runOnShoal } from "./ray-loops.ts";
 import { expectEqualResults } from "./results.ts";
 
 const ray = environment("ray");
@@ -23,6 +27,8 @@ describe.each(RAY_LOOPS)("$file", (loop) => {
 
   test.skipIf(problem !== undefined)(`is the same on both${unless(problem)}`, async () => {
     const expected = await runOnRay(loop, join(folder, "ray"));
+    if (process.env["SHOAL_RECORD_RAY"] === "1") record(loop, expected);
+    expectEqualResults(expected, recorded(loop) as LoopResult);
     expectEqualResults(await runOnShoal(loop, "venv" in found ? found.venv : "", join(folder, "shoal")), expected);
   });
 });

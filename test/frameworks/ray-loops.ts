@@ -4,7 +4,7 @@
  * `recorded.json` has what the real Ray gave (`ray[train]==2.60.0`); `npm run test:frameworks` runs both sides and compares them.
  */
 import { spawn } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { python } from "shoal";
 import * as data from "shoal/data";
@@ -12,6 +12,7 @@ import { LightGBMTrainer, TorchTrainer, XGBoostTrainer } from "shoal/train";
 import { environment, type EnvironmentName, packagesOf } from "./environments.ts";
 
 const FOLDER = join(import.meta.dirname, "ray-loops");
+const RECORDED = join(FOLDER, "recorded.json");
 
 interface RayLoop {
   readonly file: string;
@@ -137,7 +138,15 @@ export async function runOnRay(of: RayLoop, storagePath: string): Promise<LoopRe
 
 /** Recorded result of the real Ray; undefined where none was recorded. */
 export function recorded(of: RayLoop): LoopResult | undefined {
-  return (JSON.parse(readFileSync(join(FOLDER, "recorded.json"), "utf8")) as Record<string, LoopResult>)[of.file];
+  return allRecorded()[of.file];
+}
+
+export function record(of: RayLoop, result: LoopResult): void {
+  writeFileSync(RECORDED, `${JSON.stringify({ ...allRecorded(), [of.file]: result }, null, 2)}\n`);
+}
+
+function allRecorded(): Record<string, LoopResult> {
+  return JSON.parse(readFileSync(RECORDED, "utf8")) as Record<string, LoopResult>;
 }
 
 function compared({ varying = [] }: RayLoop, { metrics, files }: LoopResult): LoopResult {

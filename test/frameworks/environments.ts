@@ -22,7 +22,17 @@ interface Recipe {
   readonly script?: string;
 }
 
-export type EnvironmentName = "torch" | "boosters" | "lightning" | "transformers" | "deepspeed" | "megatron" | "horovod" | "tensorflow" | "jax" | "ray";
+export type EnvironmentName =
+  | "torch"
+  | "boosters"
+  | "lightning"
+  | "transformers"
+  | "deepspeed"
+  | "megatron"
+  | "horovod"
+  | "tensorflow"
+  | "jax"
+  | "ray";
 
 /** Horovod and DeepSpeed compile for minutes, and for longer on a busy machine. */
 const BUILD_MS = 2_700_000;
@@ -59,7 +69,8 @@ const RECIPES: Readonly<Record<EnvironmentName, Recipe>> = {
   // Its sources are of a time when C++14 was enough for torch.
   horovod: {
     on: "torch",
-    packages: "setuptools==80.9.0 wheel==0.48.0 cmake==3.31.10 packaging==26.4 cffi==2.1.1 pycparser==3.12 cloudpickle==3.1.2 psutil==7.2.2 pyyaml==6.0.4",
+    packages:
+      "setuptools==80.9.0 wheel==0.48.0 cmake==3.31.10 packaging==26.4 cffi==2.1.1 pycparser==3.12 cloudpickle==3.1.2 psutil==7.2.2 pyyaml==6.0.4",
     sources: "horovod==0.28.1",
     buildVariables: {
       HOROVOD_WITH_GLOO: "1",
@@ -109,9 +120,24 @@ function build(name: EnvironmentName): string {
   const python = join(venv, "bin", "python3");
   run(["python3", "-m", "venv", "--without-pip", venv]);
   if (below !== undefined) writeFileSync(join(sitePackages(venv), "below.pth"), seenFrom(below));
-  const install = ["python3", "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check", "--no-compile", "--no-deps"];
+  const install = [
+    "python3",
+    "-m",
+    "pip",
+    "--python",
+    python,
+    "install",
+    "--quiet",
+    "--disable-pip-version-check",
+    "--no-compile",
+    "--no-deps",
+  ];
   run([...install, ...packages.split(/\s+/)]);
-  if (sources !== undefined) run([...install, "--no-cache-dir", "--no-build-isolation", sources], { ...buildVariables, PATH: `${process.env["PATH"]}:${join(venv, "bin")}` });
+  if (sources !== undefined)
+    run([...install, "--no-cache-dir", "--no-build-isolation", sources], {
+      ...buildVariables,
+      PATH: `${process.env["PATH"]}:${join(venv, "bin")}`,
+    });
   if (script !== undefined) run([python, join(import.meta.dirname, script)]);
   writeFileSync(done, "");
   return venv;
@@ -141,7 +167,11 @@ function sitePackages(venv: string): string {
 }
 
 function run([program = "", ...args]: readonly string[], variables: Readonly<Record<string, string>> = {}): void {
-  const { status, stderr, error } = spawnSync(program, args, { encoding: "utf8", env: { ...process.env, ...variables }, timeout: BUILD_MS });
+  const { status, stderr, error } = spawnSync(program, args, {
+    encoding: "utf8",
+    env: { ...process.env, ...variables },
+    timeout: BUILD_MS,
+  });
   if (status === 0) return;
   const said = error?.message ?? stderr.trim().split("\n").at(-1) ?? "";
   throw new Error(`${program} ${args.slice(0, 3).join(" ")} failed: ${said}`);

@@ -4,7 +4,8 @@
  * `recorded.json` has what the real Ray gave (`ray[train]==2.60.0`); `npm run test:frameworks` runs both sides and compares them.
  */
 import { spawn } from "node:child_process";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { python } from "shoal";
 import * as data from "shoal/data";
@@ -120,17 +121,27 @@ export async function runOnShoal(of: RayLoop, venv: string, storagePath: string)
 export async function runOnRay(of: RayLoop, storagePath: string): Promise<LoopResult> {
   const ray = environment("ray");
   if ("problem" in ray) throw new Error(ray.problem);
+  const temporary = mkdtempSync(join(tmpdir(), "ray-"));
   const child = spawn(
     join(ray.venv, "bin", "python3"),
     [join(FOLDER, `${of.file}.py`), JSON.stringify({ ...of.config, folder: storagePath }), storagePath],
     {
-      env: { ...process.env, PYTHONPATH: packagesOf(of.environment), RAY_USAGE_STATS_ENABLED: "0", RAY_raylet_start_wait_time_s: "150" },
+      env: {
+        ...process.env,
+        PYTHONPATH: packagesOf(of.environment),
+        RAY_USAGE_STATS_ENABLED: "0",
+        RAY_raylet_start_wait_time_s: "150",
+        // Apart from other clusters of this machine, which have files and a token in the places that are usual.
+        RAY_TMPDIR: temporary,
+        RAY_AUTH_MODE: "disabled",
+      },
       stdio: ["ignore", "pipe", "ignore"],
     },
   );
   let output = "";
   child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
   await new Promise((resolve) => child.once("close", resolve));
+  rmSync(temporary, { recursive: true, force: true });
   const line = output.split("\n").findLast((one) => one.startsWith("RESULT "));
   if (line === undefined) throw new Error(`${of.file} gave no result on Ray:\n${output.slice(-2000)}`);
   return compared(of, JSON.parse(line.slice("RESULT ".length).replaceAll(/\bNaN\b/g, "null")) as LoopResult);

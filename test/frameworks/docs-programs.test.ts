@@ -61,7 +61,7 @@ describe.each(Object.entries(FRAMEWORKS))("%s", (title, { environment: name, tra
     const rows = data.fromItems(Array.from({ length: 500 }, (_, i) => ({ x: i % 50, y: (i % 50) * 2 })));
     const { metrics } = await new Trainer<object>({
       trainLoopPerWorker: python.task(file, "train_loop"),
-      trainLoopConfig: { lr: 0.05, epochs: 2 },
+      trainLoopConfig: { lr: 0.05, epochs: 2, folder: join(folder, "saved") },
       scalingConfig: { numWorkers: 2, resourcesPerWorker: { CPU: 0.5 } },
       runConfig: { name: "program", storagePath: folder },
       ...(hasDataset ? { datasets: { train: rows } } : {}),

@@ -79,7 +79,8 @@ export const RAY_LOOPS: readonly RayLoop[] = [
     environment: "boosters",
     config: { num_boost_round: 6, learning_rate: 0.2 },
     trainer: LightGBMTrainer,
-    datasets: () => ({ train: items(0, 2000) }),
+    datasets: () => ({ train: items(0, 2000), validation: items(2000, 2200) }),
+    datasetsToSplit: ["train"],
   },
   { file: "lightning_classifier", loop: "train_func", environment: "lightning", config: { seed: 3, lr: 0.1, epochs: 2 } },
   {

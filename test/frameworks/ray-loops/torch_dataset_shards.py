@@ -5,7 +5,6 @@ import os
 import sys
 import tempfile
 
-import numpy as np
 import torch
 import torch.distributed as dist
 
@@ -44,7 +43,7 @@ def train_func(config):
         total = torch.tensor([rows, ids, loss], dtype=torch.float64)
         dist.all_reduce(total)
         whole = sum(len(batch["id"]) for batch in ray.train.get_dataset_shard("validation").iter_batches(batch_size=7, batch_format="numpy"))
-        metrics = {"epoch": epoch, "rows": int(total[0]), "ids": int(total[1]), "loss": round(float(total[2]), 9), "validation_rows": np.int64(whole)}
+        metrics = {"epoch": epoch, "rows": int(total[0]), "ids": int(total[1]), "loss": round(float(total[2]), 9), "validation_rows": whole}
         with tempfile.TemporaryDirectory() as folder:
             checkpoint = None
             if ray.train.get_context().get_world_rank() == 0:
@@ -65,4 +64,4 @@ if __name__ == "__main__":
         dataset_config=DataConfig(datasets_to_split=["train"]),
     )
     result = trainer.fit()
-    print("RESULT " + json.dumps({"metrics": result.metrics, "files": sorted(os.listdir(result.checkpoint.path))}, default=int))
+    print("RESULT " + json.dumps({"metrics": result.metrics, "files": sorted(os.listdir(result.checkpoint.path))}))

@@ -15,13 +15,27 @@ interface Recipe {
   /** The environment whose packages this one sees, besides its own. */
   readonly on?: EnvironmentName;
   readonly packages: string;
-  /** Packages that are built here, after the others. */
+  /** Packages that are built here, after the others, and the variables that their build reads. */
   readonly sources?: string;
+  readonly buildVariables?: Readonly<Record<string, string>>;
   /** A file of this folder that its Python runs at the end. */
   readonly script?: string;
 }
 
-export type EnvironmentName = "torch" | "boosters" | "lightning" | "transformers" | "deepspeed" | "megatron" | "tensorflow" | "jax" | "ray";
+export type EnvironmentName =
+  | "torch"
+  | "boosters"
+  | "lightning"
+  | "transformers"
+  | "deepspeed"
+  | "megatron"
+  | "horovod"
+  | "tensorflow"
+  | "jax"
+  | "ray";
+
+/** Horovod and DeepSpeed compile for minutes, and for longer on a busy machine. */
+const BUILD_MS = 2_700_000;
 
 const TABLES = "numpy==2.4.6 pyarrow==26.0.1 pandas==3.1.1 python-dateutil==4.0.0";
 
@@ -42,14 +56,31 @@ const RECIPES: Readonly<Record<EnvironmentName, Recipe>> = {
     packages: `transformers==5.24.0 accelerate==1.15.0 huggingface-hub==2.4.0 hf-xet==1.8.0 tokenizers==0.23.3 safetensors==0.8.0 regex==2026.11.19 pyyaml==6.0.4
       tqdm==4.70.1 packaging==26.4 psutil==7.2.2 httpx2==2.16.2 httpcore2==2.16.2 truststore==0.10.5 anyio==4.16.0 h11==0.16.0 idna==3.20 certifi typer==0.29.2 click==8.5.1 requests==2.34.2`,
   },
-  // DeepSpeed is built from its sources, and not in isolation: an isolated build would install a torch of its own.
+  // Built from sources, and not in isolation: an isolated build would install a torch of its own. The operator for shared memory is built, too: compiled at its first use it takes minutes,
+  // and a rank that is ended meanwhile leaves a lock for which all later ones wait.
   deepspeed: {
     on: "lightning",
     packages: `setuptools==84.2.1 wheel==0.48.0 einops==0.8.2 hjson==3.1.0 msgpack==1.2.4 ninja==1.13.2 packaging==26.4 psutil==7.2.2 py-cpuinfo==9.0.0 pydantic==2.14.4
       pydantic_core==2.50.5 annotated-types==0.8.0 typing-inspection==0.4.5`,
     sources: "deepspeed==0.19.8",
+    buildVariables: { DS_ACCELERATOR: "cpu", DS_BUILD_SHM_COMM: "1", MAX_JOBS: "2" },
   },
-  megatron: { on: "torch", packages: "megatron-core==0.16.1 einops==0.8.2 packaging==26.4" },
+  megatron: { on: "torch", packages: "megatron-core==0.16.1 setuptools==84.2.1 einops==0.8.2 packaging==26.4" },
+  // Its sources are of a time when C++14 was enough for torch.
+  horovod: {
+    on: "torch",
+    packages:
+      "setuptools==80.9.0 wheel==0.48.0 cmake==3.31.10 packaging==26.4 cffi==2.1.1 pycparser==3.12 cloudpickle==3.1.2 psutil==7.2.2 pyyaml==6.0.4",
+    sources: "horovod==0.28.1",
+    buildVariables: {
+      HOROVOD_WITH_GLOO: "1",
+      HOROVOD_WITHOUT_MPI: "1",
+      HOROVOD_WITH_PYTORCH: "1",
+      HOROVOD_WITHOUT_TENSORFLOW: "1",
+      HOROVOD_WITHOUT_MXNET: "1",
+      CXX: join(import.meta.dirname, "newer-cpp.sh"),
+    },
+  },
   tensorflow: {
     packages: `tensorflow-cpu==2.21.0 tf-keras==2.21.0 keras==3.15.1 numpy==2.4.6 absl-py==2.5.1 astunparse==1.6.3 certifi charset-normalizer==3.5.3 flatbuffers==25.12.19
       gast==0.7.0 google-pasta==0.2.0 grpcio==1.85.3 h5py==3.14.0 idna==3.20 libclang==18.1.1 markdown-it-py==4.3.0 mdurl==0.1.2 ml_dtypes==0.6.0 namex==0.1.0 opt_einsum==3.4.0
@@ -79,7 +110,7 @@ export function packagesOf(name: EnvironmentName): string {
 }
 
 function build(name: EnvironmentName): string {
-  const { on, packages, sources, script } = RECIPES[name];
+  const { on, packages, sources, buildVariables, script } = RECIPES[name];
   const below = on === undefined ? undefined : build(on);
   const venv = join(REPOSITORY, ".test-cache", `${name}-${fingerprint(name)}`);
   const done = join(venv, "complete");
@@ -87,12 +118,27 @@ function build(name: EnvironmentName): string {
   rmSync(venv, { recursive: true, force: true });
   mkdirSync(join(REPOSITORY, ".test-cache"), { recursive: true });
   const python = join(venv, "bin", "python3");
-  run("python3", "-m", "venv", "--without-pip", venv);
+  run(["python3", "-m", "venv", "--without-pip", venv]);
   if (below !== undefined) writeFileSync(join(sitePackages(venv), "below.pth"), seenFrom(below));
-  const install = ["-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check", "--no-compile", "--no-deps"];
-  run("python3", ...install, ...packages.split(/\s+/));
-  if (sources !== undefined) run("python3", ...install, "--no-build-isolation", sources);
-  if (script !== undefined) run(python, join(import.meta.dirname, script));
+  const install = [
+    "python3",
+    "-m",
+    "pip",
+    "--python",
+    python,
+    "install",
+    "--quiet",
+    "--disable-pip-version-check",
+    "--no-compile",
+    "--no-deps",
+  ];
+  run([...install, ...packages.split(/\s+/)]);
+  if (sources !== undefined)
+    run([...install, "--no-cache-dir", "--no-build-isolation", sources], {
+      ...buildVariables,
+      PATH: `${process.env["PATH"]}:${join(venv, "bin")}`,
+    });
+  if (script !== undefined) run([python, join(import.meta.dirname, script)]);
   writeFileSync(done, "");
   return venv;
 }
@@ -101,8 +147,8 @@ function build(name: EnvironmentName): string {
 function fingerprint(name: EnvironmentName): string {
   const hash = createHash("sha256");
   for (let one: EnvironmentName | undefined = name; one !== undefined; one = RECIPES[one].on) {
-    const { packages, sources = "", script } = RECIPES[one];
-    hash.update(packages).update(sources);
+    const { packages, sources = "", buildVariables = {}, script } = RECIPES[one];
+    hash.update(packages).update(sources).update(Object.entries(buildVariables).join());
     if (script !== undefined) hash.update(readFileSync(join(import.meta.dirname, script)));
   }
   return hash.digest("hex").slice(0, 8);
@@ -120,8 +166,12 @@ function sitePackages(venv: string): string {
   return join(venv, "lib", version as string, "site-packages");
 }
 
-function run(program: string, ...args: string[]): void {
-  const { status, stderr, error } = spawnSync(program, args, { encoding: "utf8", timeout: 900_000 });
+function run([program = "", ...args]: readonly string[], variables: Readonly<Record<string, string>> = {}): void {
+  const { status, stderr, error } = spawnSync(program, args, {
+    encoding: "utf8",
+    env: { ...process.env, ...variables },
+    timeout: BUILD_MS,
+  });
   if (status === 0) return;
   const said = error?.message ?? stderr.trim().split("\n").at(-1) ?? "";
   throw new Error(`${program} ${args.slice(0, 3).join(" ")} failed: ${said}`);

@@ -4,7 +4,8 @@
  * `recorded.json` has what the real Ray gave (`ray[train]==2.60.0`); `npm run test:frameworks` runs both sides and compares them.
  */
 import { spawn } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { python } from "shoal";
 import * as data from "shoal/data";
@@ -12,6 +13,7 @@ import { LightGBMTrainer, TorchTrainer, XGBoostTrainer } from "shoal/train";
 import { environment, type EnvironmentName, packagesOf } from "./environments.ts";
 
 const FOLDER = join(import.meta.dirname, "ray-loops");
+const RECORDED = join(FOLDER, "recorded.json");
 
 interface RayLoop {
   readonly file: string;
@@ -77,7 +79,8 @@ export const RAY_LOOPS: readonly RayLoop[] = [
     environment: "boosters",
     config: { num_boost_round: 6, learning_rate: 0.2 },
     trainer: LightGBMTrainer,
-    datasets: () => ({ train: items(0, 2000) }),
+    datasets: () => ({ train: items(0, 2000), validation: items(2000, 2200) }),
+    datasetsToSplit: ["train"],
   },
   { file: "lightning_classifier", loop: "train_func", environment: "lightning", config: { seed: 3, lr: 0.1, epochs: 2 } },
   {
@@ -119,17 +122,27 @@ export async function runOnShoal(of: RayLoop, venv: string, storagePath: string)
 export async function runOnRay(of: RayLoop, storagePath: string): Promise<LoopResult> {
   const ray = environment("ray");
   if ("problem" in ray) throw new Error(ray.problem);
+  const temporary = mkdtempSync(join(tmpdir(), "ray-"));
   const child = spawn(
     join(ray.venv, "bin", "python3"),
     [join(FOLDER, `${of.file}.py`), JSON.stringify({ ...of.config, folder: storagePath }), storagePath],
     {
-      env: { ...process.env, PYTHONPATH: packagesOf(of.environment), RAY_USAGE_STATS_ENABLED: "0", RAY_raylet_start_wait_time_s: "150" },
+      env: {
+        ...process.env,
+        PYTHONPATH: packagesOf(of.environment),
+        RAY_USAGE_STATS_ENABLED: "0",
+        RAY_raylet_start_wait_time_s: "150",
+        // Apart from other clusters of this machine, which have files and a token in the places that are usual.
+        RAY_TMPDIR: temporary,
+        RAY_AUTH_MODE: "disabled",
+      },
       stdio: ["ignore", "pipe", "ignore"],
     },
   );
   let output = "";
   child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
   await new Promise((resolve) => child.once("close", resolve));
+  rmSync(temporary, { recursive: true, force: true });
   const line = output.split("\n").findLast((one) => one.startsWith("RESULT "));
   if (line === undefined) throw new Error(`${of.file} gave no result on Ray:\n${output.slice(-2000)}`);
   return compared(of, JSON.parse(line.slice("RESULT ".length).replaceAll(/\bNaN\b/g, "null")) as LoopResult);
@@ -137,7 +150,15 @@ export async function runOnRay(of: RayLoop, storagePath: string): Promise<LoopRe
 
 /** Recorded result of the real Ray; undefined where none was recorded. */
 export function recorded(of: RayLoop): LoopResult | undefined {
-  return (JSON.parse(readFileSync(join(FOLDER, "recorded.json"), "utf8")) as Record<string, LoopResult>)[of.file];
+  return allRecorded()[of.file];
+}
+
+export function record(of: RayLoop, result: LoopResult): void {
+  writeFileSync(RECORDED, `${JSON.stringify({ ...allRecorded(), [of.file]: result }, null, 2)}\n`);
+}
+
+function allRecorded(): Record<string, LoopResult> {
+  return JSON.parse(readFileSync(RECORDED, "utf8")) as Record<string, LoopResult>;
 }
 
 function compared({ varying = [] }: RayLoop, { metrics, files }: LoopResult): LoopResult {

@@ -4,7 +4,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { init, python, shutdown } from "shoal";
 import * as data from "shoal/data";
-import { DataParallelTrainer, JaxTrainer, LightGBMTrainer, TensorflowTrainer, TorchTrainer } from "shoal/train";
+import {
+  type Checkpoint,
+  DataParallelTrainer,
+  HorovodTrainer,
+  JaxTrainer,
+  LightGBMTrainer,
+  type RunConfig,
+  type ScalingConfig,
+  TensorflowTrainer,
+  TorchTrainer,
+} from "shoal/train";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { unless } from "../integration/python-places.ts";
 import { environment, type EnvironmentName } from "./environments.ts";
@@ -12,6 +22,12 @@ import { environment, type EnvironmentName } from "./environments.ts";
 interface Learned {
   losses: number[];
   alone: number[];
+}
+
+interface Common {
+  scalingConfig: ScalingConfig;
+  runConfig: RunConfig;
+  runtimeEnv: { python: string };
 }
 
 const loopOf = (file: string, name = "train_loop") =>
@@ -23,7 +39,7 @@ function expectAlike(actual: readonly number[] | undefined, expected: readonly n
 }
 
 /** The tests of an environment, which are skipped where there is none. */
-function inEnvironment(name: EnvironmentName, tests: (common: (run: string) => object) => void): void {
+function inEnvironment(name: EnvironmentName, tests: (common: (run: string, maxFailures?: number) => Common) => void): void {
   const found = environment(name);
   const problem = "problem" in found ? found.problem : undefined;
   describe.skipIf(problem !== undefined)(`${name}${unless(problem)}`, () => {
@@ -33,9 +49,10 @@ function inEnvironment(name: EnvironmentName, tests: (common: (run: string) => o
       await shutdown();
       rmSync(storagePath, { recursive: true, force: true });
     });
-    tests((run) => ({
+    let runs = 0;
+    tests((run, maxFailures = 0) => ({
       scalingConfig: { numWorkers: 2, resourcesPerWorker: { CPU: 0.5 } },
-      runConfig: { name: run, storagePath },
+      runConfig: { name: `${run}-${(runs += 1)}`, storagePath, failureConfig: { maxFailures } },
       runtimeEnv: { python: "venv" in found ? found.venv : "" },
     }));
   });
@@ -58,15 +75,34 @@ inEnvironment("torch", (common) => {
 
 inEnvironment("deepspeed", (common) => {
   test.each([1, 2, 3])("ZeRO %i learns as one process does", async (stage) => {
-    const { metrics } = await new TorchTrainer<object, Learned & { stage: number }>({
+    const { metrics, checkpoint } = await new TorchTrainer<object, Learned & { stage: number }>({
       trainLoopPerWorker: loopOf("deepspeed_zero"),
       trainLoopConfig: { stage, steps: 3 },
       ...common(`zero-${stage}`),
     }).fit();
     expect(metrics?.stage).toBe(stage);
     expectAlike(metrics?.losses, metrics?.alone);
+    expect(partsOf(join(checkpoint?.path ?? "", "last"))).toEqual([0, 1]);
+  });
+
+  test("Lightning with DeepSpeed learns as one process does", async () => {
+    const { metrics, checkpoint } = await new TorchTrainer<object, Learned>({
+      trainLoopPerWorker: loopOf("lightning_strategies"),
+      trainLoopConfig: { strategy: "deepspeed", epochs: 2 },
+      ...common("lightning"),
+    }).fit();
+    expectAlike(metrics?.losses, metrics?.alone);
+    expect(partsOf(join(checkpoint?.path ?? "", "checkpoint.ckpt", "checkpoint"))).toEqual([0, 1]);
   });
 });
+
+/** The ranks whose parts of the optimizer's state are in a checkpoint of DeepSpeed. */
+function partsOf(folder: string): number[] {
+  return readdirSync(folder)
+    .flatMap((name) => /zero_pp_rank_(\d+)_.*optim_states/.exec(name)?.slice(1) ?? [])
+    .map(Number)
+    .toSorted((a, b) => a - b);
+}
 
 inEnvironment("megatron", (common) => {
   test("layers of Megatron-core that lie on two ranks give what whole layers give", async () => {
@@ -118,22 +154,70 @@ inEnvironment("jax", (common) => {
 });
 
 inEnvironment("boosters", (common) => {
+  const LOOPS = new URL("loops/lightgbm_boosters.py", import.meta.url);
+  const PARAMS = { objective: "regression", metric: "l2", num_threads: 1, verbosity: -1 };
+  const ROUNDS = 6;
+  // Few values a column, and each often enough, so that the bins do not depend on which rank has which rows.
   const rows = data.fromItems(Array.from({ length: 2000 }, (_, i) => ({ x: i % 50, z: (i * 7) % 11, y: (i % 50) * 2 + ((i * 7) % 11) })));
-  test("LightGBM on two ranks makes the model of one", async () => {
-    const train = async (numWorkers: number) =>
-      await new LightGBMTrainer<object, { "train-l2": number }>({
-        params: { objective: "regression", metric: "l2", num_threads: 1 },
-        labelColumn: "y",
-        numBoostRound: 5,
-        datasets: { train: rows },
-        ...common(`lightgbm-${numWorkers}`),
-        scalingConfig: { numWorkers, resourcesPerWorker: { CPU: 0.5 } },
-      }).fit();
-    const [one, two] = [await train(1), await train(2)];
-    expect(two.metrics?.["train-l2"]).toBeCloseTo(one.metrics?.["train-l2"] as number, 1);
+  const trained = async (numWorkers: number, checkpointFrequency = 0) =>
+    await new LightGBMTrainer<object, { "train-l2": number }>({
+      params: PARAMS,
+      labelColumn: "y",
+      numBoostRound: ROUNDS,
+      checkpointFrequency,
+      datasets: { train: rows },
+      ...common("lightgbm"),
+      scalingConfig: { numWorkers, resourcesPerWorker: { CPU: 0.5 } },
+    }).fit();
+
+  /** What the model of a checkpoint predicts for each hundredth row, in a dataset. */
+  async function predictionsOf(checkpoint: Checkpoint | undefined): Promise<number[]> {
+    const predict = python.actor(LOOPS, "Predict", { runtimeEnv: common("predict").runtimeEnv });
+    const options = { batchFormat: "pandas", constructorArgs: [checkpoint?.path], concurrency: 1 };
+    const predicted = rows.limit(200).mapBatches(predict as never, options as never) as data.Dataset<{ predicted: number }>;
+    return (await predicted.takeAll()).map((row) => row.predicted);
+  }
+
+  test("LightGBM on two ranks makes the model of one, and datasets predict with it", async () => {
+    const [one, two] = [await trained(1), await trained(2, 2)];
     expect(readdirSync(two.checkpoint?.path ?? "")).toContain("model.txt");
+    const [ofOne, ofTwo] = [await predictionsOf(one.checkpoint), await predictionsOf(two.checkpoint)];
+    expect(ofTwo).toHaveLength(200);
+    expect(new Set(ofTwo).size).toBeGreaterThan(20);
+    expectAlike(ofTwo, ofOne);
   });
 
+  test("a killed rank of LightGBM costs no round that was checkpointed", async () => {
+    const { metrics, checkpoint } = await new LightGBMTrainer<object, { error: number; start: number }>({
+      trainLoopPerWorker: python.task(LOOPS, "resumed"),
+      trainLoopConfig: { params: PARAMS, rounds: ROUNDS, killed_at: 4 },
+      datasets: { train: rows },
+      ...common("killed", 1),
+    }).fit();
+    expect(Object.keys(metrics ?? {}).toSorted()).toEqual(["error", "start"]);
+    expect(metrics?.start).toBe(4);
+    expectAlike(await predictionsOf(checkpoint), await predictionsOf((await trained(1)).checkpoint));
+  });
+});
+
+inEnvironment("horovod", (common) => {
+  test("Horovod learns as one process does", async () => {
+    const { metrics } = await new HorovodTrainer<object, Learned & { places: number[][]; gloo: boolean }>({
+      trainLoopPerWorker: loopOf("horovod_loop"),
+      trainLoopConfig: { steps: 3 },
+      ...common("horovod"),
+    }).fit();
+    expectAlike(metrics?.losses, metrics?.alone);
+    expect(metrics?.places).toEqual([
+      [0, 2, 0, 2, 0, 1],
+      [1, 2, 1, 2, 0, 1],
+    ]);
+    expect(metrics?.gloo).toBe(true);
+  });
+});
+
+// Where Horovod cannot be built, this much is known.
+inEnvironment("torch", (common) => {
   test("Horovod's environment is set on each rank", async () => {
     const { metrics } = await new DataParallelTrainer<object, { env: Record<string, string> }>({
       trainLoopPerWorker: loopOf("horovod_environment"),

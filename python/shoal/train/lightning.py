@@ -11,7 +11,7 @@ import tempfile
 
 from . import Checkpoint, CheckpointUploadMode, _current, report
 from ._errors import needed
-from .torch import get_device
+from .torch import get_device, torch
 
 try:
     # The package has two names, with classes of their own.
@@ -59,7 +59,21 @@ class RayFSDPStrategy(_OfRank, _lightning.strategies.FSDPStrategy):
 
 
 class RayDeepSpeedStrategy(_OfRank, _lightning.strategies.DeepSpeedStrategy):
-    """``DeepSpeedStrategy`` on the ranks of a run."""
+    """``DeepSpeedStrategy`` on the ranks of a run, also on the CPU."""
+
+    @property
+    def root_device(self):
+        device = get_device()
+        # DeepSpeed wants a number, which the CPU has none of.
+        return torch.device("cpu", 0) if device.type == "cpu" else device
+
+    def setup_environment(self):
+        if self.root_device.type != "cpu":
+            super().setup_environment()
+            return
+        # Lightning lets DeepSpeed run on GPUs alone: past its check, to what is behind it.
+        self.parallel_devices = [self.root_device]
+        super(_lightning.strategies.DeepSpeedStrategy, self).setup_environment()
 
 
 class RayLightningEnvironment(_environments.LightningEnvironment):
@@ -123,11 +137,12 @@ class RayTrainReportCallback(_lightning.callbacks.Callback):
     def on_train_epoch_end(self, trainer, pl_module):
         metrics = {name: value.item() for name, value in trainer.callback_metrics.items()}
         metrics.update(epoch=trainer.current_epoch, step=trainer.global_step)
-        folder = tempfile.mkdtemp(prefix="lightning-checkpoint-")
+        # Where each rank saves a part, Lightning puts all parts below the path of rank 0, on every node.
+        folder = trainer.strategy.broadcast(tempfile.mkdtemp(prefix="lightning-checkpoint-") if trainer.is_global_zero else None)
         path = os.path.join(folder, self.CHECKPOINT_NAME)
-        # On all ranks: some strategies gather what they save, and others have each save its part.
         trainer.save_checkpoint(path, weights_only=False)
-        checkpoint = Checkpoint.from_directory(folder) if os.path.exists(path) else None
+        is_first_of_node = trainer.local_rank == 0
+        checkpoint = Checkpoint.from_directory(folder) if is_first_of_node and os.path.exists(path) else None
         report(metrics, checkpoint=checkpoint, checkpoint_upload_mode=self.checkpoint_upload_mode, validation=self.validation)
-        if checkpoint is None or not self.checkpoint_upload_mode.default_delete_local_checkpoint_after_upload():
+        if is_first_of_node and not self.checkpoint_upload_mode.default_delete_local_checkpoint_after_upload():
             shutil.rmtree(folder, ignore_errors=True)

@@ -5,7 +5,10 @@ import torch
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 from shoal import train
-from shoal.train.lightning import RayDDPStrategy, RayFSDPStrategy, RayLightningEnvironment, RayTrainReportCallback, prepare_trainer
+from shoal.train.lightning import RayDDPStrategy, RayDeepSpeedStrategy, RayFSDPStrategy, RayLightningEnvironment, RayTrainReportCallback, prepare_trainer
+
+
+STRATEGIES = {"ddp": RayDDPStrategy, "fsdp": RayFSDPStrategy, "deepspeed": RayDeepSpeedStrategy}
 
 
 class Model(pl.LightningModule):
@@ -42,9 +45,8 @@ def train_loop(config):
     x = torch.linspace(-1, 1, 64 * 4).reshape(64, 4)
     rows = TensorDataset(x, torch.sin(3 * x.sum(1, keepdim=True)))
     quiet = {"max_epochs": config["epochs"], "accelerator": "cpu", "enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False, "logger": False, "use_distributed_sampler": False}
-    strategy = RayDDPStrategy() if config["strategy"] == "ddp" else RayFSDPStrategy()
     curve = Curve()
-    trainer = pl.Trainer(strategy=strategy, devices="auto", plugins=[RayLightningEnvironment()], callbacks=[curve, RayTrainReportCallback()], **quiet)
+    trainer = pl.Trainer(strategy=STRATEGIES[config["strategy"]](), devices="auto", plugins=[RayLightningEnvironment()], callbacks=[curve, RayTrainReportCallback()], **quiet)
     context = train.get_context()
     # Lightning's own sampler would mix the rows.
     sampler = DistributedSampler(rows, context.get_world_size(), context.get_world_rank(), shuffle=False)

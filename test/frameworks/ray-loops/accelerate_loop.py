@@ -1,6 +1,7 @@
 """Hugging Face Accelerate finds the ranks by itself."""
 
 import json
+import os
 import sys
 import tempfile
 
@@ -50,4 +51,4 @@ if __name__ == "__main__":
         run_config=RunConfig(storage_path=sys.argv[2]),
     )
     result = trainer.fit()
-    print("RESULT " + json.dumps({"metrics": result.metrics}))
+    print("RESULT " + json.dumps({"metrics": result.metrics, "files": sorted(os.listdir(result.checkpoint.path))}))

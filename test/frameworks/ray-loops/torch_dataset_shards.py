@@ -3,15 +3,15 @@
 import json
 import os
 import sys
+import tempfile
 
-import numpy as np
 import torch
 import torch.distributed as dist
 
 import ray
 import ray.data
 import ray.train
-from ray.train import DataConfig, RunConfig, ScalingConfig
+from ray.train import Checkpoint, DataConfig, RunConfig, ScalingConfig
 from ray.train.torch import TorchTrainer, get_device, prepare_model
 
 
@@ -43,9 +43,13 @@ def train_func(config):
         total = torch.tensor([rows, ids, loss], dtype=torch.float64)
         dist.all_reduce(total)
         whole = sum(len(batch["id"]) for batch in ray.train.get_dataset_shard("validation").iter_batches(batch_size=7, batch_format="numpy"))
-        ray.train.report(
-            {"epoch": epoch, "rows": int(total[0]), "ids": int(total[1]), "loss": round(float(total[2]), 9), "validation_rows": np.int64(whole)}
-        )
+        metrics = {"epoch": epoch, "rows": int(total[0]), "ids": int(total[1]), "loss": round(float(total[2]), 9), "validation_rows": whole}
+        with tempfile.TemporaryDirectory() as folder:
+            checkpoint = None
+            if ray.train.get_context().get_world_rank() == 0:
+                torch.save(model.state_dict(), os.path.join(folder, "model.pt"))
+                checkpoint = Checkpoint.from_directory(folder)
+            ray.train.report(metrics, checkpoint=checkpoint)
 
 
 if __name__ == "__main__":
@@ -60,4 +64,4 @@ if __name__ == "__main__":
         dataset_config=DataConfig(datasets_to_split=["train"]),
     )
     result = trainer.fit()
-    print("RESULT " + json.dumps({"metrics": result.metrics}))
+    print("RESULT " + json.dumps({"metrics": result.metrics, "files": sorted(os.listdir(result.checkpoint.path))}))

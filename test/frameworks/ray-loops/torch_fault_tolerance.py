@@ -45,4 +45,4 @@ if __name__ == "__main__":
         run_config=RunConfig(storage_path=sys.argv[2], failure_config=FailureConfig(max_failures=1)),
     )
     result = trainer.fit()
-    print("RESULT " + json.dumps({"metrics": result.metrics}))
+    print("RESULT " + json.dumps({"metrics": result.metrics, "files": sorted(os.listdir(result.checkpoint.path))}))

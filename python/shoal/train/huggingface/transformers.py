@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 
-from .. import Checkpoint, report
+from .. import Checkpoint, get_context, report
 from .._errors import needed
 
 _transformers = needed("transformers", "shoal.train.huggingface.transformers")
@@ -22,13 +22,26 @@ class RayTrainReportCallback(_transformers.TrainerCallback):
         metrics = {}
         for logged in state.log_history:
             metrics.update(logged)
+        is_reporter = _is_first_with(args.output_dir)
         saved = _transformers.trainer_utils.get_last_checkpoint(args.output_dir)
-        if saved is None:
+        if saved is None or not is_reporter:
             report(metrics)
             return
         with tempfile.TemporaryDirectory() as folder:
             shutil.copytree(saved, os.path.join(folder, self.CHECKPOINT_NAME))
             report(metrics, checkpoint=Checkpoint.from_directory(folder))
+
+
+def _is_first_with(folder):
+    """Whether this rank is the first of those that save into the folder. Returns when all ranks have saved: rank 0 writes for longer than the others."""
+    import torch.distributed as dist
+
+    if not dist.is_available() or not dist.is_initialized():
+        return True
+    place = (get_context().get_node_rank(), os.path.realpath(folder))
+    places = [None] * dist.get_world_size()
+    dist.all_gather_object(places, place)
+    return places.index(place) == dist.get_rank()
 
 
 def prepare_trainer(trainer):

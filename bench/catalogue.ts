@@ -70,6 +70,12 @@ const NAMES = [
   "tune-trial-processes",
   "tune-many-trials",
   "tune-trial-memory",
+  "serve-hello",
+  "serve-json",
+  "serve-composition",
+  "serve-sse",
+  "serve-handle",
+  "serve-start",
 ] as const;
 
 export async function loadFigures(): Promise<Figure[]> {

@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 
 export const RAY_VERSION = "2.60.0";
 /** numpy is no dependency of Ray, but its microbenchmark and ours put numpy arrays. `data` brings pandas and pyarrow; joins of Ray Data need polars, images need pillow. */
-const REQUIREMENTS = [`ray[default,data,train]==${RAY_VERSION}`, "numpy", "polars", "duckdb", "pillow"];
+const REQUIREMENTS = [`ray[default,data,serve,train]==${RAY_VERSION}`, "numpy", "polars", "duckdb", "pillow"];
 /** Pythons that Ray publishes wheels for, in the order of preference: the anchor was measured on 3.11. */
 const PYTHON_COMMANDS = ["python3.11", "python3", "python3.12", "python3.13", "python3.10", "python"];
 const PYTHON_VERSIONS = /^3\.(10|11|12|13)\./;

@@ -17,6 +17,7 @@ from small_calls import (
     small_value,
     small_values,
 )
+from serve_figures import SERVE_FIGURES
 from ray.util.placement_group import placement_group, remove_placement_group
 from spill import spill_and_read
 from throughput import operations_per_second
@@ -279,6 +280,7 @@ FIGURES = {
     "async-actor-async": async_actor_async,
     **GRAPH_FIGURES,
     **TUNE_FIGURES,
+    **SERVE_FIGURES,
     "pool-map": pool_map,
     "queue-put-get": queue_put_get,
     "get-small": get_small,

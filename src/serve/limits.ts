@@ -30,6 +30,10 @@ export const HEADERS_WITHIN_MS = 60_000;
 export const BODY_PAUSE_MS = 60_000;
 /** Requests of one connection that are not answered yet: a client that pipelines more is refused. */
 export const PIPELINED_MAX = 100;
+/** Streams of one connection of HTTP/2 that its client broke off before their answers, less those that were answered: above that it floods, and its connection ends. */
+export const BROKEN_STREAMS_MAX = 200;
+/** Frames of SETTINGS in one, and unanswered pings of one connection: clients need few. */
+export const HTTP2_SETTINGS_MAX = 16;
 /** After a refusal, the rest of the request's body is read and dropped for this long, so that the client sees the answer before the connection ends. */
 export const LINGER_MS = 1_000;
 /** A connection without a request is closed after that long. Ray: keep_alive_timeout_s. */

@@ -121,6 +121,10 @@ const HTTP: KeyTable = {
     describe: "How long an answer may take.",
   },
   keep_alive_timeout_s: { value: SECONDS, describe: "How long a connection without a request is kept." },
+  ssl_keyfile: { value: TEXT, describe: "Path of the private key, on each node with a proxy: it speaks HTTPS." },
+  ssl_certfile: { value: TEXT, describe: "Path of the certificate that belongs to ssl_keyfile." },
+  ssl_keyfile_password: { value: TEXT, describe: "The password of ssl_keyfile." },
+  ssl_ca_certs: { value: TEXT, describe: "Path of the authorities of which clients must show a certificate." },
 };
 
 const GRPC: KeyTable = {

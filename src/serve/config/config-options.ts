@@ -13,9 +13,12 @@ const WITHOUT_EFFECT: ReadonlySet<string> = new Set(["graceful_shutdown_wait_loo
 const AS_THEY_ARE: ReadonlySet<string> = new Set(["user_config", "resources", "env_vars", "label_selector", "placement_group_bundles"]);
 
 export function httpOptionsOf({ proxyLocation, http, accessLog }: ServeConfig): HttpOptions {
-  const { root_path: _root, request_timeout_s: timeout, ...rest } = http;
+  const { root_path: _root, request_timeout_s: timeout, ssl_keyfile: key, ssl_certfile: cert, ...others } = http;
+  const { ssl_ca_certs: ca, ssl_keyfile_password: passphrase, ...rest } = others;
+  const tls = Object.fromEntries(Object.entries({ key, cert, ca, passphrase }).filter(([, value]) => typeof value === "string"));
   return {
     ...(translated(rest) as HttpOptions),
+    ...(Object.keys(tls).length > 0 && { tls: tls as unknown as NonNullable<HttpOptions["tls"]> }),
     ...(typeof timeout === "number" && { requestTimeoutMs: timeout * 1000 }),
     ...(proxyLocation !== undefined && { location: LOCATIONS[proxyLocation] }),
     ...(accessLog !== undefined && { accessLog }),

@@ -112,3 +112,11 @@ test.each([
 test("the schema for editors is the one that docs publish", async () => {
   await expect(`${JSON.stringify(configSchema(), undefined, 2)}\n`).toMatchFileSnapshot("../../../docs/serve-config.schema.json");
 });
+
+test("Ray's keys for TLS are those of httpOptions.tls", () => {
+  const http = "{ssl_keyfile: /k.pem, ssl_certfile: /c.pem, ssl_ca_certs: /a.pem, ssl_keyfile_password: p}";
+  const options = httpOptionsOf(readConfig(`http_options: ${http}\napplications: []`));
+  expect(resolveHttpOptions(options)).toMatchObject({ tls: { key: "/k.pem", cert: "/c.pem", ca: "/a.pem", passphrase: "p" } });
+  const half = httpOptionsOf(readConfig("http_options: {ssl_keyfile: /k.pem}\napplications: []"));
+  expect(() => resolveHttpOptions(half)).toThrow(/cert is missing/);
+});

@@ -126,7 +126,7 @@ export class ProxyStarter {
       try {
         const { host, port } = await proxy.handle.start.remote(await this.#portOf(name, info.nodeId));
         this.#ports.set(info.nodeId, port);
-        info.address = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+        info.address = `${this.#options.tls === undefined ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
         info.status = "HEALTHY";
         info.message = "";
         first.resolve();

@@ -1,5 +1,5 @@
 /** A line of JSON for each request: what was asked, what became of it, how long it took, and the id by which a replica's lines belong to it. */
-import type { AccessEntry } from "./http-front.ts";
+import type { AccessEntry } from "./client-exchange.ts";
 
 /** Query texts are left out: clients put secrets there. */
 export function logAccess({ method, target, app, route, status, durationMs, requestId }: AccessEntry): void {

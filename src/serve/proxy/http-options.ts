@@ -14,6 +14,7 @@ import {
   KEEP_ALIVE_MS,
   MESSAGE_BYTES_MAX,
 } from "../limits.ts";
+import { type ResolvedTlsOptions, tlsOption, type TlsOptions } from "./tls-options.ts";
 
 /** `httpOptions` of `serve.start`. */
 export interface HttpOptions {
@@ -45,6 +46,8 @@ export interface HttpOptions {
   accessLog?: boolean | undefined;
   /** Connections of clients that a proxy has at a time. Default: 20,000. */
   maxConnections?: number | undefined;
+  /** Speak HTTPS: HTTP/2, and HTTP/1.1 with those that do not know it. Default: plain HTTP/1.1. */
+  tls?: TlsOptions | undefined;
 }
 
 export interface ResolvedHttpOptions {
@@ -62,6 +65,7 @@ export interface ResolvedHttpOptions {
   readonly maxRequestsPerConnection: number;
   readonly maxMessageBytes: number;
   readonly accessLog: boolean;
+  readonly tls: ResolvedTlsOptions | undefined;
 }
 
 const HTTP = {
@@ -85,6 +89,7 @@ const HTTP = {
     maxRequestsPerConnection: count({ min: 0 }, 0),
     maxMessageBytes: count({ min: 1, max: 64 * 1024 * 1024 }, MESSAGE_BYTES_MAX),
     accessLog: flag(false),
+    tls: tlsOption(),
   },
 };
 

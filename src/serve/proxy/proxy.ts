@@ -5,7 +5,6 @@
  * takes no new connections and finishes the open requests.
  */
 import { getRuntimeContext } from "../../core/index.ts";
-import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { processRouters } from "../routing/process-routers.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
@@ -13,10 +12,12 @@ import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
 import { HttpMetrics } from "../metrics/serve-metrics.ts";
 import { logAccess } from "./access-log.ts";
 import { Exchange } from "./exchange.ts";
-import { createHttpFront, type HttpPorts, type RoutedTarget } from "./http-front.ts";
+import type { HttpPorts, RoutedTarget } from "./client-exchange.ts";
+import { createHttpFront, type HttpFront } from "./http-front.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
 import { ReplicaLinks } from "./replica-links.ts";
 import { RouteTable } from "./route-table.ts";
+import { readTlsContext } from "./tls-options.ts";
 import { WebSocketFront } from "./websocket-front.ts";
 
 interface Ingress {
@@ -29,7 +30,7 @@ export class Proxy {
   readonly #table = new RouteTable();
   /** By application and deployment. */
   readonly #ingresses = new Map<string, Ingress>();
-  #fronts: { readonly server: Server; readonly webSockets: WebSocketFront } | undefined;
+  #fronts: (HttpFront & { readonly webSockets: WebSocketFront }) | undefined;
   #isDraining = false;
   #onRoutes: (() => void)[] = [];
   readonly #metrics = new HttpMetrics();
@@ -47,7 +48,7 @@ export class Proxy {
   /** Listens. @returns the address, with the port that was free where it was to be any. @throws where the port is taken */
   async start(port: number): Promise<{ host: string; port: number; pid: number }> {
     if (this.#fronts === undefined) {
-      const { host, proxies } = this.#options;
+      const { host, proxies, tls } = this.#options;
       const ports: HttpPorts = {
         route: (target) => this.#route(target),
         routes: () => Object.fromEntries(this.#table.entries.map(({ prefix, app }) => [prefix, app])),
@@ -58,12 +59,14 @@ export class Proxy {
           if (this.#options.accessLog) logAccess(entry);
         },
       };
-      const server = createHttpFront(this.#options, ports);
+      const front = createHttpFront(this.#options, ports, tls === undefined ? undefined : await readTlsContext(tls));
+      const { server } = front;
       const webSockets = new WebSocketFront(server, this.#options, ports);
-      for (const event of ["request", "upgrade"] as const)
-        server.on(event, () => {
-          this.#openRequests += 1;
-        });
+      const count = (): void => {
+        this.#openRequests += 1;
+      };
+      server.on("request", count).on("upgrade", count);
+      if (front.http2 !== undefined) front.http2.onRequest = count;
       await new Promise<void>((resolve, reject) => {
         server.once("error", reject);
         server.listen({ host, port, reusePort: proxies > 1, backlog: 1024 }, () => {
@@ -71,7 +74,7 @@ export class Proxy {
           resolve();
         });
       });
-      this.#fronts = { server, webSockets };
+      this.#fronts = { ...front, webSockets };
     }
     const listening = this.#fronts.server.address() as AddressInfo;
     return { host: listening.address, port: listening.port, pid: process.pid };
@@ -95,9 +98,10 @@ export class Proxy {
   async drain(): Promise<void> {
     this.#isDraining = true;
     if (this.#fronts === undefined) return;
-    const { server, webSockets } = this.#fronts;
+    const { server, http2, webSockets } = this.#fronts;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeIdleConnections();
+    http2?.close();
     webSockets.close();
     await closed;
   }

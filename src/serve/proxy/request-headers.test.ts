@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { originForm, readHeaders } from "./request-headers.ts";
+import { originForm, readHeaders, readHttp2Head } from "./request-headers.ts";
 
 test("headers that matter are read in any spelling, and an id is made where there is none", () => {
   const raw = ["Host", "a.example:80", "CONTENT-LENGTH", "12", "X-Request-Id", "mine", "serve-multiplexed-model-id", "m"];
@@ -32,4 +32,21 @@ test("a target names a path, with a host or without", () => {
   expect(originForm("http://h.example:1?q")).toEqual({ path: "/?q", host: "h.example:1" });
   expect(originForm("HTTPS://h/x")).toEqual({ path: "/x", host: "h" });
   for (const target of ["*", "", "a", "ftp://h/x", "http://u@h/x", "http:///x"]) expect(originForm(target)).toBeUndefined();
+});
+
+test("a head of HTTP/2 is read as one of HTTP/1.1", () => {
+  const raw = [":method", "GET", ":path", "/a?b", ":scheme", "https", ":authority", "h:1", "cookie", "a=1", "x", "1", "cookie", "b=2"];
+  expect(readHttp2Head([...raw, "expect", "100-continue"])).toEqual({
+    method: "GET",
+    target: "/a?b",
+    headers: ["host", "h:1", "x", "1", "cookie", "a=1; b=2"],
+    expectsContinue: true,
+    mistake: undefined,
+  });
+  const of = (...fields: string[]): string | undefined => readHttp2Head([":method", "GET", ":path", "/", ...fields]).mistake;
+  expect(of("host", "a")).toBeUndefined();
+  expect(of(":authority", "a", "host", "a")).toBeUndefined();
+  expect(of(":authority", "a", "host", "b")).toBe("it names two hosts");
+  expect(of()).toBe("it names no host");
+  expect(readHttp2Head([":method", "CONNECT", ":authority", "a"]).mistake).toBe("its target is no path");
 });

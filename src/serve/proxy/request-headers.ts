@@ -10,7 +10,7 @@ const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[0-9a-fA-F:.]+\])(?::\d{0,5})?$/;
 const MODEL_HEADER = "serve_multiplexed_model_id";
 const MODEL_HEADER_AS_WELL = "serve-multiplexed-model-id";
 
-interface ReadHeaders {
+export interface ReadHeaders {
   /** As the client sent them, with an id. */
   headers: string[];
   requestId: string;
@@ -74,4 +74,48 @@ export function originForm(target: string): { path: string; host: string | undef
   if (match === null || !HOST.test(match[1] as string)) return undefined;
   const rest = match[2] as string;
   return { host: match[1], path: rest.startsWith("/") ? rest : `/${rest}` };
+}
+
+/** The headers of a request of HTTP/2 as those of HTTP/1.1 would be; what is left out says how the stream itself is. */
+export interface Http2Head {
+  readonly method: string;
+  readonly target: string;
+  /** Names and values in turn, the host first. */
+  readonly headers: string[];
+  readonly expectsContinue: boolean;
+  /** The reason to refuse the request. */
+  readonly mistake: string | undefined;
+}
+
+/**
+ * Pseudo-headers become the method, the target and the host. Cookies, which HTTP/2 may send one by one, become one header again (RFC 9113, 8.2.3).
+ *
+ * @param raw names and values in turn, as they came
+ */
+export function readHttp2Head(raw: readonly string[]): Http2Head {
+  const pseudo = new Map<string, string>();
+  const headers: string[] = [];
+  const cookies: string[] = [];
+  let host: string | undefined;
+  let expectsContinue = false;
+  for (let index = 0; index < raw.length; index += 2) {
+    const name = raw[index] as string;
+    const value = raw[index + 1] as string;
+    if (name.startsWith(":")) pseudo.set(name, value);
+    else if (name === "host") host = value;
+    else if (name === "cookie") cookies.push(value);
+    else if (name === "expect") expectsContinue = value.toLowerCase() === "100-continue";
+    else headers.push(name, value);
+  }
+  if (cookies.length > 0) headers.push("cookie", cookies.join("; "));
+  const authority = pseudo.get(":authority");
+  const named = authority ?? host;
+  if (named !== undefined) headers.unshift("host", named);
+  const method = pseudo.get(":method") ?? "";
+  const target = pseudo.get(":path") ?? "";
+  let mistake: string | undefined;
+  if (method === "CONNECT" || target === "") mistake = "its target is no path";
+  else if (named === undefined) mistake = "it names no host";
+  else if (host !== undefined && host !== named) mistake = "it names two hosts";
+  return { method, target, headers, expectsContinue, mistake };
 }

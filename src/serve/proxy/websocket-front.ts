@@ -15,7 +15,7 @@ import { errorBody } from "../replica/http-requests.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
 import { Message, type ResponseHead, WEBSOCKET_METHOD } from "../wire/frames.ts";
 import type { Exchange, ReplyPort, StreamedBody } from "./exchange.ts";
-import type { HttpPorts } from "./http-front.ts";
+import type { HttpPorts } from "./client-exchange.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
 import { originForm, readHeaders } from "./request-headers.ts";
 
@@ -103,7 +103,7 @@ class ClientSocket implements ReplyPort {
     this.#route = routed.prefix;
     const head = {
       method: WEBSOCKET_METHOD,
-      url: `http://${target.host ?? read.host}${routed.rest}`,
+      url: `${this.#options.tls === undefined ? "http" : "https"}://${target.host ?? read.host}${routed.rest}`,
       requestId: read.requestId,
       // The time is for the handshake alone.
       timeoutMs: 0,

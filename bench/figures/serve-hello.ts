@@ -1,0 +1,32 @@
+/** "hello world" through proxy and replica, 64 connections; a bare `node:http` server in the same round. */
+import { deployment } from "shoal/serve";
+import { type DriverFigure, ratioAtLeast } from "../figure.ts";
+import { besideBare, rateMeasurement } from "../web-load.ts";
+
+class Hello {
+  fetch() {
+    return new Response("hello world");
+  }
+}
+
+export const figure: DriverFigure = {
+  where: "driver",
+  name: "serve-hello",
+  title: "hello world over HTTP, 64 connections",
+  unit: "/s",
+  higherIsBetter: true,
+  goal: ratioAtLeast(8),
+  floor: ratioAtLeast(5),
+  note: "by wrk; Ray runs its default proxy; shareOfBare is held to 0.6 (floor 0.45), p99Ms to three times bareP99Ms",
+  run: async (plan) =>
+    rateMeasurement(
+      await besideBare(
+        {
+          application: deployment(Hello, { maxOngoingRequests: 1000 }).bind(),
+          path: "/",
+          listener: (_request, response) => response.end("hello world"),
+        },
+        plan,
+      ),
+    ),
+};

@@ -1,0 +1,305 @@
+/**
+ * A client's request and its answer, in any version of HTTP: from the head that a front has read to the last byte of the answer.
+ *
+ * Decides what of a request goes on (its URL without the prefix of the application, its headers as they came, an id), what a proxy answers by itself
+ * (`/-/healthz`, `/-/routes`, paths that nobody has, bodies that are too large), and how errors look to a client. Small bodies of known size are read first, so that a slow
+ * client holds no replica; others stream. A version of HTTP is a subclass: it says how heads are written and how a request is broken off. Nothing here knows of replicas.
+ */
+import type { Readable, Writable } from "node:stream";
+import { errorBody } from "../replica/http-requests.ts";
+import type { BodyReceiver } from "../wire/body-receiver.ts";
+import type { RequestHead, ResponseHead } from "../wire/frames.ts";
+import { GATHERED_BODY_BYTES, JOINED_BODY_BYTES, PIPELINED_MAX } from "../limits.ts";
+import type { Exchange, IncomingRequest, ReplyPort } from "./exchange.ts";
+import type { ResolvedHttpOptions } from "./http-options.ts";
+import { originForm, type ReadHeaders } from "./request-headers.ts";
+
+/** Functions of the proxy that a front calls. */
+export interface HttpPorts {
+  /** The application of a path: what begins an exchange there, and the path without the prefix. */
+  route(target: string): RoutedTarget | undefined;
+  routes(): Readonly<Record<string, string>>;
+  isDraining(): boolean;
+  /** Called at the end of each request. */
+  served(entry: AccessEntry): void;
+}
+
+export interface RoutedTarget {
+  readonly prefix: string;
+  readonly rest: string;
+  readonly app: string;
+  begin(request: IncomingRequest, reply: ReplyPort): Exchange;
+}
+
+/** For the access log and the metrics. */
+export interface AccessEntry {
+  readonly method: string;
+  readonly target: string;
+  readonly app: string;
+  /** The prefix of the application; empty where there was none. */
+  readonly route: string;
+  readonly status: number;
+  readonly durationMs: number;
+  readonly requestId: string;
+}
+
+const NO_BYTES = new Uint8Array(0);
+
+/** The head of a request, as a front has read it. */
+export interface ClientRequest {
+  readonly method: string;
+  /** As the client sent it. */
+  readonly target: string;
+  readonly read: ReadHeaders;
+  /** The address of the client. */
+  readonly client: string;
+  /** The connection has more requests under way than it may. */
+  readonly isCrowded: boolean;
+}
+
+export abstract class ClientExchange implements ReplyPort {
+  protected readonly options: ResolvedHttpOptions;
+  protected readonly ports: HttpPorts;
+  readonly #startMs = performance.now();
+  #request: ClientRequest | undefined;
+  #requestId = "";
+  #app = "";
+  #route = "";
+  #exchange: Exchange | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isAnswered = false;
+  #isServed = false;
+  #status = 0;
+
+  constructor(options: ResolvedHttpOptions, ports: HttpPorts) {
+    this.options = options;
+    this.ports = ports;
+  }
+
+  /** Where the body of the request is read. */
+  protected abstract readonly source: Readable;
+  /** Where the body of the answer is written. */
+  protected abstract readonly sink: Writable;
+  /** Nothing of the request's body is to come any more. */
+  protected abstract readonly isRead: boolean;
+  /** The body ended where it should, and not because the client left. */
+  protected abstract readonly isWhole: boolean;
+  /** @throws for headers that HTTP cannot carry */
+  protected abstract writeHead(head: ResponseHead, headers: string[]): void;
+  protected abstract writeContinue(): void;
+  /** Sends the head now: clients of streams wait for it. */
+  protected abstract flushHead(): void;
+  /** Ends the answer, with headers behind its body. */
+  protected abstract end(trailers: readonly string[]): void;
+  /** Writes a refusal; where the rest of the request's body is still to come, gets rid of it. */
+  protected abstract endRefusal(status: number, headers: string[], body: string): void;
+  /** The client has to see that the answer is not whole. */
+  protected abstract breakOff(): void;
+
+  protected get method(): string {
+    return this.#request?.method ?? "";
+  }
+
+  /** Routes the request, or answers it here. */
+  protected begin(request: ClientRequest): void {
+    this.#request = request;
+    const { read, client } = request;
+    this.#requestId = read.requestId;
+    const target = originForm(request.target);
+    if (read.mistake !== undefined) return this.refuse(400, { detail: read.mistake });
+    if (target === undefined) return this.refuse(400, { detail: "its target is no path" });
+    if (request.isCrowded) return this.refuse(429, { detail: `one connection may have ${PIPELINED_MAX} requests under way` });
+    if (target.path.startsWith("/-/") && this.#answerItself(target.path)) return;
+    const routed = this.ports.route(target.path);
+    if (routed === undefined) return this.refuse(404, { detail: "no application has this path" });
+    this.#app = routed.app;
+    this.#route = routed.prefix;
+    const { length } = read;
+    const { maxBodyBytes, requestTimeoutMs, tls } = this.options;
+    if (length !== undefined && length > maxBodyBytes) return this.refuse(413, {});
+    const head: RequestHead = {
+      method: request.method,
+      url: `${tls === undefined ? "http" : "https"}://${target.host ?? read.host}${routed.rest}`,
+      requestId: this.#requestId,
+      timeoutMs: requestTimeoutMs ?? 0,
+      modelId: read.modelId,
+      client,
+      headers: routed.prefix === "/" ? read.headers : [...read.headers, "x-forwarded-prefix", routed.prefix],
+    };
+    if (requestTimeoutMs !== undefined) this.#timer = setTimeout(() => this.#late(), requestTimeoutMs).unref();
+    if (length === undefined && !read.isChunked) this.#start(routed, head, NO_BYTES);
+    else if (length !== undefined && length <= GATHERED_BODY_BYTES) this.#gather(routed, head, length);
+    else this.#start(routed, head, this.#uploaded());
+  }
+
+  respond(head: ResponseHead, body: Uint8Array | BodyReceiver): void {
+    if (this.#isAnswered || this.sink.destroyed) return;
+    this.#isAnswered = true;
+    this.#status = head.status;
+    clearTimeout(this.#timer);
+    const headers = head.headers as string[];
+    const isWhole = body instanceof Uint8Array;
+    const out = isWhole && mayHaveLength(head.status, headers) ? [...headers, "content-length", String(body.byteLength)] : headers.slice();
+    out.push("x-request-id", this.#requestId);
+    try {
+      this.writeHead(head, out);
+    } catch {
+      // A header that HTTP cannot carry.
+      this.#isAnswered = false;
+      this.refuse(500, {});
+      return;
+    }
+    if (!isWhole) {
+      void this.#download(body);
+      return;
+    }
+    const { sink } = this;
+    const view = Buffer.from(body.buffer as ArrayBuffer, body.byteOffset, body.byteLength);
+    if (view.length === 0 || this.method === "HEAD" || sink.writableEnded) sink.end();
+    // As a string, in which each byte is a character: head and body leave in one write, and nothing keeps the view, which is valid now only.
+    else if (view.length <= JOINED_BODY_BYTES) sink.end(view.toString("latin1"), "latin1");
+    else sink.end(Buffer.from(view));
+    this.#served(head.status);
+  }
+
+  refuse(status: number, { detail, retryAfterMs }: { detail?: string; retryAfterMs?: number | undefined }): void {
+    if (this.#isAnswered || this.sink.destroyed) return;
+    this.#isAnswered = true;
+    clearTimeout(this.#timer);
+    const body = errorBody(status, this.#requestId, detail);
+    const length = String(Buffer.byteLength(body));
+    const headers = ["content-type", "application/json", "content-length", length, "x-request-id", this.#requestId];
+    if (retryAfterMs !== undefined) headers.push("retry-after", String(Math.ceil(retryAfterMs / 1000)));
+    this.endRefusal(status, headers, this.method === "HEAD" ? "" : body);
+    this.#served(status);
+  }
+
+  abort(): void {
+    this.breakOff();
+    this.#served(500);
+  }
+
+  /** The connection or the stream of the request has ended. */
+  protected closed(): void {
+    clearTimeout(this.#timer);
+    if (!this.sink.writableFinished) this.#exchange?.cancel("the client is gone");
+    // The client left before its answer, unless the request is already recorded.
+    this.#served(499);
+  }
+
+  #answerItself(target: string): boolean {
+    if (target === "/-/healthz") {
+      const isDraining = this.ports.isDraining();
+      const body = Buffer.from(isDraining ? "draining" : "success");
+      this.respond({ status: isDraining ? 503 : 200, statusText: "", ongoing: 0, headers: ["content-type", "text/plain"] }, body);
+      return true;
+    }
+    if (target !== "/-/routes") return false;
+    const body = Buffer.from(JSON.stringify(this.ports.routes()));
+    this.respond({ status: 200, statusText: "", ongoing: 0, headers: ["content-type", "application/json"] }, body);
+    return true;
+  }
+
+  #start(routed: RoutedTarget, head: RequestHead, body: IncomingRequest["body"]): void {
+    if (this.sink.destroyed) return;
+    this.#exchange = routed.begin({ head, body }, this);
+    this.#exchange.start();
+  }
+
+  #gather(routed: RoutedTarget, head: RequestHead, length: number): void {
+    const pieces: Buffer[] = [];
+    const timer = setTimeout(() => this.refuse(408, {}), this.options.bodyTimeoutMs).unref();
+    this.writeContinue();
+    this.sink.on("close", () => clearTimeout(timer));
+    this.source.on("data", (piece: Buffer) => pieces.push(piece));
+    this.source.on("end", () => {
+      clearTimeout(timer);
+      if (this.#isAnswered || !this.isWhole) return;
+      const [first] = pieces;
+      this.#start(routed, head, pieces.length === 1 && first !== undefined ? first : length === 0 ? NO_BYTES : Buffer.concat(pieces));
+    });
+  }
+
+  /** The pieces of a body, up to a size, of a client that does not pause for too long. Read once the replica has begun. */
+  async *#uploaded(): AsyncGenerator<Uint8Array, void, undefined> {
+    const { maxBodyBytes, bodyTimeoutMs } = this.options;
+    this.writeContinue();
+    let size = 0;
+    const timer = setTimeout(() => this.#refuseBody(408), bodyTimeoutMs).unref();
+    try {
+      // The connection is not cut off where nobody wants the rest: the answer goes out by it.
+      for await (const piece of this.source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+        size += piece.byteLength;
+        if (size > maxBodyBytes) return this.#refuseBody(413);
+        yield piece;
+        timer.refresh();
+      }
+      if (!this.isWhole) throw new Error("the client broke off its body");
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #download(body: BodyReceiver): Promise<void> {
+    const { sink } = this;
+    this.flushHead();
+    // A stream of HTTP/2 whose answer has no body has ended with its head.
+    const isWanted = this.method !== "HEAD" && !sink.writableEnded;
+    try {
+      for (let piece = await body.next(); piece !== undefined; piece = await body.next()) {
+        if (sink.destroyed) return;
+        if (isWanted && !sink.write(piece)) await drained(sink);
+      }
+      this.end(body.trailers);
+      this.#served(this.#status);
+    } catch {
+      // The replica broke off: an end without the last chunk tells the client.
+      this.breakOff();
+      this.#served(500);
+    }
+  }
+
+  #late(): void {
+    if (this.#isAnswered) return;
+    this.#exchange?.cancel("the time for the request is over");
+    this.refuse(504, {});
+  }
+
+  /** The body does not come as it should. */
+  #refuseBody(status: 408 | 413): void {
+    this.#exchange?.cancel(status === 413 ? "the request's body is too large" : "the client paused in the middle of its body");
+    if (this.#isAnswered) this.breakOff();
+    else this.refuse(status, {});
+  }
+
+  #served(status: number): void {
+    if (this.#isServed) return;
+    this.#isServed = true;
+    const durationMs = performance.now() - this.#startMs;
+    const { method = "", target = "" } = this.#request ?? {};
+    this.ports.served({ method, target, app: this.#app, route: this.#route, status, durationMs, requestId: this.#requestId });
+  }
+}
+
+/** A response without a body, or one whose length the application has said itself. */
+function mayHaveLength(status: number, headers: readonly string[]): boolean {
+  if (status === 204 || status === 304 || status < 200) return false;
+  for (let index = 0; index < headers.length; index += 2) {
+    const name = headers[index] as string;
+    if (name.length === 14 && name.toLowerCase() === "content-length") return false;
+    if (name.length === 17 && name.toLowerCase() === "transfer-encoding") return false;
+  }
+  return true;
+}
+
+function drained(sink: Writable): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      sink.off("drain", done);
+      sink.off("close", done);
+      resolve();
+    };
+    sink.on("drain", done);
+    sink.on("close", done);
+  });
+}

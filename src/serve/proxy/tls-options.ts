@@ -1,0 +1,99 @@
+/**
+ * Option `tls` of the proxies: the certificate that they show, its key, and the authorities that clients' certificates must come from.
+ *
+ * Each is PEM text, or the path of a file that every proxy reads on its own node: so a key need not leave its machine. Decides that nothing older than TLS 1.2 is spoken.
+ * What is given is checked by the proxy before it listens; errors name the option and never quote a key.
+ */
+import { readFile } from "node:fs/promises";
+import { createSecureContext, type SecureContextOptions } from "node:tls";
+import { custom, isPlainObject, type Option, readOptions } from "../../core/internal.ts";
+
+/** `tls` of `httpOptions`. */
+export interface TlsOptions {
+  /** The private key: PEM text, or the path of a file on each node with a proxy. */
+  key: string;
+  /** The certificate and those between it and its authority: PEM text or a path. */
+  cert: string;
+  /** Clients have to show a certificate of one of these authorities: PEM text or a path. Default: clients show none. */
+  ca?: string | undefined;
+  /** The key's, where it is encrypted. */
+  passphrase?: string | undefined;
+}
+
+export interface ResolvedTlsOptions {
+  readonly key: string | undefined;
+  readonly cert: string | undefined;
+  readonly ca: string | undefined;
+  readonly passphrase: string | undefined;
+}
+
+const PEM_OR_PATH = "PEM text, or the path of a file, is needed";
+
+const TLS = {
+  of: "httpOptions.tls",
+  otherNames: {
+    ssl_keyfile: "it is key",
+    ssl_certfile: "it is cert",
+    ssl_ca_certs: "it is ca",
+    ssl_keyfile_password: "it is passphrase",
+  },
+  options: {
+    key: pemOrPath(),
+    cert: pemOrPath(),
+    ca: pemOrPath(),
+    passphrase: custom<string | undefined>("text is needed", undefined, (value) => (typeof value === "string" ? "ok" : "wrong type")),
+  },
+};
+
+/** The option itself, for the table of `httpOptions`. */
+export function tlsOption(): Option<ResolvedTlsOptions | undefined> {
+  return {
+    ...custom<ResolvedTlsOptions | undefined>("an object such as { key, cert } is needed", undefined, (value) =>
+      isPlainObject(value) ? "ok" : "wrong type",
+    ),
+    meaning: (value) => (value === undefined ? undefined : resolveTlsOptions(value)),
+  };
+}
+
+/**
+ * Reads the files and makes sure that key and certificate belong together.
+ *
+ * @throws RangeError that names the option
+ */
+export async function readTlsContext(tls: ResolvedTlsOptions): Promise<SecureContextOptions> {
+  const context: SecureContextOptions = {
+    key: await pemOf("key", tls.key ?? ""),
+    cert: await pemOf("cert", tls.cert ?? ""),
+    ...(tls.ca !== undefined && { ca: await pemOf("ca", tls.ca) }),
+    ...(tls.passphrase !== undefined && { passphrase: tls.passphrase }),
+    minVersion: "TLSv1.2",
+  };
+  try {
+    createSecureContext(context);
+  } catch (cause) {
+    throw new RangeError(`Cannot serve over TLS: key, cert or passphrase of httpOptions.tls do not fit: ${(cause as Error).message}`, {
+      cause,
+    });
+  }
+  return context;
+}
+
+function resolveTlsOptions(given: unknown): ResolvedTlsOptions {
+  const options = readOptions(given, TLS);
+  for (const name of ["key", "cert"] as const)
+    if (options[name] === undefined) throw new TypeError(`Cannot set tls of httpOptions: ${name} is missing: ${PEM_OR_PATH}`);
+  return options;
+}
+
+function pemOrPath(): Option<string | undefined> {
+  return custom<string | undefined>(PEM_OR_PATH, undefined, (value) => (typeof value === "string" && value !== "" ? "ok" : "wrong type"));
+}
+
+async function pemOf(name: string, value: string): Promise<string> {
+  if (value.includes("-----BEGIN ")) return value;
+  try {
+    return await readFile(value, "utf8");
+  } catch (cause) {
+    throw new RangeError(`Cannot serve over TLS: ${name} of httpOptions.tls cannot be read: ${(cause as Error).message}`, { cause });
+  }
+}

@@ -1,0 +1,194 @@
+/** HTTPS and HTTP/2 through Node's own clients and curl: what arrives, what comes back, WebSockets beside them, and connections that flood. */
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants, type IncomingHttpHeaders } from "node:http2";
+import { get } from "node:https";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import * as serve from "shoal/serve";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { WebSocket } from "ws";
+import { makeCertificate } from "../control-plane/tls-files.ts";
+import { useFolder, useSession } from "./session.ts";
+
+const folder = useFolder();
+useSession({ numCpus: 2 });
+
+let address = "";
+let ca = "";
+const sessions = new Set<ClientHttp2Session>();
+
+class Echo {
+  async fetch(request: Request): Promise<unknown> {
+    const { pathname } = new URL(request.url);
+    switch (pathname) {
+      case "/request":
+        return { url: request.url, method: request.method, headers: [...request.headers], body: await request.text() };
+      case "/length": {
+        let length = 0;
+        for await (const piece of request.body ?? []) length += (piece as Uint8Array).byteLength;
+        return String(length);
+      }
+      case "/stream":
+        return new Response(ReadableStream.from([new Uint8Array([97]), new Uint8Array(200_000).fill(98)]), {
+          headers: [
+            ["set-cookie", "a=1"],
+            ["set-cookie", "b=2"],
+            ["connection", "keep-alive"],
+          ],
+        });
+      case "/never":
+        if (!request.signal.aborted) await new Promise((resolve) => request.signal.addEventListener("abort", resolve, { once: true }));
+        return "gone";
+      case "/empty":
+        return new Response(null, { status: 204 });
+      default:
+        return "ok";
+    }
+  }
+  async websocket(socket: serve.ServerWebSocket): Promise<void> {
+    for await (const message of socket) await socket.send(message);
+  }
+}
+
+beforeAll(async () => {
+  const made = makeCertificate("localhost");
+  if (made === undefined) throw new Error("Cannot test TLS: openssl is needed");
+  ({ ca } = made);
+  // The key as a file, the certificate as text: each may be either.
+  const key = join(folder, "key.pem");
+  writeFileSync(key, made.key);
+  writeFileSync(join(folder, "ca.pem"), ca);
+  const httpOptions = {
+    port: 0,
+    tls: { key, cert: made.certificate },
+    maxBodyBytes: 1_000_000,
+    maxHeaderBytes: 4096,
+    keepAliveTimeoutMs: 700,
+  };
+  await serve.start({ httpOptions });
+  await serve.run(serve.deployment(Echo, { maxOngoingRequests: 1_000 }).bind());
+  address = (Object.values((await serve.status()).proxies)[0]?.address ?? "").replace("127.0.0.1", "localhost");
+});
+afterAll(() => serve.shutdown());
+afterEach(() => {
+  for (const session of sessions) session.destroy();
+  sessions.clear();
+});
+
+function open(): ClientHttp2Session {
+  const session = connect(address, { ca });
+  sessions.add(session);
+  session.on("error", () => {});
+  return session;
+}
+
+interface Answer {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+async function answered(stream: ClientHttp2Stream): Promise<Answer> {
+  const [headers] = (await once(stream, "response")) as [IncomingHttpHeaders];
+  const pieces: Buffer[] = [];
+  for await (const piece of stream as AsyncIterable<Buffer>) pieces.push(piece);
+  return { headers, body: Buffer.concat(pieces).toString() };
+}
+
+test("an answer of HTTP/2 is that of HTTP/1.1: method, target, host, headers, cookies, bodies", async () => {
+  const session = open();
+  const stream = session.request({ ":method": "POST", ":path": "/request?x=1", "x-a": "1", cookie: ["a=1", "b=2"] });
+  stream.end("body");
+  const { headers, body } = await answered(stream);
+  expect(headers).toMatchObject({ ":status": 200, "content-type": "application/json", "x-request-id": expect.any(String) });
+  const seen = JSON.parse(body) as { url: string; method: string; headers: [string, string][]; body: string };
+  expect(seen).toMatchObject({ url: `${address}/request?x=1`, method: "POST", body: "body" });
+  expect(Object.fromEntries(seen.headers)).toMatchObject({ host: new URL(address).host, "x-a": "1", cookie: "a=1; b=2" });
+  expect((await answered(session.request({ ":path": "/empty" }))).headers).toMatchObject({ ":status": 204 });
+  expect(await answered(session.request({ ":path": "/request", ":method": "HEAD" }))).toMatchObject({ body: "" });
+  expect((await answered(session.request({ ":path": "/-/healthz" }))).body).toBe("success");
+});
+
+test("streams go both ways, repeated headers stay, those of connections go", async () => {
+  const session = open();
+  const { headers, body } = await answered(session.request({ ":path": "/stream" }));
+  expect(headers["set-cookie"]).toEqual(["a=1", "b=2"]);
+  expect(headers["connection"]).toBeUndefined();
+  expect(body).toHaveLength(200_001);
+  const upload = session.request({ ":method": "POST", ":path": "/length" });
+  for (let index = 0; index < 8; index += 1) upload.write(Buffer.alloc(100_000));
+  upload.end();
+  expect((await answered(upload)).body).toBe("800000");
+});
+
+test("what may not be is refused, and the connection goes on", async () => {
+  const session = open();
+  const large = session.request({ ":method": "POST", ":path": "/length", "content-length": 2_000_000 });
+  expect((await answered(large)).headers[":status"]).toBe(413);
+  const streamed = session.request({ ":method": "POST", ":path": "/length" });
+  streamed.on("error", () => {});
+  const answer = once(streamed, "response") as Promise<[IncomingHttpHeaders]>;
+  for (let index = 0; index < 20; index += 1) streamed.write(Buffer.alloc(100_000));
+  expect((await answer)[0][":status"]).toBe(413);
+  const hosts = session.request({ ":path": "/", ":authority": "a", host: "b" });
+  expect((await answered(hosts)).headers[":status"]).toBe(400);
+  const head = session.request({ ":path": "/", "x-large": "x".repeat(8_000) });
+  head.on("error", () => {});
+  await new Promise((resolve) => head.on("close", resolve));
+  expect(head.rstCode).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  expect((await answered(session.request({ ":path": "/" }))).body).toBe("ok");
+});
+
+test("a client that breaks off its streams without end is cut off; others are served", async () => {
+  const session = open();
+  const ended = once(session, "close");
+  await once(session, "remoteSettings");
+  for (let index = 0; index < 400 && !session.closed && !session.destroyed; index += 1) {
+    const stream = session.request({ ":path": "/never" });
+    stream.on("error", () => {});
+    stream.close(constants.NGHTTP2_CANCEL);
+    if (index % 50 === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  await ended;
+  expect((await answered(open().request({ ":path": "/" }))).body).toBe("ok");
+});
+
+test("no more streams at a time than allowed, and a connection without any is closed", async () => {
+  const session = open();
+  const [settings] = (await once(session, "remoteSettings")) as [{ maxConcurrentStreams: number; enablePush: boolean }];
+  expect(settings.maxConcurrentStreams).toBe(100);
+  await once(session, "close");
+});
+
+test("HTTP/1.1 and WebSockets go over the same port", async () => {
+  const body = await new Promise<string>((resolve, reject) => {
+    get(`${address}/request`, { ca }, (response) => {
+      let text = "";
+      response.on("data", (piece: Buffer) => (text += piece.toString()));
+      response.on("end", () => resolve(text));
+    }).on("error", reject);
+  });
+  expect(JSON.parse(body)).toMatchObject({ url: `${address}/request` });
+  const socket = new WebSocket(address.replace("https", "wss"), { ca });
+  await once(socket, "open");
+  socket.send("hello");
+  const [message] = (await once(socket, "message")) as [Buffer];
+  expect(message.toString()).toBe("hello");
+  socket.close();
+});
+
+test("curl speaks HTTP/2 with it", async () => {
+  const { stdout } = await promisify(execFile)("curl", [
+    ...["--silent", "--http2", "--cacert", join(folder, "ca.pem"), "--data-binary", "x".repeat(1000)],
+    ...["--write-out", " %{http_version} %{response_code}", `${address}/length`],
+  ]);
+  expect(stdout).toBe("1000 2 200");
+});
+
+test("options that do not fit are refused by name, without the key", async () => {
+  const start = (tls: object): Promise<unknown> => serve.start({ httpOptions: { port: 0, tls: tls as never } });
+  await expect(start({ key: "k" })).rejects.toThrow(/cert is missing/);
+  await expect(start({ ssl_keyfile: "k" })).rejects.toThrow(/it is key/);
+  await expect(start({ key: 1, cert: "c" })).rejects.toThrow(/key of httpOptions.tls: PEM text, or the path/);
+});

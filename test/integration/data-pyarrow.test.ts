@@ -119,8 +119,16 @@ describe.skipIf(problem !== undefined)(`Python's libraries${unless(problem)}`, (
     const secondsIn = (unit: 1 | 1000) => [
       { t_s: 0, t_ms: 1, t_us: 1n, t_ns: 1n, d_s: -1n, d_ms: -1n, d_us: -1n, d_ns: -1n, l: [1n, null], s: { t: 5 } },
       {
-        ...{ t_s: 86_399 * unit, t_ms: 86_399_999, t_us: 86_399_999_999n, t_ns: 86_399_999_999_999n },
-        ...{ d_s: 2n ** 40n, d_ms: 2n ** 40n, d_us: 2n ** 62n, d_ns: 2n ** 62n, l: [], s: { t: null } },
+        t_s: 86_399 * unit,
+        t_ms: 86_399_999,
+        t_us: 86_399_999_999n,
+        t_ns: 86_399_999_999_999n,
+        d_s: 2n ** 40n,
+        d_ms: 2n ** 40n,
+        d_us: 2n ** 62n,
+        d_ns: 2n ** 62n,
+        l: [],
+        s: { t: null },
       },
       { t_s: null, t_ms: null, t_us: null, t_ns: null, d_s: null, d_ms: null, d_us: null, d_ns: null, l: null, s: null },
     ];
@@ -139,8 +147,11 @@ describe.skipIf(problem !== undefined)(`Python's libraries${unless(problem)}`, (
     expect((await times.groupBy(["t_s", "d_us"]).count().takeAll()).length).toBe(3);
     await times.writeParquet(join(path, "again"));
     await inSeconds.writeParquet(join(path, "seconds"));
-    const text = (value: unknown): string | null => (value === null ? null : String(value));
-    const counts = (name: string): unknown => rows.map((row) => text(row[name as keyof (typeof rows)[0]]));
+    const counts = (name: string): unknown =>
+      rows.map((row) => {
+        const count = row[name as "t_s" | "d_s"];
+        return count === null ? null : String(count);
+      });
     const units = { t_s: "time32[ms]", t_ms: "time32[ms]", t_us: "time64[us]", t_ns: "time64[ns]" };
     const durations = { d_s: "duration[s]", d_ms: "duration[ms]", d_us: "duration[us]", d_ns: "duration[ns]" };
     const expected = Object.fromEntries(Object.entries({ ...units, ...durations }).map(([name, type]) => [name, [type, counts(name)]]));

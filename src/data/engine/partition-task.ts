@@ -61,7 +61,7 @@ export function partitionTasks(partitioning: Partitioning, name: string): Partit
 }
 
 /** Rows of the key columns, and what it took to find them. */
-export interface KeySample {
+interface KeySample {
   readonly rows: Block;
   readonly wallMs: number;
   readonly cpuMs: number;

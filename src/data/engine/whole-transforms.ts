@@ -125,8 +125,8 @@ async function* partialAggregates(blocks: Blocks, keys: readonly string[], aggre
   let states: Block[] = [];
   let bytes = 0;
   const combined = (): Block => {
-    const whole = keepOrigins(concatBlocks(states), states);
-    return keepFile(combineStates(whole, keys, aggregates), whole);
+    const together = keepOrigins(concatBlocks(states), states);
+    return keepFile(combineStates(together, keys, aggregates), together);
   };
   for await (const block of blocks) {
     if (block.rowCount === 0) continue;

@@ -21,8 +21,8 @@ const sessions = new Set<ClientHttp2Session>();
 
 class Echo {
   async fetch(request: Request): Promise<unknown> {
-    const { pathname } = new URL(request.url);
-    switch (pathname) {
+    const [path] = request.url.slice(request.url.indexOf("/", 8)).split("?");
+    switch (path) {
       case "/request":
         return { url: request.url, method: request.method, headers: [...request.headers], body: await request.text() };
       case "/length": {

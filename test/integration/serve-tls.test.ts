@@ -180,8 +180,15 @@ test("HTTP/1.1 and WebSockets go over the same port", async () => {
 
 test("curl speaks HTTP/2 with it", async () => {
   const { stdout } = await promisify(execFile)("curl", [
-    ...["--silent", "--http2", "--cacert", join(folder, "ca.pem"), "--data-binary", "x".repeat(1000)],
-    ...["--write-out", " %{http_version} %{response_code}", `${address}/length`],
+    "--silent",
+    "--http2",
+    "--cacert",
+    join(folder, "ca.pem"),
+    "--data-binary",
+    "x".repeat(1000),
+    "--write-out",
+    " %{http_version} %{response_code}",
+    `${address}/length`,
   ]);
   expect(stdout).toBe("1000 2 200");
 });

@@ -8,10 +8,10 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
-import { type Application, type Deployable, run, shutdown, start } from "shoal/serve";
+import { type Application, run, shutdown, start } from "shoal/serve";
 import type { Measurement, Plan } from "./figure.ts";
 
-export interface Load {
+interface Load {
   readonly requestsPerSecond: number;
   readonly p99Ms: number;
 }
@@ -38,7 +38,7 @@ export function readLoad(printed: string): Load {
 }
 
 /** Serves the application while `measure` runs. */
-export async function whileServed<T>(application: Application<Deployable>, measure: (address: string) => Promise<T>): Promise<T> {
+export async function whileServed<T>(application: Application, measure: (address: string) => Promise<T>): Promise<T> {
   const { address } = await start({ httpOptions: { port: 0 } });
   await run(application);
   try {
@@ -49,7 +49,7 @@ export async function whileServed<T>(application: Application<Deployable>, measu
 }
 
 /** Answers of a bare server in this process. */
-export async function whileBare<T>(listener: RequestListener, measure: (address: string) => Promise<T>): Promise<T> {
+async function whileBare<T>(listener: RequestListener, measure: (address: string) => Promise<T>): Promise<T> {
   const server = createServer(listener).listen(0, "127.0.0.1");
   await once(server, "listening");
   try {
@@ -62,7 +62,7 @@ export async function whileBare<T>(listener: RequestListener, measure: (address:
 
 /** Rate of requests through Serve; beside it those of the bare server, in turn. */
 export async function besideBare(
-  { application, path, listener }: { application: Application<Deployable>; path: string; listener: RequestListener },
+  { application, path, listener }: { application: Application; path: string; listener: RequestListener },
   plan: Plan,
 ): Promise<{ served: Load; bare: Load }> {
   const load = (address: string): Promise<Load> => loadOf(`${address}${path}`, { plan });

@@ -46,7 +46,7 @@ export interface AccessEntry {
 const NO_BYTES = new Uint8Array(0);
 
 /** The head of a request, as a front has read it. */
-export interface ClientRequest {
+interface ClientRequest {
   readonly method: string;
   /** As the client sent it. */
   readonly target: string;

@@ -38,7 +38,7 @@ export function createHttpFront(options: ResolvedHttpOptions, ports: HttpPorts, 
     shouldUpgradeCallback: (request: IncomingMessage) => request.headers.upgrade?.toLowerCase() === "websocket",
     // Most requests have no body, and need no stream for one. Before Node 24.12 there is no such option.
     optimizeEmptyRequests: true,
-  } as ServerOptions;
+  };
   const server = tls === undefined ? createServer(settings) : createSecureServer({ ...settings, ...tls, ...tlsSettings(options) });
   server.maxConnections = options.maxConnections;
   server.maxRequestsPerSocket = options.maxRequestsPerConnection;

@@ -1,7 +1,8 @@
 /**
  * Reads the headers that a front needs before it routes a request: id, host, model and length of the body. Reads the request's target in all its forms.
  *
- * Rejects requests with an invalid host or with two hosts. Used by all fronts.
+ * Rejects requests with an invalid host or with two hosts. Turns heads of HTTP/2 into those of HTTP/1.1, so that nothing behind a front knows the version.
+ * Used by all fronts. Pure, but for the ids that it makes.
  */
 import { randomBytes } from "node:crypto";
 

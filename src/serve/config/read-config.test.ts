@@ -115,8 +115,8 @@ test("the schema for editors is the one that docs publish", async () => {
 
 test("Ray's keys for TLS are those of httpOptions.tls", () => {
   const http = "{ssl_keyfile: /k.pem, ssl_certfile: /c.pem, ssl_ca_certs: /a.pem, ssl_keyfile_password: p}";
-  const options = httpOptionsOf(readConfig(`http_options: ${http}\napplications: []`));
+  const options = httpOptionsOf(readConfig(`http_options: ${http}\napplications: []`, "serve.yaml"));
   expect(resolveHttpOptions(options)).toMatchObject({ tls: { key: "/k.pem", cert: "/c.pem", ca: "/a.pem", passphrase: "p" } });
-  const half = httpOptionsOf(readConfig("http_options: {ssl_keyfile: /k.pem}\napplications: []"));
+  const half = httpOptionsOf(readConfig("http_options: {ssl_keyfile: /k.pem}\napplications: []", "serve.yaml"));
   expect(() => resolveHttpOptions(half)).toThrow(/cert is missing/);
 });

@@ -43,6 +43,8 @@ export const HTTP2_SETTINGS_MAX = 16;
 export const LINGER_MS = 1_000;
 /** A connection without a request is closed after that long. Ray: keep_alive_timeout_s. */
 export const KEEP_ALIVE_MS = 90_000;
+/** How often a proxy looks whether the files of its certificate have been renewed. */
+export const CERTIFICATE_EVERY_MS = 5_000;
 /** Connections of clients that a proxy has at a time: each costs some 10 KB. */
 export const CLIENTS_MAX = 20_000;
 

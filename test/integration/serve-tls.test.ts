@@ -1,22 +1,27 @@
 /** HTTPS and HTTP/2 through Node's own clients and curl: what arrives, what comes back, WebSockets beside them, and connections that flood. */
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants, type IncomingHttpHeaders } from "node:http2";
 import { get } from "node:https";
 import { join } from "node:path";
+import type { TLSSocket } from "node:tls";
 import { promisify } from "node:util";
 import * as serve from "shoal/serve";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { makeCertificate } from "../control-plane/tls-files.ts";
-import { useFolder, useSession } from "./session.ts";
+import type { NodeId } from "../../src/runtime/base/ids.ts";
+import { type Authority, certifyNode, newAuthority, newNodeKey } from "../../src/runtime/os/network/certificates.ts";
+import { until, useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();
 useSession({ numCpus: 2 });
 
 let address = "";
 let ca = "";
+let authority: Authority;
+const keyFile = join(folder, "key.pem");
+const certFile = join(folder, "cert.pem");
 const sessions = new Set<ClientHttp2Session>();
 
 class Echo {
@@ -52,17 +57,28 @@ class Echo {
   }
 }
 
+function certificate(of: Authority): { cert: string; key: string } {
+  const { key, publicKey } = newNodeKey();
+  const cert = certifyNode(of, { nodeId: "0".repeat(32) as NodeId, publicKey, hosts: ["localhost"], nowMs: Date.now() });
+  return { cert, key };
+}
+
+/** @returns the certificate as a client sees it */
+function writeCertificate(): string {
+  const { cert, key } = certificate(authority);
+  writeFileSync(keyFile, key);
+  writeFileSync(certFile, cert);
+  return cert.replaceAll(/-----.*-----|\s/g, "");
+}
+
 beforeAll(async () => {
-  const made = makeCertificate("localhost");
-  if (made === undefined) throw new Error("Cannot test TLS: openssl is needed");
-  ({ ca } = made);
-  // The key as a file, the certificate as text: each may be either.
-  const key = join(folder, "key.pem");
-  writeFileSync(key, made.key);
+  authority = newAuthority({ nowMs: Date.now() });
+  ({ ca } = authority);
   writeFileSync(join(folder, "ca.pem"), ca);
+  writeCertificate();
   const httpOptions = {
     port: 0,
-    tls: { key, cert: made.certificate },
+    tls: { key: keyFile, cert: certFile },
     maxBodyBytes: 1_000_000,
     maxHeaderBytes: 4096,
     keepAliveTimeoutMs: 700,
@@ -178,7 +194,7 @@ test("HTTP/1.1 and WebSockets go over the same port", async () => {
   socket.close();
 });
 
-test("curl speaks HTTP/2 with it", async () => {
+test.runIf(hasCurl())("curl speaks HTTP/2 with it", async () => {
   const { stdout } = await promisify(execFile)("curl", [
     "--silent",
     "--http2",
@@ -193,9 +209,52 @@ test("curl speaks HTTP/2 with it", async () => {
   expect(stdout).toBe("1000 2 200");
 });
 
+test("renewed files are used without a restart; a key without its certificate is not", async () => {
+  const shown = (): Promise<string> =>
+    new Promise((resolve, reject) => {
+      get(`${address}/`, { ca, agent: false }, (response) => {
+        resolve((response.socket as TLSSocket).getPeerCertificate().raw.toString("base64"));
+        response.resume();
+      }).on("error", reject);
+    });
+  writeFileSync(keyFile, certificate(authority).key);
+  const before = await shown();
+  const renewed = writeCertificate();
+  expect(before).not.toBe(renewed);
+  await until(async () => (await shown()) === renewed, "the renewed certificate to be used");
+});
+
 test("options that do not fit are refused by name, without the key", async () => {
   const start = (tls: object): Promise<unknown> => serve.start({ httpOptions: { port: 0, tls: tls as never } });
   await expect(start({ key: "k" })).rejects.toThrow(/cert is missing/);
   await expect(start({ ssl_keyfile: "k" })).rejects.toThrow(/it is key/);
   await expect(start({ key: 1, cert: "c" })).rejects.toThrow(/key of httpOptions.tls: PEM text, or the path/);
 });
+
+test("with authorities of clients, only those with a certificate get a connection", async () => {
+  await serve.shutdown();
+  const clients = newAuthority({ nowMs: Date.now() });
+  const mine = certificate(authority);
+  const { address: listening = "" } = await serve.start({ httpOptions: { port: 0, tls: { ...mine, ca: clients.ca } } });
+  await serve.run(serve.deployment(Echo).bind());
+  address = listening.replace("127.0.0.1", "localhost");
+  const outcome = async (shown: { cert?: string; key?: string }): Promise<string> => {
+    const session = connect(address, { ca, ...shown });
+    sessions.add(session);
+    session.on("error", () => {});
+    const stream = session.request({ ":path": "/" });
+    stream.on("error", () => {});
+    let body = "";
+    stream.on("data", (piece: Buffer) => (body += piece.toString()));
+    await new Promise((resolve) => stream.on("close", resolve));
+    return body === "" ? "no connection" : body;
+  };
+  expect(await outcome(certificate(clients))).toBe("ok");
+  expect(await outcome({})).toBe("no connection");
+  expect(await outcome(certificate(newAuthority({ nowMs: Date.now() })))).toBe("no connection");
+});
+
+function hasCurl(): boolean {
+  const { stdout } = spawnSync("curl", ["--version"], { encoding: "utf8" });
+  return stdout?.includes("nghttp2") === true;
+}

@@ -14,6 +14,7 @@ import { ClientExchange, type HttpPorts } from "./client-exchange.ts";
 import { Http2Front } from "./http2-front.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
 import { readHeaders } from "./request-headers.ts";
+import { watchTlsFiles } from "./tls-options.ts";
 
 /** Requests that a connection has brought and that are not answered yet. */
 const openRequests = Symbol("open requests");
@@ -39,7 +40,7 @@ export function createHttpFront(options: ResolvedHttpOptions, ports: HttpPorts, 
     // Most requests have no body, and need no stream for one. Before Node 24.12 there is no such option.
     optimizeEmptyRequests: true,
   };
-  const server = tls === undefined ? createServer(settings) : createSecureServer({ ...settings, ...tls, ...tlsSettings(options) });
+  const server = tls === undefined ? createServer(settings) : secureServer(settings, tls, options);
   server.maxConnections = options.maxConnections;
   server.maxRequestsPerSocket = options.maxRequestsPerConnection;
   server.on("request", (request, response) => new Http1Exchange(request, response, { options, ports }).start());
@@ -48,13 +49,20 @@ export function createHttpFront(options: ResolvedHttpOptions, ports: HttpPorts, 
   return { server, http2: tls === undefined ? undefined : new Http2Front(server, options, ports) };
 }
 
-function tlsSettings({ headersTimeoutMs, tls }: ResolvedHttpOptions): object {
-  const asksClients = tls?.ca !== undefined;
-  return {
+function secureServer(settings: ServerOptions, context: SecureContextOptions, { headersTimeoutMs, tls }: ResolvedHttpOptions): Server {
+  const server = createSecureServer({
+    ...settings,
+    ...context,
     ALPNProtocols: ["h2", "http/1.1"],
     handshakeTimeout: headersTimeoutMs,
-    ...(asksClients && { requestCert: true, rejectUnauthorized: true }),
-  };
+    requestCert: tls?.ca !== undefined,
+  });
+  if (tls !== undefined)
+    server.on(
+      "close",
+      watchTlsFiles(tls, (renewed) => server.setSecureContext(renewed)),
+    );
+  return server;
 }
 
 class Http1Exchange extends ClientExchange {

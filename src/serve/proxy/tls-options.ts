@@ -2,11 +2,13 @@
  * Option `tls` of the proxies: the certificate that they show, its key, and the authorities that clients' certificates must come from.
  *
  * Each is PEM text, or the path of a file that every proxy reads on its own node: so a key need not leave its machine. Decides that nothing older than TLS 1.2 is spoken.
- * What is given is checked by the proxy before it listens; errors name the option and never quote a key.
+ * What is given is checked by the proxy before it listens; errors name the option and never quote a key. Files that are renewed in place are used for the next connections.
  */
+import { unwatchFile, watchFile } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { custom, isPlainObject, type Option, readOptions } from "../../core/internal.ts";
+import { CERTIFICATE_EVERY_MS } from "../limits.ts";
 
 /** `tls` of `httpOptions`. */
 export interface TlsOptions {
@@ -78,6 +80,21 @@ export async function readTlsContext(tls: ResolvedTlsOptions): Promise<SecureCon
   return context;
 }
 
+/**
+ * Calls back with what renewed files hold, until the function that comes back is called. A key and a certificate that do not belong together are in the middle of their renewal: the
+ * former stay.
+ */
+export function watchTlsFiles(tls: ResolvedTlsOptions, renewed: (context: SecureContextOptions) => void): () => void {
+  const paths = [tls.key, tls.cert, tls.ca].filter((value) => value !== undefined && !isPem(value)) as string[];
+  const changed = (): void => {
+    readTlsContext(tls).then(renewed, (error: Error) => console.error(`serve: the certificate stays as it was: ${error.message}`));
+  };
+  for (const path of paths) watchFile(path, { persistent: false, interval: CERTIFICATE_EVERY_MS }, changed);
+  return () => {
+    for (const path of paths) unwatchFile(path, changed);
+  };
+}
+
 function resolveTlsOptions(given: unknown): ResolvedTlsOptions {
   const options = readOptions(given, TLS);
   for (const name of ["key", "cert"] as const)
@@ -89,8 +106,12 @@ function pemOrPath(): Option<string | undefined> {
   return custom<string | undefined>(PEM_OR_PATH, undefined, (value) => (typeof value === "string" && value !== "" ? "ok" : "wrong type"));
 }
 
+function isPem(value: string): boolean {
+  return value.includes("-----BEGIN ");
+}
+
 async function pemOf(name: string, value: string): Promise<string> {
-  if (value.includes("-----BEGIN ")) return value;
+  if (isPem(value)) return value;
   try {
     return await readFile(value, "utf8");
   } catch (cause) {

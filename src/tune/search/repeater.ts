@@ -100,7 +100,9 @@ function meanOf(results: readonly TrialResult[]): TrialResult {
   const last = results.at(-1) as TrialResult;
   const means = Object.entries(last).flatMap(([name, value]) => {
     if (typeof value !== "number") return [];
-    const values = results.map((each) => (each as Record<string, unknown>)[name]).filter((each) => typeof each === "number" && !Number.isNaN(each));
+    const values = results
+      .map((each) => (each as Record<string, unknown>)[name])
+      .filter((each) => typeof each === "number" && !Number.isNaN(each));
     return [[name, values.reduce((sum: number, each) => sum + (each as number), 0) / values.length] as const];
   });
   return { ...last, ...Object.fromEntries(means) };

@@ -91,7 +91,7 @@ test("BOHBSearch is as good as TPESearch with HyperBand, with as many steps as 4
     );
   const bohb = figures((seed) => ({ search: new BOHBSearch({ seed }), scheduler: new HyperBandForBOHB({ maxT: 27 }), trials: 40 }));
   const tpe = figures((seed) => ({ search: new TPESearch({ seed }), scheduler: new HyperBandScheduler({ maxT: 27 }), trials: 40 }));
-  const { results, ms } = ask<number>("curve", { reference: "hyperband", python, trials: 40, seeds: SEEDS, firstSeed: FIRST_SEED });
+  const { results, ms } = ask("curve", { reference: "hyperband", python, trials: 40, seeds: SEEDS, firstSeed: FIRST_SEED });
   note(["BOHBSearch, HyperBandForBOHB", "TPESearch, HyperBandScheduler", "curve", `40, ${SEEDS}`], { own: bohb, other: tpe });
   note(["TPESearch, HyperBandScheduler", "Optuna's TPESampler, HyperbandPruner", "curve", `40, ${SEEDS}`], {
     own: tpe,

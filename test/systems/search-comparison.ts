@@ -42,6 +42,12 @@ interface Figures {
   readonly ms: number;
 }
 
+/** What another's searcher found with each seed, and its milliseconds for an ask with its tell. */
+interface Answers<T> {
+  results: T[];
+  ms: number;
+}
+
 export interface Compared {
   readonly own: Figures;
   readonly other: Figures;
@@ -60,7 +66,7 @@ export function compare(problem: ProblemName, comparison: Comparison): Compared 
     });
     return best;
   });
-  const { results, ms } = ask<number>(problem, comparison);
+  const { results, ms } = ask(problem, comparison);
   return { own: figuresOf(runs.results, runs.ms), other: figuresOf(results, ms) };
 }
 
@@ -107,19 +113,20 @@ export async function compareModel(problem: ModelName, comparison: Comparison): 
   }
   child.stdin.end();
   await once(child, "exit");
-  return { own, other: ask<number>(problem, comparison).results };
+  return { own, other: ask(problem, comparison).results };
 }
 
 /** Asks another's searcher. */
-export function ask<T>(problem: string, { reference, python, trials, seeds, firstSeed = 0 }: Asked): { results: T[]; ms: number } {
+export function ask<T = number>(problem: string, { reference, python, trials, seeds, firstSeed = 0 }: Asked): Answers<T> {
   const args = [PROGRAM, reference, problem, `${trials}`, `${seeds}`, `${firstSeed}`];
   const text = execFileSync(python, args, { encoding: "utf8", env: ENV, stdio: ["ignore", "pipe", "ignore"], maxBuffer: 2 ** 28 });
-  return JSON.parse(text) as { results: T[]; ms: number };
+  return JSON.parse(text) as Answers<T>;
 }
 
 /** Whether both sides compute the same problems: what some points give. */
-export function referenceValues<T>(python: string, points: readonly (readonly [string, unknown])[]): T[] {
-  return JSON.parse(execFileSync(python, [PROGRAM, "none", "check", "0", "0"], { encoding: "utf8", input: JSON.stringify(points) })) as T[];
+export function referenceValues(python: string, points: readonly (readonly [string, unknown])[]): (number | number[])[] {
+  const text = execFileSync(python, [PROGRAM, "none", "check", "0", "0"], { encoding: "utf8", input: JSON.stringify(points) });
+  return JSON.parse(text) as (number | number[])[];
 }
 
 /** Asks for trials one after another. */

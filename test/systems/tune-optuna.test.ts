@@ -21,7 +21,7 @@ test("both sides have the same problems", () => {
     ["rosenbrock8", rosenbrock],
     ["mixed", { x: -1, lr: 0.02, c: "b" }],
   ] as const;
-  const others = referenceValues<number>(python, points);
+  const others = referenceValues(python, points);
   for (const [index, [name, point]] of points.entries())
     expect(PROBLEMS[name].regret(point as Record<string, number | string>)).toBeCloseTo(others[index] as number, 9);
   const mixed = { x: -1, lr: 0.02, c: "b" };
@@ -29,10 +29,10 @@ test("both sides have the same problems", () => {
     ["zdt1", hartmann],
     ["trade", mixed],
   ] as const;
-  for (const [index, losses] of referenceValues<number[]>(python, pairs).entries())
-    for (const [which, loss] of losses.entries())
+  for (const [index, losses] of referenceValues(python, pairs).entries())
+    for (const [which, loss] of (losses as number[]).entries())
       expect(PAIR_PROBLEMS[pairs[index]?.[0] ?? "zdt1"].losses(pairs[index]?.[1] ?? {})[which]).toBeCloseTo(loss, 9);
-  const [early] = referenceValues<number>(python, [["curve", [mixed, 9 / CURVE_STEPS]]]);
+  const [early] = referenceValues(python, [["curve", [mixed, 9 / CURVE_STEPS]]]);
   expect(CURVE.regretAt(mixed, 9)).toBeCloseTo(early as number, 9);
 });
 

@@ -287,14 +287,20 @@ class AxSearcher(Searcher):
 
     def begin(self):
         library("ax", "AxSearch", '"ax-platform>=1"')
-        self.plain("AxSearch")
         from ax.api.client import Client
         from ax.api.configs import ChoiceParameterConfig, RangeParameterConfig
 
         parameters = []
-        for axis in self.axes:
+        for index, axis in enumerate(self.axes):
             if axis["kind"] == "choice":
-                parameters.append(ChoiceParameterConfig(name=axis["name"], parameter_type="int", values=list(range(axis["count"])), is_ordered=False))
+                options = list(range(axis["count"]))
+                under = {option: [each["name"] for each in self.axes if each.get("condition") == {"axis": index, "option": option}] for option in options}
+                dependents = {option: names for option, names in under.items() if names}
+                parameters.append(
+                    ChoiceParameterConfig(
+                        name=axis["name"], parameter_type="int", values=options, is_ordered=False, **({"dependent_parameters": dependents} if dependents else {})
+                    )
+                )
                 continue
             step = axis.get("step") if not axis["log"] else None
             kind = {"scaling": "log"} if axis["log"] else {"step_size": step} if step and axis["kind"] == "float" else {}
@@ -308,7 +314,7 @@ class AxSearcher(Searcher):
 
     def propose(self):
         [(index, point)] = self.client.get_next_trials(max_trials=1).items()
-        return index, {name: float(value) for name, value in point.items()}
+        return index, {axis["name"]: float(point[axis["name"]]) for axis in self.axes if axis["name"] in point}
 
     def learn(self, handle, losses):
         if losses is None:

@@ -32,7 +32,8 @@ export type EnvironmentName =
   | "horovod"
   | "tensorflow"
   | "jax"
-  | "ray";
+  | "ray"
+  | "searchers";
 
 /** Horovod and DeepSpeed compile for minutes, and for longer on a busy machine. */
 const BUILD_MS = 2_700_000;
@@ -87,6 +88,14 @@ const RECIPES: Readonly<Record<EnvironmentName, Recipe>> = {
       optree==0.20.0 packaging==26.4 protobuf==7.36.2 pygments==2.21.0 requests==2.34.2 rich==15.0.0 six==1.17.0 termcolor==3.3.0 urllib3==2.8.0 wrapt==2.5.2 typing_extensions==4.16.0`,
   },
   jax: { packages: "jax==0.10.2 jaxlib==0.10.2 ml_dtypes==0.6.0 numpy==2.4.6 opt_einsum==3.4.0 scipy==1.17.1" },
+  searchers: {
+    on: "torch",
+    packages: `optuna==5.0.0 cmaes==0.13.1 bayesian-optimization==3.4.0 ax-platform==1.3.1 botorch==0.18.1 gpytorch==1.15.2 linear-operator==0.6.1 xgboost-cpu==3.2.0
+      scikit-learn==1.9.1 scipy==1.17.1 joblib==1.6.0 threadpoolctl==3.8.0 cloudpickle==3.1.3 loky==3.7.0 narwhals==2.29.0 pyro-ppl==1.9.2 pyro-api==0.1.2 multipledispatch==1.0.0
+      pyre-extensions==0.0.32 typing-inspect==0.9.0 mypy_extensions==1.2.0 jaxtyping==0.3.11 wadler_lindig==0.1.8 opt_einsum==3.4.0 plotly==7.1.0 graphviz==0.21 sqlalchemy==2.1.9 greenlet==3.5.6
+      alembic==1.20.1 mako==1.4.3 colorlog==6.12.0 colorama==0.4.6 packaging==26.4 pyyaml==6.0.4 tqdm==4.70.1 markdown==3.11.3 ipywidgets==8.1.9 ipython==9.18.1
+      ipython_pygments_lexers==1.1.1 pygments==2.21.0 traitlets==5.16.1 decorator==5.3.1 jedi==0.20.1 parso==0.8.7 matplotlib-inline==0.2.2 pexpect==4.9.0 ptyprocess==0.7.0 prompt_toolkit==3.0.53 wcwidth==0.9.4 stack_data==0.6.3 executing==2.3.0 asttokens==3.0.2 pure_eval==0.2.4 comm==0.2.3 six==1.17.0`,
+  },
   ray: {
     on: "torch",
     packages: `ray==2.60.0 xgboost-cpu==3.2.0 lightgbm==4.7.0 scipy==1.17.1 narwhals==2.29.0 tensorboardx==2.6.5 pydantic==2.14.4 pydantic_core==2.50.5 annotated-types==0.8.0

@@ -1,13 +1,12 @@
 /**
- * The problems on which searchers are compared, with their spaces: Branin, Hartmann-6, Rosenbrock in eight dimensions, and one of mixed kinds.
+ * The problems on which searchers are compared, with their spaces: four of one objective, two of two, one whose trials can be cut short, and two models.
  *
- * Each objective is the regret: what a point is above the best value. `search_reference.py` has the same problems for the searchers of others.
+ * Each single objective is the regret: what a point is above the best value. `search_reference.py` has the same problems for the searchers of others.
  */
-import { choice, loguniform, uniform } from "../../src/tune/space.ts";
-import type { ModelSearch } from "../../src/tune/search/model-search.ts";
-import type { TrialResult } from "../../src/tune/trial.ts";
+import { choice, lograndint, loguniform, randint, uniform } from "../../src/tune/space.ts";
+import { frontOf, volumeOf } from "../../src/tune/search/pareto.ts";
 
-type Config = Record<string, number | string>;
+export type Config = Record<string, number | string>;
 
 interface Problem {
   readonly space: Readonly<Record<string, unknown>>;
@@ -73,21 +72,92 @@ export const PROBLEMS: Readonly<Record<"branin" | "hartmann6" | "rosenbrock8" | 
   },
 };
 
-/** The best regret after some trials, one after another, and the milliseconds of an ask with its tell. */
-export function bestRegret(searcher: ModelSearch, { space, regret }: Problem, trials: number): { regret: number; askMs: number } {
-  let best = Number.POSITIVE_INFINITY;
-  let spentMs = 0;
-  searcher.setSearchProperties("regret", "min", space);
-  for (let trial = 0; trial < trials; trial += 1) {
-    const began = performance.now();
-    const config = searcher.suggest(`trial-${trial}`) as Config;
-    const value = regret(config);
-    best = Math.min(best, value);
-    searcher.onTrialComplete(`trial-${trial}`, { regret: value } as unknown as TrialResult);
-    spentMs += performance.now() - began;
-  }
-  return { regret: best, askMs: spentMs / trials };
+const MIXED = PROBLEMS.mixed.space;
+
+interface PairProblem {
+  readonly space: Readonly<Record<string, unknown>>;
+  losses(config: Config): readonly [number, number];
+  /** From here the volume is measured. */
+  readonly reference: readonly [number, number];
+  readonly bestVolume: number;
 }
+
+const OFFSETS: Readonly<Record<string, readonly [number, number]>> = { a: [0, 6], b: [2, 3], c: [8, 0] };
+
+/** Two losses to be small at once. */
+export const PAIR_PROBLEMS: Readonly<Record<"zdt1" | "trade", PairProblem>> = {
+  zdt1: {
+    space: numbers(6, 0, 1),
+    losses: (config) => {
+      const x = config["x0"] as number;
+      const rest = [1, 2, 3, 4, 5].reduce((sum, axis) => sum + (config[`x${axis}`] as number), 0);
+      const g = 1 + (9 * rest) / 5;
+      return [x, g * (1 - Math.sqrt(x / g))];
+    },
+    reference: [1.1, 4],
+    // The front is y = 1 - sqrt(x).
+    bestVolume: 3 + 2 / 3 + 0.1 * 4,
+  },
+  trade: {
+    space: MIXED,
+    losses: ({ x, lr, c }) => {
+      const [near, far] = OFFSETS[c as string] as readonly [number, number];
+      const log = Math.log10(lr as number);
+      return [((x as number) - 2) ** 2 + (log + 3) ** 2 + near, ((x as number) + 2) ** 2 + (log + 2) ** 2 + far];
+    },
+    reference: [25, 25],
+    bestVolume: bestTradeVolume(25),
+  },
+};
+
+/** For each option the best points lie between the bottoms of both losses. */
+function bestTradeVolume(reference: number): number {
+  const points = Object.values(OFFSETS).flatMap(([near, far]) =>
+    Array.from({ length: 2_001 }, (_, step) => [17 * (step / 2_000) ** 2 + near, 17 * (1 - step / 2_000) ** 2 + far]),
+  );
+  return volumeOf(points, [reference, reference]);
+}
+
+/** The part of the largest volume that losses do not dominate. */
+export function missedVolume({ reference, bestVolume }: PairProblem, losses: readonly (readonly number[])[]): number {
+  const front = frontOf(losses).map((index) => losses[index] as readonly number[]);
+  return 1 - volumeOf(front, reference) / bestVolume;
+}
+
+/** How many steps a trial of the curve has. */
+export const CURVE_STEPS = 27;
+
+/** A trial that reports at each step: the best values move as the training goes on. */
+export const CURVE = {
+  space: MIXED,
+  regretAt: ({ x, lr, c }: Config, step: number): number => {
+    const part = step / CURVE_STEPS;
+    const left = 1 - part;
+    const apart = ((x as number) - 2 - left) ** 2 + (Math.log10(lr as number) + 3 - left / 2) ** 2;
+    return apart + ({ a: 0, b: 1, c: 3 }[c as string] as number) + 3 * (Math.exp(-5 * part) - Math.exp(-5));
+  },
+};
+
+/** Spaces of models that `search_models.py` trains. */
+export const MODEL_SPACES = {
+  xgboost: {
+    rounds: lograndint(10, 151),
+    depth: randint(1, 11),
+    eta: loguniform(1e-3, 1),
+    subsample: uniform(0.3, 1),
+    columns: uniform(0.3, 1),
+    weight: loguniform(0.1, 20),
+    lambda: loguniform(1e-4, 100),
+  },
+  network: {
+    rate: loguniform(1e-4, 0.3),
+    alpha: loguniform(1e-6, 10),
+    width: lograndint(4, 65),
+    batch: lograndint(8, 129),
+    momentum: uniform(0, 0.99),
+    activation: choice(["relu", "tanh", "logistic"]),
+  },
+} as const;
 
 /** The mean of log10(regret + 1e-6): the figure that is compared. */
 export function meanLogRegret(regrets: readonly number[]): number {

@@ -51,10 +51,8 @@ export function axesOf(space: SearchSpace, searcher: string): Axis[] {
 function extentOf(domain: SearchedDomain): Pick<Axis, "halfStep" | "from" | "to"> {
   if (domain.kind === "choice" || domain.kind === "grid" || domain.kind === "normal") return { halfStep: 0, from: 0, to: 1 };
   const [lower, upper] = domain.kind === "float" ? [domain.lower, domain.upper] : [domain.first, domain.last];
-  const quantum = domain.kind === "float" ? domain.quantum : domain.quantum;
-  const halfStep = (quantum ?? 0) / 2;
-  const first = quantum === undefined ? lower : toAllowed(domain, lower);
-  const last = quantum === undefined ? upper : toAllowed(domain, upper);
+  const halfStep = (domain.quantum ?? 0) / 2;
+  const [first, last] = [toAllowed(domain, lower), toAllowed(domain, upper)];
   if (!domain.log) return { halfStep, from: first - halfStep, to: last + halfStep };
   // The cell below the first multiple of a large quantum would reach 0, which has no logarithm.
   return { halfStep, from: Math.log(Math.max(first - halfStep, first / 2)), to: Math.log(last + halfStep) };

@@ -1,8 +1,9 @@
 /**
  * `BOHBSearch`: densities of good and bad trials at the largest budget with enough results, for `HyperBandForBOHB` (Falkner et al. 2018).
  *
- * Each result of a trial counts at the budget at which it was reported. A part of the configurations stays random, so that every place is tried in the end. So early
- * results steer the search until there are enough of trials that ran longer.
+ * Each result of a trial counts at the budget at which it was reported, so early results steer the search until there are enough of trials that ran longer. Trials that were
+ * stopped before that budget count as bad there, which the paper leaves out: most trials are stopped, and without them the model knows little. A part of the
+ * configurations stays random, so that every place is tried in the end.
  */
 import { count, number, readOptions, text } from "../../core/internal.ts";
 import type { JsonValue, TrialResult } from "../trial.ts";
@@ -32,6 +33,9 @@ const OPTIONS = {
   numSamples: count({ min: 1, max: 10_000 }, 64),
   randomFraction: number("a number from 0 to 1 is needed", 1 / 3, (value) => value >= 0 && value <= 1),
 };
+
+/** The budget of results that were known before the run. A number that JSON has. */
+const WHOLE_BUDGET = Number.MAX_VALUE;
 
 /** A trial's point and loss at one budget. */
 interface Partial extends Sample {
@@ -74,7 +78,7 @@ export class BOHBSearch extends ModelSearch {
   /** Points whose results were known before the run count as trials that ran to the end. */
   protected override learn({ number: trial, point, losses }: Observation): void {
     if (this.#isKnown(trial)) return;
-    this.#record(Number.POSITIVE_INFINITY, { number: trial, point, loss: losses[0] as number });
+    this.#record(WHOLE_BUDGET, { number: trial, point, loss: losses[0] as number });
   }
 
   #isKnown(trial: number): boolean {
@@ -86,14 +90,18 @@ export class BOHBSearch extends ModelSearch {
     const needed = minPointsInModel ?? this.axes.length + 1;
     const budget = [...this.#budgets.keys()].filter((each) => (this.#budgets.get(each)?.size ?? 0) > needed + 1).sort((a, b) => b - a)[0];
     if (this.random.next() < randomFraction || budget === undefined) return this.randomPoint();
-    const ranked = [...(this.#budgets.get(budget) as Map<number, Partial>).values()].sort((first, second) => first.loss - second.loss);
+    const reached = this.#budgets.get(budget) as Map<number, Partial>;
+    const ranked = [...reached.values()].sort((first, second) => first.loss - second.loss);
     const goodCount = Math.max(needed, Math.floor((topNPercent * ranked.length) / 100));
+    // A trial that ended before this budget was stopped because others were better.
+    const atLeast = [...this.#budgets].filter(([each]) => each >= budget).map(([, results]) => results);
+    const stopped = this.observations.filter((trial) => !atLeast.some((results) => results.has(trial.number)));
     const byNumber = (first: Sample, second: Sample) => first.number - second.number;
     return proposeByDensities(
       {
         axes: this.axes,
         good: ranked.slice(0, goodCount).sort(byNumber),
-        bad: ranked.slice(goodCount).sort(byNumber),
+        bad: [...ranked.slice(goodCount), ...stopped].sort(byNumber),
         candidateCount: numSamples,
         isJoint: true,
         goodFades: false,

@@ -159,6 +159,8 @@ export class CmaEsSearch extends ModelSearch {
 
   #restart(): void {
     this.#restarts += 1;
+    // Trials that run were drawn from the distribution before: to the new one they are foreign, whatever its generation is when they end.
+    for (const [proposal, draw] of this.#draws) this.#draws.set(proposal, { ...draw, generation: -1 });
     this.#begin(this.#numbers.map(() => this.random.next()));
   }
 

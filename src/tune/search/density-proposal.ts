@@ -52,12 +52,10 @@ function underSameCondition(axes: readonly Axis[], { condition }: Axis): number[
 
 function draw({ axes, good, bad, candidateCount, goodFades }: Evidence, indexes: readonly number[], random: Random): number[] {
   const chosen = indexes.map((index) => axes[index] as Axis);
-  // A trial in which these places did not count says nothing of them.
-  const pointsOf = (samples: readonly Sample[]) =>
-    samples.filter(({ point }) => point[indexes[0] as number] !== null).map(({ point }) => indexes.map((index) => point[index] as number));
-  const goodPoints = pointsOf(good);
-  const goodDensity = new ParzenEstimator(chosen, goodPoints, goodFades ? undefined : goodPoints.map(() => 1));
-  const badDensity = new ParzenEstimator(chosen, pointsOf(bad));
+  const goodColumns = columnsOf(good, indexes);
+  const goodWeights = goodFades ? undefined : new Float64Array(goodColumns[0]?.length ?? 0).fill(1);
+  const goodDensity = new ParzenEstimator(chosen, goodColumns, goodWeights);
+  const badDensity = new ParzenEstimator(chosen, columnsOf(bad, indexes));
   const candidates = Array.from({ length: candidateCount }, () => goodDensity.sample(random));
   const goodLogs = goodDensity.logDensities(candidates);
   const badLogs = badDensity.logDensities(candidates);
@@ -65,4 +63,15 @@ function draw({ axes, good, bad, candidateCount, goodFades }: Evidence, indexes:
   let best = 0;
   for (let at = 1; at < candidates.length; at += 1) if (ratio(at) > ratio(best)) best = at;
   return candidates[best] as number[];
+}
+
+/** By axis, the values of samples. One in which these places did not count says nothing of them. */
+function columnsOf(samples: readonly Sample[], indexes: readonly number[]): Float64Array[] {
+  const [first = 0] = indexes;
+  const counted = samples.filter(({ point }) => point[first] !== null);
+  return indexes.map((index) => {
+    const column = new Float64Array(counted.length);
+    for (let row = 0; row < column.length; row += 1) column[row] = (counted[row] as Sample).point[index] as number;
+    return column;
+  });
 }

@@ -4,6 +4,8 @@
  * The kernel of a point is the product of a normal distribution cut to the unit interval for each number, and for each choice a distribution that prefers
  * the observed option. The width on an axis is the distance to the farther neighbour there, so that the density is fine where points are close. The rules
  * (prior, widths, weights) are those of Optuna's sampler, after Bergstra et al. 2011. TPE compares two such densities.
+ *
+ * Time goes into exponentials and into memory, so axes of single values (choices, integers, steps) share what equal kernels have in common.
  */
 import type { Random } from "../random.ts";
 import { type Axis, cellOf, fromUnit, toUnit } from "./axes.ts";
@@ -19,205 +21,249 @@ const NARROWING_MAX = 100;
 const NARROW_CELL = 0.25;
 /** So many widths from a bound, what lies beyond it is less than a double shows. */
 const WHOLE = 8.3;
+/** A kernel whose logarithm is so far below the largest adds less than 2e-11 of it. */
+const NEGLIGIBLE = 25;
+/** Values of exp(-x) for `x` up to there, so many for each step of 1. */
+const EXP_STEPS = 32;
+const EXP_TABLE = Float64Array.from({ length: NEGLIGIBLE * EXP_STEPS + 1 }, (_, step) => Math.exp(-step / EXP_STEPS));
 
-/** The kernels on one axis: of a number, or of a choice by the observed option. The last is the prior's. */
-type Kernels = NumberKernels | { readonly axis: Axis; readonly options: Int32Array };
+/** The kernels on one axis. The last is the prior's. */
+type Kernels = ContinuousKernels | ShapedKernels;
 
-interface NumberKernels {
+interface ContinuousKernels {
   readonly axis: Axis;
   readonly means: Float64Array;
-  readonly widths: Float64Array;
   /** Inverses of the widths. */
   readonly sharpness: Float64Array;
 }
 
-const NO_OPTION = -1;
+/** Kernels on an axis of single values, where many are equal: of one shape. */
+interface ShapedKernels {
+  readonly axis: Axis;
+  readonly shapeOf: Int32Array;
+  readonly shapes: Shapes;
+}
+
+/** Of a choice, shapes are options, and one more is the prior's. Of numbers they have means and widths. */
+type Shapes = { readonly count: number } & ({ readonly means: Float64Array; readonly widths: Float64Array } | { readonly prior: number });
 
 /** Weights of points from the oldest to the newest. */
-export function weightsByAge(count: number): number[] {
-  if (count < FULL_WEIGHT_COUNT) return new Array<number>(count).fill(1);
+export function weightsByAge(count: number): Float64Array {
+  const weights = new Float64Array(count).fill(1);
   const fading = count - FULL_WEIGHT_COUNT;
-  const weights = new Array<number>(count).fill(1);
   for (let index = 0; index < fading; index += 1)
     weights[index] = fading === 1 ? 1 / count : 1 / count + ((1 - 1 / count) * index) / (fading - 1);
   return weights;
 }
 
 export class ParzenEstimator {
-  readonly #kernelCount: number;
   readonly #weights: Float64Array;
   readonly #totalWeight: number;
   readonly #columns: readonly Kernels[];
-  /** Per kernel: the logarithm of its weight and of all its constant factors. */
+  /** The part of the prior in each kernel of a choice. */
+  readonly #spread: number;
+  /** Per kernel: the logarithm of its weight and of its factors that are the same everywhere. */
   readonly #constants: Float64Array;
 
-  /** `points` are from the oldest to the newest, and have one number for each of `axes`. */
-  constructor(axes: readonly Axis[], points: readonly (readonly number[])[], weights: readonly number[] = weightsByAge(points.length)) {
-    this.#kernelCount = points.length + 1;
-    this.#weights = new Float64Array(this.#kernelCount).fill(PRIOR_WEIGHT);
+  /** `columns` have for each of `axes` the values of all points, from the oldest to the newest. */
+  constructor(axes: readonly Axis[], columns: readonly Float64Array[], weights = weightsByAge(columns[0]?.length ?? 0)) {
+    this.#spread = PRIOR_WEIGHT / (weights.length + 1);
+    this.#weights = new Float64Array(weights.length + 1).fill(PRIOR_WEIGHT);
     this.#weights.set(weights);
+    this.#columns = axes.map((axis, index) => kernelsOf(axis, columns[index] as Float64Array));
+    const [first] = this.#columns;
+    if (this.#columns.length === 1 && first !== undefined && "shapes" in first) {
+      // Kernels of one shape are one kernel with the weight of all.
+      const weightOf = new Float64Array(first.shapes.count);
+      for (const [kernel, shape] of first.shapeOf.entries())
+        weightOf[shape] = (weightOf[shape] as number) + (this.#weights[kernel] as number);
+      this.#weights = weightOf;
+      this.#columns = [{ ...first, shapeOf: Int32Array.from(weightOf.keys()) }];
+    }
     let total = 0;
-    for (let kernel = 0; kernel < this.#kernelCount; kernel += 1) total += this.#weights[kernel] as number;
+    for (const weight of this.#weights) total += weight;
     this.#totalWeight = total;
-    this.#constants = new Float64Array(this.#kernelCount);
-    for (let kernel = 0; kernel < this.#kernelCount; kernel += 1)
+    this.#constants = new Float64Array(this.#weights.length);
+    for (let kernel = 0; kernel < this.#constants.length; kernel += 1)
       this.#constants[kernel] = Math.log((this.#weights[kernel] as number) / total);
-    this.#columns = axes.map((axis, index) => {
-      if (axis.choiceCount > 0) {
-        const options = new Int32Array(this.#kernelCount).fill(NO_OPTION);
-        for (let kernel = 0; kernel < points.length; kernel += 1) options[kernel] = (points[kernel] as readonly number[])[index] as number;
-        return { axis, options };
-      }
-      const means = new Float64Array(this.#kernelCount).fill(0.5);
-      for (let kernel = 0; kernel < points.length; kernel += 1) means[kernel] = (points[kernel] as readonly number[])[index] as number;
-      const widths = widthsOf(means);
-      const sharpness = new Float64Array(this.#kernelCount);
-      for (let kernel = 0; kernel < this.#kernelCount; kernel += 1) sharpness[kernel] = 1 / (widths[kernel] as number);
-      return { axis, means, widths, sharpness };
-    });
-    for (const kernels of this.#columns) if ("means" in kernels) this.#normalize(kernels);
+    for (const kernels of this.#columns) if ("means" in kernels) addFactors(this.#constants, kernels);
   }
 
   /** Draws a point: one number for each of the axes. */
   sample(random: Random): number[] {
     const kernel = this.#pickKernel(random);
     return this.#columns.map((kernels) => {
-      if ("options" in kernels) return this.#sampleOption(kernels, kernel, random);
-      const { axis, means, widths } = kernels;
-      const mean = means[kernel] as number;
-      const unit = truncatedNormalQuantile(random.next(), { mean, deviation: widths[kernel] as number, low: 0, high: 1 });
+      if ("means" in kernels) return drawNumber(random, kernels.means[kernel] as number, 1 / (kernels.sharpness[kernel] as number));
+      const { axis, shapes, shapeOf } = kernels;
+      const shape = shapeOf[kernel] as number;
+      if ("prior" in shapes) return this.#drawOption(axis, shape, random);
       // All values of a cell are one: its middle stands for it, as in observations.
-      return axis.halfStep > 0 ? toUnit(axis, fromUnit(axis, unit)) : unit;
+      return toUnit(axis, fromUnit(axis, drawNumber(random, shapes.means[shape] as number, shapes.widths[shape] as number)));
     });
   }
 
   /** The logarithm of the density at each of some points. */
   logDensities(points: readonly (readonly number[])[]): Float64Array {
-    const byPoint = points.map(() => this.#constants.slice());
-    for (const [index, kernels] of this.#columns.entries()) {
-      const cells = new Map<number, Float64Array>();
-      for (const [at, logs] of byPoint.entries()) {
-        const value = (points[at] as readonly number[])[index] as number;
-        if ("options" in kernels) this.#addOptions(logs, kernels, value);
-        else if (kernels.axis.halfStep === 0) addLogDensities(logs, kernels, value);
-        else addCellMasses(logs, { kernels, value, cells });
+    const logs = new Float64Array(this.#constants.length);
+    const known = this.#columns.map(() => new Map<number, Float64Array>());
+    return Float64Array.from(points, (point) => {
+      logs.set(this.#constants);
+      for (const [index, kernels] of this.#columns.entries()) {
+        const value = point[index] as number;
+        if ("means" in kernels) addLogDensities(logs, kernels, value);
+        else addLogMasses(logs, kernels.shapeOf, this.#logMasses(kernels, value, known[index] as Map<number, Float64Array>));
       }
-    }
-    return Float64Array.from(byPoint, logSumExp);
+      return logSumExp(logs);
+    });
   }
 
   #pickKernel(random: Random): number {
     let rest = random.next() * this.#totalWeight;
-    for (let kernel = 0; kernel < this.#kernelCount - 1; kernel += 1) {
+    for (let kernel = 0; kernel < this.#weights.length - 1; kernel += 1) {
       rest -= this.#weights[kernel] as number;
       if (rest < 0) return kernel;
     }
-    return this.#kernelCount - 1;
+    return this.#weights.length - 1;
   }
 
   /** The kernel of a point gives its option a weight of 1, and spreads the prior's weight, divided by the number of kernels, over all options. */
-  #sampleOption({ axis, options }: { axis: Axis; options: Int32Array }, kernel: number, random: Random): number {
-    const observed = options[kernel] as number;
-    const spread = (PRIOR_WEIGHT * axis.choiceCount) / this.#kernelCount;
-    const isObserved = observed !== NO_OPTION && random.next() * (1 + spread) < 1;
-    return isObserved ? observed : random.integer(axis.choiceCount);
+  #drawOption({ choiceCount }: Axis, shape: number, random: Random): number {
+    const isObserved = shape < choiceCount && random.next() * (1 + this.#spread * choiceCount) < 1;
+    return isObserved ? shape : random.integer(choiceCount);
   }
 
-  #addOptions(logs: Float64Array, { axis, options }: { axis: Axis; options: Int32Array }, chosen: number): void {
-    const spread = PRIOR_WEIGHT / this.#kernelCount;
-    const total = 1 + spread * axis.choiceCount;
-    const matching = Math.log((1 + spread) / total);
-    const other = Math.log(spread / total);
-    for (let kernel = 0; kernel < logs.length; kernel += 1) {
-      const option = options[kernel];
-      logs[kernel] = (logs[kernel] as number) + (option === NO_OPTION ? -Math.log(axis.choiceCount) : option === chosen ? matching : other);
+  /** The logarithm of the probability of a value, by shape; `known` keeps it for equal values. */
+  #logMasses({ axis, shapes }: ShapedKernels, value: number, known: Map<number, Float64Array>): Float64Array {
+    const before = known.get(value);
+    if (before !== undefined) return before;
+    const masses = new Float64Array(shapes.count);
+    if ("prior" in shapes) {
+      const total = 1 + this.#spread * axis.choiceCount;
+      masses.fill(Math.log(this.#spread / total));
+      masses[value] = Math.log((1 + this.#spread) / total);
+      masses[shapes.prior] = -Math.log(axis.choiceCount);
+    } else {
+      const cell = cellOf(axis, value);
+      for (let shape = 0; shape < masses.length; shape += 1)
+        masses[shape] = logMassOf(cell, shapes.means[shape] as number, shapes.widths[shape] as number);
     }
-  }
-
-  /** Adds to the constants what cutting the kernels to the unit interval and, for continuous axes, their width takes. */
-  #normalize({ axis, means, widths }: NumberKernels): void {
-    for (let kernel = 0; kernel < this.#kernelCount; kernel += 1) {
-      const mean = means[kernel] as number;
-      const width = widths[kernel] as number;
-      // Most kernels are narrow, and lose nothing at the bounds.
-      const isWhole = mean > WHOLE * width && 1 - mean > WHOLE * width;
-      const lost = isWhole ? 0 : Math.log(normalMass(-mean / width, (1 - mean) / width));
-      const factor = axis.halfStep > 0 ? 0 : Math.log(width) + LOG_SQRT_TWO_PI;
-      this.#constants[kernel] = (this.#constants[kernel] as number) - lost - factor;
-    }
+    known.set(value, masses);
+    return masses;
   }
 }
 
-function addLogDensities(logs: Float64Array, { means, sharpness }: NumberKernels, value: number): void {
+function kernelsOf(axis: Axis, column: Float64Array): Kernels {
+  const count = column.length;
+  if (axis.choiceCount > 0) {
+    const shapeOf = new Int32Array(count + 1).fill(axis.choiceCount);
+    shapeOf.set(column);
+    return { axis, shapeOf, shapes: { count: axis.choiceCount + 1, prior: axis.choiceCount } };
+  }
+  const order = orderOf(column);
+  const means = new Float64Array(count + 1).fill(0.5);
+  means.set(column);
+  const widths = widthsOf(means, order);
+  if (axis.halfStep === 0) {
+    for (let kernel = 0; kernel < widths.length; kernel += 1) widths[kernel] = 1 / (widths[kernel] as number);
+    return { axis, means, sharpness: widths };
+  }
+  const shapeOf = new Int32Array(count + 1);
+  const representatives: number[] = [];
+  for (const kernel of order) {
+    const last = representatives.at(-1);
+    if (last === undefined || means[last] !== means[kernel] || widths[last] !== widths[kernel]) representatives.push(kernel);
+    shapeOf[kernel] = representatives.length - 1;
+  }
+  representatives.push(count);
+  shapeOf[count] = representatives.length - 1;
+  const of = (values: Float64Array) => Float64Array.from(representatives, (kernel) => values[kernel] as number);
+  return { axis, shapeOf, shapes: { count: representatives.length, means: of(means), widths: of(widths) } };
+}
+
+function drawNumber(random: Random, mean: number, width: number): number {
+  return truncatedNormalQuantile(random.next(), { mean, deviation: width, low: 0, high: 1 });
+}
+
+/** The probability of a normal distribution that lies in the unit interval. */
+function massInside(mean: number, width: number): number {
+  // Most kernels are narrow, and lose nothing at the bounds.
+  const isWhole = mean > WHOLE * width && 1 - mean > WHOLE * width;
+  return isWhole ? 1 : normalMass(-mean / width, (1 - mean) / width);
+}
+
+/** Adds what the width of the kernels of a continuous axis and cutting them to the unit interval takes. */
+function addFactors(constants: Float64Array, { means, sharpness }: ContinuousKernels): void {
+  for (let kernel = 0; kernel < constants.length; kernel += 1) {
+    const width = 1 / (sharpness[kernel] as number);
+    const factor = Math.log(width * massInside(means[kernel] as number, width)) + LOG_SQRT_TWO_PI;
+    constants[kernel] = (constants[kernel] as number) - factor;
+  }
+}
+
+function addLogDensities(logs: Float64Array, { means, sharpness }: ContinuousKernels, value: number): void {
   for (let kernel = 0; kernel < logs.length; kernel += 1) {
     const z = (value - (means[kernel] as number)) * (sharpness[kernel] as number);
     logs[kernel] = (logs[kernel] as number) - 0.5 * z * z;
   }
 }
 
-/** Adds each kernel's mass in the cell of a value; `cells` keeps it for equal values. */
-function addCellMasses(
-  logs: Float64Array,
-  { kernels, value, cells }: { kernels: NumberKernels; value: number; cells: Map<number, Float64Array> },
-): void {
-  let masses = cells.get(value);
-  if (masses === undefined) cells.set(value, (masses = logMasses(cellOf(kernels.axis, value), kernels.means, kernels.widths)));
-  for (let kernel = 0; kernel < logs.length; kernel += 1) logs[kernel] = (logs[kernel] as number) + (masses[kernel] as number);
+function addLogMasses(logs: Float64Array, shapeOf: Int32Array, masses: Float64Array): void {
+  for (let kernel = 0; kernel < logs.length; kernel += 1)
+    logs[kernel] = (logs[kernel] as number) + (masses[shapeOf[kernel] as number] as number);
 }
 
-function logMasses({ low, high }: { low: number; high: number }, means: Float64Array, widths: Float64Array): Float64Array {
-  const middle = (low + high) / 2;
-  // Observations of few values make few kernels, each many times.
-  const seen = new Map<number, Map<number, number>>();
-  return means.map((mean, kernel) => {
-    const width = widths[kernel] as number;
-    if (high - low < NARROW_CELL * width) {
-      const z = (middle - mean) / width;
-      return Math.log((high - low) / width) - 0.5 * z * z - LOG_SQRT_TWO_PI;
-    }
-    let byWidth = seen.get(mean);
-    if (byWidth === undefined) seen.set(mean, (byWidth = new Map()));
-    let mass = byWidth.get(width);
-    if (mass === undefined)
-      byWidth.set(width, (mass = Math.log(Math.max(normalMass((low - mean) / width, (high - mean) / width), 1e-300))));
-    return mass;
-  });
+function logMassOf({ low, high }: { low: number; high: number }, mean: number, width: number): number {
+  const z = ((low + high) / 2 - mean) / width;
+  const isNarrow = high - low < NARROW_CELL * width;
+  const mass = isNarrow
+    ? ((high - low) / width) * Math.exp(-0.5 * z * z - LOG_SQRT_TWO_PI)
+    : normalMass((low - mean) / width, (high - mean) / width);
+  return Math.log(Math.max(mass, 1e-300) / massInside(mean, width));
 }
 
 function logSumExp(logs: Float64Array): number {
   let largest = Number.NEGATIVE_INFINITY;
   for (let index = 0; index < logs.length; index += 1) if ((logs[index] as number) > largest) largest = logs[index] as number;
-  if (largest === Number.NEGATIVE_INFINITY) return largest;
   let sum = 0;
   for (let index = 0; index < logs.length; index += 1) {
-    const log = logs[index] as number;
-    if (log > largest - 40) sum += Math.exp(log - largest);
+    const below = largest - (logs[index] as number);
+    if (below >= NEGLIGIBLE) continue;
+    // exp(-below) to ten digits, from the table and four terms of its series: half the time of Math.exp.
+    const step = (below * EXP_STEPS + 0.5) | 0;
+    const rest = step / EXP_STEPS - below;
+    sum += (EXP_TABLE[step] as number) * (1 + rest * (1 + rest * (1 / 2 + rest * (1 / 6 + rest / 24))));
   }
   return largest + Math.log(sum);
 }
 
-/** Sorting keys hold a value in steps of 2^-32 and, below, the index of its kernel. */
-const KEY_VALUES = 2 ** 32;
-const KEY_INDEXES = 2 ** 20;
+/**
+ * The indexes of values from 0 to 1 in ascending order, as precise as 32 bits. Sorts 64-bit words that hold a value above its index (the machines
+ * that Node runs on store the lower half first): a sort with a comparison function takes thirty times as long.
+ */
+function orderOf(values: Float64Array): Int32Array {
+  const words = new BigUint64Array(values.length);
+  const halves = new Uint32Array(words.buffer);
+  for (let index = 0; index < values.length; index += 1) {
+    halves[2 * index] = index;
+    halves[2 * index + 1] = Math.min((values[index] as number) * 2 ** 32, 2 ** 32 - 1);
+  }
+  words.sort();
+  const order = new Int32Array(values.length);
+  for (let rank = 0; rank < order.length; rank += 1) order[rank] = halves[2 * rank] as number;
+  return order;
+}
 
-/** The widths of kernels whose last is the prior's. */
-function widthsOf(means: Float64Array): Float64Array {
-  const count = means.length - 1;
-  const widths = new Float64Array(means.length);
-  widths[count] = 1;
-  // Sorts plain numbers: a sort with a comparison function takes five times as long.
-  const keys = new Float64Array(count);
-  for (let kernel = 0; kernel < count; kernel += 1)
-    keys[kernel] = Math.floor((means[kernel] as number) * KEY_VALUES) * KEY_INDEXES + kernel;
-  keys.sort();
-  const least = 1 / Math.min(NARROWING_MAX, count + 2);
+/** The widths of kernels whose last is the prior's; `order` has the others by their means. */
+function widthsOf(means: Float64Array, order: Int32Array): Float64Array {
+  const widths = new Float64Array(means.length).fill(1);
+  const least = 1 / Math.min(NARROWING_MAX, order.length + 2);
   let below = 0;
-  for (let rank = 0; rank < count; rank += 1) {
-    const kernel = (keys[rank] as number) % KEY_INDEXES;
+  for (let rank = 0; rank < order.length; rank += 1) {
+    const kernel = order[rank] as number;
     const mean = means[kernel] as number;
-    const above = rank < count - 1 ? (means[(keys[rank + 1] as number) % KEY_INDEXES] as number) - mean : 0;
+    const above = rank < order.length - 1 ? (means[order[rank + 1] as number] as number) - mean : 0;
     // The outermost points look inwards only: the bounds of a space say nothing of where points lie. A single point looks to both.
-    widths[kernel] = Math.min(1, Math.max(least, count > 1 ? Math.max(below, above) : Math.max(mean, 1 - mean)));
+    widths[kernel] = Math.min(1, Math.max(least, order.length > 1 ? Math.max(below, above) : Math.max(mean, 1 - mean)));
     below = above;
   }
   return widths;

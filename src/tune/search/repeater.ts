@@ -31,7 +31,6 @@ export class Repeater implements Searcher {
   readonly definition: Definition | undefined;
   readonly #searcher: Searcher;
   readonly #options: { readonly repeat: number; readonly setIndex: boolean };
-  #metrics: readonly string[] = [];
   #groups = new Map<string, Group>();
   #groupOf = new Map<string, string>();
   /** The group that is not complete yet. */
@@ -46,7 +45,6 @@ export class Repeater implements Searcher {
   }
 
   async setSearchProperties(metric: string | readonly string[], mode: Mode | readonly Mode[], space: SearchSpace): Promise<void> {
-    this.#metrics = [metric].flat();
     await this.#searcher.setSearchProperties(metric, mode, space);
   }
 
@@ -75,19 +73,7 @@ export class Repeater implements Searcher {
     if (group.results.length < this.#options.repeat) return;
     this.#groups.delete(group.leader);
     const counted = group.results.filter((each) => each !== null);
-    const mean = (metric: string) => {
-      const values = counted
-        .map((each) => (each as Record<string, unknown>)[metric])
-        .filter((value) => typeof value === "number" && !Number.isNaN(value));
-      return values.reduce((sum: number, value) => sum + (value as number), 0) / values.length;
-    };
-    const last = counted.at(-1);
-    if (last === undefined) await this.#searcher.onTrialComplete(group.leader, undefined, true);
-    else
-      await this.#searcher.onTrialComplete(group.leader, {
-        ...last,
-        ...Object.fromEntries(this.#metrics.map((metric) => [metric, mean(metric)])),
-      });
+    await this.#searcher.onTrialComplete(group.leader, counted.length === 0 ? undefined : meanOf(counted), counted.length === 0);
   }
 
   async save(): Promise<JsonValue> {
@@ -107,4 +93,17 @@ export class Repeater implements Searcher {
     this.#filling = saved.filling ?? undefined;
     await this.#searcher.restore(saved.searcher);
   }
+}
+
+/** The last result, with the means of all its numbers: which of them the searcher's metrics are is the searcher's own affair. NaN does not count. */
+function meanOf(results: readonly TrialResult[]): TrialResult {
+  const last = results.at(-1) as TrialResult;
+  const means = Object.entries(last).flatMap(([name, value]) => {
+    if (typeof value !== "number") return [];
+    const values = results
+      .map((each) => (each as Record<string, unknown>)[name])
+      .filter((each) => typeof each === "number" && !Number.isNaN(each));
+    return [[name, values.reduce((sum: number, each) => sum + (each as number), 0) / values.length] as const];
+  });
+  return { ...last, ...Object.fromEntries(means) };
 }

@@ -1,5 +1,5 @@
 /** Ranks of plain Python: their environment, checkpoints, failures and logs, a backend of one's own, and what cannot be imported. */
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { python } from "shoal";
 import { type BackendGroup, DataParallelTrainer, type RunConfig, type TrainCallback, TrainingFailedError } from "shoal/train";
@@ -56,6 +56,24 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
     const error = await failureOf(trainerOf("no such loop", "missing", {}, run).fit());
     expect(error.message).toContain("missing");
     expect(error.message).not.toContain("attempt");
+  });
+
+  test("find as ray.train what rayCompatibility says", async () => {
+    // It stands for a real Ray in the environment.
+    const installed = join(folder, "packages");
+    mkdirSync(join(installed, "ray"), { recursive: true });
+    writeFileSync(join(installed, "ray", "__init__.py"), "");
+    writeFileSync(join(installed, "ray", "train.py"), "report = None");
+    const withRay = { runtimeEnv: { envVars: { PYTHONPATH: installed } } };
+    const found: unknown[] = [];
+    for (const [name, options] of [
+      ["by default", {}],
+      ["never", { rayCompatibility: false }],
+      ["by default, with Ray", withRay],
+      ["always, with Ray", { ...withRay, rayCompatibility: true }],
+    ] as const)
+      found.push((await trainerOf(`ray ${name}`, "which_ray", { ...options, scalingConfig: { numWorkers: 1 } }).fit()).metrics?.["ray"]);
+    expect(found).toEqual(["Shoal's", "none", "another's", "Shoal's"]);
   });
 
   test("are made ready by a backend of one's own", async () => {

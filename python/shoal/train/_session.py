@@ -79,6 +79,7 @@ class RankSession:
         """The loop begins."""
         session = _current.session
         session.checkpoint = options.get("checkpoint") or None
+        session.reported = [(one["checkpoint"], one["metrics"]) for one in options.get("reported") or ()]
         session.datasets = options.get("datasets") or {}
         config = options.get("config")
         loop = partial(_call, self._loop, config)

@@ -43,3 +43,13 @@ def sum_rows(config):
 
 def double(value):
     return [value * 2, os.environ["OF_BACKEND"]]
+
+
+def which_ray(config):
+    try:
+        import ray.train
+
+        of = "Shoal's" if ray.train.report is train.report else "another's"
+    except ModuleNotFoundError:
+        of = "none"
+    train.report({"ray": of, "kept": len(train.get_all_reported_checkpoints())})

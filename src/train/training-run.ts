@@ -168,8 +168,9 @@ export class TrainingRun {
 
   async #meet(group: WorkerGroup, attempt: number): Promise<void> {
     try {
-      this.#shards = await splitDatasets(this.#options.datasets, group.size);
-      await group.meet();
+      const nodeIds = group.places.map(({ facts }) => facts.nodeId);
+      this.#shards = await splitDatasets(this.#options.datasets, nodeIds);
+      await Promise.all([group.meet(), this.#agents?.ready()]);
     } catch (error) {
       return this.#handle({ kind: "notStarted", attempt, ...reasonOf(error) });
     }

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { python } from "shoal";
 import * as data from "shoal/data";
 import {
   allReduce,
@@ -258,6 +259,15 @@ describe("what is refused before anything starts", () => {
     [{ trainLoopPerWorker, scalingConfig: { trainer_resources: {} } }, "the controller runs in the program that calls fit"],
     [{ trainLoopPerWorker, datasets: { train: [1, 2] } }, "Cannot set datasets of DataParallelTrainer"],
     [{ trainLoopPerWorker, dataConfig: { datasetsToSplit: ["train"] } }, 'there is no dataset "train"'],
+    [
+      { trainLoopPerWorker, rayCompatibility: true },
+      "Cannot set rayCompatibility of DataParallelTrainer: it says what `import ray` finds in loops of Python",
+    ],
+    [
+      { trainLoopPerWorker: python.task("train.py", "loop"), rayCompatibility: "yes" },
+      "Cannot set rayCompatibility of DataParallelTrainer: true or false is needed",
+    ],
+    [{ trainLoopPerWorker, dataConfig: { enable_shard_locality: false } }, "it is spelled enableShardLocality"],
     [{ trainLoopPerWorker: "train.py" }, "Cannot set trainLoopPerWorker of DataParallelTrainer"],
     [{}, "Cannot set trainLoopPerWorker of DataParallelTrainer"],
   ])("%o", (options, message) => {

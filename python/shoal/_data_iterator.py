@@ -10,6 +10,7 @@ from . import _runtime
 from ._api import get, wait
 from ._batches import FORMATS, checked, mixed, rebatched, rows_of
 from ._blocks import batch_of, concatenated, library, table_of_block
+from ._made_ahead import MadeAhead
 from ._reading import fetch_ahead
 from ._tensors import tensor_maker, writable_block
 
@@ -51,7 +52,8 @@ class DataIterator:
     ):
         """The rows in batches.
 
-        :param prefetch_batches: blocks are asked for until so many batches beyond the current one are here; 0 asks for each when it is needed
+        :param prefetch_batches: how many batches beyond the current one are asked for; 0 asks for each when it is needed. In a training loop, and in any actor that runs several calls at once,
+            a thread makes them while the caller computes
         :param batch_size: rows of a batch; the last one may have fewer. None: each block is a batch
         :param batch_format: ``"numpy"`` (``"default"`` is the same), a dict of arrays, which show shared memory and cannot be written to where nothing had to be copied; ``"pandas"``;
             ``"pyarrow"``, or None, a Table
@@ -126,8 +128,21 @@ class DataIterator:
         return _Epoch(self._coordinator, self._split, rows_ahead)
 
     def _batches(self, options, drop_last, prepare, make):
+        ahead = options["prefetch_batches"]
+        source = self._open(ahead * (options["batch_size"] or 1))
+        batches = self._batches_of(source, options, drop_last, prepare, make)
+        if ahead == 0 or not _runtime.threads_may_use_cluster():
+            yield from batches
+            return
+        made = MadeAhead(batches, ahead)
+        try:
+            yield from made
+        finally:
+            made.close()
+            source.close()
+
+    def _batches_of(self, source, options, drop_last, prepare, make):
         size = options["batch_size"]
-        source = self._open(options["prefetch_batches"] * (size or 1))
         tables = self._tables(source, options["name"], prepare)
         if options["buffer"] is not None:
             tables = mixed(tables, max(options["buffer"], size), options["seed"])

@@ -79,7 +79,7 @@ const VERB = {
 
 const REASON = {
   died: "the process of a rank ended",
-  hung: "a rank did not report in time",
+  hung: "a rank did not meet the others, or did not report, in time",
   user: "the training loop threw",
   disagreement: "the ranks did not do the same",
   storage: "what was reported could not be stored",

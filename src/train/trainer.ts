@@ -200,6 +200,7 @@ export abstract class Trainer<Config, M extends object = Metrics> {
         scaling,
         backend: this.#kind.backend(this.#settings),
         runtimeEnv: this.#runtimeEnv(),
+        rendezvousTimeoutMs: runConfig.failureConfig.rendezvousTimeoutMs,
         context: {
           experimentName: name,
           trialName: trialName ?? null,

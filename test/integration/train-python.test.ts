@@ -2,7 +2,14 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { python } from "shoal";
-import { type BackendGroup, DataParallelTrainer, type RunConfig, type TrainCallback, TrainingFailedError } from "shoal/train";
+import {
+  type BackendGroup,
+  type BackendRank,
+  DataParallelTrainer,
+  type RunConfig,
+  type TrainCallback,
+  TrainingFailedError,
+} from "shoal/train";
 import { describe, expect, test } from "vitest";
 import { PYTHON_FOLDER, unless, WITHOUT_PYTHON } from "./python-places.ts";
 import { failureOf, useFolder, useSession } from "./session.ts";
@@ -56,6 +63,30 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
     const error = await failureOf(trainerOf("no such loop", "missing", {}, run).fit());
     expect(error.message).toContain("missing");
     expect(error.message).not.toContain("attempt");
+  });
+
+  test("that do not meet in time are named, with the line where they stand or with their silence", async () => {
+    const failureConfig = { rendezvousTimeoutMs: 500 };
+    const still = { onTrainingStart: async (group: BackendGroup) => void (await group.execute(python.task(LOOPS, "stand_still"))) };
+    const slow = await failureOf(trainerOf("slow rendezvous", "places", { backend: still }, { failureConfig }).fit());
+    expect(slow.message).toMatch(
+      /^Training run slow rendezvous failed: rank 1 hangs: rank 1 has not met the others after 500 ms \(rendezvousTimeoutMs of failureConfig\): it is at .*train_loops\.py:\d+ \(stand_still\)$/,
+    );
+    const freezes = {
+      onTrainingStart: async (group: BackendGroup) => {
+        process.kill((group.ranks[0] as BackendRank).pid, "SIGSTOP");
+        await group.execute(python.task(LOOPS, "stand_still"));
+      },
+    };
+    const frozen = (await failureOf(
+      trainerOf("frozen rendezvous", "places", { backend: freezes }, { failureConfig }).fit(),
+    )) as TrainingFailedError;
+    expect(frozen.message).toContain("rank 0 hangs: rank 0 has not met the others after 500 ms");
+    expect(frozen.message).toContain("and its process does not answer");
+    expect([...frozen.workerFailures.keys()]).toEqual([0]);
+    const endless = { onTrainingStart: () => new Promise<void>(() => {}) };
+    const error = await failureOf(trainerOf("endless", "places", { backend: endless }, { failureConfig }).fit());
+    expect(error.message).toContain("onTrainingStart of the backend has not ended after 500 ms");
   });
 
   test("find as ray.train what rayCompatibility says", async () => {

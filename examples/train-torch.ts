@@ -34,7 +34,9 @@ try {
     runtimeEnv: { python: venv },
   });
   const { metrics, bestCheckpoints } = await trainer.fit();
-  console.log(`epoch ${metrics?.epoch}: ${metrics?.rows} rows a rank, loss ${metrics?.loss.toFixed(4)}, ${bestCheckpoints.length} checkpoints`);
+  console.log(
+    `epoch ${metrics?.epoch}: ${metrics?.rows} rows a rank, loss ${metrics?.loss.toFixed(4)}, ${bestCheckpoints.length} checkpoints`,
+  );
 } finally {
   await shutdown();
   rmSync(folder, { recursive: true });

@@ -51,7 +51,7 @@ export function trainingFailed(name: string, failures: readonly RankFailure[], a
     {
       reason: cause === undefined ? "no rank could be started" : REASON[cause.cause],
       hint:
-        cause?.cause === "died" || cause?.cause === "hung"
+        cause?.rank !== undefined && (cause.cause === "died" || cause.cause === "hung")
           ? "failureConfig: { maxFailures: n } lets a run go on from its last checkpoint."
           : undefined,
       details: { attempts, ranks: failed.map(([rank]) => rank) },

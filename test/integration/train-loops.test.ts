@@ -287,6 +287,17 @@ describe("what is refused before anything starts", () => {
     );
   });
 
+  test("a GPU where there is none, without advice that does not help", async () => {
+    const scalingConfig = { numWorkers: 1, useGpu: true };
+    const error = (await failureOf(
+      new DataParallelTrainer({ trainLoopPerWorker, scalingConfig, runConfig: config("no GPU") }).fit(),
+    )) as TrainingFailedError;
+    expect(error.message).toContain(
+      "there is no room for a rank: they need 1 × (GPU: 1); the cluster has GPU: 0 in all, of which GPU: 0 are free; not one fits: lower resourcesPerWorker, or add a node that has as much",
+    );
+    expect(error.hint).toBeUndefined();
+  });
+
   test("a loop that cannot be sent", async () => {
     const socket = new (await import("node:net")).Socket();
     const trainer = new DataParallelTrainer({ trainLoopPerWorker: () => socket.destroyed, runConfig: config("unsendable") });

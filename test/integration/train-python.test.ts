@@ -107,6 +107,23 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
     expect(found).toEqual(["Shoal's", "none", "another's", "Shoal's"]);
   });
 
+  test("that lack something are told what it is, and how to mend it", async () => {
+    const messageOf = async (name: string, loop: string, place = LOOPS, runtimeEnv = {}): Promise<string> =>
+      (
+        await failureOf(
+          trainerOf(name, loop, { trainLoopPerWorker: python.task(place, loop), runtimeEnv, scalingConfig: { numWorkers: 1 } }).fit(),
+        )
+      ).message;
+    expect(await messageOf("no package", "lacks_package")).toMatch(
+      /ModuleNotFoundError: No module named 'no_such_package'\. Install it where this rank runs: \S+ -m pip install no_such_package$/,
+    );
+    expect(await messageOf("no module", "train_loop", "no.such.module")).toContain("make it importable from");
+    expect(await messageOf("no file", "train_loop", join(folder, "none.py"))).toContain("there is no file");
+    expect(await messageOf("no venv", "places", LOOPS, { python: join(folder, "my venv") })).toMatch(
+      /there is no Python at .*my venv on this machine\. Make a virtual environment there with: python3 -m venv '.*my venv'$/,
+    );
+  });
+
   test("are made ready by a backend of one's own", async () => {
     const seen: unknown[] = [];
     const backend = {

@@ -114,7 +114,9 @@ def _import_loop(loop):
         return _runtime.require().targets.find(loop["place"], loop["name"])
     except EnvironmentFault as error:
         cause = error.__cause__
-        hint = install_hint(cause) or " " + error.hint
+        # Where the module that was named is not found, it need not be a package.
+        is_named = isinstance(cause, ModuleNotFoundError) and cause.name and (loop["place"] + ".").startswith(cause.name + ".")
+        hint = " " + error.hint if is_named else install_hint(cause) or " " + error.hint
         raise RankLoopError("Cannot import the loop %s of %s: %s.%s" % (loop["name"], loop["place"], error, hint)) from error
     except (AttributeError, FileNotFoundError, ImportError, SyntaxError) as error:
         raise RankLoopError("Cannot import the loop %s of %s: %s" % (loop["name"], loop["place"], error)) from error
@@ -149,7 +151,8 @@ def _call(loop, config):
 
 
 def _failed(error):
-    message = message_of(error) + install_hint(error)
+    hint = install_hint(error)
+    message = "%s.%s" % (message_of(error), hint) if hint else message_of(error)
     described = {"type": type(error).__qualname__, "message": message, "traceback": traceback_text(error)}
     return {"type": "failed", "error": described, "cause": "communication" if is_of_communication(error) else "user"}
 

@@ -61,3 +61,7 @@ def stand_still():
 
     if train.get_context().get_world_rank() == 1:
         time.sleep(600)
+
+
+def lacks_package(config):
+    import no_such_package  # noqa: F401

@@ -112,7 +112,7 @@ async function runFigures(figures: readonly Figure[], run: Run): Promise<number>
     say(`${options.rounds} round(s) a side${options.quick ? ", quick: not a result to quote" : ""}\n`);
     say(tableHeading());
     const results = await compare(figures, {
-      shoal: shoalSubject(context),
+      shoal: shoalSubject(context, rayEnvironment?.python),
       ray: rayEnvironment === null ? null : raySubject(context, rayEnvironment),
       plan: { ...(options.quick ? QUICK_PLAN : FULL_PLAN), ...(options.rows === undefined ? {} : { rows: options.rows }) },
       rounds: options.rounds,

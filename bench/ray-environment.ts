@@ -1,7 +1,7 @@
 /**
  * Builds the real Ray once, beside the repository's own tools: a Python virtual environment in a folder that git
  * ignores, filled by plain pip. Later runs find it by a marker file that is written last and has the requirements, so an interrupted build is
- * thrown away and begun again. Called by `main.ts` with `--against-ray`.
+ * thrown away and begun again. PyTorch is added without the packages of CUDA, as `test/frameworks/environments.ts` does it. Called by `main.ts` with `--against-ray`.
  */
 import { execFile } from "node:child_process";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -11,6 +11,12 @@ import { promisify } from "node:util";
 export const RAY_VERSION = "2.60.0";
 /** numpy is no dependency of Ray, but its microbenchmark and ours put numpy arrays. `data` brings pandas and pyarrow; joins of Ray Data need polars, images need pillow. */
 const REQUIREMENTS = [`ray[default,data,serve,train]==${RAY_VERSION}`, "numpy", "polars", "duckdb", "pillow"];
+/** PyTorch and what its import needs; for Linux on x86-64 its wheel is linked with 2.4 GB of CUDA, in whose place the tests' script puts empty libraries. */
+const TORCH = [
+  ...["torch==2.15.0", "filelock", "typing_extensions", "sympy", "mpmath", "networkx", "jinja2", "markupsafe", "fsspec"],
+  ...["nvidia-cuda-runtime==13.5.37", "nvidia-cuda-cupti==13.5.25"],
+];
+const HOLLOW_LIBRARIES = join("test", "frameworks", "hollow-libraries.py");
 /** Pythons that Ray publishes wheels for, in the order of preference: the anchor was measured on 3.11. */
 const PYTHON_COMMANDS = ["python3.11", "python3", "python3.12", "python3.13", "python3.10", "python"];
 const PYTHON_VERSIONS = /^3\.(10|11|12|13)\./;
@@ -49,6 +55,14 @@ export async function prepareRay(repositoryRoot: string, say: (line: string) => 
     await step(`install Ray ${RAY_VERSION}`, python, ["-m", "pip", "install", "--quiet", ...REQUIREMENTS]);
     await step("import ray", python, ["-c", "import ray, numpy, pyarrow, pandas, polars, duckdb"]);
     await writeFile(marker, REQUIREMENTS.join("\n"));
+  }
+  const torchMarker = join(folder, "torch-complete");
+  if ((await readFile(torchMarker, "utf8").catch(() => undefined)) !== TORCH.join("\n")) {
+    say("Adding PyTorch to it (once, about 1 GB) ...");
+    await step("install PyTorch", python, ["-m", "pip", "install", "--quiet", "--no-deps", ...TORCH]);
+    await step("leave out CUDA", python, [join(repositoryRoot, HOLLOW_LIBRARIES)]);
+    await step("import torch", python, ["-c", "import torch.distributed"]);
+    await writeFile(torchMarker, TORCH.join("\n"));
   }
   const facts = await step("ask Python for its facts", python, ["-c", FACTS_PROGRAM]);
   return { ...(JSON.parse(facts) as Omit<RayEnvironment, "python">), python };

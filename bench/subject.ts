@@ -26,6 +26,8 @@ interface InstalledSize {
 
 export interface Subject {
   readonly side: "shoal" | "ray";
+  /** A Python with torch and pyarrow; undefined where there is none. */
+  readonly python: string | undefined;
   runRound(figureName: string, plan: Plan): Promise<Measurement>;
   start(program: Program, plan: Plan, args?: readonly string[]): Child;
   installedSize(): Promise<InstalledSize>;
@@ -42,18 +44,20 @@ export function newScratchDirectory(): Promise<string> {
   return mkdtemp(join(tmpdir(), "shoal-bench-"));
 }
 
-export function shoalSubject(context: SubjectContext): Subject {
+/** @param python - of the environment with Ray, so that both sides have the same packages. Default: what `SHOAL_BENCH_PYTHON` names */
+export function shoalSubject(context: SubjectContext, python: string | undefined = process.env["SHOAL_BENCH_PYTHON"]): Subject {
   const { repositoryRoot } = context;
   const start = (script: string, args: readonly string[], plan: Plan) =>
     new Child({
       command: process.execPath,
       args: [join(repositoryRoot, "bench", script), ...args],
-      environment: process.env,
+      environment: python === undefined ? process.env : { ...process.env, SHOAL_BENCH_PYTHON: python },
       workingDirectory: repositoryRoot,
       timeLimitMs: plan.quick ? QUICK_LIMIT_MS : FULL_LIMIT_MS,
     });
   return {
     side: "shoal",
+    python,
     start: (program, plan, args = []) => start(`programs/${program}.ts`, args, plan),
     runRound: (figureName, plan) => measureInChild((args) => start("round.ts", args, plan), { context, figureName, plan }),
     installedSize: () => shoalInstalledSize(repositoryRoot),
@@ -80,6 +84,7 @@ export function raySubject(context: SubjectContext, environment: RayEnvironment)
     });
   return {
     side: "ray",
+    python: environment.python,
     start: (program, plan, args = []) => start(`${program.replaceAll("-", "_")}.py`, args, plan),
     runRound: (figureName, plan) => measureInChild((args) => start("round.py", args, plan), { context, figureName, plan }),
     installedSize: () => rayInstalledSize(environment),
@@ -130,9 +135,9 @@ async function collectDependencies(repositoryRoot: string, packageRoot: string, 
   }
 }
 
-/** Not part of Ray's core: pip brings itself, numpy is there for the benchmark's arrays, the rest is what Ray Data brings. */
+/** Not part of Ray's core: pip brings itself, numpy is there for the benchmark's arrays, the rest is what Ray Data brings, and torch. */
 const NOT_RAY =
-  /^(pip|setuptools|numpy|pyarrow|pandas|fsspec|dateutil|python_dateutil|six|pytz|tzdata|PIL|pillow|polars|_polars_runtime_32|polars_runtime_32|duckdb|_duckdb|adbc_driver_duckdb|_distutils_hack|distutils-precedence|__pycache__)([-._]|$)/;
+  /^(pip|setuptools|numpy|pyarrow|pandas|fsspec|dateutil|python_dateutil|six|pytz|tzdata|PIL|pillow|polars|_polars_runtime_32|polars_runtime_32|duckdb|_duckdb|adbc_driver_duckdb|_distutils_hack|distutils-precedence|__pycache__|torch|torchgen|functorch|isympy|sympy|mpmath|networkx|jinja2|markupsafe|nvidia|nvidia_cuda_cupti|nvidia_cuda_runtime)([-._]|$)/;
 
 async function rayInstalledSize(environment: RayEnvironment): Promise<InstalledSize> {
   let sizeBytes = 0;

@@ -7,4 +7,5 @@ export const figure: HarnessFigure = trainFigure({
   title: "from a killed rank to the loop on new ones",
   goal: ratioAtLeast(5),
   floor: ratioAtLeast(3),
+  runs: 1,
 });

@@ -7,4 +7,5 @@ export const figure: HarnessFigure = trainFigure({
   title: "two ranks from fit to their loop",
   goal: ratioAtLeast(5),
   floor: ratioAtLeast(3),
+  runs: 2,
 });

@@ -76,16 +76,19 @@ class Checkpoint:
 
     @contextlib.contextmanager
     def as_directory(self):
-        """``with checkpoint.as_directory() as folder``: a folder of this machine that holds the checkpoint. A copy of what lies elsewhere is removed afterwards."""
+        """``with checkpoint.as_directory() as folder``: a folder of this machine that holds the checkpoint. A copy of what lies elsewhere is removed afterwards; processes of a machine that
+        open the same checkpoint at the same time share it, so it is there to be read."""
         if not _is_remote(self.path):
             self._must_exist()
             yield self.path
             return
-        folder = self.to_directory()
+        copy = _call("openCheckpoint", self.path, os.getpid())
         try:
-            yield folder
+            yield copy["path"]
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            # Where the cluster has ended meanwhile, the next process that opens a copy removes this one.
+            with contextlib.suppress(Exception):
+                _call("closeCheckpoint", copy)
 
     def get_metadata(self):
         """The metadata: values of JSON that lie beside the files. Empty where none were set."""

@@ -37,6 +37,9 @@ def install(even_if_installed=False):
         return
     if not even_if_installed and importlib.util.find_spec("ray") is not None:
         return
+    # A module that the worker has preloaded may have imported the real one.
+    for name in [name for name in sys.modules if name == "ray" or name.startswith("ray.")]:
+        del sys.modules[name]
     sys.meta_path.insert(0, _Finder())
 
 

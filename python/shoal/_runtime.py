@@ -18,6 +18,12 @@ def require_task():
     return worker
 
 
+def threads_may_use_cluster():
+    """Whether a thread that the calling code starts gets the turn while that code computes or waits for it."""
+    worker = current
+    return worker is not None and not worker.has_turn() and worker.guest() is not None
+
+
 def in_turn(function):
     """For what uses the cluster: a method of an actor that runs on a thread of its own, and a thread that it has started, take the turn for it."""
 

@@ -84,8 +84,10 @@ export type { CollectedEvent, CounterValue, EventFields } from "../runtime/event
 // Texts for the driver's terminal.
 export { type OutputLines, sendSignal, setSignalSink, takeOutput } from "./output.ts";
 
-// Folders of this machine for a while, where all processes have theirs.
-export { newTemporaryFolder } from "../runtime/os/files/temporary-folder.ts";
+// Folders of this machine for a while, where all processes have theirs; and folders that the processes of a user share, which nobody else may look into.
+export { newTemporaryFolder, temporaryRoot } from "../runtime/os/files/temporary-folder.ts";
+export { makePrivateFolder } from "../runtime/os/files/private-files.ts";
+export { removeIfEmpty } from "../runtime/os/files/shared-folder.ts";
 
 // Fewer collections of garbage while large arrays pass through a worker.
 export { HeapGrowth } from "../runtime/os/garbage.ts";

@@ -6,7 +6,7 @@
  * Its errors are those of the coordinator and of the pipeline; where the coordinator's process has died, they are `ActorDiedError`.
  */
 import { type ActorHandle, get, TaskError } from "../core/index.ts";
-import { flag, number, readOptions, registerSerializer } from "../core/internal.ts";
+import { custom, flag, number, readOptions, registerSerializer } from "../core/internal.ts";
 import type { BatchFormat } from "./blocks/batch.ts";
 import { type Block, sliceBlock } from "./blocks/block.ts";
 import { type BatchIn, batchesOfBlocks, type ConsumeOptions, type IterBatchesOptions, rowsOfBlocks } from "./consume.ts";
@@ -18,18 +18,27 @@ import type { AnyRow } from "./row-types.ts";
 export interface StreamingSplitOptions {
   /** Each part has the same number of rows; fewer than `n` rows are left out at the end. Default: false. */
   equal?: boolean | undefined;
+  /** The ids of the nodes on which the parts are consumed, one a part: each part gets blocks of its own node first. Default: none. */
+  localityHints?: readonly string[] | undefined;
   /** Milliseconds for which a part waits for another that does not begin an epoch, or with `equal` takes nothing; then it throws. Default: 600,000. */
   timeoutMs?: number | undefined;
 }
 
 /** @throws TypeError, RangeError */
-export function readSplitOptions(options: StreamingSplitOptions): { equal: boolean; timeoutMs: number } {
+export function readSplitOptions(
+  n: number,
+  options: StreamingSplitOptions,
+): { equal: boolean; localityHints: readonly string[] | undefined; timeoutMs: number } {
   const timeoutMs = number(
     "a number of milliseconds from 1 to 2147483647 is needed",
     SPLIT_WAIT_MS,
     (value) => value >= 1 && value <= 2147483647,
   );
-  return readOptions(options, { of: "streamingSplit", options: { equal: flag(false), timeoutMs } });
+  const localityHints = custom<readonly string[] | undefined>(`an array of ${n} ids of nodes is needed`, undefined, (value) => {
+    if (!Array.isArray(value) || !value.every((id) => typeof id === "string")) return "wrong type";
+    return value.length === n ? "ok" : "out of range";
+  });
+  return readOptions(options, { of: "streamingSplit", options: { equal: flag(false), localityHints, timeoutMs } });
 }
 
 /** What travels in the place of an iterator. */

@@ -621,7 +621,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    */
   async streamingSplit(n: number, options: StreamingSplitOptions = {}): Promise<DataIterator<R>[]> {
     requireParts("streamingSplit", n);
-    const read = readSplitOptions(options);
+    const read = readSplitOptions(n, options);
     if (!isInitialized()) await init();
     const plan = await portablePlan(physicalPlan(this.#plan), await clusterCpus());
     const actorClass = remote(SplitCoordinator, { numCpus: 0, maxConcurrency: 4 * n });

@@ -5,10 +5,11 @@
  * Metadata is a file in the folder, under the name that Ray gives it.
  */
 import { describeValue, newTemporaryFolder, registerSerializer } from "../core/internal.ts";
-import { copyFolder, fileExists, folderExists, writeWhole } from "../storage/folders.ts";
+import { copyFolder, fileExists, folderExists, folderFiles, writeWhole } from "../storage/folders.ts";
 import { joinPath, localPath, schemeOf, shownPath } from "../storage/paths.ts";
-import { makeFolder, removeFolder, resolveFolder } from "../storage/places.ts";
+import { makeFolder, resolveFolder } from "../storage/places.ts";
 import { readWhole } from "../storage/read-file.ts";
+import { closeSharedCopy, openSharedCopy, type SharedCopy } from "../storage/shared-copy.ts";
 import { CHECKPOINT_RECORD } from "./checkpoint-record.ts";
 import { RunError } from "./errors.ts";
 import { checkMetrics, type Metrics, metricsText, parseMetrics } from "./metrics.ts";
@@ -52,7 +53,8 @@ export class Checkpoint {
   }
 
   /**
-   * Calls a function with a folder of this machine that holds the checkpoint: the checkpoint's own where it is local, else a copy that is removed afterwards.
+   * Calls a function with a folder of this machine that holds the checkpoint: the checkpoint's own where it is local, else a copy that is removed afterwards. Processes of
+   * a machine that open the same checkpoint at the same time share one copy: it is there to be read.
    *
    * @example
    * const weights = await checkpoint.asDirectory((path) => readFile(join(path, "weights.json"), "utf8"));
@@ -64,11 +66,11 @@ export class Checkpoint {
       await this.#mustExist();
       return await use(this.path);
     }
-    const copy = await this.toDirectory();
+    const copy = await openedCopy(this, process.pid);
     try {
-      return await use(copy);
+      return await use(copy.path);
     } finally {
-      await removeFolder(copy);
+      await closeSharedCopy(copy);
     }
   }
 
@@ -107,6 +109,17 @@ export class Checkpoint {
       hint: "a checkpoint that other nodes read lies in a storage that all of them see: storagePath: a shared folder or s3://…",
     });
   }
+}
+
+/** The shared copy of a checkpoint that is not of this machine, for a process. Its user closes it. */
+export async function openedCopy(checkpoint: Checkpoint, pid: number): Promise<SharedCopy> {
+  const { path } = checkpoint;
+  const record = joinPath(path, CHECKPOINT_RECORD);
+  // Another run may write another checkpoint under the same path, and another server may have the same buckets.
+  const contents = (await fileExists(record)) ? Buffer.from(await readWhole(record)).toString("utf8") : await folderFiles(path);
+  const { AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_S3 } = process.env;
+  const key = JSON.stringify([path, AWS_ENDPOINT_URL_S3 ?? AWS_ENDPOINT_URL, contents]);
+  return await openSharedCopy({ key, pid, fetch: (folder) => checkpoint.toDirectory(folder) });
 }
 
 function fullPath(path: string): string {

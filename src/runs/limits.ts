@@ -17,3 +17,6 @@ export const TRACKED_RESULTS_MAX = 10_000;
 
 /** Checkpoints of one rank that are uploaded at the same time: one is sent while the next is made, and a third waits on the disk. */
 export const UPLOADS_AT_A_TIME = 2;
+
+/** How long the ranks of a training run may take to meet, unless `rendezvousTimeoutMs` says otherwise: a framework that is imported from a slow disk on many nodes takes minutes. */
+export const RENDEZVOUS_MS_MAX = 600_000;

@@ -3,12 +3,22 @@
  *
  * So only one language implements storages, their credentials and their failures.
  */
-import { Checkpoint } from "./checkpoint.ts";
+import { closeSharedCopy, type SharedCopy } from "../storage/shared-copy.ts";
+import { Checkpoint, openedCopy } from "./checkpoint.ts";
 import { type Metrics, parseMetrics } from "./metrics.ts";
 
 /** Copies a checkpoint into a folder of this machine. */
 export async function fetchCheckpoint(path: string, folder: string): Promise<void> {
   await new Checkpoint(path).toDirectory(folder);
+}
+
+/** Opens a checkpoint's copy on this machine for a process of Python. */
+export async function openCheckpoint(path: string, pid: number): Promise<SharedCopy> {
+  return await openedCopy(new Checkpoint(path), pid);
+}
+
+export async function closeCheckpoint(copy: SharedCopy): Promise<void> {
+  await closeSharedCopy(copy);
 }
 
 export async function checkpointMetadata(path: string): Promise<Metrics> {

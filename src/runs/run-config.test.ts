@@ -8,7 +8,7 @@ test("everything has a default", async () => {
   expect(await readRunConfig(undefined, "train")).toEqual({
     name: undefined,
     storagePath: join(homedir(), "shoal_results"),
-    failureConfig: { maxFailures: 0, reportTimeoutMs: undefined, failFast: false },
+    failureConfig: { maxFailures: 0, reportTimeoutMs: undefined, rendezvousTimeoutMs: 600_000, failFast: false },
     checkpointConfig: {
       numToKeep: undefined,
       checkpointScoreAttribute: undefined,

@@ -7,6 +7,7 @@
 import { count, custom, flag, isPlainObject, number, oneOf, type Option, readOptions, text, TIMER_MS_MAX } from "../core/internal.ts";
 import { withHome } from "../storage/paths.ts";
 import { resolveFolder } from "../storage/places.ts";
+import { RENDEZVOUS_MS_MAX } from "./limits.ts";
 import { checkName } from "./run-names.ts";
 
 /** Handling of failed runs and trials. */
@@ -15,6 +16,8 @@ export interface FailureConfig {
   maxFailures?: number | undefined;
   /** Train: a rank that reports nothing for so long counts as hung. Default: never. */
   reportTimeoutMs?: number | undefined;
+  /** Train: how long the ranks may take to meet before their loops begin; later the ranks that stand still are named. Default: 600,000. */
+  rendezvousTimeoutMs?: number | undefined;
   /** Tune: whether the first failed trial ends the others; `"raise"` gives its own error. Default: false. */
   failFast?: boolean | "raise" | undefined;
 }
@@ -56,6 +59,7 @@ export interface ResolvedRunConfig<Callback = object> {
   readonly storagePath: string;
   readonly failureConfig: Readonly<Required<{ maxFailures: number; failFast: boolean | "raise" }>> & {
     readonly reportTimeoutMs: number | undefined;
+    readonly rendezvousTimeoutMs: number;
   };
   readonly checkpointConfig: {
     readonly numToKeep: number | undefined;
@@ -97,6 +101,7 @@ export async function readRunConfig<Callback extends object>(
     failureConfig: {
       maxFailures: 0,
       reportTimeoutMs: undefined,
+      rendezvousTimeoutMs: RENDEZVOUS_MS_MAX,
       failFast: false,
       ...readOptions<Partial<ResolvedRunConfig["failureConfig"]>>(failureConfig, {
         of: "failureConfig",
@@ -150,18 +155,22 @@ const RUN: Table = {
 };
 const RUN_ONLY: Readonly<Record<string, RunLibrary>> = { stop: "tune", overwrite: "tune" };
 
+const timer = (fallback: number | undefined): Option<number | undefined> =>
+  number<number | undefined>(
+    `a number of milliseconds above 0 and up to ${TIMER_MS_MAX} is needed`,
+    fallback,
+    (value) => value > 0 && value <= TIMER_MS_MAX,
+  );
+
 const FAILURE: Table = {
   maxFailures: count({ min: -1 }, 0),
-  reportTimeoutMs: number<number | undefined>(
-    `a number of milliseconds above 0 and up to ${TIMER_MS_MAX} is needed`,
-    undefined,
-    (value) => value > 0 && value <= TIMER_MS_MAX,
-  ),
+  reportTimeoutMs: timer(undefined),
+  rendezvousTimeoutMs: timer(RENDEZVOUS_MS_MAX),
   failFast: custom<boolean | "raise">('true, false or "raise" is needed', false, (value) =>
     typeof value === "boolean" || value === "raise" ? "ok" : typeof value === "string" ? "out of range" : "wrong type",
   ),
 };
-const FAILURE_ONLY: Readonly<Record<string, RunLibrary>> = { reportTimeoutMs: "train", failFast: "tune" };
+const FAILURE_ONLY: Readonly<Record<string, RunLibrary>> = { reportTimeoutMs: "train", rendezvousTimeoutMs: "train", failFast: "tune" };
 
 const CHECKPOINT: Table = {
   numToKeep: count<number | undefined>({ min: 1 }, undefined),

@@ -3,14 +3,16 @@ import { registerExports } from "../core/internal.ts";
 import { Checkpoint, receivedCheckpoint } from "./checkpoint.ts";
 import { completeCheckpoint, persistCheckpoint } from "./checkpoint-upload.ts";
 import { RunError } from "./errors.ts";
-import { checkpointMetadata, fetchCheckpoint, setCheckpointMetadata } from "./remote-checkpoints.ts";
+import { checkpointMetadata, closeCheckpoint, fetchCheckpoint, openCheckpoint, setCheckpointMetadata } from "./remote-checkpoints.ts";
 import { Result } from "./result.ts";
 
 registerExports("shoal/runs", {
   Checkpoint,
   checkpointMetadata,
+  closeCheckpoint,
   completeCheckpoint,
   fetchCheckpoint,
+  openCheckpoint,
   persistCheckpoint,
   receivedCheckpoint,
   Result,

@@ -6,25 +6,20 @@
  * together one finds the other's. An owner that was frozen for longer than that finds it at its next renewal, and `lost` aborts.
  */
 import { randomUUID } from "node:crypto";
-import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { StorageError } from "./errors.ts";
 import { fileExists, writeWhole } from "./folders.ts";
 import { CLAIM_PAUSE_MS, OWNER_RENEWED_EVERY_MS, OWNER_SILENCE_MS_MAX } from "./limits.ts";
 import { joinPath, shownPath } from "./paths.ts";
+import { type ProcessIdentity, runsHere, thisProcess } from "./process-identity.ts";
 import { removeFiles } from "./places.ts";
 import { readWhole } from "./read-file.ts";
 
 const RECORD = ".owner.json";
 
-interface Owner {
+interface Owner extends ProcessIdentity {
   readonly token: string;
   readonly host: string;
-  /** Tells machines and containers of one name apart. */
-  readonly system: string;
-  readonly pid: number;
-  /** Tells processes of one id apart. */
-  readonly started: string;
   readonly renewedAt: number;
 }
 
@@ -113,48 +108,9 @@ async function ownerAt(path: string): Promise<Owner | undefined> {
   }
 }
 
-function isAlive({ host, system, pid, started, renewedAt }: Owner): boolean {
-  const here = thisProcess();
-  if (host !== hostname() || system !== here.system) return Date.now() - renewedAt < OWNER_SILENCE_MS_MAX;
-  return startOf(pid) === started;
-}
-
-function thisProcess(): Pick<Owner, "system" | "pid" | "started"> {
-  return {
-    system: `${readText("/proc/sys/kernel/random/boot_id")} ${namespaceOfPids()}`,
-    pid: process.pid,
-    started: startOf(process.pid) ?? "",
-  };
-}
-
-/** When a process began, in the kernel's own units; undefined for a process that is no more. Where the kernel does not tell, that there is one. */
-function startOf(pid: number): string | undefined {
-  const line = readText(`/proc/${pid}/stat`);
-  // The name of the program, in brackets, may have spaces and brackets. Behind it the start is the 20th field, the state the first: a zombie has ended.
-  const fields = line.slice(line.lastIndexOf(")") + 2).split(" ");
-  if (line !== "") return fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];
-  try {
-    process.kill(pid, 0);
-    return process.platform === "linux" ? undefined : "";
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM" ? "" : undefined;
-  }
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, "utf8").trim();
-  } catch {
-    return "";
-  }
-}
-
-function namespaceOfPids(): string {
-  try {
-    return readlinkSync("/proc/self/ns/pid");
-  } catch {
-    return "";
-  }
+function isAlive(owner: Owner): boolean {
+  const { host, renewedAt } = owner;
+  return (host === hostname() ? runsHere(owner) : undefined) ?? Date.now() - renewedAt < OWNER_SILENCE_MS_MAX;
 }
 
 function taken(what: string, { pid, host }: Owner, folder: string): StorageError {

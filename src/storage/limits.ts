@@ -46,3 +46,8 @@ export const OWNER_SILENCE_MS_MAX: number = 4 * OWNER_RENEWED_EVERY_MS;
 
 /** A file that grows in a storage without appends is uploaded first when it has so many bytes, and then whenever it has doubled. */
 export const UPLOADED_AGAIN_FROM_BYTES: number = 64 * 1024;
+
+/** How often a process that waits for another's copy looks whether it is there. */
+export const LOCK_LOOKED_AT_EVERY_MS = 20;
+/** A process that takes over a dead one's lock needs a moment; one that takes longer has died. */
+export const TAKEOVER_MS_MAX = 10_000;

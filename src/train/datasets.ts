@@ -1,5 +1,5 @@
 /**
- * The datasets of a run, split for its ranks: each rank gets parts that stream to it, of as many rows in all ranks.
+ * The datasets of a run, split for its ranks: each rank gets parts that stream to it, of as many rows in all ranks, and of its own node first.
  *
  * Split for each attempt anew, as the number of ranks may change and the coordinators of a failed attempt wait for ranks that are gone.
  */
@@ -12,6 +12,8 @@ export interface TrainDatasets {
   readonly split: "all" | readonly string[];
   /** Whether ranks have the same number of rows. */
   readonly equal: boolean;
+  /** Whether ranks get the blocks of their own nodes first. */
+  readonly enableShardLocality: boolean;
 }
 
 export interface DatasetShards {
@@ -20,13 +22,18 @@ export interface DatasetShards {
   close(): Promise<void>;
 }
 
-export async function splitDatasets({ datasets, split, equal }: TrainDatasets, ranks: number): Promise<DatasetShards> {
-  const byRank: Record<string, DataIterator>[] = Array.from({ length: ranks }, () => ({}));
+/** @param nodeIds - the node of each rank */
+export async function splitDatasets(
+  { datasets, split, equal, enableShardLocality }: TrainDatasets,
+  nodeIds: readonly string[],
+): Promise<DatasetShards> {
+  const byRank: Record<string, DataIterator>[] = nodeIds.map(() => ({}));
+  const localityHints = enableShardLocality ? nodeIds : undefined;
   await Promise.all(
     Object.entries(datasets).map(async ([name, dataset]) => {
       const isSplit = split === "all" || split.includes(name);
       const parts = isSplit
-        ? await dataset.streamingSplit(ranks, { equal })
+        ? await dataset.streamingSplit(nodeIds.length, { equal, localityHints })
         : await Promise.all(byRank.map(async () => (await dataset.streamingSplit(1))[0] as DataIterator));
       for (const [rank, shards] of byRank.entries()) shards[name] = parts[rank] as DataIterator;
     }),

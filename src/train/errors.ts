@@ -51,7 +51,7 @@ export function trainingFailed(name: string, failures: readonly RankFailure[], a
     {
       reason: cause === undefined ? "no rank could be started" : REASON[cause.cause],
       hint:
-        cause?.cause === "died" || cause?.cause === "hung"
+        cause?.rank !== undefined && (cause.cause === "died" || cause.cause === "hung")
           ? "failureConfig: { maxFailures: n } lets a run go on from its last checkpoint."
           : undefined,
       details: { attempts, ranks: failed.map(([rank]) => rank) },
@@ -79,7 +79,7 @@ const VERB = {
 
 const REASON = {
   died: "the process of a rank ended",
-  hung: "a rank did not report in time",
+  hung: "a rank did not meet the others, or did not report, in time",
   user: "the training loop threw",
   disagreement: "the ranks did not do the same",
   storage: "what was reported could not be stored",

@@ -15,6 +15,9 @@ export const PROBE_MS = 2000;
 /** How often an elastic run looks whether there is room for more ranks. Ray's. */
 export const RESIZE_INTERVAL_MS = 60_000;
 
+/** For the agent of another node to start, while the ranks meet: a process on a machine with much other work. */
+export const AGENT_START_MS = 10_000;
+
 /** For frameworks to say goodbye after a good end; what has not ended then is killed. */
 export const TEAR_DOWN_MS = 5000;
 

@@ -4,9 +4,10 @@
  * This program's own node needs no agent. Each other node runs an actor that reserves no CPU, started with the ranks, because a draining node accepts no new actors. When a node dies
  * without a notice its ranks end, and the controller handles that as any other failure.
  */
-import { type ActorHandle, getRuntimeContext, kill, type PreemptionInfo, remote } from "../core/index.ts";
+import { type ActorHandle, getRuntimeContext, kill, type PreemptionInfo, ready, remote } from "../core/index.ts";
 import { type CheckpointPart, persistCheckpoint } from "../runs/checkpoint-upload.ts";
 import { removeFolder } from "../storage/places.ts";
+import { AGENT_START_MS } from "./limits.ts";
 
 /** A rank's files, and where they go. Plain data, as it may travel to the rank's node. */
 interface PartRequest {
@@ -53,6 +54,11 @@ export class NodeAgents {
         );
       }
     }
+  }
+
+  /** Resolves when all agents run: a node that is drained before would start none. One that does not start holds nobody up for long. */
+  async ready(): Promise<void> {
+    await Promise.allSettled([...this.#agents.values()].map((agent) => ready(agent, { timeoutMs: AGENT_START_MS })));
   }
 
   /** Copies a rank's files to the staging place of a checkpoint. */

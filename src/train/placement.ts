@@ -109,7 +109,17 @@ async function refuseHopeless(size: number, scaling: ScalingConfig, waitedMs: nu
   // A node that `init` has started stays alone.
   const mayGrow = all.length !== 1 || hostOf(all[0]?.address ?? "") !== undefined;
   if (mayGrow && waitedMs < NO_ROOM_MS) return;
-  throw new NoRoomError(`there is no room for ${size} ranks: ${await shortage(size, scaling)}`);
+  throw new NoRoomError(`there is no room for ${size === 1 ? "a rank" : `${size} ranks`}: ${await shortage(size, scaling)}`);
+}
+
+/** Warns where the ranks hold all CPUs, so that the tasks that read their datasets, and with them the ranks, wait until others give one back. Undefined where a CPU is free. */
+export async function shortageOfData(ranks: number, { resourcesPerWorker }: ScalingConfig): Promise<string | undefined> {
+  const [total, available] = await Promise.all([clusterResources(), availableResources()]);
+  const [all, free] = [total["CPU"] ?? 0, available["CPU"] ?? 0];
+  if (free >= 1) return undefined;
+  const held = ranks * (resourcesPerWorker["CPU"] ?? 0);
+  const text = `the ranks hold ${held} of the cluster's ${all} CPUs, and ${free} are free: tasks that read the datasets wait for one, and the ranks for their rows`;
+  return `${text}; leave some for them with fewer numWorkers, or with scalingConfig: { resourcesPerWorker: { CPU: 0.5 } }`;
 }
 
 /** Describes the needed, total and free resources, with advice. */
@@ -121,6 +131,8 @@ async function shortage(size: number, { resourcesPerWorker, min, max }: ScalingC
   const advice =
     fits >= size
       ? "the ranks wait until others have given theirs back"
-      : `at most ${fits} fit: ask for fewer${min === max ? `, be elastic with numWorkers: { min: ${Math.max(1, Math.min(fits, max))}, max: ${max} }` : ""}, or lower resourcesPerWorker`;
+      : fits === 0
+        ? "not one fits: lower resourcesPerWorker, or add a node that has as much"
+        : `at most ${fits} fit: ask for fewer${min === max ? `, be elastic with numWorkers: { min: ${Math.max(1, Math.min(fits, max))}, max: ${max} }` : ""}, or lower resourcesPerWorker`;
   return `they need ${scalingText(size, resourcesPerWorker)}; the cluster has ${amounts(total)} in all, of which ${amounts(available)} are free; ${advice}`;
 }

@@ -73,8 +73,9 @@ export class RankActor {
     if (this.#session !== undefined) this.#session.preemption = { reason, deadlineMs };
   }
 
-  ping(): boolean {
-    return true;
+  /** Answered while the loop awaits. A rank of Python tells where its loop stands, too. */
+  ping(): string {
+    return "";
   }
 
   async tearDown(): Promise<void> {

@@ -23,6 +23,8 @@ export interface DataConfigOptions {
   datasetsToSplit?: "all" | readonly string[] | undefined;
   /** Give all ranks as many rows, so that no rank waits for another's last batch; fewer rows than there are ranks are left out of each epoch. Default: true. */
   equal?: boolean | undefined;
+  /** Give each rank the blocks of its own node first. Default: true. */
+  enableShardLocality?: boolean | undefined;
 }
 
 /** The options of all trainers. */
@@ -42,7 +44,7 @@ export interface CommonTrainerOptions {
 /** The options of trainers with a loop. */
 export interface LoopTrainerOptions<Config> extends CommonTrainerOptions {
   /**
-   * Python only: whether the ranks import Shoal's `ray.train` and its modules. true: always; false: never. Default: only where the real Ray is not installed.
+   * Loops of Python: whether `import ray.train` finds Shoal's modules in the ranks. true: also where the real Ray is installed; false: never. Default: where the real Ray is not installed.
    */
   rayCompatibility?: boolean | undefined;
   trainLoopPerWorker: TrainLoopOf<Config>;
@@ -116,12 +118,12 @@ const OTHER_NAMES = {
 
 const DATA = {
   of: "dataConfig",
-  otherNames: { enable_shard_locality: "there is none: blocks go where they are asked for" },
   options: {
     datasetsToSplit: custom<"all" | readonly string[]>('"all", or an array of names, is needed', "all", (value) =>
       value === "all" || (Array.isArray(value) && value.every((name) => typeof name === "string")) ? "ok" : "wrong type",
     ),
     equal: flag(true),
+    enableShardLocality: flag(true),
   },
 };
 
@@ -132,7 +134,7 @@ export function readTrainerOptions(
 ): TrainerSettings {
   const table = { ...(trainer.hasLoop ? LOOP : {}), ...COMMON, ...trainer.own };
   const values = readOptions<Record<string, unknown>>(given ?? {}, { of: trainer.name, otherNames: OTHER_NAMES, options: table });
-  const { datasetsToSplit, equal } = readOptions(values["dataConfig"], DATA);
+  const { datasetsToSplit, equal, enableShardLocality } = readOptions(values["dataConfig"], DATA);
   const datasets = values["datasets"] as TrainDatasets["datasets"];
   const unknown = datasetsToSplit === "all" ? undefined : datasetsToSplit.find((name) => !Object.hasOwn(datasets, name));
   if (unknown !== undefined)
@@ -144,7 +146,7 @@ export function readTrainerOptions(
     trainLoopConfig: values["trainLoopConfig"],
     scaling: readScalingConfig(values["scalingConfig"] as ScalingConfigOptions | undefined),
     runConfig: values["runConfig"] as RunConfig<TrainCallback> | undefined,
-    datasets: { datasets, split: datasetsToSplit, equal },
+    datasets: { datasets, split: datasetsToSplit, equal, enableShardLocality },
     runtimeEnv: values["runtimeEnv"] as RuntimeEnv | undefined,
     rayCompatibility: values["rayCompatibility"] as boolean | undefined,
     own: Object.fromEntries(Object.keys(trainer.own).map((name) => [name, values[name]])),

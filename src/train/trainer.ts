@@ -72,6 +72,10 @@ export abstract class Trainer<Config, M extends object = Metrics> {
       throw new TypeError(
         `Cannot set trainLoopPerWorker of ${kind.name}: its framework is one of Python: name the loop with python.task("train.py", "train_loop"); loops of TypeScript run in a DataParallelTrainer`,
       );
+    if (this.#loop.kind === "typescript" && this.#settings.rayCompatibility !== undefined)
+      throw new TypeError(
+        `Cannot set rayCompatibility of ${kind.name}: it says what \`import ray\` finds in loops of Python, and this loop is of TypeScript: received ${this.#settings.rayCompatibility}`,
+      );
     if (this.#loop.kind === "python" && this.#settings.scaling.max === 0)
       throw new RangeError(`Cannot set numWorkers of scalingConfig: only loops of TypeScript run in this process: received 0`);
   }
@@ -196,6 +200,7 @@ export abstract class Trainer<Config, M extends object = Metrics> {
         scaling,
         backend: this.#kind.backend(this.#settings),
         runtimeEnv: this.#runtimeEnv(),
+        rendezvousTimeoutMs: runConfig.failureConfig.rendezvousTimeoutMs,
         context: {
           experimentName: name,
           trialName: trialName ?? null,

@@ -11,7 +11,7 @@ import { type ControllerEffect, type ControllerEvent, type TimerName, TrainingCo
 import { type DatasetShards, type TrainDatasets, splitDatasets } from "./datasets.ts";
 import { trainingFailed } from "./errors.ts";
 import { NodeAgents } from "./node-agents.ts";
-import { fitting, NoRoomError } from "./placement.ts";
+import { fitting, NoRoomError, shortageOfData } from "./placement.ts";
 import type { RankFailure } from "./rank-failure.ts";
 import type { RankDecision, RankReport } from "./rank-protocol.ts";
 import type { RunStore } from "./run-store.ts";
@@ -168,12 +168,22 @@ export class TrainingRun {
 
   async #meet(group: WorkerGroup, attempt: number): Promise<void> {
     try {
-      this.#shards = await splitDatasets(this.#options.datasets, group.size);
-      await group.meet();
+      await this.#warnOfShortage(group);
+      const nodeIds = group.places.map(({ facts }) => facts.nodeId);
+      this.#shards = await splitDatasets(this.#options.datasets, nodeIds);
+      await Promise.all([group.meet(), this.#agents?.ready()]);
     } catch (error) {
       return this.#handle({ kind: "notStarted", attempt, ...reasonOf(error) });
     }
     this.#handle({ kind: "met", attempt });
+  }
+
+  async #warnOfShortage(group: WorkerGroup): Promise<void> {
+    const { datasets, group: request, observer } = this.#options;
+    const isLocal = request.scaling.max === 0;
+    if (isLocal || Object.keys(datasets.datasets).length === 0) return;
+    const text = await shortageOfData(group.size, request.scaling);
+    if (text !== undefined) observer.warn(text);
   }
 
   #begin(group: WorkerGroup, checkpoint: Checkpoint | undefined): void {

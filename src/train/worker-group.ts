@@ -39,6 +39,8 @@ export interface GroupRequest {
   readonly scaling: ScalingConfig;
   readonly backend: Backend;
   readonly runtimeEnv: RuntimeEnv | undefined;
+  /** How long the ranks may take to meet. */
+  readonly rendezvousTimeoutMs: number;
   /** The part of the context that all ranks share. */
   readonly context: Pick<
     RankContext,
@@ -87,6 +89,8 @@ export class WorkerGroup {
   #places: readonly RankPlace[] = [];
   readonly #environments: Record<string, string>[] = [];
   #ending: Promise<void> | undefined;
+  /** Ranks that have not answered a call of the backend. */
+  readonly #meeting = new Set<number>();
 
   constructor(request: GroupRequest) {
     this.#request = request;
@@ -116,7 +120,34 @@ export class WorkerGroup {
 
   /** The rendezvous of the framework. @throws GroupNotStarted */
   async meet(): Promise<void> {
-    await this.#request.backend.onTrainingStart?.(this.#backendGroup());
+    const { backend, rendezvousTimeoutMs } = this.#request;
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => void this.#describeLate().then(late.reject), rendezvousTimeoutMs);
+    try {
+      await Promise.race([backend.onTrainingStart?.(this.#backendGroup()), late.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** The failure of a rendezvous that lasts too long: of the ranks that do not answer, else of all that are not through, with the line where each stands. */
+  async #describeLate(): Promise<GroupNotStarted> {
+    const { rendezvousTimeoutMs } = this.#request;
+    const since = `after ${rendezvousTimeoutMs} ms (rendezvousTimeoutMs of failureConfig)`;
+    const late = [...this.#meeting];
+    const signs = await this.#signsOfLife(late);
+    const silent = late.filter((rank) => signs.get(rank) === undefined);
+    const failures = (silent.length > 0 ? silent : late).map((rank): RankFailure => {
+      const place = signs.get(rank);
+      const where = place === undefined ? ", and its process does not answer" : place === "" ? "" : `: it is at ${place}`;
+      return { rank, cause: "hung", error: new Error(`rank ${rank} has not met the others ${since}${where}`) };
+    });
+    const ofBackend = {
+      rank: undefined,
+      cause: "user",
+      error: new Error(`onTrainingStart of the backend has not ended ${since}`),
+    } as const;
+    return new GroupNotStarted(failures.length > 0 ? failures : [ofBackend], false);
   }
 
   /** Begins the loops. How they end is told by `nextEvent`; a loop that cannot begin is told to `onFailure`. */
@@ -144,17 +175,21 @@ export class WorkerGroup {
 
   /** The ranks, of those given, that do not answer a ping. */
   async silentAmong(ranks: readonly number[]): Promise<number[]> {
-    const answers = await Promise.all(
-      ranks.map(async (rank) => {
-        const late = new Promise<boolean>((resolve) => setTimeout(resolve, PROBE_MS, true).unref());
-        const answer = this.#call(rank, "ping", []).then(
-          () => false,
-          () => true,
-        );
-        return await Promise.race([answer, late]);
-      }),
-    );
-    return ranks.filter((_, index) => answers[index]);
+    const signs = await this.#signsOfLife(ranks);
+    return ranks.filter((rank) => signs.get(rank) === undefined);
+  }
+
+  /** By rank, the line where its code stands, empty where that is not known; undefined for a rank that does not answer. */
+  async #signsOfLife(ranks: readonly number[]): Promise<Map<number, string | undefined>> {
+    const signs = ranks.map(async (rank): Promise<[number, string | undefined]> => {
+      const late = new Promise<undefined>((resolve) => setTimeout(resolve, PROBE_MS, undefined).unref());
+      const answer = this.#call(rank, "ping", []).then(
+        (place) => place as string,
+        () => undefined,
+      );
+      return [rank, await Promise.race([answer, late])];
+    });
+    return new Map(await Promise.all(signs));
   }
 
   /** Ends all processes; with `gently` the frameworks may say goodbye first. Resolves when nothing is left. */
@@ -267,12 +302,15 @@ export class WorkerGroup {
     ranks: readonly number[] = [...this.#actors.keys()],
   ): Promise<unknown[]> {
     const failures: RankFailure[] = [];
-    const calls = ranks.map((rank) =>
-      this.#call(rank, method, argsOf(rank)).catch((error: Error) => {
-        failures.push(failureOfStart(rank, error, method));
-        throw error;
-      }),
-    );
+    const calls = ranks.map((rank) => {
+      this.#meeting.add(rank);
+      return this.#call(rank, method, argsOf(rank))
+        .catch((error: Error) => {
+          failures.push(failureOfStart(rank, error, method));
+          throw error;
+        })
+        .finally(() => this.#meeting.delete(rank));
+    });
     try {
       return await Promise.all(calls);
     } catch {

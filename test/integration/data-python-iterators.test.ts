@@ -143,6 +143,26 @@ describe.skipIf(problem !== undefined)(`Python consumes parts of datasets${unles
     expect(ascending(waits.map((seconds) => Math.round(seconds * 1000)))[Math.floor(waits.length / 2)]).toBeLessThan(80);
   });
 
+  test("on threads batches are made ahead: all rows in order, early ends, and errors where their turn comes", async () => {
+    const threads = python.actor<Consumer & { early(): [number, number, string[]] }, [data.DataIterator]>(FILE, "Threads", {
+      numCpus: 0,
+      maxConcurrency: 2,
+    });
+    const partOf = async (dataset: data.Dataset): Promise<data.DataIterator> => (await dataset.streamingSplit(1))[0] as data.DataIterator;
+    const one = threads.remote(await partOf(blocksOf(8, 100)));
+    const batches = await one.epoch.remote({ batch_size: 64, prefetch_batches: 3 });
+    expect(batches.flat()).toEqual(upTo(800));
+    expect(batches.map(({ length }) => length)).toEqual([...Array(12).fill(64), 32]);
+    expect(await one.early.remote()).toEqual([10, 800, []]);
+    const failing = blocksOf(2, 10).map(function check({ id }) {
+      if (id === 13) throw new RangeError("thirteen");
+      return { id };
+    });
+    const [name, message] = (await threads.remote(await partOf(failing)).failing.remote()) ?? [];
+    expect(name).toBe("TaskError");
+    expect(message).toContain("map(check) at row");
+  });
+
   test("errors of the pipeline and of options arrive as what they are", async () => {
     const failing = blocksOf(2, 10).map(function check({ id }) {
       if (id === 13) throw new RangeError("thirteen");

@@ -1,9 +1,10 @@
 /** Training on several nodes: the places of ranks, checkpoints of other nodes' ranks, nodes that die and nodes that are drained. */
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { init, shutdown } from "shoal";
+import { getRuntimeContext, init, nodes, shutdown } from "shoal";
+import * as data from "shoal/data";
 import { TestCluster } from "shoal/testing";
-import { allReduce, DataParallelTrainer, getContext, report } from "shoal/train";
+import { allReduce, DataParallelTrainer, getContext, getDatasetShard, report } from "shoal/train";
 import { expect, test } from "vitest";
 import { connectToCluster } from "../../src/ops/cli/cluster-connection.ts";
 import { MESSAGE } from "../../src/runtime/wire/messages.ts";
@@ -47,6 +48,41 @@ test("ranks of two nodes compute together; a node that dies shrinks an elastic g
   await until(() => existsSync(join(root, "waits-0")) && existsSync(join(root, "waits-1")), "both ranks to wait");
   await second.kill();
   expect((await fitted).metrics).toEqual({ step: 3, start: 2, attempt: 2, worldSize: 1 });
+});
+
+/** The number of the node where a row was made, in large enough blocks. */
+const madeOn = (nodeIds: readonly string[]) => async (batch: data.Batch<{ id: number }>) => {
+  // So long that tasks of both nodes are needed.
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  return { id: batch.id, node: new Float64Array(batch.id.length).fill(nodeIds.indexOf(getRuntimeContext().nodeId)) };
+};
+
+test("ranks get the blocks of their own node first, and as many rows as the others", { timeout: 60_000 }, async () => {
+  await using cluster = await TestCluster.start({ head: { numCpus: 2 }, onLine });
+  await cluster.addNode({ numCpus: 2 });
+  await using _program = await connected(cluster);
+  const nodeIds = (await nodes()).map(({ nodeId }) => nodeId);
+  const blockRows = 10_000;
+  const rows = data.range(40 * blockRows).mapBatches(madeOn(nodeIds), { batchSize: blockRows });
+  const { metrics } = await new DataParallelTrainer<object, { rows: number[]; near: number[] }>({
+    trainLoopPerWorker: async () => {
+      const { worldRank } = getContext();
+      const own = nodeIds.indexOf(getRuntimeContext().nodeId);
+      const counts = new Float64Array(4);
+      for await (const { node } of getDatasetShard<{ node: number }>().iterBatches({ batchSize: blockRows })) {
+        counts[worldRank]! += node.length;
+        for (const each of node) if (each === own) counts[2 + worldRank]! += 1;
+      }
+      await allReduce(counts);
+      await report({ rows: [...counts.subarray(0, 2)], near: [...counts.subarray(2)] });
+    },
+    scalingConfig: { numWorkers: 2, placementStrategy: "STRICT_SPREAD" },
+    runConfig: { name: "near", storagePath: folder },
+    datasets: { train: rows },
+  }).fit();
+  expect(metrics?.rows).toEqual([20 * blockRows, 20 * blockRows]);
+  // Half of the rows would be near where blocks went anywhere.
+  for (const near of metrics?.near ?? []) expect(near).toBeGreaterThanOrEqual(14 * blockRows);
 });
 
 test("ranks of a node that is drained are told, stop at a checkpoint and go on elsewhere, without a failure", {

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { python } from "shoal";
 import * as data from "shoal/data";
 import {
   allReduce,
@@ -258,6 +259,15 @@ describe("what is refused before anything starts", () => {
     [{ trainLoopPerWorker, scalingConfig: { trainer_resources: {} } }, "the controller runs in the program that calls fit"],
     [{ trainLoopPerWorker, datasets: { train: [1, 2] } }, "Cannot set datasets of DataParallelTrainer"],
     [{ trainLoopPerWorker, dataConfig: { datasetsToSplit: ["train"] } }, 'there is no dataset "train"'],
+    [
+      { trainLoopPerWorker, rayCompatibility: true },
+      "Cannot set rayCompatibility of DataParallelTrainer: it says what `import ray` finds in loops of Python",
+    ],
+    [
+      { trainLoopPerWorker: python.task("train.py", "loop"), rayCompatibility: "yes" },
+      "Cannot set rayCompatibility of DataParallelTrainer: true or false is needed",
+    ],
+    [{ trainLoopPerWorker, dataConfig: { enable_shard_locality: false } }, "it is spelled enableShardLocality"],
     [{ trainLoopPerWorker: "train.py" }, "Cannot set trainLoopPerWorker of DataParallelTrainer"],
     [{}, "Cannot set trainLoopPerWorker of DataParallelTrainer"],
   ])("%o", (options, message) => {
@@ -275,6 +285,17 @@ describe("what is refused before anything starts", () => {
     expect(error.message).toContain(
       "there is no room for 3 ranks: they need 3 × (CPU: 1); the cluster has CPU: 2 in all, of which CPU: 2 are free; at most 2 fit: ask for fewer, be elastic with numWorkers: { min: 2, max: 3 }",
     );
+  });
+
+  test("a GPU where there is none, without advice that does not help", async () => {
+    const scalingConfig = { numWorkers: 1, useGpu: true };
+    const error = (await failureOf(
+      new DataParallelTrainer({ trainLoopPerWorker, scalingConfig, runConfig: config("no GPU") }).fit(),
+    )) as TrainingFailedError;
+    expect(error.message).toContain(
+      "there is no room for a rank: they need 1 × (GPU: 1); the cluster has GPU: 0 in all, of which GPU: 0 are free; not one fits: lower resourcesPerWorker, or add a node that has as much",
+    );
+    expect(error.hint).toBeUndefined();
   });
 
   test("a loop that cannot be sent", async () => {

@@ -1,8 +1,15 @@
 /** Ranks of plain Python: their environment, checkpoints, failures and logs, a backend of one's own, and what cannot be imported. */
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { python } from "shoal";
-import { type BackendGroup, DataParallelTrainer, type RunConfig, type TrainCallback, TrainingFailedError } from "shoal/train";
+import {
+  type BackendGroup,
+  type BackendRank,
+  DataParallelTrainer,
+  type RunConfig,
+  type TrainCallback,
+  TrainingFailedError,
+} from "shoal/train";
 import { describe, expect, test } from "vitest";
 import { PYTHON_FOLDER, unless, WITHOUT_PYTHON } from "./python-places.ts";
 import { failureOf, useFolder, useSession } from "./session.ts";
@@ -56,6 +63,65 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
     const error = await failureOf(trainerOf("no such loop", "missing", {}, run).fit());
     expect(error.message).toContain("missing");
     expect(error.message).not.toContain("attempt");
+  });
+
+  test("that do not meet in time are named, with the line where they stand or with their silence", async () => {
+    const failureConfig = { rendezvousTimeoutMs: 500 };
+    const still = { onTrainingStart: async (group: BackendGroup) => void (await group.execute(python.task(LOOPS, "stand_still"))) };
+    const slow = await failureOf(trainerOf("slow rendezvous", "places", { backend: still }, { failureConfig }).fit());
+    expect(slow.message).toMatch(
+      /^Training run slow rendezvous failed: rank 1 hangs: rank 1 has not met the others after 500 ms \(rendezvousTimeoutMs of failureConfig\): it is at .*train_loops\.py:\d+ \(stand_still\)$/,
+    );
+    const freezes = {
+      onTrainingStart: async (group: BackendGroup) => {
+        process.kill((group.ranks[0] as BackendRank).pid, "SIGSTOP");
+        await group.execute(python.task(LOOPS, "stand_still"));
+      },
+    };
+    const frozen = (await failureOf(
+      trainerOf("frozen rendezvous", "places", { backend: freezes }, { failureConfig }).fit(),
+    )) as TrainingFailedError;
+    expect(frozen.message).toContain("rank 0 hangs: rank 0 has not met the others after 500 ms");
+    expect(frozen.message).toContain("and its process does not answer");
+    expect([...frozen.workerFailures.keys()]).toEqual([0]);
+    const endless = { onTrainingStart: () => new Promise<void>(() => {}) };
+    const error = await failureOf(trainerOf("endless", "places", { backend: endless }, { failureConfig }).fit());
+    expect(error.message).toContain("onTrainingStart of the backend has not ended after 500 ms");
+  });
+
+  test("find as ray.train what rayCompatibility says", async () => {
+    // It stands for a real Ray in the environment.
+    const installed = join(folder, "packages");
+    mkdirSync(join(installed, "ray"), { recursive: true });
+    writeFileSync(join(installed, "ray", "__init__.py"), "");
+    writeFileSync(join(installed, "ray", "train.py"), "report = None");
+    const withRay = { runtimeEnv: { envVars: { PYTHONPATH: installed } } };
+    const found: unknown[] = [];
+    for (const [name, options] of [
+      ["by default", {}],
+      ["never", { rayCompatibility: false }],
+      ["by default, with Ray", withRay],
+      ["always, with Ray", { ...withRay, rayCompatibility: true }],
+    ] as const)
+      found.push((await trainerOf(`ray ${name}`, "which_ray", { ...options, scalingConfig: { numWorkers: 1 } }).fit()).metrics?.["ray"]);
+    expect(found).toEqual(["Shoal's", "none", "another's", "Shoal's"]);
+  });
+
+  test("that lack something are told what it is, and how to mend it", async () => {
+    const messageOf = async (name: string, loop: string, place = LOOPS, runtimeEnv = {}): Promise<string> =>
+      (
+        await failureOf(
+          trainerOf(name, loop, { trainLoopPerWorker: python.task(place, loop), runtimeEnv, scalingConfig: { numWorkers: 1 } }).fit(),
+        )
+      ).message;
+    expect(await messageOf("no package", "lacks_package")).toMatch(
+      /ModuleNotFoundError: No module named 'no_such_package'\. Install it where this rank runs: \S+ -m pip install no_such_package$/,
+    );
+    expect(await messageOf("no module", "train_loop", "no.such.module")).toContain("make it importable from");
+    expect(await messageOf("no file", "train_loop", join(folder, "none.py"))).toContain("there is no file");
+    expect(await messageOf("no venv", "places", LOOPS, { python: join(folder, "my venv") })).toMatch(
+      /there is no Python at .*my venv on this machine\. Make a virtual environment there with: python3 -m venv '.*my venv'$/,
+    );
   });
 
   test("are made ready by a backend of one's own", async () => {

@@ -1,7 +1,7 @@
 /** A training run whose storage is S3, on a server that others have written: ranks of both languages, a failure, and what is read afterwards. */
 import { init, python, shutdown } from "shoal";
-import { Checkpoint, DataParallelTrainer, getCheckpoint, getContext, report, Result } from "shoal/train";
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { Checkpoint, collective, DataParallelTrainer, getCheckpoint, getContext, report, Result } from "shoal/train";
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -47,6 +47,28 @@ test("checkpoints of two ranks go to S3 in parts, and a run goes on from them", 
   expect((await read.metricsColumns())["step"]).toEqual([0, 1, 2]);
 });
 
+test("ranks of a node that open the same checkpoint together fetch it once", { timeout: 60_000 }, async () => {
+  const paths: unknown[] = [];
+  await new DataParallelTrainer({
+    trainLoopPerWorker: async () => {
+      const checkpoint = new Checkpoint("s3://bucket/runs/counting/checkpoint_000002");
+      const path = await checkpoint.asDirectory(async (folder) => {
+        await collective.barrier();
+        return folder;
+      });
+      await report({ path });
+    },
+    scalingConfig: { numWorkers: 2 },
+    runConfig: {
+      name: "shared",
+      storagePath: "s3://bucket/runs",
+      callbacks: [{ afterReport: ({ metrics }) => void paths.push(...metrics.map((one) => one["path"])) }],
+    },
+  }).fit();
+  expect(paths).toHaveLength(2);
+  expect(new Set(paths).size).toBe(1);
+  expect(existsSync(paths[0] as string)).toBe(false);
+});
 test("ranks of Python read their checkpoints from there", { timeout: 60_000 }, async () => {
   const result = await new DataParallelTrainer({
     trainLoopPerWorker: python.task(join(REPOSITORY, "test", "integration", "python", "train_loops.py"), "count"),

@@ -11,6 +11,7 @@ import * as data from "shoal/data";
 import { TorchTrainer, type TrainingFailedError } from "shoal/train";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { environment } from "../frameworks/environments.ts";
+import { runProgram } from "../house/run-program.ts";
 import { unless } from "../integration/python-places.ts";
 import { failureOf, isAlive, shoalProcesses, until } from "../integration/session.ts";
 
@@ -92,6 +93,12 @@ describe.skipIf(problem !== undefined)(`torch on two ranks${unless(problem)}`, (
   test("ranks meet and hear what rank 0 says; numbers of torch are numbers", async () => {
     const { metrics } = await trainer("small_talk").fit();
     expect(metrics).toEqual({ said: "{'of': (0, 'x')}", rank: 0, list: [[1.5, 2.5]], nan: Number.NaN });
+  });
+
+  test("the example trains to its end", async () => {
+    const run = await runProgram(["examples/train-torch.ts", venv, "3"]);
+    expect(run).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(run.stdout).toMatch(/^epoch 2: 4096 rows a rank, loss 0\.\d{4}, 2 checkpoints$/m);
   });
 
   test("a Python without torch is named, with the command that installs it", async () => {

@@ -5,13 +5,15 @@
 
 import asyncio
 import queue
+import sys
 import threading
 
 
 class LoopThread:
     def __init__(self):
         self._work = queue.SimpleQueue()
-        threading.Thread(target=self._run, name="shoal-train-loop", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name="shoal-train-loop", daemon=True)
+        self._thread.start()
 
     async def run(self, function):
         """Returns the function's result once it has run; the function's exception is raised here."""
@@ -23,6 +25,11 @@ class LoopThread:
     def begin(self, function):
         """Starts the function without waiting for its end. The function must not raise."""
         self._work.put((function, None, None))
+
+    def place(self):
+        """The line that the thread runs, in a text."""
+        frame = sys._current_frames().get(self._thread.ident)
+        return "" if frame is None else "%s:%d (%s)" % (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
     def _run(self):
         while True:

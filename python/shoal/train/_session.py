@@ -79,6 +79,7 @@ class RankSession:
         """The loop begins."""
         session = _current.session
         session.checkpoint = options.get("checkpoint") or None
+        session.reported = [(one["checkpoint"], one["metrics"]) for one in options.get("reported") or ()]
         session.datasets = options.get("datasets") or {}
         config = options.get("config")
         loop = partial(_call, self._loop, config)
@@ -96,7 +97,8 @@ class RankSession:
             context._preemption = PreemptionInfo(notice.get("deadlineMs"), ranks, notice.get("reason"))
 
     async def ping(self):
-        return True
+        """Answered while the loop computes. @returns the line where its thread is"""
+        return self._thread.place()
 
     async def tear_down(self):
         """After a good end: the framework says goodbye to its other ranks."""
@@ -112,7 +114,9 @@ def _import_loop(loop):
         return _runtime.require().targets.find(loop["place"], loop["name"])
     except EnvironmentFault as error:
         cause = error.__cause__
-        hint = install_hint(cause) or " " + error.hint
+        # Where the module that was named is not found, it need not be a package.
+        is_named = isinstance(cause, ModuleNotFoundError) and cause.name and (loop["place"] + ".").startswith(cause.name + ".")
+        hint = " " + error.hint if is_named else install_hint(cause) or " " + error.hint
         raise RankLoopError("Cannot import the loop %s of %s: %s.%s" % (loop["name"], loop["place"], error, hint)) from error
     except (AttributeError, FileNotFoundError, ImportError, SyntaxError) as error:
         raise RankLoopError("Cannot import the loop %s of %s: %s" % (loop["name"], loop["place"], error)) from error
@@ -147,7 +151,8 @@ def _call(loop, config):
 
 
 def _failed(error):
-    message = message_of(error) + install_hint(error)
+    hint = install_hint(error)
+    message = "%s.%s" % (message_of(error), hint) if hint else message_of(error)
     described = {"type": type(error).__qualname__, "message": message, "traceback": traceback_text(error)}
     return {"type": "failed", "error": described, "cause": "communication" if is_of_communication(error) else "user"}
 

@@ -2,15 +2,17 @@
  * The actor behind `streamingSplit`: it runs the pipeline once an epoch and hands its blocks to the consumers, each at the consumer's own pace.
  *
  * An epoch begins when all consumers have asked for it. Without `equal` a block goes to whoever asks next. With it the block goes to the split with the fewest rows, as long as the rows
- * behind it suffice to make all splits equal; the last rows are cut between them. A consumer that is not heard of holds the others up for a limited time, and the error that they get
+ * behind it suffice to make all splits equal; the last rows are cut between them. Where consumers name their nodes, each gets blocks of its own node first (`split-choice.ts`). A consumer that is not heard of holds the others up for a limited time, and the error that they get
  * names it. A consumer acknowledges a piece by asking for the next one: the block is released then.
  */
+import { getObjectLocations } from "../../core/index.ts";
 import { DataError } from "../errors.ts";
 import { SPLIT_BLOCKS_WAITING_MAX } from "../limits.ts";
 import type { PhysicalPlan } from "../plan/physical-plan.ts";
 import type { Settings } from "../settings.ts";
 import type { BlockRef } from "./operator.ts";
 import { run } from "./run.ts";
+import { blockFor, nextGift } from "./split-choice.ts";
 
 /** What the coordinator is made with. */
 interface SplitRequest {
@@ -19,6 +21,8 @@ interface SplitRequest {
   readonly settings: Settings;
   readonly splits: number;
   readonly equal: boolean;
+  /** The nodes of the consumers. */
+  readonly localityHints: readonly string[] | undefined;
   /** How long a consumer may hold others up. */
   readonly timeoutMs: number;
 }
@@ -42,8 +46,16 @@ interface Piece {
   readonly to: number;
 }
 
+/** A block that is nobody's yet. */
+interface FreeBlock {
+  readonly block: BlockRef;
+  readonly rowCount: number;
+  readonly nodeIds: readonly string[];
+}
+
 /** What one consumer has in an epoch. */
 interface Split {
+  readonly nodeId: string | undefined;
   /** Pieces that are its own and that it has not taken. */
   waiting: Piece[];
   /** What it has taken last. */
@@ -59,8 +71,7 @@ interface Epoch {
   readonly splits: readonly Split[];
   readonly blocks: AsyncGenerator<BlockRef, void, undefined>;
   readonly abort: AbortController;
-  /** Blocks that are nobody's yet. */
-  free: BlockRef[];
+  free: FreeBlock[];
   hasEnded: boolean;
   failure: { readonly error: unknown } | undefined;
   pulling: Promise<void> | undefined;
@@ -74,6 +85,10 @@ interface Arrival {
 
 export class SplitCoordinator {
   readonly #request: SplitRequest;
+  /** Undefined where no consumer has a block nearer than another has. */
+  readonly #nodeIds: readonly string[] | undefined;
+  /** The number of blocks within which a consumer waits for one of its own node. */
+  readonly #window: number;
   readonly #arrivals = new Map<number, Arrival>();
   #epoch: Epoch | undefined;
   #epochs = 0;
@@ -81,6 +96,9 @@ export class SplitCoordinator {
 
   constructor(request: SplitRequest) {
     this.#request = request;
+    const { localityHints, splits } = request;
+    this.#nodeIds = new Set(localityHints).size > 1 ? localityHints : undefined;
+    this.#window = Math.min(2 * splits, SPLIT_BLOCKS_WAITING_MAX);
   }
 
   /** Waits until all consumers have asked for the next epoch. Resolves to its number. */
@@ -103,10 +121,10 @@ export class SplitCoordinator {
     if (epoch?.number !== number) return undefined;
     const own = epoch.splits[split] as Split;
     this.#release(own);
-    for (;;) {
+    for (let pulls = 0; ; pulls += 1) {
       if (epoch.failure !== undefined) throw epoch.failure.error;
       if (own.hasLeft || epoch !== this.#epoch) return undefined;
-      const piece = own.waiting.shift() ?? this.#takeFree(epoch, own);
+      const piece = own.waiting.shift() ?? this.#takeFree(epoch, split, pulls < this.#window && !epoch.hasEnded);
       if (piece !== undefined) {
         own.taken = piece;
         this.#hasChanged();
@@ -142,7 +160,13 @@ export class SplitCoordinator {
     const abort = new AbortController();
     this.#epoch = {
       number: this.#epochs,
-      splits: Array.from({ length: splits }, () => ({ waiting: [], taken: undefined, rows: 0, hasLeft: false })),
+      splits: Array.from({ length: splits }, (_, split) => ({
+        nodeId: this.#nodeIds?.[split],
+        waiting: [],
+        taken: undefined,
+        rows: 0,
+        hasLeft: false,
+      })),
       blocks: run(plan, { settings, signal: abort.signal }),
       abort,
       free: [],
@@ -165,7 +189,7 @@ export class SplitCoordinator {
     this.#epoch = undefined;
     epoch.abort.abort();
     void epoch.blocks.return().catch(() => {});
-    for (const block of epoch.free.splice(0)) block.release();
+    for (const { block } of epoch.free.splice(0)) block.release();
   }
 
   #withdraw(split: number, error: Error): void {
@@ -194,38 +218,46 @@ export class SplitCoordinator {
       if (next.done === true) this.#finish(epoch);
       else if (epoch !== this.#epoch || next.value.rowCount === 0) next.value.release();
       else {
-        epoch.free.push(next.value);
-        if (this.#request.equal) this.#give(epoch);
+        const block = next.value;
+        const nodeIds = await this.#nodesOf(block);
+        if (epoch === this.#epoch) {
+          epoch.free.push({ block, rowCount: block.rowCount, nodeIds });
+          if (this.#request.equal) this.#give(epoch);
+        } else block.release();
       }
     } catch (error) {
       epoch.failure = { error };
-      for (const block of epoch.free.splice(0)) block.release();
+      for (const { block } of epoch.free.splice(0)) block.release();
     }
     this.#hasChanged();
   }
 
+  /** The nodes that have a block. Asked only where that makes a difference; a block whose place is not known is as near to one consumer as to another. */
+  async #nodesOf({ ref }: BlockRef): Promise<readonly string[]> {
+    if (this.#nodeIds === undefined) return [];
+    const places = await getObjectLocations([ref]).catch(() => undefined);
+    return places?.get(ref)?.nodeIds ?? [];
+  }
+
   /** Without `equal`: whoever asks gets the next block. */
-  #takeFree(epoch: Epoch, own: Split): Piece | undefined {
+  #takeFree(epoch: Epoch, split: number, isPatient: boolean): Piece | undefined {
     if (this.#request.equal) return undefined;
-    const block = epoch.free.shift();
-    if (block === undefined) return undefined;
-    own.rows += block.rowCount;
+    const index = blockFor(epoch.free, { consumers: epoch.splits, consumer: split, isPatient });
+    if (index === undefined) return undefined;
+    const [{ block }] = epoch.free.splice(index, 1) as [FreeBlock];
+    (epoch.splits[split] as Split).rows += block.rowCount;
     return { shared: { block, pieces: 1 }, from: 0, to: block.rowCount };
   }
 
-  /** Gives blocks to the splits with the fewest rows, while those behind suffice to make all equal. */
   #give(epoch: Epoch): void {
-    for (;;) {
-      const block = epoch.free[0];
-      if (block === undefined) return;
-      const least = epoch.splits.reduce((a, b) => (b.rows < a.rows ? b : a));
-      const most = Math.max(least.rows + block.rowCount, ...epoch.splits.map(({ rows }) => rows));
-      const missing = epoch.splits.reduce((sum, split) => sum + most - split.rows, 0) - block.rowCount;
-      const behind = epoch.free.reduce((sum, { rowCount }) => sum + rowCount, 0) - block.rowCount;
-      if (missing > behind) return;
-      epoch.free.shift();
-      giveTo(least, { shared: { block, pieces: 1 }, from: 0, to: block.rowCount });
+    for (let gift = this.#nextGift(epoch); gift !== undefined; gift = this.#nextGift(epoch)) {
+      const [{ block }] = epoch.free.splice(gift.block, 1) as [FreeBlock];
+      giveTo(epoch.splits[gift.consumer] as Split, { shared: { block, pieces: 1 }, from: 0, to: block.rowCount });
     }
+  }
+
+  #nextGift({ free, splits }: Epoch): ReturnType<typeof nextGift> {
+    return nextGift(free, splits, this.#window);
   }
 
   /** The end of the rows: with `equal` what is left is cut, so that each split has as many, and what cannot be parted is nobody's. */
@@ -235,7 +267,7 @@ export class SplitCoordinator {
     const left = epoch.free.splice(0);
     const total = [...epoch.splits.map(({ rows }) => rows), ...left.map(({ rowCount }) => rowCount)].reduce((sum, rows) => sum + rows, 0);
     const target = Math.floor(total / epoch.splits.length);
-    for (const block of left) {
+    for (const { block } of left) {
       // One piece more, until all are given, so that the block is not released in between.
       const shared = { block, pieces: 1 };
       let from = 0;

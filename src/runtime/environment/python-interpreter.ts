@@ -40,8 +40,15 @@ function interpreterAt(place: string): string {
   const found = candidates.find(isFile);
   if (found !== undefined) return found;
   if (isDirectory(place))
-    throw new Error(`${place} is no virtual environment: it has no bin/python3. Make one with: python3 -m venv ${place}`);
-  throw new Error(`there is no Python at ${place} on this machine. Make a virtual environment there with: python3 -m venv ${place}`);
+    throw new Error(`${place} is no virtual environment: it has no bin/python3. Make one with: python3 -m venv ${inShell(place)}`);
+  throw new Error(
+    `there is no Python at ${place} on this machine. Make a virtual environment there with: python3 -m venv ${inShell(place)}`,
+  );
+}
+
+/** A path as a command has it. */
+function inShell(path: string): string {
+  return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
 function machineInterpreter(variables: Readonly<Record<string, string | undefined>>): string {

@@ -45,7 +45,10 @@ export function findProgram(name: string, path: string): string | undefined {
 /** @throws PackageInstallError when it does not start */
 export async function pythonFacts(interpreter: string): Promise<{ version: string }> {
   const script = 'import sys; print("%d.%d.%d" % sys.version_info[:3])';
-  const { text } = await run(interpreter, ["-I", "-S", "-c", script], { timeoutMs: PROGRAM_ANSWERS_WITHIN_MS, what: `${interpreter} -c` });
+  const { text } = await run(interpreter, ["-I", "-S", "-c", script], {
+    timeoutMs: PROGRAM_ANSWERS_WITHIN_MS,
+    what: `the Python at ${interpreter}`,
+  });
   return { version: text.trim() };
 }
 

@@ -144,3 +144,21 @@ def passed_on(value):
 def rich(part):
     rows = list(part.iter_rows())
     return [{name: (value.tolist() if isinstance(value, numpy.ndarray) else value) for name, value in row.items()} for row in rows]
+
+
+class Threads(Consumer):
+    """Its calls run on threads, so batches are made ahead."""
+
+    def early(self):
+        """Leaves an epoch early, then has a whole one. @returns the rows of both, and whether the thread of the first has ended"""
+        import threading
+        import time
+
+        first = next(iter(self.part.iter_batches(batch_size=10)))
+        whole = self.epoch({"batch_size": 10})
+        for _ in range(100):
+            left = [thread.name for thread in threading.enumerate() if thread.name == "shoal-batches"]
+            if not left:
+                break
+            time.sleep(0.05)
+        return [len(first["id"]), sum(map(len, whole)), left]

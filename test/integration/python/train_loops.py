@@ -43,3 +43,25 @@ def sum_rows(config):
 
 def double(value):
     return [value * 2, os.environ["OF_BACKEND"]]
+
+
+def which_ray(config):
+    try:
+        import ray.train
+
+        of = "Shoal's" if ray.train.report is train.report else "another's"
+    except ModuleNotFoundError:
+        of = "none"
+    train.report({"ray": of, "kept": len(train.get_all_reported_checkpoints())})
+
+
+def stand_still():
+    """For a backend: rank 1 does not come."""
+    import time
+
+    if train.get_context().get_world_rank() == 1:
+        time.sleep(600)
+
+
+def lacks_package(config):
+    import no_such_package  # noqa: F401

@@ -12,6 +12,7 @@ export class OpenSecretError extends ShoalError {
   static override readonly code = "SECRET_FILE_OPEN";
 }
 
+/** Makes a folder of this user alone, where it is not there. @throws OpenSecretError for a folder that others may use */
 export function makePrivateFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   assertPrivate(folder, "0700");

@@ -32,6 +32,7 @@ export function leaveSharedFolder(folder: string, file: string): void {
   removeIfEmpty(folder);
 }
 
+/** Removes a folder where nothing is in it. Fails at nothing. */
 export function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder);

@@ -13,7 +13,7 @@ import { checkName } from "./run-names.ts";
 export interface FailureConfig {
   /** How often a failed run is restarted from its last checkpoint; -1: no limit. Default: 0. */
   maxFailures?: number | undefined;
-  /** Train: a rank that reports nothing for so long counts as hung. Default: never. */
+  /** A rank, or a trial, that reports nothing for so long counts as hung, and has failed. Default: never. */
   reportTimeoutMs?: number | undefined;
   /** Tune: whether the first failed trial ends the others; `"raise"` gives its own error. Default: false. */
   failFast?: boolean | "raise" | undefined;
@@ -161,7 +161,7 @@ const FAILURE: Table = {
     typeof value === "boolean" || value === "raise" ? "ok" : typeof value === "string" ? "out of range" : "wrong type",
   ),
 };
-const FAILURE_ONLY: Readonly<Record<string, RunLibrary>> = { reportTimeoutMs: "train", failFast: "tune" };
+const FAILURE_ONLY: Readonly<Record<string, RunLibrary>> = { failFast: "tune" };
 
 const CHECKPOINT: Table = {
   numToKeep: count<number | undefined>({ min: 1 }, undefined),

@@ -180,7 +180,9 @@ export class Session {
     const taken = (this.#dirnames ??= new Set([...this.#machine.liveTrials.values(), ...this.#machine.finishedTrials].map(dirnameOf)));
     const dirname = trialDirnameCreator?.({ trialId, config }) ?? (taken.has(name) ? `${name}_${trialId}` : name);
     if (taken.has(checkedName(dirname, trialId)))
-      throw new TuneError(`Cannot run trial ${trialId}: trialDirnameCreator gives it the folder of another trial: received ${describeValue(dirname)}`);
+      throw new TuneError(
+        `Cannot run trial ${trialId}: trialDirnameCreator gives it the folder of another trial: received ${describeValue(dirname)}`,
+      );
     taken.add(dirname);
     return { name, dirname };
   }

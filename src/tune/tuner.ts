@@ -12,6 +12,7 @@ import { readRunRecord, RunFolder } from "../runs/run-folder.ts";
 import { RunLog } from "../runs/run-log.ts";
 import { defaultRunName } from "../runs/run-names.ts";
 import { isTracker, type Tracker } from "../runs/tracker.ts";
+import type { TrainableSource } from "../runs/trainable.ts";
 import { resolveFolder } from "../storage/places.ts";
 import { checkCallback, type TuneCallback } from "./callbacks.ts";
 import { TuneError } from "./errors.ts";
@@ -52,6 +53,7 @@ export type Trainable<C, R> =
   | ((config: C) => R)
   | (new () => { step(): R })
   | { remote(config: C): unknown }
+  | TrainableSource
   | { readonly [key: symbol]: unknown; fit(): unknown };
 
 /** The metrics of a trial, by what its code returns or yields; those of `report` are not known to the compiler. */

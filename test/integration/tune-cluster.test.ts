@@ -17,7 +17,9 @@ async function connected(cluster: TestCluster): Promise<AsyncDisposable> {
   return { [Symbol.asyncDispose]: shutdown };
 }
 
-test("bundles spread a trial over nodes; trials of a node that dies go on elsewhere from their checkpoints", { timeout: 60_000 }, async () => {
+test("bundles spread a trial over nodes; trials of a node that dies go on elsewhere from their checkpoints", {
+  timeout: 60_000,
+}, async () => {
   await using cluster = await TestCluster.start({ head: { numCpus: 1 }, onLine: () => {} });
   const second = await cluster.addNode({ numCpus: 1 });
   await using _program = await connected(cluster);

@@ -197,7 +197,9 @@ console.log(JSON.stringify(Array.from(results, ({ config, metrics, status }) => 
     const run = () => spawnSync(process.execPath, [program], { encoding: "utf8", timeout: 50_000 });
     const full = run();
     expect(JSON.parse(full.stdout)).toEqual(expected);
-    expect(full.stderr.match(/the state of the run cannot be written, and a restore would not have it: .*experiment_state.*EFBIG/g)).toHaveLength(1);
+    expect(
+      full.stderr.match(/the state of the run cannot be written, and a restore would not have it: .*experiment_state.*EFBIG/g),
+    ).toHaveLength(1);
     expect(full.stderr).toMatch(/cannot write JsonLoggerCallback of trial \w+_00002: .*EFBIG/);
     const again = run();
     expect([again.stderr, JSON.parse(again.stdout)]).toEqual(["", expected]);

@@ -22,7 +22,9 @@ const [interpreter = "python3", trials = "12"] = process.argv.slice(2);
 const storagePath = mkdtempSync(join(tmpdir(), "shoal-tune-torch-"));
 await init({ logToDriver: false });
 try {
-  const train = python.task<(config: Config) => void>(new URL("tune_torch.py", import.meta.url), "train", { runtimeEnv: { python: interpreter } });
+  const train = python.task<(config: Config) => void>(new URL("tune_torch.py", import.meta.url), "train", {
+    runtimeEnv: { python: interpreter },
+  });
   const results = await new Tuner(train, {
     paramSpace: { lr: loguniform(1e-4, 1), width: randint(2, 33), activation: choice(["relu", "tanh"]), epochs: EPOCHS },
     tuneConfig: {
@@ -38,7 +40,9 @@ try {
   const best = results.getBestResult();
   const early = [...results].filter(({ iterations }) => iterations < EPOCHS).length;
   console.log(`${results.length} trials, ${early > 0 ? "some" : "none"} ended early`);
-  console.log(`the best tells more than 95 % apart: ${Number(best.metrics?.["accuracy"]) > 0.95}, and its checkpoint is kept: ${best.checkpoint !== undefined}`);
+  console.log(
+    `the best tells more than 95 % apart: ${Number(best.metrics?.["accuracy"]) > 0.95}, and its checkpoint is kept: ${best.checkpoint !== undefined}`,
+  );
 } finally {
   await shutdown();
   rmSync(storagePath, { recursive: true });

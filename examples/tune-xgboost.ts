@@ -18,7 +18,9 @@ const [interpreter = "python3", withOptuna = interpreter, trials = "16"] = proce
 const storagePath = mkdtempSync(join(tmpdir(), "shoal-tune-xgboost-"));
 await init({ logToDriver: false });
 try {
-  const train = python.task<(config: Config) => void>(new URL("tune_xgboost.py", import.meta.url), "train", { runtimeEnv: { python: interpreter } });
+  const train = python.task<(config: Config) => void>(new URL("tune_xgboost.py", import.meta.url), "train", {
+    runtimeEnv: { python: interpreter },
+  });
   const results = await new Tuner(train, {
     paramSpace: {
       params: { eta: loguniform(0.01, 1), max_depth: randint(1, 10), subsample: uniform(0.3, 1), min_child_weight: loguniform(0.5, 50) },

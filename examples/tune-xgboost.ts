@@ -36,7 +36,7 @@ try {
   }).fit();
   for (const { message } of results.errors) console.error(message);
   const losses = Array.from(results, ({ metrics }) => Number(metrics?.["rmse"]));
-  console.log(`${results.length} trials of ${results.at(0)?.metrics?.["rounds"]} rounds`);
+  console.log(`${results.length} trials of ${Number(results.at(0)?.metrics?.["rounds"])} rounds`);
   console.log(`the best is better than the first: ${Math.min(...losses) < (losses[0] ?? 0)}`);
 } finally {
   await shutdown();

@@ -13,7 +13,7 @@ test.each([
   ["resume", "it is Tuner.restore(path, trainable)"],
   ["constructor", "there are paramSpace, tuneConfig, runConfig"],
 ])("the option %s, which Ray has or has elsewhere, is refused with its place", (name, remedy) => {
-  expect(() => new Tuner(() => ({ a: 1 }), { [name]: 1 } as object)).toThrow(
+  expect(() => new Tuner(() => ({ a: 1 }), { [name]: 1 })).toThrow(
     `Cannot make a Tuner: there is no option ${JSON.stringify(name)}: ${remedy}`,
   );
 });

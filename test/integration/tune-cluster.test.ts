@@ -26,7 +26,7 @@ test("bundles spread a trial over nodes; trials of a node that dies go on elsewh
   const spread = withResources(
     async (_config: object) => {
       const place = remote(() => getRuntimeContext().nodeId, { numCpus: 1 });
-      return { own: getRuntimeContext().nodeId as string, child: (await place.remote()) as string };
+      return { own: getRuntimeContext().nodeId, child: await place.remote() };
     },
     new PlacementGroupFactory([{ CPU: 1 }, { CPU: 1 }], "STRICT_SPREAD"),
   );
@@ -39,11 +39,11 @@ test("bundles spread a trial over nodes; trials of a node that dies go on elsewh
     async ({ x, root: marks }: { x: number; root: string }) => {
       const fs = process.getBuiltinModule("node:fs");
       const read = (path: string): number => Number(fs.readFileSync(`${path}/at`, "utf8"));
-      const start = Number((await getCheckpoint()?.asDirectory(read)) ?? 0);
+      const start = (await getCheckpoint()?.asDirectory(read)) ?? 0;
       for (let at = start + 1; at <= 3; at += 1) {
         const own = fs.mkdtempSync(`${marks}/own-`);
         fs.writeFileSync(`${own}/at`, String(at));
-        await report({ at, start, node: getRuntimeContext().nodeId as string }, { checkpoint: Checkpoint.fromDirectory(own) });
+        await report({ at, start, node: getRuntimeContext().nodeId }, { checkpoint: Checkpoint.fromDirectory(own) });
         if (at > 1) continue;
         fs.writeFileSync(`${marks}/waits-${x}`, "");
         while (!fs.existsSync(`${marks}/go`)) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -58,7 +58,7 @@ test("bundles spread a trial over nodes; trials of a node that dies go on elsewh
   expect(results.errors.map(({ message }) => message)).toEqual([]);
   expect(Array.from(results, ({ metrics }) => metrics?.["at"])).toEqual([3, 3]);
   // One trial went on, on the node that is left; the other was not disturbed.
-  expect(Array.from(results, ({ metrics }) => metrics?.["start"]).sort()).toEqual([0, 1]);
+  expect(Array.from(results, ({ metrics }) => Number(metrics?.["start"])).sort((a, b) => a - b)).toEqual([0, 1]);
   expect(new Set(Array.from(results, ({ metrics }) => metrics?.["node"])).size).toBe(1);
 });
 

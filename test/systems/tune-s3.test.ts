@@ -76,7 +76,9 @@ await new Tuner(count, {
   try {
     const results = await Tuner.restore(RUN, count).fit();
     expect(results.errors.map(({ message }) => message)).toEqual([]);
-    expect(Array.from(results, ({ metrics, iterations }) => [metrics?.["at"], iterations])).toEqual(Array(6).fill([4, 4]));
+    expect(Array.from(results, ({ metrics, iterations }) => [metrics?.["at"], iterations])).toEqual(
+      Array.from({ length: 6 }, () => [4, 4]),
+    );
     const best = results.getBestResult();
     expect(best.path.startsWith(`${RUN}/`)).toBe(true);
     expect((await folderNames(best.path)).folders).toEqual(["checkpoint_000003"]);

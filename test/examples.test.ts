@@ -105,3 +105,10 @@ test("tune-function: finds a network that learns XOR, and ends others early", as
   expect(run.stderr).toBe("");
   expect(run.stdout).toBe("40 trials, some ended early\nbest loss below 0.1: true\n");
 });
+
+test("tune-pbt-cart-pole: a population finds a policy that balances the pole", async () => {
+  const run = await runProgram(["examples/tune-pbt-cart-pole.ts"]);
+  expect(run.stderr).toBe("");
+  expect(run.stdout).toMatch(/^8 policies, (some|none) went on .*\nthe best one keeps the pole up for more than 400 of 500 steps: true\n$/);
+  expect((await runProgram(["examples/tune-pbt-cart-pole.ts", "2"])).exitCode).toBe(2);
+});

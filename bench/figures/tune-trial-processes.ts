@@ -11,7 +11,7 @@ export const figure: DriverFigure = {
   goal: ratioAtLeast(10),
   floor: ratioAtLeast(10),
   async run(plan) {
-    const trials = plan.quick ? 20 : 50;
+    const trials = plan.quick ? 10 : 40;
     await runTrials({ trials: 4, tuneConfig: { reuseActors: false } }, () => {});
     const { ms } = await runTrials({ trials, tuneConfig: { reuseActors: false } }, () => {});
     return { samples: [(trials * 1000) / ms] };

@@ -10,7 +10,7 @@ export const figure: DriverFigure = {
   higherIsBetter: true,
   goal: ratioAtLeast(100),
   floor: ratioAtLeast(50),
-  note: "Ray runs 50 trials with reuse_actors; one experiment of each side is a sample",
+  note: "Ray runs 40 trials with reuse_actors; one experiment of each side is a sample",
   async run(plan) {
     const trials = plan.quick ? 300 : 2000;
     await runTrials({ trials: 20 }, () => {});

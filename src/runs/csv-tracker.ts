@@ -16,8 +16,8 @@ const PROGRESS_FILE = "progress.csv";
 export class CSVLoggerCallback implements Tracker {
   readonly name = "CSVLoggerCallback";
 
-  async open({ folder }: TrackedRunInfo): Promise<TrackedRun> {
-    return await openProgress(await openAppended(joinPath(folder, PROGRESS_FILE)));
+  async open({ folder, isResumed }: TrackedRunInfo): Promise<TrackedRun> {
+    return await openProgress(await openAppended(joinPath(folder, PROGRESS_FILE), { isNew: !isResumed }));
   }
 }
 
@@ -30,9 +30,12 @@ async function openProgress(file: AppendedFile): Promise<TrackedRun> {
     async log(results) {
       const rows = results.map(flatRow);
       const added = new Set(rows.flatMap((row) => [...row.keys()]).filter((name) => !columns.has(name)));
+      const isFirst = columns.size === 0;
       for (const name of added) columns.add(name);
       const lines = rows.map((row) => csvRow([...columns].map((name) => csvCell(row.get(name))))).join("");
-      if (added.size === 0) await file.append(lines);
+      // The first rows bring their header: a file of its own, moved to its place, would cost each of ten thousand trials as much as all else.
+      if (isFirst) await file.append(csvRow([...columns]) + lines);
+      else if (added.size === 0) await file.append(lines);
       else await file.replace(Buffer.concat([await widened(file, [...columns]), Buffer.from(lines)]));
     },
     close: () => file.close(),

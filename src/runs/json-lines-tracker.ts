@@ -14,9 +14,9 @@ const LINE_FEED = 10;
 export class JsonLoggerCallback implements Tracker {
   readonly name = "JsonLoggerCallback";
 
-  async open({ folder, config }: TrackedRunInfo): Promise<TrackedRun> {
+  async open({ folder, config, isResumed }: TrackedRunInfo): Promise<TrackedRun> {
     await writeWhole(joinPath(folder, PARAMS_FILE), Buffer.from(metricsText(config)), { isDurable: false });
-    const file = await openAppended(joinPath(folder, RESULT_FILE));
+    const file = await openAppended(joinPath(folder, RESULT_FILE), { isNew: !isResumed });
     const there = await file.contents();
     // A crash may have cut off the last line, and the next one must not go on in it.
     const wholeBytes = there.lastIndexOf(LINE_FEED) + 1;

@@ -7,6 +7,8 @@ export const NAME_BYTES_MAX = 200;
 
 /** A snapshot pays from so many bytes of log, and from as many as the last snapshot has: so all snapshots together cost what the log costs. */
 export const SNAPSHOT_FROM_LOG_BYTES: number = 1024 * 1024;
+/** Records of so long share one write, where one comes after the other: what a kill may take back stays small, and thousands of trials do not wait for the disk. */
+export const LOG_GATHER_MS = 10;
 /** Segments of a log that are read at the same time: on S3 there may be thousands of small ones. */
 export const LOG_SEGMENTS_READ_AT_A_TIME = 16;
 

@@ -1,4 +1,4 @@
-import { appendFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -23,7 +23,7 @@ async function log(tracker: Tracker, ...batches: Metrics[][]): Promise<void> {
     experimentName: "mine",
     folder,
     config: { lr: 0.1, deep: { on: true } },
-    isResumed: false,
+    isResumed: (await readdir(folder)).length > 0,
   });
   for (const batch of batches) await run.log(batch);
   await run.close("finished");

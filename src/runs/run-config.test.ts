@@ -54,7 +54,6 @@ test.each<[unknown, "train" | "tune", string]>([
   [{ stop: { loss: 1 } }, "train", 'there is no option "stop": it is an option of Tune'],
   [{ overwrite: true }, "train", "it is an option of Tune"],
   [{ failureConfig: { failFast: true } }, "train", "it is an option of Tune"],
-  [{ failureConfig: { reportTimeoutMs: 5 } }, "tune", "it is an option of Train"],
   [{ checkpointConfig: { checkpointFrequency: 5 } }, "train", "it is an option of Tune"],
   [{ name: "../x" }, "train", "Cannot set name of runConfig: it must not have slashes"],
   [{ name: 5 }, "train", "Cannot set name of runConfig: it must be text: received 5"],

@@ -14,7 +14,7 @@ import { checkName } from "./run-names.ts";
 export interface FailureConfig {
   /** How often a failed run is restarted from its last checkpoint; -1: no limit. Default: 0. */
   maxFailures?: number | undefined;
-  /** Train: a rank that reports nothing for so long counts as hung. Default: never. */
+  /** A rank, or a trial, that reports nothing for so long counts as hung, and has failed. Default: never. */
   reportTimeoutMs?: number | undefined;
   /** Train: how long the ranks may take to meet before their loops begin; later the ranks that stand still are named. Default: 600,000. */
   rendezvousTimeoutMs?: number | undefined;
@@ -170,7 +170,7 @@ const FAILURE: Table = {
     typeof value === "boolean" || value === "raise" ? "ok" : typeof value === "string" ? "out of range" : "wrong type",
   ),
 };
-const FAILURE_ONLY: Readonly<Record<string, RunLibrary>> = { reportTimeoutMs: "train", rendezvousTimeoutMs: "train", failFast: "tune" };
+const FAILURE_ONLY: Readonly<Record<string, RunLibrary>> = { rendezvousTimeoutMs: "train", failFast: "tune" };
 
 const CHECKPOINT: Table = {
   numToKeep: count<number | undefined>({ min: 1 }, undefined),

@@ -4,6 +4,8 @@
  * A record is durable when `append` resolves; records that are appended together share one write. The log consists of segments, each of a generation: a snapshot of generation `g`
  * stands for all records of the generations before it, so state is the newest snapshot and the records of its generation and later ones, in order. Each opening, and each write that
  * failed, begins a new segment: so only the last line of a segment can be torn, and nothing is ever changed in place. On S3, which cannot append, each write is a segment.
+ *
+ * A record that could not be written leaves a gap: records behind it are refused until a snapshot stands for all of them, so what is read is always how things once were.
  */
 import { type AppendedFile, openAppended } from "../storage/appended-file.ts";
 import { folderNames, writeWhole } from "../storage/folders.ts";
@@ -11,7 +13,7 @@ import { joinPath, schemeOf, shownPath } from "../storage/paths.ts";
 import { removeFiles } from "../storage/places.ts";
 import { readWhole } from "../storage/read-file.ts";
 import { RunError } from "./errors.ts";
-import { LOG_SEGMENTS_READ_AT_A_TIME, SNAPSHOT_FROM_LOG_BYTES } from "./limits.ts";
+import { LOG_GATHER_MS, LOG_SEGMENTS_READ_AT_A_TIME, SNAPSHOT_FROM_LOG_BYTES } from "./limits.ts";
 import { type JsonValue, metricsText, parseMetrics } from "./metrics.ts";
 
 const FORMAT = "shoal-run-log";
@@ -59,6 +61,13 @@ export class RunLog implements AsyncDisposable {
   #logBytes: number;
   #snapshotBytes: number;
   #isClosed = false;
+  readonly #closing = Promise.withResolvers<void>();
+  /** When the last write ended. */
+  #writtenMs = Number.NEGATIVE_INFINITY;
+  /** The first write that failed, and the last generation that lacks a record for it. */
+  #gap: { readonly error: unknown; generation: number } | undefined;
+  /** The last snapshot that was begun. */
+  #snapshot: { readonly generation: number; readonly isWritten: Promise<boolean> } | undefined;
 
   private constructor(
     place: RunLogPlace,
@@ -98,7 +107,7 @@ export class RunLog implements AsyncDisposable {
     return this.#logBytes >= Math.max(SNAPSHOT_FROM_LOG_BYTES, this.#snapshotBytes);
   }
 
-  /** Adds a record. @returns when it is durable @throws StorageError where it cannot be written: later ones may succeed */
+  /** Adds a record. @returns when it is durable @throws StorageError where it cannot be written; so do all later ones, until a snapshot is written */
   append(record: JsonValue): Promise<void> {
     return this.#enqueue(`${metricsText(record)}\n`);
   }
@@ -114,14 +123,21 @@ export class RunLog implements AsyncDisposable {
     this.#generation += 1;
     this.#logBytes = 0;
     const generation = this.#generation;
+    const writing = writeWhole(joinPath(this.#place.folder, fileName(this.#place.name, generation)), Buffer.from(text));
+    const isWritten = writing.then(
+      () => true,
+      () => false,
+    );
+    this.#snapshot = { generation, isWritten };
     try {
-      await writeWhole(joinPath(this.#place.folder, fileName(this.#place.name, generation)), Buffer.from(text));
+      await writing;
     } catch (error) {
       // The records of the generation before still stand.
       this.#logBytes += replacedBytes;
       throw error;
     }
     this.#snapshotBytes = text.length;
+    if (this.#gap !== undefined && this.#gap.generation < generation) this.#gap = undefined;
     const old = (await logFiles(this.#place)).filter((file) => file.generation < generation);
     await removeFiles(old.map(({ file }) => joinPath(this.#place.folder, file)));
   }
@@ -129,6 +145,7 @@ export class RunLog implements AsyncDisposable {
   /** Waits until all records are durable. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#closing.resolve();
     await this.#work;
   }
 
@@ -145,23 +162,45 @@ export class RunLog implements AsyncDisposable {
   }
 
   async #drain(): Promise<void> {
-    // Records appended in the same turn share one write.
+    // Records appended in the same turn share one write, and those of a short time where there are many.
     await Promise.resolve();
     for (let [first] = this.#waiting; first !== undefined; [first] = this.#waiting) {
+      await this.#gather();
       const { generation } = first;
       const batch = this.#waiting.filter((waiting) => waiting.generation === generation);
       this.#waiting = this.#waiting.slice(batch.length);
       try {
+        await this.#pastGap(generation);
         await this.#write(batch.map(({ line }) => line).join(""), generation);
         for (const { resolve } of batch) resolve();
       } catch (error) {
         // The failed write may have left a partial line: the next write begins another segment.
         this.#file = undefined;
         this.#written.segment += 1;
+        this.#gap ??= { error, generation };
+        this.#gap.generation = generation;
         for (const { reject } of batch) reject(error);
       }
     }
     this.#work = undefined;
+  }
+
+  /** Waits a little where the last write was a moment ago: each costs a file system as much as many records. */
+  async #gather(): Promise<void> {
+    const waitMs = this.#writtenMs + LOG_GATHER_MS - performance.now();
+    if (waitMs <= 0 || this.#isClosed) return;
+    let timer: NodeJS.Timeout | undefined;
+    await Promise.race([new Promise((resolve) => (timer = setTimeout(resolve, waitMs))), this.#closing.promise]);
+    clearTimeout(timer);
+  }
+
+  /** @throws what made the gap, unless a snapshot stands for all that these records come after */
+  async #pastGap(generation: number): Promise<void> {
+    const gap = this.#gap;
+    if (gap === undefined) return;
+    const snapshot = this.#snapshot;
+    if (generation > gap.generation && snapshot?.generation === generation && (await snapshot.isWritten)) this.#gap = undefined;
+    else throw gap.error;
   }
 
   async #write(lines: string, generation: number): Promise<void> {
@@ -176,10 +215,10 @@ export class RunLog implements AsyncDisposable {
     } else {
       const isNew = this.#file === undefined;
       const file = (this.#file ??= await openAppended(path));
-      await file.append(isNew ? HEADER + lines : lines);
-      await file.sync();
+      await file.appendDurably(isNew ? HEADER + lines : lines);
     }
     this.#logBytes += lines.length;
+    this.#writtenMs = performance.now();
   }
 }
 

@@ -18,8 +18,9 @@ export class TBXLoggerCallback implements Tracker {
 
   async open({ folder, config }: TrackedRunInfo): Promise<TrackedRun> {
     const now = (): number => Date.now() / 1000;
-    const file = await openAppended(joinPath(folder, fileName(Date.now())));
-    await file.append(Buffer.concat([eventRecord(versionEvent(now())), eventRecord(sessionStartEvent(now(), hyperparameters(config)))]));
+    const file = await openAppended(joinPath(folder, fileName(Date.now())), { isNew: true });
+    // Written with the first results: a file that is opened twice costs a short trial as much as its result.
+    let start = [eventRecord(versionEvent(now())), eventRecord(sessionStartEvent(now(), hyperparameters(config)))];
     let reports = 0;
     return {
       async log(results) {
@@ -27,10 +28,11 @@ export class TBXLoggerCallback implements Tracker {
           reports += 1;
           return eventRecord(scalarsEvent({ wallTime: timeOf(result) ?? now(), step: stepOf(result) ?? reports, values: scalars(result) }));
         });
-        await file.append(Buffer.concat(records));
+        await file.append(Buffer.concat([...start, ...records]));
+        start = [];
       },
       async close(state) {
-        await file.append(eventRecord(sessionEndEvent(now(), state)));
+        await file.append(Buffer.concat([...start, eventRecord(sessionEndEvent(now(), state))]));
         await file.close();
       },
     };

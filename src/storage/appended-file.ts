@@ -5,9 +5,9 @@
  * gather in a temporary file, which is uploaded whole when it has doubled, and at the end; so the cost stays linear, and a crash loses the end of a file that nothing depends on.
  */
 import { appendFile, open, readFile, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { newTemporaryFolder } from "../core/internal.ts";
-import { storageError } from "./errors.ts";
+import { StorageError, storageError } from "./errors.ts";
 import { fileSystemOf } from "./file-systems.ts";
 import { fileExists, writeWhole } from "./folders.ts";
 import { UPLOADED_AGAIN_FROM_BYTES } from "./limits.ts";
@@ -16,46 +16,58 @@ import { schemeOf, shownPath } from "./paths.ts";
 /** An open file. Callers await each call before the next. */
 export interface AppendedFile {
   append(bytes: Uint8Array | string): Promise<void>;
+  /** Appends, and makes it durable beyond a power cut. */
+  appendDurably(bytes: Uint8Array | string): Promise<void>;
   /** All bytes so far; none of a file that is not there yet. */
   contents(): Promise<Uint8Array>;
   /** Sets all bytes, in one step. */
   replace(bytes: Uint8Array): Promise<void>;
-  /** Makes what was appended durable, beyond a power cut. */
-  sync(): Promise<void>;
   /** Flushes appended bytes to the storage and ends the use of the file. */
   close(): Promise<void>;
 }
 
+interface AppendedFileOptions {
+  /** Whether the caller knows that there is no such file yet: nothing is looked up then. Default: false. */
+  readonly isNew?: boolean;
+}
+
 /** Goes on at the end of a file, or begins it. The folder is there. */
-export async function openAppended(path: string): Promise<AppendedFile> {
+export async function openAppended(path: string, { isNew = false }: AppendedFileOptions = {}): Promise<AppendedFile> {
   const files = await fileSystemOf(path);
   const full = files.fullPath(path);
-  return schemeOf(path) === "file" ? new LocalAppended(full) : await UploadedAppended.open(full);
+  return schemeOf(path) === "file" ? new LocalAppended(full, isNew) : await UploadedAppended.open(full, isNew);
 }
 
 class LocalAppended implements AppendedFile {
   readonly #path: string;
+  /** Whether nothing is known to have been written. */
+  #isNew: boolean;
 
-  constructor(path: string) {
+  constructor(path: string, isNew: boolean) {
     this.#path = path;
+    this.#isNew = isNew;
   }
 
   async append(bytes: Uint8Array | string): Promise<void> {
+    this.#isNew = false;
     await naming(this.#path, () => appendFile(this.#path, bytes));
   }
 
   contents(): Promise<Uint8Array> {
-    return bytesOf(this.#path);
+    return this.#isNew ? Promise.resolve(new Uint8Array(0)) : bytesOf(this.#path);
   }
 
   replace(bytes: Uint8Array): Promise<void> {
+    this.#isNew = false;
     return writeWhole(this.#path, bytes, { isDurable: false });
   }
 
-  async sync(): Promise<void> {
+  async appendDurably(bytes: Uint8Array | string): Promise<void> {
+    this.#isNew = false;
     await naming(this.#path, async () => {
       const handle = await open(this.#path, "a");
       try {
+        await handle.appendFile(bytes);
         await handle.sync();
       } finally {
         await handle.close();
@@ -83,18 +95,23 @@ class UploadedAppended implements AppendedFile {
     this.#uploadedBytes = sizeBytes;
   }
 
-  static async open(path: string): Promise<UploadedAppended> {
+  static async open(path: string, isNew: boolean): Promise<UploadedAppended> {
     const folder = newTemporaryFolder("shoal-upload-");
     const local = join(folder, "file");
     await appendFile(local, "");
-    if (await fileExists(path)) for await (const chunk of (await fileSystemOf(path)).read(path)) await appendFile(local, chunk);
+    if (!isNew && (await fileExists(path))) for await (const chunk of (await fileSystemOf(path)).read(path)) await appendFile(local, chunk);
     return new UploadedAppended(path, folder, (await stat(local)).size);
   }
 
   async append(bytes: Uint8Array | string): Promise<void> {
     await naming(this.#path, () => appendFile(this.#local, bytes));
     this.#sizeBytes += Buffer.byteLength(bytes);
-    if (this.#sizeBytes >= Math.max(UPLOADED_AGAIN_FROM_BYTES, 2 * this.#uploadedBytes)) await this.sync();
+    if (this.#sizeBytes >= Math.max(UPLOADED_AGAIN_FROM_BYTES, 2 * this.#uploadedBytes)) await this.#upload();
+  }
+
+  async appendDurably(bytes: Uint8Array | string): Promise<void> {
+    await this.append(bytes);
+    await this.#upload();
   }
 
   contents(): Promise<Uint8Array> {
@@ -108,7 +125,7 @@ class UploadedAppended implements AppendedFile {
     this.#uploadedBytes = -1;
   }
 
-  async sync(): Promise<void> {
+  async #upload(): Promise<void> {
     if (this.#uploadedBytes === this.#sizeBytes) return;
     const [files, local] = [await fileSystemOf(this.#path), await fileSystemOf(this.#local)];
     const sink = await files.openSink(this.#path);
@@ -124,7 +141,7 @@ class UploadedAppended implements AppendedFile {
 
   async close(): Promise<void> {
     try {
-      await this.sync();
+      await this.#upload();
     } finally {
       await rm(this.#folder, { recursive: true, force: true });
     }
@@ -144,6 +161,8 @@ async function naming(path: string, write: () => Promise<void>): Promise<void> {
   try {
     await write();
   } catch (error) {
-    throw storageError(`Cannot write ${shownPath(path)}`, error);
+    if (schemeOf(path) !== "file" || (error as NodeJS.ErrnoException).code !== "ENOENT")
+      throw storageError(`Cannot write ${shownPath(path)}`, error);
+    throw new StorageError(`Cannot write ${path}: there is no folder ${dirname(path)}`, { cause: error });
   }
 }

@@ -299,15 +299,23 @@ class LocalSink implements FileSink {
 
 /** Makes a folder and those above it that are not there. Node's own `recursive` never ends where the kernel answers ENOENT in a folder that is there, as in /proc. */
 async function makeFolders(folder: string): Promise<void> {
+  try {
+    // Mostly the folder above is there, and nothing else needs to be asked.
+    return await makeOneFolder(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
   const missing = [folder];
   for (let above = dirname(folder); dirname(above) !== above && !(await isThere(above)); above = dirname(above)) missing.push(above);
-  for (const one of missing.reverse()) {
-    try {
-      await mkdir(one);
-    } catch (error) {
-      // Another process may have made it meanwhile.
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST" || (await sizeOrFolder(one)) !== "folder") throw error;
-    }
+  for (const one of missing.reverse()) await makeOneFolder(one);
+}
+
+async function makeOneFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder);
+  } catch (error) {
+    // It was there, or another process has made it meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST" || (await sizeOrFolder(folder)) !== "folder") throw error;
   }
 }
 

@@ -11,7 +11,7 @@ import type { RunLog } from "../runs/run-log.ts";
 import type { CallbackQueue } from "./callbacks.ts";
 import type { ConfigCodec } from "./config-codec.ts";
 import { TuneError } from "./errors.ts";
-import { ASK_AGAIN_MS, CLUSTER_LOOK_MS, INTERRUPT_WITHIN_MS, LEAVE_WITHIN_MS } from "./limits.ts";
+import { ASK_AGAIN_MS, CLUSTER_LOOK_MS, INTERRUPT_WITHIN_MS, LEAVE_WITHIN_MS, SNAPSHOT_AGAIN_MS } from "./limits.ts";
 import type { Searcher, Suggestion } from "./searcher.ts";
 import type { Stopper } from "./stoppers.ts";
 import type { Config, JsonValue, Trial, TrialResources } from "./trial.ts";
@@ -38,6 +38,8 @@ interface ExperimentParts {
   readonly checkpointFrequency: number;
   readonly checkpointAtEnd: boolean;
   readonly failFast: boolean | "raise";
+  /** A trial whose next report takes longer has failed. */
+  readonly reportTimeoutMs: number | undefined;
   readonly timeBudgetMs: number | undefined;
   readonly onProblem: (text: string) => void;
 }
@@ -47,6 +49,8 @@ interface Running {
   process: TrialProcess | undefined;
   answer: Answer | undefined;
   killTimer: NodeJS.Timeout | undefined;
+  /** Whether it has reported nothing for too long, and its process is ended. */
+  isHung: boolean;
 }
 
 type Report = Extract<ProcessEvent, { type: "report" }>;
@@ -60,7 +64,12 @@ export class Experiment {
   #search: Promise<void> = Promise.resolve();
   #searching = 0;
   #isOver = false;
+  /** Resolves when the last event is in the log, or is known not to be. */
+  #logged: Promise<void> = Promise.resolve();
+  readonly #removals = new Set<Promise<void>>();
   #logFailed = false;
+  /** While the log cannot be written: when a snapshot is tried next. */
+  #snapshotAgainMs = 0;
   /** The searcher's last suggestion in a replay, until a logged event uses it. */
   #suggestion: { readonly trialId: string; readonly suggestion: Suggestion } | undefined;
   /** The first failed trial's error, for `failFast: "raise"`. */
@@ -139,7 +148,7 @@ export class Experiment {
 
   #taken(event: TrialEvent): TrialEffect[] {
     const { log, codec, machine } = this.#parts;
-    log.append(codec.eventRecord(event)).catch((error: unknown) => this.#logProblem(error));
+    this.#logged = log.append(codec.eventRecord(event)).catch((error: unknown) => this.#logProblem(error));
     return machine.apply(event);
   }
 
@@ -234,11 +243,15 @@ export class Experiment {
     running.killTimer ??= setTimeout(() => running.process?.kill(), INTERRUPT_WITHIN_MS);
   }
 
+  /** Removes checkpoints once it is logged that they are not needed: before, a restore would go on from them. */
   #removeCheckpoints(paths: readonly string[]): void {
-    for (const path of paths)
-      removeCheckpoint(Checkpoint.fromDirectory(path)).catch((error: unknown) =>
-        this.#parts.onProblem(`the checkpoint ${path} cannot be removed: ${messageOf(error)}`),
-      );
+    for (const path of paths) {
+      const removing = this.#logged
+        .then(() => removeCheckpoint(Checkpoint.fromDirectory(path)))
+        .catch((error: unknown) => this.#parts.onProblem(`the checkpoint ${path} cannot be removed: ${messageOf(error)}`))
+        .finally(() => this.#removals.delete(removing));
+      this.#removals.add(removing);
+    }
   }
 
   #notify({ what, trial, result, failure, checkpoint }: Extract<TrialEffect, { type: "notify" }>): void {
@@ -277,13 +290,13 @@ export class Experiment {
 
   async #drive(start: Extract<TrialEffect, { type: "start" }>): Promise<void> {
     const { trial } = start;
-    const running: Running = { process: undefined, answer: undefined, killTimer: undefined };
+    const running: Running = { process: undefined, answer: undefined, killTimer: undefined, isHung: false };
     this.#running.set(trial.id, running);
     try {
       await Promise.all([this.#parts.files.pressure, this.#parts.callbacks.pressure]);
       const process = await this.#parts.processes.lease(trial.resources);
       running.process = process;
-      let event = await process.begin(this.#specOf(start));
+      let event = await this.#untilReport(running, process.begin(this.#specOf(start)));
       for (;;) {
         const isOver = await this.#take(trial, running, event);
         if (isOver) break;
@@ -301,13 +314,28 @@ export class Experiment {
 
   async #next(trial: Trial, running: Running, answer: Answer | undefined): Promise<ProcessEvent> {
     const process = running.process as TrialProcess;
-    if (answer === undefined || answer.action === "continue") return await process.next(answer);
+    if (answer === undefined || answer.action === "continue") return await this.#untilReport(running, process.next(answer));
     const timer = setTimeout(() => {
       this.#parts.onProblem(`trial ${trial.id} was told to stop and did not within ${LEAVE_WITHIN_MS} ms: its process is ended`);
       process.kill();
     }, LEAVE_WITHIN_MS);
     try {
       return await process.next(answer);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** The next event of a trial that computes. One that takes too long loses its process, and the event is an error. */
+  async #untilReport(running: Running, event: Promise<ProcessEvent>): Promise<ProcessEvent> {
+    const { reportTimeoutMs } = this.#parts;
+    if (reportTimeoutMs === undefined) return await event;
+    const timer = setTimeout(() => {
+      running.isHung = true;
+      running.process?.kill();
+    }, reportTimeoutMs);
+    try {
+      return await event;
     } finally {
       clearTimeout(timer);
     }
@@ -368,8 +396,12 @@ export class Experiment {
     return to;
   }
 
-  #onError(trial: Trial, { process }: Running, error: unknown): void {
+  #onError(trial: Trial, { process, isHung }: Running, error: unknown): void {
     if (this.#isOver) return;
+    if (isHung) {
+      const message = `Trial ${trial.id} has reported nothing for ${this.#parts.reportTimeoutMs} ms, the reportTimeoutMs of failureConfig: its process was ended`;
+      return this.#dispatch({ type: "failed", trialId: trial.id, failure: { name: "TuneError", message, namesTrial: true } });
+    }
     const isUsers = error instanceof TaskError;
     const cause = isUsers ? error.cause : error;
     this.#lastError = cause;
@@ -403,6 +435,9 @@ export class Experiment {
   #snapshotIfDue(): void {
     const { log, machine } = this.#parts;
     if (this.#isOver || this.#searching > 0 || machine.askedFor !== undefined || !(log.isSnapshotDue || this.#logFailed)) return;
+    const nowMs = performance.now();
+    if (this.#logFailed && nowMs < this.#snapshotAgainMs) return;
+    this.#snapshotAgainMs = nowMs + SNAPSHOT_AGAIN_MS;
     void this.#snapshot().then(
       () => (this.#logFailed = false),
       (error: unknown) => this.#logProblem(error),
@@ -429,6 +464,7 @@ export class Experiment {
     await this.#search;
     await files.closeAll();
     await callbacks.settled();
+    await Promise.all(this.#removals);
     try {
       if (this.#logFailed) await this.#snapshot();
     } catch (error) {

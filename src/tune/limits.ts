@@ -18,6 +18,9 @@ export const ASK_AGAIN_MS = 100;
 /** How often the experiment looks how large the cluster is. */
 export const CLUSTER_LOOK_MS = 2000;
 
+/** How long after a snapshot that failed the next one is tried, while the log cannot be written: each writes down all trials. */
+export const SNAPSHOT_AGAIN_MS = 1000;
+
 /** Callbacks that wait, at most: beyond, the results wait for them. */
 export const CALLBACKS_WAITING_MAX = 10_000;
 

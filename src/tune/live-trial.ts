@@ -35,6 +35,7 @@ export interface SavedTrial extends Omit<FinishedTrial, "status"> {
   /** Automatic keys of the last result. The trial itself may have gone back to a checkpoint since. */
   readonly lastResult: Pick<TrialResult, "trainingIteration" | "timeThisIterMs" | "timeTotalMs" | "timestampMs" | "done"> | null;
   readonly start: TrialCheckpoint | null;
+  readonly hasBegunFromStart?: boolean;
   readonly awaitedDonor: string | null;
   readonly isSaving: boolean;
   readonly isReleasing: boolean;
@@ -67,6 +68,8 @@ export class LiveTrial implements Trial {
   timeTotalMs = 0;
   /** A donor's checkpoint from which the next attempt starts, instead of the trial's own newest one. */
   start: TrialCheckpoint | undefined;
+  /** Whether an attempt has begun from `start`: a checkpoint that the trial saves from then on is newer. */
+  hasBegunFromStart = false;
   /** The donor whose checkpoint is being saved: the trial cannot begin before. */
   awaitedDonor: string | undefined;
   isSaving = false;
@@ -95,6 +98,8 @@ export class LiveTrial implements Trial {
     trial.iteration = saved.iteration;
     trial.timeTotalMs = saved.timeTotalMs;
     trial.start = saved.start ?? undefined;
+    // Missing where an earlier version wrote it.
+    trial.hasBegunFromStart = saved.hasBegunFromStart ?? saved.status === "running";
     trial.awaitedDonor = saved.awaitedDonor ?? undefined;
     trial.isSaving = saved.isSaving;
     trial.isReleasing = saved.isReleasing;
@@ -175,6 +180,7 @@ export class LiveTrial implements Trial {
       aggregates: this.aggregates.save(),
       lastResult: last,
       start: this.start ?? null,
+      hasBegunFromStart: this.hasBegunFromStart,
       awaitedDonor: this.awaitedDonor ?? null,
       isSaving: this.isSaving,
       isReleasing: this.isReleasing,

@@ -5,6 +5,7 @@
  *
  * A session connects machine, searcher, files and processes, replays the log of earlier sessions if there is one, and runs the experiment.
  */
+import { describeValue } from "../core/internal.ts";
 import { listCheckpoints, removeCheckpoint } from "../runs/checkpoint-upload.ts";
 import { CSVLoggerCallback } from "../runs/csv-tracker.ts";
 import { JsonLoggerCallback } from "../runs/json-lines-tracker.ts";
@@ -16,8 +17,10 @@ import { TBXLoggerCallback } from "../runs/tensorboard-tracker.ts";
 import type { Tracker } from "../runs/tracker.ts";
 import { CallbackQueue, type TuneCallback } from "./callbacks.ts";
 import { ConfigCodec } from "./config-codec.ts";
+import { TuneError } from "./errors.ts";
 import { Experiment, type ExperimentState } from "./experiment.ts";
-import type { LiveTrial } from "./live-trial.ts";
+import { EXPERIMENT_LOG } from "./limits.ts";
+import type { FinishedTrial, LiveTrial } from "./live-trial.ts";
 import { makeProcesses } from "./make-processes.ts";
 import { ResultGrid } from "./result-grid.ts";
 import type { TrialScheduler } from "./scheduler.ts";
@@ -26,7 +29,7 @@ import type { Searcher } from "./searcher.ts";
 import { gridSize, type SearchSpace } from "./space.ts";
 import type { Stopper } from "./stoppers.ts";
 import type { TrainableParts } from "./trainable.ts";
-import type { Config, JsonValue, Metrics, Mode } from "./trial.ts";
+import type { Config, JsonValue, Metrics, Mode, Trial } from "./trial.ts";
 import type { SessionLimits } from "./trial-events.ts";
 import { TrialFiles } from "./trial-files.ts";
 import { TrialMachine } from "./trial-machine.ts";
@@ -69,6 +72,8 @@ export class Session {
   readonly #files: TrialFiles;
   readonly #callbacks: CallbackQueue;
   readonly #table: TrialTable;
+  /** Folders of all trials, where the user names them. */
+  #dirnames: Set<string> | undefined;
   readonly #closed = Promise.withResolvers<void>();
 
   constructor(folder: RunFolder, plan: SessionPlan) {
@@ -92,7 +97,7 @@ export class Session {
       trackers: [...defaultTrackers(callbacks.trackers), ...callbacks.trackers],
       onProblem: tellProblem,
       shownConfig: ConfigCodec.shown,
-      dirnameOf: (trial) => (trial as LiveTrial).dirname,
+      dirnameOf,
     });
   }
 
@@ -149,6 +154,7 @@ export class Session {
       checkpointFrequency: runConfig.checkpointConfig.checkpointFrequency,
       checkpointAtEnd: runConfig.checkpointConfig.checkpointAtEnd,
       failFast: runConfig.failureConfig.failFast,
+      reportTimeoutMs: runConfig.failureConfig.reportTimeoutMs,
       timeBudgetMs: tuneConfig.timeBudgetMs,
       onProblem: tellProblem,
     });
@@ -168,15 +174,23 @@ export class Session {
 
   #nameOf({ trialId, config }: { trialId: string; config: Config }): { name: string; dirname: string } {
     const { trialNameCreator, trialDirnameCreator } = this.#plan.tuneConfig;
-    const name = trialNameCreator?.({ trialId, config }) ?? `${this.#plan.trainable.name}_${trialId}`;
-    const dirname = trialDirnameCreator?.({ trialId, config }) ?? name;
-    checkName(dirname, `Cannot run trial ${trialId}: the name of its folder`);
+    const own = `${this.#plan.trainable.name}_${trialId}`;
+    const name = trialNameCreator?.({ trialId, config }) ?? own;
+    if (trialNameCreator === undefined && trialDirnameCreator === undefined) return { name, dirname: checkedName(own, trialId) };
+    const taken = (this.#dirnames ??= new Set([...this.#machine.liveTrials.values(), ...this.#machine.finishedTrials].map(dirnameOf)));
+    const dirname = trialDirnameCreator?.({ trialId, config }) ?? (taken.has(name) ? `${name}_${trialId}` : name);
+    if (taken.has(checkedName(dirname, trialId)))
+      throw new TuneError(
+        `Cannot run trial ${trialId}: trialDirnameCreator gives it the folder of another trial: received ${describeValue(dirname)}`,
+      );
+    taken.add(dirname);
     return { name, dirname };
   }
 
   /** Brings everything to where the last session ended, and decides what becomes of the trials. */
   async #restore(experiment: Experiment, { snapshot, records, options }: NonNullable<SessionPlan["restored"]>): Promise<void> {
     const { searcher, stopper } = this.#plan;
+    this.#files.restored();
     if (snapshot !== undefined) {
       const state = snapshot as unknown as ExperimentState;
       this.#machine.restore(this.#codec.readMachine(state.machine));
@@ -193,8 +207,10 @@ export class Session {
       if (!resumeUnfinished) experiment.prepare({ type: "givenUp", trialId: trial.id });
     }
     if (!resumeErrored && !restartErrored) return;
-    for (const { id } of this.#machine.finishedTrials.filter(({ status }) => status === "errored"))
-      experiment.prepare({ type: "revived", trialId: id, fromCheckpoint: !restartErrored });
+    for (const trial of this.#machine.finishedTrials.filter(({ status }) => status === "errored")) {
+      this.#files.resume(trial);
+      experiment.prepare({ type: "revived", trialId: trial.id, fromCheckpoint: !restartErrored });
+    }
   }
 
   /** Checkpoints that were completed and not logged: the log is the truth, and their names are used again. */
@@ -214,6 +230,18 @@ export class Session {
 function defaultTrackers(given: readonly Tracker[]): Tracker[] {
   const names = new Set(given.map(({ name }) => name));
   return [new JsonLoggerCallback(), new CSVLoggerCallback(), new TBXLoggerCallback()].filter(({ name }) => !names.has(name));
+}
+
+function dirnameOf(trial: Trial | FinishedTrial): string {
+  return (trial as LiveTrial | FinishedTrial).dirname;
+}
+
+/** @throws TypeError, RangeError for what is no name of a folder, or is one of the run's own */
+function checkedName(dirname: string, trialId: string): string {
+  checkName(dirname, `Cannot run trial ${trialId}: the name of its folder`);
+  if (dirname.startsWith(EXPERIMENT_LOG) || dirname === "run.json")
+    throw new RangeError(`Cannot run trial ${trialId}: files of the run itself have such names: received ${describeValue(dirname)}`);
+  return dirname;
 }
 
 function tellProblem(text: string): void {

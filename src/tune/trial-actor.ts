@@ -4,7 +4,15 @@
  * The driver's `ActorProcesses` is its only caller: `begin`, then `next` until the trial has ended or left.
  */
 import { isClass } from "../core/internal.ts";
-import { ClassTrial, type ClassTrainable, FunctionTrial, type TrainableClass, type TrainFunction, type TrialLoop } from "./trial-loop.ts";
+import {
+  ClassTrial,
+  type ClassTrainable,
+  FunctionTrial,
+  type TrainableClass,
+  type TrainFunction,
+  type TrialLoop,
+  withinTrial,
+} from "./trial-loop.ts";
 import type { ProcessAnswer, ProcessEvent, TrialSpec } from "./trial-protocol.ts";
 
 export class TrialActor {
@@ -12,6 +20,8 @@ export class TrialActor {
   readonly #parameters: Readonly<Record<string, unknown>> | undefined;
   #loop: TrialLoop | undefined;
   #instance: ClassTrainable | undefined;
+  /** The last trial of the instance. */
+  #spec: TrialSpec | undefined;
 
   /** @param names - of what `withParameters` gave; the values follow, as references are resolved only where they are arguments */
   constructor(trainable: TrainFunction | TrainableClass, names: readonly string[], ...values: readonly unknown[]) {
@@ -37,16 +47,22 @@ export class TrialActor {
   async cleanUp(): Promise<void> {
     const instance = this.#instance;
     this.#instance = undefined;
-    await instance?.cleanup?.();
+    if (instance?.cleanup !== undefined) await withinTrial(this.#spec as TrialSpec, () => instance.cleanup?.());
   }
 
-  async #instanceFor(trainable: TrainableClass, { config }: TrialSpec): Promise<ClassTrainable> {
-    if (this.#instance?.resetConfig !== undefined && (await this.#instance.resetConfig(config as never)) === true) return this.#instance;
+  async #instanceFor(trainable: TrainableClass, spec: TrialSpec): Promise<ClassTrainable> {
+    const config = spec.config as never;
+    const before = this.#instance;
+    if (before?.resetConfig !== undefined && (await withinTrial(spec, () => before.resetConfig?.(config))) === true) {
+      this.#spec = spec;
+      return before;
+    }
     await this.cleanUp();
-    const instance = new trainable();
+    const instance = await withinTrial(spec, () => new trainable());
     if (typeof instance.step !== "function") throw new TypeError(`Cannot run ${trainable.name}: a class of Tune has a method step()`);
     this.#instance = instance;
-    await instance.setup?.(config as never, this.#parameters as never);
+    this.#spec = spec;
+    await withinTrial(spec, () => instance.setup?.(config, this.#parameters as never));
     return instance;
   }
 }

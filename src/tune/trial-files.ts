@@ -8,7 +8,7 @@ import { writeRunError } from "../runs/run-error-file.ts";
 import { Tracking } from "../runs/tracking.ts";
 import type { Tracker } from "../runs/tracker.ts";
 import { joinPath } from "../storage/paths.ts";
-import { makeFolder } from "../storage/places.ts";
+import { makeFolder, removeFolder } from "../storage/places.ts";
 import { TRIALS_WRITTEN_MAX } from "./limits.ts";
 import type { Metrics, Trial, TrialResult } from "./trial.ts";
 
@@ -28,6 +28,7 @@ export class TrialFiles {
   readonly #open = new Map<string, Tracking>();
   /** Trials that have results in their files, from this session or an earlier one. */
   readonly #begun = new Set<string>();
+  #isRestored = false;
   readonly #closing = new Set<Promise<void>>();
   readonly #problems = new Set<string>();
 
@@ -39,15 +40,21 @@ export class TrialFiles {
     return joinPath(this.#options.folder, this.#options.dirnameOf(trial));
   }
 
+  /** The run goes on: folders of trials that the log does not know are what an end without warning has left, and are removed when their names are used again. */
+  restored(): void {
+    this.#isRestored = true;
+  }
+
   /** A trial of an earlier session: its files are there. */
-  resume(trial: Trial): void {
-    this.#begun.add(trial.id);
+  resume({ id }: Pick<Trial, "id">): void {
+    this.#begun.add(id);
   }
 
   start(trial: Trial): void {
     if (this.#open.has(trial.id)) return;
     const folder = this.folderOf(trial);
-    const made = makeFolder(folder);
+    const isResumed = this.#begun.has(trial.id);
+    const made = this.#isRestored && !isResumed ? removeFolder(folder).then(() => makeFolder(folder)) : makeFolder(folder);
     made.catch(() => {});
     const { experimentName, trackers, shownConfig } = this.#options;
     const after = trackers.map((tracker) => ({
@@ -60,7 +67,7 @@ export class TrialFiles {
       experimentName,
       folder,
       config: shownConfig(trial.config),
-      isResumed: this.#begun.has(trial.id),
+      isResumed,
     };
     this.#begun.add(trial.id);
     this.#open.set(

@@ -216,7 +216,7 @@ export class ClassTrial implements TrialLoop {
 
   async #step(instance: ClassTrainable): Promise<ProcessEvent> {
     const since = performance.now();
-    const returned: unknown = await this.#within(() => instance.step());
+    const returned: unknown = await withinTrial(this.#spec, () => instance.step());
     const elapsedMs = performance.now() - since;
     this.#iteration += 1;
     const { checkpointFrequency } = this.#spec;
@@ -230,7 +230,7 @@ export class ClassTrial implements TrialLoop {
     if (checkpoint === undefined) return;
     if (instance.loadCheckpoint === undefined)
       throw new TypeError(`Trial ${trialId} cannot go on from its checkpoint: its class has no loadCheckpoint(folder)`);
-    await Checkpoint.fromDirectory(checkpoint).asDirectory((folder) => this.#within(() => instance.loadCheckpoint?.(folder)));
+    await Checkpoint.fromDirectory(checkpoint).asDirectory((folder) => withinTrial(this.#spec, () => instance.loadCheckpoint?.(folder)));
   }
 
   /** Undefined where the class saves nothing. */
@@ -238,7 +238,7 @@ export class ClassTrial implements TrialLoop {
     if (instance.saveCheckpoint === undefined) return undefined;
     const from = newTemporaryFolder("shoal-tune-");
     try {
-      await this.#within(() => instance.saveCheckpoint?.(from));
+      await withinTrial(this.#spec, () => instance.saveCheckpoint?.(from));
       const to = checkpointPath(this.#spec, this.#nextCheckpoint);
       this.#nextCheckpoint += 1;
       return { to, part: await persistCheckpoint({ from, to }) };
@@ -250,20 +250,20 @@ export class ClassTrial implements TrialLoop {
   #release(checkpoint: StagedCheckpoint | undefined): ProcessEvent {
     return { type: "released", ...(checkpoint && { checkpoint }) };
   }
+}
 
-  /** `getContext` works in methods; classes return their metrics and have no `report`. */
-  async #within<R>(run: () => R): Promise<Awaited<R>> {
-    const { checkpoint, trialId, trialName, trialDir, resources, experimentName } = this.#spec;
-    const close = openSession({
-      context: { trialId, trialName, trialDir, trialResources: resources, experimentName },
-      checkpoint: checkpoint === undefined ? undefined : Checkpoint.fromDirectory(checkpoint),
-      report: () => Promise.reject(new Error("Cannot report in a class: return the metrics from step()")),
-    });
-    try {
-      return await run();
-    } finally {
-      close();
-    }
+/** Runs a method of a class. `getContext` works there; classes return their metrics and have no `report`. */
+export async function withinTrial<R>(spec: TrialSpec, run: () => R): Promise<Awaited<R>> {
+  const { checkpoint, trialId, trialName, trialDir, resources, experimentName } = spec;
+  const close = openSession({
+    context: { trialId, trialName, trialDir, trialResources: resources, experimentName },
+    checkpoint: checkpoint === undefined ? undefined : Checkpoint.fromDirectory(checkpoint),
+    report: () => Promise.reject(new Error("Cannot report in a class: return the metrics from step()")),
+  });
+  try {
+    return await run();
+  } finally {
+    close();
   }
 }
 

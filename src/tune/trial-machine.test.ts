@@ -250,6 +250,19 @@ describe("exploitation", () => {
     expect(bench.machine.liveTrials.get(idOf(0))?.lastResult?.trainingIteration).toBe(3);
   });
 
+  test("a trial that saves only when it pauses goes on from there, and not from the donor's checkpoint again", () => {
+    const bench = new Bench({ script: { "0@1": exploit(0, 1), "0@3": "pause" }, samplesMax: 2 }).begin();
+    bench.report(1, { loss: 1 }, { checkpoint: "d0" }).report(1, { loss: 1 }, { checkpoint: "d1" });
+    bench.report(0).release(0, "late").report(0).release(0, "own");
+    expect(bench.taken().filter((effect) => effect.startsWith("start"))).toEqual([
+      "start 0",
+      "start 1",
+      "start 0 from d1",
+      "start 0 from own",
+    ]);
+    expect(bench.machine.liveTrials.get(idOf(0))?.lastResult?.trainingIteration).toBe(3);
+  });
+
   test("a checkpoint that is being saved is waited for", () => {
     const save: Decision = { verdict: "continue", actions: [{ type: "checkpoint", trialId: idOf(1) }] };
     const bench = new Bench({ script: { "1@1": save, "0@1": exploit(0, 1) }, samplesMax: 2 }).begin();

@@ -444,6 +444,7 @@ export class TrialMachine {
     trial.awaitedDonor = undefined;
     if (newestCheckpoint === undefined) return;
     trial.start = newestCheckpoint;
+    trial.hasBegunFromStart = false;
     donor.use(newestCheckpoint.path);
   }
 
@@ -538,8 +539,8 @@ export class TrialMachine {
     trial.nextCheckpoint += 1;
     const checkpoint: TrialCheckpoint = { path, iteration, timeTotalMs, metrics: scoreOf(lastResult, this.#options.keep) };
     const paths = trial.keep(checkpoint);
-    // Its own checkpoint is newer than the donor's that it began from; what it saves on its way out is older than the one that it is to begin from.
-    if (trial.status === "running") this.#dropStart(trial);
+    // Its own checkpoint is newer than the donor's that it began from; what it saves on its way out is older than one that it is to begin from.
+    if (trial.hasBegunFromStart) this.#dropStart(trial);
     if (paths.length > 0) this.#effects.push({ type: "removeCheckpoints", paths });
     this.#notify("checkpoint", trial, { checkpoint: path });
     for (const waiting of this.#open.values()) if (waiting.awaitedDonor === trial.id) this.#startFrom(waiting, trial);
@@ -626,6 +627,7 @@ export class TrialMachine {
     trial.status = "running";
     this.#hold(trial);
     const checkpoint = trial.checkpointToStartFrom;
+    trial.hasBegunFromStart = trial.start !== undefined;
     trial.rewind();
     this.#effects.push({ type: "start", trial, checkpoint, nextCheckpoint: trial.nextCheckpoint });
     this.#notify("start", trial);

@@ -30,7 +30,7 @@ export interface TuneConfig {
   seed?: number | undefined;
   /** The name of a trial. Default: that of the trainable, and the id. */
   trialNameCreator?: ((trial: { readonly trialId: string; readonly config: Config }) => string) | undefined;
-  /** The folder of a trial in that of the run. Default: its name. */
+  /** The folder of a trial in that of the run, unlike that of any other. Default: its name, with its id where another trial has that name. */
   trialDirnameCreator?: ((trial: { readonly trialId: string; readonly config: Config }) => string) | undefined;
 }
 

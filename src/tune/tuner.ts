@@ -12,6 +12,7 @@ import { readRunRecord, RunFolder } from "../runs/run-folder.ts";
 import { RunLog } from "../runs/run-log.ts";
 import { defaultRunName } from "../runs/run-names.ts";
 import { isTracker, type Tracker } from "../runs/tracker.ts";
+import type { TrainableSource } from "../runs/trainable.ts";
 import { resolveFolder } from "../storage/places.ts";
 import { checkCallback, type TuneCallback } from "./callbacks.ts";
 import { TuneError } from "./errors.ts";
@@ -52,6 +53,7 @@ export type Trainable<C, R> =
   | ((config: C) => R)
   | (new () => { step(): R })
   | { remote(config: C): unknown }
+  | TrainableSource
   | { readonly [key: symbol]: unknown; fit(): unknown };
 
 /** The metrics of a trial, by what its code returns or yields; those of `report` are not known to the compiler. */
@@ -261,15 +263,36 @@ const RESTORE_OPTIONS = ["paramSpace", "tuneConfig", "runConfig", "resumeUnfinis
 /** Set while `restore` constructs: the constructor is for users, who have nothing to restore. */
 let restoring: { readonly path: string; readonly options: RestoreOptions } | undefined;
 
+/** Options of Ray's older `tune.run`, and options that are in the wrong place, in small letters. */
+const OLDER_NAMES: ReadonlyMap<string, string> = new Map([
+  ["config", "it is paramSpace"],
+  ["space", "it is paramSpace"],
+  ["resourcespertrial", "it is withResources(trainable, { numCpus: 2 })"],
+  ["localdir", "it is runConfig: { storagePath }"],
+  ["keepcheckpointsnum", "it is runConfig: { checkpointConfig: { numToKeep } }"],
+  ["checkpointfreq", "it is runConfig: { checkpointConfig: { checkpointFrequency } }"],
+  ["checkpointatend", "it is runConfig: { checkpointConfig: { checkpointAtEnd } }"],
+  ["maxfailures", "it is runConfig: { failureConfig: { maxFailures } }"],
+  ["failfast", "it is runConfig: { failureConfig: { failFast } }"],
+  ["timebudgets", "it is tuneConfig: { timeBudgetMs }, in milliseconds"],
+  ["resume", "it is Tuner.restore(path, trainable)"],
+  ...optionsOf("runConfig", ["name", "storagePath", "stop", "callbacks"]),
+  ...optionsOf("tuneConfig", ["metric", "mode", "numSamples", "scheduler", "searchAlg", "maxConcurrentTrials", "reuseActors"]),
+]);
+
+function optionsOf(config: string, names: readonly string[]): [string, string][] {
+  return names.map((name) => [name.toLowerCase(), `it is ${config}: { ${name} }`]);
+}
+
 function checkedOptions<T extends object>(options: T, allowed: readonly string[]): T {
   if (!isPlainObject(options))
     throw new TypeError(`Cannot make a Tuner: an object of options is needed: received ${describeValue(options)}`);
   for (const name of Object.keys(options)) {
     if (allowed.includes(name)) continue;
-    const respelled = allowed.find((known) => known.toLowerCase() === name.replaceAll("_", "").toLowerCase());
-    throw new TypeError(
-      `Cannot make a Tuner: there is no option ${JSON.stringify(name)}: ${respelled === undefined ? `there are ${allowed.join(", ")}` : `it is spelled ${respelled}`}`,
-    );
+    const plain = name.replaceAll("_", "").toLowerCase();
+    const respelled = allowed.find((known) => known.toLowerCase() === plain);
+    const instead = respelled === undefined ? OLDER_NAMES.get(plain) : `it is spelled ${respelled}`;
+    throw new TypeError(`Cannot make a Tuner: there is no option ${JSON.stringify(name)}: ${instead ?? `there are ${allowed.join(", ")}`}`);
   }
   return options;
 }

@@ -101,13 +101,16 @@ describe("trainables", () => {
       #at = 0;
       #by = 1;
       #instances = 0;
+      #trials: string[] = [];
       setup(config: { by: number }) {
         this.#by = config.by;
         this.#instances += 1;
+        this.#trials.push(getContext().trialId);
       }
       step() {
         this.#at += this.#by;
-        return { at: this.#at, instances: this.#instances, pid: process.pid };
+        const isOwn = this.#trials.at(-1) === getContext().trialId;
+        return { at: this.#at, instances: this.#instances, isOwn, pid: process.pid };
       }
       saveCheckpoint(path: string) {
         process.getBuiltinModule("node:fs").writeFileSync(`${path}/at`, String(this.#at));
@@ -119,6 +122,7 @@ describe("trainables", () => {
         this.#by = config.by;
         this.#at = 0;
         this.#instances += 1;
+        this.#trials.push(getContext().trialId);
         return true;
       }
     }
@@ -130,10 +134,10 @@ describe("trainables", () => {
         checkpointConfig: { checkpointFrequency: 2, checkpointAtEnd: true, numToKeep: 2 },
       }),
     }).fit();
-    expect(Array.from(results, ({ metrics }) => [metrics?.at, metrics?.instances])).toEqual([
-      [4, 1],
-      [8, 2],
-      [12, 3],
+    expect(Array.from(results, ({ metrics }) => [metrics?.at, metrics?.instances, metrics?.isOwn])).toEqual([
+      [4, 1, true],
+      [8, 2, true],
+      [12, 3, true],
     ]);
     const best = results.getBestResult();
     expect(readdirSync(best.path).filter((name) => name.startsWith("checkpoint_"))).toHaveLength(2);

@@ -4,7 +4,8 @@
  * Scores are larger for better results whatever the mode. Each scheduler owns an `Objective`. The names of Ray's automatic keys are accepted, too, with their
  * units: `time_total_s` is in seconds.
  */
-import type { Mode, TrialResult } from "../trial.ts";
+import { metricAt } from "../../runs/kept-checkpoints.ts";
+import type { Metrics, Mode, TrialResult } from "../trial.ts";
 
 /** Ray's names for keys that Tune adds, and what turns ours into its unit. */
 const NAMES_OF_RAY: Readonly<Record<string, { readonly name: string; readonly divisor: number }>> = {
@@ -15,7 +16,7 @@ const NAMES_OF_RAY: Readonly<Record<string, { readonly name: string; readonly di
 
 /** A minute, in the unit of the attribute that a scheduler counts by; 60 of whatever else it counts by. */
 export function minuteOf(timeAttr: string): number {
-  return timeAttr === "timeTotalMs" || timeAttr === "timestamp" ? 60_000 : 60;
+  return timeAttr === "timeTotalMs" || timeAttr === "timestampMs" ? 60_000 : 60;
 }
 
 export class Objective {
@@ -55,7 +56,7 @@ export class Objective {
 
   /** The metric, larger for better; undefined where the result lacks it. */
   scoreOf(result: TrialResult): number | undefined {
-    const value = (result as Record<string, unknown>)[this.#metric as string];
+    const value = metricAt(result as unknown as Metrics, this.metric);
     return typeof value === "number" ? (this.#mode === "max" ? value : -value) : undefined;
   }
 

@@ -82,6 +82,9 @@ const OPTIONS = {
   ),
 };
 
+/** A trial that has exploited so often in a row lets others of its age go first. */
+const EXPLOITS_IN_A_ROW = 20;
+
 /** State of a trial in the population. */
 interface Member {
   /** At the last look. */
@@ -90,6 +93,8 @@ interface Member {
   isDonor: boolean;
   lastPerturbation: number;
   lastTrainTime: number;
+  /** How many of its last looks in a row made it go on from another trial. */
+  exploits: number;
 }
 
 /** A configuration for a trial that exploits another. */
@@ -147,7 +152,7 @@ export class PopulationBasedTraining implements TrialScheduler {
   }
 
   onTrialAdd(trial: Trial): Config | void {
-    this.#members.set(trial.id, { score: null, isDonor: false, lastPerturbation: 0, lastTrainTime: 0 });
+    this.#members.set(trial.id, { score: null, isDonor: false, lastPerturbation: 0, lastTrainTime: 0, exploits: 0 });
     return this.fill(trial.config);
   }
 
@@ -182,12 +187,21 @@ export class PopulationBasedTraining implements TrialScheduler {
   onTrialRemove(): void {}
 
   chooseTrialToRun(view: SchedulerView): string | undefined {
-    let chosen: { id: string; lastTrainTime: number } | undefined;
+    let chosen: { id: string; lastTrainTime: number; exploits: number } | undefined;
     for (const trial of view.liveTrials.values()) {
       if ((trial.status !== "pending" && trial.status !== "paused") || !view.fits(trial)) continue;
-      const lastTrainTime = this.#members.get(trial.id)?.lastTrainTime ?? 0;
+      const { lastTrainTime = 0, exploits = 0 } = this.#members.get(trial.id) ?? {};
       if (this.#settings.synch && lastTrainTime >= this.#nextSync) continue;
-      if (chosen === undefined || lastTrainTime < chosen.lastTrainTime) chosen = { id: trial.id, lastTrainTime };
+      // Of equals the first, as in Ray, unless it does nothing but take over checkpoints: in Ray it would come first for ever.
+      const isEarlier = chosen === undefined || lastTrainTime < chosen.lastTrainTime;
+      if (
+        isEarlier ||
+        (lastTrainTime === chosen?.lastTrainTime &&
+          !this.#settings.synch &&
+          chosen.exploits >= EXPLOITS_IN_A_ROW &&
+          exploits < chosen.exploits)
+      )
+        chosen = { id: trial.id, lastTrainTime, exploits };
     }
     return chosen?.id;
   }
@@ -210,7 +224,8 @@ export class PopulationBasedTraining implements TrialScheduler {
     const saved = state as unknown as { random: RandomState; members: [string, Member][]; nextSync: number };
     this.random.restore(saved.random);
     this.#members.clear();
-    for (const [trialId, member] of saved.members) this.#members.set(trialId, { ...member });
+    // An earlier version did not count exploits.
+    for (const [trialId, member] of saved.members) this.#members.set(trialId, { ...member, exploits: member.exploits ?? 0 });
     this.#nextSync = saved.nextSync;
   }
 
@@ -251,6 +266,8 @@ export class PopulationBasedTraining implements TrialScheduler {
     member.isDonor = upper.includes(trial);
     // A paused trial was saved when it was paused.
     if (member.isDonor) return trial.status === "paused" ? [] : [{ type: "checkpoint", trialId: trial.id }];
+    const { exploits } = member;
+    member.exploits = 0;
     if (!lower.includes(trial)) return [];
     const donor = this.random.pick(upper);
     const donorMember = this.#members.get(donor.id) as Member;
@@ -259,6 +276,7 @@ export class PopulationBasedTraining implements TrialScheduler {
     const config = this.newConfig({ trial, donor, time });
     member.lastPerturbation = donorMember.lastPerturbation;
     member.lastTrainTime = donorMember.lastTrainTime;
+    member.exploits = exploits + 1;
     return [{ type: "exploit", trialId: trial.id, donorId: donor.id, config }];
   }
 

@@ -274,6 +274,32 @@ describe("what PBT changes", () => {
   });
 });
 
+test("a trial of PBT that takes over checkpoints again and again lets others of its age go first", () => {
+  const scheduler = new PopulationBasedTraining({
+    timeAttr: "trainingIteration",
+    perturbationInterval: 1,
+    hyperparamMutations: { lr: [1, 2] },
+    seed: 1,
+  });
+  scheduler.setSearchProperties("score", "max");
+  const trials = ["a", "b", "c"].map(
+    (id, index) => ({ id, index, name: id, status: "paused", config: { lr: 1 }, hasCheckpoint: true }) as unknown as Trial,
+  );
+  const [first, second, third] = trials as [Trial, Trial, Trial];
+  const view = { liveTrials: new Map(trials.map((trial) => [trial.id, trial])), fits: () => true } as unknown as SchedulerView;
+  const report = (trial: Trial, trainingIteration: number, score: number) =>
+    scheduler.onTrialResult(trial, { trainingIteration, score } as never, view);
+  for (const trial of trials) scheduler.onTrialAdd(trial);
+  report(second, 1, 3);
+  report(third, 1, 5);
+  const turns = Array.from({ length: 30 }, () => {
+    report(first, 2, 1);
+    return scheduler.chooseTrialToRun(view);
+  });
+  expect(turns.slice(0, 15)).toEqual(Array(15).fill("a"));
+  expect(turns.at(-1)).toBe("b");
+});
+
 test("PB2 leads a population to what gains most", () => {
   const scheduler = new PB2({ seed: 1, perturbationInterval: 60_000, quantileFraction: 0.5, hyperparamBounds: { lr: [0, 1] } });
   const loop = new Loop(scheduler);

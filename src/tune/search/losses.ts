@@ -1,5 +1,6 @@
 /** Losses of results for searchers: a number for each metric, smaller for better whatever the mode. */
-import type { Mode, TrialResult } from "../trial.ts";
+import { metricAt } from "../../runs/kept-checkpoints.ts";
+import type { Metrics, Mode, TrialResult } from "../trial.ts";
 
 export interface Objectives {
   readonly metrics: readonly string[];
@@ -28,7 +29,7 @@ export function readObjectives(given: {
 /** Undefined where a result lacks a metric or has one that is no finite number: such a trial teaches nothing. */
 export function lossesOf({ metrics, signs }: Objectives, result: TrialResult | undefined): number[] | undefined {
   const losses = metrics.map((metric, index) => {
-    const value = (result as Record<string, unknown> | undefined)?.[metric];
+    const value = result && metricAt(result as unknown as Metrics, metric);
     return typeof value === "number" ? value * (signs[index] as number) : Number.NaN;
   });
   return losses.every(Number.isFinite) ? losses : undefined;

@@ -1,0 +1,79 @@
+/** Many trials at once: a population of a thousand, paused together, holds no processes and little memory. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { availableResources, init, shutdown } from "shoal";
+import { PopulationBasedTraining, type SchedulerView, Tuner, uniform } from "shoal/tune";
+import { expect, test } from "vitest";
+import { collectGarbage, shoalProcesses, until } from "../integration/session.ts";
+
+/** The population, synchronously, and how many of it were ever paused at the same time. */
+class Watched extends PopulationBasedTraining {
+  pausedMax = 0;
+  processesMax = 0;
+
+  override chooseTrialToRun(view: SchedulerView): string | undefined {
+    const paused = [...view.liveTrials.values()].filter(({ status }) => status === "paused").length;
+    if (paused > this.pausedMax) {
+      this.pausedMax = paused;
+      if (paused % 100 === 0) this.processesMax = Math.max(this.processesMax, shoalProcesses({ kind: "worker" }).length);
+    }
+    return super.chooseTrialToRun(view);
+  }
+}
+
+class Counter {
+  #at = 0;
+  step() {
+    this.#at += 1;
+    return { score: this.#at };
+  }
+  saveCheckpoint(folder: string) {
+    process.getBuiltinModule("node:fs").writeFileSync(`${folder}/at`, String(this.#at));
+  }
+  loadCheckpoint(folder: string) {
+    this.#at = Number(process.getBuiltinModule("node:fs").readFileSync(`${folder}/at`, "utf8"));
+  }
+  resetConfig() {
+    this.#at = 0;
+    return true;
+  }
+}
+
+test("a thousand paused trials hold no resources, and all come to their end", { timeout: 600_000 }, async () => {
+  const storagePath = mkdtempSync(join(tmpdir(), "test-shoal-tune-scale-"));
+  await init({ numCpus: 2, logToDriver: false });
+  try {
+    const run = async (name: string, numSamples: number) => {
+      const scheduler = new Watched({
+        timeAttr: "trainingIteration",
+        perturbationInterval: 1,
+        hyperparamMutations: { rate: [1, 2, 3] },
+        quantileFraction: 0,
+        synch: true,
+        seed: 1,
+      });
+      const results = await new Tuner(Counter, {
+        paramSpace: { rate: uniform(0, 1) },
+        tuneConfig: { metric: "score", mode: "max", numSamples, seed: 1, scheduler },
+        runConfig: { storagePath, name, stop: { trainingIteration: 2 }, checkpointConfig: { numToKeep: 1 } },
+      }).fit();
+      return { results, scheduler };
+    };
+    // What the first experiment of a process leaves is not the trials'.
+    await run("first", 20);
+    await collectGarbage();
+    const before = process.memoryUsage().heapUsed;
+    const { results, scheduler } = await run("paused", 1000);
+    expect(results.errors.map(({ message }) => message)).toEqual([]);
+    expect(new Set(Array.from(results, ({ metrics, iterations }) => `${metrics?.score} ${iterations}`))).toEqual(new Set(["2 2"]));
+    expect(scheduler.pausedMax).toBeGreaterThanOrEqual(998);
+    expect(scheduler.processesMax).toBeLessThanOrEqual(6);
+    await collectGarbage();
+    expect((process.memoryUsage().heapUsed - before) / results.length).toBeLessThan(4000);
+    await until(async () => (await availableResources())["CPU"] === 2, "the CPUs to be free");
+  } finally {
+    await shutdown();
+    rmSync(storagePath, { recursive: true });
+  }
+});

@@ -84,4 +84,8 @@ export interface ApplicationTarget {
   readonly routePrefix: string | null;
   readonly ingress: string;
   readonly deployments: readonly DeploymentTarget[];
+  /** When it was deployed, in milliseconds since 1970. */
+  readonly deployedMs: number;
+  /** As the configuration has it, by Ray's keys; undefined for what a program runs. */
+  readonly config: Readonly<Record<string, unknown>> | undefined;
 }

@@ -1,5 +1,6 @@
 /** Everything of `shoal/serve` that travels by name: what users import in code that they deploy, and the actors that Serve is made of. */
 import { registerExports } from "../core/internal.ts";
+import { buildConfigApplication } from "./config/build-in-task.ts";
 import { Controller } from "./controller/controller.ts";
 import { deployment } from "./deployment.ts";
 import { BackPressureError, DeployFailedError, DeploymentUnavailableError, RequestCancelledError } from "./errors.ts";
@@ -22,6 +23,7 @@ registerExports("shoal/serve", {
   adoptHandle,
   BackPressureError,
   batch,
+  buildConfigApplication,
   Controller,
   Counter,
   DeployFailedError,

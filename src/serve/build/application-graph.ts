@@ -48,9 +48,9 @@ const LIGHT: ReadonlySet<keyof DeploymentConfig> = new Set([
  */
 export function buildApplication(
   application: Application<any>,
-  options: { name: string; routePrefix: string | null; keepsCode: boolean },
+  options: { name: string; routePrefix: string | null; keepsCode: boolean; config?: ApplicationTarget["config"] },
 ): BuiltApplication {
-  const { name: app, routePrefix, keepsCode } = options;
+  const { name: app, routePrefix, keepsCode, config: declared } = options;
   const names = new Map<Application<any>, string>();
   const order: Application<any>[] = [];
   collect(application, names, order);
@@ -78,7 +78,8 @@ export function buildApplication(
       hasFetch: !isClass(target as AnyFunction) || typeof (target.prototype as { fetch?: unknown } | undefined)?.fetch === "function",
     };
   });
-  return { target: { name: app, routePrefix, ingress: names.get(application) as string, deployments }, code, local, functions };
+  const ingress = names.get(application) as string;
+  return { target: { name: app, routePrefix, ingress, deployments, deployedMs: Date.now(), config: declared }, code, local, functions };
 }
 
 /** A policy and a router of the user's are kept under the hash of their code, and the configuration has their ids. */

@@ -11,7 +11,7 @@ import { deploymentNames, isApplication } from "../build/application-graph.ts";
 import { replaceIn } from "../build/handle-marks.ts";
 import { Application, applicationParts } from "../deployment.ts";
 import { deploymentOptionsOf } from "./config-options.ts";
-import { type Fields, ServeConfigError } from "./read-config.ts";
+import { type ConfigApplication, type Fields, ServeConfigError } from "./read-config.ts";
 
 /** An export of a module by its import path, and the arguments for an export that is a builder. */
 export interface ImportTarget {
@@ -41,6 +41,22 @@ export async function importApplication({ importPath, folder, args }: ImportTarg
   const built = await (exported as (args: Fields) => unknown)(args);
   if (!isApplication(built)) throw refused(importPath, `the builder gave no application: received ${describeValue(built)}`);
   return built;
+}
+
+/** An application of a configuration with its options. @throws what `importApplication` and `withDeploymentOptions` throw */
+export async function loadConfigApplication(
+  { importPath, args, runtimeEnv, deployments }: ConfigApplication,
+  folder: string,
+): Promise<Application> {
+  const given = runtimeEnv["working_dir"] as string | undefined;
+  const workingDir = given === undefined ? undefined : resolve(folder, folderOf(given));
+  const application = await importApplication({ importPath, args, folder: workingDir ?? folder });
+  return withDeploymentOptions(application, deployments, { ...runtimeEnv, ...(workingDir !== undefined && { working_dir: workingDir }) });
+}
+
+/** The folder that a `working_dir` names: a path, or Ray's URI of a folder that is there already. */
+function folderOf(workingDir: string): string {
+  return workingDir.replace(/^local:\/\//, "");
 }
 
 /**

@@ -25,6 +25,8 @@ export interface ConfigApplication {
   readonly importPath: string;
   readonly runtimeEnv: Fields;
   readonly args: Fields;
+  /** All of it, as it is written. */
+  readonly fields: Fields;
   /** By name, as they are written. */
   readonly deployments: ReadonlyMap<string, Fields>;
   /** Where it begins, for errors that come later. */
@@ -64,11 +66,11 @@ export function readConfig(text: string, source: string): ServeConfig {
     proxyLocation: whole["proxy_location"],
     http: whole["http_options"] ?? {},
     accessLog: whole["logging_config"]?.["enable_access_log"],
-    applications: readApplications(whole["applications"] as Fields[], reader),
+    applications: readApplications(whole["applications"] as Fields[], { reader, root: whole["http_options"]?.["root_path"] ?? "" }),
   };
 }
 
-function readApplications(given: readonly Fields[], reader: Reader): ConfigApplication[] {
+function readApplications(given: readonly Fields[], { reader, root }: { reader: Reader; root: string }): ConfigApplication[] {
   const names = new Set<string>();
   const routes = new Set<string>();
   return given.map((fields, index) => {
@@ -93,14 +95,22 @@ function readApplications(given: readonly Fields[], reader: Reader): ConfigAppli
     }
     return {
       name,
-      routePrefix,
+      routePrefix: underRoot(root, routePrefix as string | null),
       importPath,
+      fields: { name, ...fields },
       deployments,
       runtimeEnv: fields["runtime_env"] ?? {},
       args: fields["args"] ?? {},
       line: reader.lineOf(at),
     };
   });
+}
+
+/** A route with what comes before all of them. */
+function underRoot(rootPath: string, routePrefix: string | null): string | null {
+  const root = rootPath.replace(/\/+$/, "");
+  if (routePrefix === null || root === "") return routePrefix;
+  return routePrefix === "/" ? root : root + routePrefix;
 }
 
 /** Holds the nodes of a document against the table of keys, and remembers where each key stands. */

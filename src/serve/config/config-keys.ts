@@ -9,7 +9,7 @@
 export type ValueKind =
   | { readonly kind: "text" | "flag" | "any" | "texts" }
   | { readonly kind: "number"; readonly min?: number; readonly isWhole?: boolean }
-  | { readonly kind: "oneOf"; readonly values: readonly (string | null)[] }
+  | { readonly kind: "oneOf"; readonly values: readonly (string | number | null)[] }
   /** Any of several. */
   | { readonly kind: "either"; readonly kinds: readonly ValueKind[] }
   /** Names of the user's, all with values of one kind. */
@@ -34,8 +34,8 @@ const whole = (min: number): ValueKind => ({ kind: "number", min, isWhole: true 
 const TEXT_OR_NULL: ValueKind = { kind: "either", kinds: [TEXT, { kind: "oneOf", values: [null] }] };
 const STRATEGY: ValueKind = { kind: "oneOf", values: ["PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"] };
 
-const RUNTIME_ENV: KeyTable = {
-  working_dir: { value: TEXT, describe: "A folder, from the configuration's own; import_path is relative to it." },
+export const RUNTIME_ENV: KeyTable = {
+  working_dir: { value: TEXT, describe: "A folder, from the configuration's own, or local:///FOLDER; import_path is relative to it." },
   env_vars: { value: { kind: "record", of: TEXT }, describe: "Environment variables of the replicas." },
   excludes: { value: TEXTS, describe: "What of working_dir stays behind: patterns as in a .gitignore file." },
   node_modules: {
@@ -136,6 +136,7 @@ export const CONFIG: KeyTable = {
   http_options: { value: { kind: "object", keys: HTTP }, describe: "Where proxies listen, and their limits." },
   grpc_options: { value: { kind: "object", keys: GRPC }, describe: "Of Ray." },
   logging_config: { value: { kind: "object", keys: LOGGING }, describe: "What is logged." },
+  target_capacity: { value: { kind: "oneOf", values: [100] }, describe: "Of Ray; here 100 alone, which is all of it." },
   applications: {
     value: { kind: "list", of: { kind: "object", keys: APPLICATION } },
     describe: "All that is to run: others are ended.",

@@ -11,7 +11,7 @@ import { deploymentNames, isApplication } from "../build/application-graph.ts";
 import { replaceIn } from "../build/handle-marks.ts";
 import { Application, applicationParts } from "../deployment.ts";
 import { deploymentOptionsOf } from "./config-options.ts";
-import { type ConfigApplication, type Fields, ServeConfigError } from "./read-config.ts";
+import { type ConfigApplication, type Fields, readRuntimeEnv, ServeConfigError } from "./read-config.ts";
 
 /** An export of a module by its import path, and the arguments for an export that is a builder. */
 export interface ImportTarget {
@@ -19,10 +19,21 @@ export interface ImportTarget {
   /** Where relative paths begin. */
   readonly folder: string;
   readonly args: Fields;
+  /** The environment of all replicas, as YAML or JSON by Ray's keys, and where it comes from, for messages. */
+  readonly runtimeEnv?: { readonly text: string; readonly source: string } | undefined;
+  /** A folder that goes with the replicas; `importPath` is relative to it. */
+  readonly workingDir?: string | undefined;
 }
 
 /** @throws ServeConfigError where there is no such module, no such export, or it is no application; what the user's code throws */
-export async function importApplication({ importPath, folder, args }: ImportTarget): Promise<Application> {
+export async function importApplication({ runtimeEnv, workingDir, ...target }: ImportTarget): Promise<Application> {
+  if (runtimeEnv === undefined && workingDir === undefined) return await importExport(target);
+  const read = runtimeEnv === undefined ? {} : readRuntimeEnv(runtimeEnv.text, runtimeEnv.source);
+  const environment = workingDir === undefined ? read : { ...read, working_dir: workingDir };
+  return await loadConfigApplication({ ...target, runtimeEnv: environment, deployments: new Map() }, target.folder);
+}
+
+async function importExport({ importPath, folder, args }: ImportTarget): Promise<Application> {
   const colon = importPath.lastIndexOf(":");
   const [place, name] = colon < 1 ? [importPath, ""] : [importPath.slice(0, colon), importPath.slice(colon + 1)];
   const file = resolve(folder, place);
@@ -45,12 +56,12 @@ export async function importApplication({ importPath, folder, args }: ImportTarg
 
 /** An application of a configuration with its options. @throws what `importApplication` and `withDeploymentOptions` throw */
 export async function loadConfigApplication(
-  { importPath, args, runtimeEnv, deployments }: ConfigApplication,
+  { importPath, args, runtimeEnv, deployments }: Pick<ConfigApplication, "importPath" | "args" | "runtimeEnv" | "deployments">,
   folder: string,
 ): Promise<Application> {
   const given = runtimeEnv["working_dir"] as string | undefined;
   const workingDir = given === undefined ? undefined : resolve(folder, folderOf(given));
-  const application = await importApplication({ importPath, args, folder: workingDir ?? folder });
+  const application = await importExport({ importPath, args, folder: workingDir ?? folder });
   return withDeploymentOptions(application, deployments, { ...runtimeEnv, ...(workingDir !== undefined && { working_dir: workingDir }) });
 }
 

@@ -7,7 +7,7 @@
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
 import { ShoalError } from "../../core/index.ts";
 import { describeValue, registerErrorClass } from "../../core/internal.ts";
-import { CONFIG, type KeyTable, type ValueKind } from "./config-keys.ts";
+import { CONFIG, type KeyTable, RUNTIME_ENV, type ValueKind } from "./config-keys.ts";
 
 /** A configuration cannot be used. `details` has the file, the line and the key. */
 export class ServeConfigError extends ShoalError {
@@ -47,14 +47,7 @@ export interface ServeConfig {
  * @throws ServeConfigError with line and key
  */
 export function readConfig(text: string, source: string): ServeConfig {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines });
-  const reader = new Reader(source, lines);
-  const [broken] = document.errors;
-  if (broken !== undefined)
-    throw reader.error(broken.linePos?.[0].line ?? 1, "", (broken.message.split("\n")[0] as string).replace(/ at line .*$/, ""));
-  reader.check(document.contents, "", { kind: "object", keys: CONFIG });
-  const whole = document.toJS() as Fields;
+  const { whole, reader } = readWhole(text, source, CONFIG);
   if ((whole["grpc_options"]?.["grpc_servicer_functions"]?.length ?? 0) > 0)
     throw reader.error(
       reader.lineOf("grpc_options.grpc_servicer_functions"),
@@ -68,6 +61,22 @@ export function readConfig(text: string, source: string): ServeConfig {
     accessLog: whole["logging_config"]?.["enable_access_log"],
     applications: readApplications(whole["applications"] as Fields[], { reader, root: whole["http_options"]?.["root_path"] ?? "" }),
   };
+}
+
+/** The text of a `runtime_env`, as the option of a command has it. @throws ServeConfigError with line and key */
+export function readRuntimeEnv(text: string, source: string): Fields {
+  return readWhole(text, source, RUNTIME_ENV).whole;
+}
+
+function readWhole(text: string, source: string, keys: KeyTable): { whole: Fields; reader: Reader } {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  const reader = new Reader(source, lines);
+  const [broken] = document.errors;
+  if (broken !== undefined)
+    throw reader.error(broken.linePos?.[0].line ?? 1, "", (broken.message.split("\n")[0] as string).replace(/ at line .*$/, ""));
+  reader.check(document.contents, "", { kind: "object", keys });
+  return { whole: document.toJS() as Fields, reader };
 }
 
 function readApplications(given: readonly Fields[], { reader, root }: { reader: Reader; root: string }): ConfigApplication[] {
@@ -204,7 +213,7 @@ class Reader {
 function isScalarOf(scalar: unknown, value: ValueKind): boolean {
   if (value.kind === "text") return typeof scalar === "string";
   if (value.kind === "flag") return typeof scalar === "boolean";
-  if (value.kind === "oneOf") return value.values.includes(scalar as string | null);
+  if (value.kind === "oneOf") return (value.values as readonly unknown[]).includes(scalar);
   if (value.kind !== "number" || typeof scalar !== "number" || !Number.isFinite(scalar)) return false;
   return scalar >= (value.min ?? Number.NEGATIVE_INFINITY) && (value.isWhole !== true || Number.isInteger(scalar));
 }

@@ -4,6 +4,8 @@
  * Plain data: it travels to the controller, is kept in the cluster's store as JSON, and is hashed where it needs new replicas. Functions are not in it; their ids are. Made by
  * `deployment-options.ts` and `build/application-graph.ts`.
  */
+import type { LoggingConfig } from "./replica/replica-log.ts";
+import type { TracingConfig } from "./tracing.ts";
 
 /** How many replicas there are follows the load. */
 export interface AutoscalingConfig {
@@ -61,6 +63,9 @@ export interface DeploymentConfig {
   /** Part of the replicas that an update may have in excess. */
   readonly maxSurgePercent: number;
   readonly idempotentMethods: readonly string[];
+  /** Undefined: the console of replicas is left as it is. */
+  readonly logging: LoggingConfig | undefined;
+  readonly tracing: TracingConfig | undefined;
   /** Under which id the code of a router of the user's is kept. */
   readonly routerId: string | undefined;
 }

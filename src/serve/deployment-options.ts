@@ -9,6 +9,7 @@ import {
   count,
   custom,
   describeValue,
+  flag,
   isPlainObject,
   milliseconds,
   number,
@@ -17,6 +18,8 @@ import {
   text,
   timeLimit,
 } from "../core/internal.ts";
+import type { LoggingConfig } from "./replica/replica-log.ts";
+import type { TracingSetup } from "./tracing.ts";
 import type { ActorOptions } from "../core/index.ts";
 import type { AutoscalingContext } from "./controller/autoscaling-policy.ts";
 import type { AutoscalingConfig, DeploymentConfig, GangConfig } from "./deployment-config.ts";
@@ -54,6 +57,15 @@ export type AutoscalingOptions = Optional<Omit<AutoscalingConfig, "policyId">> &
 export interface DeploymentFunctions {
   readonly policy: AutoscalingPolicy | undefined;
   readonly requestRouter: RequestRouterClass | undefined;
+  readonly tracing: TracingOptions["setup"] | undefined;
+}
+
+/** `tracing` of a deployment. */
+export interface TracingOptions {
+  /** Runs once in each replica, before its code is loaded: registers an SDK of OpenTelemetry, or returns span processors for one. Travels as code. */
+  setup: (options: TracingSetup) => unknown;
+  /** Part of the traces that begin here which are kept; only where `setup` returns span processors. Default: 1. */
+  samplingRatio?: number | undefined;
 }
 
 /** The options of `deployment`. */
@@ -96,6 +108,10 @@ export interface DeploymentOptions {
   rollingUpdatePercentage?: number | undefined;
   /** Part of the replicas that an update may have in excess, at least one. Default: 0.25. */
   maxSurgePercent?: number | undefined;
+  /** How replicas print: levels, JSON, a line for each request. Default: the console as it is. */
+  loggingConfig?: Optional<LoggingConfig> | undefined;
+  /** A function that sets OpenTelemetry up in each replica: it registers an SDK itself, or returns span processors. Default: none. */
+  tracing?: TracingOptions | undefined;
   /** Methods that may run twice, by name, and methods of HTTP such as "GET": a request whose replica dies is sent to another one. Default: none. */
   idempotentMethods?: readonly string[] | undefined;
 }
@@ -160,6 +176,8 @@ const DEPLOYMENT = {
     gangConfig: object<{ gangSize: number; strategy?: GangConfig["strategy"] }>("options"),
     rollingUpdatePercentage: number("a number above 0 and up to 1 is needed", 0.2, (value) => value > 0 && value <= 1),
     maxSurgePercent: number("a number from 0 to 1 is needed", 0.25, (value) => value >= 0 && value <= 1),
+    loggingConfig: object<Optional<LoggingConfig>>("options"),
+    tracing: object<TracingOptions>("options"),
     idempotentMethods: texts,
   },
 };
@@ -193,6 +211,27 @@ const BACKPRESSURE = {
   },
 };
 
+const LOGGING = {
+  of: "loggingConfig",
+  otherNames: { log_level: "it is level", enable_access_log: "it is accessLog" },
+  options: {
+    encoding: oneOf(["TEXT", "JSON"], "TEXT"),
+    level: oneOf(["DEBUG", "INFO", "WARNING", "ERROR"], "DEBUG"),
+    accessLog: flag(false),
+  },
+};
+
+const TRACING = {
+  of: "tracing",
+  otherNames: { exporter_import_path: "it is setup, a function", sampling_ratio: "it is samplingRatio" },
+  options: {
+    setup: custom<TracingOptions["setup"] | undefined>("a function is needed", undefined, (value) =>
+      typeof value === "function" ? "ok" : "wrong type",
+    ),
+    samplingRatio: number("a number from 0 to 1 is needed", 1, (value) => value >= 0 && value <= 1),
+  },
+};
+
 const GANG = { of: "gangConfig", options: { gangSize: count({ min: 1 }, 1), strategy: oneOf(STRATEGIES, "PACK") } };
 
 /** @throws TypeError, RangeError that name the option, what is allowed and what was received */
@@ -211,7 +250,19 @@ export function resolveDeploymentOptions(
     throw new RangeError(
       `Cannot make deployment ${name}: numReplicas is a multiple of gangSize: received ${numReplicas} and ${gang.gangSize}`,
     );
-  const { userConfig, backpressureConfig, actorOptions, requestRouter, numReplicas: _n, autoscalingConfig, gangConfig: _g, ...rest } = read;
+  const tracing = read.tracing === undefined ? undefined : readOptions(read.tracing, TRACING);
+  const {
+    userConfig,
+    backpressureConfig,
+    actorOptions,
+    requestRouter,
+    numReplicas: _n,
+    autoscalingConfig,
+    gangConfig: _g,
+    loggingConfig,
+    tracing: _t,
+    ...rest
+  } = read;
   const config = {
     ...rest,
     name,
@@ -221,9 +272,11 @@ export function resolveDeploymentOptions(
     backpressure: readOptions(backpressureConfig, BACKPRESSURE),
     userConfig: userConfig === undefined ? undefined : JSON.stringify(userConfig),
     actorOptions: resolveActorOptionsFor(name, actorOptions),
+    logging: loggingConfig === undefined ? undefined : readOptions(loggingConfig, LOGGING),
+    tracing: tracing?.setup === undefined ? undefined : { setupId: undefined, samplingRatio: tracing.samplingRatio },
     routerId: undefined,
   };
-  return { config, functions: { policy: autoscalingConfig?.policy, requestRouter } };
+  return { config, functions: { policy: autoscalingConfig?.policy, requestRouter, tracing: tracing?.setup } };
 }
 
 function autoscalingOf(

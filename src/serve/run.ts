@@ -20,6 +20,7 @@ import { runLocally } from "./local/local-application.ts";
 import { type HttpOptions, resolveHttpOptions } from "./proxy/http-options.ts";
 import { type ApiOptions, resolveApiOptions } from "./rest/api-options.ts";
 import { closeRouters } from "./routing/process-routers.ts";
+import { loadTracing } from "./tracing.ts";
 
 /** The options of `start`. */
 export interface StartOptions {
@@ -102,6 +103,7 @@ export async function run<T extends Deployable>(application: Application<T>, opt
   if (localTestingMode) return (await runLocally(application, name)) as HandleOf<T>;
   const ingress = await deployed(application, { name, routePrefix, config: undefined });
   if (blocking) await new Promise<void>((resolve) => blocked.add(resolve));
+  await loadTracing();
   const streaming = streamingMethodsOf(applicationParts(application).deployment);
   return newHandle({ app: name, deployment: ingress, streaming, options: {} }) as unknown as HandleOf<T>;
 }
@@ -173,6 +175,7 @@ export async function getDeploymentHandle<D = any>(deployment: string, app = "de
 }
 
 async function handleOf(app: string, deployment: string | undefined): Promise<DeploymentHandle> {
+  await loadTracing();
   const controller = await findController();
   const found = await controller?.describe.remote(app, deployment);
   if (found === undefined) {

@@ -17,6 +17,7 @@ import { nodeHandler } from "./replica/node-handler.ts";
 import { Replica } from "./replica/replica.ts";
 import { getReplicaContext } from "./replica/replica-context.ts";
 import { ServerWebSocket, SocketCloseEvent } from "./replica/server-websocket.ts";
+import { getTraceHeaders } from "./tracing.ts";
 import { getAppHandle, getDeploymentHandle, run, shutdown, start, status } from "./run.ts";
 
 registerExports("shoal/serve", {
@@ -35,6 +36,7 @@ registerExports("shoal/serve", {
   getDeploymentHandle,
   getMultiplexedModelId,
   getReplicaContext,
+  getTraceHeaders,
   Histogram,
   llm,
   LLMEngineError,

@@ -47,7 +47,10 @@ const config = (level: number, more: object = {}): object => ({
 
 interface Details {
   proxies: Record<string, { status: string }>;
-  applications: Record<string, { status: string; message: string; source: string; deployments: Record<string, { replicas: { state: string }[] }> }>;
+  applications: Record<
+    string,
+    { status: string; message: string; source: string; deployments: Record<string, { replicas: { state: string }[] }> }
+  >;
   target_groups: { targets: { port: number }[] }[];
 }
 
@@ -127,7 +130,10 @@ test("what is wrong with a request is told with Ray's statuses", async () => {
   ]);
   expect(await putting("x".repeat(5_000_000))).toEqual([413, expect.stringContaining("at most 4194304 bytes")]);
   expect(await ask(client.address, `${APPLICATIONS}?api_type=x`)).toMatchObject({ status: 400 });
-  expect(await ask(client.address, APPLICATIONS, { method: "POST" })).toMatchObject({ status: 405, headers: { allow: "GET, PUT, DELETE" } });
+  expect(await ask(client.address, APPLICATIONS, { method: "POST" })).toMatchObject({
+    status: 405,
+    headers: { allow: "GET, PUT, DELETE" },
+  });
   expect((await ask(client.address, "/api/jobs/")).status).toBe(404);
   expect(JSON.parse((await ask(client.address, "/api/ray/version")).body)).toMatchObject({ version: "4" });
 });
@@ -147,7 +153,9 @@ test("web pages and other machines are kept out", async () => {
   expect(await withHeaders({ host: "evil.example:8265" })).toBe(403);
   expect(await withHeaders({ host: "localhost" })).toBe(200);
   await serve.shutdown();
-  expect((await failureOf(serve.start({ apiOptions: { host: "0.0.0.0", requireToken: false } }))).message).toContain("other machines show a token");
+  expect((await failureOf(serve.start({ apiOptions: { host: "0.0.0.0", requireToken: false } }))).message).toContain(
+    "other machines show a token",
+  );
   const { api } = await serve.start({ httpOptions: { port: 0 }, apiOptions: { host: "0.0.0.0", port: 0 } });
   const address = `http://127.0.0.1:${new URL(api?.address ?? "").port}`;
   expect(await ask(address, APPLICATIONS)).toMatchObject({ status: 401, headers: { "www-authenticate": "Bearer" } });
@@ -167,7 +175,10 @@ test("metrics of all processes are in Prometheus' format, with Ray's names and u
   const { status, body, headers } = await ask(client.address, "/metrics");
   expect([status, headers["content-type"]]).toEqual([200, "text/plain; version=0.0.4; charset=utf-8"]);
   const line = (name: string, ...labels: string[]): string | undefined =>
-    body.split("\n").find((one) => one.startsWith(`${name}{`) && labels.every((label) => one.includes(label)))?.split("} ")[1];
+    body
+      .split("\n")
+      .find((one) => one.startsWith(`${name}{`) && labels.every((label) => one.includes(label)))
+      ?.split("} ")[1];
   expect(line("serve_num_http_requests", 'application="greet"', 'method="GET"', 'status_code="200"')).toBe("4");
   expect(line("serve_num_http_error_requests", 'status_code="404"')).toBe("1");
   expect(line("serve_http_request_latency_ms_count", 'application="greet"')).toBe("4");

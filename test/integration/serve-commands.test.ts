@@ -40,9 +40,13 @@ test("start, deploy, status, config, controller-health, build and shutdown on a 
   const [proxy = "", api = ""] = Array.from(started.stdout.matchAll(/at (\S+)/g), ([, address = ""]) => address);
   writeFileSync(join(project, "serve.yaml"), config("!"));
   const deployed = await serve("deploy", "serve.yaml");
-  expect([deployed.exitCode, deployed.stdout, deployed.stderr]).toEqual([0, `serve.yaml runs at ${proxy}\nThe REST API listens at ${api}\n`, ""]);
+  expect([deployed.exitCode, deployed.stdout, deployed.stderr]).toEqual([
+    0,
+    `serve.yaml runs at ${proxy}\nThe REST API listens at ${api}\n`,
+    "",
+  ]);
   expect((await ask(proxy, "/")).body).toBe("hello!");
-  expect((await ask(api, "/metrics")).body).toContain('serve_num_http_requests{');
+  expect((await ask(api, "/metrics")).body).toContain("serve_num_http_requests{");
   const [one, other, kept, health] = await Promise.all([
     serve("status", "-n", "greet"),
     serve("status", "-n", "x"),
@@ -56,7 +60,10 @@ test("start, deploy, status, config, controller-health, build and shutdown on a 
   // A configuration that cannot be is refused with line and key, and what ran before goes on.
   const broken = [
     [`${config("?")}  replicas: 2\n`, "Cannot read bad-0.yaml: line 6: applications[0].replicas: there is no such key"],
-    [`${config("?")}- { name: greet, import_path: "app.ts:app" }\n`, 'line 6: applications[1].name: another application has the name "greet"'],
+    [
+      `${config("?")}- { name: greet, import_path: "app.ts:app" }\n`,
+      'line 6: applications[1].name: another application has the name "greet"',
+    ],
     [`${config("?")}target_capacity: 50\n`, "line 6: target_capacity: 100 is needed: received 50"],
   ] as const;
   await Promise.all(
@@ -84,6 +91,9 @@ test("run takes a working folder and an environment, and refuses what is unknown
   expect([ran.exitCode, ran.stdout]).toEqual([0, ""]);
   expect((await ask(/runs at (\S+)/.exec(ran.stderr)?.[1] ?? "", "/")).body).toBe("hello from a file");
   const refused = await run("app.ts:app", "--runtime-env-json", '{"variables": {}}');
-  expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("Cannot read --runtime-env-json: line 1: variables: there is no such key: there are working_dir")]);
+  expect([refused.exitCode, refused.stderr]).toEqual([
+    1,
+    expect.stringContaining("Cannot read --runtime-env-json: line 1: variables: there is no such key: there are working_dir"),
+  ]);
   expect((await run("app.ts:app", "--runtime-env", "env.yaml", "--runtime-env-json", "{}")).exitCode).toBe(2);
 });

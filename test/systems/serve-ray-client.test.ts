@@ -164,7 +164,16 @@ async function ask(port: number | undefined, path: string, body: unknown): Promi
 test("Ray's client deploys two of Ray's configurations, reads them back by its models, and deletes all", { timeout: 600_000 }, async () => {
   const environment = installed("ray-serve-2.60.0", (folder) => [
     ["python3", "-m", "venv", folder],
-    [join(folder, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "ray[default,serve]==2.60.0", "prometheus_client"],
+    [
+      join(folder, "bin", "python"),
+      "-m",
+      "pip",
+      "install",
+      "--quiet",
+      "--disable-pip-version-check",
+      "ray[default,serve]==2.60.0",
+      "prometheus_client",
+    ],
   ]);
   const { api } = await serve.start({ httpOptions: { port: 0 }, apiOptions: { port: 0 } });
   const script = join(REPOSITORY, "test", "systems", "python", "serve_client.py");
@@ -196,7 +205,11 @@ test("Ray's client deploys two of Ray's configurations, reads them back by its m
   expect(await ask(second.ports[0], "/fruit", ["ORANGE", 3])).toEqual({ price: 6 });
   expect(await ask(second.ports[0], "/math", null)).toBe("9 pizzas please!");
   expect(await client<string[]>({ do: "metrics" })).toEqual(
-    expect.arrayContaining(["serve_num_http_requests:counter", "serve_deployment_processing_latency_ms:histogram", "serve_autoscaling_target_replicas:gauge"]),
+    expect.arrayContaining([
+      "serve_num_http_requests:counter",
+      "serve_deployment_processing_latency_ms:histogram",
+      "serve_autoscaling_target_replicas:gauge",
+    ]),
   );
 
   const refused = await client<string>({ do: "deploy", config: { applications: [{ name: "a", import_path: "app.ts:fruit" }] } });

@@ -82,7 +82,11 @@ const runCommand: Command = defineCommand({
       throw new UsageError("Cannot run shoal serve run: --non-blocking needs --address: a node of its own ends with the command");
     if (options.reload) return await reloading(target, more, options, terminal);
     const folder = terminal.workingDirectory;
-    const place = { port: portOf("run", "port", options.port), runtimeEnv: runtimeEnvOf(options, folder), workingDir: options["working-dir"] };
+    const place = {
+      port: portOf("run", "port", options.port),
+      runtimeEnv: runtimeEnvOf(options, folder),
+      workingDir: options["working-dir"],
+    };
     const { serve, core } = await withLibrary(() => serveLibrary(folder, options.address));
     const name = options.name ?? "default";
     const isFile = isConfig(target);
@@ -174,7 +178,9 @@ const deployCommand: Command = defineCommand({
       terminal.print(`${file} runs${address === undefined ? "" : ` at ${address}`}`);
       try {
         const { api } = await serve.start({ apiOptions });
-        terminal.print(`The REST API listens at ${api?.address}${api?.token === undefined ? "" : ` with a token that shoal serve start prints`}`);
+        terminal.print(
+          `The REST API listens at ${api?.address}${api?.token === undefined ? "" : ` with a token that shoal serve start prints`}`,
+        );
       } catch (error) {
         terminal.tell(`shoal serve: the REST API is not open: ${(error as Error).message}. Try --api-port.`);
       }
@@ -326,7 +332,10 @@ function apiOf(
 }
 
 function runtimeEnvOf(
-  { "runtime-env": file, "runtime-env-json": json }: { readonly "runtime-env": string | undefined; readonly "runtime-env-json": string | undefined },
+  {
+    "runtime-env": file,
+    "runtime-env-json": json,
+  }: { readonly "runtime-env": string | undefined; readonly "runtime-env-json": string | undefined },
   folder: string,
 ): { text: string; source: string } | undefined {
   if (file !== undefined && json !== undefined)

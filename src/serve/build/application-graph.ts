@@ -84,7 +84,7 @@ export function buildApplication(
 
 /** A policy and a router of the user's are kept under the hash of their code, and the configuration has their ids. */
 function withFunctions(config: DeploymentConfig, { functions }: Deployment, kept: Map<string, Uint8Array> | undefined): DeploymentConfig {
-  const { policy, requestRouter } = functions;
+  const { policy, requestRouter, tracing: setup } = functions;
   if (kept === undefined) return config;
   const keep = (fn: unknown, what: string): string | undefined => {
     if (fn === undefined) return undefined;
@@ -99,7 +99,8 @@ function withFunctions(config: DeploymentConfig, { functions }: Deployment, kept
   };
   const { autoscaling } = config;
   const scaled = autoscaling === undefined ? autoscaling : { ...autoscaling, policyId: keep(policy, "policy") };
-  return { ...config, autoscaling: scaled, routerId: keep(requestRouter, "requestRouter") };
+  const tracing = config.tracing === undefined ? undefined : { ...config.tracing, setupId: keep(setup, "tracing") };
+  return { ...config, autoscaling: scaled, tracing, routerId: keep(requestRouter, "requestRouter") };
 }
 
 /** The names that the deployments of an application have when it is deployed. */

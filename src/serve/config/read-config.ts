@@ -29,6 +29,9 @@ export interface ConfigApplication {
   readonly fields: Fields;
   /** By name, as they are written. */
   readonly deployments: ReadonlyMap<string, Fields>;
+  /** How its replicas print: its own over that of the whole configuration. */
+  readonly logging: Fields;
+  readonly tracing: Fields;
   /** Where it begins, for errors that come later. */
   readonly line: number;
 }
@@ -54,12 +57,19 @@ export function readConfig(text: string, source: string): ServeConfig {
       "grpc_options.grpc_servicer_functions",
       "it must be empty: services are given to serve.start()",
     );
+  const ratio: unknown = whole["tracing_config"]?.["sampling_ratio"];
+  if (typeof ratio === "number" && ratio > 1)
+    throw reader.error(
+      reader.lineOf("tracing_config.sampling_ratio"),
+      "tracing_config.sampling_ratio",
+      `a number from 0 to 1 is needed: received ${ratio}`,
+    );
   return {
     source,
     proxyLocation: whole["proxy_location"],
     http: whole["http_options"] ?? {},
     accessLog: whole["logging_config"]?.["enable_access_log"],
-    applications: readApplications(whole["applications"] as Fields[], { reader, root: whole["http_options"]?.["root_path"] ?? "" }),
+    applications: readApplications(whole, reader),
   };
 }
 
@@ -79,10 +89,13 @@ function readWhole(text: string, source: string, keys: KeyTable): { whole: Field
   return { whole: document.toJS() as Fields, reader };
 }
 
-function readApplications(given: readonly Fields[], { reader, root }: { reader: Reader; root: string }): ConfigApplication[] {
+function readApplications(whole: Fields, reader: Reader): ConfigApplication[] {
+  const root = (whole["http_options"]?.["root_path"] ?? "") as string;
+  // That of the whole configuration is the log of the proxies: a line for each request would stand there twice.
+  const { enable_access_log: _ofProxies, ...logging } = (whole["logging_config"] ?? {}) as Fields;
   const names = new Set<string>();
   const routes = new Set<string>();
-  return given.map((fields, index) => {
+  return (whole["applications"] as Fields[]).map((fields, index) => {
     const at = `applications[${index}]`;
     const { route_prefix: routePrefix = "/", import_path: importPath } = fields;
     const name = (fields["name"] ?? "default") as string;
@@ -110,6 +123,8 @@ function readApplications(given: readonly Fields[], { reader, root }: { reader: 
       deployments,
       runtimeEnv: fields["runtime_env"] ?? {},
       args: fields["args"] ?? {},
+      logging: { ...logging, ...(fields["logging_config"] as Fields | undefined) },
+      tracing: whole["tracing_config"] ?? {},
       line: reader.lineOf(at),
     };
   });

@@ -266,7 +266,9 @@ export class Controller {
   async health(): Promise<ControllerHealth> {
     await this.#ready;
     const { apps } = this.#state;
-    const replicas = apps.flatMap((app) => (this.#state.record(app)?.deployments ?? []).map(({ target }) => this.#state.deployment(app, target.name)?.replicas.size ?? 0));
+    const replicas = apps.flatMap((app) =>
+      (this.#state.record(app)?.deployments ?? []).map(({ target }) => this.#state.deployment(app, target.name)?.replicas.size ?? 0),
+    );
     return {
       nodeId: getRuntimeContext().nodeId,
       pid: process.pid,
@@ -399,7 +401,9 @@ export class Controller {
       for (const { target } of this.#state.record(app)?.deployments ?? []) {
         const found = this.#state.deployment(app, target.name);
         if (found === undefined) continue;
-        const healthy = [...found.replicas.values()].map((replica) => [replica.id, replica.phase === "running" && replica.healthFailures === 0] as const);
+        const healthy = [...found.replicas.values()].map(
+          (replica) => [replica.id, replica.phase === "running" && replica.healthFailures === 0] as const,
+        );
         yield { app, name: found.name, count: found.count, healthy };
       }
   }
@@ -549,7 +553,8 @@ export class Controller {
     for (const app of this.#state.apps)
       for (const { target, former } of this.#state.record(app)?.deployments ?? [])
         for (const { version, config } of former === undefined ? [target] : [target, former])
-          for (const id of [version, config.routerId, config.autoscaling?.policyId]) if (id !== undefined) needed.add(id);
+          for (const id of [version, config.routerId, config.autoscaling?.policyId, config.tracing?.setupId])
+            if (id !== undefined) needed.add(id);
     let isLess = false;
     for (const version of this.#codes.keys()) if (!needed.has(version)) isLess = this.#codes.delete(version) || isLess;
     if (isLess) this.#save(() => forgetCodeExcept(needed));
@@ -587,7 +592,8 @@ function readDeclared(text: string): ServeConfig {
     const folder = String(runtimeEnv["working_dir"] ?? "").replace(/^local:\/\//, "");
     if (folder.startsWith("/") || (folder === "" && importPath.startsWith("/"))) continue;
     const key = folder === "" ? "import_path" : "runtime_env.working_dir";
-    const reason = "a whole path is needed, as there is no folder to begin from: give runtime_env.working_dir as /FOLDER or local:///FOLDER";
+    const reason =
+      "a whole path is needed, as there is no folder to begin from: give runtime_env.working_dir as /FOLDER or local:///FOLDER";
     const received = describeValue(folder === "" ? importPath : runtimeEnv["working_dir"]);
     throw new ServeConfigError(`Cannot read the configuration: applications[${index}].${key}: ${reason}: received ${received}`, { reason });
   }

@@ -86,7 +86,9 @@ export function replicaMetrics(tags: readonly [application: string, deployment: 
 }
 
 /** Requests of this process that wait for a replica, by application and deployment: read when the metrics are. */
-export function measureQueues(queues: () => Iterable<{ readonly app: string; readonly deployment: string; readonly queued: number }>): void {
+export function measureQueues(
+  queues: () => Iterable<{ readonly app: string; readonly deployment: string; readonly queued: number }>,
+): void {
   const queued = metricOf("gauge", {
     name: "serve_deployment_queued_queries",
     description: "Requests and calls of a process that wait for a replica",

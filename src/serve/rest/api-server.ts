@@ -91,7 +91,10 @@ export class ApiServer {
     if (headers.origin !== undefined) return { status: 403, body: "Cannot answer: web pages of other origins may not ask" };
     const host = headers.host ?? "";
     if (token === undefined && !isLoopback(host.replace(/:\d*$/, "")))
-      return { status: 403, body: `Cannot answer: this API is for this machine alone: received host ${JSON.stringify(host.slice(0, 100))}` };
+      return {
+        status: 403,
+        body: `Cannot answer: this API is for this machine alone: received host ${JSON.stringify(host.slice(0, 100))}`,
+      };
     if (token === undefined || isToken(headers.authorization, token)) return undefined;
     const body =
       headers.authorization === undefined
@@ -144,7 +147,8 @@ export class ApiServer {
     } catch (error) {
       const isOfCaller = error instanceof SyntaxError || error instanceof TypeError || error instanceof RangeError;
       if (!isOfCaller && (error as { code?: unknown }).code !== "SERVE_CONFIG") throw error;
-      const body = error instanceof SyntaxError ? `Cannot read the request's body: JSON is needed: ${error.message}` : (error as Error).message;
+      const body =
+        error instanceof SyntaxError ? `Cannot read the request's body: JSON is needed: ${error.message}` : (error as Error).message;
       return { status: 400, body };
     }
   }

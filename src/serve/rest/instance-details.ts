@@ -117,7 +117,9 @@ function deploymentConfig(name: string, config: DeploymentConfig): object {
   const user: unknown = userConfig === undefined ? undefined : JSON.parse(userConfig);
   return {
     name,
-    ...(autoscaling === undefined ? numReplicas > 0 && { num_replicas: numReplicas } : { autoscaling_config: autoscalingConfig(autoscaling) }),
+    ...(autoscaling === undefined
+      ? numReplicas > 0 && { num_replicas: numReplicas }
+      : { autoscaling_config: autoscalingConfig(autoscaling) }),
     max_ongoing_requests: config.maxOngoingRequests,
     max_queued_requests: config.maxQueuedRequests,
     ...(typeof user === "object" && user !== null && !Array.isArray(user) && { user_config: user }),
@@ -151,7 +153,12 @@ function autoscalingConfig(config: NonNullable<DeploymentConfig["autoscaling"]>)
 
 /** Values of the environment may be secrets, so names alone are shown; Ray's dashboard hides them, too. */
 function rayActorOptions(options: Readonly<Record<string, unknown>>): object {
-  const { numCpus = 1, numGpus, memoryBytes, resources } = options as { numCpus?: number; numGpus?: number; memoryBytes?: number; resources?: Fields };
+  const {
+    numCpus = 1,
+    numGpus,
+    memoryBytes,
+    resources,
+  } = options as { numCpus?: number; numGpus?: number; memoryBytes?: number; resources?: Fields };
   return {
     num_cpus: numCpus,
     ...(numGpus !== undefined && { num_gpus: numGpus }),

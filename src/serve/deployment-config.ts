@@ -29,6 +29,8 @@ export interface AutoscalingConfig {
   readonly downscalingFactor: number;
   /** How the samples of the look-back period are combined into one load. Default: "mean". */
   readonly aggregationFunction: "mean" | "max" | "min";
+  /** The second argument of a policy of the user's, a value for JSON. */
+  readonly policyArgs: unknown;
   /** Under which id the code of a policy of the user's is kept. */
   readonly policyId: string | undefined;
 }

@@ -29,7 +29,7 @@ import type { RequestRouter, RequestRouterClass } from "./routing/request-router
  * Says how many replicas there are to be; the bounds and delays of `autoscalingConfig` hold all the same. It travels to the controller and runs there
  * every 100 ms, so it is quick.
  */
-export type AutoscalingPolicy = (context: AutoscalingContext) => number;
+export type AutoscalingPolicy = (context: AutoscalingContext, args?: any) => number;
 
 type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
@@ -197,6 +197,7 @@ const AUTOSCALING = {
     upscalingFactor: factor(1),
     downscalingFactor: factor(1),
     aggregationFunction: oneOf(["mean", "max", "min"], "mean"),
+    policyArgs: custom<unknown>("a value for JSON is needed", undefined, (value) => (isJson(value) ? "ok" : "wrong type")),
     policy: custom<AutoscalingPolicy | undefined>("a function is needed", undefined, (value) =>
       typeof value === "function" ? "ok" : "wrong type",
     ),

@@ -22,7 +22,7 @@ const AS_THEY_ARE: ReadonlySet<string> = new Set([
   "env_vars",
   "label_selector",
   "placement_group_bundles",
-  "policy",
+  "policy", "policy_args",
 ]);
 /** Python's numbers of levels. */
 const LEVELS = { DEBUG: 10, INFO: 20, WARNING: 30, ERROR: 40 } as const;

@@ -80,9 +80,8 @@ async function withPolicies(deployments: ReadonlyMap<string, Fields>, folder: st
       continue;
     }
     const policy = await functionOf(given.policy_function, folder);
-    const settings = given.policy_kwargs;
-    const bound = settings === undefined ? policy : (context: unknown) => policy(context, settings);
-    loaded.set(name, { ...fields, autoscaling_config: { ...scaling, policy: bound } });
+    const args = given.policy_kwargs;
+    loaded.set(name, { ...fields, autoscaling_config: { ...scaling, policy, ...(args !== undefined && { policy_args: args }) } });
   }
   return loaded;
 }

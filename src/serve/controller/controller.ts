@@ -89,12 +89,12 @@ export interface DeployedCode {
   readonly functions: readonly (readonly [id: string, code: Uint8Array])[];
 }
 
-type Policy = (context: AutoscalingContext) => number;
+type Policy = (context: AutoscalingContext, args?: unknown) => number;
 
 export class Controller {
   readonly #state = new ServeState({
     newId: newReplicaId,
-    policyOf: (app, deployment) => this.#policies.get(this.#state.deployment(app, deployment)?.target.config.autoscaling?.policyId ?? ""),
+    policyOf: (app, deployment) => this.#policyOf(app, deployment),
   });
   readonly #policies = new Map<string, Policy>();
   readonly #subscribers: Subscribers;
@@ -452,9 +452,9 @@ export class Controller {
       const code = given.get(id) ?? (await loadCode(id));
       if (code === undefined) continue;
       const policy = (await valueOfKept(code)) as Policy;
-      this.#policies.set(id, (context) => {
+      this.#policies.set(id, (context, args) => {
         try {
-          const wanted = policy(context);
+          const wanted = policy(context, args);
           if (Number.isFinite(wanted)) return wanted;
           throw new TypeError(`a number is needed: received ${describeValue(wanted)}`);
         } catch (error) {
@@ -463,6 +463,12 @@ export class Controller {
         }
       });
     }
+  }
+
+  #policyOf(app: string, deployment: string): ((context: AutoscalingContext) => number) | undefined {
+    const { policyId = "", policyArgs } = this.#state.deployment(app, deployment)?.target.config.autoscaling ?? {};
+    const policy = this.#policies.get(policyId);
+    return policy === undefined ? undefined : (context) => policy(context, policyArgs);
   }
 
   #happened(event: ServeEvent): void {

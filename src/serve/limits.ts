@@ -1,4 +1,9 @@
-/** Limits of Serve and their reasons. Where Ray has the same limit its name stands beside it. */
+/**
+ * Limits of Serve and their reasons.
+ *
+ * Where Ray has the same limit its name stands beside it.
+ * Options of users come before those that are defaults.
+ */
 
 /** Bytes that one side of a stream may have sent and the other not yet taken: a chunk of a socket's read four times over, so that neither waits for the other. */
 export const STREAM_WINDOW_BYTES = 256 * 1024;

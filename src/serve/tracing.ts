@@ -12,7 +12,7 @@ import { currentRequest } from "./replica/request-context.ts";
 type Api = typeof import("@opentelemetry/api");
 
 /** Flat, names and values in turn; other headers may be among them. */
-export type TraceHeaders = readonly string[];
+type TraceHeaders = readonly string[];
 
 /** Where the user's tracing is set up in each replica. */
 export interface TracingConfig {

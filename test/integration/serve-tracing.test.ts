@@ -50,9 +50,8 @@ class Front {
   #inner: serve.Handle<typeof Inner>;
   constructor(inner: serve.Handle<typeof Inner>) { this.#inner = inner; }
   async fetch(request: Request) {
-    const path = new URL(request.url).pathname;
-    if (path === "/told") return { front: told(), inner: await this.#inner.told.remote() };
-    if (path === "/fails") return await this.#inner.work.remote(-1);
+    if (request.url.endsWith("/told")) return { front: told(), inner: await this.#inner.told.remote() };
+    if (request.url.endsWith("/fails")) return await this.#inner.work.remote(-1);
     const items = [];
     for await (const item of this.#inner.count.remote(2)) items.push(item);
     return { work: await this.#inner.work.remote(1), items };

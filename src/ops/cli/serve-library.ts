@@ -1,5 +1,8 @@
 /**
- * `shoal` and `shoal/serve` as the commands use them. The program loads no programming model of its own: the user's project has one, and its code must meet the same.
+ * `shoal` and `shoal/serve` as the commands use them.
+ *
+ * The program loads no programming model of its own: the user's project has one, and its code must meet the same.
+ * Called by the commands of `shoal serve`, which alone know these interfaces.
  */
 import { ShoalError } from "../../runtime/base/errors.ts";
 import { importFor } from "../../runtime/os/user-modules.ts";
@@ -8,7 +11,7 @@ type Text = string | undefined;
 /** An application; the commands pass it on. */
 type Application = object;
 
-export interface Started {
+interface Started {
   readonly address: Text;
   readonly api?: { readonly address: string; readonly token: Text } | undefined;
 }

@@ -7,14 +7,14 @@
 import { randomUUID } from "node:crypto";
 import { getRuntimeContext, remote } from "../../core/index.ts";
 import { buildApplication } from "../build/application-graph.ts";
-import type { DeployedCode } from "../controller/controller.ts";
+import type { DeployedCode } from "../deployed-code.ts";
 import type { ApplicationTarget } from "../deployment-config.ts";
 import { BUILD_WITHIN_MS } from "../limits.ts";
 import { loadConfigApplication } from "./load-application.ts";
 import type { ConfigApplication, Fields } from "./read-config.ts";
 
 /** An application of a configuration, as it travels. */
-export interface ApplicationToBuild extends Omit<ConfigApplication, "deployments"> {
+interface ApplicationToBuild extends Omit<ConfigApplication, "deployments"> {
   readonly deployments: readonly (readonly [name: string, fields: Fields])[];
 }
 

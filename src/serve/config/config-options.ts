@@ -1,4 +1,9 @@
-/** From Ray's keys and seconds to the options of `start`, of deployments and of environments. Pure. */
+/**
+ * From Ray's keys and seconds to the options of `start`, of deployments and of environments. Pure.
+ *
+ * Decides which keys have another name here and which have no effect; values are checked where the options are read.
+ * Called by `deploy-config.ts`, `load-application.ts` and the controller.
+ */
 import type { DeploymentOptions, TracingOptions } from "../deployment-options.ts";
 import type { HttpOptions } from "../proxy/http-options.ts";
 import type { Fields, ServeConfig } from "./read-config.ts";
@@ -22,7 +27,8 @@ const AS_THEY_ARE: ReadonlySet<string> = new Set([
   "env_vars",
   "label_selector",
   "placement_group_bundles",
-  "policy", "policy_args",
+  "policy",
+  "policy_args",
 ]);
 /** Python's numbers of levels. */
 const LEVELS = { DEBUG: 10, INFO: 20, WARNING: 30, ERROR: 40 } as const;

@@ -1,7 +1,8 @@
 /**
  * From `app.ts:app` to an application: loads the module, takes its export, lets a builder build, and puts the configuration's options over those in the code.
  *
- * Runs user code in the process that deploys, as `serve.run` in a program does.
+ * Runs user code in the process that deploys, as `serve.run` in a program does; for the REST API that is a worker.
+ * Called by `deploy-config.ts` and `build-in-task.ts`.
  */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -121,7 +122,7 @@ function folderOf(workingDir: string): string {
  *
  * @throws ServeConfigError for a deployment that it does not have; TypeError, RangeError that name an option
  */
-export function withDeploymentOptions(
+function withDeploymentOptions(
   application: Application,
   overrides: ReadonlyMap<string, Fields>,
   settings: ApplicationSettings,

@@ -5,6 +5,7 @@
  * before it is answered; when it dies it is started again, reads that, and finds the replicas and proxies, which have served on meanwhile.
  */
 import { SERVE_NAMESPACE } from "../names.ts";
+import type { DeployedCode } from "../deployed-code.ts";
 import { forgetCodeExcept, loadCode, saveCode } from "../code-store.ts";
 import { actors, getRuntimeContext, nodes } from "../../core/index.ts";
 import { describeValue, outsideCalls, runsInProcess, valueOfKept } from "../../core/internal.ts";
@@ -81,13 +82,6 @@ export interface ServeStatus {
 }
 
 const REPLICA_PREFIX = "SERVE_REPLICA::";
-
-/** The code of an application: its deployments, policies and routers. */
-export interface DeployedCode {
-  readonly code: readonly (readonly [deployment: string, code: CodeSource])[];
-  /** By id: policies and routers of the user's. */
-  readonly functions: readonly (readonly [id: string, code: Uint8Array])[];
-}
 
 type Policy = (context: AutoscalingContext, args?: unknown) => number;
 

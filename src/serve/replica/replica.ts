@@ -251,7 +251,8 @@ export class Replica {
     const over = (isFailed: boolean): void => {
       span?.end(isFailed);
       this.#end(startMs, isFailed);
-      if (this.#spec.logging?.accessLog === true) this.#logAccess(`${method} ${new URL(url).pathname}`, requestId, { startMs, isFailed });
+      if (this.#spec.logging?.accessLog === true)
+        this.#logAccess(`${method} ${url.replace(/^\w+:\/\/[^/]*/, "").split("?", 1)[0]}`, requestId, { startMs, isFailed });
     };
     if (span === undefined) requests.serve(stream, call, over);
     else span.run(() => requests.serve(stream, call, over));

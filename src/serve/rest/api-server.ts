@@ -11,7 +11,7 @@ import { API_BODY_BYTES_MAX, API_BODY_WITHIN_MS } from "../limits.ts";
 import { isLoopback, type ResolvedApiOptions } from "./api-options.ts";
 
 /** Functions of the controller that the API calls. */
-export interface ApiPorts {
+interface ApiPorts {
   /** Ray's `ServeInstanceDetails`. @param source of applications; undefined: all */
   details(source: string | undefined): Promise<object>;
   /** Takes over a configuration, and does not wait for its applications. @throws ServeConfigError, TypeError, RangeError for what is wrong with it */
@@ -104,11 +104,11 @@ export class ApiServer {
   }
 
   async #answer(request: IncomingMessage): Promise<Answer> {
-    const { pathname, searchParams } = new URL(request.url ?? "/", "http://api");
+    const [path = "/", query = ""] = (request.url ?? "/").split("?", 2);
     const method = request.method === "HEAD" ? "GET" : (request.method ?? "GET");
-    switch (pathname.replace(/(?<=.)\/$/, "")) {
+    switch (path.replace(/(?<=.)\/$/, "")) {
       case "/api/serve/applications":
-        if (method === "GET") return await this.#details(searchParams.get("api_type") ?? "");
+        if (method === "GET") return await this.#details(new URLSearchParams(query).get("api_type") ?? "");
         if (method === "PUT") return await this.#put(request);
         if (method !== "DELETE") return notAllowed("GET, PUT, DELETE");
         await this.#ports.clear();

@@ -1,6 +1,7 @@
 /**
  * From the controller's state to Ray's `ServeInstanceDetails`, the answer of `GET /api/serve/applications/`. Pure.
  *
+ * Called by the controller for each question.
  * Names, units and shapes are Ray's (`serve/schema.py`), whose own models read them. What Ray's schema cannot say is left out: no replica wanted, a `userConfig` that is no object.
  */
 import type { DeploymentConfig } from "../deployment-config.ts";
@@ -23,7 +24,7 @@ export interface DescribedApplication {
   deployment(name: string): DeploymentState | undefined;
 }
 
-export interface DescribedInstance {
+interface DescribedInstance {
   readonly nodeId: string;
   /** Where nodes are reached, by their ids. */
   readonly hosts: ReadonlyMap<string, string>;

@@ -4,7 +4,7 @@
  * The context comes in the W3C headers `traceparent` and `tracestate`, and goes on with every call of a handle, with or without OpenTelemetry in the process. Spans are made where the user's
  * code has registered an SDK; `@opentelemetry/api` is the user's package, loaded then alone. Without it a request costs nothing more.
  */
-import type { Context, Span, SpanKind } from "@opentelemetry/api";
+import type { Context, Span } from "@opentelemetry/api";
 import { describeValue, outsideCalls, valueOfKept } from "../core/internal.ts";
 import { loadCode } from "./code-store.ts";
 import { currentRequest } from "./replica/request-context.ts";
@@ -69,9 +69,9 @@ export async function setUpTracing({ setupId, samplingRatio }: TracingConfig, to
 /** A span below what the headers name; undefined without an SDK. */
 export function beginSpan(name: string, headers: TraceHeaders, attributes: Readonly<Record<string, string>>): ServedSpan | undefined {
   if (api === undefined) return undefined;
-  const { context, propagation, ROOT_CONTEXT, SpanStatusCode, trace } = api;
+  const { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } = api;
   const parent = propagation.extract(ROOT_CONTEXT, headers, FLAT);
-  const span: Span = trace.getTracer("shoal/serve").startSpan(name, { kind: SERVER, attributes: { ...attributes } }, parent);
+  const span: Span = trace.getTracer("shoal/serve").startSpan(name, { kind: SpanKind.SERVER, attributes: { ...attributes } }, parent);
   const own: Context = trace.setSpan(parent, span);
   return {
     run: (body) => context.with(own, body),
@@ -108,7 +108,6 @@ export function getTraceHeaders(): Record<string, string> {
   return Object.fromEntries(flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1] as string]] : [])));
 }
 
-const SERVER = 1 satisfies SpanKind.SERVER;
 /** Reads flat headers, as `propagation.extract` wants to. */
 const FLAT = {
   keys: (headers: TraceHeaders): string[] => headers.filter((_, index) => index % 2 === 0),

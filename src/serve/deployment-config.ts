@@ -4,6 +4,8 @@
  * Plain data: it travels to the controller, is kept in the cluster's store as JSON, and is hashed where it needs new replicas. Functions are not in it; their ids are. Made by
  * `deployment-options.ts` and `build/application-graph.ts`.
  */
+import type { LoggingConfig } from "./replica/replica-log.ts";
+import type { TracingConfig } from "./tracing.ts";
 
 /** How many replicas there are follows the load. */
 export interface AutoscalingConfig {
@@ -27,6 +29,8 @@ export interface AutoscalingConfig {
   readonly downscalingFactor: number;
   /** How the samples of the look-back period are combined into one load. Default: "mean". */
   readonly aggregationFunction: "mean" | "max" | "min";
+  /** The second argument of a policy of the user's, a value for JSON. */
+  readonly policyArgs: unknown;
   /** Under which id the code of a policy of the user's is kept. */
   readonly policyId: string | undefined;
 }
@@ -61,6 +65,9 @@ export interface DeploymentConfig {
   /** Part of the replicas that an update may have in excess. */
   readonly maxSurgePercent: number;
   readonly idempotentMethods: readonly string[];
+  /** Undefined: the console of replicas is left as it is. */
+  readonly logging: LoggingConfig | undefined;
+  readonly tracing: TracingConfig | undefined;
   /** Under which id the code of a router of the user's is kept. */
   readonly routerId: string | undefined;
 }
@@ -84,4 +91,8 @@ export interface ApplicationTarget {
   readonly routePrefix: string | null;
   readonly ingress: string;
   readonly deployments: readonly DeploymentTarget[];
+  /** When it was deployed, in milliseconds since 1970. */
+  readonly deployedMs: number;
+  /** As the configuration has it, by Ray's keys; undefined for what a program runs. */
+  readonly config: Readonly<Record<string, unknown>> | undefined;
 }

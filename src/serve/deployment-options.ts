@@ -9,6 +9,7 @@ import {
   count,
   custom,
   describeValue,
+  flag,
   isPlainObject,
   milliseconds,
   number,
@@ -17,6 +18,8 @@ import {
   text,
   timeLimit,
 } from "../core/internal.ts";
+import type { LoggingConfig } from "./replica/replica-log.ts";
+import type { TracingSetup } from "./tracing.ts";
 import type { ActorOptions } from "../core/index.ts";
 import type { AutoscalingContext } from "./controller/autoscaling-policy.ts";
 import type { AutoscalingConfig, DeploymentConfig, GangConfig } from "./deployment-config.ts";
@@ -26,7 +29,7 @@ import type { RequestRouter, RequestRouterClass } from "./routing/request-router
  * Says how many replicas there are to be; the bounds and delays of `autoscalingConfig` hold all the same. It travels to the controller and runs there
  * every 100 ms, so it is quick.
  */
-export type AutoscalingPolicy = (context: AutoscalingContext) => number;
+export type AutoscalingPolicy = (context: AutoscalingContext, args?: any) => number;
 
 type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
@@ -54,6 +57,15 @@ export type AutoscalingOptions = Optional<Omit<AutoscalingConfig, "policyId">> &
 export interface DeploymentFunctions {
   readonly policy: AutoscalingPolicy | undefined;
   readonly requestRouter: RequestRouterClass | undefined;
+  readonly tracing: TracingOptions["setup"] | undefined;
+}
+
+/** `tracing` of a deployment. */
+export interface TracingOptions {
+  /** Runs once in each replica, before its code is loaded: registers an SDK of OpenTelemetry, or returns span processors for one. Travels as code. */
+  setup: (options: TracingSetup) => unknown;
+  /** Part of the traces that begin here which are kept; only where `setup` returns span processors. Default: 1. */
+  samplingRatio?: number | undefined;
 }
 
 /** The options of `deployment`. */
@@ -96,6 +108,10 @@ export interface DeploymentOptions {
   rollingUpdatePercentage?: number | undefined;
   /** Part of the replicas that an update may have in excess, at least one. Default: 0.25. */
   maxSurgePercent?: number | undefined;
+  /** How replicas print: levels, JSON, a line for each request. Default: the console as it is. */
+  loggingConfig?: Optional<LoggingConfig> | undefined;
+  /** A function that sets OpenTelemetry up in each replica: it registers an SDK itself, or returns span processors. Default: none. */
+  tracing?: TracingOptions | undefined;
   /** Methods that may run twice, by name, and methods of HTTP such as "GET": a request whose replica dies is sent to another one. Default: none. */
   idempotentMethods?: readonly string[] | undefined;
 }
@@ -160,6 +176,8 @@ const DEPLOYMENT = {
     gangConfig: object<{ gangSize: number; strategy?: GangConfig["strategy"] }>("options"),
     rollingUpdatePercentage: number("a number above 0 and up to 1 is needed", 0.2, (value) => value > 0 && value <= 1),
     maxSurgePercent: number("a number from 0 to 1 is needed", 0.25, (value) => value >= 0 && value <= 1),
+    loggingConfig: object<Optional<LoggingConfig>>("options"),
+    tracing: object<TracingOptions>("options"),
     idempotentMethods: texts,
   },
 };
@@ -179,6 +197,7 @@ const AUTOSCALING = {
     upscalingFactor: factor(1),
     downscalingFactor: factor(1),
     aggregationFunction: oneOf(["mean", "max", "min"], "mean"),
+    policyArgs: custom<unknown>("a value for JSON is needed", undefined, (value) => (isJson(value) ? "ok" : "wrong type")),
     policy: custom<AutoscalingPolicy | undefined>("a function is needed", undefined, (value) =>
       typeof value === "function" ? "ok" : "wrong type",
     ),
@@ -190,6 +209,27 @@ const BACKPRESSURE = {
   options: {
     statusCode: custom<503 | 429>("503 or 429 is needed", 503, (value) => (value === 503 || value === 429 ? "ok" : "out of range")),
     retryAfterMs: timeLimit(),
+  },
+};
+
+const LOGGING = {
+  of: "loggingConfig",
+  otherNames: { log_level: "it is level", enable_access_log: "it is accessLog" },
+  options: {
+    encoding: oneOf(["TEXT", "JSON"], "TEXT"),
+    level: oneOf(["DEBUG", "INFO", "WARNING", "ERROR"], "DEBUG"),
+    accessLog: flag(false),
+  },
+};
+
+const TRACING = {
+  of: "tracing",
+  otherNames: { exporter_import_path: "it is setup, a function", sampling_ratio: "it is samplingRatio" },
+  options: {
+    setup: custom<TracingOptions["setup"] | undefined>("a function is needed", undefined, (value) =>
+      typeof value === "function" ? "ok" : "wrong type",
+    ),
+    samplingRatio: number("a number from 0 to 1 is needed", 1, (value) => value >= 0 && value <= 1),
   },
 };
 
@@ -211,7 +251,19 @@ export function resolveDeploymentOptions(
     throw new RangeError(
       `Cannot make deployment ${name}: numReplicas is a multiple of gangSize: received ${numReplicas} and ${gang.gangSize}`,
     );
-  const { userConfig, backpressureConfig, actorOptions, requestRouter, numReplicas: _n, autoscalingConfig, gangConfig: _g, ...rest } = read;
+  const tracing = read.tracing === undefined ? undefined : readOptions(read.tracing, TRACING);
+  const {
+    userConfig,
+    backpressureConfig,
+    actorOptions,
+    requestRouter,
+    numReplicas: _n,
+    autoscalingConfig,
+    gangConfig: _g,
+    loggingConfig,
+    tracing: _t,
+    ...rest
+  } = read;
   const config = {
     ...rest,
     name,
@@ -221,9 +273,11 @@ export function resolveDeploymentOptions(
     backpressure: readOptions(backpressureConfig, BACKPRESSURE),
     userConfig: userConfig === undefined ? undefined : JSON.stringify(userConfig),
     actorOptions: resolveActorOptionsFor(name, actorOptions),
+    logging: loggingConfig === undefined ? undefined : readOptions(loggingConfig, LOGGING),
+    tracing: tracing?.setup === undefined ? undefined : { setupId: undefined, samplingRatio: tracing.samplingRatio },
     routerId: undefined,
   };
-  return { config, functions: { policy: autoscalingConfig?.policy, requestRouter } };
+  return { config, functions: { policy: autoscalingConfig?.policy, requestRouter, tracing: tracing?.setup } };
 }
 
 function autoscalingOf(

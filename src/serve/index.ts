@@ -15,11 +15,15 @@ export type {
   BackpressureConfig,
   DeploymentOptions,
   ReplicaActorOptions,
+  TracingOptions,
 } from "./deployment-options.ts";
-export type { ServeStatus } from "./controller/controller.ts";
+export type { ControllerHealth, OpenedApi, ServeStatus } from "./controller/controller.ts";
+export type { LoggingConfig } from "./replica/replica-log.ts";
+export { getTraceHeaders, type TracingSetup } from "./tracing.ts";
 export { BackPressureError, DeployFailedError, DeploymentUnavailableError, RequestCancelledError } from "./errors.ts";
 export { DeploymentResponse, DeploymentResponseGenerator } from "./handle/deployment-response.ts";
 export type { HandleMethod, HandleOf, HandleOptionsInput as HandleOptions } from "./handle/handle-types.ts";
+export type { ApiOptions } from "./rest/api-options.ts";
 export type { HttpOptions } from "./proxy/http-options.ts";
 export { batch, type BatchedFunction, type BatchedStream, type BatchOptions, END_OF_STREAM, type EndOfStream } from "./replica/batch.ts";
 export { getMultiplexedModelId, multiplexed, type MultiplexedOptions } from "./replica/multiplexed.ts";
@@ -29,6 +33,7 @@ export * as llm from "./llm/index.ts";
 export { metrics } from "./metrics/user-metrics.ts";
 export { getReplicaContext, type ReplicaContext } from "./replica/replica-context.ts";
 export {
+  controllerHealth,
   delete,
   getAppHandle,
   getDeploymentHandle,

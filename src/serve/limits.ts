@@ -86,3 +86,12 @@ export const CODE_PIECE_BYTES = 512 * 1024;
 export const REPLICA_CONCURRENCY = 1_000_000;
 /** The longest wait for a proxy or a controller to come up. */
 export const COMPONENT_START_WITHIN_MS = 60_000;
+
+/** Where the REST API listens, as Ray's dashboard does. */
+export const API_PORT = 8265;
+/** A configuration has thousands of deployments at this size. */
+export const API_BODY_BYTES_MAX = 4 * 1024 * 1024;
+/** How long a client of the REST API may take to send its request. */
+export const API_BODY_WITHIN_MS = 30_000;
+/** Loading the module of an application and building it: beyond that the module hangs. */
+export const BUILD_WITHIN_MS = 600_000;

@@ -8,19 +8,25 @@ import { CONTROLLER_NAME, SERVE_NAMESPACE } from "./names.ts";
 import { ActorDiedError, type ActorHandle, getActor, kill, remote, TaskError } from "../core/index.ts";
 import { describeValue, flag, isWorker, readOptions, runsInProcess, startedHere } from "../core/internal.ts";
 import { buildApplication, requireApplication, streamingMethodsOf } from "./build/application-graph.ts";
-import { Controller, type ServeOptions, type ServeStatus } from "./controller/controller.ts";
+import { type ControllerHealth, Controller, type OpenedApi, type ServeOptions, type ServeStatus } from "./controller/controller.ts";
+import type { ConfigApplication } from "./config/read-config.ts";
 import { type Application, applicationParts, type Deployable, type Handle } from "./deployment.ts";
+import type { ApplicationTarget } from "./deployment-config.ts";
 import { DeploymentUnavailableError } from "./errors.ts";
 import { type DeploymentHandle, newHandle } from "./handle/deployment-handle.ts";
 import type { HandleOf } from "./handle/handle-types.ts";
 import { REPLICA_CONCURRENCY } from "./limits.ts";
 import { runLocally } from "./local/local-application.ts";
 import { type HttpOptions, resolveHttpOptions } from "./proxy/http-options.ts";
+import { type ApiOptions, resolveApiOptions } from "./rest/api-options.ts";
 import { closeRouters } from "./routing/process-routers.ts";
+import { loadTracing } from "./tracing.ts";
 
 /** The options of `start`. */
 export interface StartOptions {
   httpOptions?: HttpOptions | undefined;
+  /** Open Ray's REST API and `/metrics`. Default: they are not opened. */
+  apiOptions?: ApiOptions | undefined;
   /** Show clients the errors of user code, with their stacks. Default: false; what went wrong is in the log, by the id that clients get. */
   development?: boolean | undefined;
 }
@@ -29,6 +35,8 @@ export interface StartOptions {
 export interface StartedServe {
   /** Where a proxy listens, such as `http://127.0.0.1:8000`; undefined where there is none. */
   readonly address: string | undefined;
+  /** The REST API, where there is one: such as `http://127.0.0.1:8265`, and the token that it asks for. */
+  readonly api?: OpenedApi | undefined;
 }
 
 /** The options of `run`. */
@@ -43,7 +51,7 @@ export interface RunOptions {
   blocking?: boolean | undefined;
 }
 
-const START = { of: "serve.start", options: { httpOptions: anyObject(), development: flag(false) } };
+const START = { of: "serve.start", options: { httpOptions: anyObject(), apiOptions: anyObject(), development: flag(false) } };
 const RUN = {
   of: "serve.run",
   otherNames: { route_prefix: "it is routePrefix" },
@@ -73,9 +81,12 @@ const blocked = new Set<() => void>();
  * const { address } = await serve.start({ httpOptions: { port: 0 } }); // http://127.0.0.1:40123
  */
 export async function start(options?: StartOptions): Promise<StartedServe> {
-  const { httpOptions, development } = readOptions(options, START);
-  const controller = controllerWith({ http: resolveHttpOptions(httpOptions), showsErrors: development });
-  return { address: await unwrapped(begun(controller)) };
+  const { httpOptions, apiOptions, development } = readOptions(options, START);
+  const api = apiOptions === undefined ? undefined : resolveApiOptions(apiOptions);
+  const wanted = { http: resolveHttpOptions(httpOptions), showsErrors: development };
+  const controller = controllerWith(wanted);
+  const address = await unwrapped(begun(controller, wanted));
+  return { address, ...(api !== undefined && { api: await unwrapped(controller.openApi.remote(api)) }) };
 }
 
 /**
@@ -90,22 +101,44 @@ export async function run<T extends Deployable>(application: Application<T>, opt
   requireApplication(application);
   const { name, routePrefix, localTestingMode, blocking } = readOptions(options, RUN);
   if (localTestingMode) return (await runLocally(application, name)) as HandleOf<T>;
+  const ingress = await deployed(application, { name, routePrefix, config: undefined });
+  if (blocking) await new Promise<void>((resolve) => blocked.add(resolve));
+  await loadTracing();
+  const streaming = streamingMethodsOf(applicationParts(application).deployment);
+  return newHandle({ app: name, deployment: ingress, streaming, options: {} }) as unknown as HandleOf<T>;
+}
+
+/** The same for an application of a configuration. */
+export async function runConfigured(application: Application, { name, routePrefix, fields }: ConfigApplication): Promise<void> {
+  const read = readOptions({ name, routePrefix }, RUN);
+  await deployed(application, { name: read.name, routePrefix: read.routePrefix, config: fields });
+}
+
+/** @returns the name of its ingress, once it answers */
+async function deployed(
+  application: Application<any>,
+  { name, routePrefix, config }: { name: string; routePrefix: string | null; config: ApplicationTarget["config"] },
+): Promise<string> {
   // The code is captured while the controller starts.
-  const controller = controllerWith({ http: resolveHttpOptions(undefined), showsErrors: false });
-  const { target, code, functions } = buildApplication(application, { name, routePrefix, keepsCode: true });
-  const starting = begun(controller);
+  const wanted = { http: resolveHttpOptions(undefined), showsErrors: false };
+  const controller = controllerWith(wanted);
+  const { target, code, functions } = buildApplication(application, { name, routePrefix, keepsCode: true, config });
+  const starting = begun(controller, wanted);
   starting.catch(() => {});
   await unwrapped(controller.deploy.remote(target, { code: [...code], functions: [...functions] }));
   await unwrapped(Promise.all([starting, controller.waitFor.remote(name)]));
-  if (blocking) await new Promise<void>((resolve) => blocked.add(resolve));
-  const streaming = streamingMethodsOf(applicationParts(application).deployment);
-  return newHandle({ app: name, deployment: target.ingress, streaming, options: {} }) as unknown as HandleOf<T>;
+  return target.ingress;
 }
 
 /** Status of the proxies and applications, in Ray's terms. */
 export async function status(): Promise<ServeStatus> {
   const controller = await findController();
   return controller === undefined ? { proxies: {}, applications: {} } : await controller.status.remote();
+}
+
+/** How the controller does; undefined where Serve does not run. */
+export async function controllerHealth(): Promise<ControllerHealth | undefined> {
+  return await (await findController())?.health.remote();
 }
 
 /** Ends an application; what is under way is answered. @returns whether there was one */
@@ -142,6 +175,7 @@ export async function getDeploymentHandle<D = any>(deployment: string, app = "de
 }
 
 async function handleOf(app: string, deployment: string | undefined): Promise<DeploymentHandle> {
+  await loadTracing();
   const controller = await findController();
   const found = await controller?.describe.remote(app, deployment);
   if (found === undefined) {
@@ -170,8 +204,8 @@ function controllerWith(options: ServeOptions): ControllerHandle {
 }
 
 /** @returns where a proxy listens */
-async function begun(controller: ControllerHandle): Promise<string | undefined> {
-  const address = await controller.proxiesReady.remote();
+async function begun(controller: ControllerHandle, options: ServeOptions): Promise<string | undefined> {
+  const address = await controller.proxiesReady.remote(options);
   // A process that has its own node is the server: it lives until it is told to end.
   if (held === undefined && !isWorker() && (startedHere() || runsInProcess())) held = setInterval(() => {}, 2 ** 30);
   return address;

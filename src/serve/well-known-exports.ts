@@ -1,5 +1,6 @@
 /** Everything of `shoal/serve` that travels by name: what users import in code that they deploy, and the actors that Serve is made of. */
 import { registerExports } from "../core/internal.ts";
+import { buildConfigApplication } from "./config/build-in-task.ts";
 import { Controller } from "./controller/controller.ts";
 import { deployment } from "./deployment.ts";
 import { BackPressureError, DeployFailedError, DeploymentUnavailableError, RequestCancelledError } from "./errors.ts";
@@ -16,12 +17,14 @@ import { nodeHandler } from "./replica/node-handler.ts";
 import { Replica } from "./replica/replica.ts";
 import { getReplicaContext } from "./replica/replica-context.ts";
 import { ServerWebSocket, SocketCloseEvent } from "./replica/server-websocket.ts";
+import { getTraceHeaders } from "./tracing.ts";
 import { getAppHandle, getDeploymentHandle, run, shutdown, start, status } from "./run.ts";
 
 registerExports("shoal/serve", {
   adoptHandle,
   BackPressureError,
   batch,
+  buildConfigApplication,
   Controller,
   Counter,
   DeployFailedError,
@@ -33,6 +36,7 @@ registerExports("shoal/serve", {
   getDeploymentHandle,
   getMultiplexedModelId,
   getReplicaContext,
+  getTraceHeaders,
   Histogram,
   llm,
   LLMEngineError,

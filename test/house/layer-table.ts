@@ -108,6 +108,8 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "parquet-wasm": ["data"],
   aws4fetch: ["storage"],
   sharp: ["data"],
+  "@opentelemetry/api": ["serve"],
+  "@opentelemetry/sdk-trace-node": ["serve"],
   ws: ["serve"],
   yaml: ["serve"],
   "@huggingface/transformers": ["serve"],

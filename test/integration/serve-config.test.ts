@@ -78,6 +78,30 @@ test("a configuration is deployed, changed in place, and what it does not name i
   expect((await ask(address, "/api")).body).toBe("Hello, Ada! 4 :)");
 });
 
+test("a policy of a configuration says how many replicas there are, with the arguments that the file gives", async () => {
+  const policy = `export const fixed = ({ currentReplicas }: { currentReplicas: number }, { wanted = 1 }: { wanted?: number } = {}) => currentReplicas < wanted ? wanted : wanted;\n`;
+  writeFileSync(join(project, "policies.ts"), policy);
+  const scaled = `http_options: { port: 0 }
+applications:
+- import_path: app.ts:app
+  deployments:
+  - name: Greeter
+    autoscaling_config:
+      min_replicas: 1
+      max_replicas: 4
+      upscale_delay_s: 0.1
+      policy: { policy_function: "policies.ts:fixed", policy_kwargs: { wanted: 3 } }
+`;
+  await serve.deployConfig(scaled, { folder: project });
+  await until(
+    async () => (await serve.status()).applications["default"]?.deployments["Greeter"]?.replicaStates.RUNNING === 3,
+    "three replicas",
+  );
+  expect(
+    (await failureOf(serve.deployConfig(scaled.replace("policies.ts:fixed", "policies.ts:none"), { folder: project }))).message,
+  ).toContain("policies.ts exports no none: it exports fixed");
+});
+
 test("shoal serve build writes a configuration that deploys", async () => {
   const { stdout, stderr, exitCode } = await runProgram([SHOAL, "serve", "build", "app.ts:app"], { cwd: project });
   expect([exitCode, stderr]).toEqual([0, ""]);

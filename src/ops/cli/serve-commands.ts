@@ -1,5 +1,5 @@
 /**
- * `shoal serve run`, `deploy`, `build`, `status`, `config`, `shutdown`: Ray's commands, over what `shoal/serve` offers to programs.
+ * `shoal serve start`, `run`, `deploy`, `build`, `status`, `config`, `controller-health`, `shutdown`: Ray's commands, over what `shoal/serve` offers to programs.
  *
  * `run` serves from a node of its own, unless it is told an address, until it is ended; the others work on the cluster that this machine is a node of. The user's code is loaded by the command, as
  * a program of his would load it.
@@ -12,6 +12,51 @@ import { ADDRESS, type Command, defineCommand, EXIT, UsageError } from "./comman
 import { type ServeLibrary, serveLibrary, type ServeStatusFacts, withLibrary } from "./serve-library.ts";
 
 const RESTART_LINE = "shoal serve: something has changed; starting again";
+
+const API_OPTIONS = {
+  "api-port": { valueName: "PORT", help: "of the REST API and /metrics; default 8265, 0 is any that is free" },
+  "api-host": { valueName: "HOST", help: "where they listen; default 127.0.0.1, and elsewhere clients need a token" },
+} as const;
+
+const startCommand: Command = defineCommand({
+  name: "serve start",
+  summary: "start Serve on the cluster: proxies, and the REST API",
+  description:
+    "Starts the proxies and Ray's REST API (/api/serve/applications/) with /metrics on the cluster that this machine is a node of. What runs already stays as it is. A token for the API may be given in SHOAL_API_TOKEN.",
+  options: {
+    address: ADDRESS,
+    "http-host": { valueName: "HOST", help: "where proxies listen; default 127.0.0.1" },
+    "http-port": { valueName: "PORT", help: "default 8000, 0 is any that is free" },
+    ...API_OPTIONS,
+  },
+  run: ({ options, terminal }) => {
+    const httpOptions = { host: options["http-host"], port: portOf("start", "http-port", options["http-port"]) };
+    const apiOptions = { ...apiOf("start", options), token: terminal.environment["SHOAL_API_TOKEN"] };
+    return onCluster(terminal, options.address, async (serve) => {
+      const { address, api } = await serve.start({ httpOptions, apiOptions });
+      if (address !== undefined) terminal.print(`Proxies listen at ${address}`);
+      terminal.print(`The REST API listens at ${api?.address}`);
+      if (api?.token !== undefined) terminal.print(`It asks for the header\n  authorization: Bearer ${api.token}`);
+    });
+  },
+});
+
+const healthCommand: Command = defineCommand({
+  name: "serve controller-health",
+  summary: "show how the controller of Serve does",
+  options: { address: ADDRESS, json: { help: "print JSON" } },
+  run: async ({ options, terminal }) => {
+    let isFound = false;
+    await onCluster(terminal, options.address, async (serve) => {
+      const health = await serve.controllerHealth();
+      isFound = health !== undefined;
+      if (health === undefined) terminal.tell("shoal: Serve does not run on this cluster. `shoal serve start` starts it.");
+      else if (options.json) terminal.print(JSON.stringify(health));
+      else terminal.print(healthLines(health).join("\n"));
+    });
+    return isFound ? EXIT.SUCCESS : EXIT.FAILURE;
+  },
+});
 
 const runCommand: Command = defineCommand({
   name: "serve run",
@@ -26,6 +71,9 @@ const runCommand: Command = defineCommand({
     "route-prefix": { valueName: "PATH", help: 'where it answers; default "/"' },
     host: { valueName: "HOST", help: "where proxies listen; default 127.0.0.1" },
     port: { valueName: "PORT", help: "default 8000" },
+    "working-dir": { valueName: "FOLDER", help: "goes with the replicas; TARGET is relative to it" },
+    "runtime-env": { valueName: "FILE", help: "environment of the replicas, as YAML or JSON" },
+    "runtime-env-json": { valueName: "JSON", help: "the same in words" },
     address: { ...ADDRESS, help: 'run on a cluster, such as "auto", in place of a node of its own' },
     "non-blocking": { help: "end when the application answers; it stays on the cluster" },
   },
@@ -34,16 +82,21 @@ const runCommand: Command = defineCommand({
       throw new UsageError("Cannot run shoal serve run: --non-blocking needs --address: a node of its own ends with the command");
     if (options.reload) return await reloading(target, more, options, terminal);
     const folder = terminal.workingDirectory;
+    const place = {
+      port: portOf("run", "port", options.port),
+      runtimeEnv: runtimeEnvOf(options, folder),
+      workingDir: options["working-dir"],
+    };
     const { serve, core } = await withLibrary(() => serveLibrary(folder, options.address));
     const name = options.name ?? "default";
     const isFile = isConfig(target);
-    if (isFile && (more.length > 0 || options.name !== undefined || options["route-prefix"] !== undefined))
-      throw new UsageError("Cannot run shoal serve run: names, routes and arguments are in the configuration");
+    if (isFile && (more.length > 0 || IN_CONFIGURATION.some((option) => options[option] !== undefined)))
+      throw new UsageError("Cannot run shoal serve run: names, routes, arguments and environments are in the configuration");
     const args = argumentsOf(more);
     const address = await withLibrary(async () =>
       isFile
         ? (await serve.deployConfig(readUserFile(folder, target), placeOf(target, folder))).address
-        : runTarget(serve, { target, args, folder }, { ...options, name }),
+        : runTarget(serve, { target, args, folder }, { ...options, ...place, name }),
     );
     terminal.tell(
       `shoal serve: ${isFile ? target : `application ${name}`} runs${address === undefined ? "" : ` at ${address}${options["route-prefix"] ?? ""}`}`,
@@ -58,20 +111,24 @@ const runCommand: Command = defineCommand({
   },
 });
 
+const IN_CONFIGURATION = ["name", "route-prefix", "working-dir", "runtime-env", "runtime-env-json"] as const;
+
 interface RunValues {
+  readonly workingDir: string | undefined;
+  readonly runtimeEnv: { readonly text: string; readonly source: string } | undefined;
   readonly name: string;
   readonly "route-prefix": string | undefined;
   readonly host: string | undefined;
-  readonly port: string | undefined;
+  readonly port: number | undefined;
 }
 
 async function runTarget(
   serve: ServeLibrary,
   { target, folder, args }: { target: string; folder: string; args: Readonly<Record<string, string>> },
-  { name, "route-prefix": routePrefix, host, port }: RunValues,
+  { name, "route-prefix": routePrefix, host, port, runtimeEnv, workingDir }: RunValues,
 ): Promise<string | undefined> {
-  const application = await serve.importApplication({ importPath: target, folder, args });
-  const { address } = await serve.start({ httpOptions: { host, ...(port !== undefined && { port: portOf(port) }) } });
+  const application = await serve.importApplication({ importPath: target, folder, args, runtimeEnv, workingDir });
+  const { address } = await serve.start({ httpOptions: { host, port } });
   await serve.run(application, { name, routePrefix });
   return address;
 }
@@ -111,12 +168,24 @@ const deployCommand: Command = defineCommand({
   name: "serve deploy",
   summary: "run what a configuration says on the cluster, and end all other applications",
   words: ["CONFIG"],
-  options: { address: ADDRESS },
-  run: ({ options, words: [file = ""], terminal }) =>
-    onCluster(terminal, options.address, async (serve) => {
+  description:
+    "Resolves when all applications answer. Opens Ray's REST API and /metrics, too, unless they are open; where their port is taken, says so and goes on.",
+  options: { address: ADDRESS, ...API_OPTIONS },
+  run: ({ options, words: [file = ""], terminal }) => {
+    const apiOptions = apiOf("deploy", options);
+    return onCluster(terminal, options.address, async (serve) => {
       const { address } = await serve.deployConfig(readUserFile(terminal.workingDirectory, file), placeOf(file, terminal.workingDirectory));
       terminal.print(`${file} runs${address === undefined ? "" : ` at ${address}`}`);
-    }),
+      try {
+        const { api } = await serve.start({ apiOptions });
+        terminal.print(
+          `The REST API listens at ${api?.address}${api?.token === undefined ? "" : ` with a token that shoal serve start prints`}`,
+        );
+      } catch (error) {
+        terminal.tell(`shoal serve: the REST API is not open: ${(error as Error).message}. Try --api-port.`);
+      }
+    });
+  },
 });
 
 const buildCommand: Command = defineCommand({
@@ -134,12 +203,22 @@ const buildCommand: Command = defineCommand({
 const statusCommand: Command = defineCommand({
   name: "serve status",
   summary: "show applications, their deployments, and proxies",
-  options: { address: ADDRESS, json: { help: "print JSON" } },
-  run: ({ options, terminal }) =>
-    onCluster(terminal, options.address, async (serve) => {
-      const status = await serve.status();
-      terminal.print(options.json ? JSON.stringify(status) : statusLines(status).join("\n"));
-    }),
+  options: { address: ADDRESS, name: { short: "n", valueName: "NAME", help: "of one application alone" }, json: { help: "print JSON" } },
+  run: async ({ options: { address, name, json }, terminal }) => {
+    let isFound = true;
+    await onCluster(terminal, address, async (serve) => {
+      const { proxies, applications } = await serve.status();
+      const found = name === undefined ? undefined : applications[name];
+      isFound = name === undefined || found !== undefined;
+      if (!isFound) terminal.tell(`shoal: there is no application ${name}: there are ${Object.keys(applications).join(", ") || "none"}`);
+      else if (json) terminal.print(JSON.stringify(found ?? { proxies, applications }));
+      else {
+        const shown = found === undefined ? { proxies, applications } : { proxies: {}, applications: { [name as string]: found } };
+        terminal.print(statusLines(shown).join("\n"));
+      }
+    });
+    return isFound ? EXIT.SUCCESS : EXIT.FAILURE;
+  },
 });
 
 const configCommand: Command = defineCommand({
@@ -168,7 +247,16 @@ const shutdownCommand: Command = defineCommand({
   },
 });
 
-export const serveCommands: readonly Command[] = [runCommand, deployCommand, buildCommand, statusCommand, configCommand, shutdownCommand];
+export const serveCommands: readonly Command[] = [
+  startCommand,
+  runCommand,
+  deployCommand,
+  buildCommand,
+  statusCommand,
+  configCommand,
+  healthCommand,
+  shutdownCommand,
+];
 
 async function onCluster(terminal: Terminal, address: string | undefined, work: (serve: ServeLibrary) => Promise<void>): Promise<void> {
   const { serve, core } = await withLibrary(() => serveLibrary(terminal.workingDirectory, address ?? "auto"));
@@ -228,9 +316,41 @@ function argumentsOf(words: readonly string[]): Record<string, string> {
   );
 }
 
-function portOf(text: string): number {
+function portOf(command: string, option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
   const port = Number(text);
   if (!/^\d+$/.test(text) || port > 65_535)
-    throw new UsageError(`Cannot run shoal serve run: --port takes a number from 0 to 65535: received ${JSON.stringify(text)}`);
+    throw new UsageError(`Cannot run shoal serve ${command}: --${option} takes a number from 0 to 65535: received ${JSON.stringify(text)}`);
   return port;
+}
+
+function apiOf(
+  command: string,
+  options: { readonly "api-host": string | undefined; readonly "api-port": string | undefined },
+): { host: string | undefined; port: number | undefined } {
+  return { host: options["api-host"], port: portOf(command, "api-port", options["api-port"]) };
+}
+
+function runtimeEnvOf(
+  {
+    "runtime-env": file,
+    "runtime-env-json": json,
+  }: { readonly "runtime-env": string | undefined; readonly "runtime-env-json": string | undefined },
+  folder: string,
+): { text: string; source: string } | undefined {
+  if (file !== undefined && json !== undefined)
+    throw new UsageError("Cannot run shoal serve run: --runtime-env and --runtime-env-json exclude each other");
+  if (json !== undefined) return { text: json, source: "--runtime-env-json" };
+  return file === undefined ? undefined : { text: readUserFile(folder, file), source: file };
+}
+
+function healthLines(health: Readonly<Record<string, string | number | undefined>>): string[] {
+  const { nodeId, pid, uptimeMs, memoryBytes, delayMs, applications, replicas, apiAddress } = health;
+  return [
+    `controller: process ${pid} of node ${nodeId}, up for ${Math.round(Number(uptimeMs) / 1000)} s`,
+    `memory: ${Math.round(Number(memoryBytes) / 1e6)} MB`,
+    `delay of its last step: ${delayMs} ms`,
+    `applications: ${applications}, replicas: ${replicas}`,
+    `REST API: ${apiAddress ?? "not open"}`,
+  ];
 }

@@ -1,5 +1,8 @@
 /**
- * `shoal` and `shoal/serve` as the commands use them. The program loads no programming model of its own: the user's project has one, and its code must meet the same.
+ * `shoal` and `shoal/serve` as the commands use them.
+ *
+ * The program loads no programming model of its own: the user's project has one, and its code must meet the same.
+ * Called by the commands of `shoal serve`, which alone know these interfaces.
  */
 import { ShoalError } from "../../runtime/base/errors.ts";
 import { importFor } from "../../runtime/os/user-modules.ts";
@@ -10,11 +13,18 @@ type Application = object;
 
 interface Started {
   readonly address: Text;
+  readonly api?: { readonly address: string; readonly token: Text } | undefined;
+}
+
+interface Listening {
+  host?: Text;
+  port?: number | undefined;
 }
 
 /** The part of `shoal/serve` that commands call. */
 export interface ServeLibrary {
-  start(options: { httpOptions: { host?: Text; port?: number | undefined } }): Promise<Started>;
+  start(options: { httpOptions?: Listening; apiOptions?: Listening & { token?: Text } }): Promise<Started>;
+  controllerHealth(): Promise<Readonly<Record<string, string | number | undefined>> | undefined>;
   run(application: Application, options: { name?: Text; routePrefix?: Text }): Promise<unknown>;
   delete(name: string): Promise<boolean>;
   shutdown(): Promise<void>;
@@ -22,7 +32,13 @@ export interface ServeLibrary {
   deployConfig(text: string, place: { source: string; folder: string }): Promise<Started>;
   deployedConfig(): Promise<Text>;
   buildConfig(targets: readonly string[], folder: string): Promise<string>;
-  importApplication(target: { importPath: string; folder: string; args: Readonly<Record<string, string>> }): Promise<Application>;
+  importApplication(target: {
+    importPath: string;
+    folder: string;
+    args: Readonly<Record<string, string>>;
+    runtimeEnv?: { text: string; source: string } | undefined;
+    workingDir?: Text;
+  }): Promise<Application>;
 }
 
 export interface ServeStatusFacts {

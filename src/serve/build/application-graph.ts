@@ -48,9 +48,9 @@ const LIGHT: ReadonlySet<keyof DeploymentConfig> = new Set([
  */
 export function buildApplication(
   application: Application<any>,
-  options: { name: string; routePrefix: string | null; keepsCode: boolean },
+  options: { name: string; routePrefix: string | null; keepsCode: boolean; config?: ApplicationTarget["config"] },
 ): BuiltApplication {
-  const { name: app, routePrefix, keepsCode } = options;
+  const { name: app, routePrefix, keepsCode, config: declared } = options;
   const names = new Map<Application<any>, string>();
   const order: Application<any>[] = [];
   collect(application, names, order);
@@ -78,12 +78,13 @@ export function buildApplication(
       hasFetch: !isClass(target as AnyFunction) || typeof (target.prototype as { fetch?: unknown } | undefined)?.fetch === "function",
     };
   });
-  return { target: { name: app, routePrefix, ingress: names.get(application) as string, deployments }, code, local, functions };
+  const ingress = names.get(application) as string;
+  return { target: { name: app, routePrefix, ingress, deployments, deployedMs: Date.now(), config: declared }, code, local, functions };
 }
 
 /** A policy and a router of the user's are kept under the hash of their code, and the configuration has their ids. */
 function withFunctions(config: DeploymentConfig, { functions }: Deployment, kept: Map<string, Uint8Array> | undefined): DeploymentConfig {
-  const { policy, requestRouter } = functions;
+  const { policy, requestRouter, tracing: setup } = functions;
   if (kept === undefined) return config;
   const keep = (fn: unknown, what: string): string | undefined => {
     if (fn === undefined) return undefined;
@@ -98,7 +99,8 @@ function withFunctions(config: DeploymentConfig, { functions }: Deployment, kept
   };
   const { autoscaling } = config;
   const scaled = autoscaling === undefined ? autoscaling : { ...autoscaling, policyId: keep(policy, "policy") };
-  return { ...config, autoscaling: scaled, routerId: keep(requestRouter, "requestRouter") };
+  const tracing = config.tracing === undefined ? undefined : { ...config.tracing, setupId: keep(setup, "tracing") };
+  return { ...config, autoscaling: scaled, tracing, routerId: keep(requestRouter, "requestRouter") };
 }
 
 /** The names that the deployments of an application have when it is deployed. */

@@ -9,7 +9,7 @@
 export type ValueKind =
   | { readonly kind: "text" | "flag" | "any" | "texts" }
   | { readonly kind: "number"; readonly min?: number; readonly isWhole?: boolean }
-  | { readonly kind: "oneOf"; readonly values: readonly (string | null)[] }
+  | { readonly kind: "oneOf"; readonly values: readonly (string | number | null)[] }
   /** Any of several. */
   | { readonly kind: "either"; readonly kinds: readonly ValueKind[] }
   /** Names of the user's, all with values of one kind. */
@@ -34,8 +34,8 @@ const whole = (min: number): ValueKind => ({ kind: "number", min, isWhole: true 
 const TEXT_OR_NULL: ValueKind = { kind: "either", kinds: [TEXT, { kind: "oneOf", values: [null] }] };
 const STRATEGY: ValueKind = { kind: "oneOf", values: ["PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"] };
 
-const RUNTIME_ENV: KeyTable = {
-  working_dir: { value: TEXT, describe: "A folder, from the configuration's own; import_path is relative to it." },
+export const RUNTIME_ENV: KeyTable = {
+  working_dir: { value: TEXT, describe: "A folder, from the configuration's own, or local:///FOLDER; import_path is relative to it." },
   env_vars: { value: { kind: "record", of: TEXT }, describe: "Environment variables of the replicas." },
   excludes: { value: TEXTS, describe: "What of working_dir stays behind: patterns as in a .gitignore file." },
   node_modules: {
@@ -48,9 +48,12 @@ const RUNTIME_ENV: KeyTable = {
 
 const LOGGING: KeyTable = {
   enable_access_log: { value: FLAG, describe: "A line of JSON for each request." },
-  encoding: { value: { kind: "oneOf", values: ["TEXT", "JSON"] }, describe: "Of Ray; without effect here." },
-  log_level: { value: { kind: "either", kinds: [TEXT, whole(0)] }, describe: "Of Ray; without effect here." },
-  logs_dir: { value: TEXT_OR_NULL, describe: "Of Ray; without effect here." },
+  encoding: { value: { kind: "oneOf", values: ["TEXT", "JSON"] }, describe: "JSON: replicas print objects." },
+  log_level: {
+    value: { kind: "either", kinds: [{ kind: "oneOf", values: ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] }, whole(0)] },
+    describe: "What is below is not printed by replicas; a number is Python's.",
+  },
+  logs_dir: { value: TEXT_OR_NULL, describe: "Of Ray; lines go where all output of workers goes." },
 };
 
 const AUTOSCALING: KeyTable = {
@@ -65,6 +68,16 @@ const AUTOSCALING: KeyTable = {
   metrics_interval_s: { value: SECONDS, describe: "Of Ray; without effect here." },
   upscaling_factor: { value: AMOUNT, describe: "How boldly the number grows." },
   downscaling_factor: { value: AMOUNT, describe: "How boldly the number shrinks." },
+  policy: {
+    value: {
+      kind: "object",
+      keys: {
+        policy_function: { value: TEXT, describe: '"policies.ts:queue": a module, then its export.', isNeeded: true },
+        policy_kwargs: { value: { kind: "record", of: ANY }, describe: "The second argument of the function." },
+      },
+    },
+    describe: "A function that says how many replicas the load asks for.",
+  },
   aggregation_function: { value: { kind: "oneOf", values: ["mean", "max", "min"] }, describe: "What counts as the load of a time." },
 };
 
@@ -95,7 +108,16 @@ const DEPLOYMENT: KeyTable = {
   },
   placement_group_strategy: { value: STRATEGY, describe: "How its bundles are placed." },
   max_replicas_per_node: { value: whole(1), describe: "The most replicas on one node." },
-  logging_config: { value: { kind: "object", keys: LOGGING }, describe: "Of Ray; without effect here." },
+  logging_config: { value: { kind: "object", keys: LOGGING }, describe: "How its replicas print, over the application's." },
+};
+
+const TRACING: KeyTable = {
+  enabled: { value: FLAG, describe: "false: no tracing. Default: true where there is an exporter_import_path." },
+  exporter_import_path: {
+    value: TEXT,
+    describe: '"tracing.ts:setup": a module, then a function that registers an SDK or returns span processors.',
+  },
+  sampling_ratio: { value: { kind: "number", min: 0 }, describe: "Part of the traces that is kept, up to 1. Default: 1." },
 };
 
 const APPLICATION: KeyTable = {
@@ -109,7 +131,7 @@ const APPLICATION: KeyTable = {
   runtime_env: { value: { kind: "object", keys: RUNTIME_ENV }, describe: "The environment of all its replicas." },
   args: { value: { kind: "record", of: ANY }, describe: "What the builder gets." },
   deployments: { value: { kind: "list", of: { kind: "object", keys: DEPLOYMENT } }, describe: "What is changed of its deployments." },
-  logging_config: { value: { kind: "object", keys: LOGGING }, describe: "Of Ray; without effect here." },
+  logging_config: { value: { kind: "object", keys: LOGGING }, describe: "How its replicas print." },
 };
 
 const HTTP: KeyTable = {
@@ -139,7 +161,9 @@ export const CONFIG: KeyTable = {
   },
   http_options: { value: { kind: "object", keys: HTTP }, describe: "Where proxies listen, and their limits." },
   grpc_options: { value: { kind: "object", keys: GRPC }, describe: "Of Ray." },
-  logging_config: { value: { kind: "object", keys: LOGGING }, describe: "What is logged." },
+  logging_config: { value: { kind: "object", keys: LOGGING }, describe: "How replicas print, and whether proxies log requests." },
+  tracing_config: { value: { kind: "object", keys: TRACING }, describe: "OpenTelemetry in all replicas." },
+  target_capacity: { value: { kind: "oneOf", values: [100] }, describe: "Of Ray; here 100 alone, which is all of it." },
   applications: {
     value: { kind: "list", of: { kind: "object", keys: APPLICATION } },
     describe: "All that is to run: others are ended.",

@@ -1,16 +1,37 @@
-/** From Ray's keys and seconds to the options of `start`, of deployments and of environments. Pure. */
-import type { DeploymentOptions } from "../deployment-options.ts";
+/**
+ * From Ray's keys and seconds to the options of `start`, of deployments and of environments. Pure.
+ *
+ * Decides which keys have another name here and which have no effect; values are checked where the options are read.
+ * Called by `deploy-config.ts`, `load-application.ts` and the controller.
+ */
+import type { DeploymentOptions, TracingOptions } from "../deployment-options.ts";
 import type { HttpOptions } from "../proxy/http-options.ts";
 import type { Fields, ServeConfig } from "./read-config.ts";
 
 const LOCATIONS = { EveryNode: "everyNode", HeadOnly: "headOnly", Disabled: "disabled" } as const;
 
 /** Names that are not the same word in camel case. */
-const RENAMED: Readonly<Record<string, string>> = { ray_actor_options: "actorOptions", memory: "memoryBytes", pip: "python" };
+const RENAMED: Readonly<Record<string, string>> = {
+  ray_actor_options: "actorOptions",
+  memory: "memoryBytes",
+  pip: "python",
+  log_level: "level",
+  enable_access_log: "accessLog",
+};
 /** Ray's, without a meaning here. */
-const WITHOUT_EFFECT: ReadonlySet<string> = new Set(["graceful_shutdown_wait_loop_s", "logging_config", "metrics_interval_s"]);
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set(["graceful_shutdown_wait_loop_s", "metrics_interval_s", "logs_dir"]);
 /** Their keys are the user's own. */
-const AS_THEY_ARE: ReadonlySet<string> = new Set(["user_config", "resources", "env_vars", "label_selector", "placement_group_bundles"]);
+const AS_THEY_ARE: ReadonlySet<string> = new Set([
+  "user_config",
+  "resources",
+  "env_vars",
+  "label_selector",
+  "placement_group_bundles",
+  "policy",
+  "policy_args",
+]);
+/** Python's numbers of levels. */
+const LEVELS = { DEBUG: 10, INFO: 20, WARNING: 30, ERROR: 40 } as const;
 
 export function httpOptionsOf({ proxyLocation, http, accessLog }: ServeConfig): HttpOptions {
   const { root_path: _root, request_timeout_s: timeout, ssl_keyfile: key, ssl_certfile: cert, ...others } = http;
@@ -25,13 +46,33 @@ export function httpOptionsOf({ proxyLocation, http, accessLog }: ServeConfig): 
   };
 }
 
-/** The application's environment goes under that of the deployment. */
-export function deploymentOptionsOf(fields: Fields, runtimeEnv: Fields): DeploymentOptions {
-  const { name: _name, ...rest } = fields;
-  const options = translated(rest) as DeploymentOptions;
+/** The settings of an application that go under those of its deployments. */
+export interface ApplicationSettings {
+  readonly runtimeEnv: Fields;
+  readonly logging: Fields;
+  readonly tracing: TracingOptions | undefined;
+}
+
+export function deploymentOptionsOf(fields: Fields, { runtimeEnv, logging, tracing }: ApplicationSettings): DeploymentOptions {
+  const { name: _name, logging_config: own, ...rest } = fields;
+  const loggingConfig = loggingOf({ ...logging, ...(own as Fields | undefined) });
+  const options: DeploymentOptions = {
+    ...translated(rest),
+    ...(loggingConfig !== undefined && { loggingConfig }),
+    ...(tracing !== undefined && { tracing }),
+  };
   const environment = { ...translated(runtimeEnv), ...options.actorOptions?.runtimeEnv };
   if (Object.keys(environment).length === 0) return options;
   return { ...options, actorOptions: { ...options.actorOptions, runtimeEnv: environment } };
+}
+
+function loggingOf(fields: Fields): DeploymentOptions["loggingConfig"] {
+  const { log_level: level, ...rest } = fields;
+  const read = translated(rest);
+  const number = level === "CRITICAL" ? 50 : level;
+  const named = typeof number !== "number" ? number : (Object.entries(LEVELS).findLast(([, least]) => number >= least)?.[0] ?? "DEBUG");
+  const all = { ...read, ...(named !== undefined && named !== null && { level: named as "INFO" }) };
+  return Object.keys(all).length === 0 ? undefined : all;
 }
 
 function translated(fields: Fields): Fields {

@@ -3,17 +3,12 @@
  *
  * All applications are loaded and checked before the first is deployed.
  */
-import { resolve } from "node:path";
-import { kvGet, kvPut } from "../../core/index.ts";
 import type { Application } from "../deployment.ts";
-import { SERVE_NAMESPACE } from "../names.ts";
-import { delete as deleteApplication, run, type StartedServe, start, status } from "../run.ts";
+import { loadConfigText, saveConfigText } from "../controller/serve-store.ts";
+import { delete as deleteApplication, runConfigured, type StartedServe, start, status } from "../run.ts";
 import { httpOptionsOf } from "./config-options.ts";
-import { importApplication, withDeploymentOptions } from "./load-application.ts";
-import { type ConfigApplication, readConfig, type ServeConfig } from "./read-config.ts";
-
-const CONFIG_KEY = "config";
-const IN_SERVE = { namespace: SERVE_NAMESPACE };
+import { loadConfigApplication } from "./load-application.ts";
+import { type ConfigApplication, readConfig } from "./read-config.ts";
 
 /** Origin of the text that `deployConfig` gets. */
 export interface ConfigPlace {
@@ -35,11 +30,10 @@ export async function deployConfig(
   { source = "the configuration", folder = process.cwd() }: ConfigPlace = {},
 ): Promise<StartedServe> {
   const config = readConfig(text, source);
-  const loaded: { application: Application; name: string; routePrefix: string | null }[] = [];
-  for (const { name, ...given } of config.applications)
-    loaded.push({ name, routePrefix: routeOf(config, given.routePrefix), application: await load({ name, ...given }, folder) });
+  const loaded: { application: Application; given: ConfigApplication }[] = [];
+  for (const given of config.applications) loaded.push({ given, application: await loadConfigApplication(given, folder) });
   const started = await start({ httpOptions: httpOptionsOf(config) });
-  const wanted = new Set(loaded.map(({ name }) => name));
+  const wanted = new Set(config.applications.map(({ name }) => name));
   const { applications } = await status();
   // First, as one of the others may want its route.
   await Promise.all(
@@ -47,26 +41,12 @@ export async function deployConfig(
       .filter((name) => !wanted.has(name))
       .map((name) => deleteApplication(name)),
   );
-  await Promise.all(loaded.map(({ application, name, routePrefix }) => run(application, { name, routePrefix })));
-  await kvPut(CONFIG_KEY, text, IN_SERVE);
+  await Promise.all(loaded.map(({ application, given }) => runConfigured(application, given)));
+  await saveConfigText(text);
   return started;
 }
 
 /** The text that was deployed last; undefined where none was. */
 export async function deployedConfig(): Promise<string | undefined> {
-  return await kvGet<string>(CONFIG_KEY, IN_SERVE);
-}
-
-/** @throws what `importApplication` and `withDeploymentOptions` throw */
-async function load({ importPath, args, runtimeEnv, deployments }: ConfigApplication, folder: string): Promise<Application> {
-  const given = runtimeEnv["working_dir"] as string | undefined;
-  const workingDir = given === undefined ? undefined : resolve(folder, given);
-  const application = await importApplication({ importPath, args, folder: workingDir ?? folder });
-  return withDeploymentOptions(application, deployments, { ...runtimeEnv, ...(workingDir !== undefined && { working_dir: workingDir }) });
-}
-
-function routeOf({ http }: ServeConfig, routePrefix: string | null): string | null {
-  const root = ((http["root_path"] as string | undefined) ?? "").replace(/\/+$/, "");
-  if (routePrefix === null || root === "") return routePrefix;
-  return routePrefix === "/" ? root : root + routePrefix;
+  return await loadConfigText();
 }

@@ -1,7 +1,8 @@
 /**
  * From `app.ts:app` to an application: loads the module, takes its export, lets a builder build, and puts the configuration's options over those in the code.
  *
- * Runs user code in the process that deploys, as `serve.run` in a program does.
+ * Runs user code in the process that deploys, as `serve.run` in a program does; for the REST API that is a worker.
+ * Called by `deploy-config.ts` and `build-in-task.ts`.
  */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -10,8 +11,9 @@ import { describeValue } from "../../core/internal.ts";
 import { deploymentNames, isApplication } from "../build/application-graph.ts";
 import { replaceIn } from "../build/handle-marks.ts";
 import { Application, applicationParts } from "../deployment.ts";
-import { deploymentOptionsOf } from "./config-options.ts";
-import { type Fields, ServeConfigError } from "./read-config.ts";
+import type { TracingOptions } from "../deployment-options.ts";
+import { type ApplicationSettings, deploymentOptionsOf } from "./config-options.ts";
+import { type ConfigApplication, type Fields, readRuntimeEnv, ServeConfigError } from "./read-config.ts";
 
 /** An export of a module by its import path, and the arguments for an export that is a builder. */
 export interface ImportTarget {
@@ -19,19 +21,25 @@ export interface ImportTarget {
   /** Where relative paths begin. */
   readonly folder: string;
   readonly args: Fields;
+  /** The environment of all replicas, as YAML or JSON by Ray's keys, and where it comes from, for messages. */
+  readonly runtimeEnv?: { readonly text: string; readonly source: string } | undefined;
+  /** A folder that goes with the replicas; `importPath` is relative to it. */
+  readonly workingDir?: string | undefined;
 }
 
 /** @throws ServeConfigError where there is no such module, no such export, or it is no application; what the user's code throws */
-export async function importApplication({ importPath, folder, args }: ImportTarget): Promise<Application> {
-  const colon = importPath.lastIndexOf(":");
-  const [place, name] = colon < 1 ? [importPath, ""] : [importPath.slice(0, colon), importPath.slice(colon + 1)];
-  const file = resolve(folder, place);
-  if (name === "") throw refused(importPath, "the export is missing", `Write it as "${place}:app".`);
-  if (!existsSync(file)) throw refused(importPath, `there is no file ${file}`);
-  const module = (await import(pathToFileURL(file).href)) as Readonly<Record<string, unknown>>;
-  if (!Object.hasOwn(module, name))
-    throw refused(importPath, `${place} exports no ${name}: it exports ${Object.keys(module).join(", ") || "nothing"}`);
-  const exported = module[name];
+export async function importApplication({ runtimeEnv, workingDir, ...target }: ImportTarget): Promise<Application> {
+  if (runtimeEnv === undefined && workingDir === undefined) return await importExport(target);
+  const read = runtimeEnv === undefined ? {} : readRuntimeEnv(runtimeEnv.text, runtimeEnv.source);
+  const environment = workingDir === undefined ? read : { ...read, working_dir: workingDir };
+  return await loadConfigApplication(
+    { ...target, runtimeEnv: environment, deployments: new Map(), logging: {}, tracing: {} },
+    target.folder,
+  );
+}
+
+async function importExport({ importPath, folder, args }: ImportTarget): Promise<Application> {
+  const exported = await exportOf(importPath, folder);
   if (isApplication(exported)) {
     if (Object.keys(args).length > 0) throw refused(importPath, "args are for a builder, and this is an application");
     return exported;
@@ -43,12 +51,82 @@ export async function importApplication({ importPath, folder, args }: ImportTarg
   return built;
 }
 
+/** What a module exports under the name behind the colon. */
+async function exportOf(importPath: string, folder: string): Promise<unknown> {
+  const colon = importPath.lastIndexOf(":");
+  const [place, name] = colon < 1 ? [importPath, ""] : [importPath.slice(0, colon), importPath.slice(colon + 1)];
+  const file = resolve(folder, place);
+  if (name === "") throw refused(importPath, "the export is missing", `Write it as "${place}:app".`);
+  if (!existsSync(file)) throw refused(importPath, `there is no file ${file}`);
+  const module = (await import(pathToFileURL(file).href)) as Readonly<Record<string, unknown>>;
+  if (!Object.hasOwn(module, name))
+    throw refused(importPath, `${place} exports no ${name}: it exports ${Object.keys(module).join(", ") || "nothing"}`);
+  return module[name];
+}
+
+async function functionOf(importPath: string, folder: string): Promise<(...args: any) => any> {
+  const exported = await exportOf(importPath, folder);
+  if (typeof exported !== "function") throw refused(importPath, `a function is needed: received ${describeValue(exported)}`);
+  return exported as (...args: any) => any;
+}
+
+/** The fields of deployments with their policies as functions. */
+async function withPolicies(deployments: ReadonlyMap<string, Fields>, folder: string): Promise<Map<string, Fields>> {
+  const loaded = new Map<string, Fields>();
+  for (const [name, fields] of deployments) {
+    const scaling = fields["autoscaling_config"] as Fields | undefined;
+    const given = scaling?.["policy"] as { policy_function: string; policy_kwargs?: Fields } | undefined;
+    if (scaling === undefined || given === undefined || given === null) {
+      loaded.set(name, fields);
+      continue;
+    }
+    const policy = await functionOf(given.policy_function, folder);
+    const args = given.policy_kwargs;
+    loaded.set(name, { ...fields, autoscaling_config: { ...scaling, policy, ...(args !== undefined && { policy_args: args }) } });
+  }
+  return loaded;
+}
+
+async function tracingOf(
+  { enabled, exporter_import_path: path, sampling_ratio: samplingRatio }: Fields,
+  folder: string,
+): Promise<TracingOptions | undefined> {
+  if (enabled === false || typeof path !== "string" || path === "") return undefined;
+  return { setup: await functionOf(path, folder), ...(typeof samplingRatio === "number" && { samplingRatio }) };
+}
+
+/** An application of a configuration with its options. @throws what `importApplication` and `withDeploymentOptions` throw */
+export async function loadConfigApplication(
+  given: Pick<ConfigApplication, "importPath" | "args" | "runtimeEnv" | "deployments" | "logging" | "tracing">,
+  folder: string,
+): Promise<Application> {
+  const { importPath, args, runtimeEnv, logging } = given;
+  const wanted = runtimeEnv["working_dir"] as string | undefined;
+  const workingDir = wanted === undefined ? undefined : resolve(folder, folderOf(wanted));
+  const from = workingDir ?? folder;
+  const application = await importExport({ importPath, args, folder: from });
+  return withDeploymentOptions(application, await withPolicies(given.deployments, from), {
+    runtimeEnv: { ...runtimeEnv, ...(workingDir !== undefined && { working_dir: workingDir }) },
+    logging,
+    tracing: await tracingOf(given.tracing, from),
+  });
+}
+
+/** The folder that a `working_dir` names: a path, or Ray's URI of a folder that is there already. */
+function folderOf(workingDir: string): string {
+  return workingDir.replace(/^local:\/\//, "");
+}
+
 /**
- * A copy of an application with other options for its deployments; `runtimeEnv` is for all of them.
+ * A copy of an application with other options for its deployments; `settings` are for all of them.
  *
  * @throws ServeConfigError for a deployment that it does not have; TypeError, RangeError that name an option
  */
-export function withDeploymentOptions(application: Application, overrides: ReadonlyMap<string, Fields>, runtimeEnv: Fields): Application {
+function withDeploymentOptions(
+  application: Application,
+  overrides: ReadonlyMap<string, Fields>,
+  settings: ApplicationSettings,
+): Application {
   const names = deploymentNames(application);
   const known = new Set(names.values());
   for (const name of overrides.keys())
@@ -60,7 +138,7 @@ export function withDeploymentOptions(application: Application, overrides: Reado
     const { deployment, args } = applicationParts(original);
     const fields = overrides.get(names.get(original) as string) ?? {};
     const copy = new Application<any>({
-      deployment: deployment.options(deploymentOptionsOf(fields, runtimeEnv)),
+      deployment: deployment.options(deploymentOptionsOf(fields, settings)),
       args: replaceIn(args, (value) => (isApplication(value) ? copyOf(value) : value)) as unknown[],
     });
     copies.set(original, copy);

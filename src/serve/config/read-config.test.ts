@@ -56,17 +56,23 @@ test("a configuration of Ray's becomes options of ours", () => {
   const [application] = config.applications;
   expect(application).toMatchObject({ name: "app1", routePrefix: "/", importPath: "text_ml.ts:app", line: 17 });
   const options = ["Translator", "Summarizer"].map((name) =>
-    deploymentOptionsOf(application?.deployments.get(name) ?? {}, application?.runtimeEnv ?? {}),
+    deploymentOptionsOf(application?.deployments.get(name) ?? {}, {
+      runtimeEnv: application?.runtimeEnv ?? {},
+      logging: application?.logging ?? {},
+      tracing: undefined,
+    }),
   );
   expect(options).toEqual([
     {
       numReplicas: 1,
+      loggingConfig: { encoding: "JSON", level: "INFO" },
       userConfig: { language: "french", some_option: null },
       healthCheckPeriodMs: 1500,
       actorOptions: { numCpus: 0.2, numGpus: 0, runtimeEnv: { envVars: { OTHER: "1" } } },
     },
     {
       autoscalingConfig: { minReplicas: 0, maxReplicas: 4, upscaleDelayMs: 3000 },
+      loggingConfig: { encoding: "JSON", level: "INFO" },
       maxOngoingRequests: 9,
       actorOptions: { runtimeEnv: { envVars: { MODEL_NAME: "small" } } },
     },

@@ -7,7 +7,7 @@
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
 import { ShoalError } from "../../core/index.ts";
 import { describeValue, registerErrorClass } from "../../core/internal.ts";
-import { CONFIG, type KeyTable, type ValueKind } from "./config-keys.ts";
+import { CONFIG, type KeyTable, RUNTIME_ENV, type ValueKind } from "./config-keys.ts";
 
 /** A configuration cannot be used. `details` has the file, the line and the key. */
 export class ServeConfigError extends ShoalError {
@@ -25,8 +25,13 @@ export interface ConfigApplication {
   readonly importPath: string;
   readonly runtimeEnv: Fields;
   readonly args: Fields;
+  /** All of it, as it is written. */
+  readonly fields: Fields;
   /** By name, as they are written. */
   readonly deployments: ReadonlyMap<string, Fields>;
+  /** How its replicas print: its own over that of the whole configuration. */
+  readonly logging: Fields;
+  readonly tracing: Fields;
   /** Where it begins, for errors that come later. */
   readonly line: number;
 }
@@ -45,33 +50,52 @@ export interface ServeConfig {
  * @throws ServeConfigError with line and key
  */
 export function readConfig(text: string, source: string): ServeConfig {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines });
-  const reader = new Reader(source, lines);
-  const [broken] = document.errors;
-  if (broken !== undefined)
-    throw reader.error(broken.linePos?.[0].line ?? 1, "", (broken.message.split("\n")[0] as string).replace(/ at line .*$/, ""));
-  reader.check(document.contents, "", { kind: "object", keys: CONFIG });
-  const whole = document.toJS() as Fields;
+  const { whole, reader } = readWhole(text, source, CONFIG);
   if ((whole["grpc_options"]?.["grpc_servicer_functions"]?.length ?? 0) > 0)
     throw reader.error(
       reader.lineOf("grpc_options.grpc_servicer_functions"),
       "grpc_options.grpc_servicer_functions",
       "it must be empty: services are given to serve.start()",
     );
+  const ratio: unknown = whole["tracing_config"]?.["sampling_ratio"];
+  if (typeof ratio === "number" && ratio > 1)
+    throw reader.error(
+      reader.lineOf("tracing_config.sampling_ratio"),
+      "tracing_config.sampling_ratio",
+      `a number from 0 to 1 is needed: received ${ratio}`,
+    );
   return {
     source,
     proxyLocation: whole["proxy_location"],
     http: whole["http_options"] ?? {},
     accessLog: whole["logging_config"]?.["enable_access_log"],
-    applications: readApplications(whole["applications"] as Fields[], reader),
+    applications: readApplications(whole, reader),
   };
 }
 
-function readApplications(given: readonly Fields[], reader: Reader): ConfigApplication[] {
+/** The text of a `runtime_env`, as the option of a command has it. @throws ServeConfigError with line and key */
+export function readRuntimeEnv(text: string, source: string): Fields {
+  return readWhole(text, source, RUNTIME_ENV).whole;
+}
+
+function readWhole(text: string, source: string, keys: KeyTable): { whole: Fields; reader: Reader } {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  const reader = new Reader(source, lines);
+  const [broken] = document.errors;
+  if (broken !== undefined)
+    throw reader.error(broken.linePos?.[0].line ?? 1, "", (broken.message.split("\n")[0] as string).replace(/ at line .*$/, ""));
+  reader.check(document.contents, "", { kind: "object", keys });
+  return { whole: document.toJS() as Fields, reader };
+}
+
+function readApplications(whole: Fields, reader: Reader): ConfigApplication[] {
+  const root = (whole["http_options"]?.["root_path"] ?? "") as string;
+  // That of the whole configuration is the log of the proxies: a line for each request would stand there twice.
+  const { enable_access_log: _ofProxies, ...logging } = (whole["logging_config"] ?? {}) as Fields;
   const names = new Set<string>();
   const routes = new Set<string>();
-  return given.map((fields, index) => {
+  return (whole["applications"] as Fields[]).map((fields, index) => {
     const at = `applications[${index}]`;
     const { route_prefix: routePrefix = "/", import_path: importPath } = fields;
     const name = (fields["name"] ?? "default") as string;
@@ -93,14 +117,24 @@ function readApplications(given: readonly Fields[], reader: Reader): ConfigAppli
     }
     return {
       name,
-      routePrefix,
+      routePrefix: underRoot(root, routePrefix as string | null),
       importPath,
+      fields: { name, ...fields },
       deployments,
       runtimeEnv: fields["runtime_env"] ?? {},
       args: fields["args"] ?? {},
+      logging: { ...logging, ...(fields["logging_config"] as Fields | undefined) },
+      tracing: whole["tracing_config"] ?? {},
       line: reader.lineOf(at),
     };
   });
+}
+
+/** A route with what comes before all of them. */
+function underRoot(rootPath: string, routePrefix: string | null): string | null {
+  const root = rootPath.replace(/\/+$/, "");
+  if (routePrefix === null || root === "") return routePrefix;
+  return routePrefix === "/" ? root : root + routePrefix;
 }
 
 /** Holds the nodes of a document against the table of keys, and remembers where each key stands. */
@@ -194,7 +228,7 @@ class Reader {
 function isScalarOf(scalar: unknown, value: ValueKind): boolean {
   if (value.kind === "text") return typeof scalar === "string";
   if (value.kind === "flag") return typeof scalar === "boolean";
-  if (value.kind === "oneOf") return value.values.includes(scalar as string | null);
+  if (value.kind === "oneOf") return (value.values as readonly unknown[]).includes(scalar);
   if (value.kind !== "number" || typeof scalar !== "number" || !Number.isFinite(scalar)) return false;
   return scalar >= (value.min ?? Number.NEGATIVE_INFINITY) && (value.isWhole !== true || Number.isInteger(scalar));
 }

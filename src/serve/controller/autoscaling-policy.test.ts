@@ -14,6 +14,7 @@ const config: AutoscalingConfig = {
   upscalingFactor: 1,
   downscalingFactor: 1,
   aggregationFunction: "mean",
+  policyArgs: undefined,
   policyId: undefined,
 };
 

@@ -5,23 +5,46 @@
  * before it is answered; when it dies it is started again, reads that, and finds the replicas and proxies, which have served on meanwhile.
  */
 import { SERVE_NAMESPACE } from "../names.ts";
+import type { DeployedCode } from "../deployed-code.ts";
 import { forgetCodeExcept, loadCode, saveCode } from "../code-store.ts";
-import { actors } from "../../core/index.ts";
-import { describeValue, valueOfKept } from "../../core/internal.ts";
+import { actors, getRuntimeContext, nodes } from "../../core/index.ts";
+import { describeValue, outsideCalls, runsInProcess, valueOfKept } from "../../core/internal.ts";
+import { buildInTask } from "../config/build-in-task.ts";
+import { httpOptionsOf } from "../config/config-options.ts";
+import { readConfig, type ServeConfig, ServeConfigError } from "../config/read-config.ts";
 import { DeployFailedError } from "../errors.ts";
 import { CONTROL_EVERY_MS, FOLLOW_NODES_EVERY_MS, PUBLISH_EVERY_MS } from "../limits.ts";
 import type { ApplicationTarget } from "../deployment-config.ts";
-import { prometheusText } from "../metrics/registry.ts";
-import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
+import { metricSnapshots, prometheusText } from "../metrics/registry.ts";
+import { type CountedDeployment, measureDeployments } from "../metrics/serve-metrics.ts";
+import { type ResolvedHttpOptions, resolveHttpOptions } from "../proxy/http-options.ts";
+import type { ResolvedApiOptions } from "../rest/api-options.ts";
+import { ApiServer } from "../rest/api-server.ts";
+import { type DescribedApplication, instanceDetails } from "../rest/instance-details.ts";
 import type { CodeSource } from "../replica/replica.ts";
 import { deploymentKey, ROUTES_KEY, type RouteTableValue, type UpdateBody } from "../routing/controller-messages.ts";
 import type { DeploymentRoutes } from "../routing/deployment-router.ts";
 import type { AutoscalingContext } from "./autoscaling-policy.ts";
+import { DeclaredApplications } from "./declared-applications.ts";
 import { ProxyStarter, type ProxyStatusInfo } from "./proxy-starter.ts";
 import { ReplicaStarter } from "./replica-starter.ts";
 import type { ServeEffect, ServeEvent } from "./serve-events.ts";
 import { type ApplicationStatusInfo, ServeState } from "./serve-state.ts";
-import { forgetApplication, forgetEverything, loadApplications, loadOptions, saveApplication, saveOptions } from "./serve-store.ts";
+import {
+  forgetApplication,
+  forgetConfigText,
+  forgetEverything,
+  forgetUnbuilt,
+  loadApi,
+  loadApplications,
+  loadOptions,
+  loadUnbuilt,
+  saveApi,
+  saveApplication,
+  saveConfigText,
+  saveOptions,
+  saveUnbuilt,
+} from "./serve-store.ts";
 import { Subscribers } from "./subscribers.ts";
 
 /** Options of `serve.start`, for the whole of Serve. */
@@ -31,6 +54,28 @@ export interface ServeOptions {
   readonly showsErrors: boolean;
 }
 
+/** The REST API as it was opened. */
+export interface OpenedApi {
+  /** Such as `http://127.0.0.1:8265`. */
+  readonly address: string;
+  /** Undefined where none is asked for. */
+  readonly token: string | undefined;
+}
+
+/** How the controller does. */
+export interface ControllerHealth {
+  readonly nodeId: string;
+  readonly pid: number;
+  readonly uptimeMs: number;
+  readonly memoryBytes: number;
+  /** How much later than it should the last step came: above a second it has too much to do. */
+  readonly delayMs: number;
+  readonly applications: number;
+  readonly replicas: number;
+  /** Where the REST API listens; undefined where it is not open. */
+  readonly apiAddress: string | undefined;
+}
+
 export interface ServeStatus {
   readonly proxies: Readonly<Record<string, ProxyStatusInfo>>;
   readonly applications: Readonly<Record<string, ApplicationStatusInfo>>;
@@ -38,19 +83,12 @@ export interface ServeStatus {
 
 const REPLICA_PREFIX = "SERVE_REPLICA::";
 
-/** The code of an application: its deployments, policies and routers. */
-interface DeployedCode {
-  readonly code: readonly (readonly [deployment: string, code: CodeSource])[];
-  /** By id: policies and routers of the user's. */
-  readonly functions: readonly (readonly [id: string, code: Uint8Array])[];
-}
-
-type Policy = (context: AutoscalingContext) => number;
+type Policy = (context: AutoscalingContext, args?: unknown) => number;
 
 export class Controller {
   readonly #state = new ServeState({
     newId: newReplicaId,
-    policyOf: (app, deployment) => this.#policies.get(this.#state.deployment(app, deployment)?.target.config.autoscaling?.policyId ?? ""),
+    policyOf: (app, deployment) => this.#policyOf(app, deployment),
   });
   readonly #policies = new Map<string, Policy>();
   readonly #subscribers: Subscribers;
@@ -67,6 +105,19 @@ export class Controller {
   #publishedMs = 0;
   #saving: Promise<unknown> = Promise.resolve();
   #timers: NodeJS.Timeout[] = [];
+  readonly #startMs = performance.now();
+  #tickMs = 0;
+  #delayMs = 0;
+  /** All was ended by the REST API: whoever starts Serve next says how. */
+  #isCleared = false;
+  #api: { readonly server: ApiServer; readonly opened: OpenedApi } | undefined;
+  readonly #declared = new DeclaredApplications({
+    build: buildInTask,
+    deploy: ({ target, code }) => this.#deploy(target, code),
+    apps: () => this.#state.apps,
+    delete: (app) => this.#delete(app),
+    settled: forgetUnbuilt,
+  });
 
   constructor(options: ServeOptions) {
     this.#options = options;
@@ -77,6 +128,7 @@ export class Controller {
       gone: (source) => this.#happened({ kind: "sourceGone", source }),
     });
     this.#subscribers.listen();
+    measureDeployments(() => this.#counted());
     this.#ready = this.#begin();
     // Each call awaits it.
     this.#ready.catch(() => {});
@@ -88,9 +140,10 @@ export class Controller {
     return this.#options;
   }
 
-  /** Resolves when the proxies listen, with the address of one. @throws what keeps them from it */
-  async proxiesReady(): Promise<string | undefined> {
+  /** Resolves when the proxies listen, with the address of one. @param options hold where all was ended. @throws what keeps them from it */
+  async proxiesReady(options: ServeOptions): Promise<string | undefined> {
     await this.#ready;
+    if (this.#isCleared) await this.#startProxies(options);
     await this.#proxies.ready();
     return Object.values(this.#proxies.statuses).find(({ address }) => address !== undefined)?.address;
   }
@@ -100,8 +153,13 @@ export class Controller {
    *
    * @throws RangeError where another application has the path
    */
-  async deploy(target: ApplicationTarget, { code, functions }: DeployedCode): Promise<void> {
+  async deploy(target: ApplicationTarget, code: DeployedCode): Promise<void> {
     await this.#ready;
+    this.#declared.forget(target.name);
+    await this.#deploy(target, code);
+  }
+
+  async #deploy(target: ApplicationTarget, { code, functions }: DeployedCode): Promise<void> {
     const holder = this.#state.holderOf(target.routePrefix, target.name);
     if (holder !== undefined)
       throw new RangeError(
@@ -146,17 +204,15 @@ export class Controller {
   async status(): Promise<ServeStatus> {
     await this.#ready;
     const applications: Record<string, ApplicationStatusInfo> = {};
-    for (const app of this.#state.apps) {
-      const status = this.#state.status(app);
-      if (status !== undefined) applications[app] = status;
-    }
+    for (const [app, { status }] of this.#applications()) applications[app] = status;
     return { proxies: this.#proxies.statuses, applications };
   }
 
-  /** The metrics of proxies and replicas, in Prometheus' text format. */
+  /** The metrics of the controller, of proxies and of replicas, in Prometheus' text format. */
   async metrics(): Promise<string> {
     await this.#ready;
-    return prometheusText([...(await this.#proxies.metrics()), ...(await this.#replicas.metrics())]);
+    const own = { tags: {}, metrics: runsInProcess() ? [] : metricSnapshots() };
+    return prometheusText([own, ...(await this.#proxies.metrics()), ...(await this.#replicas.metrics())]);
   }
 
   /** The facts that a handle of a deployment needs; undefined where there is no such deployment. Default: the ingress. */
@@ -170,6 +226,11 @@ export class Controller {
   /** Resolves when nothing of it is left. @returns whether there was one */
   async delete(app: string): Promise<boolean> {
     await this.#ready;
+    const wasDeclared = this.#declared.forget(app);
+    return (await this.#delete(app)) || wasDeclared;
+  }
+
+  async #delete(app: string): Promise<boolean> {
     if (this.#state.status(app) === undefined) return false;
     this.#happened({ kind: "delete", app });
     await this.#until(() => this.#state.status(app) === undefined);
@@ -182,11 +243,45 @@ export class Controller {
     this.#happened({ kind: "models", replica, models });
   }
 
+  /**
+   * Opens the REST API, unless it is open: then it stays as it is.
+   *
+   * @throws where the port is taken
+   */
+  async openApi(options: ResolvedApiOptions): Promise<OpenedApi> {
+    await this.#ready;
+    if (this.#api !== undefined) return this.#api.opened;
+    const opened = await this.#listen(options);
+    await saveApi({ ...options, port: Number(new URL(opened.address).port) });
+    return opened;
+  }
+
+  /** How the controller does, for `shoal serve controller-health`. */
+  async health(): Promise<ControllerHealth> {
+    await this.#ready;
+    const { apps } = this.#state;
+    const replicas = apps.flatMap((app) =>
+      (this.#state.record(app)?.deployments ?? []).map(({ target }) => this.#state.deployment(app, target.name)?.replicas.size ?? 0),
+    );
+    return {
+      nodeId: getRuntimeContext().nodeId,
+      pid: process.pid,
+      uptimeMs: Math.round(performance.now() - this.#startMs),
+      memoryBytes: process.memoryUsage.rss(),
+      delayMs: Math.round(this.#delayMs),
+      applications: this.#applications().size,
+      replicas: replicas.reduce((sum, count) => sum + count, 0),
+      apiAddress: this.#api?.opened.address,
+    };
+  }
+
   /** Ends all applications and proxies. The controller itself is ended by whoever asked. */
   async shutdown(): Promise<void> {
     await this.#ready;
-    await Promise.all(this.#state.apps.map((app) => this.delete(app)));
+    this.#declared.clear();
+    await Promise.all(this.#state.apps.map((app) => this.#delete(app)));
     await this.#proxies.shutdown(5_000);
+    this.#api?.server.close();
     for (const timer of this.#timers) clearInterval(timer);
     await this.#saving;
     await forgetEverything();
@@ -201,9 +296,117 @@ export class Controller {
     this.#proxies = new ProxyStarter(http);
     await Promise.all([this.#recover().then(() => this.#subscribers.open()), this.#proxies.follow()]);
     this.#timers.push(
-      setInterval(() => this.#happened({ kind: "tick" }), CONTROL_EVERY_MS),
+      setInterval(() => this.#tick(), CONTROL_EVERY_MS),
       setInterval(() => void this.#proxies.follow().catch(() => {}), FOLLOW_NODES_EVERY_MS),
     );
+    await this.#recoverApi();
+  }
+
+  /** What the API of an earlier controller had taken over and not finished goes on; the API listens where it did. */
+  async #recoverApi(): Promise<void> {
+    const [api, unbuilt] = await Promise.all([loadApi<ResolvedApiOptions>(), loadUnbuilt()]);
+    if (unbuilt !== undefined) this.#declared.put(readDeclared(unbuilt).applications);
+    if (api === undefined) return;
+    try {
+      await this.#listen(api);
+    } catch (error) {
+      console.error("Cannot open the REST API of Serve again:", error);
+    }
+  }
+
+  /** Its requests are calls of nobody: they outlive the call that has opened it. */
+  async #listen(options: ResolvedApiOptions): Promise<OpenedApi> {
+    return await outsideCalls(async () => {
+      const server = new ApiServer(options, {
+        details: (source) => this.#details(source),
+        put: (config) => this.#put(config),
+        clear: () => this.#clear(),
+        metrics: () => this.metrics(),
+      });
+      const { address } = await server.listen();
+      const opened = { address, token: options.token };
+      this.#api = { server, opened };
+      return opened;
+    });
+  }
+
+  /** Takes over a configuration, and does not wait for its applications. @throws what is wrong with it */
+  async #put(text: string): Promise<void> {
+    const config = readDeclared(text);
+    const http = resolveHttpOptions(httpOptionsOf(config));
+    if (this.#isCleared) await this.#startProxies({ http, showsErrors: this.#options.showsErrors });
+    await Promise.all([saveConfigText(text), saveUnbuilt(text)]);
+    this.#declared.put(config.applications);
+  }
+
+  /** Ends all applications and proxies; the controller and the API stay, for the next configuration. */
+  async #clear(): Promise<void> {
+    this.#declared.clear();
+    await Promise.all(this.#state.apps.map((app) => this.#delete(app)));
+    this.#isCleared = true;
+    await this.#proxies.shutdown(5_000);
+    this.#proxies = new ProxyStarter({ ...this.#options.http, location: "disabled" });
+    await Promise.all([forgetConfigText(), forgetUnbuilt()]);
+  }
+
+  async #startProxies(options: ServeOptions): Promise<void> {
+    this.#isCleared = false;
+    this.#options = options;
+    this.#proxies = new ProxyStarter(options.http);
+    await Promise.all([saveOptions(options), this.#proxies.follow()]);
+  }
+
+  async #details(source: string | undefined): Promise<object> {
+    const all = await nodes();
+    const applications = [...this.#applications()].filter(
+      ([, { config }]) => source === undefined || (source === "declarative") === (config !== undefined),
+    );
+    return instanceDetails({
+      nodeId: getRuntimeContext().nodeId,
+      hosts: new Map(all.map(({ nodeId, address, hostname }) => [nodeId, /^([\d.]+|\[.*\]):\d+$/.exec(address)?.[1] ?? hostname])),
+      http: this.#options.http,
+      proxies: this.#proxies.statuses,
+      applications: new Map(applications),
+      originMs: Date.now() - performance.now(),
+    });
+  }
+
+  /** All applications, those that are still built among them. */
+  #applications(): Map<string, DescribedApplication> {
+    const found = new Map<string, DescribedApplication>();
+    for (const app of new Set([...this.#state.apps, ...this.#declared.names])) {
+      const status = this.#declared.statusOf(app, this.#state.status(app));
+      if (status === undefined) continue;
+      const record = this.#state.record(app);
+      const declared = this.#declared.find(app);
+      found.set(app, {
+        status,
+        record,
+        config: declared?.fields ?? record?.target.config,
+        deployedMs: declared?.deployedMs ?? record?.target.deployedMs ?? Date.now(),
+        deployment: (name) => this.#state.deployment(app, name),
+      });
+    }
+    return found;
+  }
+
+  *#counted(): Generator<CountedDeployment> {
+    for (const app of this.#state.apps)
+      for (const { target } of this.#state.record(app)?.deployments ?? []) {
+        const found = this.#state.deployment(app, target.name);
+        if (found === undefined) continue;
+        const healthy = [...found.replicas.values()].map(
+          (replica) => [replica.id, replica.phase === "running" && replica.healthFailures === 0] as const,
+        );
+        yield { app, name: found.name, count: found.count, healthy };
+      }
+  }
+
+  #tick(): void {
+    const nowMs = performance.now();
+    if (this.#tickMs > 0) this.#delayMs = Math.max(0, nowMs - this.#tickMs - CONTROL_EVERY_MS);
+    this.#tickMs = nowMs;
+    this.#happened({ kind: "tick" });
   }
 
   /** Restores the state of an earlier controller: applications from the store, replicas by their actors' names. */
@@ -243,9 +446,9 @@ export class Controller {
       const code = given.get(id) ?? (await loadCode(id));
       if (code === undefined) continue;
       const policy = (await valueOfKept(code)) as Policy;
-      this.#policies.set(id, (context) => {
+      this.#policies.set(id, (context, args) => {
         try {
-          const wanted = policy(context);
+          const wanted = policy(context, args);
           if (Number.isFinite(wanted)) return wanted;
           throw new TypeError(`a number is needed: received ${describeValue(wanted)}`);
         } catch (error) {
@@ -254,6 +457,12 @@ export class Controller {
         }
       });
     }
+  }
+
+  #policyOf(app: string, deployment: string): ((context: AutoscalingContext) => number) | undefined {
+    const { policyId = "", policyArgs } = this.#state.deployment(app, deployment)?.target.config.autoscaling ?? {};
+    const policy = this.#policies.get(policyId);
+    return policy === undefined ? undefined : (context) => policy(context, policyArgs);
   }
 
   #happened(event: ServeEvent): void {
@@ -344,7 +553,8 @@ export class Controller {
     for (const app of this.#state.apps)
       for (const { target, former } of this.#state.record(app)?.deployments ?? [])
         for (const { version, config } of former === undefined ? [target] : [target, former])
-          for (const id of [version, config.routerId, config.autoscaling?.policyId]) if (id !== undefined) needed.add(id);
+          for (const id of [version, config.routerId, config.autoscaling?.policyId, config.tracing?.setupId])
+            if (id !== undefined) needed.add(id);
     let isLess = false;
     for (const version of this.#codes.keys()) if (!needed.has(version)) isLess = this.#codes.delete(version) || isLess;
     if (isLess) this.#save(() => forgetCodeExcept(needed));
@@ -373,4 +583,19 @@ export class Controller {
 
 function newReplicaId(): string {
   return Math.random().toString(36).slice(2, 10).padEnd(8, "0");
+}
+
+/** A configuration that came by the REST API. Its folders are those of the controller's machine, where nobody knows what a relative path is relative to. */
+function readDeclared(text: string): ServeConfig {
+  const config = readConfig(text, "the configuration");
+  for (const [index, { importPath, runtimeEnv }] of config.applications.entries()) {
+    const folder = String(runtimeEnv["working_dir"] ?? "").replace(/^local:\/\//, "");
+    if (folder.startsWith("/") || (folder === "" && importPath.startsWith("/"))) continue;
+    const key = folder === "" ? "import_path" : "runtime_env.working_dir";
+    const reason =
+      "a whole path is needed, as there is no folder to begin from: give runtime_env.working_dir as /FOLDER or local:///FOLDER";
+    const received = describeValue(folder === "" ? importPath : runtimeEnv["working_dir"]);
+    throw new ServeConfigError(`Cannot read the configuration: applications[${index}].${key}: ${reason}: received ${received}`, { reason });
+  }
+  return config;
 }

@@ -350,6 +350,8 @@ export class DeploymentState {
         worldSize: this.#count,
         userConfig,
         maxOngoingRequests,
+        logging: config.logging,
+        tracing: config.tracing,
         actorOptions: config.actorOptions,
         fullNodes: this.#fullNodes(config.maxReplicasPerNode),
         gang: gang === undefined || config.gang === undefined ? undefined : { ...config.gang, id: gang, index },

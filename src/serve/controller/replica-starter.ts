@@ -31,12 +31,12 @@ export class ReplicaStarter {
   }
 
   start(start: ReplicaStart, code: CodeSource): void {
-    const { id, app, deployment, version, rank, worldSize, userConfig, maxOngoingRequests } = start;
+    const { id, app, deployment, version, rank, worldSize, userConfig, maxOngoingRequests, logging, tracing } = start;
     const context = { appName: app, deployment, replicaId: id, rank, worldSize };
     const isInProcess = runsInProcess();
     try {
       const replica = this.#actorOf(start).remote(
-        { context, version, maxOngoingRequests, userConfig, showsErrors: this.#showsErrors, isInProcess },
+        { context, version, maxOngoingRequests, userConfig, logging, tracing, showsErrors: this.#showsErrors, isInProcess },
         code,
       );
       this.#handles.set(id, replica);

@@ -1,5 +1,7 @@
 /** Events that the controller's state takes in, and effects that it asks for. No code. */
 import type { ApplicationTarget, GangConfig } from "../deployment-config.ts";
+import type { LoggingConfig } from "../replica/replica-log.ts";
+import type { TracingConfig } from "../tracing.ts";
 import type { ReportBody } from "../routing/controller-messages.ts";
 
 export type ServeEvent =
@@ -43,6 +45,8 @@ export interface ReplicaStart {
   readonly worldSize: number;
   readonly userConfig: string | undefined;
   readonly maxOngoingRequests: number;
+  readonly logging: LoggingConfig | undefined;
+  readonly tracing: TracingConfig | undefined;
   readonly actorOptions: Readonly<Record<string, unknown>>;
   /** Nodes that have as many replicas of the deployment as they may. */
   readonly fullNodes: readonly string[];

@@ -148,7 +148,7 @@ function target(version: string, options: DeploymentOptions, name = "D"): Deploy
 }
 
 function app(...deployments: DeploymentTarget[]): ApplicationTarget {
-  return { name: "app", routePrefix: "/", ingress: deployments[0]?.name ?? "", deployments };
+  return { name: "app", routePrefix: "/", ingress: deployments[0]?.name ?? "", deployments, deployedMs: 0, config: undefined };
 }
 
 function running(version: string, options: DeploymentOptions): World {

@@ -9,6 +9,9 @@ import type { ApplicationRecord } from "./serve-state.ts";
 const IN_SERVE = { namespace: SERVE_NAMESPACE };
 const APP = "app/";
 const OPTIONS = "options";
+const API = "api";
+const CONFIG = "config";
+const UNBUILT = "unbuilt";
 
 export async function saveOptions(options: object): Promise<void> {
   await kvPut(OPTIONS, options, IN_SERVE);
@@ -16,6 +19,41 @@ export async function saveOptions(options: object): Promise<void> {
 
 export async function loadOptions<T>(): Promise<T | undefined> {
   return await kvGet<T>(OPTIONS, IN_SERVE);
+}
+
+/** The options of the REST API, and where it listens. */
+export async function saveApi(api: object): Promise<void> {
+  await kvPut(API, api, IN_SERVE);
+}
+
+export async function loadApi<T>(): Promise<T | undefined> {
+  return await kvGet<T>(API, IN_SERVE);
+}
+
+/** The text of the configuration that was deployed last, for `shoal serve config`. */
+export async function saveConfigText(text: string): Promise<void> {
+  await kvPut(CONFIG, text, IN_SERVE);
+}
+
+export async function loadConfigText(): Promise<string | undefined> {
+  return await kvGet<string>(CONFIG, IN_SERVE);
+}
+
+/** The configuration whose applications are not all built. */
+export async function saveUnbuilt(text: string): Promise<void> {
+  await kvPut(UNBUILT, text, IN_SERVE);
+}
+
+export async function loadUnbuilt(): Promise<string | undefined> {
+  return await kvGet<string>(UNBUILT, IN_SERVE);
+}
+
+export async function forgetUnbuilt(): Promise<void> {
+  await kvDelete(UNBUILT, IN_SERVE);
+}
+
+export async function forgetConfigText(): Promise<void> {
+  await kvDelete(CONFIG, IN_SERVE);
 }
 
 export async function saveApplication(record: ApplicationRecord): Promise<void> {

@@ -22,6 +22,7 @@ import { currentRequest } from "../replica/request-context.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
 import { actorOf, processRouters } from "../routing/process-routers.ts";
 import type { RoutedReplica } from "../routing/replica-set.ts";
+import { outgoingTrace } from "../tracing.ts";
 import { type CallInProgress, callBehind, DeploymentResponse, DeploymentResponseGenerator } from "./deployment-response.ts";
 import type { HandleOptions, HandleOptionsInput } from "./handle-types.ts";
 
@@ -161,7 +162,13 @@ class DeploymentCall {
     const own = options.timeoutMs === undefined ? undefined : Date.now() + options.timeoutMs;
     const deadline = request?.deadlineMs;
     this.#untilMs = own === undefined ? deadline : deadline === undefined ? own : Math.min(own, deadline);
-    this.#meta = [method, request?.requestId ?? "", options.multiplexedModelId ?? request?.modelId ?? "", 0];
+    this.#meta = [
+      method,
+      request?.requestId ?? "",
+      options.multiplexedModelId ?? request?.modelId ?? "",
+      0,
+      ...outgoingTrace(request?.traceHeaders),
+    ];
     options.signal?.addEventListener("abort", () => this.cancel(options.signal?.reason), { once: true });
     if (options.signal?.aborted === true) this.cancel(options.signal.reason);
   }
@@ -320,8 +327,8 @@ class DeploymentCall {
 
   #metaNow(): CallMeta {
     if (this.#untilMs === undefined) return this.#meta;
-    const [method, requestId, modelId] = this.#meta;
-    return [method, requestId, modelId, Math.max(1, this.#untilMs - Date.now())];
+    const [method, requestId, modelId, , ...trace] = this.#meta;
+    return [method, requestId, modelId, Math.max(1, this.#untilMs - Date.now()), ...trace];
   }
 
   #leftMs(): number | undefined {

@@ -83,6 +83,11 @@ export class Metric {
     return series;
   }
 
+  /** Forgets all series: those of what is gone would stay for ever. */
+  clear(): void {
+    this.#series.clear();
+  }
+
   snapshot(): MetricSnapshot {
     const series = [...this.#series.values()].map(({ tags, value, counts }) => ({ tags, value, counts }));
     return { ...this.facts, kind: this.kind, boundaries: this.boundaries, series };
@@ -117,8 +122,16 @@ export function metricOf(kind: MetricKind, facts: MetricFacts, boundaries: reado
   return made;
 }
 
+const refreshers = new Set<() => void>();
+
+/** Runs before the metrics of this process are read: for gauges whose values somebody else has. */
+export function beforeSnapshots(refresh: () => void): void {
+  refreshers.add(refresh);
+}
+
 /** All metrics of this process. */
 export function metricSnapshots(): MetricSnapshot[] {
+  for (const refresh of refreshers) refresh();
   return [...metrics.values()].map((metric) => metric.snapshot());
 }
 

@@ -4,7 +4,7 @@
  * Each process counts its own, and the controller gathers them. Proxies count each request that they have answered, replicas each request and call that they have ended.
  * Both hold the series that they use most, as counting is part of every request.
  */
-import { LATENCY_BOUNDARIES, metricOf, type Series } from "./registry.ts";
+import { beforeSnapshots, LATENCY_BOUNDARIES, metricOf, type Series } from "./registry.ts";
 
 const HTTP_TAGS = ["application", "route", "method", "status_code"];
 const DEPLOYMENT_TAGS = ["application", "deployment", "replica"];
@@ -83,4 +83,49 @@ export function replicaMetrics(tags: readonly [application: string, deployment: 
     ).series(tags),
     ongoing: metricOf("gauge", facts("serve_replica_processing_queries", "Requests and calls under way")).series(tags),
   };
+}
+
+/** Requests of this process that wait for a replica, by application and deployment: read when the metrics are. */
+export function measureQueues(
+  queues: () => Iterable<{ readonly app: string; readonly deployment: string; readonly queued: number }>,
+): void {
+  const queued = metricOf("gauge", {
+    name: "serve_deployment_queued_queries",
+    description: "Requests and calls of a process that wait for a replica",
+    tagKeys: ["application", "deployment"],
+  });
+  beforeSnapshots(() => {
+    queued.clear();
+    for (const { app, deployment, queued: count } of queues()) queued.series([app, deployment]).set(count);
+  });
+}
+
+/** A deployment as the controller has it. */
+export interface CountedDeployment {
+  readonly app: string;
+  readonly name: string;
+  readonly count: number;
+  readonly healthy: Iterable<readonly [replica: string, isHealthy: boolean]>;
+}
+
+/** Metrics of the controller, read when all are. */
+export function measureDeployments(deployments: () => Iterable<CountedDeployment>): void {
+  const wanted = metricOf("gauge", {
+    name: "serve_autoscaling_target_replicas",
+    description: "Replicas that a deployment is to have",
+    tagKeys: ["application", "deployment"],
+  });
+  const healthy = metricOf("gauge", {
+    name: "serve_deployment_replica_healthy",
+    description: "1 for a replica that runs and passes its health check, otherwise 0",
+    tagKeys: DEPLOYMENT_TAGS,
+  });
+  beforeSnapshots(() => {
+    wanted.clear();
+    healthy.clear();
+    for (const { app, name, count, healthy: replicas } of deployments()) {
+      wanted.series([app, name]).set(count);
+      for (const [replica, isHealthy] of replicas) healthy.series([app, name, replica]).set(isHealthy ? 1 : 0);
+    }
+  });
 }

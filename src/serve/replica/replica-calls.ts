@@ -2,8 +2,8 @@
 import { ShoalError } from "../../core/index.ts";
 import { registerErrorClass } from "../../core/internal.ts";
 
-/** Flat, as it goes with each call. */
-export type CallMeta = readonly [method: string, requestId: string, modelId: string, leftMs: number];
+/** Flat, as it goes with each call; behind it the headers of its trace, where there is one. */
+export type CallMeta = readonly [method: string, requestId: string, modelId: string, leftMs: number, ...trace: string[]];
 
 /** The replica has as many requests as it may, and has not begun this one: it goes elsewhere. Users never see it. */
 export class ReplicaBusyError extends ShoalError {

@@ -18,6 +18,8 @@ import { type ReplicaContext, setReplicaContext } from "./replica-context.ts";
 import { type CallMeta, ReplicaBusyError } from "./replica-calls.ts";
 import { contextData, type RequestContext } from "./request-context.ts";
 import { type DeploymentCode, UserObject } from "./user-object.ts";
+import { beginSpan, loadTracing, type ServedSpan, setUpTracing, type TracingConfig } from "../tracing.ts";
+import { accessLine, lineOf, type LoggingConfig, useReplicaLog } from "./replica-log.ts";
 import { WebSocketRequests } from "./websocket-requests.ts";
 
 /** Start options of a replica, besides its code. */
@@ -27,6 +29,9 @@ interface ReplicaSpec {
   readonly maxOngoingRequests: number;
   readonly userConfig: string | undefined;
   readonly showsErrors: boolean;
+  /** Undefined: the console is left as it is. */
+  readonly logging: LoggingConfig | undefined;
+  readonly tracing: TracingConfig | undefined;
   /** Other replicas share this process: globals are left as they are. */
   readonly isInProcess: boolean;
 }
@@ -69,13 +74,17 @@ export class Replica {
    * @throws what the user's code throws
    */
   async start(): Promise<{ nodeId: string; pid: number }> {
-    const { context, userConfig } = this.#spec;
+    const { context, userConfig, logging, tracing } = this.#spec;
+    if (logging !== undefined && !this.#spec.isInProcess) useReplicaLog(logging, context);
+    if (tracing !== undefined)
+      await setUpTracing(tracing, { application: context.appName, deployment: context.deployment, replicaId: context.replicaId });
     const code = this.#code instanceof Uint8Array ? await valueOfKept(this.#code) : await this.#code.ref;
     const { target, args } = code as DeploymentCode;
     const user = new UserObject(context.deployment, { target, args: withHandles(args, adoptHandle) as unknown[] });
     if (userConfig !== undefined) await user.reconfigure(JSON.parse(userConfig));
     this.#userConfig = userConfig;
     await user.checkHealth();
+    await loadTracing();
     this.#user = user;
     const { fetch, websocket } = user;
     const failures: RequestFailures = {
@@ -91,34 +100,43 @@ export class Replica {
   /** A call of a handle. @throws ReplicaBusyError where it has not begun */
   async call(meta: CallMeta, ...args: unknown[]): Promise<unknown> {
     const startMs = this.#begin();
+    const span = this.#spanOf(meta);
     let isFailed = true;
     try {
       setCallData(contextData(this.#contextOf(meta)));
-      const value = await this.#method(meta[0])(...args);
+      const method = this.#method(meta[0]);
+      const value = await (span === undefined ? method(...args) : span.run(() => method(...args)));
       isFailed = false;
       return value;
     } finally {
+      span?.end(isFailed);
       this.#end(startMs, isFailed);
+      this.#logAccess(meta[0] || "call", meta[1], { startMs, isFailed });
     }
   }
 
   /** A call of a handle whose answer is a stream. */
   async *stream(meta: CallMeta, ...args: unknown[]): AsyncGenerator<unknown, void, undefined> {
     const startMs = this.#begin();
+    const span = this.#spanOf(meta);
     let isFailed = false;
     try {
       setCallData(contextData(this.#contextOf(meta)));
-      const items = await this.#method(meta[0])(...args);
+      const method = this.#method(meta[0]);
+      const items = await (span === undefined ? method(...args) : span.run(() => method(...args)));
       if (typeof items !== "object" || items === null || !(Symbol.asyncIterator in items || Symbol.iterator in items))
         throw new TypeError(
           `Cannot stream ${this.#spec.context.deployment}.${meta[0]}: an async iterable is needed, such as a generator gives`,
         );
-      yield* items as AsyncIterable<unknown>;
+      // The body of a generator runs in its steps.
+      yield* span === undefined ? (items as AsyncIterable<unknown>) : stepsIn(span, items as AsyncIterable<unknown>);
     } catch (error) {
       isFailed = true;
       throw error;
     } finally {
+      span?.end(isFailed);
       this.#end(startMs, isFailed);
+      this.#logAccess(meta[0] || "call", meta[1], { startMs, isFailed });
     }
   }
 
@@ -188,13 +206,25 @@ export class Replica {
     return this.#user.method(name);
   }
 
-  #contextOf([, requestId, modelId, leftMs]: CallMeta): RequestContext {
+  #spanOf([method, requestId, , , ...trace]: CallMeta): ServedSpan | undefined {
     const { appName, deployment } = this.#spec.context;
-    return { requestId, modelId, app: appName, deployment, deadlineMs: leftMs === 0 ? undefined : Date.now() + leftMs };
+    return beginSpan(`${deployment}.${method || "call"}`, trace, attributesOf({ appName, deployment, requestId }));
+  }
+
+  #logAccess(what: string, requestId: string, { startMs, isFailed }: { startMs: number; isFailed: boolean }): void {
+    const { logging, context } = this.#spec;
+    if (logging?.accessLog !== true) return;
+    const message = accessLine({ what, requestId, isFailed, durationMs: performance.now() - startMs });
+    process.stdout.write(`${logging.encoding === "JSON" ? lineOf("INFO", message, context) : message}\n`);
+  }
+
+  #contextOf([, requestId, modelId, leftMs, ...traceHeaders]: CallMeta): RequestContext {
+    const { appName, deployment } = this.#spec.context;
+    return { traceHeaders, requestId, modelId, app: appName, deployment, deadlineMs: leftMs === 0 ? undefined : Date.now() + leftMs };
   }
 
   #admit(stream: ServedStream, _server: RequestServer): void {
-    const { requestId, modelId, timeoutMs } = stream.head;
+    const { method, url, headers: traceHeaders, requestId, modelId, timeoutMs } = stream.head;
     if (this.#isDraining || this.#ongoing >= this.#maxOngoing) {
       stream.refuse(this.#ongoing);
       return;
@@ -213,13 +243,51 @@ export class Replica {
     if (stream.messages === undefined) stream.accept();
     const { appName: app, deployment } = this.#spec.context;
     const deadlineMs = timeoutMs === 0 ? undefined : Date.now() + timeoutMs;
-    const call = this.#newCall(`${deployment}.fetch`, contextData({ requestId, modelId, app, deployment, deadlineMs }));
-    requests.serve(stream, call, (isFailed) => this.#end(startMs, isFailed));
+    const call = this.#newCall(`${deployment}.fetch`, contextData({ requestId, modelId, app, deployment, deadlineMs, traceHeaders }));
+    const span = beginSpan(`${deployment}.fetch`, traceHeaders, {
+      ...attributesOf({ appName: app, deployment, requestId }),
+      "http.request.method": method,
+    });
+    const over = (isFailed: boolean): void => {
+      span?.end(isFailed);
+      this.#end(startMs, isFailed);
+      if (this.#spec.logging?.accessLog === true)
+        this.#logAccess(`${method} ${url.replace(/^\w+:\/\/[^/]*/, "").split("?", 1)[0]}`, requestId, { startMs, isFailed });
+    };
+    if (span === undefined) requests.serve(stream, call, over);
+    else span.run(() => requests.serve(stream, call, over));
   }
 
   #logError(error: unknown, stream: ServedStream): void {
     const { method, url, requestId } = stream.head;
     // Without the query: clients put secrets there.
     console.error(`Request ${requestId} failed: ${method} ${url.split("?", 1)[0]}:`, error);
+  }
+}
+
+function attributesOf({
+  appName,
+  deployment,
+  requestId,
+}: {
+  appName: string;
+  deployment: string;
+  requestId: string;
+}): Record<string, string> {
+  return { "serve.application": appName, "serve.deployment": deployment, "serve.request_id": requestId };
+}
+
+async function* stepsIn(span: ServedSpan, items: AsyncIterable<unknown> | Iterable<unknown>): AsyncGenerator<unknown, void, undefined> {
+  const iterator = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();
+  let isDone = false;
+  try {
+    for (;;) {
+      const step = await span.run(() => iterator.next());
+      isDone = step.done === true;
+      if (isDone) return;
+      yield step.value;
+    }
+  } finally {
+    if (!isDone) await iterator.return?.();
   }
 }

@@ -7,6 +7,7 @@
 import { SERVE_NAMESPACE } from "../names.ts";
 import { type AnyActorHandle, getActor } from "../../core/index.ts";
 import { outsideCalls } from "../../core/internal.ts";
+import { measureQueues } from "../metrics/serve-metrics.ts";
 import { ControllerLink } from "./controller-link.ts";
 import { deploymentKey, ROUTES_KEY, type RouteTableValue } from "./controller-messages.ts";
 import { DeploymentRouter, type DeploymentRoutes } from "./deployment-router.ts";
@@ -67,6 +68,10 @@ class ProcessRouters {
     this.#link.subscribe(ROUTES_KEY, { changed: (value) => changed((value ?? []) as RouteTableValue), held: () => [] });
   }
 
+  get all(): Iterable<DeploymentRouter> {
+    return this.#routers.values();
+  }
+
   close(): void {
     this.#link.close();
     for (const router of this.#routers.values()) router.close();
@@ -75,6 +80,7 @@ class ProcessRouters {
 }
 
 let routers: ProcessRouters | undefined;
+measureQueues(() => routers?.all ?? []);
 
 export function processRouters(): ProcessRouters {
   routers ??= new ProcessRouters();

@@ -1,0 +1,107 @@
+/**
+ * The applications of the configuration that the REST API has taken over, until each is deployed or has failed to be built.
+ *
+ * Owns which of them are being built and which cannot be, so that their statuses say so; applications that are built are the state's. A configuration that comes meanwhile takes the
+ * place of the one before: what that one still builds is dropped. Called by the controller.
+ */
+import type { BuiltInTask } from "../config/build-in-task.ts";
+import type { ConfigApplication, Fields } from "../config/read-config.ts";
+import type { ApplicationStatusInfo } from "./serve-state.ts";
+import { reasonOf } from "./replica-starter.ts";
+
+/** Functions of the controller that it calls. */
+interface DeclaredPorts {
+  build(application: ConfigApplication): Promise<BuiltInTask>;
+  deploy(built: BuiltInTask): Promise<void>;
+  /** Which applications there are. */
+  apps(): readonly string[];
+  delete(app: string): Promise<unknown>;
+  /** All of the configuration has been built, or failed to be. */
+  settled(): Promise<unknown>;
+}
+
+interface Declared {
+  readonly fields: Fields;
+  readonly routePrefix: string | null;
+  readonly deployedMs: number;
+  /** Why it cannot be built; undefined while it is. */
+  failure: string | undefined;
+}
+
+export class DeclaredApplications {
+  readonly #ports: DeclaredPorts;
+  readonly #pending = new Map<string, Declared>();
+  #generation = 0;
+
+  constructor(ports: DeclaredPorts) {
+    this.#ports = ports;
+  }
+
+  /** Names of those that are not deployed. */
+  get names(): string[] {
+    return [...this.#pending.keys()];
+  }
+
+  find(app: string): Declared | undefined {
+    return this.#pending.get(app);
+  }
+
+  /** Ends what the configuration does not name, and builds and deploys what it does, without waiting for it. */
+  put(applications: readonly ConfigApplication[]): void {
+    this.#generation += 1;
+    const generation = this.#generation;
+    this.#pending.clear();
+    const deployedMs = Date.now();
+    for (const { name, fields, routePrefix } of applications)
+      this.#pending.set(name, { fields, routePrefix, deployedMs, failure: undefined });
+    void this.#deploy(applications, generation);
+  }
+
+  forget(app: string): boolean {
+    return this.#pending.delete(app);
+  }
+
+  clear(): void {
+    this.#generation += 1;
+    this.#pending.clear();
+  }
+
+  /** The status of an application with what is known here; undefined where nothing is. */
+  statusOf(app: string, running: ApplicationStatusInfo | undefined): ApplicationStatusInfo | undefined {
+    const declared = this.#pending.get(app);
+    if (declared === undefined) return running;
+    const { failure, routePrefix } = declared;
+    return {
+      status: failure === undefined ? "DEPLOYING" : "DEPLOY_FAILED",
+      message: failure ?? "",
+      routePrefix: running?.routePrefix ?? routePrefix,
+      deployments: running?.deployments ?? {},
+    };
+  }
+
+  async #deploy(applications: readonly ConfigApplication[], generation: number): Promise<void> {
+    const wanted = new Set(applications.map(({ name }) => name));
+    // First, as one of the others may want its route.
+    const ended = Promise.all(
+      this.#ports
+        .apps()
+        .filter((name) => !wanted.has(name))
+        .map((name) => this.#ports.delete(name)),
+    );
+    await Promise.all(
+      applications.map(async (application) => {
+        try {
+          const built = await this.#ports.build(application);
+          await ended;
+          if (generation !== this.#generation) return;
+          await this.#ports.deploy(built);
+          if (generation === this.#generation) this.#pending.delete(application.name);
+        } catch (error) {
+          const declared = generation === this.#generation ? this.#pending.get(application.name) : undefined;
+          if (declared !== undefined) declared.failure = reasonOf(error);
+        }
+      }),
+    );
+    if (generation === this.#generation) await this.#ports.settled();
+  }
+}

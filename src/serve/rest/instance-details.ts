@@ -1,0 +1,186 @@
+/**
+ * From the controller's state to Ray's `ServeInstanceDetails`, the answer of `GET /api/serve/applications/`. Pure.
+ *
+ * Called by the controller for each question.
+ * Names, units and shapes are Ray's (`serve/schema.py`), whose own models read them. What Ray's schema cannot say is left out: no replica wanted, a `userConfig` that is no object.
+ */
+import type { DeploymentConfig } from "../deployment-config.ts";
+import type { Fields } from "../config/read-config.ts";
+import type { ProxyStatusInfo } from "../controller/proxy-starter.ts";
+import type { ApplicationRecord, ApplicationStatusInfo } from "../controller/serve-state.ts";
+import type { DeploymentState } from "../controller/deployment-state.ts";
+import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
+import { CONTROLLER_NAME, replicaActorName } from "../names.ts";
+
+/** One application, as the details need it. */
+export interface DescribedApplication {
+  readonly status: ApplicationStatusInfo;
+  /** Undefined while it is built for the first time. */
+  readonly record: ApplicationRecord | undefined;
+  /** As the configuration has it, by Ray's keys; undefined for what a program runs. */
+  readonly config: Fields | undefined;
+  /** In milliseconds since 1970. */
+  readonly deployedMs: number;
+  deployment(name: string): DeploymentState | undefined;
+}
+
+interface DescribedInstance {
+  readonly nodeId: string;
+  /** Where nodes are reached, by their ids. */
+  readonly hosts: ReadonlyMap<string, string>;
+  readonly http: ResolvedHttpOptions;
+  readonly proxies: Readonly<Record<string, ProxyStatusInfo>>;
+  readonly applications: ReadonlyMap<string, DescribedApplication>;
+  /** Milliseconds since 1970 at zero of the clock of the state. */
+  readonly originMs: number;
+}
+
+const LOCATIONS = { everyNode: "EveryNode", headOnly: "HeadOnly", disabled: "Disabled" } as const;
+
+export function instanceDetails(instance: DescribedInstance): object {
+  const { http, proxies, applications, nodeId, hosts } = instance;
+  return {
+    controller_info: { node_id: nodeId, node_ip: hosts.get(nodeId) ?? null, actor_name: CONTROLLER_NAME },
+    proxy_location: LOCATIONS[http.location],
+    http_options: {
+      host: http.host,
+      port: http.port,
+      request_timeout_s: http.requestTimeoutMs === undefined ? null : http.requestTimeoutMs / 1000,
+      keep_alive_timeout_s: Math.round(http.keepAliveTimeoutMs / 1000),
+    },
+    proxies: Object.fromEntries(
+      Object.entries(proxies).map(([name, proxy]) => [
+        proxy.nodeId,
+        { node_id: proxy.nodeId, node_ip: hosts.get(proxy.nodeId) ?? null, actor_name: name, status: proxy.status },
+      ]),
+    ),
+    applications: Object.fromEntries([...applications].map(([name, app]) => [name, applicationDetails(name, app, instance)])),
+    target_capacity: null,
+    target_groups: targetGroups(instance),
+  };
+}
+
+function applicationDetails(name: string, app: DescribedApplication, instance: DescribedInstance): object {
+  const { status, config, deployedMs } = app;
+  return {
+    name,
+    route_prefix: status.routePrefix,
+    docs_path: null,
+    status: status.status,
+    message: status.message,
+    last_deployed_time_s: deployedMs / 1000,
+    deployed_app_config: config === undefined ? null : { ...config, runtime_env: withUri(config["runtime_env"] as Fields | undefined) },
+    source: config === undefined ? "imperative" : "declarative",
+    deployments: Object.fromEntries(
+      Object.keys(status.deployments).flatMap((deployment) => {
+        const state = app.deployment(deployment);
+        return state === undefined ? [] : [[deployment, deploymentDetails(state, instance)]];
+      }),
+    ),
+    external_scaler_enabled: false,
+  };
+}
+
+function deploymentDetails(state: DeploymentState, { hosts, originMs }: DescribedInstance): object {
+  const { config } = state.target;
+  const { numCpus = 1, numGpus, resources } = config.actorOptions as { numCpus?: number; numGpus?: number; resources?: Fields };
+  return {
+    name: state.name,
+    status: state.status,
+    status_trigger: TRIGGERS[state.status],
+    message: state.message,
+    deployment_config: deploymentConfig(state.name, config),
+    target_num_replicas: state.count,
+    required_resources: { CPU: numCpus, ...(numGpus !== undefined && { GPU: numGpus }), ...resources },
+    replicas: [...state.replicas.values()].map(({ id, phase, nodeId, pid, sinceMs }) => ({
+      node_id: nodeId === "" ? null : nodeId,
+      node_ip: hosts.get(nodeId) ?? null,
+      actor_name: replicaActorName(id),
+      replica_id: id,
+      state: phase === "retiring" ? "STOPPING" : phase.toUpperCase(),
+      pid: pid === 0 ? null : pid,
+      start_time_s: (originMs + sinceMs) / 1000,
+    })),
+  };
+}
+
+const TRIGGERS = {
+  UPDATING: "CONFIG_UPDATE_STARTED",
+  HEALTHY: "CONFIG_UPDATE_COMPLETED",
+  UNHEALTHY: "HEALTH_CHECK_FAILED",
+  DEPLOY_FAILED: "REPLICA_STARTUP_FAILED",
+  UPSCALING: "AUTOSCALING",
+  DOWNSCALING: "AUTOSCALING",
+} as const;
+
+function deploymentConfig(name: string, config: DeploymentConfig): object {
+  const { autoscaling, userConfig, numReplicas, placementGroupBundles, maxReplicasPerNode, actorOptions } = config;
+  const user: unknown = userConfig === undefined ? undefined : JSON.parse(userConfig);
+  return {
+    name,
+    ...(autoscaling === undefined
+      ? numReplicas > 0 && { num_replicas: numReplicas }
+      : { autoscaling_config: autoscalingConfig(autoscaling) }),
+    max_ongoing_requests: config.maxOngoingRequests,
+    max_queued_requests: config.maxQueuedRequests,
+    ...(typeof user === "object" && user !== null && !Array.isArray(user) && { user_config: user }),
+    graceful_shutdown_timeout_s: config.gracefulShutdownTimeoutMs / 1000,
+    ...(config.healthCheckPeriodMs > 0 && { health_check_period_s: config.healthCheckPeriodMs / 1000 }),
+    ...(config.healthCheckTimeoutMs > 0 && { health_check_timeout_s: config.healthCheckTimeoutMs / 1000 }),
+    ray_actor_options: rayActorOptions(actorOptions),
+    ...(placementGroupBundles !== undefined && {
+      placement_group_bundles: placementGroupBundles,
+      placement_group_strategy: config.placementGroupStrategy,
+    }),
+    ...(maxReplicasPerNode !== undefined && { max_replicas_per_node: maxReplicasPerNode }),
+  };
+}
+
+function autoscalingConfig(config: NonNullable<DeploymentConfig["autoscaling"]>): object {
+  const { minReplicas, maxReplicas, initialReplicas, targetOngoingRequests, upscaleDelayMs, downscaleDelayMs } = config;
+  return {
+    min_replicas: minReplicas,
+    max_replicas: maxReplicas,
+    initial_replicas: initialReplicas ?? null,
+    target_ongoing_requests: targetOngoingRequests,
+    upscale_delay_s: upscaleDelayMs / 1000,
+    downscale_delay_s: downscaleDelayMs / 1000,
+    look_back_period_s: config.lookBackPeriodMs / 1000,
+    upscaling_factor: config.upscalingFactor,
+    downscaling_factor: config.downscalingFactor,
+    aggregation_function: config.aggregationFunction,
+  };
+}
+
+/** Values of the environment may be secrets, so names alone are shown; Ray's dashboard hides them, too. */
+function rayActorOptions(options: Readonly<Record<string, unknown>>): object {
+  const {
+    numCpus = 1,
+    numGpus,
+    memoryBytes,
+    resources,
+  } = options as { numCpus?: number; numGpus?: number; memoryBytes?: number; resources?: Fields };
+  return {
+    num_cpus: numCpus,
+    ...(numGpus !== undefined && { num_gpus: numGpus }),
+    ...(memoryBytes !== undefined && { memory: memoryBytes }),
+    ...(resources !== undefined && { resources }),
+  };
+}
+
+/** Ray's schema takes folders as URIs alone. */
+function withUri(environment: Fields | undefined): Fields {
+  const { working_dir: folder, ...rest } = environment ?? {};
+  if (typeof folder !== "string" || folder === "") return rest;
+  return { ...rest, working_dir: folder.includes("://") ? folder : `local://${folder.startsWith("/") ? "" : "/"}${folder}` };
+}
+
+/** Where a load balancer finds the proxies. */
+function targetGroups({ proxies, hosts }: DescribedInstance): object[] {
+  const targets = Object.entries(proxies).flatMap(([name, { status, address, nodeId }]) =>
+    status === "HEALTHY" && address !== undefined
+      ? [{ ip: hosts.get(nodeId) ?? new URL(address).hostname, port: Number(new URL(address).port), instance_id: "", name }]
+      : [],
+  );
+  return targets.length === 0 ? [] : [{ targets, route_prefix: "/", protocol: "HTTP" }];
+}

@@ -1,0 +1,191 @@
+/** The REST API of Serve and `/metrics`: a configuration that is put, changed, broken and deleted over HTTP, who may ask, and a controller that dies in between. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { join } from "node:path";
+import * as serve from "shoal/serve";
+import { afterAll, afterEach, expect, test } from "vitest";
+import { REPOSITORY } from "../house/source-files.ts";
+import { ask } from "./serve-client.ts";
+import { failureOf, until, useSession } from "./session.ts";
+
+useSession({ numCpus: 6 });
+// Inside of the repository: the project finds the package by its name. A space in its name is a path's own.
+const project = mkdtempSync(join(REPOSITORY, "test", "serve api-"));
+afterAll(() => rmSync(project, { recursive: true, force: true }));
+afterEach(() => serve.shutdown());
+
+const APPLICATIONS = "/api/serve/applications/";
+const app = (word: string): string => `
+import * as serve from "shoal/serve";
+class Greeter {
+  #counted = new serve.metrics.Counter("greetings", { tagKeys: ["name"] });
+  #level = 0;
+  reconfigure({ level }: { level: number }) { this.#level = level; }
+  fetch(request: Request) {
+    this.#counted.inc(1, { name: new URL(request.url).searchParams.get("name") ?? 'a "b"' });
+    return "${word} " + this.#level + (process.env.MOOD ?? "");
+  }
+}
+export const build = ({ fails }: { fails?: boolean }) => {
+  if (fails) throw new RangeError("no model of this name");
+  return serve.deployment(Greeter, { userConfig: { level: 1 } }).bind();
+};
+`;
+const config = (level: number, more: object = {}): object => ({
+  http_options: { port: 0 },
+  applications: [
+    {
+      name: "greet",
+      route_prefix: "/greet",
+      import_path: "app.ts:build",
+      runtime_env: { working_dir: project, env_vars: { MOOD: "!" } },
+      deployments: [{ name: "Greeter", user_config: { level } }],
+      ...more,
+    },
+  ],
+});
+
+interface Details {
+  proxies: Record<string, { status: string }>;
+  applications: Record<
+    string,
+    { status: string; message: string; source: string; deployments: Record<string, { replicas: { state: string }[] }> }
+  >;
+  target_groups: { targets: { port: number }[] }[];
+}
+
+class Client {
+  readonly address: string;
+  constructor(address: string) {
+    this.address = address;
+  }
+  put(body: unknown): ReturnType<typeof ask> {
+    return ask(this.address, APPLICATIONS, { method: "PUT", body: typeof body === "string" ? body : JSON.stringify(body) });
+  }
+  async details(query = ""): Promise<Details> {
+    return JSON.parse((await ask(this.address, APPLICATIONS + query)).body) as Details;
+  }
+  async until(status: string, name = "greet"): Promise<Details["applications"][string]> {
+    let found: Details["applications"][string] | undefined;
+    await until(async () => {
+      found = (await this.details()).applications[name];
+      return found !== undefined && found.status !== "DEPLOYING";
+    }, `application ${name} to be ${status}`);
+    expect(found).toMatchObject({ status });
+    return found as Details["applications"][string];
+  }
+  async proxy(): Promise<string> {
+    return `http://127.0.0.1:${(await this.details()).target_groups[0]?.targets[0]?.port}`;
+  }
+}
+
+async function opened(): Promise<Client> {
+  const { api } = await serve.start({ httpOptions: { port: 0 }, apiOptions: { port: 0 } });
+  expect(api?.token).toBeUndefined();
+  return new Client(api?.address ?? "");
+}
+
+test("a configuration is put, changed in place, loaded anew, broken, and deleted", async () => {
+  writeFileSync(join(project, "app.ts"), app("hello"));
+  const client = await opened();
+  expect(await client.put(config(3))).toMatchObject({ status: 200, body: "" });
+  const running = await client.until("RUNNING");
+  expect(running).toMatchObject({ source: "declarative", message: "", deployments: { Greeter: { replicas: [{ state: "RUNNING" }] } } });
+  expect((await ask(await client.proxy(), "/greet")).body).toBe("hello 3!");
+  expect(await serve.deployedConfig()).toBe(JSON.stringify(config(3)));
+  // Code that has changed is loaded anew.
+  writeFileSync(join(project, "app.ts"), app("bonjour"));
+  await client.put(config(4));
+  await until(async () => (await ask(await client.proxy(), "/greet")).body === "bonjour 4!", "the new code to answer");
+  // A program's applications are told apart, and ended by a configuration that does not name them.
+  await serve.run(serve.deployment(() => "mine", { name: "Mine" }).bind(), { name: "mine", routePrefix: "/mine" });
+  expect(Object.keys((await client.details("?api_type=IMPERATIVE")).applications)).toEqual(["mine"]);
+  await client.put(config(4, { args: { fails: true } }));
+  expect((await client.until("DEPLOY_FAILED")).message).toBe("RangeError: no model of this name");
+  expect((await serve.status()).applications["greet"]).toMatchObject({ status: "DEPLOY_FAILED" });
+  // The former version serves on.
+  expect((await ask(await client.proxy(), "/greet")).body).toBe("bonjour 4!");
+  await until(async () => (await client.details()).applications["mine"] === undefined, "the other application to end");
+  expect(await ask(client.address, APPLICATIONS, { method: "DELETE" })).toMatchObject({ status: 200, body: "" });
+  expect(await client.details()).toMatchObject({ applications: {}, proxies: {} });
+  expect(await client.put(config(5))).toMatchObject({ status: 200 });
+  await client.until("RUNNING");
+  expect((await ask(await client.proxy(), "/greet")).body).toBe("bonjour 5!");
+});
+
+test("what is wrong with a request is told with Ray's statuses", async () => {
+  const client = await opened();
+  const putting = async (body: unknown): Promise<[number, string]> => {
+    const { status, body: text } = await client.put(body);
+    return [status, text];
+  };
+  expect(await putting("applications: []")).toEqual([400, expect.stringContaining("Cannot read the request's body: JSON is needed")]);
+  expect(await putting({ applications: [{ import_path: "/a.ts:b", replicas: 2 }] })).toEqual([
+    400,
+    expect.stringContaining("applications[0].replicas: there is no such key"),
+  ]);
+  expect(await putting(config(1, { runtime_env: { working_dir: "here" } }))).toEqual([
+    400,
+    'Cannot read the configuration: applications[0].runtime_env.working_dir: a whole path is needed, as there is no folder to begin from: give runtime_env.working_dir as /FOLDER or local:///FOLDER: received "here"',
+  ]);
+  expect(await putting("x".repeat(5_000_000))).toEqual([413, expect.stringContaining("at most 4194304 bytes")]);
+  expect(await ask(client.address, `${APPLICATIONS}?api_type=x`)).toMatchObject({ status: 400 });
+  expect(await ask(client.address, APPLICATIONS, { method: "POST" })).toMatchObject({
+    status: 405,
+    headers: { allow: "GET, PUT, DELETE" },
+  });
+  expect((await ask(client.address, "/api/jobs/")).status).toBe(404);
+  expect(JSON.parse((await ask(client.address, "/api/ray/version")).body)).toMatchObject({ version: "4" });
+});
+
+test("web pages and other machines are kept out", async () => {
+  const client = await opened();
+  const withHeaders = (headers: Record<string, string>): Promise<number | undefined> =>
+    new Promise((resolve, reject) => {
+      request(`${client.address}${APPLICATIONS}`, { headers }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      })
+        .on("error", reject)
+        .end();
+    });
+  expect(await withHeaders({ origin: "http://evil.example" })).toBe(403);
+  expect(await withHeaders({ host: "evil.example:8265" })).toBe(403);
+  expect(await withHeaders({ host: "localhost" })).toBe(200);
+  await serve.shutdown();
+  expect((await failureOf(serve.start({ apiOptions: { host: "0.0.0.0", requireToken: false } }))).message).toContain(
+    "other machines show a token",
+  );
+  const { api } = await serve.start({ httpOptions: { port: 0 }, apiOptions: { host: "0.0.0.0", port: 0 } });
+  const address = `http://127.0.0.1:${new URL(api?.address ?? "").port}`;
+  expect(await ask(address, APPLICATIONS)).toMatchObject({ status: 401, headers: { "www-authenticate": "Bearer" } });
+  expect(await ask(address, "/metrics", { headers: { authorization: "Bearer wrong" } })).toMatchObject({ status: 401 });
+  expect(await ask(address, APPLICATIONS, { headers: { authorization: `Bearer ${api?.token}` } })).toMatchObject({ status: 200 });
+});
+
+test("metrics of all processes are in Prometheus' format, with Ray's names and users' own", async () => {
+  writeFileSync(join(project, "app.ts"), app("hello"));
+  const client = await opened();
+  await client.put(config(1));
+  await client.until("RUNNING");
+  const proxy = await client.proxy();
+  for (let index = 0; index < 3; index += 1) expect((await ask(proxy, "/greet?name=ada")).status).toBe(200);
+  await ask(proxy, "/greet");
+  await ask(proxy, "/nowhere");
+  const { status, body, headers } = await ask(client.address, "/metrics");
+  expect([status, headers["content-type"]]).toEqual([200, "text/plain; version=0.0.4; charset=utf-8"]);
+  const line = (name: string, ...labels: string[]): string | undefined =>
+    body
+      .split("\n")
+      .find((one) => one.startsWith(`${name}{`) && labels.every((label) => one.includes(label)))
+      ?.split("} ")[1];
+  expect(line("serve_num_http_requests", 'application="greet"', 'method="GET"', 'status_code="200"')).toBe("4");
+  expect(line("serve_num_http_error_requests", 'status_code="404"')).toBe("1");
+  expect(line("serve_http_request_latency_ms_count", 'application="greet"')).toBe("4");
+  expect(line("serve_deployment_request_counter", 'deployment="Greeter"')).toBe("4");
+  expect(line("serve_autoscaling_target_replicas", 'application="greet"', 'deployment="Greeter"')).toBe("1");
+  expect(line("serve_deployment_replica_healthy", 'deployment="Greeter"')).toBe("1");
+  expect(line("serve_deployment_queued_queries", 'application="greet"')).toBe("0");
+  expect(line("greetings", 'name="ada"', 'deployment="Greeter"')).toBe("3");
+  expect(line("greetings", 'name="a \\"b\\""')).toBe("1");
+});

@@ -1,0 +1,99 @@
+/** The commands of `shoal serve` on a cluster that `shoal start` has started, from a folder with a space in its name. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { type ProgramRun, runProgram } from "../house/run-program.ts";
+import { REPOSITORY } from "../house/source-files.ts";
+import { ask } from "./serve-client.ts";
+import { SHOAL, useShoal } from "./shoal-program.ts";
+
+const { environment, startHead } = useShoal();
+// Inside of the repository: the project finds the package by its name.
+const project = mkdtempSync(join(REPOSITORY, "test", "serve project-"));
+afterAll(() => rmSync(project, { recursive: true, force: true }));
+const serve = (...args: string[]): Promise<ProgramRun> => runProgram([SHOAL, "serve", ...args], { cwd: project, env: environment });
+
+writeFileSync(
+  join(project, "app.ts"),
+  `import * as serve from "shoal/serve";
+class Greeter {
+  fetch() { return "hello" + (process.env.MOOD ?? ""); }
+}
+export const app = serve.deployment(Greeter, { actorOptions: { numCpus: 0.1 } }).bind();
+`,
+);
+const config = (mood: string): string => `http_options: { port: 0 }
+applications:
+- name: greet
+  import_path: app.ts:app
+  runtime_env: { env_vars: { MOOD: "${mood}" } }
+`;
+
+test("start, deploy, status, config, controller-health, build and shutdown on a cluster", async () => {
+  await startHead();
+  expect(await serve("status")).toMatchObject({ exitCode: 0, stdout: "nothing is served\n", stderr: "" });
+  const none = await serve("controller-health");
+  expect([none.exitCode, none.stderr]).toEqual([1, "shoal: Serve does not run on this cluster. `shoal serve start` starts it.\n"]);
+  const started = await serve("start", "--http-port", "0", "--api-port", "0");
+  expect([started.exitCode, started.stderr]).toEqual([0, ""]);
+  expect(started.stdout).toMatch(/^Proxies listen at http:\/\/127\.0\.0\.1:\d+\nThe REST API listens at http:\/\/127\.0\.0\.1:\d+\n$/);
+  const [proxy = "", api = ""] = Array.from(started.stdout.matchAll(/at (\S+)/g), ([, address = ""]) => address);
+  writeFileSync(join(project, "serve.yaml"), config("!"));
+  const deployed = await serve("deploy", "serve.yaml");
+  expect([deployed.exitCode, deployed.stdout, deployed.stderr]).toEqual([
+    0,
+    `serve.yaml runs at ${proxy}\nThe REST API listens at ${api}\n`,
+    "",
+  ]);
+  expect((await ask(proxy, "/")).body).toBe("hello!");
+  expect((await ask(api, "/metrics")).body).toContain("serve_num_http_requests{");
+  const [one, other, kept, health] = await Promise.all([
+    serve("status", "-n", "greet"),
+    serve("status", "-n", "x"),
+    serve("config"),
+    serve("controller-health", "--json"),
+  ]);
+  expect(one.stdout).toBe("application greet: RUNNING, /\n  Greeter: HEALTHY, replicas: 1 RUNNING\n");
+  expect(other).toMatchObject({ exitCode: 1, stderr: "shoal: there is no application x: there are greet\n" });
+  expect(kept.stdout).toBe(config("!"));
+  expect(JSON.parse(health.stdout)).toMatchObject({ applications: 1, replicas: 1, apiAddress: api });
+  // A configuration that cannot be is refused with line and key, and what ran before goes on.
+  const broken = [
+    [`${config("?")}  replicas: 2\n`, "Cannot read bad-0.yaml: line 6: applications[0].replicas: there is no such key"],
+    [
+      `${config("?")}- { name: greet, import_path: "app.ts:app" }\n`,
+      'line 6: applications[1].name: another application has the name "greet"',
+    ],
+    [`${config("?")}target_capacity: 50\n`, "line 6: target_capacity: 100 is needed: received 50"],
+  ] as const;
+  await Promise.all(
+    broken.map(async ([text, message], index) => {
+      writeFileSync(join(project, `bad-${index}.yaml`), text);
+      const refused = await serve("deploy", `bad-${index}.yaml`);
+      expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining(message)]);
+    }),
+  );
+  expect((await ask(proxy, "/")).body).toBe("hello!");
+  expect((await serve("build", "app.ts:app")).stdout).toContain("import_path: app.ts:app\n");
+  expect(await serve("shutdown", "--yes")).toMatchObject({ exitCode: 0, stderr: "" });
+  expect((await serve("status")).stdout).toBe("nothing is served\n");
+  expect(await serve("config")).toMatchObject({ exitCode: 1, stderr: "shoal: no configuration was deployed\n" });
+});
+
+test("run takes a working folder and an environment, and refuses what is unknown in it", async () => {
+  await startHead();
+  const folder = join(project, "my work");
+  mkdirSync(folder);
+  writeFileSync(join(folder, "mine.ts"), 'export { app } from "../app.ts";\n');
+  writeFileSync(join(project, "env.yaml"), "env_vars:\n  MOOD: ' from a file'\n");
+  const run = (...args: string[]): Promise<ProgramRun> => serve("run", "--address", "auto", "--non-blocking", "--port", "0", ...args);
+  const ran = await run("mine.ts:app", "--working-dir", "my work", "--runtime-env", "env.yaml");
+  expect([ran.exitCode, ran.stdout]).toEqual([0, ""]);
+  expect((await ask(/runs at (\S+)/.exec(ran.stderr)?.[1] ?? "", "/")).body).toBe("hello from a file");
+  const refused = await run("app.ts:app", "--runtime-env-json", '{"variables": {}}');
+  expect([refused.exitCode, refused.stderr]).toEqual([
+    1,
+    expect.stringContaining("Cannot read --runtime-env-json: line 1: variables: there is no such key: there are working_dir"),
+  ]);
+  expect((await run("app.ts:app", "--runtime-env", "env.yaml", "--runtime-env-json", "{}")).exitCode).toBe(2);
+});

@@ -1,0 +1,219 @@
+/**
+ * The REST API of Serve, driven by Ray's own `ServeSubmissionClient`: two configurations of Ray's documentation with other import paths and environments, read back by Ray's own
+ * models, and `/metrics` read by Prometheus' own parser.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { init, shutdown } from "shoal";
+import * as serve from "shoal/serve";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { parse } from "yaml";
+import { REPOSITORY } from "../house/source-files.ts";
+import { installed } from "./installed.ts";
+
+const project = mkdtempSync(join(REPOSITORY, "test", "serve-ray-"));
+
+const APP = `
+import * as serve from "shoal/serve";
+
+class Translator {
+  #language = "none";
+  reconfigure({ language }: { language: string }) { this.#language = language; }
+  translate(text: string) { return this.#language + ": " + text; }
+}
+class Summarizer {
+  #translator: serve.Handle<typeof Translator>;
+  constructor(translator: serve.Handle<typeof Translator>) { this.#translator = translator; }
+  async fetch(request: Request) { return await this.#translator.translate.remote(((await request.json()) as string).slice(0, 5)); }
+}
+export const textMl = serve.deployment(Summarizer).bind(serve.deployment(Translator).bind());
+
+class Stand {
+  #price = 0;
+  reconfigure({ price }: { price: number }) { this.#price = price; }
+  check(amount: number) { return this.#price * amount; }
+}
+class FruitMarket {
+  #stands: Record<string, serve.Handle<typeof Stand>>;
+  constructor(mango: serve.Handle<typeof Stand>, orange: serve.Handle<typeof Stand>, pear: serve.Handle<typeof Stand>) {
+    this.#stands = { MANGO: mango, ORANGE: orange, PEAR: pear };
+  }
+  async fetch(request: Request) {
+    const [fruit, amount] = (await request.json()) as [string, number];
+    return { price: await this.#stands[fruit]!.check.remote(amount) };
+  }
+}
+const stand = (name: string) => serve.deployment(Stand, { name }).bind();
+export const fruit = serve.deployment(FruitMarket).bind(stand("MangoStand"), stand("OrangeStand"), stand("PearStand"));
+class Adder { fetch() { return "9 pizzas please!"; } }
+export const conditional = serve.deployment(Adder).bind();
+`;
+
+/** With one application, as in Ray's guide to configurations. */
+const TEXT_ML = `
+proxy_location: EveryNode
+http_options:
+  host: 127.0.0.1
+  port: 0
+grpc_options:
+  port: 9000
+  grpc_servicer_functions: []
+logging_config:
+  log_level: DEBUG
+  logs_dir: null
+  encoding: TEXT
+  enable_access_log: false
+applications:
+- name: default
+  route_prefix: /
+  import_path: app.ts:textMl
+  runtime_env: { working_dir: "local://${project}" }
+  deployments:
+  - name: Summarizer
+    num_replicas: 1
+    ray_actor_options: { num_cpus: 0.1 }
+  - name: Translator
+    num_replicas: 2
+    max_ongoing_requests: 10
+    user_config:
+      language: french
+    ray_actor_options: { num_cpus: 0.1 }
+`;
+
+/** With several, as Ray's tests of its REST API have it. */
+const FRUIT = `
+applications:
+- name: fruit
+  route_prefix: /fruit
+  import_path: app.ts:fruit
+  runtime_env: { working_dir: "local://${project}" }
+  deployments:
+  - name: MangoStand
+    num_replicas: 1
+    user_config: { price: 3 }
+    ray_actor_options: { num_cpus: 0.1 }
+  - name: OrangeStand
+    num_replicas: 1
+    user_config: { price: 2 }
+    ray_actor_options: { num_cpus: 0.1 }
+  - name: PearStand
+    num_replicas: 1
+    user_config: { price: 4 }
+    ray_actor_options: { num_cpus: 0.1 }
+  - name: FruitMarket
+    num_replicas: 2
+    ray_actor_options: { num_cpus: 0.1 }
+- name: math
+  route_prefix: /math
+  import_path: app.ts:conditional
+  runtime_env: { working_dir: "local://${project}" }
+  deployments:
+  - name: Adder
+    autoscaling_config: { min_replicas: 1, max_replicas: 2, target_ongoing_requests: 1.5 }
+    ray_actor_options: { num_cpus: 0.1 }
+`;
+
+let child: ChildProcess;
+const lines: string[] = [];
+let errors = "";
+
+beforeAll(async () => {
+  writeFileSync(join(project, "app.ts"), APP);
+  await init({ numCpus: 4, logToDriver: false });
+});
+afterAll(async () => {
+  child?.kill();
+  await serve.shutdown();
+  await shutdown();
+  rmSync(project, { recursive: true, force: true });
+});
+
+interface Details {
+  location: string | null;
+  proxies: string[];
+  applications: Record<string, { status: string; message: string; deployments: Record<string, [string, number, string[]]> }>;
+  ports: number[];
+}
+
+async function client<T>(command: object): Promise<T> {
+  child.stdin?.write(`${JSON.stringify(command)}\n`);
+  while (lines.length === 0) {
+    if (child.exitCode !== null) throw new Error(`Ray's client ended: ${errors}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return JSON.parse(lines.shift() as string) as T;
+}
+
+async function running(): Promise<Details> {
+  for (;;) {
+    const details = await client<Details>({ do: "details" });
+    const statuses = Object.values(details.applications).map(({ status }) => status);
+    if (statuses.length > 0 && statuses.every((status) => status !== "DEPLOYING")) return details;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+async function ask(port: number | undefined, path: string, body: unknown): Promise<unknown> {
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, { method: "POST", body: JSON.stringify(body) });
+  const text = await response.text();
+  return text.startsWith("{") ? JSON.parse(text) : text;
+}
+
+test("Ray's client deploys two of Ray's configurations, reads them back by its models, and deletes all", { timeout: 600_000 }, async () => {
+  const environment = installed("ray-serve-2.60.0", (folder) => [
+    ["python3", "-m", "venv", folder],
+    [
+      join(folder, "bin", "python"),
+      "-m",
+      "pip",
+      "install",
+      "--quiet",
+      "--disable-pip-version-check",
+      "ray[default,serve]==2.60.0",
+      "prometheus_client",
+    ],
+  ]);
+  const { api } = await serve.start({ httpOptions: { port: 0 }, apiOptions: { port: 0 } });
+  const script = join(REPOSITORY, "test", "systems", "python", "serve_client.py");
+  child = spawn(join(environment, "bin", "python"), [script, api?.address ?? ""], { stdio: ["pipe", "pipe", "pipe"] });
+  createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => lines.push(line));
+  child.stderr?.on("data", (piece: Buffer) => (errors += piece.toString()));
+
+  expect(await client({ do: "details" })).toMatchObject({ location: "EveryNode", proxies: ["HEALTHY"], applications: {} });
+  expect(await client({ do: "deploy", config: parse(TEXT_ML) })).toBe("taken");
+  const first = await running();
+  expect(first.applications).toEqual({
+    default: {
+      status: "RUNNING",
+      message: "",
+      source: "declarative",
+      route: "/",
+      importPath: "app.ts:textMl",
+      deployments: { Summarizer: ["HEALTHY", 1, ["RUNNING"]], Translator: ["HEALTHY", 2, ["RUNNING", "RUNNING"]] },
+    },
+  });
+  expect(await ask(first.ports[0], "/", "hello, world")).toBe("french: hello");
+
+  expect(await client({ do: "deploy", config: parse(FRUIT) })).toBe("taken");
+  const second = await running();
+  expect(Object.fromEntries(Object.entries(second.applications).map(([name, { status, message }]) => [name, [status, message]]))).toEqual({
+    fruit: ["RUNNING", ""],
+    math: ["RUNNING", ""],
+  });
+  expect(await ask(second.ports[0], "/fruit", ["ORANGE", 3])).toEqual({ price: 6 });
+  expect(await ask(second.ports[0], "/math", null)).toBe("9 pizzas please!");
+  expect(await client<string[]>({ do: "metrics" })).toEqual(
+    expect.arrayContaining([
+      "serve_num_http_requests:counter",
+      "serve_deployment_processing_latency_ms:histogram",
+      "serve_autoscaling_target_replicas:gauge",
+    ]),
+  );
+
+  const refused = await client<string>({ do: "deploy", config: { applications: [{ name: "a", import_path: "app.ts:fruit" }] } });
+  expect(refused).toMatch(/status code 400: .*applications\[0\]\.import_path: a whole path is needed/s);
+  await client({ do: "delete" });
+  expect(await client({ do: "details" })).toMatchObject({ proxies: [], applications: {} });
+});

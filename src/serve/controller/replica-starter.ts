@@ -117,6 +117,8 @@ export class ReplicaStarter {
       },
     );
     replica.alive.remote().then(undefined, (error: unknown) => {
+      // Its process may live on where Python's has ended.
+      void kill(replica).catch(() => {});
       this.#handles.delete(id);
       this.#leaveGroups(id);
       this.#happened({ kind: "ended", replica: id, reason: reasonOf(error) });

@@ -14,6 +14,7 @@ import { DeploymentUnavailableError } from "./errors.ts";
 import { type DeploymentHandle, newHandle } from "./handle/deployment-handle.ts";
 import type { HandleOf } from "./handle/handle-types.ts";
 import { REPLICA_CONCURRENCY } from "./limits.ts";
+import { type GrpcOptions, resolveGrpcOptions } from "./grpc/grpc-options.ts";
 import { runLocally } from "./local/local-application.ts";
 import { type HttpOptions, resolveHttpOptions } from "./proxy/http-options.ts";
 import { closeRouters } from "./routing/process-routers.ts";
@@ -21,6 +22,8 @@ import { closeRouters } from "./routing/process-routers.ts";
 /** The options of `start`. */
 export interface StartOptions {
   httpOptions?: HttpOptions | undefined;
+  /** Offers gRPC as well, through the packages `@grpc/grpc-js` and `@grpc/proto-loader`. Default: none. */
+  grpcOptions?: GrpcOptions | undefined;
   /** Show clients the errors of user code, with their stacks. Default: false; what went wrong is in the log, by the id that clients get. */
   development?: boolean | undefined;
 }
@@ -29,6 +32,8 @@ export interface StartOptions {
 export interface StartedServe {
   /** Where a proxy listens, such as `http://127.0.0.1:8000`; undefined where there is none. */
   readonly address: string | undefined;
+  /** Where a proxy listens for gRPC, such as `127.0.0.1:9000`; undefined where there is none. */
+  readonly grpcAddress: string | undefined;
 }
 
 /** The options of `run`. */
@@ -43,7 +48,7 @@ export interface RunOptions {
   blocking?: boolean | undefined;
 }
 
-const START = { of: "serve.start", options: { httpOptions: anyObject(), development: flag(false) } };
+const START = { of: "serve.start", options: { httpOptions: anyObject(), grpcOptions: anyObject(), development: flag(false) } };
 const RUN = {
   of: "serve.run",
   otherNames: { route_prefix: "it is routePrefix" },
@@ -73,9 +78,10 @@ const blocked = new Set<() => void>();
  * const { address } = await serve.start({ httpOptions: { port: 0 } }); // http://127.0.0.1:40123
  */
 export async function start(options?: StartOptions): Promise<StartedServe> {
-  const { httpOptions, development } = readOptions(options, START);
-  const controller = controllerWith({ http: resolveHttpOptions(httpOptions), showsErrors: development });
-  return { address: await unwrapped(begun(controller)) };
+  const { httpOptions, grpcOptions, development } = readOptions(options, START);
+  const http = resolveHttpOptions(httpOptions);
+  const grpc = await resolveGrpcOptions(grpcOptions);
+  return await unwrapped(begun(controllerWith({ http, grpc, showsErrors: development })));
 }
 
 /**
@@ -170,7 +176,7 @@ function controllerWith(options: ServeOptions): ControllerHandle {
 }
 
 /** @returns where a proxy listens */
-async function begun(controller: ControllerHandle): Promise<string | undefined> {
+async function begun(controller: ControllerHandle): Promise<StartedServe> {
   const address = await controller.proxiesReady.remote();
   // A process that has its own node is the server: it lives until it is told to end.
   if (held === undefined && !isWorker() && (startedHere() || runsInProcess())) held = setInterval(() => {}, 2 ** 30);

@@ -3,6 +3,7 @@ import { registerExports } from "../core/internal.ts";
 import { Controller } from "./controller/controller.ts";
 import { deployment } from "./deployment.ts";
 import { BackPressureError, DeployFailedError, DeploymentUnavailableError, RequestCancelledError } from "./errors.ts";
+import { GrpcStatusError } from "./grpc/grpc-requests.ts";
 import { adoptHandle } from "./handle/deployment-handle.ts";
 import * as llm from "./llm/index.ts";
 import { LLMEngineError, LLMRequestError } from "./llm/llm-errors.ts";
@@ -33,6 +34,7 @@ registerExports("shoal/serve", {
   getDeploymentHandle,
   getMultiplexedModelId,
   getReplicaContext,
+  GrpcStatusError,
   Histogram,
   llm,
   LLMEngineError,

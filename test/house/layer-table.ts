@@ -108,6 +108,8 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "parquet-wasm": ["data"],
   aws4fetch: ["storage"],
   sharp: ["data"],
+  "@grpc/grpc-js": ["serve"],
+  "@grpc/proto-loader": ["serve"],
   ws: ["serve"],
   yaml: ["serve"],
   "@huggingface/transformers": ["serve"],

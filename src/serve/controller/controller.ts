@@ -12,6 +12,7 @@ import { DeployFailedError } from "../errors.ts";
 import { CONTROL_EVERY_MS, FOLLOW_NODES_EVERY_MS, PUBLISH_EVERY_MS } from "../limits.ts";
 import type { ApplicationTarget } from "../deployment-config.ts";
 import { prometheusText } from "../metrics/registry.ts";
+import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
 import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
 import type { CodeSource } from "../replica/replica.ts";
 import { deploymentKey, ROUTES_KEY, type RouteTableValue, type UpdateBody } from "../routing/controller-messages.ts";
@@ -27,6 +28,8 @@ import { Subscribers } from "./subscribers.ts";
 /** Options of `serve.start`, for the whole of Serve. */
 export interface ServeOptions {
   readonly http: ResolvedHttpOptions;
+  /** Undefined: no gRPC. */
+  readonly grpc?: ResolvedGrpcOptions | undefined;
   /** Clients see what went wrong. */
   readonly showsErrors: boolean;
 }
@@ -88,11 +91,13 @@ export class Controller {
     return this.#options;
   }
 
-  /** Resolves when the proxies listen, with the address of one. @throws what keeps them from it */
-  async proxiesReady(): Promise<string | undefined> {
+  /** Resolves when the proxies listen, with the addresses of one. @throws what keeps them from it */
+  async proxiesReady(): Promise<{ address: string | undefined; grpcAddress: string | undefined }> {
     await this.#ready;
     await this.#proxies.ready();
-    return Object.values(this.#proxies.statuses).find(({ address }) => address !== undefined)?.address;
+    const statuses = Object.values(this.#proxies.statuses);
+    const address = statuses.find((status) => status.address !== undefined)?.address;
+    return { address, grpcAddress: statuses.find((status) => status.grpcAddress !== undefined)?.grpcAddress };
   }
 
   /**
@@ -196,9 +201,9 @@ export class Controller {
     const kept = await loadOptions<ServeOptions>();
     if (kept === undefined) await saveOptions(this.#options);
     else this.#options = kept;
-    const { http, showsErrors } = this.#options;
+    const { http, grpc, showsErrors } = this.#options;
     this.#replicas = new ReplicaStarter({ happened: (event) => this.#happened(event), subscribers: this.#subscribers, showsErrors });
-    this.#proxies = new ProxyStarter(http);
+    this.#proxies = new ProxyStarter(http, grpc);
     await Promise.all([this.#recover().then(() => this.#subscribers.open()), this.#proxies.follow()]);
     this.#timers.push(
       setInterval(() => this.#happened({ kind: "tick" }), CONTROL_EVERY_MS),

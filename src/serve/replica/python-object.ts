@@ -91,6 +91,12 @@ export class PythonObject implements UserCode {
     return (...args) => this.#stream(name, args);
   }
 
+  /** By gRPC's own name. Python gets the message alone. */
+  grpcMethod([name]: readonly string[], { streamsIn, streamsOut }: { streamsIn: boolean; streamsOut: boolean }): AnyFunction | undefined {
+    if (name === undefined || streamsIn) return undefined;
+    return streamsOut ? (message) => this.#stream(name, [message]) : (message) => this.method(name)(message);
+  }
+
   async checkHealth(): Promise<void> {
     await ofPython(this.#actor.check_health.remote());
   }

@@ -10,6 +10,8 @@ import { type LibraryCall, libraryCalls, offerConnections, setCallData, valueOfK
 import { adoptHandle } from "../handle/deployment-handle.ts";
 import type { HandleOptions } from "../handle/handle-types.ts";
 import { withHandles } from "../build/handle-marks.ts";
+import { GrpcRequests } from "../grpc/grpc-requests.ts";
+import { GRPC_METHOD } from "../wire/frames.ts";
 import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
 import { type ReplicaMetrics, replicaMetrics } from "../metrics/serve-metrics.ts";
 import { RequestServer, type ServedStream } from "../wire/request-server.ts";
@@ -45,6 +47,7 @@ export class Replica {
   readonly #failed = Promise.withResolvers<never>();
   #http: HttpRequests | undefined;
   #webSockets: WebSocketRequests | undefined;
+  #grpc: GrpcRequests | undefined;
   #maxOngoing: number;
   #ongoing = 0;
   #userConfig: string | undefined;
@@ -89,6 +92,7 @@ export class Replica {
       onError: (error, stream) => this.#logError(error, stream),
     };
     if (fetch !== undefined) this.#http = new HttpRequests({ ...failures, fetch });
+    this.#grpc = new GrpcRequests({ ...failures, user });
     if (websocket !== undefined) this.#webSockets = new WebSocketRequests({ ...failures, websocket });
     return { nodeId: getRuntimeContext().nodeId, pid: process.pid };
   }
@@ -236,7 +240,7 @@ export class Replica {
       stream.refuse(this.#ongoing);
       return;
     }
-    const requests = stream.messages === undefined ? this.#http : this.#webSockets;
+    const requests = stream.messages === undefined ? this.#http : stream.head.method === GRPC_METHOD ? this.#grpc : this.#webSockets;
     if (requests === undefined) {
       const headers = ["content-type", "application/json"];
       const missing = stream.messages === undefined ? "fetch(request)" : "websocket(socket, request)";

@@ -22,6 +22,8 @@ export interface UserCode {
   method(name: string): AnyFunction;
   /** A method whose answer is read as a stream. */
   stream(name: string): AnyFunction;
+  /** A method by the first of these names that there is; undefined where there is none, or it cannot read a stream. */
+  grpcMethod(names: readonly string[], how: { readonly streamsIn: boolean; readonly streamsOut: boolean }): AnyFunction | undefined;
   checkHealth(): Promise<void>;
   reconfigure(userConfig: unknown): Promise<void>;
   dispose(): Promise<void>;
@@ -63,6 +65,14 @@ export class UserObject implements UserCode {
 
   stream(name: string): AnyFunction {
     return this.method(name);
+  }
+
+  grpcMethod(names: readonly string[]): AnyFunction | undefined {
+    for (const name of names) {
+      const found = this.find(name);
+      if (found !== undefined) return found;
+    }
+    return undefined;
   }
 
   find(name: string): AnyFunction | undefined {

@@ -107,3 +107,14 @@ class Configured:
 
     async def __call__(self, request):
         return {"args": self.args}
+
+
+class Servicer:
+    """Methods of a service of gRPC: they get messages as dicts."""
+
+    def Describe(self, item):
+        return {**item, "name": item["name"] + " of Python"}
+
+    def Items(self, count):
+        for number in range(count["to"]):
+            yield {"name": str(number)}

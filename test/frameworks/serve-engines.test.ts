@@ -53,12 +53,20 @@ beforeAll(() => {
   });
   // As users have it, below their own node_modules: the packages are found from there.
   execFileSync("npm", ["pack", "--ignore-scripts", "--pack-destination", packages], { cwd: REPOSITORY, stdio: "ignore" });
-  execFileSync("npm", ["install", "--prefix", packages, "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", join(packages, "shoal-0.1.0.tgz")], { stdio: "ignore" });
+  execFileSync(
+    "npm",
+    ["install", "--prefix", packages, "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", join(packages, "shoal-0.1.0.tgz")],
+    { stdio: "ignore" },
+  );
   const models = join(packages, "models");
   const python = join(venv, "bin/python");
   execFileSync(python, [join(REPOSITORY, "test/frameworks/python/tiny_onnx.py"), models]);
   execFileSync(python, [join(REPOSITORY, "test/frameworks/python/tiny_gguf.py"), join(models, "tiny.gguf")]);
-  const output = execFileSync(process.execPath, ["--input-type=module", "-e", PROGRAM, "--", models], { cwd: packages, encoding: "utf8", timeout: 240_000 });
+  const output = execFileSync(process.execPath, ["--input-type=module", "-e", PROGRAM, "--", models], {
+    cwd: packages,
+    encoding: "utf8",
+    timeout: 240_000,
+  });
   const line = output.split("\n").find((text) => text.startsWith("results ")) as string;
   results = JSON.parse(line.slice("results ".length)) as typeof results;
 }, 600_000);
@@ -66,7 +74,10 @@ beforeAll(() => {
 test("transformers.js generates, stops and counts", () => {
   // The template ends with "four".
   expect(results["chat"]).toMatchObject({ status: 200, choices: [{ message: { content: "five" }, finish_reason: "stop" }] });
-  expect(results["cut"]).toMatchObject({ choices: [{ text: "two three", finish_reason: "length" }], usage: { prompt_tokens: 1, completion_tokens: 2 } });
+  expect(results["cut"]).toMatchObject({
+    choices: [{ text: "two three", finish_reason: "length" }],
+    usage: { prompt_tokens: 1, completion_tokens: 2 },
+  });
   expect(results["stopped"]).toMatchObject({ choices: [{ text: "two three ", finish_reason: "stop" }] });
 });
 

@@ -35,7 +35,12 @@ function clientOf(name: string): Dynamic {
   return new (Service as new (...args: unknown[]) => Dynamic)(target, grpc.credentials.createInsecure());
 }
 
-function unary(from: Dynamic, method: string, request: object, given: { metadata?: Record<string, string>; deadlineMs?: number } = {}): Promise<any> {
+function unary(
+  from: Dynamic,
+  method: string,
+  request: object,
+  given: { metadata?: Record<string, string>; deadlineMs?: number } = {},
+): Promise<any> {
   const metadata = new grpc.Metadata();
   for (const [name, value] of Object.entries({ application: "shop", ...given.metadata })) metadata.set(name, value);
   const options = given.deadlineMs === undefined ? {} : { deadline: Date.now() + given.deadlineMs };
@@ -117,7 +122,9 @@ test("streams go in either direction, and in both", async () => {
   expect(names).toHaveLength(500);
   expect(names.at(-1)).toBe("item 499");
   const total = await new Promise((resolve, reject) => {
-    const sending = client["Add"]?.(shopMetadata(), (error: Error | null, value: unknown) => (error === null ? resolve(value) : reject(error)));
+    const sending = client["Add"]?.(shopMetadata(), (error: Error | null, value: unknown) =>
+      error === null ? resolve(value) : reject(error),
+    );
     for (let n = 1; n <= 100; n += 1) sending?.write({ name: "cup", priceCents: n });
     sending?.end();
   });

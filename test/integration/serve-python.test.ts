@@ -35,7 +35,11 @@ afterAll(() => serve.shutdown());
 test("requests reach __call__, and what it returns becomes a response", async () => {
   const asked = await ask(address, "/model/json?q=7", { method: "POST", body: '{"x": 4}', headers: { "X-Agent": "tests" } });
   expect(JSON.parse(asked.body)).toEqual({ value: 40, method: "POST", q: "7", agent: "tests" });
-  expect(await ask(address, "/model/text")).toMatchObject({ status: 200, body: "plain", headers: { "content-type": "text/plain;charset=UTF-8" } });
+  expect(await ask(address, "/model/text")).toMatchObject({
+    status: 200,
+    body: "plain",
+    headers: { "content-type": "text/plain;charset=UTF-8" },
+  });
   expect(await ask(address, "/model/bytes")).toMatchObject({ body: "\0\u0001", headers: { "content-type": "application/octet-stream" } });
   expect(await ask(address, "/model/made")).toMatchObject({ status: 201, body: '{"made":true}', headers: { "x-kind": "made" } });
   expect((await ask(address, "/model/length", { method: "POST", body: new Uint8Array(200_000) })).body).toBe("200000");
@@ -114,7 +118,10 @@ test("what cannot run says so", async () => {
 test("an import path names a class of Python", async () => {
   const place = { folder: new URL("python", import.meta.url).pathname, args: { size: 2 } };
   for (const [index, importPath] of ["served:Configured", "served.py:Configured"].entries()) {
-    await serve.run(await serve.importApplication({ importPath, ...place }), { name: `imported-${index}`, routePrefix: `/imported-${index}` });
+    await serve.run(await serve.importApplication({ importPath, ...place }), {
+      name: `imported-${index}`,
+      routePrefix: `/imported-${index}`,
+    });
     expect((await ask(address, `/imported-${index}/`)).body).toBe('{"args":{"size":2}}');
   }
 });

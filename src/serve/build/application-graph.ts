@@ -77,7 +77,10 @@ export function buildApplication(
       config,
       version: versionOf(kept, config),
       streaming: streamingMethodsOf(deployment),
-      hasFetch: deployment.python !== undefined || !isClass(target as AnyFunction) || typeof (target.prototype as { fetch?: unknown } | undefined)?.fetch === "function",
+      hasFetch:
+        deployment.python !== undefined ||
+        !isClass(target as AnyFunction) ||
+        typeof (target.prototype as { fetch?: unknown } | undefined)?.fetch === "function",
     };
   });
   return { target: { name: app, routePrefix, ingress: names.get(application) as string, deployments }, code, local, functions };

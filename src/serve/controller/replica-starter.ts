@@ -5,7 +5,17 @@
  * finds them.
  */
 import { SERVE_NAMESPACE, replicaActorName } from "../names.ts";
-import { ActorDiedError, type ActorHandle, getActor, kill, type PlacementGroup, placementGroup, remote, ShoalError, TaskError } from "../../core/index.ts";
+import {
+  ActorDiedError,
+  type ActorHandle,
+  getActor,
+  kill,
+  type PlacementGroup,
+  placementGroup,
+  remote,
+  ShoalError,
+  TaskError,
+} from "../../core/index.ts";
 import { runsInProcess } from "../../core/internal.ts";
 import { METRICS_WITHIN_MS, REPLICA_CONCURRENCY } from "../limits.ts";
 import type { MetricSnapshot, Tags } from "../metrics/registry.ts";

@@ -73,7 +73,8 @@ export class GrpcFront {
     this.#server.addService(own[HEALTH_SERVICE] as grpc.ServiceDefinition, {
       Check: (call: { request: { service: string } }, reply: Reply) => {
         const { service } = call.request;
-        if (service === "" || this.#options.services.some((offered) => offered.service === service)) reply(null, { status: this.#ports.isDraining() ? "NOT_SERVING" : "SERVING" });
+        if (service === "" || this.#options.services.some((offered) => offered.service === service))
+          reply(null, { status: this.#ports.isDraining() ? "NOT_SERVING" : "SERVING" });
         else reply({ code: GRPC_STATUS.NOT_FOUND, details: "there is no such service" });
       },
     });
@@ -88,7 +89,13 @@ export class GrpcFront {
       const kind: GrpcKind = requestStream ? (responseStream ? "bidi" : "clientStream") : responseStream ? "serverStream" : "unary";
       const names = originalName === undefined || originalName === name ? [name] : [name, originalName];
       const handle = (call: Call, reply?: Reply): void => {
-        new GrpcCall(call, reply, { package_: this.#grpc, options: this.#options, ports: this.#ports, url: targetUrl({ kind, names }), path }).start();
+        new GrpcCall(call, reply, {
+          package_: this.#grpc,
+          options: this.#options,
+          ports: this.#ports,
+          url: targetUrl({ kind, names }),
+          path,
+        }).start();
       };
       return [name, handle] as const;
     });
@@ -162,7 +169,11 @@ class GrpcCall implements ReplyPort {
   }
 
   refuse(status: number, { detail = "", isBackPressure = false }: { detail?: string; isBackPressure?: boolean }): void {
-    const code = isBackPressure ? GRPC_STATUS.RESOURCE_EXHAUSTED : status === 503 || status === 500 ? GRPC_STATUS.UNAVAILABLE : GRPC_STATUS.INTERNAL;
+    const code = isBackPressure
+      ? GRPC_STATUS.RESOURCE_EXHAUSTED
+      : status === 503 || status === 500
+        ? GRPC_STATUS.UNAVAILABLE
+        : GRPC_STATUS.INTERNAL;
     this.#end(code, detail);
   }
 
@@ -240,7 +251,14 @@ class GrpcCall implements ReplyPort {
     this.#isOver = true;
     clearTimeout(this.#timer);
     const { ports, path } = this.#setting;
-    ports.served({ app: this.#app, method: path, code, durationMs: performance.now() - this.#startMs, requestId: this.#requestId, isBegun: this.#exchange !== undefined });
+    ports.served({
+      app: this.#app,
+      method: path,
+      code,
+      durationMs: performance.now() - this.#startMs,
+      requestId: this.#requestId,
+      isBegun: this.#exchange !== undefined,
+    });
     return true;
   }
 }

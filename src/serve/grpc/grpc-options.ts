@@ -95,7 +95,8 @@ export async function resolveGrpcOptions(given: GrpcOptions | undefined): Promis
     const { protoFile, service: name, includeDirs } = readOptions(service, SERVICE);
     if (protoFile === undefined || name === undefined)
       throw new TypeError(`Cannot set services of grpcOptions: protoFile and service are needed: received ${describeValue(service)}`);
-    if (loaded.some((other) => other.service === name)) throw new RangeError(`Cannot set services of grpcOptions: ${name} stands there twice`);
+    if (loaded.some((other) => other.service === name))
+      throw new RangeError(`Cannot set services of grpcOptions: ${name} stands there twice`);
     const path = resolve(protoFile instanceof URL ? fileURLToPath(protoFile) : protoFile);
     const files: Record<string, string> = {};
     readWithImports(path, { name: MAIN_FILE, folders: includeDirs?.map((folder) => resolve(folder)) ?? [dirname(path)], files });
@@ -134,7 +135,10 @@ export async function definitionOf({ service, files }: LoadedService): Promise<S
 }
 
 /** @throws Error for a file that is not there */
-function readWithImports(path: string, { name, folders, files }: { name: string; folders: readonly string[]; files: Record<string, string> }): void {
+function readWithImports(
+  path: string,
+  { name, folders, files }: { name: string; folders: readonly string[]; files: Record<string, string> },
+): void {
   const content = readFileSync(path, "utf8");
   files[name] = content;
   for (const [, imported] of content.matchAll(IMPORT)) {

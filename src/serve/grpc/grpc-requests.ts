@@ -33,7 +33,8 @@ export class GrpcStatusError extends Error {
   /** @throws RangeError for what is no code of a failure */
   constructor(code: number, details: string) {
     super(details);
-    if (!isFailureCode(code)) throw new RangeError(`Cannot make a gRPC status: a code from 1 to 16 is needed: received ${describeValue(code)}`);
+    if (!isFailureCode(code))
+      throw new RangeError(`Cannot make a gRPC status: a code from 1 to 16 is needed: received ${describeValue(code)}`);
     this.code = code;
   }
 }
@@ -99,7 +100,9 @@ export class GrpcRequests {
       return;
     }
     if (typeof output !== "object" || output === null || !(Symbol.asyncIterator in output || Symbol.iterator in output))
-      throw new TypeError(`Cannot answer ${names[0]}: it has a stream of messages, which an async generator gives: received ${describeValue(output)}`);
+      throw new TypeError(
+        `Cannot answer ${names[0]}: it has a stream of messages, which an async generator gives: received ${describeValue(output)}`,
+      );
     for await (const message of output as AsyncIterable<unknown>) if (!(await stream.writeMessage(encodeMessage(message)))) return;
   }
 

@@ -59,7 +59,11 @@ export class HttpMetrics {
 
 /** Metrics of a proxy: its calls of gRPC. */
 export class GrpcMetrics {
-  readonly #requests = metricOf("counter", { name: "serve_num_grpc_requests", description: "Calls of gRPC that have ended", tagKeys: GRPC_TAGS });
+  readonly #requests = metricOf("counter", {
+    name: "serve_num_grpc_requests",
+    description: "Calls of gRPC that have ended",
+    tagKeys: GRPC_TAGS,
+  });
   readonly #errors = metricOf("counter", {
     name: "serve_num_grpc_error_requests",
     description: "Calls of gRPC that ended with another status than OK",

@@ -59,7 +59,11 @@ export class PythonObject implements UserCode {
   readonly #offers: { hasCall: boolean; hasReconfigure: boolean };
   readonly websocket = undefined;
 
-  private constructor(actor: ActorHandle<PythonReplica>, options: PythonObjectOptions, offers: { hasCall: boolean; hasReconfigure: boolean }) {
+  private constructor(
+    actor: ActorHandle<PythonReplica>,
+    options: PythonObjectOptions,
+    offers: { hasCall: boolean; hasReconfigure: boolean },
+  ) {
     this.#actor = actor;
     this.#name = options.context.deployment;
     this.#streaming = new Set(streamingMethods(options.code));
@@ -168,7 +172,8 @@ export class PythonHandles {
   /** Calls a method of a bound deployment, the deployment itself where `method` is empty. */
   call(number: number, method: string, options: HandleOptions, args: readonly unknown[]): unknown {
     const handle = this.#handles[number] as { [name: string]: { options(more: HandleOptions): { remote(...args: unknown[]): unknown } } };
-    const own = method === "" ? (handle as unknown as { options(more: HandleOptions): { remote(...args: unknown[]): unknown } }) : handle[method];
+    const own =
+      method === "" ? (handle as unknown as { options(more: HandleOptions): { remote(...args: unknown[]): unknown } }) : handle[method];
     if (own === undefined) throw new TypeError(`Cannot call a deployment from Python: ${method} is no name of a method`);
     return own.options(options).remote(...args);
   }

@@ -55,6 +55,7 @@ export { keptBytesOf, valueOfKept } from "./objects/kept-value.ts";
 export type { Frame } from "../runtime/wire/frame.ts";
 
 // Python code.
+export { temporaryRoot } from "../runtime/os/files/temporary-folder.ts";
 export { pythonFile } from "./python-code.ts";
 export { type PythonCode, pythonClass, pythonCodeOf, pythonFunction } from "./python-definitions.ts";
 

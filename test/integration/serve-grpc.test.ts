@@ -1,4 +1,5 @@
 /** gRPC through the proxy, asked by the client of `@grpc/grpc-js`: every kind of call, metadata, statuses, cancellation on both sides, health, Ray's API, and Python. */
+import { fileURLToPath } from "node:url";
 import * as grpc from "@grpc/grpc-js";
 import { fromJSON, loadSync } from "@grpc/proto-loader";
 import { python } from "shoal";
@@ -30,7 +31,7 @@ type Dynamic = grpc.Client & {
 
 function clientOf(name: string): Dynamic {
   const options = { longs: String, enums: String, defaults: true };
-  const root = grpc.loadPackageDefinition({ ...loadSync(PROTO.pathname, options), ...fromJSON(OWN_SERVICES as never, options) });
+  const root = grpc.loadPackageDefinition({ ...loadSync(fileURLToPath(PROTO), options), ...fromJSON(OWN_SERVICES, options) });
   const Service = name.split(".").reduce<unknown>((at, part) => (at as Record<string, unknown>)[part], root);
   return new (Service as new (...args: unknown[]) => Dynamic)(target, grpc.credentials.createInsecure());
 }
@@ -47,6 +48,10 @@ function unary(
   return new Promise((resolve, reject) => {
     from[method]?.(request, metadata, options, (error: Error | null, value: unknown) => (error === null ? resolve(value) : reject(error)));
   });
+}
+
+function itemsOf(request: object, metadata: grpc.Metadata): AsyncIterable<Item> {
+  return (client["Items"] as NonNullable<Dynamic[string]>)(request, metadata) as AsyncIterable<Item>;
 }
 
 function shopMetadata(): grpc.Metadata {
@@ -118,7 +123,7 @@ test("a unary call has its message, metadata, id and model", async () => {
 
 test("streams go in either direction, and in both", async () => {
   const names: string[] = [];
-  for await (const { name } of client["Items"]?.({ to: 500 }, shopMetadata()) as AsyncIterable<Item>) names.push(name);
+  for await (const { name } of itemsOf({ to: 500 }, shopMetadata())) names.push(name);
   expect(names).toHaveLength(500);
   expect(names.at(-1)).toBe("item 499");
   const total = await new Promise((resolve, reject) => {
@@ -162,7 +167,7 @@ test("a client that goes ends the method; one too many is refused; a deadline is
   const late = failureOf(unary(client, "Describe", {}, { deadlineMs: 1000 }));
   await until(async () => {
     const failure = await failureOf(unary(client, "Describe", {}, { deadlineMs: 300 }));
-    return Number(failure.code) === grpc.status.RESOURCE_EXHAUSTED;
+    return String(failure.code) === String(grpc.status.RESOURCE_EXHAUSTED);
   }, "the queue to be full");
   expect(await late).toMatchObject({ code: grpc.status.DEADLINE_EXCEEDED });
   for (const stream of streams) stream.cancel();
@@ -188,7 +193,7 @@ test("a class of Python answers messages and streams them", async () => {
   const sent = new grpc.Metadata();
   sent.set("application", "python");
   const names: string[] = [];
-  for await (const { name } of client["Items"]?.({ to: 3 }, sent) as AsyncIterable<Item>) names.push(name);
+  for await (const { name } of itemsOf({ to: 3 }, sent)) names.push(name);
   expect(names).toEqual(["0", "1", "2"]);
 });
 

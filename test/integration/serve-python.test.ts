@@ -1,4 +1,5 @@
 /** Deployments in Python: requests, handles, streams, configuration, health, errors, batches, and composition with TypeScript in both directions. */
+import { fileURLToPath } from "node:url";
 import { python } from "shoal";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -74,7 +75,7 @@ test("handles call methods, read generators, and cancel", async () => {
   const batched = await Promise.all(["a", "b", "c"].map((text) => model.sizes.remote(text)));
   expect(batched).toEqual(["a of 3", "b of 3", "c of 3"]);
   const failure = await failureOf((model as unknown as { missing: typeof model.scale }).missing.remote(1));
-  expect(String((failure as { cause?: unknown }).cause ?? failure)).toContain("it has no method missing: it has");
+  expect((failure.cause as Error).message).toContain("it has no method missing: it has");
   const waiting = model.waits.remote();
   setTimeout(() => waiting.cancel(), 200);
   await failureOf(waiting);
@@ -116,7 +117,7 @@ test("what cannot run says so", async () => {
 });
 
 test("an import path names a class of Python", async () => {
-  const place = { folder: new URL("python", import.meta.url).pathname, args: { size: 2 } };
+  const place = { folder: fileURLToPath(new URL("python", import.meta.url)), args: { size: 2 } };
   for (const [index, importPath] of ["served:Configured", "served.py:Configured"].entries()) {
     await serve.run(await serve.importApplication({ importPath, ...place }), {
       name: `imported-${index}`,

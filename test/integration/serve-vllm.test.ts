@@ -1,4 +1,5 @@
 /** The engine on vLLM, with a module of that name that has no model (`python/hollow/vllm`): what travels between the replica, the actor of Python and the client. */
+import { fileURLToPath } from "node:url";
 import OpenAI from "openai";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -12,7 +13,7 @@ let client: OpenAI;
 
 beforeAll(async () => {
   const { address } = await serve.start({ httpOptions: { port: 0 } });
-  const envVars = { PYTHONPATH: new URL("python/hollow", import.meta.url).pathname };
+  const envVars = { PYTHONPATH: fileURLToPath(new URL("python/hollow", import.meta.url)) };
   const engine = serve.llm.vllm({ model: "hollow", numGpus: 0, engineArgs: { log: log.file } });
   const app = serve.llm.buildOpenAIApp({ models: [{ id: "hollow", engine, deployment: { actorOptions: { runtimeEnv: { envVars } } } }] });
   await serve.run(app);

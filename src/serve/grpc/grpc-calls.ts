@@ -24,7 +24,7 @@ export const GRPC_STATUS = {
 } as const;
 
 /** The end of a call. */
-export interface GrpcEnd {
+interface GrpcEnd {
   readonly code: number;
   readonly details: string;
   /** Names and values in turn. */

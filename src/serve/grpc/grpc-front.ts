@@ -15,7 +15,7 @@ import { definitionOf, grpcPackage, MESSAGE_FORM, type ResolvedGrpcOptions } fro
 import { HEALTH_SERVICE, OWN_SERVICES, RAY_SERVICE } from "./grpc-services.ts";
 
 /** Functions of the proxy that the front calls. */
-export interface GrpcPorts {
+interface GrpcPorts {
   /** Names of the applications. */
   applications(): readonly string[];
   /** Begins an exchange with the ingress of an application. */
@@ -26,7 +26,9 @@ export interface GrpcPorts {
 }
 
 type Call = grpc.ServerUnaryCall<unknown, unknown> | grpc.ServerDuplexStream<unknown, unknown>;
-type Reply = (error: Partial<grpc.StatusObject> | null, value?: unknown, trailer?: grpc.Metadata) => void;
+/** A status whose code is one of `GRPC_STATUS` or of the user's: the package's enum has the same numbers. */
+type Failure = { readonly code: number; readonly details: string; readonly metadata?: grpc.Metadata };
+type Reply = (error: Failure | null, value?: unknown, trailer?: grpc.Metadata) => void;
 
 export class GrpcFront {
   readonly #grpc: typeof grpc;
@@ -46,7 +48,7 @@ export class GrpcFront {
     const package_ = await grpcPackage("@grpc/grpc-js", () => import("@grpc/grpc-js"));
     const loader = await grpcPackage("@grpc/proto-loader", () => import("@grpc/proto-loader"));
     const front = new GrpcFront(package_, options, ports);
-    const own = loader.fromJSON(OWN_SERVICES as never, MESSAGE_FORM);
+    const own = loader.fromJSON(OWN_SERVICES, MESSAGE_FORM);
     front.#addOwn(own);
     for (const service of options.services) front.#add(await definitionOf(service));
     return front;
@@ -69,7 +71,7 @@ export class GrpcFront {
   }
 
   #addOwn(own: PackageDefinition): void {
-    const draining = (): Partial<grpc.StatusObject> => ({ code: GRPC_STATUS.UNAVAILABLE, details: "the proxy ends" });
+    const draining = (): Failure => ({ code: GRPC_STATUS.UNAVAILABLE, details: "the proxy ends" });
     this.#server.addService(own[HEALTH_SERVICE] as grpc.ServiceDefinition, {
       Check: (call: { request: { service: string } }, reply: Reply) => {
         const { service } = call.request;

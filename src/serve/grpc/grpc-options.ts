@@ -6,10 +6,9 @@
  */
 import type { ServiceDefinition } from "@grpc/grpc-js";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { count, custom, describeValue, readOptions, text, timeLimit } from "../../core/internal.ts";
+import { count, custom, describeValue, readOptions, temporaryRoot, text, timeLimit } from "../../core/internal.ts";
 import { DeployFailedError } from "../errors.ts";
 import { GRPC_MESSAGE_BYTES_MAX } from "../limits.ts";
 
@@ -116,7 +115,7 @@ export async function resolveGrpcOptions(given: GrpcOptions | undefined): Promis
 export async function definitionOf({ service, files }: LoadedService): Promise<ServiceDefinition> {
   const { loadSync } = await grpcPackage("@grpc/proto-loader", () => import("@grpc/proto-loader"));
   // The package reads files alone.
-  const folder = mkdtempSync(join(tmpdir(), "shoal-proto-"));
+  const folder = mkdtempSync(join(temporaryRoot(), "shoal-proto-"));
   try {
     for (const [name, content] of Object.entries(files)) {
       mkdirSync(dirname(join(folder, name)), { recursive: true });
@@ -124,7 +123,7 @@ export async function definitionOf({ service, files }: LoadedService): Promise<S
     }
     const found = loadSync(MAIN_FILE, { ...MESSAGE_FORM, includeDirs: [folder] });
     const definition = found[service];
-    if (definition !== undefined && !("format" in definition)) return definition as ServiceDefinition;
+    if (definition !== undefined && !("format" in definition)) return definition;
     const known = Object.entries(found).flatMap(([name, { format }]) => (format === undefined ? [name] : []));
     throw new RangeError(
       `Cannot set services of grpcOptions: the file has no service of this name: received ${JSON.stringify(service)}: it has ${known.join(", ") || "none"}`,

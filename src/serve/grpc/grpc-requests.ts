@@ -107,11 +107,12 @@ export class GrpcRequests {
   }
 
   #statusOf(error: unknown, stream: ServedStream): { code: number; details: string } {
-    const { code, details, message } = (error ?? {}) as { code?: unknown; details?: unknown; message?: unknown };
+    const { code, details } = (error ?? {}) as { code?: unknown; details?: unknown };
+    const message = error instanceof Error ? error.message : describeValue(error);
     // Errors of gRPC's own clients have `details`, those of users `message`.
-    if (isFailureCode(code)) return { code, details: typeof details === "string" ? details : String(message ?? "") };
+    if (isFailureCode(code)) return { code, details: typeof details === "string" ? details : message };
     const known = typeof code === "string" ? CODES[code] : undefined;
-    if (known !== undefined) return { code: known, details: String(message ?? "") };
+    if (known !== undefined) return { code: known, details: message };
     const { onError, showsErrors } = this.#options;
     onError(error, stream);
     const shown = error instanceof Error ? (error.stack ?? error.message) : describeValue(error);

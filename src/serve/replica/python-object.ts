@@ -26,7 +26,7 @@ interface PythonReplica {
   reconfigure(userConfig: unknown): void;
   close(): void;
   call(meta: PythonMeta, name: string, ...args: unknown[]): unknown;
-  stream(meta: PythonMeta, name: string, ...args: unknown[]): AsyncGenerator<unknown>;
+  stream(meta: PythonMeta, name: string, ...args: unknown[]): AsyncGenerator;
   http(
     meta: PythonMeta,
     request: object,

@@ -78,7 +78,7 @@ export class Replica {
    * @throws what the user's code throws
    */
   async start(): Promise<{ nodeId: string; pid: number }> {
-    const { context, userConfig } = this.#spec;
+    const { userConfig } = this.#spec;
     const code = this.#code instanceof Uint8Array ? await valueOfKept(this.#code) : await this.#code.ref;
     const user = await this.#userCode(code as DeploymentCode);
     if (userConfig !== undefined) await user.reconfigure(JSON.parse(userConfig));

@@ -101,7 +101,7 @@ export class GrpcFront {
       };
       return [name, handle] as const;
     });
-    this.#server.addService(service, Object.fromEntries(handlers) as unknown as grpc.UntypedServiceImplementation);
+    this.#server.addService(service, Object.fromEntries(handlers));
   }
 }
 

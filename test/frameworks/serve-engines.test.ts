@@ -13,7 +13,7 @@ import { init, shutdown } from "shoal";
 import * as serve from "shoal/serve";
 await init({ numCpus: 4 });
 const { address } = await serve.start({ httpOptions: { port: 0 } });
-const models = process.argv[2] + "/";
+const models = process.argv.at(-1) + "/";
 const { nodeLlamaCpp, transformersJs } = serve.llm;
 await serve.run(serve.llm.buildOpenAIApp({ models: [
   { id: "words", engine: transformersJs({ model: models + "words", dtype: "fp32" }) },

@@ -4,7 +4,8 @@
  * Everything is checked here, before anything is started. A deployment is a description: it holds no resource and can be bound as often as one likes. What becomes of an
  * application is decided by `build/application-graph.ts` and `run.ts`.
  */
-import { describeValue, isClass } from "../core/internal.ts";
+import type { ActorClass } from "../core/index.ts";
+import { describeValue, isClass, type PythonCode, pythonCodeOf } from "../core/internal.ts";
 import type { HandleArg, HandleOf } from "./handle/handle-types.ts";
 import type { DeploymentConfig } from "./deployment-config.ts";
 import { type DeploymentFunctions, type DeploymentOptions, resolveDeploymentOptions } from "./deployment-options.ts";
@@ -52,8 +53,10 @@ export function applicationParts(application: Application<any>): ApplicationPart
 
 /** A class or function with options. */
 export class Deployment<T extends Deployable = Deployable> {
-  /** The class or function itself. */
+  /** The class or function itself; where it is Python's, what `python.actor` or `python.task` gave. */
   readonly target: T;
+  /** @internal where Python has the class or function */
+  readonly python: PythonCode | undefined;
   readonly config: DeploymentConfig;
   /** @internal those that run elsewhere than in replicas */
   readonly functions: DeploymentFunctions;
@@ -63,7 +66,8 @@ export class Deployment<T extends Deployable = Deployable> {
   constructor(target: T, given: DeploymentOptions) {
     this.target = target;
     this.#given = given;
-    const { config, functions } = resolveDeploymentOptions(target.name, given);
+    this.python = pythonCodeOf(target);
+    const { config, functions } = resolveDeploymentOptions(this.python?.name ?? target.name, withPythonOptions(this.python, given));
     this.config = config;
     this.functions = functions;
   }
@@ -74,7 +78,8 @@ export class Deployment<T extends Deployable = Deployable> {
 
   /** An application of it; bound deployments among the arguments arrive as their handles. */
   bind(...args: BindArgs<ParametersOf<T>>): Application<T> {
-    if (!isClass(this.target as AnyFunction) && args.length > 0)
+    const isPlain = this.python === undefined ? !isClass(this.target as AnyFunction) : this.python.kind === "function";
+    if (isPlain && args.length > 0)
       throw new TypeError(
         `Cannot bind deployment ${this.name}: it is a function, which has no constructor: received ${describeValue(args)}`,
       );
@@ -87,8 +92,23 @@ export class Deployment<T extends Deployable = Deployable> {
   }
 }
 
+/** Options of `python.actor` that are the replicas' own; `methods` says which methods are generators. */
+const PYTHON_ACTOR_OPTIONS = ["numCpus", "numGpus", "memoryBytes", "resources", "runtimeEnv", "labelSelector", "fallbackStrategy"];
+
+/** Resources and environment that Python code was named with, unless the deployment says otherwise. @throws TypeError for options that Serve sets */
+function withPythonOptions(python: PythonCode | undefined, given: DeploymentOptions): DeploymentOptions {
+  if (python === undefined) return given;
+  const named = Object.entries(python.options).filter(([name, value]) => name !== "methods" && value !== undefined);
+  for (const [name] of named)
+    if (!PYTHON_ACTOR_OPTIONS.includes(name))
+      throw new TypeError(
+        `Cannot make a deployment of ${python.name} in ${python.place}: Serve sets ${name} itself: there are ${PYTHON_ACTOR_OPTIONS.join(", ")} and methods`,
+      );
+  return named.length === 0 ? given : { ...given, actorOptions: { ...Object.fromEntries(named), ...given.actorOptions } };
+}
+
 /**
- * Makes a deployment of a class or a function.
+ * Makes a deployment of a class or a function, of TypeScript or, by `python.actor`, of Python.
  *
  * @throws TypeError for what is neither, for an unknown option or a value of a wrong type; RangeError for one out of range
  * @example
@@ -99,6 +119,8 @@ export class Deployment<T extends Deployable = Deployable> {
  * }
  * const handle = await serve.run(serve.deployment(Greeter, { numReplicas: 2 }).bind("Hello"));
  */
+export function deployment<C extends AnyClass>(target: ActorClass<C>, options?: DeploymentOptions): Deployment<C>;
+export function deployment<T extends Deployable>(target: T, options?: DeploymentOptions): Deployment<T>;
 export function deployment<T extends Deployable>(target: T, options: DeploymentOptions = {}): Deployment<T> {
   if (typeof target !== "function")
     throw new TypeError(`Cannot make a deployment: a class or a function is needed: received ${describeValue(target)}`);

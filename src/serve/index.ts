@@ -24,6 +24,8 @@ export { BackPressureError, DeployFailedError, DeploymentUnavailableError, Reque
 export { DeploymentResponse, DeploymentResponseGenerator } from "./handle/deployment-response.ts";
 export type { HandleMethod, HandleOf, HandleOptionsInput as HandleOptions } from "./handle/handle-types.ts";
 export type { ApiOptions } from "./rest/api-options.ts";
+export type { GrpcOptions, GrpcService } from "./grpc/grpc-options.ts";
+export { type GrpcContext, GrpcStatusError } from "./grpc/grpc-requests.ts";
 export type { HttpOptions } from "./proxy/http-options.ts";
 export { batch, type BatchedFunction, type BatchedStream, type BatchOptions, END_OF_STREAM, type EndOfStream } from "./replica/batch.ts";
 export { getMultiplexedModelId, multiplexed, type MultiplexedOptions } from "./replica/multiplexed.ts";

@@ -15,6 +15,8 @@ export const BODY_PIECE_BYTES = 64 * 1024;
 export const MESSAGE_COST_BYTES = 64;
 /** The largest message of a WebSocket, where `maxMessageBytes` says nothing else. */
 export const MESSAGE_BYTES_MAX = 1024 * 1024;
+/** The largest message of a client of gRPC, where `maxMessageBytes` says nothing else: what gRPC's libraries take by default. */
+export const GRPC_MESSAGE_BYTES_MAX = 4 * 1024 * 1024;
 /** Bytes that a replica may have sent to a WebSocket before its client takes them. A program that awaits `send` stays far below. */
 export const SOCKET_BUFFER_BYTES_MAX = 64 * 1024 * 1024;
 /** Clients of WebSockets are asked whether they live that often; who has not answered by the next time is gone. */

@@ -16,6 +16,7 @@ import { DeploymentUnavailableError } from "./errors.ts";
 import { type DeploymentHandle, newHandle } from "./handle/deployment-handle.ts";
 import type { HandleOf } from "./handle/handle-types.ts";
 import { REPLICA_CONCURRENCY } from "./limits.ts";
+import { type GrpcOptions, resolveGrpcOptions } from "./grpc/grpc-options.ts";
 import { runLocally } from "./local/local-application.ts";
 import { type HttpOptions, resolveHttpOptions } from "./proxy/http-options.ts";
 import { type ApiOptions, resolveApiOptions } from "./rest/api-options.ts";
@@ -27,6 +28,8 @@ export interface StartOptions {
   httpOptions?: HttpOptions | undefined;
   /** Open Ray's REST API and `/metrics`. Default: they are not opened. */
   apiOptions?: ApiOptions | undefined;
+  /** Offers gRPC as well, through the packages `@grpc/grpc-js` and `@grpc/proto-loader`. Default: none. */
+  grpcOptions?: GrpcOptions | undefined;
   /** Show clients the errors of user code, with their stacks. Default: false; what went wrong is in the log, by the id that clients get. */
   development?: boolean | undefined;
 }
@@ -37,6 +40,8 @@ export interface StartedServe {
   readonly address: string | undefined;
   /** The REST API, where there is one: such as `http://127.0.0.1:8265`, and the token that it asks for. */
   readonly api?: OpenedApi | undefined;
+  /** Where a proxy listens for gRPC, such as `127.0.0.1:9000`; undefined where there is none. */
+  readonly grpcAddress: string | undefined;
 }
 
 /** The options of `run`. */
@@ -51,7 +56,10 @@ export interface RunOptions {
   blocking?: boolean | undefined;
 }
 
-const START = { of: "serve.start", options: { httpOptions: anyObject(), apiOptions: anyObject(), development: flag(false) } };
+const START = {
+  of: "serve.start",
+  options: { httpOptions: anyObject(), grpcOptions: anyObject(), apiOptions: anyObject(), development: flag(false) },
+};
 const RUN = {
   of: "serve.run",
   otherNames: { route_prefix: "it is routePrefix" },
@@ -81,12 +89,12 @@ const blocked = new Set<() => void>();
  * const { address } = await serve.start({ httpOptions: { port: 0 } }); // http://127.0.0.1:40123
  */
 export async function start(options?: StartOptions): Promise<StartedServe> {
-  const { httpOptions, apiOptions, development } = readOptions(options, START);
+  const { httpOptions, grpcOptions, apiOptions, development } = readOptions(options, START);
   const api = apiOptions === undefined ? undefined : resolveApiOptions(apiOptions);
-  const wanted = { http: resolveHttpOptions(httpOptions), showsErrors: development };
+  const wanted = { http: resolveHttpOptions(httpOptions), grpc: await resolveGrpcOptions(grpcOptions), showsErrors: development };
   const controller = controllerWith(wanted);
-  const address = await unwrapped(begun(controller, wanted));
-  return { address, ...(api !== undefined && { api: await unwrapped(controller.openApi.remote(api)) }) };
+  const started = await unwrapped(begun(controller, wanted));
+  return { ...started, ...(api !== undefined && { api: await unwrapped(controller.openApi.remote(api)) }) };
 }
 
 /**
@@ -204,11 +212,11 @@ function controllerWith(options: ServeOptions): ControllerHandle {
 }
 
 /** @returns where a proxy listens */
-async function begun(controller: ControllerHandle, options: ServeOptions): Promise<string | undefined> {
-  const address = await controller.proxiesReady.remote(options);
+async function begun(controller: ControllerHandle, options: ServeOptions): Promise<Omit<StartedServe, "api">> {
+  const addresses = await controller.proxiesReady.remote(options);
   // A process that has its own node is the server: it lives until it is told to end.
   if (held === undefined && !isWorker() && (startedHere() || runsInProcess())) held = setInterval(() => {}, 2 ** 30);
-  return address;
+  return addresses;
 }
 
 /** Rethrows the controller's own error instead of the `TaskError` around it. */

@@ -4,6 +4,7 @@ import { buildConfigApplication } from "./config/build-in-task.ts";
 import { Controller } from "./controller/controller.ts";
 import { deployment } from "./deployment.ts";
 import { BackPressureError, DeployFailedError, DeploymentUnavailableError, RequestCancelledError } from "./errors.ts";
+import { GrpcStatusError } from "./grpc/grpc-requests.ts";
 import { adoptHandle } from "./handle/deployment-handle.ts";
 import * as llm from "./llm/index.ts";
 import { LLMEngineError, LLMRequestError } from "./llm/llm-errors.ts";
@@ -37,6 +38,7 @@ registerExports("shoal/serve", {
   getMultiplexedModelId,
   getReplicaContext,
   getTraceHeaders,
+  GrpcStatusError,
   Histogram,
   llm,
   LLMEngineError,

@@ -110,6 +110,8 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   sharp: ["data"],
   "@opentelemetry/api": ["serve"],
   "@opentelemetry/sdk-trace-node": ["serve"],
+  "@grpc/grpc-js": ["serve"],
+  "@grpc/proto-loader": ["serve"],
   ws: ["serve"],
   yaml: ["serve"],
   "@huggingface/transformers": ["serve"],

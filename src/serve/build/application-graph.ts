@@ -5,12 +5,14 @@
  * of all configuration that needs new replicas), and how code is kept: as bytes, or by a reference where something in it is counted. Runs in the process that deploys.
  */
 import { createHash, randomUUID } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
 import { put } from "../../core/index.ts";
-import { describeValue, isClass, isGeneratorFunction, keptBytesOf } from "../../core/internal.ts";
+import { describeValue, isClass, isGeneratorFunction, keptBytesOf, type PythonCode } from "../../core/internal.ts";
 import { type Application, applicationParts, type Deployment } from "../deployment.ts";
 import type { ApplicationTarget, DeploymentConfig, DeploymentTarget } from "../deployment-config.ts";
 import type { CodeSource } from "../replica/replica.ts";
 import type { AnyFunction, DeploymentCode } from "../replica/user-object.ts";
+import { streamingMethods } from "../replica/python-object.ts";
 import { markOf, replaceIn } from "./handle-marks.ts";
 
 /** An application that can be deployed, with its code. */
@@ -65,7 +67,7 @@ export function buildApplication(
       return markOf({ app, deployment: names.get(value) as string, streaming: streamingMethodsOf(applicationParts(value).deployment) });
     }) as unknown[];
     const { target } = deployment;
-    const whole: DeploymentCode = { target: target as AnyFunction, args: marked };
+    const whole: DeploymentCode = { target: pythonCodeIn(deployment) ?? (target as AnyFunction), args: marked };
     local.set(name, whole);
     const kept = keepsCode ? (keptBytesOf(whole) ?? { ref: put(whole) }) : undefined;
     if (kept !== undefined) code.set(name, kept);
@@ -75,7 +77,10 @@ export function buildApplication(
       config,
       version: versionOf(kept, config),
       streaming: streamingMethodsOf(deployment),
-      hasFetch: !isClass(target as AnyFunction) || typeof (target.prototype as { fetch?: unknown } | undefined)?.fetch === "function",
+      hasFetch:
+        deployment.python !== undefined ||
+        !isClass(target as AnyFunction) ||
+        typeof (target.prototype as { fetch?: unknown } | undefined)?.fetch === "function",
     };
   });
   const ingress = names.get(application) as string;
@@ -147,13 +152,21 @@ export function requireApplication(value: unknown): asserts value is Application
 }
 
 /** Generator methods of a class. Fields that hold generator functions are not known before there is an instance: `options({ stream: true })` is for them. */
-export function streamingMethodsOf({ target }: Deployment): string[] {
+export function streamingMethodsOf({ target, python }: Deployment): string[] {
+  if (python !== undefined) return streamingMethods(python);
   if (!isClass(target as AnyFunction)) return isGeneratorFunction(target) ? [""] : [];
   const found = new Set<string>();
   for (let at = target.prototype as object | null; at !== null && at !== Object.prototype; at = Object.getPrototypeOf(at) as object | null)
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at)))
       if (isGeneratorFunction(value)) found.add(name === "call" ? "" : name).add(name);
   return [...found];
+}
+
+/** Code in Python is named and not sent; the digest of its file makes a new version of a changed one. */
+function pythonCodeIn({ python }: Deployment): (PythonCode & { readonly digest: string }) | undefined {
+  if (python === undefined) return undefined;
+  const isHere = python.place.endsWith(".py") && existsSync(python.place);
+  return { ...python, digest: isHere ? createHash("sha256").update(readFileSync(python.place)).digest("hex") : "" };
 }
 
 function versionOf(code: CodeSource | undefined, config: DeploymentConfig): string {

@@ -1,5 +1,6 @@
 /**
- * From `app.ts:app` to an application: loads the module, takes its export, lets a builder build, and puts the configuration's options over those in the code.
+ * From `app.ts:app` to an application: loads the module, takes its export, lets a builder build, and puts the configuration's options over those in the code. A class of
+ * Python (`model.py:Model`, `package.module:Model`) becomes a deployment of its own; `args`, where there are any, are the argument of its constructor.
  *
  * Runs user code in the process that deploys, as `serve.run` in a program does; for the REST API that is a worker.
  * Called by `deploy-config.ts` and `build-in-task.ts`.
@@ -8,9 +9,10 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describeValue } from "../../core/internal.ts";
+import { python } from "../../python/python.ts";
 import { deploymentNames, isApplication } from "../build/application-graph.ts";
 import { replaceIn } from "../build/handle-marks.ts";
-import { Application, applicationParts } from "../deployment.ts";
+import { Application, applicationParts, deployment } from "../deployment.ts";
 import type { TracingOptions } from "../deployment-options.ts";
 import { type ApplicationSettings, deploymentOptionsOf } from "./config-options.ts";
 import { type ConfigApplication, type Fields, readRuntimeEnv, ServeConfigError } from "./read-config.ts";
@@ -39,6 +41,10 @@ export async function importApplication({ runtimeEnv, workingDir, ...target }: I
 }
 
 async function importExport({ importPath, folder, args }: ImportTarget): Promise<Application> {
+  const [place, name] = placeAndName(importPath);
+  const pythonFile = pythonFileOf(place, folder);
+  if (pythonFile !== undefined)
+    return deployment(python.actor<object, Fields[]>(pythonFile, name)).bind(...(Object.keys(args).length > 0 ? [args] : []));
   const exported = await exportOf(importPath, folder);
   if (isApplication(exported)) {
     if (Object.keys(args).length > 0) throw refused(importPath, "args are for a builder, and this is an application");
@@ -51,12 +57,17 @@ async function importExport({ importPath, folder, args }: ImportTarget): Promise
   return built;
 }
 
-/** What a module exports under the name behind the colon. */
-async function exportOf(importPath: string, folder: string): Promise<unknown> {
+function placeAndName(importPath: string): [place: string, name: string] {
   const colon = importPath.lastIndexOf(":");
   const [place, name] = colon < 1 ? [importPath, ""] : [importPath.slice(0, colon), importPath.slice(colon + 1)];
-  const file = resolve(folder, place);
   if (name === "") throw refused(importPath, "the export is missing", `Write it as "${place}:app".`);
+  return [place, name];
+}
+
+/** What a module exports under the name behind the colon. */
+async function exportOf(importPath: string, folder: string): Promise<unknown> {
+  const [place, name] = placeAndName(importPath);
+  const file = resolve(folder, place);
   if (!existsSync(file)) throw refused(importPath, `there is no file ${file}`);
   const module = (await import(pathToFileURL(file).href)) as Readonly<Record<string, unknown>>;
   if (!Object.hasOwn(module, name))
@@ -117,6 +128,15 @@ function folderOf(workingDir: string): string {
   return workingDir.replace(/^local:\/\//, "");
 }
 
+/** The file of a module of Python: a path that ends in .py, or a dotted module that is in the folder. */
+function pythonFileOf(place: string, folder: string): string | undefined {
+  if (place.endsWith(".py")) return resolve(folder, place);
+  if (!/^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/.test(place)) return undefined;
+  const file = resolve(folder, `${place.replaceAll(".", "/")}.py`);
+  // A module of several parts is imported by its name from the folder, so that its relative imports hold.
+  return existsSync(file) ? (place.includes(".") ? `${resolve(folder)}/${place}` : file) : undefined;
+}
+
 /**
  * A copy of an application with other options for its deployments; `settings` are for all of them.
  *
@@ -135,10 +155,10 @@ function withDeploymentOptions(
   const copyOf = (original: Application<any>): Application<any> => {
     const copied = copies.get(original);
     if (copied !== undefined) return copied;
-    const { deployment, args } = applicationParts(original);
+    const { deployment: bound, args } = applicationParts(original);
     const fields = overrides.get(names.get(original) as string) ?? {};
     const copy = new Application<any>({
-      deployment: deployment.options(deploymentOptionsOf(fields, settings)),
+      deployment: bound.options(deploymentOptionsOf(fields, settings)),
       args: replaceIn(args, (value) => (isApplication(value) ? copyOf(value) : value)) as unknown[],
     });
     copies.set(original, copy);

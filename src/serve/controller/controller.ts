@@ -15,6 +15,7 @@ import { readConfig, type ServeConfig, ServeConfigError } from "../config/read-c
 import { DeployFailedError } from "../errors.ts";
 import { CONTROL_EVERY_MS, FOLLOW_NODES_EVERY_MS, PUBLISH_EVERY_MS } from "../limits.ts";
 import type { ApplicationTarget } from "../deployment-config.ts";
+import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
 import { metricSnapshots, prometheusText } from "../metrics/registry.ts";
 import { type CountedDeployment, measureDeployments } from "../metrics/serve-metrics.ts";
 import { type ResolvedHttpOptions, resolveHttpOptions } from "../proxy/http-options.ts";
@@ -50,6 +51,8 @@ import { Subscribers } from "./subscribers.ts";
 /** Options of `serve.start`, for the whole of Serve. */
 export interface ServeOptions {
   readonly http: ResolvedHttpOptions;
+  /** Undefined: no gRPC. */
+  readonly grpc?: ResolvedGrpcOptions | undefined;
   /** Clients see what went wrong. */
   readonly showsErrors: boolean;
 }
@@ -140,12 +143,14 @@ export class Controller {
     return this.#options;
   }
 
-  /** Resolves when the proxies listen, with the address of one. @param options hold where all was ended. @throws what keeps them from it */
-  async proxiesReady(options: ServeOptions): Promise<string | undefined> {
+  /** Resolves when the proxies listen, with the addresses of one. @param options hold where all was ended. @throws what keeps them from it */
+  async proxiesReady(options: ServeOptions): Promise<{ address: string | undefined; grpcAddress: string | undefined }> {
     await this.#ready;
     if (this.#isCleared) await this.#startProxies(options);
     await this.#proxies.ready();
-    return Object.values(this.#proxies.statuses).find(({ address }) => address !== undefined)?.address;
+    const statuses = Object.values(this.#proxies.statuses);
+    const address = statuses.find((status) => status.address !== undefined)?.address;
+    return { address, grpcAddress: statuses.find((status) => status.grpcAddress !== undefined)?.grpcAddress };
   }
 
   /**
@@ -291,9 +296,9 @@ export class Controller {
     const kept = await loadOptions<ServeOptions>();
     if (kept === undefined) await saveOptions(this.#options);
     else this.#options = kept;
-    const { http, showsErrors } = this.#options;
+    const { http, grpc, showsErrors } = this.#options;
     this.#replicas = new ReplicaStarter({ happened: (event) => this.#happened(event), subscribers: this.#subscribers, showsErrors });
-    this.#proxies = new ProxyStarter(http);
+    this.#proxies = new ProxyStarter(http, grpc);
     await Promise.all([this.#recover().then(() => this.#subscribers.open()), this.#proxies.follow()]);
     this.#timers.push(
       setInterval(() => this.#tick(), CONTROL_EVERY_MS),
@@ -334,7 +339,7 @@ export class Controller {
   async #put(text: string): Promise<void> {
     const config = readDeclared(text);
     const http = resolveHttpOptions(httpOptionsOf(config));
-    if (this.#isCleared) await this.#startProxies({ http, showsErrors: this.#options.showsErrors });
+    if (this.#isCleared) await this.#startProxies({ ...this.#options, http });
     await Promise.all([saveConfigText(text), saveUnbuilt(text)]);
     this.#declared.put(config.applications);
   }
@@ -345,14 +350,14 @@ export class Controller {
     await Promise.all(this.#state.apps.map((app) => this.#delete(app)));
     this.#isCleared = true;
     await this.#proxies.shutdown(5_000);
-    this.#proxies = new ProxyStarter({ ...this.#options.http, location: "disabled" });
+    this.#proxies = new ProxyStarter({ ...this.#options.http, location: "disabled" }, undefined);
     await Promise.all([forgetConfigText(), forgetUnbuilt()]);
   }
 
   async #startProxies(options: ServeOptions): Promise<void> {
     this.#isCleared = false;
     this.#options = options;
-    this.#proxies = new ProxyStarter(options.http);
+    this.#proxies = new ProxyStarter(options.http, options.grpc);
     await Promise.all([saveOptions(options), this.#proxies.follow()]);
   }
 

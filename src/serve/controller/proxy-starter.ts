@@ -9,6 +9,7 @@ import { type ActorHandle, getRuntimeContext, kill, nodes, remote } from "../../
 import { COMPONENT_START_WITHIN_MS, METRICS_WITHIN_MS, REPLICA_CONCURRENCY, START_RETRY_MIN_MS } from "../limits.ts";
 import type { MetricSnapshot, Tags } from "../metrics/registry.ts";
 import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
+import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
 import { Proxy } from "../proxy/proxy.ts";
 import { reasonOf } from "./replica-starter.ts";
 
@@ -20,6 +21,8 @@ export interface ProxyStatusInfo {
   readonly nodeId: string;
   /** Where it listens, such as `http://127.0.0.1:8000`; absent until it does. */
   address: string | undefined;
+  /** Where it listens for gRPC, such as `127.0.0.1:9000`; absent where it does not. */
+  grpcAddress?: string;
   message: string;
 }
 
@@ -33,12 +36,15 @@ interface RunningProxy {
 
 export class ProxyStarter {
   readonly #options: ResolvedHttpOptions;
+  readonly #grpcOptions: ResolvedGrpcOptions | undefined;
   readonly #proxies = new Map<string, RunningProxy>();
   /** By node, where its proxies listen. */
   readonly #ports = new Map<string, number>();
+  readonly #grpcPorts = new Map<string, number>();
 
-  constructor(options: ResolvedHttpOptions) {
+  constructor(options: ResolvedHttpOptions, grpc: ResolvedGrpcOptions | undefined) {
     this.#options = options;
+    this.#grpcOptions = grpc;
   }
 
   get statuses(): Record<string, ProxyStatusInfo> {
@@ -117,7 +123,7 @@ export class ProxyStarter {
       numCpus: 0,
       maxConcurrency: REPLICA_CONCURRENCY,
       schedulingStrategy: { nodeId },
-    }).remote(this.#options);
+    }).remote(this.#options, this.#grpcOptions);
   }
 
   async #keepRunning(name: string, proxy: RunningProxy, first: { resolve: () => void; reject: (error: unknown) => void }): Promise<void> {
@@ -127,6 +133,8 @@ export class ProxyStarter {
         const { host, port } = await proxy.handle.start.remote(await this.#portOf(name, info.nodeId));
         this.#ports.set(info.nodeId, port);
         info.address = `${this.#options.tls === undefined ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+        const grpc = await this.#startGrpc(name, proxy);
+        if (grpc !== undefined) info.grpcAddress = grpc;
         info.status = "HEALTHY";
         info.message = "";
         first.resolve();
@@ -143,6 +151,15 @@ export class ProxyStarter {
       // A proxy that could not listen still runs, and the same actor is asked again.
       if (!proxy.isEnding) proxy.handle = this.#actor(name, info.nodeId);
     }
+  }
+
+  /** The first proxy of a node has gRPC, which shares no port. @returns where it listens; undefined where it does not */
+  async #startGrpc(name: string, { handle, info: { nodeId } }: RunningProxy): Promise<string | undefined> {
+    if (this.#grpcOptions === undefined || name !== `SERVE_PROXY::${nodeId}::0`) return undefined;
+    const bound = await handle.startGrpc.remote(this.#grpcPorts.get(nodeId) ?? this.#grpcOptions.port);
+    if (bound === undefined) return undefined;
+    this.#grpcPorts.set(nodeId, bound.port);
+    return `${bound.host.includes(":") ? `[${bound.host}]` : bound.host}:${bound.port}`;
   }
 
   /** Its node is to go: it tells so by `/-/healthz`, finishes what it has, and ends. It stays in the table, so that no other is started there. */

@@ -5,7 +5,17 @@
  * finds them.
  */
 import { SERVE_NAMESPACE, replicaActorName } from "../names.ts";
-import { type ActorHandle, getActor, kill, type PlacementGroup, placementGroup, remote } from "../../core/index.ts";
+import {
+  ActorDiedError,
+  type ActorHandle,
+  getActor,
+  kill,
+  type PlacementGroup,
+  placementGroup,
+  remote,
+  ShoalError,
+  TaskError,
+} from "../../core/index.ts";
 import { runsInProcess } from "../../core/internal.ts";
 import { METRICS_WITHIN_MS, REPLICA_CONCURRENCY } from "../limits.ts";
 import type { MetricSnapshot, Tags } from "../metrics/registry.ts";
@@ -117,6 +127,8 @@ export class ReplicaStarter {
       },
     );
     replica.alive.remote().then(undefined, (error: unknown) => {
+      // Its process may live on where Python's has ended.
+      void kill(replica).catch(() => {});
       this.#handles.delete(id);
       this.#leaveGroups(id);
       this.#happened({ kind: "ended", replica: id, reason: reasonOf(error) });
@@ -205,9 +217,13 @@ function bundleOf(options: Readonly<Record<string, unknown>>): Record<string, nu
   };
 }
 
-/** The error of the user's code in one line, or the reason for which its process ended. */
+/** The error of the user's code in one line, with its remedy, or the reason for which its process ended. */
 export function reasonOf(error: unknown): string {
-  const { cause, message } = (error ?? {}) as { cause?: unknown; message?: unknown };
-  if (cause instanceof Error) return `${cause.name}: ${cause.message}`;
-  return typeof message === "string" ? message : String(error);
+  const { cause } = (error ?? {}) as { cause?: unknown };
+  // What a call or an actor failed with is its cause; the cause of any other error is a detail of it.
+  const isWrapped = (error instanceof TaskError || error instanceof ActorDiedError) && cause instanceof Error;
+  const shown: unknown = isWrapped ? cause : error;
+  if (!(shown instanceof Error)) return String(shown);
+  const hint = shown instanceof ShoalError && shown.hint !== undefined ? `. ${shown.hint}` : "";
+  return isWrapped ? `${shown.name}: ${shown.message}${hint}` : `${shown.message}${hint}`;
 }

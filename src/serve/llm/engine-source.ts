@@ -69,6 +69,7 @@ export function nodeLlamaCpp(options: NodeLlamaCppOptions): BuiltInEngine {
       model: text(undefined),
       parallel: count({ min: 1, max: 256 }, LLAMA_PARALLEL),
       contextSize: count({ min: 8 }, undefined),
+      threads: count({ min: 1 }, undefined),
       gpu,
     },
   });

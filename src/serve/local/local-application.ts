@@ -20,6 +20,10 @@ export async function runLocally(application: Application<any>, name: string): P
   // Bound deployments come before those that take them, so their handles exist by then.
   for (const { name: deployment, config, streaming } of target.deployments) {
     const { target: code, args } = local.get(deployment) as DeploymentCode;
+    if (typeof code !== "function")
+      throw new TypeError(
+        `Cannot run ${name} in local testing mode: deployment ${deployment} is written in Python, which needs a process of its own`,
+      );
     const context = { appName: name, deployment, replicaId: `${name}#${deployment}#local`, rank: 0, worldSize: 1 };
     const bound = withHandles(args, (state) => handles.get((state as { deployment: string }).deployment)) as unknown[];
     const user = asReplica(context, () => new UserObject(deployment, { target: code, args: bound }));

@@ -7,6 +7,7 @@
 import { beforeSnapshots, LATENCY_BOUNDARIES, metricOf, type Series } from "./registry.ts";
 
 const HTTP_TAGS = ["application", "route", "method", "status_code"];
+const GRPC_TAGS = ["application", "method", "status_code"];
 const DEPLOYMENT_TAGS = ["application", "deployment", "replica"];
 
 /** Metrics of a proxy: its answered requests. */
@@ -53,6 +54,32 @@ export class HttpMetrics {
     last.requests.add(1);
     last.errors?.add(1);
     last.latency.observe(durationMs);
+  }
+}
+
+/** Metrics of a proxy: its calls of gRPC. */
+export class GrpcMetrics {
+  readonly #requests = metricOf("counter", {
+    name: "serve_num_grpc_requests",
+    description: "Calls of gRPC that have ended",
+    tagKeys: GRPC_TAGS,
+  });
+  readonly #errors = metricOf("counter", {
+    name: "serve_num_grpc_error_requests",
+    description: "Calls of gRPC that ended with another status than OK",
+    tagKeys: GRPC_TAGS,
+  });
+  readonly #latency = metricOf(
+    "histogram",
+    { name: "serve_grpc_request_latency_ms", description: "Time from the metadata of a call to its status", tagKeys: GRPC_TAGS },
+    LATENCY_BOUNDARIES,
+  );
+
+  served({ app, method, code, durationMs }: { app: string; method: string; code: number; durationMs: number }): void {
+    const tags = [app, method, String(code)];
+    this.#requests.series(tags).add(1);
+    if (code !== 0) this.#errors.series(tags).add(1);
+    this.#latency.series(tags).observe(durationMs);
   }
 }
 

@@ -35,7 +35,7 @@ export interface ReplyPort {
    */
   respond(head: ResponseHead, body: Uint8Array | BodyReceiver): void;
   /** No replica has answered. */
-  refuse(status: number, options: { detail?: string; retryAfterMs?: number | undefined }): void;
+  refuse(status: number, options: { detail?: string; retryAfterMs?: number | undefined; isBackPressure?: boolean }): void;
   /** The replica is gone in the middle of an answer: the client has to see that it is not whole. */
   abort(reason: string): void;
   /** The replica has taken a WebSocket. */
@@ -214,7 +214,7 @@ export class Exchange {
     this.#isOver = true;
     if (error instanceof BackPressureError) {
       const { statusCode = 503, retryAfterMs } = this.#router.routes?.backpressure ?? {};
-      this.#reply.refuse(statusCode, { retryAfterMs, detail: "too many requests wait already" });
+      this.#reply.refuse(statusCode, { retryAfterMs, detail: "too many requests wait already", isBackPressure: true });
     } else if (error instanceof DeploymentUnavailableError) this.#reply.refuse(503, { detail: "the application is not there" });
     else this.#reply.refuse(500, {});
   }

@@ -9,13 +9,16 @@ import type { AddressInfo } from "node:net";
 import { processRouters } from "../routing/process-routers.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
 import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
-import { HttpMetrics } from "../metrics/serve-metrics.ts";
+import { GrpcMetrics, HttpMetrics } from "../metrics/serve-metrics.ts";
 import { logAccess } from "./access-log.ts";
 import { Exchange } from "./exchange.ts";
 import type { HttpPorts, RoutedTarget } from "./client-exchange.ts";
 import { createHttpFront, type HttpFront } from "./http-front.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
 import { ReplicaLinks } from "./replica-links.ts";
+import { GrpcFront } from "../grpc/grpc-front.ts";
+import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
+import type { RouteEntry } from "../routing/controller-messages.ts";
 import { RouteTable } from "./route-table.ts";
 import { readTlsContext } from "./tls-options.ts";
 import { WebSocketFront } from "./websocket-front.ts";
@@ -31,13 +34,18 @@ export class Proxy {
   /** By application and deployment. */
   readonly #ingresses = new Map<string, Ingress>();
   #fronts: (HttpFront & { readonly webSockets: WebSocketFront }) | undefined;
+  #grpc: { readonly front: GrpcFront; readonly port: number } | undefined;
   #isDraining = false;
   #onRoutes: (() => void)[] = [];
   readonly #metrics = new HttpMetrics();
   #openRequests = 0;
 
-  constructor(options: ResolvedHttpOptions) {
+  readonly #grpcOptions: ResolvedGrpcOptions | undefined;
+  readonly #grpcMetrics = new GrpcMetrics();
+
+  constructor(options: ResolvedHttpOptions, grpc?: ResolvedGrpcOptions) {
     this.#options = options;
+    this.#grpcOptions = grpc;
     processRouters().watchRoutes((routes) => {
       this.#table.update(routes);
       for (const { app, ingress } of routes) this.#ingress(app, ingress);
@@ -80,6 +88,32 @@ export class Proxy {
     return { host: listening.address, port: listening.port, pid: process.pid };
   }
 
+  /** Listens for gRPC as well. @returns the address @throws where the port is taken, or a package is missing */
+  async startGrpc(port: number): Promise<{ host: string; port: number } | undefined> {
+    const options = this.#grpcOptions;
+    if (options === undefined) return undefined;
+    if (this.#grpc === undefined) {
+      const front = await GrpcFront.create(options, {
+        applications: () => this.#table.entries.map(({ app }) => app),
+        isDraining: () => this.#isDraining,
+        begin: (app, request, reply) => {
+          const { ingress } = this.#table.entries.find((entry) => entry.app === app) as RouteEntry;
+          this.#openRequests += 1;
+          return new Exchange(request, reply, this.#ingress(app, ingress));
+        },
+        served: ({ isBegun, ...entry }) => {
+          if (isBegun) this.#openRequests -= 1;
+          this.#grpcMetrics.served(entry);
+          const { app, method, code, durationMs, requestId } = entry;
+          if (this.#options.accessLog)
+            logAccess({ method: "gRPC", target: method, app, route: method, status: code, durationMs, requestId });
+        },
+      });
+      this.#grpc = { front, port: await front.listen(port) };
+    }
+    return { host: options.host, port: this.#grpc.port };
+  }
+
   /** Resolves once the proxy routes to an application. */
   async routesTo(app: string): Promise<void> {
     while (!this.#table.entries.some((entry) => entry.app === app)) await new Promise<void>((resolve) => this.#onRoutes.push(resolve));
@@ -97,13 +131,14 @@ export class Proxy {
   /** Takes no new connections, and resolves when every request has been answered. WebSockets are closed: their clients go elsewhere. */
   async drain(): Promise<void> {
     this.#isDraining = true;
+    const ended = this.#grpc?.front.drain();
     if (this.#fronts === undefined) return;
     const { server, http2, webSockets } = this.#fronts;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeIdleConnections();
     http2?.close();
     webSockets.close();
-    await closed;
+    await Promise.all([closed, ended]);
   }
 
   /** Answers when its node is to be drained; its failure is the end of the proxy. */

@@ -6,7 +6,7 @@
  */
 import { randomBytes } from "node:crypto";
 
-const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
+export const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[0-9a-fA-F:.]+\])(?::\d{0,5})?$/;
 const MODEL_HEADER = "serve_multiplexed_model_id";
 const MODEL_HEADER_AS_WELL = "serve-multiplexed-model-id";
@@ -26,7 +26,7 @@ export interface ReadHeaders {
 const idPrefix = randomBytes(6).toString("hex");
 let idNumber = 0;
 
-function newRequestId(): string {
+export function newRequestId(): string {
   idNumber += 1;
   return `${idPrefix}-${idNumber.toString(36)}`;
 }

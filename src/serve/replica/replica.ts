@@ -8,7 +8,10 @@ import { REQUEST_SERVICE } from "../names.ts";
 import { getRuntimeContext, type ObjectRef } from "../../core/index.ts";
 import { type LibraryCall, libraryCalls, offerConnections, setCallData, valueOfKept } from "../../core/internal.ts";
 import { adoptHandle } from "../handle/deployment-handle.ts";
+import type { HandleOptions } from "../handle/handle-types.ts";
 import { withHandles } from "../build/handle-marks.ts";
+import { GrpcRequests } from "../grpc/grpc-requests.ts";
+import { GRPC_METHOD } from "../wire/frames.ts";
 import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
 import { type ReplicaMetrics, replicaMetrics } from "../metrics/serve-metrics.ts";
 import { RequestServer, type ServedStream } from "../wire/request-server.ts";
@@ -17,9 +20,10 @@ import { useLazyResponse } from "./lazy-response.ts";
 import { type ReplicaContext, setReplicaContext } from "./replica-context.ts";
 import { type CallMeta, ReplicaBusyError } from "./replica-calls.ts";
 import { contextData, type RequestContext } from "./request-context.ts";
-import { type DeploymentCode, UserObject } from "./user-object.ts";
 import { beginSpan, loadTracing, type ServedSpan, setUpTracing, type TracingConfig } from "../tracing.ts";
+import { PythonHandles, type PythonMeta, PythonObject } from "./python-object.ts";
 import { accessLine, lineOf, type LoggingConfig, useReplicaLog } from "./replica-log.ts";
+import { type DeploymentCode, type UserCode, UserObject } from "./user-object.ts";
 import { WebSocketRequests } from "./websocket-requests.ts";
 
 /** Start options of a replica, besides its code. */
@@ -43,9 +47,12 @@ export class Replica {
   readonly #spec: ReplicaSpec;
   readonly #newCall: (name: string, data: unknown) => LibraryCall;
   #code: CodeSource;
-  #user: UserObject | undefined;
+  #user: UserCode | undefined;
+  readonly #pythonHandles = new PythonHandles();
+  readonly #failed = Promise.withResolvers<never>();
   #http: HttpRequests | undefined;
   #webSockets: WebSocketRequests | undefined;
+  #grpc: GrpcRequests | undefined;
   #maxOngoing: number;
   #ongoing = 0;
   #userConfig: string | undefined;
@@ -60,6 +67,8 @@ export class Replica {
     this.#newCall = libraryCalls();
     const { appName, deployment, replicaId } = spec.context;
     this.#metrics = replicaMetrics([appName, deployment, replicaId]);
+    // It may fail before anybody asks.
+    this.#failed.promise.catch(() => {});
     setReplicaContext(spec.context);
     if (!spec.isInProcess) useLazyResponse();
     offerConnections(REQUEST_SERVICE, (connection) => {
@@ -79,8 +88,7 @@ export class Replica {
     if (tracing !== undefined)
       await setUpTracing(tracing, { application: context.appName, deployment: context.deployment, replicaId: context.replicaId });
     const code = this.#code instanceof Uint8Array ? await valueOfKept(this.#code) : await this.#code.ref;
-    const { target, args } = code as DeploymentCode;
-    const user = new UserObject(context.deployment, { target, args: withHandles(args, adoptHandle) as unknown[] });
+    const user = await this.#userCode(code as DeploymentCode);
     if (userConfig !== undefined) await user.reconfigure(JSON.parse(userConfig));
     this.#userConfig = userConfig;
     await user.checkHealth();
@@ -93,6 +101,7 @@ export class Replica {
       onError: (error, stream) => this.#logError(error, stream),
     };
     if (fetch !== undefined) this.#http = new HttpRequests({ ...failures, fetch });
+    this.#grpc = new GrpcRequests({ ...failures, user });
     if (websocket !== undefined) this.#webSockets = new WebSocketRequests({ ...failures, websocket });
     return { nodeId: getRuntimeContext().nodeId, pid: process.pid };
   }
@@ -122,8 +131,8 @@ export class Replica {
     let isFailed = false;
     try {
       setCallData(contextData(this.#contextOf(meta)));
-      const method = this.#method(meta[0]);
-      const items = await (span === undefined ? method(...args) : span.run(() => method(...args)));
+      const stream = (): unknown => this.#user?.stream(meta[0])(...args);
+      const items = await (span === undefined ? stream() : span.run(stream));
       if (typeof items !== "object" || items === null || !(Symbol.asyncIterator in items || Symbol.iterator in items))
         throw new TypeError(
           `Cannot stream ${this.#spec.context.deployment}.${meta[0]}: an async iterable is needed, such as a generator gives`,
@@ -180,7 +189,39 @@ export class Replica {
 
   /** Never answers: the end of this call is the end of the replica. */
   alive(): Promise<never> {
-    return new Promise(() => {});
+    return this.#failed.promise;
+  }
+
+  /** A call of the deployment's code in Python to a deployment that it was bound to. */
+  async callHandle(number: number, method: string, options: HandleOptions, meta: PythonMeta, ...args: unknown[]): Promise<unknown> {
+    setCallData(contextData(this.#contextOf([method, ...meta])));
+    return this.#pythonHandles.call(number, method, { ...options, stream: false }, args);
+  }
+
+  /** The same where the answer is a stream. */
+  async *streamHandle(
+    number: number,
+    method: string,
+    options: HandleOptions,
+    meta: PythonMeta,
+    ...args: unknown[]
+  ): AsyncGenerator<unknown, void, undefined> {
+    setCallData(contextData(this.#contextOf([method, ...meta])));
+    yield* this.#pythonHandles.call(number, method, { ...options, stream: true }, args) as AsyncIterable<unknown>;
+  }
+
+  async #userCode({ target, args }: DeploymentCode): Promise<UserCode> {
+    const { context } = this.#spec;
+    if (typeof target === "function")
+      return new UserObject(context.deployment, { target, args: withHandles(args, adoptHandle) as unknown[] });
+    return PythonObject.start({
+      code: target,
+      args,
+      context,
+      threads: this.#maxOngoing,
+      handles: this.#pythonHandles,
+      onEnd: (error) => this.#failed.reject(error),
+    });
   }
 
   /** @returns when it began */
@@ -229,7 +270,7 @@ export class Replica {
       stream.refuse(this.#ongoing);
       return;
     }
-    const requests = stream.messages === undefined ? this.#http : this.#webSockets;
+    const requests = stream.messages === undefined ? this.#http : stream.head.method === GRPC_METHOD ? this.#grpc : this.#webSockets;
     if (requests === undefined) {
       const headers = ["content-type", "application/json"];
       const missing = stream.messages === undefined ? "fetch(request)" : "websocket(socket, request)";

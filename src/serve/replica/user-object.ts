@@ -4,27 +4,42 @@
  * Decides which names are methods (own and inherited functions, never those of `Object.prototype`), what `handle.remote()` without a name calls, and which hooks an object
  * has: `fetch`, `websocket`, `checkHealth`, `reconfigure`, a dispose method.
  */
-import { describeValue, isClass } from "../../core/internal.ts";
+import { describeValue, isClass, type PythonCode } from "../../core/internal.ts";
 
 export type AnyFunction = (...args: unknown[]) => unknown;
 
-/** Code of a deployment: a class or a function, and the arguments of the constructor. */
+/** Code of a deployment: a class or a function, or the place of one in Python, and the arguments of the constructor. */
 export interface DeploymentCode {
-  readonly target: AnyFunction | (new (...args: never[]) => object);
+  readonly target: AnyFunction | (new (...args: never[]) => object) | PythonCode;
   readonly args: readonly unknown[];
+}
+
+/** The user's code as the replica calls it, in this process (`UserObject`) or in Python (`PythonObject`). */
+export interface UserCode {
+  readonly fetch: AnyFunction | undefined;
+  readonly websocket: AnyFunction | undefined;
+  /** @throws TypeError where there is no such method */
+  method(name: string): AnyFunction;
+  /** A method whose answer is read as a stream. */
+  stream(name: string): AnyFunction;
+  /** A method by the first of these names that there is; undefined where there is none, or it cannot read a stream. */
+  grpcMethod(names: readonly string[], how: { readonly streamsIn: boolean; readonly streamsOut: boolean }): AnyFunction | undefined;
+  checkHealth(): Promise<void>;
+  reconfigure(userConfig: unknown): Promise<void>;
+  dispose(): Promise<void>;
 }
 
 /** Called where a handle names no method: a function deployment itself, or one of these. */
 const DEFAULT_METHODS = ["call", "fetch"];
 
-export class UserObject {
+export class UserObject implements UserCode {
   readonly #name: string;
   readonly #isFunction: boolean;
   readonly #object: object;
   readonly #methods = new Map<string, AnyFunction>();
 
   /** @throws what the constructor throws */
-  constructor(name: string, { target, args }: DeploymentCode) {
+  constructor(name: string, { target, args }: { target: AnyFunction | (new (...args: never[]) => object); args: readonly unknown[] }) {
     this.#name = name;
     this.#isFunction = !isClass(target as AnyFunction);
     this.#object = this.#isFunction ? target : new (target as new (...given: unknown[]) => object)(...args);
@@ -46,6 +61,18 @@ export class UserObject {
     if (found !== undefined) return found;
     const wanted = name === "" ? `method without a name (${DEFAULT_METHODS.join(" or ")})` : `method ${JSON.stringify(name.slice(0, 100))}`;
     throw new TypeError(`Cannot call deployment ${this.#name}: it has no ${wanted}`);
+  }
+
+  stream(name: string): AnyFunction {
+    return this.method(name);
+  }
+
+  grpcMethod(names: readonly string[]): AnyFunction | undefined {
+    for (const name of names) {
+      const found = this.find(name);
+      if (found !== undefined) return found;
+    }
+    return undefined;
   }
 
   find(name: string): AnyFunction | undefined {

@@ -13,6 +13,8 @@
  *     BUSY      ←   number: requests under way   the replica is at its limit and has not begun the request
  *     MESSAGE   ↔                                a message of a WebSocket; costs credit; TEXT: it is text
  *
+ * A call of gRPC is a REQUEST with `GRPC_METHOD`, and goes as a WebSocket does: status 101, messages, and the status of gRPC in END.
+ *
  * A WebSocket is a REQUEST whose method is `WEBSOCKET_METHOD`, which no client can send. The replica takes it by a RESPONSE with status 101; messages go both ways, and
  * END carries the code and the reason of the close. Any other RESPONSE refuses it.
  *
@@ -27,6 +29,9 @@ export const FLAG = { END: 0x10, TEXT: 0x20 } as const;
 
 /** In place of GET where a client asks for a WebSocket. */
 export const WEBSOCKET_METHOD = "WEBSOCKET";
+
+/** In place of GET where a client calls a method of gRPC. */
+export const GRPC_METHOD = "GRPC";
 
 /** A message of a WebSocket. `byteLength` is what it costs of a stream's credit: empty messages are not free. */
 export class Message {

@@ -13,6 +13,7 @@ import {
   encodeResponseHead,
   FLAG,
   FRAME,
+  GRPC_METHOD,
   Message,
   type RequestHead,
   type ResponseHead,
@@ -205,7 +206,7 @@ export class RequestServer {
     const first = body.subarray(number);
     const isWhole = (flags & FLAG.END) !== 0;
     const credit = (bytes: number): void => this.sendNumber(FRAME.CREDIT, callId, bytes);
-    const messages = head.method === WEBSOCKET_METHOD ? new BodyReceiver<Message>(credit) : undefined;
+    const messages = head.method === WEBSOCKET_METHOD || head.method === GRPC_METHOD ? new BodyReceiver<Message>(credit) : undefined;
     const receiver = isWhole || messages !== undefined ? undefined : new BodyReceiver(credit);
     const own = first.byteLength === 0 ? NO_BYTES : Buffer.from(first);
     if (receiver !== undefined) receiver.arrived(own);

@@ -18,6 +18,8 @@ export interface NodeLlamaCppOptions {
   readonly contextSize?: number | undefined;
   /** "auto": a GPU where there is one. Default: "auto". */
   readonly gpu?: "auto" | false | undefined;
+  /** Threads that compute. Default: the package's, which takes all cores. */
+  readonly threads?: number | undefined;
 }
 
 export const LLAMA_PARALLEL = 4;
@@ -25,7 +27,7 @@ const CONTEXT_TOKENS = 4096;
 
 /** The used part of the package's API. The package is optional, so its published types cannot be named here. */
 interface LlamaSequence {
-  dispose(): void;
+  clearHistory(): Promise<void>;
 }
 interface LlamaContext {
   getSequence(): LlamaSequence;
@@ -39,6 +41,11 @@ interface LlamaModel {
   createContext(options: object): Promise<LlamaContext>;
   createEmbeddingContext(): Promise<LlamaEmbeddingContext>;
   dispose(): Promise<void>;
+}
+/** What the package tells while it generates. */
+interface Heard {
+  onTextChunk(text: string): void;
+  onToken(tokens: readonly number[]): void;
 }
 interface LlamaAnswer {
   readonly stopReason: string;
@@ -61,7 +68,8 @@ export class NodeLlamaCppEngine implements LLMEngine {
   readonly #llama: LlamaPackage;
   readonly #model: LlamaModel;
   readonly #context: LlamaContext;
-  readonly #free: number[];
+  /** A disposed sequence is given back later than its context says, so all are kept. */
+  readonly #free: LlamaSequence[];
   readonly #waiting: (() => void)[] = [];
   #embeddings: Promise<LlamaEmbeddingContext> | undefined;
 
@@ -69,7 +77,7 @@ export class NodeLlamaCppEngine implements LLMEngine {
     this.#llama = llama;
     this.#model = model;
     this.#context = context;
-    this.#free = Array.from({ length: parallel }, (_, index) => index);
+    this.#free = Array.from({ length: parallel }, () => context.getSequence());
   }
 
   /** @throws LLMEngineError where the package is not installed; what llama.cpp throws for the model */
@@ -78,24 +86,25 @@ export class NodeLlamaCppEngine implements LLMEngine {
     parallel = LLAMA_PARALLEL,
     contextSize = CONTEXT_TOKENS,
     gpu = "auto",
+    threads,
   }: NodeLlamaCppOptions): Promise<LLMEngine> {
     // A name in a variable: compilers and bundlers do not look for it.
     const name = "node-llama-cpp";
     const llama = (await optionalPackage(name, ">=3 <4", () => import(name))) as LlamaPackage;
     const modelPath = await llama.resolveModelFile(model);
     const loaded = await (await llama.getLlama({ gpu })).loadModel({ modelPath });
-    const context = await loaded.createContext({ sequences: parallel, contextSize });
+    const context = await loaded.createContext({ sequences: parallel, contextSize, ...(threads !== undefined && { threads }) });
     return new NodeLlamaCppEngine(llama, loaded, context, parallel);
   }
 
   chat(request: ChatRequest, signal: AbortSignal): AsyncIterable<Token> {
     const history = request.messages.map(historyItem);
     const promptTokens = request.messages.reduce((sum, { content }) => sum + this.#count(plain(content)), 0);
-    return this.#generate(promptTokens, signal, async (sequence, onText, stop) => {
+    return this.#generate(promptTokens, signal, async (sequence, heard, stop) => {
       const chat = new this.#llama.LlamaChat({ contextSequence: sequence });
       try {
         // The model is to answer: an empty turn of its own comes last.
-        return await chat.generateResponse([...history, { type: "model", response: [] }], generationOptions(request, stop, onText));
+        return await chat.generateResponse([...history, { type: "model", response: [] }], generationOptions(request, stop, heard));
       } finally {
         chat.dispose();
       }
@@ -105,12 +114,12 @@ export class NodeLlamaCppEngine implements LLMEngine {
   complete(request: CompletionRequest, signal: AbortSignal): AsyncIterable<Token> {
     const { prompt } = request;
     const promptTokens = typeof prompt === "string" ? this.#count(prompt) : prompt.length;
-    return this.#generate(promptTokens, signal, async (sequence, onText, stop) => {
+    return this.#generate(promptTokens, signal, async (sequence, heard, stop) => {
       const completion = new this.#llama.LlamaCompletion({ contextSequence: sequence });
       try {
         return await completion.generateCompletionWithMeta(
           typeof prompt === "string" ? prompt : [...prompt],
-          generationOptions(request, stop, onText),
+          generationOptions(request, stop, heard),
         );
       } finally {
         completion.dispose();
@@ -140,21 +149,23 @@ export class NodeLlamaCppEngine implements LLMEngine {
   async *#generate(
     promptTokens: number,
     signal: AbortSignal,
-    run: (sequence: LlamaSequence, onText: (text: string) => void, signal: AbortSignal) => Promise<{ metadata: LlamaAnswer }>,
+    run: (sequence: LlamaSequence, heard: Heard, signal: AbortSignal) => Promise<{ metadata: LlamaAnswer }>,
   ): AsyncGenerator<Token, void, undefined> {
-    const place = await this.#place(signal);
+    const sequence = await this.#sequence(signal);
     try {
-      const sequence = this.#context.getSequence();
       const left = new AbortController();
       const queue = new TokenQueue();
       let completionTokens = 0;
       let running: Promise<void> | undefined;
       try {
-        const onText = (text: string): void => {
-          completionTokens += 1;
-          queue.push({ text });
+        const heard: Heard = {
+          onTextChunk: (text) => queue.push({ text }),
+          // A character may be several tokens, so texts are not counted.
+          onToken: (tokens) => {
+            completionTokens += tokens.length;
+          },
         };
-        running = run(sequence, onText, AbortSignal.any([signal, left.signal])).then(({ metadata }) => {
+        running = run(sequence, heard, AbortSignal.any([signal, left.signal])).then(({ metadata }) => {
           const finishReason = metadata.stopReason === "maxTokens" ? "length" : "stop";
           queue.push({ finishReason, usage: { promptTokens, completionTokens } });
           queue.end();
@@ -164,20 +175,20 @@ export class NodeLlamaCppEngine implements LLMEngine {
         // The consumer of the tokens may stop before the end: the sequence is free only once llama.cpp has stopped.
         left.abort();
         await running;
-        sequence.dispose();
+        await sequence.clearHistory();
       }
     } finally {
-      this.#free.push(place);
+      this.#free.push(sequence);
       this.#waiting.shift()?.();
     }
   }
 
-  /** Waits for a free sequence and takes its place. */
-  async #place(signal: AbortSignal): Promise<number> {
+  /** Waits for a free sequence and takes it. */
+  async #sequence(signal: AbortSignal): Promise<LlamaSequence> {
     for (;;) {
       signal.throwIfAborted();
-      const place = this.#free.pop();
-      if (place !== undefined) return place;
+      const sequence = this.#free.pop();
+      if (sequence !== undefined) return sequence;
       await new Promise<void>((resolve) => {
         const done = (): void => {
           signal.removeEventListener("abort", aborted);
@@ -210,11 +221,11 @@ function plain(content: ChatMessage["content"]): string {
   return parts.map(({ text }) => text ?? "").join("");
 }
 
-function generationOptions(request: SamplingOptions, signal: AbortSignal, onText: (text: string) => void): object {
+function generationOptions(request: SamplingOptions, signal: AbortSignal, heard: Heard): object {
   const { maxTokens, temperature, topP, stop, seed, presencePenalty, frequencyPenalty } = request;
   return {
     signal,
-    onTextChunk: onText,
+    ...heard,
     ...(maxTokens !== undefined && { maxTokens }),
     ...(temperature !== undefined && { temperature }),
     ...(topP !== undefined && { topP }),

@@ -1,0 +1,45 @@
+"""The replica that this process is, and the request whose code runs: what ``shoal.serve`` tells of them."""
+
+import contextvars
+
+#: ``(request_id, model_id, left_ms)`` of the request in whose code a caller is.
+request = contextvars.ContextVar("shoal.serve.request", default=None)
+
+_replica = None
+
+
+class ReplicaContext:
+    """Where the code of a deployment runs."""
+
+    def __init__(self, app_name, deployment, replica_id, rank, world_size):
+        self.app_name = app_name
+        self.deployment = deployment
+        self.replica_id = replica_id
+        #: Among the replicas of its deployment that ran when it began, from 0.
+        self.rank = rank
+        #: How many replicas the deployment had then.
+        self.world_size = world_size
+
+
+def set_replica(context):
+    global _replica
+    _replica = ReplicaContext(context["appName"], context["deployment"], context["replicaId"], context["rank"], context["worldSize"])
+
+
+def get_replica_context():
+    """:raises RuntimeError: outside of a deployment"""
+    if _replica is None:
+        raise RuntimeError("Cannot tell the replica: this code runs outside of a deployment")
+    return _replica
+
+
+def get_request_id():
+    """The id of the request whose code calls this; empty outside of requests."""
+    known = request.get()
+    return "" if known is None else known[0]
+
+
+def get_multiplexed_model_id():
+    """The model that the request asks for; empty where it asks for none."""
+    known = request.get()
+    return "" if known is None else known[1]

@@ -1,0 +1,139 @@
+"""The Python half of a replica: the user's object, and the calls that its TypeScript half passes on (`src/serve/replica/python-object.ts`).
+
+Admission, routing and limits are decided there. Methods written with ``async def`` run on the loop, all others on threads, so that none holds up another request.
+"""
+
+import asyncio
+import contextvars
+import functools
+import inspect
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+
+from . import _runtime, _serve_context
+from ._serve_handles import with_handles
+from ._serve_http import Request, answer_of, is_stream, piece_of
+
+_END = object()
+
+
+class Replica:
+    def __init__(self, place, name, args, context, gateway, threads):
+        _serve_context.set_replica(context)
+        self._name = context["deployment"]
+        target = _runtime.require().targets.find(place, name)
+        self._is_class = inspect.isclass(target)
+        self._object = target(*with_handles(args, gateway)) if self._is_class else target
+        self._threads = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="shoal-serve")
+        self._streams = {}
+        self._ids = itertools.count(1)
+
+    async def start(self):
+        """:returns: what the object offers"""
+        return {"hasCall": callable(self._object), "hasReconfigure": callable(getattr(self._object, "reconfigure", None))}
+
+    async def alive(self):
+        """Never answers: the end of this call is the end of this process."""
+        await asyncio.get_running_loop().create_future()
+
+    async def check_health(self):
+        await self._run_hook("check_health")
+
+    async def reconfigure(self, user_config):
+        await self._run_hook("reconfigure", user_config)
+
+    async def close(self):
+        """Lets the object end as objects do, by ``__del__``."""
+        self._streams.clear()
+        self._object = None
+
+    async def call(self, meta, name, *args):
+        _serve_context.request.set(tuple(meta))
+        return await self._run(self._method(name), args)
+
+    async def stream(self, meta, name, *args):
+        _serve_context.request.set(tuple(meta))
+        items = await self._run(self._method(name), args)
+        if not (hasattr(items, "__aiter__") or hasattr(items, "__iter__")):
+            raise TypeError("Cannot stream %s.%s: a generator is needed: received %s" % (self._name, name, type(items).__name__))
+        async for item in self._items(items if hasattr(items, "__aiter__") else iter(items)):
+            yield item
+
+    async def http(self, meta, given):
+        """:returns: ``[status, headers, body, number of the stream that is the body]``"""
+        _serve_context.request.set(tuple(meta))
+        try:
+            value = await self._run(self._method("__call__"), (Request(given),))
+        except Exception as error:
+            status = getattr(error, "status_code", None)
+            if not isinstance(status, int) or not 400 <= status <= 599:
+                raise
+            # One that says which status it stands for, such as FastAPI's and Starlette's.
+            headers = [part for pair in (getattr(error, "headers", None) or {}).items() for part in pair]
+            body = answer_of({"detail": getattr(error, "detail", None)})
+            return [status, headers + body[1], body[2], 0]
+        status, headers, body = answer_of(value)
+        if not is_stream(body) and not hasattr(body, "__iter__"):
+            raise TypeError("Cannot answer a request with a body of %s" % type(body).__name__)
+        if isinstance(body, (bytes, bytearray, memoryview, str)):
+            return [status, headers, body if isinstance(body, str) else bytes(body), 0]
+        number = next(self._ids)
+        self._streams[number] = body if hasattr(body, "__aiter__") else iter(body)
+        return [status, headers, None, number]
+
+    async def read(self, meta, number):
+        """The pieces of the body of an answer."""
+        _serve_context.request.set(tuple(meta))
+        items = self._streams.pop(number, None)
+        if items is not None:
+            async for item in self._items(items):
+                yield piece_of(item)
+
+    async def drop(self, number):
+        """Nobody wants that body any more."""
+        self._streams.pop(number, None)
+
+    async def _items(self, items):
+        if hasattr(items, "__aiter__"):
+            try:
+                async for item in items:
+                    yield item
+            finally:
+                if hasattr(items, "aclose"):
+                    await items.aclose()
+            return
+        try:
+            while (item := await self._on_thread(next, (items, _END))) is not _END:
+                yield item
+        finally:
+            if hasattr(items, "close"):
+                items.close()
+
+    def _method(self, name):
+        name = name or "__call__"
+        method = None if name.startswith("_") and name != "__call__" else self._object if name == "__call__" else getattr(self._object, name, None)
+        # The default method, by the name that it has in TypeScript.
+        if method is None and name in ("call", "fetch"):
+            method = self._object
+        if not callable(method):
+            known = [known for known in dir(self._object) if not known.startswith("_") and callable(getattr(self._object, known, None))]
+            raise AttributeError("Cannot call deployment %s: it has no method %s: it has %s" % (self._name, name, ", ".join(known) or "none"))
+        return method
+
+    async def _run_hook(self, name, *args):
+        method = getattr(self._object, name, None)
+        if callable(method):
+            await self._run(method, args)
+
+    async def _run(self, method, args):
+        function = method if inspect.isroutine(method) else getattr(method, "__call__", method)
+        if inspect.iscoroutinefunction(function):
+            return await method(*args)
+        if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
+            return method(*args)
+        value = await self._on_thread(method, args)
+        return await value if inspect.isawaitable(value) else value
+
+    async def _on_thread(self, function, args):
+        context = contextvars.copy_context()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, functools.partial(context.run, function, *args))

@@ -1,0 +1,30 @@
+"""Serve for code that runs in a deployment of Python: requests, responses, handles of other deployments, ``batch``.
+
+A deployment needs none of it: an object with Starlette's attributes is answered with as well.
+"""
+
+from ._serve_batch import batch
+from ._serve_context import ReplicaContext, get_multiplexed_model_id, get_replica_context, get_request_id
+from ._serve_handles import DeploymentHandle, DeploymentResponse, DeploymentResponseGenerator
+from ._serve_http import Headers, HTMLResponse, HTTPException, JSONResponse, PlainTextResponse, QueryParams, Request, Response, StreamingResponse, Url
+
+__all__ = [
+    "DeploymentHandle",
+    "DeploymentResponse",
+    "DeploymentResponseGenerator",
+    "HTMLResponse",
+    "HTTPException",
+    "Headers",
+    "JSONResponse",
+    "PlainTextResponse",
+    "QueryParams",
+    "ReplicaContext",
+    "Request",
+    "Response",
+    "StreamingResponse",
+    "Url",
+    "batch",
+    "get_multiplexed_model_id",
+    "get_replica_context",
+    "get_request_id",
+]

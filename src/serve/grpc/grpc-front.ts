@@ -1,0 +1,291 @@
+/**
+ * gRPC in front of an exchange: `@grpc/grpc-js` has the protocol, each call of it is one exchange of messages with a replica.
+ *
+ * Decides which application a call is for (metadata `application`; the only one where there is one), which model (`multiplexed_model_id`), its id (`request_id`, else a new
+ * one), and the status of calls that no replica has answered. A message is read from the client when the replica has room for it, and from the replica when the client has.
+ */
+import type * as grpc from "@grpc/grpc-js";
+import type { PackageDefinition } from "@grpc/proto-loader";
+import type { Exchange, IncomingRequest, ReplyPort, StreamedBody } from "../proxy/exchange.ts";
+import { newRequestId, REQUEST_ID } from "../proxy/request-headers.ts";
+import type { BodyReceiver } from "../wire/body-receiver.ts";
+import { GRPC_METHOD, type Message, type ResponseHead } from "../wire/frames.ts";
+import { decodeMessage, encodeMessage, GRPC_STATUS, type GrpcKind, readEnd, targetUrl } from "./grpc-calls.ts";
+import { definitionOf, grpcPackage, MESSAGE_FORM, type ResolvedGrpcOptions } from "./grpc-options.ts";
+import { HEALTH_SERVICE, OWN_SERVICES, RAY_SERVICE } from "./grpc-services.ts";
+
+/** Functions of the proxy that the front calls. */
+interface GrpcPorts {
+  /** Names of the applications. */
+  applications(): readonly string[];
+  /** Begins an exchange with the ingress of an application. */
+  begin(app: string, request: IncomingRequest, reply: ReplyPort): Exchange;
+  isDraining(): boolean;
+  /** @param entry `isBegun`: `begin` was called for it */
+  served(entry: { app: string; method: string; code: number; durationMs: number; requestId: string; isBegun: boolean }): void;
+}
+
+type Call = grpc.ServerUnaryCall<unknown, unknown> | grpc.ServerDuplexStream<unknown, unknown>;
+/** A status whose code is one of `GRPC_STATUS` or of the user's: the package's enum has the same numbers. */
+type Failure = { readonly code: number; readonly details: string; readonly metadata?: grpc.Metadata };
+type Reply = (error: Failure | null, value?: unknown, trailer?: grpc.Metadata) => void;
+
+export class GrpcFront {
+  readonly #grpc: typeof grpc;
+  readonly #server: grpc.Server;
+  readonly #options: ResolvedGrpcOptions;
+  readonly #ports: GrpcPorts;
+
+  private constructor(package_: typeof grpc, options: ResolvedGrpcOptions, ports: GrpcPorts) {
+    this.#grpc = package_;
+    this.#options = options;
+    this.#ports = ports;
+    this.#server = new package_.Server({ "grpc.max_receive_message_length": options.maxMessageBytes });
+  }
+
+  /** @throws DeployFailedError where a package is missing */
+  static async create(options: ResolvedGrpcOptions, ports: GrpcPorts): Promise<GrpcFront> {
+    const package_ = await grpcPackage("@grpc/grpc-js", () => import("@grpc/grpc-js"));
+    const loader = await grpcPackage("@grpc/proto-loader", () => import("@grpc/proto-loader"));
+    const front = new GrpcFront(package_, options, ports);
+    const own = loader.fromJSON(OWN_SERVICES, MESSAGE_FORM);
+    front.#addOwn(own);
+    for (const service of options.services) front.#add(await definitionOf(service));
+    return front;
+  }
+
+  /** @returns the port @throws where it is taken */
+  async listen(port: number): Promise<number> {
+    const { host } = this.#options;
+    const address = `${host.includes(":") ? `[${host}]` : host}:${port}`;
+    return new Promise((resolve, reject) => {
+      this.#server.bindAsync(address, this.#grpc.ServerCredentials.createInsecure(), (error, bound) =>
+        error === null ? resolve(bound) : reject(error),
+      );
+    });
+  }
+
+  /** Takes no new calls, and resolves when all have ended. */
+  async drain(): Promise<void> {
+    await new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));
+  }
+
+  #addOwn(own: PackageDefinition): void {
+    const draining = (): Failure => ({ code: GRPC_STATUS.UNAVAILABLE, details: "the proxy ends" });
+    this.#server.addService(own[HEALTH_SERVICE] as grpc.ServiceDefinition, {
+      Check: (call: { request: { service: string } }, reply: Reply) => {
+        const { service } = call.request;
+        if (service === "" || this.#options.services.some((offered) => offered.service === service))
+          reply(null, { status: this.#ports.isDraining() ? "NOT_SERVING" : "SERVING" });
+        else reply({ code: GRPC_STATUS.NOT_FOUND, details: "there is no such service" });
+      },
+    });
+    this.#server.addService(own[RAY_SERVICE] as grpc.ServiceDefinition, {
+      ListApplications: (_call: unknown, reply: Reply) => reply(null, { applicationNames: this.#ports.applications() }),
+      Healthz: (_call: unknown, reply: Reply) => (this.#ports.isDraining() ? reply(draining()) : reply(null, { message: "success" })),
+    });
+  }
+
+  #add(service: grpc.ServiceDefinition): void {
+    const handlers = Object.entries(service).map(([name, { requestStream, responseStream, path, originalName }]) => {
+      const kind: GrpcKind = requestStream ? (responseStream ? "bidi" : "clientStream") : responseStream ? "serverStream" : "unary";
+      const names = originalName === undefined || originalName === name ? [name] : [name, originalName];
+      const handle = (call: Call, reply?: Reply): void => {
+        new GrpcCall(call, reply, {
+          package_: this.#grpc,
+          options: this.#options,
+          ports: this.#ports,
+          url: targetUrl({ kind, names }),
+          path,
+        }).start();
+      };
+      return [name, handle] as const;
+    });
+    this.#server.addService(service, Object.fromEntries(handlers));
+  }
+}
+
+interface CallSetting {
+  readonly package_: typeof grpc;
+  readonly options: ResolvedGrpcOptions;
+  readonly ports: GrpcPorts;
+  readonly url: string;
+  readonly path: string;
+}
+
+/** A client's call, from its metadata to its status. */
+class GrpcCall implements ReplyPort {
+  readonly #call: Call;
+  readonly #reply: Reply | undefined;
+  readonly #setting: CallSetting;
+  readonly #startMs = performance.now();
+  #requestId = "";
+  #app = "";
+  #exchange: Exchange | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isOver = false;
+
+  constructor(call: Call, reply: Reply | undefined, setting: CallSetting) {
+    this.#call = call;
+    this.#reply = reply;
+    this.#setting = setting;
+  }
+
+  start(): void {
+    const { metadata } = this.#call;
+    const { ports, options, url } = this.#setting;
+    const named = (name: string): string => String(metadata.get(name)[0] ?? "");
+    const given = named("request_id") || named("x-request-id");
+    this.#requestId = REQUEST_ID.test(given) ? given : newRequestId();
+    const known = ports.applications();
+    this.#app = named("application") || (known.length === 1 ? (known[0] as string) : "");
+    const header = new this.#setting.package_.Metadata();
+    header.set("request_id", this.#requestId);
+    this.#call.sendMetadata(header);
+    if (ports.isDraining()) return this.#end(GRPC_STATUS.UNAVAILABLE, "the proxy ends");
+    if (!known.includes(this.#app)) {
+      const problem = this.#app === "" ? "metadata application is needed" : `there is no application ${this.#app.slice(0, 100)}`;
+      return this.#end(GRPC_STATUS.NOT_FOUND, `${problem}: there are ${known.join(", ") || "none"}`);
+    }
+    const timeoutMs = this.#timeoutMs();
+    if (options.requestTimeoutMs !== undefined) this.#timer = setTimeout(() => this.#late(), options.requestTimeoutMs).unref();
+    this.#call.on("cancelled", () => this.#gone());
+    this.#call.on("error", () => this.#gone());
+    const head = {
+      method: GRPC_METHOD,
+      url,
+      requestId: this.#requestId,
+      timeoutMs,
+      modelId: named("multiplexed_model_id"),
+      client: this.#call.getPeer(),
+      headers: flatMetadata(metadata),
+    };
+    const body: StreamedBody = "request" in this.#call && this.#call.request !== undefined ? once(this.#call.request) : encoded(this.#call);
+    this.#exchange = ports.begin(this.#app, { head, body }, this);
+    this.#exchange.start();
+  }
+
+  /** The replica has not taken the call. */
+  respond(head: ResponseHead): void {
+    this.#end(GRPC_STATUS.UNIMPLEMENTED, `the deployment answers no gRPC (${head.status})`);
+  }
+
+  refuse(status: number, { detail = "", isBackPressure = false }: { detail?: string; isBackPressure?: boolean }): void {
+    const code = isBackPressure
+      ? GRPC_STATUS.RESOURCE_EXHAUSTED
+      : status === 503 || status === 500
+        ? GRPC_STATUS.UNAVAILABLE
+        : GRPC_STATUS.INTERNAL;
+    this.#end(code, detail);
+  }
+
+  abort(): void {
+    this.#end(GRPC_STATUS.UNAVAILABLE, "the replica died while it had the request");
+  }
+
+  upgrade(_head: ResponseHead, messages: BodyReceiver<Message>): void {
+    void this.#answer(messages);
+  }
+
+  async #answer(messages: BodyReceiver<Message>): Promise<void> {
+    let whole: unknown;
+    try {
+      for (let message = await messages.next(); message !== undefined; message = await messages.next()) {
+        const value = decodeMessage(message);
+        if (this.#isOver) return;
+        if (this.#reply !== undefined) whole = value;
+        else if (!(this.#call as grpc.ServerDuplexStream<unknown, unknown>).write(value)) await this.#drained();
+      }
+    } catch {
+      // The replica died, or nobody wants the answer any more.
+      return this.#end(GRPC_STATUS.UNAVAILABLE, "the replica died while it had the request");
+    }
+    const { code, details, metadata } = readEnd(messages.trailers);
+    this.#end(code, details, { whole, metadata });
+  }
+
+  async #drained(): Promise<void> {
+    const call = this.#call as grpc.ServerDuplexStream<unknown, unknown>;
+    await new Promise<void>((resolve) => {
+      call.once("drain", resolve);
+      call.once("cancelled", resolve);
+      call.once("close", resolve);
+    });
+  }
+
+  /** What is left of the client's time, and of the proxy's own limit; 0 is without limit. */
+  #timeoutMs(): number {
+    const deadline = this.#call.getDeadline();
+    const atMs = deadline instanceof Date ? deadline.getTime() : deadline;
+    const { requestTimeoutMs = Number.POSITIVE_INFINITY } = this.#setting.options;
+    const leftMs = Math.min(requestTimeoutMs, atMs - Date.now());
+    return Number.isFinite(leftMs) ? Math.max(1, leftMs) : 0;
+  }
+
+  #late(): void {
+    this.#exchange?.cancel("the time for the request is over");
+    this.#end(GRPC_STATUS.DEADLINE_EXCEEDED, "the time for the request is over");
+  }
+
+  #gone(): void {
+    this.#exchange?.cancel("the client is gone");
+    this.#over(GRPC_STATUS.CANCELLED);
+  }
+
+  #end(code: number, details: string, { whole, metadata = [] }: { whole?: unknown; metadata?: readonly string[] } = {}): void {
+    if (!this.#over(code)) return;
+    const trailer = new this.#setting.package_.Metadata();
+    trailer.set("request_id", this.#requestId);
+    for (let index = 0; index < metadata.length; index += 2) setIn(trailer, metadata[index] as string, metadata[index + 1] as string);
+    if (this.#reply !== undefined) {
+      if (code === GRPC_STATUS.OK) this.#reply(null, whole ?? {}, trailer);
+      else this.#reply({ code, details, metadata: trailer });
+      return;
+    }
+    const call = this.#call as grpc.ServerDuplexStream<unknown, unknown>;
+    if (code === GRPC_STATUS.OK) call.end(trailer);
+    else call.emit("error", { code, details, metadata: trailer });
+  }
+
+  /** @returns whether it was not over before */
+  #over(code: number): boolean {
+    if (this.#isOver) return false;
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    const { ports, path } = this.#setting;
+    ports.served({
+      app: this.#app,
+      method: path,
+      code,
+      durationMs: performance.now() - this.#startMs,
+      requestId: this.#requestId,
+      isBegun: this.#exchange !== undefined,
+    });
+    return true;
+  }
+}
+
+async function* once(request: unknown): AsyncGenerator<Message, void, undefined> {
+  yield encodeMessage(request);
+}
+
+/** Reading a call to its end does not destroy it, as its answer may go on. */
+async function* encoded(call: Call): AsyncGenerator<Message, void, undefined> {
+  const messages = (call as grpc.ServerDuplexStream<unknown, unknown>).iterator({ destroyOnReturn: false });
+  for await (const message of messages as AsyncIterable<unknown>) yield encodeMessage(message);
+}
+
+function flatMetadata(metadata: grpc.Metadata): string[] {
+  const flat: string[] = [];
+  for (const name of Object.keys(metadata.getMap()))
+    for (const value of metadata.get(name)) flat.push(name, typeof value === "string" ? value : value.toString("base64"));
+  return flat;
+}
+
+function setIn(metadata: grpc.Metadata, name: string, value: string): void {
+  try {
+    metadata.add(name, name.endsWith("-bin") ? Buffer.from(value, "base64") : value);
+  } catch {
+    // A name or a value that gRPC cannot carry does not cost the client its answer.
+  }
+}

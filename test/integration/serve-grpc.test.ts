@@ -1,0 +1,203 @@
+/** gRPC through the proxy, asked by the client of `@grpc/grpc-js`: every kind of call, metadata, statuses, cancellation on both sides, health, Ray's API, and Python. */
+import { fileURLToPath } from "node:url";
+import * as grpc from "@grpc/grpc-js";
+import { fromJSON, loadSync } from "@grpc/proto-loader";
+import { python } from "shoal";
+import * as serve from "shoal/serve";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { OWN_SERVICES } from "../../src/serve/grpc/grpc-services.ts";
+import { failureOf, Log, until, useFolder, useSession } from "./session.ts";
+
+const PROTO = new URL("grpc/shop.proto", import.meta.url);
+const folder = useFolder();
+useSession({ numCpus: 8 });
+
+interface Item {
+  name: string;
+  priceCents: string | number;
+  picture?: Uint8Array;
+  size?: string;
+  stock?: Record<string, number>;
+}
+
+const log = new Log(folder);
+let target = "";
+let client: Dynamic;
+
+/** A client whose methods are those of a `.proto` file. */
+type Dynamic = grpc.Client & {
+  [method: string]: (...args: unknown[]) => grpc.ClientUnaryCall & grpc.ClientDuplexStream<unknown, unknown>;
+};
+
+function clientOf(name: string): Dynamic {
+  const options = { longs: String, enums: String, defaults: true };
+  const root = grpc.loadPackageDefinition({ ...loadSync(fileURLToPath(PROTO), options), ...fromJSON(OWN_SERVICES, options) });
+  const Service = name.split(".").reduce<unknown>((at, part) => (at as Record<string, unknown>)[part], root);
+  return new (Service as new (...args: unknown[]) => Dynamic)(target, grpc.credentials.createInsecure());
+}
+
+function unary(
+  from: Dynamic,
+  method: string,
+  request: object,
+  given: { metadata?: Record<string, string>; deadlineMs?: number } = {},
+): Promise<any> {
+  const metadata = new grpc.Metadata();
+  for (const [name, value] of Object.entries({ application: "shop", ...given.metadata })) metadata.set(name, value);
+  const options = given.deadlineMs === undefined ? {} : { deadline: Date.now() + given.deadlineMs };
+  return new Promise((resolve, reject) => {
+    from[method]?.(request, metadata, options, (error: Error | null, value: unknown) => (error === null ? resolve(value) : reject(error)));
+  });
+}
+
+function itemsOf(request: object, metadata: grpc.Metadata): AsyncIterable<Item> {
+  return (client["Items"] as NonNullable<Dynamic[string]>)(request, metadata) as AsyncIterable<Item>;
+}
+
+function shopMetadata(): grpc.Metadata {
+  const metadata = new grpc.Metadata();
+  metadata.set("application", "shop");
+  return metadata;
+}
+
+class Shop {
+  readonly #file: string;
+  constructor(file: string) {
+    this.#file = file;
+  }
+  describe(item: Item, context: serve.GrpcContext): Item {
+    context.trailers.set("x-seen", context.metadata.get("x-word")?.[0] ?? "");
+    return { ...item, name: `${item.name} ${context.requestId} ${serve.getMultiplexedModelId()}`, stock: { ...item.stock, new: 1 } };
+  }
+  async *items({ to }: { to: number }): AsyncGenerator<Partial<Item>> {
+    for (let n = 0; n < to; n += 1) yield { name: `item ${n}`, picture: new Uint8Array(1000) };
+  }
+  async Add(items: AsyncIterable<Item>): Promise<object> {
+    let [sum, count] = [0, 0];
+    for await (const { priceCents } of items) [sum, count] = [sum + Number(priceCents), count + 1];
+    return { priceCents: sum, items: count };
+  }
+  async *chat(items: AsyncIterable<Item>): AsyncGenerator<Partial<Item>> {
+    for await (const { name } of items) yield { name: `re: ${name}` };
+  }
+  fail({ name }: Item): never {
+    if (name === "status") throw new serve.GrpcStatusError(grpc.status.NOT_FOUND, "no such item");
+    throw new Error("a secret of the shop");
+  }
+  async *hang(_item: Item, { signal }: serve.GrpcContext): AsyncGenerator<Partial<Item>> {
+    const { appendFileSync } = await import("node:fs");
+    yield { name: "first" };
+    await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    appendFileSync(this.#file, "aborted\n");
+  }
+}
+
+beforeAll(async () => {
+  const started = await serve.start({
+    httpOptions: { port: 0 },
+    grpcOptions: { port: 0, services: [{ protoFile: PROTO, service: "shop.v1.Shop" }] },
+  });
+  target = started.grpcAddress as string;
+  client = clientOf("shop.v1.Shop");
+  const options = { maxOngoingRequests: 2, maxQueuedRequests: 1 };
+  await serve.run(serve.deployment(Shop, options).bind(log.file), { name: "shop", routePrefix: "/shop" });
+});
+afterAll(async () => {
+  client.close();
+  await serve.shutdown();
+});
+
+test("a unary call has its message, metadata, id and model", async () => {
+  const metadata = { request_id: "seven", multiplexed_model_id: "small", "x-word": "hello" };
+  const trailer = new Promise<grpc.Metadata>((resolve) => {
+    const sent = new grpc.Metadata();
+    for (const [name, value] of Object.entries({ application: "shop", ...metadata })) sent.set(name, value);
+    client["Describe"]?.({ name: "x" }, sent, () => {}).on("status", (status: grpc.StatusObject) => resolve(status.metadata));
+  });
+  expect((await trailer).get("x-seen")).toEqual(["hello"]);
+  expect((await trailer).get("request_id")).toEqual(["seven"]);
+  const item = { name: "cup", priceCents: "9007199254740993", picture: Buffer.from([1, 2]), size: "LARGE", stock: { here: 2 } };
+  const answer = await unary(client, "Describe", item, { metadata });
+  expect(answer).toEqual({ ...item, name: "cup seven small", stock: { here: 2, new: 1 } });
+});
+
+test("streams go in either direction, and in both", async () => {
+  const names: string[] = [];
+  for await (const { name } of itemsOf({ to: 500 }, shopMetadata())) names.push(name);
+  expect(names).toHaveLength(500);
+  expect(names.at(-1)).toBe("item 499");
+  const total = await new Promise((resolve, reject) => {
+    const sending = client["Add"]?.(shopMetadata(), (error: Error | null, value: unknown) =>
+      error === null ? resolve(value) : reject(error),
+    );
+    for (let n = 1; n <= 100; n += 1) sending?.write({ name: "cup", priceCents: n });
+    sending?.end();
+  });
+  expect(total).toEqual({ priceCents: "5050", items: 100 });
+  const chat = client["Chat"]?.(shopMetadata()) as grpc.ClientDuplexStream<unknown, Item>;
+  const answers: string[] = [];
+  chat.on("data", ({ name }: Item) => {
+    answers.push(name);
+    if (answers.length < 3) chat.write({ name: String(answers.length) });
+    else chat.end();
+  });
+  chat.write({ name: "0" });
+  await new Promise((resolve, reject) => chat.on("end", resolve).on("error", reject));
+  expect(answers).toEqual(["re: 0", "re: 1", "re: 2"]);
+});
+
+test("failures are statuses", async () => {
+  const codeOf = async (promise: Promise<unknown>): Promise<[unknown, string]> => {
+    const { code, details } = (await failureOf(promise)) as unknown as { code: number; details: string };
+    return [code, details];
+  };
+  expect(await codeOf(unary(client, "Fail", { name: "status" }))).toEqual([grpc.status.NOT_FOUND, "no such item"]);
+  const [code, details] = await codeOf(unary(client, "Fail", { name: "other" }));
+  expect(code).toBe(grpc.status.INTERNAL);
+  expect(details).not.toContain("secret");
+  expect((await codeOf(unary(client, "Missing", {})))[0]).toBe(grpc.status.UNIMPLEMENTED);
+  const [unknown, text] = await codeOf(unary(client, "Describe", {}, { metadata: { application: "absent" } }));
+  expect([unknown, text]).toEqual([grpc.status.NOT_FOUND, "there is no application absent: there are shop"]);
+});
+
+test("a client that goes ends the method; one too many is refused; a deadline is kept", async () => {
+  const streams = [1, 2].map(() => client["Hang"]?.({}, shopMetadata()) as grpc.ClientReadableStream<Item>);
+  for (const stream of streams) stream.on("error", () => {});
+  await Promise.all(streams.map((stream) => new Promise((resolve) => stream.once("data", resolve))));
+  const late = failureOf(unary(client, "Describe", {}, { deadlineMs: 1000 }));
+  await until(async () => {
+    const failure = await failureOf(unary(client, "Describe", {}, { deadlineMs: 300 }));
+    return String(failure.code) === String(grpc.status.RESOURCE_EXHAUSTED);
+  }, "the queue to be full");
+  expect(await late).toMatchObject({ code: grpc.status.DEADLINE_EXCEEDED });
+  for (const stream of streams) stream.cancel();
+  await until(() => log.lines.length === 2, "both methods to be ended");
+  expect((await unary(client, "Describe", { name: "again" })).name).toContain("again");
+});
+
+test("health and Ray's API answer", async () => {
+  const health = clientOf("grpc.health.v1.Health");
+  expect(await unary(health, "Check", { service: "shop.v1.Shop" })).toEqual({ status: "SERVING" });
+  expect(await failureOf(unary(health, "Check", { service: "none" }))).toMatchObject({ code: grpc.status.NOT_FOUND });
+  const api = clientOf("ray.serve.RayServeAPIService");
+  expect(await unary(api, "Healthz", {})).toEqual({ message: "success" });
+  expect(await unary(api, "ListApplications", {})).toEqual({ applicationNames: ["shop"] });
+  for (const open of [health, api]) open.close();
+});
+
+test("a class of Python answers messages and streams them", async () => {
+  const Servicer = python.actor(new URL("python/served.py", import.meta.url), "Servicer");
+  await serve.run(serve.deployment(Servicer).bind(), { name: "python", routePrefix: "/python" });
+  const metadata = { application: "python" };
+  expect((await unary(client, "Describe", { name: "cup" }, { metadata })).name).toBe("cup of Python");
+  const sent = new grpc.Metadata();
+  sent.set("application", "python");
+  const names: string[] = [];
+  for await (const { name } of itemsOf({ to: 3 }, sent)) names.push(name);
+  expect(names).toEqual(["0", "1", "2"]);
+});
+
+test("options that name nothing are refused", async () => {
+  const wrong = { services: [{ protoFile: PROTO, service: "shop.v1.Shopp" }] };
+  expect((await failureOf(serve.start({ grpcOptions: wrong }))).message).toContain("it has shop.v1.Shop");
+});

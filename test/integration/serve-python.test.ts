@@ -1,0 +1,128 @@
+/** Deployments in Python: requests, handles, streams, configuration, health, errors, batches, and composition with TypeScript in both directions. */
+import { fileURLToPath } from "node:url";
+import { python } from "shoal";
+import * as serve from "shoal/serve";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ask } from "./serve-client.ts";
+import { failureOf, Log, until, useFolder, useSession } from "./session.ts";
+
+const FILE = new URL("python/served.py", import.meta.url);
+const folder = useFolder();
+useSession({ numCpus: 16 });
+
+interface Model {
+  scale(value: number): number;
+  up_to(count: number): Generator<number>;
+  waits(): void;
+  sizes(text: string): string;
+}
+
+const log = new Log(folder);
+const Model = python.actor<Model, [factor: number, log?: string]>(FILE, "Model", {
+  numCpus: 1,
+  methods: { up_to: { numReturns: "streaming" } },
+});
+let address = "";
+let model: serve.Handle<serve.Deployment<new (factor: number, log?: string) => Model>>;
+
+beforeAll(async () => {
+  await serve.start({ httpOptions: { port: 0, accessLog: false } });
+  const bound = serve.deployment(Model, { maxOngoingRequests: 4, healthCheckPeriodMs: 200 }).bind(10, log.file);
+  model = await serve.run(bound, { name: "model", routePrefix: "/model" });
+  address = Object.values((await serve.status()).proxies)[0]?.address ?? "";
+});
+afterAll(() => serve.shutdown());
+
+test("requests reach __call__, and what it returns becomes a response", async () => {
+  const asked = await ask(address, "/model/json?q=7", { method: "POST", body: '{"x": 4}', headers: { "X-Agent": "tests" } });
+  expect(JSON.parse(asked.body)).toEqual({ value: 40, method: "POST", q: "7", agent: "tests" });
+  expect(await ask(address, "/model/text")).toMatchObject({
+    status: 200,
+    body: "plain",
+    headers: { "content-type": "text/plain;charset=UTF-8" },
+  });
+  expect(await ask(address, "/model/bytes")).toMatchObject({ body: "\0\u0001", headers: { "content-type": "application/octet-stream" } });
+  expect(await ask(address, "/model/made")).toMatchObject({ status: 201, body: '{"made":true}', headers: { "x-kind": "made" } });
+  expect((await ask(address, "/model/length", { method: "POST", body: new Uint8Array(200_000) })).body).toBe("200000");
+  const context = await ask(address, "/model/context", { headers: { "x-request-id": "seven", serve_multiplexed_model_id: "small" } });
+  expect(JSON.parse(context.body)).toEqual({ app: "model", deployment: "Model", id: "seven", model: "small" });
+});
+
+test("streams arrive piece by piece, and a client that goes ends the generator", async () => {
+  expect(await ask(address, "/model/stream")).toMatchObject({
+    body: "data: one\n\ndata: two\n\n",
+    headers: { "content-type": "text/event-stream" },
+  });
+  const gone = new AbortController();
+  const response = await fetch(`${address}/model/hangs`, { signal: gone.signal });
+  await response.body?.getReader().read();
+  gone.abort();
+  await until(() => log.lines.includes("left"), "the generator to be closed");
+});
+
+test("an error is an id for clients, and one with a status is its status", async () => {
+  const failed = await ask(address, "/model/other");
+  expect(failed.status).toBe(500);
+  expect(failed.body).not.toContain("secret");
+  expect(await ask(address, "/model/refused")).toMatchObject({ status: 409, body: '{"detail":"not now"}' });
+});
+
+test("handles call methods, read generators, and cancel", async () => {
+  expect(await model.scale.remote(4)).toBe(40);
+  const numbers: number[] = [];
+  for await (const number of model.up_to.remote(3)) numbers.push(number);
+  expect(numbers).toEqual([0, 1, 2]);
+  const batched = await Promise.all(["a", "b", "c"].map((text) => model.sizes.remote(text)));
+  expect(batched).toEqual(["a of 3", "b of 3", "c of 3"]);
+  const failure = await failureOf((model as unknown as { missing: typeof model.scale }).missing.remote(1));
+  expect((failure.cause as Error).message).toContain("it has no method missing: it has");
+  const waiting = model.waits.remote();
+  setTimeout(() => waiting.cancel(), 200);
+  await failureOf(waiting);
+  await until(() => log.lines.includes("cancelled"), "the coroutine to be cancelled");
+});
+
+test("a configuration changes in place, and a replica whose Python dies is replaced", async () => {
+  const bound = serve.deployment(Model, { maxOngoingRequests: 4, healthCheckPeriodMs: 200, userConfig: { factor: 3 } }).bind(10, log.file);
+  await serve.run(bound, { name: "model", routePrefix: "/model" });
+  await until(async () => (await model.scale.remote(2)) === 6, "the new factor");
+  expect((await ask(address, "/model/dies")).status).toBe(500);
+  await until(async () => (await ask(address, "/model/text")).status === 200, "another replica");
+});
+
+test("deployments of Python and TypeScript are bound to each other", async () => {
+  class Double {
+    twice(value: number): number {
+      return value * 2;
+    }
+    *count(to: number): Generator<number> {
+      for (let n = 0; n < to; n += 1) yield n;
+    }
+    fails(): void {
+      throw new RangeError("out of range");
+    }
+  }
+  const Ingress = python.actor<object, [handles: object]>(FILE, "Ingress");
+  const handles = { double: serve.deployment(Double).bind(), model: serve.deployment(Model).bind(5) };
+  await serve.run(serve.deployment(Ingress).bind(handles), { name: "mixed", routePrefix: "/mixed" });
+  const answer = await ask(address, "/mixed/?x=3");
+  expect(JSON.parse(answer.body)).toEqual({ scaled: 30, counted: [0, 1], failure: "out of range" });
+});
+
+test("what cannot run says so", async () => {
+  expect(() => serve.deployment(python.actor(FILE, "Model", { maxConcurrency: 3 }))).toThrow("Serve sets maxConcurrency itself");
+  const absent = await failureOf(serve.run(serve.deployment(python.actor(FILE, "Modell")).bind(), { name: "absent", routePrefix: null }));
+  expect(String(absent)).toContain("did you mean Model?");
+  expect(String(await failureOf(serve.run(serve.deployment(Model).bind(1), { localTestingMode: true })))).toContain("local testing mode");
+});
+
+test("an import path names a class of Python", async () => {
+  const place = { folder: fileURLToPath(new URL("python", import.meta.url)), args: { size: 2 } };
+  for (const [index, importPath] of ["served:Configured", "served.py:Configured"].entries()) {
+    await serve.run(await serve.importApplication({ importPath, ...place }), {
+      name: `imported-${index}`,
+      routePrefix: `/imported-${index}`,
+    });
+    expect((await ask(address, `/imported-${index}/`)).body).toBe('{"args":{"size":2}}');
+  }
+});

@@ -12,10 +12,10 @@ export const RAY_VERSION = "2.60.0";
 /** numpy is no dependency of Ray, but its microbenchmark and ours put numpy arrays. `data` brings pandas and pyarrow; joins of Ray Data need polars, images need pillow. */
 const REQUIREMENTS = [`ray[default,data,serve,train]==${RAY_VERSION}`, "numpy", "polars", "duckdb", "pillow"];
 /** PyTorch and what its import needs; for Linux on x86-64 its wheel is linked with 2.4 GB of CUDA, in whose place the tests' script puts empty libraries. */
-const TORCH = [
-  ...["torch==2.15.0", "filelock", "typing_extensions", "sympy", "mpmath", "networkx", "jinja2", "markupsafe", "fsspec"],
-  ...["nvidia-cuda-runtime==13.5.37", "nvidia-cuda-cupti==13.5.25"],
-];
+const TORCH = (
+  "torch==2.15.0 filelock typing_extensions sympy mpmath networkx jinja2 markupsafe fsspec " +
+  "nvidia-cuda-runtime==13.5.37 nvidia-cuda-cupti==13.5.25"
+).split(" ");
 const HOLLOW_LIBRARIES = join("test", "frameworks", "hollow-libraries.py");
 /** Pythons that Ray publishes wheels for, in the order of preference: the anchor was measured on 3.11. */
 const PYTHON_COMMANDS = ["python3.11", "python3", "python3.12", "python3.13", "python3.10", "python"];

@@ -65,8 +65,13 @@ export async function stepsOfTorchrun({ python }: Subject): Promise<number> {
     await using child = new Child({
       command: python,
       args: [
-        ...["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"],
-        ...[join(import.meta.dirname, "ray", "ddp_steps.py"), folder],
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        join(import.meta.dirname, "ray", "ddp_steps.py"),
+        folder,
       ],
       environment: { ...process.env, OMP_NUM_THREADS: "1" },
       workingDirectory: folder,

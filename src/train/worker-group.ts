@@ -138,8 +138,8 @@ export class WorkerGroup {
     const signs = await this.#signsOfLife(late);
     const silent = late.filter((rank) => signs.get(rank) === undefined);
     const failures = (silent.length > 0 ? silent : late).map((rank): RankFailure => {
-      const place = signs.get(rank);
-      const where = place === undefined ? ", and its process does not answer" : place === "" ? "" : `: it is at ${place}`;
+      const line = signs.get(rank);
+      const where = line === undefined ? ", and its process does not answer" : line === "" ? "" : `: it is at ${line}`;
       return { rank, cause: "hung", error: new Error(`rank ${rank} has not met the others ${since}${where}`) };
     });
     const ofBackend = {
@@ -184,7 +184,7 @@ export class WorkerGroup {
     const signs = ranks.map(async (rank): Promise<[number, string | undefined]> => {
       const late = new Promise<undefined>((resolve) => setTimeout(resolve, PROBE_MS, undefined).unref());
       const answer = this.#call(rank, "ping", []).then(
-        (place) => place as string,
+        (line) => line as string,
         () => undefined,
       );
       return [rank, await Promise.race([answer, late])];

@@ -71,7 +71,7 @@ class Client {
       found = (await this.details()).applications[name];
       return found !== undefined && found.status !== "DEPLOYING";
     }, `application ${name} to be ${status}`);
-    expect(found).toMatchObject({ status });
+    if (found?.status !== status) throw new Error(`application ${name} is ${found?.status}, and not ${status}: ${JSON.stringify(found)}`);
     return found as Details["applications"][string];
   }
   async proxy(): Promise<string> {

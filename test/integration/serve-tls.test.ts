@@ -255,6 +255,6 @@ test("with authorities of clients, only those with a certificate get a connectio
 });
 
 function hasCurl(): boolean {
-  const { stdout } = spawnSync("curl", ["--version"], { encoding: "utf8" });
-  return stdout?.includes("nghttp2") === true;
+  const { stdout, error } = spawnSync("curl", ["--version"], { encoding: "utf8" });
+  return error === undefined && stdout.includes("nghttp2");
 }

@@ -72,7 +72,7 @@ class Client {
       return found !== undefined && found.status !== "DEPLOYING";
     }, `application ${name} to be ${status}`);
     if (found?.status !== status) throw new Error(`application ${name} is ${found?.status}, and not ${status}: ${JSON.stringify(found)}`);
-    return found as Details["applications"][string];
+    return found;
   }
   async proxy(): Promise<string> {
     return `http://127.0.0.1:${(await this.details()).target_groups[0]?.targets[0]?.port}`;

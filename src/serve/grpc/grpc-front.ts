@@ -11,7 +11,8 @@ import { newRequestId, REQUEST_ID } from "../proxy/request-headers.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
 import { GRPC_METHOD, type Message, type ResponseHead } from "../wire/frames.ts";
 import { decodeMessage, encodeMessage, GRPC_STATUS, type GrpcKind, readEnd, targetUrl } from "./grpc-calls.ts";
-import { definitionOf, grpcPackage, MESSAGE_FORM, type ResolvedGrpcOptions } from "./grpc-options.ts";
+import type { ResolvedGrpcOptions } from "./grpc-options.ts";
+import { definitionOf, grpcPackage, MESSAGE_FORM } from "./service-definition.ts";
 import { HEALTH_SERVICE, OWN_SERVICES, RAY_SERVICE } from "./grpc-services.ts";
 
 /** Functions of the proxy that the front calls. */

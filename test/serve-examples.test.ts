@@ -25,3 +25,19 @@ test("serve-chat: an answer comes word by word", async () => {
     ['"You"', '" said:"', '" how"', '" are"', '" you"'].map((word) => `data: ${word}\n\n`).join("") + "event: end\ndata:\n\n",
   );
 });
+
+test("serve-rag: the passage that fits reaches the model, and without one nobody is asked", async () => {
+  const run = await runProgram(["examples/serve-rag.ts"]);
+  expect(run.stderr).toBe("");
+  expect(run.exitCode).toBe(0);
+  expect(run.stdout).toContain("'The warranty of a bicycle lasts five years, and two years for its battery.\\n' +");
+  expect(run.stdout).toContain("{ answer: 'I do not know.', sources: [] }");
+  expect(run.stdout).not.toContain("Ghent");
+});
+
+test("serve-ab-test: each user keeps the model that the share has given", async () => {
+  const run = await runProgram(["examples/serve-ab-test.ts"]);
+  expect(run.stderr).toBe("");
+  expect(run.exitCode).toBe(0);
+  expect(run.stdout).toBe("100 of 1000 users got the new model\n0 got another one the second time\n");
+});

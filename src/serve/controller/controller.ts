@@ -198,7 +198,7 @@ export class Controller {
       return;
     }
     const reason = status === undefined ? "it was deleted" : status.message;
-    const serves = Object.values(status?.deployments ?? {}).some(({ replicaStates }) => (replicaStates.RUNNING ?? 0) > 0);
+    const serves = status !== undefined && Object.values(status.deployments).every(({ replicaStates }) => (replicaStates.RUNNING ?? 0) > 0);
     throw new DeployFailedError(`Cannot run application ${app}: ${reason}`, {
       reason,
       hint: serves ? "The former version serves on. Mend the deployment and run it again." : "Mend the deployment and run it again.",

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
+import { actors } from "shoal";
 import * as serve from "shoal/serve";
 import { afterAll, afterEach, expect, test } from "vitest";
 import { REPOSITORY } from "../house/source-files.ts";
@@ -111,6 +112,28 @@ test("a configuration is put, changed in place, loaded anew, broken, and deleted
   expect(await client.put(config(5))).toMatchObject({ status: 200 });
   await client.until("RUNNING");
   expect((await ask(await client.proxy(), "/greet")).body).toBe("bonjour 5!");
+});
+
+test("the API answers again, at the same place, after its controller has died", async () => {
+  writeFileSync(join(project, "app.ts"), app("hello"));
+  const client = await opened();
+  await client.put(config(3));
+  await client.until("RUNNING");
+  const proxy = await client.proxy();
+  const controller = (await actors({ namespace: "shoal.serve" })).find(({ name }) => name === "SERVE_CONTROLLER");
+  process.kill(controller?.pid ?? 0, "SIGKILL");
+  await until(
+    () =>
+      client.details().then(
+        ({ applications }) => applications["greet"]?.status === "RUNNING",
+        () => false,
+      ),
+    "the API to know its application again",
+  );
+  expect((await client.details()).applications["greet"]).toMatchObject({ source: "declarative" });
+  expect(await client.proxy()).toBe(proxy);
+  await client.put(config(6));
+  await until(async () => (await ask(proxy, "/greet")).body === "hello 6!", "the next configuration to hold");
 });
 
 test("what is wrong with a request is told with Ray's statuses", async () => {

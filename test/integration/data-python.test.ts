@@ -110,7 +110,7 @@ describe.skipIf(problem !== undefined)(`Python's part of a pipeline${unless(prob
     expect(await message("wrong")).toContain("received list");
     expect(await message("ragged")).toContain("received a: 2, b: 3");
     expect(await message("single")).toContain("column 'a' is no array of one type: it is a single value");
-    expect(await message("durations")).toContain("column 'a': there is no column of the type duration[ms]");
+    expect(await message("intervals")).toContain("column 'a': there is no column of the type month_day_nano_interval");
     expect(await message("later")).toContain("mapBatches(later): the function is async");
     expect(await message("nowhere")).toContain("has no nowhere");
     expect(() => data.range(1).mapBatches(fn("same"), { batchFormat: "rows" as "numpy" })).toThrow("batchFormat");

@@ -66,8 +66,10 @@ def single(batch):
     return {"a": 1}
 
 
-def durations(batch):
-    return {"a": numpy.array([1], dtype="timedelta64[ms]")}
+def intervals(batch):
+    import pyarrow
+
+    return {"a": pyarrow.array([(1, 2, 3)], pyarrow.month_day_nano_interval())}
 
 
 async def later(batch):

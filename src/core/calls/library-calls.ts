@@ -7,8 +7,6 @@
 import { taskContext, TaskContext } from "../../runtime/worker/task-context.ts";
 import { requireRuntime } from "../current-runtime.ts";
 
-const dataOf = new WeakMap<TaskContext, unknown>();
-
 /** One call that runs here. */
 export interface LibraryCall {
   /** Aborts when the call is cancelled. */
@@ -51,21 +49,20 @@ export function libraryCalls(): (name: string, data: unknown) => LibraryCall {
   if (place?.actor === undefined) throw new TypeError("Cannot make calls for a library: only actors do, and no actor runs here");
   return (name, data) => {
     const context = new TaskContext({ name, taskIdPrefix: "", callId: 0, place });
-    dataOf.set(context, data);
+    context.data = data;
     return new RunningLibraryCall(context);
   };
 }
 
 /** What the library has laid beside the call that runs here. */
 export function callData(): unknown {
-  const context = taskContext.current;
-  return context === undefined ? undefined : dataOf.get(context);
+  return taskContext.current?.data;
 }
 
 /** Lays it beside the call that runs here, which came as a call of the core. */
 export function setCallData(data: unknown): void {
   const context = taskContext.current;
-  if (context !== undefined) dataOf.set(context, data);
+  if (context !== undefined) context.data = data;
 }
 
 /** Runs code outside of any call: what it begins lives on when the call that it is in ends. */

@@ -53,6 +53,8 @@ export class TaskContext {
   onParked: (() => void) | undefined = undefined;
   /** Lets go of what lives as long as the task: the actors that it created. */
   onFinished: (() => void)[] | undefined = undefined;
+  /** A library lays it beside the call. A weak map would keep it until the whole heap is collected. */
+  data: unknown = undefined;
 
   /** Made when somebody asks for the signal, waits, or cancels: most tasks end without. */
   #cancellation: TaskCancellation | undefined = undefined;

@@ -8,6 +8,7 @@ import type { Frame, ServiceConnection } from "../../core/internal.ts";
 import { BodyReceiver } from "./body-receiver.ts";
 import { BodySender } from "./body-sender.ts";
 import { decodeResponseHead, encodeRequestHead, FLAG, FRAME, Message, type RequestHead, type ResponseHead } from "./frames.ts";
+import { StreamTable } from "./stream-table.ts";
 
 /** Events of a request. Exactly one of `responded`, `busy` and `failed` is called, and `failed` may follow `responded`. */
 interface StreamEvents {
@@ -81,7 +82,7 @@ export class RequestClient {
   /** The connection has ended; told after all streams were. */
   onClose: (reason: string) => void = () => {};
   readonly #connection: ServiceConnection;
-  readonly #streams = new Map<number, RequestStream>();
+  readonly #streams = new StreamTable<RequestStream>();
   #lastId = 0;
   #isClosed = false;
 
@@ -103,9 +104,9 @@ export class RequestClient {
   /** @param body all of it; undefined where it follows by `write` and `end` */
   open(head: RequestHead, body: Uint8Array | undefined, events: StreamEvents): RequestStream {
     do this.#lastId = this.#lastId === STREAM_MAX ? 1 : this.#lastId + 1;
-    while (this.#streams.has(this.#lastId));
+    while (!this.#streams.hasPlaceFor(this.#lastId));
     const stream = new RequestStream(this, this.#lastId, events);
-    this.#streams.set(stream.id, stream);
+    this.#streams.add(stream);
     const headBytes = Buffer.from(encodeRequestHead(head));
     const bytes = body === undefined || body.byteLength === 0 ? headBytes : Buffer.concat([headBytes, body]);
     const flags = body === undefined ? 0 : FLAG.END;
@@ -128,7 +129,7 @@ export class RequestClient {
 
   /** The replica is to end by plan. */
   retire(): void {
-    for (const stream of this.#streams.values()) stream.events.retired?.();
+    for (const stream of this.#streams.all()) stream.events.retired?.();
   }
 
   close(): void {
@@ -198,7 +199,7 @@ export class RequestClient {
   #closed(reason: string): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const stream of this.#streams.values()) this.#fail(stream, new Error(`the replica's connection ended: ${reason}`), true);
+    for (const stream of this.#streams.all()) this.#fail(stream, new Error(`the replica's connection ended: ${reason}`), true);
     this.onClose(reason);
   }
 }

@@ -19,6 +19,7 @@ import {
   type ResponseHead,
   WEBSOCKET_METHOD,
 } from "./frames.ts";
+import { StreamTable } from "./stream-table.ts";
 
 const NO_BYTES = new Uint8Array(0);
 
@@ -148,7 +149,7 @@ export class ServedStream {
 export class RequestServer {
   readonly #connection: ServiceConnection;
   readonly #serve: (stream: ServedStream) => void;
-  readonly #streams = new Map<number, ServedStream>();
+  readonly #streams = new StreamTable<ServedStream>();
 
   /** @param serve answers a stream by its methods; it never throws */
   constructor(connection: ServiceConnection, serve: (stream: ServedStream) => void) {
@@ -157,7 +158,7 @@ export class RequestServer {
     connection.gathersTurns = true;
     connection.onFrame = (frame) => this.#receive(frame);
     connection.onClose = () => {
-      for (const stream of this.#streams.values()) stream.cancel("the proxy is gone");
+      for (const stream of this.#streams.all()) stream.cancel("the proxy is gone");
     };
   }
 
@@ -211,7 +212,7 @@ export class RequestServer {
     const own = first.byteLength === 0 ? NO_BYTES : Buffer.from(first);
     if (receiver !== undefined) receiver.arrived(own);
     const stream = new ServedStream(this, callId, { head, body: receiver ?? own, messages });
-    this.#streams.set(callId, stream);
+    this.#streams.add(stream);
     this.#serve(stream);
   }
 }

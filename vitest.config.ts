@@ -26,9 +26,15 @@ const RULES = [
 const APART = ["test/closures/**/*.test.ts", "test/control-plane/**/*.test.ts", "test/*simulation.test.ts"];
 
 /** Files that need less than half of one processor: the rest of their time they wait. Each has folders, ports and processes of its own. */
-const WAITING = ["cluster-commands", "cluster-security", "recovery-resources", "self-fencing", "unfinished-connections"].map(
-  (name) => `test/integration/${name}.test.ts`,
-);
+const WAITING = [
+  "actor-cycles",
+  "cluster-commands",
+  "cluster-security",
+  "recovery-resources",
+  "self-fencing",
+  "store-away",
+  "unfinished-connections",
+].map((name) => `test/integration/${name}.test.ts`);
 
 /** Against programs of others, which are downloaded: `npm run test:systems` runs these alone, and `npm test` does not. */
 const SYSTEMS = ["test/systems/**/*.test.ts"];
@@ -85,7 +91,7 @@ const config: ViteUserConfig = defineConfig({
           include: WAITING,
           testTimeout: 60_000,
           hookTimeout: 120_000,
-          maxWorkers: 3,
+          maxWorkers: 4,
           sequence: { groupOrder: 3 },
         },
       },

@@ -12,12 +12,14 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import type { NodeId } from "../../src/runtime/base/ids.ts";
 import { type Authority, certifyNode, newAuthority, newNodeKey } from "../../src/runtime/os/network/certificates.ts";
+import { ask } from "./serve-client.ts";
 import { until, useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();
 useSession({ numCpus: 2 });
 
 let address = "";
+let api = "";
 let ca = "";
 let authority: Authority;
 const keyFile = join(folder, "key.pem");
@@ -83,7 +85,8 @@ beforeAll(async () => {
     maxHeaderBytes: 4096,
     keepAliveTimeoutMs: 700,
   };
-  await serve.start({ httpOptions });
+  const started = await serve.start({ httpOptions, apiOptions: { port: 0 } });
+  api = started.api?.address ?? "";
   await serve.run(serve.deployment(Echo, { maxOngoingRequests: 1_000 }).bind());
   address = (Object.values((await serve.status()).proxies)[0]?.address ?? "").replace("127.0.0.1", "localhost");
 });
@@ -154,6 +157,17 @@ test("what may not be is refused, and the connection goes on", async () => {
   await new Promise((resolve) => head.on("close", resolve));
   expect(head.rstCode).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   expect((await answered(session.request({ ":path": "/" }))).body).toBe("ok");
+});
+
+test("a client that resets a stream ends its work", async () => {
+  const session = open();
+  const ongoing = async (): Promise<string | undefined> =>
+    /serve_replica_processing_queries\{[^}]*\} (\d+)/.exec(await (await ask(api, "/metrics")).body)?.[1];
+  const stream = session.request({ ":path": "/never" });
+  stream.on("error", () => {});
+  await until(async () => (await ongoing()) === "1", "the request to run");
+  stream.close(constants.NGHTTP2_CANCEL);
+  await until(async () => (await ongoing()) === "0", "the request to end");
 });
 
 test("a client that breaks off its streams without end is cut off; others are served", async () => {
@@ -232,7 +246,10 @@ test("options that do not fit are refused by name, without the key", async () =>
 });
 
 test("with authorities of clients, only those with a certificate get a connection", async () => {
+  const sinceMs = performance.now();
   await serve.shutdown();
+  // The proxy would wait for five seconds for a connection that a refused body has left unread.
+  expect(performance.now() - sinceMs).toBeLessThan(4_000);
   const clients = newAuthority({ nowMs: Date.now() });
   const mine = certificate(authority);
   const { address: listening = "" } = await serve.start({ httpOptions: { port: 0, tls: { ...mine, ca: clients.ca } } });

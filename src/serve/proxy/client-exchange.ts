@@ -84,6 +84,8 @@ export abstract class ClientExchange implements ReplyPort {
   protected abstract readonly isRead: boolean;
   /** The body ended where it should, and not because the client left. */
   protected abstract readonly isWhole: boolean;
+  /** All of the answer has gone out, and the client has not said that it does not want it. */
+  protected abstract readonly isDelivered: boolean;
   /** @throws for headers that HTTP cannot carry */
   protected abstract writeHead(head: ResponseHead, headers: string[]): void;
   protected abstract writeContinue(): void;
@@ -182,7 +184,7 @@ export abstract class ClientExchange implements ReplyPort {
   /** The connection or the stream of the request has ended. */
   protected closed(): void {
     clearTimeout(this.#timer);
-    if (!this.sink.writableFinished) this.#exchange?.cancel("the client is gone");
+    if (!this.#isAnswered || !this.isDelivered) this.#exchange?.cancel("the client is gone");
     // The client left before its answer, unless the request is already recorded.
     this.#served(499);
   }

@@ -94,6 +94,10 @@ class Http1Exchange extends ClientExchange {
     return !this.#hasBody || this.source.complete;
   }
 
+  protected get isDelivered(): boolean {
+    return this.sink.writableFinished;
+  }
+
   protected get isWhole(): boolean {
     return this.source.complete;
   }

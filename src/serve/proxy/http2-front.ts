@@ -150,7 +150,7 @@ class Http2Exchange extends ClientExchange {
     // Its end says the rest.
     sink.on("error", () => {});
     sink.on("close", () => {
-      this.#client.closed(!sink.writableFinished);
+      this.#client.closed(!this.isDelivered);
       this.closed();
     });
     sink.on("wantTrailers", () => sink.sendTrailers(headersOf(this.#trailers)));
@@ -162,6 +162,11 @@ class Http2Exchange extends ClientExchange {
 
   protected get isRead(): boolean {
     return this.#isEmpty || this.source.readableEnded;
+  }
+
+  /** Node ends a stream that its client has reset, which looks as if its answer had gone out. */
+  protected get isDelivered(): boolean {
+    return this.sink.writableFinished && this.sink.rstCode === constants.NGHTTP2_NO_ERROR;
   }
 
   protected get isWhole(): boolean {
@@ -190,7 +195,10 @@ class Http2Exchange extends ClientExchange {
     if (this.method === "HEAD") return;
     // The answer is whole; what the client still sends is not wanted, and no fault of its.
     sink.end(body, () => {
-      if (!this.isRead) sink.close(constants.NGHTTP2_NO_ERROR);
+      if (this.isRead) return;
+      sink.close(constants.NGHTTP2_NO_ERROR);
+      // A stream with unread bytes is never over, and keeps its connection from being read.
+      sink.resume();
     });
   }
 

@@ -162,7 +162,7 @@ test("what may not be is refused, and the connection goes on", async () => {
 test("a client that resets a stream ends its work", async () => {
   const session = open();
   const ongoing = async (): Promise<string | undefined> =>
-    /serve_replica_processing_queries\{[^}]*\} (\d+)/.exec(await (await ask(api, "/metrics")).body)?.[1];
+    /serve_replica_processing_queries\{[^}]*\} (\d+)/.exec((await ask(api, "/metrics")).body)?.[1];
   const stream = session.request({ ":path": "/never" });
   stream.on("error", () => {});
   await until(async () => (await ongoing()) === "1", "the request to run");

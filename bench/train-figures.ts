@@ -26,7 +26,7 @@ interface TrainFigureFacts {
   readonly measure?: (subject: Subject, plan: Plan, facts: TrainingFacts) => Promise<Measurement>;
 }
 
-/** What a loop has told of the run that counts. */
+/** The figures that a loop wrote down, in the run that counts. */
 interface TrainingFacts {
   readonly samples: readonly number[];
   readonly details: Details;

@@ -13,7 +13,7 @@ const PARTS = 4;
 const ROWS_OF_PART = 16;
 const RATE = 0.2;
 
-/** What both stages do with their weights. */
+/** The weights of a layer, and their gradient since the last step. Each stage has one. */
 class Layer {
   readonly weights: Float64Array;
   readonly #gradient: Float64Array;

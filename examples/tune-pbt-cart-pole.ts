@@ -35,14 +35,14 @@ function randomNumbers(seed: number): () => number {
 }
 
 interface Config {
-  /** How far a change is tried. */
+  /** Size of the changes that are tried. */
   noise: number;
-  /** How far the weights step. */
+  /** Length of a step of the weights. */
   rate: number;
   seed: number;
 }
 
-/** What a checkpoint holds. */
+/** The content of a checkpoint. */
 interface Saved {
   weights: number[];
   reward: number;

@@ -28,7 +28,7 @@ def ddp_steps(config):
         dist.barrier()
 
     steps(_WARM_UP)
-    # Of all threads of the process.
+    # Processor time of all threads of the process.
     before, begun = time.process_time(), time.perf_counter()
     steps(_STEPS)
     used = torch.tensor([time.process_time() - before], dtype=torch.float64)

@@ -9,7 +9,7 @@ _replica = None
 
 
 class ReplicaContext:
-    """Where the code of a deployment runs."""
+    """The replica in which the code of a deployment runs: application, deployment, ids."""
 
     def __init__(self, app_name, deployment, replica_id, rank, world_size):
         self.app_name = app_name

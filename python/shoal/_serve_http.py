@@ -56,7 +56,7 @@ class _Pairs:
 
 
 class QueryParams(_Pairs):
-    """What stands behind the question mark."""
+    """The query of the URL, without its question mark."""
 
 
 class Headers(_Pairs):

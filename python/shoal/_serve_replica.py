@@ -68,7 +68,7 @@ class Replica:
             status = getattr(error, "status_code", None)
             if not isinstance(status, int) or not 400 <= status <= 599:
                 raise
-            # One that says which status it stands for, such as FastAPI's and Starlette's.
+            # An error that has a status of its own, such as FastAPI's and Starlette's.
             headers = [part for pair in (getattr(error, "headers", None) or {}).items() for part in pair]
             body = answer_of({"detail": getattr(error, "detail", None)})
             return [status, headers + body[1], body[2], 0]
@@ -90,7 +90,7 @@ class Replica:
                 yield piece_of(item)
 
     async def drop(self, number):
-        """Nobody wants that body any more."""
+        """Lets go of a stream whose client has left."""
         self._streams.pop(number, None)
 
     async def _items(self, items):

@@ -40,7 +40,7 @@ export interface StartedServe {
   readonly address: string | undefined;
   /** The REST API, where there is one: such as `http://127.0.0.1:8265`, and the token that it asks for. */
   readonly api?: OpenedApi | undefined;
-  /** Where a proxy listens for gRPC, such as `127.0.0.1:9000`; undefined where there is none. */
+  /** Address of a proxy for gRPC, such as `127.0.0.1:9000`; undefined where there is none. */
   readonly grpcAddress: string | undefined;
 }
 
@@ -144,7 +144,7 @@ export async function status(): Promise<ServeStatus> {
   return controller === undefined ? { proxies: {}, applications: {} } : await controller.status.remote();
 }
 
-/** How the controller does; undefined where Serve does not run. */
+/** Health of the controller; undefined where Serve does not run. */
 export async function controllerHealth(): Promise<ControllerHealth | undefined> {
   return await (await findController())?.health.remote();
 }

@@ -14,14 +14,14 @@ type Api = typeof import("@opentelemetry/api");
 /** Flat, names and values in turn; other headers may be among them. */
 type TraceHeaders = readonly string[];
 
-/** Where the user's tracing is set up in each replica. */
+/** The user's function that sets tracing up in each replica. */
 export interface TracingConfig {
   /** Under which id the code of the function is kept. */
   readonly setupId: string | undefined;
   readonly samplingRatio: number;
 }
 
-/** What the user's function of `tracing` is told. It registers an SDK itself, or returns span processors. */
+/** Argument of the user's function of `tracing`, which registers an SDK itself, or returns span processors. */
 export interface TracingSetup {
   readonly application: string;
   readonly deployment: string;
@@ -29,7 +29,7 @@ export interface TracingSetup {
   readonly samplingRatio: number;
 }
 
-/** One request or call under way. */
+/** The span of a request or call under way. */
 export interface ServedSpan {
   /** Runs code below the span. */
   run<T>(body: () => T): T;
@@ -37,7 +37,7 @@ export interface ServedSpan {
 }
 
 const NO_HEADERS: TraceHeaders = [];
-/** Where every version 1 of `@opentelemetry/api` in a process has what was registered. */
+/** Key of the global in which all versions 1 of `@opentelemetry/api` in a process keep the registered SDK. */
 const REGISTERED = Symbol.for("opentelemetry.js.api.1");
 let api: Api | undefined;
 

@@ -314,7 +314,7 @@ async function makeOneFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder);
   } catch (error) {
-    // It was there, or another process has made it meanwhile.
+    // The folder was there, or another process has made it meanwhile.
     if ((error as NodeJS.ErrnoException).code !== "EEXIST" || (await sizeOrFolder(folder)) !== "folder") throw error;
   }
 }

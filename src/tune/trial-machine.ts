@@ -539,7 +539,7 @@ export class TrialMachine {
     trial.nextCheckpoint += 1;
     const checkpoint: TrialCheckpoint = { path, iteration, timeTotalMs, metrics: scoreOf(lastResult, this.#options.keep) };
     const paths = trial.keep(checkpoint);
-    // Its own checkpoint is newer than the donor's that it began from; what it saves on its way out is older than one that it is to begin from.
+    // The trial's own checkpoint is newer than the donor's from which it began; a checkpoint that it saves when it ends is older than one from which it is to begin.
     if (trial.hasBegunFromStart) this.#dropStart(trial);
     if (paths.length > 0) this.#effects.push({ type: "removeCheckpoints", paths });
     this.#notify("checkpoint", trial, { checkpoint: path });

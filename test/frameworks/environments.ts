@@ -67,7 +67,7 @@ const RECIPES: Readonly<Record<EnvironmentName, Recipe>> = {
     buildVariables: { DS_ACCELERATOR: "cpu", DS_BUILD_SHM_COMM: "1", MAX_JOBS: "2" },
   },
   megatron: { on: "torch", packages: "megatron-core==0.16.1 setuptools==84.2.1 einops==0.8.2 packaging==26.4" },
-  // Its sources are of a time when C++14 was enough for torch.
+  // Horovod's sources are of a time when C++14 was enough for torch.
   horovod: {
     on: "torch",
     packages:

@@ -1,7 +1,7 @@
 /**
  * The loop files of Ray's users: unchanged on Shoal and, beside that, on the real Ray. Both give the same metrics and the same files of checkpoints, which are those of `recorded.json`.
  *
- * What the real Ray gives is written there for a loop that has no record yet, and with `SHOAL_RECORD_RAY=1` for all.
+ * The metrics of the real Ray are written there for a loop that has no record yet, and with `SHOAL_RECORD_RAY=1` for all.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

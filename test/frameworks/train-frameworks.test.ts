@@ -170,7 +170,7 @@ inEnvironment("boosters", (common) => {
       scalingConfig: { numWorkers, resourcesPerWorker: { CPU: 0.5 } },
     }).fit();
 
-  /** What the model of a checkpoint predicts for each hundredth row, in a dataset. */
+  /** Predictions of a checkpoint's model for each hundredth row of a dataset. */
   async function predictionsOf(checkpoint: Checkpoint | undefined): Promise<number[]> {
     const predict = python.actor(LOOPS, "Predict", { runtimeEnv: common("predict").runtimeEnv });
     const options = { batchFormat: "pandas", constructorArgs: [checkpoint?.path], concurrency: 1 };

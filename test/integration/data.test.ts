@@ -62,7 +62,7 @@ test("a small side of a join goes to each task as a whole, on either side, and a
   const cities = data.range(600).map(({ id }) => ({ city: id, name: `city ${id}` }));
   const left = rides.join(cities, { on: "city" });
   const found = await left.map(dyingOnce(join(folder, "small side"), 200_001)).takeAll();
-  // They have stayed in their order, so nothing was cut.
+  // The rows have stayed in their order, so no block was cut.
   expect(found.every((row, id) => row.id === id && row.name === `city ${id % 500}`)).toBe(true);
   expect(found.length).toBe(400_000);
   const ids = (joined: data.Dataset<any>): Promise<number | null> => joined.sum("id");

@@ -90,7 +90,7 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
   });
 
   test("find as ray.train what rayCompatibility says", async () => {
-    // It stands for a real Ray in the environment.
+    // The folder stands for a real Ray in the environment.
     const installed = join(folder, "packages");
     mkdirSync(join(installed, "ray"), { recursive: true });
     writeFileSync(join(installed, "ray", "__init__.py"), "");

@@ -1,4 +1,4 @@
-/** What users and machines do to experiments: callbacks that throw, trials that hang, folders and disks that take nothing. Each costs its trial at most. */
+/** Faults of users and machines in experiments: callbacks that throw, trials that hang, folders and disks that take nothing. Each costs its trial at most. */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -13,7 +13,7 @@ const folder = useFolder();
 let runs = 0;
 const runConfig = (more: TuneRunConfig = {}): TuneRunConfig => ({ storagePath: folder, name: `run-${(runs += 1)}`, ...more });
 
-/** What the run says on stderr meanwhile. */
+/** The run's stderr. */
 async function saidDuring<T>(run: () => Promise<T>): Promise<{ value: T; said: string[] }> {
   const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
   try {

@@ -1,7 +1,7 @@
 /**
  * A search with a scheduler that halves, over `CURVE`, without processes: some places, in each of which a trial takes a step in turn.
  *
- * It treats searcher and scheduler as the loop of Tune does, and ends when all its steps are used up.
+ * The run treats searcher and scheduler as the loop of Tune does, and ends when all its steps are used up.
  */
 import type { ModelSearch } from "../../src/tune/search/model-search.ts";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "../../src/tune/scheduler.ts";

@@ -42,7 +42,7 @@ interface Figures {
   readonly ms: number;
 }
 
-/** What another's searcher found with each seed, and its milliseconds for an ask with its tell. */
+/** Results of another's searcher by seed, and its milliseconds for an ask with its tell. */
 interface Answers<T> {
   results: T[];
   ms: number;

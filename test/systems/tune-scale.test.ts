@@ -60,7 +60,7 @@ test("a thousand paused trials hold no resources, and all come to their end", { 
       }).fit();
       return { results, scheduler };
     };
-    // What the first experiment of a process leaves is not the trials'.
+    // Memory that the first experiment of a process leaves is not that of trials.
     await run("first", 20);
     await collectGarbage();
     const before = process.memoryUsage().heapUsed;

@@ -135,7 +135,7 @@ exactly<string | undefined>()((await longest.take(1))[0]?.longest);
 // @ts-expect-error: there is no such column
 perText.sum("other");
 
-/** Where the row is a type parameter, what groups give is a dataset all the same. */
+/** Aggregates of groups are a dataset also where the row is a type parameter. */
 function counted<R extends data.AnyRow>(rows: data.Dataset<R>, key: keyof R & string): data.Dataset<any> {
   return rows.groupBy(key).count().sort("count()").limit(3);
 }

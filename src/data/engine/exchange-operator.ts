@@ -126,7 +126,7 @@ export class ExchangeOperator implements Operator {
   }
 
   /**
-   * Of blocks without rows the first is kept: it has the columns, should no other come.
+   * The first of the blocks without rows is kept: it has the columns, should no other come.
    *
    * @throws DataError for a column of two types: here it is known from which files they are, and in the tasks it is not
    */
@@ -332,7 +332,7 @@ export class ExchangeOperator implements Operator {
   #reduceBeside(whole: number): void {
     const bytes = this.#collected.map(bytesOf);
     const collected = this.#collected.map((blocks) => blocks.splice(0));
-    // One for each that may run; but each brings the small input into a table, for which it takes several times its rows.
+    // A task for each place; but each task brings the small input into a table, for which it takes several times its rows.
     const each = Math.max((bytes[1 - whole] as number) / this.#options.concurrencyMax, (WHOLE_INPUT_TIMES / 4) * (bytes[whole] as number));
     const bundles = bundlesOf(collected[1 - whole] as BlockRef[], 1 - whole, Math.min(BLOCK_BYTES_MAX, each));
     const shared = (collected[whole] as BlockRef[]).map((block) => sharedBlock(block, bundles.length));

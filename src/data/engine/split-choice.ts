@@ -36,7 +36,7 @@ export function nextGift(free: readonly FreeBlock[], consumers: readonly Consume
   return undefined;
 }
 
-/** Whoever asks gets a block: the index of its block, or undefined where there is none, or, with `isPatient`, none of its own node. */
+/** Gives a consumer that asks a block: the index of its block, or undefined where there is none, or, with `isPatient`, none of its own node. */
 export function blockFor(
   free: readonly FreeBlock[],
   { consumers, consumer, isPatient }: { readonly consumers: readonly Consumer[]; readonly consumer: number; readonly isPatient: boolean },

@@ -104,7 +104,7 @@ function wideNumbers(input: Operand, to: DataType & { kind: "int64" | "uint64" }
 const NS_PER_DAY = 86_400_000_000_000n;
 const NS_PER_UNIT: Readonly<Record<TimeUnit, bigint>> = { s: 1_000_000_000n, ms: 1_000_000n, us: 1000n, ns: 1n };
 
-/** Which times a type has: those of one kind can be each other. Undefined for other types. */
+/** The kind of time of a type: types of one kind can be cast to each other. Undefined for other types. */
 function timesOf({ kind }: DataType): "moments" | "times of day" | "durations" | undefined {
   if (kind === "date" || kind === "timestamp") return "moments";
   if (kind === "time32" || kind === "time64") return "times of day";

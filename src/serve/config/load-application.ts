@@ -64,7 +64,7 @@ function placeAndName(importPath: string): [place: string, name: string] {
   return [place, name];
 }
 
-/** What a module exports under the name behind the colon. */
+/** The export of a module that the name behind the colon names. */
 async function exportOf(importPath: string, folder: string): Promise<unknown> {
   const [place, name] = placeAndName(importPath);
   const file = resolve(folder, place);

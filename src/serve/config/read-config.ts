@@ -29,7 +29,7 @@ export interface ConfigApplication {
   readonly fields: Fields;
   /** By name, as they are written. */
   readonly deployments: ReadonlyMap<string, Fields>;
-  /** How its replicas print: its own over that of the whole configuration. */
+  /** The `logging_config` of the application, over that of the whole configuration. */
   readonly logging: Fields;
   readonly tracing: Fields;
   /** Where it begins, for errors that come later. */
@@ -91,7 +91,7 @@ function readWhole(text: string, source: string, keys: KeyTable): { whole: Field
 
 function readApplications(whole: Fields, reader: Reader): ConfigApplication[] {
   const root = (whole["http_options"]?.["root_path"] ?? "") as string;
-  // That of the whole configuration is the log of the proxies: a line for each request would stand there twice.
+  // The access log of the whole configuration is that of the proxies: a line for each request would stand there twice.
   const { enable_access_log: _ofProxies, ...logging } = (whole["logging_config"] ?? {}) as Fields;
   const names = new Set<string>();
   const routes = new Set<string>();

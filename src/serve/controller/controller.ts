@@ -59,19 +59,19 @@ export interface ServeOptions {
 
 /** The REST API as it was opened. */
 export interface OpenedApi {
-  /** Such as `http://127.0.0.1:8265`. */
+  /** Address of the REST API, such as `http://127.0.0.1:8265`. */
   readonly address: string;
   /** Undefined where none is asked for. */
   readonly token: string | undefined;
 }
 
-/** How the controller does. */
+/** Health of the controller. */
 export interface ControllerHealth {
   readonly nodeId: string;
   readonly pid: number;
   readonly uptimeMs: number;
   readonly memoryBytes: number;
-  /** How much later than it should the last step came: above a second it has too much to do. */
+  /** Delay of the last step of the control loop: above a second the controller has too much to do. */
   readonly delayMs: number;
   readonly applications: number;
   readonly replicas: number;
@@ -261,7 +261,7 @@ export class Controller {
     return opened;
   }
 
-  /** How the controller does, for `shoal serve controller-health`. */
+  /** Health of the controller, for `shoal serve controller-health`. */
   async health(): Promise<ControllerHealth> {
     await this.#ready;
     const { apps } = this.#state;
@@ -307,7 +307,7 @@ export class Controller {
     await this.#recoverApi();
   }
 
-  /** What the API of an earlier controller had taken over and not finished goes on; the API listens where it did. */
+  /** Builds the applications that an earlier controller had accepted over the API and not built yet, and opens the API at its former address. */
   async #recoverApi(): Promise<void> {
     const [api, unbuilt] = await Promise.all([loadApi<ResolvedApiOptions>(), loadUnbuilt()]);
     if (unbuilt !== undefined) this.#declared.put(readDeclared(unbuilt).applications);
@@ -319,7 +319,7 @@ export class Controller {
     }
   }
 
-  /** Its requests are calls of nobody: they outlive the call that has opened it. */
+  /** Requests of the API run outside of any call: they outlive the call that has opened the API. */
   async #listen(options: ResolvedApiOptions): Promise<OpenedApi> {
     return await outsideCalls(async () => {
       const server = new ApiServer(options, {

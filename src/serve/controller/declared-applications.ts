@@ -13,7 +13,7 @@ import { reasonOf } from "./replica-starter.ts";
 interface DeclaredPorts {
   build(application: ConfigApplication): Promise<BuiltInTask>;
   deploy(built: BuiltInTask): Promise<void>;
-  /** Which applications there are. */
+  /** Names of the applications. */
   apps(): readonly string[];
   delete(app: string): Promise<unknown>;
   /** All of the configuration has been built, or failed to be. */

@@ -21,7 +21,7 @@ export interface ProxyStatusInfo {
   readonly nodeId: string;
   /** Where it listens, such as `http://127.0.0.1:8000`; absent until it does. */
   address: string | undefined;
-  /** Where it listens for gRPC, such as `127.0.0.1:9000`; absent where it does not. */
+  /** Address of the proxy for gRPC, such as `127.0.0.1:9000`; absent where it does not. */
   grpcAddress?: string;
   message: string;
 }

@@ -127,7 +127,7 @@ export class ReplicaStarter {
       },
     );
     replica.alive.remote().then(undefined, (error: unknown) => {
-      // Its process may live on where Python's has ended.
+      // The replica's process may live on where the process of its Python code has ended.
       void kill(replica).catch(() => {});
       this.#handles.delete(id);
       this.#leaveGroups(id);
@@ -220,7 +220,7 @@ function bundleOf(options: Readonly<Record<string, unknown>>): Record<string, nu
 /** The error of the user's code in one line, with its remedy, or the reason for which its process ended. */
 export function reasonOf(error: unknown): string {
   const { cause } = (error ?? {}) as { cause?: unknown };
-  // What a call or an actor failed with is its cause; the cause of any other error is a detail of it.
+  // The error of a call or an actor has the user's error as its cause; the cause of any other error is a detail.
   const isWrapped = (error instanceof TaskError || error instanceof ActorDiedError) && cause instanceof Error;
   const shown: unknown = isWrapped ? cause : error;
   if (!(shown instanceof Error)) return String(shown);

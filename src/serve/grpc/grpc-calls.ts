@@ -1,5 +1,5 @@
 /**
- * How a call of gRPC travels between a proxy and a replica: over the wire of requests, as a stream of messages whose method is `GRPC_METHOD`.
+ * A call of gRPC between a proxy and a replica: over the wire of requests, as a stream of messages whose method is `GRPC_METHOD`.
  *
  * The URL names the kind of the call and the method. Messages are objects in V8's own form, as both ends are of this session. The end has the status in its trailers. Pure.
  */

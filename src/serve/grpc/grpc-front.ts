@@ -214,7 +214,7 @@ class GrpcCall implements ReplyPort {
     });
   }
 
-  /** What is left of the client's time, and of the proxy's own limit; 0 is without limit. */
+  /** The rest of the client's deadline and of the proxy's own limit, whichever is shorter; 0 is without limit. */
   #timeoutMs(): number {
     const deadline = this.#call.getDeadline();
     const atMs = deadline instanceof Date ? deadline.getTime() : deadline;

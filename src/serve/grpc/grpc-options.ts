@@ -2,7 +2,7 @@
  * Options of gRPC: where the proxies listen for it, and which services of which `.proto` files are offered.
  *
  * Decides that the files are read, and a mistake in them is found, where `serve.start` is called: proxies on other machines get their texts.
- * What is resolved is JSON, as it travels to the proxies and lies in the cluster's store.
+ * The resolved options are JSON, as they travel to the proxies and lie in the cluster's store.
  */
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -13,7 +13,7 @@ import type { Message } from "../wire/frames.ts";
 import type { ServedStream } from "../wire/request-server.ts";
 import { decodeMessage, encodeMessage, endTrailers, GRPC_STATUS, type GrpcTarget, readTarget } from "./grpc-calls.ts";
 
-/** What a method of the ingress gets beside the message. */
+/** Second argument of the ingress's methods, beside the message. */
 export interface GrpcContext {
   readonly requestId: string;
   /** The metadata of the client, by lower-case names; those that end in `-bin` are base64. */

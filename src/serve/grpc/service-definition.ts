@@ -11,7 +11,7 @@ import { temporaryRoot } from "../../core/internal.ts";
 import { DeployFailedError } from "../errors.ts";
 import { type LoadedService, MAIN_FILE } from "./proto-files.ts";
 
-/** How messages look to user code: names in camel case, 64-bit numbers and enums as text, bytes as `Buffer`. */
+/** Form of messages in user code: names in camel case, 64-bit numbers and enums as text, bytes as `Buffer`. */
 export const MESSAGE_FORM = { longs: String, enums: String, defaults: true, oneofs: true } as const;
 
 /**

@@ -76,9 +76,9 @@ export abstract class ClientExchange implements ReplyPort {
     this.ports = ports;
   }
 
-  /** Where the body of the request is read. */
+  /** Source of the request's body. */
   protected abstract readonly source: Readable;
-  /** Where the body of the answer is written. */
+  /** Destination of the answer's body. */
   protected abstract readonly sink: Writable;
   /** Nothing of the request's body is to come any more. */
   protected abstract readonly isRead: boolean;

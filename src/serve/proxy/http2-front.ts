@@ -147,7 +147,7 @@ class Http2Exchange extends ClientExchange {
   start(): void {
     const { sink } = this;
     const { method, target, headers, mistake } = this.#head;
-    // Its end says the rest.
+    // An error is followed by `close`, which handles it.
     sink.on("error", () => {});
     sink.on("close", () => {
       this.#client.closed(!this.isDelivered);

@@ -1,8 +1,8 @@
 /**
  * Option `tls` of the proxies: the certificate that they show, its key, and the authorities that clients' certificates must come from.
  *
- * Each is PEM text, or the path of a file that every proxy reads on its own node: so a key need not leave its machine. Decides that nothing older than TLS 1.2 is spoken.
- * What is given is checked by the proxy before it listens; errors name the option and never quote a key. Files that are renewed in place are used for the next connections.
+ * Certificate, key and authorities are PEM text, or the path of a file that every proxy reads on its own node: so a key need not leave its machine. Decides that nothing older than TLS 1.2 is spoken.
+ * The proxy checks them before it listens; errors name the option and never quote a key. Files that are renewed in place are used for the next connections.
  */
 import { unwatchFile, watchFile } from "node:fs";
 import { readFile } from "node:fs/promises";

@@ -203,7 +203,7 @@ function metaNow(): PythonMeta {
   return [request?.requestId ?? "", request?.modelId ?? "", leftMs];
 }
 
-/** What Python raised, without the error of the call around it: its `stack` is the traceback. */
+/** The error that Python raised, without the error of the call around it: its `stack` is the traceback. */
 async function ofPython<T>(call: PromiseLike<T>): Promise<Awaited<T>> {
   try {
     return await call;

@@ -9,7 +9,7 @@ import { currentRequest } from "./request-context.ts";
 export interface LoggingConfig {
   /** Default: "TEXT". "JSON": a line is an object with its time, level, message, replica and request. */
   readonly encoding: "TEXT" | "JSON";
-  /** What is below is not printed. Default: "DEBUG", which is everything. */
+  /** The least level that is printed. Default: "DEBUG", which prints all. */
   readonly level: "DEBUG" | "INFO" | "WARNING" | "ERROR";
   /** Print a line for each request and call. Default: false. */
   readonly accessLog: boolean;

@@ -1,7 +1,7 @@
 /**
  * Options of the REST API: where it listens, and whether clients show a token.
  *
- * Whoever may deploy runs code in the cluster, so the API listens on loopback by default, and asks for a token wherever other machines reach it. Read by `serve.start`;
+ * A client that may deploy runs code in the cluster, so the API listens on loopback by default, and asks for a token wherever other machines reach it. Read by `serve.start`;
  * the resolved options are kept in the cluster's store for the next controller.
  */
 import { randomBytes } from "node:crypto";

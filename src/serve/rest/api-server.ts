@@ -32,7 +32,7 @@ interface Answer {
 const JSON_TYPE = "application/json; charset=utf-8";
 const TEXT_TYPE = "text/plain; charset=utf-8";
 const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
-/** What Ray's clients ask for first: the version of the REST API, which is Ray's fourth. */
+/** Version of the REST API, Ray's fourth, for which Ray's clients ask first. */
 const VERSION = { version: "4", ray_version: "2.60.0", ray_commit: "shoal", session_name: "shoal" };
 const SOURCES: readonly string[] = ["imperative", "declarative"];
 
@@ -59,7 +59,7 @@ export class ApiServer {
         resolve();
       });
     });
-    // It ends with its process, and keeps none alive.
+    // The server ends with its process, and does not keep it alive.
     this.#server.unref();
     const { address, port: found } = this.#server.address() as AddressInfo;
     return { address: `http://${address.includes(":") ? `[${address}]` : address}:${found}`, port: found };
@@ -80,7 +80,7 @@ export class ApiServer {
     }
     if (response.destroyed) return;
     const { status, body, type = TEXT_TYPE, headers = {} } = answer;
-    // What is left of a body that nobody reads would be taken for the next request.
+    // The unread rest of a body would be taken for the next request.
     const end = request.complete ? {} : { connection: "close" };
     response.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(body), ...headers, ...end });
     response.end(request.method === "HEAD" ? "" : body);

@@ -12,7 +12,7 @@ import type { DeploymentState } from "../controller/deployment-state.ts";
 import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
 import { CONTROLLER_NAME, replicaActorName } from "../names.ts";
 
-/** One application, as the details need it. */
+/** The facts of an application that the details need. */
 export interface DescribedApplication {
   readonly status: ApplicationStatusInfo;
   /** Undefined while it is built for the first time. */
@@ -26,7 +26,7 @@ export interface DescribedApplication {
 
 interface DescribedInstance {
   readonly nodeId: string;
-  /** Where nodes are reached, by their ids. */
+  /** Host names of the nodes, by their ids. */
   readonly hosts: ReadonlyMap<string, string>;
   readonly http: ResolvedHttpOptions;
   readonly proxies: Readonly<Record<string, ProxyStatusInfo>>;
@@ -175,7 +175,7 @@ function withUri(environment: Fields | undefined): Fields {
   return { ...rest, working_dir: folder.includes("://") ? folder : `local://${folder.startsWith("/") ? "" : "/"}${folder}` };
 }
 
-/** Where a load balancer finds the proxies. */
+/** Addresses of the proxies, for a load balancer. */
 function targetGroups({ proxies, hosts }: DescribedInstance): object[] {
   const targets = Object.entries(proxies).flatMap(([name, { status, address, nodeId }]) =>
     status === "HEALTHY" && address !== undefined

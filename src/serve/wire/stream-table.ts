@@ -16,7 +16,7 @@ export class StreamTable<T extends { readonly id: number }> {
     return this.#size;
   }
 
-  /** Whoever numbers streams passes over the numbers of taken places. */
+  /** The client, which numbers the streams, passes over numbers whose place is taken. */
   hasPlaceFor(id: number): boolean {
     return this.#places[id & (this.#places.length - 1)] === undefined;
   }
@@ -41,7 +41,7 @@ export class StreamTable<T extends { readonly id: number }> {
     return true;
   }
 
-  /** Those that are open now. */
+  /** All open streams, in no order. */
   all(): T[] {
     return [...this.#places.filter((stream) => stream !== undefined), ...this.#others.values()];
   }

@@ -93,7 +93,7 @@ interface Member {
   isDonor: boolean;
   lastPerturbation: number;
   lastTrainTime: number;
-  /** How many of its last looks in a row made it go on from another trial. */
+  /** Times in a row that the trial was exploited: made to go on from another trial's checkpoint. */
   exploits: number;
 }
 
@@ -192,7 +192,7 @@ export class PopulationBasedTraining implements TrialScheduler {
       if ((trial.status !== "pending" && trial.status !== "paused") || !view.fits(trial)) continue;
       const { lastTrainTime = 0, exploits = 0 } = this.#members.get(trial.id) ?? {};
       if (this.#settings.synch && lastTrainTime >= this.#nextSync) continue;
-      // Of equals the first, as in Ray, unless it does nothing but take over checkpoints: in Ray it would come first for ever.
+      // The first of trials of equal age runs, as in Ray, unless it only takes over checkpoints: in Ray it would come first for ever.
       const isEarlier = chosen === undefined || lastTrainTime < chosen.lastTrainTime;
       if (
         isEarlier ||

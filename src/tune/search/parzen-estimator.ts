@@ -44,7 +44,7 @@ interface ShapedKernels {
   readonly shapes: Shapes;
 }
 
-/** Of a choice, shapes are options, and one more is the prior's. Of numbers they have means and widths. */
+/** Shapes of a choice are its options, and one more, the prior's. Shapes of a number have means and widths. */
 type Shapes = { readonly count: number } & ({ readonly means: Float64Array; readonly widths: Float64Array } | { readonly prior: number });
 
 /** Weights of points from the oldest to the newest. */

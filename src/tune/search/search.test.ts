@@ -235,7 +235,7 @@ describe("TPESearch", () => {
     expect(late[20]).toBeLessThan(1.5);
   });
 
-  // Of processor time, and the best of some batches: a machine that is busy with something else says nothing of ours. Twice what a busy machine needs.
+  // The limit is of processor time, in the best of some batches: a machine that is busy with something else says nothing of ours. Twice what a busy machine needs.
   test.each([
     ["together", {}, ["loss"], 2],
     ["each for itself", { multivariate: false }, ["loss"], 4],

@@ -147,7 +147,7 @@ def rich(part):
 
 
 class Threads(Consumer):
-    """Its calls run on threads, so batches are made ahead."""
+    """An actor whose calls run on threads, so that batches are made ahead."""
 
     def early(self):
         """Leaves an epoch early, then has a whole one. @returns the rows of both, and whether the thread of the first has ended"""

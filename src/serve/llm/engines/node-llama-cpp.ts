@@ -42,7 +42,7 @@ interface LlamaModel {
   createEmbeddingContext(): Promise<LlamaEmbeddingContext>;
   dispose(): Promise<void>;
 }
-/** What the package tells while it generates. */
+/** Progress of a generation, as the package reports it. */
 interface Heard {
   onTextChunk(text: string): void;
   onToken(tokens: readonly number[]): void;

@@ -143,7 +143,8 @@ const OTHER_NAMES = inBothSpellings({
 });
 
 const OTHER_NAMES_OF_FAILURE = inBothSpellings({
-  controllerFailureLimit: "there is none: the controller ends with the program that calls fit, and the next one with the same name and storage goes on",
+  controllerFailureLimit:
+    "there is none: the controller ends with the program that calls fit, and the next one with the same name and storage goes on",
   maxPreemptionFailures: "there is none: to leave a node that is drained is no failure",
   relaxCollectivesOnPreemption: "there is none: ranks of a drained node stop at their next checkpoint",
   preemptionGraceS: "there is none: the drain's own deadline counts",

@@ -120,8 +120,6 @@ describe("a loop that begins runs of both by itself", () => {
 
   test("is told of an experiment that is not there", async () => {
     const { fitted } = await run("absent", { loop: "without_experiment" });
-    expect((await failureOf(fitted)).message).toContain(
-      "there is no experiment 'absent': create_experiment_if_not_exists=True makes it",
-    );
+    expect((await failureOf(fitted)).message).toContain("there is no experiment 'absent': create_experiment_if_not_exists=True makes it");
   });
 });

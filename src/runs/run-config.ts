@@ -124,9 +124,9 @@ export async function readRunConfig<Callback extends object>(
 /** Names of Ray, as Python and as TypeScript would spell them. */
 const inBothSpellings = (names: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(
-    Object.entries(names).flatMap(([name, text]) => [
-      [name, text],
-      [name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), text],
+    Object.entries(names).flatMap(([name, remedy]) => [
+      [name, remedy],
+      [name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), remedy],
     ]),
   );
 

@@ -20,6 +20,7 @@ import { EXPERIMENT_LOG, INTERRUPTED_RUN_MS } from "./limits.ts";
 import { ResultGrid } from "./result-grid.ts";
 import { type ResumeOptions, Session, type SessionPlan } from "./run-session.ts";
 import { decodeSpace, encodeSpace, requireGivenAgain, type SavedExperiment } from "./saved-experiment.ts";
+import type { TrialScheduler } from "./scheduler.ts";
 import type { SearchSpace, Sampled } from "./space.ts";
 import { readStop, type Stop } from "./stoppers.ts";
 import { readTrainable, type TrainableParts } from "./trainable.ts";
@@ -194,7 +195,7 @@ export class Tuner<S extends SearchSpace = Record<string, never>, R = unknown> {
       tuneConfig,
       runConfig,
       searcher: searcher.definition,
-      scheduler: scheduler.definition,
+      scheduler,
     });
     const resources = await clusterResources();
     const folder = await openNew(runConfig, trainable.name);
@@ -346,7 +347,7 @@ interface SavedParts {
   readonly tuneConfig: ResolvedTuneConfig;
   readonly runConfig: ResolvedRunConfig<TuneCallback | Tracker>;
   readonly searcher: SavedExperiment["searchAlg"] | undefined;
-  readonly scheduler: SavedExperiment["scheduler"] | undefined;
+  readonly scheduler: TrialScheduler;
 }
 
 function savedOf({ trainable, runId, space, tuneConfig, runConfig, searcher, scheduler }: SavedParts): SavedExperiment {
@@ -356,7 +357,7 @@ function savedOf({ trainable, runId, space, tuneConfig, runConfig, searcher, sch
   const unsaved = [
     ...(isWhole ? [] : ["paramSpace"]),
     ...(searcher === undefined ? ["searchAlg"] : []),
-    ...(scheduler === undefined ? ["scheduler"] : []),
+    ...(scheduler.definition === undefined ? ["scheduler"] : []),
     ...(stopIsJson ? [] : ["stop"]),
   ];
   return JSON.parse(
@@ -372,7 +373,8 @@ function savedOf({ trainable, runId, space, tuneConfig, runConfig, searcher, sch
       reuseActors: reuseActors ?? null,
       seed: seed ?? null,
       searchAlg: searcher ?? null,
-      scheduler: scheduler ?? null,
+      scheduler: scheduler.definition ?? null,
+      asksAhead: scheduler.asksAhead === true,
       stop: stopIsJson ? (runConfig.stop ?? null) : null,
       failureConfig: { maxFailures: runConfig.failureConfig.maxFailures, failFast: runConfig.failureConfig.failFast },
       checkpointConfig: runConfig.checkpointConfig,

@@ -14,6 +14,8 @@ export interface TuneCallback {
   onTrialResult?(info: { readonly trial: Trial; readonly result: TrialResult }): unknown;
   /** The trial has ended well. */
   onTrialComplete?(info: { readonly trial: Trial; readonly result?: TrialResult }): unknown;
+  /** The trial has failed and is tried again, from its last checkpoint. */
+  onTrialRecover?(info: { readonly trial: Trial; readonly error: Error }): unknown;
   /** The trial has failed and is not tried again. */
   onTrialError?(info: { readonly trial: Trial; readonly error: Error; readonly result?: TrialResult }): unknown;
   onTrialCheckpoint?(info: { readonly trial: Trial; readonly checkpoint: Checkpoint }): unknown;
@@ -21,7 +23,15 @@ export interface TuneCallback {
   onExperimentEnd?(info: { readonly trials: readonly Trial[] }): unknown;
 }
 
-const HOOKS = ["onTrialStart", "onTrialResult", "onTrialComplete", "onTrialError", "onTrialCheckpoint", "onExperimentEnd"] as const;
+const HOOKS = [
+  "onTrialStart",
+  "onTrialResult",
+  "onTrialComplete",
+  "onTrialRecover",
+  "onTrialError",
+  "onTrialCheckpoint",
+  "onExperimentEnd",
+] as const;
 type Hook = (typeof HOOKS)[number];
 
 /** @throws TypeError for what has none of the methods of a callback */

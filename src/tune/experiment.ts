@@ -301,7 +301,8 @@ export class Experiment {
         return;
       }
       case "failure":
-        return this.#parts.onProblem(`trial ${trial.id} failed, and is tried again: ${failure?.message}`);
+        this.#parts.onProblem(`trial ${trial.id} failed, and is tried again: ${failure?.message}`);
+        return callbacks.call("onTrialRecover", { trial, error: trialError(trial, failure as TrialFailure) });
       case "paused":
         return files.flush(trial);
       case "added":

@@ -2,6 +2,7 @@
  * The queue of calls to the user's callbacks: one at a time, in the order of the events, beside the loop. The loop waits only when thousands of calls are queued.
  *
  * The first error of each callback is reported. Errors of callbacks do not affect the experiment.
+ * `experiment.ts` calls them by the notices of the machine.
  */
 import { describeValue, Fifo } from "../core/internal.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";

@@ -60,7 +60,15 @@ function runOf(scheduler: TrialScheduler, codec: ConfigCodec): Logged[] {
     const step = (steps.get(trialId) ?? 0) + 1;
     steps.set(trialId, step);
     const loss = ((Number(trialId.slice(2)) * 5) % 12) + 1 / step;
-    return { type: "reported", trialId, metrics: { loss }, elapsedMs: 1, timestampMs: step, checkpoint: `${trialId}/${step}`, isLast: step >= 9 };
+    return {
+      type: "reported",
+      trialId,
+      metrics: { loss },
+      elapsedMs: 1,
+      timestampMs: step,
+      checkpoint: `${trialId}/${step}`,
+      isLast: step >= 9,
+    };
   };
   const react = (effect: TrialEffect): void => {
     if (effect.type === "start") events.push(report(effect.trial.id));

@@ -3,7 +3,17 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { Checkpoint, getContext, gridSearch, report, type Trial, Tuner, type TuneCallback, type TuneRunConfig, withResources } from "shoal/tune";
+import {
+  Checkpoint,
+  getContext,
+  gridSearch,
+  report,
+  type Trial,
+  Tuner,
+  type TuneCallback,
+  type TuneRunConfig,
+  withResources,
+} from "shoal/tune";
 import { describe, expect, test, vi } from "vitest";
 import { REPOSITORY } from "../house/source-files.ts";
 import { failureOf, useFolder, useSession } from "./session.ts";

@@ -274,9 +274,12 @@ test("the program shoal shows the trials of a run that was cut off as its driver
   type Listed = Pick<Trial, "id" | "status"> & { readonly iteration: number; readonly config: { readonly rate: number } };
   const { state, trials } = JSON.parse(listed.stdout) as { state: string; trials: Listed[] };
   expect(state).toBe("running");
-  const listedFacts = trials.map(({ id, status, iteration, config }) => [id, status, iteration, config]);
-  const driverFacts = Array.from(seen.values(), ({ id, status, lastResult, config }) => [id, status, lastResult?.trainingIteration, config]);
-  expect(listedFacts.sort()).toEqual(driverFacts.sort());
+  const listedFacts = trials.map(({ id, status, iteration, config }) => [id, { status, iteration, config }]);
+  const driverFacts = Array.from(seen.values(), ({ id, status, lastResult, config }) => [
+    id,
+    { status, iteration: lastResult?.trainingIteration, config },
+  ]);
+  expect(Object.fromEntries(listedFacts)).toEqual(Object.fromEntries(driverFacts));
   // Some wait for their turn, and the slow ones took over the checkpoints and the rates of others.
   expect(trials.filter(({ status }) => status === "paused").length).toBeGreaterThan(0);
   for (const { config } of trials) expect(config.rate).toBeGreaterThan(0.2);

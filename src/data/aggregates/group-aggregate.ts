@@ -18,30 +18,39 @@ import { kernelOf, statesOf, vectorOfStates } from "./kernels.ts";
 /** Aggregates by the names of their results. */
 export type Aggregates = readonly (readonly [name: string, aggregate: Aggregate])[];
 
-/**
- * The states of the groups of a block.
- *
- * Of many groups each is looked up where no cache has it, so rows come together by hashes of their keys first, as many as a cache holds the groups of.
- */
+/** The states of the groups of a block. */
 export function partialAggregate(block: Block, keys: readonly string[], aggregates: Aggregates): Block {
-  const vectors = keyVectors(block, keys, "group by");
-  if (!hasManyGroups(vectors, block.rowCount) || aggregates.some(([, { kind }]) => kind === "custom"))
-    return aggregateRows(block, keys, aggregates);
-  const needed = block.names.filter((name) => keys.includes(name) || aggregates.some(([, { column }]) => column === name));
-  const rows = { rowCount: block.rowCount, names: needed, vectors: needed.map((name) => vectorOf(block, name) as Vector) };
-  const binCount = Math.ceil(block.rowCount / ROWS_PER_BIN);
-  const { block: binned, starts } = binBlocks([rows], [binsOfHashes(hashRows(vectors, block.rowCount), binCount)], binCount);
-  const bins = Array.from({ length: binCount }, (_, bin) => sliceBlock(binned, starts[bin] as number, starts[bin + 1] as number));
-  return concatBlocks(bins.map((bin) => aggregateRows(bin, keys, aggregates)));
+  if (!hasManyGroups(block, keys, aggregates)) return aggregateRows(block, keys, aggregates);
+  return aggregateInBins([neededColumns(block, keys, aggregates)], keys, aggregates);
+}
+
+/**
+ * The states of the groups of blocks with many groups, and the columns that they need.
+ *
+ * Each of many groups would be looked up where no cache has it, so rows come together by hashes of their keys first, as many as a cache holds the groups of.
+ */
+export function aggregateInBins(blocks: readonly Block[], keys: readonly string[], aggregates: Aggregates): Block {
+  const rowCount = blocks.reduce((sum, block) => sum + block.rowCount, 0);
+  const binCount = Math.ceil(rowCount / ROWS_PER_BIN);
+  const bins = blocks.map((block) => binsOfHashes(hashRows(keyVectors(block, keys, "group by"), block.rowCount), binCount));
+  const { block, starts } = binBlocks(blocks, bins, binCount);
+  const binned = Array.from({ length: binCount }, (_, bin) => sliceBlock(block, starts[bin] as number, starts[bin + 1] as number));
+  return concatBlocks(binned.map((rows) => aggregateRows(rows, keys, aggregates)));
+}
+
+/** The columns that the keys and the aggregates of columns take. */
+export function neededColumns(block: Block, keys: readonly string[], aggregates: Aggregates): Block {
+  const names = block.names.filter((name) => keys.includes(name) || aggregates.some(([, { column }]) => column === name));
+  return { rowCount: block.rowCount, names, vectors: names.map((name) => vectorOf(block, name) as Vector) };
 }
 
 /** Rows of a bin, so that a table of as many groups fits the second cache of a processor. */
 const ROWS_PER_BIN = 32_768;
 
-/** Whether half of the first rows have keys of their own, and there are many more. */
-function hasManyGroups(vectors: readonly Vector[], rowCount: number): boolean {
-  if (vectors.length === 0 || rowCount < 4 * ROWS_PER_BIN) return false;
-  const first = vectors.map((vector) => sliceVector(vector, 0, ROWS_PER_BIN));
+/** Whether half of the first rows have keys of their own, and there are many more. Functions of users see whole rows, in their order. */
+export function hasManyGroups(block: Block, keys: readonly string[], aggregates: Aggregates): boolean {
+  if (keys.length === 0 || block.rowCount < 4 * ROWS_PER_BIN || aggregates.some(([, { kind }]) => kind === "custom")) return false;
+  const first = keyVectors(block, keys, "group by").map((vector) => sliceVector(vector, 0, ROWS_PER_BIN));
   return groupRows(first, ROWS_PER_BIN).firstRows.length > ROWS_PER_BIN / 2;
 }
 

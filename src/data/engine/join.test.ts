@@ -64,6 +64,22 @@ test.each(JOIN_TYPES)("%s gives what nested loops over the rows give", (type) =>
   );
 });
 
+test.each(JOIN_TYPES)("%s gives what nested loops give where keys are ids, each once on the right", (type) => {
+  const id = fc.integer({ min: 0, max: 12 });
+  const leftIds = fc.array(fc.record({ k: fc.oneof(id, fc.constantFrom(0.5, null, 1e6)), l: id }), { minLength: 1, maxLength: 20 });
+  const rightIds = fc.uniqueArray(fc.record({ k: id, r: fc.option(fc.string({ maxLength: 3 })) }), {
+    minLength: 1,
+    maxLength: 10,
+    selector: ({ k }) => k,
+  });
+  fc.assert(
+    fc.property(leftIds, rightIds, fc.nat(9), (left, right, size) => {
+      const own = joinRows(joinOf(type, ["k"]), blocksOf(left, size + 1), blocksOf(right, 4));
+      expect(sorted(own)).toEqual(sorted(oracle(type, left, right, ["k"])));
+    }),
+  );
+});
+
 test.each(JOIN_TYPES)("%s gives the same where tasks have some rows of a side and all of the other", (type) => {
   for (const whole of wholeSides(type))
     fc.assert(

@@ -17,6 +17,7 @@ import {
 } from "../blocks/block.ts";
 import { type DataType, type Field, typeName, unifyTypes } from "../blocks/data-type.ts";
 import { NO_ROW, nullVector, sliceVector, takeVector, takeVectorOrNull, type Vector, widenVector } from "../blocks/vector.ts";
+import { gatherElements } from "../blocks/gather.ts";
 import { DataError } from "../errors.ts";
 import { binsOf } from "./bins.ts";
 import { keyVectors, NO_GROUP } from "../kernels/hash.ts";
@@ -195,6 +196,10 @@ interface Probe {
 /** Each row of the left side with each row of the right side that has its keys, cut into blocks, as a few keys may give very many. */
 function* pairs(join: Join, sides: Sides, { block, groups, table }: Probe): Generator<Block, void, undefined> {
   const keepsUnmet = join.type === "left" || join.type === "full";
+  if (table.isUnique) {
+    yield joined(join, sides, block, singlePairs(groups, keepsUnmet));
+    return;
+  }
   const { starts, rows } = table;
   let found = new Pairs();
   for (let row = 0; row < block.rowCount; row += 1) {
@@ -219,8 +224,24 @@ function* pairs(join: Join, sides: Sides, { block, groups, table }: Probe): Gene
   if (found.count > 0) yield joined(join, sides, block, found);
 }
 
+/** The pairs where a row of the left side has one partner at most: its group has the number of that row. */
+function singlePairs(groups: Uint32Array, keepsUnmet: boolean): FoundPairs {
+  // No group is no row.
+  if (keepsUnmet || !groups.includes(NO_GROUP)) return { rightRows: groups, takeLeft: (vector) => vector };
+  const leftRows = rowsWhere(groups, true);
+  const rightRows = new Uint32Array(leftRows.length);
+  gatherElements(rightRows, groups, leftRows);
+  return { rightRows, takeLeft: (vector) => takeVector(vector, leftRows) };
+}
+
+interface FoundPairs {
+  readonly rightRows: Uint32Array;
+  /** Takes the rows of the left side out of a vector of it. */
+  takeLeft(vector: Vector): Vector;
+}
+
 /** Rows of the left side and of the right one that meet. */
-class Pairs {
+class Pairs implements FoundPairs {
   count = 0;
   readonly #left = new Uint32Array(ROWS_OF_JOINED_BLOCK);
   readonly #right = new Uint32Array(ROWS_OF_JOINED_BLOCK);
@@ -242,7 +263,6 @@ class Pairs {
     return this.#right.subarray(0, this.count);
   }
 
-  /** Takes the rows of the left side out of a vector of it. */
   takeLeft(vector: Vector): Vector {
     const first = this.#left[0] as number;
     return this.#isRun ? sliceVector(vector, first, first + this.count) : takeVector(vector, this.#left.subarray(0, this.count));
@@ -250,7 +270,7 @@ class Pairs {
 }
 
 /** The columns of both sides, of rows that have a left side. A key has the type that both sides' keys fit. */
-function joined(join: Join, sides: Sides, left: Block, found: Pairs): Block {
+function joined(join: Join, sides: Sides, left: Block, found: FoundPairs): Block {
   const leftVectors = left.names.map((name, i) => {
     const own = found.takeLeft(left.vectors[i] as Vector);
     const key = join.leftKeys.indexOf(name);

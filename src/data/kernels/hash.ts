@@ -11,6 +11,7 @@ import { decimalText, unscaledReader } from "../blocks/decimals.ts";
 import { freeArrays } from "../blocks/memory.ts";
 import { isNull, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
+import { DirectTable } from "./direct-table.ts";
 
 /** Groups of rows with equal keys. */
 interface Groups {
@@ -321,7 +322,10 @@ export class GroupTable {
 
 /** The groups of rows with equal keys. */
 export function groupRows(vectors: readonly Vector[], rowCount: number): Groups {
-  if (vectors.length === 0) return { ids: new Uint32Array(rowCount), firstRows: new Uint32Array(rowCount > 0 ? 1 : 0) };
+  const [key, ...others] = vectors;
+  if (key === undefined) return { ids: new Uint32Array(rowCount), firstRows: new Uint32Array(rowCount > 0 ? 1 : 0) };
+  const direct = others.length === 0 ? DirectTable.of(key) : undefined;
+  if (direct !== undefined) return direct;
   const table = new GroupTable();
   const ids = table.addAll(keyHashes(vectors, rowCount), equalityWithNulls(vectors));
   return { ids, firstRows: table.firstRows.slice(0, table.count) };

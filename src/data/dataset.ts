@@ -27,19 +27,20 @@ import { DataIterator, readSplitOptions, type StreamingSplitOptions } from "./da
 import { type BlockRef, keptBlock } from "./engine/operator.ts";
 import { aggregateStep, type ExchangeStep, namesOf, shuffleStep, type SortOptions, sortStep } from "./exchange-steps.ts";
 import type { SinkTransform } from "./engine/sink-transform.ts";
-import { clusterCpus, run } from "./engine/run.ts";
+import { clusterCpus, knownRowCount, run } from "./engine/run.ts";
 import { SplitCoordinator } from "./engine/split-coordinator.ts";
 import { gather, type Transform } from "./engine/transform.ts";
-import { columnTransform, filterTransform, selectTransform } from "./expressions/column-transforms.ts";
+import { columnsTransform, columnTransform, filterTransform, selectTransform } from "./expressions/column-transforms.ts";
 import { type Download, Expression, type NamedExpression } from "./expressions/expression.ts";
-import type { ValueIn, WithColumn } from "./expressions/expression-types.ts";
+import type { ValueIn, WithColumn, WithColumns } from "./expressions/expression-types.ts";
 import { type DatasetKind, Groups, type ResultOf } from "./groups.ts";
 import { type JoinedRow, type JoinOptions, readJoin } from "./join-options.ts";
 import type { JoinType } from "./engine/join.ts";
 import { type MixOptions, readMix } from "./mix-options.ts";
 import { ROWS_SHOWN } from "./limits.ts";
 import { explain } from "./plan/explain.ts";
-import type { LogicalPlan } from "./plan/logical-plan.ts";
+import { filesOf, type LogicalPlan } from "./plan/logical-plan.ts";
+import type { PhysicalPlan } from "./plan/physical-plan.ts";
 import { portablePlan } from "./plan/portable-plan.ts";
 import { physicalPlan } from "./plan/rules.ts";
 import type { AnyBatch, AnyRow, ClassOf, ResultOfCall, RowOfResult, RowOfSeveral, Several, ZippedRow } from "./row-types.ts";
@@ -222,6 +223,17 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     expression: Expression<T, keyof R & string> | Download<T, keyof R & string>,
   ): Dataset<WithColumn<R, N, ValueIn<R, T>>> {
     return this.#transform(columnTransform(name, expression));
+  }
+
+  /**
+   * The rows with several columns more, or others in the place of those of their names. All expressions see the columns as they were.
+   *
+   * @example
+   * const swapped = pairs.withColumns({ a: col("b"), b: col("a") });
+   * @throws TypeError for what is no object of expressions
+   */
+  withColumns<const M extends Readonly<Record<string, Expression<unknown, keyof R & string>>>>(columns: M): Dataset<WithColumns<R, M>> {
+    return this.#transform(columnsTransform(columns));
   }
 
   /** The rows with these columns alone, in this order: names, and expressions with names by `as`. */
@@ -481,10 +493,13 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     else console.table(shown);
   }
 
-  /** How many rows there are. Counts in the facts of the blocks, which are not fetched. */
+  /** How many rows there are. Nothing runs where that is known: of Parquet files by their footers. Else counts in the facts of the blocks, which are not fetched, and reads the columns alone that steps ask for. */
   async count(options: ConsumeOptions = {}): Promise<number> {
+    options.signal?.throwIfAborted();
+    const known = await knownRowCount(this.#plan, resolveSettings(this.#settings));
+    if (known !== undefined) return known;
     let rows = 0;
-    for await (const block of this.#run(options)) {
+    for await (const block of this.#runPlan(physicalPlan(this.#plan, []), options, this)) {
       rows += block.rowCount;
       block.release();
     }
@@ -504,6 +519,11 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   /** The names of the columns. */
   async columns(options: ConsumeOptions = {}): Promise<readonly string[]> {
     return (await this.schema(options)).names;
+  }
+
+  /** The files that this dataset is read from, in their order; none where it is read from elsewhere, or kept in the object store. */
+  inputFiles(): Promise<readonly string[]> {
+    return filesOf(this.#plan);
   }
 
   /** All rows as an array: the values of the column `item` where that is the only one, as `fromItems` takes them. They have to fit into the memory of this process. */
@@ -751,12 +771,16 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /** @param owner - the dataset whose last run it is */
-  async *#run({ signal }: ConsumeOptions, owner: Dataset<any> = this): AsyncGenerator<BlockRef, void, undefined> {
+  #run(options: ConsumeOptions, owner: Dataset<any> = this): AsyncGenerator<BlockRef, void, undefined> {
+    return this.#runPlan(physicalPlan(this.#plan), options, owner);
+  }
+
+  async *#runPlan(plan: PhysicalPlan, { signal }: ConsumeOptions, owner: Dataset<any>): AsyncGenerator<BlockRef, void, undefined> {
     const startedMs = performance.now();
     let last: RunState | undefined;
     const settings = resolveSettings(this.#settings);
     try {
-      yield* run(physicalPlan(this.#plan), {
+      yield* run(plan, {
         settings,
         signal,
         onBegin: (begun) => {

@@ -73,7 +73,7 @@ export function range(n: number): Dataset<{ id: number }> {
   return newDataset({
     kind: "read",
     name: `range(${n})`,
-    source: { name: "range", reader: readRange, parts, columns: ["id"] },
+    source: { name: "range", reader: readRange, parts, knowsRowCounts: true, columns: ["id"] },
     options: {},
   });
 }

@@ -300,6 +300,28 @@ describe("a read of Parquet files", () => {
     expect(new Set(columns.map((names) => names?.join()))).toEqual(new Set(["id,km", "id,city"]));
   });
 
+  test("is counted by footers, or by the columns alone that the steps ask for", async () => {
+    const others = [read(), data.range(5)] as data.Dataset<any>[];
+    const known = await reading(async () => {
+      expect(await read().count()).toBe(200);
+      expect(await read().limit(30).union(...others).count()).toBe(235);
+    });
+    expect(known.groups).toBe(0);
+    const { columns } = await reading(async () => {
+      expect(await read().filter(col("id").lt(50)).sort("km").count()).toBe(50);
+      expect(await read().withColumn("half", col("km").div(2)).randomShuffle().count()).toBe(200);
+    });
+    expect(new Set(columns.map((names) => names?.join()))).toEqual(new Set(["km,id", "km"]));
+  });
+
+  test("names its files", async () => {
+    const files = [2025, 2026].map((year) => join(folder, "rides", `year=${year}`, "rides.parquet"));
+    expect(await read().inputFiles()).toEqual(files);
+    const others = [read(), data.range(5)] as data.Dataset<any>[];
+    expect(await read().limit(3).union(...others).inputFiles()).toEqual(files);
+    expect(await data.range(5).inputFiles()).toEqual([]);
+  });
+
   test("shows in the plan what it leaves out", () => {
     const plan = read()
       .withColumn("double", col("km").mul(2))

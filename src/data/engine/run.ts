@@ -30,7 +30,7 @@ import { combineTasks, mapTasks, readTasks, sampleTasks } from "./task.ts";
 import { TaskOperator } from "./task-operator.ts";
 import type { Transform } from "./transform.ts";
 import { isByBins } from "./whole-transforms.ts";
-import { partsOf, type SourcePart } from "../plan/logical-plan.ts";
+import { type LogicalPlan, partsOf, rowCountOf, type SourcePart } from "../plan/logical-plan.ts";
 
 /** What running pipelines of this process hold. */
 const budget = new MemoryBudget(0);
@@ -38,6 +38,15 @@ const budget = new MemoryBudget(0);
 /** How many CPUs the cluster has, at least one. */
 export async function clusterCpus(): Promise<number> {
   return Math.max(1, Math.floor((await clusterResources())["CPU"] ?? 1));
+}
+
+/** How many rows a plan gives, where that is known without running it; undefined elsewhere. */
+export async function knownRowCount(plan: LogicalPlan, { maxErroredBlocks }: Settings): Promise<number | undefined> {
+  const errored = new ErroredBlocks(maxErroredBlocks);
+  return rowCountOf(plan, async (source, name) => {
+    if (!isInitialized()) await init();
+    return partsOf(source, await clusterCpus(), (error) => errored.leavesOut(name, error));
+  });
 }
 
 /** How a plan is run. */

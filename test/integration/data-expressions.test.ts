@@ -304,7 +304,12 @@ describe("a read of Parquet files", () => {
     const others = [read(), data.range(5)] as data.Dataset<any>[];
     const known = await reading(async () => {
       expect(await read().count()).toBe(200);
-      expect(await read().limit(30).union(...others).count()).toBe(235);
+      expect(
+        await read()
+          .limit(30)
+          .union(...others)
+          .count(),
+      ).toBe(235);
     });
     expect(known.groups).toBe(0);
     const { columns } = await reading(async () => {
@@ -318,7 +323,12 @@ describe("a read of Parquet files", () => {
     const files = [2025, 2026].map((year) => join(folder, "rides", `year=${year}`, "rides.parquet"));
     expect(await read().inputFiles()).toEqual(files);
     const others = [read(), data.range(5)] as data.Dataset<any>[];
-    expect(await read().limit(3).union(...others).inputFiles()).toEqual(files);
+    expect(
+      await read()
+        .limit(3)
+        .union(...others)
+        .inputFiles(),
+    ).toEqual(files);
     expect(await data.range(5).inputFiles()).toEqual([]);
   });
 

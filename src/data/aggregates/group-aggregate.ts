@@ -8,6 +8,8 @@ import { type Block, blockReader, concatBlocks, namingColumn, sliceBlock, takeBl
 import { DataError } from "../errors.ts";
 import { nullVector, sliceVector, type Vector } from "../blocks/vector.ts";
 import { NULL } from "../blocks/data-type.ts";
+import { buffersOf, freeArrays, freeBuffers } from "../blocks/memory.ts";
+import { binsOfNumbers } from "../kernels/direct-table.ts";
 import { groupRows, hashRows, keyVectors } from "../kernels/hash.ts";
 import { binBlocks, binsOfHashes } from "../kernels/partition.ts";
 import type { Aggregate } from "./aggregate.ts";
@@ -27,15 +29,35 @@ export function partialAggregate(block: Block, keys: readonly string[], aggregat
 /**
  * The states of the groups of blocks with many groups, and the columns that they need.
  *
- * Each of many groups would be looked up where no cache has it, so rows come together by hashes of their keys first, as many as a cache holds the groups of.
+ * Each of many groups would be looked up where no cache has it, so rows come together by hashes of their keys first, or by ranges of whole numbers: as many as a cache holds
+ * the groups of.
  */
 export function aggregateInBins(blocks: readonly Block[], keys: readonly string[], aggregates: Aggregates): Block {
   const rowCount = blocks.reduce((sum, block) => sum + block.rowCount, 0);
   const binCount = Math.ceil(rowCount / ROWS_PER_BIN);
-  const bins = blocks.map((block) => binsOfHashes(hashRows(keyVectors(block, keys, "group by"), block.rowCount), binCount));
+  const bins = binsOfKeys(
+    blocks.map((block) => keyVectors(block, keys, "group by")),
+    binCount,
+  );
   const { block, starts } = binBlocks(blocks, bins, binCount);
+  freeArrays(bins);
   const binned = Array.from({ length: binCount }, (_, bin) => sliceBlock(block, starts[bin] as number, starts[bin + 1] as number));
-  return concatBlocks(binned.map((rows) => aggregateRows(rows, keys, aggregates)));
+  const states = binned.map((rows) => aggregateRows(rows, keys, aggregates));
+  const together = concatBlocks(states);
+  freeBuffers(buffersOf([block, ...states]), buffersOf([together]));
+  return together;
+}
+
+/** For each block the bin of each row. */
+function binsOfKeys(blocks: readonly (readonly Vector[])[], binCount: number): Uint32Array[] {
+  const hasOneKey = blocks.every((vectors) => vectors.length === 1);
+  const byNumbers = hasOneKey
+    ? binsOfNumbers(
+        blocks.map(([vector]) => vector as Vector),
+        binCount,
+      )
+    : undefined;
+  return byNumbers ?? blocks.map((vectors) => binsOfHashes(hashRows(vectors, vectors[0]?.length ?? 0), binCount));
 }
 
 /** The columns that the keys and the aggregates of columns take. */

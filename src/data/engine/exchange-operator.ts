@@ -25,14 +25,7 @@ import { DataError } from "../errors.ts";
 import { CommonSchema } from "./common-schema.ts";
 import type { Combine } from "./combine.ts";
 import type { ErroredBlocks } from "./errored-blocks.ts";
-import {
-  type BlockRef,
-  type Operator,
-  type OperatorEvents,
-  type OperatorLoad,
-  OperatorStatistics,
-  ownedBlock,
-} from "./operator.ts";
+import { type BlockRef, type Operator, type OperatorEvents, type OperatorLoad, OperatorStatistics, ownedBlock } from "./operator.ts";
 import {
   type Partitioning,
   type PartitionFacts,

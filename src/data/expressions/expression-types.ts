@@ -72,8 +72,8 @@ export type ValueIn<R, T> =
             : T extends FieldOf<infer S, infer F>
               ? FieldIn<ValueIn<R, S>, F>
               : T extends Filled<infer V, infer U>
-              ? Exclude<ValueIn<R, V>, null> | ValueIn<R, U>
-              : T;
+                ? Exclude<ValueIn<R, V>, null> | ValueIn<R, U>
+                : T;
 
 /** The row with a column more, or with another one in its place. */
 export type WithColumn<R, N extends string, V> = N extends keyof R ? Omit<R, N> & { [P in N]: V } : R & { [P in N]: V };

@@ -176,11 +176,12 @@ test("fields of structs, null where the struct is, also in rows that are cut out
   const of = nullable(fc.record({ city: nullable(fc.string({ maxLength: 3 })), isOpen: nullable(fc.boolean()), none: fc.constant(null) }));
   fc.assert(
     fc.property(fc.array(of), (values) => {
-      for (const field of ["city", "isOpen", "none"] as const)
-        check(values, type, col("v").struct.field(field), (struct) => struct[field]);
+      for (const field of ["city", "isOpen", "none"] as const) check(values, type, col("v").struct.field(field), (struct) => struct[field]);
     }),
   );
-  expect(() => computed([{ city: "Rome" }], type, col("v").struct.field("zip"))).toThrow('there is no "zip": there are "city", "isOpen", "none"');
+  expect(() => computed([{ city: "Rome" }], type, col("v").struct.field("zip"))).toThrow(
+    'there is no "zip": there are "city", "isOpen", "none"',
+  );
   expect(() => computed([1], FLOAT64, col("v").struct.field("zip"))).toThrow("takes a struct: received float64");
 });
 

@@ -24,8 +24,7 @@ export class DirectTable {
     const numbers = vector.nullCount > 0 ? undefined : wholeNumbers(vector);
     if (numbers === undefined) return undefined;
     const [least, most] = rangeOf(numbers);
-    const placeCount = most - least + 1;
-    return placeCount > Math.max(PLACES_MIN, PLACES_PER_ROW * numbers.length) ? undefined : new DirectTable(numbers, least, placeCount);
+    return areNear(least, most, numbers.length) ? new DirectTable(numbers, least, most - least + 1) : undefined;
   }
 
   private constructor(numbers: Int32Array, least: number, placeCount: number) {
@@ -64,6 +63,36 @@ export class DirectTable {
     }
     return ids;
   }
+}
+
+/**
+ * The bin of each row, by ranges of equally many numbers.
+ *
+ * @param vectors - a column of several blocks
+ * @returns undefined where a table of them all would have no places for its numbers
+ */
+export function binsOfNumbers(vectors: readonly Vector[], binCount: number): Uint32Array[] | undefined {
+  const columns: Int32Array[] = [];
+  let rowCount = 0;
+  let [least, most] = [Infinity, -Infinity];
+  for (const vector of vectors) {
+    const numbers = vector.nullCount > 0 ? undefined : wholeNumbers(vector);
+    if (numbers === undefined) return undefined;
+    const [first, last] = rangeOf(numbers);
+    [least, most, rowCount] = [Math.min(least, first), Math.max(most, last), rowCount + numbers.length];
+    columns.push(numbers);
+  }
+  if (!areNear(least, most, rowCount)) return undefined;
+  const scale = binCount / (most - least + 1);
+  return columns.map((numbers) => {
+    const bins = new Uint32Array(numbers.length);
+    for (let row = 0; row < bins.length; row += 1) bins[row] = ((numbers[row] as number) - least) * scale;
+    return bins;
+  });
+}
+
+function areNear(least: number, most: number, rowCount: number): boolean {
+  return most - least < Math.max(PLACES_MIN, PLACES_PER_ROW * rowCount);
 }
 
 /** The values as numbers of 32 bits; undefined where one of them is none, and for other types. */

@@ -59,7 +59,7 @@ export class KeyTable {
   get #hashedGroups(): HashedGroups {
     if (this.#hashed === undefined) {
       const keys = keyHashes(this.#vectors, this.#rowCount);
-      const table = new GroupTable();
+      const table = new GroupTable(this.#rowCount);
       const ids = table.addAll(keys, equalityWithNulls(this.#vectors));
       this.#hashed = { table, ids, isExact: keys.isExact };
     }

@@ -332,6 +332,29 @@ describe("a read of Parquet files", () => {
     expect(await data.range(5).inputFiles()).toEqual([]);
   });
 
+  test("joins a small side where it is read, as datasets of the program are joined", async () => {
+    const cities = data.fromItems(["Bari", "Oslo", "Oslo", null].map((city, i) => ({ city, i })));
+    const none = data.fromItems([{ city: "Bari", i: 0 }]).filter(col("i").gt(0));
+    const rows = data.fromItems(await read().takeAll());
+    for (const type of ["inner", "left", "right", "full", "leftSemi", "rightSemi", "leftAnti", "rightAnti"] as const)
+      for (const small of [cities, cities.limit(1).filter(col("i").ge(0)), none]) {
+        const join = (large: data.Dataset<any>): Promise<object[]> =>
+          large.join(small as data.Dataset<any>, { on: "city", type }).takeAll();
+        expect(await join(read())).toEqual(await join(rows));
+        expect(await join(read().filter(col("id").lt(0)))).toEqual(await join(rows.filter(({ id }) => id < 0)));
+      }
+    const joined = read().join(cities, { on: "city" });
+    await joined.takeAll();
+    const [large] = (await joined.stats())?.operators ?? [];
+    expect([large?.name, large?.rows]).toEqual(["readParquet", 150]);
+    const error = await failureOf(
+      read()
+        .join(data.fromItems([{ city: 7 }]) as never, { on: "city" })
+        .takeAll(),
+    );
+    expect(error.message).toContain("the keys have no type in common");
+  });
+
   test("shows in the plan what it leaves out", () => {
     const plan = read()
       .withColumn("double", col("km").mul(2))

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { ObjectRef } from "../../core/index.ts";
 import { ExchangeOperator } from "./exchange-operator.ts";
 import type { BlockRef } from "./operator.ts";
+import { SmallSide } from "./small-side.ts";
 import type { TaskStart } from "./task.ts";
 
 const MIB = 1024 * 1024;
@@ -13,7 +14,7 @@ function refTo(value: unknown): ObjectRef<never> {
 }
 
 /** An inner join, and the names of the blocks that its tasks get, and of those that are released. */
-function makeJoin() {
+function makeJoin(smallSide?: SmallSide) {
   const begun: unknown[] = [];
   const released: string[] = [];
   async function* items(rowCount: number) {
@@ -31,6 +32,7 @@ function makeJoin() {
     takesBins: true,
     combines: "join",
     wholeInputs: [1, 0],
+    smallSide,
     startTask,
     cpus: 2,
     concurrencyMax: 4,
@@ -95,4 +97,48 @@ test("which side is small is known when it has ended, whichever ends first, and 
   other.operator.stop();
   expect(other.released.toSorted()).toEqual(["a", "b", "small"]);
   expect(released.toSorted()).toEqual(["a", "small"]);
+});
+
+const JOIN = {
+  kind: "join",
+  name: "join",
+  type: "inner",
+  leftKeys: ["left"],
+  rightKeys: ["right"],
+  leftSuffix: "",
+  rightSuffix: "",
+} as const;
+
+test("blocks that the other side's tasks have joined with the small side are handed on, and that is released behind the last", async () => {
+  const side = new SmallSide(JOIN, []);
+  const { operator, begun, released, block, work } = makeJoin(side);
+  operator.add(block("small", 1024), 1);
+  expect(side.isSettled).toBe(false);
+  operator.endInput(1);
+  expect(side.isSettled).toBe(true);
+  expect(side.blocks?.map(({ ref }) => ref)).toEqual(["small"]);
+  const [first, second] = [block("a", 5 * MIB), block("b", 9 * MIB)];
+  operator.add({ ...first, rowCount: 0 }, 0);
+  operator.add(second, 0);
+  operator.add({ ...block("c", 0), rowCount: 0 }, 0);
+  expect(operator.heldBytes).toBe(14 * MIB);
+  expect(await work()).toBe(10);
+  expect([begun.length, operator.statistics.rows, operator.isDone]).toEqual([0, 10, false]);
+  expect(released).toEqual(["c"]);
+  operator.endInput(0);
+  expect(await work()).toBe(0);
+  expect(operator.isDone).toBe(true);
+  expect(released).toEqual(["c", "small"]);
+});
+
+test("the other side's tasks read alone where a side is not small after all", async () => {
+  const side = new SmallSide(JOIN, []);
+  const { operator, begun, block, work } = makeJoin(side);
+  operator.add(block("large", 64 * MIB), 1);
+  operator.endInput(1);
+  expect([side.isSettled, side.blocks]).toEqual([true, undefined]);
+  operator.add(block("a", 1024), 0);
+  operator.endInput(0);
+  expect(await work()).toBe(10);
+  expect(begun).toEqual([[[1, 1], "a", "large"]]);
 });

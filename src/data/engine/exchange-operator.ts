@@ -34,6 +34,8 @@ import {
   partitionTasks,
   sampleTasks,
 } from "./partition-task.ts";
+import { UnionOperator } from "./several-inputs.ts";
+import type { SmallSide } from "./small-side.ts";
 import type { BlockFacts, TaskStart } from "./task.ts";
 import { type TaskBundle, TaskOperator, type TaskOperatorOptions } from "./task-operator.ts";
 
@@ -49,6 +51,8 @@ interface ExchangeOptions {
   readonly combines: Combine["kind"] | undefined;
   /** Inputs of which each task may have all rows, as the result is the same then. */
   readonly wholeInputs: readonly number[];
+  /** The second input, if the tasks of the first one may join with it. Default: they do not. */
+  readonly smallSide?: SmallSide | undefined;
   /** Begins the task of a partition: its arguments are the parts. Where inputs are combined, before them how many each input has. */
   readonly startTask: TaskStart;
   readonly cpus: number;
@@ -79,6 +83,8 @@ export class ExchangeOperator implements Operator {
   readonly #byteCounts: number[];
   /** The blocks of a small input that goes to every task. */
   #beside: readonly BlockRef[] | undefined;
+  /** Inputs that have given a block. */
+  readonly #seen = new Set<number>();
   #bundles: Bundle[] = [];
   /** For each bundle its parts, by partition. */
   #parts: (readonly BlockRef[])[] = [];
@@ -86,7 +92,8 @@ export class ExchangeOperator implements Operator {
   #nextBundle = 0;
   #running = 0;
   #phase: "collecting" | "sampling" | "partitioning" | "reducing" = "collecting";
-  #reduce: TaskOperator | undefined;
+  /** What gives the blocks of the output: tasks, or blocks that come as they are to be. */
+  #reduce: Operator | undefined;
   #isStopped = false;
 
   constructor(options: ExchangeOptions) {
@@ -131,28 +138,32 @@ export class ExchangeOperator implements Operator {
    * @throws DataError for a column of two types: here it is known from which files they are, and in the tasks it is not
    */
   add(block: BlockRef, input: number): void {
-    const collected = this.#collected[input] as BlockRef[];
-    if (this.#isStopped || (block.rowCount === 0 && (collected.length > 0 || this.#beside !== undefined))) {
+    const isFirst = !this.#seen.has(input);
+    this.#seen.add(input);
+    if (this.#isStopped || (block.rowCount === 0 && !isFirst)) {
       block.release();
       return;
     }
     (this.#schemas[input] as CommonSchema).add(block);
     this.#rowCounts[input] = (this.#rowCounts[input] as number) + block.rowCount;
     this.#byteCounts[input] = (this.#byteCounts[input] as number) + block.sizeBytes;
-    if (this.#beside !== undefined) this.#reduce?.add(block);
-    else {
-      collected.push(block);
+    if (this.#beside === undefined) {
+      (this.#collected[input] as BlockRef[]).push(block);
       this.#reduceBesideSmall();
+    } else {
+      if (this.#reduce instanceof UnionOperator) this.statistics.give({ ...block, wallMs: 0, cpuMs: 0 });
+      this.#reduce?.add(block, 0);
     }
   }
 
   endInput(input: number): void {
     this.#openInputs.delete(input);
     if (this.#isStopped) return;
+    if (input === 1) this.#settleSmallSide();
     this.#reduceBesideSmall();
     if (this.#openInputs.size > 0) return;
     if (this.#beside !== undefined) {
-      this.#reduce?.endInput();
+      this.#reduce?.endInput(0);
       return;
     }
     const collected = this.#collected.flat();
@@ -331,7 +342,23 @@ export class ExchangeOperator implements Operator {
       return [byInput.map((blocks) => blocks.length), ...byInput.flat().map(({ ref }) => ref)];
     };
     this.#reduceBy({ bytesPerTaskMin, argsOf });
-    for (const block of others) this.#reduce?.add(block);
+    for (const block of others) this.#reduce?.add(block, 0);
+  }
+
+  /** Lets the tasks of the first input begin. If the second one is small they give joined blocks, which are the output. */
+  #settleSmallSide(): void {
+    const { smallSide, events } = this.#options;
+    if (smallSide === undefined) return;
+    const isSmall = (this.#rowCounts[1] as number) <= WHOLE_INPUT_ROWS_MAX && (this.#byteCounts[1] as number) <= PARTITION_BYTES;
+    const blocks = this.#collected[1] as BlockRef[];
+    smallSide.settle(isSmall ? blocks : undefined);
+    if (isSmall) {
+      this.#beside = blocks;
+      this.#collected[1] = [];
+      this.#phase = "reducing";
+      this.#reduce = new UnionOperator(this.name, 1);
+    }
+    events.onChange();
   }
 
   #releaseBeside(): void {

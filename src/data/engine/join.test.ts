@@ -2,7 +2,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Block, blockOfRows, concatBlocks, type Row, rowsOf } from "../blocks/block.ts";
-import { type Join, JOIN_TYPES, type JoinType, joinBlocks, wholeSides } from "./join.ts";
+import { type Join, JOIN_TYPES, type JoinType, joinBlocks, joinEach, wholeSides } from "./join.ts";
+import { given } from "./task.ts";
+import { gather } from "./transform.ts";
 
 const key = fc.option(fc.oneof(fc.integer({ min: 0, max: 4 }), fc.constant(Number.NaN)), { freq: 5 });
 const text = fc.option(fc.constantFrom("", "a", "ab", "é"), { freq: 4 });
@@ -79,6 +81,23 @@ test.each(JOIN_TYPES)("%s gives what nested loops give where keys are ids, each 
     }),
   );
 });
+
+test.each(JOIN_TYPES.filter((type) => wholeSides(type).includes(1)))(
+  "%s gives the same where blocks of the left side come one by one",
+  async (type) => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(leftRow, { minLength: 1, maxLength: 30 }),
+        fc.array(rightRow, { minLength: 1, maxLength: 30 }),
+        fc.nat(9),
+        async (left, right, size) => {
+          const own = await gather(joinEach(joinOf(type), given(blocksOf(left, size + 1)), blocksOf(right, size + 1)));
+          expect(sorted(rowsOf(own))).toEqual(sorted(oracle(type, left, right, ["k", "t"])));
+        },
+      ),
+    );
+  },
+);
 
 test.each(JOIN_TYPES)("%s gives the same where tasks have some rows of a side and all of the other", (type) => {
   for (const whole of wholeSides(type))

@@ -65,18 +65,46 @@ function binAt(bins: readonly (readonly Block[])[], bin: number): readonly Block
   return (own.length > 0 ? own : (bins[0] ?? [])).slice(0, 1).map((block) => sliceBlock(block, 0, 0));
 }
 
-function* joinBin(join: Join, left: readonly Block[], right: readonly Block[]): Generator<Block, void, undefined> {
+/** The joined rows of blocks as they come, for types of joins that give no row of the right side alone. */
+export async function* joinEach(join: Join, left: AsyncIterable<Block>, right: readonly Block[]): AsyncGenerator<Block, void, undefined> {
+  let tabled: TabledSides | undefined;
+  let names = "";
+  for await (const block of left) {
+    const schema = JSON.stringify(schemaOf(block));
+    if (tabled === undefined || schema !== names) tabled = withTable(join, [block], right);
+    names = schema;
+    yield* joinBlock(join, tabled, block);
+  }
+}
+
+/** The sides of a join, and the rows of the right one by their keys. */
+interface TabledSides {
+  readonly sides: Sides;
+  readonly table: KeyTable;
+  /** The keys that the left side has, where somebody asks for them. */
+  readonly met: Uint8Array | undefined;
+}
+
+function withTable(join: Join, left: readonly Block[], right: readonly Block[]): TabledSides {
   const sides = sidesOf(join, left, right);
   const table = new KeyTable(sides.rightKeys, sides.right.rowCount);
-  const met = new Uint8Array(table.groupCount);
   const marksMet = join.type === "full" || join.type.startsWith("right");
-  for (const block of sides.left) {
-    const keys = widened(keyVectors(block, join.leftKeys, "join on"), sides.keyTypes, join.leftKeys);
-    const groups = table.find(keys, block.rowCount);
-    if (marksMet) markMet(met, groups);
-    if (join.type === "leftSemi" || join.type === "leftAnti") yield takeBlock(block, rowsWhere(groups, join.type === "leftSemi"));
-    else if (join.type !== "rightSemi" && join.type !== "rightAnti") yield* pairs(join, sides, { block, groups, table });
-  }
+  return { sides, table, met: marksMet ? new Uint8Array(table.groupCount) : undefined };
+}
+
+/** The rows of the left side in one block, with what they meet. */
+function* joinBlock(join: Join, { sides, table, met }: TabledSides, block: Block): Generator<Block, void, undefined> {
+  const keys = widened(keyVectors(block, join.leftKeys, "join on"), sides.keyTypes, join.leftKeys);
+  const groups = table.find(keys, block.rowCount);
+  if (met !== undefined) markMet(met, groups);
+  if (join.type === "leftSemi" || join.type === "leftAnti") yield takeBlock(block, rowsWhere(groups, join.type === "leftSemi"));
+  else if (join.type !== "rightSemi" && join.type !== "rightAnti") yield* pairs(join, sides, { block, groups, table });
+}
+
+function* joinBin(join: Join, left: readonly Block[], right: readonly Block[]): Generator<Block, void, undefined> {
+  const tabled = withTable(join, left, right);
+  const { sides, table, met = new Uint8Array(0) } = tabled;
+  for (const block of sides.left) yield* joinBlock(join, tabled, block);
   const { type } = join;
   if (type === "rightSemi" || type === "rightAnti") yield takeBlock(sides.right, rightRows(table, met, type === "rightSemi"));
   else if (type === "right" || type === "full") {

@@ -26,6 +26,8 @@ export interface TaskOperatorOptions {
   readonly bytesPerTaskMin?: number | undefined;
   /** What tasks that take blocks are called with. Default: their references. */
   readonly argsOf?: ((inputs: readonly BlockRef[]) => readonly unknown[]) | undefined;
+  /** No task begins as long as it says so. Default: never. */
+  readonly isHeld?: (() => boolean) | undefined;
   readonly concurrencyMax: number;
   readonly preserveOrder: boolean;
   readonly errored?: ErroredBlocks | undefined;
@@ -90,7 +92,8 @@ export class TaskOperator implements Operator {
   }
 
   canStart(): boolean {
-    const { concurrencyMax } = this.#options;
+    const { concurrencyMax, isHeld } = this.#options;
+    if (isHeld?.() === true) return false;
     // Tasks that have ended keep no worker from the next ones while their blocks wait for those of a slower one; what they gave counts in the budget.
     if (this.#isStopped || this.#streams.unendedCount >= concurrencyMax) return false;
     if (this.#streams.count >= concurrencyMax * TASKS_ENDED_AHEAD_MAX) return false;

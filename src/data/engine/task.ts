@@ -12,6 +12,8 @@ import { buffersOf, freeBuffers } from "../blocks/memory.ts";
 import { type BlockOrigin, keepOrigins, originOf } from "../blocks/origin.ts";
 import { BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_AHEAD_MAX, GATHERED_BYTES_MAX } from "../limits.ts";
 import { type Combine, combineBlocks } from "./combine.ts";
+import { type Join, joinEach } from "./join.ts";
+import type { SmallSide } from "./small-side.ts";
 import { sampleRows, type SampleTransform } from "./sample.ts";
 import { runChain, type Transform } from "./transform.ts";
 import { isOwnCode } from "./whole-transforms.ts";
@@ -40,6 +42,21 @@ export function readTasks(reader: Reader, chain: readonly Transform[], options: 
   return (args) => task.remote(...args);
 }
 
+/** Tasks that read, and join what they read with a small side once that is settled: the arguments are the reader's. */
+export function joiningReadTasks(
+  reader: Reader,
+  { chain, side }: { chain: readonly Transform[]; side: SmallSide },
+  options: TaskOptions<1>,
+): TaskStart {
+  const alone = readTasks(reader, chain, options);
+  const { join, after } = side;
+  const task = remote(readAndJoin.bind(undefined, reader as AnyReader, { chain, join, after }), streaming(options));
+  return (args, inputs) => {
+    const { blocks } = side;
+    return blocks === undefined ? alone(args, inputs) : task.remote(blocks.length, ...blocks.map(({ ref }) => ref), ...args);
+  };
+}
+
 /** Tasks that take blocks: the arguments are references of them. */
 export function mapTasks(chain: readonly Transform[], options: TaskOptions<1>): TaskStart {
   const task = remote(mapBlocks.bind(undefined, chain), streaming(options));
@@ -59,6 +76,16 @@ export async function* readBlocks(
   ...args: unknown[]
 ): AsyncGenerator<Block | BlockFacts, void, undefined> {
   yield* produce(read(...args), chain);
+}
+
+/** What a task runs that reads one side of a join and has all of the other one. */
+export async function* readAndJoin(
+  read: AnyReader,
+  { chain, join, after }: { readonly chain: readonly Transform[]; readonly join: Join; readonly after: readonly Transform[] },
+  ...[count, ...others]: unknown[]
+): AsyncGenerator<Block | BlockFacts, void, undefined> {
+  const beside = others.slice(0, count as number) as Block[];
+  yield* produce(joinEach(join, runChain(read(...others.slice(count as number)), chain), beside), after);
 }
 
 /** Tasks that combine blocks of several inputs: the arguments are how many blocks each input has, and references of all. */

@@ -762,12 +762,12 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return new Dataset<U>({ kind: "exchange", input: this.#plan, ...step }, this.#settings);
   }
 
-  #write(name: string, folder: string, { mode, partitionBy, extension, format, signal }: WritePlan): Promise<WriteResult> {
+  #write(name: string, folder: string, { mode, signal, ...plan }: WritePlan): Promise<WriteResult> {
     if (typeof folder !== "string" || folder === "")
       throw new TypeError(`${name} takes the path of a folder: received ${JSON.stringify(folder)}`);
     const runInto = (stagingFolder: string): AsyncIterable<BlockRef> =>
-      this.#transform({ kind: "write", name, stagingFolder, extension, format, partitionBy }).#run({ signal }, this);
-    return writeDataset({ folder, mode, extension, run: runInto });
+      this.#transform({ kind: "write", name, stagingFolder, ...plan }).#run({ signal }, this);
+    return writeDataset({ folder, mode, extension: plan.extension, run: runInto });
   }
 
   /** @param owner - the dataset whose last run it is */

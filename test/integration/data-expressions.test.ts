@@ -330,6 +330,9 @@ describe("a read of Parquet files", () => {
         .inputFiles(),
     ).toEqual(files);
     expect(await data.range(5).inputFiles()).toEqual([]);
+    const task = { read: () => [{ id: 1 }], rowCount: 1, inputFiles: ["one.bin"] };
+    const own = data.readDatasource<{ id: number }>({ name: "mine", getReadTasks: () => [task, { read: task.read }] });
+    expect([await own.inputFiles(), await own.count()]).toEqual([["one.bin"], 2]);
   });
 
   test("joins a small side where it is read, as datasets of the program are joined", async () => {

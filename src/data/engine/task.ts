@@ -8,14 +8,14 @@ import { type ObjectRefGenerator, remote, type TaskOptions } from "../../core/in
 import { HeapGrowth } from "../../core/internal.ts";
 import { type Block, blockBytes, concatBlocks, packBlock, schemaOf, sliceBlock } from "../blocks/block.ts";
 import type { Field } from "../blocks/data-type.ts";
-import { buffersOf, freeBuffers } from "../blocks/memory.ts";
+import { buffersOf, freeBuffers, freeDecoded } from "../blocks/memory.ts";
 import { type BlockOrigin, keepOrigins, originOf } from "../blocks/origin.ts";
 import { BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_AHEAD_MAX, GATHERED_BYTES_MAX } from "../limits.ts";
 import { type Combine, combineBlocks } from "./combine.ts";
 import { type Join, joinEach } from "./join.ts";
 import type { SmallSide } from "./small-side.ts";
 import { sampleRows, type SampleTransform } from "./sample.ts";
-import { runChain, type Transform } from "./transform.ts";
+import { keepsNothing, runChain, type Transform } from "./transform.ts";
 import { isOwnCode } from "./whole-transforms.ts";
 
 /** What the executor knows of a block. */
@@ -75,7 +75,7 @@ export async function* readBlocks(
   chain: readonly Transform[],
   ...args: unknown[]
 ): AsyncGenerator<Block | BlockFacts, void, undefined> {
-  yield* produce(read(...args), chain);
+  yield* produce(read(...args), chain, keepsNothing(chain) ? "decoded" : undefined);
 }
 
 /** What a task runs that reads one side of a join and has all of the other one. */
@@ -136,12 +136,13 @@ export async function* given(blocks: Iterable<Block>): AsyncGenerator<Block, voi
 /**
  * Runs the chain, gathers small blocks unless they are to be so, the more the longer it goes on, cuts large ones, and yields each with its facts behind it. Runs in workers.
  *
- * @param inputs - the memory of what is given, where the blocks that come out of the chain are nobody else's: they are freed once they are sent
+ * @param inputs - the memory of what is given, where the blocks that come out of the chain are nobody else's: they are freed once they are sent. `"decoded"`: what a decoder has
+ *   filled for them is
  */
 export async function* produce(
   blocks: AsyncIterable<Block>,
   chain: readonly Transform[],
-  inputs?: ReadonlySet<ArrayBuffer>,
+  inputs?: Inputs,
 ): AsyncGenerator<Block | BlockFacts, void, undefined> {
   let bytesMin = chain.at(-1)?.kind === "rebatch" ? 0 : BLOCK_BYTES_MIN;
   let small: Block[] = [];
@@ -162,15 +163,14 @@ export async function* produce(
   if (small.length > 0) yield* sent(small, watch, inputs);
 }
 
+type Inputs = ReadonlySet<ArrayBuffer> | "decoded";
+
 /** Yields the rows of blocks as one block, or in pieces. */
-function* sent(
-  blocks: readonly Block[],
-  watch: StopWatch,
-  inputs: ReadonlySet<ArrayBuffer> | undefined,
-): Generator<Block | BlockFacts, void, undefined> {
+function* sent(blocks: readonly Block[], watch: StopWatch, inputs: Inputs | undefined): Generator<Block | BlockFacts, void, undefined> {
   const block = keepOrigins(concatBlocks(blocks), blocks);
   yield* withFacts(block, watch);
-  if (inputs !== undefined) freeBuffers(buffersOf([...blocks, block]), inputs);
+  if (inputs === "decoded") freeDecoded([...blocks, block]);
+  else if (inputs !== undefined) freeBuffers(buffersOf([...blocks, block]), inputs);
 }
 
 /** Time since the task went on. It stands still while nobody takes what it has. */

@@ -54,7 +54,31 @@ type Blocks = AsyncIterable<Block>;
 
 /** The blocks after all transforms of the chain. */
 export function runChain(blocks: Blocks, chain: readonly Transform[]): Blocks {
-  return chain.reduce(applyTransform, blocks);
+  return chain.map((transform, i) => freeingAggregate(transform, chain.slice(0, i))).reduce(applyTransform, blocks);
+}
+
+/** An aggregate behind steps that keep nothing frees the blocks that it has seen. */
+function freeingAggregate(transform: Transform, before: readonly Transform[]): Transform {
+  return transform.kind === "partialAggregate" && keepsNothing([...before, transform]) ? { ...transform, freesBlocks: true } : transform;
+}
+
+/** Steps that give each block, or what they make of it, and look at it no more. */
+const KEEPING_NOTHING: ReadonlySet<string> = new Set<Transform["kind"]>([
+  "select",
+  "drop",
+  "rename",
+  "filterExpression",
+  "withColumns",
+  "project",
+  "limit",
+  "partialAggregate",
+]);
+
+/** Whether nobody has a block any more that has left the chain: no step is code of users, or waits for more blocks. */
+export function keepsNothing(chain: readonly Transform[]): boolean {
+  return chain.every(
+    (step) => KEEPING_NOTHING.has(step.kind) && !("aggregates" in step && step.aggregates.some(([, { kind }]) => kind === "custom")),
+  );
 }
 
 function applyTransform(blocks: Blocks, transform: Transform): Blocks {

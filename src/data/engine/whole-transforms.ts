@@ -16,7 +16,7 @@ import {
 import { describeValue, isThenable } from "../../core/internal.ts";
 import { type BatchFormat, batchOf, blockOfBatch } from "../blocks/batch.ts";
 import { type Block, blockBytes, blockReader, concatBlocks, sliceBlock, takeBlock } from "../blocks/block.ts";
-import { buffersOf, freeBuffers } from "../blocks/memory.ts";
+import { buffersOf, freeBuffers, freeDecoded } from "../blocks/memory.ts";
 import { keepFile, keepOrigin, keepOrigins, type Place } from "../blocks/origin.ts";
 import { groupRows, keyVectors } from "../kernels/hash.ts";
 import { rowsByPart } from "../kernels/partition.ts";
@@ -35,6 +35,8 @@ export type WholeTransform =
       readonly name: string;
       readonly keys: readonly string[];
       readonly aggregates: Aggregates;
+      /** Nobody else has the blocks, so the aggregate frees those that it has seen. */
+      readonly freesBlocks?: boolean;
     }
   | {
       readonly kind: "mapGroups";
@@ -67,7 +69,7 @@ export function applyWhole(blocks: Blocks, transform: WholeTransform): Blocks {
     case "stratum":
       return whole(blocks, (block) => stratum(block, transform));
     case "partialAggregate":
-      return partialAggregates(blocks, transform.keys, transform.aggregates);
+      return partialAggregates(blocks, transform);
     case "mergeAggregates":
       return byBins(blocks, transform, (block) => mergeAggregates(block, transform.keys, transform.aggregates));
     case "mapGroups":
@@ -130,13 +132,20 @@ function stratum(block: Block, { keys, testSize, isTest }: Extract<WholeTransfor
 }
 
 /** Blocks of few groups become states as they pass, which are merged when they are many. Rows of very many groups are gathered before: states of each block would be hardly fewer. */
-async function* partialAggregates(blocks: Blocks, keys: readonly string[], aggregates: Aggregates): AsyncGenerator<Block, void, undefined> {
+async function* partialAggregates(
+  blocks: Blocks,
+  { keys, aggregates, freesBlocks = false }: Extract<WholeTransform, { aggregates: unknown }>,
+): AsyncGenerator<Block, void, undefined> {
   // The file of states is for the error of keys of two types, which shows where the states of several tasks meet.
   const merging = new Gathering(BLOCK_BYTES_MAX, (states) => {
     const together = keepOrigins(concatBlocks(states), states);
     return states.length === 1 ? together : keepFile(combineStates(together, keys, aggregates), together);
   });
-  const aggregating = new Gathering(PARTITION_BYTES, (rows) => keepFile(aggregateInBins(rows, keys, aggregates), rows[0] as Block));
+  const aggregating = new Gathering(PARTITION_BYTES, (rows) => {
+    const states = keepFile(aggregateInBins(rows, keys, aggregates), rows[0] as Block);
+    if (freesBlocks) freeDecoded(rows, [states]);
+    return states;
+  });
   for await (const block of blocks) {
     if (block.rowCount === 0) continue;
     // States come in the order of their rows, as lists of values have it.
@@ -145,7 +154,9 @@ async function* partialAggregates(blocks: Blocks, keys: readonly string[], aggre
       yield* aggregating.add(keepOrigin(neededColumns(block, keys, aggregates), block));
     } else {
       yield* aggregating.rest();
-      yield* merging.add(keepFile(partialAggregate(block, keys, aggregates), block));
+      const states = keepFile(partialAggregate(block, keys, aggregates), block);
+      if (freesBlocks) freeDecoded([block], [states]);
+      yield* merging.add(states);
     }
   }
   yield* aggregating.rest();

@@ -8,6 +8,7 @@ import { clusterResources, init, isInitialized, objectStoreStatistics } from "..
 import { type Block, blockBytes, packBlock, sliceBlock } from "../blocks/block.ts";
 import { BLOCK_BYTES_MAX, STORE_PART_OF_BUDGET, TASKS_PER_CPU } from "../limits.ts";
 import { type PhysicalPlan, physicalInputs } from "../plan/physical-plan.ts";
+import { smallSideOf } from "../plan/small-sides.ts";
 import { processBoard, showsProgress, type WorkOutcome } from "../../progress/progress-board.ts";
 import { shownRun } from "../progress.ts";
 import type { Settings } from "../settings.ts";
@@ -26,7 +27,7 @@ import { Pools } from "./pools.ts";
 import { type Stage, StreamingExecutor } from "./streaming-executor.ts";
 import { pythonActors, pythonTasks } from "./python-batches.ts";
 import { MixOperator, UnionOperator } from "./several-inputs.ts";
-import { type SmallSide, smallSideOf } from "./small-side.ts";
+import type { SmallSide } from "./small-side.ts";
 import { combineTasks, joiningReadTasks, mapTasks, readTasks, sampleTasks } from "./task.ts";
 import { TaskOperator } from "./task-operator.ts";
 import type { Transform } from "./transform.ts";

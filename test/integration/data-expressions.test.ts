@@ -301,13 +301,13 @@ describe("a read of Parquet files", () => {
   });
 
   test("is counted by footers, or by the columns alone that the steps ask for", async () => {
-    const others = [read(), data.range(5)] as data.Dataset<any>[];
+    const added = [read(), data.range(5)] as data.Dataset<any>[];
     const known = await reading(async () => {
       expect(await read().count()).toBe(200);
       expect(
         await read()
           .limit(30)
-          .union(...others)
+          .union(...added)
           .count(),
       ).toBe(235);
     });
@@ -322,11 +322,11 @@ describe("a read of Parquet files", () => {
   test("names its files", async () => {
     const files = [2025, 2026].map((year) => join(folder, "rides", `year=${year}`, "rides.parquet"));
     expect(await read().inputFiles()).toEqual(files);
-    const others = [read(), data.range(5)] as data.Dataset<any>[];
+    const added = [read(), data.range(5)] as data.Dataset<any>[];
     expect(
       await read()
         .limit(3)
-        .union(...others)
+        .union(...added)
         .inputFiles(),
     ).toEqual(files);
     expect(await data.range(5).inputFiles()).toEqual([]);
@@ -341,14 +341,14 @@ describe("a read of Parquet files", () => {
     const rows = data.fromItems(await read().takeAll());
     for (const type of ["inner", "left", "right", "full", "leftSemi", "rightSemi", "leftAnti", "rightAnti"] as const)
       for (const small of [cities, cities.limit(1).filter(col("i").ge(0)), none]) {
-        const join = (large: data.Dataset<any>): Promise<object[]> =>
+        const joined = (large: data.Dataset<any>): Promise<object[]> =>
           large.join(small as data.Dataset<any>, { on: "city", type }).takeAll();
-        expect(await join(read())).toEqual(await join(rows));
-        expect(await join(read().filter(col("id").lt(0)))).toEqual(await join(rows.filter(({ id }) => id < 0)));
+        expect(await joined(read())).toEqual(await joined(rows));
+        expect(await joined(read().filter(col("id").lt(0)))).toEqual(await joined(rows.filter(({ id }) => id < 0)));
       }
-    const joined = read().join(cities, { on: "city" });
-    await joined.takeAll();
-    const [large] = (await joined.stats())?.operators ?? [];
+    const inner = read().join(cities, { on: "city" });
+    await inner.takeAll();
+    const [large] = (await inner.stats())?.operators ?? [];
     expect([large?.name, large?.rows]).toEqual(["readParquet", 150]);
     const error = await failureOf(
       read()

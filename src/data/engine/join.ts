@@ -257,9 +257,9 @@ function singlePairs(groups: Uint32Array, keepsUnmet: boolean): FoundPairs {
   // No group is no row.
   if (keepsUnmet || !groups.includes(NO_GROUP)) return { rightRows: groups, takeLeft: (vector) => vector };
   const leftRows = rowsWhere(groups, true);
-  const rightRows = new Uint32Array(leftRows.length);
-  gatherElements(rightRows, groups, leftRows);
-  return { rightRows, takeLeft: (vector) => takeVector(vector, leftRows) };
+  const partners = new Uint32Array(leftRows.length);
+  gatherElements(partners, groups, leftRows);
+  return { rightRows: partners, takeLeft: (vector) => takeVector(vector, leftRows) };
 }
 
 interface FoundPairs {

@@ -78,7 +78,7 @@ export class ExchangeOperator implements Operator {
   readonly #collected: BlockRef[][];
   readonly #schemas: readonly CommonSchema[];
   readonly #openInputs: Set<number>;
-  /** Of the blocks that came, by input. */
+  /** Rows and bytes of the blocks that came, by input. */
   readonly #rowCounts: number[];
   readonly #byteCounts: number[];
   /** The blocks of a small input that goes to every task. */
@@ -92,7 +92,7 @@ export class ExchangeOperator implements Operator {
   #nextBundle = 0;
   #running = 0;
   #phase: "collecting" | "sampling" | "partitioning" | "reducing" = "collecting";
-  /** What gives the blocks of the output: tasks, or blocks that come as they are to be. */
+  /** The source of the output: tasks, or blocks that come as they are to be. */
   #reduce: Operator | undefined;
   #isStopped = false;
 

@@ -42,7 +42,7 @@ export async function clusterCpus(): Promise<number> {
   return Math.max(1, Math.floor((await clusterResources())["CPU"] ?? 1));
 }
 
-/** How many rows a plan gives, where that is known without running it; undefined elsewhere. */
+/** The number of rows that a plan gives, where that is known without running it; undefined elsewhere. */
 export async function knownRowCount(plan: LogicalPlan, { maxErroredBlocks }: Settings): Promise<number | undefined> {
   const errored = new ErroredBlocks(maxErroredBlocks);
   // A run tells which files it leaves out.

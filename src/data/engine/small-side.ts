@@ -15,7 +15,7 @@ type Blocks = readonly { readonly ref: ObjectRef<Block> }[];
 
 export class SmallSide {
   readonly join: Join;
-  /** What is done with joined rows. */
+  /** Transforms of joined rows. */
   readonly after: readonly Transform[];
   #blocks: Blocks | undefined;
   #isSettled = false;
@@ -35,7 +35,7 @@ export class SmallSide {
     return this.#isSettled;
   }
 
-  /** What tasks join with what they read; undefined where they read alone. */
+  /** The blocks that tasks join with those that they read; undefined where they read alone. */
   get blocks(): Blocks | undefined {
     return this.#blocks;
   }

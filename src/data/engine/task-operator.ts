@@ -24,7 +24,7 @@ export interface TaskOperatorOptions {
   readonly rowsPerTaskMin: number;
   /** The same of bytes. Default: 0. */
   readonly bytesPerTaskMin?: number | undefined;
-  /** What tasks that take blocks are called with. Default: their references. */
+  /** Arguments of tasks that take blocks. Default: the references of these. */
   readonly argsOf?: ((inputs: readonly BlockRef[]) => readonly unknown[]) | undefined;
   /** No task begins as long as it says so. Default: never. */
   readonly isHeld?: (() => boolean) | undefined;

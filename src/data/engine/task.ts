@@ -78,7 +78,7 @@ export async function* readBlocks(
   yield* produce(read(...args), chain, keepsNothing(chain) ? "decoded" : undefined);
 }
 
-/** What a task runs that reads one side of a join and has all of the other one. */
+/** The body of a task that reads one side of a join and has all of the other one. */
 export async function* readAndJoin(
   read: AnyReader,
   { chain, join, after }: { readonly chain: readonly Transform[]; readonly join: Join; readonly after: readonly Transform[] },

@@ -131,7 +131,7 @@ export class Expression<out T = unknown, out N extends string = string> {
     return this.#call("log10");
   }
 
-  /** Of an angle in radians. */
+  /** The sine of an angle in radians. */
   sin(): Expression<Strict<number, T>, N> {
     return this.#call("sin");
   }

@@ -16,7 +16,7 @@ export class DirectTable {
   /** The first row of each group. */
   readonly firstRows: Uint32Array;
   readonly #least: number;
-  /** Of each number from the least one on: its group, counted from 1, or 0 where no row has it. */
+  /** Groups by number, from the least one on: counted from 1, or 0 where no row has the number. */
   readonly #places: Uint32Array;
 
   /** The table of a column; undefined where it has nulls, numbers that are not whole, or numbers that are far apart. */

@@ -112,7 +112,7 @@ interface CombinePlan {
 }
 
 /**
- * How many rows the plan gives, where that is known without reading any; undefined elsewhere.
+ * The number of rows that the plan gives, where that is known without reading any; undefined elsewhere.
  *
  * @param list - lists the parts of a source
  */

@@ -1,8 +1,8 @@
 /**
- * Which joins of a physical plan have a small right side that the tasks of the left one can join with where they read.
+ * Finds the joins of a physical plan with a small right side, which the tasks of the left one can join with where they read.
  *
- * It goes by what is known before anything is read: rows of parts of sources, and blocks that are there. `run.ts` asks once the parts are listed.
- * How many bytes the side has shows later, and the exchange decides by them.
+ * The choice goes by what is known before anything is read: rows of parts of sources, and blocks that are there. `run.ts` asks once the parts are listed.
+ * The bytes of the side show later, and the exchange decides by them.
  */
 import { wholeSides } from "../engine/join.ts";
 import { SmallSide } from "../engine/small-side.ts";
@@ -44,7 +44,7 @@ const ROWS_STAY: ReadonlySet<string> = new Set<Transform["kind"]>([
   "limit",
 ]);
 
-/** How many rows a plan gives at most, where that is known before it runs. */
+/** The most rows that a plan gives, where that is known before it runs. */
 function rowsAtMost(plan: PhysicalPlan, parts: Parts): number | undefined {
   switch (plan.kind) {
     case "input":

@@ -259,7 +259,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   /** The rows of this dataset, then those of the others. */
   union(...others: readonly Dataset<R>[]): Dataset<R> {
     const inputs = [this, ...others].map((dataset) => {
-      if (!(dataset instanceof Dataset)) throw new TypeError("Cannot make a union: each argument is a Dataset");
+      if (!(dataset instanceof Dataset)) throw new TypeError(`union takes Datasets: received ${describeValue(dataset)}`);
       return dataset.#plan;
     });
     return new Dataset<R>({ kind: "union", name: "union", inputs }, this.#settings);
@@ -451,6 +451,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
 
   /** The first rows. */
   async take(rows: number = ROWS_SHOWN, options: ConsumeOptions = {}): Promise<R[]> {
+    requireCount("take", rows);
     return allRows<R>(this.limit(rows).#blocks(options, this));
   }
 

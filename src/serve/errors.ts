@@ -22,5 +22,10 @@ export class DeployFailedError extends ShoalError {
   static override readonly code = "DEPLOY_FAILED";
 }
 
-for (const errorClass of [BackPressureError, RequestCancelledError, DeploymentUnavailableError, DeployFailedError])
+/** A proxy, or the REST API, cannot listen where it is to. `cause` is the system's error. */
+export class ListenError extends ShoalError {
+  static override readonly code = "LISTEN_FAILED";
+}
+
+for (const errorClass of [BackPressureError, RequestCancelledError, DeploymentUnavailableError, DeployFailedError, ListenError])
   registerErrorClass(errorClass);

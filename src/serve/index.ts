@@ -20,7 +20,7 @@ export type {
 export type { ControllerHealth, OpenedApi, ServeStatus } from "./controller/controller.ts";
 export type { LoggingConfig } from "./replica/replica-log.ts";
 export { getTraceHeaders, type TracingSetup } from "./tracing.ts";
-export { BackPressureError, DeployFailedError, DeploymentUnavailableError, RequestCancelledError } from "./errors.ts";
+export { BackPressureError, DeployFailedError, DeploymentUnavailableError, ListenError, RequestCancelledError } from "./errors.ts";
 export { DeploymentResponse, DeploymentResponseGenerator } from "./handle/deployment-response.ts";
 export type { HandleMethod, HandleOf, HandleOptionsInput as HandleOptions } from "./handle/handle-types.ts";
 export type { ApiOptions } from "./rest/api-options.ts";

@@ -18,7 +18,7 @@ import type { HandleOf } from "./handle/handle-types.ts";
 import { REPLICA_CONCURRENCY } from "./limits.ts";
 import { type GrpcOptions, resolveGrpcOptions } from "./grpc/grpc-options.ts";
 import { runLocally } from "./local/local-application.ts";
-import { type HttpOptions, resolveHttpOptions } from "./proxy/http-options.ts";
+import { type HttpOptions, resolveHttpOptions, type ResolvedHttpOptions } from "./proxy/http-options.ts";
 import { type ApiOptions, resolveApiOptions } from "./rest/api-options.ts";
 import { closeRouters } from "./routing/process-routers.ts";
 import { loadTracing } from "./tracing.ts";
@@ -84,7 +84,7 @@ const blocked = new Set<() => void>();
 /**
  * Starts Serve: the controller and the HTTP proxies. `run` does it with defaults where it was not called.
  *
- * @throws TypeError, RangeError for options; whatever keeps a proxy from listening
+ * @throws TypeError, RangeError for options; ListenError where no proxy can listen: another call may say other options
  * @example
  * const { address } = await serve.start({ httpOptions: { port: 0 } }); // http://127.0.0.1:40123
  */
@@ -94,6 +94,7 @@ export async function start(options?: StartOptions): Promise<StartedServe> {
   const wanted = { http: resolveHttpOptions(httpOptions), grpc: await resolveGrpcOptions(grpcOptions), showsErrors: development };
   const controller = controllerWith(wanted);
   const started = await unwrapped(begun(controller, wanted));
+  await warnOfOptions(controller, { given: httpOptions ?? {}, wanted: wanted.http });
   return { ...started, ...(api !== undefined && { api: await unwrapped(controller.openApi.remote(api)) }) };
 }
 
@@ -209,6 +210,21 @@ function controllerWith(options: ServeOptions): ControllerHandle {
     numCpus: 0,
     maxConcurrency: REPLICA_CONCURRENCY,
   }).remote(options);
+}
+
+/** Serve that runs already keeps the options that it was started with. */
+async function warnOfOptions(
+  controller: ControllerHandle,
+  { given, wanted }: { given: HttpOptions; wanted: ResolvedHttpOptions },
+): Promise<void> {
+  const { http } = await controller.options.remote();
+  const ignored = (Object.keys(given) as (keyof ResolvedHttpOptions)[]).filter(
+    (name) => JSON.stringify(http[name]) !== JSON.stringify(wanted[name]),
+  );
+  if (ignored.length > 0)
+    process.stderr.write(
+      `shoal: Serve runs already and keeps its httpOptions: ${ignored.join(", ")} of this start() have no effect. serve.shutdown() ends what runs.\n`,
+    );
 }
 
 /** @returns where a proxy listens */

@@ -10,7 +10,6 @@ import { onInterruption } from "../progress/interruption.ts";
 import { readRunConfig, type ResolvedRunConfig, type RunConfig } from "../runs/run-config.ts";
 import { readRunRecord, RunFolder } from "../runs/run-folder.ts";
 import { RunLog } from "../runs/run-log.ts";
-import { defaultRunName } from "../runs/run-names.ts";
 import { isTracker, type Tracker } from "../runs/tracker.ts";
 import type { TrainableSource } from "../runs/trainable.ts";
 import { resolveFolder } from "../storage/places.ts";
@@ -316,27 +315,24 @@ function checkedCallbacks(given: readonly (TuneCallback | Tracker)[]): { tracker
   return { trackers, callbacks: callbacks as TuneCallback[] };
 }
 
-/** The folder of a new run. A name that Tune has made may get a number; one that the user gave must be free, unless it is to be overwritten. */
+/** The folder of a new run. A name that the user gave must be free, unless it is to be overwritten. */
 async function openNew(config: ResolvedRunConfig<TuneCallback | Tracker>, trainable: string): Promise<RunFolder> {
-  const base = config.name ?? defaultRunName(trainable.replace(/[^\p{L}\p{N}_-]/gu, "_"), new Date());
-  for (let count = 1; ; count += 1) {
-    const name = count === 1 ? base : `${base}_${count}`;
-    const folder = await RunFolder.open({ storagePath: config.storagePath, name });
-    if (folder.record === undefined) return folder;
-    if (config.overwrite && config.name !== undefined) {
-      await folder.clear();
-      return folder;
-    }
-    const { path, record } = folder;
-    await folder.close();
-    if (config.name === undefined) continue;
-    throw new TuneError(
-      `Cannot start the run ${JSON.stringify(name)}: ${path} holds a run that is ${record.state === "running" ? "unfinished" : record.state} already`,
-      {
-        hint: `go on with it by Tuner.restore(${JSON.stringify(path)}, trainable), replace it by runConfig: { overwrite: true }, or choose another name`,
-      },
-    );
+  const { name, storagePath, overwrite } = config;
+  if (name === undefined) return await RunFolder.openUnnamed({ storagePath, prefix: trainable.replace(/[^\p{L}\p{N}_-]/gu, "_") });
+  const folder = await RunFolder.open({ storagePath, name });
+  if (folder.record === undefined) return folder;
+  if (overwrite) {
+    await folder.clear();
+    return folder;
   }
+  const { path, record } = folder;
+  await folder.close();
+  throw new TuneError(
+    `Cannot start the run ${JSON.stringify(name)}: ${path} holds a run that is ${record.state === "running" ? "unfinished" : record.state} already`,
+    {
+      hint: `go on with it by Tuner.restore(${JSON.stringify(path)}, trainable), replace it by runConfig: { overwrite: true }, or choose another name`,
+    },
+  );
 }
 
 interface SavedParts {

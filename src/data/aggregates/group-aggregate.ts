@@ -99,7 +99,8 @@ function blockOfStates(keys: Block, states: readonly (readonly Vector[])[]): Blo
 function accumulate(block: Block, name: string, aggregate: Aggregate, grouping: Grouping): Vector[] {
   if (aggregate.kind === "custom") return [accumulateCustom(block, name, aggregate, grouping)];
   const { kind, column } = aggregate;
-  const values = column === undefined ? nullVector(NULL, block.rowCount) : (keyOrColumn(block, column, name) as Vector);
+  const values =
+    column === undefined ? nullVector(NULL, block.rowCount) : (keyOrColumn(block, column, `${kind}(${JSON.stringify(column)})`) as Vector);
   try {
     return namingColumn(column ?? name, () => kernelOf(aggregate).accumulate(values, grouping));
   } catch (error) {
@@ -117,7 +118,7 @@ function keyOrColumn(block: Block, column: string, name: string): Vector | undef
 }
 
 function missing(block: Block, column: string, name: string): never {
-  throw new DataError(`Cannot aggregate ${JSON.stringify(name)}: there is no column ${JSON.stringify(column)}`, {
+  throw new DataError(`Cannot aggregate ${name}: there is no column ${JSON.stringify(column)}`, {
     hint: `there are ${block.names.join(", ")}`,
   });
 }

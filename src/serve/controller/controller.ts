@@ -111,7 +111,7 @@ export class Controller {
   readonly #startMs = performance.now();
   #tickMs = 0;
   #delayMs = 0;
-  /** All was ended by the REST API: whoever starts Serve next says how. */
+  /** All was ended by the REST API, or no proxy could listen: whoever starts Serve next says how. */
   #isCleared = false;
   #api: { readonly server: ApiServer; readonly opened: OpenedApi } | undefined;
   readonly #declared = new DeclaredApplications({
@@ -147,7 +147,12 @@ export class Controller {
   async proxiesReady(options: ServeOptions): Promise<{ address: string | undefined; grpcAddress: string | undefined }> {
     await this.#ready;
     if (this.#isCleared) await this.#startProxies(options);
-    await this.#proxies.ready();
+    try {
+      await this.#proxies.ready();
+    } catch (error) {
+      if (!this.#proxies.hasListened) await this.#clearProxies();
+      throw error;
+    }
     const statuses = Object.values(this.#proxies.statuses);
     const address = statuses.find((status) => status.address !== undefined)?.address;
     return { address, grpcAddress: statuses.find((status) => status.grpcAddress !== undefined)?.grpcAddress };
@@ -348,10 +353,16 @@ export class Controller {
   async #clear(): Promise<void> {
     this.#declared.clear();
     await Promise.all(this.#state.apps.map((app) => this.#delete(app)));
-    this.#isCleared = true;
-    await this.#proxies.shutdown(5_000);
-    this.#proxies = new ProxyStarter({ ...this.#options.http, location: "disabled" }, undefined);
+    await this.#clearProxies();
     await Promise.all([forgetConfigText(), forgetUnbuilt()]);
+  }
+
+  /** Without proxies, whoever starts Serve next says where they listen. */
+  async #clearProxies(): Promise<void> {
+    this.#isCleared = true;
+    const ending = this.#proxies;
+    this.#proxies = new ProxyStarter({ ...this.#options.http, location: "disabled" }, undefined);
+    await ending.shutdown(5_000);
   }
 
   async #startProxies(options: ServeOptions): Promise<void> {

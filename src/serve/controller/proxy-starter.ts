@@ -51,6 +51,11 @@ export class ProxyStarter {
     return Object.fromEntries([...this.#proxies].map(([name, { info }]) => [name, info]));
   }
 
+  /** Whether any proxy has come to listen. */
+  get hasListened(): boolean {
+    return this.#ports.size > 0;
+  }
+
   /** Every node has its proxies, and nodes that have gone have none. */
   async follow(): Promise<void> {
     const { location, proxies } = this.#options;

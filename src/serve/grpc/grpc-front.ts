@@ -6,6 +6,7 @@
  */
 import type * as grpc from "@grpc/grpc-js";
 import type { PackageDefinition } from "@grpc/proto-loader";
+import { listenError } from "../listening.ts";
 import type { Exchange, IncomingRequest, ReplyPort, StreamedBody } from "../proxy/exchange.ts";
 import { newRequestId, REQUEST_ID } from "../proxy/request-headers.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
@@ -61,7 +62,7 @@ export class GrpcFront {
     const address = `${host.includes(":") ? `[${host}]` : host}:${port}`;
     return new Promise((resolve, reject) => {
       this.#server.bindAsync(address, this.#grpc.ServerCredentials.createInsecure(), (error, bound) =>
-        error === null ? resolve(bound) : reject(error),
+        error === null ? resolve(bound) : reject(listenError({ host, port }, error)),
       );
     });
   }

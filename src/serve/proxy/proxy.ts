@@ -6,6 +6,7 @@
  */
 import { getRuntimeContext } from "../../core/index.ts";
 import type { AddressInfo } from "node:net";
+import { listenAt } from "../listening.ts";
 import { processRouters } from "../routing/process-routers.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
 import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
@@ -75,13 +76,7 @@ export class Proxy {
       };
       server.on("request", count).on("upgrade", count);
       if (front.http2 !== undefined) front.http2.onRequest = count;
-      await new Promise<void>((resolve, reject) => {
-        server.once("error", reject);
-        server.listen({ host, port, reusePort: proxies > 1, backlog: 1024 }, () => {
-          server.off("error", reject);
-          resolve();
-        });
-      });
+      await listenAt(server, { host, port, reusePort: proxies > 1, backlog: 1024 });
       this.#fronts = { ...front, webSockets };
     }
     const listening = this.#fronts.server.address() as AddressInfo;

@@ -1,6 +1,7 @@
 /** The REST API of Serve and `/metrics`: a configuration that is put, changed, broken and deleted over HTTP, who may ask, and a controller that dies in between. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { actors } from "shoal";
 import * as serve from "shoal/serve";
@@ -211,4 +212,18 @@ test("metrics of all processes are in Prometheus' format, with Ray's names and u
   expect(line("serve_deployment_queued_queries", 'application="greet"')).toBe("0");
   expect(line("greetings", 'name="ada"', 'deployment="Greeter"')).toBe("3");
   expect(line("greetings", 'name="a \\"b\\""')).toBe("1");
+});
+
+test("a port that another program has is an error with the way out, after which another port is taken", async () => {
+  const other = createServer();
+  const port = await new Promise<number>((resolve) => other.listen(0, "127.0.0.1", () => resolve((other.address() as AddressInfo).port)));
+  try {
+    const failure = await failureOf(serve.start({ httpOptions: { port } }));
+    expect(failure).toBeInstanceOf(serve.ListenError);
+    expect(failure.message).toBe(`Cannot listen on 127.0.0.1:${port}: another program has the port`);
+    const { address } = await serve.start({ httpOptions: { port: 0 } });
+    expect((await ask(address ?? "", "/-/healthz")).status).toBe(200);
+  } finally {
+    other.close();
+  }
 });

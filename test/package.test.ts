@@ -15,7 +15,7 @@ import { SUBPATHS } from "./house/subpaths.ts";
 import { runTool } from "./house/tool.ts";
 
 const NODE_MAJORS = [22, 24, 26];
-const INSTALLED_SIZE_MAX = 40 * 1024 * 1024;
+const INSTALLED_SIZE_MAX = 30 * 1024 * 1024;
 const QUICK_START_OUTPUT = "[ 11, 12, 13 ]\n21\n5\n";
 
 const UTIL_PROGRAM = `

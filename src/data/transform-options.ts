@@ -122,8 +122,6 @@ export function readCompute(transform: Transform, given: TransformOptions | Acto
   const { kind } = transform;
   const isPool = transform.kind === "pythonBatches" ? transform.code.kind === "class" : "fn" in transform && isClass(transform.fn);
   refuseMisspelt(kind === "pythonBatches" ? "mapBatches" : kind, given, isPool ? isActorOption : isTaskOption);
-  if (isPool && "fn" in transform && typeof (transform.fn as { prototype?: { call?: unknown } }).prototype?.call !== "function")
-    throw new TypeError(`${kind} takes a class with a method call: the class ${transform.fn.name || "without a name"} has none`);
   return isPool ? readPool(kind, given) : readTasks(kind, given as TransformOptions);
 }
 

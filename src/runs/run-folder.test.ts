@@ -77,6 +77,18 @@ test("a driver that was frozen while another took its run is told, and writes no
   }
 });
 
+test("runs without a name have folders of their own, also those that begin together or within a second", async () => {
+  const openUnnamed = () => RunFolder.openUnnamed({ storagePath, prefix: "Fit" });
+  const both = await Promise.all([openUnnamed(), openUnnamed()]);
+  for (const folder of both) {
+    await folder.write({ ...RUNNING, state: "finished" });
+    await folder.close();
+  }
+  await using third = await openUnnamed();
+  expect(new Set([...both, third].map(({ name }) => name)).size).toBe(3);
+  expect(third.record).toBeUndefined();
+});
+
 test("clearing leaves nothing but the claim", async () => {
   await using run = await open();
   await run.write(RUNNING);

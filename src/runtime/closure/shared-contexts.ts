@@ -32,12 +32,14 @@ interface Use extends VariableUse {
 function sharedVariables(closures: readonly CapturedClosure[]): Use[][] {
   const isShared = (group: readonly Use[]): boolean => group.length > 1 && group.some(({ isWritten }) => isWritten);
   const uses = closures.flatMap((closure) => closure.locals.map((local): Use => ({ ...local, closure })));
-  return [...Map.groupBy(uses, ({ closure }) => closure.place.identity).values()]
-    .flatMap((ofFile) => [...Map.groupBy(ofFile, ({ name }) => name).values()])
-    .filter(isShared)
-    .flatMap((ofName) => [...Map.groupBy(ofName, placeOf).values()].filter(isShared))
-    // In a minified bundle thousands of variables have one name: whether they are one is not tried for each pair of them.
-    .flatMap((ofPlace) => [...Map.groupBy(ofPlace, valueOf).values()].filter(isShared));
+  return (
+    [...Map.groupBy(uses, ({ closure }) => closure.place.identity).values()]
+      .flatMap((ofFile) => [...Map.groupBy(ofFile, ({ name }) => name).values()])
+      .filter(isShared)
+      .flatMap((ofName) => [...Map.groupBy(ofName, placeOf).values()].filter(isShared))
+      // In a minified bundle thousands of variables have one name: whether they are one is not tried for each pair of them.
+      .flatMap((ofPlace) => [...Map.groupBy(ofPlace, valueOf).values()].filter(isShared))
+  );
 }
 
 /** The same for all closures that see one scope: what the engine calls it, and how many scopes are around it. */

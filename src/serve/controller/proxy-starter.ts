@@ -10,7 +10,7 @@ import { COMPONENT_START_WITHIN_MS, METRICS_WITHIN_MS, REPLICA_CONCURRENCY, STAR
 import type { MetricSnapshot, Tags } from "../metrics/registry.ts";
 import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
 import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
-import { Proxy } from "../proxy/proxy.ts";
+import { ServeProxy } from "../proxy/proxy.ts";
 import { reasonOf } from "./replica-starter.ts";
 
 /** Ray's words. */
@@ -27,7 +27,7 @@ export interface ProxyStatusInfo {
 }
 
 interface RunningProxy {
-  handle: ActorHandle<Proxy>;
+  handle: ActorHandle<ServeProxy>;
   readonly info: ProxyStatusInfo;
   /** Settles with the first start. */
   readonly started: Promise<void>;
@@ -119,8 +119,8 @@ export class ProxyStarter {
   }
 
   /** Without restarts of its own: an actor with some would be moved off a node that is to go, in the middle of its requests. */
-  #actor(name: string, nodeId: string): ActorHandle<Proxy> {
-    return remote(Proxy, {
+  #actor(name: string, nodeId: string): ActorHandle<ServeProxy> {
+    return remote(ServeProxy, {
       name,
       namespace: SERVE_NAMESPACE,
       getIfExists: true,

@@ -29,7 +29,7 @@ interface Ingress {
   readonly links: ReplicaLinks;
 }
 
-export class Proxy {
+export class ServeProxy {
   readonly #options: ResolvedHttpOptions;
   readonly #table = new RouteTable();
   /** By application and deployment. */

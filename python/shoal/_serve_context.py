@@ -2,7 +2,7 @@
 
 import contextvars
 
-#: ``(request_id, model_id, left_ms)`` of the request in whose code a caller is.
+#: ``(request_id, model_id, left_ms, *headers)`` of the request in whose code a caller is; the headers, names and values in turn, go on with its calls.
 request = contextvars.ContextVar("shoal.serve.request", default=None)
 
 _replica = None

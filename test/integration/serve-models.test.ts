@@ -203,6 +203,40 @@ test("local testing mode runs an application in this process", async () => {
   expect((await serve.status()).applications["default"]).toBeUndefined();
 });
 
+test("a session has its replica: by the header, by an option of a handle, and in the calls of its requests", async () => {
+  class Place {
+    where(): string {
+      return serve.getReplicaContext().replicaId;
+    }
+  }
+  class Front {
+    #place: serve.Handle<typeof Place>;
+    constructor(place: serve.Handle<typeof Place>) {
+      this.#place = place;
+    }
+    async fetch(): Promise<string> {
+      return `${serve.getReplicaContext().replicaId} ${await this.#place.where.remote()}`;
+    }
+  }
+  const options = { numReplicas: 2, actorOptions: { numCpus: 0 } };
+  await serve.run(serve.deployment(Front, options).bind(serve.deployment(Place, options).bind()), { name: "session", routePrefix: "/session" });
+  const place = await serve.getDeploymentHandle<typeof Place>("Place", "session");
+  const asked = async (session: string): Promise<string> => (await ask(address, "/session", { headers: { "X-Session-Id": session } })).body;
+  const sessions = Array.from({ length: 16 }, (_, index) => `session ${index}`);
+  const told = (): Promise<string[]> => Promise.all(sessions.map(asked));
+  const behind = (): Promise<string[]> => Promise.all(sessions.map((session) => place.where.options({ sessionId: session }).remote()));
+  // Each process hears of the second replica in its own time.
+  await until(async () => {
+    const [places, answers] = [await behind(), await told()];
+    const isAgreed = answers.every((answer, index) => answer.endsWith(` ${places[index]}`));
+    return isAgreed && new Set(answers.flatMap((both) => both.split(" "))).size === 4;
+  }, "all processes to know all replicas");
+  const [answers, places] = [await told(), await behind()];
+  expect(await told()).toEqual(answers);
+  expect(answers.map((answer) => answer.split(" ")[1])).toEqual(places);
+  await serve.delete("session");
+});
+
 test("a policy and a router of the user's decide instead of Serve's", async () => {
   const wanted = 2;
   class First implements serve.RequestRouter {

@@ -1,13 +1,14 @@
 /**
  * gRPC in front of an exchange: `@grpc/grpc-js` has the protocol, each call of it is one exchange of messages with a replica.
  *
- * Decides which application a call is for (metadata `application`; the only one where there is one), which model (`multiplexed_model_id`), its id (`request_id`, else a new
+ * Decides which application a call is for (metadata `application`; the only one where there is one), which model (`multiplexed_model_id`) and session (`session_id`), its id (`request_id`, else a new
  * one), and the status of calls that no replica has answered. A message is read from the client when the replica has room for it, and from the replica when the client has.
  */
 import type * as grpc from "@grpc/grpc-js";
 import type { PackageDefinition } from "@grpc/proto-loader";
 import type { Exchange, IncomingRequest, ReplyPort, StreamedBody } from "../proxy/exchange.ts";
 import { newRequestId, REQUEST_ID } from "../proxy/request-headers.ts";
+import { sessionHeaders } from "../routing/sessions.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
 import { GRPC_METHOD, type Message, type ResponseHead } from "../wire/frames.ts";
 import { decodeMessage, encodeMessage, GRPC_STATUS, type GrpcKind, readEnd, targetUrl } from "./grpc-calls.ts";
@@ -148,6 +149,7 @@ class GrpcCall implements ReplyPort {
       const problem = this.#app === "" ? "metadata application is needed" : `there is no application ${this.#app.slice(0, 100)}`;
       return this.#end(GRPC_STATUS.NOT_FOUND, `${problem}: there are ${known.join(", ") || "none"}`);
     }
+    const sessionId = named("session_id");
     const timeoutMs = this.#timeoutMs();
     if (options.requestTimeoutMs !== undefined) this.#timer = setTimeout(() => this.#late(), options.requestTimeoutMs).unref();
     this.#call.on("cancelled", () => this.#gone());
@@ -159,10 +161,10 @@ class GrpcCall implements ReplyPort {
       timeoutMs,
       modelId: named("multiplexed_model_id"),
       client: this.#call.getPeer(),
-      headers: flatMetadata(metadata),
+      headers: [...flatMetadata(metadata), ...sessionHeaders(sessionId)],
     };
     const body: StreamedBody = "request" in this.#call && this.#call.request !== undefined ? once(this.#call.request) : encoded(this.#call);
-    this.#exchange = ports.begin(this.#app, { head, body }, this);
+    this.#exchange = ports.begin(this.#app, { head, body, sessionId }, this);
     this.#exchange.start();
   }
 

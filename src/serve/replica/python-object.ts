@@ -12,12 +12,13 @@ import type { HandleOptions } from "../handle/handle-types.ts";
 import { adoptHandle } from "../handle/deployment-handle.ts";
 import { REPLICA_CONCURRENCY } from "../limits.ts";
 import { replicaActorName, SERVE_NAMESPACE } from "../names.ts";
+import { sessionHeaders, sessionOf } from "../routing/sessions.ts";
 import type { ReplicaContext } from "./replica-context.ts";
 import { currentRequest } from "./request-context.ts";
 import type { AnyFunction, UserCode } from "./user-object.ts";
 
 /** The request whose code calls, as Python keeps it. */
-export type PythonMeta = readonly [requestId: string, modelId: string, leftMs: number];
+export type PythonMeta = readonly [requestId: string, modelId: string, leftMs: number, ...headers: string[]];
 
 interface PythonReplica {
   start(): { hasCall: boolean; hasReconfigure: boolean };
@@ -200,7 +201,8 @@ function pythonReplicaClass(): { remote(...args: unknown[]): ActorHandle<PythonR
 function metaNow(): PythonMeta {
   const request = currentRequest();
   const leftMs = request?.deadlineMs === undefined ? 0 : Math.max(1, request.deadlineMs - Date.now());
-  return [request?.requestId ?? "", request?.modelId ?? "", leftMs];
+  const session = request === undefined ? "" : sessionOf(request.headers);
+  return [request?.requestId ?? "", request?.modelId ?? "", leftMs, ...sessionHeaders(session)];
 }
 
 /** The error that Python raised, without the error of the call around it: its `stack` is the traceback. */

@@ -259,23 +259,22 @@ export class Replica {
     process.stdout.write(`${logging.encoding === "JSON" ? lineOf("INFO", message, context) : message}\n`);
   }
 
-  #contextOf([, requestId, modelId, leftMs, ...traceHeaders]: CallMeta): RequestContext {
+  #contextOf([, requestId, modelId, leftMs, ...headers]: CallMeta): RequestContext {
     const { appName, deployment } = this.#spec.context;
-    return { traceHeaders, requestId, modelId, app: appName, deployment, deadlineMs: leftMs === 0 ? undefined : Date.now() + leftMs };
+    return { headers, requestId, modelId, app: appName, deployment, deadlineMs: leftMs === 0 ? undefined : Date.now() + leftMs };
   }
 
   #admit(stream: ServedStream, _server: RequestServer): void {
-    const { method, url, headers: traceHeaders, requestId, modelId, timeoutMs } = stream.head;
+    const { method, url, headers, requestId, modelId, timeoutMs } = stream.head;
     if (this.#isDraining || this.#ongoing >= this.#maxOngoing) {
       stream.refuse(this.#ongoing);
       return;
     }
     const requests = stream.messages === undefined ? this.#http : stream.head.method === GRPC_METHOD ? this.#grpc : this.#webSockets;
     if (requests === undefined) {
-      const headers = ["content-type", "application/json"];
       const missing = stream.messages === undefined ? "fetch(request)" : "websocket(socket, request)";
       stream.respond(
-        { status: 501, statusText: "", headers, ongoing: this.#ongoing },
+        { status: 501, statusText: "", headers: ["content-type", "application/json"], ongoing: this.#ongoing },
         errorBody(501, requestId, `the deployment has no ${missing}`),
       );
       return;
@@ -284,8 +283,8 @@ export class Replica {
     if (stream.messages === undefined) stream.accept();
     const { appName: app, deployment } = this.#spec.context;
     const deadlineMs = timeoutMs === 0 ? undefined : Date.now() + timeoutMs;
-    const call = this.#newCall(`${deployment}.fetch`, contextData({ requestId, modelId, app, deployment, deadlineMs, traceHeaders }));
-    const span = beginSpan(`${deployment}.fetch`, traceHeaders, {
+    const call = this.#newCall(`${deployment}.fetch`, contextData({ requestId, modelId, app, deployment, deadlineMs, headers }));
+    const span = beginSpan(`${deployment}.fetch`, headers, {
       ...attributesOf({ appName: app, deployment, requestId }),
       "http.request.method": method,
     });

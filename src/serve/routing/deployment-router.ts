@@ -159,7 +159,7 @@ export class DeploymentRouter {
 
   /** All replicas that there are, once there is one. They are not counted as taken. */
   async everyReplica(): Promise<RoutedReplica[]> {
-    if (this.#set.size === 0) this.ended(await this.assign({ modelId: "", method: "" }));
+    if (this.#set.size === 0) this.ended(await this.assign({ modelId: "", sessionId: "", method: "" }));
     return [...this.#set.all];
   }
 

@@ -25,6 +25,10 @@ export const PING_EVERY_MS = 30_000;
 export const SOCKET_CLOSE_WITHIN_MS = 5_000;
 /** A request's body of known size up to this is read before a replica is chosen, so that a slow client holds none. */
 export const GATHERED_BODY_BYTES = 64 * 1024;
+/** Small pieces that a body gets in one turn of the event loop go out as one, up to this. */
+export const GATHERED_PIECES_BYTES = 16 * 1024;
+/** A stream keeps a buffer up to this for the pieces of its next turn: enough for tokens, and little for ten thousand streams that wait. */
+export const KEPT_GATHER_BYTES = 1024;
 /** An answer up to this is joined with its head to one write; above, the copy costs more than a second buffer. */
 export const JOINED_BODY_BYTES = 16 * 1024;
 /** Headers of a request, all names and values together: what `node:http` allows by default. */

@@ -72,14 +72,14 @@ export function readLoad(printed: string): Load {
   return { requestsPerSecond: Number(rate[1]), p99Ms: Number(slow[1]) * time, bytesPerSecond: Number(bytes[1]) * size };
 }
 
-/** The bytes of one whole answer as they come over the wire, its head included: by these a stream that `wrk` has read in part is counted. */
-export async function answerBytes(address: string): Promise<number> {
+/** The bytes of one whole answer as they come over the wire, its head included: by these a stream that `wrk` has read in part is counted. @throws where it lacks its last piece */
+export async function answerBytes(address: string, last: string): Promise<number> {
   const { hostname, port, pathname } = new URL(address);
   const socket = connect(Number(port), hostname);
   socket.write(`GET ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\nconnection: close\r\n\r\n`);
-  let bytes = 0;
-  for await (const piece of socket) bytes += (piece as Buffer).byteLength;
-  return bytes;
+  const answer = Buffer.concat(await Array.fromAsync(socket as AsyncIterable<Buffer>));
+  if (!answer.includes(last)) throw new Error(`Cannot measure a stream: it is not whole:\n${answer.subarray(-500)}`);
+  return answer.byteLength;
 }
 
 /** @throws where it takes longer, with what it was that did */

@@ -28,7 +28,7 @@ export const figure: DriverFigure = {
   note: "counted by bytes, of which a whole stream was counted before: streams that are under way at the end count in part",
   run: (plan) =>
     whileServed(deployment(Tokens, { maxOngoingRequests: 1000 }).bind(), async (address) => {
-      const bytes = await answerBytes(address);
+      const bytes = await answerBytes(address, `token-${TOKENS_COUNT - 1}`);
       const { bytesPerSecond } = await loadOf(`${address}/`, { connections: 100, plan });
       return { samples: [(bytesPerSecond / bytes) * TOKENS_COUNT] };
     }),

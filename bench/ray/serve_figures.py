@@ -149,14 +149,16 @@ def serve_composition(plan):
     return _rate(Both.bind(AddOne.bind(), Twice.bind()), plan)
 
 
-def _answer_bytes():
+def _answer_bytes(last):
     """The bytes of one whole answer as they come over the wire: by these a stream that wrk has read in part is counted."""
     with socket.create_connection(("127.0.0.1", PORT), ANSWER_LIMIT_S) as client:
         client.sendall(b"GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
-        count = 0
+        answer = b""
         while piece := client.recv(1 << 16):
-            count += len(piece)
-        return count
+            answer += piece
+    if last not in answer:
+        raise RuntimeError(f"Cannot measure a stream: it is not whole:\n{answer[-500:].decode(errors='replace')}")
+    return len(answer)
 
 
 def serve_sse(plan):
@@ -174,7 +176,7 @@ def serve_sse(plan):
 
     _serve(Tokens.bind())
     with _within(ANSWER_LIMIT_S, "a stream"):
-        count = _answer_bytes()
+        count = _answer_bytes(f"token-{TOKENS_COUNT - 1}".encode())
     measured = _load(plan, connections=100)
     return {"samples": [measured["bytes_per_s"] / count * TOKENS_COUNT]}
 

@@ -51,8 +51,11 @@ export interface DriverFigure extends FigureFacts {
   readonly where: "driver";
   /** The driver is one of a cluster of two nodes (`two-nodes.ts`). Default: it has one for itself. */
   readonly nodes?: 2;
-  /** Ray Serve has faster settings for it (`ray-modes.ts`): Ray is measured with its defaults and with these, and its value is the better one. */
-  readonly hasFastMode?: true;
+  /**
+   * Ray Serve has faster settings for it (`ray-modes.ts`): Ray is measured with its defaults and with these, and both are told. "held": the bars are ratios to the better of
+   * them; "told": to the defaults, as with all other figures.
+   */
+  readonly fastMode?: "held" | "told";
   run(plan: Plan): Promise<Measurement>;
 }
 

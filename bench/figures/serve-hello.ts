@@ -17,7 +17,7 @@ export const figure: DriverFigure = {
   higherIsBetter: true,
   goal: ratioAtLeast(8),
   floor: ratioAtLeast(5),
-  hasFastMode: true,
+  fastMode: "held",
   limitMs: SERVE_LIMIT_MS,
   note: "by wrk; shareOfBare is held to 0.6 (floor 0.45), p99OverBare to 3",
   run: (plan) =>

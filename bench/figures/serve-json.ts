@@ -26,7 +26,7 @@ export const figure: DriverFigure = {
   higherIsBetter: true,
   goal: ratioAtLeast(8),
   floor: ratioAtLeast(5),
-  hasFastMode: true,
+  fastMode: "told",
   limitMs: SERVE_LIMIT_MS,
   note: "Hono here, FastAPI on Ray; shareOfBare is held to 0.5",
   run: (plan) =>

@@ -23,7 +23,7 @@ export const figure: DriverFigure = {
   higherIsBetter: true,
   goal: ratioAtLeast(10),
   floor: ratioAtLeast(5),
-  hasFastMode: true,
+  fastMode: "told",
   limitMs: SERVE_LIMIT_MS,
   note: "counted by bytes, of which a whole stream was counted before: streams that are under way at the end count in part",
   run: (plan) =>

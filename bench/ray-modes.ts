@@ -47,8 +47,7 @@ export function ratiosToModes(
   shoal: number | null,
   { default: byDefault, fast }: Details,
 ): { byDefault: number; fast: number } | undefined {
-  const ratioTo = (ray: unknown): number | null =>
-    typeof ray === "number" ? ratioOf({ shoal, ray }, figure.higherIsBetter) : null;
+  const ratioTo = (ray: unknown): number | null => (typeof ray === "number" ? ratioOf({ shoal, ray }, figure.higherIsBetter) : null);
   const [toDefault, toFast] = [ratioTo(byDefault), ratioTo(fast)];
   return toDefault === null || toFast === null ? undefined : { byDefault: toDefault, fast: toFast };
 }

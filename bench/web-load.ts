@@ -74,9 +74,9 @@ export function readLoad(printed: string): Load {
 
 /** The bytes of one whole answer as they come over the wire, its head included: by these a stream that `wrk` has read in part is counted. @throws where it lacks its last piece */
 export async function answerBytes(address: string, last: string): Promise<number> {
-  const { hostname, port, pathname } = new URL(address);
+  const { hostname, port } = new URL(address);
   const socket = connect(Number(port), hostname);
-  socket.write(`GET ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\nconnection: close\r\n\r\n`);
+  socket.write(`GET / HTTP/1.1\r\nhost: ${hostname}\r\nconnection: close\r\n\r\n`);
   const pieces: Buffer[] = [];
   for await (const piece of socket) pieces.push(piece as Buffer);
   const answer = Buffer.concat(pieces);

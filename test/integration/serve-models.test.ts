@@ -219,7 +219,10 @@ test("a session has its replica: by the header, by an option of a handle, and in
     }
   }
   const options = { numReplicas: 2, maxOngoingRequests: 100, actorOptions: { numCpus: 0 } };
-  await serve.run(serve.deployment(Front, options).bind(serve.deployment(Place, options).bind()), { name: "session", routePrefix: "/session" });
+  await serve.run(serve.deployment(Front, options).bind(serve.deployment(Place, options).bind()), {
+    name: "session",
+    routePrefix: "/session",
+  });
   const place = await serve.getDeploymentHandle<typeof Place>("Place", "session");
   const asked = async (session: string): Promise<string> => (await ask(address, "/session", { headers: { "X-Session-Id": session } })).body;
   const sessions = Array.from({ length: 16 }, (_, index) => `session ${index}`);

@@ -47,7 +47,11 @@ interface ReplicaMethods {
 
 const OPTIONS = {
   of: "a deployment's handle",
-  otherNames: { multiplexed_model_id: "it is multiplexedModelId", session_id: "it is sessionId", method_name: "use handle.method.remote()" },
+  otherNames: {
+    multiplexed_model_id: "it is multiplexedModelId",
+    session_id: "it is sessionId",
+    method_name: "use handle.method.remote()",
+  },
   options: {
     stream: custom<boolean | undefined>("true or false is needed", undefined, (value) =>
       typeof value === "boolean" ? "ok" : "wrong type",

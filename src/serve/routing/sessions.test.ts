@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { hashOf, replicaOfSession, sessionHeaders, sessionOf } from "./sessions.ts";
 
-const replicas = (count: number) => Array.from({ length: count }, (_, index) => ({ id: `replica ${index}`, hash: hashOf(`replica ${index}`) }));
+const replicas = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({ id: `replica ${index}`, hash: hashOf(`replica ${index}`) }));
 
 test("sessions are spread evenly, and a replica that goes moves its own alone", () => {
   const all = replicas(10);

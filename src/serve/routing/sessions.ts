@@ -7,7 +7,7 @@
  */
 
 /** Read with `_` in place of `-`, too, as some proxies on the way write it. */
-export const SESSION_HEADER = "x-session-id";
+const SESSION_HEADER = "x-session-id";
 
 /** What a session sees of a replica. */
 interface Scored {

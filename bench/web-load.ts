@@ -80,7 +80,7 @@ export async function answerBytes(address: string, last: string): Promise<number
   const pieces: Buffer[] = [];
   for await (const piece of socket) pieces.push(piece as Buffer);
   const answer = Buffer.concat(pieces);
-  if (!answer.includes(last)) throw new Error(`Cannot measure a stream: it is not whole:\n${answer.subarray(-500)}`);
+  if (!answer.includes(last)) throw new Error(`Cannot measure a stream: it is not whole:\n${answer.subarray(-500).toString()}`);
   return answer.byteLength;
 }
 

@@ -80,7 +80,7 @@ test("a session keeps its replica; while that has no room the next one of the se
   set.end(own);
   expect(set.choose(to("", "s"))).toBe(own);
   const ofModel = Array.from({ length: 40 }, (_, index) => set.choose(to("m", `s${index}`))?.id);
-  expect([...new Set(ofModel)].sort()).toEqual(["b", "c"]);
+  expect(new Set(ofModel)).toEqual(new Set(["b", "c"]));
 });
 
 test("what the controller leaves out is retired, and keeps what is under way", () => {

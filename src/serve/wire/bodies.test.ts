@@ -41,22 +41,22 @@ test("a sender that gathers sends small pieces of a turn as one, in order with l
     () => (asked += 1),
   );
   const piece = Buffer.from("a");
-  sender.write(piece);
+  void sender.write(piece);
   piece[0] = 98;
-  sender.write(piece);
+  void sender.write(piece);
   expect([sent, asked]).toEqual([[], 1]);
   sender.flush();
   sender.flush();
   expect(sent.splice(0)).toEqual(["ab"]);
   const large = "l".repeat(GATHERED_PIECES_BYTES + 1);
-  sender.write(piece);
-  sender.write(Buffer.from(large));
+  void sender.write(piece);
+  void sender.write(Buffer.from(large));
   expect(sent.splice(0)).toEqual(["b", large]);
-  for (let index = 0; index < 600; index += 1) sender.write(Buffer.from("x".repeat(100)));
+  for (let index = 0; index < 600; index += 1) void sender.write(Buffer.from("x".repeat(100)));
   sender.flush();
   expect(Math.max(...sent.map(({ length }) => length))).toBeLessThanOrEqual(GATHERED_PIECES_BYTES);
   expect(sent.splice(0).join("")).toBe("x".repeat(60_000));
-  sender.write(piece);
+  void sender.write(piece);
   sender.stop();
   sender.flush();
   expect(sent).toEqual([]);

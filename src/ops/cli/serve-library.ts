@@ -13,6 +13,7 @@ type Application = object;
 
 interface Started {
   readonly address: Text;
+  readonly grpcAddress?: Text;
   readonly api?: { readonly address: string; readonly token: Text } | undefined;
 }
 

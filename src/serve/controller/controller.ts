@@ -10,12 +10,12 @@ import { forgetCodeExcept, loadCode, saveCode } from "../code-store.ts";
 import { actors, getRuntimeContext, nodes } from "../../core/index.ts";
 import { describeValue, outsideCalls, runsInProcess, valueOfKept } from "../../core/internal.ts";
 import { buildInTask } from "../config/build-in-task.ts";
-import { httpOptionsOf } from "../config/config-options.ts";
+import { grpcOptionsOf, httpOptionsOf } from "../config/config-options.ts";
 import { readConfig, type ServeConfig, ServeConfigError } from "../config/read-config.ts";
 import { DeployFailedError } from "../errors.ts";
 import { CONTROL_EVERY_MS, FOLLOW_NODES_EVERY_MS, PUBLISH_EVERY_MS } from "../limits.ts";
 import type { ApplicationTarget } from "../deployment-config.ts";
-import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
+import { type ResolvedGrpcOptions, resolveGrpcOptions } from "../grpc/grpc-options.ts";
 import { metricSnapshots, prometheusText } from "../metrics/registry.ts";
 import { type CountedDeployment, measureDeployments } from "../metrics/serve-metrics.ts";
 import { type ResolvedHttpOptions, resolveHttpOptions } from "../proxy/http-options.ts";
@@ -339,7 +339,8 @@ export class Controller {
   async #put(text: string): Promise<void> {
     const config = readDeclared(text);
     const http = resolveHttpOptions(httpOptionsOf(config));
-    if (this.#isCleared) await this.#startProxies({ ...this.#options, http });
+    const grpc = await resolveGrpcOptions(grpcOptionsOf(config, "/"));
+    if (this.#isCleared) await this.#startProxies({ ...this.#options, http, ...(grpc !== undefined && { grpc }) });
     await Promise.all([saveConfigText(text), saveUnbuilt(text)]);
     this.#declared.put(config.applications);
   }
@@ -370,6 +371,7 @@ export class Controller {
       nodeId: getRuntimeContext().nodeId,
       hosts: new Map(all.map(({ nodeId, address, hostname }) => [nodeId, /^([\d.]+|\[.*\]):\d+$/.exec(address)?.[1] ?? hostname])),
       http: this.#options.http,
+      grpc: this.#options.grpc,
       proxies: this.#proxies.statuses,
       applications: new Map(applications),
       originMs: Date.now() - performance.now(),
@@ -593,6 +595,12 @@ function newReplicaId(): string {
 /** A configuration that came by the REST API. Its folders are those of the controller's machine, where nobody knows what a relative path is relative to. */
 function readDeclared(text: string): ServeConfig {
   const config = readConfig(text, "the configuration");
+  const relative = config.grpcServices.find(({ protoFile }) => !protoFile.startsWith("/"));
+  if (relative !== undefined) {
+    const reason = "a .proto file is named by its whole path, as there is no folder to begin from";
+    const received = describeValue(relative.protoFile);
+    throw new ServeConfigError(`Cannot read the configuration: grpc_options.grpc_servicer_functions: ${reason}: received ${received}`, { reason });
+  }
   for (const [index, { importPath, runtimeEnv }] of config.applications.entries()) {
     const folder = String(runtimeEnv["working_dir"] ?? "").replace(/^local:\/\//, "");
     if (folder.startsWith("/") || (folder === "" && importPath.startsWith("/"))) continue;

@@ -106,10 +106,11 @@ export class ProxyStarter {
     void this.#keepRunning(name, proxy, { resolve, reject });
   }
 
-  /** With port 0 the first proxy of a node gets one that is free, and the others, and those that are started again, the same. */
+  /** With port 0 the first proxy of a node gets one that is free, for HTTP and for gRPC, and the others, and those that are started again, the same. */
   async #portOf(name: string, nodeId: string): Promise<number> {
     const first = `SERVE_PROXY::${nodeId}::0`;
-    if (this.#options.port === 0 && name !== first) await this.#proxies.get(first)?.started.catch(() => {});
+    const isAny = this.#options.port === 0 || this.#grpcOptions?.port === 0;
+    if (isAny && name !== first) await this.#proxies.get(first)?.started.catch(() => {});
     return this.#ports.get(nodeId) ?? this.#options.port;
   }
 
@@ -133,7 +134,7 @@ export class ProxyStarter {
         const { host, port } = await proxy.handle.start.remote(await this.#portOf(name, info.nodeId));
         this.#ports.set(info.nodeId, port);
         info.address = `${this.#options.tls === undefined ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
-        const grpc = await this.#startGrpc(name, proxy);
+        const grpc = await this.#startGrpc(proxy);
         if (grpc !== undefined) info.grpcAddress = grpc;
         info.status = "HEALTHY";
         info.message = "";
@@ -153,9 +154,9 @@ export class ProxyStarter {
     }
   }
 
-  /** The first proxy of a node has gRPC, which shares no port. @returns where it listens; undefined where it does not */
-  async #startGrpc(name: string, { handle, info: { nodeId } }: RunningProxy): Promise<string | undefined> {
-    if (this.#grpcOptions === undefined || name !== `SERVE_PROXY::${nodeId}::0`) return undefined;
+  /** @returns where it listens; undefined where it does not */
+  async #startGrpc({ handle, info: { nodeId } }: RunningProxy): Promise<string | undefined> {
+    if (this.#grpcOptions === undefined) return undefined;
     const bound = await handle.startGrpc.remote(this.#grpcPorts.get(nodeId) ?? this.#grpcOptions.port);
     if (bound === undefined) return undefined;
     this.#grpcPorts.set(nodeId, bound.port);

@@ -60,7 +60,7 @@ function secureServer(settings: ServerOptions, context: SecureContextOptions, { 
   if (tls !== undefined)
     server.on(
       "close",
-      watchTlsFiles(tls, (renewed) => server.setSecureContext(renewed)),
+      watchTlsFiles(tls, "httpOptions", (renewed) => server.setSecureContext(renewed)),
     );
   return server;
 }

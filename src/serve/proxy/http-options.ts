@@ -89,7 +89,7 @@ const HTTP = {
     maxRequestsPerConnection: count({ min: 0 }, 0),
     maxMessageBytes: count({ min: 1, max: 64 * 1024 * 1024 }, MESSAGE_BYTES_MAX),
     accessLog: flag(false),
-    tls: tlsOption(),
+    tls: tlsOption("httpOptions"),
   },
 };
 

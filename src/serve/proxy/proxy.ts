@@ -67,7 +67,7 @@ export class Proxy {
           if (this.#options.accessLog) logAccess(entry);
         },
       };
-      const front = createHttpFront(this.#options, ports, tls === undefined ? undefined : await readTlsContext(tls));
+      const front = createHttpFront(this.#options, ports, tls === undefined ? undefined : await readTlsContext(tls, "httpOptions"));
       const { server } = front;
       const webSockets = new WebSocketFront(server, this.#options, ports);
       const count = (): void => {
@@ -109,7 +109,7 @@ export class Proxy {
             logAccess({ method: "gRPC", target: method, app, route: method, status: code, durationMs, requestId });
         },
       });
-      this.#grpc = { front, port: await front.listen(port) };
+      this.#grpc = { front, port: await front.listen(port, { isShared: this.#options.proxies > 1 }) };
     }
     return { host: options.host, port: this.#grpc.port };
   }

@@ -71,10 +71,14 @@ async function outcomeOf(more: serve.GrpcOptions, certificates: readonly string[
   const { grpcAddress = "" } = await serve.start({ httpOptions: { port: 0, proxies: 2 }, grpcOptions: { port: 0, services, ...more } });
   await serve.run(serve.deployment(Shop).bind(log), { name: "shop" });
   const target = grpcAddress.replace("127.0.0.1", "localhost");
-  const { stdout } = await promisify(execFile)(python, [join(import.meta.dirname, "python", "grpc_client.py"), target, PROTOS, ...certificates]);
-  for (let tries = 0; tries < 100 && ended().length < 2; tries += 1) await new Promise((resolve) => setTimeout(resolve, 50));
-  await serve.shutdown();
-  return JSON.parse(stdout) as Record<string, unknown>;
+  const script = join(import.meta.dirname, "python", "grpc_client.py");
+  try {
+    const { stdout } = await promisify(execFile)(python, [script, target, PROTOS, ...certificates]);
+    for (let tries = 0; tries < 100 && ended().length < 2; tries += 1) await new Promise((resolve) => setTimeout(resolve, 50));
+    return JSON.parse(stdout) as Record<string, unknown>;
+  } finally {
+    await serve.shutdown();
+  }
 }
 
 function ended(): string[] {

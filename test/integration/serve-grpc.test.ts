@@ -27,7 +27,7 @@ interface Item {
 
 const log = new Log(folder);
 let target = "";
-let api = "";
+let apiAddress = "";
 let client: Dynamic;
 
 /** A client whose methods are those of a `.proto` file. */
@@ -112,7 +112,7 @@ beforeAll(async () => {
     grpcOptions: { port: 0, services: [{ protoFile: PROTO, service: "shop.v1.Shop" }] },
   });
   target = started.grpcAddress as string;
-  api = started.api?.address ?? "";
+  apiAddress = started.api?.address ?? "";
   client = clientOf("shop.v1.Shop");
   const options = { maxOngoingRequests: 2, maxQueuedRequests: 1 };
   await serve.run(serve.deployment(Shop, options).bind(log.file), { name: "shop", routePrefix: "/shop" });
@@ -215,8 +215,12 @@ test("a class of Python answers messages and streams them", async () => {
 test("options that name nothing are refused", async () => {
   const startWith = async (options: object): Promise<string> => (await failureOf(serve.start({ grpcOptions: options }))).message;
   expect(await startWith({ services: [{ protoFile: PROTO, service: "shop.v1.Shopp" }] })).toContain("it has shop.v1.Shop");
-  expect(await startWith({ services: [{ protoFile: "none.proto", service: "a.B" }] })).toContain("Cannot read the .proto file of a service: ");
-  expect(await startWith({ services: [{ protoFile: PROTO, service: "grpc.health.v1.Health" }] })).toContain("Serve answers grpc.health.v1.Health by itself");
+  expect(await startWith({ services: [{ protoFile: "none.proto", service: "a.B" }] })).toContain(
+    "Cannot read the .proto file of a service: ",
+  );
+  expect(await startWith({ services: [{ protoFile: PROTO, service: "grpc.health.v1.Health" }] })).toContain(
+    "Serve answers grpc.health.v1.Health by itself",
+  );
   expect(await startWith({ tls: { key: "k" } })).toContain("Cannot set tls of grpcOptions: cert is missing");
 });
 
@@ -225,8 +229,10 @@ test("all proxies of a node answer at the same port", async () => {
   expect(proxies.map(({ grpcAddress }) => grpcAddress)).toEqual([target, target]);
   const clients = Array.from({ length: 24 }, () => clientOf("shop.v1.Shop", undefined, { "grpc.use_local_subchannel_pool": 1 }));
   for (const one of clients) await unary(one, "Fail", { name: "status" }).catch(() => {});
-  const { body } = await ask(api, "/metrics");
-  const counted = body.split("\n").filter((line) => line.startsWith("serve_num_grpc_requests{") && line.includes('method="/shop.v1.Shop/Fail"'));
+  const { body } = await ask(apiAddress, "/metrics");
+  const counted = body
+    .split("\n")
+    .filter((line) => line.startsWith("serve_num_grpc_requests{") && line.includes('method="/shop.v1.Shop/Fail"'));
   expect(new Set(counted.map((line) => /proxy="[^"]*::(\d)"/.exec(line)?.[1]))).toEqual(new Set(["0", "1"]));
   for (const one of clients) one.close();
 });
@@ -249,20 +255,38 @@ function certificate(of: Authority): { cert: string; key: string } {
   return { cert: certifyNode(of, { nodeId: "0".repeat(32) as NodeId, publicKey, hosts: ["localhost"], nowMs: Date.now() }), key };
 }
 
-test("over TLS, only clients with a certificate of the authority get an answer; without reflection none is described", async () => {
+test("a configuration has gRPC over TLS: only clients with a certificate of the authority get an answer; without reflection none is described", async () => {
   await serve.shutdown();
   const [servers, clients] = [newAuthority({ nowMs: Date.now() }), newAuthority({ nowMs: Date.now() })];
-  const services = [{ protoFile: PROTO, service: "shop.v1.Shop" }];
-  const tls = { ...certificate(servers), ca: clients.ca };
-  const started = await serve.start({ httpOptions: { port: 0 }, grpcOptions: { port: 0, services, tls, reflection: false } });
+  const own = certificate(servers);
+  for (const [name, text] of Object.entries({ "server-key": own.key, server: own.cert, clients: clients.ca }))
+    writeFileSync(join(folder, `${name}.pem`), text);
+  const started = await serve.deployConfig(
+    `http_options: { port: 0 }
+grpc_options:
+  port: 0
+  grpc_servicer_functions: ["shop.proto:shop.v1.Shop"]
+  enable_reflection: false
+  ssl_keyfile: ${folder}/server-key.pem
+  ssl_certfile: ${folder}/server.pem
+  ssl_ca_certs: ${folder}/clients.pem
+applications: []
+`,
+    { folder: dirname(fileURLToPath(PROTO)) },
+  );
   target = (started.grpcAddress as string).replace("127.0.0.1", "localhost");
   await serve.run(serve.deployment(Shop).bind(log.file), { name: "shop" });
-  const withOwn = (own?: { cert: string; key: string }): grpc.ChannelCredentials =>
-    grpc.credentials.createSsl(Buffer.from(servers.ca), own && Buffer.from(own.key), own && Buffer.from(own.cert));
+  const withOwn = (shown?: { cert: string; key: string }): grpc.ChannelCredentials =>
+    grpc.credentials.createSsl(Buffer.from(servers.ca), shown && Buffer.from(shown.key), shown && Buffer.from(shown.cert));
   const outcomes: unknown[] = [];
   for (const credentials of [withOwn(certificate(clients)), withOwn(), withOwn(certificate(servers)), grpc.credentials.createInsecure()]) {
     const one = clientOf("shop.v1.Shop", credentials);
-    outcomes.push(await unary(one, "Describe", { name: "cup" }, { deadlineMs: 5_000 }).then(({ name }) => name.slice(0, 3), ({ code }) => code));
+    outcomes.push(
+      await unary(one, "Describe", { name: "cup" }, { deadlineMs: 5_000 }).then(
+        ({ name }) => name.slice(0, 3),
+        ({ code }) => code,
+      ),
+    );
     one.close();
   }
   expect(outcomes).toEqual(["cup", grpc.status.UNAVAILABLE, grpc.status.UNAVAILABLE, grpc.status.UNAVAILABLE]);

@@ -129,13 +129,18 @@ test("gangs start and end together, in placement groups", async () => {
 test("metrics have Ray's names, and users' own are beside them", async () => {
   class Counted {
     #asked = new serve.metrics.Counter("shop_asked", { description: "How often", tagKeys: ["kind"] });
-    fetch(): string {
+    #models = serve.multiplexed((id: string) => id, { maxModels: 1 });
+    #sizes = serve.batch(function sizes(items: string[]) {
+      return items.map(() => items.length);
+    });
+    async fetch(): Promise<string> {
       this.#asked.inc(1, { kind: 'a "b"' });
-      return "counted";
+      for (const id of ["small", "small", "large"]) await this.#models(id);
+      return `counted ${(await Promise.all([this.#sizes("a"), this.#sizes("b")])).join()}`;
     }
   }
   await serve.run(serve.deployment(Counted).bind(), { name: "counted", routePrefix: "/counted" });
-  for (let index = 0; index < 3; index += 1) await ask(address, "/counted");
+  for (let index = 0; index < 3; index += 1) expect((await ask(address, "/counted")).body).toBe("counted 2,2");
   await ask(address, "/not-there");
   const { getActor } = await import("shoal");
   const controller = await getActor<{ metrics(): Promise<string> }>("SERVE_CONTROLLER", { namespace: "shoal.serve" });
@@ -146,6 +151,29 @@ test("metrics have Ray's names, and users' own are beside them", async () => {
   expect(text).toMatch(/^serve_num_http_error_requests\{.*status_code="404"\} \d+$/m);
   expect(text).toMatch(/^serve_deployment_request_counter\{application="counted",deployment="Counted",replica="counted#Counted#\w+"\} 3$/m);
   expect(text).toMatch(/^serve_deployment_processing_latency_ms_bucket\{.*deployment="Counted".*le="\+Inf"\} 3$/m);
+  const own = 'application="counted",deployment="Counted",replica="[^"]+"';
+  for (const [name, value] of [
+    [`serve_batches_processed\\{${own},function_name="sizes"\\}`, 3],
+    [`serve_actual_batch_size_bucket\\{${own},function_name="sizes",le="2"\\}`, 3],
+    [`serve_batch_utilization_percent_bucket\\{${own},function_name="sizes",le="20"\\}`, 3],
+    [`serve_batch_wait_time_ms_count\\{${own},function_name="sizes"\\}`, 6],
+    [`serve_batch_execution_time_ms_count\\{${own},function_name="sizes"\\}`, 3],
+    [`serve_batch_queue_length\\{${own},function_name="sizes"\\}`, 0],
+    [`serve_multiplexed_get_model_requests_counter\\{${own}\\}`, 9],
+    [`serve_multiplexed_models_load_counter\\{${own}\\}`, 6],
+    [`serve_multiplexed_models_unload_counter\\{${own}\\}`, 5],
+    [`serve_num_multiplexed_models\\{${own}\\}`, 1],
+    [`serve_registered_multiplexed_model_id\\{${own},model_id="small"\\}`, 0],
+    [`serve_registered_multiplexed_model_id\\{${own},model_id="large"\\}`, 1],
+  ])
+    expect(text).toMatch(new RegExp(`^${name} ${value}$`, "m"));
+  for (const component of ["controller", "proxy", "replica"])
+    expect(text).toMatch(
+      new RegExp(
+        `^serve_event_loop_scheduling_latency_ms_count\\{.*component="${component}",loop_type="main",actor_id="[^"]+"\\} \\d+$`,
+        "m",
+      ),
+    );
   expect(text).toMatch(/^shop_asked\{application="counted",deployment="Counted",replica="[^"]+",kind="a \\"b\\""\} 3$/m);
   await serve.delete("counted");
 });

@@ -211,7 +211,9 @@ async function ask(port: number | undefined, path: string, body: unknown): Promi
   return text.startsWith("{") ? JSON.parse(text) : text;
 }
 
-test("Ray's client deploys configurations that Ray has published, reads them back by its models, and deletes all", { timeout: 600_000 }, async () => {
+test("Ray's client deploys configurations that Ray has published, reads them back by its models, and deletes all", {
+  timeout: 600_000,
+}, async () => {
   const environment = installed("ray-serve-2.60.0", (folder) => [
     ["python3", "-m", "venv", folder],
     [
@@ -248,7 +250,9 @@ test("Ray's client deploys configurations that Ray has published, reads them bac
 
   expect(await client({ do: "deploy", config: exchanged(PUBLISHED_MULTI_APP) })).toBe("taken");
   const several = await running();
-  expect(Object.entries(several.applications).map(([name, { status, deployments }]) => [name, status, Object.keys(deployments).sort()])).toEqual([
+  expect(
+    Object.entries(several.applications).map(([name, { status, deployments }]) => [name, status, Object.keys(deployments).sort()]),
+  ).toEqual([
     ["app1", "RUNNING", ["ImageClassifier", "downloader"]],
     ["app2", "RUNNING", ["Translator"]],
   ]);

@@ -190,7 +190,8 @@ const GRPC: KeyTable = {
   port: { value: whole(0), describe: "Default: 9000; 0 is any that is free." },
   grpc_servicer_functions: {
     value: TEXTS,
-    describe: 'Services: "shop.proto:shop.v1.Shop" is a .proto file, from the configuration\'s folder, and a service of it. Without any there is no gRPC.',
+    describe:
+      'Services: "shop.proto:shop.v1.Shop" is a .proto file, from the configuration\'s folder, and a service of it. Without any there is no gRPC.',
   },
   request_timeout_s: OPTIONAL_SECONDS,
   enable_reflection: { value: FLAG, describe: "Tools may ask for the services and their messages. Default: true." },

@@ -8,7 +8,6 @@ import type { DeploymentOptions, TracingOptions } from "../deployment-options.ts
 import { resolve } from "node:path";
 import type { GrpcOptions } from "../grpc/grpc-options.ts";
 import type { HttpOptions } from "../proxy/http-options.ts";
-import type { TlsOptions } from "../proxy/tls-options.ts";
 import type { RequestRouterClass } from "../routing/request-router.ts";
 import type { Fields, ServeConfig } from "./read-config.ts";
 
@@ -69,7 +68,7 @@ function listenerOptionsOf(fields: Fields): Fields {
   const tls = Object.fromEntries(Object.entries({ key, cert, ca, passphrase }).filter(([, value]) => typeof value === "string"));
   return {
     ...translated(rest),
-    ...(Object.keys(tls).length > 0 && { tls: tls as unknown as TlsOptions }),
+    ...(Object.keys(tls).length > 0 && { tls }),
     ...(typeof timeout === "number" && { requestTimeoutMs: timeout * 1000 }),
   };
 }

@@ -17,7 +17,7 @@ import { CONTROL_EVERY_MS, FOLLOW_NODES_EVERY_MS, PUBLISH_EVERY_MS } from "../li
 import type { ApplicationTarget } from "../deployment-config.ts";
 import { type ResolvedGrpcOptions, resolveGrpcOptions } from "../grpc/grpc-options.ts";
 import { metricSnapshots, prometheusText } from "../metrics/registry.ts";
-import { type CountedDeployment, measureDeployments } from "../metrics/serve-metrics.ts";
+import { type CountedDeployment, measureDeployments, measureEventLoop } from "../metrics/serve-metrics.ts";
 import { type ResolvedHttpOptions, resolveHttpOptions } from "../proxy/http-options.ts";
 import type { ResolvedApiOptions } from "../rest/api-options.ts";
 import { ApiServer } from "../rest/api-server.ts";
@@ -132,6 +132,7 @@ export class Controller {
     });
     this.#subscribers.listen();
     measureDeployments(() => this.#counted());
+    measureEventLoop("controller", getRuntimeContext().actorId ?? "");
     this.#ready = this.#begin();
     // Each call awaits it.
     this.#ready.catch(() => {});
@@ -599,7 +600,9 @@ function readDeclared(text: string): ServeConfig {
   if (relative !== undefined) {
     const reason = "a .proto file is named by its whole path, as there is no folder to begin from";
     const received = describeValue(relative.protoFile);
-    throw new ServeConfigError(`Cannot read the configuration: grpc_options.grpc_servicer_functions: ${reason}: received ${received}`, { reason });
+    throw new ServeConfigError(`Cannot read the configuration: grpc_options.grpc_servicer_functions: ${reason}: received ${received}`, {
+      reason,
+    });
   }
   for (const [index, { importPath, runtimeEnv }] of config.applications.entries()) {
     const folder = String(runtimeEnv["working_dir"] ?? "").replace(/^local:\/\//, "");

@@ -41,6 +41,7 @@ export class ProxyStarter {
   /** By node, where its proxies listen. */
   readonly #ports = new Map<string, number>();
   readonly #grpcPorts = new Map<string, number>();
+  #isOver = false;
 
   constructor(options: ResolvedHttpOptions, grpc: ResolvedGrpcOptions | undefined) {
     this.#options = options;
@@ -57,6 +58,8 @@ export class ProxyStarter {
     if (location === "disabled") return;
     const here = getRuntimeContext().nodeId;
     const alive = location === "headOnly" ? [here] : (await nodes()).filter((node) => node.alive).map(({ nodeId }) => nodeId);
+    // The nodes may have been asked for before the end: a proxy that started now would stay, with these options.
+    if (this.#isOver) return;
     for (const nodeId of alive) for (let index = 0; index < proxies; index += 1) this.#start(nodeId, index);
     for (const [name, proxy] of this.#proxies) if (!(alive as string[]).includes(proxy.info.nodeId)) this.#end(name, proxy);
   }
@@ -82,14 +85,17 @@ export class ProxyStarter {
     return asked.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
   }
 
-  /** Proxies answer what they have, and end. */
+  /** Proxies answer what they have, and end. None starts any more. */
   async shutdown(withinMs: number): Promise<void> {
+    this.#isOver = true;
     await Promise.all(
       [...this.#proxies].map(async ([name, proxy]) => {
         proxy.isEnding = true;
         proxy.info.status = "DRAINING";
         await Promise.allSettled([proxy.handle.drain.options({ timeoutMs: withinMs }).remote()]);
-        this.#end(name, proxy);
+        this.#proxies.delete(name);
+        // The next one of this name is to be another.
+        await Promise.allSettled([kill(proxy.handle)]);
       }),
     );
   }

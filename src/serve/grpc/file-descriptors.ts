@@ -60,7 +60,7 @@ interface Field extends Named {
   readonly keyType?: string;
   readonly resolvedType: Type | Enum | null;
   readonly partOf: OneOf | null;
-  readonly options?: Readonly<Record<string, unknown>>;
+  readonly options?: Readonly<Record<string, string | number | boolean>>;
 }
 interface OneOf extends Named {
   readonly fieldsArray: readonly Field[];
@@ -127,7 +127,7 @@ export function fileDescriptorsOf({ files }: LoadedService): FileDescriptor[] {
         continue;
       }
       const name = fileOf(object);
-      const file = found.get(name) ?? new DescribedFile(protobuf, fileOf, { name, isProto3: isProto3(name, files[name]) });
+      const file = found.get(name) ?? new DescribedFile(protobuf, fileOf, { name, isProto3: speaksProto3(name, files[name]) });
       found.set(name, file);
       file.add(object);
     }
@@ -138,7 +138,7 @@ export function fileDescriptorsOf({ files }: LoadedService): FileDescriptor[] {
 }
 
 /** Editions count as proto2: both tell absent fields from empty ones. */
-function isProto3(name: string, text: string | undefined): boolean {
+function speaksProto3(name: string, text: string | undefined): boolean {
   return text === undefined ? name !== DESCRIPTOR_FILE : /^\s*syntax\s*=\s*["']proto3["']/m.test(text);
 }
 
@@ -174,7 +174,7 @@ class DescribedFile {
     this.#package = object.parent?.fullName.slice(1) ?? "";
     if (object instanceof this.#protobuf.Type) this.#parts.messageType.push(this.#message(object));
     else if (object instanceof this.#protobuf.Enum) this.#parts.enumType.push(this.#enum(object));
-    else this.#parts.service.push(this.#service(object as Service));
+    else this.#parts.service.push(this.#service(object));
   }
 
   #message(type: Type): object {

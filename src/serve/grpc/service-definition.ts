@@ -12,7 +12,7 @@ import { DeployFailedError } from "../errors.ts";
 import type { LoadedService } from "./proto-files.ts";
 
 /** Form of messages in user code: names in camel case, 64-bit numbers and enums as text, bytes as `Buffer`. */
-export const MESSAGE_FORM = { longs: String, enums: String, defaults: true, oneofs: true } as const;
+const MESSAGE_FORM = { longs: String, enums: String, defaults: true, oneofs: true } as const;
 
 /**
  * The definition of a service, from the texts that came with the options.

@@ -9,7 +9,7 @@ import type { AddressInfo } from "node:net";
 import { processRouters } from "../routing/process-routers.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
 import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
-import { GrpcMetrics, HttpMetrics } from "../metrics/serve-metrics.ts";
+import { GrpcMetrics, HttpMetrics, measureEventLoop } from "../metrics/serve-metrics.ts";
 import { logAccess } from "./access-log.ts";
 import { Exchange } from "./exchange.ts";
 import type { HttpPorts, RoutedTarget } from "./client-exchange.ts";
@@ -46,6 +46,7 @@ export class Proxy {
   constructor(options: ResolvedHttpOptions, grpc?: ResolvedGrpcOptions) {
     this.#options = options;
     this.#grpcOptions = grpc;
+    measureEventLoop("proxy", getRuntimeContext().actorId ?? "");
     processRouters().watchRoutes((routes) => {
       this.#table.update(routes);
       for (const { app, ingress } of routes) this.#ingress(app, ingress);

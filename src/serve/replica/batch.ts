@@ -6,6 +6,8 @@
  */
 import { getRuntimeContext } from "../../core/index.ts";
 import { count, custom, describeValue, isThenable, milliseconds, outsideCalls, readOptions } from "../../core/internal.ts";
+import { type BatchMetrics, batchMetrics } from "../metrics/serve-metrics.ts";
+import { replicaTags } from "./replica-context.ts";
 import { currentRequest } from "./request-context.ts";
 
 /** The options of `batch`. */
@@ -54,6 +56,7 @@ const BATCH = {
 interface Entry {
   readonly item: unknown;
   readonly size: number;
+  readonly sinceMs: number;
   result(value: unknown): void;
   failed(error: unknown): void;
   /** A stream is over. */
@@ -101,6 +104,8 @@ class Batcher {
   #size = 0;
   #running = 0;
   #timer: NodeJS.Timeout | undefined;
+  /** Made by the first call, which runs in its replica. */
+  #metrics: BatchMetrics | undefined;
 
   constructor(fn: (items: unknown[]) => unknown, options: BatcherOptions) {
     this.#fn = fn;
@@ -115,13 +120,16 @@ class Batcher {
 
   /** @returns what takes it out again while it waits */
   add(item: unknown, outcome: Pick<Entry, "result" | "failed" | "ended">): () => void {
-    const entry: Entry = { item, size: this.#options.batchSizeFn?.(item) ?? 1, ...outcome };
+    const entry: Entry = { item, size: this.#options.batchSizeFn?.(item) ?? 1, sinceMs: performance.now(), ...outcome };
+    const metrics = (this.#metrics ??= batchMetrics(replicaTags(), this.#fn.name || "anonymous"));
     this.#waiting.add(entry);
     this.#size += entry.size;
     this.#look();
+    metrics.queued.set(this.#waiting.size);
     return () => {
       if (!this.#waiting.delete(entry)) return;
       this.#size -= entry.size;
+      metrics.queued.set(this.#waiting.size);
       entry.failed(new DOMException("The call was cancelled", "AbortError"));
     };
   }
@@ -151,11 +159,27 @@ class Batcher {
     if (entries.length === 0) return;
     this.#size -= size;
     this.#running += 1;
+    const ended = this.#measured(entries, size);
     // No call's own: the end of one must not end it for the others.
     void outsideCalls(() => this.#run(entries)).finally(() => {
+      ended();
       this.#running -= 1;
       this.#look();
     });
+  }
+
+  /** @returns called when the batch has ended */
+  #measured(entries: readonly Entry[], size: number): () => void {
+    const metrics = this.#metrics as BatchMetrics;
+    const startMs = performance.now();
+    metrics.queued.set(this.#waiting.size);
+    metrics.size.observe(entries.length);
+    metrics.utilization.observe((100 * size) / this.#options.maxBatchSize);
+    for (const { sinceMs } of entries) metrics.waitedMs.observe(startMs - sinceMs);
+    return () => {
+      metrics.batches.add(1);
+      metrics.tookMs.observe(performance.now() - startMs);
+    };
   }
 
   async #run(entries: readonly Entry[]): Promise<void> {

@@ -75,6 +75,25 @@ const RUN = {
   },
 };
 
+/** An application for `runMany`. */
+export interface RunTarget<T extends Deployable = any> {
+  readonly application: Application<T>;
+  /** Default: "default". */
+  readonly name?: string | undefined;
+  /** Requests of this path and all below it; `null`: none. Default: "/". */
+  readonly routePrefix?: string | null | undefined;
+}
+
+/** Handles of the ingresses, in the order of the targets. */
+export type HandlesOf<T extends readonly RunTarget[]> = {
+  readonly [K in keyof T]: T[K] extends RunTarget<infer D> ? HandleOf<D> : never;
+};
+
+const TARGET = {
+  of: "a target of serve.runMany",
+  options: { name: RUN.options.name, routePrefix: RUN.options.routePrefix, application: anyObject() },
+};
+
 type ControllerHandle = ActorHandle<Controller>;
 
 /** Keeps this process alive while it serves. */
@@ -109,11 +128,53 @@ export async function run<T extends Deployable>(application: Application<T>, opt
   requireApplication(application);
   const { name, routePrefix, localTestingMode, blocking } = readOptions(options, RUN);
   if (localTestingMode) return (await runLocally(application, name)) as HandleOf<T>;
-  const ingress = await deployed(application, { name, routePrefix, config: undefined });
+  const deployment = await deployed(application, { name, routePrefix, config: undefined });
   if (blocking) await new Promise<void>((resolve) => blocked.add(resolve));
   await loadTracing();
+  return ingressHandle(application, name, deployment);
+}
+
+/**
+ * Runs several applications at the same time, and resolves with the handles of their ingresses when all answer.
+ *
+ * @throws RangeError for names and paths that two of them share, before any is deployed; DeployFailedError where one does not come up, once it is known of all
+ * @example
+ * const [shop, search] = await serve.runMany([
+ *   { application: Shop.bind(), name: "shop", routePrefix: "/shop" },
+ *   { application: Search.bind(), name: "search", routePrefix: "/search" },
+ * ]);
+ */
+export async function runMany<const T extends readonly RunTarget[]>(targets: T): Promise<HandlesOf<T>> {
+  if (!Array.isArray(targets) || targets.length === 0)
+    throw new TypeError(
+      `Cannot run applications: an array of { application, name, routePrefix } is needed: received ${describeValue(targets)}`,
+    );
+  const wanted = (targets as readonly RunTarget[]).map((target) => ({ ...readOptions(target, TARGET), application: target.application }));
+  for (const { application } of wanted) requireApplication(application);
+  for (const key of ["name", "routePrefix"] as const) {
+    const given = wanted.map((target) => target[key]).filter((value) => value !== null);
+    const twice = given.find((value, index) => given.indexOf(value) !== index);
+    if (twice !== undefined)
+      throw new RangeError(`Cannot run applications: two of them have the same ${key}: received ${describeValue(twice)}`);
+  }
+  await start();
+  const settled = await Promise.allSettled(
+    wanted.map(async ({ application, name, routePrefix }) => {
+      const deployment = await deployed(application, { name, routePrefix, config: undefined });
+      return ingressHandle(application, name, deployment);
+    }),
+  );
+  await loadTracing();
+  const handles = settled.map((outcome) => {
+    if (outcome.status === "rejected") throw outcome.reason;
+    return outcome.value;
+  });
+  return handles as unknown as HandlesOf<T>;
+}
+
+function ingressHandle<T extends Deployable>(application: Application<T>, app: string, deployment: string): HandleOf<T> {
   const streaming = streamingMethodsOf(applicationParts(application).deployment);
-  return newHandle({ app: name, deployment: ingress, streaming, options: {} }) as unknown as HandleOf<T>;
+  return newHandle({ app, deployment, streaming, options: {} }) as unknown as HandleOf<T>;
 }
 
 /** The same for an application of a configuration. */

@@ -78,9 +78,10 @@ test("a configuration is deployed, changed in place, and what it does not name i
   expect((await ask(address, "/api")).body).toBe("Hello, Ada! 4 :)");
 });
 
-test("a policy of a configuration says how many replicas there are, with the arguments that the file gives", async () => {
+test("a policy of a configuration says how many replicas there are, with the arguments that the file gives; a router chooses among them", async () => {
   const policy = `export const fixed = ({ currentReplicas }: { currentReplicas: number }, { wanted = 1 }: { wanted?: number } = {}) => currentReplicas < wanted ? wanted : wanted;\n`;
-  writeFileSync(join(project, "policies.ts"), policy);
+  const router = `export class First { chooseReplicas(_request: unknown, candidates: { id: string }[]) { return candidates.toSorted((a, b) => (a.id < b.id ? -1 : 1)); } }\n`;
+  writeFileSync(join(project, "policies.ts"), policy + router);
   const scaled = `http_options: { port: 0 }
 applications:
 - import_path: app.ts:app
@@ -91,19 +92,21 @@ applications:
       max_replicas: 4
       upscale_delay_s: 0.1
       policy: { policy_function: "policies.ts:fixed", policy_kwargs: { wanted: 3 } }
+    request_router_config: { request_router_class: "policies.ts:First" }
 `;
-  await serve.deployConfig(scaled, { folder: project });
+  const { address = "" } = await serve.deployConfig(scaled, { folder: project });
   await until(
     async () => (await serve.status()).applications["default"]?.deployments["Greeter"]?.replicaStates.RUNNING === 3,
     "three replicas",
   );
   expect(
     (await failureOf(serve.deployConfig(scaled.replace("policies.ts:fixed", "policies.ts:none"), { folder: project }))).message,
-  ).toContain("policies.ts exports no none: it exports fixed");
+  ).toContain("policies.ts exports no none: it exports");
+  expect((await ask(address, "/")).body).toBe("Hello, world! 1");
 });
 
 test("shoal serve build writes a configuration that deploys", async () => {
-  const { stdout, stderr, exitCode } = await runProgram([SHOAL, "serve", "build", "app.ts:app"], { cwd: project });
+  const { stdout, stderr, exitCode } = await runProgram([SHOAL, "serve", "build", "app.ts:app", "-d", ".."], { cwd: join(project, "lib") });
   expect([exitCode, stderr]).toEqual([0, ""]);
   expect(stdout).toContain("name: Greeter\n        num_replicas: 1\n");
   const { address = "" } = await serve.deployConfig(stdout.replace("8000", "0"), { folder: project });

@@ -311,13 +311,17 @@ test("functions are deployments as well", async () => {
   const greet = serve.deployment(async function greet(request: Request) {
     return `hello ${request.url.slice(request.url.lastIndexOf("/"))}`;
   });
-  await serve.run(greet.bind(), { name: "greet", routePrefix: "/greet" });
-  expect((await ask(address, "/greet/you")).body).toBe("hello /you");
   const double = serve.deployment(function double(x: number) {
     return x * 2;
   });
-  const handle = await serve.run(double.bind(), { name: "double", routePrefix: null });
-  expect(await handle.remote(21)).toBe(42);
+  const targets = [
+    { application: greet.bind(), name: "greet", routePrefix: "/greet" },
+    { application: double.bind(), name: "double", routePrefix: null },
+  ] as const;
+  const [, handle] = await serve.runMany(targets);
+  expect((await ask(address, "/greet/you")).body).toBe("hello /you");
+  const doubled: number = await handle.remote(21);
+  expect(doubled).toBe(42);
   await Promise.all([serve.delete("greet"), serve.delete("double")]);
 });
 
@@ -335,6 +339,10 @@ test("mistakes are told before anything is started", async () => {
     name: "RangeError",
     message: 'Cannot run application second: application echo has the routePrefix already: received "/echo"',
   });
+  const twice = { application: Fine.bind(), name: "twice", routePrefix: null };
+  expect((await failureOf(serve.runMany([twice, twice]))).message).toContain('two of them have the same name: received "twice"');
+  expect((await failureOf(serve.runMany([]))).message).toContain("an array of { application, name, routePrefix } is needed");
+  expect((await serve.status()).applications["twice"]).toBeUndefined();
   expect(await failureOf(serve.getAppHandle("none"))).toBeInstanceOf(serve.DeploymentUnavailableError);
   void get;
 });

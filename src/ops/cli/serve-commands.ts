@@ -18,6 +18,8 @@ const API_OPTIONS = {
   "api-host": { valueName: "HOST", help: "where they listen; default 127.0.0.1, and elsewhere clients need a token" },
 } as const;
 
+const APP_DIR = { short: "d", valueName: "FOLDER", help: "where TARGET begins; default: this folder" } as const;
+
 const startCommand: Command = defineCommand({
   name: "serve start",
   summary: "start Serve on the cluster: proxies, and the REST API",
@@ -67,6 +69,7 @@ const runCommand: Command = defineCommand({
   moreWords: "KEY=VALUE",
   options: {
     reload: { short: "r", help: "start again when a file of this folder changes" },
+    "app-dir": APP_DIR,
     name: { valueName: "NAME", help: 'of the application; default "default"' },
     "route-prefix": { valueName: "PATH", help: 'where it answers; default "/"' },
     host: { valueName: "HOST", help: "where proxies listen; default 127.0.0.1" },
@@ -81,10 +84,10 @@ const runCommand: Command = defineCommand({
     if (options["non-blocking"] && options.address === undefined)
       throw new UsageError("Cannot run shoal serve run: --non-blocking needs --address: a node of its own ends with the command");
     if (options.reload) return await reloading(target, more, options, terminal);
-    const folder = terminal.workingDirectory;
+    const folder = folderFrom(terminal.workingDirectory, options["app-dir"]);
     const place = {
       port: portOf("run", "port", options.port),
-      runtimeEnv: runtimeEnvOf(options, folder),
+      runtimeEnv: runtimeEnvOf(options, terminal.workingDirectory),
       workingDir: options["working-dir"],
     };
     const { serve, core } = await withLibrary(() => serveLibrary(folder, options.address));
@@ -111,7 +114,7 @@ const runCommand: Command = defineCommand({
   },
 });
 
-const IN_CONFIGURATION = ["name", "route-prefix", "working-dir", "runtime-env", "runtime-env-json"] as const;
+const IN_CONFIGURATION = ["app-dir", "name", "route-prefix", "working-dir", "runtime-env", "runtime-env-json"] as const;
 
 interface RunValues {
   readonly workingDir: string | undefined;
@@ -137,7 +140,7 @@ async function runTarget(
 async function reloading(
   target: string,
   more: readonly string[],
-  options: Readonly<Record<string, unknown>>,
+  options: Readonly<Record<string, unknown>> & { readonly "app-dir": string | undefined },
   terminal: Terminal,
 ): Promise<number> {
   const given = Object.entries(options).flatMap(([name, value]) => {
@@ -147,7 +150,7 @@ async function reloading(
   let isEnding = false;
   let child = startSameProgram(["serve", "run", target, ...more, ...given]);
   let changed: (() => void) | undefined;
-  using _watch = watchFolder(terminal.workingDirectory, () => changed?.());
+  using _watch = watchFolder(folderFrom(terminal.workingDirectory, options["app-dir"]), () => changed?.());
   const ended = untilSignal(async () => {
     isEnding = true;
     child.stop();
@@ -174,8 +177,10 @@ const deployCommand: Command = defineCommand({
   run: ({ options, words: [file = ""], terminal }) => {
     const apiOptions = apiOf("deploy", options);
     return onCluster(terminal, options.address, async (serve) => {
-      const { address } = await serve.deployConfig(readUserFile(terminal.workingDirectory, file), placeOf(file, terminal.workingDirectory));
-      terminal.print(`${file} runs${address === undefined ? "" : ` at ${address}`}`);
+      const place = placeOf(file, terminal.workingDirectory);
+      const { address, grpcAddress } = await serve.deployConfig(readUserFile(terminal.workingDirectory, file), place);
+      const grpc = grpcAddress === undefined ? "" : `, gRPC at ${grpcAddress}`;
+      terminal.print(`${file} runs${address === undefined ? "" : ` at ${address}`}${grpc}`);
       try {
         const { api } = await serve.start({ apiOptions });
         terminal.print(
@@ -193,10 +198,11 @@ const buildCommand: Command = defineCommand({
   summary: "print a configuration for applications in code",
   words: ["TARGET"],
   moreWords: "TARGET",
-  options: {},
-  run: async ({ words, terminal }) => {
-    const { serve } = await serveLibrary(terminal.workingDirectory, undefined);
-    terminal.print((await withLibrary(() => serve.buildConfig(words, terminal.workingDirectory))).trimEnd());
+  options: { "app-dir": APP_DIR },
+  run: async ({ words, options, terminal }) => {
+    const folder = folderFrom(terminal.workingDirectory, options["app-dir"]);
+    const { serve } = await serveLibrary(folder, undefined);
+    terminal.print((await withLibrary(() => serve.buildConfig(words, folder))).trimEnd());
   },
 });
 
@@ -298,6 +304,10 @@ function untilSignal(atEnd: () => Promise<void>): Promise<void> {
 
 function isConfig(target: string): boolean {
   return /\.(ya?ml|json)$/.test(target);
+}
+
+function folderFrom(folder: string, given: string | undefined): string {
+  return given === undefined ? folder : given.startsWith("/") ? given : `${folder}/${given}`;
 }
 
 function placeOf(file: string, folder: string): { source: string; folder: string } {

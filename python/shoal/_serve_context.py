@@ -26,6 +26,11 @@ def set_replica(context):
     _replica = ReplicaContext(context["appName"], context["deployment"], context["replicaId"], context["rank"], context["worldSize"])
 
 
+def names():
+    """Application, deployment and replica; empty outside of deployments."""
+    return ("", "", "") if _replica is None else (_replica.app_name, _replica.deployment, _replica.replica_id)
+
+
 def get_replica_context():
     """:raises RuntimeError: outside of a deployment"""
     if _replica is None:

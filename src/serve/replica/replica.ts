@@ -21,7 +21,9 @@ import { type ReplicaContext, setReplicaContext } from "./replica-context.ts";
 import { type CallMeta, ReplicaBusyError } from "./replica-calls.ts";
 import { contextData, type RequestContext } from "./request-context.ts";
 import { beginSpan, loadTracing, type ServedSpan, setUpTracing, type TracingConfig } from "../tracing.ts";
-import { PythonHandles, type PythonMeta, PythonObject } from "./python-object.ts";
+import type { PythonMeta } from "./python-actor.ts";
+import { type FeedItem, PythonFeeds } from "./python-feeds.ts";
+import { PythonHandles, PythonObject } from "./python-object.ts";
 import { accessLine, lineOf, type LoggingConfig, useReplicaLog } from "./replica-log.ts";
 import { type DeploymentCode, type UserCode, UserObject } from "./user-object.ts";
 import { WebSocketRequests } from "./websocket-requests.ts";
@@ -49,6 +51,7 @@ export class Replica {
   #code: CodeSource;
   #user: UserCode | undefined;
   readonly #pythonHandles = new PythonHandles();
+  readonly #pythonFeeds = new PythonFeeds();
   readonly #failed = Promise.withResolvers<never>();
   #http: HttpRequests | undefined;
   #webSockets: WebSocketRequests | undefined;
@@ -176,9 +179,9 @@ export class Replica {
     await this.#user?.dispose();
   }
 
-  /** Metrics of this replica. */
-  metrics(): MetricSnapshot[] {
-    return metricSnapshots();
+  /** Metrics of this replica, of its process and of the one of its code in Python. */
+  async metrics(): Promise<MetricSnapshot[]> {
+    return [...metricSnapshots(), ...((await this.#user?.metrics()) ?? [])];
   }
 
   /** Answers when its node is to be drained. */
@@ -210,6 +213,11 @@ export class Replica {
     yield* this.#pythonHandles.call(number, method, { ...options, stream: true }, args) as AsyncIterable<unknown>;
   }
 
+  /** The next of what a client sends to the deployment's code in Python. @throws where the client is gone */
+  readFeed(number: number): Promise<FeedItem> {
+    return this.#pythonFeeds.read(number);
+  }
+
   async #userCode({ target, args }: DeploymentCode): Promise<UserCode> {
     const { context } = this.#spec;
     if (typeof target === "function")
@@ -220,6 +228,7 @@ export class Replica {
       context,
       threads: this.#maxOngoing,
       handles: this.#pythonHandles,
+      feeds: this.#pythonFeeds,
       onEnd: (error) => this.#failed.reject(error),
     });
   }

@@ -5,6 +5,7 @@
  * has: `fetch`, `websocket`, `checkHealth`, `reconfigure`, a dispose method.
  */
 import { describeValue, isClass, type PythonCode } from "../../core/internal.ts";
+import type { MetricSnapshot } from "../metrics/registry.ts";
 
 export type AnyFunction = (...args: unknown[]) => unknown;
 
@@ -26,6 +27,8 @@ export interface UserCode {
   grpcMethod(names: readonly string[], how: { readonly streamsIn: boolean; readonly streamsOut: boolean }): AnyFunction | undefined;
   checkHealth(): Promise<void>;
   reconfigure(userConfig: unknown): Promise<void>;
+  /** Metrics of another process in which the code runs; those of this process are the replica's. */
+  metrics(): Promise<readonly MetricSnapshot[]>;
   dispose(): Promise<void>;
 }
 
@@ -95,6 +98,10 @@ export class UserObject implements UserCode {
         `Cannot set userConfig of deployment ${this.#name}: its class has no method reconfigure: received ${describeValue(userConfig)}`,
       );
     await reconfigure(userConfig);
+  }
+
+  async metrics(): Promise<readonly MetricSnapshot[]> {
+    return [];
   }
 
   async dispose(): Promise<void> {

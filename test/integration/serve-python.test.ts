@@ -1,4 +1,6 @@
 /** Deployments in Python: requests, handles, streams, configuration, health, errors, batches, and composition with TypeScript in both directions. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { python } from "shoal";
 import * as serve from "shoal/serve";
@@ -107,6 +109,37 @@ test("deployments of Python and TypeScript are bound to each other", async () =>
   await serve.run(serve.deployment(Ingress).bind(handles), { name: "mixed", routePrefix: "/mixed" });
   const answer = await ask(address, "/mixed/?x=3");
   expect(JSON.parse(answer.body)).toEqual({ scaled: 30, counted: [0, 1], failure: "out of range" });
+});
+
+test("a module that the class imports is part of its version", async () => {
+  const place = join(folder, "priced.py");
+  const module = `shoal_prices_${process.pid}`;
+  const text = `
+import os, ${module} as prices
+
+def price():
+    return prices.PRICE
+
+class Priced:
+    def told(self):
+        return [prices.PRICE, os.getpid()]
+`;
+  writeFileSync(place, text);
+  interface Priced {
+    told(): [price: number, pid: number];
+  }
+  const told = async (price: number): Promise<[number, number]> => {
+    writeFileSync(join(folder, `${module}.py`), `PRICE = ${price}\n`);
+    const Priced = python.actor<Priced>(place, "Priced");
+    const handle = await serve.run(serve.deployment(Priced).bind(), { name: "priced", routePrefix: null });
+    return await handle.told.remote();
+  };
+  const first = await told(1);
+  expect(first[0]).toBe(1);
+  expect(await told(1)).toEqual(first);
+  // A worker that has the module of before in its memory.
+  expect(await python.task<() => number>(place, "price").remote()).toBe(1);
+  await until(async () => (await told(222))[0] === 222, "the new price");
 });
 
 test("what cannot run says so", async () => {

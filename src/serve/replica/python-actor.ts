@@ -67,14 +67,19 @@ export type PythonActor = ActorHandle<PythonReplica>;
 const NODE_LABEL = "shoal.io/node-id";
 const STREAMS = ["stream", "read", "asgi", "socket"];
 
-/** Within the replica's resources and environment: the replica holds them, and shows its GPUs to its child. */
-export function pythonReplicaClass(): { remote(...args: unknown[]): PythonActor } {
+/**
+ * Within the replica's resources and environment: the replica holds them, and shows its GPUs to its child.
+ *
+ * @param digest of the code's files. Workers are used again by calls of one environment, and one that has loaded these files before must not serve what they were then.
+ */
+export function pythonReplicaClass(digest: string): { remote(...args: unknown[]): PythonActor } {
   const gpus = process.env["CUDA_VISIBLE_DEVICES"];
+  const envVars = { ...(gpus !== undefined && { CUDA_VISIBLE_DEVICES: gpus }), ...(digest !== "" && { SHOAL_SERVE_CODE: digest }) };
   return pythonClass("shoal._serve_replica", "Replica", {
     numCpus: 0,
     labelSelector: { [NODE_LABEL]: getRuntimeContext().nodeId },
     maxConcurrency: REPLICA_CONCURRENCY,
-    ...(gpus !== undefined && { runtimeEnv: { envVars: { CUDA_VISIBLE_DEVICES: gpus } } }),
+    ...(Object.keys(envVars).length > 0 && { runtimeEnv: { envVars } }),
     methods: Object.fromEntries(STREAMS.map((name) => [name, { numReturns: "streaming" }])),
   } as never) as never;
 }

@@ -17,13 +17,13 @@ import type { PythonFeeds } from "./python-feeds.ts";
 import { PythonRequests } from "./python-requests.ts";
 import type { ReplicaContext } from "./replica-context.ts";
 import type { ServerWebSocket } from "./server-websocket.ts";
-import type { AnyFunction, UserCode } from "./user-object.ts";
+import type { AnyFunction, DeployedPython, UserCode } from "./user-object.ts";
 
 const MARK = "$shoal.serve.handle";
 
 /** Code of a deployment in Python, with the arguments of its constructor. */
 interface PythonObjectOptions {
-  readonly code: PythonCode;
+  readonly code: DeployedPython;
   readonly args: readonly unknown[];
   readonly context: ReplicaContext;
   /** Methods that are no coroutines run on so many threads. */
@@ -54,7 +54,7 @@ export class PythonObject implements UserCode {
     const { code, context, threads, handles, onEnd } = options;
     const args = withHandles(options.args, (state) => ({ [MARK]: handles.add(state) })) as unknown[];
     const gateway = await getActor(replicaActorName(context.replicaId), { namespace: SERVE_NAMESPACE });
-    const actor = pythonReplicaClass().remote(code.place, code.name, args, context, gateway, threads);
+    const actor = pythonReplicaClass(code.digest).remote(code.place, code.name, args, context, gateway, threads);
     actor.alive.remote().then(undefined, (error: unknown) => onEnd(error as Error));
     const offers = await ofPython(actor.start.remote());
     return new PythonObject(actor, options, offers);

@@ -9,9 +9,14 @@ import type { MetricSnapshot } from "../metrics/registry.ts";
 
 export type AnyFunction = (...args: unknown[]) => unknown;
 
+/** A class, a function or an ASGI application of Python; the digest of its files is empty where they are not known. */
+export interface DeployedPython extends PythonCode {
+  readonly digest: string;
+}
+
 /** Code of a deployment: a class or a function, or the place of one in Python, and the arguments of the constructor. */
 export interface DeploymentCode {
-  readonly target: AnyFunction | (new (...args: never[]) => object) | PythonCode;
+  readonly target: AnyFunction | (new (...args: never[]) => object) | DeployedPython;
   readonly args: readonly unknown[];
 }
 

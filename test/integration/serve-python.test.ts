@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { python } from "shoal";
+import { getActor, python } from "shoal";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ask } from "./serve-client.ts";
@@ -76,6 +76,12 @@ test("handles call methods, read generators, and cancel", async () => {
   expect(numbers).toEqual([0, 1, 2]);
   const batched = await Promise.all(["a", "b", "c"].map((text) => model.sizes.remote(text)));
   expect(batched).toEqual(["a of 3", "b of 3", "c of 3"]);
+  const controller = await getActor<{ metrics(): Promise<string> }>("SERVE_CONTROLLER", { namespace: "shoal.serve" });
+  const metrics = await controller.metrics.remote();
+  const own = 'application="model",deployment="Model",replica="[^"]+"';
+  expect(metrics).toMatch(new RegExp(`^model_scaled\\{${own},kind="int"\\} 1$`, "m"));
+  expect(metrics).toMatch(new RegExp(`^serve_actual_batch_size_sum\\{${own},function_name="sizes"\\} 3$`, "m"));
+  expect(metrics).toMatch(/^serve_event_loop_tasks\{.*loop_type="user_code"\} \d+$/m);
   const failure = await failureOf((model as unknown as { missing: typeof model.scale }).missing.remote(1));
   expect((failure.cause as Error).message).toContain("it has no method missing: it has");
   const waiting = model.waits.remote();

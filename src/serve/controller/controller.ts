@@ -16,7 +16,8 @@ import { DeployFailedError } from "../errors.ts";
 import { CONTROL_EVERY_MS, FOLLOW_NODES_EVERY_MS, PUBLISH_EVERY_MS } from "../limits.ts";
 import type { ApplicationTarget } from "../deployment-config.ts";
 import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
-import { metricSnapshots, prometheusText } from "../metrics/registry.ts";
+import { watchEventLoop } from "../metrics/event-loop.ts";
+import { gatheredByController, metricSnapshots, prometheusText } from "../metrics/registry.ts";
 import { type CountedDeployment, measureDeployments } from "../metrics/serve-metrics.ts";
 import { type ResolvedHttpOptions, resolveHttpOptions } from "../proxy/http-options.ts";
 import type { ResolvedApiOptions } from "../rest/api-options.ts";
@@ -132,6 +133,8 @@ export class Controller {
     });
     this.#subscribers.listen();
     measureDeployments(() => this.#counted());
+    gatheredByController();
+    watchEventLoop("controller");
     this.#ready = this.#begin();
     // Each call awaits it.
     this.#ready.catch(() => {});
@@ -213,11 +216,12 @@ export class Controller {
     return { proxies: this.#proxies.statuses, applications };
   }
 
-  /** The metrics of the controller, of proxies and of replicas, in Prometheus' text format. */
+  /** The metrics of the controller, of proxies, of replicas and of other processes with handles, in Prometheus' text format. */
   async metrics(): Promise<string> {
     await this.#ready;
     const own = { tags: {}, metrics: runsInProcess() ? [] : metricSnapshots() };
-    return prometheusText([own, ...(await this.#proxies.metrics()), ...(await this.#replicas.metrics())]);
+    const others = await Promise.all([this.#proxies.metrics(), this.#replicas.metrics(), this.#subscribers.metrics()]);
+    return prometheusText([own, ...others.flat()]);
   }
 
   /** The facts that a handle of a deployment needs; undefined where there is no such deployment. Default: the ingress. */

@@ -7,7 +7,7 @@
 import { SERVE_NAMESPACE } from "../names.ts";
 import { type ActorHandle, getRuntimeContext, kill, nodes, remote } from "../../core/index.ts";
 import { COMPONENT_START_WITHIN_MS, METRICS_WITHIN_MS, REPLICA_CONCURRENCY, START_RETRY_MIN_MS } from "../limits.ts";
-import type { MetricSnapshot, Tags } from "../metrics/registry.ts";
+import type { ProcessMetrics } from "../metrics/registry.ts";
 import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
 import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
 import { Proxy } from "../proxy/proxy.ts";
@@ -72,7 +72,7 @@ export class ProxyStarter {
     await Promise.allSettled(serving.map(({ handle }) => handle.routesTo.options({ timeoutMs: COMPONENT_START_WITHIN_MS }).remote(app)));
   }
 
-  async metrics(): Promise<{ tags: Tags; metrics: MetricSnapshot[] }[]> {
+  async metrics(): Promise<ProcessMetrics[]> {
     const asked = await Promise.allSettled(
       [...this.#proxies].map(async ([name, { handle }]) => ({
         tags: { proxy: name },

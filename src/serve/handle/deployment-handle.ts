@@ -155,6 +155,7 @@ class DeploymentCall {
 
   constructor({ app, deployment, options }: HandleState, method: string, args: readonly unknown[]) {
     this.#router = processRouters().router(app, deployment);
+    this.#router.called();
     this.#method = method;
     this.#args = args;
     this.#options = options;

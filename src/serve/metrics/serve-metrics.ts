@@ -94,12 +94,14 @@ export interface ReplicaMetrics {
   readonly ongoing: Series;
 }
 
+/** Counts the start of the replica, too. */
 export function replicaMetrics(tags: readonly [application: string, deployment: string, replica: string]): ReplicaMetrics {
   const facts = (name: string, description: string): { name: string; description: string; tagKeys: readonly string[] } => ({
     name,
     description,
     tagKeys: DEPLOYMENT_TAGS,
   });
+  metricOf("counter", facts("serve_deployment_replica_starts", "Replicas that were started")).series(tags).add(1);
   return {
     requests: metricOf("counter", facts("serve_deployment_request_counter", "Requests and calls that a replica has ended")).series(tags),
     errors: metricOf("counter", facts("serve_deployment_error_counter", "Requests and calls whose code threw")).series(tags),
@@ -112,18 +114,32 @@ export function replicaMetrics(tags: readonly [application: string, deployment: 
   };
 }
 
-/** Requests of this process that wait for a replica, by application and deployment: read when the metrics are. */
-export function measureQueues(
-  queues: () => Iterable<{ readonly app: string; readonly deployment: string; readonly queued: number }>,
-): void {
-  const queued = metricOf("gauge", {
-    name: "serve_deployment_queued_queries",
-    description: "Requests and calls of a process that wait for a replica",
-    tagKeys: ["application", "deployment"],
-  });
+/** A router of this process, which counts what it does. */
+interface CountedRouter {
+  readonly app: string;
+  readonly deployment: string;
+  readonly queued: number;
+  readonly ongoing: number;
+  readonly counts: { readonly requests: number; readonly handleCalls: number };
+}
+
+/** Requests of this process by application and deployment: those that wait, those under way, and how many there were. Read when the metrics are. */
+export function measureRouters(routers: () => Iterable<CountedRouter>): void {
+  const of = (kind: "counter" | "gauge", name: string, description: string) =>
+    metricOf(kind, { name, description, tagKeys: ["application", "deployment"] });
+  const queued = of("gauge", "serve_deployment_queued_queries", "Requests and calls of a process that wait for a replica");
+  const ongoing = of("gauge", "serve_num_ongoing_requests_at_replicas", "Requests and calls of a process that are at a replica");
+  const requests = of("counter", "serve_num_router_requests", "Requests and calls of a process that were to be placed");
+  const handleCalls = of("counter", "serve_handle_request_counter", "Calls of handles of a process");
   beforeSnapshots(() => {
-    queued.clear();
-    for (const { app, deployment, queued: count } of queues()) queued.series([app, deployment]).set(count);
+    for (const metric of [queued, ongoing, requests, handleCalls]) metric.clear();
+    for (const { app, deployment, queued: waiting, ongoing: under, counts } of routers()) {
+      const tags = [app, deployment];
+      queued.series(tags).set(waiting);
+      ongoing.series(tags).set(under);
+      requests.series(tags).set(counts.requests);
+      handleCalls.series(tags).set(counts.handleCalls);
+    }
   });
 }
 

@@ -5,7 +5,8 @@
  * gives another number of results than it got items fails all of them by name: nobody could say which result is whose.
  */
 import { getRuntimeContext } from "../../core/index.ts";
-import { count, custom, describeValue, isThenable, milliseconds, outsideCalls, readOptions } from "../../core/internal.ts";
+import { count, custom, describeValue, isThenable, milliseconds, outsideCalls, readOptions, text } from "../../core/internal.ts";
+import { BatchMetrics } from "../metrics/batch-metrics.ts";
 import { currentRequest } from "./request-context.ts";
 
 /** The options of `batch`. */
@@ -18,6 +19,8 @@ export interface BatchOptions<T = unknown> {
   maxConcurrentBatches?: number | undefined;
   /** The size of one item. Default: 1 for each. */
   batchSizeFn?: ((item: T) => number) | undefined;
+  /** Names it in metrics. Default: the name of the function, or `batch`. */
+  name?: string | undefined;
 }
 
 /** Marks an item of a batch that streams which has no more results. */
@@ -47,6 +50,7 @@ const BATCH = {
     batchSizeFn: custom<((item: never) => number) | undefined>("a function is needed", undefined, (value) =>
       typeof value === "function" ? "ok" : "wrong type",
     ),
+    name: text(undefined),
   },
 };
 
@@ -54,6 +58,7 @@ const BATCH = {
 interface Entry {
   readonly item: unknown;
   readonly size: number;
+  readonly sinceMs: number;
   result(value: unknown): void;
   failed(error: unknown): void;
   /** A stream is over. */
@@ -77,7 +82,11 @@ export function batch<T, R>(fn: (items: T[]) => readonly R[] | PromiseLike<reado
 export function batch(fn: (items: never[]) => unknown, options?: BatchOptions<never>): unknown {
   if (typeof fn !== "function") throw new TypeError(`Cannot batch: a function is needed: received ${describeValue(fn)}`);
   const read = readOptions(options, BATCH);
-  const batcher = new Batcher(fn as (items: unknown[]) => unknown, { ...read, batchSizeFn: read.batchSizeFn as never });
+  const batcher = new Batcher(fn as (items: unknown[]) => unknown, {
+    ...read,
+    batchSizeFn: read.batchSizeFn as never,
+    name: read.name ?? (fn.name || "batch"),
+  });
   const tag = Object.prototype.toString.call(fn);
   const isStream = tag === "[object AsyncGeneratorFunction]" || tag === "[object GeneratorFunction]";
   const batched = isStream ? (item: unknown) => streamOf(batcher, item) : (item: unknown) => resultOf(batcher, item);
@@ -92,6 +101,7 @@ interface BatcherOptions {
   batchWaitTimeoutMs: number;
   readonly maxConcurrentBatches: number;
   readonly batchSizeFn: ((item: unknown) => number) | undefined;
+  readonly name: string;
 }
 
 class Batcher {
@@ -101,6 +111,7 @@ class Batcher {
   #size = 0;
   #running = 0;
   #timer: NodeJS.Timeout | undefined;
+  #measured: BatchMetrics | undefined;
 
   constructor(fn: (items: unknown[]) => unknown, options: BatcherOptions) {
     this.#fn = fn;
@@ -115,13 +126,15 @@ class Batcher {
 
   /** @returns what takes it out again while it waits */
   add(item: unknown, outcome: Pick<Entry, "result" | "failed" | "ended">): () => void {
-    const entry: Entry = { item, size: this.#options.batchSizeFn?.(item) ?? 1, ...outcome };
+    const entry: Entry = { item, size: this.#options.batchSizeFn?.(item) ?? 1, sinceMs: performance.now(), ...outcome };
     this.#waiting.add(entry);
     this.#size += entry.size;
+    this.#metrics.waiting(this.#waiting.size);
     this.#look();
     return () => {
       if (!this.#waiting.delete(entry)) return;
       this.#size -= entry.size;
+      this.#metrics.waiting(this.#waiting.size);
       entry.failed(new DOMException("The call was cancelled", "AbortError"));
     };
   }
@@ -151,11 +164,23 @@ class Batcher {
     if (entries.length === 0) return;
     this.#size -= size;
     this.#running += 1;
+    const startMs = performance.now();
+    this.#metrics.waiting(this.#waiting.size);
+    this.#metrics.begun(
+      entries.map(({ sinceMs }) => startMs - sinceMs),
+      { size, max: this.#options.maxBatchSize },
+    );
     // No call's own: the end of one must not end it for the others.
     void outsideCalls(() => this.#run(entries)).finally(() => {
+      this.#metrics.ended(performance.now() - startMs);
       this.#running -= 1;
       this.#look();
     });
+  }
+
+  get #metrics(): BatchMetrics {
+    this.#measured ??= new BatchMetrics(this.#options.name);
+    return this.#measured;
   }
 
   async #run(entries: readonly Entry[]): Promise<void> {

@@ -7,6 +7,7 @@
 import { CONTROLLER_NAME, SERVE_NAMESPACE } from "../names.ts";
 import { getActor } from "../../core/index.ts";
 import { count, describeValue, outsideCalls, readOptions } from "../../core/internal.ts";
+import { ModelMetrics } from "../metrics/model-metrics.ts";
 import { findReplicaContext } from "./replica-context.ts";
 import { currentRequest } from "./request-context.ts";
 
@@ -71,6 +72,7 @@ export class ModelCache<M> {
   /** The one that was asked for longest ago is the first. */
   readonly #places = new Map<string, Place<M>>();
   #waiting: (() => void)[] = [];
+  #measured: ModelMetrics | undefined;
 
   constructor(
     load: (modelId: string) => M | PromiseLike<M>,
@@ -86,6 +88,7 @@ export class ModelCache<M> {
   }
 
   async get(id: string): Promise<M> {
+    this.#metrics.requested();
     for (;;) {
       const known = this.#places.get(id);
       if (known !== undefined) {
@@ -103,23 +106,44 @@ export class ModelCache<M> {
     for (const [id, { model, isLoading }] of this.#places) {
       if (isLoading) continue;
       this.#places.delete(id);
-      void model.then(disposeOf).catch((error: unknown) => console.error(`Model ${id} could not be disposed of:`, error));
+      void model.then((known) => this.#dispose(id, known));
       return true;
     }
     return false;
   }
 
+  async #dispose(id: string, model: M): Promise<void> {
+    const startMs = performance.now();
+    try {
+      await disposeOf(model);
+    } catch (error) {
+      console.error(`Model ${id} could not be disposed of:`, error);
+    }
+    this.#metrics.unloaded(id, performance.now() - startMs);
+  }
+
+  get #metrics(): ModelMetrics {
+    this.#measured ??= new ModelMetrics();
+    return this.#measured;
+  }
+
   #begin(id: string): Promise<M> {
+    const startMs = performance.now();
     // A request that is cancelled does not end the load for others.
     const model = outsideCalls(async () => await this.#load(id));
     const place: Place<M> = { model, isLoading: true };
     this.#places.set(id, place);
     const settled = (): void => {
       place.isLoading = false;
+      this.#metrics.kept(this.models.length);
       this.#changed(this.models);
       for (const resolve of this.#waiting.splice(0)) resolve();
     };
-    model.then(settled, () => {
+    const loaded = (): void => {
+      this.#metrics.loaded(id, performance.now() - startMs);
+      settled();
+    };
+    model.then(loaded, () => {
       if (this.#places.get(id) === place) this.#places.delete(id);
       settled();
     });

@@ -11,6 +11,7 @@ import { withHandles } from "../build/handle-marks.ts";
 import { adoptHandle } from "../handle/deployment-handle.ts";
 import type { HandleOptions } from "../handle/handle-types.ts";
 import type { MetricSnapshot } from "../metrics/registry.ts";
+import { METRICS_WITHIN_MS } from "../limits.ts";
 import { replicaActorName, SERVE_NAMESPACE } from "../names.ts";
 import { itemsOf, metaNow, ofPython, type PythonActor, type PythonOffers, pythonReplicaClass } from "./python-actor.ts";
 import type { PythonFeeds } from "./python-feeds.ts";
@@ -97,7 +98,11 @@ export class PythonObject implements UserCode {
   }
 
   async metrics(): Promise<readonly MetricSnapshot[]> {
-    return await this.#actor.metrics.remote();
+    // Code that computes keeps the rest of the replica's metrics from nobody.
+    return await this.#actor.metrics
+      .options({ timeoutMs: METRICS_WITHIN_MS / 2 })
+      .remote()
+      .then(undefined, () => []);
   }
 
   async dispose(): Promise<void> {

@@ -57,6 +57,8 @@ export class DeploymentRouter {
   #isDeleted = false;
   #waitingCount = 0;
   #ongoing = 0;
+  #requests = 0;
+  #handleCalls = 0;
   #retry: NodeJS.Timeout | undefined;
   #retryMs = BUSY_RETRY_MIN_MS;
 
@@ -72,6 +74,16 @@ export class DeploymentRouter {
 
   get ongoing(): number {
     return this.#ongoing;
+  }
+
+  /** Requests that were to be placed, and of these the calls of handles, since the process has begun. */
+  get counts(): { requests: number; handleCalls: number } {
+    return { requests: this.#requests, handleCalls: this.#handleCalls };
+  }
+
+  /** A handle of this process is called. */
+  called(): void {
+    this.#handleCalls += 1;
   }
 
   /** Whether a request would be placed at once. */
@@ -116,6 +128,7 @@ export class DeploymentRouter {
    * @throws BackPressureError, DeploymentUnavailableError at once or by the promise
    */
   assign(request: RequestToRoute, signal?: AbortSignal): RoutedReplica | Promise<RoutedReplica> {
+    this.#requests += 1;
     const replica = this.#waitingCount === 0 ? this.#set.choose(request) : undefined;
     if (replica !== undefined) {
       this.#begin(replica);

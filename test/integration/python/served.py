@@ -14,6 +14,7 @@ class Model:
         self.factor = factor
         self.log = log
         self.healthy = True
+        self.scaled = serve.metrics.Counter("model_scaled", description="How often", tag_keys=("kind",))
 
     def reconfigure(self, user_config):
         self.factor = user_config["factor"]
@@ -61,6 +62,7 @@ class Model:
             self.note("left")
 
     def scale(self, value):
+        self.scaled.inc(tags={"kind": type(value).__name__})
         return value * self.factor
 
     def up_to(self, count):

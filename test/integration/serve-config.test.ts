@@ -110,6 +110,35 @@ test("shoal serve build writes a configuration that deploys", async () => {
   expect((await ask(address, "/")).body).toBe("Hello, world! 1");
 });
 
+test("an application of Python is built, deployed, and rolled out when a module that it imports changes", async () => {
+  const say = (word: string): void => writeFileSync(join(project, "lib", "words.py"), `WORD = ${JSON.stringify(word)}\n`);
+  say("Salve");
+  const text = `
+import json, os
+from lib import words
+
+async def app(scope, receive, send):
+    assert scope["type"] == "http"
+    body = " ".join([words.WORD, scope["root_path"], os.environ.get("MOOD", "")]).encode()
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": body})
+`;
+  writeFileSync(join(project, "main.py"), text);
+  const { stdout, stderr, exitCode } = await runProgram([SHOAL, "serve", "build", "main:app"], { cwd: project });
+  expect([exitCode, stderr]).toEqual([0, ""]);
+  expect(stdout).toContain("import_path: main:app\n");
+  expect(stdout).toContain("name: app\n        num_replicas: 1\n");
+  const configuration = stdout.replace("8000", "0").replace("runtime_env: {}", "runtime_env: { env_vars: { MOOD: calm } }").replace("route_prefix: /", "route_prefix: /py");
+  const { address = "" } = await serve.deployConfig(configuration, { folder: project });
+  expect((await ask(address, "/py/x")).body).toBe("Salve /py calm");
+  say("Buongiorno");
+  await serve.deployConfig(configuration, { folder: project });
+  await until(async () => (await ask(address, "/py/x")).body === "Buongiorno /py calm", "the new word");
+  const missing = await failureOf(serve.deployConfig(configuration.replace("main:app", "nowhere:app"), { folder: project }));
+  expect(missing.message).toContain("there is no file");
+  expect(missing.message).toContain("nowhere.py");
+});
+
 test("shoal serve run answers, starts again when a file changes, and ends by a signal", async () => {
   const child = spawn(process.execPath, [SHOAL, "serve", "run", "app.ts:builder", "name=Bob", "--reload", "--port", "0"], {
     cwd: project,

@@ -6,6 +6,8 @@ import contextvars
 request = contextvars.ContextVar("shoal.serve.request", default=None)
 
 _replica = None
+#: The TypeScript half of the replica.
+_gateway = None
 
 
 class ReplicaContext:
@@ -21,9 +23,16 @@ class ReplicaContext:
         self.world_size = world_size
 
 
-def set_replica(context):
-    global _replica
+def set_replica(context, gateway):
+    global _replica, _gateway
+    _gateway = gateway
     _replica = ReplicaContext(context["appName"], context["deployment"], context["replicaId"], context["rank"], context["worldSize"])
+
+
+def tell_models(models):
+    """Routers are to know which models are here."""
+    if _gateway is not None:
+        _gateway.tellModels.remote(models)
 
 
 def names():

@@ -22,7 +22,7 @@ _END = object()
 
 class Replica:
     def __init__(self, place, name, args, context, gateway, threads):
-        _serve_context.set_replica(context)
+        _serve_context.set_replica(context, gateway)
         self._name = context["deployment"]
         target = _runtime.require().targets.find(place, name)
         self._object = target(*with_handles(args, gateway)) if inspect.isclass(target) else target

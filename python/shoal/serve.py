@@ -10,6 +10,7 @@ from ._serve_context import ReplicaContext, get_multiplexed_model_id, get_replic
 from ._serve_handles import DeploymentHandle, DeploymentResponse, DeploymentResponseGenerator
 from ._serve_http import Headers, HTMLResponse, HTTPException, JSONResponse, PlainTextResponse, QueryParams, Request, Response, StreamingResponse, Url
 from ._serve_ingress import ingress
+from ._serve_multiplexed import multiplexed
 
 __all__ = [
     "DeploymentHandle",
@@ -32,4 +33,5 @@ __all__ = [
     "get_request_id",
     "ingress",
     "metrics",
+    "multiplexed",
 ]

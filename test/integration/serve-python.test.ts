@@ -17,6 +17,7 @@ interface Model {
   up_to(count: number): Generator<number>;
   waits(): void;
   sizes(text: string): string;
+  named(): string;
 }
 
 const log = new Log(folder);
@@ -88,6 +89,19 @@ test("handles call methods, read generators, and cancel", async () => {
   setTimeout(() => waiting.cancel(), 200);
   await failureOf(waiting);
   await until(() => log.lines.includes("cancelled"), "the coroutine to be cancelled");
+});
+
+test("a replica keeps the latest models, and shares their loads", async () => {
+  const ask = (multiplexedModelId: string): PromiseLike<string> => model.options({ multiplexedModelId }).named.remote();
+  expect(await Promise.all(["a", "a", "b", "a", "c"].map(ask))).toEqual(["a", "a", "b", "a", "c"].map((id) => `model ${id}`));
+  expect(await ask("c")).toBe("model c");
+  expect(String((await failureOf(ask("broken"))).cause)).toContain("no such model");
+  expect(await ask("b")).toBe("model b");
+  const loads = log.lines.filter((line) => line.startsWith("load "));
+  expect(loads.slice(0, 3)).toEqual(["load a", "load b", "load c"]);
+  expect(String((await failureOf(model.named.remote())).cause)).toContain("Cannot give a model: its id is needed");
+  const controller = await getActor<{ metrics(): Promise<string> }>("SERVE_CONTROLLER", { namespace: "shoal.serve" });
+  expect(await controller.metrics.remote()).toMatch(/^serve_num_multiplexed_models\{application="model".*\} 2$/m);
 });
 
 test("a configuration changes in place, and a replica whose Python dies is replaced", async () => {

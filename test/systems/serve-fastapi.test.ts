@@ -26,8 +26,19 @@ function environment(fastapi: string, ...more: string[]): string {
 }
 
 class Lookup {
+  #file: string;
+  constructor(file: string) {
+    this.#file = file;
+  }
   weight(text: string): number {
     return text.length;
+  }
+  async waits(): Promise<void> {
+    const { appendFileSync } = await import("node:fs");
+    const { signal } = (await import("shoal")).getRuntimeContext();
+    appendFileSync(this.#file, "lookup begun\n");
+    await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    appendFileSync(this.#file, "lookup cancelled\n");
   }
 }
 
@@ -48,7 +59,7 @@ test.each([
     twice(value: number): number;
   }
   const Scores = python.actor<Scores, [factor: number, lookup: object]>(FILE, "Scores", options);
-  const handle = await serve.run(serve.deployment(Scores).bind(10, serve.deployment(Lookup).bind()), { name: "scores", routePrefix: "/api" });
+  const handle = await serve.run(serve.deployment(Scores).bind(10, serve.deployment(Lookup).bind(log.file)), { name: "scores", routePrefix: "/api" });
   const client = join(environment("0.165.0"), "bin", "python3");
   const { stdout } = await promisify(execFile)(client, [CLIENT.pathname, `${address}/api`]);
   expect(JSON.parse(stdout)).toEqual({
@@ -74,7 +85,12 @@ test.each([
     nobody: 403,
   });
   expect(await handle.twice.remote(4)).toBe(8);
-  for (const line of ["startup", "later", "events left", "the chat was left"]) await until(() => log.lines.includes(line), line);
+  const gone = new AbortController();
+  const waiting = fetch(`${address}/api/waits`, { signal: gone.signal }).catch(() => {});
+  await until(() => log.lines.includes("lookup begun"), "the call of the handle");
+  gone.abort();
+  await waiting;
+  for (const line of ["lookup cancelled", "startup", "later", "events left", "the chat was left"]) await until(() => log.lines.includes(line), line);
   await serve.delete("scores");
   await until(() => log.lines.includes("shutdown"), "the shutdown");
 });

@@ -166,7 +166,8 @@ async function disposeOf(model: unknown): Promise<void> {
   await end?.call(model);
 }
 
-function tellController(models: string[]): void {
+/** Routers are to know which models this replica has. */
+export function tellController(models: readonly string[]): void {
   const replica = findReplicaContext();
   if (replica === undefined) return;
   outsideCalls(() => {

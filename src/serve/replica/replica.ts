@@ -18,6 +18,7 @@ import { type ReplicaMetrics, replicaMetrics } from "../metrics/serve-metrics.ts
 import { RequestServer, type ServedStream } from "../wire/request-server.ts";
 import { HttpRequests, errorBody, type RequestFailures } from "./http-requests.ts";
 import { useLazyResponse } from "./lazy-response.ts";
+import { tellController } from "./multiplexed.ts";
 import { type ReplicaContext, setReplicaContext } from "./replica-context.ts";
 import { type CallMeta, ReplicaBusyError } from "./replica-calls.ts";
 import { contextData, type RequestContext } from "./request-context.ts";
@@ -219,6 +220,11 @@ export class Replica {
   /** The next of what a client sends to the deployment's code in Python. @throws where the client is gone */
   readFeed(number: number): Promise<FeedItem> {
     return this.#pythonFeeds.read(number);
+  }
+
+  /** The deployment's code in Python has loaded or dropped models. */
+  tellModels(models: readonly string[]): void {
+    tellController(models);
   }
 
   async #userCode({ target, args }: DeploymentCode): Promise<UserCode> {

@@ -79,6 +79,17 @@ class Model:
     async def sizes(self, texts):
         return ["%s of %d" % (text, len(texts)) for text in texts]
 
+    @serve.multiplexed(max_num_models_per_replica=2)
+    async def model(self, model_id):
+        if model_id == "broken":
+            raise ValueError("no such model")
+        self.note("load %s" % model_id)
+        await asyncio.sleep(0.05)
+        return "model %s" % model_id
+
+    async def named(self):
+        return await self.model()
+
     def note(self, line):
         with open(self.log, "a") as file:
             file.write(line + "\n")

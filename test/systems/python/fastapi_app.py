@@ -115,6 +115,10 @@ class Scores:
         except WebSocketDisconnect as left:
             note("chat closed with %d" % left.code)
 
+    @app.get("/waits")
+    async def waits(self):
+        return await self.lookup.waits.remote()
+
     @router.get("/{number}")
     def routed(self, number: int):
         return {"routed": number * self.factor}

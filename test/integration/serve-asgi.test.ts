@@ -27,7 +27,14 @@ test("an application gets the scope of a request, and its answer arrives as it i
   const told = await ask(address, "/asgi/tell?q=%C3%A9", options);
   expect(told.headers["set-cookie"]).toEqual(["a=1", "b=2"]);
   const scope = JSON.parse(told.body) as Record<string, unknown>;
-  expect(scope).toMatchObject({ type: "http", method: "GET", path: "/asgi/tell", root_path: "/asgi", raw: "/asgi/tell", query: "q=%C3%A9" });
+  expect(scope).toMatchObject({
+    type: "http",
+    method: "GET",
+    path: "/asgi/tell",
+    root_path: "/asgi",
+    raw: "/asgi/tell",
+    query: "q=%C3%A9",
+  });
   expect(scope).toMatchObject({ scheme: "http", model: "loaded", id: "seven" });
   expect((scope["headers"] as string[][]).filter(([name]) => name === "x-two")).toEqual([
     ["x-two", "one"],
@@ -91,7 +98,10 @@ test("WebSockets carry text, bytes, protocols and codes, and may be refused", as
 
   const other = new WebSocket(`${url}/asgi/socket`);
   other.once("open", () => other.send("bye"));
-  expect(await new Promise((resolve) => other.once("close", (code, reason) => resolve([code, reason.toString()])))).toEqual([4001, "enough"]);
+  expect(await new Promise((resolve) => other.once("close", (code, reason) => resolve([code, reason.toString()])))).toEqual([
+    4001,
+    "enough",
+  ]);
   const refused = new WebSocket(`${url}/asgi/refused`);
   expect(String(await new Promise((resolve) => refused.once("error", resolve)))).toContain("403");
 });
@@ -117,7 +127,10 @@ test("a class without ASGI reads a body as it comes", async () => {
 
 test("an application that does not start keeps its deployment from running", async () => {
   const failure = await failureOf(
-    serve.run(serve.deployment(python.actor(FILE, "never_starts"), { maxConstructorRetryCount: 1 }).bind(), { name: "never", routePrefix: null }),
+    serve.run(serve.deployment(python.actor(FILE, "never_starts"), { maxConstructorRetryCount: 1 }).bind(), {
+      name: "never",
+      routePrefix: null,
+    }),
   );
   expect(String(failure)).toContain("no model here");
 });

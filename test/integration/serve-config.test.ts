@@ -128,7 +128,10 @@ async def app(scope, receive, send):
   expect([exitCode, stderr]).toEqual([0, ""]);
   expect(stdout).toContain("import_path: main:app\n");
   expect(stdout).toContain("name: app\n        num_replicas: 1\n");
-  const configuration = stdout.replace("8000", "0").replace("runtime_env: {}", "runtime_env: { env_vars: { MOOD: calm } }").replace("route_prefix: /", "route_prefix: /py");
+  const configuration = stdout
+    .replace("8000", "0")
+    .replace("runtime_env: {}", "runtime_env: { env_vars: { MOOD: calm } }")
+    .replace("route_prefix: /", "route_prefix: /py");
   const { address = "" } = await serve.deployConfig(configuration, { folder: project });
   expect((await ask(address, "/py/x")).body).toBe("Salve /py calm");
   say("Buongiorno");

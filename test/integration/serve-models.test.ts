@@ -129,7 +129,11 @@ test("gangs start and end together, in placement groups", async () => {
 test("metrics have Ray's names, and users' own are beside them", async () => {
   class Counted {
     #asked = new serve.metrics.Counter("shop_asked", { description: "How often", tagKeys: ["kind"] });
-    #size = serve.batch(async (texts: string[]) => texts.map((text) => text.length), { maxBatchSize: 2, batchWaitTimeoutMs: 5_000, name: "size" });
+    #size = serve.batch(async (texts: string[]) => texts.map((text) => text.length), {
+      maxBatchSize: 2,
+      batchWaitTimeoutMs: 5_000,
+      name: "size",
+    });
     #model = serve.multiplexed(async (id: string) => id, { maxModels: 1 });
     async measure(text: string): Promise<number> {
       await this.#model();

@@ -59,12 +59,21 @@ test.each([
     twice(value: number): number;
   }
   const Scores = python.actor<Scores, [factor: number, lookup: object]>(FILE, "Scores", options);
-  const handle = await serve.run(serve.deployment(Scores).bind(10, serve.deployment(Lookup).bind(log.file)), { name: "scores", routePrefix: "/api" });
+  const handle = await serve.run(serve.deployment(Scores).bind(10, serve.deployment(Lookup).bind(log.file)), {
+    name: "scores",
+    routePrefix: "/api",
+  });
   const client = join(environment("0.165.0"), "bin", "python3");
   const { stdout } = await promisify(execFile)(client, [CLIENT.pathname, `${address}/api`]);
   expect(JSON.parse(stdout)).toEqual({
     score: { score: 80, unit: "points" },
-    refused: [422, [["body", "text"], ["body", "times"]]],
+    refused: [
+      422,
+      [
+        ["body", "text"],
+        ["body", "times"],
+      ],
+    ],
     item: { number: 40, q: "é" },
     latest: { latest: 10 },
     missing: [404, { detail: "no such item" }, "large"],
@@ -90,7 +99,8 @@ test.each([
   await until(() => log.lines.includes("lookup begun"), "the call of the handle");
   gone.abort();
   await waiting;
-  for (const line of ["lookup cancelled", "startup", "later", "events left", "the chat was left"]) await until(() => log.lines.includes(line), line);
+  for (const line of ["lookup cancelled", "startup", "later", "events left", "the chat was left"])
+    await until(() => log.lines.includes(line), line);
   await serve.delete("scores");
   await until(() => log.lines.includes("shutdown"), "the shutdown");
 });

@@ -24,7 +24,13 @@ describe("modulesNamedIn", () => {
   test("reads the forms of import statements, wherever they stand", () => {
     expect(named("import os, a.b as c\nif x: import d; import e")).toEqual(["os", "a.b", "d", "e"]);
     expect(named("from a.b import c as d, e")).toEqual(["a.b", "a.b.c", "a.b.e"]);
-    expect(named("def f():\n    from . import g\n    from ..h import (i,  # why\n        j)")).toEqual([".", ".g", "..h", "..h.i", "..h.j"]);
+    expect(named("def f():\n    from . import g\n    from ..h import (i,  # why\n        j)")).toEqual([
+      ".",
+      ".g",
+      "..h",
+      "..h.i",
+      "..h.j",
+    ]);
     expect(named("from a import \\\n  b\nimportlib.import_module('k.l')")).toEqual(["a", "a.b", "k.l"]);
     expect(named("# import no\nimported = 1\nreport = from_import(2)")).toEqual([]);
   });
@@ -43,7 +49,13 @@ describe("filesOf", () => {
       "package/top.py": "",
       "package/unused.py": "",
     });
-    const files = ["package/__init__.py", "package/inner/__init__.py", "package/inner/layers.py", "package/inner/model.py", "package/top.py"];
+    const files = [
+      "package/__init__.py",
+      "package/inner/__init__.py",
+      "package/inner/layers.py",
+      "package/inner/model.py",
+      "package/top.py",
+    ];
     expect(found(join(folder, "app.py"))[0]).toBe("app.py");
     expect(found(join(folder, "app.py")).toSorted()).toEqual(["app.py", ...files, "weights.py"]);
     expect(found(`${folder}/package.inner.model`).toSorted()).toEqual(files);

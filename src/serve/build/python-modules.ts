@@ -32,7 +32,12 @@ export function digestOfPython(place: string, folders: readonly string[]): strin
   if (files.length === 0) return "";
   const hash = createHash("sha256");
   const [first = ""] = files;
-  for (const file of files.toSorted()) hash.update(relative(dirname(first), file)).update("\0").update(readFileSync(file)).update("\0");
+  for (const file of files.toSorted())
+    hash
+      .update(relative(dirname(first), file))
+      .update("\0")
+      .update(readFileSync(file))
+      .update("\0");
   return hash.digest("hex");
 }
 

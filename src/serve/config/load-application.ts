@@ -68,7 +68,8 @@ function placeAndName(importPath: string): [place: string, name: string] {
 async function exportOf(importPath: string, folder: string): Promise<unknown> {
   const [place, name] = placeAndName(importPath);
   const file = resolve(folder, place);
-  if (!existsSync(file)) throw refused(importPath, `there is no file ${file}${file.includes(".", file.lastIndexOf("/")) ? "" : ` or ${file}.py`}`);
+  if (!existsSync(file))
+    throw refused(importPath, `there is no file ${file}${file.includes(".", file.lastIndexOf("/")) ? "" : ` or ${file}.py`}`);
   const module = (await import(pathToFileURL(file).href)) as Readonly<Record<string, unknown>>;
   if (!Object.hasOwn(module, name))
     throw refused(importPath, `${place} exports no ${name}: it exports ${Object.keys(module).join(", ") || "nothing"}`);

@@ -97,7 +97,9 @@ export class Subscribers {
       return promise;
     });
     const found = await Promise.all(asked);
-    return found.flatMap((one) => (one === undefined || one.metrics.length === 0 ? [] : [{ tags: { process: one.process }, metrics: one.metrics }]));
+    return found.flatMap((one) =>
+      one === undefined || one.metrics.length === 0 ? [] : [{ tags: { process: one.process }, metrics: one.metrics }],
+    );
   }
 
   #accept(connection: ServiceConnection): void {

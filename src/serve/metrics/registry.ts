@@ -167,7 +167,10 @@ export function prometheusText(processes: readonly ProcessMetrics[]): string {
       ];
       byName.set(metric.name, lines);
       for (const { tags, value, counts } of metric.series) {
-        const labels = [...Object.entries(own).filter(([key]) => !metric.tagKeys.includes(key)), ...metric.tagKeys.map((key, index) => [key, tags[index] ?? ""] as const)];
+        const labels = [
+          ...Object.entries(own).filter(([key]) => !metric.tagKeys.includes(key)),
+          ...metric.tagKeys.map((key, index) => [key, tags[index] ?? ""] as const),
+        ];
         if (metric.kind === "histogram") lines.push(...histogramLines(metric, labels, { sum: value, counts }));
         else lines.push(`${metric.name}${labelText(labels)} ${value}`);
       }

@@ -66,9 +66,7 @@ export class PythonObject implements UserCode {
   }
 
   get websocket(): AnyFunction | undefined {
-    return this.#offers.isAsgi
-      ? (socket, request) => this.#requests.websocket(socket as ServerWebSocket, request as Request)
-      : undefined;
+    return this.#offers.isAsgi ? (socket, request) => this.#requests.websocket(socket as ServerWebSocket, request as Request) : undefined;
   }
 
   method(name: string): AnyFunction {

@@ -70,8 +70,7 @@ export class PythonRequests {
         else if (item[0] === "accept") {
           socket.accept(item[1]);
           accepted.resolve();
-        } else if (socket.readyState === 0)
-          throw Object.assign(new Error("the application refuses the WebSocket"), { status: FORBIDDEN });
+        } else if (socket.readyState === 0) throw Object.assign(new Error("the application refuses the WebSocket"), { status: FORBIDDEN });
         else socket.end(item[1], item[2]);
       }
     } finally {
@@ -97,7 +96,12 @@ export class PythonRequests {
     const { value: head } = await items.next();
     if (!Array.isArray(head)) throw new Error("The ASGI application ended without an answer");
     const [status, headers, body, hasMore] = head as unknown as AsgiHead;
-    if (hasMore) return responseOf(status, headers, streamOf(() => piecesOf(body, items, over), { over }));
+    if (hasMore)
+      return responseOf(
+        status,
+        headers,
+        streamOf(() => piecesOf(body, items, over), { over }),
+      );
     void finish(items, over);
     return responseOf(status, headers, body);
   }

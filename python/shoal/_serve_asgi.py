@@ -15,7 +15,7 @@ from . import _serve_context
 from ._serve_feed import Feed
 
 #: How long an application that was told that its client is gone may take to end by itself, before it is cancelled: time to close files, and not to serve nobody.
-_LEAVE_WITHIN_SECONDS = 1.0
+_GONE_GRACE_SECONDS = 1.0
 #: A head whose body does not follow at once goes out by itself after that long: clients of server-sent events wait for it.
 _HEAD_WAITS_SECONDS = 0.005
 #: By which the proxy tells the route prefix of the application, behind the headers of the client.
@@ -155,7 +155,7 @@ class _Exchange:
         self._has_left = True
         self.gone.set()
         rest = asyncio.ensure_future(self._drop_rest())
-        await asyncio.wait({rest}, timeout=_LEAVE_WITHIN_SECONDS)
+        await asyncio.wait({rest}, timeout=_GONE_GRACE_SECONDS)
         if not task.done():
             task.cancel()
         await rest

@@ -9,15 +9,13 @@ import re
 import threading
 
 from . import _serve_context
+from ._limits import EVENT_LOOP_EVERY_SECONDS, SERIES_MAX
 
 _OWN_KEYS = ("application", "deployment", "replica")
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*\Z")
 _KEY = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*\Z")
 _OTHER = "other"
-#: As `SERIES_MAX` of `src/serve/limits.ts`.
-_SERIES_MAX = 1000
 LATENCIES_MS = (1, 2, 5, 10, 20, 50, 100, 200, 300, 400, 500, 1000, 2000, 5000, 10_000, 60_000, 120_000, 300_000, 600_000)
-_LOOP_EVERY_SECONDS = 5.0
 
 _registry = {}
 #: Methods on threads count, too.
@@ -58,7 +56,7 @@ class _Metric:
             if not isinstance(given.get(key), str):
                 raise TypeError("Cannot record metric %s: a text is needed for tag %s: received %r" % (self._name, key, given.get(key)))
         values = _serve_context.names() + tuple(given[key] for key in self._keys)
-        if values not in self._all and len(self._all) >= _SERIES_MAX:
+        if values not in self._all and len(self._all) >= SERIES_MAX:
             values = (_OTHER,) * len(values)
         return self._all.setdefault(values, {"value": 0, "counts": [0] * (len(self._boundaries) + 1) if self.kind == "histogram" else []})
 
@@ -159,8 +157,8 @@ async def watch_loop():
     tasks = Gauge("serve_event_loop_tasks", "Tasks of the event loop", keys)
     loop = asyncio.get_running_loop()
     while True:
-        due = loop.time() + _LOOP_EVERY_SECONDS
+        due = loop.time() + EVENT_LOOP_EVERY_SECONDS
         tasks.set(len(asyncio.all_tasks(loop)), tags)
-        await asyncio.sleep(_LOOP_EVERY_SECONDS)
+        await asyncio.sleep(EVENT_LOOP_EVERY_SECONDS)
         late.observe(max(0.0, (loop.time() - due) * 1000), tags)
         rounds.inc(1, tags)

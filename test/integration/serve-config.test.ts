@@ -111,8 +111,8 @@ test("shoal serve build writes a configuration that deploys", async () => {
 });
 
 test("an application of Python is built, deployed, and rolled out when a module that it imports changes", async () => {
-  const say = (word: string): void => writeFileSync(join(project, "lib", "words.py"), `WORD = ${JSON.stringify(word)}\n`);
-  say("Salve");
+  const write = (word: string): void => writeFileSync(join(project, "lib", "words.py"), `WORD = ${JSON.stringify(word)}\n`);
+  write("Salve");
   const text = `
 import json, os
 from lib import words
@@ -134,7 +134,7 @@ async def app(scope, receive, send):
     .replace("route_prefix: /", "route_prefix: /py");
   const { address = "" } = await serve.deployConfig(configuration, { folder: project });
   expect((await ask(address, "/py/x")).body).toBe("Salve /py calm");
-  say("Buongiorno");
+  write("Buongiorno");
   await serve.deployConfig(configuration, { folder: project });
   await until(async () => (await ask(address, "/py/x")).body === "Buongiorno /py calm", "the new word");
   const missing = await failureOf(serve.deployConfig(configuration.replace("main:app", "nowhere:app"), { folder: project }));

@@ -92,11 +92,11 @@ test("handles call methods, read generators, and cancel", async () => {
 });
 
 test("a replica keeps the latest models, and shares their loads", async () => {
-  const ask = (multiplexedModelId: string): PromiseLike<string> => model.options({ multiplexedModelId }).named.remote();
-  expect(await Promise.all(["a", "a", "b", "a", "c"].map(ask))).toEqual(["a", "a", "b", "a", "c"].map((id) => `model ${id}`));
-  expect(await ask("c")).toBe("model c");
-  expect(String((await failureOf(ask("broken"))).cause)).toContain("no such model");
-  expect(await ask("b")).toBe("model b");
+  const nameOf = (multiplexedModelId: string): PromiseLike<string> => model.options({ multiplexedModelId }).named.remote();
+  expect(await Promise.all(["a", "a", "b", "a", "c"].map(nameOf))).toEqual(["a", "a", "b", "a", "c"].map((id) => `model ${id}`));
+  expect(await nameOf("c")).toBe("model c");
+  expect(String((await failureOf(nameOf("broken"))).cause)).toContain("no such model");
+  expect(await nameOf("b")).toBe("model b");
   const loads = log.lines.filter((line) => line.startsWith("load "));
   expect(loads.slice(0, 3)).toEqual(["load a", "load b", "load c"]);
   expect(String((await failureOf(model.named.remote())).cause)).toContain("Cannot give a model: its id is needed");

@@ -4,6 +4,7 @@
  */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { python } from "shoal";
 import * as serve from "shoal/serve";
@@ -64,7 +65,7 @@ test.each([
     routePrefix: "/api",
   });
   const client = join(environment("0.165.0"), "bin", "python3");
-  const { stdout } = await promisify(execFile)(client, [CLIENT.pathname, `${address}/api`]);
+  const { stdout } = await promisify(execFile)(client, [fileURLToPath(CLIENT), `${address}/api`]);
   expect(JSON.parse(stdout)).toEqual({
     score: { score: 80, unit: "points" },
     refused: [

@@ -1,5 +1,8 @@
 /**
- * The actor in which a deployment's code in Python lives, as its replica calls it: its methods (`python/shoal/_serve_replica.py`), what goes with each call, and its errors.
+ * The actor in which a deployment's code in Python lives, as its replica calls it.
+ *
+ * Says which methods it has (`python/shoal/_serve_replica.py`), in which environment it runs, what goes with each call of the request that makes it, and which error a caller gets: the one that
+ * Python raised. Used by `python-object.ts`, which owns the actor, and `python-requests.ts`.
  */
 import { type ActorHandle, getRuntimeContext, TaskError } from "../../core/index.ts";
 import { pythonClass } from "../../core/internal.ts";
@@ -42,7 +45,7 @@ export type SocketItem =
   | readonly [kind: "accept", protocol: string]
   | readonly [kind: "close", code: number, reason: string];
 
-export interface PythonReplica {
+interface PythonReplica {
   start(): PythonOffers;
   alive(): never;
   check_health(): void;

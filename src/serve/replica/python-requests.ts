@@ -87,7 +87,9 @@ export class PythonRequests {
       return responseOf(status, headers, whole);
     }
     const read = (): AsyncGenerator<Uint8Array> => itemsOf(this.#actor.read.remote(meta, stream));
-    const drop = async (): Promise<void> => void (await this.#actor.drop.remote(stream));
+    const drop = async (): Promise<void> => {
+      await this.#actor.drop.remote(stream);
+    };
     return responseOf(status, headers, streamOf(read, { drop, over }));
   }
 

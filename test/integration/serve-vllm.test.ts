@@ -42,7 +42,9 @@ test("what vLLM knows of a request goes to it, and what it refuses is the client
     [{ response_format: { type: "grammar" } }, "Invalid response_format: text, json_object, or json_schema with a schema is needed"],
   ];
   for (const [fields, message] of refused) {
-    const failure = (await failureOf(client.chat.completions.create({ model: "hollow", messages, ...fields }))) as InstanceType<typeof OpenAI.APIError>;
+    const failure = (await failureOf(client.chat.completions.create({ model: "hollow", messages, ...fields }))) as InstanceType<
+      typeof OpenAI.APIError
+    >;
     expect([failure.status, failure.message]).toEqual([400, expect.stringContaining(message)]);
   }
 });

@@ -86,16 +86,7 @@ export class VllmEngine implements LLMEngine {
 const CONCURRENCY = 1_000;
 
 /** Python takes of `extra` what vLLM knows. */
-function pythonSampling({
-  maxTokens,
-  temperature,
-  topP,
-  stop,
-  seed,
-  presencePenalty,
-  frequencyPenalty,
-  extra,
-}: SamplingOptions): object {
+function pythonSampling({ maxTokens, temperature, topP, stop, seed, presencePenalty, frequencyPenalty, extra }: SamplingOptions): object {
   const given = {
     max_tokens: maxTokens,
     temperature,

@@ -86,6 +86,8 @@ export const HEALTH_FAILURES_MAX = 3;
 /** Code of a deployment in the cluster's store lies in pieces of this size: a value there is 1 MiB at most. */
 export const CODE_PIECE_BYTES = 512 * 1024;
 
+/** Pieces of an answer that code in Python may be ahead of its client: enough that neither waits for the other, and not the 256 of any stream, as pieces may be large. */
+export const PYTHON_PIECES_AHEAD = 8;
 /** Calls that one replica may have under way beside its own limit: health checks and orders never wait behind requests. */
 export const REPLICA_CONCURRENCY = 1_000_000;
 /** The longest wait for a proxy or a controller to come up. */

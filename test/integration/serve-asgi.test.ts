@@ -64,6 +64,20 @@ test("bodies stream in both directions at once", async () => {
   expect(pieces.join("")).toBe("onetwo");
 });
 
+test("a client that does not read holds its application up", async () => {
+  const gone = new AbortController();
+  await fetch(`${address}/asgi/floods`, { signal: gone.signal });
+  const floods = (): number => log.lines.filter((line) => line.startsWith("flood")).length;
+  let before = 0;
+  await until(async () => {
+    before = floods();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    return before > 0 && floods() === before;
+  }, "the application to stand still");
+  expect(before).toBeLessThan(50);
+  gone.abort();
+});
+
 test("an application hears that its client has gone, and one that does not listen is cancelled", async () => {
   for (const [path, line] of [
     ["listens", "heard of the end"],

@@ -6,7 +6,7 @@
  */
 import { type ActorHandle, getRuntimeContext, TaskError } from "../../core/index.ts";
 import { pythonClass } from "../../core/internal.ts";
-import { REPLICA_CONCURRENCY } from "../limits.ts";
+import { PYTHON_PIECES_AHEAD, REPLICA_CONCURRENCY } from "../limits.ts";
 import type { MetricSnapshot } from "../metrics/registry.ts";
 import { currentRequest } from "./request-context.ts";
 
@@ -68,7 +68,7 @@ interface PythonReplica {
 export type PythonActor = ActorHandle<PythonReplica>;
 
 const NODE_LABEL = "shoal.io/node-id";
-const STREAMS = ["stream", "read", "asgi", "socket"];
+const ANSWERS = ["read", "asgi", "socket"];
 
 /**
  * Within the replica's resources and environment: the replica holds them, and shows its GPUs to its child.
@@ -83,7 +83,10 @@ export function pythonReplicaClass(digest: string): { remote(...args: unknown[])
     labelSelector: { [NODE_LABEL]: getRuntimeContext().nodeId },
     maxConcurrency: REPLICA_CONCURRENCY,
     ...(Object.keys(envVars).length > 0 && { runtimeEnv: { envVars } }),
-    methods: Object.fromEntries(STREAMS.map((name) => [name, { numReturns: "streaming" }])),
+    methods: {
+      stream: { numReturns: "streaming" },
+      ...Object.fromEntries(ANSWERS.map((name) => [name, { numReturns: "streaming", highWaterMark: PYTHON_PIECES_AHEAD }])),
+    },
   } as never) as never;
 }
 

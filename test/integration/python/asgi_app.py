@@ -81,6 +81,13 @@ async def deaf(scope, receive, send):
         note("was cancelled")
 
 
+async def floods(scope, receive, send):
+    await start(send)
+    for number in range(200):
+        await body(send, bytes(1_000_000), True)
+        note("flood %d" % number)
+
+
 async def fails(scope, receive, send):
     raise ValueError("a secret of the application")
 
@@ -103,7 +110,7 @@ async def nothing(scope, receive, send):
     await body(send, b"")
 
 
-PATHS = {"/tell": tell, "/echo": echo, "/listens": listens, "/deaf": deaf, "/fails": fails, "/breaks": breaks, "/after": after, "/nothing": nothing}
+PATHS = {"/tell": tell, "/echo": echo, "/listens": listens, "/deaf": deaf, "/floods": floods, "/fails": fails, "/breaks": breaks, "/after": after, "/nothing": nothing}
 
 
 async def socket(scope, receive, send):

@@ -9,7 +9,7 @@ import re
 import threading
 
 from . import _serve_context
-from ._limits import EVENT_LOOP_EVERY_SECONDS, SERIES_MAX
+from ._limits import LOOP_EVERY_SECONDS, SERIES_MAX
 
 _OWN_KEYS = ("application", "deployment", "replica")
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*\Z")
@@ -157,8 +157,8 @@ async def watch_loop():
     tasks = Gauge("serve_event_loop_tasks", "Tasks of the event loop", keys)
     loop = asyncio.get_running_loop()
     while True:
-        due = loop.time() + EVENT_LOOP_EVERY_SECONDS
+        due = loop.time() + LOOP_EVERY_SECONDS
         tasks.set(len(asyncio.all_tasks(loop)), tags)
-        await asyncio.sleep(EVENT_LOOP_EVERY_SECONDS)
+        await asyncio.sleep(LOOP_EVERY_SECONDS)
         late.observe(max(0.0, (loop.time() - due) * 1000), tags)
         rounds.inc(1, tags)

@@ -66,8 +66,8 @@ export const REPORT_VALID_MS = 5_000;
 
 /** A replica or proxy that does not tell its metrics within that is left out: it may be computing. */
 export const METRICS_WITHIN_MS = 2_000;
-/** How often a process measures by how much its event loop is late. Ray: 5 s. */
-export const EVENT_LOOP_EVERY_MS = 5_000;
+/** How often a process measures how late its timers are. Ray: 5 s. */
+export const LOOP_EVERY_MS = 1_000;
 /** Series of one metric in one process; further ones are counted together. */
 export const SERIES_MAX = 1_000;
 /** How often the controller looks at its deployments. Ray: CONTROL_LOOP_INTERVAL_S. */

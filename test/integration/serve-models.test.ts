@@ -129,27 +129,18 @@ test("gangs start and end together, in placement groups", async () => {
 test("metrics have Ray's names, and users' own are beside them", async () => {
   class Counted {
     #asked = new serve.metrics.Counter("shop_asked", { description: "How often", tagKeys: ["kind"] });
-    #size = serve.batch(async (texts: string[]) => texts.map((text) => text.length), {
-      maxBatchSize: 2,
-      batchWaitTimeoutMs: 5_000,
-      name: "size",
+    #models = serve.multiplexed((id: string) => id, { maxModels: 1 });
+    #sizes = serve.batch(function sizes(items: string[]) {
+      return items.map(() => items.length);
     });
-    #model = serve.multiplexed(async (id: string) => id, { maxModels: 1 });
-    async measure(text: string): Promise<number> {
-      await this.#model();
-      return await this.#size(text);
-    }
-    fetch(): string {
+    async fetch(): Promise<string> {
       this.#asked.inc(1, { kind: 'a "b"' });
-      return "counted";
+      for (const id of ["small", "small", "large"]) await this.#models(id);
+      return `counted ${(await Promise.all([this.#sizes("a"), this.#sizes("b")])).join()}`;
     }
   }
-  const handle = await serve.run(serve.deployment(Counted).bind(), { name: "counted", routePrefix: "/counted" });
-  for (const multiplexedModelId of ["small", "large"]) {
-    const { measure } = handle.options({ multiplexedModelId });
-    expect(await Promise.all([measure.remote("a"), measure.remote("abc")])).toEqual([1, 3]);
-  }
-  for (let index = 0; index < 3; index += 1) await ask(address, "/counted");
+  await serve.run(serve.deployment(Counted).bind(), { name: "counted", routePrefix: "/counted" });
+  for (let index = 0; index < 3; index += 1) expect((await ask(address, "/counted")).body).toBe("counted 2,2");
   await ask(address, "/not-there");
   const { getActor } = await import("shoal");
   const controller = await getActor<{ metrics(): Promise<string> }>("SERVE_CONTROLLER", { namespace: "shoal.serve" });
@@ -158,38 +149,66 @@ test("metrics have Ray's names, and users' own are beside them", async () => {
     /^serve_num_http_requests\{proxy="[^"]+",application="counted",route="\/counted",method="GET",status_code="200"\} 3$/m,
   );
   expect(text).toMatch(/^serve_num_http_error_requests\{.*status_code="404"\} \d+$/m);
-  expect(text).toMatch(/^serve_deployment_request_counter\{application="counted",deployment="Counted",replica="counted#Counted#\w+"\} 7$/m);
-  expect(text).toMatch(/^serve_deployment_processing_latency_ms_bucket\{.*deployment="Counted".*le="\+Inf"\} 7$/m);
-  expect(text).toMatch(/^shop_asked\{application="counted",deployment="Counted",replica="[^"]+",kind="a \\"b\\""\} 3$/m);
+  expect(text).toMatch(/^serve_deployment_request_counter\{application="counted",deployment="Counted",replica="counted#Counted#\w+"\} 3$/m);
+  expect(text).toMatch(/^serve_deployment_processing_latency_ms_bucket\{.*deployment="Counted".*le="\+Inf"\} 3$/m);
   const own = 'application="counted",deployment="Counted",replica="[^"]+"';
   for (const [name, value] of [
-    ["serve_batches_processed", 2],
-    ["serve_actual_batch_size_sum", 4],
-    ["serve_batch_utilization_percent_sum", 200],
-    ["serve_batch_wait_time_ms_count", 4],
-    ["serve_batch_execution_time_ms_count", 2],
-    ["serve_batch_queue_length", 0],
+    [`serve_batches_processed\\{${own},function_name="sizes"\\}`, 3],
+    [`serve_actual_batch_size_bucket\\{${own},function_name="sizes",le="2"\\}`, 3],
+    [`serve_batch_utilization_percent_bucket\\{${own},function_name="sizes",le="20"\\}`, 3],
+    [`serve_batch_wait_time_ms_count\\{${own},function_name="sizes"\\}`, 6],
+    [`serve_batch_execution_time_ms_count\\{${own},function_name="sizes"\\}`, 3],
+    [`serve_batch_queue_length\\{${own},function_name="sizes"\\}`, 0],
+    [`serve_multiplexed_get_model_requests_counter\\{${own}\\}`, 9],
+    [`serve_multiplexed_models_load_counter\\{${own}\\}`, 6],
+    [`serve_multiplexed_models_unload_counter\\{${own}\\}`, 5],
+    [`serve_num_multiplexed_models\\{${own}\\}`, 1],
+    [`serve_registered_multiplexed_model_id\\{${own},model_id="small"\\}`, 0],
+    [`serve_registered_multiplexed_model_id\\{${own},model_id="large"\\}`, 1],
   ])
-    expect(text).toMatch(new RegExp(`^${name}\\{${own},function_name="size"\\} ${value}$`, "m"));
-  for (const [name, value] of [
-    ["multiplexed_get_model_requests_counter", 4],
-    ["multiplexed_models_load_counter", 2],
-    ["multiplexed_models_unload_counter", 1],
-    ["multiplexed_model_load_latency_ms_count", 2],
-    ["num_multiplexed_models", 1],
-    ["deployment_replica_starts", 1],
-  ])
-    expect(text).toMatch(new RegExp(`^serve_${name}\\{${own}\\} ${value}$`, "m"));
-  expect(text).toMatch(new RegExp(`^serve_registered_multiplexed_model_id\\{${own},model_id="large"\\} 1$`, "m"));
-  // Of this program, which no controller can call.
-  const ours = 'process="[^"]+",application="counted",deployment="Counted"';
-  expect(text).toMatch(new RegExp(`^serve_handle_request_counter\\{${ours}\\} 4$`, "m"));
-  expect(text).toMatch(new RegExp(`^serve_num_router_requests\\{${ours}\\} 4$`, "m"));
+    expect(text).toMatch(new RegExp(`^${name} ${value}$`, "m"));
   for (const component of ["controller", "proxy", "replica"])
-    expect(text).toMatch(new RegExp(`^serve_event_loop_scheduling_latency_ms_count\\{.*component="${component}"`, "m"));
+    expect(text).toMatch(
+      new RegExp(
+        `^serve_event_loop_scheduling_latency_ms_count\\{.*component="${component}",loop_type="main",actor_id="[^"]+"\\} \\d+$`,
+        "m",
+      ),
+    );
+  expect(text).toMatch(/^shop_asked\{application="counted",deployment="Counted",replica="[^"]+",kind="a \\"b\\""\} 3$/m);
+  await serve.delete("counted");
+});
+
+test("handles of a program are counted, which no controller can call, and no series is told twice", async () => {
+  class Back {
+    #length = serve.batch(async (texts: string[]) => texts.map((text) => text.length), { maxBatchSize: 2, name: "length" });
+    measure(text: string): Promise<number> {
+      return this.#length(text);
+    }
+  }
+  class Front {
+    #back: serve.Handle<typeof Back>;
+    constructor(back: serve.Handle<typeof Back>) {
+      this.#back = back;
+    }
+    async measure(text: string): Promise<number> {
+      return await this.#back.measure.remote(text);
+    }
+  }
+  const bound = serve.deployment(Front, { numReplicas: 2 }).bind(serve.deployment(Back).bind());
+  const handle = await serve.run(bound, { name: "two", routePrefix: null });
+  expect(await Promise.all(["a", "bc", "def", "g"].map((text) => handle.measure.remote(text)))).toEqual([1, 2, 3, 1]);
+  const { getActor } = await import("shoal");
+  const controller = await getActor<{ metrics(): Promise<string> }>("SERVE_CONTROLLER", { namespace: "shoal.serve" });
+  const text = await controller.metrics.remote();
+  const ours = 'process="[^"]+",application="two",deployment="Front"';
+  for (const name of ["serve_handle_request_counter", "serve_num_router_requests"])
+    expect(text).toMatch(new RegExp(`^${name}\\{${ours}\\} 4$`, "m"));
+  expect(text).toMatch(new RegExp(`^serve_num_ongoing_requests_at_replicas\\{${ours}\\} 0$`, "m"));
+  expect(text).toMatch(/^serve_deployment_replica_starts\{.*deployment="Back".*\} 1$/m);
+  expect(text).toMatch(/^serve_actual_batch_size_sum\{.*function_name="length"\} 4$/m);
   const series = text.split("\n").flatMap((line) => (line === "" || line.startsWith("#") ? [] : [line.slice(0, line.lastIndexOf(" "))]));
   expect(series.length).toBe(new Set(series).size);
-  await serve.delete("counted");
+  await serve.delete("two");
 });
 
 test("in development clients see what went wrong", async () => {

@@ -16,9 +16,8 @@ import { DeployFailedError } from "../errors.ts";
 import { CONTROL_EVERY_MS, FOLLOW_NODES_EVERY_MS, PUBLISH_EVERY_MS } from "../limits.ts";
 import type { ApplicationTarget } from "../deployment-config.ts";
 import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
-import { watchEventLoop } from "../metrics/event-loop.ts";
-import { gatheredByController, metricSnapshots, prometheusText } from "../metrics/registry.ts";
-import { type CountedDeployment, measureDeployments } from "../metrics/serve-metrics.ts";
+import { metricSnapshots, prometheusText } from "../metrics/registry.ts";
+import { type CountedDeployment, measureDeployments, measureEventLoop } from "../metrics/serve-metrics.ts";
 import { type ResolvedHttpOptions, resolveHttpOptions } from "../proxy/http-options.ts";
 import type { ResolvedApiOptions } from "../rest/api-options.ts";
 import { ApiServer } from "../rest/api-server.ts";
@@ -133,8 +132,7 @@ export class Controller {
     });
     this.#subscribers.listen();
     measureDeployments(() => this.#counted());
-    gatheredByController();
-    watchEventLoop("controller");
+    measureEventLoop("controller", getRuntimeContext().actorId ?? "");
     this.#ready = this.#begin();
     // Each call awaits it.
     this.#ready.catch(() => {});

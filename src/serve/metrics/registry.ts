@@ -135,18 +135,6 @@ export function metricSnapshots(): MetricSnapshot[] {
   return [...metrics.values()].map((metric) => metric.snapshot());
 }
 
-let gathers = false;
-
-/** The controller asks this process for its metrics as a proxy or replica, or is itself the process. */
-export function gatheredByController(): void {
-  gathers = true;
-}
-
-/** Metrics for a controller that asks all processes with handles: none of those that it has already. */
-export function metricsOfHandles(): MetricSnapshot[] {
-  return gathers ? [] : metricSnapshots().filter(({ series }) => series.length > 0);
-}
-
 /** Metrics of one process, and the tags that all of its series get. */
 export interface ProcessMetrics {
   readonly tags: Tags;

@@ -8,9 +8,8 @@ import { getRuntimeContext } from "../../core/index.ts";
 import type { AddressInfo } from "node:net";
 import { processRouters } from "../routing/process-routers.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
-import { watchEventLoop } from "../metrics/event-loop.ts";
-import { gatheredByController, type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
-import { GrpcMetrics, HttpMetrics } from "../metrics/serve-metrics.ts";
+import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
+import { GrpcMetrics, HttpMetrics, measureEventLoop } from "../metrics/serve-metrics.ts";
 import { logAccess } from "./access-log.ts";
 import { Exchange } from "./exchange.ts";
 import type { HttpPorts, RoutedTarget } from "./client-exchange.ts";
@@ -47,8 +46,7 @@ export class Proxy {
   constructor(options: ResolvedHttpOptions, grpc?: ResolvedGrpcOptions) {
     this.#options = options;
     this.#grpcOptions = grpc;
-    gatheredByController();
-    watchEventLoop("proxy");
+    measureEventLoop("proxy", getRuntimeContext().actorId ?? "");
     processRouters().watchRoutes((routes) => {
       this.#table.update(routes);
       for (const { app, ingress } of routes) this.#ingress(app, ingress);

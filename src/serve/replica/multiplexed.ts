@@ -7,8 +7,8 @@
 import { CONTROLLER_NAME, SERVE_NAMESPACE } from "../names.ts";
 import { getActor } from "../../core/index.ts";
 import { count, describeValue, outsideCalls, readOptions } from "../../core/internal.ts";
-import { ModelMetrics } from "../metrics/model-metrics.ts";
-import { findReplicaContext } from "./replica-context.ts";
+import { type ModelMetrics, modelMetrics } from "../metrics/serve-metrics.ts";
+import { findReplicaContext, replicaTags } from "./replica-context.ts";
 import { currentRequest } from "./request-context.ts";
 
 /** The options of `multiplexed`. */
@@ -72,7 +72,8 @@ export class ModelCache<M> {
   /** The one that was asked for longest ago is the first. */
   readonly #places = new Map<string, Place<M>>();
   #waiting: (() => void)[] = [];
-  #measured: ModelMetrics | undefined;
+  /** Made by the first call, which runs in its replica. */
+  #metrics: ModelMetrics | undefined;
 
   constructor(
     load: (modelId: string) => M | PromiseLike<M>,
@@ -88,7 +89,8 @@ export class ModelCache<M> {
   }
 
   async get(id: string): Promise<M> {
-    this.#metrics.requested();
+    this.#metrics ??= modelMetrics(replicaTags());
+    this.#metrics.requests.add(1);
     for (;;) {
       const known = this.#places.get(id);
       if (known !== undefined) {
@@ -106,28 +108,27 @@ export class ModelCache<M> {
     for (const [id, { model, isLoading }] of this.#places) {
       if (isLoading) continue;
       this.#places.delete(id);
-      void model.then((known) => this.#dispose(id, known));
+      void this.#dispose(id, model);
       return true;
     }
     return false;
   }
 
-  async #dispose(id: string, model: M): Promise<void> {
+  async #dispose(id: string, model: Promise<M>): Promise<void> {
+    const metrics = this.#metrics as ModelMetrics;
     const startMs = performance.now();
+    metrics.isLoaded(id).set(0);
+    metrics.unloads.add(1);
     try {
-      await disposeOf(model);
+      await disposeOf(await model);
     } catch (error) {
       console.error(`Model ${id} could not be disposed of:`, error);
     }
-    this.#metrics.unloaded(id, performance.now() - startMs);
-  }
-
-  get #metrics(): ModelMetrics {
-    this.#measured ??= new ModelMetrics();
-    return this.#measured;
+    metrics.unloadMs.observe(performance.now() - startMs);
   }
 
   #begin(id: string): Promise<M> {
+    const metrics = this.#metrics as ModelMetrics;
     const startMs = performance.now();
     // A request that is cancelled does not end the load for others.
     const model = outsideCalls(async () => await this.#load(id));
@@ -135,12 +136,14 @@ export class ModelCache<M> {
     this.#places.set(id, place);
     const settled = (): void => {
       place.isLoading = false;
-      this.#metrics.kept(this.models.length);
+      metrics.loaded.set(this.models.length);
       this.#changed(this.models);
       for (const resolve of this.#waiting.splice(0)) resolve();
     };
     const loaded = (): void => {
-      this.#metrics.loaded(id, performance.now() - startMs);
+      metrics.loads.add(1);
+      metrics.loadMs.observe(performance.now() - startMs);
+      metrics.isLoaded(id).set(1);
       settled();
     };
     model.then(loaded, () => {

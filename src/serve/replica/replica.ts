@@ -12,9 +12,8 @@ import type { HandleOptions } from "../handle/handle-types.ts";
 import { withHandles } from "../build/handle-marks.ts";
 import { GrpcRequests } from "../grpc/grpc-requests.ts";
 import { GRPC_METHOD } from "../wire/frames.ts";
-import { watchEventLoop } from "../metrics/event-loop.ts";
-import { gatheredByController, type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
-import { type ReplicaMetrics, replicaMetrics } from "../metrics/serve-metrics.ts";
+import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
+import { measureEventLoop, type ReplicaMetrics, replicaMetrics } from "../metrics/serve-metrics.ts";
 import { RequestServer, type ServedStream } from "../wire/request-server.ts";
 import { HttpRequests, errorBody, type RequestFailures } from "./http-requests.ts";
 import { useLazyResponse } from "./lazy-response.ts";
@@ -72,11 +71,10 @@ export class Replica {
     this.#newCall = libraryCalls();
     const { appName, deployment, replicaId } = spec.context;
     this.#metrics = replicaMetrics([appName, deployment, replicaId]);
+    measureEventLoop("replica", replicaId);
     // It may fail before anybody asks.
     this.#failed.promise.catch(() => {});
     setReplicaContext(spec.context);
-    gatheredByController();
-    watchEventLoop("replica");
     if (!spec.isInProcess) useLazyResponse();
     offerConnections(REQUEST_SERVICE, (connection) => {
       const server: RequestServer = new RequestServer(connection, (stream) => this.#admit(stream, server));

@@ -9,8 +9,8 @@ import { hostname } from "node:os";
 import { getActor } from "../../core/index.ts";
 import { connectToActor, outsideCalls, type ServiceConnection } from "../../core/internal.ts";
 import { REPORT_EVERY_MS, WATCH_RETRY_MS } from "../limits.ts";
-import { metricsOfHandles } from "../metrics/registry.ts";
-import { bodyOf, type ReportBody, type SubscribeBody, tell, TOLD, type UpdateBody } from "./controller-messages.ts";
+import { metricsOfHandles } from "../metrics/router-metrics.ts";
+import { bodyOf, ROUTES_KEY, type ReportBody, type SubscribeBody, tell, TOLD, type UpdateBody } from "./controller-messages.ts";
 
 /** Names this process among others with handles. */
 const PROCESS = `${hostname()}-${process.pid}`;
@@ -94,7 +94,8 @@ export class ControllerLink {
     this.#connection = connection;
     this.#lastReport = "[]";
     connection.onFrame = (frame) => {
-      if (frame.type === TOLD.METRICS) tell(connection, TOLD.METRICS, { process: PROCESS, metrics: metricsOfHandles() });
+      if (frame.type === TOLD.METRICS)
+        tell(connection, TOLD.METRICS, { process: PROCESS, metrics: metricsOfHandles(this.#subscriptions.has(ROUTES_KEY)) });
       if (frame.type !== TOLD.UPDATE) return;
       const { key, value } = bodyOf(frame.body) as UpdateBody;
       this.#subscriptions.get(key)?.changed(value);

@@ -7,7 +7,8 @@
 import { SERVE_NAMESPACE } from "../names.ts";
 import { type AnyActorHandle, getActor } from "../../core/index.ts";
 import { outsideCalls } from "../../core/internal.ts";
-import { measureRouters } from "../metrics/serve-metrics.ts";
+import { measureRouters } from "../metrics/router-metrics.ts";
+import { measureQueues } from "../metrics/serve-metrics.ts";
 import { ControllerLink } from "./controller-link.ts";
 import { deploymentKey, ROUTES_KEY, type RouteTableValue } from "./controller-messages.ts";
 import { DeploymentRouter, type DeploymentRoutes } from "./deployment-router.ts";
@@ -80,6 +81,7 @@ class ProcessRouters {
 }
 
 let routers: ProcessRouters | undefined;
+measureQueues(() => routers?.all ?? []);
 measureRouters(() => routers?.all ?? []);
 
 export function processRouters(): ProcessRouters {

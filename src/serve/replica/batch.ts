@@ -5,7 +5,7 @@
  * gives another number of results than it got items fails all of them by name: nobody could say which result is whose.
  */
 import { getRuntimeContext } from "../../core/index.ts";
-import { count, custom, describeValue, isThenable, milliseconds, outsideCalls, readOptions, text } from "../../core/internal.ts";
+import { count, custom, describeValue, isThenable, milliseconds, outsideCalls, readOptions } from "../../core/internal.ts";
 import { type BatchMetrics, batchMetrics } from "../metrics/serve-metrics.ts";
 import { replicaTags } from "./replica-context.ts";
 import { currentRequest } from "./request-context.ts";
@@ -51,7 +51,7 @@ const BATCH = {
     batchSizeFn: custom<((item: never) => number) | undefined>("a function is needed", undefined, (value) =>
       typeof value === "function" ? "ok" : "wrong type",
     ),
-    name: text(undefined),
+    name: custom<string | undefined>("a text is needed", undefined, (value) => (typeof value === "string" ? "ok" : "wrong type")),
   },
 };
 

@@ -88,7 +88,7 @@ export class GrpcMetrics {
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 /** Tag values of a replica's metrics. */
-export type ReplicaTags = readonly [application: string, deployment: string, replica: string];
+type ReplicaTags = readonly [application: string, deployment: string, replica: string];
 
 /** Metrics of a replica. */
 export interface ReplicaMetrics {

@@ -3,6 +3,7 @@ import "./well-known-exports.ts";
 
 export { type ConfigPlace, deployConfig, deployedConfig } from "./config/deploy-config.ts";
 export { configSchema } from "./config/config-keys.ts";
+export { redeployApplication, redeployConfig } from "./config/redeploy.ts";
 export { buildConfig } from "./config/build-config.ts";
 export { importApplication, type ImportTarget } from "./config/load-application.ts";
 export { ServeConfigError } from "./config/read-config.ts";

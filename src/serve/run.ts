@@ -11,6 +11,7 @@ import { buildApplication, requireApplication, streamingMethodsOf } from "./buil
 import { type ControllerHealth, Controller, type OpenedApi, type ServeOptions, type ServeStatus } from "./controller/controller.ts";
 import type { ConfigApplication } from "./config/read-config.ts";
 import { type Application, applicationParts, type Deployable, type Handle } from "./deployment.ts";
+import type { DeployedCode } from "./deployed-code.ts";
 import type { ApplicationTarget } from "./deployment-config.ts";
 import { DeploymentUnavailableError } from "./errors.ts";
 import { type DeploymentHandle, newHandle } from "./handle/deployment-handle.ts";
@@ -122,6 +123,18 @@ export async function runConfigured(application: Application, { name, routePrefi
   await deployed(application, { name: read.name, routePrefix: read.routePrefix, config: fields });
 }
 
+/** Reads the name and the route of an application that is to be built elsewhere. @throws TypeError, RangeError that name the option */
+export function readPlace(options: Pick<RunOptions, "name" | "routePrefix">): { name: string; routePrefix: string | null } {
+  const { name, routePrefix } = readOptions(options, RUN);
+  return { name, routePrefix };
+}
+
+/** Runs an application that was built elsewhere, and resolves when it answers. @throws DeployFailedError where it does not come up */
+export async function runBuilt({ target, code }: { target: ApplicationTarget; code: DeployedCode }): Promise<void> {
+  const wanted = { http: resolveHttpOptions(undefined), showsErrors: false };
+  await deployWith(controllerWith(wanted), wanted, { target, code });
+}
+
 /** @returns the name of its ingress, once it answers */
 async function deployed(
   application: Application<any>,
@@ -131,11 +144,19 @@ async function deployed(
   const wanted = { http: resolveHttpOptions(undefined), showsErrors: false };
   const controller = controllerWith(wanted);
   const { target, code, functions } = buildApplication(application, { name, routePrefix, keepsCode: true, config });
+  await deployWith(controller, wanted, { target, code: { code: [...code], functions: [...functions] } });
+  return target.ingress;
+}
+
+async function deployWith(
+  controller: ControllerHandle,
+  wanted: ServeOptions,
+  { target, code }: { target: ApplicationTarget; code: DeployedCode },
+): Promise<void> {
   const starting = begun(controller, wanted);
   starting.catch(() => {});
-  await unwrapped(controller.deploy.remote(target, { code: [...code], functions: [...functions] }));
-  await unwrapped(Promise.all([starting, controller.waitFor.remote(name)]));
-  return target.ingress;
+  await unwrapped(controller.deploy.remote(target, code));
+  await unwrapped(Promise.all([starting, controller.waitFor.remote(target.name)]));
 }
 
 /** Status of the proxies and applications, in Ray's terms. */
@@ -219,8 +240,8 @@ async function begun(controller: ControllerHandle, options: ServeOptions): Promi
   return addresses;
 }
 
-/** Rethrows the controller's own error instead of the `TaskError` around it. */
-async function unwrapped<R>(call: PromiseLike<R>): Promise<R> {
+/** Rethrows the error of the controller or of the user's code instead of the `TaskError` around it. */
+export async function unwrapped<R>(call: PromiseLike<R>): Promise<R> {
   try {
     return await call;
   } catch (error) {

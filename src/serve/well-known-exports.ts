@@ -1,6 +1,7 @@
 /** Everything of `shoal/serve` that travels by name: what users import in code that they deploy, and the actors that Serve is made of. */
 import { registerExports } from "../core/internal.ts";
 import { buildConfigApplication } from "./config/build-in-task.ts";
+import { prepareWorker } from "./config/redeploy.ts";
 import { Controller } from "./controller/controller.ts";
 import { deployment } from "./deployment.ts";
 import { BackPressureError, DeployFailedError, DeploymentUnavailableError, RequestCancelledError } from "./errors.ts";
@@ -48,6 +49,7 @@ registerExports("shoal/serve", {
   multiplexed,
   nodeHandler,
   OpenAIIngress,
+  prepareWorker,
   Proxy,
   Replica,
   RequestCancelledError,

@@ -110,7 +110,7 @@ test("shoal serve build writes a configuration that deploys", async () => {
   expect((await ask(address, "/")).body).toBe("Hello, world! 1");
 });
 
-test("shoal serve run answers, starts again when a file changes, and ends by a signal", async () => {
+test("shoal serve run --reload answers all the while, with the new code when a file changes and the old where that fails, and ends by a signal", async () => {
   const child = spawn(process.execPath, [SHOAL, "serve", "run", "app.ts:builder", "name=Bob", "--reload", "--port", "0"], {
     cwd: project,
     stdio: ["ignore", "pipe", "pipe"],
@@ -122,9 +122,24 @@ test("shoal serve run answers, starts again when a file changes, and ends by a s
     const addresses = (): string[] => Array.from(told.matchAll(/runs at (\S+)/g), ([, found = ""]) => found);
     await until(() => addresses().length === 1, "the application to run");
     expect((await ask(addresses()[0] ?? "", "/")).body).toBe("Hello, Bob! 1");
+    const [address = ""] = addresses();
+    const answers = new Set<string>();
+    const asking = (async () => {
+      while (child.exitCode === null && addresses().length < 3) answers.add((await ask(address, "/")).body);
+    })();
     say("Good day");
     await until(() => addresses().length === 2, "the application to run again");
-    expect((await ask(addresses()[1] ?? "", "/")).body).toBe("Good day, Bob! 1");
+    expect((await ask(address, "/")).body).toBe("Good day, Bob! 1");
+    writeFileSync(join(project, "lib", "greeting.ts"), "export const greeting = ;\n");
+    await until(() => told.includes("greeting.ts"), "the mistake to be told");
+    expect((await ask(address, "/")).body).toBe("Good day, Bob! 1");
+    say("Good night");
+    await until(() => addresses().length === 3, "the application to run again");
+    expect((await ask(address, "/")).body).toBe("Good night, Bob! 1");
+    await asking;
+    expect(new Set(addresses())).toEqual(new Set([address]));
+    expect([...answers]).toEqual(expect.arrayContaining(["Hello, Bob! 1", "Good day, Bob! 1"]));
+    expect([...answers].filter((answer) => !/^(Hello|Good day|Good night), Bob! 1$/.test(answer))).toEqual([]);
   } finally {
     child.kill("SIGTERM");
   }

@@ -53,7 +53,12 @@ export interface ApplicationSettings {
   readonly tracing: TracingOptions | undefined;
 }
 
-export function deploymentOptionsOf(fields: Fields, { runtimeEnv, logging, tracing }: ApplicationSettings): DeploymentOptions {
+/** @param inCode the `actorOptions` of the deployment in code, which hold where the configuration has none for it */
+export function deploymentOptionsOf(
+  fields: Fields,
+  { runtimeEnv, logging, tracing }: ApplicationSettings,
+  inCode: NonNullable<DeploymentOptions["actorOptions"]>,
+): DeploymentOptions {
   const { name: _name, logging_config: own, ...rest } = fields;
   const loggingConfig = loggingOf({ ...logging, ...(own as Fields | undefined) });
   const options: DeploymentOptions = {
@@ -61,9 +66,11 @@ export function deploymentOptionsOf(fields: Fields, { runtimeEnv, logging, traci
     ...(loggingConfig !== undefined && { loggingConfig }),
     ...(tracing !== undefined && { tracing }),
   };
-  const environment = { ...translated(runtimeEnv), ...options.actorOptions?.runtimeEnv };
-  if (Object.keys(environment).length === 0) return options;
-  return { ...options, actorOptions: { ...options.actorOptions, runtimeEnv: environment } };
+  if (Object.keys(runtimeEnv).length === 0) return options;
+  const { runtimeEnv: over, ...others } = options.actorOptions ?? inCode;
+  const under: Fields = translated(runtimeEnv);
+  const environment = { ...under, ...over, envVars: { ...under["envVars"], ...over?.envVars } };
+  return { ...options, actorOptions: { ...others, runtimeEnv: environment } };
 }
 
 function loggingOf(fields: Fields): DeploymentOptions["loggingConfig"] {

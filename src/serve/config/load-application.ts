@@ -158,7 +158,7 @@ function withDeploymentOptions(
     const { deployment: bound, args } = applicationParts(original);
     const fields = overrides.get(names.get(original) as string) ?? {};
     const copy = new Application<any>({
-      deployment: bound.options(deploymentOptionsOf(fields, settings)),
+      deployment: bound.options(deploymentOptionsOf(fields, settings, bound.config.actorOptions)),
       args: replaceIn(args, (value) => (isApplication(value) ? copyOf(value) : value)) as unknown[],
     });
     copies.set(original, copy);

@@ -22,5 +22,10 @@ export class DeployFailedError extends ShoalError {
   static override readonly code = "DEPLOY_FAILED";
 }
 
-for (const errorClass of [BackPressureError, RequestCancelledError, DeploymentUnavailableError, DeployFailedError])
+/** A configuration cannot be used. `details` has the file, the line and the key. */
+export class ServeConfigError extends ShoalError {
+  static override readonly code = "SERVE_CONFIG";
+}
+
+for (const errorClass of [BackPressureError, RequestCancelledError, DeploymentUnavailableError, DeployFailedError, ServeConfigError])
   registerErrorClass(errorClass);

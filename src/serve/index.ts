@@ -6,7 +6,6 @@ export { configSchema } from "./config/config-keys.ts";
 export { redeployApplication, redeployConfig } from "./config/redeploy.ts";
 export { buildConfig } from "./config/build-config.ts";
 export { importApplication, type ImportTarget } from "./config/load-application.ts";
-export { ServeConfigError } from "./config/read-config.ts";
 export { Application, type Deployable, Deployment, deployment, type Handle } from "./deployment.ts";
 export type { AutoscalingContext } from "./controller/autoscaling-policy.ts";
 export type { CandidateReplica, RequestRouter, RequestRouterClass, RequestToRoute } from "./routing/request-router.ts";
@@ -21,7 +20,7 @@ export type {
 export type { ControllerHealth, OpenedApi, ServeStatus } from "./controller/controller.ts";
 export type { LoggingConfig } from "./replica/replica-log.ts";
 export { getTraceHeaders, type TracingSetup } from "./tracing.ts";
-export { BackPressureError, DeployFailedError, DeploymentUnavailableError, RequestCancelledError } from "./errors.ts";
+export { BackPressureError, DeployFailedError, DeploymentUnavailableError, RequestCancelledError, ServeConfigError } from "./errors.ts";
 export { DeploymentResponse, DeploymentResponseGenerator } from "./handle/deployment-response.ts";
 export type { HandleMethod, HandleOf, HandleOptionsInput as HandleOptions } from "./handle/handle-types.ts";
 export type { ApiOptions } from "./rest/api-options.ts";

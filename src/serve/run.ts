@@ -92,7 +92,9 @@ const blocked = new Set<() => void>();
 export async function start(options?: StartOptions): Promise<StartedServe> {
   const { httpOptions, grpcOptions, apiOptions, development } = readOptions(options, START);
   const api = apiOptions === undefined ? undefined : resolveApiOptions(apiOptions);
-  const wanted = { http: resolveHttpOptions(httpOptions), grpc: await resolveGrpcOptions(grpcOptions), showsErrors: development };
+  // Nothing is awaited without need: a `run` right after this call would start Serve with the defaults.
+  const grpc = grpcOptions === undefined ? undefined : await resolveGrpcOptions(grpcOptions);
+  const wanted = { http: resolveHttpOptions(httpOptions), grpc, showsErrors: development };
   const controller = controllerWith(wanted);
   const started = await unwrapped(begun(controller, wanted));
   return { ...started, ...(api !== undefined && { api: await unwrapped(controller.openApi.remote(api)) }) };

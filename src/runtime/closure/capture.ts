@@ -22,6 +22,7 @@ import { collectionsOf, recordCollections, type WeakCollection } from "./lowered
 import { readScriptsAhead } from "./script-table.ts";
 import { shareContexts } from "./shared-contexts.ts";
 import { nameByVariable } from "./variable-name.ts";
+import { wellKnownId } from "./well-known.ts";
 
 export { markByValueFile } from "./by-value-files.ts";
 export { describeFunction, describePlace } from "./capture-variables.ts";
@@ -126,6 +127,8 @@ export function definitionOf(target: object): Definition | undefined {
 
 /** The place in the user's source that made a function or class, as `main.ts:12`, and a key by which functions of one place are told to be so. */
 export function placeOfDefinition(target: AnyFunction): { readonly key: string; describe(): string } | undefined {
+  // The package's own exports are in no file of the user's, and to look for their place would start the inspector in processes that capture nothing else.
+  if (wellKnownId(target) !== undefined) return undefined;
   const place = factsOf(target).place();
   if (place === null) return undefined;
   const { script, offset } = place;

@@ -1,5 +1,4 @@
 /** From applications in code to a configuration that runs them: `shoal serve build`. */
-import { stringify } from "yaml";
 import { deploymentNames } from "../build/application-graph.ts";
 import { applicationParts } from "../deployment.ts";
 import type { DeploymentConfig } from "../deployment-config.ts";
@@ -20,6 +19,7 @@ export async function buildConfig(targets: readonly string[], folder: string = p
     const [name, route] = targets.length === 1 ? ["default", "/"] : [`app${index + 1}`, `/app${index + 1}`];
     applications.push({ name, route_prefix: route, import_path: importPath, runtime_env: {}, deployments });
   }
+  const { stringify } = await import("yaml");
   return HEADER + stringify({ proxy_location: "EveryNode", http_options: { host: "127.0.0.1", port: 8000 }, applications });
 }
 

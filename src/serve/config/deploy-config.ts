@@ -8,7 +8,7 @@ import { loadConfigText, saveConfigText } from "../controller/serve-store.ts";
 import { delete as deleteApplication, runConfigured, type StartedServe, start, status } from "../run.ts";
 import { httpOptionsOf } from "./config-options.ts";
 import { loadConfigApplication } from "./load-application.ts";
-import { type ConfigApplication, readConfig } from "./read-config.ts";
+import type { ConfigApplication } from "./read-config.ts";
 
 /** Origin of the text that `deployConfig` gets. */
 export interface ConfigPlace {
@@ -29,6 +29,7 @@ export async function deployConfig(
   text: string,
   { source = "the configuration", folder = process.cwd() }: ConfigPlace = {},
 ): Promise<StartedServe> {
+  const { readConfig } = await import("./read-config.ts");
   const config = readConfig(text, source);
   const loaded: { application: Application; given: ConfigApplication }[] = [];
   for (const given of config.applications) loaded.push({ given, application: await loadConfigApplication(given, folder) });

@@ -14,8 +14,9 @@ import { deploymentNames, isApplication } from "../build/application-graph.ts";
 import { replaceIn } from "../build/handle-marks.ts";
 import { Application, applicationParts, deployment } from "../deployment.ts";
 import type { TracingOptions } from "../deployment-options.ts";
+import { ServeConfigError } from "../errors.ts";
 import { type ApplicationSettings, deploymentOptionsOf } from "./config-options.ts";
-import { type ConfigApplication, type Fields, readRuntimeEnv, ServeConfigError } from "./read-config.ts";
+import type { ConfigApplication, Fields } from "./read-config.ts";
 
 /** An export of a module by its import path, and the arguments for an export that is a builder. */
 export interface ImportTarget {
@@ -32,7 +33,7 @@ export interface ImportTarget {
 /** @throws ServeConfigError where there is no such module, no such export, or it is no application; what the user's code throws */
 export async function importApplication({ runtimeEnv, workingDir, ...target }: ImportTarget): Promise<Application> {
   if (runtimeEnv === undefined && workingDir === undefined) return await importExport(target);
-  const read = runtimeEnv === undefined ? {} : readRuntimeEnv(runtimeEnv.text, runtimeEnv.source);
+  const read = runtimeEnv === undefined ? {} : (await import("./read-config.ts")).readRuntimeEnv(runtimeEnv.text, runtimeEnv.source);
   const environment = workingDir === undefined ? read : { ...read, working_dir: workingDir };
   return await loadConfigApplication(
     { ...target, runtimeEnv: environment, deployments: new Map(), logging: {}, tracing: {} },

@@ -1,19 +1,13 @@
 /**
  * From the text of a configuration, YAML or JSON, to what it says: checked against `config-keys.ts`, with the line and the key of whatever is wrong. Pure.
  *
- * Called by `deploy-config.ts`.
+ * Called by `deploy-config.ts`, the controller and `load-application.ts`, which import it when there is a text to read: every process of Serve would load `yaml` with it.
  * Nothing has been started or loaded when it throws. Names and routes that two applications share are refused here, too.
  */
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
-import { ShoalError } from "../../core/index.ts";
-import { describeValue, registerErrorClass } from "../../core/internal.ts";
+import { describeValue } from "../../core/internal.ts";
+import { ServeConfigError } from "../errors.ts";
 import { CONFIG, type KeyTable, RUNTIME_ENV, type ValueKind } from "./config-keys.ts";
-
-/** A configuration cannot be used. `details` has the file, the line and the key. */
-export class ServeConfigError extends ShoalError {
-  static override readonly code = "SERVE_CONFIG";
-}
-registerErrorClass(ServeConfigError);
 
 /** A value of YAML, by Ray's keys. */
 export type Fields = Readonly<Record<string, any>>;

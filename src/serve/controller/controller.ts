@@ -11,8 +11,8 @@ import { actors, getRuntimeContext, nodes } from "../../core/index.ts";
 import { describeValue, outsideCalls, runsInProcess, valueOfKept } from "../../core/internal.ts";
 import { buildInTask } from "../config/build-in-task.ts";
 import { httpOptionsOf } from "../config/config-options.ts";
-import { readConfig, type ServeConfig, ServeConfigError } from "../config/read-config.ts";
-import { DeployFailedError } from "../errors.ts";
+import type { ServeConfig } from "../config/read-config.ts";
+import { DeployFailedError, ServeConfigError } from "../errors.ts";
 import { CONTROL_EVERY_MS, FOLLOW_NODES_EVERY_MS, PUBLISH_EVERY_MS } from "../limits.ts";
 import type { ApplicationTarget } from "../deployment-config.ts";
 import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
@@ -310,7 +310,7 @@ export class Controller {
   /** Builds the applications that an earlier controller had accepted over the API and not built yet, and opens the API at its former address. */
   async #recoverApi(): Promise<void> {
     const [api, unbuilt] = await Promise.all([loadApi<ResolvedApiOptions>(), loadUnbuilt()]);
-    if (unbuilt !== undefined) this.#declared.put(readDeclared(unbuilt).applications);
+    if (unbuilt !== undefined) this.#declared.put((await readDeclared(unbuilt)).applications);
     if (api === undefined) return;
     try {
       await this.#listen(api);
@@ -337,7 +337,7 @@ export class Controller {
 
   /** Takes over a configuration, and does not wait for its applications. @throws what is wrong with it */
   async #put(text: string): Promise<void> {
-    const config = readDeclared(text);
+    const config = await readDeclared(text);
     const http = resolveHttpOptions(httpOptionsOf(config));
     if (this.#isCleared) await this.#startProxies({ ...this.#options, http });
     await Promise.all([saveConfigText(text), saveUnbuilt(text)]);
@@ -591,7 +591,8 @@ function newReplicaId(): string {
 }
 
 /** A configuration that came by the REST API. Its folders are those of the controller's machine, where nobody knows what a relative path is relative to. */
-function readDeclared(text: string): ServeConfig {
+async function readDeclared(text: string): Promise<ServeConfig> {
+  const { readConfig } = await import("../config/read-config.ts");
   const config = readConfig(text, "the configuration");
   for (const [index, { importPath, runtimeEnv }] of config.applications.entries()) {
     const folder = String(runtimeEnv["working_dir"] ?? "").replace(/^local:\/\//, "");

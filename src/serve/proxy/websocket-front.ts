@@ -8,7 +8,7 @@
  */
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
-import { type RawData, type WebSocket, WebSocketServer } from "ws";
+import type { RawData, WebSocket } from "ws";
 import { Fifo } from "../../core/internal.ts";
 import { PING_EVERY_MS, SOCKET_CLOSE_WITHIN_MS, STREAM_WINDOW_BYTES } from "../limits.ts";
 import { errorBody } from "../replica/http-requests.ts";
@@ -131,6 +131,12 @@ class ClientSocket implements ReplyPort {
 
   upgrade(head: ResponseHead, messages: BodyReceiver<Message>): void {
     clearTimeout(this.#timer);
+    void this.#upgrade(head, messages);
+  }
+
+  /** Loads `ws` with the first WebSocket: a proxy starts without it. */
+  async #upgrade(head: ResponseHead, messages: BodyReceiver<Message>): Promise<void> {
+    const { WebSocketServer } = await import("ws");
     if (this.#isOver) return;
     const chosen = head.headers[head.headers.indexOf("sec-websocket-protocol") + 1];
     const server = new WebSocketServer({

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { BodyReceiver } from "../wire/body-receiver.ts";
 import { lazyRequest } from "./lazy-request.ts";
-import { flatHeaders, LazyResponseClass as LazyResponse, wholeOf } from "./lazy-response.ts";
+import { flatHeaders, lazyResponse, wholeOf } from "./lazy-response.ts";
 
 const head = {
   method: "POST",
@@ -12,6 +12,7 @@ const head = {
   client: "",
   headers: ["X-A", "1", "x-a", "2", "content-type", "application/json"],
 };
+const LazyResponse = lazyResponse();
 const never = (): AbortSignal => new AbortController().signal;
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 

@@ -115,10 +115,15 @@ for (const name of READ_BY_REQUEST) {
     },
   });
 }
-Object.setPrototypeOf(LazyRequest.prototype, Request.prototype);
+/** Node loads its fetch when a class of it is first named: it costs a process that answers no request, such as the controller's, more than all of Serve. */
+let isRequest = false;
 
 /** `signal` is asked for when the handler does, or when a real `Request` is made. */
 export function lazyRequest(head: RequestHead, body: Uint8Array | BodyReceiver, signal: () => AbortSignal): Request {
+  if (!isRequest) {
+    Object.setPrototypeOf(LazyRequest.prototype, Request.prototype);
+    isRequest = true;
+  }
   return new LazyRequest({ head, body, signal, headers: undefined, made: undefined, isUsed: false }) as unknown as Request;
 }
 

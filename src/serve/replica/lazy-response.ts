@@ -6,8 +6,6 @@
  * constructor would refuse, and all that are out of the ordinary, go to the real constructor.
  */
 
-const RealResponse = globalThis.Response;
-
 const MADE_BY_CONSTRUCTOR = ["body", "bodyUsed", "redirected", "type", "url"] as const;
 const READ_BY_RESPONSE = ["arrayBuffer", "blob", "bytes", "clone", "formData", "json", "text"] as const;
 /** Header names that need no check by the real constructor; it decides on all others. */
@@ -36,6 +34,10 @@ interface WholeResponse {
   readonly headers: string[];
   readonly body: string | Uint8Array | undefined;
 }
+
+/** Set by `lazyResponse`, as Node loads its fetch when a class of it is first named: processes that make no response start faster without. */
+let RealResponse: typeof Response;
+let isResponse = false;
 
 class LazyResponse {
   readonly [given]!: Given;
@@ -106,17 +108,23 @@ for (const name of READ_BY_RESPONSE) {
     },
   });
 }
-Object.setPrototypeOf(LazyResponse.prototype, RealResponse.prototype);
-Object.setPrototypeOf(LazyResponse, RealResponse);
 Object.defineProperty(LazyResponse, "name", { value: "Response" });
 
 /** From now on `new Response` in this process makes lazy ones. */
 export function useLazyResponse(): void {
-  globalThis.Response = LazyResponse as unknown as typeof Response;
+  globalThis.Response = lazyResponse();
 }
 
-/** @internal for tests */
-export const LazyResponseClass: typeof Response = LazyResponse as unknown as typeof Response;
+/** The class. @internal exported for tests */
+export function lazyResponse(): typeof Response {
+  if (!isResponse) {
+    isResponse = true;
+    RealResponse = globalThis.Response;
+    Object.setPrototypeOf(LazyResponse.prototype, RealResponse.prototype);
+    Object.setPrototypeOf(LazyResponse, RealResponse);
+  }
+  return LazyResponse as unknown as typeof Response;
+}
 
 /** Gives the parts of a response whose body is in memory and untouched; undefined for all others. */
 export function wholeOf(response: Response): WholeResponse | undefined {

@@ -49,6 +49,10 @@ export const KEEP_ALIVE_MS = 90_000;
 export const CERTIFICATE_EVERY_MS = 5_000;
 /** Connections of clients that a proxy has at a time: each costs some 10 KB. */
 export const CLIENTS_MAX = 20_000;
+/** Open files that a proxy keeps for itself, of all that its process may have: one for each replica, and those of the node. */
+export const OWN_FILES_MAX = 1_024;
+/** The same where there are few. */
+export const OWN_FILES_PART = 0.25;
 
 /** Where a request waits in a router whose replicas are all busy as far as is known, how soon it asks one again. Ray: backoff from 25 ms. */
 export const BUSY_RETRY_MIN_MS = 10;

@@ -56,11 +56,11 @@ test("a configuration of Ray's becomes options of ours", () => {
   const [application] = config.applications;
   expect(application).toMatchObject({ name: "app1", routePrefix: "/", importPath: "text_ml.ts:app", line: 17 });
   const options = ["Translator", "Summarizer"].map((name) =>
-    deploymentOptionsOf(application?.deployments.get(name) ?? {}, {
-      runtimeEnv: application?.runtimeEnv ?? {},
-      logging: application?.logging ?? {},
-      tracing: undefined,
-    }),
+    deploymentOptionsOf(
+      application?.deployments.get(name) ?? {},
+      { runtimeEnv: application?.runtimeEnv ?? {}, logging: application?.logging ?? {}, tracing: undefined },
+      {},
+    ),
   );
   expect(options).toEqual([
     {
@@ -68,7 +68,7 @@ test("a configuration of Ray's becomes options of ours", () => {
       loggingConfig: { encoding: "JSON", level: "INFO" },
       userConfig: { language: "french", some_option: null },
       healthCheckPeriodMs: 1500,
-      actorOptions: { numCpus: 0.2, numGpus: 0, runtimeEnv: { envVars: { OTHER: "1" } } },
+      actorOptions: { numCpus: 0.2, numGpus: 0, runtimeEnv: { envVars: { MODEL_NAME: "small", OTHER: "1" } } },
     },
     {
       autoscalingConfig: { minReplicas: 0, maxReplicas: 4, upscaleDelayMs: 3000 },

@@ -216,6 +216,11 @@ test("deployments call each other: values, unawaited responses, streams, errors"
           { headers: { "content-type": "text/event-stream" } },
         );
       }
+      if (request.url.endsWith("/nested")) {
+        const [six, failing] = [this.#scale.sum.remote([1, 2, 3]), this.#scale.fail.remote()];
+        const failure = await this.#scale.sum.remote([1, failing]).then(undefined, ({ cause }: { cause: Error }) => cause.message);
+        return { sum: await this.#list[0]?.sum.remote([six, 10, six]), failure };
+      }
       // Not awaited: the numbers go from one replica to the other.
       const scaled = this.#scale.scale.remote([1, 2, 3]);
       return { sum: await this.#list[0]?.sum.remote(scaled) };
@@ -224,6 +229,7 @@ test("deployments call each other: values, unawaited responses, streams, errors"
   const other = Scale.options({ name: "Other" });
   const handle = await serve.run(serve.deployment(Api).bind(Scale.bind(10), [other.bind(1)]), { name: "chain", routePrefix: "/chain" });
   expect(JSON.parse((await ask(address, "/chain")).body)).toEqual({ sum: 60 });
+  expect(JSON.parse((await ask(address, "/chain/nested")).body)).toEqual({ sum: 22, failure: "out of numbers" });
   expect((await ask(address, "/chain/stream")).body).toBe("data: 0\n\ndata: 1\n\ndata: 2\n\n");
   const scale = await serve.getDeploymentHandle<typeof Scale>("Scale", "chain");
   expect(await scale.scale.remote([4])).toEqual([40]);

@@ -25,6 +25,7 @@ import type { RoutedReplica } from "../routing/replica-set.ts";
 import { outgoingTrace } from "../tracing.ts";
 import { type CallInProgress, callBehind, DeploymentResponse, DeploymentResponseGenerator } from "./deployment-response.ts";
 import type { HandleOptions, HandleOptionsInput } from "./handle-types.ts";
+import { withAnswers } from "./nested-responses.ts";
 
 /** The state of a handle; all of it is serialized. */
 interface HandleState {
@@ -143,7 +144,7 @@ function callOf(state: HandleState, method: string, args: readonly unknown[]): o
 class DeploymentCall {
   readonly #router: DeploymentRouter;
   readonly #method: string;
-  readonly #args: readonly unknown[];
+  #args: readonly unknown[];
   readonly #meta: CallMeta;
   readonly #options: HandleOptions;
   readonly #untilMs: number | undefined;
@@ -193,7 +194,8 @@ class DeploymentCall {
   }
 
   async *items(): AsyncGenerator<unknown, void, undefined> {
-    const args = await this.#passable();
+    const passable = await this.#passable();
+    const args = (await withAnswers(passable)) ?? passable;
     for (let attempt = 1; ; attempt += 1) {
       const replica = await this.#replica();
       let hasBegun = false;
@@ -259,7 +261,7 @@ class DeploymentCall {
     } catch (error) {
       // An argument that cannot be sent.
       this.#router.ended(replica);
-      return Promise.reject(error);
+      return this.#sendAnswered(error, attempt);
     }
     this.#ref = ref;
     return ref.then(
@@ -272,6 +274,15 @@ class DeploymentCall {
         return this.#runAgain(attempt + 1);
       },
     ) as Promise<unknown>;
+  }
+
+  /** What could not be sent may have responses inside of arguments. */
+  async #sendAnswered(error: unknown, attempt: number): Promise<unknown> {
+    const answered = withAnswers(this.#args.filter((arg) => !isResponse(arg)));
+    if (answered === undefined) throw error;
+    const values = (await answered).values();
+    this.#args = this.#args.map((arg) => (isResponse(arg) ? arg : values.next().value));
+    return this.#runAgain(attempt);
   }
 
   /** Gives the replica back. @returns whether the call is to be tried again */

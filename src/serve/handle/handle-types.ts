@@ -19,7 +19,7 @@ export interface HandleOptionsInput {
 export type HandleOptions = { readonly [K in keyof HandleOptionsInput]?: Exclude<HandleOptionsInput[K], undefined> };
 
 /** An argument for a parameter: the value, a response of another deployment that is not awaited, or a reference. */
-export type HandleArg<T> = T | DeploymentResponse<T> | PromiseLike<T>;
+export type HandleArg<T> = T | DeploymentResponse<T> | PromiseLike<T> | { readonly [Key in keyof T]: T[Key] | DeploymentResponse<T[Key]> };
 
 type HandleArgs<A extends readonly unknown[]> = { [K in keyof A]: HandleArg<A[K]> };
 

@@ -96,6 +96,7 @@ export class DeploymentRouter {
       return;
     }
     this.#isDeleted = routes === null;
+    const isFirst = this.#routes === undefined;
     this.#routes = routes ?? undefined;
     const { added, retired } = this.#set.update(routes?.replicas ?? [], routes?.maxOngoingRequests ?? 1);
     for (const replica of retired) {
@@ -106,8 +107,11 @@ export class DeploymentRouter {
       }
     }
     for (const replica of added) this.#ports.added(replica);
-    if (routes === null) this.#refuseAll();
+    if (routes === null) this.#refuseAll(() => unavailable(this.app, this.deployment));
     else this.#pump();
+    // Requests that came before the limit was known.
+    const max = routes?.maxQueuedRequests ?? -1;
+    if (isFirst && max >= 0) this.#refuseAll(() => full(this.deployment, max), { after: max });
   }
 
   /**
@@ -170,7 +174,7 @@ export class DeploymentRouter {
 
   close(): void {
     clearTimeout(this.#retry);
-    this.#refuseAll();
+    this.#refuseAll(() => unavailable(this.app, this.deployment));
   }
 
   async #loadRouter(routes: DeploymentRoutes): Promise<void> {
@@ -248,13 +252,20 @@ export class DeploymentRouter {
     this.#retryMs = Math.min(BUSY_RETRY_MAX_MS, this.#retryMs * 2);
   }
 
-  #refuseAll(): void {
+  /** @param options `after`: so many of those who wait, the first, stay */
+  #refuseAll(error: () => Error, { after = 0 }: { after?: number } = {}): void {
+    const stay: Waiting[] = [];
     for (let waiting = this.#waiting.shift(); waiting !== undefined; waiting = this.#waiting.shift()) {
       if (waiting.isGone) continue;
+      if (stay.length < after) {
+        stay.push(waiting);
+        continue;
+      }
       waiting.isGone = true;
       this.#waitingCount -= 1;
-      waiting.reject(unavailable(this.app, this.deployment));
+      waiting.reject(error());
     }
+    for (const waiting of stay) this.#waiting.push(waiting);
   }
 }
 

@@ -23,13 +23,13 @@ class Limits {
   #received = 0;
 
   async fetch(request: Request): Promise<unknown> {
-    switch (new URL(request.url).pathname) {
-      case "/up": {
+    switch (request.url.split("/").at(-1)) {
+      case "up": {
         let length = 0;
         for await (const piece of request.body ?? []) length += (piece as Uint8Array).byteLength;
         return String(length);
       }
-      case "/down": {
+      case "down": {
         let left = BODY_BYTES;
         const pull = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
           controller.enqueue(new Uint8Array(Math.min(left, 65_536)));
@@ -38,7 +38,7 @@ class Limits {
         };
         return new Response(new ReadableStream({ pull }));
       }
-      case "/received":
+      case "received":
         return String(this.#received);
       default:
         return "ok";

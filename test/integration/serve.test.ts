@@ -218,7 +218,9 @@ test("deployments call each other: values, unawaited responses, streams, errors"
       }
       if (request.url.endsWith("/nested")) {
         const [six, failing] = [this.#scale.sum.remote([1, 2, 3]), this.#scale.fail.remote()];
-        const failure = await this.#scale.sum.remote([1, failing]).then(undefined, ({ cause }: { cause: Error }) => cause.message);
+        const failure = await this.#scale.sum
+          .remote([1, failing])
+          .then(undefined, (error: unknown) => ((error as Error).cause as Error).message);
         return { sum: await this.#list[0]?.sum.remote([six, 10, six]), failure };
       }
       // Not awaited: the numbers go from one replica to the other.

@@ -1,6 +1,6 @@
 /** Serve at the size that its limits speak of: ten thousand idle connections, bodies of a gigabyte in both directions, floods of WebSockets; the memory of proxy and replica is weighed meanwhile. */
 import { readFileSync } from "node:fs";
-import { type ClientRequest, get, type IncomingMessage, request } from "node:http";
+import { type ClientRequest, get, type IncomingMessage, request as beginRequest } from "node:http";
 import { connect, type Socket } from "node:net";
 import { pipeline } from "node:stream/promises";
 import { Readable, Writable } from "node:stream";
@@ -67,7 +67,8 @@ beforeAll(async () => {
   const found = await actors({ namespace: "shoal.serve" });
   proxyPid = found.find(({ name }) => name?.startsWith("SERVE_PROXY::"))?.pid ?? 0;
   replicaPid = found.find(({ name }) => name?.startsWith("SERVE_REPLICA::"))?.pid ?? 0;
-  expect(Math.min(proxyPid, replicaPid)).toBeGreaterThan(1);
+  if (proxyPid === 0 || replicaPid === 0)
+    throw new Error(`Cannot weigh Serve: there is no proxy or no replica: received ${JSON.stringify(found)}`);
   // Code and buffers that any request needs are not what is weighed.
   for (let index = 0; index < 200; index += 1) await ask(address, "/");
 });
@@ -133,7 +134,7 @@ test("ten thousand idle connections cost some ten kilobytes each, and others are
 });
 
 test("a gigabyte goes up and another comes down, and nobody holds more than a window of it", async () => {
-  const sent = request(`${address}/up`, { method: "POST" });
+  const sent = beginRequest(`${address}/up`, { method: "POST" });
   const piece = Buffer.alloc(65_536);
   let left = BODY_BYTES / piece.byteLength;
   const up = await growthDuring(async () => {

@@ -165,14 +165,14 @@ async function runReloading(wanted: RunTarget, address: string | undefined, term
       if (address !== undefined) await core.shutdown();
     }
   };
-  let isEnding = false;
+  const ending = new AbortController();
   let attempt = new AbortController();
   using _watch = watchFolder(terminal.workingDirectory, () => attempt.abort());
   const ended = untilSignal(async () => {
-    isEnding = true;
+    ending.abort();
     attempt.abort();
   });
-  while (!isEnding) {
+  while (!ending.signal.aborted) {
     const { signal } = attempt;
     try {
       terminal.tell(runsLine(wanted, await onNode((serve) => runTargetAgain(serve, wanted, signal))));
@@ -180,7 +180,7 @@ async function runReloading(wanted: RunTarget, address: string | undefined, term
       if (!signal.aborted) tellFailure(error, terminal);
     }
     if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
-    if (isEnding) break;
+    if (ending.signal.aborted) break;
     attempt = new AbortController();
     terminal.tell(RESTART_LINE);
   }

@@ -35,17 +35,15 @@ test("requests that came before the first routes are held to maxQueuedRequests, 
   expect(await outcomes(assigned)).toEqual(["waits", "waits", "waits", "waits", "waits", "waits"]);
   router.update(routes(2, ["a", "b"]));
   const [first, second, ...others] = await outcomes(assigned);
-  expect([[first, second].toSorted(), others]).toEqual([
-    ["a", "b"],
-    ["waits", "waits", "full", "full"],
-  ]);
+  expect(new Set([first, second])).toEqual(new Set(["a", "b"]));
+  expect(others).toEqual(["waits", "waits", "full", "full"]);
   expect([router.queued, router.ongoing]).toEqual([2, 2]);
   // The limit is for those who come: a smaller one sends nobody away.
   router.update(routes(0, ["a", "b"]));
   expect(router.queued).toBe(2);
   await expect(router.assign(request)).rejects.toThrow("0 requests of this process wait for it already");
   router.close();
-  await Promise.allSettled(assigned);
+  await outcomes(assigned);
 });
 
 test("without a limit nobody is sent away by the first routes", async () => {
@@ -54,5 +52,5 @@ test("without a limit nobody is sent away by the first routes", async () => {
   router.update(routes(-1, ["a"]));
   expect(await outcomes(assigned)).toEqual(["a", "waits", "waits"]);
   router.close();
-  await Promise.allSettled(assigned);
+  await outcomes(assigned);
 });

@@ -30,6 +30,7 @@ const WAITING = [
   "actor-cycles",
   "cluster-commands",
   "cluster-security",
+  "network-namespaces",
   "recovery-resources",
   "self-fencing",
   "store-away",

@@ -80,6 +80,7 @@ const NAMES = [
   "serve-sse",
   "serve-handle",
   "serve-start",
+  "serve-memory",
 ] as const;
 
 export async function loadFigures(): Promise<Figure[]> {

@@ -79,7 +79,7 @@ async function runRound(figure: Figure, record: SideRecord, plan: Plan): Promise
   if (record.failure !== null) return;
   try {
     const measurement =
-      figure.where === "driver" ? await record.subject.runRound(figure.name, plan) : await figure.observe(record.subject, plan);
+      figure.where === "driver" ? await record.subject.runRound(figure, plan) : await figure.observe(record.subject, plan);
     record.rounds.push(median(measurement.samples));
     record.details = { ...record.details, ...measurement.details };
   } catch (error) {

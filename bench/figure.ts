@@ -41,6 +41,8 @@ interface FigureFacts {
   readonly floor: Bar | null;
   /** Upper limit of rounds, for figures whose one round is long enough to be its own average. */
   readonly roundsMax?: number;
+  /** How long a round of one side may take in each of its modes, the start and the end of its runtime included; then it is stopped and has failed. Default: `subject.ts` decides. */
+  readonly limitMs?: number;
   /** Printed under the table: where the two sides cannot do the very same thing, this says how they differ. */
   readonly note?: string;
 }
@@ -49,6 +51,11 @@ export interface DriverFigure extends FigureFacts {
   readonly where: "driver";
   /** The driver is one of a cluster of two nodes (`two-nodes.ts`). Default: it has one for itself. */
   readonly nodes?: 2;
+  /**
+   * Ray Serve has faster settings for it (`ray-modes.ts`): Ray is measured with its defaults and with these, and both are told. "held": the bars are ratios to the better of
+   * them; "told": to the defaults, as with all other figures.
+   */
+  readonly fastMode?: "held" | "told";
   run(plan: Plan): Promise<Measurement>;
 }
 

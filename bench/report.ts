@@ -4,6 +4,7 @@
  */
 import type { Result } from "./compare.ts";
 import type { Details, Figure } from "./figure.ts";
+import { ratiosToModes } from "./ray-modes.ts";
 import { barForJson, barForTable } from "./verdict.ts";
 
 interface ResultEntry {
@@ -58,9 +59,12 @@ export function resultLine(result: Result): string {
 /** What does not fit a line: details of both sides, notes, and failures. */
 export function afterTable(results: readonly Result[]): string {
   const lines: string[] = [];
-  for (const { figure, shoalDetails, rayDetails } of results) {
+  for (const { figure, shoal, shoalDetails, rayDetails } of results) {
     const sides = [formatDetails("shoal", shoalDetails), formatDetails("ray", rayDetails)].filter((text) => text !== "");
     if (sides.length > 0) lines.push(`${figure.name}: ${sides.join("; ")}`);
+    const modes = ratiosToModes(figure, shoal, rayDetails);
+    if (modes !== undefined)
+      lines.push(`${figure.name}: ${formatValue(modes.byDefault)}x Ray's defaults, ${formatValue(modes.fast)}x its fast mode (HAProxy)`);
     if (figure.note !== undefined) lines.push(`${figure.name}: ${figure.note}`);
   }
   for (const failure of results.flatMap((result) => result.failures)) lines.push(`FAILED ${failure}`);

@@ -10,8 +10,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Child } from "./child.ts";
-import type { Measurement, Plan } from "./figure.ts";
+import type { DriverFigure, Measurement, Plan } from "./figure.ts";
 import type { RayEnvironment } from "./ray-environment.ts";
+import { fastModeVariables, ofBothModes } from "./ray-modes.ts";
 
 const FULL_LIMIT_MS = 240_000;
 const QUICK_LIMIT_MS = 90_000;
@@ -28,7 +29,7 @@ export interface Subject {
   readonly side: "shoal" | "ray";
   /** A Python with torch and pyarrow; undefined where there is none. */
   readonly python: string | undefined;
-  runRound(figureName: string, plan: Plan): Promise<Measurement>;
+  runRound(figure: DriverFigure, plan: Plan): Promise<Measurement>;
   start(program: Program, plan: Plan, args?: readonly string[]): Child;
   installedSize(): Promise<InstalledSize>;
 }
@@ -47,19 +48,19 @@ export function newScratchDirectory(): Promise<string> {
 /** @param python - of the environment with Ray, so that both sides have the same packages. Default: what `SHOAL_BENCH_PYTHON` names */
 export function shoalSubject(context: SubjectContext, python: string | undefined = process.env["SHOAL_BENCH_PYTHON"]): Subject {
   const { repositoryRoot } = context;
-  const start = (script: string, args: readonly string[], plan: Plan) =>
+  const start = (script: string, args: readonly string[], timeLimitMs: number) =>
     new Child({
       command: process.execPath,
       args: [join(repositoryRoot, "bench", script), ...args],
       environment: python === undefined ? process.env : { ...process.env, SHOAL_BENCH_PYTHON: python },
       workingDirectory: repositoryRoot,
-      timeLimitMs: plan.quick ? QUICK_LIMIT_MS : FULL_LIMIT_MS,
+      timeLimitMs,
     });
   return {
     side: "shoal",
     python,
-    start: (program, plan, args = []) => start(`programs/${program}.ts`, args, plan),
-    runRound: (figureName, plan) => measureInChild((args) => start("round.ts", args, plan), { context, figureName, plan }),
+    start: (program, plan, args = []) => start(`programs/${program}.ts`, args, limitOf(plan)),
+    runRound: (figure, plan) => measureInChild((args) => start("round.ts", args, limitOf(plan, figure)), { context, figure, plan }),
     installedSize: () => shoalInstalledSize(repositoryRoot),
   };
 }
@@ -74,31 +75,42 @@ export function raySubject(context: SubjectContext, environment: RayEnvironment)
     TMPDIR: context.scratchDirectory,
     SHOAL_BENCH_RAY_TEMP: join(context.scratchDirectory, "ray"),
   };
-  const start = (script: string, args: readonly string[], plan: Plan) =>
+  const start = (script: string, args: readonly string[], how: { timeLimitMs: number; more?: Readonly<Record<string, string>> }) =>
     new Child({
       command: environment.python,
       args: [join(context.repositoryRoot, "bench", "ray", script), ...args],
-      environment: variables,
+      environment: { ...variables, ...how.more },
       workingDirectory: context.repositoryRoot,
-      timeLimitMs: plan.quick ? QUICK_LIMIT_MS : FULL_LIMIT_MS,
+      timeLimitMs: how.timeLimitMs,
     });
+  const measure = (figure: DriverFigure, plan: Plan, more: Readonly<Record<string, string>> = {}) =>
+    measureInChild((args) => start("round.py", args, { timeLimitMs: limitOf(plan, figure), more }), { context, figure, plan });
   return {
     side: "ray",
     python: environment.python,
-    start: (program, plan, args = []) => start(`${program.replaceAll("-", "_")}.py`, args, plan),
-    runRound: (figureName, plan) => measureInChild((args) => start("round.py", args, plan), { context, figureName, plan }),
+    start: (program, plan, args = []) => start(`${program.replaceAll("-", "_")}.py`, args, { timeLimitMs: limitOf(plan) }),
+    runRound: async (figure, plan) => {
+      const byDefault = await measure(figure, plan);
+      if (figure.fastMode === undefined || environment.haproxy === null) return byDefault;
+      return ofBothModes(figure, { byDefault, fast: await measure(figure, plan, fastModeVariables(context.scratchDirectory)) });
+    },
     installedSize: () => rayInstalledSize(environment),
   };
+}
+
+function limitOf(plan: Plan, { limitMs }: { readonly limitMs?: number } = {}): number {
+  return limitMs ?? (plan.quick ? QUICK_LIMIT_MS : FULL_LIMIT_MS);
 }
 
 /** The result comes back in a file: both runtimes write what they like to the standard streams. */
 async function measureInChild(
   start: (args: readonly string[]) => Child,
-  round: { context: SubjectContext; figureName: string; plan: Plan },
+  round: { context: SubjectContext; figure: DriverFigure; plan: Plan },
 ): Promise<Measurement> {
-  const resultFile = join(round.context.scratchDirectory, `${round.figureName}.json`);
+  const { name } = round.figure;
+  const resultFile = join(round.context.scratchDirectory, `${name}.json`);
   await rm(resultFile, { force: true });
-  await using child = start([round.figureName, JSON.stringify(round.plan), resultFile]);
+  await using child = start([name, JSON.stringify(round.plan), resultFile]);
   await child.succeeded();
   const measurement = JSON.parse(await readFile(resultFile, "utf8")) as Measurement;
   const leftProcessesCount = await child.close();

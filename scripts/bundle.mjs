@@ -5,7 +5,7 @@
  * of them 87 ms of CPU, loading what is written here 34 ms (docs/decisions/0019). Entry files keep their places, shared code lies in a folder of its
  * own, so no module may ask where it lies itself (os/own-files.ts). Called by setup.mjs with the folder to write into.
  */
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { build } from "esbuild";
 import { ROOT } from "./setup.mjs";
@@ -41,6 +41,21 @@ const builtins = {
   },
 };
 
+/** parquet-wasm has three copies of 5 MB, one for each kind of modules: the package brings the one that Node loads, and needs no other. */
+const parquetWasm = {
+  name: "parquet-wasm",
+  setup({ onResolve }) {
+    onResolve({ filter: /^parquet-wasm$/ }, () => ({ path: "#parquet-wasm", external: true }));
+  },
+};
+{
+  const [from, to] = [join(ROOT, "node_modules", "parquet-wasm"), join(outdir, "vendor", "parquet-wasm")];
+  mkdirSync(to, { recursive: true });
+  copyFileSync(join(from, "node", "parquet_wasm.js"), join(to, "parquet_wasm.cjs"));
+  for (const file of ["node/parquet_wasm_bg.wasm", "LICENSE_MIT", "LICENSE_APACHE"])
+    copyFileSync(join(from, file), join(to, file.replace("node/", "")));
+}
+
 const settings = {
   absWorkingDir: ROOT,
   outbase: join(ROOT, "src"),
@@ -55,7 +70,7 @@ const settings = {
   sourcemap: true,
   sourcesContent: false,
   logLevel: "warning",
-  plugins: [builtins],
+  plugins: [builtins, parquetWasm],
 };
 // What several entries of one build share is cut into a file for each set of them, and each file takes a process half a millisecond to find. So only what meets in
 // one process is built together: what users import, with the workers that run it.

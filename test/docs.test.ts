@@ -6,10 +6,12 @@
  */
 import { existsSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runProgram } from "./house/run-program.ts";
+import { describe, expect, test } from "vitest";
+import { type ProgramRun, runProgram } from "./house/run-program.ts";
 import { REPOSITORY } from "./house/source-files.ts";
+import { runTool } from "./house/tool.ts";
 
 const GUIDES = [
   "tutorial",
@@ -27,6 +29,9 @@ const GUIDES = [
   "serve-config",
 ];
 
+/** Folders that Shoal makes for a session. */
+const SESSION = /^shoal-(spill-)?[0-9a-f]{12}$/;
+
 interface Program {
   title: string;
   code: string;
@@ -43,15 +48,22 @@ function programsOf(page: string): Program[] {
   return programs;
 }
 
-let folder: string;
-
-beforeAll(async () => {
+/** Programs wait for their processes to start and end, so some run side by side. Each has folders of its own, also as the user's home and for temporary files. */
+async function runApart(code: string): Promise<ProgramRun & { left: string[] }> {
   // Inside the repository: the programs find the package by its name.
-  folder = await mkdtemp(join(REPOSITORY, "test", "docs-"));
-});
-afterAll(() => rm(folder, { recursive: true }));
+  const folder = await mkdtemp(join(REPOSITORY, "test", "docs-"));
+  const temporary = await mkdtemp(join(tmpdir(), "docs-"));
+  const file = join(folder, "program.mts");
+  await writeFile(file, code);
+  try {
+    const run = await runProgram([file], { env: { HOME: folder, TMPDIR: temporary } });
+    return { ...run, left: (await readdir(temporary)).filter((name) => SESSION.test(name)) };
+  } finally {
+    for (const each of [folder, temporary]) await rm(each, { recursive: true });
+  }
+}
 
-describe.each(GUIDES)("docs/%s.md", async (name) => {
+describe.concurrent.each(GUIDES)("docs/%s.md", async (name) => {
   const page = await readFile(join(REPOSITORY, "docs", `${name}.md`), "utf8");
   const programs = programsOf(page);
 
@@ -60,12 +72,41 @@ describe.each(GUIDES)("docs/%s.md", async (name) => {
   });
 
   test.each(programs)("$title", async ({ code, output }) => {
-    const file = join(folder, "program.mts");
-    await writeFile(file, code);
-    // Files that programs keep in the user's home are removed with the folder.
-    const run = await runProgram([file], { env: { HOME: folder } });
-    expect(run).toMatchObject({ exitCode: 0, stdout: output });
+    expect(await runApart(code)).toMatchObject({ exitCode: 0, stdout: output, left: [] });
   });
+});
+
+test("all programs compile in strict mode", async () => {
+  const folder = await mkdtemp(join(REPOSITORY, "test", "docs-"));
+  try {
+    const files: string[] = [];
+    for (const guide of GUIDES) {
+      const page = await readFile(join(REPOSITORY, "docs", `${guide}.md`), "utf8");
+      for (const [, code = ""] of page.matchAll(/```ts(?: no-run)?\n([\s\S]*?)```/g)) {
+        files.push(`${guide}-${files.length}.mts`);
+        await writeFile(join(folder, files.at(-1) ?? ""), code);
+      }
+    }
+    const options = [
+      "--ignoreConfig",
+      "--noEmit",
+      "--strict",
+      "--target",
+      "es2024",
+      "--lib",
+      "es2024,esnext.disposable",
+      "--module",
+      "nodenext",
+    ];
+    const { output } = await runTool(
+      "typescript/bin/tsc",
+      [...options, "--types", "node", "--skipLibCheck", "--pretty", "false", ...files],
+      folder,
+    );
+    expect(output).toBe("");
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });
 
 test("links of all pages name a file, and a heading of it", async () => {

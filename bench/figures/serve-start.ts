@@ -1,6 +1,7 @@
 /** From `serve.run` in a program whose runtime is up to the first answer over HTTP: controller, proxy and replica start. */
 import { deployment, run, shutdown, start, status } from "shoal/serve";
 import { type DriverFigure, valueAtMost } from "../figure.ts";
+import { SERVE_LIMIT_MS } from "../web-load.ts";
 
 class Hello {
   fetch() {
@@ -16,6 +17,7 @@ export const figure: DriverFigure = {
   higherIsBetter: false,
   goal: valueAtMost(500),
   floor: valueAtMost(1000),
+  limitMs: SERVE_LIMIT_MS,
   async run() {
     const startMs = performance.now();
     void start({ httpOptions: { port: 0 } });

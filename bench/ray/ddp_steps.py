@@ -50,5 +50,6 @@ if __name__ == "__main__":
     if facts is not None:
         print("facts", json.dumps(facts), flush=True)
     torch.distributed.barrier()
-    # Threads of gloo that still run when the interpreter ends abort the process now and then: "terminate called without an active exception". All is told by now.
+    # Threads of gloo still drop tensors of Python. One that wants the interpreter's lock for that after the interpreter has begun to end is ended by it, in the midst of C++ that must not be
+    # left, and the process aborts.
     os._exit(0)

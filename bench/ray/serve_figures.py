@@ -1,6 +1,15 @@
-"""Ray's side of the figures of Serve, each the twin of the file of that name in ../figures: default proxy, one replica, wrk."""
+"""Ray's side of the figures of Serve, each the twin of the file of that name in ../figures: one replica a deployment, wrk.
 
+The variables of ../ray-modes.ts decide between Ray's proxy and HAProxy. Replicas hold no processor: the three of serve-composition with one each, as is the default, do not
+fit on a machine of two, and `serve.run` waits for them without end. Each phase has a time limit that names it. Serve is not shut down: it ends with the runtime of this
+process, and a proxy that drains would take half a minute for what nobody measures.
+"""
+
+import contextlib
+import os
 import re
+import signal
+import socket
 import subprocess
 import time
 import urllib.request
@@ -9,84 +18,126 @@ PORT = 18427
 ADDRESS = f"http://127.0.0.1:{PORT}"
 AT_A_TIME = 100
 TOKENS_COUNT = 1000
+JSON_ECHO = os.path.join(os.path.dirname(__file__), "..", "json-echo.lua")
+START_LIMIT_S = 45
+ANSWER_LIMIT_S = 10
+LOAD_GRACE_S = 20
+# By then garbage of the start has been collected, on both sides.
+SETTLE_S = 5
+OPTIONS = {"max_ongoing_requests": 1000, "ray_actor_options": {"num_cpus": 0}}
 
 
-def _load(path, plan, connections=64, factor=1):
-    seconds = max(1, round(plan["windowMs"] * plan["windows"] * factor / 1000))
+@contextlib.contextmanager
+def _within(limit_s, doing):
+    """Raises where the block takes longer, with what it was that did."""
+
+    def late(_signal, _frame):
+        raise TimeoutError(f"Cannot measure Ray Serve: {doing} took more than {limit_s} s")
+
+    signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _wrk(milliseconds, connections, script):
+    seconds = max(1, round(milliseconds / 1000))
+    args = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "60s", "--latency"]
     try:
         printed = subprocess.run(
-            ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", f"{ADDRESS}{path}"],
+            [*args, *([] if script is None else ["-s", script]), f"{ADDRESS}/"],
             check=True,
             capture_output=True,
             text=True,
+            timeout=seconds + LOAD_GRACE_S,
         ).stdout
     except FileNotFoundError:
         raise RuntimeError("Cannot measure a web server: wrk is not installed: apt-get install wrk") from None
-    if "Non-2xx" in printed:
+    if "Non-2xx" in printed or "Socket errors" in printed:
         raise RuntimeError(f"Cannot measure a web server: requests failed:\n{printed}")
-    value, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)\b", printed).groups()
-    p99_ms = float(value) * {"us": 0.001, "ms": 1, "s": 1000}[unit]
-    return float(re.search(r"Requests/sec:\s+([\d.]+)", printed).group(1)), p99_ms
+    slow, time_unit = re.search(r"99%\s+([\d.]+)(us|ms|s|m)\b", printed).groups()
+    size, size_unit = re.search(r"Transfer/sec:\s+([\d.]+)([KMG]?)B", printed).groups()
+    return {
+        "rate": float(re.search(r"Requests/sec:\s+([\d.]+)", printed).group(1)),
+        "p99_ms": float(slow) * {"us": 0.001, "ms": 1, "s": 1000, "m": 60_000}[time_unit],
+        "bytes_per_s": float(size) * 1024 ** " KMG".index(size_unit or " "),
+    }
 
 
-def _start():
+def _load(plan, connections=64, script=None):
+    """The load after a warm-up."""
+    _wrk(plan["warmUpMs"], connections, script)
+    return _wrk(plan["windowMs"] * plan["windows"], connections, script)
+
+
+def _serve(application):
     from ray import serve
 
-    serve.start(http_options={"host": "127.0.0.1", "port": PORT})
+    with _within(START_LIMIT_S, "its start"):
+        serve.start(http_options={"host": "127.0.0.1", "port": PORT})
+    with _within(START_LIMIT_S, "the start of the application"):
+        serve.run(application)
+    with _within(ANSWER_LIMIT_S, "the way of the application to the proxy"):
+        _wait_for_port()
 
 
-def _rate(application, path, plan):
-    from ray import serve
+def _wait_for_port():
+    """HAProxy begins to listen after `serve.run` has returned."""
+    while True:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", PORT), 1):
+            return
+        time.sleep(0.05)
 
-    _start()
-    serve.run(application)
-    _load(path, plan)
-    rate, p99_ms = _load(path, plan)
-    serve.shutdown()
-    return {"samples": [rate], "details": {"p99Ms": p99_ms}}
+
+def _rate(application, plan, script=None):
+    _serve(application)
+    measured = _load(plan, script=script)
+    return {"samples": [measured["rate"]], "details": {"p99Ms": measured["p99_ms"]}}
 
 
 def serve_hello(plan):
     from ray import serve
 
-    @serve.deployment(max_ongoing_requests=1000)
+    @serve.deployment(**OPTIONS)
     class Hello:
         async def __call__(self, request):
             return "hello world"
 
-    return _rate(Hello.bind(), "/", plan)
+    return _rate(Hello.bind(), plan)
 
 
 def serve_json(plan):
-    from fastapi import FastAPI
+    from fastapi import Body, FastAPI
     from ray import serve
 
     app = FastAPI()
 
-    @serve.deployment(max_ongoing_requests=1000)
+    @serve.deployment(**OPTIONS)
     @serve.ingress(app)
-    class Items:
-        @app.get("/items/{id}")
-        async def item(self, id: str, a: str):
-            return {"id": id, "query": {"a": a}}
+    class Echo:
+        @app.post("/")
+        async def echo(self, value: dict = Body()):
+            return value
 
-    return _rate(Items.bind(), "/items/7?a=b", plan)
+    return _rate(Echo.bind(), plan, script=JSON_ECHO)
 
 
 def serve_composition(plan):
     from ray import serve
 
-    @serve.deployment(max_ongoing_requests=1000)
+    @serve.deployment(**OPTIONS)
     class AddOne:
         async def add(self, value):
             return value + 1
 
-    @serve.deployment(max_ongoing_requests=1000)
+    @serve.deployment(**OPTIONS)
     class Twice:
         async def double(self, value):
             return value * 2
 
-    @serve.deployment(max_ongoing_requests=1000)
+    @serve.deployment(**OPTIONS)
     class Both:
         def __init__(self, add_one, twice):
             self.add_one = add_one
@@ -95,14 +146,26 @@ def serve_composition(plan):
         async def __call__(self, request):
             return str(await self.twice.double.remote(self.add_one.add.remote(20)))
 
-    return _rate(Both.bind(AddOne.bind(), Twice.bind()), "/", plan)
+    return _rate(Both.bind(AddOne.bind(), Twice.bind()), plan)
+
+
+def _answer_bytes(last):
+    """The bytes of one whole answer as they come over the wire: by these a stream that wrk has read in part is counted."""
+    with socket.create_connection(("127.0.0.1", PORT), ANSWER_LIMIT_S) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
+        answer = b""
+        while piece := client.recv(1 << 16):
+            answer += piece
+    if last not in answer:
+        raise RuntimeError(f"Cannot measure a stream: it is not whole:\n{answer[-500:].decode(errors='replace')}")
+    return len(answer)
 
 
 def serve_sse(plan):
     from ray import serve
     from starlette.responses import StreamingResponse
 
-    @serve.deployment(max_ongoing_requests=1000)
+    @serve.deployment(**OPTIONS)
     class Tokens:
         async def events(self):
             for index in range(TOKENS_COUNT):
@@ -111,49 +174,74 @@ def serve_sse(plan):
         async def __call__(self, request):
             return StreamingResponse(self.events(), media_type="text/event-stream")
 
-    _start()
-    serve.run(Tokens.bind())
-    rate, _ = _load("/", plan, connections=100, factor=2)
-    serve.shutdown()
-    return {"samples": [rate * TOKENS_COUNT]}
+    _serve(Tokens.bind())
+    with _within(ANSWER_LIMIT_S, "a stream"):
+        count = _answer_bytes(f"token-{TOKENS_COUNT - 1}".encode())
+    measured = _load(plan, connections=100)
+    return {"samples": [measured["bytes_per_s"] / count * TOKENS_COUNT]}
 
 
 def serve_handle(plan):
     from ray import serve
     from throughput import operations_per_second
 
-    @serve.deployment(max_ongoing_requests=1000)
+    @serve.deployment(**OPTIONS)
     class Echo:
         async def echo(self, value):
             return value
 
-    handle = serve.run(Echo.bind(), route_prefix=None)
+    with _within(START_LIMIT_S, "the start of the application"):
+        handle = serve.run(Echo.bind(), route_prefix=None)
 
     def batch():
         for response in [handle.echo.remote(value) for value in range(AT_A_TIME)]:
-            response.result()
+            response.result(timeout_s=ANSWER_LIMIT_S)
 
-    measured = operations_per_second(batch, plan, AT_A_TIME)
-    serve.shutdown()
-    return measured
+    return operations_per_second(batch, plan, AT_A_TIME)
 
 
-def serve_start(_plan):
+def _first_answer():
+    with urllib.request.urlopen(f"{ADDRESS}/", timeout=ANSWER_LIMIT_S) as response:
+        if response.read() != b"hello world":
+            raise RuntimeError("Cannot measure the start of Ray Serve: the answer is another one")
+
+
+def _hello():
     from ray import serve
 
-    @serve.deployment
+    @serve.deployment(ray_actor_options={"num_cpus": 0})
     class Hello:
         async def __call__(self, request):
             return "hello world"
 
+    return Hello.bind()
+
+
+def serve_start(_plan):
+    application = _hello()
     start = time.perf_counter()
-    _start()
-    serve.run(Hello.bind())
-    with urllib.request.urlopen(f"{ADDRESS}/") as response:
-        assert response.read() == b"hello world"
-    elapsed_ms = (time.perf_counter() - start) * 1000
-    serve.shutdown()
-    return {"samples": [elapsed_ms]}
+    _serve(application)
+    _first_answer()
+    return {"samples": [(time.perf_counter() - start) * 1000]}
+
+
+def _serving():
+    """The processes of controller, proxies and replicas, which Ray names after their actors, and HAProxy."""
+    import psutil
+
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            command = process.cmdline()[:1]
+            if command and re.match(r"ray::(Serve|Proxy|HAProxy)|.*/haproxy$", command[0]):
+                yield process
+
+
+def serve_memory(_plan):
+    _serve(_hello())
+    _first_answer()
+    time.sleep(SETTLE_S)
+    weights = [process.memory_full_info().pss / 1e6 for process in _serving()]
+    return {"samples": [sum(weights)], "details": {"processes": len(weights)}}
 
 
 SERVE_FIGURES = {
@@ -163,4 +251,5 @@ SERVE_FIGURES = {
     "serve-sse": serve_sse,
     "serve-handle": serve_handle,
     "serve-start": serve_start,
+    "serve-memory": serve_memory,
 }

@@ -109,6 +109,7 @@ def _make_tune(module):
 def _make_air(module):
     module.__path__ = []
     module.session = importlib.import_module("ray.air.session")
+    _give_driver_names(module, *_CONFIGS)
 
 
 def _make_session(module):
@@ -128,14 +129,45 @@ def _make_empty(module):
     module.__path__ = []
 
 
+def _make_tracking(setup, callback):
+    """Makes the module of a tracker: its function for loops, and its callback of the driver."""
+
+    def make(module):
+        setattr(module, setup, getattr(importlib.import_module("shoal.tracking"), setup))
+        _give_driver_names(module, callback)
+
+    return make
+
+
+def _make_driver_names(*names):
+    return lambda module: _give_driver_names(module, *names)
+
+
+def _give_driver_names(module, *names):
+    from .train._driver_names import driver_name
+
+    for name in names:
+        setattr(module, name, driver_name(name))
+
+
+_CONFIGS = ("CheckpointConfig", "FailureConfig", "Result", "RunConfig", "ScalingConfig")
+
 _MADE = {
     "ray": _make_ray,
     "ray.tune": _make_tune,
     "ray.air": _make_air,
+    "ray.air.config": _make_driver_names(*_CONFIGS),
     "ray.air.session": _make_session,
     "ray.air.integrations": _make_empty,
+    "ray.air.integrations.comet": _make_driver_names("CometLoggerCallback"),
     "ray.air.integrations.keras": _make_keras,
+    "ray.air.integrations.mlflow": _make_tracking("setup_mlflow", "MLflowLoggerCallback"),
+    "ray.air.integrations.wandb": _make_tracking("setup_wandb", "WandbLoggerCallback"),
+    "ray.train.backend": _make_driver_names("Backend", "BackendConfig"),
+    "ray.train.data_parallel_trainer": _make_driver_names("DataParallelTrainer"),
     "ray.train.v2": _make_empty,
+    "ray.train.v2.api": _make_empty,
+    "ray.train.v2.api.data_parallel_trainer": _make_driver_names("DataParallelTrainer"),
 }
 
 

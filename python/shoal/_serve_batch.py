@@ -2,6 +2,9 @@
 
 import asyncio
 import functools
+import time
+
+from ._serve_metrics import BatchMetrics
 
 
 def batch(function=None, *, max_batch_size=10, batch_wait_timeout_s=0.01):
@@ -23,26 +26,28 @@ def batch(function=None, *, max_batch_size=10, batch_wait_timeout_s=0.01):
     async def single(self, item):
         queue = self.__dict__.get(name)
         if queue is None:
-            queue = self.__dict__[name] = _Queue(functools.partial(function, self), max_batch_size, batch_wait_timeout_s)
+            queue = self.__dict__[name] = _Queue(functools.partial(function, self), function.__name__, max_batch_size, batch_wait_timeout_s)
         return await queue.add(item)
 
     return single
 
 
 class _Queue:
-    def __init__(self, run, size, wait_s):
+    def __init__(self, run, name, size, wait_s):
         self._run = run
         self._size = size
         self._wait_s = wait_s
         self._waiting = []
         self._timer = None
+        self._metrics = BatchMetrics(name)
         #: Batches under way: the loop alone would not keep them.
         self._tasks = set()
 
     def add(self, item):
         loop = asyncio.get_running_loop()
         future = loop.create_future()
-        self._waiting.append((item, future))
+        self._waiting.append((item, future, loop.time()))
+        self._metrics.waiting(len(self._waiting))
         if len(self._waiting) >= self._size:
             self._begin()
         elif self._timer is None:
@@ -56,19 +61,24 @@ class _Queue:
         # Callers that have gone are left out.
         members = [member for member in self._waiting if not member[1].done()]
         self._waiting = []
+        self._metrics.waiting(0)
         if members:
+            now = asyncio.get_running_loop().time()
+            self._metrics.begun([(now - since) * 1000 for _, _, since in members], self._size)
             task = asyncio.get_running_loop().create_task(self._serve(members))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def _serve(self, members):
+        began = time.perf_counter()
         try:
-            results = list(await self._run([item for item, _ in members]))
+            results = list(await self._run([item for item, _, _ in members]))
             if len(results) != len(members):
                 raise ValueError("a batch of %d items gave %d results: there is to be one for each item" % (len(members), len(results)))
         except Exception as error:
             results = [error] * len(members)
-        for result, (_, future) in zip(results, members):
+        self._metrics.ended((time.perf_counter() - began) * 1000)
+        for result, (_, future, _) in zip(results, members):
             if future.done():
                 continue
             if isinstance(result, BaseException):

@@ -2,10 +2,12 @@
 
 import contextvars
 
-#: ``(request_id, model_id, left_ms)`` of the request in whose code a caller is.
+#: ``(request_id, model_id, left_ms, *headers)`` of the request in whose code a caller is; the headers, names and values in turn, go on with its calls.
 request = contextvars.ContextVar("shoal.serve.request", default=None)
 
 _replica = None
+#: The TypeScript half of the replica.
+_gateway = None
 
 
 class ReplicaContext:
@@ -21,9 +23,21 @@ class ReplicaContext:
         self.world_size = world_size
 
 
-def set_replica(context):
-    global _replica
+def set_replica(context, gateway):
+    global _replica, _gateway
+    _gateway = gateway
     _replica = ReplicaContext(context["appName"], context["deployment"], context["replicaId"], context["rank"], context["worldSize"])
+
+
+def tell_models(models):
+    """Routers are to know which models are here."""
+    if _gateway is not None:
+        _gateway.tellModels.remote(models)
+
+
+def names():
+    """Application, deployment and replica; empty outside of deployments."""
+    return ("", "", "") if _replica is None else (_replica.app_name, _replica.deployment, _replica.replica_id)
 
 
 def get_replica_context():

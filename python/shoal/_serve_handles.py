@@ -24,13 +24,15 @@ class DeploymentHandle:
             raise AttributeError(name)
         return DeploymentHandle(self._gateway, self._number, name, self._options)
 
-    def options(self, *, method_name=None, stream=None, multiplexed_model_id=None, timeout_s=None):
+    def options(self, *, method_name=None, stream=None, multiplexed_model_id=None, session_id=None, timeout_s=None):
         """A handle with other options for its calls. ``stream``: the method gives its items one by one."""
         options = dict(self._options)
         if stream is not None:
             options["stream"] = bool(stream)
         if multiplexed_model_id is not None:
             options["multiplexedModelId"] = multiplexed_model_id
+        if session_id is not None:
+            options["sessionId"] = session_id
         if timeout_s is not None:
             options["timeoutMs"] = max(1, int(timeout_s * 1000))
         return DeploymentHandle(self._gateway, self._number, self._method if method_name is None else method_name, options)

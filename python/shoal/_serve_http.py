@@ -92,9 +92,9 @@ class Url:
 
 
 class Request:
-    """A request of a client. Coroutines read it as Starlette's: ``await request.json()``; other code has its bytes in ``content``."""
+    """A request of a client. Coroutines read its body as Starlette's: ``await request.json()``, ``request.stream()``; other code has the bytes in ``content``."""
 
-    def __init__(self, given):
+    def __init__(self, given, feed=None):
         self.method = given["method"]
         self.url = Url(given["url"])
         self.path = self.url.path
@@ -102,9 +102,11 @@ class Request:
         self.headers = Headers(list(zip(flat[::2], flat[1::2])))
         self.query_params = QueryParams(parse_qsl(self.url.query, keep_blank_values=True))
         self.path_params = {}
-        #: The whole body.
-        self.content = bytes(given["body"] or b"")
         self.state = type("State", (), {})()
+        #: Where the body comes from as long as nobody has read it.
+        self._feed = feed
+        self._content = bytes(given["body"] or b"") if feed is None else None
+        self._is_streamed = False
 
     @property
     def cookies(self):
@@ -115,21 +117,38 @@ class Request:
                 found[name] = value
         return found
 
+    @property
+    def content(self):
+        """The whole body. Coroutines read it first. :raises RuntimeError: where that has not happened"""
+        if self._content is None:
+            raise RuntimeError("Cannot give the content of a request: its body has not been read: await request.body() first")
+        return self._content
+
     async def body(self):
-        return self.content
+        if self._content is None:
+            self._content = b"".join([piece async for piece in self.stream()])
+        return self._content
 
     async def json(self):
-        return json.loads(self.content)
+        return json.loads(await self.body())
 
     async def text(self):
-        return self.content.decode()
+        return (await self.body()).decode()
 
     async def form(self):
         """Fields of a form in ``application/x-www-form-urlencoded``."""
-        return QueryParams(parse_qsl(self.content.decode(), keep_blank_values=True))
+        return QueryParams(parse_qsl((await self.body()).decode(), keep_blank_values=True))
 
     async def stream(self):
-        yield self.content
+        """The pieces of the body as they come. :raises RuntimeError: where they were read before, and not kept"""
+        if self._content is not None:
+            yield self._content
+            return
+        if self._is_streamed:
+            raise RuntimeError("Cannot read the body of a request: it has been read as a stream")
+        self._is_streamed = True
+        while (piece := await self._feed.next()) is not None:
+            yield bytes(piece)
 
 
 class HTTPException(Exception):

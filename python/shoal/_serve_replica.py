@@ -10,31 +10,50 @@ import inspect
 import itertools
 from concurrent.futures import ThreadPoolExecutor
 
-from . import _runtime, _serve_context
+from . import _runtime, _serve_context, _serve_metrics
+from ._serve_asgi import AsgiServer
+from ._serve_feed import Feed
 from ._serve_handles import with_handles
 from ._serve_http import Request, answer_of, is_stream, piece_of
+from ._serve_ingress import application_of
 
 _END = object()
 
 
 class Replica:
     def __init__(self, place, name, args, context, gateway, threads):
-        _serve_context.set_replica(context)
+        _serve_context.set_replica(context, gateway)
         self._name = context["deployment"]
         target = _runtime.require().targets.find(place, name)
-        self._is_class = inspect.isclass(target)
-        self._object = target(*with_handles(args, gateway)) if self._is_class else target
+        self._object = target(*with_handles(args, gateway)) if inspect.isclass(target) else target
+        self._gateway = gateway
+        #: Of a deployment whose requests an ASGI application answers.
+        self._asgi = None
+        self._awaits_body = False
         self._threads = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="shoal-serve")
         self._streams = {}
         self._ids = itertools.count(1)
 
     async def start(self):
         """:returns: what the object offers"""
-        return {"hasCall": callable(self._object), "hasReconfigure": callable(getattr(self._object, "reconfigure", None))}
+        app = application_of(self._object)
+        if app is not None:
+            self._asgi = AsgiServer(app, self._gateway)
+            await self._asgi.start()
+        self._awaits_body = app is None and callable(self._object) and _is_coroutine(self._object)
+        return {
+            "isAsgi": app is not None,
+            "hasCall": callable(self._object),
+            "awaitsBody": self._awaits_body,
+            "hasReconfigure": callable(getattr(self._object, "reconfigure", None)),
+        }
 
     async def alive(self):
         """Never answers: the end of this call is the end of this process."""
-        await asyncio.get_running_loop().create_future()
+        await _serve_metrics.watch_loop()
+
+    async def metrics(self):
+        return _serve_metrics.snapshots()
 
     async def check_health(self):
         await self._run_hook("check_health")
@@ -43,8 +62,10 @@ class Replica:
         await self._run_hook("reconfigure", user_config)
 
     async def close(self):
-        """Lets the object end as objects do, by ``__del__``."""
+        """Runs the shutdown of an ASGI application, and lets the object end as objects do, by ``__del__``."""
         self._streams.clear()
+        if self._asgi is not None:
+            await self._asgi.stop()
         self._object = None
 
     async def call(self, meta, name, *args):
@@ -63,7 +84,8 @@ class Replica:
         """:returns: ``[status, headers, body, number of the stream that is the body]``"""
         _serve_context.request.set(tuple(meta))
         try:
-            value = await self._run(self._method("__call__"), (Request(given),))
+            feed = Feed(self._gateway, given["feed"], given["body"]) if self._awaits_body else None
+            value = await self._run(self._method("__call__"), (Request(given, feed),))
         except Exception as error:
             status = getattr(error, "status_code", None)
             if not isinstance(status, int) or not 400 <= status <= 599:
@@ -80,6 +102,22 @@ class Replica:
         number = next(self._ids)
         self._streams[number] = body if hasattr(body, "__aiter__") else iter(body)
         return [status, headers, None, number]
+
+    async def asgi(self, meta, given):
+        """A request in the ASGI application, as `AsgiServer.http` gives it."""
+        _serve_context.request.set(tuple(meta))
+        async for item in self._asgi.http(given):
+            yield item
+
+    async def socket(self, meta, given):
+        """A WebSocket in the ASGI application, as `AsgiServer.socket` gives it."""
+        _serve_context.request.set(tuple(meta))
+        async for item in self._asgi.socket(given):
+            yield item
+
+    def closed(self, number, code, reason):
+        """A client has closed its WebSocket."""
+        self._asgi.closed(number, code, reason)
 
     async def read(self, meta, number):
         """The pieces of the body of an answer."""
@@ -111,6 +149,8 @@ class Replica:
 
     def _method(self, name):
         name = name or "__call__"
+        if self._asgi is not None and name in ("__call__", "call", "fetch"):
+            raise AttributeError("Cannot call deployment %s without the name of a method: an ASGI application answers its requests, by HTTP" % self._name)
         method = None if name.startswith("_") and name != "__call__" else self._object if name == "__call__" else getattr(self._object, name, None)
         # The default method, by the name that it has in TypeScript.
         if method is None and name in ("call", "fetch"):
@@ -126,9 +166,9 @@ class Replica:
             await self._run(method, args)
 
     async def _run(self, method, args):
-        function = method if inspect.isroutine(method) else getattr(method, "__call__", method)
-        if inspect.iscoroutinefunction(function):
+        if _is_coroutine(method):
             return await method(*args)
+        function = method if inspect.isroutine(method) else getattr(method, "__call__", method)
         if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
             return method(*args)
         value = await self._on_thread(method, args)
@@ -137,3 +177,7 @@ class Replica:
     async def _on_thread(self, function, args):
         context = contextvars.copy_context()
         return await asyncio.get_running_loop().run_in_executor(self._threads, functools.partial(context.run, function, *args))
+
+
+def _is_coroutine(method):
+    return inspect.iscoroutinefunction(method if inspect.isroutine(method) else getattr(method, "__call__", method))

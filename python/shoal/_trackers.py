@@ -26,12 +26,31 @@ def library(name, needed_by):
         ) from error
 
 
+def allow_folder(uri):
+    """MLflow asks by a variable whether a folder is really meant."""
+    if uri is not None and ("://" not in uri or uri.startswith("file:")):
+        os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
+
+
+def experiment_id_of(client, name, artifact_location=None):
+    """The id of MLflow's experiment of this name, which is made where there is none."""
+    found = client.get_experiment_by_name(name)
+    if found is not None:
+        return found.experiment_id
+    try:
+        return client.create_experiment(name, artifact_location=artifact_location)
+    except Exception:
+        # Another process may have made it in between.
+        found = client.get_experiment_by_name(name)
+        if found is None:
+            raise
+        return found.experiment_id
+
+
 class MlflowRuns:
     def __init__(self, options):
         uri = options.get("trackingUri")
-        if uri is not None and ("://" not in uri or uri.startswith("file:")):
-            # MLflow asks by this name whether a folder is really meant.
-            os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
+        allow_folder(uri)
         mlflow = library("mlflow", "MLflowLoggerCallback")
         from mlflow.entities import Metric, Param, RunTag
 
@@ -43,7 +62,7 @@ class MlflowRuns:
         self._runs = {}
 
     def open(self, run):
-        experiment_id = self._experiment(self._options.get("experimentName") or run["experimentName"])
+        experiment_id = experiment_id_of(self._client, self._options.get("experimentName") or run["experimentName"])
         tags = {"mlflow.runName": run["name"], "shoal.run_id": run["id"], "trial_name": run["name"], **self._options["tags"]}
         found = self._earlier(experiment_id, run["id"]) if run["isResumed"] else None
         if found is None:
@@ -51,7 +70,7 @@ class MlflowRuns:
         else:
             self._client.update_run(found, status="RUNNING")
         self._runs[run["id"]] = (found, run["folder"])
-        params = [self._param(_mlflow_name(name), str(value)[:_PARAM_LENGTH]) for name, value in run["config"].items()]
+        params = [self._param(name, value) for name, value in mlflow_params(run["config"]).items()]
         # A parameter cannot be changed: one that a resumed run has already is logged again with the same value.
         for at in range(0, len(params), 100):
             self._client.log_batch(found, params=params[at : at + 100])
@@ -76,22 +95,14 @@ class MlflowRuns:
         finally:
             self._client.set_terminated(run_id, status="FINISHED" if state == "finished" else "FAILED")
 
-    def _experiment(self, name):
-        found = self._client.get_experiment_by_name(name)
-        if found is not None:
-            return found.experiment_id
-        try:
-            return self._client.create_experiment(name)
-        except Exception:
-            # Another process may have made it in between.
-            found = self._client.get_experiment_by_name(name)
-            if found is None:
-                raise
-            return found.experiment_id
-
     def _earlier(self, experiment_id, id_):
         runs = self._client.search_runs([experiment_id], "tags.`shoal.run_id` = '%s'" % id_.replace("'", ""), max_results=1)
         return runs[0].info.run_id if runs else None
+
+
+def mlflow_params(flat):
+    """Parameters as MLflow takes them, of a configuration without dictionaries in it."""
+    return {_mlflow_name(name): str(value)[:_PARAM_LENGTH] for name, value in flat.items()}
 
 
 def _mlflow_name(name):

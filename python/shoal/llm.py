@@ -3,6 +3,21 @@
 import asyncio
 import itertools
 
+#: Fields of requests that vLLM's SamplingParams has under the same names; OpenAI's API has `logit_bias` alone of them.
+_SAMPLING = (
+    "top_k",
+    "min_p",
+    "repetition_penalty",
+    "min_tokens",
+    "ignore_eos",
+    "stop_token_ids",
+    "bad_words",
+    "allowed_token_ids",
+    "include_stop_str_in_output",
+    "skip_special_tokens",
+    "spaces_between_special_tokens",
+)
+
 
 class VllmEngine:
     """Requests that run at the same time are batched by vLLM itself. Leaving a stream ends its request."""
@@ -20,11 +35,12 @@ class VllmEngine:
         return self._model
 
     async def generate(self, kind, request):
-        from vllm import SamplingParams
-        from vllm.sampling_params import RequestOutputKind
-
+        try:
+            params = _sampling_params(request["sampling"], request["extra"])
+        except (TypeError, ValueError) as error:
+            yield {"refused": str(error)}
+            return
         prompt = await self._chat_prompt(request) if kind == "chat" else _prompt(request["prompt"])
-        params = SamplingParams(n=1, output_kind=RequestOutputKind.DELTA, **request["sampling"])
         request_id = f"shoal-{next(self._ids)}"
         completion_tokens = 0
         try:
@@ -66,3 +82,35 @@ class VllmEngine:
 
 def _prompt(text):
     return text if isinstance(text, str) else {"prompt_token_ids": list(text)}
+
+
+def _sampling_params(sampling, extra):
+    """What vLLM knows of a request beside its prompt. :raises ValueError: for what the client is to change"""
+    from vllm import SamplingParams
+    from vllm.sampling_params import RequestOutputKind
+
+    given = {name: extra[name] for name in _SAMPLING if name in extra}
+    if "logit_bias" in extra:
+        given["logit_bias"] = {int(token): float(bias) for token, bias in extra["logit_bias"].items()}
+    constraint = _constraint(extra)
+    if constraint:
+        # Imported only here: older versions have another class.
+        from vllm.sampling_params import StructuredOutputsParams
+
+        given["structured_outputs"] = StructuredOutputsParams(**constraint)
+    return SamplingParams(n=1, output_kind=RequestOutputKind.DELTA, **sampling, **given)
+
+
+def _constraint(extra):
+    """OpenAI's ``response_format``, or vLLM's own ``structured_outputs``, as arguments of StructuredOutputsParams."""
+    form = extra.get("response_format")
+    if form is None:
+        return extra.get("structured_outputs")
+    kind = form.get("type")
+    if kind == "text":
+        return None
+    if kind == "json_object":
+        return {"json_object": True}
+    if kind == "json_schema" and isinstance((form.get("json_schema") or {}).get("schema"), dict):
+        return {"json": form["json_schema"]["schema"]}
+    raise ValueError("Invalid response_format: text, json_object, or json_schema with a schema is needed: received %r" % (form,))

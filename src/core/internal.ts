@@ -20,7 +20,9 @@ export {
   text,
   timeLimit,
 } from "./options/option-kinds.ts";
-export { isTaskOption } from "./options/options.ts";
+export { isActorOption, isTaskOption } from "./options/options.ts";
+
+export { nearNames } from "../runtime/base/near-names.ts";
 
 // Limits that libraries share with the core.
 export { TIMER_MS_MAX } from "../runtime/base/limits.ts";
@@ -88,6 +90,9 @@ export { type OutputLines, sendSignal, setSignalSink, takeOutput } from "./outpu
 export { newTemporaryFolder, temporaryRoot } from "../runtime/os/files/temporary-folder.ts";
 export { makePrivateFolder } from "../runtime/os/files/private-files.ts";
 export { removeIfEmpty } from "../runtime/os/files/shared-folder.ts";
+
+// Which process left a record in a file, and whether it still runs.
+export { isProcessGone, processIdentity, runsHere } from "../runtime/os/processes/process-identity.ts";
 
 // Fewer collections of garbage while large arrays pass through a worker.
 export { HeapGrowth } from "../runtime/os/garbage.ts";

@@ -8,19 +8,11 @@ import { SIGNAL } from "../runtime/base/signal-line.ts";
 import type { LogHeader } from "../runtime/wire/messages.ts";
 import { isWorker } from "./runtime-slot.ts";
 
-/** The half in the driver. */
-interface SignalSink {
-  receive(signal: string): void;
-  /** Lines are about to be printed, and have been: what is drawn at the end of the terminal makes room for them. */
-  beforePrinting(): void;
-  afterPrinting(): void;
-}
-
-let sink: SignalSink | undefined;
+let sink: ((signal: string) => void) | undefined;
 
 /** Sets what takes in the signals of the whole program in its driver; there is one. Without it they are dropped. */
-export function setSignalSink(signalSink: SignalSink): void {
-  sink = signalSink;
+export function setSignalSink(receive: (signal: string) => void): void {
+  sink = receive;
 }
 
 /**
@@ -29,7 +21,7 @@ export function setSignalSink(signalSink: SignalSink): void {
  */
 export function sendSignal(signal: string): void {
   if (isWorker()) process.stdout.write(`${SIGNAL}${signal}\n`);
-  else sink?.receive(signal);
+  else sink?.(signal);
 }
 
 /** What takes the lines of a source besides the terminal, by the source. */
@@ -66,9 +58,7 @@ export function printLog(entry: LogHeader): void {
   const stream = entry.stream === "stdout" ? process.stdout : process.stderr;
   const source = entry.source === "" ? "worker" : entry.source;
   const print = (line: string): void => {
-    sink?.beforePrinting();
     stream.write(`(${source} pid=${entry.pid}) ${line}\n`);
-    sink?.afterPrinting();
   };
   for (const line of entry.lines) {
     const start = line.indexOf(SIGNAL);
@@ -78,12 +68,10 @@ export function printLog(entry: LogHeader): void {
     }
     // The program had written a line without its end.
     if (start > 0) print(line.slice(0, start));
-    sink?.receive(line.slice(start + SIGNAL.length));
+    sink?.(line.slice(start + SIGNAL.length));
   }
 }
 
 export function printWarning(text: string): void {
-  sink?.beforePrinting();
   process.stderr.write(`shoal: ${text}\n`);
-  sink?.afterPrinting();
 }

@@ -27,19 +27,20 @@ import { DataIterator, readSplitOptions, type StreamingSplitOptions } from "./da
 import { type BlockRef, keptBlock } from "./engine/operator.ts";
 import { aggregateStep, type ExchangeStep, namesOf, shuffleStep, type SortOptions, sortStep } from "./exchange-steps.ts";
 import type { SinkTransform } from "./engine/sink-transform.ts";
-import { clusterCpus, run } from "./engine/run.ts";
+import { clusterCpus, knownRowCount, run } from "./engine/run.ts";
 import { SplitCoordinator } from "./engine/split-coordinator.ts";
 import { gather, type Transform } from "./engine/transform.ts";
-import { columnTransform, filterTransform, selectTransform } from "./expressions/column-transforms.ts";
+import { columnsTransform, columnTransform, filterTransform, selectTransform } from "./expressions/column-transforms.ts";
 import { type Download, Expression, type NamedExpression } from "./expressions/expression.ts";
-import type { ValueIn, WithColumn } from "./expressions/expression-types.ts";
+import type { ValueIn, WithColumn, WithColumns } from "./expressions/expression-types.ts";
 import { type DatasetKind, Groups, type ResultOf } from "./groups.ts";
 import { type JoinedRow, type JoinOptions, readJoin } from "./join-options.ts";
 import type { JoinType } from "./engine/join.ts";
 import { type MixOptions, readMix } from "./mix-options.ts";
 import { ROWS_SHOWN } from "./limits.ts";
 import { explain } from "./plan/explain.ts";
-import type { LogicalPlan } from "./plan/logical-plan.ts";
+import { filesOf, type LogicalPlan } from "./plan/logical-plan.ts";
+import type { PhysicalPlan } from "./plan/physical-plan.ts";
 import { portablePlan } from "./plan/portable-plan.ts";
 import { physicalPlan } from "./plan/rules.ts";
 import type { AnyBatch, AnyRow, ClassOf, ResultOfCall, RowOfResult, RowOfSeveral, Several, ZippedRow } from "./row-types.ts";
@@ -224,6 +225,17 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return this.#transform(columnTransform(name, expression));
   }
 
+  /**
+   * The rows with several columns more, or others in the place of those of their names. All expressions see the columns as they were.
+   *
+   * @example
+   * const swapped = pairs.withColumns({ a: col("b"), b: col("a") });
+   * @throws TypeError for what is no object of expressions
+   */
+  withColumns<const M extends Readonly<Record<string, Expression<unknown, keyof R & string>>>>(columns: M): Dataset<WithColumns<R, M>> {
+    return this.#transform(columnsTransform(columns));
+  }
+
   /** The rows with these columns alone, in this order: names, and expressions with names by `as`. */
   selectColumns<const K extends keyof R & string>(columns: readonly K[]): Dataset<Pick<R, K>>;
   selectColumns<const C extends readonly (string | NamedExpression)[]>(
@@ -259,7 +271,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   /** The rows of this dataset, then those of the others. */
   union(...others: readonly Dataset<R>[]): Dataset<R> {
     const inputs = [this, ...others].map((dataset) => {
-      if (!(dataset instanceof Dataset)) throw new TypeError("Cannot make a union: each argument is a Dataset");
+      if (!(dataset instanceof Dataset)) throw new TypeError(`union takes Datasets: received ${describeValue(dataset)}`);
       return dataset.#plan;
     });
     return new Dataset<R>({ kind: "union", name: "union", inputs }, this.#settings);
@@ -451,6 +463,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
 
   /** The first rows. */
   async take(rows: number = ROWS_SHOWN, options: ConsumeOptions = {}): Promise<R[]> {
+    requireCount("take", rows);
     return allRows<R>(this.limit(rows).#blocks(options, this));
   }
 
@@ -481,10 +494,13 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     else console.table(shown);
   }
 
-  /** How many rows there are. Counts in the facts of the blocks, which are not fetched. */
+  /** How many rows there are. Nothing runs where that is known: of Parquet files by their footers. Else counts in the facts of the blocks, which are not fetched, and reads the columns alone that steps ask for. */
   async count(options: ConsumeOptions = {}): Promise<number> {
+    options.signal?.throwIfAborted();
+    const known = await knownRowCount(this.#plan, resolveSettings(this.#settings));
+    if (known !== undefined) return known;
     let rows = 0;
-    for await (const block of this.#run(options)) {
+    for await (const block of this.#runPlan(physicalPlan(this.#plan, []), options, this)) {
       rows += block.rowCount;
       block.release();
     }
@@ -504,6 +520,11 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   /** The names of the columns. */
   async columns(options: ConsumeOptions = {}): Promise<readonly string[]> {
     return (await this.schema(options)).names;
+  }
+
+  /** The files that this dataset is read from, in their order; none where it is read from elsewhere, or kept in the object store. */
+  inputFiles(): Promise<readonly string[]> {
+    return filesOf(this.#plan);
   }
 
   /** All rows as an array: the values of the column `item` where that is the only one, as `fromItems` takes them. They have to fit into the memory of this process. */
@@ -742,21 +763,25 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return new Dataset<U>({ kind: "exchange", input: this.#plan, ...step }, this.#settings);
   }
 
-  #write(name: string, folder: string, { mode, partitionBy, extension, format, signal }: WritePlan): Promise<WriteResult> {
+  #write(name: string, folder: string, { mode, signal, ...plan }: WritePlan): Promise<WriteResult> {
     if (typeof folder !== "string" || folder === "")
       throw new TypeError(`${name} takes the path of a folder: received ${JSON.stringify(folder)}`);
     const runInto = (stagingFolder: string): AsyncIterable<BlockRef> =>
-      this.#transform({ kind: "write", name, stagingFolder, extension, format, partitionBy }).#run({ signal }, this);
-    return writeDataset({ folder, mode, extension, run: runInto });
+      this.#transform({ kind: "write", name, stagingFolder, ...plan }).#run({ signal }, this);
+    return writeDataset({ folder, mode, extension: plan.extension, run: runInto });
   }
 
   /** @param owner - the dataset whose last run it is */
-  async *#run({ signal }: ConsumeOptions, owner: Dataset<any> = this): AsyncGenerator<BlockRef, void, undefined> {
+  #run(options: ConsumeOptions, owner: Dataset<any> = this): AsyncGenerator<BlockRef, void, undefined> {
+    return this.#runPlan(physicalPlan(this.#plan), options, owner);
+  }
+
+  async *#runPlan(plan: PhysicalPlan, { signal }: ConsumeOptions, owner: Dataset<any>): AsyncGenerator<BlockRef, void, undefined> {
     const startedMs = performance.now();
     let last: RunState | undefined;
     const settings = resolveSettings(this.#settings);
     try {
-      yield* run(physicalPlan(this.#plan), {
+      yield* run(plan, {
         settings,
         signal,
         onBegin: (begun) => {

@@ -55,6 +55,7 @@ export type {
   WriteNumpyOptions,
   WriteOptions,
   WriteParquetOptions,
+  WriteRowsOptions,
 } from "./write-options.ts";
 export type { ImageFormat, ImageMode } from "./formats/images.ts";
 export { DataError } from "./errors.ts";

@@ -71,6 +71,9 @@ export const WHOLE_INPUT_TIMES = 16;
 /** Rows of such a side: the table of its keys, which each task makes, takes some 50 bytes a row. */
 export const WHOLE_INPUT_ROWS_MAX: number = 2 ** 20;
 
+/** Rows that all tasks of a read may bring into tables, together, where nobody knows how many rows they read: less than a second's work. */
+export const SMALL_SIDE_TABLE_ROWS: number = 2 ** 20;
+
 /** Rows of a block that a join gives: one row of a side may meet very many of the other. */
 export const ROWS_OF_JOINED_BLOCK = 131_072;
 

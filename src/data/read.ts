@@ -292,7 +292,7 @@ interface ParquetRead {
 }
 
 function parquetSource(read: ParquetRead): Source {
-  const { columns, wanted } = read;
+  const { paths, files, columns, wanted } = read;
   const only = [
     ...(wanted.columns === undefined ? [] : [`columns: ${wanted.columns.length === 0 ? "none" : wanted.columns.join(", ")}`]),
     ...(wanted.filters.length === 0 ? [] : [`where: ${wanted.filters.map(expressionText).join(", ")}`]),
@@ -301,6 +301,8 @@ function parquetSource(read: ParquetRead): Source {
     name: `readParquet${only.length === 0 ? "" : `(${only.join("; ")})`}`,
     reader: readWithColumns as Reader,
     parts: (_cpus, leavesOut) => parquetParts(read, leavesOut),
+    files: () => shownFiles(paths, files),
+    knowsRowCounts: true,
     columns,
     pushDown: (more) => {
       // A column that the option leaves out is missed where it is asked for, as if nothing had been pushed.
@@ -457,8 +459,14 @@ function fileDataset<R extends AnyRow>(
     const read = listed.map(({ path }) => [path, columnsOfPath(path)] as const);
     return inGroups(read, cpus * SMALL_FILE_TASKS_PER_CPU).map((group) => ({ args: [reader, args, group] }));
   };
-  const source: Source = { name, reader: (isManySmall ? readFilesWithColumns : readWithColumns) as Reader, parts };
+  const read = (isManySmall ? readFilesWithColumns : readWithColumns) as Reader;
+  const source: Source = { name, reader: read, parts, files: () => shownFiles(paths, files) };
   return newDataset({ kind: "read", name, source, options: tasks });
+}
+
+/** The paths of files as they may be shown: what of a URL may be secret is in requests alone. */
+async function shownFiles(paths: Paths, { ignoreMissingPaths }: FilesOptions): Promise<readonly string[]> {
+  return (await listFiles(paths, { ignoreMissingPaths })).map(({ path }) => shownPath(path));
 }
 
 /** About so many groups of neighbours, which are equally large. */

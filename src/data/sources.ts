@@ -12,6 +12,7 @@ import { INT64 } from "./blocks/data-type.ts";
 import { failureIn } from "./engine/user-errors.ts";
 import { type Dataset, newDataset } from "./dataset.ts";
 import type { AnyBatch, AnyRow, RowOfBatch } from "./row-types.ts";
+import type { SourcePart } from "./plan/logical-plan.ts";
 import { ITEMS_PER_BLOCK, READ_TASKS_PER_CPU, ROWS_PER_BLOCK_MAX } from "./limits.ts";
 
 /** The row of an item: the item itself where it is an object, else a row with the column `item`. */
@@ -73,7 +74,7 @@ export function range(n: number): Dataset<{ id: number }> {
   return newDataset({
     kind: "read",
     name: `range(${n})`,
-    source: { name: "range", reader: readRange, parts, columns: ["id"] },
+    source: { name: "range", reader: readRange, parts, knowsRowCounts: true, columns: ["id"] },
     options: {},
   });
 }
@@ -100,8 +101,10 @@ export async function* readRange(start: number, end: number): AsyncGenerator<Blo
 export interface ReadTask<R extends AnyRow = AnyRow> {
   /** Rows, or batches of them, as they are read. */
   read(): Iterable<R | AnyBatch> | AsyncIterable<R | AnyBatch> | Promise<Iterable<R | AnyBatch>>;
-  /** How many rows it gives, where that is known. */
+  /** How many rows it gives, where that is known: a join with few rows is planned by it. */
   readonly rowCount?: number;
+  /** The files that it reads, for `inputFiles()`. */
+  readonly inputFiles?: readonly string[];
 }
 
 /** A source of the user's own. */
@@ -120,11 +123,14 @@ export interface Datasource<R extends AnyRow = AnyRow> {
 export function readDatasource<R extends AnyRow>(source: Datasource<R>): Dataset<R> {
   if (typeof source?.getReadTasks !== "function" || typeof source.name !== "string")
     throw new TypeError("readDatasource takes { name, getReadTasks({ parallelism }) }");
-  const parts = async (cpus: number): Promise<{ args: readonly unknown[] }[]> => {
-    const tasks = await source.getReadTasks({ parallelism: cpus * READ_TASKS_PER_CPU });
-    return tasks.map((task, index) => ({ args: [source.name, task, index] }));
-  };
-  return newDataset({ kind: "read", name: source.name, source: { name: source.name, reader: readUserTask, parts }, options: {} });
+  const tasksFor = async (cpus: number): Promise<readonly ReadTask<R>[]> => source.getReadTasks({ parallelism: cpus * READ_TASKS_PER_CPU });
+  const parts = async (cpus: number): Promise<SourcePart[]> =>
+    (await tasksFor(cpus)).map((task, index) => ({
+      args: [source.name, task, index],
+      ...(task.rowCount === undefined ? {} : { rowCount: task.rowCount }),
+    }));
+  const files = async (): Promise<readonly string[]> => (await tasksFor(1)).flatMap(({ inputFiles = [] }) => inputFiles);
+  return newDataset({ kind: "read", name: source.name, source: { name: source.name, reader: readUserTask, parts, files }, options: {} });
 }
 
 export async function* readUserTask(name: string, task: ReadTask, index: number): AsyncGenerator<Block, void, undefined> {

@@ -17,6 +17,19 @@ const physical = (dataset: data.Dataset): string[] => {
   return lines.slice(lines.indexOf("Physical plan") + 1, -1);
 };
 
+test.each([
+  ["mapBatches", { batchsize: 5 }, "batchSize"],
+  ["mapBatches", { batch_size: 5 }, "batchSize"],
+  ["map", { concurency: 2 }, "concurrency"],
+])("%s tells which option was meant by %j", (method, options, meant) => {
+  const call = (fn: unknown): unknown =>
+    (rows as unknown as Record<string, (fn: unknown, options: object) => unknown>)[method]?.(fn, options);
+  for (const fn of [(row: unknown) => row, Embed])
+    expect(() => call(fn)).toThrow(
+      `Cannot set options of ${method}: there is no option "${Object.keys(options)[0]}": did you mean ${meant}`,
+    );
+});
+
 describe("explain", () => {
   test.each([
     [{ concurrency: 3 }, "x 3"],

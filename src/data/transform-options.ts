@@ -5,7 +5,7 @@
  * syntax, so a plain function is never constructed.
  */
 import { type ActorOptions, type MethodOptions, remote, type TaskOptions } from "../core/index.ts";
-import { count, custom, isClass, isPlainObject, number, readOptions } from "../core/internal.ts";
+import { count, custom, isActorOption, isClass, isPlainObject, isTaskOption, nearNames, number, readOptions } from "../core/internal.ts";
 import type { Compute } from "./engine/compute.ts";
 import { ChainActor } from "./engine/pool-actor.ts";
 import type { Transform } from "./engine/transform.ts";
@@ -121,7 +121,23 @@ interface ReadOptions {
 export function readCompute(transform: Transform, given: TransformOptions | ActorTransformOptions): ReadOptions {
   const { kind } = transform;
   const isPool = transform.kind === "pythonBatches" ? transform.code.kind === "class" : "fn" in transform && isClass(transform.fn);
+  refuseMisspelt(kind === "pythonBatches" ? "mapBatches" : kind, given, isPool ? isActorOption : isTaskOption);
   return isPool ? readPool(kind, given) : readTasks(kind, given as TransformOptions);
+}
+
+/** Options of transforms that are none of tasks and actors. */
+const OWN_OPTIONS = ["batchSize", "batchFormat", "concurrency", "compute", "constructorArgs", "fnArgs", "fnKwargs", "constructorKwargs"];
+
+/** The core refuses every other name, but knows no option of transforms that could have been meant. */
+function refuseMisspelt(method: string, given: object, isCores: (name: string) => boolean): void {
+  for (const name of Object.keys(given)) {
+    if (OWN_OPTIONS.includes(name) || isCores(name)) continue;
+    const near = nearNames(name, OWN_OPTIONS);
+    if (near.length > 0)
+      throw new TypeError(
+        `Cannot set options of ${method}: there is no option ${JSON.stringify(name)}: did you mean ${near.join(" or ")}?`,
+      );
+  }
 }
 
 function readTasks(method: string, { concurrency, ...options }: TransformOptions): ReadOptions {

@@ -4,7 +4,7 @@
  * They are checked where the user wrote them, before anything runs. `write.ts` does what they say.
  * A compression is part of the extension, by which readers find it.
  */
-import { custom, describeValue, flag, oneOf, readOptions } from "../core/internal.ts";
+import { count, custom, describeValue, flag, oneOf, readOptions } from "../core/internal.ts";
 import type { ConsumeOptions } from "./consume.ts";
 import type { WriteTransform } from "./engine/write-transform.ts";
 import { IMAGE_FORMATS, type ImageFormat } from "./formats/images.ts";
@@ -22,7 +22,13 @@ export interface WriteOptions extends ConsumeOptions {
   partitionBy?: readonly string[] | undefined;
 }
 
-export interface WriteJsonOptions extends WriteOptions {
+/** The options of what writes several rows to a file. */
+export interface WriteRowsOptions extends WriteOptions {
+  /** A file that has so many rows is ended, and the rows behind go to the next one. For files of no fewer rows than that, `repartition({ rowsPerBlock })` before. Default: a file a task. */
+  maxRowsPerFile?: number | undefined;
+}
+
+export interface WriteJsonOptions extends WriteRowsOptions {
   /** Default: `"none"`. */
   compression?: keyof typeof COMPRESSED | undefined;
 }
@@ -32,13 +38,13 @@ export interface WriteCsvOptions extends WriteJsonOptions {
   header?: boolean | undefined;
 }
 
-export interface WriteParquetOptions extends WriteOptions {
+export interface WriteParquetOptions extends WriteRowsOptions {
   /** Default: `"snappy"`. */
   compression?: ParquetCodec | undefined;
 }
 
 /** The options of `writeNumpy`. */
-export interface WriteNumpyOptions extends WriteOptions {
+export interface WriteNumpyOptions extends WriteRowsOptions {
   /** The column whose values are written. */
   column: string;
 }
@@ -52,7 +58,7 @@ export interface WriteImagesOptions extends WriteOptions {
 }
 
 /** What is to be written, and how. */
-export interface WritePlan extends Pick<WriteTransform, "extension" | "format" | "partitionBy"> {
+export interface WritePlan extends Pick<WriteTransform, "extension" | "format" | "partitionBy" | "maxRowsPerFile"> {
   readonly mode: WriteMode;
   readonly signal: AbortSignal | undefined;
 }
@@ -64,20 +70,21 @@ const NAMES = custom<readonly string[]>("an array of column names is needed", []
   Array.isArray(value) && value.every((name) => typeof name === "string") ? "ok" : "wrong type",
 );
 const WRITE = { mode: oneOf(WRITE_MODES, "append"), partitionBy: NAMES };
+const WRITE_ROWS = { ...WRITE, maxRowsPerFile: count({ min: 1 }, undefined) };
 
 export function csvWrite({ signal, ...given }: WriteCsvOptions): WritePlan {
-  const own = { ...WRITE, header: flag(true), compression: COMPRESSION };
+  const own = { ...WRITE_ROWS, header: flag(true), compression: COMPRESSION };
   const { header, compression, ...rest } = readOptions(given, { of: "writeCsv", options: own });
   return { ...rest, signal, extension: `.csv${COMPRESSED[compression]}`, format: { kind: "csv", header } };
 }
 
 export function jsonWrite({ signal, ...given }: WriteJsonOptions): WritePlan {
-  const { compression, ...rest } = readOptions(given, { of: "writeJson", options: { ...WRITE, compression: COMPRESSION } });
+  const { compression, ...rest } = readOptions(given, { of: "writeJson", options: { ...WRITE_ROWS, compression: COMPRESSION } });
   return { ...rest, signal, extension: `.jsonl${COMPRESSED[compression]}`, format: { kind: "json" } };
 }
 
 export function parquetWrite({ signal, ...given }: WriteParquetOptions): WritePlan {
-  const own = { ...WRITE, compression: oneOf(PARQUET_CODECS, "snappy") };
+  const own = { ...WRITE_ROWS, compression: oneOf(PARQUET_CODECS, "snappy") };
   const { compression, ...rest } = readOptions(given, { of: "writeParquet", options: own });
   return { ...rest, signal, extension: ".parquet", format: { kind: "parquet", codec: compression } };
 }
@@ -85,7 +92,7 @@ export function parquetWrite({ signal, ...given }: WriteParquetOptions): WritePl
 export function numpyWrite(options: WriteNumpyOptions): WritePlan {
   const { signal, column, ...given } = options ?? {};
   requireColumn("writeNumpy", column);
-  const rest = readOptions(given, { of: "writeNumpy", options: WRITE });
+  const rest = readOptions(given, { of: "writeNumpy", options: WRITE_ROWS });
   return { ...rest, signal, extension: ".npy", format: { kind: "numpy", column } };
 }
 

@@ -1,7 +1,7 @@
 /**
  * Shows long work of libraries: on a terminal some lines each, drawn in place, and elsewhere, where it is asked for, a line every few seconds. Each piece of work ends with a summary line.
  *
- * Each library provides the text: Data shows a line per operator, Train a line per rank, Tune a table. Work that ends at once shows nothing. While lines are drawn, the
+ * Each library provides the text: Data shows a line per operator, Train a line per rank, Tune a table, `shoal/util` a bar. Work that ends at once shows nothing, but for bars. While lines are drawn, the
  * program's output goes above them: its writes pass through the board, which erases the lines first. Clock, timer and streams are injected.
  */
 import { PROGRESS_AFTER_MS, PROGRESS_DRAWN_EVERY_MS, PROGRESS_LINE_EVERY_MS } from "./limits.ts";
@@ -29,8 +29,12 @@ interface ProgressPlace {
 export interface ShownWork {
   /** The current state of the work, as lines without line feeds. */
   lines(nowMs: number): readonly string[];
-  /** The final line: the outcome of the work, and its duration in milliseconds. */
-  summary(outcome: WorkOutcome, ms: number): string;
+  /** The final line: the outcome of the work, and its duration in milliseconds. Undefined where a plain line has said so already. */
+  summary(outcome: WorkOutcome, ms: number): string | undefined;
+  /** Work that is over sooner is not shown. Default: half a second. */
+  readonly afterMs?: number;
+  /** Where there is no terminal, the line to print now, if any. Default: all lines as one, every five seconds. */
+  plainLine?(nowMs: number): string | undefined;
 }
 
 export type WorkOutcome = "done" | "stopped" | "failed";
@@ -50,6 +54,7 @@ export class ProgressBoard {
   readonly #place: ProgressPlace;
   readonly #shown = new Set<Shown>();
   #drawnLines = 0;
+  #drawnAtMs = Number.NEGATIVE_INFINITY;
   /** Whether the program has ended its last line: only then lines can be drawn below. */
   #isAtLineStart = true;
   #release: (() => void) | undefined;
@@ -61,16 +66,22 @@ export class ProgressBoard {
   /** Shows work. @returns a function that ends the display with an outcome */
   begin(work: ShownWork): (outcome: WorkOutcome) => void {
     const startedMs = this.#place.nowMs();
-    const shown: Shown = { work, startedMs, toldMs: startedMs, isShown: false };
+    const shown: Shown = { work, startedMs, toldMs: startedMs, isShown: work.afterMs === 0 };
     this.#shown.add(shown);
     this.#release ??= this.#hold();
     return (outcome) => this.#end(shown, outcome);
   }
 
+  /** Shows what is new without waiting for the timer. */
+  refresh(): void {
+    if (!this.#isTerminal || this.#place.nowMs() - this.#drawnAtMs >= PROGRESS_DRAWN_EVERY_MS) this.#update();
+  }
+
   #end(shown: Shown, outcome: WorkOutcome): void {
     if (!this.#shown.delete(shown)) return;
     this.#hide();
-    if (shown.isShown) this.#write(`${shown.work.summary(outcome, this.#place.nowMs() - shown.startedMs)}\n`);
+    const summary = shown.isShown ? shown.work.summary(outcome, this.#place.nowMs() - shown.startedMs) : undefined;
+    if (summary !== undefined) this.#write(`${summary}\n`);
     if (this.#shown.size > 0) return;
     this.#release?.();
     this.#release = undefined;
@@ -92,11 +103,10 @@ export class ProgressBoard {
   #update(): void {
     const now = this.#place.nowMs();
     for (const shown of this.#shown) {
-      if (now - shown.startedMs < PROGRESS_AFTER_MS) continue;
+      if (now - shown.startedMs < (shown.work.afterMs ?? PROGRESS_AFTER_MS)) continue;
       shown.isShown = true;
-      if (this.#isTerminal || now - shown.toldMs < PROGRESS_LINE_EVERY_MS) continue;
-      shown.toldMs = now;
-      this.#write(`shoal: ${secondsText(now - shown.startedMs)}: ${shown.work.lines(now).join(" | ")}\n`);
+      const line = this.#isTerminal ? undefined : plainLineOf(shown, now);
+      if (line !== undefined) this.#write(`${line}\n`);
     }
     if (this.#isTerminal) this.#draw(now);
   }
@@ -119,6 +129,7 @@ export class ProgressBoard {
     const kept = lines.slice(0, Math.max(1, rows - 1)).map((line) => `${line.slice(0, columns - 1)}\n`);
     if (kept.length > 0) this.#write(kept.join(""));
     this.#drawnLines = kept.length;
+    this.#drawnAtMs = now;
   }
 
   #hide(): void {
@@ -133,6 +144,14 @@ export class ProgressBoard {
     (this.#place.output.write as (text: string) => boolean)(text);
     this.#isAtLineStart = isAtLineStart;
   }
+}
+
+function plainLineOf(shown: Shown, nowMs: number): string | undefined {
+  const { work, startedMs, toldMs } = shown;
+  if (work.plainLine !== undefined) return work.plainLine(nowMs);
+  if (nowMs - toldMs < PROGRESS_LINE_EVERY_MS) return undefined;
+  shown.toldMs = nowMs;
+  return `shoal: ${secondsText(nowMs - startedMs)}: ${work.lines(nowMs).join(" | ")}`;
 }
 
 /** A time in seconds, with two decimals. */

@@ -55,6 +55,8 @@ test.each<[unknown, "train" | "tune", string]>([
   [{ overwrite: true }, "train", "it is an option of Tune"],
   [{ failureConfig: { failFast: true } }, "train", "it is an option of Tune"],
   [{ checkpointConfig: { checkpointFrequency: 5 } }, "train", "it is an option of Tune"],
+  [{ worker_runtime_env: {} }, "train", 'there is no option "worker_runtime_env": it is runtimeEnv of the trainer, or of python.task'],
+  [{ failureConfig: { maxPreemptionFailures: 2 } }, "train", "there is none: to leave a node that is drained is no failure"],
   [{ name: "../x" }, "train", "Cannot set name of runConfig: it must not have slashes"],
   [{ name: 5 }, "train", "Cannot set name of runConfig: it must be text: received 5"],
   [{ storagePath: "" }, "train", "Cannot set storagePath of runConfig"],

@@ -106,7 +106,7 @@ export async function readRunConfig<Callback extends object>(
       ...readOptions<Partial<ResolvedRunConfig["failureConfig"]>>(failureConfig, {
         of: "failureConfig",
         options: optionsFor(library, FAILURE, FAILURE_ONLY),
-        otherNames: notHere(library, FAILURE_ONLY),
+        otherNames: { ...OTHER_NAMES_OF_FAILURE, ...notHere(library, FAILURE_ONLY) },
       }),
     },
     checkpointConfig: {
@@ -121,7 +121,34 @@ export async function readRunConfig<Callback extends object>(
   };
 }
 
-const OTHER_NAMES = { experimentName: "it is name", localDir: "it is storagePath", local_dir: "it is storagePath" };
+/** Names of Ray, as Python and as TypeScript would spell them. */
+const inBothSpellings = (names: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(names).flatMap(([name, remedy]) => [
+      [name, remedy],
+      [name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), remedy],
+    ]),
+  );
+
+const OTHER_NAMES = inBothSpellings({
+  experimentName: "it is name",
+  localDir: "it is storagePath",
+  storageFilesystem: "there is none: storagePath takes s3://bucket/path, and the usual variables of the environment say where and who",
+  syncConfig: "there is none: what is reported is stored when report resolves",
+  workerRuntimeEnv: "it is runtimeEnv of the trainer, or of python.task",
+  loggingConfig: "there is none: what ranks and trials print is kept in the run's folder",
+  logToFile: "there is none: what ranks and trials print is kept in the run's folder",
+  verbose: "there is none: lines of progress are for terminals, and SHOAL_PROGRESS=0 ends them",
+  progressReporter: "there is none: lines of progress are for terminals, and SHOAL_PROGRESS=0 ends them",
+});
+
+const OTHER_NAMES_OF_FAILURE = inBothSpellings({
+  controllerFailureLimit:
+    "there is none: the controller ends with the program that calls fit, and the next one with the same name and storage goes on",
+  maxPreemptionFailures: "there is none: to leave a node that is drained is no failure",
+  relaxCollectivesOnPreemption: "there is none: ranks of a drained node stop at their next checkpoint",
+  preemptionGraceS: "there is none: the drain's own deadline counts",
+});
 
 interface RunValues {
   readonly name: string | undefined;

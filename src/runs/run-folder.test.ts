@@ -40,17 +40,18 @@ test("a run is one driver's at a time, within a process too", async () => {
 test("a driver that died on this machine is replaced at once, also where its process id is another's now", async () => {
   const first = await open();
   await first.write(RUNNING);
-  const record = JSON.parse(await readFile(join(first.path, ".owner.json"), "utf8")) as { started: string };
+  const record = JSON.parse(await readFile(join(first.path, ".owner.json"), "utf8")) as { identity: string };
   await first.close();
-  await owner({ ...record, token: "dead", pid: 2 ** 22 + 1 });
+  const [pid, start, ...machine] = record.identity.split(" ");
+  await owner({ ...record, token: "dead", identity: [2 ** 22 + 1, start, ...machine].join(" ") });
   await (await open()).close();
-  await owner({ ...record, token: "dead", started: `${record.started}9` });
+  await owner({ ...record, token: "dead", identity: [pid, `${start}9`, ...machine].join(" ") });
   await (await open()).close();
 });
 
 test("a driver on another machine is left alone while it renews its record", async () => {
   await mkdir(join(storagePath, "mine"));
-  const record = { token: "other", host: "elsewhere", system: "s", pid: 7, started: "1" };
+  const record = { token: "other", host: "elsewhere", pid: 7, identity: "7 1 boot namespace" };
   await owner({ ...record, renewedAt: Date.now() - OWNER_SILENCE_MS_MAX / 2 });
   await expect(open()).rejects.toThrow(/process 7 on elsewhere is running it/);
   await owner({ ...record, renewedAt: Date.now() - 2 * OWNER_SILENCE_MS_MAX });
@@ -64,7 +65,7 @@ test("a driver that was frozen while another took its run is told, and writes no
     await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1));
     await vi.advanceTimersByTimeAsync(1000);
     const first = await opening;
-    await owner({ token: "other", host: "elsewhere", system: "s", pid: 7, started: "1", renewedAt: Date.now() });
+    await owner({ token: "other", host: "elsewhere", pid: 7, identity: "7 1 boot namespace", renewedAt: Date.now() });
     await vi.advanceTimersByTimeAsync(OWNER_RENEWED_EVERY_MS);
     vi.useRealTimers();
     await vi.waitFor(() => expect(first.lost.aborted).toBe(true));
@@ -74,6 +75,18 @@ test("a driver that was frozen while another took its run is told, and writes no
   } finally {
     vi.useRealTimers();
   }
+});
+
+test("runs without a name have folders of their own, also those that begin together or within a second", async () => {
+  const openUnnamed = () => RunFolder.openUnnamed({ storagePath, prefix: "Fit" });
+  const both = await Promise.all([openUnnamed(), openUnnamed()]);
+  for (const folder of both) {
+    await folder.write({ ...RUNNING, state: "finished" });
+    await folder.close();
+  }
+  await using third = await openUnnamed();
+  expect(new Set([...both, third].map(({ name }) => name)).size).toBe(3);
+  expect(third.record).toBeUndefined();
 });
 
 test("clearing leaves nothing but the claim", async () => {

@@ -6,14 +6,17 @@
  */
 import { StorageError } from "../storage/errors.ts";
 import { FolderOwner } from "../storage/folder-owner.ts";
-import { fileExists, folderNames, writeWhole } from "../storage/folders.ts";
+import { fileExists, folderExists, folderNames, writeWhole } from "../storage/folders.ts";
 import { joinPath, shownPath } from "../storage/paths.ts";
 import { makeFolder, removeFiles, removeFolder } from "../storage/places.ts";
 import { readWhole } from "../storage/read-file.ts";
 import { RunError } from "./errors.ts";
 import { type Metrics, metricsText, parseMetrics } from "./metrics.ts";
 import type { RunLibrary } from "./run-config.ts";
-import { checkName } from "./run-names.ts";
+import { checkName, defaultRunName } from "./run-names.ts";
+
+/** Folders that this process has chosen for runs without a name: their files may not be there yet. */
+const chosen = new Set<string>();
 
 const RECORD = "run.json";
 const FORMAT = "shoal-run";
@@ -65,6 +68,18 @@ export class RunFolder implements AsyncDisposable {
     const owner = await FolderOwner.claim(path, `the run ${JSON.stringify(name)}`);
     // Read again: the last owner may have ended it in between.
     return new RunFolder(name, path, { owner, record: await readRunRecord(path) });
+  }
+
+  /** Opens a folder for a run without a name of its own: `prefix` and the time, with a number where several runs begin within a second. */
+  static async openUnnamed({ storagePath, prefix }: { storagePath: string; prefix: string }): Promise<RunFolder> {
+    const base = defaultRunName(prefix, new Date());
+    for (let count = 1; ; count += 1) {
+      const name = count === 1 ? base : `${base}_${count}`;
+      const path = joinPath(storagePath, name);
+      if (chosen.has(path)) continue;
+      chosen.add(path);
+      if (!(await folderExists(path))) return await RunFolder.open({ storagePath, name });
+    }
   }
 
   /** Undefined until `write` is called for a new run. */

@@ -37,7 +37,10 @@ type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined };
 export type ReplicaActorOptions = Pick<
   ActorOptions,
   "numCpus" | "numGpus" | "memoryBytes" | "resources" | "runtimeEnv" | "labelSelector" | "fallbackStrategy"
->;
+> & {
+  /** A kind of GPU, such as `"H100"`: replicas run on nodes that have it. Default: any. */
+  readonly acceleratorType?: string | undefined;
+};
 
 /** How many requests may wait, and what a client is told of one more. */
 export interface BackpressureConfig {

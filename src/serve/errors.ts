@@ -27,5 +27,17 @@ export class ServeConfigError extends ShoalError {
   static override readonly code = "SERVE_CONFIG";
 }
 
-for (const errorClass of [BackPressureError, RequestCancelledError, DeploymentUnavailableError, DeployFailedError, ServeConfigError])
+/** A proxy, or the REST API, cannot listen where it is to. `cause` is the system's error. */
+export class ListenError extends ShoalError {
+  static override readonly code = "LISTEN_FAILED";
+}
+
+for (const errorClass of [
+  BackPressureError,
+  RequestCancelledError,
+  DeploymentUnavailableError,
+  DeployFailedError,
+  ServeConfigError,
+  ListenError,
+])
   registerErrorClass(errorClass);

@@ -3,6 +3,7 @@ import "./well-known-exports.ts";
 
 export { type ConfigPlace, deployConfig, deployedConfig } from "./config/deploy-config.ts";
 export { configSchema } from "./config/config-keys.ts";
+export { redeployApplication, redeployConfig } from "./config/redeploy.ts";
 export { buildConfig } from "./config/build-config.ts";
 export { importApplication, type ImportTarget } from "./config/load-application.ts";
 export { Application, type Deployable, Deployment, deployment, type Handle } from "./deployment.ts";
@@ -19,7 +20,14 @@ export type {
 export type { ControllerHealth, OpenedApi, ServeStatus } from "./controller/controller.ts";
 export type { LoggingConfig } from "./replica/replica-log.ts";
 export { getTraceHeaders, type TracingSetup } from "./tracing.ts";
-export { BackPressureError, DeployFailedError, DeploymentUnavailableError, RequestCancelledError, ServeConfigError } from "./errors.ts";
+export {
+  BackPressureError,
+  DeployFailedError,
+  DeploymentUnavailableError,
+  ListenError,
+  RequestCancelledError,
+  ServeConfigError,
+} from "./errors.ts";
 export { DeploymentResponse, DeploymentResponseGenerator } from "./handle/deployment-response.ts";
 export type { HandleMethod, HandleOf, HandleOptionsInput as HandleOptions } from "./handle/handle-types.ts";
 export type { ApiOptions } from "./rest/api-options.ts";
@@ -38,8 +46,11 @@ export {
   delete,
   getAppHandle,
   getDeploymentHandle,
+  type HandlesOf,
   run,
+  runMany,
   type RunOptions,
+  type RunTarget,
   shutdown,
   start,
   type StartedServe,

@@ -25,6 +25,10 @@ export const PING_EVERY_MS = 30_000;
 export const SOCKET_CLOSE_WITHIN_MS = 5_000;
 /** A request's body of known size up to this is read before a replica is chosen, so that a slow client holds none. */
 export const GATHERED_BODY_BYTES = 64 * 1024;
+/** Small pieces that a body gets in one turn of the event loop go out as one, up to this. */
+export const GATHERED_PIECES_BYTES = 16 * 1024;
+/** A stream keeps a buffer up to this for the pieces of its next turn: enough for tokens, and little for ten thousand streams that wait. */
+export const KEPT_GATHER_BYTES = 1024;
 /** An answer up to this is joined with its head to one write; above, the copy costs more than a second buffer. */
 export const JOINED_BODY_BYTES = 16 * 1024;
 /** Headers of a request, all names and values together: what `node:http` allows by default. */
@@ -49,6 +53,10 @@ export const KEEP_ALIVE_MS = 90_000;
 export const CERTIFICATE_EVERY_MS = 5_000;
 /** Connections of clients that a proxy has at a time: each costs some 10 KB. */
 export const CLIENTS_MAX = 20_000;
+/** Open files that a proxy keeps for itself, of all that its process may have: one for each replica, and those of the node. */
+export const OWN_FILES_MAX = 1_024;
+/** The same where there are few. */
+export const OWN_FILES_PART = 0.25;
 
 /** Where a request waits in a router whose replicas are all busy as far as is known, how soon it asks one again. Ray: backoff from 25 ms. */
 export const BUSY_RETRY_MIN_MS = 10;
@@ -66,6 +74,8 @@ export const REPORT_VALID_MS = 5_000;
 
 /** A replica or proxy that does not tell its metrics within that is left out: it may be computing. */
 export const METRICS_WITHIN_MS = 2_000;
+/** How often a process measures how late its timers are. Ray: 5 s. */
+export const LOOP_EVERY_MS = 1_000;
 /** Series of one metric in one process; further ones are counted together. */
 export const SERIES_MAX = 1_000;
 /** How often the controller looks at its deployments. Ray: CONTROL_LOOP_INTERVAL_S. */
@@ -84,6 +94,8 @@ export const HEALTH_FAILURES_MAX = 3;
 /** Code of a deployment in the cluster's store lies in pieces of this size: a value there is 1 MiB at most. */
 export const CODE_PIECE_BYTES = 512 * 1024;
 
+/** Pieces of an answer that code in Python may be ahead of its client: enough that neither waits for the other, and not the 256 of any stream, as pieces may be large. */
+export const PYTHON_PIECES_AHEAD = 8;
 /** Calls that one replica may have under way beside its own limit: health checks and orders never wait behind requests. */
 export const REPLICA_CONCURRENCY = 1_000_000;
 /** The longest wait for a proxy or a controller to come up. */

@@ -11,6 +11,7 @@ import { buildApplication, requireApplication, streamingMethodsOf } from "./buil
 import { type ControllerHealth, Controller, type OpenedApi, type ServeOptions, type ServeStatus } from "./controller/controller.ts";
 import type { ConfigApplication } from "./config/read-config.ts";
 import { type Application, applicationParts, type Deployable, type Handle } from "./deployment.ts";
+import type { DeployedCode } from "./deployed-code.ts";
 import type { ApplicationTarget } from "./deployment-config.ts";
 import { DeploymentUnavailableError } from "./errors.ts";
 import { type DeploymentHandle, newHandle } from "./handle/deployment-handle.ts";
@@ -18,7 +19,7 @@ import type { HandleOf } from "./handle/handle-types.ts";
 import { REPLICA_CONCURRENCY } from "./limits.ts";
 import { type GrpcOptions, resolveGrpcOptions } from "./grpc/grpc-options.ts";
 import { runLocally } from "./local/local-application.ts";
-import { type HttpOptions, resolveHttpOptions } from "./proxy/http-options.ts";
+import { type HttpOptions, resolveHttpOptions, type ResolvedHttpOptions } from "./proxy/http-options.ts";
 import { type ApiOptions, resolveApiOptions } from "./rest/api-options.ts";
 import { closeRouters } from "./routing/process-routers.ts";
 import { loadTracing } from "./tracing.ts";
@@ -75,6 +76,25 @@ const RUN = {
   },
 };
 
+/** An application for `runMany`. */
+export interface RunTarget<T extends Deployable = any> {
+  readonly application: Application<T>;
+  /** Default: "default". */
+  readonly name?: string | undefined;
+  /** Requests of this path and all below it; `null`: none. Default: "/". */
+  readonly routePrefix?: string | null | undefined;
+}
+
+/** Handles of the ingresses, in the order of the targets. */
+export type HandlesOf<T extends readonly RunTarget[]> = {
+  readonly [K in keyof T]: T[K] extends RunTarget<infer D> ? HandleOf<D> : never;
+};
+
+const TARGET = {
+  of: "a target of serve.runMany",
+  options: { name: RUN.options.name, routePrefix: RUN.options.routePrefix, application: anyObject() },
+};
+
 type ControllerHandle = ActorHandle<Controller>;
 
 /** Keeps this process alive while it serves. */
@@ -84,7 +104,7 @@ const blocked = new Set<() => void>();
 /**
  * Starts Serve: the controller and the HTTP proxies. `run` does it with defaults where it was not called.
  *
- * @throws TypeError, RangeError for options; whatever keeps a proxy from listening
+ * @throws TypeError, RangeError for options; ListenError where no proxy can listen: another call may say other options
  * @example
  * const { address } = await serve.start({ httpOptions: { port: 0 } }); // http://127.0.0.1:40123
  */
@@ -96,6 +116,7 @@ export async function start(options?: StartOptions): Promise<StartedServe> {
   const wanted = { http: resolveHttpOptions(httpOptions), grpc, showsErrors: development };
   const controller = controllerWith(wanted);
   const started = await unwrapped(begun(controller, wanted));
+  await warnOfOptions(controller, { given: httpOptions ?? {}, wanted: wanted.http });
   return { ...started, ...(api !== undefined && { api: await unwrapped(controller.openApi.remote(api)) }) };
 }
 
@@ -111,17 +132,71 @@ export async function run<T extends Deployable>(application: Application<T>, opt
   requireApplication(application);
   const { name, routePrefix, localTestingMode, blocking } = readOptions(options, RUN);
   if (localTestingMode) return (await runLocally(application, name)) as HandleOf<T>;
-  const ingress = await deployed(application, { name, routePrefix, config: undefined });
+  const deployment = await deployed(application, { name, routePrefix, config: undefined });
   if (blocking) await new Promise<void>((resolve) => blocked.add(resolve));
   await loadTracing();
+  return ingressHandle(application, name, deployment);
+}
+
+/**
+ * Runs several applications at the same time, and resolves with the handles of their ingresses when all answer.
+ *
+ * @throws RangeError for names and paths that two of them share, before any is deployed; DeployFailedError where one does not come up, once it is known of all
+ * @example
+ * const [shop, search] = await serve.runMany([
+ *   { application: Shop.bind(), name: "shop", routePrefix: "/shop" },
+ *   { application: Search.bind(), name: "search", routePrefix: "/search" },
+ * ]);
+ */
+export async function runMany<const T extends readonly RunTarget[]>(targets: T): Promise<HandlesOf<T>> {
+  if (!Array.isArray(targets) || targets.length === 0)
+    throw new TypeError(
+      `Cannot run applications: an array of { application, name, routePrefix } is needed: received ${describeValue(targets)}`,
+    );
+  const wanted = (targets as readonly RunTarget[]).map((target) => ({ ...readOptions(target, TARGET), application: target.application }));
+  for (const { application } of wanted) requireApplication(application);
+  for (const key of ["name", "routePrefix"] as const) {
+    const given = wanted.map((target) => target[key]).filter((value) => value !== null);
+    const twice = given.find((value, index) => given.indexOf(value) !== index);
+    if (twice !== undefined)
+      throw new RangeError(`Cannot run applications: two of them have the same ${key}: received ${describeValue(twice)}`);
+  }
+  await start();
+  const settled = await Promise.allSettled(
+    wanted.map(async ({ application, name, routePrefix }) => {
+      const deployment = await deployed(application, { name, routePrefix, config: undefined });
+      return ingressHandle(application, name, deployment);
+    }),
+  );
+  await loadTracing();
+  const handles = settled.map((outcome) => {
+    if (outcome.status === "rejected") throw outcome.reason;
+    return outcome.value;
+  });
+  return handles as unknown as HandlesOf<T>;
+}
+
+function ingressHandle<T extends Deployable>(application: Application<T>, app: string, deployment: string): HandleOf<T> {
   const streaming = streamingMethodsOf(applicationParts(application).deployment);
-  return newHandle({ app: name, deployment: ingress, streaming, options: {} }) as unknown as HandleOf<T>;
+  return newHandle({ app, deployment, streaming, options: {} }) as unknown as HandleOf<T>;
 }
 
 /** The same for an application of a configuration. */
 export async function runConfigured(application: Application, { name, routePrefix, fields }: ConfigApplication): Promise<void> {
   const read = readOptions({ name, routePrefix }, RUN);
   await deployed(application, { name: read.name, routePrefix: read.routePrefix, config: fields });
+}
+
+/** Reads the name and the route of an application that is to be built elsewhere. @throws TypeError, RangeError that name the option */
+export function readPlace(options: Pick<RunOptions, "name" | "routePrefix">): { name: string; routePrefix: string | null } {
+  const { name, routePrefix } = readOptions(options, RUN);
+  return { name, routePrefix };
+}
+
+/** Runs an application that was built elsewhere, and resolves when it answers. @throws DeployFailedError where it does not come up */
+export async function runBuilt({ target, code }: { target: ApplicationTarget; code: DeployedCode }): Promise<void> {
+  const wanted = { http: resolveHttpOptions(undefined), showsErrors: false };
+  await deployWith(controllerWith(wanted), wanted, { target, code });
 }
 
 /** @returns the name of its ingress, once it answers */
@@ -133,11 +208,19 @@ async function deployed(
   const wanted = { http: resolveHttpOptions(undefined), showsErrors: false };
   const controller = controllerWith(wanted);
   const { target, code, functions } = buildApplication(application, { name, routePrefix, keepsCode: true, config });
+  await deployWith(controller, wanted, { target, code: { code: [...code], functions: [...functions] } });
+  return target.ingress;
+}
+
+async function deployWith(
+  controller: ControllerHandle,
+  wanted: ServeOptions,
+  { target, code }: { target: ApplicationTarget; code: DeployedCode },
+): Promise<void> {
   const starting = begun(controller, wanted);
   starting.catch(() => {});
-  await unwrapped(controller.deploy.remote(target, { code: [...code], functions: [...functions] }));
-  await unwrapped(Promise.all([starting, controller.waitFor.remote(name)]));
-  return target.ingress;
+  await unwrapped(controller.deploy.remote(target, code));
+  await unwrapped(Promise.all([starting, controller.waitFor.remote(target.name)]));
 }
 
 /** Status of the proxies and applications, in Ray's terms. */
@@ -213,6 +296,21 @@ function controllerWith(options: ServeOptions): ControllerHandle {
   }).remote(options);
 }
 
+/** Serve that runs already keeps the options that it was started with. */
+async function warnOfOptions(
+  controller: ControllerHandle,
+  { given, wanted }: { given: HttpOptions; wanted: ResolvedHttpOptions },
+): Promise<void> {
+  const { http } = await controller.options.remote();
+  const ignored = (Object.keys(given) as (keyof ResolvedHttpOptions)[]).filter(
+    (name) => JSON.stringify(http[name]) !== JSON.stringify(wanted[name]),
+  );
+  if (ignored.length > 0)
+    process.stderr.write(
+      `shoal: Serve runs already and keeps its httpOptions: ${ignored.join(", ")} of this start() have no effect. serve.shutdown() ends what runs.\n`,
+    );
+}
+
 /** @returns where a proxy listens */
 async function begun(controller: ControllerHandle, options: ServeOptions): Promise<Omit<StartedServe, "api">> {
   const addresses = await controller.proxiesReady.remote(options);
@@ -221,8 +319,8 @@ async function begun(controller: ControllerHandle, options: ServeOptions): Promi
   return addresses;
 }
 
-/** Rethrows the controller's own error instead of the `TaskError` around it. */
-async function unwrapped<R>(call: PromiseLike<R>): Promise<R> {
+/** Rethrows the error of the controller or of the user's code instead of the `TaskError` around it. */
+export async function unwrapped<R>(call: PromiseLike<R>): Promise<R> {
   try {
     return await call;
   } catch (error) {

@@ -104,7 +104,7 @@ export function outgoingTrace(ofRequest: TraceHeaders | undefined): TraceHeaders
  * await fetch(url, { headers: serve.getTraceHeaders() });
  */
 export function getTraceHeaders(): Record<string, string> {
-  const flat = outgoingTrace(currentRequest()?.traceHeaders);
+  const flat = outgoingTrace(currentRequest()?.headers);
   return Object.fromEntries(flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1] as string]] : [])));
 }
 

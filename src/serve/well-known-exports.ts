@@ -1,9 +1,10 @@
 /** Everything of `shoal/serve` that travels by name: what users import in code that they deploy, and the actors that Serve is made of. */
 import { registerExports } from "../core/internal.ts";
 import { buildConfigApplication } from "./config/build-in-task.ts";
+import { prepareWorker } from "./config/redeploy.ts";
 import { Controller } from "./controller/controller.ts";
 import { deployment } from "./deployment.ts";
-import { BackPressureError, DeployFailedError, DeploymentUnavailableError, RequestCancelledError } from "./errors.ts";
+import { BackPressureError, DeployFailedError, DeploymentUnavailableError, ListenError, RequestCancelledError } from "./errors.ts";
 import { GrpcStatusError } from "./grpc/grpc-requests.ts";
 import { adoptHandle } from "./handle/deployment-handle.ts";
 import * as llm from "./llm/index.ts";
@@ -11,7 +12,7 @@ import { LLMEngineError, LLMRequestError } from "./llm/llm-errors.ts";
 import { LLMServer } from "./llm/llm-server.ts";
 import { OpenAIIngress } from "./llm/openai-ingress.ts";
 import { Counter, Gauge, Histogram, metrics } from "./metrics/user-metrics.ts";
-import { Proxy } from "./proxy/proxy.ts";
+import { ServeProxy } from "./proxy/proxy.ts";
 import { batch, END_OF_STREAM } from "./replica/batch.ts";
 import { getMultiplexedModelId, multiplexed } from "./replica/multiplexed.ts";
 import { nodeHandler } from "./replica/node-handler.ts";
@@ -40,6 +41,7 @@ registerExports("shoal/serve", {
   getTraceHeaders,
   GrpcStatusError,
   Histogram,
+  ListenError,
   llm,
   LLMEngineError,
   LLMRequestError,
@@ -48,10 +50,11 @@ registerExports("shoal/serve", {
   multiplexed,
   nodeHandler,
   OpenAIIngress,
-  Proxy,
+  prepareWorker,
   Replica,
   RequestCancelledError,
   run,
+  ServeProxy,
   ServerWebSocket,
   shutdown,
   SocketCloseEvent,

@@ -7,19 +7,21 @@
  */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
+import { processIdentity, runsHere } from "../core/internal.ts";
 import { StorageError } from "./errors.ts";
 import { fileExists, writeWhole } from "./folders.ts";
 import { CLAIM_PAUSE_MS, OWNER_RENEWED_EVERY_MS, OWNER_SILENCE_MS_MAX } from "./limits.ts";
 import { joinPath, shownPath } from "./paths.ts";
-import { type ProcessIdentity, runsHere, thisProcess } from "./process-identity.ts";
 import { removeFiles } from "./places.ts";
 import { readWhole } from "./read-file.ts";
 
 const RECORD = ".owner.json";
 
-interface Owner extends ProcessIdentity {
+interface Owner {
   readonly token: string;
   readonly host: string;
+  readonly pid: number;
+  readonly identity: string;
   readonly renewedAt: number;
 }
 
@@ -46,7 +48,7 @@ export class FolderOwner implements AsyncDisposable {
     const path = joinPath(folder, RECORD);
     const other = await ownerAt(path);
     if (other !== undefined && isAlive(other)) throw taken(what, other, folder);
-    const owner = new FolderOwner(path, { token: randomUUID(), host: hostname(), ...thisProcess() });
+    const owner = new FolderOwner(path, { token: randomUUID(), host: hostname(), pid: process.pid, identity: processIdentity() });
     await owner.#write();
     await new Promise((resolve) => setTimeout(resolve, CLAIM_PAUSE_MS));
     const found = await ownerAt(path);
@@ -109,8 +111,8 @@ async function ownerAt(path: string): Promise<Owner | undefined> {
 }
 
 function isAlive(owner: Owner): boolean {
-  const { host, renewedAt } = owner;
-  return (host === hostname() ? runsHere(owner) : undefined) ?? Date.now() - renewedAt < OWNER_SILENCE_MS_MAX;
+  const { host, identity, renewedAt } = owner;
+  return (host === hostname() ? runsHere(identity) : undefined) ?? Date.now() - renewedAt < OWNER_SILENCE_MS_MAX;
 }
 
 function taken(what: string, { pid, host }: Owner, folder: string): StorageError {

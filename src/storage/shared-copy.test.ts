@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { thisProcess } from "./process-identity.ts";
+import { processIdentity } from "../core/internal.ts";
 import { closeSharedCopy, openSharedCopy } from "./shared-copy.ts";
 
 const before = process.env["TMPDIR"];
@@ -24,7 +24,7 @@ const fetch = async (to: string): Promise<void> => {
   mkdirSync(to);
   writeFileSync(join(to, "weights"), String(fetched));
 };
-const DEAD = { ...thisProcess(), pid: 2 ** 22, started: "1" };
+const DEAD = processIdentity().replace(/^\d+/, String(2 ** 22));
 
 test("those that use a copy at the same time have one, and the last one removes it", async () => {
   fetched = 0;
@@ -58,12 +58,12 @@ test("a fetch that fails leaves nothing, and the next one tries again", async ()
 
 test("processes that have died hold neither a copy nor a lock", async () => {
   const left = await openSharedCopy({ key: "a", fetch });
-  writeFileSync(left.user, JSON.stringify(DEAD));
+  writeFileSync(left.user, DEAD);
   const place = left.path.slice(0, -".copy".length);
-  writeFileSync(`${place}.lock`, JSON.stringify(DEAD));
+  writeFileSync(`${place}.lock`, DEAD);
   const again = await openSharedCopy({ key: "a", fetch });
   expect(again.path).toBe(left.path);
-  writeFileSync(again.user, JSON.stringify(DEAD));
+  writeFileSync(again.user, DEAD);
   mkdirSync(`${place}0.partial`);
   const other = await openSharedCopy({ key: "b", fetch });
   expect([existsSync(left.path), existsSync(`${place}0.partial`)]).toEqual([false, false]);

@@ -8,9 +8,8 @@ import { createHash, randomUUID } from "node:crypto";
 import { link, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { makePrivateFolder, removeIfEmpty, temporaryRoot } from "../core/internal.ts";
+import { isProcessGone, makePrivateFolder, processIdentity, removeIfEmpty, temporaryRoot } from "../core/internal.ts";
 import { LOCK_LOOKED_AT_EVERY_MS, TAKEOVER_MS_MAX } from "./limits.ts";
-import { type ProcessIdentity, processHere, runsHere, thisProcess } from "./process-identity.ts";
 
 export interface SharedCopy {
   /** The folder with the copy. Others read it, too. */
@@ -46,7 +45,7 @@ export async function openSharedCopy({ key, fetch, pid = process.pid }: SharedCo
       }
     }
     const user = `${place}.user-${randomUUID()}`;
-    await writeFile(user, JSON.stringify(processHere(pid)));
+    await writeFile(user, processIdentity(pid));
     return { path: copy, user };
   });
 }
@@ -75,9 +74,14 @@ async function removeUnused(): Promise<void> {
   }
 }
 
+/** With the lock held: then each record is whole, or its process died over it. */
 async function removeIfUnused(place: string): Promise<void> {
   if (await hasUsers(place)) return;
-  for (const part of ["copy", "partial"]) await rm(`${place}.${part}`, { recursive: true, force: true });
+  for (const name of await names()) {
+    const path = join(root(), name);
+    if ([`${place}.copy`, `${place}.partial`].includes(path) || path.startsWith(`${place}.user-`))
+      await rm(path, { recursive: true, force: true });
+  }
 }
 
 async function hasUsers(place: string): Promise<boolean> {
@@ -85,8 +89,7 @@ async function hasUsers(place: string): Promise<boolean> {
     const record = join(root(), name);
     if (!record.startsWith(`${place}.user-`)) continue;
     const user = await identityIn(record);
-    if (user !== undefined && runsHere(user) !== false) return true;
-    await rm(record, { force: true });
+    if (user !== undefined && user !== "" && !isProcessGone(user)) return true;
   }
   return false;
 }
@@ -98,7 +101,7 @@ async function hasUsers(place: string): Promise<boolean> {
 async function locked<T>(place: string, work: () => Promise<T>): Promise<T> {
   const lock = `${place}.lock`;
   const own = `${lock}-${randomUUID()}`;
-  const identity = JSON.stringify(thisProcess());
+  const identity = processIdentity();
   while (!(await claims(lock, { own, identity }))) {
     await takeOverDead(lock);
     await delay(LOCK_LOOKED_AT_EVERY_MS);
@@ -128,8 +131,8 @@ async function claims(lock: string, { own, identity }: { own: string; identity: 
 /** Removes the lock of a process that has died. Only the process that has made the second link to that very lock removes it, so nobody removes the lock of a successor. */
 async function takeOverDead(lock: string): Promise<void> {
   const owner = await identityIn(lock);
-  if (owner === undefined || runsHere(owner) !== false) return;
-  const claim = `${lock}.of-${owner.pid}-${owner.started}`;
+  if (owner === undefined || !isProcessGone(owner)) return;
+  const claim = `${lock}.of-${owner.replaceAll(/\W+/g, "-")}`;
   try {
     await link(lock, claim);
   } catch {
@@ -138,17 +141,12 @@ async function takeOverDead(lock: string): Promise<void> {
     if (since !== undefined && Date.now() - since > TAKEOVER_MS_MAX) await rm(claim, { force: true });
     return;
   }
-  const claimed = await identityIn(claim);
-  if (claimed?.pid === owner.pid && claimed.started === owner.started) await rm(lock, { force: true });
+  if ((await identityIn(claim)) === owner) await rm(lock, { force: true });
   await rm(claim, { force: true });
 }
 
-async function identityIn(file: string): Promise<ProcessIdentity | undefined> {
-  try {
-    return JSON.parse(await readFile(file, "utf8")) as ProcessIdentity;
-  } catch {
-    return undefined;
-  }
+async function identityIn(file: string): Promise<string | undefined> {
+  return await readFile(file, "utf8").catch(() => undefined);
 }
 
 async function names(): Promise<string[]> {

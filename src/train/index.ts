@@ -21,6 +21,7 @@ export {
   allReduce,
   type AllReduceOptions,
   collective,
+  getAllReportedCheckpoints,
   getCheckpoint,
   getContext,
   getDatasetShard,

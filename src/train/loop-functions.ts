@@ -1,5 +1,5 @@
 /**
- * Functions for training loops in TypeScript: `report`, `getContext`, `getCheckpoint`, `getDatasetShard`, `allReduce`, `collective`.
+ * Functions for training loops in TypeScript: `report`, `getContext`, `getCheckpoint`, `getAllReportedCheckpoints`, `getDatasetShard`, `allReduce`, `collective`.
  *
  * Each finds the session of the rank that it runs in. Arguments are checked here, before the other ranks hear of them.
  * Python has the same in `python/shoal/train/__init__.py`.
@@ -9,6 +9,7 @@ import { custom, describeValue, flag, oneOf, readOptions, text } from "../core/i
 import type { AnyRow, DataIterator } from "../data/index.ts";
 import { Checkpoint } from "../runs/checkpoint.ts";
 import { checkMetrics, type JsonValue, type Metrics } from "../runs/metrics.ts";
+import type { BestCheckpoint } from "../runs/result.ts";
 import { checkName } from "../runs/run-names.ts";
 import type { NumericArray, ReduceOperation } from "../util/index.ts";
 import { TrainError } from "./errors.ts";
@@ -112,6 +113,11 @@ export function getContext(): TrainContext {
 /** The checkpoint to go on from: the last reported checkpoint, of this attempt or an earlier one; undefined at a first start. */
 export function getCheckpoint(): Checkpoint | undefined {
   return currentSession("get the checkpoint").checkpoint;
+}
+
+/** The checkpoints of this run that are known here and their metrics, in the order in which they were reported: those that were kept of earlier attempts, and all of this one. */
+export function getAllReportedCheckpoints<M extends object = Metrics>(): readonly BestCheckpoint<M>[] {
+  return [...currentSession("get the checkpoints").reported] as readonly BestCheckpoint<object>[] as readonly BestCheckpoint<M>[];
 }
 
 /**

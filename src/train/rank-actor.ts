@@ -8,6 +8,7 @@ import { getRuntimeContext, nodes, type PreemptionInfo } from "../core/index.ts"
 import { isWorker } from "../core/internal.ts";
 import type { DataIterator } from "../data/index.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
+import type { BestCheckpoint } from "../runs/result.ts";
 import { hostOf } from "./node-address.ts";
 import type { RankContext, RankDecision, RankEvent, RankFacts } from "./rank-protocol.ts";
 import { closeSession, openSession, RankSession, TrainingStopped } from "./rank-session.ts";
@@ -44,10 +45,12 @@ export class RankActor {
     loop: TrainLoop;
     config: unknown;
     checkpoint: Checkpoint | null;
+    reported: readonly BestCheckpoint[];
     datasets: Readonly<Record<string, DataIterator>>;
   }): Promise<void> {
     const session = this.#ready();
     session.checkpoint = request.checkpoint ?? undefined;
+    session.reported.push(...request.reported);
     session.datasets = request.datasets;
     let last: RankEvent;
     try {

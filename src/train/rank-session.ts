@@ -7,6 +7,7 @@
 import { getRuntimeContext, type PreemptionInfo } from "../core/index.ts";
 import type { DataIterator } from "../data/index.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
+import type { BestCheckpoint } from "../runs/result.ts";
 import { type CollectiveGroup, destroyCollectiveGroup, initCollectiveGroup } from "../util/index.ts";
 import { TrainError } from "./errors.ts";
 import type { Arrival, RankContext, RankDecision, RankEvent } from "./rank-protocol.ts";
@@ -19,6 +20,8 @@ export class TrainingStopped extends Error {
 export class RankSession {
   readonly context: RankContext;
   checkpoint: Checkpoint | undefined;
+  /** In the order in which they were reported, by this attempt and those before. */
+  readonly reported: BestCheckpoint[] = [];
   datasets: Readonly<Record<string, DataIterator>> = {};
   preemption: PreemptionInfo | undefined;
   readonly #events: RankEvent[] = [];
@@ -42,7 +45,10 @@ export class RankSession {
     const decided = new Promise<RankDecision<Checkpoint>>((resolve) => (this.#waiting = { resolve }));
     this.send(arrival);
     const decision = await decided;
-    if (decision.checkpoint !== undefined) this.checkpoint = decision.checkpoint;
+    if (decision.checkpoint !== undefined) {
+      this.checkpoint = decision.checkpoint;
+      if (arrival.type === "report") this.reported.push({ checkpoint: decision.checkpoint, metrics: arrival.metrics });
+    }
     if (decision.action === "stop") throw new TrainingStopped(`The loop is told to end: ${decision.reason}`);
     return decision;
   }

@@ -50,6 +50,8 @@ const SCALING = {
     trainer_resources: "there is none: the controller runs in the program that calls fit, and reserves nothing",
     trainerResources: "there is none: the controller runs in the program that calls fit, and reserves nothing",
     use_tpu: "there is none: ask for resourcesPerWorker: { TPU: 4 }",
+    useTpu: "there is none: ask for resourcesPerWorker: { TPU: 4 }",
+    topology: "there is none: labelSelector chooses nodes by their labels",
     elastic_resize_monitor_interval_s: "it is elasticResizeMonitorIntervalMs, in milliseconds",
   },
   options: {

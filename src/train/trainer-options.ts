@@ -116,8 +116,11 @@ const OTHER_NAMES = {
   metadata: "there is none: checkpoint.setMetadata keeps what belongs to a model",
 };
 
+const NO_EXECUTION_OPTIONS = "there is none: steps of a dataset have their own, such as map(fn, { numCpus, concurrency })";
+
 const DATA = {
   of: "dataConfig",
+  otherNames: { execution_options: NO_EXECUTION_OPTIONS, executionOptions: NO_EXECUTION_OPTIONS },
   options: {
     datasetsToSplit: custom<"all" | readonly string[]>('"all", or an array of names, is needed', "all", (value) =>
       value === "all" || (Array.isArray(value) && value.every((name) => typeof name === "string")) ? "ok" : "wrong type",

@@ -6,7 +6,7 @@
  */
 import { init, isInitialized, put, type RuntimeEnv } from "../core/index.ts";
 import type { Option } from "../core/internal.ts";
-import { isPlainObject } from "../core/internal.ts";
+import { custom, isPlainObject, readOptions } from "../core/internal.ts";
 import { onInterruption } from "../progress/interruption.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
 import { RunError } from "../runs/errors.ts";
@@ -15,7 +15,6 @@ import type { Result } from "../runs/result.ts";
 import { type ResolvedRunConfig, readRunConfig } from "../runs/run-config.ts";
 import { removeRunError, writeRunError } from "../runs/run-error-file.ts";
 import { RunFolder } from "../runs/run-folder.ts";
-import { defaultRunName } from "../runs/run-names.ts";
 import type { Tracker } from "../runs/tracker.ts";
 import { TRAINABLE, type TrainableDefinition, type TrainableTrial } from "../runs/trainable.ts";
 import type { Backend } from "./backend.ts";
@@ -48,6 +47,15 @@ export interface FitOptions {
   /** Ends the run: `fit` rejects with its reason when no process of a rank is left. Default: none. */
   signal?: AbortSignal | undefined;
 }
+
+const FIT = {
+  of: "fit",
+  options: {
+    signal: custom<AbortSignal | undefined>("an AbortSignal is needed", undefined, (value) =>
+      value instanceof AbortSignal ? "ok" : "wrong type",
+    ),
+  },
+};
 
 export abstract class Trainer<Config, M extends object = Metrics> {
   readonly #kind: TrainerKind;
@@ -89,14 +97,19 @@ export abstract class Trainer<Config, M extends object = Metrics> {
    * const result = await trainer.fit();
    * console.log(result.metrics, result.checkpoint);
    */
-  async fit({ signal }: FitOptions = {}): Promise<Result<M>> {
+  async fit(options: FitOptions = {}): Promise<Result<M>> {
+    const { signal } = readOptions(options, FIT);
     signal?.throwIfAborted();
     const runConfig = await readRunConfig<TrainCallback | Tracker>(this.#settings.runConfig, "train");
     if (!isInitialized()) await init();
     // Serializes the loop once, so that a loop that cannot be sent fails before anything starts.
     if (this.#loop.kind === "typescript" && this.#settings.scaling.max > 0) put(this.#loop.fn)[Symbol.dispose]();
-    const name = runConfig.name ?? defaultRunName(this.#kind.name, new Date());
-    await using folder = await RunFolder.open({ storagePath: runConfig.storagePath, name });
+    const { storagePath } = runConfig;
+    await using folder =
+      runConfig.name === undefined
+        ? await RunFolder.openUnnamed({ storagePath, prefix: this.#kind.name })
+        : await RunFolder.open({ storagePath, name: runConfig.name });
+    const { name } = folder;
     const before = folder.record;
     if (before?.state === "finished")
       throw new RunError(`Cannot start the run ${JSON.stringify(name)}: a run of this name has finished in ${runConfig.storagePath}`, {

@@ -1,7 +1,7 @@
 /** Everything of `shoal/train` that travels by name: what users import in loops, and what ranks are made of. */
 import { registerExports } from "../core/internal.ts";
 import { TrainError, TrainingFailedError } from "./errors.ts";
-import { allReduce, collective, getCheckpoint, getContext, getDatasetShard, report } from "./loop-functions.ts";
+import { allReduce, collective, getAllReportedCheckpoints, getCheckpoint, getContext, getDatasetShard, report } from "./loop-functions.ts";
 import { NodeAgent } from "./node-agents.ts";
 import { RankActor } from "./rank-actor.ts";
 import {
@@ -18,6 +18,7 @@ registerExports("shoal/train", {
   allReduce,
   collective,
   DataParallelTrainer,
+  getAllReportedCheckpoints,
   getCheckpoint,
   getContext,
   getDatasetShard,

@@ -2,6 +2,7 @@
  * The queue of calls to the user's callbacks: one at a time, in the order of the events, beside the loop. The loop waits only when thousands of calls are queued.
  *
  * The first error of each callback is reported. Errors of callbacks do not affect the experiment.
+ * `experiment.ts` calls them by the notices of the machine.
  */
 import { describeValue, Fifo } from "../core/internal.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
@@ -14,6 +15,8 @@ export interface TuneCallback {
   onTrialResult?(info: { readonly trial: Trial; readonly result: TrialResult }): unknown;
   /** The trial has ended well. */
   onTrialComplete?(info: { readonly trial: Trial; readonly result?: TrialResult }): unknown;
+  /** The trial has failed and is tried again, from its last checkpoint. */
+  onTrialRecover?(info: { readonly trial: Trial; readonly error: Error }): unknown;
   /** The trial has failed and is not tried again. */
   onTrialError?(info: { readonly trial: Trial; readonly error: Error; readonly result?: TrialResult }): unknown;
   onTrialCheckpoint?(info: { readonly trial: Trial; readonly checkpoint: Checkpoint }): unknown;
@@ -21,7 +24,15 @@ export interface TuneCallback {
   onExperimentEnd?(info: { readonly trials: readonly Trial[] }): unknown;
 }
 
-const HOOKS = ["onTrialStart", "onTrialResult", "onTrialComplete", "onTrialError", "onTrialCheckpoint", "onExperimentEnd"] as const;
+const HOOKS = [
+  "onTrialStart",
+  "onTrialResult",
+  "onTrialComplete",
+  "onTrialRecover",
+  "onTrialError",
+  "onTrialCheckpoint",
+  "onExperimentEnd",
+] as const;
 type Hook = (typeof HOOKS)[number];
 
 /** @throws TypeError for what has none of the methods of a callback */

@@ -33,6 +33,15 @@ export class ConfigCodec {
     return { ...event, config: this.#encode(event.config) } as unknown as JsonValue;
   }
 
+  /** An event's record with what a scheduler decided on it, where that cannot be decided again (`recorded-decisions.ts`). */
+  withDecisions(record: JsonValue, decisions: readonly unknown[]): JsonValue {
+    return { ...(record as Record<string, JsonValue>), decided: this.#encode(decisions) };
+  }
+
+  readDecisions(record: JsonValue): JsonValue[] {
+    return this.#decode((record as { decided?: JsonValue }).decided ?? []) as JsonValue[];
+  }
+
   readEvent(record: JsonValue): TrialEvent {
     const event = record as unknown as TrialEvent;
     if (event.type !== "suggested") return event;

@@ -12,18 +12,21 @@ import type { CallbackQueue } from "./callbacks.ts";
 import type { ConfigCodec } from "./config-codec.ts";
 import { TuneError } from "./errors.ts";
 import { ASK_AGAIN_MS, CLUSTER_LOOK_MS, INTERRUPT_WITHIN_MS, LEAVE_WITHIN_MS, SNAPSHOT_AGAIN_MS } from "./limits.ts";
+import type { DecisionRecorder } from "./recorded-decisions.ts";
 import type { Searcher, Suggestion } from "./searcher.ts";
 import type { Stopper } from "./stoppers.ts";
 import type { Config, JsonValue, Trial, TrialResources } from "./trial.ts";
 import type { Answer, SessionLimits, TrialEffect, TrialEvent, TrialFailure } from "./trial-events.ts";
 import type { TrialFiles } from "./trial-files.ts";
-import { failureOf, type TrialMachine } from "./trial-machine.ts";
+import { failureOf, totalOf, type TrialMachine } from "./trial-machine.ts";
 import type { TrialProcess, TrialProcesses } from "./trial-processes.ts";
 import type { ProcessEvent, StagedCheckpoint, TrialSpec } from "./trial-protocol.ts";
 
 interface ExperimentParts {
   readonly name: string;
   readonly machine: TrialMachine;
+  /** What the scheduler decides, where the log is to have it. */
+  readonly decisions: DecisionRecorder | undefined;
   readonly searcher: Searcher;
   readonly stopper: Stopper | undefined;
   readonly processes: TrialProcesses;
@@ -68,6 +71,7 @@ export class Experiment {
   #logged: Promise<void> = Promise.resolve();
   readonly #removals = new Set<Promise<void>>();
   #logFailed = false;
+  #hasToldLack = false;
   /** While the log cannot be written: when a snapshot is tried next. */
   #snapshotAgainMs = 0;
   /** The searcher's last suggestion in a replay, until a logged event uses it. */
@@ -108,7 +112,7 @@ export class Experiment {
 
   /** Repeats the events of earlier sessions: machine and searcher are then as they were. */
   async replay(records: readonly JsonValue[]): Promise<void> {
-    const { machine, searcher, codec } = this.#parts;
+    const { machine, decisions, searcher, codec } = this.#parts;
     for (const record of records) {
       const event = codec.readEvent(record);
       if (event.type === "searchDelayed" || event.type === "searchEnded" || event.type === "suggested") this.#suggestion = undefined;
@@ -119,6 +123,7 @@ export class Experiment {
         else if (effect.type === "removeCheckpoints") this.#removeCheckpoints(effect.paths);
       }
     }
+    decisions?.take();
   }
 
   /** An event of a restore, before the experiment runs. Its effects on trials and the searcher are done; what is to run next begins with `run`. */
@@ -147,9 +152,15 @@ export class Experiment {
   }
 
   #taken(event: TrialEvent): TrialEffect[] {
-    const { log, codec, machine } = this.#parts;
-    this.#logged = log.append(codec.eventRecord(event)).catch((error: unknown) => this.#logProblem(error));
-    return machine.apply(event);
+    const { log, codec, machine, decisions } = this.#parts;
+    const record = codec.eventRecord(event);
+    try {
+      return machine.apply(event);
+    } finally {
+      const decided = decisions?.take();
+      const whole = decided === undefined ? record : codec.withDecisions(record, decided);
+      this.#logged = log.append(whole).catch((error: unknown) => this.#logProblem(error));
+    }
   }
 
   #logProblem(error: unknown): void {
@@ -176,6 +187,7 @@ export class Experiment {
       case "tellComplete":
         return this.#callSearcher(() => searcher.onTrialComplete(effect.trialId, effect.result, effect.isError));
       case "start": {
+        this.#tellLack(effect.trial);
         const drive = this.#drive(effect).finally(() => this.#drives.delete(drive));
         this.#drives.add(drive);
         return;
@@ -194,6 +206,18 @@ export class Experiment {
       case "finished":
         return this.#end();
     }
+  }
+
+  /** A trial that the cluster has no room for, even empty, waits until the cluster grows: said once, as it may be a mistake. */
+  #tellLack({ id, resources }: Trial): void {
+    const { clusterResources: has } = this.#parts.machine;
+    const lacking = Object.entries(totalOf(resources)).find(([name, amount]) => amount > (has[name] ?? 0));
+    if (lacking === undefined || this.#hasToldLack) return;
+    this.#hasToldLack = true;
+    const [name, amount] = lacking;
+    this.#parts.onProblem(
+      `trial ${id} needs ${amount} ${name} and the whole cluster has ${has[name] ?? 0}: it waits until there is more: withResources(trainable, { … }) asks for less`,
+    );
   }
 
   #callSearcher(call: () => unknown): void {
@@ -277,7 +301,8 @@ export class Experiment {
         return;
       }
       case "failure":
-        return this.#parts.onProblem(`trial ${trial.id} failed, and is tried again: ${failure?.message}`);
+        this.#parts.onProblem(`trial ${trial.id} failed, and is tried again: ${failure?.message}`);
+        return callbacks.call("onTrialRecover", { trial, error: trialError(trial, failure as TrialFailure) });
       case "paused":
         return files.flush(trial);
       case "added":

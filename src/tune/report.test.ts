@@ -57,7 +57,7 @@ test("a report holds all parts, without scripts, and nothing of the user's is ma
   ]);
   for (const title of ["Parallel coordinates", "Learning curves", "Importance", "Failures"]) expect(html).toContain(`<h2>${title}</h2>`);
   expect(html).not.toMatch(/<script|<u>|<i>mine|https?:/);
-  expect(html).toContain("13 trials, 1 failed");
+  expect(html).toContain("13 trials, 1 failed; the lowest <b>");
   expect(html).not.toContain("NaN");
   expect(htmlReport({ trials: [], folder: "/runs/none", metrics: [], modes: [] }, [])).toContain("0 trials, 0 failed");
 });

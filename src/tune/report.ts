@@ -54,12 +54,12 @@ export function htmlReport(facts: ReportFacts, curves: readonly Curve[]): string
   const errored = trials.filter(({ status }) => status === "errored").length;
   const sections = [
     `<h1>${escape(name)}</h1>`,
-    `<p class="facts">${trials.length} trials, ${errored} failed${metric === "" ? "" : `; ${modes[0] === "max" ? "most" : "least"} of <b>${escape(metric)}</b> wins`}</p>`,
+    `<p class="facts">${trials.length} trials, ${errored} failed${metric === "" ? "" : `; the ${modes[0] === "max" ? "highest" : "lowest"} <b>${escape(metric)}</b> is the best`}</p>`,
     bestTable(ranked, trials, metric),
     ...(ranked.length === 0
       ? []
       : [
-          section("Parallel coordinates", "A line is a trial; dark lines are the best ones.", parallelCoordinates(ranked, metric)),
+          section("Parallel coordinates", "A line is a trial; the bluest lines are the best ones.", parallelCoordinates(ranked, metric)),
           ...(curves.length === 0
             ? []
             : [section("Learning curves", `${metric} over iterations, of the best ${curves.length} trials.`, learningCurves(curves))]),
@@ -80,11 +80,11 @@ ${sections.join("\n")}
 const STYLE = `
 body{font:14px/1.5 system-ui,sans-serif;max-width:1080px;margin:2rem auto;padding:0 1rem;color:#1c2430;background:#fff}
 h1{font-size:1.6rem;margin:0}h2{font-size:1.1rem;margin:2rem 0 0}.facts,.hint{color:#5b6675;margin:.2rem 0 1rem}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums}th,td{padding:.25rem .8rem;text-align:left;border-bottom:1px solid #e4e8ee}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums}th,td{padding:.25rem .8rem;text-align:left;white-space:nowrap;border-bottom:1px solid #e4e8ee}
 th{color:#5b6675;font-weight:600}tr.best td{background:#eef6ff;font-weight:600}.wide{overflow-x:auto}
 svg{display:block;max-width:100%;height:auto}svg text{font:11px system-ui,sans-serif;fill:#5b6675;paint-order:stroke;stroke:#fff;stroke-width:3px}
 .axis{stroke:#b6bfca}.line{fill:none;stroke-width:1.4}.bar{fill:#2f6fde}pre{white-space:pre-wrap;background:#fbf1f0;padding:.6rem}
-@media (prefers-color-scheme:dark){body{background:#151a21;color:#e3e8ef}th,td{border-color:#2b333f}tr.best td{background:#1b2b42}pre{background:#2c1c1b}svg text,.facts,.hint,th{color:#9aa6b5;fill:#9aa6b5}svg text{stroke:#151a21}}
+@media (prefers-color-scheme:dark){body{background:#151a21;color:#e3e8ef}th,td{border-color:#2b333f}tr.best td{background:#1b2b42}pre{background:#2c1c1b}svg text,.facts,.hint,th{color:#9aa6b5;fill:#9aa6b5}svg text{stroke:#151a21}.line,.dot{stroke:color-mix(in srgb,#3d4754 calc(100%*var(--rank)),#6ea8ff)}.dot{fill:#6ea8ff}.axis{stroke:#556170}}
 `;
 
 function section(title: string, hint: string, body: string): string {
@@ -159,7 +159,8 @@ function scaleOf(name: string, values: readonly (number | string | undefined)[])
   const span = scaled(high) - scaled(low);
   const place = (value: number | string | undefined): number | undefined =>
     typeof value !== "number" ? undefined : span === 0 ? 0.5 : (scaled(value) - scaled(low)) / span;
-  const middle = isLog ? Math.sqrt(low * high) : (low + high) / 2;
+  const between = isLog ? Math.sqrt(low * high) : (low + high) / 2;
+  const middle = numbers.every(Number.isInteger) ? Math.round(between) : between;
   return { name, place, ticks: [low, middle, high].map((value) => ({ at: place(value) as number, text: valueText(value) })) };
 }
 
@@ -181,15 +182,17 @@ function parallelCoordinates(ranked: readonly Ranked[], metric: string): string 
   const x = (i: number): number => 70 + (i * (WIDTH - 140)) / Math.max(1, scales.length - 1);
   const y = (part: number): number => top + height * (1 - part);
   const axes = scales.map(({ name, ticks }, i) => {
-    const texts = ticks.map(({ at, text }) => `<text x="${x(i) + 5}" y="${round(y(at) + 4)}">${escape(text)}</text>`);
-    return `<text x="${round(x(i))}" y="16" text-anchor="middle">${escape(name)}</text><line class="axis" x1="${round(x(i))}" x2="${round(x(i))}" y1="${top}" y2="${top + height}"/>${texts.join("")}`;
+    const texts = ticks.map(
+      ({ at, text }) => `<text x="${round(x(i) + 5)}" y="${round(y(at) + 4)}">${escape(cut(text))}<title>${escape(text)}</title></text>`,
+    );
+    return `<text x="${round(x(i))}" y="16" text-anchor="middle">${escape(cut(name))}<title>${escape(name)}</title></text><line class="axis" x1="${round(x(i))}" x2="${round(x(i))}" y1="${top}" y2="${top + height}"/>${texts.join("")}`;
   });
   // The best are drawn last, above the others.
   const paths = lines
     .map(({ trial, value, parameters }, rank) => {
       const places = scales.map(({ name, place }, i) => ({ i, at: place(i === scales.length - 1 ? value : parameters.get(name)) }));
       const points = places.filter(({ at }) => at !== undefined).map(({ i, at }) => `${round(x(i))},${round(y(at as number))}`);
-      return `<polyline class="line" stroke="${colour(rank / Math.max(1, lines.length - 1))}" points="${points.join(" ")}"><title>${escape(`${trial.id}: ${metric} ${valueText(value)}`)}</title></polyline>`;
+      return `<polyline class="line" ${strokeOf(rank / Math.max(1, lines.length - 1))} points="${points.join(" ")}"><title>${escape(`${trial.id}: ${metric} ${valueText(value)}`)}</title></polyline>`;
     })
     .toReversed();
   return `<svg viewBox="0 0 ${WIDTH} ${top + height + 16}" role="img" aria-label="Parallel coordinates">${paths.join("")}${axes.join("")}</svg>`;
@@ -210,9 +213,9 @@ function learningCurves(curves: readonly Curve[]): string {
   const y = (value: number): number => top + height * (1 - (ys.place(value) as number));
   const lines = curves.map(({ label, points: own }, rank) => {
     const at = own.map(([iteration, value]) => `${round(x(iteration))},${round(y(value))}`);
-    const stroke = colour(rank / Math.max(1, curves.length - 1));
-    const mark = own.length === 1 ? `<circle cx="${at[0]?.split(",")[0]}" cy="${at[0]?.split(",")[1]}" r="3" fill="${stroke}"/>` : "";
-    return `<polyline class="line" stroke="${stroke}" points="${at.join(" ")}"><title>${escape(label)}</title></polyline>${mark}`;
+    const stroke = strokeOf(rank / Math.max(1, curves.length - 1));
+    const mark = own.length === 1 ? `<circle class="dot" cx="${at[0]?.split(",")[0]}" cy="${at[0]?.split(",")[1]}" r="2" ${stroke}/>` : "";
+    return `<polyline class="line" ${stroke} points="${at.join(" ")}"><title>${escape(label)}</title></polyline>${mark}`;
   });
   const yTicks = ys.ticks.map(
     ({ at, text }) => `<text x="${left - 6}" y="${round(top + height * (1 - at) + 4)}" text-anchor="end">${escape(text)}</text>`,
@@ -265,10 +268,16 @@ async function curvesOf(ranked: readonly Ranked[], { folder, metric }: { folder:
   return curves.filter((curve) => curve !== undefined && curve.points.length > 0) as Curve[];
 }
 
-/** From dark blue for the best to light grey for the last. */
-function colour(rank: number): string {
-  const mix = (from: number, to: number): number => Math.round(from + (to - from) * Math.sqrt(rank));
-  return `rgb(${mix(20, 205)},${mix(80, 211)},${mix(190, 219)})`;
+/** From blue for the best, with 0, to grey for the last, with 1. On a dark ground the style mixes other colours by the rank. */
+function strokeOf(rank: number): string {
+  const part = Math.sqrt(rank);
+  const mix = (from: number, to: number): number => Math.round(from + (to - from) * part);
+  return `stroke="rgb(${mix(20, 205)},${mix(80, 211)},${mix(190, 219)})" style="--rank:${part.toFixed(2)}"`;
+}
+
+/** A text that leaves room for the next axis; the whole is its tooltip. */
+function cut(text: string): string {
+  return text.length > 18 ? `${text.slice(0, 17)}…` : text;
 }
 
 function round(value: number): number {

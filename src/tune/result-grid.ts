@@ -171,6 +171,8 @@ export class ResultGrid<C extends object = Config, M extends object = Readonly<R
    * @param path - of this machine, or of a storage
    */
   async writeReport(path: string): Promise<void> {
+    if (typeof path !== "string" || path === "")
+      throw new TypeError(`Cannot write a report: the path of a file is needed, such as "report.html": received ${describeValue(path)}`);
     await writeHtmlReport(path, { trials: this.#trials, folder: this.experimentPath, metrics: this.#metrics, modes: this.#modes });
   }
 
@@ -199,7 +201,7 @@ export class ResultGrid<C extends object = Config, M extends object = Readonly<R
       count === 0
         ? "there are no trials"
         : errored === count
-          ? `all ${count} trials failed`
+          ? `${count === 1 ? "the trial" : `all ${count} trials`} failed: ${first?.message ?? "without an error"}`
           : scope !== "last" && has.has(name)
             ? `no trial kept its history of ${JSON.stringify(name)}: name it in metric of tuneConfig, or read metricsColumns() of each result`
             : `none of ${count} trials has a finite value of ${JSON.stringify(name)}: they reported ${has.size === 0 ? "nothing" : [...has].slice(0, 10).join(", ")}`;

@@ -22,6 +22,7 @@ import { Experiment, type ExperimentState } from "./experiment.ts";
 import { EXPERIMENT_LOG } from "./limits.ts";
 import type { FinishedTrial, LiveTrial } from "./live-trial.ts";
 import { makeProcesses } from "./make-processes.ts";
+import { DecisionRecorder } from "./recorded-decisions.ts";
 import { ResultGrid } from "./result-grid.ts";
 import type { TrialScheduler } from "./scheduler.ts";
 import { BasicVariantGenerator } from "./search/basic-variant-generator.ts";
@@ -68,6 +69,8 @@ export class Session {
   readonly #folder: RunFolder;
   readonly #plan: SessionPlan;
   readonly #machine: TrialMachine;
+  /** Where the run's folder cannot make the scheduler again. */
+  readonly #decisions: DecisionRecorder | undefined;
   readonly #codec: ConfigCodec;
   readonly #files: TrialFiles;
   readonly #callbacks: CallbackQueue;
@@ -81,11 +84,12 @@ export class Session {
     this.#folder = folder;
     this.#plan = plan;
     this.#codec = new ConfigCodec(plan.space);
+    this.#decisions = scheduler.definition === undefined ? new DecisionRecorder(scheduler) : undefined;
     this.#machine = new TrialMachine({
       runId,
       metrics: tuneConfig.metrics,
       keep: runConfig.checkpointConfig,
-      scheduler,
+      scheduler: this.#decisions ?? scheduler,
     });
     const { metrics, modes, numSamples } = tuneConfig;
     const trialsMax = numSamples === -1 ? Number.POSITIVE_INFINITY : numSamples * gridSize(plan.space);
@@ -141,6 +145,7 @@ export class Session {
     return new Experiment({
       name: this.#folder.name,
       machine: this.#machine,
+      decisions: this.#decisions,
       searcher,
       stopper,
       processes: makeProcesses(trainable, tuneConfig.reuseActors),

@@ -25,6 +25,8 @@ export interface SavedExperiment {
   readonly seed: number | null;
   readonly searchAlg: Definition | null;
   readonly scheduler: Definition | null;
+  /** That of the scheduler. */
+  readonly asksAhead: boolean;
   readonly stop: JsonValue;
   readonly failureConfig: FailureConfig;
   readonly checkpointConfig: CheckpointConfig;

@@ -8,6 +8,7 @@ import { getRuntimeContext } from "../core/index.ts";
 import { describeValue } from "../core/internal.ts";
 import { Checkpoint } from "../runs/checkpoint.ts";
 import { checkMetrics, type Metrics } from "../runs/metrics.ts";
+import { TuneError } from "./errors.ts";
 import type { TrialResources } from "./trial.ts";
 
 /** Where a trial's code is: the trial, and its folder. */
@@ -85,7 +86,7 @@ export function getContext(): TuneContext {
 function currentSession(action: string): Session {
   const [only] = sessions.size === 1 ? sessions.values() : [];
   const session = only ?? (sessions.size === 0 ? undefined : sessions.get(actorKey()));
-  if (session === undefined) throw new Error(`Cannot ${action}: no trial runs here: call it in a function or class that a Tuner runs`);
+  if (session === undefined) throw new TuneError(`Cannot ${action}: no trial runs here: call it in a function or class that a Tuner runs`);
   return session;
 }
 

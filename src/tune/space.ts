@@ -116,6 +116,7 @@ export function qrandn(mean: number, sd: number, q: number): Domain<number> {
 
 /** A whole number from `lower` up to and without `upper`. */
 export function randint(lower: number, upper: number): Domain<number> {
+  requireWhole("randint", [lower, upper]);
   return integer("randint", { first: lower, last: upper - 1, log: false, quantum: 1 });
 }
 
@@ -126,6 +127,7 @@ export function qrandint(lower: number, upper: number, q = 1): Domain<number> {
 
 /** A whole number from `lower`, above 0, up to and without `upper`, uniform in its logarithm. */
 export function lograndint(lower: number, upper: number): Domain<number> {
+  requireWhole("lograndint", [lower, upper]);
   return integer("lograndint", { first: lower, last: upper - 1, log: true, quantum: 1 });
 }
 
@@ -188,10 +190,14 @@ function normal(name: string, data: Omit<NormalDomain, "kind">): Domain<number> 
   return domain({ kind: "normal", ...data });
 }
 
-function integer(name: string, data: Omit<IntegerDomain, "kind">): Domain<number> {
-  for (const bound of [data.first, data.last, data.quantum])
+function requireWhole(name: string, bounds: readonly unknown[]): void {
+  for (const bound of bounds)
     if (!Number.isSafeInteger(bound))
       throw new TypeError(`Cannot make ${name}: whole numbers are needed: received ${describeValue(bound)}`);
+}
+
+function integer(name: string, data: Omit<IntegerDomain, "kind">): Domain<number> {
+  requireWhole(name, [data.first, data.last, data.quantum]);
   if (data.first > data.last)
     throw new RangeError(`Cannot make ${name}: no number is from ${data.first} up to ${data.last}: give the lower bound first`);
   if (data.log) requirePositive(name, data.first);

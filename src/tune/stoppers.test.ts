@@ -24,11 +24,12 @@ const result = (metrics: object, trainingIteration = 1): TrialResult => ({
 test("bounds are reached upwards, for a metric that is minimized downwards", () => {
   const stop = readStop({ loss: 0.1, accuracy: 0.9, trainingIteration: 10, finished: true }, new Map([["loss", "min" as const]]));
   expect(stop?.shouldStop("a", result({ loss: 0.2, accuracy: 0.5 }))).toBe(false);
+  expect(() => stop?.shouldStop("a", result({ loss: 0.2, acuracy: 0.5 }))).toThrow('Cannot stop by "accuracy": the report lacks it');
   expect(stop?.shouldStop("a", result({ loss: 0.1 }))).toBe(true);
   expect(stop?.shouldStop("a", result({ accuracy: 0.9 }))).toBe(true);
   expect(stop?.shouldStop("a", result({}, 10))).toBe(true);
   expect(stop?.shouldStop("a", result({ finished: true }))).toBe(true);
-  expect(stop?.shouldStop("a", result({ loss: "low" }))).toBe(false);
+  expect(stop?.shouldStop("a", result({ loss: "low", accuracy: 0 }))).toBe(false);
 });
 
 test("Ray's names of what every result has are taken", () => {

@@ -4,8 +4,9 @@
  * A stopper is asked after each result, before the scheduler. Its answers are part of the run's log; those that keep a state of their own may `save` and `restore` it, else they begin anew
  * in a restored run.
  */
-import { count, describeValue, isPlainObject, number, oneOf, readOptions, TIMER_MS_MAX } from "../core/internal.ts";
+import { count, describeValue, isPlainObject, nearNames, number, oneOf, readOptions, TIMER_MS_MAX } from "../core/internal.ts";
 import { metricAt } from "../runs/kept-checkpoints.ts";
+import { TuneError } from "./errors.ts";
 import type { JsonValue, Metrics, Mode, TrialResult } from "./trial.ts";
 
 export interface Stopper {
@@ -66,13 +67,27 @@ class BoundsStopper implements Stopper {
   }
 
   shouldStop(_trialId: string, result: TrialResult): boolean {
-    return this.#bounds.some(({ metric, bound, isDownwards }) => {
-      const value = metricAt(result as unknown as Metrics, metric);
+    const values = this.#bounds.map((each) => ({ ...each, value: metricAt(result as unknown as Metrics, each.metric) }));
+    const isReached = values.some(({ bound, isDownwards, value }) => {
       if (typeof bound === "boolean") return value === bound;
       if (typeof value !== "number") return false;
       return isDownwards ? value <= bound : value >= bound;
     });
+    if (isReached) return true;
+    // A flag may come with the report that ends the trial alone.
+    const missing = values.find(({ bound, value }) => typeof bound === "number" && value === undefined);
+    if (missing !== undefined) throw missingBound(missing.metric, result);
+    return false;
   }
+}
+
+/** Refused as in Ray: a trial with a bound that it never reports may run without end. */
+function missingBound(metric: string, result: TrialResult): TuneError {
+  const has = Object.keys(result);
+  const near = nearNames(metric, has);
+  return new TuneError(`Cannot stop by ${JSON.stringify(metric)}: the report lacks it`, {
+    hint: near.length > 0 ? `Did you mean ${near.join(" or ")} in runConfig.stop?` : `It has ${has.join(", ")}.`,
+  });
 }
 
 /** Ends trials of which a function says so. */

@@ -1,7 +1,8 @@
 /**
  * The trials of a run, read from its folder: while it runs, after it has ended, or after its driver has died.
  *
- * The log's events are applied to a machine of the same options, so what is read is what the driver had. Nothing is written, and nothing is claimed.
+ * The log's events are applied to a machine of the same options, so what is read is what the driver had. A scheduler that the folder cannot make is not needed: its
+ * decisions are in the log. Nothing is written, and nothing is claimed.
  */
 import { readRunRecord } from "../runs/run-folder.ts";
 import { RunLog } from "../runs/run-log.ts";
@@ -13,9 +14,10 @@ import type { ExperimentState } from "./experiment.ts";
 import { type FinishedTrial, LiveTrial } from "./live-trial.ts";
 import { EXPERIMENT_LOG } from "./limits.ts";
 import { decodeSpace, type SavedExperiment } from "./saved-experiment.ts";
+import { RecordedScheduler } from "./recorded-decisions.ts";
 import { createScheduler } from "./schedulers/create-scheduler.ts";
-import { FIFOScheduler } from "./schedulers/fifo-scheduler.ts";
-import type { Metrics, Mode, TrialStatus } from "./trial.ts";
+import type { TrialScheduler } from "./scheduler.ts";
+import type { Definition, Metrics, Mode, TrialStatus } from "./trial.ts";
 import { TrialMachine } from "./trial-machine.ts";
 
 export interface StoredTrial extends Omit<FinishedTrial, "status" | "config"> {
@@ -45,11 +47,8 @@ export async function readStoredRun(given: string): Promise<StoredRun> {
   const saved = record.details as unknown as SavedExperiment;
   const { snapshot, records } = await RunLog.open({ folder: path, name: EXPERIMENT_LOG });
   const codec = new ConfigCodec(decodeSpace(saved.space));
-  // The scheduler decides which trials are paused or stopped. The folder does not hold a scheduler of the user's own class, so its pauses are not seen.
-  const scheduler =
-    saved.scheduler === null
-      ? new FIFOScheduler()
-      : createScheduler(saved.scheduler.type, saved.scheduler.options as object as Record<string, unknown>);
+  const recorded = saved.scheduler === null ? new RecordedScheduler({ asksAhead: saved.asksAhead }) : undefined;
+  const scheduler = recorded ?? createdScheduler(saved.scheduler as Definition);
   scheduler.setSearchProperties(
     saved.metrics.length === 1 ? saved.metrics[0] : undefined,
     saved.modes.length === 1 ? saved.modes[0] : undefined,
@@ -57,11 +56,14 @@ export async function readStoredRun(given: string): Promise<StoredRun> {
   const machine = new TrialMachine({
     runId: saved.runId,
     metrics: saved.metrics,
-    keep: {},
+    keep: saved.checkpointConfig,
     scheduler,
   });
   if (snapshot !== undefined) machine.restore(codec.readMachine((snapshot as unknown as ExperimentState).machine));
-  for (const event of records) machine.apply(codec.readEvent(event));
+  for (const event of records) {
+    recorded?.expect(codec.readDecisions(event));
+    machine.apply(codec.readEvent(event));
+  }
   const live = Array.from(machine.liveTrials.values(), (trial) => ({
     ...(trial as LiveTrial).finished("terminated"),
     status: trial.status,
@@ -74,4 +76,8 @@ export async function readStoredRun(given: string): Promise<StoredRun> {
     modes: saved.modes,
     trials: trials.map((trial) => ({ ...trial, config: ConfigCodec.shown(trial.config), path: joinPath(path, trial.dirname) })),
   };
+}
+
+function createdScheduler({ type, options }: Definition): TrialScheduler {
+  return createScheduler(type, options as object as Record<string, unknown>);
 }

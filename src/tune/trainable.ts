@@ -120,7 +120,7 @@ function bodyOf(given: unknown): TrainableParts["body"] {
     );
   if (!isClass(given as never)) return { kind: "function", fn: given as TrainFunction };
   if (typeof (given as { prototype: { step?: unknown } }).prototype.step !== "function")
-    throw new TypeError(`Cannot make a Tuner: the class ${given.name} has no method step()`);
+    throw new TypeError(`Cannot make a Tuner: the class ${given.name || "without a name"} has no method step()`);
   return { kind: "class", type: given as TrainableClass };
 }
 

@@ -699,7 +699,8 @@ export class TrialMachine {
   }
 }
 
-function totalOf({ bundles }: TrialResources): Readonly<Record<string, number>> {
+/** Resources of all bundles together. */
+export function totalOf({ bundles }: TrialResources): Readonly<Record<string, number>> {
   const [only] = bundles;
   if (only !== undefined && bundles.length === 1) return only;
   const total: Record<string, number> = {};

@@ -10,7 +10,6 @@ import { onInterruption } from "../progress/interruption.ts";
 import { readRunConfig, type ResolvedRunConfig, type RunConfig } from "../runs/run-config.ts";
 import { readRunRecord, RunFolder } from "../runs/run-folder.ts";
 import { RunLog } from "../runs/run-log.ts";
-import { defaultRunName } from "../runs/run-names.ts";
 import { isTracker, type Tracker } from "../runs/tracker.ts";
 import type { TrainableSource } from "../runs/trainable.ts";
 import { resolveFolder } from "../storage/places.ts";
@@ -20,6 +19,7 @@ import { EXPERIMENT_LOG, INTERRUPTED_RUN_MS } from "./limits.ts";
 import { ResultGrid } from "./result-grid.ts";
 import { type ResumeOptions, Session, type SessionPlan } from "./run-session.ts";
 import { decodeSpace, encodeSpace, requireGivenAgain, type SavedExperiment } from "./saved-experiment.ts";
+import type { TrialScheduler } from "./scheduler.ts";
 import type { SearchSpace, Sampled } from "./space.ts";
 import { readStop, type Stop } from "./stoppers.ts";
 import { readTrainable, type TrainableParts } from "./trainable.ts";
@@ -194,7 +194,7 @@ export class Tuner<S extends SearchSpace = Record<string, never>, R = unknown> {
       tuneConfig,
       runConfig,
       searcher: searcher.definition,
-      scheduler: scheduler.definition,
+      scheduler,
     });
     const resources = await clusterResources();
     const folder = await openNew(runConfig, trainable.name);
@@ -316,27 +316,24 @@ function checkedCallbacks(given: readonly (TuneCallback | Tracker)[]): { tracker
   return { trackers, callbacks: callbacks as TuneCallback[] };
 }
 
-/** The folder of a new run. A name that Tune has made may get a number; one that the user gave must be free, unless it is to be overwritten. */
+/** The folder of a new run. A name that the user gave must be free, unless it is to be overwritten. */
 async function openNew(config: ResolvedRunConfig<TuneCallback | Tracker>, trainable: string): Promise<RunFolder> {
-  const base = config.name ?? defaultRunName(trainable.replace(/[^\p{L}\p{N}_-]/gu, "_"), new Date());
-  for (let count = 1; ; count += 1) {
-    const name = count === 1 ? base : `${base}_${count}`;
-    const folder = await RunFolder.open({ storagePath: config.storagePath, name });
-    if (folder.record === undefined) return folder;
-    if (config.overwrite && config.name !== undefined) {
-      await folder.clear();
-      return folder;
-    }
-    const { path, record } = folder;
-    await folder.close();
-    if (config.name === undefined) continue;
-    throw new TuneError(
-      `Cannot start the run ${JSON.stringify(name)}: ${path} holds a run that is ${record.state === "running" ? "unfinished" : record.state} already`,
-      {
-        hint: `go on with it by Tuner.restore(${JSON.stringify(path)}, trainable), replace it by runConfig: { overwrite: true }, or choose another name`,
-      },
-    );
+  const { name, storagePath, overwrite } = config;
+  if (name === undefined) return await RunFolder.openUnnamed({ storagePath, prefix: trainable.replace(/[^\p{L}\p{N}_-]/gu, "_") });
+  const folder = await RunFolder.open({ storagePath, name });
+  if (folder.record === undefined) return folder;
+  if (overwrite) {
+    await folder.clear();
+    return folder;
   }
+  const { path, record } = folder;
+  await folder.close();
+  throw new TuneError(
+    `Cannot start the run ${JSON.stringify(name)}: ${path} holds a run that is ${record.state === "running" ? "unfinished" : record.state} already`,
+    {
+      hint: `go on with it by Tuner.restore(${JSON.stringify(path)}, trainable), replace it by runConfig: { overwrite: true }, or choose another name`,
+    },
+  );
 }
 
 interface SavedParts {
@@ -346,7 +343,7 @@ interface SavedParts {
   readonly tuneConfig: ResolvedTuneConfig;
   readonly runConfig: ResolvedRunConfig<TuneCallback | Tracker>;
   readonly searcher: SavedExperiment["searchAlg"] | undefined;
-  readonly scheduler: SavedExperiment["scheduler"] | undefined;
+  readonly scheduler: TrialScheduler;
 }
 
 function savedOf({ trainable, runId, space, tuneConfig, runConfig, searcher, scheduler }: SavedParts): SavedExperiment {
@@ -356,7 +353,7 @@ function savedOf({ trainable, runId, space, tuneConfig, runConfig, searcher, sch
   const unsaved = [
     ...(isWhole ? [] : ["paramSpace"]),
     ...(searcher === undefined ? ["searchAlg"] : []),
-    ...(scheduler === undefined ? ["scheduler"] : []),
+    ...(scheduler.definition === undefined ? ["scheduler"] : []),
     ...(stopIsJson ? [] : ["stop"]),
   ];
   return JSON.parse(
@@ -372,7 +369,8 @@ function savedOf({ trainable, runId, space, tuneConfig, runConfig, searcher, sch
       reuseActors: reuseActors ?? null,
       seed: seed ?? null,
       searchAlg: searcher ?? null,
-      scheduler: scheduler ?? null,
+      scheduler: scheduler.definition ?? null,
+      asksAhead: scheduler.asksAhead === true,
       stop: stopIsJson ? (runConfig.stop ?? null) : null,
       failureConfig: { maxFailures: runConfig.failureConfig.maxFailures, failFast: runConfig.failureConfig.failFast },
       checkpointConfig: runConfig.checkpointConfig,

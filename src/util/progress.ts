@@ -1,13 +1,14 @@
 /**
  * Progress bars of work that is spread over processes: made in the driver, in tasks and in actors, drawn by the driver.
  *
- * The driver draws. A worker sends what is new as a signal (`core/output.ts`), which arrives in order with its output, also from code that never
+ * The driver draws, on the board that shows the work of all libraries. A worker sends what is new as a signal (`core/output.ts`), which arrives in order with its output, also from code that never
  * yields, and costs no call. Updates are gathered for a tenth of a second. A bar that is sent to another process stays
  * one bar: what is counted there is added here.
  */
 import { getRuntimeContext } from "../core/index.ts";
 import { custom, describeValue, isWorker, number, readOptions, registerSerializer, sendSignal, setSignalSink } from "../core/internal.ts";
-import { type BarState, ProgressDisplay } from "./progress-display.ts";
+import { processBoard, type WorkOutcome } from "../progress/progress-board.ts";
+import { ShownBar } from "./shown-bar.ts";
 
 /** The options of a bar. */
 export interface ProgressOptions {
@@ -178,22 +179,29 @@ async function* countedAsync<T>(values: AsyncIterable<T>, options: ProgressOptio
   }
 }
 
-// The driver's half adds up what arrives. To the stream for messages: a program's results on the other one stay clean.
-const display = new ProgressDisplay(process.stderr, () => performance.now());
-const open = new Map<string, BarState>();
-
-function receive({ id, description, total, unit, add, isClosed }: Signal): void {
-  const before = open.get(id) ?? { description, total, unit, count: 0, startedMs: performance.now() };
-  const bar = { ...before, count: before.count + add };
-  open.set(id, bar);
-  display.update(id, bar);
-  if (!isClosed) return;
-  open.delete(id);
-  display.close(id);
+// The driver's half adds up what arrives. The board draws it.
+interface OpenBar {
+  readonly bar: ShownBar;
+  readonly end: (outcome: WorkOutcome) => void;
 }
 
-setSignalSink({
-  receive: (text) => receive(JSON.parse(text) as Signal),
-  beforePrinting: () => display.hide(),
-  afterPrinting: () => display.show(),
-});
+const open = new Map<string, OpenBar>();
+
+function beginBar(signal: Signal): OpenBar {
+  const bar = new ShownBar(signal, performance.now());
+  return { bar, end: processBoard().begin(bar) };
+}
+
+function receive(signal: Signal): void {
+  const { id, add, isClosed } = signal;
+  const { bar, end } = open.get(id) ?? beginBar(signal);
+  open.set(id, { bar, end });
+  bar.add(add);
+  // A program that computes in a loop around a bar leaves the board's timer no turn.
+  processBoard().refresh();
+  if (!isClosed) return;
+  open.delete(id);
+  end("done");
+}
+
+setSignalSink((text) => receive(JSON.parse(text) as Signal));

@@ -118,6 +118,9 @@ export async function runOnShoal(of: RayLoop, venv: string, storagePath: string)
   });
 }
 
+/** How much of the output of a failed run is told. */
+const ERRORS_MAX = 4000;
+
 /** Runs the whole file with the real Ray. */
 export async function runOnRay(of: RayLoop, storagePath: string): Promise<LoopResult> {
   const ray = environment("ray");
@@ -136,15 +139,17 @@ export async function runOnRay(of: RayLoop, storagePath: string): Promise<LoopRe
         RAY_TMPDIR: temporary,
         RAY_AUTH_MODE: "disabled",
       },
-      stdio: ["ignore", "pipe", "ignore"],
+      stdio: ["ignore", "pipe", "pipe"],
     },
   );
   let output = "";
+  let errors = "";
   child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (errors = (errors + chunk.toString()).slice(-ERRORS_MAX)));
   await new Promise((resolve) => child.once("close", resolve));
   rmSync(temporary, { recursive: true, force: true });
   const line = output.split("\n").findLast((one) => one.startsWith("RESULT "));
-  if (line === undefined) throw new Error(`${of.file} gave no result on Ray:\n${output.slice(-2000)}`);
+  if (line === undefined) throw new Error(`${of.file} gave no result on Ray:\n${output.slice(-ERRORS_MAX)}\n${errors}`);
   return compared(of, JSON.parse(line.slice("RESULT ".length).replaceAll(/\bNaN\b/g, "null")) as LoopResult);
 }
 

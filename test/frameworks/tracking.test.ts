@@ -1,16 +1,18 @@
-/** Runs that are followed by the real MLflow and Weights & Biases, offline: what they have stored is read with their own code. */
+/** Runs that are followed by the real MLflow and Weights & Biases, offline, from the driver and from within loops: what they have stored is read with their own code. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { python } from "shoal";
+import { DataParallelTrainer } from "shoal/train";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MLflowLoggerCallback } from "../../src/runs/mlflow-tracker.ts";
 import { parseMetrics } from "../../src/runs/metrics.ts";
 import type { TrackedRunInfo, Tracker } from "../../src/runs/tracker.ts";
 import { Tracking } from "../../src/runs/tracking.ts";
 import { WandbLoggerCallback } from "../../src/runs/wandb-tracker.ts";
 import { REPOSITORY } from "../house/source-files.ts";
-import { useSession } from "../integration/session.ts";
+import { failureOf, useSession } from "../integration/session.ts";
 
 const VENV = join(REPOSITORY, ".test-cache", "tracking-1");
 const PYTHON = join(VENV, "bin", "python3");
@@ -68,4 +70,56 @@ test("Weights & Biases has two runs of one process", async () => {
   );
   const run = { project: "mine", group: "g", config: expect.objectContaining({ lr: 0.1, "model/act": "relu" }), history };
   expect(stored("wandb", folder)).toEqual({ first: { ...run, name: "first", exit: 1 }, second: { ...run, name: "second", exit: 0 } });
+});
+
+describe("a loop that begins runs of both by itself", () => {
+  const run = async (name: string, { loop = "train_loop", fails = false } = {}) => {
+    const place = join(folder, name);
+    mkdirSync(place);
+    const trainer = new DataParallelTrainer<object, { active: boolean; is_error: boolean }>({
+      trainLoopPerWorker: python.task(new URL("loops/tracked.py", import.meta.url), loop),
+      trainLoopConfig: { folder: place, fails },
+      scalingConfig: { numWorkers: 2, resourcesPerWorker: { CPU: 0.5 } },
+      runConfig: { name, storagePath: folder },
+      runtimeEnv,
+    });
+    return { place, fitted: trainer.fit() };
+  };
+
+  test.each([
+    { name: "good", fails: false, exit: 0, status: "FINISHED" },
+    { name: "bad", fails: true, exit: 1, status: "FAILED" },
+  ])("has them on its first rank, and they end as it does: $name", async ({ name, fails, exit, status }) => {
+    const { place, fitted } = await run(name, { fails });
+    if (fails) expect((await failureOf(fitted)).message).toContain("ValueError: no more");
+    else expect((await fitted).metrics).toEqual({ active: true, is_error: true });
+    expect(stored("mlflow", join(place, "mlruns"))).toEqual({
+      [`${name}/${name}`]: {
+        params: { lr: "0.1", layers: "[8, 8]", "model/act": "relu" },
+        metrics: {
+          loss: [
+            [1, 1],
+            [2, 0.5],
+          ],
+        },
+        status,
+        team: "red",
+      },
+    });
+    expect(stored("wandb", place)).toEqual({
+      [name]: {
+        project: "mine",
+        group: name,
+        name,
+        config: expect.objectContaining({ lr: 0.1, model: { act: "relu" } }),
+        history: [1, 2].map((step) => expect.objectContaining({ _step: step, loss: 1 / step })),
+        exit,
+      },
+    });
+  });
+
+  test("is told of an experiment that is not there", async () => {
+    const { fitted } = await run("absent", { loop: "without_experiment" });
+    expect((await failureOf(fitted)).message).toContain("there is no experiment 'absent': create_experiment_if_not_exists=True makes it");
+  });
 });

@@ -55,13 +55,13 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   // Names Python code; the workers that run it are started by the daemon and live in `python/`, beside `src`.
   python: { layer: 8, mayImport: ["core"] },
   // Published as `shoal/util`.
-  util: { layer: 8, mayImport: ["core"] },
+  util: { layer: 8, mayImport: ["core", "progress"] },
   // Published as `shoal/data`.
   data: { layer: 9, mayImport: ["core", "storage", "progress"] },
   // Paths, files and what is behind other schemes, for all libraries.
   storage: { layer: 8, mayImport: ["core"] },
   // Progress of the libraries' long work on terminals: one board a process.
-  progress: { layer: 8, mayImport: [] },
+  progress: { layer: 7, mayImport: [] },
   // Shared parts of Train, Tune and RL: run folders, checkpoints, results, tracking and progress.
   runs: { layer: 9, mayImport: ["core", "storage", "python", "progress"] },
   // Published as `shoal/serve`.

@@ -1,7 +1,7 @@
 /** A training loop that counts, with what the tests of faults need to hold it up: used by `train-faults.test.ts` and by the program that it starts. */
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Checkpoint, getCheckpoint, getContext, report } from "shoal/train";
+import { Checkpoint, getAllReportedCheckpoints, getCheckpoint, getContext, report } from "shoal/train";
 
 export interface CountConfig {
   /** Where ranks leave their process ids and wait for the test. */
@@ -19,6 +19,8 @@ export async function count({ root, steps, waitsAt, throws = [] }: CountConfig):
   const before = getCheckpoint();
   const read = (path: string): number => (JSON.parse(readFileSync(join(path, "step.json"), "utf8")) as { step: number }).step;
   const start = before === undefined ? 0 : (await before.asDirectory(read)) + 1;
+  const reported = getAllReportedCheckpoints().length;
+  if (reported !== start) throw new Error(`${start} checkpoints were kept, and ${reported} are known`);
   writeFileSync(join(root, `pid-${attempt}-${worldRank}`), String(process.pid));
   for (let step = start; step < steps; step += 1) {
     if (start === 0 && step === waitsAt) {

@@ -300,6 +300,64 @@ describe("a read of Parquet files", () => {
     expect(new Set(columns.map((names) => names?.join()))).toEqual(new Set(["id,km", "id,city"]));
   });
 
+  test("is counted by footers, or by the columns alone that the steps ask for", async () => {
+    const added = [read(), data.range(5)] as data.Dataset<any>[];
+    const known = await reading(async () => {
+      expect(await read().count()).toBe(200);
+      expect(
+        await read()
+          .limit(30)
+          .union(...added)
+          .count(),
+      ).toBe(235);
+    });
+    expect(known.groups).toBe(0);
+    const { columns } = await reading(async () => {
+      expect(await read().filter(col("id").lt(50)).sort("km").count()).toBe(50);
+      expect(await read().withColumn("half", col("km").div(2)).randomShuffle().count()).toBe(200);
+    });
+    expect(new Set(columns.map((names) => names?.join()))).toEqual(new Set(["km,id", "km"]));
+  });
+
+  test("names its files", async () => {
+    const files = [2025, 2026].map((year) => join(folder, "rides", `year=${year}`, "rides.parquet"));
+    expect(await read().inputFiles()).toEqual(files);
+    const added = [read(), data.range(5)] as data.Dataset<any>[];
+    expect(
+      await read()
+        .limit(3)
+        .union(...added)
+        .inputFiles(),
+    ).toEqual(files);
+    expect(await data.range(5).inputFiles()).toEqual([]);
+    const task = { read: () => [{ id: 1 }], rowCount: 1, inputFiles: ["one.bin"] };
+    const own = data.readDatasource<{ id: number }>({ name: "mine", getReadTasks: () => [task, { read: task.read }] });
+    expect([await own.inputFiles(), await own.count()]).toEqual([["one.bin"], 2]);
+  });
+
+  test("joins a small side where it is read, as datasets of the program are joined", async () => {
+    const cities = data.fromItems(["Bari", "Oslo", "Oslo", null].map((city, i) => ({ city, i })));
+    const none = data.fromItems([{ city: "Bari", i: 0 }]).filter(col("i").gt(0));
+    const rows = data.fromItems(await read().takeAll());
+    for (const type of ["inner", "left", "right", "full", "leftSemi", "rightSemi", "leftAnti", "rightAnti"] as const)
+      for (const small of [cities, cities.limit(1).filter(col("i").ge(0)), none]) {
+        const joined = (large: data.Dataset<any>): Promise<object[]> =>
+          large.join(small as data.Dataset<any>, { on: "city", type }).takeAll();
+        expect(await joined(read())).toEqual(await joined(rows));
+        expect(await joined(read().filter(col("id").lt(0)))).toEqual(await joined(rows.filter(({ id }) => id < 0)));
+      }
+    const inner = read().join(cities, { on: "city" });
+    await inner.takeAll();
+    const [large] = (await inner.stats())?.operators ?? [];
+    expect([large?.name, large?.rows]).toEqual(["readParquet", 150]);
+    const error = await failureOf(
+      read()
+        .join(data.fromItems([{ city: 7 }]) as never, { on: "city" })
+        .takeAll(),
+    );
+    expect(error.message).toContain("the keys have no type in common");
+  });
+
   test("shows in the plan what it leaves out", () => {
     const plan = read()
       .withColumn("double", col("km").mul(2))

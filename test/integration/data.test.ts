@@ -222,6 +222,18 @@ describe("files", () => {
     expect(readdirSync(to).filter((name) => name.startsWith("city") || name.startsWith("."))).toEqual([]);
   });
 
+  test("have no more rows than they may, in the order of the rows", async () => {
+    const to = join(folder, "small files");
+    const { files } = await data.range(1000).repartition(3).writeParquet(to, { maxRowsPerFile: 150 });
+    const counts = await Promise.all(files.map((file) => data.readParquet(file).count()));
+    expect([Math.max(...counts), counts.reduce((a, b) => a + b), counts.length]).toEqual([150, 1000, 9]);
+    expect((await data.readParquet<{ id: number }>(to).takeAll()).map(({ id }) => id)).toEqual(upTo(1000));
+    const parts = await rides.limit(1000).writeCsv(join(folder, "small parts"), { maxRowsPerFile: 40, partitionBy: ["city"] });
+    expect(parts.rowCount).toBe(1000);
+    for (const file of parts.files) expect(await data.readCsv(file).count()).toBeLessThanOrEqual(40);
+    expect(() => rides.writeJson(to, { maxRowsPerFile: 0 })).toThrow("maxRowsPerFile");
+  });
+
   test("that could not be written whole leave nothing behind, and those that were there stay", async () => {
     const to = join(folder, "failed");
     await data.fromItems([{ id: 1 }]).writeJson(to);

@@ -170,6 +170,7 @@ test("drained twice, the later deadline holds; one that dies meanwhile is said t
   await drain(cluster, second.nodeId, { deadlineMs: 200 });
   expect(await reasonOf(cluster, second)).toBe("it was drained, and its time was over with 1 tasks, actors and programs on it");
   await expect(get(never[0] as ObjectRef<number>)).rejects.toThrow("drained");
+  await expect(get(never[1] as ObjectRef<number>)).rejects.toThrow("Task daemonAfter failed: ");
   await expect(drain(cluster, second.nodeId)).rejects.toThrow("no node of the cluster has an id that begins with");
   await expect(drain(cluster, "")).rejects.toThrow("no node of the cluster has an id that begins with");
 });

@@ -3,9 +3,10 @@
  *
  * The cuts of `TestCluster` are made in Shoal's own processes; here it is the kernel that loses what is sent. Skipped where the system does not let its user have namespaces.
  */
-import { spawnSync } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { expect, test } from "vitest";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
 import type { Directions } from "./namespaces/directions.ts";
 import type { Seen } from "./namespaces/world.ts";
 
@@ -21,45 +22,52 @@ function findProblem(): string | undefined {
 
 const why = problem === undefined ? "" : `, which cannot be made here: ${problem}`;
 
-/** What a world of its own (`namespaces/`) prints. */
-function seenIn(script: string): unknown {
+const execute = promisify(execFile);
+
+/** What a world of its own (`namespaces/`) prints. Two worlds know nothing of each other and mostly wait for their cuts to last, so they run side by side. */
+async function seenIn(script: string): Promise<unknown> {
   const world = fileURLToPath(new URL(`namespaces/${script}`, import.meta.url));
   const args = [...UNSHARE, process.execPath, "--disable-warning=ExperimentalWarning", world];
-  const { stdout, stderr, status } = spawnSync("unshare", args, { encoding: "utf8", timeout: 170_000 });
-  if (status !== 0) expect.fail(stderr);
+  const { stdout } = await execute("unshare", args, { encoding: "utf8", timeout: 170_000 });
   return JSON.parse(stdout);
 }
 
-test.skipIf(problem !== undefined)(`a cut by the kernel${why}`, { timeout: 180_000 }, () => {
-  const seen = seenIn("world.ts") as Seen;
-  expect(seen).toMatchObject({ livesAfterShortCut: 1, twoLives: [], left: [] });
-  // Calls go from process to process.
-  expect(seen.answeredWithoutHead).toBeGreaterThan(3);
-  // Ten seconds of silence are death.
-  expect(seen.backMs).toBeGreaterThan(8000);
-  expect(seen.backMs).toBeLessThan(Infinity);
-  expect(seen.ended).not.toBe("not at all");
-});
-
-test.skipIf(problem !== undefined)(`cuts by the kernel between two machines, and in one direction${why}`, { timeout: 180_000 }, () => {
-  const seen = seenIn("directions.ts") as Directions;
-  const lives = { "both-b": 1, "once-b": 1, "out-c": 1, "in-d": 1, "once-d": 1, "driver-e": 1 };
-  expect(seen).toMatchObject({
-    oneWay: { there: false, back: true },
-    livesAfterShortCuts: lives,
-    answeredBehindCut: { "both-b": 0, "once-b": 0, "out-c": 0 },
-    // Who is not heard by the head, or does not hear it, is dead for it, however well it is heard by the others. Who is only cut off from a caller lives.
-    livesAfterLongCuts: { "both-b": 2, "once-b": 2, "out-c": 2, "in-d": 2, "once-d": 2, "driver-e": 1 },
-    twoLives: [],
-    wrongCalls: [],
-    silent: [],
-    left: [],
+describe.concurrent("cuts by the kernel", () => {
+  test.skipIf(problem !== undefined)(`a cut by the kernel${why}`, { timeout: 180_000 }, async () => {
+    const seen = (await seenIn("world.ts")) as Seen;
+    expect(seen).toMatchObject({ livesAfterShortCut: 1, twoLives: [], left: [] });
+    // Calls go from process to process.
+    expect(seen.answeredWithoutHead).toBeGreaterThan(3);
+    // Ten seconds of silence are death.
+    expect(seen.backMs).toBeGreaterThan(8000);
+    expect(seen.backMs).toBeLessThan(Infinity);
+    expect(seen.ended).not.toBe("not at all");
   });
-  expect(seen.ended).not.toContain("not at all");
-  for (const actor of ["both-b", "out-c", "in-d", "driver-e"]) expect(seen.errors[actor]).toEqual([]);
-  for (const actor of ["once-b", "once-d"]) {
-    expect(seen.errors[actor]?.length).toBeGreaterThan(0);
-    for (const error of seen.errors[actor] ?? [])
-      expect(error).toMatch(/^ActorUnavailableError: .*its node died: it has been silent for \d+ ms/);
-  }
+
+  test.skipIf(problem !== undefined)(
+    `cuts by the kernel between two machines, and in one direction${why}`,
+    { timeout: 180_000 },
+    async () => {
+      const seen = (await seenIn("directions.ts")) as Directions;
+      const lives = { "both-b": 1, "once-b": 1, "out-c": 1, "in-d": 1, "once-d": 1, "driver-e": 1 };
+      expect(seen).toMatchObject({
+        oneWay: { there: false, back: true },
+        livesAfterShortCuts: lives,
+        answeredBehindCut: { "both-b": 0, "once-b": 0, "out-c": 0 },
+        // Who is not heard by the head, or does not hear it, is dead for it, however well it is heard by the others. Who is only cut off from a caller lives.
+        livesAfterLongCuts: { "both-b": 2, "once-b": 2, "out-c": 2, "in-d": 2, "once-d": 2, "driver-e": 1 },
+        twoLives: [],
+        wrongCalls: [],
+        silent: [],
+        left: [],
+      });
+      expect(seen.ended).not.toContain("not at all");
+      for (const actor of ["both-b", "out-c", "in-d", "driver-e"]) expect(seen.errors[actor]).toEqual([]);
+      for (const actor of ["once-b", "once-d"]) {
+        expect(seen.errors[actor]?.length).toBeGreaterThan(0);
+        for (const error of seen.errors[actor] ?? [])
+          expect(error).toMatch(/^ActorUnavailableError: .*its node died: it has been silent for \d+ ms/);
+      }
+    },
+  );
 });

@@ -1,6 +1,7 @@
 /** The REST API of Serve and `/metrics`: a configuration that is put, changed, broken and deleted over HTTP, who may ask, and a controller that dies in between. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { actors } from "shoal";
 import * as serve from "shoal/serve";
@@ -109,9 +110,15 @@ test("a configuration is put, changed in place, loaded anew, broken, and deleted
   await until(async () => (await client.details()).applications["mine"] === undefined, "the other application to end");
   expect(await ask(client.address, APPLICATIONS, { method: "DELETE" })).toMatchObject({ status: 200, body: "" });
   expect(await client.details()).toMatchObject({ applications: {}, proxies: {} });
-  expect(await client.put(config(5))).toMatchObject({ status: 200 });
+  // Proxies that start anew have the services of gRPC that the configuration names.
+  const grpc = { grpc_options: { port: 0, grpc_servicer_functions: [`${join(import.meta.dirname, "grpc", "shop.proto")}:shop.v1.Shop`] } };
+  expect(await client.put({ ...config(5), ...grpc })).toMatchObject({ status: 200 });
   await client.until("RUNNING");
   expect((await ask(await client.proxy(), "/greet")).body).toBe("bonjour 5!");
+  expect(await client.details()).toMatchObject({
+    grpc_options: { grpc_servicer_functions: ["shop.proto:shop.v1.Shop"], enable_reflection: true },
+    target_groups: [{ protocol: "HTTP" }, { protocol: "gRPC", targets: [{ port: expect.any(Number) }] }],
+  });
 });
 
 test("the API answers again, at the same place, after its controller has died", async () => {
@@ -146,6 +153,14 @@ test("what is wrong with a request is told with Ray's statuses", async () => {
   expect(await putting({ applications: [{ import_path: "/a.ts:b", replicas: 2 }] })).toEqual([
     400,
     expect.stringContaining("applications[0].replicas: there is no such key"),
+  ]);
+  expect(await putting({ ...config(1), grpc_options: { grpc_servicer_functions: ["shop.proto:shop.v1.Shop"] } })).toEqual([
+    400,
+    expect.stringContaining("grpc_options.grpc_servicer_functions: a .proto file is named by its whole path"),
+  ]);
+  expect(await putting({ ...config(1), grpc_options: { grpc_servicer_functions: ["/none.proto:shop.v1.Shop"] } })).toEqual([
+    400,
+    expect.stringContaining("Cannot read the .proto file of a service"),
   ]);
   expect(await putting(config(1, { runtime_env: { working_dir: "here" } }))).toEqual([
     400,
@@ -211,4 +226,18 @@ test("metrics of all processes are in Prometheus' format, with Ray's names and u
   expect(line("serve_deployment_queued_queries", 'application="greet"')).toBe("0");
   expect(line("greetings", 'name="ada"', 'deployment="Greeter"')).toBe("3");
   expect(line("greetings", 'name="a \\"b\\""')).toBe("1");
+});
+
+test("a port that another program has is an error with the way out, after which another port is taken", async () => {
+  const other = createServer();
+  const port = await new Promise<number>((resolve) => other.listen(0, "127.0.0.1", () => resolve((other.address() as AddressInfo).port)));
+  try {
+    const failure = await failureOf(serve.start({ httpOptions: { port } }));
+    expect(failure).toBeInstanceOf(serve.ListenError);
+    expect(failure.message).toBe(`Cannot listen on 127.0.0.1:${port}: another program has the port`);
+    const { address } = await serve.start({ httpOptions: { port: 0 } });
+    expect((await ask(address ?? "", "/-/healthz")).status).toBe(200);
+  } finally {
+    other.close();
+  }
 });

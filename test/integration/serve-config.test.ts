@@ -78,9 +78,10 @@ test("a configuration is deployed, changed in place, and what it does not name i
   expect((await ask(address, "/api")).body).toBe("Hello, Ada! 4 :)");
 });
 
-test("a policy of a configuration says how many replicas there are, with the arguments that the file gives", async () => {
+test("a policy of a configuration says how many replicas there are, with the arguments that the file gives; a router chooses among them", async () => {
   const policy = `export const fixed = ({ currentReplicas }: { currentReplicas: number }, { wanted = 1 }: { wanted?: number } = {}) => currentReplicas < wanted ? wanted : wanted;\n`;
-  writeFileSync(join(project, "policies.ts"), policy);
+  const router = `export class First { chooseReplicas(_request: unknown, candidates: { id: string }[]) { return candidates.toSorted((a, b) => (a.id < b.id ? -1 : 1)); } }\n`;
+  writeFileSync(join(project, "policies.ts"), policy + router);
   const scaled = `http_options: { port: 0 }
 applications:
 - import_path: app.ts:app
@@ -91,26 +92,60 @@ applications:
       max_replicas: 4
       upscale_delay_s: 0.1
       policy: { policy_function: "policies.ts:fixed", policy_kwargs: { wanted: 3 } }
+    request_router_config: { request_router_class: "policies.ts:First" }
 `;
-  await serve.deployConfig(scaled, { folder: project });
+  const { address = "" } = await serve.deployConfig(scaled, { folder: project });
   await until(
     async () => (await serve.status()).applications["default"]?.deployments["Greeter"]?.replicaStates.RUNNING === 3,
     "three replicas",
   );
   expect(
     (await failureOf(serve.deployConfig(scaled.replace("policies.ts:fixed", "policies.ts:none"), { folder: project }))).message,
-  ).toContain("policies.ts exports no none: it exports fixed");
+  ).toContain("policies.ts exports no none: it exports");
+  expect((await ask(address, "/")).body).toBe("Hello, world! 1");
 });
 
 test("shoal serve build writes a configuration that deploys", async () => {
-  const { stdout, stderr, exitCode } = await runProgram([SHOAL, "serve", "build", "app.ts:app"], { cwd: project });
+  const { stdout, stderr, exitCode } = await runProgram([SHOAL, "serve", "build", "app.ts:app", "-d", ".."], { cwd: join(project, "lib") });
   expect([exitCode, stderr]).toEqual([0, ""]);
   expect(stdout).toContain("name: Greeter\n        num_replicas: 1\n");
   const { address = "" } = await serve.deployConfig(stdout.replace("8000", "0"), { folder: project });
   expect((await ask(address, "/")).body).toBe("Hello, world! 1");
 });
 
-test("shoal serve run answers, starts again when a file changes, and ends by a signal", async () => {
+test("an application of Python is built, deployed, and rolled out when a module that it imports changes", async () => {
+  const write = (word: string): void => writeFileSync(join(project, "lib", "words.py"), `WORD = ${JSON.stringify(word)}\n`);
+  write("Salve");
+  const text = `
+import json, os
+from lib import words
+
+async def app(scope, receive, send):
+    assert scope["type"] == "http"
+    body = " ".join([words.WORD, scope["root_path"], os.environ.get("MOOD", "")]).encode()
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": body})
+`;
+  writeFileSync(join(project, "main.py"), text);
+  const { stdout, stderr, exitCode } = await runProgram([SHOAL, "serve", "build", "main:app"], { cwd: project });
+  expect([exitCode, stderr]).toEqual([0, ""]);
+  expect(stdout).toContain("import_path: main:app\n");
+  expect(stdout).toContain("name: app\n        num_replicas: 1\n");
+  const configuration = stdout
+    .replace("8000", "0")
+    .replace("runtime_env: {}", "runtime_env: { env_vars: { MOOD: calm } }")
+    .replace("route_prefix: /", "route_prefix: /py");
+  const { address = "" } = await serve.deployConfig(configuration, { folder: project });
+  expect((await ask(address, "/py/x")).body).toBe("Salve /py calm");
+  write("Buongiorno");
+  await serve.deployConfig(configuration, { folder: project });
+  await until(async () => (await ask(address, "/py/x")).body === "Buongiorno /py calm", "the new word");
+  const missing = await failureOf(serve.deployConfig(configuration.replace("main:app", "nowhere:app"), { folder: project }));
+  expect(missing.message).toContain("there is no file");
+  expect(missing.message).toContain("nowhere.py");
+});
+
+test("shoal serve run --reload answers all the while, with the new code when a file changes and the old where that fails, and ends by a signal", async () => {
   const child = spawn(process.execPath, [SHOAL, "serve", "run", "app.ts:builder", "name=Bob", "--reload", "--port", "0"], {
     cwd: project,
     stdio: ["ignore", "pipe", "pipe"],
@@ -122,9 +157,24 @@ test("shoal serve run answers, starts again when a file changes, and ends by a s
     const addresses = (): string[] => Array.from(told.matchAll(/runs at (\S+)/g), ([, found = ""]) => found);
     await until(() => addresses().length === 1, "the application to run");
     expect((await ask(addresses()[0] ?? "", "/")).body).toBe("Hello, Bob! 1");
+    const [address = ""] = addresses();
+    const answers = new Set<string>();
+    const asking = (async () => {
+      while (child.exitCode === null && addresses().length < 3) answers.add((await ask(address, "/")).body);
+    })();
     say("Good day");
     await until(() => addresses().length === 2, "the application to run again");
-    expect((await ask(addresses()[1] ?? "", "/")).body).toBe("Good day, Bob! 1");
+    expect((await ask(address, "/")).body).toBe("Good day, Bob! 1");
+    writeFileSync(join(project, "lib", "greeting.ts"), "export const greeting = ;\n");
+    await until(() => told.includes("greeting.ts"), "the mistake to be told");
+    expect((await ask(address, "/")).body).toBe("Good day, Bob! 1");
+    say("Good night");
+    await until(() => addresses().length === 3, "the application to run again");
+    expect((await ask(address, "/")).body).toBe("Good night, Bob! 1");
+    await asking;
+    expect(new Set(addresses())).toEqual(new Set([address]));
+    expect([...answers]).toEqual(expect.arrayContaining(["Hello, Bob! 1", "Good day, Bob! 1"]));
+    expect([...answers].filter((answer) => !/^(Hello|Good day|Good night), Bob! 1$/.test(answer))).toEqual([]);
   } finally {
     child.kill("SIGTERM");
   }

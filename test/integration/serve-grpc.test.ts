@@ -1,11 +1,16 @@
 /** gRPC through the proxy, asked by the client of `@grpc/grpc-js`: every kind of call, metadata, statuses, cancellation on both sides, health, Ray's API, and Python. */
 import { fileURLToPath } from "node:url";
 import * as grpc from "@grpc/grpc-js";
-import { fromJSON, loadSync } from "@grpc/proto-loader";
+import { loadSync } from "@grpc/proto-loader";
 import { python } from "shoal";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { NodeId } from "../../src/runtime/base/ids.ts";
+import { type Authority, certifyNode, newAuthority, newNodeKey } from "../../src/runtime/os/network/certificates.ts";
 import { OWN_SERVICES } from "../../src/serve/grpc/grpc-services.ts";
+import { ask } from "./serve-client.ts";
 import { failureOf, Log, until, useFolder, useSession } from "./session.ts";
 
 const PROTO = new URL("grpc/shop.proto", import.meta.url);
@@ -22,6 +27,7 @@ interface Item {
 
 const log = new Log(folder);
 let target = "";
+let apiAddress = "";
 let client: Dynamic;
 
 /** A client whose methods are those of a `.proto` file. */
@@ -29,11 +35,17 @@ type Dynamic = grpc.Client & {
   [method: string]: (...args: unknown[]) => grpc.ClientUnaryCall & grpc.ClientDuplexStream<unknown, unknown>;
 };
 
-function clientOf(name: string): Dynamic {
-  const options = { longs: String, enums: String, defaults: true };
-  const root = grpc.loadPackageDefinition({ ...loadSync(fileURLToPath(PROTO), options), ...fromJSON(OWN_SERVICES, options) });
+function clientOf(name: string, credentials = grpc.credentials.createInsecure(), options: grpc.ClientOptions = {}): Dynamic {
+  const own = OWN_SERVICES.flatMap(({ files }) => Object.entries(files)).map(([file, text]) => {
+    const path = join(folder, file);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+    return path;
+  });
+  const form = { longs: String, enums: String, defaults: true, oneofs: true };
+  const root = grpc.loadPackageDefinition(loadSync([fileURLToPath(PROTO), ...own], form));
   const Service = name.split(".").reduce<unknown>((at, part) => (at as Record<string, unknown>)[part], root);
-  return new (Service as new (...args: unknown[]) => Dynamic)(target, grpc.credentials.createInsecure());
+  return new (Service as new (...args: unknown[]) => Dynamic)(target, credentials, options);
 }
 
 function unary(
@@ -94,10 +106,13 @@ class Shop {
 
 beforeAll(async () => {
   const started = await serve.start({
-    httpOptions: { port: 0 },
+    // Both listen for gRPC, too, at the same port.
+    httpOptions: { port: 0, proxies: 2 },
+    apiOptions: { port: 0 },
     grpcOptions: { port: 0, services: [{ protoFile: PROTO, service: "shop.v1.Shop" }] },
   });
   target = started.grpcAddress as string;
+  apiAddress = started.api?.address ?? "";
   client = clientOf("shop.v1.Shop");
   const options = { maxOngoingRequests: 2, maxQueuedRequests: 1 };
   await serve.run(serve.deployment(Shop, options).bind(log.file), { name: "shop", routePrefix: "/shop" });
@@ -198,6 +213,86 @@ test("a class of Python answers messages and streams them", async () => {
 });
 
 test("options that name nothing are refused", async () => {
-  const wrong = { services: [{ protoFile: PROTO, service: "shop.v1.Shopp" }] };
-  expect((await failureOf(serve.start({ grpcOptions: wrong }))).message).toContain("it has shop.v1.Shop");
+  const startWith = async (options: object): Promise<string> => (await failureOf(serve.start({ grpcOptions: options }))).message;
+  expect(await startWith({ services: [{ protoFile: PROTO, service: "shop.v1.Shopp" }] })).toContain("it has shop.v1.Shop");
+  expect(await startWith({ services: [{ protoFile: "none.proto", service: "a.B" }] })).toContain(
+    "Cannot read the .proto file of a service: ",
+  );
+  expect(await startWith({ services: [{ protoFile: PROTO, service: "grpc.health.v1.Health" }] })).toContain(
+    "Serve answers grpc.health.v1.Health by itself",
+  );
+  expect(await startWith({ tls: { key: "k" } })).toContain("Cannot set tls of grpcOptions: cert is missing");
+});
+
+test("all proxies of a node answer at the same port", async () => {
+  const proxies = Object.values((await serve.status()).proxies);
+  expect(proxies.map(({ grpcAddress }) => grpcAddress)).toEqual([target, target]);
+  const clients = Array.from({ length: 24 }, () => clientOf("shop.v1.Shop", undefined, { "grpc.use_local_subchannel_pool": 1 }));
+  for (const one of clients) await unary(one, "Fail", { name: "status" }).catch(() => {});
+  const { body } = await ask(apiAddress, "/metrics");
+  const counted = body
+    .split("\n")
+    .filter((line) => line.startsWith("serve_num_grpc_requests{") && line.includes('method="/shop.v1.Shop/Fail"'));
+  expect(new Set(counted.map((line) => /proxy="[^"]*::(\d)"/.exec(line)?.[1]))).toEqual(new Set(["0", "1"]));
+  for (const one of clients) one.close();
+});
+
+test.each(["v1", "v1alpha"])("reflection %s lists services and describes them", async (version) => {
+  const reflection = clientOf(`grpc.reflection.${version}.ServerReflection`);
+  const call = reflection["ServerReflectionInfo"]?.() as grpc.ClientDuplexStream<object, any>;
+  call.write({ listServices: "" });
+  call.write({ fileContainingSymbol: "shop.v1.Shop" });
+  call.end();
+  const [listed, described] = await call.toArray();
+  expect(listed.listServicesResponse.service.map(({ name }: { name: string }) => name)).toContain("shop.v1.Shop");
+  // Its own file, and google/protobuf/empty.proto.
+  expect(described.fileDescriptorResponse.fileDescriptorProto).toHaveLength(2);
+  reflection.close();
+});
+
+function certificate(of: Authority): { cert: string; key: string } {
+  const { key, publicKey } = newNodeKey();
+  return { cert: certifyNode(of, { nodeId: "0".repeat(32) as NodeId, publicKey, hosts: ["localhost"], nowMs: Date.now() }), key };
+}
+
+test("a configuration has gRPC over TLS: only clients with a certificate of the authority get an answer; without reflection none is described", async () => {
+  await serve.shutdown();
+  const [servers, clients] = [newAuthority({ nowMs: Date.now() }), newAuthority({ nowMs: Date.now() })];
+  const own = certificate(servers);
+  for (const [name, text] of Object.entries({ "server-key": own.key, server: own.cert, clients: clients.ca }))
+    writeFileSync(join(folder, `${name}.pem`), text);
+  const started = await serve.deployConfig(
+    `http_options: { port: 0 }
+grpc_options:
+  port: 0
+  grpc_servicer_functions: ["shop.proto:shop.v1.Shop"]
+  enable_reflection: false
+  ssl_keyfile: ${folder}/server-key.pem
+  ssl_certfile: ${folder}/server.pem
+  ssl_ca_certs: ${folder}/clients.pem
+applications: []
+`,
+    { folder: dirname(fileURLToPath(PROTO)) },
+  );
+  target = (started.grpcAddress as string).replace("127.0.0.1", "localhost");
+  await serve.run(serve.deployment(Shop).bind(log.file), { name: "shop" });
+  const withOwn = (shown?: { cert: string; key: string }): grpc.ChannelCredentials =>
+    grpc.credentials.createSsl(Buffer.from(servers.ca), shown && Buffer.from(shown.key), shown && Buffer.from(shown.cert));
+  const outcomes: unknown[] = [];
+  for (const credentials of [withOwn(certificate(clients)), withOwn(), withOwn(certificate(servers)), grpc.credentials.createInsecure()]) {
+    const one = clientOf("shop.v1.Shop", credentials);
+    outcomes.push(
+      await unary(one, "Describe", { name: "cup" }, { deadlineMs: 5_000 }).then(
+        ({ name }) => name.slice(0, 3),
+        ({ code }) => code,
+      ),
+    );
+    one.close();
+  }
+  expect(outcomes).toEqual(["cup", grpc.status.UNAVAILABLE, grpc.status.UNAVAILABLE, grpc.status.UNAVAILABLE]);
+  const reflection = clientOf("grpc.reflection.v1.ServerReflection", withOwn(certificate(clients)));
+  const call = reflection["ServerReflectionInfo"]?.() as grpc.ClientDuplexStream<object, any>;
+  call.end();
+  expect(await failureOf(call.toArray())).toMatchObject({ code: grpc.status.UNIMPLEMENTED });
+  reflection.close();
 });

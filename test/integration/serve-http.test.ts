@@ -35,6 +35,10 @@ class Echo {
       case "/wait":
         await new Promise((resolve) => setTimeout(resolve, 50));
         return "waited";
+      case "/none":
+        return () => "a function";
+      case "/big":
+        return { count: 1n };
       default:
         return "ok";
     }
@@ -110,6 +114,12 @@ test.each([
   const answer = await said(raw(text));
   expect(answer).toMatch(/^HTTP\/1\.1 400 /);
   expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1);
+});
+
+test("what is no answer is a 500 of its own, and the requests beside it are answered", async () => {
+  const waiting = ask(address, "/wait");
+  const [none, big] = await Promise.all([ask(address, "/none"), ask(address, "/big")]);
+  expect([none.status, big.status, (await waiting).body]).toEqual([500, 500, "waited"]);
 });
 
 test("what cannot be a chunk breaks the request off", async () => {

@@ -129,13 +129,18 @@ test("gangs start and end together, in placement groups", async () => {
 test("metrics have Ray's names, and users' own are beside them", async () => {
   class Counted {
     #asked = new serve.metrics.Counter("shop_asked", { description: "How often", tagKeys: ["kind"] });
-    fetch(): string {
+    #models = serve.multiplexed((id: string) => id, { maxModels: 1 });
+    #sizes = serve.batch(function sizes(items: string[]) {
+      return items.map(() => items.length);
+    });
+    async fetch(): Promise<string> {
       this.#asked.inc(1, { kind: 'a "b"' });
-      return "counted";
+      for (const id of ["small", "small", "large"]) await this.#models(id);
+      return `counted ${(await Promise.all([this.#sizes("a"), this.#sizes("b")])).join()}`;
     }
   }
   await serve.run(serve.deployment(Counted).bind(), { name: "counted", routePrefix: "/counted" });
-  for (let index = 0; index < 3; index += 1) await ask(address, "/counted");
+  for (let index = 0; index < 3; index += 1) expect((await ask(address, "/counted")).body).toBe("counted 2,2");
   await ask(address, "/not-there");
   const { getActor } = await import("shoal");
   const controller = await getActor<{ metrics(): Promise<string> }>("SERVE_CONTROLLER", { namespace: "shoal.serve" });
@@ -146,8 +151,64 @@ test("metrics have Ray's names, and users' own are beside them", async () => {
   expect(text).toMatch(/^serve_num_http_error_requests\{.*status_code="404"\} \d+$/m);
   expect(text).toMatch(/^serve_deployment_request_counter\{application="counted",deployment="Counted",replica="counted#Counted#\w+"\} 3$/m);
   expect(text).toMatch(/^serve_deployment_processing_latency_ms_bucket\{.*deployment="Counted".*le="\+Inf"\} 3$/m);
+  const own = 'application="counted",deployment="Counted",replica="[^"]+"';
+  for (const [name, value] of [
+    [`serve_batches_processed\\{${own},function_name="sizes"\\}`, 3],
+    [`serve_actual_batch_size_bucket\\{${own},function_name="sizes",le="2"\\}`, 3],
+    [`serve_batch_utilization_percent_bucket\\{${own},function_name="sizes",le="20"\\}`, 3],
+    [`serve_batch_wait_time_ms_count\\{${own},function_name="sizes"\\}`, 6],
+    [`serve_batch_execution_time_ms_count\\{${own},function_name="sizes"\\}`, 3],
+    [`serve_batch_queue_length\\{${own},function_name="sizes"\\}`, 0],
+    [`serve_multiplexed_get_model_requests_counter\\{${own}\\}`, 9],
+    [`serve_multiplexed_models_load_counter\\{${own}\\}`, 6],
+    [`serve_multiplexed_models_unload_counter\\{${own}\\}`, 5],
+    [`serve_num_multiplexed_models\\{${own}\\}`, 1],
+    [`serve_registered_multiplexed_model_id\\{${own},model_id="small"\\}`, 0],
+    [`serve_registered_multiplexed_model_id\\{${own},model_id="large"\\}`, 1],
+  ])
+    expect(text).toMatch(new RegExp(`^${name} ${value}$`, "m"));
+  for (const component of ["controller", "proxy", "replica"])
+    expect(text).toMatch(
+      new RegExp(
+        `^serve_event_loop_scheduling_latency_ms_count\\{.*component="${component}",loop_type="main",actor_id="[^"]+"\\} \\d+$`,
+        "m",
+      ),
+    );
   expect(text).toMatch(/^shop_asked\{application="counted",deployment="Counted",replica="[^"]+",kind="a \\"b\\""\} 3$/m);
   await serve.delete("counted");
+});
+
+test("handles of a program are counted, which no controller can call, and no series is told twice", async () => {
+  class Back {
+    #length = serve.batch(async (texts: string[]) => texts.map((text) => text.length), { maxBatchSize: 2, name: "length" });
+    measure(text: string): Promise<number> {
+      return this.#length(text);
+    }
+  }
+  class Front {
+    #back: serve.Handle<typeof Back>;
+    constructor(back: serve.Handle<typeof Back>) {
+      this.#back = back;
+    }
+    async measure(text: string): Promise<number> {
+      return await this.#back.measure.remote(text);
+    }
+  }
+  const bound = serve.deployment(Front, { numReplicas: 2 }).bind(serve.deployment(Back).bind());
+  const handle = await serve.run(bound, { name: "two", routePrefix: null });
+  expect(await Promise.all(["a", "bc", "def", "g"].map((text) => handle.measure.remote(text)))).toEqual([1, 2, 3, 1]);
+  const { getActor } = await import("shoal");
+  const controller = await getActor<{ metrics(): Promise<string> }>("SERVE_CONTROLLER", { namespace: "shoal.serve" });
+  const text = await controller.metrics.remote();
+  const ours = 'process="[^"]+",application="two",deployment="Front"';
+  for (const name of ["serve_handle_request_counter", "serve_num_router_requests"])
+    expect(text).toMatch(new RegExp(`^${name}\\{${ours}\\} 4$`, "m"));
+  expect(text).toMatch(new RegExp(`^serve_num_ongoing_requests_at_replicas\\{${ours}\\} 0$`, "m"));
+  expect(text).toMatch(/^serve_deployment_replica_starts\{.*deployment="Back".*\} 1$/m);
+  expect(text).toMatch(/^serve_actual_batch_size_sum\{.*function_name="length"\} 4$/m);
+  const series = text.split("\n").flatMap((line) => (line === "" || line.startsWith("#") ? [] : [line.slice(0, line.lastIndexOf(" "))]));
+  expect(series.length).toBe(new Set(series).size);
+  await serve.delete("two");
 });
 
 test("in development clients see what went wrong", async () => {
@@ -201,6 +262,43 @@ test("local testing mode runs an application in this process", async () => {
   expect(await handle.where.remote()).toBe("Whole");
   expect(await handle.spell.remote("abc")).toEqual(["a", "b", "c"]);
   expect((await serve.status()).applications["default"]).toBeUndefined();
+});
+
+test("a session has its replica: by the header, by an option of a handle, and in the calls of its requests", async () => {
+  class Place {
+    where(): string {
+      return serve.getReplicaContext().replicaId;
+    }
+  }
+  class Front {
+    #place: serve.Handle<typeof Place>;
+    constructor(place: serve.Handle<typeof Place>) {
+      this.#place = place;
+    }
+    async fetch(): Promise<string> {
+      return `${serve.getReplicaContext().replicaId} ${await this.#place.where.remote()}`;
+    }
+  }
+  const options = { numReplicas: 2, maxOngoingRequests: 100, actorOptions: { numCpus: 0 } };
+  await serve.run(serve.deployment(Front, options).bind(serve.deployment(Place, options).bind()), {
+    name: "session",
+    routePrefix: "/session",
+  });
+  const place = await serve.getDeploymentHandle<typeof Place>("Place", "session");
+  const asked = async (session: string): Promise<string> => (await ask(address, "/session", { headers: { "X-Session-Id": session } })).body;
+  const sessions = Array.from({ length: 16 }, (_, index) => `session ${index}`);
+  const told = (): Promise<string[]> => Promise.all(sessions.map(asked));
+  const behind = (): Promise<string[]> => Promise.all(sessions.map((session) => place.where.options({ sessionId: session }).remote()));
+  // Each process hears of the second replica in its own time.
+  await until(async () => {
+    const [places, answers] = [await behind(), await told()];
+    const isAgreed = answers.every((answer, index) => answer.endsWith(` ${places[index]}`));
+    return isAgreed && new Set(answers.flatMap((both) => both.split(" "))).size === 4;
+  }, "all processes to know all replicas");
+  const [answers, places] = [await told(), await behind()];
+  expect(await told()).toEqual(answers);
+  expect(answers.map((answer) => answer.split(" ")[1])).toEqual(places);
+  await serve.delete("session");
 });
 
 test("a policy and a router of the user's decide instead of Serve's", async () => {

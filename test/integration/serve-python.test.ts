@@ -1,6 +1,8 @@
 /** Deployments in Python: requests, handles, streams, configuration, health, errors, batches, and composition with TypeScript in both directions. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { python } from "shoal";
+import { getActor, python } from "shoal";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ask } from "./serve-client.ts";
@@ -15,6 +17,7 @@ interface Model {
   up_to(count: number): Generator<number>;
   waits(): void;
   sizes(text: string): string;
+  named(): string;
 }
 
 const log = new Log(folder);
@@ -74,12 +77,31 @@ test("handles call methods, read generators, and cancel", async () => {
   expect(numbers).toEqual([0, 1, 2]);
   const batched = await Promise.all(["a", "b", "c"].map((text) => model.sizes.remote(text)));
   expect(batched).toEqual(["a of 3", "b of 3", "c of 3"]);
+  const controller = await getActor<{ metrics(): Promise<string> }>("SERVE_CONTROLLER", { namespace: "shoal.serve" });
+  const metrics = await controller.metrics.remote();
+  const own = 'application="model",deployment="Model",replica="[^"]+"';
+  expect(metrics).toMatch(new RegExp(`^model_scaled\\{${own},kind="int"\\} 1$`, "m"));
+  expect(metrics).toMatch(new RegExp(`^serve_actual_batch_size_sum\\{${own},function_name="sizes"\\} 3$`, "m"));
+  expect(metrics).toMatch(/^serve_event_loop_tasks\{.*loop_type="user_code"\} \d+$/m);
   const failure = await failureOf((model as unknown as { missing: typeof model.scale }).missing.remote(1));
   expect((failure.cause as Error).message).toContain("it has no method missing: it has");
   const waiting = model.waits.remote();
   setTimeout(() => waiting.cancel(), 200);
   await failureOf(waiting);
   await until(() => log.lines.includes("cancelled"), "the coroutine to be cancelled");
+});
+
+test("a replica keeps the latest models, and shares their loads", async () => {
+  const nameOf = (multiplexedModelId: string): PromiseLike<string> => model.options({ multiplexedModelId }).named.remote();
+  expect(await Promise.all(["a", "a", "b", "a", "c"].map(nameOf))).toEqual(["a", "a", "b", "a", "c"].map((id) => `model ${id}`));
+  expect(await nameOf("c")).toBe("model c");
+  expect(String((await failureOf(nameOf("broken"))).cause)).toContain("no such model");
+  expect(await nameOf("b")).toBe("model b");
+  const loads = log.lines.filter((line) => line.startsWith("load "));
+  expect(loads.slice(0, 3)).toEqual(["load a", "load b", "load c"]);
+  expect(String((await failureOf(model.named.remote())).cause)).toContain("Cannot give a model: its id is needed");
+  const controller = await getActor<{ metrics(): Promise<string> }>("SERVE_CONTROLLER", { namespace: "shoal.serve" });
+  expect(await controller.metrics.remote()).toMatch(/^serve_num_multiplexed_models\{application="model".*\} 2$/m);
 });
 
 test("a configuration changes in place, and a replica whose Python dies is replaced", async () => {
@@ -107,6 +129,37 @@ test("deployments of Python and TypeScript are bound to each other", async () =>
   await serve.run(serve.deployment(Ingress).bind(handles), { name: "mixed", routePrefix: "/mixed" });
   const answer = await ask(address, "/mixed/?x=3");
   expect(JSON.parse(answer.body)).toEqual({ scaled: 30, counted: [0, 1], failure: "out of range" });
+});
+
+test("a module that the class imports is part of its version", async () => {
+  const place = join(folder, "priced.py");
+  const module = `shoal_prices_${process.pid}`;
+  const text = `
+import os, ${module} as prices
+
+def price():
+    return prices.PRICE
+
+class Priced:
+    def told(self):
+        return [prices.PRICE, os.getpid()]
+`;
+  writeFileSync(place, text);
+  interface Priced {
+    told(): [price: number, pid: number];
+  }
+  const told = async (price: number): Promise<[number, number]> => {
+    writeFileSync(join(folder, `${module}.py`), `PRICE = ${price}\n`);
+    const Priced = python.actor<Priced>(place, "Priced");
+    const handle = await serve.run(serve.deployment(Priced).bind(), { name: "priced", routePrefix: null });
+    return await handle.told.remote();
+  };
+  const first = await told(1);
+  expect(first[0]).toBe(1);
+  expect(await told(1)).toEqual(first);
+  // A worker that has the module of before in its memory.
+  expect(await python.task<() => number>(place, "price").remote()).toBe(1);
+  await until(async () => (await told(222))[0] === 222, "the new price");
 });
 
 test("what cannot run says so", async () => {

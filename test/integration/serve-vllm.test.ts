@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import OpenAI from "openai";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Log, until, useFolder, useSession } from "./session.ts";
+import { failureOf, Log, until, useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();
 useSession({ numCpus: 8 });
@@ -29,6 +29,24 @@ test("chats and completions are generated, with their usage and reason of the en
   expect(cut.choices[0]).toMatchObject({ finish_reason: "length", text: "one two " });
   const tokens = await client.completions.create({ model: "hollow", prompt: [7, 8] });
   expect(tokens.choices[0]?.text).toBe("7 8 ");
+});
+
+test("what vLLM knows of a request goes to it, and what it refuses is the client's to change", async () => {
+  const messages = [{ role: "user" as const, content: "params" }];
+  const response_format = { type: "json_schema" as const, json_schema: { name: "answer", schema: { type: "object" } } };
+  const more = { top_k: 7, unknown_to_vllm: 1, logit_bias: { "50": 2 }, response_format, max_tokens: 20 };
+  const chat = await client.chat.completions.create({ model: "hollow", messages, ...more });
+  expect(chat.choices[0]?.message.content).toBe("top_k=7 logit_bias={50: 2.0} structured={'type': 'object'} ");
+  const refused: [fields: object, message: string][] = [
+    [{ top_k: -5 }, "top_k must be 0"],
+    [{ response_format: { type: "grammar" } }, "Invalid response_format: text, json_object, or json_schema with a schema is needed"],
+  ];
+  for (const [fields, message] of refused) {
+    const failure = (await failureOf(client.chat.completions.create({ model: "hollow", messages, ...fields }))) as InstanceType<
+      typeof OpenAI.APIError
+    >;
+    expect([failure.status, failure.message]).toEqual([400, expect.stringContaining(message)]);
+  }
 });
 
 test("embeddings of several texts come in order", async () => {

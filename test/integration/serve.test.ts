@@ -216,6 +216,13 @@ test("deployments call each other: values, unawaited responses, streams, errors"
           { headers: { "content-type": "text/event-stream" } },
         );
       }
+      if (request.url.endsWith("/nested")) {
+        const [six, failing] = [this.#scale.sum.remote([1, 2, 3]), this.#scale.fail.remote()];
+        const failure = await this.#scale.sum
+          .remote([1, failing])
+          .then(undefined, (error: unknown) => ((error as Error).cause as Error).message);
+        return { sum: await this.#list[0]?.sum.remote([six, 10, six]), failure };
+      }
       // Not awaited: the numbers go from one replica to the other.
       const scaled = this.#scale.scale.remote([1, 2, 3]);
       return { sum: await this.#list[0]?.sum.remote(scaled) };
@@ -224,6 +231,7 @@ test("deployments call each other: values, unawaited responses, streams, errors"
   const other = Scale.options({ name: "Other" });
   const handle = await serve.run(serve.deployment(Api).bind(Scale.bind(10), [other.bind(1)]), { name: "chain", routePrefix: "/chain" });
   expect(JSON.parse((await ask(address, "/chain")).body)).toEqual({ sum: 60 });
+  expect(JSON.parse((await ask(address, "/chain/nested")).body)).toEqual({ sum: 22, failure: "out of numbers" });
   expect((await ask(address, "/chain/stream")).body).toBe("data: 0\n\ndata: 1\n\ndata: 2\n\n");
   const scale = await serve.getDeploymentHandle<typeof Scale>("Scale", "chain");
   expect(await scale.scale.remote([4])).toEqual([40]);
@@ -311,13 +319,17 @@ test("functions are deployments as well", async () => {
   const greet = serve.deployment(async function greet(request: Request) {
     return `hello ${request.url.slice(request.url.lastIndexOf("/"))}`;
   });
-  await serve.run(greet.bind(), { name: "greet", routePrefix: "/greet" });
-  expect((await ask(address, "/greet/you")).body).toBe("hello /you");
   const double = serve.deployment(function double(x: number) {
     return x * 2;
   });
-  const handle = await serve.run(double.bind(), { name: "double", routePrefix: null });
-  expect(await handle.remote(21)).toBe(42);
+  const targets = [
+    { application: greet.bind(), name: "greet", routePrefix: "/greet" },
+    { application: double.bind(), name: "double", routePrefix: null },
+  ] as const;
+  const [, handle] = await serve.runMany(targets);
+  expect((await ask(address, "/greet/you")).body).toBe("hello /you");
+  const doubled: number = await handle.remote(21);
+  expect(doubled).toBe(42);
   await Promise.all([serve.delete("greet"), serve.delete("double")]);
 });
 
@@ -335,6 +347,10 @@ test("mistakes are told before anything is started", async () => {
     name: "RangeError",
     message: 'Cannot run application second: application echo has the routePrefix already: received "/echo"',
   });
+  const twice = { application: Fine.bind(), name: "twice", routePrefix: null };
+  expect((await failureOf(serve.runMany([twice, twice]))).message).toContain('two of them have the same name: received "twice"');
+  expect((await failureOf(serve.runMany([]))).message).toContain("an array of { application, name, routePrefix } is needed");
+  expect((await serve.status()).applications["twice"]).toBeUndefined();
   expect(await failureOf(serve.getAppHandle("none"))).toBeInstanceOf(serve.DeploymentUnavailableError);
   void get;
 });

@@ -9,6 +9,7 @@ import {
   Checkpoint,
   collective,
   DataParallelTrainer,
+  getAllReportedCheckpoints,
   getCheckpoint,
   getContext,
   getDatasetShard,
@@ -118,6 +119,8 @@ async function writeParts({ root }: { root: string }): Promise<number> {
     const step2 = await kept.asDirectory((path) => JSON.parse(readFileSync(join(path, `rank-${worldRank}.json`), "utf8")).step);
     if (step2 !== step) throw new Error("the newest checkpoint is another one");
   }
+  const scores = getAllReportedCheckpoints<{ score: number }>().map(({ metrics }) => metrics.score);
+  if (scores.join() !== "3,9,1,2") throw new Error(`other checkpoints were reported: ${scores.join()}`);
   return worldRank;
 }
 

@@ -3,7 +3,17 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { Checkpoint, getContext, gridSearch, report, type Trial, Tuner, type TuneCallback, type TuneRunConfig } from "shoal/tune";
+import {
+  Checkpoint,
+  getContext,
+  gridSearch,
+  report,
+  type Trial,
+  Tuner,
+  type TuneCallback,
+  type TuneRunConfig,
+  withResources,
+} from "shoal/tune";
 import { describe, expect, test, vi } from "vitest";
 import { REPOSITORY } from "../house/source-files.ts";
 import { failureOf, useFolder, useSession } from "./session.ts";
@@ -23,6 +33,14 @@ async function saidDuring<T>(run: () => Promise<T>): Promise<{ value: T; said: s
     write.mockRestore();
   }
 }
+
+test("a trial for which the whole cluster is too small is said, and waits", async () => {
+  const large = withResources(() => ({ at: 1 }), { numCpus: 64 });
+  const cut = new AbortController();
+  const config = runConfig({ callbacks: [{ onTrialStart: () => cut.abort(new Error("seen")) }] });
+  const { said } = await saidDuring(() => failureOf(new Tuner(large, { runConfig: config }).fit({ signal: cut.signal })));
+  expect(said.join("")).toMatch(/^shoal tune: trial \w+_00000 needs 64 CPU and the whole cluster has 2: it waits until there is more/);
+});
 
 describe("callbacks", () => {
   test("follow each trial in order, and one that throws ends nothing", async () => {
@@ -73,6 +91,24 @@ describe("callbacks", () => {
       "end 2",
     ]);
     expect(said).toEqual(["shoal tune: Broken.onTrialResult threw, and goes on being called: out of paper\n"]);
+  });
+
+  test("are told of a trial that is tried again", async () => {
+    const errors: string[] = [];
+    const train = ({ begun }: { begun: string }) => {
+      const fs = process.getBuiltinModule("node:fs");
+      if (fs.existsSync(begun)) return { at: 1 };
+      fs.writeFileSync(begun, "");
+      throw new Error("not yet");
+    };
+    const callbacks: TuneCallback[] = [{ onTrialRecover: ({ error }) => void errors.push(error.message) }];
+    const { value: results } = await saidDuring(() =>
+      new Tuner(train, {
+        paramSpace: { begun: join(folder, "begun") },
+        runConfig: runConfig({ failureConfig: { maxFailures: 1 }, callbacks }),
+      }).fit(),
+    );
+    expect([results.numErrors, errors]).toEqual([0, [expect.stringMatching(/^Trial \w+_00000 failed: Error: not yet$/)]]);
   });
 
   test("what is no callback is refused before anything starts", async () => {

@@ -8,9 +8,11 @@ import {
   getCheckpoint,
   getContext,
   gridSearch,
+  PopulationBasedTraining,
   report,
   Result,
   sampleFrom,
+  type Trial,
   Tuner,
   uniform,
   withParameters,
@@ -23,6 +25,7 @@ import { shoalProcesses, useFolder, useSession } from "./session.ts";
 
 useSession({ numCpus: 2 });
 const folder = useFolder();
+const SHOAL = join(REPOSITORY, "dist", "ops", "cli", "main.js");
 let runs = 0;
 const runConfig = (more: object = {}) => ({ storagePath: folder, name: `run-${(runs += 1)}`, ...more });
 
@@ -211,7 +214,7 @@ test("the program shoal shows the trials of a run, the best first", async () => 
     tuneConfig: { metric: "loss", mode: "min" },
     runConfig: runConfig(),
   }).fit();
-  const shoal = (...words: string[]) => runProgram([join(REPOSITORY, "dist", "ops", "cli", "main.js"), "tune", ...words]);
+  const shoal = (...words: string[]) => runProgram([SHOAL, "tune", ...words]);
   const list = await shoal("list-trials", results.experimentPath, "--limit", "2");
   expect(list).toMatchObject({ exitCode: 0, stderr: "" });
   const [head, header, ...rows] = list.stdout.trimEnd().split("\n");
@@ -221,6 +224,65 @@ test("the program shoal shows the trials of a run, the best first", async () => 
   const shown = await shoal("show", results.experimentPath, "00001", "--json");
   expect(JSON.parse(shown.stdout)).toMatchObject({ status: "terminated", config: { x: 1 }, metrics: { loss: 1 } });
   expect(await shoal("list-trials", folder)).toMatchObject({ exitCode: 1, stdout: "" });
+});
+
+test("the program shoal shows the trials of a run that was cut off as its driver saw them, with a scheduler that no folder holds", async () => {
+  class Climb {
+    at = 0;
+    rate = 0;
+    setup({ rate }: { rate: number }) {
+      this.rate = rate;
+    }
+    step() {
+      this.at += this.rate;
+      return { at: this.at };
+    }
+    saveCheckpoint(path: string) {
+      process.getBuiltinModule("node:fs").writeFileSync(`${path}/at`, String(this.at));
+    }
+    loadCheckpoint(path: string) {
+      this.at = Number(process.getBuiltinModule("node:fs").readFileSync(`${path}/at`, "utf8"));
+    }
+  }
+  const seen = new Map<string, Trial>();
+  const cut = new AbortController();
+  let results = 0;
+  const run = runConfig({
+    callbacks: [
+      {
+        onTrialResult: ({ trial }: { trial: Trial }) => {
+          seen.set(trial.id, trial);
+          if ((results += 1) === 40) cut.abort(new Error("cut off"));
+        },
+      },
+    ],
+  });
+  const scheduler = new PopulationBasedTraining({
+    timeAttr: "trainingIteration",
+    perturbationInterval: 2,
+    hyperparamMutations: { rate: uniform(0, 4) },
+    quantileFraction: 0.5,
+    seed: 2,
+  });
+  const tuner = new Tuner(Climb, {
+    paramSpace: { rate: gridSearch([0.1, 0.2, 3, 4]) },
+    tuneConfig: { metric: "at", mode: "max", scheduler, maxConcurrentTrials: 2 },
+    runConfig: run,
+  });
+  await expect(tuner.fit({ signal: cut.signal })).rejects.toThrow("cut off");
+  const listed = await runProgram([SHOAL, "tune", "list-trials", join(folder, run.name), "--json"]);
+  type Listed = Pick<Trial, "id" | "status"> & { readonly iteration: number; readonly config: { readonly rate: number } };
+  const { state, trials } = JSON.parse(listed.stdout) as { state: string; trials: Listed[] };
+  expect(state).toBe("running");
+  const listedFacts = trials.map(({ id, status, iteration, config }) => [id, { status, iteration, config }]);
+  const driverFacts = Array.from(seen.values(), ({ id, status, lastResult, config }) => [
+    id,
+    { status, iteration: lastResult?.trainingIteration, config },
+  ]);
+  expect(Object.fromEntries(listedFacts)).toEqual(Object.fromEntries(driverFacts));
+  // Some wait for their turn, and the slow ones took over the checkpoints and the rates of others.
+  expect(trials.filter(({ status }) => status === "paused").length).toBeGreaterThan(0);
+  for (const { config } of trials) expect(config.rate).toBeGreaterThan(0.2);
 });
 
 test("a report is one page that shows the experiment", async () => {

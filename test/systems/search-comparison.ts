@@ -1,6 +1,8 @@
 /** Our searchers beside those of others on the problems of `search-problems.ts`: both sides' regrets, in one form for tests and for a table. */
 import { execFileSync, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { ModelSearch } from "../../src/tune/search/model-search.ts";
@@ -16,6 +18,7 @@ type PairName = keyof typeof PAIR_PROBLEMS;
 type ModelName = keyof typeof MODEL_SPACES;
 
 const PROGRAM = join(REPOSITORY, "test", "systems", "search_reference.py");
+const MODELS = join(REPOSITORY, "test", "systems", "search_models.py");
 const ENV = { ...process.env, OMP_NUM_THREADS: "1", OPENBLAS_NUM_THREADS: "1", PYTHONWARNINGS: "ignore" };
 
 /** Another's searcher, and how much of it is asked for. */
@@ -27,6 +30,8 @@ export interface Asked {
   readonly seeds: number;
   /** Default: 0. */
   readonly firstSeed?: number | undefined;
+  /** A folder of answers: what was asked before is not asked again. Default: none. */
+  readonly answers?: string | undefined;
 }
 
 interface Comparison extends Asked {
@@ -117,9 +122,23 @@ export async function compareModel(problem: ModelName, comparison: Comparison): 
 }
 
 /** Asks another's searcher. */
-export function ask<T = number>(problem: string, { reference, python, trials, seeds, firstSeed = 0 }: Asked): Answers<T> {
-  const args = [PROGRAM, reference, problem, `${trials}`, `${seeds}`, `${firstSeed}`];
-  const text = execFileSync(python, args, { encoding: "utf8", env: ENV, stdio: ["ignore", "pipe", "ignore"], maxBuffer: 2 ** 28 });
+export function ask<T = number>(problem: string, { reference, python, trials, seeds, firstSeed = 0, answers }: Asked): Answers<T> {
+  const asked = [reference, problem, `${trials}`, `${seeds}`, `${firstSeed}`];
+  const programs = [PROGRAM, MODELS].map((path) => readFileSync(path));
+  const hash = createHash("sha256").update(Buffer.concat(programs)).digest("hex").slice(0, 8);
+  const file = answers && join(answers, `${asked.join("-")}-${hash}.json`);
+  if (file !== undefined && existsSync(file)) return JSON.parse(readFileSync(file, "utf8")) as Answers<T>;
+  const text = execFileSync(python, [PROGRAM, ...asked], {
+    encoding: "utf8",
+    env: ENV,
+    stdio: ["ignore", "pipe", "ignore"],
+    maxBuffer: 2 ** 28,
+  });
+  if (answers !== undefined && file !== undefined) {
+    mkdirSync(answers, { recursive: true });
+    writeFileSync(`${file}.new`, text);
+    renameSync(`${file}.new`, file);
+  }
   return JSON.parse(text) as Answers<T>;
 }
 

@@ -152,7 +152,8 @@ def with_hyperband(problem, trials, seed):
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     objective, dimensions = PROBLEMS[problem]
     pruner = optuna.pruners.HyperbandPruner(min_resource=1, max_resource=STEPS, reduction_factor=3)
-    study = optuna.create_study(sampler=optuna_sampler("tpe", seed, dimensions), pruner=pruner)
+    # The study's name says which trial is in which bracket.
+    study = optuna.create_study(study_name=f"seed {seed}", sampler=optuna_sampler("tpe", seed, dimensions), pruner=pruner)
     left = trials * STEPS
     best = math.inf
 

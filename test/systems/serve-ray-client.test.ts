@@ -1,6 +1,6 @@
 /**
- * The REST API of Serve, driven by Ray's own `ServeSubmissionClient`: two configurations of Ray's documentation with other import paths and environments, read back by Ray's own
- * models, and `/metrics` read by Prometheus' own parser.
+ * The REST API of Serve, driven by Ray's own `ServeSubmissionClient`: two configurations that Ray has published, with other import paths and environments and no other change, read back by
+ * Ray's own models; one with numbers of replicas and autoscaling; and `/metrics` read by Prometheus' own parser.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -22,6 +22,7 @@ class Translator {
   #language = "none";
   reconfigure({ language }: { language: string }) { this.#language = language; }
   translate(text: string) { return this.#language + ": " + text; }
+  async fetch(request: Request) { return this.translate((await request.json()) as string); }
 }
 class Summarizer {
   #translator: serve.Handle<typeof Translator>;
@@ -29,6 +30,15 @@ class Summarizer {
   async fetch(request: Request) { return await this.#translator.translate.remote(((await request.json()) as string).slice(0, 5)); }
 }
 export const textMl = serve.deployment(Summarizer).bind(serve.deployment(Translator).bind());
+
+class ImageClassifier {
+  #downloader: serve.Handle<any>;
+  constructor(downloader: serve.Handle<any>) { this.#downloader = downloader; }
+  async fetch(request: Request) { return { picture: await this.#downloader.remote((await request.json()) as string) }; }
+}
+const downloader = serve.deployment((url: string) => "the picture of " + url, { name: "downloader" });
+export const imageClassifier = serve.deployment(ImageClassifier).bind(downloader.bind());
+export const textTranslator = serve.deployment(Translator).bind();
 
 class Stand {
   #price = 0;
@@ -51,38 +61,78 @@ class Adder { fetch() { return "9 pizzas please!"; } }
 export const conditional = serve.deployment(Adder).bind();
 `;
 
-/** With one application, as in Ray's guide to configurations. */
-const TEXT_ML = `
+/** The file that `serve build` has written in Ray's guide, as it stands there: `doc/source/serve/production-guide/config.md` of ray-project/ray. */
+const PUBLISHED_TEXT_ML = `
 proxy_location: EveryNode
 http_options:
-  host: 127.0.0.1
-  port: 0
+  host: 0.0.0.0
+  port: 8000
+grpc_options:
+  port: 9000
+  grpc_servicer_functions: []
+applications:
+- name: default
+  route_prefix: /
+  import_path: text_ml:app
+  runtime_env:
+    pip:
+      - torch
+      - transformers
+  deployments:
+  - name: Translator
+    num_replicas: 1
+    user_config:
+      language: french
+  - name: Summarizer
+`;
+
+/** The one of Ray's guide to several applications: `doc/source/serve/multi-app.md` of ray-project/ray. */
+const PUBLISHED_MULTI_APP = `
+proxy_location: EveryNode
+http_options:
+  host: 0.0.0.0
+  port: 8000
 grpc_options:
   port: 9000
   grpc_servicer_functions: []
 logging_config:
-  log_level: DEBUG
+  encoding: JSON
+  log_level: INFO
   logs_dir: null
-  encoding: TEXT
-  enable_access_log: false
+  enable_access_log: true
 applications:
-- name: default
-  route_prefix: /
-  import_path: app.ts:textMl
-  runtime_env: { working_dir: "local://${project}" }
-  deployments:
-  - name: Summarizer
-    num_replicas: 1
-    ray_actor_options: { num_cpus: 0.1 }
-  - name: Translator
-    num_replicas: 2
-    max_ongoing_requests: 10
-    user_config:
-      language: french
-    ray_actor_options: { num_cpus: 0.1 }
+  - name: app1
+    route_prefix: /classify
+    import_path: image_classifier:app
+    runtime_env: {}
+    deployments:
+      - name: downloader
+      - name: ImageClassifier
+  - name: app2
+    route_prefix: /translate
+    import_path: text_translator:app
+    runtime_env: {}
+    deployments:
+      - name: Translator
 `;
 
-/** With several, as Ray's tests of its REST API have it. */
+const EXCHANGED: Readonly<Record<string, string>> = {
+  "text_ml:app": "app.ts:textMl",
+  "image_classifier:app": "app.ts:imageClassifier",
+  "text_translator:app": "app.ts:textTranslator",
+};
+
+/** A published configuration with the import paths and environments of this project. The address stays as it is: proxies that listen already keep theirs, as with Ray. */
+function exchanged(published: string): object {
+  const config = parse(published) as { applications: { import_path: string; runtime_env: object }[] };
+  for (const application of config.applications) {
+    application.import_path = EXCHANGED[application.import_path] as string;
+    application.runtime_env = { working_dir: `local://${project}` };
+  }
+  return config;
+}
+
+/** With numbers of replicas, resources and autoscaling. */
 const FRUIT = `
 applications:
 - name: fruit
@@ -161,7 +211,9 @@ async function ask(port: number | undefined, path: string, body: unknown): Promi
   return text.startsWith("{") ? JSON.parse(text) : text;
 }
 
-test("Ray's client deploys two of Ray's configurations, reads them back by its models, and deletes all", { timeout: 600_000 }, async () => {
+test("Ray's client deploys configurations that Ray has published, reads them back by its models, and deletes all", {
+  timeout: 600_000,
+}, async () => {
   const environment = installed("ray-serve-2.60.0", (folder) => [
     ["python3", "-m", "venv", folder],
     [
@@ -182,7 +234,7 @@ test("Ray's client deploys two of Ray's configurations, reads them back by its m
   child.stderr?.on("data", (piece: Buffer) => (errors += piece.toString()));
 
   expect(await client({ do: "details" })).toMatchObject({ location: "EveryNode", proxies: ["HEALTHY"], applications: {} });
-  expect(await client({ do: "deploy", config: parse(TEXT_ML) })).toBe("taken");
+  expect(await client({ do: "deploy", config: exchanged(PUBLISHED_TEXT_ML) })).toBe("taken");
   const first = await running();
   expect(first.applications).toEqual({
     default: {
@@ -191,10 +243,21 @@ test("Ray's client deploys two of Ray's configurations, reads them back by its m
       source: "declarative",
       route: "/",
       importPath: "app.ts:textMl",
-      deployments: { Summarizer: ["HEALTHY", 1, ["RUNNING"]], Translator: ["HEALTHY", 2, ["RUNNING", "RUNNING"]] },
+      deployments: { Summarizer: ["HEALTHY", 1, ["RUNNING"]], Translator: ["HEALTHY", 1, ["RUNNING"]] },
     },
   });
   expect(await ask(first.ports[0], "/", "hello, world")).toBe("french: hello");
+
+  expect(await client({ do: "deploy", config: exchanged(PUBLISHED_MULTI_APP) })).toBe("taken");
+  const several = await running();
+  expect(
+    Object.entries(several.applications).map(([name, { status, deployments }]) => [name, status, Object.keys(deployments).sort()]),
+  ).toEqual([
+    ["app1", "RUNNING", ["ImageClassifier", "downloader"]],
+    ["app2", "RUNNING", ["Translator"]],
+  ]);
+  expect(await ask(several.ports[0], "/classify", "http://a/b.jpg")).toEqual({ picture: "the picture of http://a/b.jpg" });
+  expect(await ask(several.ports[0], "/translate", "hello")).toBe("none: hello");
 
   expect(await client({ do: "deploy", config: parse(FRUIT) })).toBe("taken");
   const second = await running();

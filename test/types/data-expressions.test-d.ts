@@ -10,6 +10,7 @@ interface Ride {
   readonly id: bigint;
   readonly at: Date;
   readonly tags: string[];
+  readonly from: { readonly street: string; readonly zip: number | null } | null;
 }
 declare const rides: data.Dataset<Ride>;
 declare const anything: data.Dataset;
@@ -78,3 +79,13 @@ col("km").cast("integer");
 col("km").isIn([null]);
 // @ts-expect-error: filters by expressions run where their input is made
 rides.filter(col("km").gt(1), { numCpus: 2 });
+
+// --- Several columns, and fields of structs ----------------------------------------------------------------------------
+
+exactly<string | null>()(await valueOf(rides.withColumn("x", col("from").struct.field("street")), "x"));
+const several = rides.withColumns({ half: col("km").div(2), city: col("city").str.length() });
+exactly<number>()(await valueOf(several, "half"));
+exactly<number>()(await valueOf(several, "city"));
+exactly<bigint>()(await valueOf(several, "id"));
+// @ts-expect-error: there is no such column
+rides.withColumns({ x: col("nowhere").add(1) });

@@ -11,9 +11,12 @@ from enum import Enum
 from . import _current, collective
 from .._checkpoint import Checkpoint
 from ._context import PreemptionInfo, TrainContext
-from ._driver_names import DRIVER_NAMES, driver_name
+from ._driver_names import DRIVER_ERRORS, DRIVER_NAMES, driver_name
 from ._errors import RankLoopError, TrainError
 from ._metrics import plain
+
+#: The name of ``get_dataset_shard()``.
+TRAIN_DATASET_KEY = "train"
 
 _MODULES = ("torch", "lightning", "huggingface", "tensorflow", "xgboost", "lightgbm", "jax", "horovod")
 
@@ -115,7 +118,7 @@ def get_all_reported_checkpoints(consistency_mode=CheckpointConsistencyMode.VALI
     return [ReportedCheckpoint(checkpoint, dict(metrics)) for checkpoint, metrics in session.reported]
 
 
-def get_dataset_shard(dataset_name="train"):
+def get_dataset_shard(dataset_name=TRAIN_DATASET_KEY):
     """This rank's part of a dataset that the trainer was given: a ``shoal.data.DataIterator``.
 
     :raises KeyError: for a name that the trainer has no dataset of
@@ -135,7 +138,7 @@ def get_preemption_info():
 def __getattr__(name):
     if name in _MODULES:
         return importlib.import_module("%s.%s" % (__name__, name))
-    if name in DRIVER_NAMES:
+    if name in DRIVER_NAMES or name in DRIVER_ERRORS:
         return driver_name(name)
     raise AttributeError("module %r has no attribute %r" % (__name__, name))
 

@@ -2,8 +2,11 @@
 
 #: Of ``ray.train``; those of its modules are in ``TRAINERS``.
 DRIVER_NAMES = frozenset(
-    "BackendConfig CheckpointConfig DataConfig DataParallelTrainer FailureConfig Result RunConfig RunAttempt ScalingConfig SyncConfig UserCallback ValidationConfig ValidationTaskConfig".split()
+    "BackendConfig CheckpointConfig DataConfig DataParallelTrainer FailureConfig LoggingConfig Result RunConfig RunAttempt ScalingConfig SyncConfig UserCallback ValidationConfig ValidationFn "
+    "ValidationTaskConfig".split()
 )
+#: Errors that ``fit`` raises in Ray, for its ``except``.
+DRIVER_ERRORS = frozenset("ControllerError NCCLHangError PreemptionError TrainingFailedError WorkerGroupError".split())
 
 _MADE = {}
 
@@ -11,7 +14,8 @@ _MADE = {}
 def driver_name(name):
     """A class that cannot be made here."""
     if name not in _MADE:
-        _MADE[name] = type(name, (), {"__init__": _refuse, "__module__": "ray.train", "restore": classmethod(_refuse), "from_path": classmethod(_refuse)})
+        bases = (RuntimeError,) if name in DRIVER_ERRORS else ()
+        _MADE[name] = type(name, bases, {"__init__": _refuse, "__module__": "ray.train", "restore": classmethod(_refuse), "from_path": classmethod(_refuse)})
     return _MADE[name]
 
 

@@ -11,7 +11,7 @@ import socket
 import sys
 from functools import partial
 
-from .. import _runtime
+from .. import _loop_ends, _runtime
 from .._output import mark_now
 from .._targets import EnvironmentFault
 from .._tracebacks import message_of, traceback_text
@@ -124,6 +124,12 @@ def _import_loop(loop):
 
 def _outcome(session, framework, loop):
     """Runs the loop to its end. @returns the event that tells how it has ended"""
+    event = _ended(session, framework, loop)
+    _loop_ends.run(event["type"] != "failed")
+    return event
+
+
+def _ended(session, framework, loop):
     try:
         framework.enter()
         value = loop()

@@ -9,7 +9,7 @@ import math
 import threading
 import time
 
-from .. import _runtime
+from .. import _loop_ends, _runtime
 from .._checkpoint import Checkpoint
 from . import _session
 
@@ -77,8 +77,10 @@ class Trial:
             if inspect.isgenerator(value):
                 value = self._consume(value)
             event = {"type": "ended"} if value is None else {**self._result(value), "isLast": True}
+            _loop_ends.run(True)
             self._tell({"type": "released"} if self._has_left else event)
         except BaseException as error:
+            _loop_ends.run(self._has_left)
             # A function that catches TrialLeft may fail of it.
             if self._has_left:
                 self._tell({"type": "released"})

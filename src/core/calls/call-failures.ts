@@ -60,9 +60,14 @@ function ranOutOfMemory(exit: WorkerExitedHeader | undefined): boolean {
 
 /** Why a task failed with its worker. */
 export function workerLostError(record: CallRecord, exit: WorkerExitedHeader | undefined): Error {
-  const what = `Task ${callName(record)} failed: its worker (pid ${exit?.pid ?? "unknown"}) died: ${describeExit(exit)}${lastWords(exit)}`;
+  if (exit === undefined)
+    return new WorkerCrashedError(`Task ${callName(record)} failed: the connection to its worker broke, and nobody told why`, {
+      reason: describeExit(exit),
+      hint: "The worker's node is gone or cut off: nodes() shows which are alive. With maxRetries above 0 the task runs again elsewhere.",
+    });
+  const what = `Task ${callName(record)} failed: its worker (pid ${exit.pid}) died: ${describeExit(exit)}${lastWords(exit)}`;
   const reason = describeExit(exit);
-  if (exit?.outOfMemory !== undefined) return outOfMemoryError(what, exit.outOfMemory, { ...exitFields(exit), reason });
+  if (exit.outOfMemory !== undefined) return outOfMemoryError(what, exit.outOfMemory, { ...exitFields(exit), reason });
   if (ranOutOfMemory(exit)) {
     return new OutOfMemoryError(what, {
       ...exitFields(exit),
@@ -71,7 +76,7 @@ export function workerLostError(record: CallRecord, exit: WorkerExitedHeader | u
     });
   }
   const hint =
-    exit?.exitCode !== undefined && exit.signal === undefined
+    exit.exitCode !== undefined && exit.signal === undefined
       ? "Something in the task called process.exit or threw outside of its promise; let the task return or throw instead."
       : "Look at its last output and the system's log; SIGKILL often means that the machine ran out of memory.";
   return new WorkerCrashedError(what, { ...exitFields(exit), reason, hint });

@@ -94,8 +94,17 @@ const TASK = {
 
 /** Whether a name is that of an option of tasks, in another spelling too, or one that another system has for it. */
 export function isTaskOption(name: string): boolean {
+  return isOptionOf(TASK, name);
+}
+
+/** The same of actors. */
+export function isActorOption(name: string): boolean {
+  return isOptionOf(ACTOR, name);
+}
+
+function isOptionOf({ options, otherNames }: { options: object; otherNames: object }, name: string): boolean {
   const plain = name.replaceAll("_", "").toLowerCase();
-  return Object.hasOwn(TASK.otherNames, name) || Object.keys(TASK.options).some((known) => known.toLowerCase() === plain);
+  return Object.hasOwn(otherNames, name) || Object.keys(options).some((known) => known.toLowerCase() === plain);
 }
 
 const METHOD = {

@@ -8,6 +8,8 @@ import { type Block, blockReader, concatBlocks, namingColumn, sliceBlock, takeBl
 import { DataError } from "../errors.ts";
 import { nullVector, sliceVector, type Vector } from "../blocks/vector.ts";
 import { NULL } from "../blocks/data-type.ts";
+import { buffersOf, freeArrays, freeBuffers } from "../blocks/memory.ts";
+import { binsOfNumbers } from "../kernels/direct-table.ts";
 import { groupRows, hashRows, keyVectors } from "../kernels/hash.ts";
 import { binBlocks, binsOfHashes } from "../kernels/partition.ts";
 import type { Aggregate } from "./aggregate.ts";
@@ -18,30 +20,59 @@ import { kernelOf, statesOf, vectorOfStates } from "./kernels.ts";
 /** Aggregates by the names of their results. */
 export type Aggregates = readonly (readonly [name: string, aggregate: Aggregate])[];
 
-/**
- * The states of the groups of a block.
- *
- * Of many groups each is looked up where no cache has it, so rows come together by hashes of their keys first, as many as a cache holds the groups of.
- */
+/** The states of the groups of a block. */
 export function partialAggregate(block: Block, keys: readonly string[], aggregates: Aggregates): Block {
-  const vectors = keyVectors(block, keys, "group by");
-  if (!hasManyGroups(vectors, block.rowCount) || aggregates.some(([, { kind }]) => kind === "custom"))
-    return aggregateRows(block, keys, aggregates);
-  const needed = block.names.filter((name) => keys.includes(name) || aggregates.some(([, { column }]) => column === name));
-  const rows = { rowCount: block.rowCount, names: needed, vectors: needed.map((name) => vectorOf(block, name) as Vector) };
-  const binCount = Math.ceil(block.rowCount / ROWS_PER_BIN);
-  const { block: binned, starts } = binBlocks([rows], [binsOfHashes(hashRows(vectors, block.rowCount), binCount)], binCount);
-  const bins = Array.from({ length: binCount }, (_, bin) => sliceBlock(binned, starts[bin] as number, starts[bin + 1] as number));
-  return concatBlocks(bins.map((bin) => aggregateRows(bin, keys, aggregates)));
+  if (!hasManyGroups(block, keys, aggregates)) return aggregateRows(block, keys, aggregates);
+  return aggregateInBins([neededColumns(block, keys, aggregates)], keys, aggregates);
+}
+
+/**
+ * The states of the groups of blocks with many groups, and the columns that they need.
+ *
+ * Each of many groups would be looked up where no cache has it, so rows come together by hashes of their keys first, or by ranges of whole numbers: as many as a cache holds
+ * the groups of.
+ */
+export function aggregateInBins(blocks: readonly Block[], keys: readonly string[], aggregates: Aggregates): Block {
+  const rowCount = blocks.reduce((sum, block) => sum + block.rowCount, 0);
+  const binCount = Math.ceil(rowCount / ROWS_PER_BIN);
+  const bins = binsOfKeys(
+    blocks.map((block) => keyVectors(block, keys, "group by")),
+    binCount,
+  );
+  const { block, starts } = binBlocks(blocks, bins, binCount);
+  freeArrays(bins);
+  const binned = Array.from({ length: binCount }, (_, bin) => sliceBlock(block, starts[bin] as number, starts[bin + 1] as number));
+  const states = binned.map((rows) => aggregateRows(rows, keys, aggregates));
+  const together = concatBlocks(states);
+  freeBuffers(buffersOf([block, ...states]), buffersOf([together]));
+  return together;
+}
+
+/** For each block the bin of each row. */
+function binsOfKeys(blocks: readonly (readonly Vector[])[], binCount: number): Uint32Array[] {
+  const hasOneKey = blocks.every((vectors) => vectors.length === 1);
+  const byNumbers = hasOneKey
+    ? binsOfNumbers(
+        blocks.map(([vector]) => vector as Vector),
+        binCount,
+      )
+    : undefined;
+  return byNumbers ?? blocks.map((vectors) => binsOfHashes(hashRows(vectors, vectors[0]?.length ?? 0), binCount));
+}
+
+/** The columns that the keys and the aggregates of columns take. */
+export function neededColumns(block: Block, keys: readonly string[], aggregates: Aggregates): Block {
+  const names = block.names.filter((name) => keys.includes(name) || aggregates.some(([, { column }]) => column === name));
+  return { rowCount: block.rowCount, names, vectors: names.map((name) => vectorOf(block, name) as Vector) };
 }
 
 /** Rows of a bin, so that a table of as many groups fits the second cache of a processor. */
 const ROWS_PER_BIN = 32_768;
 
-/** Whether half of the first rows have keys of their own, and there are many more. */
-function hasManyGroups(vectors: readonly Vector[], rowCount: number): boolean {
-  if (vectors.length === 0 || rowCount < 4 * ROWS_PER_BIN) return false;
-  const first = vectors.map((vector) => sliceVector(vector, 0, ROWS_PER_BIN));
+/** Whether half of the first rows have keys of their own, and there are many more. Functions of users see whole rows, in their order. */
+export function hasManyGroups(block: Block, keys: readonly string[], aggregates: Aggregates): boolean {
+  if (keys.length === 0 || block.rowCount < 4 * ROWS_PER_BIN || aggregates.some(([, { kind }]) => kind === "custom")) return false;
+  const first = keyVectors(block, keys, "group by").map((vector) => sliceVector(vector, 0, ROWS_PER_BIN));
   return groupRows(first, ROWS_PER_BIN).firstRows.length > ROWS_PER_BIN / 2;
 }
 
@@ -99,7 +130,8 @@ function blockOfStates(keys: Block, states: readonly (readonly Vector[])[]): Blo
 function accumulate(block: Block, name: string, aggregate: Aggregate, grouping: Grouping): Vector[] {
   if (aggregate.kind === "custom") return [accumulateCustom(block, name, aggregate, grouping)];
   const { kind, column } = aggregate;
-  const values = column === undefined ? nullVector(NULL, block.rowCount) : (keyOrColumn(block, column, name) as Vector);
+  const values =
+    column === undefined ? nullVector(NULL, block.rowCount) : (keyOrColumn(block, column, `${kind}(${JSON.stringify(column)})`) as Vector);
   try {
     return namingColumn(column ?? name, () => kernelOf(aggregate).accumulate(values, grouping));
   } catch (error) {
@@ -117,7 +149,7 @@ function keyOrColumn(block: Block, column: string, name: string): Vector | undef
 }
 
 function missing(block: Block, column: string, name: string): never {
-  throw new DataError(`Cannot aggregate ${JSON.stringify(name)}: there is no column ${JSON.stringify(column)}`, {
+  throw new DataError(`Cannot aggregate ${name}: there is no column ${JSON.stringify(column)}`, {
     hint: `there are ${block.names.join(", ")}`,
   });
 }

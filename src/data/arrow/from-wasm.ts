@@ -7,6 +7,7 @@
 import { type Batch, batchType, type DataType as ArrowType, type Field as ArrowField, tableFromIPC, Type } from "@uwdata/flechette";
 import { bitmapBytes, countZeros, orBits } from "../blocks/bitmap.ts";
 import type { Block } from "../blocks/block.ts";
+import { noteDecoded } from "../blocks/memory.ts";
 import { type ArrowOptions, blocksOfArrow, blocksOfBatches, EXTRACTION } from "./from-arrow.ts";
 
 /** What of a module's table is used. Each method but `schema` consumes the table. */
@@ -177,7 +178,7 @@ class MemoryReader {
   #bytes(address: number, buffer: number, from: number, length: number): ArrayBuffer {
     const pointers = this.#view.getUint32(address + BUFFERS, true);
     const start = this.#view.getUint32(pointers + buffer * POINTER_BYTES, true) + from;
-    return this.#memory.slice(start, start + length);
+    return noteDecoded(this.#memory.slice(start, start + length));
   }
 
   #integer(address: number): number {

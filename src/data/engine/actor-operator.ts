@@ -79,7 +79,7 @@ export class ActorPoolOperator implements Operator {
     this.#options = options;
     this.#max = options.max;
     this.#numCpus = options.numCpus;
-    this.#queue = new InputQueue(options.rowsPerTaskMin);
+    this.#queue = new InputQueue(options);
     this.#streams = new RunningStreams({
       ...options,
       statistics: this.statistics,

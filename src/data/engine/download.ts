@@ -13,7 +13,7 @@ import { keepOrigin, placeOf } from "../blocks/origin.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import { DataError } from "../errors.ts";
-import { withColumn } from "../expressions/evaluate.ts";
+import { withColumns } from "../expressions/evaluate.ts";
 import { expressionText, type ExpressionNode } from "../expressions/nodes.ts";
 import { READ_BLOCK_BYTES } from "../limits.ts";
 
@@ -38,7 +38,7 @@ export async function* downloadColumn(blocks: AsyncIterable<Block>, transform: D
 
 async function* downloadBlock(block: Block, transform: DownloadTransform): AsyncGenerator<Block, void, undefined> {
   const { column, expression, name } = transform;
-  const named = withColumn(block, column, expression, name);
+  const named = withColumns(block, [{ name: column, node: expression }], name);
   const paths = vectorOf(named, column) as Vector;
   if (paths.type.kind !== "string" && paths.type.kind !== "null")
     throw new DataError(`${name}: a path or a URL is a text: ${expressionText(expression)} is ${typeName(paths.type)}`);

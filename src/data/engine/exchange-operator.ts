@@ -4,7 +4,8 @@
  *
  * It takes all blocks first, as only then it is known how many bytes there are. They rest in the object store meanwhile, which spills them, so they do not count against the
  * budget. Then partition tasks cut them into parts, and one task a partition takes its parts and gives blocks, in the order of the partitions. A sort takes samples
- * between the two. Where one side of a join is small, nothing is cut: each task takes some blocks of the other side, and all of the small one.
+ * between the two. Where one side of a join is small, nothing is cut, and blocks of the other side are not collected: as they come, each task takes some of them, and all of
+ * the small side.
  */
 import { get, type ObjectRef, put } from "../../core/index.ts";
 import { type Block, concatBlocks, EMPTY_BLOCK, takeBlock } from "../blocks/block.ts";
@@ -12,10 +13,10 @@ import { sortedIndices } from "../kernels/sort.ts";
 import {
   BINS_MAX,
   BINS_PER_PARTITION,
-  BLOCK_BYTES_MAX,
   EXCHANGE_BYTES_MIN,
   PARTITION_BYTES,
   PARTITIONS_MAX,
+  READ_BLOCK_BYTES,
   SAMPLES_PER_PARTITION,
   WHOLE_INPUT_ROWS_MAX,
   WHOLE_INPUT_TIMES,
@@ -24,15 +25,7 @@ import { DataError } from "../errors.ts";
 import { CommonSchema } from "./common-schema.ts";
 import type { Combine } from "./combine.ts";
 import type { ErroredBlocks } from "./errored-blocks.ts";
-import {
-  type BlockRef,
-  type Operator,
-  type OperatorEvents,
-  type OperatorLoad,
-  OperatorStatistics,
-  ownedBlock,
-  sharedBlock,
-} from "./operator.ts";
+import { type BlockRef, type Operator, type OperatorEvents, type OperatorLoad, OperatorStatistics, ownedBlock } from "./operator.ts";
 import {
   type Partitioning,
   type PartitionFacts,
@@ -41,8 +34,10 @@ import {
   partitionTasks,
   sampleTasks,
 } from "./partition-task.ts";
+import { UnionOperator } from "./several-inputs.ts";
+import type { SmallSide } from "./small-side.ts";
 import type { BlockFacts, TaskStart } from "./task.ts";
-import { type TaskBundle, TaskOperator } from "./task-operator.ts";
+import { type TaskBundle, TaskOperator, type TaskOperatorOptions } from "./task-operator.ts";
 
 interface ExchangeOptions {
   readonly name: string;
@@ -56,6 +51,8 @@ interface ExchangeOptions {
   readonly combines: Combine["kind"] | undefined;
   /** Inputs of which each task may have all rows, as the result is the same then. */
   readonly wholeInputs: readonly number[];
+  /** The second input, if the tasks of the first one may join with it. Default: they do not. */
+  readonly smallSide?: SmallSide | undefined;
   /** Begins the task of a partition: its arguments are the parts. Where inputs are combined, before them how many each input has. */
   readonly startTask: TaskStart;
   readonly cpus: number;
@@ -80,7 +77,14 @@ export class ExchangeOperator implements Operator {
   /** By input. */
   readonly #collected: BlockRef[][];
   readonly #schemas: readonly CommonSchema[];
-  #openInputs: number;
+  readonly #openInputs: Set<number>;
+  /** Rows and bytes of the blocks that came, by input. */
+  readonly #rowCounts: number[];
+  readonly #byteCounts: number[];
+  /** The blocks of a small input that goes to every task. */
+  #beside: readonly BlockRef[] | undefined;
+  /** Inputs that have given a block. */
+  readonly #seen = new Set<number>();
   #bundles: Bundle[] = [];
   /** For each bundle its parts, by partition. */
   #parts: (readonly BlockRef[])[] = [];
@@ -88,7 +92,8 @@ export class ExchangeOperator implements Operator {
   #nextBundle = 0;
   #running = 0;
   #phase: "collecting" | "sampling" | "partitioning" | "reducing" = "collecting";
-  #reduce: TaskOperator | undefined;
+  /** The source of the output: tasks, or blocks that come as they are to be. */
+  #reduce: Operator | undefined;
   #isStopped = false;
 
   constructor(options: ExchangeOptions) {
@@ -97,7 +102,9 @@ export class ExchangeOperator implements Operator {
     this.#startPartition = options.partitionings.map((partitioning) => partitionTasks(partitioning, options.name));
     this.#collected = options.partitionings.map(() => []);
     this.#schemas = options.partitionings.map(() => new CommonSchema());
-    this.#openInputs = options.partitionings.length;
+    this.#openInputs = new Set(options.partitionings.keys());
+    this.#rowCounts = options.partitionings.map(() => 0);
+    this.#byteCounts = options.partitionings.map(() => 0);
   }
 
   get load(): OperatorLoad {
@@ -131,21 +138,37 @@ export class ExchangeOperator implements Operator {
    * @throws DataError for a column of two types: here it is known from which files they are, and in the tasks it is not
    */
   add(block: BlockRef, input: number): void {
-    const collected = this.#collected[input] as BlockRef[];
-    if (this.#isStopped || (block.rowCount === 0 && collected.length > 0)) {
+    const isFirst = !this.#seen.has(input);
+    this.#seen.add(input);
+    if (this.#isStopped || (block.rowCount === 0 && !isFirst)) {
       block.release();
       return;
     }
     (this.#schemas[input] as CommonSchema).add(block);
-    collected.push(block);
+    this.#rowCounts[input] = (this.#rowCounts[input] as number) + block.rowCount;
+    this.#byteCounts[input] = (this.#byteCounts[input] as number) + block.sizeBytes;
+    if (this.#beside === undefined) {
+      (this.#collected[input] as BlockRef[]).push(block);
+      this.#reduceBesideSmall();
+    } else {
+      if (this.#reduce instanceof UnionOperator) this.statistics.give({ ...block, wallMs: 0, cpuMs: 0 });
+      this.#reduce?.add(block, 0);
+    }
   }
 
-  endInput(): void {
-    this.#openInputs -= 1;
-    if (this.#isStopped || this.#openInputs > 0) return;
+  endInput(input: number): void {
+    this.#openInputs.delete(input);
+    if (this.#isStopped) return;
+    if (input === 1) this.#settleSmallSide();
+    this.#reduceBesideSmall();
+    if (this.#openInputs.size > 0) return;
+    if (this.#beside !== undefined) {
+      this.#reduce?.endInput(0);
+      return;
+    }
     const collected = this.#collected.flat();
-    const totalBytes = bytesOf(collected);
-    const rowCounts = this.#collected.map(rowsIn);
+    const totalBytes = sumOf(this.#byteCounts);
+    const rowCounts = this.#rowCounts;
     const isZip = this.#options.combines === "zip";
     if (isZip && rowCounts.some((count) => count !== rowCounts[0])) {
       this.#options.events.onFailure(
@@ -156,12 +179,7 @@ export class ExchangeOperator implements Operator {
       return;
     }
     // Rows are numbered within their input, and all inputs of a zip have as many.
-    const totalRows = isZip ? (rowCounts[0] ?? 0) : rowCounts.reduce((sum, count) => sum + count, 0);
-    const whole = this.#smallInput();
-    if (whole !== undefined) {
-      this.#reduceBeside(whole);
-      return;
-    }
+    const totalRows = isZip ? (rowCounts[0] ?? 0) : sumOf(rowCounts);
     const { partitions, cpus, takesBins } = this.#options;
     const count = partitions ?? partitionsFor(totalBytes, cpus);
     const bins = takesBins && partitions === undefined && count > 1 ? binsFor(count) : 1;
@@ -191,13 +209,16 @@ export class ExchangeOperator implements Operator {
   }
 
   take(): BlockRef | undefined {
-    return this.#reduce?.take();
+    const block = this.#reduce?.take();
+    if (block === undefined && this.isDone) this.#releaseBeside();
+    return block;
   }
 
   stop(): void {
     if (this.#isStopped) return;
     this.#isStopped = true;
     this.#reduce?.stop();
+    this.#releaseBeside();
     for (const block of this.#collected.flat()) block.release();
     for (const { blocks } of this.#bundles.slice(this.#nextBundle)) for (const block of blocks) block.release();
     if (this.#phase !== "reducing") for (const parts of this.#parts) for (const part of parts ?? []) part.release();
@@ -298,52 +319,62 @@ export class ExchangeOperator implements Operator {
   }
 
   #reduceBundles(bundles: readonly TaskBundle[]): void {
+    this.#reduceBy({ bundles });
+  }
+
+  #reduceBy(tasks: Pick<TaskOperatorOptions, "bundles" | "bytesPerTaskMin" | "argsOf">): void {
     this.#phase = "reducing";
     const { statistics } = this;
-    const { name, startTask, concurrencyMax, preserveOrder, errored, events } = this.#options;
-    this.#reduce = new TaskOperator({
-      name,
-      startTask,
-      bundles,
-      rowsPerTaskMin: 0,
-      concurrencyMax,
-      preserveOrder,
-      errored,
-      statistics,
-      events,
-    });
+    this.#reduce = new TaskOperator({ ...this.#options, ...tasks, rowsPerTaskMin: 0, statistics });
+    this.#options.events.onChange();
+  }
+
+  /** Begins tasks that each take some blocks of one input, and all of the other, as soon as that is there and small beside those that have come. */
+  #reduceBesideSmall(): void {
+    const whole = this.#beside === undefined ? this.#smallInput() : undefined;
+    if (whole === undefined) return;
+    const [own, others] = [whole, 1 - whole].map((input) => (this.#collected[input] as BlockRef[]).splice(0)) as [BlockRef[], BlockRef[]];
+    this.#beside = own;
+    // Each task brings the small input into a table, for which it takes several times its rows.
+    const bytesPerTaskMin = Math.max(READ_BLOCK_BYTES, (WHOLE_INPUT_TIMES / 4) * (this.#byteCounts[whole] as number));
+    const argsOf = (inputs: readonly BlockRef[]): readonly unknown[] => {
+      const byInput = whole === 0 ? [own, inputs] : [inputs, own];
+      return [byInput.map((blocks) => blocks.length), ...byInput.flat().map(({ ref }) => ref)];
+    };
+    this.#reduceBy({ bytesPerTaskMin, argsOf });
+    for (const block of others) this.#reduce?.add(block, 0);
+  }
+
+  /** Lets the tasks of the first input begin. If the second one is small they give joined blocks, which are the output. */
+  #settleSmallSide(): void {
+    const { smallSide, events } = this.#options;
+    if (smallSide === undefined) return;
+    const isSmall = (this.#rowCounts[1] as number) <= WHOLE_INPUT_ROWS_MAX && (this.#byteCounts[1] as number) <= PARTITION_BYTES;
+    const blocks = this.#collected[1] as BlockRef[];
+    smallSide.settle(isSmall ? blocks : undefined);
+    if (isSmall) {
+      this.#beside = blocks;
+      this.#collected[1] = [];
+      this.#phase = "reducing";
+      this.#reduce = new UnionOperator(this.name, 1);
+    }
     events.onChange();
   }
 
-  /** The input that goes to every task as a whole; undefined where none is small enough beside the other one. */
+  #releaseBeside(): void {
+    for (const block of this.#beside ?? []) block.release();
+    this.#beside = undefined;
+  }
+
+  /** An input that has ended and is small enough, beside what has come of the other one, to go to every task as a whole. */
   #smallInput(): number | undefined {
     const { partitions, wholeInputs } = this.#options;
     if (partitions !== undefined) return undefined;
-    const bytes = this.#collected.map(bytesOf);
-    const isSmall = (input: number): boolean => {
-      const rows = rowsIn(this.#collected[input] as BlockRef[]);
-      const [own, other] = [bytes[input] as number, bytes[1 - input] as number];
-      return rows <= WHOLE_INPUT_ROWS_MAX && own <= PARTITION_BYTES && other >= Math.max(EXCHANGE_BYTES_MIN, WHOLE_INPUT_TIMES * own);
-    };
-    return wholeInputs.find(isSmall);
-  }
-
-  /** Begins tasks that each take some blocks of the other input, and all of this one. */
-  #reduceBeside(whole: number): void {
-    const bytes = this.#collected.map(bytesOf);
-    const collected = this.#collected.map((blocks) => blocks.splice(0));
-    // A task for each place; but each task brings the small input into a table, for which it takes several times its rows.
-    const each = Math.max((bytes[1 - whole] as number) / this.#options.concurrencyMax, (WHOLE_INPUT_TIMES / 4) * (bytes[whole] as number));
-    const bundles = bundlesOf(collected[1 - whole] as BlockRef[], 1 - whole, Math.min(BLOCK_BYTES_MAX, each));
-    const shared = (collected[whole] as BlockRef[]).map((block) => sharedBlock(block, bundles.length));
-    this.#reduceBundles(
-      bundles.map(({ blocks }, task) => {
-        const beside = shared.map((copies) => copies[task] as BlockRef);
-        const byInput = whole === 0 ? [beside, blocks] : [blocks, beside];
-        const inputs = byInput.flat();
-        return { inputs, args: [byInput.map((own) => own.length), ...inputs.map(({ ref }) => ref)] };
-      }),
-    );
+    return wholeInputs.find((input) => {
+      const [own, other] = [input, 1 - input].map((one) => this.#byteCounts[one]) as [number, number];
+      if (this.#openInputs.has(input) || (this.#rowCounts[input] as number) > WHOLE_INPUT_ROWS_MAX) return false;
+      return own <= PARTITION_BYTES && other >= Math.max(EXCHANGE_BYTES_MIN, WHOLE_INPUT_TIMES * own);
+    });
   }
 
   /** The parts of a partition. Those without rows are left out, but for one of each input, which has the columns. */
@@ -362,12 +393,8 @@ export class ExchangeOperator implements Operator {
   }
 }
 
-function bytesOf(blocks: readonly BlockRef[]): number {
-  return blocks.reduce((sum, block) => sum + block.sizeBytes, 0);
-}
-
-function rowsIn(blocks: readonly BlockRef[]): number {
-  return blocks.reduce((sum, block) => sum + block.rowCount, 0);
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0);
 }
 
 function partitionsFor(totalBytes: number, cpus: number): number {

@@ -10,14 +10,16 @@ import type { BlockRef } from "./operator.ts";
 
 export class InputQueue {
   readonly #rowsPerTaskMin: number;
+  readonly #bytesPerTaskMin: number;
   readonly #waiting = new Fifo<BlockRef>();
   #rows = 0;
   #bytes = 0;
   #hasMore = true;
 
-  /** @param rowsPerTaskMin - a task begins with so many rows at least, as long as input comes */
-  constructor(rowsPerTaskMin: number) {
+  /** A task begins with so many rows at least, and so many bytes, as long as input comes. */
+  constructor({ rowsPerTaskMin, bytesPerTaskMin = 0 }: { rowsPerTaskMin: number; bytesPerTaskMin?: number | undefined }) {
     this.#rowsPerTaskMin = rowsPerTaskMin;
+    this.#bytesPerTaskMin = bytesPerTaskMin;
   }
 
   get heldBytes(): number {
@@ -30,7 +32,7 @@ export class InputQueue {
 
   /** Whether there is enough for a task. */
   get hasTask(): boolean {
-    return this.#waiting.size > 0 && (!this.#hasMore || this.#rows >= this.#rowsPerTaskMin);
+    return this.#waiting.size > 0 && (!this.#hasMore || !this.#isTooLittle(this.#rows, this.#bytes));
   }
 
   /** How many tasks could begin now, at most. */
@@ -65,10 +67,14 @@ export class InputQueue {
       inputs.push(input);
       rows += input.rowCount;
       bytes += input.sizeBytes;
-    } while (this.#waiting.size > 0 && (rows < this.#rowsPerTaskMin || (bytes < BLOCK_BYTES_MIN && this.#hasManySmall(workers))));
+    } while (this.#waiting.size > 0 && (this.#isTooLittle(rows, bytes) || (bytes < BLOCK_BYTES_MIN && this.#hasManySmall(workers))));
     this.#rows -= rows;
     this.#bytes -= bytes;
     return inputs;
+  }
+
+  #isTooLittle(rows: number, bytes: number): boolean {
+    return rows < this.#rowsPerTaskMin || bytes < this.#bytesPerTaskMin;
   }
 
   #hasManySmall(workers: number): boolean {

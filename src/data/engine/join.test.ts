@@ -2,7 +2,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Block, blockOfRows, concatBlocks, type Row, rowsOf } from "../blocks/block.ts";
-import { type Join, JOIN_TYPES, type JoinType, joinBlocks, wholeSides } from "./join.ts";
+import { type Join, JOIN_TYPES, type JoinType, joinBlocks, joinEach, wholeSides } from "./join.ts";
+import { given } from "./task.ts";
+import { gather } from "./transform.ts";
 
 const key = fc.option(fc.oneof(fc.integer({ min: 0, max: 4 }), fc.constant(Number.NaN)), { freq: 5 });
 const text = fc.option(fc.constantFrom("", "a", "ab", "é"), { freq: 4 });
@@ -63,6 +65,39 @@ test.each(JOIN_TYPES)("%s gives what nested loops over the rows give", (type) =>
     { numRuns: 150 },
   );
 });
+
+test.each(JOIN_TYPES)("%s gives what nested loops give where keys are ids, each once on the right", (type) => {
+  const id = fc.integer({ min: 0, max: 12 });
+  const leftIds = fc.array(fc.record({ k: fc.oneof(id, fc.constantFrom(0.5, null, 1e6)), l: id }), { minLength: 1, maxLength: 20 });
+  const rightIds = fc.uniqueArray(fc.record({ k: id, r: fc.option(fc.string({ maxLength: 3 })) }), {
+    minLength: 1,
+    maxLength: 10,
+    selector: ({ k }) => k,
+  });
+  fc.assert(
+    fc.property(leftIds, rightIds, fc.nat(9), (left, right, size) => {
+      const own = joinRows(joinOf(type, ["k"]), blocksOf(left, size + 1), blocksOf(right, 4));
+      expect(sorted(own)).toEqual(sorted(oracle(type, left, right, ["k"])));
+    }),
+  );
+});
+
+test.each(JOIN_TYPES.filter((type) => wholeSides(type).includes(1)))(
+  "%s gives the same where blocks of the left side come one by one",
+  async (type) => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(leftRow, { minLength: 1, maxLength: 30 }),
+        fc.array(rightRow, { minLength: 1, maxLength: 30 }),
+        fc.nat(9),
+        async (left, right, size) => {
+          const own = await gather(joinEach(joinOf(type), given(blocksOf(left, size + 1)), blocksOf(right, size + 1)));
+          expect(sorted(rowsOf(own))).toEqual(sorted(oracle(type, left, right, ["k", "t"])));
+        },
+      ),
+    );
+  },
+);
 
 test.each(JOIN_TYPES)("%s gives the same where tasks have some rows of a side and all of the other", (type) => {
   for (const whole of wholeSides(type))

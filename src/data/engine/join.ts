@@ -17,6 +17,7 @@ import {
 } from "../blocks/block.ts";
 import { type DataType, type Field, typeName, unifyTypes } from "../blocks/data-type.ts";
 import { NO_ROW, nullVector, sliceVector, takeVector, takeVectorOrNull, type Vector, widenVector } from "../blocks/vector.ts";
+import { gatherElements } from "../blocks/gather.ts";
 import { DataError } from "../errors.ts";
 import { binsOf } from "./bins.ts";
 import { keyVectors, NO_GROUP } from "../kernels/hash.ts";
@@ -64,18 +65,46 @@ function binAt(bins: readonly (readonly Block[])[], bin: number): readonly Block
   return (own.length > 0 ? own : (bins[0] ?? [])).slice(0, 1).map((block) => sliceBlock(block, 0, 0));
 }
 
-function* joinBin(join: Join, left: readonly Block[], right: readonly Block[]): Generator<Block, void, undefined> {
+/** The joined rows of blocks as they come, for types of joins that give no row of the right side alone. */
+export async function* joinEach(join: Join, left: AsyncIterable<Block>, right: readonly Block[]): AsyncGenerator<Block, void, undefined> {
+  let tabled: TabledSides | undefined;
+  let names = "";
+  for await (const block of left) {
+    const schema = JSON.stringify(schemaOf(block));
+    if (tabled === undefined || schema !== names) tabled = withTable(join, [block], right);
+    names = schema;
+    yield* joinBlock(join, tabled, block);
+  }
+}
+
+/** The sides of a join, and the rows of the right one by their keys. */
+interface TabledSides {
+  readonly sides: Sides;
+  readonly table: KeyTable;
+  /** The keys that the left side has, where somebody asks for them. */
+  readonly met: Uint8Array | undefined;
+}
+
+function withTable(join: Join, left: readonly Block[], right: readonly Block[]): TabledSides {
   const sides = sidesOf(join, left, right);
   const table = new KeyTable(sides.rightKeys, sides.right.rowCount);
-  const met = new Uint8Array(table.groupCount);
   const marksMet = join.type === "full" || join.type.startsWith("right");
-  for (const block of sides.left) {
-    const keys = widened(keyVectors(block, join.leftKeys, "join on"), sides.keyTypes, join.leftKeys);
-    const groups = table.find(keys, block.rowCount);
-    if (marksMet) markMet(met, groups);
-    if (join.type === "leftSemi" || join.type === "leftAnti") yield takeBlock(block, rowsWhere(groups, join.type === "leftSemi"));
-    else if (join.type !== "rightSemi" && join.type !== "rightAnti") yield* pairs(join, sides, { block, groups, table });
-  }
+  return { sides, table, met: marksMet ? new Uint8Array(table.groupCount) : undefined };
+}
+
+/** The rows of the left side in one block, with what they meet. */
+function* joinBlock(join: Join, { sides, table, met }: TabledSides, block: Block): Generator<Block, void, undefined> {
+  const keys = widened(keyVectors(block, join.leftKeys, "join on"), sides.keyTypes, join.leftKeys);
+  const groups = table.find(keys, block.rowCount);
+  if (met !== undefined) markMet(met, groups);
+  if (join.type === "leftSemi" || join.type === "leftAnti") yield takeBlock(block, rowsWhere(groups, join.type === "leftSemi"));
+  else if (join.type !== "rightSemi" && join.type !== "rightAnti") yield* pairs(join, sides, { block, groups, table });
+}
+
+function* joinBin(join: Join, left: readonly Block[], right: readonly Block[]): Generator<Block, void, undefined> {
+  const tabled = withTable(join, left, right);
+  const { sides, table, met = new Uint8Array(0) } = tabled;
+  for (const block of sides.left) yield* joinBlock(join, tabled, block);
   const { type } = join;
   if (type === "rightSemi" || type === "rightAnti") yield takeBlock(sides.right, rightRows(table, met, type === "rightSemi"));
   else if (type === "right" || type === "full") {
@@ -195,6 +224,10 @@ interface Probe {
 /** Each row of the left side with each row of the right side that has its keys, cut into blocks, as a few keys may give very many. */
 function* pairs(join: Join, sides: Sides, { block, groups, table }: Probe): Generator<Block, void, undefined> {
   const keepsUnmet = join.type === "left" || join.type === "full";
+  if (table.isUnique) {
+    yield joined(join, sides, block, singlePairs(groups, keepsUnmet));
+    return;
+  }
   const { starts, rows } = table;
   let found = new Pairs();
   for (let row = 0; row < block.rowCount; row += 1) {
@@ -219,8 +252,24 @@ function* pairs(join: Join, sides: Sides, { block, groups, table }: Probe): Gene
   if (found.count > 0) yield joined(join, sides, block, found);
 }
 
+/** The pairs where a row of the left side has one partner at most: its group has the number of that row. */
+function singlePairs(groups: Uint32Array, keepsUnmet: boolean): FoundPairs {
+  // No group is no row.
+  if (keepsUnmet || !groups.includes(NO_GROUP)) return { rightRows: groups, takeLeft: (vector) => vector };
+  const leftRows = rowsWhere(groups, true);
+  const partners = new Uint32Array(leftRows.length);
+  gatherElements(partners, groups, leftRows);
+  return { rightRows: partners, takeLeft: (vector) => takeVector(vector, leftRows) };
+}
+
+interface FoundPairs {
+  readonly rightRows: Uint32Array;
+  /** Takes the rows of the left side out of a vector of it. */
+  takeLeft(vector: Vector): Vector;
+}
+
 /** Rows of the left side and of the right one that meet. */
-class Pairs {
+class Pairs implements FoundPairs {
   count = 0;
   readonly #left = new Uint32Array(ROWS_OF_JOINED_BLOCK);
   readonly #right = new Uint32Array(ROWS_OF_JOINED_BLOCK);
@@ -242,7 +291,6 @@ class Pairs {
     return this.#right.subarray(0, this.count);
   }
 
-  /** Takes the rows of the left side out of a vector of it. */
   takeLeft(vector: Vector): Vector {
     const first = this.#left[0] as number;
     return this.#isRun ? sliceVector(vector, first, first + this.count) : takeVector(vector, this.#left.subarray(0, this.count));
@@ -250,7 +298,7 @@ class Pairs {
 }
 
 /** The columns of both sides, of rows that have a left side. A key has the type that both sides' keys fit. */
-function joined(join: Join, sides: Sides, left: Block, found: Pairs): Block {
+function joined(join: Join, sides: Sides, left: Block, found: FoundPairs): Block {
   const leftVectors = left.names.map((name, i) => {
     const own = found.takeLeft(left.vectors[i] as Vector);
     const key = join.leftKeys.indexOf(name);

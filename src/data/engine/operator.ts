@@ -29,16 +29,6 @@ export function keptBlock(block: StoredBlock): BlockRef {
   return { ...block, release: () => {} };
 }
 
-/** A block for so many users: it is released when the last of them has released it. */
-export function sharedBlock(block: BlockRef, users: number): BlockRef[] {
-  let left = users;
-  const release = (): void => {
-    left -= 1;
-    if (left === 0) block.release();
-  };
-  return Array.from({ length: users }, () => ({ ...block, release }));
-}
-
 export interface Operator {
   readonly name: string;
   /** Called once, before anything else. */

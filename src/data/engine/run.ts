@@ -8,6 +8,7 @@ import { clusterResources, init, isInitialized, objectStoreStatistics } from "..
 import { type Block, blockBytes, packBlock, sliceBlock } from "../blocks/block.ts";
 import { BLOCK_BYTES_MAX, STORE_PART_OF_BUDGET, TASKS_PER_CPU } from "../limits.ts";
 import { type PhysicalPlan, physicalInputs } from "../plan/physical-plan.ts";
+import { smallSideOf } from "../plan/small-sides.ts";
 import { processBoard, showsProgress, type WorkOutcome } from "../../progress/progress-board.ts";
 import { shownRun } from "../progress.ts";
 import type { Settings } from "../settings.ts";
@@ -26,11 +27,12 @@ import { Pools } from "./pools.ts";
 import { type Stage, StreamingExecutor } from "./streaming-executor.ts";
 import { pythonActors, pythonTasks } from "./python-batches.ts";
 import { MixOperator, UnionOperator } from "./several-inputs.ts";
-import { combineTasks, mapTasks, readTasks, sampleTasks } from "./task.ts";
+import type { SmallSide } from "./small-side.ts";
+import { combineTasks, joiningReadTasks, mapTasks, readTasks, sampleTasks } from "./task.ts";
 import { TaskOperator } from "./task-operator.ts";
 import type { Transform } from "./transform.ts";
 import { isByBins } from "./whole-transforms.ts";
-import { partsOf, type SourcePart } from "../plan/logical-plan.ts";
+import { type LogicalPlan, partsOf, rowCountOf, type SourcePart } from "../plan/logical-plan.ts";
 
 /** What running pipelines of this process hold. */
 const budget = new MemoryBudget(0);
@@ -38,6 +40,21 @@ const budget = new MemoryBudget(0);
 /** How many CPUs the cluster has, at least one. */
 export async function clusterCpus(): Promise<number> {
   return Math.max(1, Math.floor((await clusterResources())["CPU"] ?? 1));
+}
+
+/** The number of rows that a plan gives, where that is known without running it; undefined elsewhere. */
+export async function knownRowCount(plan: LogicalPlan, { maxErroredBlocks }: Settings): Promise<number | undefined> {
+  const errored = new ErroredBlocks(maxErroredBlocks);
+  // A run tells which files it leaves out.
+  let isWhole = true;
+  const rowCount = await rowCountOf(plan, async (source, name) => {
+    if (!isInitialized()) await init();
+    return partsOf(source, await clusterCpus(), (error) => {
+      isWhole = false;
+      return errored.leavesOut(name, error);
+    });
+  });
+  return isWhole ? rowCount : undefined;
 }
 
 /** How a plan is run. */
@@ -107,15 +124,21 @@ interface BuildOptions {
 /** The stages of a plan, producers before consumers. */
 function buildStages(plan: PhysicalPlan, options: BuildOptions): Stage[] {
   const stages: Stage[] = [];
-  const add = (node: PhysicalPlan): number => {
-    const inputs = physicalInputs(node).map(add);
-    return stages.push({ operator: buildOperator(node, options), inputs }) - 1;
+  const add = (node: PhysicalPlan, joinsWith?: SmallSide): number => {
+    const side = node.kind === "exchange" ? smallSideOf(node, options.parts) : undefined;
+    const inputs = physicalInputs(node).map((input, i) => add(input, i === 0 ? side : undefined));
+    return stages.push({ operator: buildOperator(node, options, joinsWith ?? side), inputs }) - 1;
   };
   add(plan);
   return stages;
 }
 
-function buildOperator(plan: PhysicalPlan, { events, parts, cpus, pools, settings, errored }: BuildOptions): Operator {
+/** @param side - the small side of a join, of the read that is its large side, and of the exchange that has both */
+function buildOperator(
+  plan: PhysicalPlan,
+  { events, parts, cpus, pools, settings, errored }: BuildOptions,
+  side: SmallSide | undefined,
+): Operator {
   const shared = { name: plan.name, events, errored, concurrencyMax: cpus * TASKS_PER_CPU, preserveOrder: settings.preserveOrder };
   switch (plan.kind) {
     case "input":
@@ -123,9 +146,12 @@ function buildOperator(plan: PhysicalPlan, { events, parts, cpus, pools, setting
     case "stored":
       return new StoredOperator(plan.name, plan.blocks);
     case "read": {
-      const startTask = readTasks(plan.source.reader, plan.chain, { name: plan.name, ...plan.options });
+      const { chain, source } = plan;
+      const options = { name: plan.name, ...plan.options };
+      const startTask =
+        side === undefined ? readTasks(source.reader, chain, options) : joiningReadTasks(source.reader, { chain, side }, options);
       const reads = (parts.get(plan) as readonly SourcePart[]).map((part) => part.args);
-      return new TaskOperator({ ...shared, startTask, reads, rowsPerTaskMin: 0 });
+      return new TaskOperator({ ...shared, startTask, reads, rowsPerTaskMin: 0, isHeld: side && (() => !side.isSettled) });
     }
     case "map": {
       const { name, chain, compute } = plan;
@@ -158,6 +184,7 @@ function buildOperator(plan: PhysicalPlan, { events, parts, cpus, pools, setting
         partitionings,
         combines: combine?.kind,
         wholeInputs,
+        smallSide: side,
         takesBins,
         partitions,
         startTask,

@@ -11,7 +11,7 @@ import { InputQueue } from "./input-queue.ts";
 import { RunningStreams } from "./running-streams.ts";
 import type { TaskStart } from "./task.ts";
 
-interface TaskOperatorOptions {
+export interface TaskOperatorOptions {
   readonly name: string;
   readonly startTask: TaskStart;
   /** The arguments of each task of a read; undefined for tasks that take blocks. */
@@ -22,6 +22,12 @@ interface TaskOperatorOptions {
   readonly isNumbered?: boolean | undefined;
   /** Tasks that take blocks begin with this many rows at least, as long as input comes. */
   readonly rowsPerTaskMin: number;
+  /** The same of bytes. Default: 0. */
+  readonly bytesPerTaskMin?: number | undefined;
+  /** Arguments of tasks that take blocks. Default: the references of these. */
+  readonly argsOf?: ((inputs: readonly BlockRef[]) => readonly unknown[]) | undefined;
+  /** No task begins as long as it says so. Default: never. */
+  readonly isHeld?: (() => boolean) | undefined;
   readonly concurrencyMax: number;
   readonly preserveOrder: boolean;
   readonly errored?: ErroredBlocks | undefined;
@@ -50,7 +56,7 @@ export class TaskOperator implements Operator {
     this.name = options.name;
     this.#options = options;
     this.statistics = options.statistics ?? new OperatorStatistics();
-    this.#queue = new InputQueue(options.rowsPerTaskMin);
+    this.#queue = new InputQueue(options);
     this.#streams = new RunningStreams({ ...options, statistics: this.statistics });
     if (options.reads !== undefined || options.bundles !== undefined) this.#queue.end();
   }
@@ -86,7 +92,8 @@ export class TaskOperator implements Operator {
   }
 
   canStart(): boolean {
-    const { concurrencyMax } = this.#options;
+    const { concurrencyMax, isHeld } = this.#options;
+    if (isHeld?.() === true) return false;
     // Tasks that have ended keep no worker from the next ones while their blocks wait for those of a slower one; what they gave counts in the budget.
     if (this.#isStopped || this.#streams.unendedCount >= concurrencyMax) return false;
     if (this.#streams.count >= concurrencyMax * TASKS_ENDED_AHEAD_MAX) return false;
@@ -133,10 +140,14 @@ export class TaskOperator implements Operator {
     if (reads !== undefined) return { inputs: [], args: reads[this.#nextKnown++] as readonly unknown[] };
     if (bundles !== undefined) return bundles[this.#nextKnown++] as TaskBundle;
     const inputs = this.#queue.next(concurrencyMax);
-    const refs = inputs.map((input) => input.ref);
-    if (this.#options.isNumbered !== true) return { inputs, args: refs };
+    const { argsOf = refsOf, isNumbered } = this.#options;
+    if (isNumbered !== true) return { inputs, args: argsOf(inputs) };
     const firstRow = this.#nextRow;
     this.#nextRow += inputs.reduce((sum, { rowCount }) => sum + rowCount, 0);
-    return { inputs, args: [firstRow, ...refs] };
+    return { inputs, args: [firstRow, ...refsOf(inputs)] };
   }
+}
+
+function refsOf(inputs: readonly BlockRef[]): readonly unknown[] {
+  return inputs.map(({ ref }) => ref);
 }

@@ -8,12 +8,14 @@ import { type ObjectRefGenerator, remote, type TaskOptions } from "../../core/in
 import { HeapGrowth } from "../../core/internal.ts";
 import { type Block, blockBytes, concatBlocks, packBlock, schemaOf, sliceBlock } from "../blocks/block.ts";
 import type { Field } from "../blocks/data-type.ts";
-import { buffersOf, freeBuffers } from "../blocks/memory.ts";
+import { buffersOf, freeBuffers, freeDecoded } from "../blocks/memory.ts";
 import { type BlockOrigin, keepOrigins, originOf } from "../blocks/origin.ts";
 import { BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_AHEAD_MAX, GATHERED_BYTES_MAX } from "../limits.ts";
 import { type Combine, combineBlocks } from "./combine.ts";
+import { type Join, joinEach } from "./join.ts";
+import type { SmallSide } from "./small-side.ts";
 import { sampleRows, type SampleTransform } from "./sample.ts";
-import { runChain, type Transform } from "./transform.ts";
+import { keepsNothing, runChain, type Transform } from "./transform.ts";
 import { isOwnCode } from "./whole-transforms.ts";
 
 /** What the executor knows of a block. */
@@ -40,6 +42,21 @@ export function readTasks(reader: Reader, chain: readonly Transform[], options: 
   return (args) => task.remote(...args);
 }
 
+/** Tasks that read, and join what they read with a small side once that is settled: the arguments are the reader's. */
+export function joiningReadTasks(
+  reader: Reader,
+  { chain, side }: { chain: readonly Transform[]; side: SmallSide },
+  options: TaskOptions<1>,
+): TaskStart {
+  const alone = readTasks(reader, chain, options);
+  const { join, after } = side;
+  const task = remote(readAndJoin.bind(undefined, reader as AnyReader, { chain, join, after }), streaming(options));
+  return (args, inputs) => {
+    const { blocks } = side;
+    return blocks === undefined ? alone(args, inputs) : task.remote(blocks.length, ...blocks.map(({ ref }) => ref), ...args);
+  };
+}
+
 /** Tasks that take blocks: the arguments are references of them. */
 export function mapTasks(chain: readonly Transform[], options: TaskOptions<1>): TaskStart {
   const task = remote(mapBlocks.bind(undefined, chain), streaming(options));
@@ -58,7 +75,17 @@ export async function* readBlocks(
   chain: readonly Transform[],
   ...args: unknown[]
 ): AsyncGenerator<Block | BlockFacts, void, undefined> {
-  yield* produce(read(...args), chain);
+  yield* produce(read(...args), chain, keepsNothing(chain) ? "decoded" : undefined);
+}
+
+/** The body of a task that reads one side of a join and has all of the other one. */
+export async function* readAndJoin(
+  read: AnyReader,
+  { chain, join, after }: { readonly chain: readonly Transform[]; readonly join: Join; readonly after: readonly Transform[] },
+  ...[count, ...others]: unknown[]
+): AsyncGenerator<Block | BlockFacts, void, undefined> {
+  const beside = others.slice(0, count as number) as Block[];
+  yield* produce(joinEach(join, runChain(read(...others.slice(count as number)), chain), beside), after);
 }
 
 /** Tasks that combine blocks of several inputs: the arguments are how many blocks each input has, and references of all. */
@@ -109,12 +136,13 @@ export async function* given(blocks: Iterable<Block>): AsyncGenerator<Block, voi
 /**
  * Runs the chain, gathers small blocks unless they are to be so, the more the longer it goes on, cuts large ones, and yields each with its facts behind it. Runs in workers.
  *
- * @param inputs - the memory of what is given, where the blocks that come out of the chain are nobody else's: they are freed once they are sent
+ * @param inputs - the memory of what is given, where the blocks that come out of the chain are nobody else's: they are freed once they are sent. `"decoded"`: what a decoder has
+ *   filled for them is
  */
 export async function* produce(
   blocks: AsyncIterable<Block>,
   chain: readonly Transform[],
-  inputs?: ReadonlySet<ArrayBuffer>,
+  inputs?: Inputs,
 ): AsyncGenerator<Block | BlockFacts, void, undefined> {
   let bytesMin = chain.at(-1)?.kind === "rebatch" ? 0 : BLOCK_BYTES_MIN;
   let small: Block[] = [];
@@ -135,15 +163,14 @@ export async function* produce(
   if (small.length > 0) yield* sent(small, watch, inputs);
 }
 
+type Inputs = ReadonlySet<ArrayBuffer> | "decoded";
+
 /** Yields the rows of blocks as one block, or in pieces. */
-function* sent(
-  blocks: readonly Block[],
-  watch: StopWatch,
-  inputs: ReadonlySet<ArrayBuffer> | undefined,
-): Generator<Block | BlockFacts, void, undefined> {
+function* sent(blocks: readonly Block[], watch: StopWatch, inputs: Inputs | undefined): Generator<Block | BlockFacts, void, undefined> {
   const block = keepOrigins(concatBlocks(blocks), blocks);
   yield* withFacts(block, watch);
-  if (inputs !== undefined) freeBuffers(buffersOf([...blocks, block]), inputs);
+  if (inputs === "decoded") freeDecoded([...blocks, block]);
+  else if (inputs !== undefined) freeBuffers(buffersOf([...blocks, block]), inputs);
 }
 
 /** Time since the task went on. It stands still while nobody takes what it has. */

@@ -10,7 +10,7 @@ import { type BatchFormat, batchOf, blockOfBatch } from "../blocks/batch.ts";
 import { type Block, blockOfRows, blockReader, concatBlocks, type Row, sliceBlock, takeBlock } from "../blocks/block.ts";
 import { keepFile, keepOrigin } from "../blocks/origin.ts";
 import { DataError } from "../errors.ts";
-import { filteredRows, projected, withColumn } from "../expressions/evaluate.ts";
+import { filteredRows, projected, withColumns } from "../expressions/evaluate.ts";
 import type { ExpressionNode, NamedNode } from "../expressions/nodes.ts";
 import { ROWS_PER_BLOCK_MAX } from "../limits.ts";
 import { type DownloadTransform, downloadColumn } from "./download.ts";
@@ -38,8 +38,8 @@ export type Transform =
   | { readonly kind: "select" | "drop"; readonly name: string; readonly columns: readonly string[] }
   | { readonly kind: "rename"; readonly name: string; readonly columns: Readonly<Record<string, string>> }
   | { readonly kind: "filterExpression"; readonly name: string; readonly expression: ExpressionNode }
-  | { readonly kind: "withColumn"; readonly name: string; readonly column: string; readonly expression: ExpressionNode }
   | DownloadTransform
+  | { readonly kind: "withColumns"; readonly name: string; readonly columns: readonly NamedNode[] }
   | { readonly kind: "project"; readonly name: string; readonly columns: readonly NamedNode[] }
   | { readonly kind: "limit"; readonly name: string; readonly count: number }
   /** Blocks of so many rows, which stay as small as that is. The last one of a task may have fewer. */
@@ -54,7 +54,31 @@ type Blocks = AsyncIterable<Block>;
 
 /** The blocks after all transforms of the chain. */
 export function runChain(blocks: Blocks, chain: readonly Transform[]): Blocks {
-  return chain.reduce(applyTransform, blocks);
+  return chain.map((transform, i) => freeingAggregate(transform, chain.slice(0, i))).reduce(applyTransform, blocks);
+}
+
+/** An aggregate behind steps that keep nothing frees the blocks that it has seen. */
+function freeingAggregate(transform: Transform, before: readonly Transform[]): Transform {
+  return transform.kind === "partialAggregate" && keepsNothing([...before, transform]) ? { ...transform, freesBlocks: true } : transform;
+}
+
+/** Steps that give each block, or what they make of it, and look at it no more. */
+const KEEPING_NOTHING: ReadonlySet<string> = new Set<Transform["kind"]>([
+  "select",
+  "drop",
+  "rename",
+  "filterExpression",
+  "withColumns",
+  "project",
+  "limit",
+  "partialAggregate",
+]);
+
+/** Whether nobody has a block any more that has left the chain: no step is code of users, or waits for more blocks. */
+export function keepsNothing(chain: readonly Transform[]): boolean {
+  return chain.every(
+    (step) => KEEPING_NOTHING.has(step.kind) && !("aggregates" in step && step.aggregates.some(([, { kind }]) => kind === "custom")),
+  );
 }
 
 function applyTransform(blocks: Blocks, transform: Transform): Blocks {
@@ -75,10 +99,8 @@ function applyTransform(blocks: Blocks, transform: Transform): Blocks {
       return eachBlock(blocks, (block) => renameColumns(block, transform.columns, transform.name));
     case "filterExpression":
       return eachBlock(blocks, (block) => filteredBlock(block, transform.expression, transform.name));
-    case "withColumn":
-      return eachBlock(blocks, (block) =>
-        isUnseen(block) ? block : withColumn(block, transform.column, transform.expression, transform.name),
-      );
+    case "withColumns":
+      return eachBlock(blocks, (block) => (isUnseen(block) ? block : withColumns(block, transform.columns, transform.name)));
     case "download":
       return downloadColumn(blocks, transform);
     case "project":

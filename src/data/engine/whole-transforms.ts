@@ -4,16 +4,24 @@
  * `partialAggregate` is the one before an exchange: it makes states of the rows as they pass, and merges them when there are many. What a task holds at a time is the
  * rows of one partition.
  */
-import { type Aggregates, combineStates, mergeAggregates, partialAggregate } from "../aggregates/group-aggregate.ts";
+import {
+  aggregateInBins,
+  type Aggregates,
+  combineStates,
+  hasManyGroups,
+  mergeAggregates,
+  neededColumns,
+  partialAggregate,
+} from "../aggregates/group-aggregate.ts";
 import { describeValue, isThenable } from "../../core/internal.ts";
 import { type BatchFormat, batchOf, blockOfBatch } from "../blocks/batch.ts";
 import { type Block, blockBytes, blockReader, concatBlocks, sliceBlock, takeBlock } from "../blocks/block.ts";
-import { buffersOf, freeBuffers } from "../blocks/memory.ts";
-import { keepFile, keepOrigins, type Place } from "../blocks/origin.ts";
+import { buffersOf, freeBuffers, freeDecoded } from "../blocks/memory.ts";
+import { keepFile, keepOrigin, keepOrigins, type Place } from "../blocks/origin.ts";
 import { groupRows, keyVectors } from "../kernels/hash.ts";
 import { rowsByPart } from "../kernels/partition.ts";
 import { type SortKey, sortedIndices } from "../kernels/sort.ts";
-import { BLOCK_BYTES_MAX } from "../limits.ts";
+import { BLOCK_BYTES_MAX, PARTITION_BYTES } from "../limits.ts";
 import { binsOf, withoutColumn } from "./bins.ts";
 import { failureIn } from "./user-errors.ts";
 
@@ -27,6 +35,8 @@ export type WholeTransform =
       readonly name: string;
       readonly keys: readonly string[];
       readonly aggregates: Aggregates;
+      /** Nobody else has the blocks, so the aggregate frees those that it has seen. */
+      readonly freesBlocks?: boolean;
     }
   | {
       readonly kind: "mapGroups";
@@ -59,7 +69,7 @@ export function applyWhole(blocks: Blocks, transform: WholeTransform): Blocks {
     case "stratum":
       return whole(blocks, (block) => stratum(block, transform));
     case "partialAggregate":
-      return partialAggregates(blocks, transform.keys, transform.aggregates);
+      return partialAggregates(blocks, transform);
     case "mergeAggregates":
       return byBins(blocks, transform, (block) => mergeAggregates(block, transform.keys, transform.aggregates));
     case "mapGroups":
@@ -121,26 +131,63 @@ function stratum(block: Block, { keys, testSize, isTest }: Extract<WholeTransfor
   return takeBlock(block, Uint32Array.from(taken.flatMap((own) => [...own])).sort());
 }
 
-async function* partialAggregates(blocks: Blocks, keys: readonly string[], aggregates: Aggregates): AsyncGenerator<Block, void, undefined> {
-  let states: Block[] = [];
-  let bytes = 0;
-  const combined = (): Block => {
+/** Blocks of few groups become states as they pass, which are merged when they are many. Rows of very many groups are gathered before: states of each block would be hardly fewer. */
+async function* partialAggregates(
+  blocks: Blocks,
+  { keys, aggregates, freesBlocks = false }: Extract<WholeTransform, { aggregates: unknown }>,
+): AsyncGenerator<Block, void, undefined> {
+  // The file of states is for the error of keys of two types, which shows where the states of several tasks meet.
+  const merging = new Gathering(BLOCK_BYTES_MAX, (states) => {
     const together = keepOrigins(concatBlocks(states), states);
-    return keepFile(combineStates(together, keys, aggregates), together);
-  };
+    return states.length === 1 ? together : keepFile(combineStates(together, keys, aggregates), together);
+  });
+  const aggregating = new Gathering(PARTITION_BYTES, (rows) => {
+    const states = keepFile(aggregateInBins(rows, keys, aggregates), rows[0] as Block);
+    if (freesBlocks) freeDecoded(rows, [states]);
+    return states;
+  });
   for await (const block of blocks) {
     if (block.rowCount === 0) continue;
-    // The file is for the error of keys of two types, which shows where the states of several tasks meet.
-    const own = keepFile(partialAggregate(block, keys, aggregates), block);
-    states.push(own);
-    bytes += blockBytes(own);
-    if (bytes < BLOCK_BYTES_MAX) continue;
-    yield combined();
-    states = [];
-    bytes = 0;
+    // States come in the order of their rows, as lists of values have it.
+    if (hasManyGroups(block, keys, aggregates)) {
+      yield* merging.rest();
+      yield* aggregating.add(keepOrigin(neededColumns(block, keys, aggregates), block));
+    } else {
+      yield* aggregating.rest();
+      const states = keepFile(partialAggregate(block, keys, aggregates), block);
+      if (freesBlocks) freeDecoded([block], [states]);
+      yield* merging.add(states);
+    }
   }
-  if (states.length === 1) yield states[0] as Block;
-  else if (states.length > 1) yield combined();
+  yield* aggregating.rest();
+  yield* merging.rest();
+}
+
+/** Makes one block of several when they have many bytes. */
+class Gathering {
+  #blocks: Block[] = [];
+  #bytes = 0;
+  readonly #bytesMin: number;
+  readonly #make: (blocks: readonly Block[]) => Block;
+
+  constructor(bytesMin: number, make: (blocks: readonly Block[]) => Block) {
+    this.#bytesMin = bytesMin;
+    this.#make = make;
+  }
+
+  *add(block: Block): Generator<Block, void, undefined> {
+    this.#blocks.push(block);
+    this.#bytes += blockBytes(block);
+    if (this.#bytes >= this.#bytesMin) yield* this.rest();
+  }
+
+  *rest(): Generator<Block, void, undefined> {
+    const blocks = this.#blocks;
+    if (blocks.length === 0) return;
+    this.#blocks = [];
+    this.#bytes = 0;
+    yield this.#make(blocks);
+  }
 }
 
 /** The group of rows of equal keys, for an error. */

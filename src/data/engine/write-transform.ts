@@ -36,6 +36,8 @@ export interface WriteTransform {
   readonly extension: string;
   readonly format: FileFormat;
   readonly partitionBy: readonly string[];
+  /** Default: no limit. Files of images have one row anyway. */
+  readonly maxRowsPerFile?: number | undefined;
 }
 
 /** The row of a file that was written: its place in the staging folder, and the folders of its partition. */
@@ -49,6 +51,7 @@ export interface WrittenFile extends Record<string, unknown> {
 /** Rows of one partition as they come: one file, or one for each row. */
 interface OpenFile {
   readonly partition: string;
+  readonly rowCount: number;
   add(block: Block): Promise<void>;
   end(): Promise<readonly WrittenFile[]>;
   abort(): Promise<void>;
@@ -56,26 +59,22 @@ interface OpenFile {
 
 export async function* writeFiles(blocks: AsyncIterable<Block>, transform: WriteTransform): AsyncGenerator<Block, void, undefined> {
   const open = new Map<string, OpenFile>();
+  const written: WrittenFile[] = [];
+  const { maxRowsPerFile = Number.POSITIVE_INFINITY } = transform;
   try {
     for await (const block of blocks) {
       if (block.rowCount === 0) continue;
-      for (const { partition, rows } of partitionsOf(block, transform)) {
-        let file = open.get(partition);
-        if (file === undefined) {
-          if (open.size >= PARTITIONS_OF_TASK_MAX)
-            throw new DataError(
-              `${transform.name}: more than ${PARTITIONS_OF_TASK_MAX} combinations of ${transform.partitionBy.join(", ")} in one task`,
-              {
-                hint: "partition by columns of fewer values",
-              },
-            );
-          file = await (transform.format.kind === "images" ? openImages(partition, transform) : openFile(partition, transform));
-          open.set(partition, file);
+      for (const { partition, rows } of partitionsOf(block, transform))
+        for (let start = 0; start < rows.rowCount; ) {
+          const file = open.get(partition) ?? (await openNext(partition, open, transform));
+          const end = Math.min(rows.rowCount, start + maxRowsPerFile - file.rowCount);
+          await file.add(sliceBlock(rows, start, end));
+          start = end;
+          if (file.rowCount < maxRowsPerFile) continue;
+          written.push(...(await file.end()));
+          open.delete(partition);
         }
-        await file.add(rows);
-      }
     }
-    const written: WrittenFile[] = [];
     for (const file of open.values()) written.push(...(await file.end()));
     open.clear();
     await checkIsAwaited(transform, written);
@@ -83,6 +82,17 @@ export async function* writeFiles(blocks: AsyncIterable<Block>, transform: Write
   } finally {
     for (const file of open.values()) await file.abort();
   }
+}
+
+async function openNext(partition: string, open: Map<string, OpenFile>, transform: WriteTransform): Promise<OpenFile> {
+  if (open.size >= PARTITIONS_OF_TASK_MAX)
+    throw new DataError(
+      `${transform.name}: more than ${PARTITIONS_OF_TASK_MAX} combinations of ${transform.partitionBy.join(", ")} in one task`,
+      { hint: "partition by columns of fewer values" },
+    );
+  const file = await (transform.format.kind === "images" ? openImages(partition, transform) : openFile(partition, transform));
+  open.set(partition, file);
+  return file;
 }
 
 /** A write that has failed elsewhere has removed its staging folder: where the storage takes files all the same, they would stay. */
@@ -108,7 +118,15 @@ async function openFile(partition: string, { stagingFolder, extension, format }:
     else collected.push(block);
     rowCount += block.rowCount;
   };
-  return { partition, add, end, abort: () => writer.abort() };
+  return {
+    partition,
+    get rowCount() {
+      return rowCount;
+    },
+    add,
+    end,
+    abort: () => writer.abort(),
+  };
 }
 
 /** A file for each row. Those that are written lie in the staging folder, which goes if the write fails. */
@@ -127,7 +145,13 @@ function openImages(partition: string, { stagingFolder, extension, format }: Wri
       }
     }
   };
-  return { partition, add, end: () => Promise.resolve(written), abort: () => removeFiles(written.map(({ staged }) => staged)) };
+  return {
+    partition,
+    rowCount: 0,
+    add,
+    end: () => Promise.resolve(written),
+    abort: () => removeFiles(written.map(({ staged }) => staged)),
+  };
 }
 
 function aligned(blocks: readonly Block[]): Block[] {

@@ -178,19 +178,33 @@ function exactResult(name: ArithmeticName, a: bigint, b: bigint, type: DataType,
 // ---------------------------------------------------------------------------------------------------------------------
 // One number
 
-const ROUNDINGS: ReadonlySet<NumberFunctionName> = new Set<NumberFunctionName>(["round", "ceil", "floor"]);
+const ROUNDINGS: ReadonlySet<NumberFunctionName> = new Set<NumberFunctionName>(["round", "ceil", "floor", "trunc"]);
 
 const OF_ONE: Readonly<Record<NumberFunctionName, (x: number) => number>> = {
   round: Math.round,
   ceil: Math.ceil,
   floor: Math.floor,
+  trunc: Math.trunc,
   abs: Math.abs,
   neg: (x) => -x,
+  sign: Math.sign,
   sqrt: Math.sqrt,
   exp: Math.exp,
   ln: Math.log,
+  log2: Math.log2,
   log10: Math.log10,
+  sin: Math.sin,
+  cos: Math.cos,
+  tan: Math.tan,
+  asin: Math.asin,
+  acos: Math.acos,
+  atan: Math.atan,
+  sinh: Math.sinh,
+  cosh: Math.cosh,
+  tanh: Math.tanh,
 };
+
+export const NUMBER_FUNCTIONS: readonly NumberFunctionName[] = Object.keys(OF_ONE) as NumberFunctionName[];
 
 export function numberFunction(name: NumberFunctionName): Kernel {
   const compute = OF_ONE[name];
@@ -204,6 +218,11 @@ export function numberFunction(name: NumberFunctionName): Kernel {
       if (ROUNDINGS.has(name) || (name === "abs" && vector.type.kind === "uint64")) return vector;
       if (name === "neg") return negated(input, length);
       if (name === "abs") return absolute(input, length);
+      if (name === "sign")
+        return floats(
+          Float64Array.from(vector.values as BigInt64Array, (value) => (value > 0n ? 1 : value < 0n ? -1 : 0)),
+          nullsOf(inputs, length),
+        );
     }
     const source = floatsOf(input, inputs, length);
     const values = new Float64Array(length);

@@ -1,5 +1,5 @@
-/** Steps of a chain that compute expressions: `filter`, `withColumn` and `selectColumns`, with their arguments checked where the user wrote them. */
-import { describeValue } from "../../core/internal.ts";
+/** Steps of a chain that compute expressions: `filter`, `withColumn`, `withColumns` and `selectColumns`, with their arguments checked where the user wrote them. */
+import { describeValue, isPlainObject } from "../../core/internal.ts";
 import type { Transform } from "../engine/transform.ts";
 import { Download, Expression, NamedExpression, nodeOf } from "./expression.ts";
 import { expressionText, type NamedNode } from "./nodes.ts";
@@ -9,6 +9,19 @@ export function filterTransform(expression: Expression, options: object | undefi
   if (options !== undefined) throw new TypeError("filter takes no options with an expression, which runs where its input is made");
   const node = nodeOf(expression);
   return { kind: "filterExpression", name: `filter(${expressionText(node)})`, expression: node };
+}
+
+/** @throws TypeError for what is no object of expressions */
+export function columnsTransform(columns: Readonly<Record<string, unknown>>): Transform {
+  if (!isPlainObject(columns) || Object.keys(columns).length === 0)
+    throw new TypeError(`withColumns takes an object of expressions by the names of columns: received ${describeValue(columns)}`);
+  const named = Object.entries(columns).map(([name, expression]): NamedNode => {
+    if (expression instanceof Expression) return { name, node: nodeOf(expression) };
+    const hint = expression instanceof Download ? "a download, which withColumn takes alone" : describeValue(expression);
+    throw new TypeError(`withColumns takes expressions: received ${hint} for ${JSON.stringify(name)}`);
+  });
+  const shown = named.map(({ name, node }) => `${name}: ${expressionText(node)}`).join(", ");
+  return { kind: "withColumns", name: `withColumns(${shown})`, columns: named };
 }
 
 /** @throws TypeError for what is no name and no expression */
@@ -24,7 +37,7 @@ export function columnTransform(column: string, expression: unknown): Transform 
       `withColumn takes an expression: received ${describeValue(expression)}; col(name) and lit(value) begin one, and a function belongs in map`,
     );
   const node = nodeOf(expression);
-  return { kind: "withColumn", name: `withColumn(${column}: ${expressionText(node)})`, column, expression: node };
+  return { kind: "withColumns", name: `withColumn(${column}: ${expressionText(node)})`, columns: [{ name: column, node }] };
 }
 
 /** @throws TypeError for what is no name and no named expression, and for a name that comes twice */

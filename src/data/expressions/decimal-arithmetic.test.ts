@@ -6,7 +6,7 @@ import { type DataType, parseType, typeName } from "../blocks/data-type.ts";
 import { decimalText } from "../blocks/decimals.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
-import { withColumn } from "./evaluate.ts";
+import { withColumns } from "./evaluate.ts";
 import { col, type Expression, lit, nodeOf } from "./expression.ts";
 
 type Columns = Readonly<Record<string, readonly [type: string, values: readonly unknown[]]>>;
@@ -19,7 +19,7 @@ function blockOf(columns: Columns): Block {
 }
 
 function computed(block: Block, expression: Expression): { type: string; values: unknown[] } {
-  const result = withColumn(block, "v", nodeOf(expression), "test");
+  const result = withColumns(block, [{ name: "v", node: nodeOf(expression) }], "test");
   return { type: typeName((result.vectors.at(-1) as Vector).type), values: rowsOf(result).map((row) => row["v"]) };
 }
 

@@ -6,7 +6,7 @@ import { type DecimalType, decimalType, typeName } from "../blocks/data-type.ts"
 import { decimalText } from "../blocks/decimals.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
-import { withColumn } from "./evaluate.ts";
+import { withColumns } from "./evaluate.ts";
 import { col, type Expression, nodeOf } from "./expression.ts";
 
 const type = (scale: number, precision = 20, as: "text" | "number" = "text"): DecimalType =>
@@ -15,7 +15,7 @@ const type = (scale: number, precision = 20, as: "text" | "number" = "text"): De
 /** A column `d`, of which a row before and one behind are cut off. */
 const blockOf = (values: readonly (string | null)[], own: DecimalType): Block =>
   sliceBlock({ rowCount: values.length + 2, names: ["d"], vectors: [buildVector([null, ...values, "1"], own)] }, 1, values.length + 1);
-const computed = (block: Block, expression: Expression): Block => withColumn(block, "v", nodeOf(expression), "test");
+const computed = (block: Block, expression: Expression): Block => withColumns(block, [{ name: "v", node: nodeOf(expression) }], "test");
 const valuesOf = (block: Block, expression: Expression): unknown[] => rowsOf(computed(block, expression)).map((row) => row["v"]);
 
 const numbers = fc.array(fc.option(fc.bigInt({ min: -(10n ** 19n), max: 10n ** 19n }), { freq: 4 }), { minLength: 1, maxLength: 9 });

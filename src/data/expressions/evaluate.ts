@@ -9,14 +9,15 @@ import { NULL, typeName } from "../blocks/data-type.ts";
 import { nullVector, UnsafeInteger, type Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import { DataError } from "../errors.ts";
-import { arithmetic, numberFunction } from "./arithmetic.ts";
+import { arithmetic, NUMBER_FUNCTIONS, numberFunction } from "./arithmetic.ts";
 import { cast } from "./cast.ts";
 import { comparison, isIn } from "./comparison.ts";
 import { fillNull } from "./fill-null.ts";
 import { listContains, listGet, listLength } from "./lists.ts";
 import { junction, not, nullQuestion, trueRows } from "./logic.ts";
-import { type CallNode, expressionText, type ExpressionNode, type FunctionName, type NamedNode } from "./nodes.ts";
+import { type CallNode, expressionText, type ExpressionNode, type FunctionName, type NamedNode, type NumberFunctionName } from "./nodes.ts";
 import { expanded, type Kernel, type Operand, RowProblem, TypeProblem } from "./operand.ts";
+import { structField } from "./structs.ts";
 import { textConcat, textFunctions } from "./texts.ts";
 import { timePart } from "./times.ts";
 
@@ -28,15 +29,7 @@ const KERNELS: Readonly<Record<FunctionName, Kernel>> = {
   mod: arithmetic("mod"),
   floorDiv: arithmetic("floorDiv"),
   pow: arithmetic("pow"),
-  neg: numberFunction("neg"),
-  abs: numberFunction("abs"),
-  round: numberFunction("round"),
-  ceil: numberFunction("ceil"),
-  floor: numberFunction("floor"),
-  sqrt: numberFunction("sqrt"),
-  exp: numberFunction("exp"),
-  ln: numberFunction("ln"),
-  log10: numberFunction("log10"),
+  ...(Object.fromEntries(NUMBER_FUNCTIONS.map((name) => [name, numberFunction(name)])) as Record<NumberFunctionName, Kernel>),
   eq: comparison("eq"),
   ne: comparison("ne"),
   gt: comparison("gt"),
@@ -65,6 +58,7 @@ const KERNELS: Readonly<Record<FunctionName, Kernel>> = {
   "list.length": listLength,
   "list.get": listGet,
   "list.contains": listContains,
+  "struct.field": structField,
 };
 
 /**
@@ -84,15 +78,20 @@ export function filteredRows(block: Block, node: ExpressionNode, name: string): 
 }
 
 /**
- * The block with the expression as a column: in the place of the one of that name, or behind the others.
+ * The block with these expressions as columns: each in the place of the one of its name, or behind the others. All are computed from the columns of the block as it was.
  *
  * @throws DataError
  */
-export function withColumn(block: Block, column: string, node: ExpressionNode, name: string): Block {
-  const vector = computed(block, node, name);
-  const at = block.names.indexOf(column);
-  if (at >= 0) return { ...block, vectors: block.vectors.with(at, vector) };
-  return { rowCount: block.rowCount, names: [...block.names, column], vectors: [...block.vectors, vector] };
+export function withColumns(block: Block, columns: readonly NamedNode[], name: string): Block {
+  const names = [...block.names];
+  const vectors = [...block.vectors];
+  for (const column of columns) {
+    const at = block.names.indexOf(column.name);
+    const vector = computed(block, column.node, name);
+    if (at < 0) names.push(column.name);
+    vectors[at < 0 ? vectors.length : at] = vector;
+  }
+  return { rowCount: block.rowCount, names, vectors };
 }
 
 /**

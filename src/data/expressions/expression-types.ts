@@ -31,6 +31,13 @@ export interface ElementOf<List> {
   readonly list: List;
 }
 
+/** A field of a struct, or null where the struct is. */
+export interface FieldOf<Struct, F extends string> {
+  readonly [term]: "field";
+  readonly struct: Struct;
+  readonly field: F;
+}
+
 /** The value of one, or of the other where that is null. */
 export interface Filled<T, U> {
   readonly [term]: "filled";
@@ -43,6 +50,7 @@ type NullOf<T> = IsAny<T> extends true ? never : Extract<T, null>;
 /** The text is that of a decimal. */
 type NumberOf<T> =
   IsAny<T> extends true ? number : [Extract<T, string>] extends [never] ? ([Extract<T, bigint>] extends [never] ? number : bigint) : string;
+type FieldIn<V, F extends string> = IsAny<V> extends true ? any : V extends null ? null : F extends keyof V ? V[F] : never;
 type ElementsOf<T> = T extends ArrayLike<infer E> ? E | null : null;
 
 /** What the values of a term are in rows `R`. */
@@ -61,12 +69,19 @@ export type ValueIn<R, T> =
             ? IsAny<ValueIn<R, L>> extends true
               ? any
               : ElementsOf<ValueIn<R, L>>
-            : T extends Filled<infer V, infer U>
-              ? Exclude<ValueIn<R, V>, null> | ValueIn<R, U>
-              : T;
+            : T extends FieldOf<infer S, infer F>
+              ? FieldIn<ValueIn<R, S>, F>
+              : T extends Filled<infer V, infer U>
+                ? Exclude<ValueIn<R, V>, null> | ValueIn<R, U>
+                : T;
 
 /** The row with a column more, or with another one in its place. */
 export type WithColumn<R, N extends string, V> = N extends keyof R ? Omit<R, N> & { [P in N]: V } : R & { [P in N]: V };
+
+/** The row with columns more, or with others in their place. */
+export type WithColumns<R, M> = Omit<R, keyof M> & {
+  -readonly [P in keyof M]: M[P] extends { readonly term: infer T } ? ValueIn<R, T> : never;
+};
 
 /** What the values of a type, as `cast` names it, are. */
 export type CastValue<K extends string> = K extends "string" | `decimal<${string}`

@@ -6,7 +6,7 @@
  */
 import { describeValue, oneOf, readOptions } from "../../core/internal.ts";
 import { parseType, TYPE_NAMES } from "../blocks/data-type.ts";
-import type { Arithmetic, CastName, CastValue, ColumnValue, ElementOf, Filled, Strict } from "./expression-types.ts";
+import type { Arithmetic, CastName, CastValue, ColumnValue, ElementOf, FieldOf, Filled, Strict } from "./expression-types.ts";
 import { type ExpressionNode, expressionText, type FunctionName, type LiteralValue, type TimePart } from "./nodes.ts";
 
 export let nodeOf: (expression: Expression) => ExpressionNode;
@@ -99,6 +99,16 @@ export class Expression<out T = unknown, out N extends string = string> {
     return this.#call("floor");
   }
 
+  /** Without its fraction. */
+  trunc(): Expression<Arithmetic<T>, N> {
+    return this.#call("trunc");
+  }
+
+  /** 1, 0 or -1; NaN of NaN. */
+  sign(): Expression<Strict<number, T>, N> {
+    return this.#call("sign");
+  }
+
   sqrt(): Expression<Strict<number, T>, N> {
     return this.#call("sqrt");
   }
@@ -113,8 +123,50 @@ export class Expression<out T = unknown, out N extends string = string> {
     return this.#call("ln");
   }
 
+  log2(): Expression<Strict<number, T>, N> {
+    return this.#call("log2");
+  }
+
   log10(): Expression<Strict<number, T>, N> {
     return this.#call("log10");
+  }
+
+  /** The sine of an angle in radians. */
+  sin(): Expression<Strict<number, T>, N> {
+    return this.#call("sin");
+  }
+
+  cos(): Expression<Strict<number, T>, N> {
+    return this.#call("cos");
+  }
+
+  tan(): Expression<Strict<number, T>, N> {
+    return this.#call("tan");
+  }
+
+  /** The angle in radians. */
+  asin(): Expression<Strict<number, T>, N> {
+    return this.#call("asin");
+  }
+
+  acos(): Expression<Strict<number, T>, N> {
+    return this.#call("acos");
+  }
+
+  atan(): Expression<Strict<number, T>, N> {
+    return this.#call("atan");
+  }
+
+  sinh(): Expression<Strict<number, T>, N> {
+    return this.#call("sinh");
+  }
+
+  cosh(): Expression<Strict<number, T>, N> {
+    return this.#call("cosh");
+  }
+
+  tanh(): Expression<Strict<number, T>, N> {
+    return this.#call("tanh");
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -239,6 +291,11 @@ export class Expression<out T = unknown, out N extends string = string> {
   /** Functions of lists. */
   get list(): ListFunctions<T, N> {
     return new ListFunctions(this.#node);
+  }
+
+  /** Fields of structs. */
+  get struct(): StructFunctions<T, N> {
+    return new StructFunctions(this.#node);
   }
 
   /** The expression as people write it. */
@@ -459,6 +516,22 @@ class ListFunctions<out T, out N extends string> {
 
   #call<U>(fn: FunctionName, ...args: readonly unknown[]): Expression<U, N> {
     return calling(fn, [this.#node], args);
+  }
+}
+
+/** Fields of structs. */
+class StructFunctions<out T, out N extends string> {
+  readonly #node: ExpressionNode;
+
+  /** Made by `struct`. */
+  constructor(node: ExpressionNode) {
+    this.#node = node;
+  }
+
+  /** The field of the name; null where the struct is null. */
+  field<const F extends string>(name: F): Expression<FieldOf<T, F>, N> {
+    requireName("struct.field", name);
+    return calling("struct.field", [this.#node], [name]);
   }
 }
 

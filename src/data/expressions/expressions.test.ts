@@ -6,7 +6,7 @@ import { BIG_INT64, BOOL, type DataType, FLOAT64, INT64, STRING } from "../block
 import type { Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import { valueReader } from "../blocks/value-reader.ts";
-import { filteredRows, withColumn } from "./evaluate.ts";
+import { filteredRows, withColumns } from "./evaluate.ts";
 import { col, type Expression, lit, nodeOf } from "./expression.ts";
 import type { ExpressionNode } from "./nodes.ts";
 
@@ -36,7 +36,7 @@ function blockOf(rows: readonly Row[], columns: Readonly<Record<string, DataType
 }
 
 function computed(block: Block, expression: Expression): Vector {
-  return vectorOf(withColumn(block, "result", nodeOf(expression), "test"), "result") as Vector;
+  return vectorOf(withColumns(block, [{ name: "result", node: nodeOf(expression) }], "test"), "result") as Vector;
 }
 
 /** The values; those of 64 bits as bigint whatever the column says. */

@@ -7,7 +7,8 @@ import type { Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import { valueReader } from "../blocks/value-reader.ts";
 import { DataError } from "../errors.ts";
-import { withColumn } from "./evaluate.ts";
+import { columnsTransform } from "./column-transforms.ts";
+import { withColumns } from "./evaluate.ts";
 import { col, type Expression, lit, nodeOf } from "./expression.ts";
 
 const nullable = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(value, { freq: 5 });
@@ -20,7 +21,7 @@ function blockOf(values: readonly unknown[], type: DataType): Block {
 }
 
 function computed(values: readonly unknown[], type: DataType, expression: Expression): Vector {
-  return vectorOf(withColumn(blockOf(values, type), "result", nodeOf(expression), "test"), "result") as Vector;
+  return vectorOf(withColumns(blockOf(values, type), [{ name: "result", node: nodeOf(expression) }], "test"), "result") as Vector;
 }
 
 function valuesOf(vector: Vector): unknown[] {
@@ -115,10 +116,10 @@ describe("times", () => {
       fc.property(nullable(near), nullable(near), fc.constantFrom(...types), fc.constantFrom(...types), (a, b, aType, bType) => {
         const block: Block = { rowCount: 1, names: ["a", "b"], vectors: [buildVector([a], aType), buildVector([b], bType)] };
         const [x, y] = block.vectors.map((vector) => valueReader(vector)(0) as Date | null) as [Date | null, Date | null];
-        const less = withColumn(block, "r", nodeOf(col("a").lt(col("b"))), "test").vectors[2] as Vector;
+        const less = withColumns(block, [{ name: "r", node: nodeOf(col("a").lt(col("b"))) }], "test").vectors[2] as Vector;
         expect(valueReader(less)(0)).toBe(x === null || y === null ? null : x.getTime() < y.getTime());
         if (b === null) return;
-        const equal = withColumn(block, "r", nodeOf(lit(b).eq(col("a"))), "test").vectors[2] as Vector;
+        const equal = withColumns(block, [{ name: "r", node: nodeOf(lit(b).eq(col("a"))) }], "test").vectors[2] as Vector;
         expect(valueReader(equal)(0)).toBe(x === null ? null : x.getTime() === b.getTime());
       }),
       { numRuns: 1000 },
@@ -144,10 +145,50 @@ test("lists", () => {
   );
 });
 
+const TRIGONOMETRY = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh"] as const;
+
+test("several columns at once are computed from the columns as they were", () => {
+  const block = { ...blockOf([1, 2, null], FLOAT64), names: ["a"] };
+  const columns = [
+    { name: "b", node: nodeOf(col("a").add(1)) },
+    { name: "a", node: nodeOf(col("a").mul(10)) },
+  ];
+  const made = withColumns(block, columns, "test");
+  expect(made.names).toEqual(["a", "b"]);
+  expect(made.vectors.map(valuesOf)).toEqual([
+    [10, 20, null],
+    [2, 3, null],
+  ]);
+  expect(() => columnsTransform({})).toThrow("withColumns takes an object of expressions by the names of columns: received {}");
+  expect(() => columnsTransform({ a: 1 })).toThrow('withColumns takes expressions: received 1 for "a"');
+  expect(() => columnsTransform({ a: col("a").download() })).toThrow("a download, which withColumn takes alone");
+});
+
+test("fields of structs, null where the struct is, also in rows that are cut out", () => {
+  const type: DataType = {
+    kind: "struct",
+    fields: [
+      { name: "city", type: STRING },
+      { name: "isOpen", type: BOOL },
+      { name: "none", type: { kind: "null" } },
+    ],
+  };
+  const of = nullable(fc.record({ city: nullable(fc.string({ maxLength: 3 })), isOpen: nullable(fc.boolean()), none: fc.constant(null) }));
+  fc.assert(
+    fc.property(fc.array(of), (values) => {
+      for (const field of ["city", "isOpen", "none"] as const) check(values, type, col("v").struct.field(field), (struct) => struct[field]);
+    }),
+  );
+  expect(() => computed([{ city: "Rome" }], type, col("v").struct.field("zip"))).toThrow(
+    'there is no "zip": there are "city", "isOpen", "none"',
+  );
+  expect(() => computed([1], FLOAT64, col("v").struct.field("zip"))).toThrow("takes a struct: received float64");
+});
+
 test("functions of numbers", () => {
   fc.assert(
     fc.property(fc.array(nullable(fc.oneof(fc.double(), fc.constantFrom(-2.5, -0, 0.5, 1.5)))), (values) => {
-      for (const name of ["round", "ceil", "floor", "abs", "sqrt", "exp", "log10"] as const)
+      for (const name of ["round", "ceil", "floor", "trunc", "abs", "sign", "sqrt", "exp", "log2", "log10", ...TRIGONOMETRY] as const)
         check(values, FLOAT64, col("v")[name](), Math[name]);
       check(values, FLOAT64, col("v").ln(), Math.log);
       check(values, FLOAT64, col("v").neg(), (one) => -one);
@@ -157,6 +198,8 @@ test("functions of numbers", () => {
   check(wide, BIG_INT64, col("v").neg(), (one) => -one);
   check(wide, BIG_INT64, col("v").abs(), (one) => (one < 0n ? -one : one));
   check(wide, BIG_INT64, col("v").round(), (one) => one);
+  check(wide, BIG_INT64, col("v").trunc(), (one) => one);
+  check(wide, BIG_INT64, col("v").sign(), (one) => Number(one > 0n) - Number(one < 0n));
   expect(() => computed([-(2n ** 63n)], BIG_INT64, col("v").abs())).toThrow("which int64 does not hold");
 });
 

@@ -10,7 +10,28 @@ export type LiteralValue = number | bigint | string | boolean | Date | null;
 
 export type ArithmeticName = "add" | "sub" | "mul" | "div" | "mod" | "floorDiv" | "pow";
 export type ComparisonName = "eq" | "ne" | "gt" | "ge" | "lt" | "le";
-export type NumberFunctionName = "round" | "ceil" | "floor" | "abs" | "neg" | "sqrt" | "exp" | "ln" | "log10";
+export type NumberFunctionName =
+  | "round"
+  | "ceil"
+  | "floor"
+  | "trunc"
+  | "abs"
+  | "neg"
+  | "sign"
+  | "sqrt"
+  | "exp"
+  | "ln"
+  | "log2"
+  | "log10"
+  | "sin"
+  | "cos"
+  | "tan"
+  | "asin"
+  | "acos"
+  | "atan"
+  | "sinh"
+  | "cosh"
+  | "tanh";
 export type TextFunctionName =
   | "str.length"
   | "str.upper"
@@ -44,7 +65,8 @@ export type FunctionName =
   | "cast"
   | "list.length"
   | "list.get"
-  | "list.contains";
+  | "list.contains"
+  | "struct.field";
 
 export interface CallNode {
   readonly kind: "call";

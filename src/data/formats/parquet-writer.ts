@@ -6,8 +6,9 @@
 import { arrowOfBlocks } from "../arrow/to-arrow.ts";
 import type { Block } from "../blocks/block.ts";
 import { type DataType, timeType } from "../blocks/data-type.ts";
-import type { Vector } from "../blocks/vector.ts";
+import { sliceVector, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
+import { groupRows, isKey } from "../kernels/hash.ts";
 
 export const PARQUET_CODECS = ["snappy", "zstd", "gzip", "brotli", "lz4", "none"] as const;
 export type ParquetCodec = (typeof PARQUET_CODECS)[number];
@@ -28,9 +29,24 @@ export async function parquetFile(blocks: readonly Block[], codec: ParquetCodec)
     lz4: Compression.LZ4_RAW,
     none: Compression.UNCOMPRESSED,
   }[codec];
-  const properties = new WriterPropertiesBuilder().setCompression(compression).setCreatedBy("shoal").build();
+  let properties = new WriterPropertiesBuilder().setCompression(compression).setCreatedBy("shoal");
+  for (const column of columnsOfManyValues(first)) properties = properties.setColumnDictionaryEnabled(column, false);
   const written = blocks.map((block) => ({ ...block, vectors: block.vectors.map(withoutSeconds) }));
-  return writeParquet(Table.fromIPCStream(arrowOfBlocks(written)), properties);
+  return writeParquet(Table.fromIPCStream(arrowOfBlocks(written)), properties.build());
+}
+
+/** Rows that show whether a column has about as many values as rows, and the fewest that do. */
+const SAMPLE_ROWS = 8192;
+const SAMPLE_ROWS_MIN = 1024;
+
+/** Columns in whose first rows most values come once. The encoder would make a dictionary, find it too large, and write them plainly: three times the work. */
+function columnsOfManyValues({ names, vectors, rowCount }: Block): string[] {
+  const length = Math.min(rowCount, SAMPLE_ROWS);
+  if (length < SAMPLE_ROWS_MIN) return [];
+  return names.filter((_, i) => {
+    const vector = vectors[i] as Vector;
+    return isKey(vector) && groupRows([sliceVector(vector, 0, length)], length).firstRows.length > length / 2;
+  });
 }
 
 /** The vector with times of day in seconds, also those in its lists and structs, in milliseconds. */

@@ -1,6 +1,7 @@
-/** What the writers of CSV and JSON make, and that the readers get the same back. */
+/** What the writers of CSV, JSON and Parquet make, and that the readers get the same back. */
 import { NdArray } from "../../core/index.ts";
 import fc from "fast-check";
+import { parquetMetadata } from "hyparquet";
 import { expect, test } from "vitest";
 import { type Block, blockOfRows, concatBlocks, type Row, rowsOf, sliceBlock } from "../blocks/block.ts";
 import { type DataType, typeName } from "../blocks/data-type.ts";
@@ -9,6 +10,7 @@ import { csvBlocks } from "./csv-reader.ts";
 import { csvChunks } from "./csv-writer.ts";
 import { jsonBlocks } from "./json-reader.ts";
 import { jsonLines } from "./json-writer.ts";
+import { parquetFile } from "./parquet-writer.ts";
 
 const csvText = (rows: readonly Row[]): string => Buffer.from(csvChunks(blockOfRows(rows, "a test"), { header: true })).toString();
 const jsonText = (rows: readonly Row[]): string => Buffer.from(jsonLines(blockOfRows(rows, "a test"))).toString();
@@ -149,4 +151,13 @@ test("times of day and durations come back, from CSV and from JSON", async () =>
   await expect(whole(jsonBlocks(chunk(Buffer.from('{"a":5}\n')), "a.json", { schema: { a: "time32[s]" } }))).rejects.toThrow(
     'column "a" is 5, and the column has the type time32[s]',
   );
+});
+
+test("Parquet has dictionaries of columns in which values come again", async () => {
+  const rows = Array.from({ length: 5000 }, (_, i) => ({ id: i, city: `city ${i % 7}`, name: `name ${i}`, list: [i] }));
+  const bytes = await parquetFile([blockOfRows(rows, "a test")], "none");
+  const { row_groups: groups } = parquetMetadata(bytes.buffer as ArrayBuffer);
+  const encodings = groups.flatMap(({ columns }) => columns.map(({ meta_data: column }) => [column?.path_in_schema[0], column?.encodings]));
+  const hasDictionary = Object.fromEntries(encodings.map(([name, own]) => [name, own?.includes("RLE_DICTIONARY")]));
+  expect(hasDictionary).toEqual({ id: false, city: true, name: false, list: true });
 });

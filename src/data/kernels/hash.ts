@@ -11,6 +11,7 @@ import { decimalText, unscaledReader } from "../blocks/decimals.ts";
 import { freeArrays } from "../blocks/memory.ts";
 import { isNull, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
+import { DirectTable } from "./direct-table.ts";
 
 /** Groups of rows with equal keys. */
 interface Groups {
@@ -28,12 +29,17 @@ export function keyVectors(block: Block, columns: readonly string[], use: string
       throw new DataError(`Cannot ${use} ${JSON.stringify(column)}: there is no such column`, {
         hint: `there are ${block.names.join(", ")}`,
       });
-    if (vector.type.kind === "list" || vector.type.kind === "struct" || vector.type.kind === "tensor")
+    if (!isKey(vector))
       throw new DataError(`Cannot ${use} ${JSON.stringify(column)}: it is of the type ${typeName(vector.type)}`, {
         hint: "a key is a number, a text, bytes, a time or a boolean",
       });
     return vector;
   });
+}
+
+/** Whether values of its type are equal or not. */
+export function isKey({ type }: Vector): boolean {
+  return type.kind !== "list" && type.kind !== "struct" && type.kind !== "tensor";
 }
 
 /** A hash of 32 bits for each row. */
@@ -231,13 +237,23 @@ export function keyHashes(vectors: readonly Vector[], rowCount: number): KeyHash
 /** Whole numbers of up to 32 bits. */
 const SMALL_KINDS: ReadonlySet<string> = new Set(["int8", "int16", "int32", "uint8", "uint16", "uint32", "date", "time32"]);
 
+/** Groups that a new table has room for: no more than leave it in the second cache of a processor. */
+const GROUPS_EXPECTED_MIN = 1024;
+const GROUPS_EXPECTED_MAX = 16_384;
+
 /** Groups by the hashes of their keys: an open table that grows with them. */
 export class GroupTable {
   /** The first row of each group; there is room for more. */
   firstRows: Uint32Array = new Uint32Array(1024);
   count = 0;
   /** A pair a place: a group, or NO_GROUP, and its hash. */
-  #pairs: Uint32Array = new Uint32Array(2 * 4096).fill(NO_GROUP);
+  #pairs: Uint32Array;
+
+  /** @param rowCount - of the rows that are added; each may be a group, so many of them have room from the beginning */
+  constructor(rowCount: number) {
+    const expected = Math.min(rowCount, GROUPS_EXPECTED_MAX);
+    this.#pairs = new Uint32Array(2 * 2 ** (33 - Math.clz32(Math.max(expected, GROUPS_EXPECTED_MIN) - 1))).fill(NO_GROUP);
+  }
 
   /** Adds the rows that are given, in their order. @returns the group of each */
   addAll({ hashes, isExact }: KeyHashes, isEqual: RowEquality): Uint32Array {
@@ -321,8 +337,11 @@ export class GroupTable {
 
 /** The groups of rows with equal keys. */
 export function groupRows(vectors: readonly Vector[], rowCount: number): Groups {
-  if (vectors.length === 0) return { ids: new Uint32Array(rowCount), firstRows: new Uint32Array(rowCount > 0 ? 1 : 0) };
-  const table = new GroupTable();
+  const [key, ...others] = vectors;
+  if (key === undefined) return { ids: new Uint32Array(rowCount), firstRows: new Uint32Array(rowCount > 0 ? 1 : 0) };
+  const direct = others.length === 0 ? DirectTable.of(key) : undefined;
+  if (direct !== undefined) return direct;
+  const table = new GroupTable(rowCount);
   const ids = table.addAll(keyHashes(vectors, rowCount), equalityWithNulls(vectors));
   return { ids, firstRows: table.firstRows.slice(0, table.count) };
 }

@@ -23,6 +23,10 @@ export interface Source {
   readonly reader: Reader;
   /** The parts, in the order of their rows, where they were listed before, or what lists them. */
   readonly parts: readonly SourcePart[] | ListParts;
+  /** Each part says how many rows it has. */
+  readonly knowsRowCounts?: boolean;
+  /** Lists the files that it reads. Absent where it reads none. */
+  files?(): Promise<readonly string[]>;
   /** Columns that each of its blocks has, as far as that is known. */
   readonly columns?: readonly string[] | undefined;
   /** The source without what nobody asks for; undefined where that changes nothing. Absent where it cannot leave anything out. */
@@ -107,8 +111,52 @@ interface CombinePlan {
   readonly partitions?: number | undefined;
 }
 
+/**
+ * The number of rows that the plan gives, where that is known without reading any; undefined elsewhere.
+ *
+ * @param list - lists the parts of a source
+ */
+export async function rowCountOf(
+  plan: LogicalPlan,
+  list: (source: Source, name: string) => Promise<readonly SourcePart[]>,
+): Promise<number | undefined> {
+  switch (plan.kind) {
+    case "input":
+    case "stored":
+      return sumOf(plan.blocks);
+    case "read":
+      return plan.source.knowsRowCounts === true ? sumOf(await list(plan.source, plan.name)) : undefined;
+    case "limit": {
+      const all = await rowCountOf(plan.input, list);
+      return all && Math.min(all, plan.count);
+    }
+    case "blockOrder":
+      return rowCountOf(plan.input, list);
+    case "union": {
+      if (plan.mix !== undefined) return undefined;
+      const counts = [];
+      for (const input of plan.inputs) counts.push(await rowCountOf(input, list));
+      return counts.includes(undefined) ? undefined : sumOf(counts.map((rowCount) => ({ rowCount })));
+    }
+    default:
+      return undefined;
+  }
+}
+
+function sumOf(parts: readonly { readonly rowCount?: number | undefined }[]): number {
+  return parts.reduce((sum, { rowCount = 0 }) => sum + rowCount, 0);
+}
+
 /** The plans that a plan takes rows from. */
 export function inputsOf(plan: LogicalPlan): readonly LogicalPlan[] {
   if (plan.kind === "map" || plan.kind === "limit" || plan.kind === "exchange" || plan.kind === "blockOrder") return [plan.input];
   return plan.kind === "union" || plan.kind === "combine" ? plan.inputs : [];
+}
+
+/** The files that the sources of a plan read, each once, in the order of the sources. */
+export async function filesOf(plan: LogicalPlan): Promise<readonly string[]> {
+  if (plan.kind === "read") return (await plan.source.files?.()) ?? [];
+  const files = new Set<string>();
+  for (const input of inputsOf(plan)) for (const file of await filesOf(input)) files.add(file);
+  return [...files];
 }

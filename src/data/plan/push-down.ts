@@ -12,8 +12,9 @@ import type { Join } from "../engine/join.ts";
 import type { Transform } from "../engine/transform.ts";
 import type { ExchangePlan, LogicalPlan } from "./logical-plan.ts";
 
-export function pushDown(plan: LogicalPlan): LogicalPlan {
-  return intoReads(filtersDown(plan), undefined, []);
+/** @param needed - the columns that are asked for. Default: all */
+export function pushDown(plan: LogicalPlan, needed?: readonly string[]): LogicalPlan {
+  return intoReads(filtersDown(plan), needed, []);
 }
 
 type MapPlan = Extract<LogicalPlan, { kind: "map" }>;
@@ -66,9 +67,9 @@ function belowStep(expression: ExpressionNode, columns: readonly string[], step:
       return columns.every((column) => step.columns.includes(column)) ? expression : undefined;
     case "drop":
       return columns.some((column) => step.columns.includes(column)) ? undefined : expression;
-    case "withColumn":
+    case "withColumns":
     case "download":
-      return columns.includes(step.column) ? undefined : expression;
+      return namesMade(step).some((name) => columns.includes(name)) ? undefined : expression;
     case "rename":
     case "project": {
       const before = new Map(columns.map((column) => [column, nameBefore(column, step)]));
@@ -78,6 +79,11 @@ function belowStep(expression: ExpressionNode, columns: readonly string[], step:
     default:
       return undefined;
   }
+}
+
+/** The columns that a step computes. */
+function namesMade(step: TransformOf<"withColumns" | "download">): readonly string[] {
+  return step.kind === "download" ? [step.column] : step.columns.map(({ name }) => name);
 }
 
 /** What a column is named before the step; undefined where the step makes it, or takes it away. */
@@ -131,9 +137,9 @@ function mapHasColumns({ transform, input }: MapPlan, columns: readonly string[]
       return columns.every((column) => transform.columns.some(({ name }) => name === column));
     case "filterExpression":
       return hasColumns(input, without(columns, columnsOf(transform.expression)));
-    case "withColumn":
+    case "withColumns":
     case "download":
-      return hasColumns(input, without(columns, [transform.column]));
+      return hasColumns(input, without(columns, namesMade(transform)));
     case "drop":
       return !columns.some((column) => transform.columns.includes(column)) && hasColumns(input, columns);
     case "rename": {
@@ -197,9 +203,16 @@ function neededBelow(step: Transform, needed: Columns): Columns {
       return merged(step.columns.flatMap(({ node }) => columnsOf(node)));
     case "filterExpression":
       return needed && merged(needed, columnsOf(step.expression));
-    case "withColumn":
+    case "withColumns":
+      return (
+        needed &&
+        merged(
+          without(needed, namesMade(step)),
+          step.columns.flatMap(({ node }) => columnsOf(node)),
+        )
+      );
     case "download":
-      return needed && merged(without(needed, [step.column]), columnsOf(step.expression));
+      return needed && merged(without(needed, namesMade(step)), columnsOf(step.expression));
     case "drop":
       return needed && merged(needed, step.columns);
     case "rebatch":

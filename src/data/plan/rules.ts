@@ -17,8 +17,9 @@ import type { LogicalPlan } from "./logical-plan.ts";
 import type { PhysicalPlan } from "./physical-plan.ts";
 import { pushDown } from "./push-down.ts";
 
-export function physicalPlan(plan: LogicalPlan): PhysicalPlan {
-  return planned(pushDown(plan));
+/** @param needed - the columns that are asked for. Default: all */
+export function physicalPlan(plan: LogicalPlan, needed?: readonly string[]): PhysicalPlan {
+  return planned(pushDown(plan, needed));
 }
 
 function planned(plan: LogicalPlan): PhysicalPlan {

@@ -4,19 +4,21 @@
  * `run` serves from a node of its own, unless it is told an address, until it is ended; the others work on the cluster that this machine is a node of. The user's code is loaded by the command, as
  * a program of his would load it.
  */
+import { ShoalError } from "../../runtime/base/errors.ts";
 import { watchFolder } from "../../runtime/os/files/watch-folder.ts";
-import { startSameProgram } from "../../runtime/os/processes/same-program.ts";
 import type { Terminal } from "../../runtime/os/terminal.ts";
 import { readUserFile } from "../../runtime/os/user-modules.ts";
 import { ADDRESS, type Command, defineCommand, EXIT, UsageError } from "./command.ts";
 import { type ServeLibrary, serveLibrary, type ServeStatusFacts, withLibrary } from "./serve-library.ts";
 
-const RESTART_LINE = "shoal serve: something has changed; starting again";
+const RESTART_LINE = "shoal serve: something has changed; running it again";
 
 const API_OPTIONS = {
   "api-port": { valueName: "PORT", help: "of the REST API and /metrics; default 8265, 0 is any that is free" },
   "api-host": { valueName: "HOST", help: "where they listen; default 127.0.0.1, and elsewhere clients need a token" },
 } as const;
+
+const APP_DIR = { short: "d", valueName: "FOLDER", help: "where TARGET begins; default: this folder" } as const;
 
 const startCommand: Command = defineCommand({
   name: "serve start",
@@ -66,7 +68,8 @@ const runCommand: Command = defineCommand({
   words: ["TARGET"],
   moreWords: "KEY=VALUE",
   options: {
-    reload: { short: "r", help: "start again when a file of this folder changes" },
+    reload: { short: "r", help: "run it anew when a file of this folder changes" },
+    "app-dir": APP_DIR,
     name: { valueName: "NAME", help: 'of the application; default "default"' },
     "route-prefix": { valueName: "PATH", help: 'where it answers; default "/"' },
     host: { valueName: "HOST", help: "where proxies listen; default 127.0.0.1" },
@@ -80,88 +83,120 @@ const runCommand: Command = defineCommand({
   run: async ({ options, words: [target = "", ...more], terminal }) => {
     if (options["non-blocking"] && options.address === undefined)
       throw new UsageError("Cannot run shoal serve run: --non-blocking needs --address: a node of its own ends with the command");
-    if (options.reload) return await reloading(target, more, options, terminal);
-    const folder = terminal.workingDirectory;
-    const place = {
-      port: portOf("run", "port", options.port),
-      runtimeEnv: runtimeEnvOf(options, folder),
-      workingDir: options["working-dir"],
-    };
-    const { serve, core } = await withLibrary(() => serveLibrary(folder, options.address));
-    const name = options.name ?? "default";
+    if (options["non-blocking"] && options.reload)
+      throw new UsageError("Cannot run shoal serve run: --non-blocking and --reload exclude each other");
+    const folder = folderFrom(terminal.workingDirectory, options["app-dir"]);
     const isFile = isConfig(target);
     if (isFile && (more.length > 0 || IN_CONFIGURATION.some((option) => options[option] !== undefined)))
       throw new UsageError("Cannot run shoal serve run: names, routes, arguments and environments are in the configuration");
-    const args = argumentsOf(more);
-    const address = await withLibrary(async () =>
-      isFile
-        ? (await serve.deployConfig(readUserFile(folder, target), placeOf(target, folder))).address
-        : runTarget(serve, { target, args, folder }, { ...options, ...place, name }),
-    );
-    terminal.tell(
-      `shoal serve: ${isFile ? target : `application ${name}`} runs${address === undefined ? "" : ` at ${address}${options["route-prefix"] ?? ""}`}`,
-    );
+    const wanted: RunTarget = {
+      target,
+      folder,
+      isFile,
+      args: argumentsOf(more),
+      name: options.name ?? "default",
+      routePrefix: options["route-prefix"],
+      host: options.host,
+      port: portOf("run", "port", options.port),
+      runtimeEnv: runtimeEnvOf(options, terminal.workingDirectory),
+      workingDir: options["working-dir"],
+    };
+    if (options.reload) return await runReloading(wanted, options.address, terminal);
+    const { serve, core } = await withLibrary(() => serveLibrary(folder, options.address));
+    terminal.tell(runsLine(wanted, await withLibrary(() => runTarget(serve, wanted))));
     if (options["non-blocking"]) await core.shutdown();
     else
       await untilSignal(async () => {
-        await (isFile || options.address === undefined ? serve.shutdown() : serve.delete(name));
+        await (isFile || options.address === undefined ? serve.shutdown() : serve.delete(wanted.name));
         await core.shutdown();
       });
     return EXIT.SUCCESS;
   },
 });
 
-const IN_CONFIGURATION = ["name", "route-prefix", "working-dir", "runtime-env", "runtime-env-json"] as const;
+const IN_CONFIGURATION = ["app-dir", "name", "route-prefix", "working-dir", "runtime-env", "runtime-env-json"] as const;
 
-interface RunValues {
-  readonly workingDir: string | undefined;
-  readonly runtimeEnv: { readonly text: string; readonly source: string } | undefined;
+/** The application or configuration that `run` was told to run. */
+interface RunTarget {
+  readonly target: string;
+  readonly folder: string;
+  /** It is a configuration: what follows is undefined or empty. */
+  readonly isFile: boolean;
+  readonly args: Readonly<Record<string, string>>;
   readonly name: string;
-  readonly "route-prefix": string | undefined;
+  readonly routePrefix: string | undefined;
   readonly host: string | undefined;
   readonly port: number | undefined;
+  readonly runtimeEnv: { readonly text: string; readonly source: string } | undefined;
+  readonly workingDir: string | undefined;
 }
 
-async function runTarget(
-  serve: ServeLibrary,
-  { target, folder, args }: { target: string; folder: string; args: Readonly<Record<string, string>> },
-  { name, "route-prefix": routePrefix, host, port, runtimeEnv, workingDir }: RunValues,
-): Promise<string | undefined> {
-  const application = await serve.importApplication({ importPath: target, folder, args, runtimeEnv, workingDir });
+function runsLine({ isFile, target, name, routePrefix = "" }: RunTarget, address: string | undefined): string {
+  return `shoal serve: ${isFile ? target : `application ${name}`} runs${address === undefined ? "" : ` at ${address}${routePrefix}`}`;
+}
+
+/** @returns where a proxy listens */
+async function runTarget(serve: ServeLibrary, wanted: RunTarget): Promise<string | undefined> {
+  const { target, folder, name, routePrefix, host, port } = wanted;
+  if (wanted.isFile) return (await serve.deployConfig(readUserFile(folder, target), placeOf(target, folder))).address;
+  const application = await serve.importApplication({ ...wanted, importPath: target });
   const { address } = await serve.start({ httpOptions: { host, port } });
   await serve.run(application, { name, routePrefix });
   return address;
 }
 
-/** Runs the same command without `--reload` again and again. */
-async function reloading(
-  target: string,
-  more: readonly string[],
-  options: Readonly<Record<string, unknown>>,
-  terminal: Terminal,
-): Promise<number> {
-  const given = Object.entries(options).flatMap(([name, value]) => {
-    if (name === "reload" || value === undefined || value === false) return [];
-    return value === true ? [`--${name}`] : [`--${name}`, value as string];
-  });
-  let isEnding = false;
-  let child = startSameProgram(["serve", "run", target, ...more, ...given]);
-  let changed: (() => void) | undefined;
-  using _watch = watchFolder(terminal.workingDirectory, () => changed?.());
+/** The same with the files as they are now. */
+async function runTargetAgain(serve: ServeLibrary, wanted: RunTarget, signal: AbortSignal): Promise<string | undefined> {
+  const { target, folder, name, routePrefix, host, port, args, runtimeEnv, workingDir } = wanted;
+  if (wanted.isFile) return (await serve.redeployConfig(readUserFile(folder, target), { ...placeOf(target, folder), signal })).address;
+  const { address } = await serve.start({ httpOptions: { host, port } });
+  await serve.redeployApplication({ importPath: target, folder, args, runtimeEnv, workingDir }, { name, routePrefix, signal });
+  return address;
+}
+
+/**
+ * Runs the target anew whenever a file changes. The node, the controller and the proxies stay, so what is restarted is the user's code alone, and clients meet the former version
+ * until the new one answers, or where it does not come up.
+ */
+async function runReloading(wanted: RunTarget, address: string | undefined, terminal: Terminal): Promise<number> {
+  const onNode = async <T>(work: (serve: ServeLibrary) => Promise<T>): Promise<T> => {
+    const { serve, core } = await withLibrary(() => serveLibrary(wanted.folder, address));
+    try {
+      return await withLibrary(() => work(serve));
+    } finally {
+      // A cluster is joined anew each time, as it takes over the job's files when a job joins it.
+      if (address !== undefined) await core.shutdown();
+    }
+  };
+  const ending = new AbortController();
+  let attempt = new AbortController();
+  using _watch = watchFolder(wanted.folder, () => attempt.abort());
   const ended = untilSignal(async () => {
-    isEnding = true;
-    child.stop();
-    await child.ended;
+    ending.abort();
+    attempt.abort();
   });
-  for (;;) {
-    const change = new Promise<"changed">((resolve) => (changed = () => resolve("changed")));
-    const what = await Promise.race([change, ended.then(() => "ended" as const)]);
-    if (what === "ended" || isEnding) return EXIT.SUCCESS;
+  while (!ending.signal.aborted) {
+    const { signal } = attempt;
+    try {
+      terminal.tell(runsLine(wanted, await onNode((serve) => runTargetAgain(serve, wanted, signal))));
+    } catch (error) {
+      if (!signal.aborted) tellFailure(error, terminal);
+    }
+    if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    if (ending.signal.aborted) break;
+    attempt = new AbortController();
     terminal.tell(RESTART_LINE);
-    child.stop();
-    await child.ended;
-    child = startSameProgram(["serve", "run", target, ...more, ...given]);
   }
+  await ended;
+  await onNode((serve) => (wanted.isFile || address === undefined ? serve.shutdown() : serve.delete(wanted.name).then(() => {})));
+  if (address === undefined) await (await serveLibrary(wanted.folder, undefined)).core.shutdown();
+  return EXIT.SUCCESS;
+}
+
+/** A mistake in the user's files is told, and the next change may mend it. @throws other errors */
+function tellFailure(error: unknown, terminal: Terminal): void {
+  if (!(error instanceof ShoalError)) throw error;
+  terminal.tell(`shoal serve: ${error.message}${error.hint === undefined ? "" : `\n  ${error.hint}`}`);
 }
 
 const deployCommand: Command = defineCommand({
@@ -174,8 +209,10 @@ const deployCommand: Command = defineCommand({
   run: ({ options, words: [file = ""], terminal }) => {
     const apiOptions = apiOf("deploy", options);
     return onCluster(terminal, options.address, async (serve) => {
-      const { address } = await serve.deployConfig(readUserFile(terminal.workingDirectory, file), placeOf(file, terminal.workingDirectory));
-      terminal.print(`${file} runs${address === undefined ? "" : ` at ${address}`}`);
+      const place = placeOf(file, terminal.workingDirectory);
+      const { address, grpcAddress } = await serve.deployConfig(readUserFile(terminal.workingDirectory, file), place);
+      const grpc = grpcAddress === undefined ? "" : `, gRPC at ${grpcAddress}`;
+      terminal.print(`${file} runs${address === undefined ? "" : ` at ${address}`}${grpc}`);
       try {
         const { api } = await serve.start({ apiOptions });
         terminal.print(
@@ -193,10 +230,11 @@ const buildCommand: Command = defineCommand({
   summary: "print a configuration for applications in code",
   words: ["TARGET"],
   moreWords: "TARGET",
-  options: {},
-  run: async ({ words, terminal }) => {
-    const { serve } = await serveLibrary(terminal.workingDirectory, undefined);
-    terminal.print((await withLibrary(() => serve.buildConfig(words, terminal.workingDirectory))).trimEnd());
+  options: { "app-dir": APP_DIR },
+  run: async ({ words, options, terminal }) => {
+    const folder = folderFrom(terminal.workingDirectory, options["app-dir"]);
+    const { serve } = await serveLibrary(folder, undefined);
+    terminal.print((await withLibrary(() => serve.buildConfig(words, folder))).trimEnd());
   },
 });
 
@@ -298,6 +336,10 @@ function untilSignal(atEnd: () => Promise<void>): Promise<void> {
 
 function isConfig(target: string): boolean {
   return /\.(ya?ml|json)$/.test(target);
+}
+
+function folderFrom(folder: string, given: string | undefined): string {
+  return given === undefined ? folder : given.startsWith("/") ? given : `${folder}/${given}`;
 }
 
 function placeOf(file: string, folder: string): { source: string; folder: string } {

@@ -13,6 +13,7 @@ type Application = object;
 
 interface Started {
   readonly address: Text;
+  readonly grpcAddress?: Text;
   readonly api?: { readonly address: string; readonly token: Text } | undefined;
 }
 
@@ -32,13 +33,17 @@ export interface ServeLibrary {
   deployConfig(text: string, place: { source: string; folder: string }): Promise<Started>;
   deployedConfig(): Promise<Text>;
   buildConfig(targets: readonly string[], folder: string): Promise<string>;
-  importApplication(target: {
-    importPath: string;
-    folder: string;
-    args: Readonly<Record<string, string>>;
-    runtimeEnv?: { text: string; source: string } | undefined;
-    workingDir?: Text;
-  }): Promise<Application>;
+  importApplication(target: ImportTarget): Promise<Application>;
+  redeployApplication(target: ImportTarget, options: { name?: Text; routePrefix?: Text; signal: AbortSignal }): Promise<void>;
+  redeployConfig(text: string, place: { source: string; folder: string; signal: AbortSignal }): Promise<Started>;
+}
+
+interface ImportTarget {
+  importPath: string;
+  folder: string;
+  args: Readonly<Record<string, string>>;
+  runtimeEnv?: { text: string; source: string } | undefined;
+  workingDir?: Text;
 }
 
 export interface ServeStatusFacts {

@@ -28,15 +28,26 @@ interface Use extends VariableUse {
   readonly closure: CapturedClosure;
 }
 
-/** The uses of each variable name that several closures of one file use and some of them writes. */
+/** Uses that may be of one variable, which several closures of one file use and some of them writes: they have its name, its place and its value. */
 function sharedVariables(closures: readonly CapturedClosure[]): Use[][] {
+  const isShared = (group: readonly Use[]): boolean => group.length > 1 && group.some(({ isWritten }) => isWritten);
   const uses = closures.flatMap((closure) => closure.locals.map((local): Use => ({ ...local, closure })));
-  return [...Map.groupBy(uses, ({ closure }) => closure.place.identity).values()]
-    .flatMap((ofFile) => [...Map.groupBy(ofFile, ({ name }) => name).values()])
-    .filter((group) => group.length > 1 && group.some(({ isWritten }) => isWritten));
+  return (
+    [...Map.groupBy(uses, ({ closure }) => closure.place.identity).values()]
+      .flatMap((ofFile) => [...Map.groupBy(ofFile, ({ name }) => name).values()])
+      .filter(isShared)
+      .flatMap((ofName) => [...Map.groupBy(ofName, placeOf).values()].filter(isShared))
+      // In a minified bundle thousands of variables have one name: whether they are one is not tried for each pair of them.
+      .flatMap((ofPlace) => [...Map.groupBy(ofPlace, valueOf).values()].filter(isShared))
+  );
 }
 
-/** Finds out which of these variables of one name are one variable, and joins their scopes. */
+/** The same for all closures that see one scope: what the engine calls it, and how many scopes are around it. */
+function placeOf({ closure, scopeIndex }: Use): string {
+  return `${closure.scopes.length - scopeIndex} ${closure.scopes[scopeIndex]?.description}`;
+}
+
+/** Finds out which of these variables of one name and value are one variable, and joins their scopes. */
 function joinScopes(graph: GraphBuilder, { group, same, enter }: { group: readonly Use[]; same: SameScopes; enter: EnterFunction }): void {
   const left = new Set(group);
   for (const use of group) {
@@ -44,7 +55,7 @@ function joinScopes(graph: GraphBuilder, { group, same, enter }: { group: readon
     for (const other of left) if (other !== use && left.has(use) && same.of(scopeOf(use)) === same.of(scopeOf(other))) left.delete(other);
     if (!left.has(use) || use.closure.parsed.entry === null) continue;
     left.delete(use);
-    const others = [...left].filter((other) => Object.is(valueOf(other), valueOf(use)));
+    const others = [...left];
     if (others.length === 0) continue;
     for (const other of seeingOneVariable(use, { others, enter }) ?? refuse(graph, use, others)) {
       same.join(use, other);
@@ -52,7 +63,7 @@ function joinScopes(graph: GraphBuilder, { group, same, enter }: { group: readon
     }
   }
   const [first, ...others] = [...left].filter(({ closure }) => closure.parsed.entry === null);
-  if (first !== undefined && others.some((other) => Object.is(valueOf(other), valueOf(first)))) refuse(graph, first, others);
+  if (first !== undefined && others.length > 0) refuse(graph, first, others);
 }
 
 function refuse(graph: GraphBuilder, { closure, name }: Use, others: readonly Use[]): never {

@@ -47,6 +47,8 @@ export class Connection implements PeerConnection {
    * Gathers what is sent in a whole turn of the event loop instead of a tick: for one who answers many sockets, each of which is a tick of its own.
    */
   gathersTurns = false;
+  /** Called before what was gathered goes out, to add to it; `flushLater` sees to it that it is. */
+  onBeforeFlush: (() => void) | undefined;
   /** Of a conversation in which what is sent is mostly answered at once. */
   busyPoll: BusyPoll | undefined;
   /** A message made its handler throw: the connection is dropped, and this says so. */
@@ -64,8 +66,8 @@ export class Connection implements PeerConnection {
   #flushScheduled = false;
   #closeReason: string | undefined;
   readonly #flush = (): void => {
+    this.flush();
     this.#flushScheduled = false;
-    this.#writer.flush();
     this.busyPoll?.expect();
   };
 
@@ -118,6 +120,11 @@ export class Connection implements PeerConnection {
     const bytes = header === undefined ? undefined : encodeHeader(header);
     this.#writer.full(type, options.flags ?? 0, options.callId ?? 0, bytes, options.parts ?? NO_PARTS);
     if (!this.#flushScheduled) this.#scheduleFlush();
+  }
+
+  /** What was gathered goes out as after a `send`, though nothing was sent yet. */
+  flushLater(): void {
+    if (this.#closeReason === undefined && !this.#flushScheduled) this.#scheduleFlush();
   }
 
   #scheduleFlush(): void {
@@ -177,6 +184,7 @@ export class Connection implements PeerConnection {
   }
 
   flush(): void {
+    this.onBeforeFlush?.();
     this.#writer.flush();
   }
 
@@ -186,7 +194,7 @@ export class Connection implements PeerConnection {
 
   /** Sends what is pending and closes; idempotent. */
   close(): void {
-    this.#writer.flush();
+    this.flush();
     this.#transport.end();
   }
 

@@ -5,15 +5,15 @@
  * of all configuration that needs new replicas), and how code is kept: as bytes, or by a reference where something in it is counted. Runs in the process that deploys.
  */
 import { createHash, randomUUID } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
 import { put } from "../../core/index.ts";
-import { describeValue, isClass, isGeneratorFunction, keptBytesOf, type PythonCode } from "../../core/internal.ts";
+import { describeValue, isClass, isGeneratorFunction, keptBytesOf } from "../../core/internal.ts";
 import { type Application, applicationParts, type Deployment } from "../deployment.ts";
 import type { ApplicationTarget, DeploymentConfig, DeploymentTarget } from "../deployment-config.ts";
 import type { CodeSource } from "../replica/replica.ts";
-import type { AnyFunction, DeploymentCode } from "../replica/user-object.ts";
+import type { AnyFunction, DeployedPython, DeploymentCode } from "../replica/user-object.ts";
 import { streamingMethods } from "../replica/python-object.ts";
 import { markOf, replaceIn } from "./handle-marks.ts";
+import { digestOfPython } from "./python-modules.ts";
 
 /** An application that can be deployed, with its code. */
 interface BuiltApplication {
@@ -162,11 +162,11 @@ export function streamingMethodsOf({ target, python }: Deployment): string[] {
   return [...found];
 }
 
-/** Code in Python is named and not sent; the digest of its file makes a new version of a changed one. */
-function pythonCodeIn({ python }: Deployment): (PythonCode & { readonly digest: string }) | undefined {
+/** Code in Python is named and not sent; the digest of its files makes a new version of a changed one. */
+function pythonCodeIn({ python, config }: Deployment): DeployedPython | undefined {
   if (python === undefined) return undefined;
-  const isHere = python.place.endsWith(".py") && existsSync(python.place);
-  return { ...python, digest: isHere ? createHash("sha256").update(readFileSync(python.place)).digest("hex") : "" };
+  const { workingDir } = (config.actorOptions["runtimeEnv"] ?? {}) as { workingDir?: string };
+  return { ...python, digest: digestOfPython(python.place, [...(workingDir === undefined ? [] : [workingDir]), process.cwd()]) };
 }
 
 function versionOf(code: CodeSource | undefined, config: DeploymentConfig): string {

@@ -86,6 +86,7 @@ const ACTOR: KeyTable = {
   num_gpus: { value: AMOUNT, describe: "GPUs of each replica." },
   memory: { value: whole(0), describe: "Bytes of memory of each replica." },
   resources: { value: { kind: "record", of: AMOUNT }, describe: "Other resources of each replica." },
+  accelerator_type: { value: TEXT, describe: 'A kind of GPU, such as "H100".' },
   label_selector: { value: { kind: "record", of: TEXT }, describe: "Labels of the nodes where replicas may run." },
   runtime_env: { value: { kind: "object", keys: RUNTIME_ENV }, describe: "The environment of the replicas, over the application's." },
 };
@@ -109,6 +110,36 @@ const DEPLOYMENT: KeyTable = {
   placement_group_strategy: { value: STRATEGY, describe: "How its bundles are placed." },
   max_replicas_per_node: { value: whole(1), describe: "The most replicas on one node." },
   logging_config: { value: { kind: "object", keys: LOGGING }, describe: "How its replicas print, over the application's." },
+  backpressure_config: {
+    value: {
+      kind: "object",
+      keys: {
+        status_code: { value: { kind: "oneOf", values: [503, 429] }, describe: "Default: 503." },
+        retry_after_s: { value: SECONDS, describe: "Header Retry-After. Default: none." },
+      },
+    },
+    describe: "What clients of HTTP are told of a request too many.",
+  },
+  request_router_config: {
+    value: {
+      kind: "object",
+      keys: { request_router_class: { value: TEXT, describe: '"routers.ts:Mine": a module, then its class.', isNeeded: true } },
+    },
+    describe: "A class that chooses the replica of each request.",
+  },
+  gang_scheduling_config: {
+    value: {
+      kind: "object",
+      keys: {
+        gang_size: { value: whole(1), describe: "Replicas of a gang; num_replicas is a multiple of it.", isNeeded: true },
+        gang_placement_strategy: { value: STRATEGY, describe: "How a gang is placed. Default: PACK." },
+        runtime_failure_policy: { value: { kind: "oneOf", values: ["RESTART_GANG"] }, describe: "A gang restarts as a whole." },
+      },
+    },
+    describe: "Replicas that start, restart and end together.",
+  },
+  rolling_update_percentage: { value: AMOUNT, describe: "Part of the replicas that an update may have away at a time, up to 1." },
+  max_surge_percent: { value: whole(0), describe: "Replicas that an update may have in excess, in hundredths, up to 100." },
 };
 
 const TRACING: KeyTable = {
@@ -134,24 +165,37 @@ const APPLICATION: KeyTable = {
   logging_config: { value: { kind: "object", keys: LOGGING }, describe: "How its replicas print." },
 };
 
-const HTTP: KeyTable = {
-  host: { value: TEXT, describe: "Default: 127.0.0.1, which nobody else reaches." },
-  port: { value: whole(0), describe: "Default: 8000; 0 is any that is free." },
-  root_path: { value: TEXT, describe: "Comes before each route_prefix." },
-  request_timeout_s: {
-    value: { kind: "either", kinds: [SECONDS, { kind: "oneOf", values: [null] }] },
-    describe: "How long an answer may take.",
-  },
-  keep_alive_timeout_s: { value: SECONDS, describe: "How long a connection without a request is kept." },
-  ssl_keyfile: { value: TEXT, describe: "Path of the private key, on each node with a proxy: it speaks HTTPS." },
+const TLS: KeyTable = {
+  ssl_keyfile: { value: TEXT, describe: "Path of the private key, on each node with a proxy: it speaks TLS." },
   ssl_certfile: { value: TEXT, describe: "Path of the certificate that belongs to ssl_keyfile." },
   ssl_keyfile_password: { value: TEXT, describe: "The password of ssl_keyfile." },
   ssl_ca_certs: { value: TEXT, describe: "Path of the authorities of which clients must show a certificate." },
 };
+const OPTIONAL_SECONDS: ConfigKey = {
+  value: { kind: "either", kinds: [SECONDS, { kind: "oneOf", values: [null] }] },
+  describe: "How long an answer may take.",
+};
+
+const HTTP: KeyTable = {
+  host: { value: TEXT, describe: "Default: 127.0.0.1, which nobody else reaches." },
+  port: { value: whole(0), describe: "Default: 8000; 0 is any that is free." },
+  root_path: { value: TEXT, describe: "Comes before each route_prefix." },
+  request_timeout_s: OPTIONAL_SECONDS,
+  keep_alive_timeout_s: { value: SECONDS, describe: "How long a connection without a request is kept." },
+  ...TLS,
+};
 
 const GRPC: KeyTable = {
-  port: { value: whole(0), describe: "Where gRPC is spoken." },
-  grpc_servicer_functions: { value: TEXTS, describe: "Must be empty here: gRPC is configured by serve.start()." },
+  host: { value: TEXT, describe: "Default: 127.0.0.1, which nobody else reaches." },
+  port: { value: whole(0), describe: "Default: 9000; 0 is any that is free." },
+  grpc_servicer_functions: {
+    value: TEXTS,
+    describe:
+      'Services: "shop.proto:shop.v1.Shop" is a .proto file, from the configuration\'s folder, and a service of it. Without any there is no gRPC.',
+  },
+  request_timeout_s: OPTIONAL_SECONDS,
+  enable_reflection: { value: FLAG, describe: "Tools may ask for the services and their messages. Default: true." },
+  ...TLS,
 };
 
 export const CONFIG: KeyTable = {
@@ -160,7 +204,7 @@ export const CONFIG: KeyTable = {
     describe: "Where proxies run. Default: EveryNode.",
   },
   http_options: { value: { kind: "object", keys: HTTP }, describe: "Where proxies listen, and their limits." },
-  grpc_options: { value: { kind: "object", keys: GRPC }, describe: "Of Ray." },
+  grpc_options: { value: { kind: "object", keys: GRPC }, describe: "Where proxies speak gRPC, and which services." },
   logging_config: { value: { kind: "object", keys: LOGGING }, describe: "How replicas print, and whether proxies log requests." },
   tracing_config: { value: { kind: "object", keys: TRACING }, describe: "OpenTelemetry in all replicas." },
   target_capacity: { value: { kind: "oneOf", values: [100] }, describe: "Of Ray; here 100 alone, which is all of it." },

@@ -5,7 +5,10 @@
  * Called by `deploy-config.ts`, `load-application.ts` and the controller.
  */
 import type { DeploymentOptions, TracingOptions } from "../deployment-options.ts";
+import { resolve } from "node:path";
+import type { GrpcOptions } from "../grpc/grpc-options.ts";
 import type { HttpOptions } from "../proxy/http-options.ts";
+import type { RequestRouterClass } from "../routing/request-router.ts";
 import type { Fields, ServeConfig } from "./read-config.ts";
 
 const LOCATIONS = { EveryNode: "everyNode", HeadOnly: "headOnly", Disabled: "disabled" } as const;
@@ -17,9 +20,17 @@ const RENAMED: Readonly<Record<string, string>> = {
   pip: "python",
   log_level: "level",
   enable_access_log: "accessLog",
+  enable_reflection: "reflection",
+  gang_scheduling_config: "gangConfig",
+  gang_placement_strategy: "strategy",
 };
 /** Ray's, without a meaning here. */
-const WITHOUT_EFFECT: ReadonlySet<string> = new Set(["graceful_shutdown_wait_loop_s", "metrics_interval_s", "logs_dir"]);
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set([
+  "graceful_shutdown_wait_loop_s",
+  "metrics_interval_s",
+  "logs_dir",
+  "runtime_failure_policy",
+]);
 /** Their keys are the user's own. */
 const AS_THEY_ARE: ReadonlySet<string> = new Set([
   "user_config",
@@ -34,15 +45,31 @@ const AS_THEY_ARE: ReadonlySet<string> = new Set([
 const LEVELS = { DEBUG: 10, INFO: 20, WARNING: 30, ERROR: 40 } as const;
 
 export function httpOptionsOf({ proxyLocation, http, accessLog }: ServeConfig): HttpOptions {
-  const { root_path: _root, request_timeout_s: timeout, ssl_keyfile: key, ssl_certfile: cert, ...others } = http;
+  const { root_path: _root, ...rest } = http;
+  return {
+    ...(listenerOptionsOf(rest) as HttpOptions),
+    ...(proxyLocation !== undefined && { location: LOCATIONS[proxyLocation] }),
+    ...(accessLog !== undefined && { accessLog }),
+  };
+}
+
+/** @param folder of relative `.proto` files. @returns undefined where no service is named: as with Ray, nothing speaks gRPC then */
+export function grpcOptionsOf({ grpc, grpcServices }: ServeConfig, folder: string): GrpcOptions | undefined {
+  if (grpcServices.length === 0) return undefined;
+  const { grpc_servicer_functions: _entries, ...rest } = grpc;
+  const services = grpcServices.map(({ protoFile, service }) => ({ protoFile: resolve(folder, protoFile), service }));
+  return { ...(listenerOptionsOf(rest) as GrpcOptions), services };
+}
+
+/** The keys that both have. */
+function listenerOptionsOf(fields: Fields): Fields {
+  const { request_timeout_s: timeout, ssl_keyfile: key, ssl_certfile: cert, ...others } = fields;
   const { ssl_ca_certs: ca, ssl_keyfile_password: passphrase, ...rest } = others;
   const tls = Object.fromEntries(Object.entries({ key, cert, ca, passphrase }).filter(([, value]) => typeof value === "string"));
   return {
-    ...(translated(rest) as HttpOptions),
-    ...(Object.keys(tls).length > 0 && { tls: tls as unknown as NonNullable<HttpOptions["tls"]> }),
+    ...translated(rest),
+    ...(Object.keys(tls).length > 0 && { tls }),
     ...(typeof timeout === "number" && { requestTimeoutMs: timeout * 1000 }),
-    ...(proxyLocation !== undefined && { location: LOCATIONS[proxyLocation] }),
-    ...(accessLog !== undefined && { accessLog }),
   };
 }
 
@@ -53,17 +80,29 @@ export interface ApplicationSettings {
   readonly tracing: TracingOptions | undefined;
 }
 
-export function deploymentOptionsOf(fields: Fields, { runtimeEnv, logging, tracing }: ApplicationSettings): DeploymentOptions {
-  const { name: _name, logging_config: own, ...rest } = fields;
+/**
+ * @param fields of a deployment; what they name of modules has been loaded
+ * @param inCode the `actorOptions` of the deployment in code, which hold where the configuration has none for it
+ */
+export function deploymentOptionsOf(
+  fields: Fields,
+  { runtimeEnv, logging, tracing }: ApplicationSettings,
+  inCode: NonNullable<DeploymentOptions["actorOptions"]>,
+): DeploymentOptions {
+  const { name: _name, logging_config: own, max_surge_percent: surge, request_router_config: router, ...rest } = fields;
   const loggingConfig = loggingOf({ ...logging, ...(own as Fields | undefined) });
   const options: DeploymentOptions = {
     ...translated(rest),
     ...(loggingConfig !== undefined && { loggingConfig }),
     ...(tracing !== undefined && { tracing }),
+    ...(typeof surge === "number" && { maxSurgePercent: surge / 100 }),
+    ...(router !== undefined && router !== null && { requestRouter: (router as Fields)["request_router_class"] as RequestRouterClass }),
   };
-  const environment = { ...translated(runtimeEnv), ...options.actorOptions?.runtimeEnv };
-  if (Object.keys(environment).length === 0) return options;
-  return { ...options, actorOptions: { ...options.actorOptions, runtimeEnv: environment } };
+  if (Object.keys(runtimeEnv).length === 0) return options;
+  const { runtimeEnv: over, ...others } = options.actorOptions ?? inCode;
+  const under: Fields = translated(runtimeEnv);
+  const environment = { ...under, ...over, envVars: { ...under["envVars"], ...over?.envVars } };
+  return { ...options, actorOptions: { ...others, runtimeEnv: environment } };
 }
 
 function loggingOf(fields: Fields): DeploymentOptions["loggingConfig"] {

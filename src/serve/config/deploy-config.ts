@@ -6,7 +6,7 @@
 import type { Application } from "../deployment.ts";
 import { loadConfigText, saveConfigText } from "../controller/serve-store.ts";
 import { delete as deleteApplication, runConfigured, type StartedServe, start, status } from "../run.ts";
-import { httpOptionsOf } from "./config-options.ts";
+import { grpcOptionsOf, httpOptionsOf } from "./config-options.ts";
 import { loadConfigApplication } from "./load-application.ts";
 import type { ConfigApplication } from "./read-config.ts";
 
@@ -33,7 +33,7 @@ export async function deployConfig(
   const config = readConfig(text, source);
   const loaded: { application: Application; given: ConfigApplication }[] = [];
   for (const given of config.applications) loaded.push({ given, application: await loadConfigApplication(given, folder) });
-  const started = await start({ httpOptions: httpOptionsOf(config) });
+  const started = await start({ httpOptions: httpOptionsOf(config), grpcOptions: grpcOptionsOf(config, folder) });
   const wanted = new Set(config.applications.map(({ name }) => name));
   const { applications } = await status();
   // First, as one of the others may want its route.

@@ -69,7 +69,8 @@ function placeAndName(importPath: string): [place: string, name: string] {
 async function exportOf(importPath: string, folder: string): Promise<unknown> {
   const [place, name] = placeAndName(importPath);
   const file = resolve(folder, place);
-  if (!existsSync(file)) throw refused(importPath, `there is no file ${file}`);
+  if (!existsSync(file))
+    throw refused(importPath, `there is no file ${file}${file.includes(".", file.lastIndexOf("/")) ? "" : ` or ${file}.py`}`);
   const module = (await import(pathToFileURL(file).href)) as Readonly<Record<string, unknown>>;
   if (!Object.hasOwn(module, name))
     throw refused(importPath, `${place} exports no ${name}: it exports ${Object.keys(module).join(", ") || "nothing"}`);
@@ -82,19 +83,22 @@ async function functionOf(importPath: string, folder: string): Promise<(...args:
   return exported as (...args: any) => any;
 }
 
-/** The fields of deployments with their policies as functions. */
-async function withPolicies(deployments: ReadonlyMap<string, Fields>, folder: string): Promise<Map<string, Fields>> {
+/** The fields of deployments with the functions and classes that they name in place of the names. */
+async function withFunctions(deployments: ReadonlyMap<string, Fields>, folder: string): Promise<Map<string, Fields>> {
   const loaded = new Map<string, Fields>();
-  for (const [name, fields] of deployments) {
+  for (const [name, given] of deployments) {
+    let fields = given;
     const scaling = fields["autoscaling_config"] as Fields | undefined;
-    const given = scaling?.["policy"] as { policy_function: string; policy_kwargs?: Fields } | undefined;
-    if (scaling === undefined || given === undefined || given === null) {
-      loaded.set(name, fields);
-      continue;
+    const policy = scaling?.["policy"] as { policy_function: string; policy_kwargs?: Fields } | null | undefined;
+    if (policy !== undefined && policy !== null) {
+      const { policy_function: path, policy_kwargs: args } = policy;
+      const withPolicy = { ...scaling, policy: await functionOf(path, folder), ...(args !== undefined && { policy_args: args }) };
+      fields = { ...fields, autoscaling_config: withPolicy };
     }
-    const policy = await functionOf(given.policy_function, folder);
-    const args = given.policy_kwargs;
-    loaded.set(name, { ...fields, autoscaling_config: { ...scaling, policy, ...(args !== undefined && { policy_args: args }) } });
+    const router = fields["request_router_config"] as { request_router_class: string } | null | undefined;
+    if (router !== undefined && router !== null)
+      fields = { ...fields, request_router_config: { request_router_class: await functionOf(router.request_router_class, folder) } };
+    loaded.set(name, fields);
   }
   return loaded;
 }
@@ -117,7 +121,7 @@ export async function loadConfigApplication(
   const workingDir = wanted === undefined ? undefined : resolve(folder, folderOf(wanted));
   const from = workingDir ?? folder;
   const application = await importExport({ importPath, args, folder: from });
-  return withDeploymentOptions(application, await withPolicies(given.deployments, from), {
+  return withDeploymentOptions(application, await withFunctions(given.deployments, from), {
     runtimeEnv: { ...runtimeEnv, ...(workingDir !== undefined && { working_dir: workingDir }) },
     logging,
     tracing: await tracingOf(given.tracing, from),
@@ -159,7 +163,7 @@ function withDeploymentOptions(
     const { deployment: bound, args } = applicationParts(original);
     const fields = overrides.get(names.get(original) as string) ?? {};
     const copy = new Application<any>({
-      deployment: bound.options(deploymentOptionsOf(fields, settings)),
+      deployment: bound.options(deploymentOptionsOf(fields, settings, bound.config.actorOptions)),
       args: replaceIn(args, (value) => (isApplication(value) ? copyOf(value) : value)) as unknown[],
     });
     copies.set(original, copy);

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { resolveDeploymentOptions } from "../deployment-options.ts";
 import { resolveHttpOptions } from "../proxy/http-options.ts";
-import { deploymentOptionsOf, httpOptionsOf } from "./config-options.ts";
+import { deploymentOptionsOf, grpcOptionsOf, httpOptionsOf } from "./config-options.ts";
 import { configSchema } from "./config-keys.ts";
 import { readConfig } from "./read-config.ts";
 
@@ -56,11 +56,11 @@ test("a configuration of Ray's becomes options of ours", () => {
   const [application] = config.applications;
   expect(application).toMatchObject({ name: "app1", routePrefix: "/", importPath: "text_ml.ts:app", line: 17 });
   const options = ["Translator", "Summarizer"].map((name) =>
-    deploymentOptionsOf(application?.deployments.get(name) ?? {}, {
-      runtimeEnv: application?.runtimeEnv ?? {},
-      logging: application?.logging ?? {},
-      tracing: undefined,
-    }),
+    deploymentOptionsOf(
+      application?.deployments.get(name) ?? {},
+      { runtimeEnv: application?.runtimeEnv ?? {}, logging: application?.logging ?? {}, tracing: undefined },
+      {},
+    ),
   );
   expect(options).toEqual([
     {
@@ -68,7 +68,7 @@ test("a configuration of Ray's becomes options of ours", () => {
       loggingConfig: { encoding: "JSON", level: "INFO" },
       userConfig: { language: "french", some_option: null },
       healthCheckPeriodMs: 1500,
-      actorOptions: { numCpus: 0.2, numGpus: 0, runtimeEnv: { envVars: { OTHER: "1" } } },
+      actorOptions: { numCpus: 0.2, numGpus: 0, runtimeEnv: { envVars: { MODEL_NAME: "small", OTHER: "1" } } },
     },
     {
       autoscalingConfig: { minReplicas: 0, maxReplicas: 4, upscaleDelayMs: 3000 },
@@ -110,7 +110,10 @@ test.each([
   ],
   ["applications:\n- import_path: a.ts:app\n  import_path: b.ts:app", "line 3: Map keys must be unique"],
   ["http_options: {port: -1}\napplications: []", "line 1: http_options.port: a whole number from 0 is needed: received -1"],
-  ["grpc_options:\n  grpc_servicer_functions: [a.b]\napplications: []", "line 2: grpc_options.grpc_servicer_functions: it must be empty"],
+  [
+    "grpc_options:\n  grpc_servicer_functions: [a.b.add_ShopServicer_to_server]\napplications: []",
+    'line 2: grpc_options.grpc_servicer_functions[0]: a .proto file and a service of it are needed, such as "shop.proto:shop.v1.Shop", in place',
+  ],
 ])("%j is refused", (text, message) => {
   expect(() => readConfig(text, "serve.yaml")).toThrow(`Cannot read serve.yaml: ${message}`);
 });
@@ -125,4 +128,42 @@ test("Ray's keys for TLS are those of httpOptions.tls", () => {
   expect(resolveHttpOptions(options)).toMatchObject({ tls: { key: "/k.pem", cert: "/c.pem", ca: "/a.pem", passphrase: "p" } });
   const half = httpOptionsOf(readConfig("http_options: {ssl_keyfile: /k.pem}\napplications: []", "serve.yaml"));
   expect(() => resolveHttpOptions(half)).toThrow(/cert is missing/);
+});
+
+test("services of gRPC are files beside the configuration; without any there is no gRPC", () => {
+  const keys = "port: 0, request_timeout_s: 1.5, enable_reflection: false, ssl_keyfile: /k.pem, ssl_certfile: /c.pem";
+  const text = (entries: string): string => `grpc_options: {${keys}, grpc_servicer_functions: [${entries}]}\napplications: []`;
+  expect(grpcOptionsOf(readConfig(text("'protos/shop.proto:shop.v1.Shop'"), "serve.yaml"), "/project")).toEqual({
+    port: 0,
+    requestTimeoutMs: 1500,
+    reflection: false,
+    tls: { key: "/k.pem", cert: "/c.pem" },
+    services: [{ protoFile: "/project/protos/shop.proto", service: "shop.v1.Shop" }],
+  });
+  expect(grpcOptionsOf(readConfig(text(""), "serve.yaml"), "/project")).toBeUndefined();
+});
+
+test("updates, gangs and back-pressure have Ray's keys", () => {
+  const text = `applications:
+- import_path: a.ts:app
+  deployments:
+  - name: A
+    num_replicas: 4
+    backpressure_config: {status_code: 429, retry_after_s: 2}
+    gang_scheduling_config: {gang_size: 2, gang_placement_strategy: SPREAD, runtime_failure_policy: RESTART_GANG}
+    rolling_update_percentage: 0.5
+    max_surge_percent: 50
+    ray_actor_options: {accelerator_type: H100}
+`;
+  const [application] = readConfig(text, "serve.yaml").applications;
+  const options = deploymentOptionsOf(application?.deployments.get("A") ?? {}, { runtimeEnv: {}, logging: {}, tracing: undefined }, {});
+  expect(options).toEqual({
+    numReplicas: 4,
+    backpressureConfig: { statusCode: 429, retryAfterMs: 2000 },
+    gangConfig: { gangSize: 2, strategy: "SPREAD" },
+    rollingUpdatePercentage: 0.5,
+    maxSurgePercent: 0.5,
+    actorOptions: { acceleratorType: "H100" },
+  });
+  expect(resolveDeploymentOptions("A", options).config.actorOptions).toEqual({ resources: { "accelerator_type:H100": 0.001 } });
 });

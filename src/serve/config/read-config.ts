@@ -35,6 +35,9 @@ export interface ServeConfig {
   readonly source: string;
   readonly proxyLocation: "EveryNode" | "HeadOnly" | "Disabled" | undefined;
   readonly http: Fields;
+  readonly grpc: Fields;
+  /** The entries of `grpc_servicer_functions`. */
+  readonly grpcServices: readonly { readonly protoFile: string; readonly service: string }[];
   readonly accessLog: boolean | undefined;
   readonly applications: readonly ConfigApplication[];
 }
@@ -45,12 +48,6 @@ export interface ServeConfig {
  */
 export function readConfig(text: string, source: string): ServeConfig {
   const { whole, reader } = readWhole(text, source, CONFIG);
-  if ((whole["grpc_options"]?.["grpc_servicer_functions"]?.length ?? 0) > 0)
-    throw reader.error(
-      reader.lineOf("grpc_options.grpc_servicer_functions"),
-      "grpc_options.grpc_servicer_functions",
-      "it must be empty: services are given to serve.start()",
-    );
   const ratio: unknown = whole["tracing_config"]?.["sampling_ratio"];
   if (typeof ratio === "number" && ratio > 1)
     throw reader.error(
@@ -62,6 +59,8 @@ export function readConfig(text: string, source: string): ServeConfig {
     source,
     proxyLocation: whole["proxy_location"],
     http: whole["http_options"] ?? {},
+    grpc: whole["grpc_options"] ?? {},
+    grpcServices: readServices(whole, reader),
     accessLog: whole["logging_config"]?.["enable_access_log"],
     applications: readApplications(whole, reader),
   };
@@ -81,6 +80,16 @@ function readWhole(text: string, source: string, keys: KeyTable): { whole: Field
     throw reader.error(broken.linePos?.[0].line ?? 1, "", (broken.message.split("\n")[0] as string).replace(/ at line .*$/, ""));
   reader.check(document.contents, "", { kind: "object", keys });
   return { whole: document.toJS() as Fields, reader };
+}
+
+function readServices(whole: Fields, reader: Reader): ServeConfig["grpcServices"] {
+  const key = "grpc_options.grpc_servicer_functions";
+  return ((whole["grpc_options"]?.["grpc_servicer_functions"] ?? []) as string[]).map((entry, index) => {
+    const [, protoFile, service] = /^(.+\.proto):([\w.]+)$/.exec(entry) ?? [];
+    if (protoFile !== undefined && service !== undefined) return { protoFile, service };
+    const problem = `a .proto file and a service of it are needed, such as "shop.proto:shop.v1.Shop", in place of a function of Python`;
+    throw reader.error(reader.lineOf(key), `${key}[${index}]`, `${problem}: received ${describeValue(entry)}`);
+  });
 }
 
 function readApplications(whole: Fields, reader: Reader): ConfigApplication[] {

@@ -10,14 +10,14 @@ import { forgetCodeExcept, loadCode, saveCode } from "../code-store.ts";
 import { actors, getRuntimeContext, nodes } from "../../core/index.ts";
 import { describeValue, outsideCalls, runsInProcess, valueOfKept } from "../../core/internal.ts";
 import { buildInTask } from "../config/build-in-task.ts";
-import { httpOptionsOf } from "../config/config-options.ts";
+import { grpcOptionsOf, httpOptionsOf } from "../config/config-options.ts";
 import type { ServeConfig } from "../config/read-config.ts";
 import { DeployFailedError, ServeConfigError } from "../errors.ts";
 import { CONTROL_EVERY_MS, FOLLOW_NODES_EVERY_MS, PUBLISH_EVERY_MS } from "../limits.ts";
 import type { ApplicationTarget } from "../deployment-config.ts";
-import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
+import { type ResolvedGrpcOptions, resolveGrpcOptions } from "../grpc/grpc-options.ts";
 import { metricSnapshots, prometheusText } from "../metrics/registry.ts";
-import { type CountedDeployment, measureDeployments } from "../metrics/serve-metrics.ts";
+import { type CountedDeployment, measureDeployments, measureEventLoop } from "../metrics/serve-metrics.ts";
 import { type ResolvedHttpOptions, resolveHttpOptions } from "../proxy/http-options.ts";
 import type { ResolvedApiOptions } from "../rest/api-options.ts";
 import { ApiServer } from "../rest/api-server.ts";
@@ -111,7 +111,7 @@ export class Controller {
   readonly #startMs = performance.now();
   #tickMs = 0;
   #delayMs = 0;
-  /** All was ended by the REST API: whoever starts Serve next says how. */
+  /** All was ended by the REST API, or no proxy could listen: whoever starts Serve next says how. */
   #isCleared = false;
   #api: { readonly server: ApiServer; readonly opened: OpenedApi } | undefined;
   readonly #declared = new DeclaredApplications({
@@ -132,6 +132,7 @@ export class Controller {
     });
     this.#subscribers.listen();
     measureDeployments(() => this.#counted());
+    measureEventLoop("controller", getRuntimeContext().actorId ?? "");
     this.#ready = this.#begin();
     // Each call awaits it.
     this.#ready.catch(() => {});
@@ -147,7 +148,12 @@ export class Controller {
   async proxiesReady(options: ServeOptions): Promise<{ address: string | undefined; grpcAddress: string | undefined }> {
     await this.#ready;
     if (this.#isCleared) await this.#startProxies(options);
-    await this.#proxies.ready();
+    try {
+      await this.#proxies.ready();
+    } catch (error) {
+      if (!this.#proxies.hasListened) await this.#clearProxies();
+      throw error;
+    }
     const statuses = Object.values(this.#proxies.statuses);
     const address = statuses.find((status) => status.address !== undefined)?.address;
     return { address, grpcAddress: statuses.find((status) => status.grpcAddress !== undefined)?.grpcAddress };
@@ -213,11 +219,12 @@ export class Controller {
     return { proxies: this.#proxies.statuses, applications };
   }
 
-  /** The metrics of the controller, of proxies and of replicas, in Prometheus' text format. */
+  /** The metrics of the controller, of proxies, of replicas and of other processes with handles, in Prometheus' text format. */
   async metrics(): Promise<string> {
     await this.#ready;
     const own = { tags: {}, metrics: runsInProcess() ? [] : metricSnapshots() };
-    return prometheusText([own, ...(await this.#proxies.metrics()), ...(await this.#replicas.metrics())]);
+    const others = await Promise.all([this.#proxies.metrics(), this.#replicas.metrics(), this.#subscribers.metrics()]);
+    return prometheusText([own, ...others.flat()]);
   }
 
   /** The facts that a handle of a deployment needs; undefined where there is no such deployment. Default: the ingress. */
@@ -339,7 +346,8 @@ export class Controller {
   async #put(text: string): Promise<void> {
     const config = await readDeclared(text);
     const http = resolveHttpOptions(httpOptionsOf(config));
-    if (this.#isCleared) await this.#startProxies({ ...this.#options, http });
+    const grpc = await resolveGrpcOptions(grpcOptionsOf(config, "/"));
+    if (this.#isCleared) await this.#startProxies({ ...this.#options, http, ...(grpc !== undefined && { grpc }) });
     await Promise.all([saveConfigText(text), saveUnbuilt(text)]);
     this.#declared.put(config.applications);
   }
@@ -348,10 +356,16 @@ export class Controller {
   async #clear(): Promise<void> {
     this.#declared.clear();
     await Promise.all(this.#state.apps.map((app) => this.#delete(app)));
-    this.#isCleared = true;
-    await this.#proxies.shutdown(5_000);
-    this.#proxies = new ProxyStarter({ ...this.#options.http, location: "disabled" }, undefined);
+    await this.#clearProxies();
     await Promise.all([forgetConfigText(), forgetUnbuilt()]);
+  }
+
+  /** Without proxies, whoever starts Serve next says where they listen. */
+  async #clearProxies(): Promise<void> {
+    this.#isCleared = true;
+    const ending = this.#proxies;
+    this.#proxies = new ProxyStarter({ ...this.#options.http, location: "disabled" }, undefined);
+    await ending.shutdown(5_000);
   }
 
   async #startProxies(options: ServeOptions): Promise<void> {
@@ -370,6 +384,7 @@ export class Controller {
       nodeId: getRuntimeContext().nodeId,
       hosts: new Map(all.map(({ nodeId, address, hostname }) => [nodeId, /^([\d.]+|\[.*\]):\d+$/.exec(address)?.[1] ?? hostname])),
       http: this.#options.http,
+      grpc: this.#options.grpc,
       proxies: this.#proxies.statuses,
       applications: new Map(applications),
       originMs: Date.now() - performance.now(),
@@ -594,6 +609,14 @@ function newReplicaId(): string {
 async function readDeclared(text: string): Promise<ServeConfig> {
   const { readConfig } = await import("../config/read-config.ts");
   const config = readConfig(text, "the configuration");
+  const relative = config.grpcServices.find(({ protoFile }) => !protoFile.startsWith("/"));
+  if (relative !== undefined) {
+    const reason = "a .proto file is named by its whole path, as there is no folder to begin from";
+    const received = describeValue(relative.protoFile);
+    throw new ServeConfigError(`Cannot read the configuration: grpc_options.grpc_servicer_functions: ${reason}: received ${received}`, {
+      reason,
+    });
+  }
   for (const [index, { importPath, runtimeEnv }] of config.applications.entries()) {
     const folder = String(runtimeEnv["working_dir"] ?? "").replace(/^local:\/\//, "");
     if (folder.startsWith("/") || (folder === "" && importPath.startsWith("/"))) continue;

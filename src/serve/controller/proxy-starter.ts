@@ -7,10 +7,10 @@
 import { SERVE_NAMESPACE } from "../names.ts";
 import { type ActorHandle, getRuntimeContext, kill, nodes, remote } from "../../core/index.ts";
 import { COMPONENT_START_WITHIN_MS, METRICS_WITHIN_MS, REPLICA_CONCURRENCY, START_RETRY_MIN_MS } from "../limits.ts";
-import type { MetricSnapshot, Tags } from "../metrics/registry.ts";
+import type { ProcessMetrics } from "../metrics/registry.ts";
 import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
 import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
-import { Proxy } from "../proxy/proxy.ts";
+import { ServeProxy } from "../proxy/proxy.ts";
 import { reasonOf } from "./replica-starter.ts";
 
 /** Ray's words. */
@@ -27,7 +27,7 @@ export interface ProxyStatusInfo {
 }
 
 interface RunningProxy {
-  handle: ActorHandle<Proxy>;
+  handle: ActorHandle<ServeProxy>;
   readonly info: ProxyStatusInfo;
   /** Settles with the first start. */
   readonly started: Promise<void>;
@@ -41,6 +41,7 @@ export class ProxyStarter {
   /** By node, where its proxies listen. */
   readonly #ports = new Map<string, number>();
   readonly #grpcPorts = new Map<string, number>();
+  #isOver = false;
 
   constructor(options: ResolvedHttpOptions, grpc: ResolvedGrpcOptions | undefined) {
     this.#options = options;
@@ -51,12 +52,19 @@ export class ProxyStarter {
     return Object.fromEntries([...this.#proxies].map(([name, { info }]) => [name, info]));
   }
 
+  /** Whether any proxy has come to listen. */
+  get hasListened(): boolean {
+    return this.#ports.size > 0;
+  }
+
   /** Every node has its proxies, and nodes that have gone have none. */
   async follow(): Promise<void> {
     const { location, proxies } = this.#options;
     if (location === "disabled") return;
     const here = getRuntimeContext().nodeId;
     const alive = location === "headOnly" ? [here] : (await nodes()).filter((node) => node.alive).map(({ nodeId }) => nodeId);
+    // The nodes may have been asked for before the end: a proxy that started now would stay, with these options.
+    if (this.#isOver) return;
     for (const nodeId of alive) for (let index = 0; index < proxies; index += 1) this.#start(nodeId, index);
     for (const [name, proxy] of this.#proxies) if (!(alive as string[]).includes(proxy.info.nodeId)) this.#end(name, proxy);
   }
@@ -72,7 +80,7 @@ export class ProxyStarter {
     await Promise.allSettled(serving.map(({ handle }) => handle.routesTo.options({ timeoutMs: COMPONENT_START_WITHIN_MS }).remote(app)));
   }
 
-  async metrics(): Promise<{ tags: Tags; metrics: MetricSnapshot[] }[]> {
+  async metrics(): Promise<ProcessMetrics[]> {
     const asked = await Promise.allSettled(
       [...this.#proxies].map(async ([name, { handle }]) => ({
         tags: { proxy: name },
@@ -82,14 +90,17 @@ export class ProxyStarter {
     return asked.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
   }
 
-  /** Proxies answer what they have, and end. */
+  /** Proxies answer what they have, and end. None starts any more. */
   async shutdown(withinMs: number): Promise<void> {
+    this.#isOver = true;
     await Promise.all(
       [...this.#proxies].map(async ([name, proxy]) => {
         proxy.isEnding = true;
         proxy.info.status = "DRAINING";
         await Promise.allSettled([proxy.handle.drain.options({ timeoutMs: withinMs }).remote()]);
-        this.#end(name, proxy);
+        this.#proxies.delete(name);
+        // The next one of this name is to be another.
+        await Promise.allSettled([kill(proxy.handle)]);
       }),
     );
   }
@@ -106,16 +117,17 @@ export class ProxyStarter {
     void this.#keepRunning(name, proxy, { resolve, reject });
   }
 
-  /** With port 0 the first proxy of a node gets one that is free, and the others, and those that are started again, the same. */
+  /** With port 0 the first proxy of a node gets one that is free, for HTTP and for gRPC, and the others, and those that are started again, the same. */
   async #portOf(name: string, nodeId: string): Promise<number> {
     const first = `SERVE_PROXY::${nodeId}::0`;
-    if (this.#options.port === 0 && name !== first) await this.#proxies.get(first)?.started.catch(() => {});
+    const isAny = this.#options.port === 0 || this.#grpcOptions?.port === 0;
+    if (isAny && name !== first) await this.#proxies.get(first)?.started.catch(() => {});
     return this.#ports.get(nodeId) ?? this.#options.port;
   }
 
   /** Without restarts of its own: an actor with some would be moved off a node that is to go, in the middle of its requests. */
-  #actor(name: string, nodeId: string): ActorHandle<Proxy> {
-    return remote(Proxy, {
+  #actor(name: string, nodeId: string): ActorHandle<ServeProxy> {
+    return remote(ServeProxy, {
       name,
       namespace: SERVE_NAMESPACE,
       getIfExists: true,
@@ -133,7 +145,7 @@ export class ProxyStarter {
         const { host, port } = await proxy.handle.start.remote(await this.#portOf(name, info.nodeId));
         this.#ports.set(info.nodeId, port);
         info.address = `${this.#options.tls === undefined ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
-        const grpc = await this.#startGrpc(name, proxy);
+        const grpc = await this.#startGrpc(proxy);
         if (grpc !== undefined) info.grpcAddress = grpc;
         info.status = "HEALTHY";
         info.message = "";
@@ -153,9 +165,9 @@ export class ProxyStarter {
     }
   }
 
-  /** The first proxy of a node has gRPC, which shares no port. @returns where it listens; undefined where it does not */
-  async #startGrpc(name: string, { handle, info: { nodeId } }: RunningProxy): Promise<string | undefined> {
-    if (this.#grpcOptions === undefined || name !== `SERVE_PROXY::${nodeId}::0`) return undefined;
+  /** @returns where it listens; undefined where it does not */
+  async #startGrpc({ handle, info: { nodeId } }: RunningProxy): Promise<string | undefined> {
+    if (this.#grpcOptions === undefined) return undefined;
     const bound = await handle.startGrpc.remote(this.#grpcPorts.get(nodeId) ?? this.#grpcOptions.port);
     if (bound === undefined) return undefined;
     this.#grpcPorts.set(nodeId, bound.port);

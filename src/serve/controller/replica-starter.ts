@@ -18,7 +18,7 @@ import {
 } from "../../core/index.ts";
 import { runsInProcess } from "../../core/internal.ts";
 import { METRICS_WITHIN_MS, REPLICA_CONCURRENCY } from "../limits.ts";
-import type { MetricSnapshot, Tags } from "../metrics/registry.ts";
+import type { ProcessMetrics } from "../metrics/registry.ts";
 import { type CodeSource, Replica } from "../replica/replica.ts";
 import type { ReplicaStart, ServeEvent } from "./serve-events.ts";
 import type { Subscribers } from "./subscribers.ts";
@@ -71,11 +71,14 @@ export class ReplicaStarter {
   }
 
   /** Metrics of the replicas that answer in time. */
-  async metrics(): Promise<{ tags: Tags; metrics: MetricSnapshot[] }[]> {
+  async metrics(): Promise<ProcessMetrics[]> {
     const asked = await Promise.allSettled(
-      [...this.#handles.values()].map(async (replica) => await replica.metrics.options({ timeoutMs: METRICS_WITHIN_MS }).remote()),
+      [...this.#handles].map(async ([id, replica]) => ({
+        tags: { replica: id },
+        metrics: await replica.metrics.options({ timeoutMs: METRICS_WITHIN_MS }).remote(),
+      })),
     );
-    return asked.flatMap((answer) => (answer.status === "fulfilled" ? [{ tags: {}, metrics: answer.value }] : []));
+    return asked.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
   }
 
   reconfigure(id: string, userConfig: string | undefined, maxOngoingRequests: number): void {

@@ -6,8 +6,11 @@
  */
 import { CONTROLLER_SERVICE } from "../names.ts";
 import { offerConnections, type ServiceConnection } from "../../core/internal.ts";
+import { METRICS_WITHIN_MS } from "../limits.ts";
+import type { ProcessMetrics } from "../metrics/registry.ts";
 import {
   bodyOf,
+  type MetricsBody,
   type ReleasedBody,
   type ReportBody,
   type SubscribeBody,
@@ -30,6 +33,8 @@ interface Subscriber {
   readonly connection: ServiceConnection;
   readonly keys: Set<string>;
   readonly uses: Set<string>;
+  /** Gets its metrics, while they are asked for. */
+  onMetrics: ((found: MetricsBody | undefined) => void) | undefined;
 }
 
 export class Subscribers {
@@ -37,6 +42,7 @@ export class Subscribers {
   readonly #all = new Set<Subscriber>();
   readonly #waiting = new Map<string, (() => void)[]>();
   #nextSource = 1;
+  #measuring: Promise<ProcessMetrics[]> | undefined;
   #isOpen = false;
 
   constructor(ports: SubscriberPorts) {
@@ -72,17 +78,43 @@ export class Subscribers {
     this.#waiting.delete(replica);
   }
 
+  /** Metrics of the processes that only have handles, such as drivers: of those that answer in time. */
+  metrics(): Promise<ProcessMetrics[]> {
+    this.#measuring ??= this.#askForMetrics().finally(() => (this.#measuring = undefined));
+    return this.#measuring;
+  }
+
+  async #askForMetrics(): Promise<ProcessMetrics[]> {
+    const asked = [...this.#all].map((subscriber) => {
+      const { promise, resolve } = Promise.withResolvers<MetricsBody | undefined>();
+      const timer = setTimeout(resolve, METRICS_WITHIN_MS, undefined);
+      subscriber.onMetrics = (found) => {
+        clearTimeout(timer);
+        subscriber.onMetrics = undefined;
+        resolve(found);
+      };
+      tell(subscriber.connection, TOLD.METRICS, { process: "", metrics: [] });
+      return promise;
+    });
+    const found = await Promise.all(asked);
+    return found.flatMap((one) =>
+      one === undefined || one.metrics.length === 0 ? [] : [{ tags: { process: one.process }, metrics: one.metrics }],
+    );
+  }
+
   #accept(connection: ServiceConnection): void {
-    const subscriber: Subscriber = { source: String(this.#nextSource), connection, keys: new Set(), uses: new Set() };
+    const subscriber: Subscriber = { source: String(this.#nextSource), connection, keys: new Set(), uses: new Set(), onMetrics: undefined };
     this.#nextSource += 1;
     this.#all.add(subscriber);
     connection.onFrame = ({ type, body }) => {
       if (type === TOLD.SUBSCRIBE) this.#subscribe(subscriber, bodyOf(body) as SubscribeBody);
       else if (type === TOLD.RELEASED) this.#release(subscriber, (bodyOf(body) as ReleasedBody).replica);
+      else if (type === TOLD.METRICS) subscriber.onMetrics?.(bodyOf(body) as MetricsBody);
       else if (type === TOLD.REPORT) this.#ports.reported(subscriber.source, bodyOf(body) as ReportBody);
     };
     connection.onClose = () => {
       this.#all.delete(subscriber);
+      subscriber.onMetrics?.(undefined);
       for (const replica of subscriber.uses) this.#release(subscriber, replica);
       this.#ports.gone(subscriber.source);
     };

@@ -1,19 +1,26 @@
 /**
  * gRPC in front of an exchange: `@grpc/grpc-js` has the protocol, each call of it is one exchange of messages with a replica.
  *
- * Decides which application a call is for (metadata `application`; the only one where there is one), which model (`multiplexed_model_id`), its id (`request_id`, else a new
- * one), and the status of calls that no replica has answered. A message is read from the client when the replica has room for it, and from the replica when the client has.
+ * Owns the socket that listens, as the package neither shares a port between processes nor renews certificates: it is handed connections, those of TLS after their handshake.
+ * Decides which application a call is for (metadata `application`; the only one where there is one), which model (`multiplexed_model_id`) and session (`session_id`), its
+ * id (`request_id`, else a new one), and the status of calls that no replica has answered. A message is read from the client when the replica has room for it, and from the replica when the client has.
  */
 import type * as grpc from "@grpc/grpc-js";
-import type { PackageDefinition } from "@grpc/proto-loader";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { createServer as createSecureServer } from "node:tls";
+import { CLIENTS_MAX, HEADERS_WITHIN_MS } from "../limits.ts";
+import { listenAt } from "../listening.ts";
 import type { Exchange, IncomingRequest, ReplyPort, StreamedBody } from "../proxy/exchange.ts";
 import { newRequestId, REQUEST_ID } from "../proxy/request-headers.ts";
+import { readTlsContext, type ResolvedTlsOptions, watchTlsFiles } from "../proxy/tls-options.ts";
+import { sessionHeaders } from "../routing/sessions.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
 import { GRPC_METHOD, type Message, type ResponseHead } from "../wire/frames.ts";
 import { decodeMessage, encodeMessage, GRPC_STATUS, type GrpcKind, readEnd, targetUrl } from "./grpc-calls.ts";
 import type { ResolvedGrpcOptions } from "./grpc-options.ts";
-import { definitionOf, grpcPackage, MESSAGE_FORM } from "./service-definition.ts";
-import { HEALTH_SERVICE, OWN_SERVICES, RAY_SERVICE } from "./grpc-services.ts";
+import { HEALTH_SERVICE, RAY_SERVICE, REFLECTION_SERVICES } from "./grpc-services.ts";
+import { Reflection, type ReflectionRequest } from "./reflection.ts";
+import { definitionOf, grpcPackage } from "./service-definition.ts";
 
 /** Functions of the proxy that the front calls. */
 interface GrpcPorts {
@@ -36,6 +43,7 @@ export class GrpcFront {
   readonly #server: grpc.Server;
   readonly #options: ResolvedGrpcOptions;
   readonly #ports: GrpcPorts;
+  #listener: Server | undefined;
 
   private constructor(package_: typeof grpc, options: ResolvedGrpcOptions, ports: GrpcPorts) {
     this.#grpc = package_;
@@ -46,34 +54,35 @@ export class GrpcFront {
 
   /** @throws DeployFailedError where a package is missing */
   static async create(options: ResolvedGrpcOptions, ports: GrpcPorts): Promise<GrpcFront> {
-    const package_ = await grpcPackage("@grpc/grpc-js", () => import("@grpc/grpc-js"));
-    const loader = await grpcPackage("@grpc/proto-loader", () => import("@grpc/proto-loader"));
-    const front = new GrpcFront(package_, options, ports);
-    const own = loader.fromJSON(OWN_SERVICES, MESSAGE_FORM);
-    front.#addOwn(own);
+    const front = new GrpcFront(await grpcPackage("@grpc/grpc-js", () => import("@grpc/grpc-js")), options, ports);
+    await front.#addOwn();
     for (const service of options.services) front.#add(await definitionOf(service));
     return front;
   }
 
-  /** @returns the port @throws where it is taken */
-  async listen(port: number): Promise<number> {
-    const { host } = this.#options;
-    const address = `${host.includes(":") ? `[${host}]` : host}:${port}`;
-    return new Promise((resolve, reject) => {
-      this.#server.bindAsync(address, this.#grpc.ServerCredentials.createInsecure(), (error, bound) =>
-        error === null ? resolve(bound) : reject(error),
-      );
-    });
+  /**
+   * @param isShared other processes listen at the same port
+   * @returns the port @throws where it is taken, or the certificate cannot be used
+   */
+  async listen(port: number, { isShared }: { isShared: boolean }): Promise<number> {
+    const { host, tls } = this.#options;
+    const { injectConnection } = this.#server.createConnectionInjector(this.#grpc.ServerCredentials.createInsecure());
+    const listener = tls === undefined ? createServer(injectConnection) : await secureServer(tls, injectConnection);
+    listener.maxConnections = CLIENTS_MAX;
+    await listenAt(listener, { host, port, reusePort: isShared, backlog: 1024 });
+    this.#listener = listener;
+    return (listener.address() as AddressInfo).port;
   }
 
   /** Takes no new calls, and resolves when all have ended. */
   async drain(): Promise<void> {
+    this.#listener?.close();
     await new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));
   }
 
-  #addOwn(own: PackageDefinition): void {
+  async #addOwn(): Promise<void> {
     const draining = (): Failure => ({ code: GRPC_STATUS.UNAVAILABLE, details: "the proxy ends" });
-    this.#server.addService(own[HEALTH_SERVICE] as grpc.ServiceDefinition, {
+    this.#server.addService(await definitionOf(HEALTH_SERVICE), {
       Check: (call: { request: { service: string } }, reply: Reply) => {
         const { service } = call.request;
         if (service === "" || this.#options.services.some((offered) => offered.service === service))
@@ -81,10 +90,16 @@ export class GrpcFront {
         else reply({ code: GRPC_STATUS.NOT_FOUND, details: "there is no such service" });
       },
     });
-    this.#server.addService(own[RAY_SERVICE] as grpc.ServiceDefinition, {
+    this.#server.addService(await definitionOf(RAY_SERVICE), {
       ListApplications: (_call: unknown, reply: Reply) => reply(null, { applicationNames: this.#ports.applications() }),
       Healthz: (_call: unknown, reply: Reply) => (this.#ports.isDraining() ? reply(draining()) : reply(null, { message: "success" })),
     });
+    if (!this.#options.reflection) return;
+    const reflection = new Reflection([...this.#options.services, HEALTH_SERVICE, RAY_SERVICE, ...REFLECTION_SERVICES]);
+    for (const service of REFLECTION_SERVICES)
+      this.#server.addService(await definitionOf(service), {
+        ServerReflectionInfo: (call: grpc.ServerDuplexStream<ReflectionRequest, object>) => void reflect(reflection, call),
+      });
   }
 
   #add(service: grpc.ServiceDefinition): void {
@@ -148,6 +163,7 @@ class GrpcCall implements ReplyPort {
       const problem = this.#app === "" ? "metadata application is needed" : `there is no application ${this.#app.slice(0, 100)}`;
       return this.#end(GRPC_STATUS.NOT_FOUND, `${problem}: there are ${known.join(", ") || "none"}`);
     }
+    const sessionId = named("session_id");
     const timeoutMs = this.#timeoutMs();
     if (options.requestTimeoutMs !== undefined) this.#timer = setTimeout(() => this.#late(), options.requestTimeoutMs).unref();
     this.#call.on("cancelled", () => this.#gone());
@@ -159,10 +175,10 @@ class GrpcCall implements ReplyPort {
       timeoutMs,
       modelId: named("multiplexed_model_id"),
       client: this.#call.getPeer(),
-      headers: flatMetadata(metadata),
+      headers: [...flatMetadata(metadata), ...sessionHeaders(sessionId)],
     };
     const body: StreamedBody = "request" in this.#call && this.#call.request !== undefined ? once(this.#call.request) : encoded(this.#call);
-    this.#exchange = ports.begin(this.#app, { head, body }, this);
+    this.#exchange = ports.begin(this.#app, { head, body, sessionId }, this);
     this.#exchange.start();
   }
 
@@ -195,7 +211,7 @@ class GrpcCall implements ReplyPort {
         const value = decodeMessage(message);
         if (this.#isOver) return;
         if (this.#reply !== undefined) whole = value;
-        else if (!(this.#call as grpc.ServerDuplexStream<unknown, unknown>).write(value)) await this.#drained();
+        else if (!(this.#call as grpc.ServerDuplexStream<unknown, unknown>).write(value)) await drained(this.#call);
       }
     } catch {
       // The replica died, or nobody wants the answer any more.
@@ -203,15 +219,6 @@ class GrpcCall implements ReplyPort {
     }
     const { code, details, metadata } = readEnd(messages.trailers);
     this.#end(code, details, { whole, metadata });
-  }
-
-  async #drained(): Promise<void> {
-    const call = this.#call as grpc.ServerDuplexStream<unknown, unknown>;
-    await new Promise<void>((resolve) => {
-      call.once("drain", resolve);
-      call.once("cancelled", resolve);
-      call.once("close", resolve);
-    });
   }
 
   /** The rest of the client's deadline and of the proxy's own limit, whichever is shorter; 0 is without limit. */
@@ -264,6 +271,42 @@ class GrpcCall implements ReplyPort {
     });
     return true;
   }
+}
+
+/** Connections after their handshake. Clients that did not ask for HTTP/2 speak no gRPC. */
+async function secureServer(tls: ResolvedTlsOptions, take: (socket: Socket) => void): Promise<Server> {
+  const server = createSecureServer(
+    {
+      ...(await readTlsContext(tls, "grpcOptions")),
+      ALPNProtocols: ["h2"],
+      handshakeTimeout: HEADERS_WITHIN_MS,
+      requestCert: tls.ca !== undefined,
+    },
+    (socket) => (socket.alpnProtocol === "h2" ? take(socket) : socket.destroy()),
+  );
+  server.on(
+    "close",
+    watchTlsFiles(tls, "grpcOptions", (renewed) => server.setSecureContext(renewed)),
+  );
+  return server;
+}
+
+/** A client that does not read its answers is not read from. */
+async function reflect(reflection: Reflection, call: grpc.ServerDuplexStream<ReflectionRequest, object>): Promise<void> {
+  call.on("error", () => {});
+  try {
+    for await (const request of call.iterator({ destroyOnReturn: false }) as AsyncIterable<ReflectionRequest>)
+      if (!call.write(reflection.answer(request))) await drained(call);
+    call.end();
+  } catch {
+    // The client is gone.
+  }
+}
+
+async function drained(call: Call): Promise<void> {
+  await new Promise<void>((resolve) => {
+    for (const event of ["drain", "cancelled", "close"]) call.once(event, () => resolve());
+  });
 }
 
 async function* once(request: unknown): AsyncGenerator<Message, void, undefined> {

@@ -6,9 +6,11 @@
  */
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { count, custom, describeValue, readOptions, text, timeLimit } from "../../core/internal.ts";
+import { count, custom, describeValue, flag, readOptions, text, timeLimit } from "../../core/internal.ts";
 import { GRPC_MESSAGE_BYTES_MAX } from "../limits.ts";
-import { type LoadedService, MAIN_FILE, readWithImports } from "./proto-files.ts";
+import { type ResolvedTlsOptions, tlsOption, type TlsOptions } from "../proxy/tls-options.ts";
+import { OWN_SERVICES } from "./grpc-services.ts";
+import { type LoadedService, loadService } from "./proto-files.ts";
 import { definitionOf } from "./service-definition.ts";
 
 /** A service of a `.proto` file. */
@@ -27,12 +29,16 @@ export interface GrpcOptions {
   host?: string | undefined;
   /** Default: 9000; 0 is any that is free. */
   port?: number | undefined;
-  /** The methods of these services are those of the ingress. Default: none, which leaves health and Ray's API. */
+  /** The methods of these services are those of the ingress. Default: none, which leaves health, Ray's API and reflection. */
   services?: readonly GrpcService[] | undefined;
   /** How long a call may take, in addition to the client's deadline. Default: no limit. */
   requestTimeoutMs?: number | undefined;
   /** The largest message of a client. Default: 4 MiB. */
   maxMessageBytes?: number | undefined;
+  /** Speak TLS, with a certificate of the clients' where `ca` is given. Default: in the clear. */
+  tls?: TlsOptions | undefined;
+  /** Tools such as grpcurl may ask for the services and their messages. Default: true. */
+  reflection?: boolean | undefined;
 }
 
 /** As the proxies get it: JSON. */
@@ -42,6 +48,8 @@ export interface ResolvedGrpcOptions {
   readonly services: readonly LoadedService[];
   readonly requestTimeoutMs: number | undefined;
   readonly maxMessageBytes: number;
+  readonly tls: ResolvedTlsOptions | undefined;
+  readonly reflection: boolean;
 }
 
 const SERVICES = custom<readonly GrpcService[]>("an array of { protoFile, service } is needed", [], (value) =>
@@ -49,13 +57,19 @@ const SERVICES = custom<readonly GrpcService[]>("an array of { protoFile, servic
 );
 const GRPC = {
   of: "grpcOptions",
-  otherNames: { grpc_servicer_functions: "it is services", request_timeout_s: "it is requestTimeoutMs, in milliseconds" },
+  otherNames: {
+    grpc_servicer_functions: "it is services",
+    request_timeout_s: "it is requestTimeoutMs, in milliseconds",
+    enable_reflection: "it is reflection",
+  },
   options: {
     host: text("127.0.0.1"),
     port: count({ min: 0, max: 65_535 }, 9000),
     services: SERVICES,
     requestTimeoutMs: timeLimit(),
     maxMessageBytes: count({ min: 1 }, GRPC_MESSAGE_BYTES_MAX),
+    tls: tlsOption("grpcOptions"),
+    reflection: flag(true),
   },
 };
 const SERVICE = {
@@ -82,10 +96,10 @@ export async function resolveGrpcOptions(given: GrpcOptions | undefined): Promis
       throw new TypeError(`Cannot set services of grpcOptions: protoFile and service are needed: received ${describeValue(service)}`);
     if (loaded.some((other) => other.service === name))
       throw new RangeError(`Cannot set services of grpcOptions: ${name} stands there twice`);
+    if (OWN_SERVICES.some((own) => own.service === name))
+      throw new RangeError(`Cannot set services of grpcOptions: Serve answers ${name} by itself: leave it out`);
     const path = resolve(protoFile instanceof URL ? fileURLToPath(protoFile) : protoFile);
-    const files: Record<string, string> = {};
-    readWithImports(path, { name: MAIN_FILE, folders: includeDirs?.map((folder) => resolve(folder)) ?? [dirname(path)], files });
-    loaded.push({ service: name, files });
+    loaded.push(loadService(name, path, includeDirs?.map((folder) => resolve(folder)) ?? [dirname(path)]));
   }
   const resolved = { ...rest, services: loaded };
   // A mistake is told here, and not by a proxy.

@@ -5,24 +5,43 @@
  * Decides where imports are found: in the folders that the options name, and never outside of them. Called by `grpc-options.ts`.
  */
 import { existsSync, readFileSync } from "node:fs";
-import { isAbsolute, join } from "node:path";
+import { basename, isAbsolute, join, relative } from "node:path";
 
-/** A service with the texts of its file and of all that this imports, by their names there. */
+/** A service with the texts of its file and of all that this imports. */
 export interface LoadedService {
   readonly service: string;
+  /** Name of the service's own file among the texts. */
+  readonly main: string;
+  /** By the names that imports have for them. */
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** The service's own file among the texts. */
-export const MAIN_FILE = "shoal-main.proto";
 const IMPORT = /^\s*import\s+(?:public\s+|weak\s+)?"([^"]+)"\s*;/gm;
 
-/** @throws Error for a file that is not there */
-export function readWithImports(
+/**
+ * The service with all texts.
+ *
+ * @param folders where imports are found
+ * @throws RangeError for a file that is not there
+ */
+export function loadService(service: string, path: string, folders: readonly string[]): LoadedService {
+  const files: Record<string, string> = {};
+  const main = importNameOf(path, folders);
+  readWithImports(path, { name: main, folders, files });
+  return { service, main, files };
+}
+
+/** Name by which another file in the folders would import it. */
+function importNameOf(path: string, folders: readonly string[]): string {
+  const names = folders.map((folder) => relative(folder, path));
+  return names.find((name) => !name.startsWith("..") && !isAbsolute(name)) ?? basename(path);
+}
+
+function readWithImports(
   path: string,
   { name, folders, files }: { name: string; folders: readonly string[]; files: Record<string, string> },
 ): void {
-  const content = readFileSync(path, "utf8");
+  const content = textOf(path);
   files[name] = content;
   for (const [, imported] of content.matchAll(IMPORT)) {
     if (imported === undefined || Object.hasOwn(files, imported)) continue;
@@ -33,5 +52,13 @@ export function readWithImports(
     if (found !== undefined) readWithImports(found, { name: imported, folders, files });
     else if (!imported.startsWith("google/protobuf/"))
       throw new RangeError(`Cannot read ${path}: there is no ${imported} in ${folders.join(", ")}: name its folder in includeDirs`);
+  }
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    throw new RangeError(`Cannot read the .proto file of a service: ${(cause as Error).message}`, { cause });
   }
 }

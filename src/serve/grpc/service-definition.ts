@@ -9,17 +9,17 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { temporaryRoot } from "../../core/internal.ts";
 import { DeployFailedError } from "../errors.ts";
-import { type LoadedService, MAIN_FILE } from "./proto-files.ts";
+import type { LoadedService } from "./proto-files.ts";
 
 /** Form of messages in user code: names in camel case, 64-bit numbers and enums as text, bytes as `Buffer`. */
-export const MESSAGE_FORM = { longs: String, enums: String, defaults: true, oneofs: true } as const;
+const MESSAGE_FORM = { longs: String, enums: String, defaults: true, oneofs: true } as const;
 
 /**
  * The definition of a service, from the texts that came with the options.
  *
  * @throws RangeError where the file has no such service; what the parser throws for a file
  */
-export async function definitionOf({ service, files }: LoadedService): Promise<ServiceDefinition> {
+export async function definitionOf({ service, main, files }: LoadedService): Promise<ServiceDefinition> {
   const { loadSync } = await grpcPackage("@grpc/proto-loader", () => import("@grpc/proto-loader"));
   // The package reads files alone.
   const folder = mkdtempSync(join(temporaryRoot(), "shoal-proto-"));
@@ -28,7 +28,7 @@ export async function definitionOf({ service, files }: LoadedService): Promise<S
       mkdirSync(dirname(join(folder, name)), { recursive: true });
       writeFileSync(join(folder, name), content);
     }
-    const found = loadSync(MAIN_FILE, { ...MESSAGE_FORM, includeDirs: [folder] });
+    const found = loadSync(main, { ...MESSAGE_FORM, includeDirs: [folder] });
     const definition = found[service];
     if (definition !== undefined && !("format" in definition)) return definition;
     const known = Object.entries(found).flatMap(([name, { format }]) => (format === undefined ? [name] : []));

@@ -1,7 +1,7 @@
 /**
  * Handles of deployments: `handle.method.remote(...)` chooses a replica and calls it.
  *
- * Decides what a call carries on of the request in which it is made (its id, its model, what is left of its time), and which failures are tried on another
+ * Decides what a call carries on of the request in which it is made (its id, its model, its session, what is left of its time), and which failures are tried on another
  * replica: one that was full, one that died before it had begun, and any where the method is declared idempotent. A handle is a name, so it travels as one; the
  * router behind it is that of the process in which it is used.
  */
@@ -20,11 +20,14 @@ import { CALL_ATTEMPTS_MAX } from "../limits.ts";
 import { type CallMeta, ReplicaBusyError } from "../replica/replica-calls.ts";
 import { currentRequest } from "../replica/request-context.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
+import type { RequestToRoute } from "../routing/request-router.ts";
+import { sessionHeaders, sessionOf } from "../routing/sessions.ts";
 import { actorOf, processRouters } from "../routing/process-routers.ts";
 import type { RoutedReplica } from "../routing/replica-set.ts";
 import { outgoingTrace } from "../tracing.ts";
 import { type CallInProgress, callBehind, DeploymentResponse, DeploymentResponseGenerator } from "./deployment-response.ts";
 import type { HandleOptions, HandleOptionsInput } from "./handle-types.ts";
+import { withAnswers } from "./nested-responses.ts";
 
 /** The state of a handle; all of it is serialized. */
 interface HandleState {
@@ -45,12 +48,17 @@ interface ReplicaMethods {
 
 const OPTIONS = {
   of: "a deployment's handle",
-  otherNames: { multiplexed_model_id: "it is multiplexedModelId", method_name: "use handle.method.remote()" },
+  otherNames: {
+    multiplexed_model_id: "it is multiplexedModelId",
+    session_id: "it is sessionId",
+    method_name: "use handle.method.remote()",
+  },
   options: {
     stream: custom<boolean | undefined>("true or false is needed", undefined, (value) =>
       typeof value === "boolean" ? "ok" : "wrong type",
     ),
     multiplexedModelId: text(undefined),
+    sessionId: text(undefined),
     timeoutMs: timeLimit(),
     signal: custom<AbortSignal | undefined>("an AbortSignal is needed", undefined, (value) =>
       value instanceof AbortSignal ? "ok" : "wrong type",
@@ -143,8 +151,9 @@ function callOf(state: HandleState, method: string, args: readonly unknown[]): o
 class DeploymentCall {
   readonly #router: DeploymentRouter;
   readonly #method: string;
-  readonly #args: readonly unknown[];
+  #args: readonly unknown[];
   readonly #meta: CallMeta;
+  readonly #request: RequestToRoute;
   readonly #options: HandleOptions;
   readonly #untilMs: number | undefined;
   /** Replicas that a failed attempt of a stream has given back. */
@@ -155,6 +164,7 @@ class DeploymentCall {
 
   constructor({ app, deployment, options }: HandleState, method: string, args: readonly unknown[]) {
     this.#router = processRouters().router(app, deployment);
+    this.#router.called();
     this.#method = method;
     this.#args = args;
     this.#options = options;
@@ -162,13 +172,10 @@ class DeploymentCall {
     const own = options.timeoutMs === undefined ? undefined : Date.now() + options.timeoutMs;
     const deadline = request?.deadlineMs;
     this.#untilMs = own === undefined ? deadline : deadline === undefined ? own : Math.min(own, deadline);
-    this.#meta = [
-      method,
-      request?.requestId ?? "",
-      options.multiplexedModelId ?? request?.modelId ?? "",
-      0,
-      ...outgoingTrace(request?.traceHeaders),
-    ];
+    const modelId = options.multiplexedModelId ?? request?.modelId ?? "";
+    const sessionId = options.sessionId ?? (request === undefined ? "" : sessionOf(request.headers));
+    this.#request = { modelId, sessionId, method };
+    this.#meta = [method, request?.requestId ?? "", modelId, 0, ...outgoingTrace(request?.headers), ...sessionHeaders(sessionId)];
     options.signal?.addEventListener("abort", () => this.cancel(options.signal?.reason), { once: true });
     if (options.signal?.aborted === true) this.cancel(options.signal.reason);
   }
@@ -193,7 +200,8 @@ class DeploymentCall {
   }
 
   async *items(): AsyncGenerator<unknown, void, undefined> {
-    const args = await this.#passable();
+    const passable = await this.#passable();
+    const args = (await withAnswers(passable)) ?? passable;
     for (let attempt = 1; ; attempt += 1) {
       const replica = await this.#replica();
       let hasBegun = false;
@@ -224,7 +232,7 @@ class DeploymentCall {
   /** The hot path has no promise of its own until the replica is called. */
   #run(): Promise<unknown> {
     if (this.#cancelled !== undefined || this.#args.some(isResponse)) return this.#runAgain(1);
-    const replica = this.#untilMs === undefined ? this.#router.assign({ modelId: this.#meta[2], method: this.#method }) : this.#replica();
+    const replica = this.#untilMs === undefined ? this.#router.assign(this.#request) : this.#replica();
     if (replica instanceof Promise) return this.#runOn(replica, 1);
     const actor = actorOf(replica);
     return actor instanceof Promise ? this.#runOn(replica, 1) : this.#send(replica, actor as unknown as ReplicaMethods, this.#args, 1);
@@ -259,7 +267,7 @@ class DeploymentCall {
     } catch (error) {
       // An argument that cannot be sent.
       this.#router.ended(replica);
-      return Promise.reject(error);
+      return this.#sendAnswered(error, attempt);
     }
     this.#ref = ref;
     return ref.then(
@@ -272,6 +280,15 @@ class DeploymentCall {
         return this.#runAgain(attempt + 1);
       },
     ) as Promise<unknown>;
+  }
+
+  /** What could not be sent may have responses inside of arguments. */
+  async #sendAnswered(error: unknown, attempt: number): Promise<unknown> {
+    const answered = withAnswers(this.#args.filter((arg) => !isResponse(arg)));
+    if (answered === undefined) throw error;
+    const values = (await answered).values();
+    this.#args = this.#args.map((arg) => (isResponse(arg) ? arg : values.next().value));
+    return this.#runAgain(attempt);
   }
 
   /** Gives the replica back. @returns whether the call is to be tried again */
@@ -308,7 +325,7 @@ class DeploymentCall {
     const cancelled = (): void => stop.abort(outer?.reason);
     outer?.addEventListener("abort", cancelled, { once: true });
     try {
-      return await this.#router.assign({ modelId: this.#meta[2], method: this.#method }, stop.signal);
+      return await this.#router.assign(this.#request, stop.signal);
     } finally {
       clearTimeout(timer);
       outer?.removeEventListener("abort", cancelled);
@@ -327,8 +344,8 @@ class DeploymentCall {
 
   #metaNow(): CallMeta {
     if (this.#untilMs === undefined) return this.#meta;
-    const [method, requestId, modelId, , ...trace] = this.#meta;
-    return [method, requestId, modelId, Math.max(1, this.#untilMs - Date.now()), ...trace];
+    const [method, requestId, modelId, , ...headers] = this.#meta;
+    return [method, requestId, modelId, Math.max(1, this.#untilMs - Date.now()), ...headers];
   }
 
   #leftMs(): number | undefined {

@@ -10,6 +10,8 @@ export interface HandleOptionsInput {
   stream?: boolean | undefined;
   /** The model for `serve.multiplexed`; replicas that have loaded it are preferred. Default: that of the request in which the call is made. */
   multiplexedModelId?: string | undefined;
+  /** Calls of one session go to the same replica while it is there and has room. Default: the session of the request in which the call is made. */
+  sessionId?: string | undefined;
   /** How long a call may take, the wait for a replica included. Default: what is left of the request in which it is made. */
   timeoutMs?: number | undefined;
   /** Cancels calls that are under way when it aborts. Stays in this process. Default: none. */
@@ -19,7 +21,7 @@ export interface HandleOptionsInput {
 export type HandleOptions = { readonly [K in keyof HandleOptionsInput]?: Exclude<HandleOptionsInput[K], undefined> };
 
 /** An argument for a parameter: the value, a response of another deployment that is not awaited, or a reference. */
-export type HandleArg<T> = T | DeploymentResponse<T> | PromiseLike<T>;
+export type HandleArg<T> = T | DeploymentResponse<T> | PromiseLike<T> | { readonly [Key in keyof T]: T[Key] | DeploymentResponse<T[Key]> };
 
 type HandleArgs<A extends readonly unknown[]> = { [K in keyof A]: HandleArg<A[K]> };
 

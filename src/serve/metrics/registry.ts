@@ -135,8 +135,17 @@ export function metricSnapshots(): MetricSnapshot[] {
   return [...metrics.values()].map((metric) => metric.snapshot());
 }
 
-/** The text that Prometheus reads, of the metrics of many processes. Each has tags of its process besides, so that series are not mixed up. */
-export function prometheusText(processes: readonly { readonly tags: Tags; readonly metrics: readonly MetricSnapshot[] }[]): string {
+/** Metrics of one process, and the tags that all of its series get. */
+export interface ProcessMetrics {
+  readonly tags: Tags;
+  readonly metrics: readonly MetricSnapshot[];
+}
+
+/**
+ * The text that Prometheus reads, of the metrics of many processes. Each has tags of its process besides those that a metric has by itself, so that series are not mixed
+ * up.
+ */
+export function prometheusText(processes: readonly ProcessMetrics[]): string {
   const byName = new Map<string, string[]>();
   for (const { tags: own, metrics: found } of processes) {
     for (const metric of found) {
@@ -146,7 +155,10 @@ export function prometheusText(processes: readonly { readonly tags: Tags; readon
       ];
       byName.set(metric.name, lines);
       for (const { tags, value, counts } of metric.series) {
-        const labels = [...Object.entries(own), ...metric.tagKeys.map((key, index) => [key, tags[index] ?? ""] as const)];
+        const labels = [
+          ...Object.entries(own).filter(([key]) => !metric.tagKeys.includes(key)),
+          ...metric.tagKeys.map((key, index) => [key, tags[index] ?? ""] as const),
+        ];
         if (metric.kind === "histogram") lines.push(...histogramLines(metric, labels, { sum: value, counts }));
         else lines.push(`${metric.name}${labelText(labels)} ${value}`);
       }

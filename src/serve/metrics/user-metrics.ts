@@ -5,7 +5,7 @@
  * constructor makes its own.
  */
 import { custom, describeValue, readOptions, text } from "../../core/internal.ts";
-import { findReplicaContext } from "../replica/replica-context.ts";
+import { replicaTags } from "../replica/replica-context.ts";
 import { LATENCY_BOUNDARIES, type Metric, type MetricKind, metricOf, type Tags } from "./registry.ts";
 
 /** The options of a metric. */
@@ -64,7 +64,6 @@ abstract class UserMetric {
         throw new TypeError(
           `Cannot record metric ${this.metric.facts.name}: it has no tag ${describeValue(key)}: there are ${this.#keys.join(", ")}`,
         );
-    const { appName = "", deployment = "", replicaId = "" } = findReplicaContext() ?? {};
     const own = this.#keys.map((key) => {
       const value = tags[key];
       if (typeof value !== "string")
@@ -73,7 +72,7 @@ abstract class UserMetric {
         );
       return value;
     });
-    return [appName, deployment, replicaId, ...own];
+    return [...replicaTags(), ...own];
   }
 }
 

@@ -204,7 +204,7 @@ export abstract class ClientExchange implements ReplyPort {
 
   #start(routed: RoutedTarget, head: RequestHead, body: IncomingRequest["body"]): void {
     if (this.sink.destroyed) return;
-    this.#exchange = routed.begin({ head, body }, this);
+    this.#exchange = routed.begin({ head, body, sessionId: this.#request?.read.sessionId ?? "" }, this);
     this.#exchange.start();
   }
 

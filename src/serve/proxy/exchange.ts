@@ -18,6 +18,8 @@ export interface IncomingRequest {
   readonly head: RequestHead;
   /** The whole body, or its pieces as they come. */
   readonly body: Uint8Array | StreamedBody;
+  /** Empty where it belongs to none. */
+  readonly sessionId: string;
 }
 
 /** Pieces of a body, or messages of a WebSocket. */
@@ -67,9 +69,10 @@ export class Exchange {
 
   /** Sends it; whatever becomes of it is told to the port. */
   start(): void {
-    const { method, modelId } = this.#request.head;
+    const { head, sessionId } = this.#request;
+    const { method, modelId } = head;
     try {
-      const replica = this.#router.assign({ modelId, method }, this.#signalOfWait());
+      const replica = this.#router.assign({ modelId, sessionId, method }, this.#signalOfWait());
       if (replica instanceof Promise)
         replica.then(
           (found) => this.#send(found),

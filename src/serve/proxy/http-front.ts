@@ -13,6 +13,7 @@ import { LINGER_MS, PIPELINED_MAX } from "../limits.ts";
 import { ClientExchange, type HttpPorts } from "./client-exchange.ts";
 import { Http2Front } from "./http2-front.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
+import { connectionsAllowed, openFilesMax } from "./open-files.ts";
 import { readHeaders } from "./request-headers.ts";
 import { watchTlsFiles } from "./tls-options.ts";
 
@@ -41,7 +42,9 @@ export function createHttpFront(options: ResolvedHttpOptions, ports: HttpPorts, 
     optimizeEmptyRequests: true,
   };
   const server = tls === undefined ? createServer(settings) : secureServer(settings, tls, options);
-  server.maxConnections = options.maxConnections;
+  const { count, warning } = connectionsAllowed(options.maxConnections, openFilesMax());
+  if (warning !== undefined) console.warn(warning);
+  server.maxConnections = count;
   server.maxRequestsPerSocket = options.maxRequestsPerConnection;
   server.on("request", (request, response) => new Http1Exchange(request, response, { options, ports }).start());
   // The client sends its body once it is told to: not before the request is known to be taken.
@@ -60,7 +63,7 @@ function secureServer(settings: ServerOptions, context: SecureContextOptions, { 
   if (tls !== undefined)
     server.on(
       "close",
-      watchTlsFiles(tls, (renewed) => server.setSecureContext(renewed)),
+      watchTlsFiles(tls, "httpOptions", (renewed) => server.setSecureContext(renewed)),
     );
   return server;
 }

@@ -5,15 +5,7 @@
  * Read by `serve.start`; the resolved options go to each proxy.
  */
 import { count, flag, milliseconds, oneOf, readOptions, text, timeLimit } from "../../core/internal.ts";
-import {
-  BODY_BYTES_MAX,
-  BODY_PAUSE_MS,
-  CLIENTS_MAX,
-  HEADER_BYTES_MAX,
-  HEADERS_WITHIN_MS,
-  KEEP_ALIVE_MS,
-  MESSAGE_BYTES_MAX,
-} from "../limits.ts";
+import { BODY_BYTES_MAX, BODY_PAUSE_MS, HEADER_BYTES_MAX, HEADERS_WITHIN_MS, KEEP_ALIVE_MS, MESSAGE_BYTES_MAX } from "../limits.ts";
 import { type ResolvedTlsOptions, tlsOption, type TlsOptions } from "./tls-options.ts";
 
 /** `httpOptions` of `serve.start`. */
@@ -44,7 +36,7 @@ export interface HttpOptions {
   maxMessageBytes?: number | undefined;
   /** Write a line of JSON for each request. Default: false. */
   accessLog?: boolean | undefined;
-  /** Connections of clients that a proxy has at a time. Default: 20,000. */
+  /** Connections of clients that a proxy has at a time. Default: 20,000, or fewer where its process may have fewer files open. */
   maxConnections?: number | undefined;
   /** Speak HTTPS: HTTP/2, and HTTP/1.1 with those that do not know it. Default: plain HTTP/1.1. */
   tls?: TlsOptions | undefined;
@@ -60,7 +52,7 @@ export interface ResolvedHttpOptions {
   readonly maxBodyBytes: number;
   readonly maxHeaderBytes: number;
   readonly headersTimeoutMs: number;
-  readonly maxConnections: number;
+  readonly maxConnections: number | undefined;
   readonly bodyTimeoutMs: number;
   readonly maxRequestsPerConnection: number;
   readonly maxMessageBytes: number;
@@ -84,12 +76,12 @@ const HTTP = {
     maxBodyBytes: count({ min: 0 }, BODY_BYTES_MAX),
     maxHeaderBytes: count({ min: 1024 }, HEADER_BYTES_MAX),
     headersTimeoutMs: milliseconds(HEADERS_WITHIN_MS),
-    maxConnections: count({ min: 1 }, CLIENTS_MAX),
+    maxConnections: count({ min: 1 }, undefined),
     bodyTimeoutMs: milliseconds(BODY_PAUSE_MS),
     maxRequestsPerConnection: count({ min: 0 }, 0),
     maxMessageBytes: count({ min: 1, max: 64 * 1024 * 1024 }, MESSAGE_BYTES_MAX),
     accessLog: flag(false),
-    tls: tlsOption(),
+    tls: tlsOption("httpOptions"),
   },
 };
 

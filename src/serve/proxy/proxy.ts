@@ -6,10 +6,11 @@
  */
 import { getRuntimeContext } from "../../core/index.ts";
 import type { AddressInfo } from "node:net";
+import { listenAt } from "../listening.ts";
 import { processRouters } from "../routing/process-routers.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
 import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
-import { GrpcMetrics, HttpMetrics } from "../metrics/serve-metrics.ts";
+import { GrpcMetrics, HttpMetrics, measureEventLoop } from "../metrics/serve-metrics.ts";
 import { logAccess } from "./access-log.ts";
 import { Exchange } from "./exchange.ts";
 import type { HttpPorts, RoutedTarget } from "./client-exchange.ts";
@@ -28,7 +29,7 @@ interface Ingress {
   readonly links: ReplicaLinks;
 }
 
-export class Proxy {
+export class ServeProxy {
   readonly #options: ResolvedHttpOptions;
   readonly #table = new RouteTable();
   /** By application and deployment. */
@@ -46,6 +47,7 @@ export class Proxy {
   constructor(options: ResolvedHttpOptions, grpc?: ResolvedGrpcOptions) {
     this.#options = options;
     this.#grpcOptions = grpc;
+    measureEventLoop("proxy", getRuntimeContext().actorId ?? "");
     processRouters().watchRoutes((routes) => {
       this.#table.update(routes);
       for (const { app, ingress } of routes) this.#ingress(app, ingress);
@@ -67,7 +69,7 @@ export class Proxy {
           if (this.#options.accessLog) logAccess(entry);
         },
       };
-      const front = createHttpFront(this.#options, ports, tls === undefined ? undefined : await readTlsContext(tls));
+      const front = createHttpFront(this.#options, ports, tls === undefined ? undefined : await readTlsContext(tls, "httpOptions"));
       const { server } = front;
       const webSockets = new WebSocketFront(server, this.#options, ports);
       const count = (): void => {
@@ -75,13 +77,7 @@ export class Proxy {
       };
       server.on("request", count).on("upgrade", count);
       if (front.http2 !== undefined) front.http2.onRequest = count;
-      await new Promise<void>((resolve, reject) => {
-        server.once("error", reject);
-        server.listen({ host, port, reusePort: proxies > 1, backlog: 1024 }, () => {
-          server.off("error", reject);
-          resolve();
-        });
-      });
+      await listenAt(server, { host, port, reusePort: proxies > 1, backlog: 1024 });
       this.#fronts = { ...front, webSockets };
     }
     const listening = this.#fronts.server.address() as AddressInfo;
@@ -109,7 +105,7 @@ export class Proxy {
             logAccess({ method: "gRPC", target: method, app, route: method, status: code, durationMs, requestId });
         },
       });
-      this.#grpc = { front, port: await front.listen(port) };
+      this.#grpc = { front, port: await front.listen(port, { isShared: this.#options.proxies > 1 }) };
     }
     return { host: options.host, port: this.#grpc.port };
   }

@@ -2,12 +2,24 @@ import { expect, test } from "vitest";
 import { originForm, readHeaders, readHttp2Head } from "./request-headers.ts";
 
 test("headers that matter are read in any spelling, and an id is made where there is none", () => {
-  const raw = ["Host", "a.example:80", "CONTENT-LENGTH", "12", "X-Request-Id", "mine", "serve-multiplexed-model-id", "m"];
+  const raw = [
+    "Host",
+    "a.example:80",
+    "CONTENT-LENGTH",
+    "12",
+    "X-Request-Id",
+    "mine",
+    "serve-multiplexed-model-id",
+    "m",
+    "X_Session_Id",
+    "s",
+  ];
   expect(readHeaders(raw)).toEqual({
     headers: raw,
     requestId: "mine",
     host: "a.example:80",
     modelId: "m",
+    sessionId: "s",
     length: 12,
     isChunked: false,
     mistake: undefined,

@@ -1,10 +1,11 @@
 /**
- * Reads the headers that a front needs before it routes a request: id, host, model and length of the body. Reads the request's target in all its forms.
+ * Reads the headers that a front needs before it routes a request: id, host, model, session and length of the body. Reads the request's target in all its forms.
  *
  * Rejects requests with an invalid host or with two hosts. Turns heads of HTTP/2 into those of HTTP/1.1, so that nothing behind a front knows the version.
  * Used by all fronts. Pure, but for the ids that it makes.
  */
 import { randomBytes } from "node:crypto";
+import { isSessionHeader } from "../routing/sessions.ts";
 
 export const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[0-9a-fA-F:.]+\])(?::\d{0,5})?$/;
@@ -17,6 +18,7 @@ export interface ReadHeaders {
   requestId: string;
   host: string;
   modelId: string;
+  sessionId: string;
   length: number | undefined;
   isChunked: boolean;
   /** The reason to refuse the request; undefined if it is valid. */
@@ -33,7 +35,16 @@ export function newRequestId(): string {
 
 /** Names are compared by their length first: most headers are none of these. */
 export function readHeaders(raw: string[]): ReadHeaders {
-  const read: ReadHeaders = { headers: raw, requestId: "", host: "", modelId: "", length: undefined, isChunked: false, mistake: undefined };
+  const read: ReadHeaders = {
+    headers: raw,
+    requestId: "",
+    host: "",
+    modelId: "",
+    sessionId: "",
+    length: undefined,
+    isChunked: false,
+    mistake: undefined,
+  };
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index] as string;
     const value = raw[index + 1] as string;
@@ -44,7 +55,8 @@ export function readHeaders(raw: string[]): ReadHeaders {
         read.host = value;
         break;
       case 12:
-        if (name.toLowerCase() === "x-request-id" && REQUEST_ID.test(value)) read.requestId = value;
+        if (isSessionHeader(name)) read.sessionId = value;
+        else if (name.toLowerCase() === "x-request-id" && REQUEST_ID.test(value)) read.requestId = value;
         break;
       case 14:
         if (name.toLowerCase() === "content-length") read.length = Number(value);

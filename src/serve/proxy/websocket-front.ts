@@ -113,7 +113,7 @@ class ClientSocket implements ReplyPort {
     };
     const { requestTimeoutMs } = this.#options;
     if (requestTimeoutMs !== undefined) this.#timer = setTimeout(() => this.#late(), requestTimeoutMs).unref();
-    this.#exchange = routed.begin({ head, body: this.#incoming }, this);
+    this.#exchange = routed.begin({ head, body: this.#incoming, sessionId: read.sessionId }, this);
     this.#exchange.start();
   }
 

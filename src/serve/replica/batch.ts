@@ -6,6 +6,8 @@
  */
 import { getRuntimeContext } from "../../core/index.ts";
 import { count, custom, describeValue, isThenable, milliseconds, outsideCalls, readOptions } from "../../core/internal.ts";
+import { type BatchMetrics, batchMetrics } from "../metrics/serve-metrics.ts";
+import { replicaTags } from "./replica-context.ts";
 import { currentRequest } from "./request-context.ts";
 
 /** The options of `batch`. */
@@ -18,6 +20,8 @@ export interface BatchOptions<T = unknown> {
   maxConcurrentBatches?: number | undefined;
   /** The size of one item. Default: 1 for each. */
   batchSizeFn?: ((item: T) => number) | undefined;
+  /** Names it in metrics. Default: the name of the function, or `anonymous`. */
+  name?: string | undefined;
 }
 
 /** Marks an item of a batch that streams which has no more results. */
@@ -47,6 +51,7 @@ const BATCH = {
     batchSizeFn: custom<((item: never) => number) | undefined>("a function is needed", undefined, (value) =>
       typeof value === "function" ? "ok" : "wrong type",
     ),
+    name: custom<string | undefined>("a text is needed", undefined, (value) => (typeof value === "string" ? "ok" : "wrong type")),
   },
 };
 
@@ -54,6 +59,7 @@ const BATCH = {
 interface Entry {
   readonly item: unknown;
   readonly size: number;
+  readonly sinceMs: number;
   result(value: unknown): void;
   failed(error: unknown): void;
   /** A stream is over. */
@@ -77,7 +83,9 @@ export function batch<T, R>(fn: (items: T[]) => readonly R[] | PromiseLike<reado
 export function batch(fn: (items: never[]) => unknown, options?: BatchOptions<never>): unknown {
   if (typeof fn !== "function") throw new TypeError(`Cannot batch: a function is needed: received ${describeValue(fn)}`);
   const read = readOptions(options, BATCH);
-  const batcher = new Batcher(fn as (items: unknown[]) => unknown, { ...read, batchSizeFn: read.batchSizeFn as never });
+  const run = (items: unknown[]): unknown => fn(items as never[]);
+  Object.defineProperty(run, "name", { value: read.name ?? fn.name });
+  const batcher = new Batcher(run, { ...read, batchSizeFn: read.batchSizeFn as never });
   const tag = Object.prototype.toString.call(fn);
   const isStream = tag === "[object AsyncGeneratorFunction]" || tag === "[object GeneratorFunction]";
   const batched = isStream ? (item: unknown) => streamOf(batcher, item) : (item: unknown) => resultOf(batcher, item);
@@ -101,6 +109,8 @@ class Batcher {
   #size = 0;
   #running = 0;
   #timer: NodeJS.Timeout | undefined;
+  /** Made by the first call, which runs in its replica. */
+  #metrics: BatchMetrics | undefined;
 
   constructor(fn: (items: unknown[]) => unknown, options: BatcherOptions) {
     this.#fn = fn;
@@ -115,13 +125,16 @@ class Batcher {
 
   /** @returns what takes it out again while it waits */
   add(item: unknown, outcome: Pick<Entry, "result" | "failed" | "ended">): () => void {
-    const entry: Entry = { item, size: this.#options.batchSizeFn?.(item) ?? 1, ...outcome };
+    const entry: Entry = { item, size: this.#options.batchSizeFn?.(item) ?? 1, sinceMs: performance.now(), ...outcome };
+    const metrics = (this.#metrics ??= batchMetrics(replicaTags(), this.#fn.name || "anonymous"));
     this.#waiting.add(entry);
     this.#size += entry.size;
     this.#look();
+    metrics.queued.set(this.#waiting.size);
     return () => {
       if (!this.#waiting.delete(entry)) return;
       this.#size -= entry.size;
+      metrics.queued.set(this.#waiting.size);
       entry.failed(new DOMException("The call was cancelled", "AbortError"));
     };
   }
@@ -151,11 +164,27 @@ class Batcher {
     if (entries.length === 0) return;
     this.#size -= size;
     this.#running += 1;
+    const ended = this.#measured(entries, size);
     // No call's own: the end of one must not end it for the others.
     void outsideCalls(() => this.#run(entries)).finally(() => {
+      ended();
       this.#running -= 1;
       this.#look();
     });
+  }
+
+  /** @returns called when the batch has ended */
+  #measured(entries: readonly Entry[], size: number): () => void {
+    const metrics = this.#metrics as BatchMetrics;
+    const startMs = performance.now();
+    metrics.queued.set(this.#waiting.size);
+    metrics.size.observe(entries.length);
+    metrics.utilization.observe((100 * size) / this.#options.maxBatchSize);
+    for (const { sinceMs } of entries) metrics.waitedMs.observe(startMs - sinceMs);
+    return () => {
+      metrics.batches.add(1);
+      metrics.tookMs.observe(performance.now() - startMs);
+    };
   }
 
   async #run(entries: readonly Entry[]): Promise<void> {

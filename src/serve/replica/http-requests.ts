@@ -72,7 +72,15 @@ export class HttpRequests {
       over(false);
       return;
     }
-    const plain = value instanceof Response ? wholeOf(value) : plainResponse(value);
+    let plain: ReturnType<typeof plainResponse>;
+    try {
+      plain = value instanceof Response ? wholeOf(value) : plainResponse(value);
+    } catch (error) {
+      // The value is none that HTTP can have: big integers, circles and functions are no JSON.
+      this.#fail(stream, error);
+      over(true);
+      return;
+    }
     if (plain !== undefined) {
       const { status, statusText, headers, body } = plain;
       stream.respond({ status, statusText, headers, ongoing: this.#options.ongoing() }, body);

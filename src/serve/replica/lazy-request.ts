@@ -127,6 +127,16 @@ export function lazyRequest(head: RequestHead, body: Uint8Array | BodyReceiver, 
   return new LazyRequest({ head, body, signal, headers: undefined, made: undefined, isUsed: false }) as unknown as Request;
 }
 
+/** The head of a request that `lazyRequest` made, with its headers as the client sent them. */
+export function headOf(request: Request): RequestHead {
+  return (request as unknown as LazyRequest)[parts].head;
+}
+
+/** The body of such a request, whether or not it has been read. */
+export function bodyOf(request: Request): Uint8Array | BodyReceiver {
+  return (request as unknown as LazyRequest)[parts].body;
+}
+
 /** The body where it is here as a whole and nobody has read it; from then on it counts as read. */
 function takeWhole(own: Parts): Uint8Array | undefined {
   if (own.made !== undefined || own.isUsed || !(own.body instanceof Uint8Array)) return undefined;

@@ -7,7 +7,8 @@
 import { CONTROLLER_NAME, SERVE_NAMESPACE } from "../names.ts";
 import { getActor } from "../../core/index.ts";
 import { count, describeValue, outsideCalls, readOptions } from "../../core/internal.ts";
-import { findReplicaContext } from "./replica-context.ts";
+import { type ModelMetrics, modelMetrics } from "../metrics/serve-metrics.ts";
+import { findReplicaContext, replicaTags } from "./replica-context.ts";
 import { currentRequest } from "./request-context.ts";
 
 /** The options of `multiplexed`. */
@@ -71,6 +72,8 @@ export class ModelCache<M> {
   /** The one that was asked for longest ago is the first. */
   readonly #places = new Map<string, Place<M>>();
   #waiting: (() => void)[] = [];
+  /** Made by the first call, which runs in its replica. */
+  #metrics: ModelMetrics | undefined;
 
   constructor(
     load: (modelId: string) => M | PromiseLike<M>,
@@ -86,6 +89,8 @@ export class ModelCache<M> {
   }
 
   async get(id: string): Promise<M> {
+    this.#metrics ??= modelMetrics(replicaTags());
+    this.#metrics.requests.add(1);
     for (;;) {
       const known = this.#places.get(id);
       if (known !== undefined) {
@@ -103,23 +108,45 @@ export class ModelCache<M> {
     for (const [id, { model, isLoading }] of this.#places) {
       if (isLoading) continue;
       this.#places.delete(id);
-      void model.then(disposeOf).catch((error: unknown) => console.error(`Model ${id} could not be disposed of:`, error));
+      void this.#dispose(id, model);
       return true;
     }
     return false;
   }
 
+  async #dispose(id: string, model: Promise<M>): Promise<void> {
+    const metrics = this.#metrics as ModelMetrics;
+    const startMs = performance.now();
+    metrics.isLoaded(id).set(0);
+    metrics.unloads.add(1);
+    try {
+      await disposeOf(await model);
+    } catch (error) {
+      console.error(`Model ${id} could not be disposed of:`, error);
+    }
+    metrics.unloadMs.observe(performance.now() - startMs);
+  }
+
   #begin(id: string): Promise<M> {
+    const metrics = this.#metrics as ModelMetrics;
+    const startMs = performance.now();
     // A request that is cancelled does not end the load for others.
     const model = outsideCalls(async () => await this.#load(id));
     const place: Place<M> = { model, isLoading: true };
     this.#places.set(id, place);
     const settled = (): void => {
       place.isLoading = false;
+      metrics.loaded.set(this.models.length);
       this.#changed(this.models);
       for (const resolve of this.#waiting.splice(0)) resolve();
     };
-    model.then(settled, () => {
+    const loaded = (): void => {
+      metrics.loads.add(1);
+      metrics.loadMs.observe(performance.now() - startMs);
+      metrics.isLoaded(id).set(1);
+      settled();
+    };
+    model.then(loaded, () => {
       if (this.#places.get(id) === place) this.#places.delete(id);
       settled();
     });
@@ -142,7 +169,8 @@ async function disposeOf(model: unknown): Promise<void> {
   await end?.call(model);
 }
 
-function tellController(models: string[]): void {
+/** Routers are to know which models this replica has. */
+export function tellController(models: readonly string[]): void {
   const replica = findReplicaContext();
   if (replica === undefined) return;
   outsideCalls(() => {

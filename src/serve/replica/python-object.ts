@@ -1,88 +1,72 @@
 /**
- * The user's object of a deployment in Python: an actor of Python beside the replica, which this file calls as `user-object.ts` calls an object of its own process.
+ * The user's object of a deployment in Python: an actor of Python beside the replica, which this file calls as `user-object.ts` calls an object of its own process; `python-requests.ts` has its requests.
  *
  * The replica keeps its limits, its routes and its wire; Python has the object alone (`python/shoal/_serve_replica.py`). The actor runs on the replica's node, takes
  * no resources beside those that the replica holds, and ends with the replica; its end is the end of the replica. Bound deployments are numbered marks for it, whose calls come
  * back to `PythonHandles`.
  */
-import { type ActorHandle, getActor, getRuntimeContext, kill, TaskError } from "../../core/index.ts";
-import { type PythonCode, pythonClass } from "../../core/internal.ts";
+import { getActor, kill } from "../../core/index.ts";
+import type { PythonCode } from "../../core/internal.ts";
 import { withHandles } from "../build/handle-marks.ts";
-import type { HandleOptions } from "../handle/handle-types.ts";
 import { adoptHandle } from "../handle/deployment-handle.ts";
-import { REPLICA_CONCURRENCY } from "../limits.ts";
+import type { HandleOptions } from "../handle/handle-types.ts";
+import type { MetricSnapshot } from "../metrics/registry.ts";
+import { METRICS_WITHIN_MS } from "../limits.ts";
 import { replicaActorName, SERVE_NAMESPACE } from "../names.ts";
+import { itemsOf, metaNow, ofPython, type PythonActor, type PythonOffers, pythonReplicaClass } from "./python-actor.ts";
+import type { PythonFeeds } from "./python-feeds.ts";
+import { PythonRequests } from "./python-requests.ts";
 import type { ReplicaContext } from "./replica-context.ts";
-import { currentRequest } from "./request-context.ts";
-import type { AnyFunction, UserCode } from "./user-object.ts";
+import type { ServerWebSocket } from "./server-websocket.ts";
+import type { AnyFunction, DeployedPython, UserCode } from "./user-object.ts";
 
-/** The request whose code calls, as Python keeps it. */
-export type PythonMeta = readonly [requestId: string, modelId: string, leftMs: number];
-
-interface PythonReplica {
-  start(): { hasCall: boolean; hasReconfigure: boolean };
-  alive(): never;
-  check_health(): void;
-  reconfigure(userConfig: unknown): void;
-  close(): void;
-  call(meta: PythonMeta, name: string, ...args: unknown[]): unknown;
-  stream(meta: PythonMeta, name: string, ...args: unknown[]): AsyncGenerator;
-  http(
-    meta: PythonMeta,
-    request: object,
-  ): [status: number, headers: string[], body: string | Uint8Array<ArrayBuffer> | null, stream: number];
-  read(meta: PythonMeta, stream: number): AsyncGenerator<Uint8Array>;
-  drop(stream: number): void;
-}
-
-const NODE_LABEL = "shoal.io/node-id";
 const MARK = "$shoal.serve.handle";
-/** Statuses whose answer has no body. */
-const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /** Code of a deployment in Python, with the arguments of its constructor. */
 interface PythonObjectOptions {
-  readonly code: PythonCode;
+  readonly code: DeployedPython;
   readonly args: readonly unknown[];
   readonly context: ReplicaContext;
   /** Methods that are no coroutines run on so many threads. */
   readonly threads: number;
   readonly handles: PythonHandles;
+  readonly feeds: PythonFeeds;
   /** The actor has ended. */
   readonly onEnd: (error: Error) => void;
 }
 
 export class PythonObject implements UserCode {
-  readonly #actor: ActorHandle<PythonReplica>;
+  readonly #actor: PythonActor;
   readonly #name: string;
   readonly #streaming: ReadonlySet<string>;
-  readonly #offers: { hasCall: boolean; hasReconfigure: boolean };
-  readonly websocket = undefined;
+  readonly #offers: PythonOffers;
+  readonly #requests: PythonRequests;
 
-  private constructor(
-    actor: ActorHandle<PythonReplica>,
-    options: PythonObjectOptions,
-    offers: { hasCall: boolean; hasReconfigure: boolean },
-  ) {
+  private constructor(actor: PythonActor, options: PythonObjectOptions, offers: PythonOffers) {
     this.#actor = actor;
     this.#name = options.context.deployment;
     this.#streaming = new Set(streamingMethods(options.code));
     this.#offers = offers;
+    this.#requests = new PythonRequests(actor, options.feeds, offers);
   }
 
-  /** @throws what Python throws for the module, the class and its constructor */
+  /** @throws what Python throws for the module, the class and its constructor, and for the startup of an ASGI application */
   static async start(options: PythonObjectOptions): Promise<PythonObject> {
     const { code, context, threads, handles, onEnd } = options;
     const args = withHandles(options.args, (state) => ({ [MARK]: handles.add(state) })) as unknown[];
-    const gateway = handles.isEmpty ? null : await getActor(replicaActorName(context.replicaId), { namespace: SERVE_NAMESPACE });
-    const actor = pythonReplicaClass().remote(code.place, code.name, args, context, gateway, threads);
+    const gateway = await getActor(replicaActorName(context.replicaId), { namespace: SERVE_NAMESPACE });
+    const actor = pythonReplicaClass(code.digest).remote(code.place, code.name, args, context, gateway, threads);
     actor.alive.remote().then(undefined, (error: unknown) => onEnd(error as Error));
     const offers = await ofPython(actor.start.remote());
     return new PythonObject(actor, options, offers);
   }
 
   get fetch(): AnyFunction | undefined {
-    return this.#offers.hasCall ? (request) => this.#fetch(request as Request) : undefined;
+    return this.#offers.isAsgi || this.#offers.hasCall ? (request) => this.#requests.fetch(request as Request) : undefined;
+  }
+
+  get websocket(): AnyFunction | undefined {
+    return this.#offers.isAsgi ? (socket, request) => this.#requests.websocket(socket as ServerWebSocket, request as Request) : undefined;
   }
 
   method(name: string): AnyFunction {
@@ -111,6 +95,14 @@ export class PythonObject implements UserCode {
     await ofPython(this.#actor.reconfigure.remote(userConfig));
   }
 
+  async metrics(): Promise<readonly MetricSnapshot[]> {
+    // Code that computes keeps the rest of the replica's metrics from nobody.
+    return await this.#actor.metrics
+      .options({ timeoutMs: METRICS_WITHIN_MS / 2 })
+      .remote()
+      .then(undefined, () => []);
+  }
+
   async dispose(): Promise<void> {
     await this.#actor.close.remote();
     await kill(this.#actor);
@@ -119,50 +111,11 @@ export class PythonObject implements UserCode {
   async *#stream(name: string, args: readonly unknown[]): AsyncGenerator<unknown, void, undefined> {
     yield* itemsOf(this.#actor.stream.remote(metaNow(), name, ...args));
   }
-
-  async #fetch(request: Request): Promise<Response> {
-    const { method, url, headers: given } = request;
-    const headers: string[] = [];
-    for (const [name, value] of given) headers.push(name, value);
-    const body = new Uint8Array(await request.arrayBuffer());
-    const meta = metaNow();
-    const [status, flat, whole, stream] = await ofPython(
-      this.#actor.http.remote(meta, { method, url, headers, body: body.byteLength === 0 ? null : body }),
-    );
-    const answered = new Headers();
-    for (let index = 0; index < flat.length; index += 2) answered.append(flat[index] as string, flat[index + 1] as string);
-    const content = stream === 0 ? whole : this.#body(meta, stream);
-    return new Response(WITHOUT_BODY.has(status) ? null : content, { status, headers: answered });
-  }
-
-  /** A body that Python gives piece by piece; its generator is closed where nobody reads on. */
-  #body(meta: PythonMeta, stream: number): ReadableStream<Uint8Array> {
-    let pieces: AsyncGenerator<Uint8Array> | undefined;
-    return new ReadableStream<Uint8Array>(
-      {
-        pull: async (controller) => {
-          pieces ??= itemsOf(this.#actor.read.remote(meta, stream));
-          const { done, value } = await pieces.next();
-          if (done === true) controller.close();
-          else controller.enqueue(value);
-        },
-        cancel: async () => {
-          if (pieces === undefined) await this.#actor.drop.remote(stream);
-          else await pieces.return(undefined);
-        },
-      },
-      { highWaterMark: 0 },
-    );
-  }
 }
 
 /** The handles that a deployment in Python was bound to, and the calls that it makes by them. */
 export class PythonHandles {
   readonly #handles: object[] = [];
-
-  get isEmpty(): boolean {
-    return this.#handles.length === 0;
-  }
 
   /** @returns the number by which Python names it */
   add(state: object): number {
@@ -183,43 +136,4 @@ export class PythonHandles {
 export function streamingMethods({ options }: PythonCode): string[] {
   const { methods = {} } = options as { methods?: Readonly<Record<string, { numReturns?: unknown }>> };
   return Object.entries(methods).flatMap(([name, { numReturns }]) => (numReturns === "streaming" ? [name] : []));
-}
-
-/** Within the replica's resources and environment: the replica holds them, and shows its GPUs to its child. */
-function pythonReplicaClass(): { remote(...args: unknown[]): ActorHandle<PythonReplica> } {
-  const gpus = process.env["CUDA_VISIBLE_DEVICES"];
-  return pythonClass("shoal._serve_replica", "Replica", {
-    numCpus: 0,
-    labelSelector: { [NODE_LABEL]: getRuntimeContext().nodeId },
-    maxConcurrency: REPLICA_CONCURRENCY,
-    ...(gpus !== undefined && { runtimeEnv: { envVars: { CUDA_VISIBLE_DEVICES: gpus } } }),
-    methods: { stream: { numReturns: "streaming" }, read: { numReturns: "streaming" } },
-  } as never) as never;
-}
-
-function metaNow(): PythonMeta {
-  const request = currentRequest();
-  const leftMs = request?.deadlineMs === undefined ? 0 : Math.max(1, request.deadlineMs - Date.now());
-  return [request?.requestId ?? "", request?.modelId ?? "", leftMs];
-}
-
-/** The error that Python raised, without the error of the call around it: its `stack` is the traceback. */
-async function ofPython<T>(call: PromiseLike<T>): Promise<Awaited<T>> {
-  try {
-    return await call;
-  } catch (error) {
-    throw raisedBy(error);
-  }
-}
-
-async function* itemsOf<T>(items: unknown): AsyncGenerator<T, void, undefined> {
-  try {
-    yield* items as AsyncIterable<T>;
-  } catch (error) {
-    throw raisedBy(error);
-  }
-}
-
-function raisedBy(error: unknown): unknown {
-  return error instanceof TaskError && error.cause instanceof Error ? error.cause : error;
 }

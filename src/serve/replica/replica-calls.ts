@@ -2,8 +2,8 @@
 import { ShoalError } from "../../core/index.ts";
 import { registerErrorClass } from "../../core/internal.ts";
 
-/** Flat, as it goes with each call; behind it the headers of its trace, where there is one. */
-export type CallMeta = readonly [method: string, requestId: string, modelId: string, leftMs: number, ...trace: string[]];
+/** Flat, as it goes with each call; behind it headers, names and values in turn: of its trace and its session, where it has them. */
+export type CallMeta = readonly [method: string, requestId: string, modelId: string, leftMs: number, ...headers: string[]];
 
 /** The replica has as many requests as it may, and has not begun this one: it goes elsewhere. Users never see it. */
 export class ReplicaBusyError extends ShoalError {

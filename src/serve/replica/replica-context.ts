@@ -29,6 +29,12 @@ export function findReplicaContext(): ReplicaContext | undefined {
   return storage.getStore() ?? ofProcess;
 }
 
+/** Tag values of metrics that this code counts; empty outside of deployments. */
+export function replicaTags(): readonly [application: string, deployment: string, replica: string] {
+  const { appName = "", deployment = "", replicaId = "" } = findReplicaContext() ?? {};
+  return [appName, deployment, replicaId];
+}
+
 /**
  * Where this code runs.
  *

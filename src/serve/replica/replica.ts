@@ -13,15 +13,18 @@ import { withHandles } from "../build/handle-marks.ts";
 import { GrpcRequests } from "../grpc/grpc-requests.ts";
 import { GRPC_METHOD } from "../wire/frames.ts";
 import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
-import { type ReplicaMetrics, replicaMetrics } from "../metrics/serve-metrics.ts";
+import { measureEventLoop, type ReplicaMetrics, replicaMetrics } from "../metrics/serve-metrics.ts";
 import { RequestServer, type ServedStream } from "../wire/request-server.ts";
 import { HttpRequests, errorBody, type RequestFailures } from "./http-requests.ts";
 import { useLazyResponse } from "./lazy-response.ts";
+import { tellController } from "./multiplexed.ts";
 import { type ReplicaContext, setReplicaContext } from "./replica-context.ts";
 import { type CallMeta, ReplicaBusyError } from "./replica-calls.ts";
 import { contextData, type RequestContext } from "./request-context.ts";
 import { beginSpan, loadTracing, type ServedSpan, setUpTracing, type TracingConfig } from "../tracing.ts";
-import { PythonHandles, type PythonMeta, PythonObject } from "./python-object.ts";
+import type { PythonMeta } from "./python-actor.ts";
+import { type FeedItem, PythonFeeds } from "./python-feeds.ts";
+import { PythonHandles, PythonObject } from "./python-object.ts";
 import { accessLine, lineOf, type LoggingConfig, useReplicaLog } from "./replica-log.ts";
 import { type DeploymentCode, type UserCode, UserObject } from "./user-object.ts";
 import { WebSocketRequests } from "./websocket-requests.ts";
@@ -49,6 +52,7 @@ export class Replica {
   #code: CodeSource;
   #user: UserCode | undefined;
   readonly #pythonHandles = new PythonHandles();
+  readonly #pythonFeeds = new PythonFeeds();
   readonly #failed = Promise.withResolvers<never>();
   #http: HttpRequests | undefined;
   #webSockets: WebSocketRequests | undefined;
@@ -67,6 +71,7 @@ export class Replica {
     this.#newCall = libraryCalls();
     const { appName, deployment, replicaId } = spec.context;
     this.#metrics = replicaMetrics([appName, deployment, replicaId]);
+    measureEventLoop("replica", replicaId);
     // It may fail before anybody asks.
     this.#failed.promise.catch(() => {});
     setReplicaContext(spec.context);
@@ -176,9 +181,9 @@ export class Replica {
     await this.#user?.dispose();
   }
 
-  /** Metrics of this replica. */
-  metrics(): MetricSnapshot[] {
-    return metricSnapshots();
+  /** Metrics of this replica, of its process and of the one of its code in Python. */
+  async metrics(): Promise<MetricSnapshot[]> {
+    return [...metricSnapshots(), ...((await this.#user?.metrics()) ?? [])];
   }
 
   /** Answers when its node is to be drained. */
@@ -210,6 +215,16 @@ export class Replica {
     yield* this.#pythonHandles.call(number, method, { ...options, stream: true }, args) as AsyncIterable<unknown>;
   }
 
+  /** The next of what a client sends to the deployment's code in Python. @throws where the client is gone */
+  readFeed(number: number): Promise<FeedItem> {
+    return this.#pythonFeeds.read(number);
+  }
+
+  /** The deployment's code in Python has loaded or dropped models. */
+  tellModels(models: readonly string[]): void {
+    tellController(models);
+  }
+
   async #userCode({ target, args }: DeploymentCode): Promise<UserCode> {
     const { context } = this.#spec;
     if (typeof target === "function")
@@ -220,6 +235,7 @@ export class Replica {
       context,
       threads: this.#maxOngoing,
       handles: this.#pythonHandles,
+      feeds: this.#pythonFeeds,
       onEnd: (error) => this.#failed.reject(error),
     });
   }
@@ -259,23 +275,22 @@ export class Replica {
     process.stdout.write(`${logging.encoding === "JSON" ? lineOf("INFO", message, context) : message}\n`);
   }
 
-  #contextOf([, requestId, modelId, leftMs, ...traceHeaders]: CallMeta): RequestContext {
+  #contextOf([, requestId, modelId, leftMs, ...headers]: CallMeta): RequestContext {
     const { appName, deployment } = this.#spec.context;
-    return { traceHeaders, requestId, modelId, app: appName, deployment, deadlineMs: leftMs === 0 ? undefined : Date.now() + leftMs };
+    return { headers, requestId, modelId, app: appName, deployment, deadlineMs: leftMs === 0 ? undefined : Date.now() + leftMs };
   }
 
   #admit(stream: ServedStream, _server: RequestServer): void {
-    const { method, url, headers: traceHeaders, requestId, modelId, timeoutMs } = stream.head;
+    const { method, url, headers, requestId, modelId, timeoutMs } = stream.head;
     if (this.#isDraining || this.#ongoing >= this.#maxOngoing) {
       stream.refuse(this.#ongoing);
       return;
     }
     const requests = stream.messages === undefined ? this.#http : stream.head.method === GRPC_METHOD ? this.#grpc : this.#webSockets;
     if (requests === undefined) {
-      const headers = ["content-type", "application/json"];
       const missing = stream.messages === undefined ? "fetch(request)" : "websocket(socket, request)";
       stream.respond(
-        { status: 501, statusText: "", headers, ongoing: this.#ongoing },
+        { status: 501, statusText: "", headers: ["content-type", "application/json"], ongoing: this.#ongoing },
         errorBody(501, requestId, `the deployment has no ${missing}`),
       );
       return;
@@ -284,8 +299,8 @@ export class Replica {
     if (stream.messages === undefined) stream.accept();
     const { appName: app, deployment } = this.#spec.context;
     const deadlineMs = timeoutMs === 0 ? undefined : Date.now() + timeoutMs;
-    const call = this.#newCall(`${deployment}.fetch`, contextData({ requestId, modelId, app, deployment, deadlineMs, traceHeaders }));
-    const span = beginSpan(`${deployment}.fetch`, traceHeaders, {
+    const call = this.#newCall(`${deployment}.fetch`, contextData({ requestId, modelId, app, deployment, deadlineMs, headers }));
+    const span = beginSpan(`${deployment}.fetch`, headers, {
       ...attributesOf({ appName: app, deployment, requestId }),
       "http.request.method": method,
     });

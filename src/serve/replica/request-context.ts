@@ -12,8 +12,8 @@ export interface RequestContext {
   readonly deployment: string;
   /** The model that was asked for; empty where none was. */
   readonly modelId: string;
-  /** Headers that may have the trace of OpenTelemetry among them, names and values in turn. */
-  readonly traceHeaders: readonly string[];
+  /** Names and values in turn; the trace of OpenTelemetry and the session may be among them. */
+  readonly headers: readonly string[];
   /** When the answer is too late, by `Date.now()` of this machine; undefined without limit. Between machines what is left travels, not the time of day. */
   readonly deadlineMs: number | undefined;
 }

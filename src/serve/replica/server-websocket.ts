@@ -90,6 +90,12 @@ export class ServerWebSocket extends EventTarget implements AsyncIterable<WebSoc
     return this.#bufferedBytes;
   }
 
+  /** @internal how the client has closed it; 1006 where it is gone without a word */
+  get closeOfClient(): readonly [code: number, reason: string] {
+    const [code = "1006", reason = ""] = this.#ports.stream.messages?.trailers ?? [];
+    return [Number(code), reason];
+  }
+
   /** @internal whether the end of the user's method is not the end of the socket */
   get isHeardByListeners(): boolean {
     return this.#hasListener || this.onmessage !== null || this.onclose !== null;

@@ -5,12 +5,18 @@
  * has: `fetch`, `websocket`, `checkHealth`, `reconfigure`, a dispose method.
  */
 import { describeValue, isClass, type PythonCode } from "../../core/internal.ts";
+import type { MetricSnapshot } from "../metrics/registry.ts";
 
 export type AnyFunction = (...args: unknown[]) => unknown;
 
+/** A class, a function or an ASGI application of Python; the digest of its files is empty where they are not known. */
+export interface DeployedPython extends PythonCode {
+  readonly digest: string;
+}
+
 /** Code of a deployment: a class or a function, or the place of one in Python, and the arguments of the constructor. */
 export interface DeploymentCode {
-  readonly target: AnyFunction | (new (...args: never[]) => object) | PythonCode;
+  readonly target: AnyFunction | (new (...args: never[]) => object) | DeployedPython;
   readonly args: readonly unknown[];
 }
 
@@ -26,6 +32,8 @@ export interface UserCode {
   grpcMethod(names: readonly string[], how: { readonly streamsIn: boolean; readonly streamsOut: boolean }): AnyFunction | undefined;
   checkHealth(): Promise<void>;
   reconfigure(userConfig: unknown): Promise<void>;
+  /** Metrics of another process in which the code runs; those of this process are the replica's. */
+  metrics(): Promise<readonly MetricSnapshot[]>;
   dispose(): Promise<void>;
 }
 
@@ -95,6 +103,10 @@ export class UserObject implements UserCode {
         `Cannot set userConfig of deployment ${this.#name}: its class has no method reconfigure: received ${describeValue(userConfig)}`,
       );
     await reconfigure(userConfig);
+  }
+
+  async metrics(): Promise<readonly MetricSnapshot[]> {
+    return [];
   }
 
   async dispose(): Promise<void> {

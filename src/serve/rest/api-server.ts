@@ -8,6 +8,7 @@ import { timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { API_BODY_BYTES_MAX, API_BODY_WITHIN_MS } from "../limits.ts";
+import { listenAt } from "../listening.ts";
 import { isLoopback, type ResolvedApiOptions } from "./api-options.ts";
 
 /** Functions of the controller that the API calls. */
@@ -52,13 +53,7 @@ export class ApiServer {
   /** @returns where it listens. @throws where the port is taken */
   async listen(): Promise<{ address: string; port: number }> {
     const { host, port } = this.#options;
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once("error", reject);
-      this.#server.listen({ host, port }, () => {
-        this.#server.off("error", reject);
-        resolve();
-      });
-    });
+    await listenAt(this.#server, { host, port });
     // The server ends with its process, and does not keep it alive.
     this.#server.unref();
     const { address, port: found } = this.#server.address() as AddressInfo;

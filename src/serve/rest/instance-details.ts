@@ -9,6 +9,7 @@ import type { Fields } from "../config/read-config.ts";
 import type { ProxyStatusInfo } from "../controller/proxy-starter.ts";
 import type { ApplicationRecord, ApplicationStatusInfo } from "../controller/serve-state.ts";
 import type { DeploymentState } from "../controller/deployment-state.ts";
+import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
 import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
 import { CONTROLLER_NAME, replicaActorName } from "../names.ts";
 
@@ -29,6 +30,7 @@ interface DescribedInstance {
   /** Host names of the nodes, by their ids. */
   readonly hosts: ReadonlyMap<string, string>;
   readonly http: ResolvedHttpOptions;
+  readonly grpc: ResolvedGrpcOptions | undefined;
   readonly proxies: Readonly<Record<string, ProxyStatusInfo>>;
   readonly applications: ReadonlyMap<string, DescribedApplication>;
   /** Milliseconds since 1970 at zero of the clock of the state. */
@@ -38,7 +40,7 @@ interface DescribedInstance {
 const LOCATIONS = { everyNode: "EveryNode", headOnly: "HeadOnly", disabled: "Disabled" } as const;
 
 export function instanceDetails(instance: DescribedInstance): object {
-  const { http, proxies, applications, nodeId, hosts } = instance;
+  const { http, grpc, proxies, applications, nodeId, hosts } = instance;
   return {
     controller_info: { node_id: nodeId, node_ip: hosts.get(nodeId) ?? null, actor_name: CONTROLLER_NAME },
     proxy_location: LOCATIONS[http.location],
@@ -48,6 +50,14 @@ export function instanceDetails(instance: DescribedInstance): object {
       request_timeout_s: http.requestTimeoutMs === undefined ? null : http.requestTimeoutMs / 1000,
       keep_alive_timeout_s: Math.round(http.keepAliveTimeoutMs / 1000),
     },
+    ...(grpc !== undefined && {
+      grpc_options: {
+        port: grpc.port,
+        grpc_servicer_functions: grpc.services.map(({ main, service }) => `${main}:${service}`),
+        request_timeout_s: grpc.requestTimeoutMs === undefined ? null : grpc.requestTimeoutMs / 1000,
+        enable_reflection: grpc.reflection,
+      },
+    }),
     proxies: Object.fromEntries(
       Object.entries(proxies).map(([name, proxy]) => [
         proxy.nodeId,
@@ -177,10 +187,18 @@ function withUri(environment: Fields | undefined): Fields {
 
 /** Addresses of the proxies, for a load balancer. */
 function targetGroups({ proxies, hosts }: DescribedInstance): object[] {
-  const targets = Object.entries(proxies).flatMap(([name, { status, address, nodeId }]) =>
-    status === "HEALTHY" && address !== undefined
-      ? [{ ip: hosts.get(nodeId) ?? new URL(address).hostname, port: Number(new URL(address).port), instance_id: "", name }]
-      : [],
-  );
-  return targets.length === 0 ? [] : [{ targets, route_prefix: "/", protocol: "HTTP" }];
+  const serving = Object.entries(proxies).filter(([, { status }]) => status === "HEALTHY");
+  const groupOf = (protocol: "HTTP" | "gRPC", addressOf: (proxy: ProxyStatusInfo) => string | undefined): object[] => {
+    const targets = serving.flatMap(([name, proxy]) => {
+      const address = addressOf(proxy);
+      if (address === undefined) return [];
+      const { hostname, port } = new URL(address);
+      return [{ ip: hosts.get(proxy.nodeId) ?? hostname, port: Number(port), instance_id: "", name }];
+    });
+    return targets.length === 0 ? [] : [{ targets, route_prefix: "/", protocol }];
+  };
+  return [
+    ...groupOf("HTTP", ({ address }) => address),
+    ...groupOf("gRPC", ({ grpcAddress }) => (grpcAddress === undefined ? undefined : `http://${grpcAddress}`)),
+  ];
 }

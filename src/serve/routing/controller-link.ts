@@ -5,10 +5,15 @@
  * keeps no driver alive.
  */
 import { CONTROLLER_NAME, CONTROLLER_SERVICE, SERVE_NAMESPACE } from "../names.ts";
+import { hostname } from "node:os";
 import { getActor } from "../../core/index.ts";
 import { connectToActor, outsideCalls, type ServiceConnection } from "../../core/internal.ts";
 import { REPORT_EVERY_MS, WATCH_RETRY_MS } from "../limits.ts";
-import { bodyOf, type ReportBody, type SubscribeBody, tell, TOLD, type UpdateBody } from "./controller-messages.ts";
+import { metricsOfHandles } from "../metrics/router-metrics.ts";
+import { bodyOf, ROUTES_KEY, type ReportBody, type SubscribeBody, tell, TOLD, type UpdateBody } from "./controller-messages.ts";
+
+/** Names this process among others with handles. */
+const PROCESS = `${hostname()}-${process.pid}`;
 
 interface Subscription {
   /** A new value; `null`: there is none any more. */
@@ -89,6 +94,8 @@ export class ControllerLink {
     this.#connection = connection;
     this.#lastReport = "[]";
     connection.onFrame = (frame) => {
+      if (frame.type === TOLD.METRICS)
+        tell(connection, TOLD.METRICS, { process: PROCESS, metrics: metricsOfHandles(this.#subscriptions.has(ROUTES_KEY)) });
       if (frame.type !== TOLD.UPDATE) return;
       const { key, value } = bodyOf(frame.body) as UpdateBody;
       this.#subscriptions.get(key)?.changed(value);

@@ -1,13 +1,14 @@
 /**
  * Messages between the controller and processes with routers, over a connection beside the controller's calls: subscriptions to keys, new values of keys,
- * replicas that a process has released, and numbers of requests.
+ * replicas that a process has released, numbers of requests, and metrics.
  *
  * A connection and not calls: a driver that only holds a handle must be able to end, and new values are pushed to hundreds of processes without a poll from each.
  */
 import type { ServiceConnection } from "../../core/internal.ts";
+import type { MetricSnapshot } from "../metrics/registry.ts";
 import type { DeploymentRoutes } from "./deployment-router.ts";
 
-export const TOLD = { SUBSCRIBE: 200, UPDATE: 201, RELEASED: 202, REPORT: 203 } as const;
+export const TOLD = { SUBSCRIBE: 200, UPDATE: 201, RELEASED: 202, REPORT: 203, METRICS: 204 } as const;
 
 /** The route of an application. */
 export interface RouteEntry {
@@ -45,7 +46,15 @@ export interface ReleasedBody {
 /** Requests of one process by deployment: those that wait and those under way. */
 export type ReportBody = readonly (readonly [app: string, deployment: string, queued: number, ongoing: number])[];
 
-export function tell(connection: ServiceConnection, type: number, body: SubscribeBody | UpdateBody | ReleasedBody | ReportBody): void {
+/** The controller asks with an empty list; a process that is no proxy or replica answers with its metrics and a name for itself. */
+export interface MetricsBody {
+  readonly process: string;
+  readonly metrics: readonly MetricSnapshot[];
+}
+
+type Body = SubscribeBody | UpdateBody | ReleasedBody | ReportBody | MetricsBody;
+
+export function tell(connection: ServiceConnection, type: number, body: Body): void {
   connection.send(type, undefined, { parts: [Buffer.from(JSON.stringify(body))] });
 }
 

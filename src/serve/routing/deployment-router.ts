@@ -57,6 +57,8 @@ export class DeploymentRouter {
   #isDeleted = false;
   #waitingCount = 0;
   #ongoing = 0;
+  #requests = 0;
+  #handleCalls = 0;
   #retry: NodeJS.Timeout | undefined;
   #retryMs = BUSY_RETRY_MIN_MS;
 
@@ -72,6 +74,16 @@ export class DeploymentRouter {
 
   get ongoing(): number {
     return this.#ongoing;
+  }
+
+  /** Requests that were to be placed, and of these the calls of handles, since the process has begun. */
+  get counts(): { requests: number; handleCalls: number } {
+    return { requests: this.#requests, handleCalls: this.#handleCalls };
+  }
+
+  /** A handle of this process is called. */
+  called(): void {
+    this.#handleCalls += 1;
   }
 
   /** Whether a request would be placed at once. */
@@ -96,6 +108,7 @@ export class DeploymentRouter {
       return;
     }
     this.#isDeleted = routes === null;
+    const isFirst = this.#routes === undefined;
     this.#routes = routes ?? undefined;
     const { added, retired } = this.#set.update(routes?.replicas ?? [], routes?.maxOngoingRequests ?? 1);
     for (const replica of retired) {
@@ -106,8 +119,11 @@ export class DeploymentRouter {
       }
     }
     for (const replica of added) this.#ports.added(replica);
-    if (routes === null) this.#refuseAll();
+    if (routes === null) this.#refuseAll(() => unavailable(this.app, this.deployment));
     else this.#pump();
+    // Requests that came before the limit was known.
+    const max = routes?.maxQueuedRequests ?? -1;
+    if (isFirst && max >= 0) this.#refuseAll(() => full(this.deployment, max), { after: max });
   }
 
   /**
@@ -116,6 +132,7 @@ export class DeploymentRouter {
    * @throws BackPressureError, DeploymentUnavailableError at once or by the promise
    */
   assign(request: RequestToRoute, signal?: AbortSignal): RoutedReplica | Promise<RoutedReplica> {
+    this.#requests += 1;
     const replica = this.#waitingCount === 0 ? this.#set.choose(request) : undefined;
     if (replica !== undefined) {
       this.#begin(replica);
@@ -159,7 +176,7 @@ export class DeploymentRouter {
 
   /** All replicas that there are, once there is one. They are not counted as taken. */
   async everyReplica(): Promise<RoutedReplica[]> {
-    if (this.#set.size === 0) this.ended(await this.assign({ modelId: "", method: "" }));
+    if (this.#set.size === 0) this.ended(await this.assign({ modelId: "", sessionId: "", method: "" }));
     return [...this.#set.all];
   }
 
@@ -170,7 +187,7 @@ export class DeploymentRouter {
 
   close(): void {
     clearTimeout(this.#retry);
-    this.#refuseAll();
+    this.#refuseAll(() => unavailable(this.app, this.deployment));
   }
 
   async #loadRouter(routes: DeploymentRoutes): Promise<void> {
@@ -248,13 +265,20 @@ export class DeploymentRouter {
     this.#retryMs = Math.min(BUSY_RETRY_MAX_MS, this.#retryMs * 2);
   }
 
-  #refuseAll(): void {
+  /** @param options `after`: so many of those who wait, the first, stay */
+  #refuseAll(error: () => Error, { after = 0 }: { after?: number } = {}): void {
+    const stay: Waiting[] = [];
     for (let waiting = this.#waiting.shift(); waiting !== undefined; waiting = this.#waiting.shift()) {
       if (waiting.isGone) continue;
+      if (stay.length < after) {
+        stay.push(waiting);
+        continue;
+      }
       waiting.isGone = true;
       this.#waitingCount -= 1;
-      waiting.reject(unavailable(this.app, this.deployment));
+      waiting.reject(error());
     }
+    for (const waiting of stay) this.#waiting.push(waiting);
   }
 }
 

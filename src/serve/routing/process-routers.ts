@@ -7,6 +7,7 @@
 import { SERVE_NAMESPACE } from "../names.ts";
 import { type AnyActorHandle, getActor } from "../../core/index.ts";
 import { outsideCalls } from "../../core/internal.ts";
+import { measureRouters } from "../metrics/router-metrics.ts";
 import { measureQueues } from "../metrics/serve-metrics.ts";
 import { ControllerLink } from "./controller-link.ts";
 import { deploymentKey, ROUTES_KEY, type RouteTableValue } from "./controller-messages.ts";
@@ -81,6 +82,7 @@ class ProcessRouters {
 
 let routers: ProcessRouters | undefined;
 measureQueues(() => routers?.all ?? []);
+measureRouters(() => routers?.all ?? []);
 
 export function processRouters(): ProcessRouters {
   routers ??= new ProcessRouters();

@@ -6,8 +6,8 @@ function info(id: string, models: readonly string[] = []): ReplicaInfo {
   return { id, actorName: `actor ${id}`, nodeId: "n", models };
 }
 
-function to(modelId: string): RequestToRoute {
-  return { modelId, method: "GET" };
+function to(modelId: string, sessionId = ""): RequestToRoute {
+  return { modelId, sessionId, method: "GET" };
 }
 
 /** Small, and the same in each run. */
@@ -66,6 +66,21 @@ test("requests for a model go where it is loaded, as long as there is room", () 
   set.end(b);
   set.loaded(set.find("c") as RoutedReplica, "other");
   expect(set.choose(to("other"))?.id).toBe("c");
+});
+
+test("a session keeps its replica; while that has no room the next one of the session gets it, and a model goes first", () => {
+  const set = new ReplicaSet(1, seeded(3));
+  set.update([info("a"), info("b", ["m"]), info("c", ["m"])], 1);
+  const own = set.choose(to("", "s")) as RoutedReplica;
+  for (let draw = 0; draw < 20; draw += 1) expect(set.choose(to("", "s"))).toBe(own);
+  set.begin(own);
+  const next = set.choose(to("", "s")) as RoutedReplica;
+  for (let draw = 0; draw < 20; draw += 1) expect(set.choose(to("", "s"))).toBe(next);
+  expect(next).not.toBe(own);
+  set.end(own);
+  expect(set.choose(to("", "s"))).toBe(own);
+  const ofModel = Array.from({ length: 40 }, (_, index) => set.choose(to("m", `s${index}`))?.id);
+  expect(new Set(ofModel)).toEqual(new Set(["b", "c"]));
 });
 
 test("what the controller leaves out is retired, and keeps what is under way", () => {

@@ -3,10 +3,11 @@
  *
  * Pure: no clock, no socket. Power of two choices: of two replicas with room, drawn at random, the one with fewer requests; so routers that do not
  * know of each other still spread evenly. Choosing costs the same with one replica and with a thousand, as those with room are kept apart. A model goes to replicas
- * that have loaded it where one of them has room. A replica that answered BUSY counts as full until it has answered something else or the router tries it again.
+ * that have loaded it where one of them has room, and a session to its own replica (`sessions.ts`). A replica that answered BUSY counts as full until it has answered something else or the router tries it again.
  */
 
 import type { RequestRouter, RequestToRoute } from "./request-router.ts";
+import { hashOf, replicaOfSession } from "./sessions.ts";
 
 /** A replica, as the controller describes it to routers. */
 export interface ReplicaInfo {
@@ -21,6 +22,8 @@ export interface ReplicaInfo {
 /** A replica in the set. */
 export class RoutedReplica {
   readonly id: string;
+  /** For sessions. */
+  readonly hash: number;
   info: ReplicaInfo;
   /** Requests of this router that are under way there. */
   ongoing = 0;
@@ -35,6 +38,7 @@ export class RoutedReplica {
 
   constructor(info: ReplicaInfo) {
     this.id = info.id;
+    this.hash = hashOf(info.id);
     this.info = info;
   }
 
@@ -105,15 +109,17 @@ export class ReplicaSet {
   }
 
   /** The next replica for a request, or undefined where none has room. */
-  choose({ modelId, method }: RequestToRoute): RoutedReplica | undefined {
+  choose({ modelId, sessionId, method }: RequestToRoute): RoutedReplica | undefined {
     const free = this.#free;
     if (free.length === 0) return undefined;
-    if (this.router !== undefined) return this.#ranked(this.router, { modelId, method });
+    if (this.router !== undefined) return this.#ranked(this.router, { modelId, sessionId, method });
     if (modelId !== "") {
-      const holder = this.#leastOf(this.#byModel.get(modelId));
+      const holders = this.#holdersWithRoom(modelId);
+      const holder = sessionId === "" ? leastOf(holders) : replicaOfSession(sessionId, holders);
       if (holder !== undefined) return holder;
     }
     if (free.length === 1) return free[0];
+    if (sessionId !== "") return replicaOfSession(sessionId, free);
     const first = Math.floor(this.#random() * free.length);
     const second = (first + 1 + Math.floor(this.#random() * (free.length - 1))) % free.length;
     const [a, b] = [free[first] as RoutedReplica, free[second] as RoutedReplica];
@@ -166,10 +172,8 @@ export class ReplicaSet {
     return undefined;
   }
 
-  #leastOf(holders: Set<RoutedReplica> | undefined): RoutedReplica | undefined {
-    let least: RoutedReplica | undefined;
-    for (const holder of holders ?? []) if (holder.freeIndex >= 0 && (least === undefined || holder.load < least.load)) least = holder;
-    return least;
+  #holdersWithRoom(modelId: string): RoutedReplica[] {
+    return [...(this.#byModel.get(modelId) ?? [])].filter((holder) => holder.freeIndex >= 0);
   }
 
   #indexModels(): void {
@@ -194,4 +198,10 @@ export class ReplicaSet {
     }
     replica.freeIndex = -1;
   }
+}
+
+function leastOf(replicas: readonly RoutedReplica[]): RoutedReplica | undefined {
+  let [least] = replicas;
+  for (const replica of replicas) if (replica.load < (least as RoutedReplica).load) least = replica;
+  return least;
 }

@@ -14,6 +14,8 @@ export interface CandidateReplica {
 export interface RequestToRoute {
   /** Empty where none was asked for. */
   readonly modelId: string;
+  /** Empty where the request belongs to none. */
+  readonly sessionId: string;
   /** Name of the method, or the method of HTTP. */
   readonly method: string;
 }

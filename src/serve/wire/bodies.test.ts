@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { BODY_PIECE_BYTES, STREAM_CREDIT_BYTES, STREAM_WINDOW_BYTES } from "../limits.ts";
+import { BODY_PIECE_BYTES, GATHERED_PIECES_BYTES, STREAM_CREDIT_BYTES, STREAM_WINDOW_BYTES } from "../limits.ts";
 import { BodyReceiver } from "./body-receiver.ts";
 import { BodySender } from "./body-sender.ts";
 import { decodeRequestHead, decodeResponseHead, encodeRequestHead, encodeResponseHead } from "./frames.ts";
@@ -30,6 +30,36 @@ test("a sender goes as far as its credit, and on when there is more", async () =
   sender.credited(2 * BODY_PIECE_BYTES);
   expect(await written).toBe(true);
   expect(sent.reduce((sum, piece) => sum + piece, 0)).toBe(size);
+});
+
+test("a sender that gathers sends small pieces of a turn as one, in order with large ones, and keeps no view of them", () => {
+  const sent: string[] = [];
+  let asked = 0;
+  const sender = new BodySender(
+    (bytes) => sent.push(Buffer.from(bytes).toString()),
+    STREAM_WINDOW_BYTES,
+    () => (asked += 1),
+  );
+  const piece = Buffer.from("a");
+  void sender.write(piece);
+  piece[0] = 98;
+  void sender.write(piece);
+  expect([sent, asked]).toEqual([[], 1]);
+  sender.flush();
+  sender.flush();
+  expect(sent.splice(0)).toEqual(["ab"]);
+  const large = "l".repeat(GATHERED_PIECES_BYTES + 1);
+  void sender.write(piece);
+  void sender.write(Buffer.from(large));
+  expect(sent.splice(0)).toEqual(["b", large]);
+  for (let index = 0; index < 600; index += 1) void sender.write(Buffer.from("x".repeat(100)));
+  sender.flush();
+  expect(Math.max(...sent.map(({ length }) => length))).toBeLessThanOrEqual(GATHERED_PIECES_BYTES);
+  expect(sent.splice(0).join("")).toBe("x".repeat(60_000));
+  void sender.write(piece);
+  sender.stop();
+  sender.flush();
+  expect(sent).toEqual([]);
 });
 
 test("a sender that is stopped says so, waiting or not", async () => {

@@ -3,8 +3,10 @@
  * Messages of a WebSocket need credit, too; each goes in one frame.
  *
  * Owns the bytes that wait for credit, which are at most what one `write` brought: a writer waits for its promise before it brings more. Frames keep their order.
+ * A sender that gathers owns small pieces until the turn of the event loop ends, too: what a generator yields in one turn is one frame and not a thousand, and nothing is later
+ * for it, as frames of a turn go out together anyway.
  */
-import { BODY_PIECE_BYTES } from "../limits.ts";
+import { BODY_PIECE_BYTES, GATHERED_PIECES_BYTES, KEPT_GATHER_BYTES } from "../limits.ts";
 import type { Message } from "./frames.ts";
 
 export class BodySender {
@@ -12,14 +14,19 @@ export class BodySender {
   #credit: number;
   #waiting: (() => void)[] = [];
   #isStopped = false;
+  readonly #gather: (() => void) | undefined;
+  #gathered: Buffer | undefined;
+  #gatheredSize = 0;
 
   /**
    * @param send puts one piece into a frame; the bytes are copied before it returns
    * @param credit what may be sent before the other end says anything
+   * @param gather asks for a call of `flush` at the end of the turn. Default: each piece goes out by itself
    */
-  constructor(send: (bytes: Uint8Array) => void, credit: number) {
+  constructor(send: (bytes: Uint8Array) => void, credit: number, gather?: () => void) {
     this.#send = send;
     this.#credit = credit;
+    this.#gather = gather;
   }
 
   /**
@@ -29,9 +36,15 @@ export class BodySender {
    */
   write(bytes: Uint8Array): boolean | Promise<boolean> {
     if (this.#isStopped) return false;
-    if (this.#credit <= 0 || bytes.byteLength > BODY_PIECE_BYTES) return this.#writePieces(bytes);
-    this.#credit -= bytes.byteLength;
-    this.#send(bytes);
+    const size = bytes.byteLength;
+    if (this.#credit <= 0 || size > BODY_PIECE_BYTES) {
+      this.flush();
+      return this.#writePieces(bytes);
+    }
+    this.#credit -= size;
+    if (this.#gatheredSize + size > GATHERED_PIECES_BYTES) this.flush();
+    if (this.#gather === undefined || size > GATHERED_PIECES_BYTES) this.#send(bytes);
+    else this.#keep(bytes, this.#gather);
     return true;
   }
 
@@ -59,10 +72,33 @@ export class BodySender {
     if (this.#credit > 0) this.#wake();
   }
 
+  /** Sends what was gathered. */
+  flush(): void {
+    if (this.#gatheredSize === 0) return;
+    const buffer = this.#gathered as Buffer;
+    this.#send(buffer.subarray(0, this.#gatheredSize));
+    this.#gatheredSize = 0;
+    if (buffer.length > KEPT_GATHER_BYTES) this.#gathered = undefined;
+  }
+
   /** Ends the sending: the rest is dropped, and further writes return false. */
   stop(): void {
     this.#isStopped = true;
+    this.#gatheredSize = 0;
     this.#wake();
+  }
+
+  #keep(bytes: Uint8Array, gather: () => void): void {
+    const offset = this.#gatheredSize;
+    const size = offset + bytes.byteLength;
+    if (offset === 0) gather();
+    if (this.#gathered === undefined || this.#gathered.length < size) {
+      const larger = Buffer.allocUnsafe(Math.min(GATHERED_PIECES_BYTES, Math.max(256, size * 2)));
+      if (offset > 0) larger.set((this.#gathered as Buffer).subarray(0, offset));
+      this.#gathered = larger;
+    }
+    this.#gathered.set(bytes, offset);
+    this.#gatheredSize = size;
   }
 
   async #writePieces(bytes: Uint8Array): Promise<boolean> {

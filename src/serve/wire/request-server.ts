@@ -48,7 +48,11 @@ export class ServedStream {
     this.head = parsed.head;
     this.body = parsed.body;
     this.messages = parsed.messages;
-    this.#download = new BodySender((bytes) => server.send(FRAME.BODY, 0, id, bytes), STREAM_WINDOW_BYTES);
+    this.#download = new BodySender(
+      (bytes) => server.send(FRAME.BODY, 0, id, bytes),
+      STREAM_WINDOW_BYTES,
+      () => server.gather(this.#download),
+    );
   }
 
   /** The replica begins with the request: its body may come. */
@@ -89,6 +93,7 @@ export class ServedStream {
   end(trailers: readonly string[] = []): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#download.flush();
     this.#server.over(this.id);
     this.#server.send(FRAME.END, 0, this.id, trailers.length === 0 ? NO_BYTES : Buffer.from(JSON.stringify(trailers)));
   }
@@ -105,6 +110,7 @@ export class ServedStream {
   abort(reason: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#download.flush();
     this.#server.over(this.id);
     this.#server.send(FRAME.CANCEL, 0, this.id, Buffer.from(reason));
   }
@@ -150,12 +156,19 @@ export class RequestServer {
   readonly #connection: ServiceConnection;
   readonly #serve: (stream: ServedStream) => void;
   readonly #streams = new StreamTable<ServedStream>();
+  /** Those that have pieces of this turn. */
+  #gathering: BodySender[] = [];
 
   /** @param serve answers a stream by its methods; it never throws */
   constructor(connection: ServiceConnection, serve: (stream: ServedStream) => void) {
     this.#connection = connection;
     this.#serve = serve;
     connection.gathersTurns = true;
+    connection.onBeforeFlush = () => {
+      const senders = this.#gathering;
+      this.#gathering = [];
+      for (const sender of senders) sender.flush();
+    };
     connection.onFrame = (frame) => this.#receive(frame);
     connection.onClose = () => {
       for (const stream of this.#streams.all()) stream.cancel("the proxy is gone");
@@ -183,6 +196,12 @@ export class RequestServer {
 
   send(type: number, flags: number, id: number, bytes: Uint8Array): void {
     this.#connection.sendNumbered(type, flags, id, 0, bytes, 0, bytes.byteLength);
+  }
+
+  /** The sender is flushed at the end of the turn. */
+  gather(sender: BodySender): void {
+    this.#gathering.push(sender);
+    this.#connection.flushLater();
   }
 
   sendNumber(type: number, id: number, number: number): void {

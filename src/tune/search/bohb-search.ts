@@ -1,9 +1,10 @@
 /**
  * `BOHBSearch`: densities of good and bad trials at the largest budget with enough results, for `HyperBandForBOHB` (Falkner et al. 2018).
  *
- * Each result of a trial counts at the budget at which it was reported, so early results steer the search until there are enough of trials that ran longer. Trials that were
- * stopped before that budget count as bad there, which the paper leaves out: most trials are stopped, and without them the model knows little. A part of the
- * configurations stays random, so that every place is tried in the end.
+ * Each result of a trial counts at the budget at which it was reported, so early results steer the search until there are enough of trials that ran longer. Trials that have
+ * not come to that budget count as bad there, which the paper leaves out: most are stopped before, and those that run or wait would otherwise be proposed again. The paper
+ * calls more trials good, at least as many as there are places and one, and draws a third at random: that finds the region, and seldom the bottom. A part of the configurations stays
+ * random, so that every place is tried in the end.
  */
 import { count, number, readOptions, text } from "../../core/internal.ts";
 import type { JsonValue, TrialResult } from "../trial.ts";
@@ -17,11 +18,11 @@ export interface BOHBSearchOptions extends ModelSearchOptions {
   timeAttr?: string | undefined;
   /** Results at one budget before it is used. Default: the number of places in the space, and one. */
   minPointsInModel?: number | undefined;
-  /** The percentage of results that is good. Default: 15. */
+  /** The percentage of results that is good, of two at least. Default: 10. */
   topNPercent?: number | undefined;
   /** Candidates of which the best is proposed. Default: 64. */
   numSamples?: number | undefined;
-  /** The part of configurations that stays random. Default: a third. */
+  /** The part of configurations that stays random. Default: a tenth. */
   randomFraction?: number | undefined;
 }
 
@@ -29,11 +30,13 @@ const OPTIONS = {
   ...modelSearchOptions,
   timeAttr: text("trainingIteration"),
   minPointsInModel: count<number | undefined>({ min: 1 }, undefined),
-  topNPercent: number("a number above 0 and below 100 is needed", 15, (value) => value > 0 && value < 100),
+  topNPercent: number("a number above 0 and below 100 is needed", 10, (value) => value > 0 && value < 100),
   numSamples: count({ min: 1, max: 10_000 }, 64),
-  randomFraction: number("a number from 0 to 1 is needed", 1 / 3, (value) => value >= 0 && value <= 1),
+  randomFraction: number("a number from 0 to 1 is needed", 0.1, (value) => value >= 0 && value <= 1),
 };
 
+/** A single good trial would be followed blindly. */
+const GOOD_MIN = 2;
 /** The budget of results that were known before the run. A number that JSON has. */
 const WHOLE_BUDGET = Number.MAX_VALUE;
 
@@ -92,16 +95,17 @@ export class BOHBSearch extends ModelSearch {
     if (this.random.next() < randomFraction || budget === undefined) return this.randomPoint();
     const reached = this.#budgets.get(budget) as Map<number, Partial>;
     const ranked = [...reached.values()].sort((first, second) => first.loss - second.loss);
-    const goodCount = Math.max(needed, Math.floor((topNPercent * ranked.length) / 100));
-    // A trial that ended before this budget was stopped because others were better.
+    const goodCount = Math.max(GOOD_MIN, Math.floor((topNPercent * ranked.length) / 100));
     const atLeast = [...this.#budgets].filter(([each]) => each >= budget).map(([, results]) => results);
-    const stopped = this.observations.filter((trial) => !atLeast.some((results) => results.has(trial.number)));
+    const behind = [...this.observations, ...this.pending.values()].filter(
+      (trial) => !atLeast.some((results) => results.has(trial.number)),
+    );
     const byNumber = (first: Sample, second: Sample) => first.number - second.number;
     return proposeByDensities(
       {
         axes: this.axes,
         good: ranked.slice(0, goodCount).sort(byNumber),
-        bad: [...ranked.slice(goodCount), ...stopped].sort(byNumber),
+        bad: [...ranked.slice(goodCount), ...behind].sort(byNumber),
         candidateCount: numSamples,
         isJoint: true,
         goodFades: false,

@@ -17,6 +17,10 @@ export function readObjectives(given: {
 }): Objectives {
   const metrics = [given.metric].flat();
   const modes = [given.mode].flat();
+  if (metrics.length === 0 || metrics.some((metric) => metric === undefined || metric === ""))
+    throw new TypeError(
+      `Cannot search with ${given.searcher}: it learns from a metric: set metric and mode of tuneConfig, such as { metric: "loss", mode: "min" }`,
+    );
   if (metrics.length > given.objectivesMax)
     throw new RangeError(
       `Cannot search with ${given.searcher}: it takes ${given.objectivesMax} metric: use TPESearch or OptunaSearch for several: received ${metrics.join(", ")}`,

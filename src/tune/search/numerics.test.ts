@@ -148,6 +148,32 @@ describe("fronts", () => {
       }),
     );
   });
+
+  test("choose of a front, one by one, the points that add the largest volume", () => {
+    const loss = fc.integer({ min: 1, max: 9 });
+    const many = fc.integer({ min: 2, max: 4 }).chain((losses) => {
+      const point = fc.array(loss, { minLength: losses, maxLength: losses });
+      return fc.array(point, { minLength: 2, maxLength: 12 });
+    });
+    fc.assert(
+      fc.property(many, (losses) => {
+        const front = frontOf(losses);
+        const worst = (axis: number) => Math.max(...front.map((index) => losses[index]?.[axis] as number));
+        const reference = (losses[0] as number[]).map((_, axis) => 1.1 * worst(axis));
+        const volume = (indexes: readonly number[]) =>
+          volumeOf(
+            indexes.map((index) => losses[index] as number[]),
+            reference,
+          );
+        const chosen = bestOf(losses, front.length - 1);
+        for (const [count, index] of chosen.entries()) {
+          const before = chosen.slice(0, count);
+          const most = Math.max(...front.filter((other) => !before.includes(other)).map((other) => volume([...before, other])));
+          expect(volume([...before, index])).toBeCloseTo(most, 6);
+        }
+      }),
+    );
+  });
 });
 
 describe("axes", () => {
@@ -192,6 +218,20 @@ describe("densities", () => {
         expect(total).toBeCloseTo(1, 2);
       }),
       { numRuns: 15 },
+    );
+  });
+
+  test("on a single axis are what they are beside a place that never changes", () => {
+    const beside = axesOf({ a: uniform(0, 1), e: choice(["x"]) }, "a test");
+    fc.assert(
+      fc.property(fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 60 }), units(5), (observed, at) => {
+        const column = Float64Array.from(observed);
+        const single = new ParzenEstimator(beside.slice(0, 1), [column]);
+        const double = new ParzenEstimator(beside, [column, new Float64Array(column.length)]);
+        const logs = double.logDensities(at.map((a) => [a, 0]));
+        for (const [index, log] of single.logDensities(at.map((a) => [a])).entries()) expect(log).toBeCloseTo(logs[index] as number, 8);
+      }),
+      { numRuns: 50 },
     );
   });
 

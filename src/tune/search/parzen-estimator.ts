@@ -23,9 +23,11 @@ const NARROW_CELL = 0.25;
 const WHOLE = 8.3;
 /** A kernel whose logarithm is so far below the largest adds less than 2e-11 of it. */
 const NEGLIGIBLE = 25;
+/** A narrow kernel whose exponent is so far below 0 adds less than 2e-14 of its weight, where the prior's adds most of its own. */
+const NEGLIGIBLE_ALONE = 36;
 /** Values of exp(-x) for `x` up to there, so many for each step of 1. */
 const EXP_STEPS = 32;
-const EXP_TABLE = Float64Array.from({ length: NEGLIGIBLE * EXP_STEPS + 1 }, (_, step) => Math.exp(-step / EXP_STEPS));
+const EXP_TABLE = Float64Array.from({ length: NEGLIGIBLE_ALONE * EXP_STEPS + 1 }, (_, step) => Math.exp(-step / EXP_STEPS));
 
 /** The kernels on one axis. The last is the prior's. */
 type Kernels = ContinuousKernels | ShapedKernels;
@@ -104,6 +106,11 @@ export class ParzenEstimator {
 
   /** The logarithm of the density at each of some points. */
   logDensities(points: readonly (readonly number[])[]): Float64Array {
+    const [first] = this.#columns;
+    if (this.#columns.length === 1 && first !== undefined && "means" in first) {
+      const factors = this.#constants.map((constant) => Math.exp(constant));
+      return Float64Array.from(points, ([value]) => Math.log(sumOfKernels(first, factors, value as number)));
+    }
     const logs = new Float64Array(this.#constants.length);
     const known = this.#columns.map(() => new Map<number, Float64Array>());
     return Float64Array.from(points, (point) => {
@@ -200,6 +207,17 @@ function addFactors(constants: Float64Array, { means, sharpness }: ContinuousKer
   }
 }
 
+/** The density of kernels on a single axis. No logarithms are needed there: the prior's kernel keeps the sum above 0. */
+function sumOfKernels({ means, sharpness }: ContinuousKernels, factors: Float64Array, value: number): number {
+  let sum = 0;
+  for (let kernel = 0; kernel < factors.length; kernel += 1) {
+    const z = (value - (means[kernel] as number)) * (sharpness[kernel] as number);
+    const below = 0.5 * z * z;
+    if (below < NEGLIGIBLE_ALONE) sum += (factors[kernel] as number) * expOfMinus(below);
+  }
+  return sum;
+}
+
 function addLogDensities(logs: Float64Array, { means, sharpness }: ContinuousKernels, value: number): void {
   for (let kernel = 0; kernel < logs.length; kernel += 1) {
     const z = (value - (means[kernel] as number)) * (sharpness[kernel] as number);
@@ -227,13 +245,16 @@ function logSumExp(logs: Float64Array): number {
   let sum = 0;
   for (let index = 0; index < logs.length; index += 1) {
     const below = largest - (logs[index] as number);
-    if (below >= NEGLIGIBLE) continue;
-    // exp(-below) to ten digits, from the table and four terms of its series: half the time of Math.exp.
-    const step = (below * EXP_STEPS + 0.5) | 0;
-    const rest = step / EXP_STEPS - below;
-    sum += (EXP_TABLE[step] as number) * (1 + rest * (1 + rest * (1 / 2 + rest * (1 / 6 + rest / 24))));
+    if (below < NEGLIGIBLE) sum += expOfMinus(below);
   }
   return largest + Math.log(sum);
+}
+
+/** exp(-below) to ten digits, from the table and four terms of its series: half the time of Math.exp. */
+function expOfMinus(below: number): number {
+  const step = (below * EXP_STEPS + 0.5) | 0;
+  const rest = step / EXP_STEPS - below;
+  return (EXP_TABLE[step] as number) * (1 + rest * (1 + rest * (1 / 2 + rest * (1 / 6 + rest / 24))));
 }
 
 /**

@@ -11,7 +11,7 @@ import type { UnitPoint } from "./axes.ts";
 import { proposeByDensities, type Sample } from "./density-proposal.ts";
 import { modelSearchOptions, type ModelSearchOptions } from "./model-options.ts";
 import { ModelSearch, type Observation } from "./model-search.ts";
-import { bestOf } from "./pareto.ts";
+import { bestOf, compareLosses } from "./pareto.ts";
 
 export interface TPESearchOptions extends ModelSearchOptions {
   /** Trials at random before the model is used. Default: 10. */
@@ -44,7 +44,7 @@ const GOOD_MAX = 25;
 
 export class TPESearch extends ModelSearch {
   readonly #settings: ReturnType<typeof readSettings>;
-  /** Indexes of `observations` from the best to the worst, for one metric. */
+  /** Indexes of `observations` from the best to the worst; with several metrics by the first, then by the second, and so on. */
   #ranking: number[] = [];
 
   constructor(options: TPESearchOptions = {}) {
@@ -58,13 +58,12 @@ export class TPESearch extends ModelSearch {
   }
 
   protected override learn({ losses }: Observation): void {
-    if (this.objectiveCount > 1) return;
-    const loss = losses[0] as number;
     let from = 0;
     let to = this.#ranking.length;
     while (from < to) {
       const middle = (from + to) >>> 1;
-      if (((this.observations[this.#ranking[middle] as number] as Observation).losses[0] as number) <= loss) from = middle + 1;
+      const { losses: others } = this.observations[this.#ranking[middle] as number] as Observation;
+      if (compareLosses(others, losses) <= 0) from = middle + 1;
       else to = middle;
     }
     this.#ranking.splice(from, 0, this.observations.length - 1);
@@ -97,6 +96,7 @@ export class TPESearch extends ModelSearch {
         ? bestOf(
             this.observations.map(({ losses }) => losses),
             goodCount,
+            this.#ranking,
           )
         : this.#ranking.slice(0, goodCount),
     );

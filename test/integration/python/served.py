@@ -14,6 +14,7 @@ class Model:
         self.factor = factor
         self.log = log
         self.healthy = True
+        self.scaled = serve.metrics.Counter("model_scaled", description="How often", tag_keys=("kind",))
 
     def reconfigure(self, user_config):
         self.factor = user_config["factor"]
@@ -61,6 +62,7 @@ class Model:
             self.note("left")
 
     def scale(self, value):
+        self.scaled.inc(tags={"kind": type(value).__name__})
         return value * self.factor
 
     def up_to(self, count):
@@ -76,6 +78,17 @@ class Model:
     @serve.batch(max_batch_size=3, batch_wait_timeout_s=1)
     async def sizes(self, texts):
         return ["%s of %d" % (text, len(texts)) for text in texts]
+
+    @serve.multiplexed(max_num_models_per_replica=2)
+    async def model(self, model_id):
+        if model_id == "broken":
+            raise ValueError("no such model")
+        self.note("load %s" % model_id)
+        await asyncio.sleep(0.05)
+        return "model %s" % model_id
+
+    async def named(self):
+        return await self.model()
 
     def note(self, line):
         with open(self.log, "a") as file:

@@ -8,7 +8,7 @@ import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import type { NodeId, ProcessId } from "../../base/ids.ts";
-import { isProcessGone, processIdentity } from "./session-sweep.ts";
+import { isProcessGone, processIdentity } from "../processes/process-identity.ts";
 import { leaveSharedFolder, removeIfEmpty, writeInSharedFolder } from "./shared-folder.ts";
 import { temporaryRoot } from "./temporary-folder.ts";
 import type { NetworkFaultsPlace } from "../network/network-faults.ts";

@@ -8,7 +8,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { writePrivateFile } from "./private-files.ts";
-import { isProcessGone, processIdentity } from "./session-sweep.ts";
+import { isProcessGone, processIdentity } from "../processes/process-identity.ts";
 import { leaveSharedFolder, writeInSharedFolder } from "./shared-folder.ts";
 import { temporaryRoot } from "./temporary-folder.ts";
 
@@ -50,7 +50,7 @@ export function runProcess(what: string, pid: number): RunProcess {
 }
 
 export function writeRunFile(file: Omit<RunFile, "pid" | "identity">): void {
-  const text = JSON.stringify({ ...file, pid: process.pid, identity: processIdentity(process.pid) });
+  const text = JSON.stringify({ ...file, pid: process.pid, identity: processIdentity() });
   writeInSharedFolder(folder(), () => writePrivateFile(pathOf(file.id), text));
 }
 

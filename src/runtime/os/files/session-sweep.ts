@@ -1,12 +1,12 @@
 /**
  * What sessions left behind that nobody could clean up: every process of theirs was killed at once, or the machine went down.
  *
- * Each folder of a session carries a claim: one line for each process that will remove it, with what tells that process from a later one
- * with the same number. A folder is removed when all of its claimants are dead for certain; whatever is doubtful stays. Called when a session
+ * Each folder of a session carries a claim: one line for each process that will remove it, with its identity. A folder is removed when all of its claimants are dead for certain; whatever is doubtful stays. Called when a session
  * begins. Also decides where shared memory is on this machine.
  */
-import { accessSync, appendFileSync, constants, lstatSync, readdirSync, readFileSync, readlinkSync, rmdirSync, rmSync } from "node:fs";
+import { accessSync, appendFileSync, constants, lstatSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { isProcessGone, processIdentity } from "../processes/process-identity.ts";
 import { socketRoot, temporaryRoot } from "./temporary-folder.ts";
 
 const SHARED_MEMORY = "/dev/shm";
@@ -38,7 +38,7 @@ export function memoryRootNote(): string | undefined {
 
 /** Says that this process will remove the folder, so that no other session takes it for a leftover. Several may claim one. */
 export function claimDirectory(directory: string): void {
-  appendFileSync(join(directory, CLAIM_FILE), `${processIdentity(process.pid)}\n`, { mode: 0o600 });
+  appendFileSync(join(directory, CLAIM_FILE), `${processIdentity()}\n`, { mode: 0o600 });
 }
 
 /** Where sessions keep their folders unless they are told otherwise. */
@@ -98,54 +98,5 @@ function readClaim(directory: string): string[] | undefined {
       .filter((line) => line !== "");
   } catch {
     return undefined;
-  }
-}
-
-/** `pid start boot namespace`: a number is used again, after a restart of the machine even at the same tick. */
-export function processIdentity(pid: number): string {
-  return [pid, startOf(pid) ?? "-", bootId(), pidNamespace()].join(" ");
-}
-
-/** False in every doubtful case: a line that makes no sense, or a process of another container that shares the memory. */
-export function isProcessGone(claim: string): boolean {
-  const [pidText, start, boot, namespace] = claim.split(" ");
-  const pid = Number(pidText);
-  if (!Number.isSafeInteger(pid) || pid <= 0 || namespace === undefined) return false;
-  if (boot !== bootId()) return true;
-  if (namespace !== pidNamespace()) return false;
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "ESRCH";
-  }
-  const startNow = startOf(pid);
-  return start !== "-" && startNow !== undefined && startNow !== start;
-}
-
-/** When a process began, in ticks since the machine did; a zombie counts as ended. Known on Linux only. */
-function startOf(pid: number): string | undefined {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The second field is the program's name in parentheses, and may itself contain spaces and parentheses.
-    const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-    return fields[0] === "Z" ? "ended" : fields[19];
-  } catch {
-    return undefined;
-  }
-}
-
-function bootId(): string {
-  try {
-    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
-  } catch {
-    return "-";
-  }
-}
-
-function pidNamespace(): string {
-  try {
-    return readlinkSync("/proc/self/ns/pid");
-  } catch {
-    return "-";
   }
 }

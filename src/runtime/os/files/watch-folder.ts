@@ -1,7 +1,7 @@
-/** Tells when something in a folder changes, for programs that start again then. What is installed or hidden does not count. */
+/** Tells when something in a folder changes, for programs that start again then. What is installed, hidden, or compiled by Python does not count. */
 import { watch } from "node:fs";
 
-const IGNORED = /(^|[/\\])(node_modules|\.[^/\\]*)([/\\]|$)/;
+const IGNORED = /(^|[/\\])(node_modules|__pycache__|\.[^/\\]*)([/\\]|$)/;
 /** Editors write a file in several steps. */
 const SETTLES_AFTER_MS = 30;
 

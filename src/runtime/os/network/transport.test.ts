@@ -8,11 +8,30 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { listenSocket, loopbackPair, readInto, type Transport } from "./transport.ts";
+import { connectSocket, listenSocket, loopbackPair, readInto, type Transport } from "./transport.ts";
 
 function bufferOf(options?: { isBulk?: boolean }): Uint8Array {
   return readInto(() => undefined, options).buffer as Uint8Array;
 }
+
+it("a connection that is over is told nothing more, so that Node warns of no listeners", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "shoal-transport-"));
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error): void => void warnings.push(warning);
+  process.on("warning", onWarning);
+  const listener = await listenSocket(path.join(folder, "socket"), () => {});
+  try {
+    const transport = await connectSocket(listener.path);
+    transport.destroy();
+    for (let call = 0; call < 20; call += 1) transport.setKeepsProcessAlive(call % 2 === 0);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(warnings).toEqual([]);
+  } finally {
+    process.off("warning", onWarning);
+    listener.close();
+    rmSync(folder, { recursive: true });
+  }
+});
 
 describe("readInto", () => {
   it("has one buffer for all sockets of a kind, and sixteen times as much for large objects", () => {

@@ -133,6 +133,8 @@ export class SocketTransport implements Transport {
   }
 
   setKeepsProcessAlive(keeps: boolean): void {
+    // Node would remember each call for a socket that connects again: a listener a call, of which it warns.
+    if (this.#socket.destroyed) return;
     if (keeps) this.#socket.ref();
     else this.#socket.unref();
   }

@@ -6,6 +6,7 @@
  */
 import type { ChatMessage, ChatRequest, CompletionRequest, Embedding, EmbedRequest, LLMEngine, SamplingOptions, Token } from "../engine.ts";
 import { LLMRequestError } from "../llm-errors.ts";
+import { requireTextFormat } from "./answer-format.ts";
 import { optionalPackage } from "./optional-package.ts";
 import { TokenQueue } from "./token-queue.ts";
 
@@ -98,6 +99,7 @@ export class NodeLlamaCppEngine implements LLMEngine {
   }
 
   chat(request: ChatRequest, signal: AbortSignal): AsyncIterable<Token> {
+    requireTextFormat(request);
     const history = request.messages.map(historyItem);
     const promptTokens = request.messages.reduce((sum, { content }) => sum + this.#count(plain(content)), 0);
     return this.#generate(promptTokens, signal, async (sequence, heard, stop) => {

@@ -7,6 +7,7 @@
 import type { ChatRequest, CompletionRequest, Embedding, EmbedRequest, LLMEngine, SamplingOptions, Token } from "../engine.ts";
 import { LLMRequestError } from "../llm-errors.ts";
 import { StopSequences } from "../stop-sequences.ts";
+import { requireTextFormat } from "./answer-format.ts";
 import { optionalPackage } from "./optional-package.ts";
 import { TokenQueue } from "./token-queue.ts";
 
@@ -73,6 +74,7 @@ export class TransformersJsEngine implements LLMEngine {
   }
 
   chat(request: ChatRequest, signal: AbortSignal): AsyncIterable<Token> {
+    requireTextFormat(request);
     const { tools } = request.extra;
     const prompt = this.#pipeline.tokenizer.apply_chat_template(request.messages, {
       tokenize: false,

@@ -6,6 +6,7 @@
  */
 import { type ActorHandle, kill } from "../../../core/index.ts";
 import { python } from "../../../python/python.ts";
+import { LLMRequestError } from "../llm-errors.ts";
 import type { ChatRequest, CompletionRequest, Embedding, EmbedRequest, LLMEngine, SamplingOptions, Token } from "../engine.ts";
 
 export interface VllmOptions {
@@ -19,9 +20,12 @@ export interface VllmOptions {
   readonly python?: string | readonly string[] | undefined;
 }
 
+/** A token, or why the request is refused. */
+type VllmToken = Token & { readonly refused?: string };
+
 interface VllmActor {
   ready(): string;
-  generate(kind: "chat" | "completion", request: object): AsyncGenerator<Token>;
+  generate(kind: "chat" | "completion", request: object): AsyncGenerator<VllmToken>;
   embed(inputs: readonly (string | readonly number[])[], dimensions: number | null): { vector: number[]; promptTokens: number }[];
 }
 
@@ -62,12 +66,15 @@ export class VllmEngine implements LLMEngine {
   }
 
   async *#generate(kind: "chat" | "completion", request: object, signal: AbortSignal): AsyncGenerator<Token, void, undefined> {
-    const tokens = this.#actor.generate.remote(kind, request) as unknown as AsyncIterableIterator<Token>;
+    const tokens = this.#actor.generate.remote(kind, request) as unknown as AsyncIterableIterator<VllmToken>;
     // Python's generator is closed, which takes the request out of vLLM's batch.
     const leave = (): void => void tokens.return?.();
     signal.addEventListener("abort", leave, { once: true });
     try {
-      yield* { [Symbol.asyncIterator]: () => tokens };
+      for await (const token of { [Symbol.asyncIterator]: () => tokens }) {
+        if (token.refused !== undefined) throw LLMRequestError.of(token.refused);
+        yield token;
+      }
       signal.throwIfAborted();
     } finally {
       signal.removeEventListener("abort", leave);
@@ -78,7 +85,8 @@ export class VllmEngine implements LLMEngine {
 /** Requests in one vLLM at a time; it has limits of its own, and queues. */
 const CONCURRENCY = 1_000;
 
-function pythonSampling({ maxTokens, temperature, topP, stop, seed, presencePenalty, frequencyPenalty }: SamplingOptions): object {
+/** Python takes of `extra` what vLLM knows. */
+function pythonSampling({ maxTokens, temperature, topP, stop, seed, presencePenalty, frequencyPenalty, extra }: SamplingOptions): object {
   const given = {
     max_tokens: maxTokens,
     temperature,
@@ -88,5 +96,5 @@ function pythonSampling({ maxTokens, temperature, topP, stop, seed, presencePena
     frequency_penalty: frequencyPenalty,
     stop: stop.length === 0 ? undefined : stop,
   };
-  return { sampling: Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) };
+  return { sampling: Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)), extra };
 }

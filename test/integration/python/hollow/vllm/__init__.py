@@ -10,9 +10,12 @@ class AsyncEngineArgs:
 
 
 class SamplingParams:
-    def __init__(self, n=1, output_kind=None, max_tokens=16, stop=None, temperature=1.0, top_p=1.0, seed=None, presence_penalty=0.0, frequency_penalty=0.0):
+    def __init__(self, n=1, output_kind=None, max_tokens=16, stop=None, temperature=1.0, top_p=1.0, seed=None, presence_penalty=0.0, frequency_penalty=0.0, top_k=0, logit_bias=None, structured_outputs=None):
+        if top_k < -1:
+            raise ValueError("top_k must be 0 (disable), or at least 1, got %d." % top_k)
         self.max_tokens = max_tokens
         self.stop = stop
+        self.told = "top_k=%r logit_bias=%r structured=%r" % (top_k, logit_bias, structured_outputs and structured_outputs.json)
 
 
 class PoolingParams:
@@ -42,6 +45,8 @@ class AsyncLLMEngine:
         return _Tokenizer()
 
     async def generate(self, prompt, params, request_id):
+        if prompt == "params":
+            prompt = params.told
         words = prompt.split() if isinstance(prompt, str) else [str(token) for token in prompt["prompt_token_ids"]]
         count = min(len(words), params.max_tokens)
         for index in range(count):

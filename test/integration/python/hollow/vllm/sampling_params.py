@@ -3,3 +3,8 @@
 
 class RequestOutputKind:
     DELTA = "delta"
+
+
+class StructuredOutputsParams:
+    def __init__(self, json=None, json_object=None):
+        self.json = json

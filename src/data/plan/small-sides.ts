@@ -1,0 +1,73 @@
+/**
+ * Finds the joins of a physical plan with a small right side, which the tasks of the left one can join with where they read.
+ *
+ * The choice goes by what is known before anything is read: rows of parts of sources, and blocks that are there. `run.ts` asks once the parts are listed.
+ * The bytes of the side show later, and the exchange decides by them.
+ */
+import { wholeSides } from "../engine/join.ts";
+import { SmallSide } from "../engine/small-side.ts";
+import type { Transform } from "../engine/transform.ts";
+import { SMALL_SIDE_TABLE_ROWS, WHOLE_INPUT_ROWS_MAX } from "../limits.ts";
+import type { SourcePart } from "./logical-plan.ts";
+import type { PhysicalPlan } from "./physical-plan.ts";
+
+type Parts = ReadonlyMap<PhysicalPlan, readonly SourcePart[]>;
+
+/** The small side of an exchange, where it is one that the tasks of the other side may join with. */
+export function smallSideOf(
+  { combine, partitions, inputs, chain, options }: PhysicalPlan & { kind: "exchange" },
+  parts: Parts,
+): SmallSide | undefined {
+  if (combine?.kind !== "join" || partitions !== undefined || !wholeSides(combine.type).includes(1)) return undefined;
+  const [left, right] = inputs.map(({ plan }) => plan) as [PhysicalPlan, PhysicalPlan];
+  // Joined rows that ask for resources of their own are made apart.
+  if (left.kind !== "read" || Object.keys(options).length > 0) return undefined;
+  const rows = rowsAtMost(right, parts);
+  if (rows === undefined || rows > WHOLE_INPUT_ROWS_MAX) return undefined;
+  // Each task brings the small side into a table, which is worth it for as many rows of its own.
+  const tasks = parts.get(left)?.length ?? 0;
+  const leftRows = rowsIn(parts.get(left)) ?? 0;
+  return rows * tasks <= Math.max(leftRows, SMALL_SIDE_TABLE_ROWS) ? new SmallSide(combine, chain) : undefined;
+}
+
+/** Transforms that give no more rows than they take. */
+const ROWS_STAY: ReadonlySet<string> = new Set<Transform["kind"]>([
+  "map",
+  "filter",
+  "filterExpression",
+  "select",
+  "drop",
+  "rename",
+  "withColumns",
+  "project",
+  "download",
+  "limit",
+]);
+
+/** The most rows that a plan gives, where that is known before it runs. */
+function rowsAtMost(plan: PhysicalPlan, parts: Parts): number | undefined {
+  switch (plan.kind) {
+    case "input":
+    case "stored":
+      return plan.blocks.reduce((sum, { rowCount }) => sum + rowCount, 0);
+    case "read":
+      return addsNoRows(plan.chain) ? rowsIn(parts.get(plan)) : undefined;
+    case "map":
+      return addsNoRows(plan.chain) ? rowsAtMost(plan.input, parts) : undefined;
+    case "limit":
+      return Math.min(plan.count, rowsAtMost(plan.input, parts) ?? plan.count);
+    default:
+      return undefined;
+  }
+}
+
+function rowsIn(parts: readonly SourcePart[] = []): number | undefined {
+  return parts.reduce<number | undefined>(
+    (sum, { rowCount }) => (sum === undefined || rowCount === undefined ? undefined : sum + rowCount),
+    0,
+  );
+}
+
+function addsNoRows(chain: readonly Transform[]): boolean {
+  return chain.every(({ kind }) => ROWS_STAY.has(kind));
+}

@@ -1,0 +1,126 @@
+/**
+ * Which files of a project a class of Python is made of: its own, and all that these import of the project, at any depth.
+ *
+ * Decides by the text of import statements, without running Python: a module counts where a file of it lies in one of the folders that are searched, so packages that are
+ * installed elsewhere do not. Text in comments and strings may name a module too many, which only makes a version that need not be. Called when an application is built: the digest
+ * of these files is part of the version of a deployment.
+ */
+import { createHash } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+
+/** `from a.b import c, d`, over several lines in brackets; `import a.b as x, c`; a name that `import_module` gets. */
+const STATEMENTS =
+  /(?:^|[;:])[ \t]*from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]*(?:\(([^)]*)\)|([^\n;]*))|(?:^|[;:])[ \t]*import[ \t]+([^\n;]+)|\bimport_module\([ \t\n]*["'](\w[\w.]*)["']/gmu;
+/** Further files are not looked at: no class is made of more, and a search that went astray ends. */
+const FILES_MAX = 10_000;
+
+/** A module that a statement names: its parts, after so many dots. */
+interface Named {
+  readonly dots: number;
+  readonly parts: readonly string[];
+}
+
+/**
+ * A digest of the files that the code at a place is made of; empty where the place is none of this machine's.
+ *
+ * @param place a file, a dotted module, or one with a folder and a slash before it, as `python.actor` names them
+ * @param folders where modules are searched, besides the folder of the place
+ */
+export function digestOfPython(place: string, folders: readonly string[]): string {
+  const files = filesOf(place, folders);
+  if (files.length === 0) return "";
+  const hash = createHash("sha256");
+  const [first = ""] = files;
+  for (const file of files.toSorted())
+    hash
+      .update(relative(dirname(first), file))
+      .update("\0")
+      .update(readFileSync(file))
+      .update("\0");
+  return hash.digest("hex");
+}
+
+/** @internal the file of the place first */
+export function filesOf(place: string, folders: readonly string[]): string[] {
+  const { start, roots } = startOf(place, folders);
+  const found = new Set(start);
+  for (const file of found) {
+    if (found.size >= FILES_MAX) break;
+    for (const named of modulesNamedIn(readFileSync(file, "utf8"))) for (const one of filesNamed(named, file, roots)) found.add(one);
+  }
+  return [...found];
+}
+
+/** @internal the modules that import statements name; with `from a import b` also `a.b`, which may be one */
+export function modulesNamedIn(text: string): Named[] {
+  const found: Named[] = [];
+  const add = (path: string, name?: string): void => {
+    const dots = path.length - path.replace(/^\.+/, "").length;
+    const parts = path.slice(dots).split(".").filter(Boolean);
+    found.push({ dots, parts: name === undefined ? parts : [...parts, name] });
+  };
+  const plain = text.replace(/\\\r?\n/g, " ").replace(/#.*$/gm, "");
+  for (const [, from, bracketed, listed, imported, loaded] of plain.matchAll(STATEMENTS)) {
+    if (from !== undefined) {
+      add(from);
+      for (const name of namesIn(bracketed ?? listed ?? "")) add(from, name);
+    }
+    for (const name of imported === undefined ? [] : namesIn(imported)) add(name);
+    if (loaded !== undefined) add(loaded);
+  }
+  return found;
+}
+
+function namesIn(list: string): string[] {
+  return list.split(",").flatMap((item) => /^[\w.]+/u.exec(item.trim())?.[0] ?? []);
+}
+
+function startOf(place: string, folders: readonly string[]): { start: string[]; roots: string[] } {
+  if (isFile(place)) {
+    const file = resolve(place);
+    return { start: [file], roots: [dirname(file), ...folders] };
+  }
+  const slash = place.lastIndexOf("/");
+  const roots = slash < 0 ? [...folders] : [resolve(place.slice(0, slash)), ...folders];
+  const parts = place.slice(slash + 1).split(".");
+  const files = filesAt(parts, roots);
+  // The module itself, and not only the packages around it.
+  return { start: files.toReversed(), roots };
+}
+
+/** The files that are loaded for a module that `file` imports, its packages among them. */
+function filesNamed({ dots, parts }: Named, file: string, roots: readonly string[]): string[] {
+  if (dots === 0) return filesAt(parts, roots);
+  let folder = dirname(file);
+  for (let above = 1; above < dots; above += 1) folder = dirname(folder);
+  const own = join(folder, "__init__.py");
+  return [...(isFile(own) ? [own] : []), ...filesAt(parts, [folder])];
+}
+
+function filesAt(parts: readonly string[], roots: readonly string[]): string[] {
+  for (const root of roots) {
+    const files: string[] = [];
+    let folder = root;
+    for (const part of parts) {
+      const file = join(folder, `${part}.py`);
+      folder = join(folder, part);
+      const own = join(folder, "__init__.py");
+      if (isFile(own)) files.push(own);
+      else if (isFile(file)) {
+        files.push(file);
+        break;
+      } else if (!isFolder(folder)) break;
+    }
+    if (files.length > 0) return files;
+  }
+  return [];
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}

@@ -1,0 +1,126 @@
+/**
+ * Deploys applications anew whose code may have changed: for `shoal serve run --reload`.
+ *
+ * Each deploy is a revision, whose environment variable keeps its processes apart, since a process keeps the modules that it has imported. One worker of a revision loads the code, and becomes the
+ * first replica then; it has started before the files changed. A new variable also makes each deployment a new version, so the update is a rolling one: the old replicas
+ * answer until the new ones do, and go on where these do not start.
+ */
+import { randomUUID } from "node:crypto";
+import { cancel, remote } from "../../core/index.ts";
+import { saveConfigText } from "../controller/serve-store.ts";
+import { useLazyResponse } from "../replica/lazy-response.ts";
+import { delete as deleteApplication, readPlace, runBuilt, type RunOptions, type StartedServe, start, status, unwrapped } from "../run.ts";
+import { type ApplicationToBuild, buildInTask, revisionVariables } from "./build-in-task.ts";
+import { grpcOptionsOf, httpOptionsOf } from "./config-options.ts";
+import type { ConfigPlace } from "./deploy-config.ts";
+import type { ImportTarget } from "./load-application.ts";
+
+/** Known before it is needed, so that a worker of it can be ready. */
+let nextRevision: string = randomUUID();
+
+/** Options of both. */
+interface RedeployOptions {
+  /** When it is aborted, what is not deployed yet is dropped and the call rejects: a later one takes its place. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Runs an application of a module as the files of the module are now.
+ *
+ * @throws ServeConfigError where there is no such module or export; what the user's code throws; DeployFailedError where it does not come up
+ */
+export async function redeployApplication(
+  { runtimeEnv: given, workingDir, ...target }: ImportTarget,
+  { signal, ...place }: Pick<RunOptions, "name" | "routePrefix"> & RedeployOptions,
+): Promise<void> {
+  const read = given === undefined ? {} : (await import("./read-config.ts")).readRuntimeEnv(given.text, given.source);
+  const runtimeEnv = workingDir === undefined ? read : { ...read, working_dir: workingDir };
+  const application = { ...target, ...readPlace(place), runtimeEnv, fields: undefined, deployments: new Map(), logging: {}, tracing: {} };
+  await unlessAborted(signal, () => redeploy([application], signal));
+}
+
+/**
+ * Runs the applications of a configuration as their files are now, and ends all others.
+ *
+ * @throws what `deployConfig` throws
+ */
+export async function redeployConfig(
+  text: string,
+  { source = "the configuration", folder = process.cwd(), signal }: ConfigPlace & RedeployOptions = {},
+): Promise<StartedServe> {
+  // As the package for YAML would be loaded by every process of Serve.
+  const { readConfig } = await import("./read-config.ts");
+  const config = readConfig(text, source);
+  const started = await start({ httpOptions: httpOptionsOf(config), grpcOptions: grpcOptionsOf(config, folder) });
+  const wanted = new Set(config.applications.map(({ name }) => name));
+  const others = Object.keys((await status()).applications).filter((name) => !wanted.has(name));
+  const applications = config.applications.map((application) => ({ ...application, ...readPlace(application), folder }));
+  await unlessAborted(signal, async () => {
+    await Promise.all(others.map((name) => deleteApplication(name)));
+    await redeploy(applications, signal);
+    await saveConfigText(text);
+  });
+  return started;
+}
+
+/** All are built before the first is deployed. */
+async function redeploy(applications: readonly ApplicationToBuild[], signal: AbortSignal | undefined): Promise<void> {
+  const revision = nextRevision;
+  nextRevision = randomUUID();
+  const variables = revisionVariables(revision);
+  const settled = await Promise.allSettled(
+    applications.map(async ({ runtimeEnv, ...application }) => {
+      const environment = { ...runtimeEnv, env_vars: { ...(runtimeEnv["env_vars"] as object | undefined), ...variables } };
+      return await unwrapped(buildInTask({ ...application, runtimeEnv: environment }, { revision }));
+    }),
+  );
+  const failed = settled.find(({ status: outcome }) => outcome === "rejected") as PromiseRejectedResult | undefined;
+  if (failed !== undefined || signal?.aborted === true) {
+    for (const { runtimeEnv } of applications)
+      endWorker({ ...(runtimeEnv["env_vars"] as Record<string, string> | undefined), ...variables });
+    throw failed === undefined ? signal?.reason : failed.reason;
+  }
+  const built = settled.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
+  await Promise.all(
+    built.map(async ({ target, code }) => {
+      // All replicas change at once, as far as there is room.
+      const deployments = target.deployments.map((one) => ({ ...one, config: { ...one.config, maxSurgePercent: 1 } }));
+      await runBuilt({ target: { ...target, deployments }, code });
+    }),
+  );
+  startWorker(revisionVariables(nextRevision), signal);
+}
+
+/** A worker for the next revision: it has loaded what is not the user's when a file changes. */
+function startWorker(envVars: Record<string, string>, signal: AbortSignal | undefined): void {
+  const started = remote(prepareWorker, { name: "next revision", numCpus: 0, runtimeEnv: { envVars } }).remote();
+  started.then(undefined, () => {});
+  // The next revision, or the end of the program, waits for nothing that only was to make it quicker.
+  signal?.addEventListener("abort", () => cancel(started), { once: true });
+}
+
+/** Ends a worker that has loaded a revision of which nothing runs. */
+function endWorker(envVars: Record<string, string>): void {
+  remote(prepareWorker, { name: "end of a revision", numCpus: 0, maxCalls: 1, runtimeEnv: { envVars } })
+    .remote()
+    .then(undefined, () => {});
+}
+
+/** Runs in the worker. Registered, so that it travels by its name. */
+export function prepareWorker(): void {
+  // Modules that keep the class for themselves get that of replicas.
+  useLazyResponse();
+}
+
+/** A constructor that hangs must not keep the next version from its turn. */
+async function unlessAborted(signal: AbortSignal | undefined, work: () => Promise<void>): Promise<void> {
+  signal?.throwIfAborted();
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const abort = (): void => reject(signal?.reason);
+  signal?.addEventListener("abort", abort);
+  try {
+    await Promise.race([work(), aborted]);
+  } finally {
+    signal?.removeEventListener("abort", abort);
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * Metrics of the routers of a process, under Ray's names, and who tells them to the controller.
+ *
+ * Proxies and replicas are called by the controller for all of their metrics. Other processes with handles, such as drivers, cannot be called: the controller asks them over the link
+ * that they have (`routing/controller-link.ts`). Routers count by themselves, and are read when the metrics are.
+ */
+import { findReplicaContext } from "../replica/replica-context.ts";
+import { beforeSnapshots, type Metric, metricOf, type MetricSnapshot, metricSnapshots } from "./registry.ts";
+
+/** A router of this process, which counts what it does. */
+interface CountedRouter {
+  readonly app: string;
+  readonly deployment: string;
+  readonly ongoing: number;
+  readonly counts: { readonly requests: number; readonly handleCalls: number };
+}
+
+/** Requests of this process by application and deployment: those at replicas, and how many there were. */
+export function measureRouters(routers: () => Iterable<CountedRouter>): void {
+  const of = (kind: "counter" | "gauge", name: string, description: string): Metric =>
+    metricOf(kind, { name, description, tagKeys: ["application", "deployment"] });
+  const ongoing = of("gauge", "serve_num_ongoing_requests_at_replicas", "Requests and calls of a process that are at a replica");
+  const requests = of("counter", "serve_num_router_requests", "Requests and calls of a process that were to be placed");
+  const handleCalls = of("counter", "serve_handle_request_counter", "Calls of handles of a process");
+  beforeSnapshots(() => {
+    for (const metric of [ongoing, requests, handleCalls]) metric.clear();
+    for (const { app, deployment, ongoing: under, counts } of routers()) {
+      const tags = [app, deployment];
+      ongoing.series(tags).set(under);
+      requests.series(tags).set(counts.requests);
+      handleCalls.series(tags).set(counts.handleCalls);
+    }
+  });
+}
+
+/** Metrics of a process that has handles and is neither a proxy nor a replica; of others none, as the controller has theirs already. */
+export function metricsOfHandles(isProxy: boolean): MetricSnapshot[] {
+  return isProxy || findReplicaContext() !== undefined ? [] : metricSnapshots().filter(({ series }) => series.length > 0);
+}

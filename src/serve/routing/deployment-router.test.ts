@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { BackPressureError } from "../errors.ts";
+import { type DeploymentRoutes, DeploymentRouter } from "./deployment-router.ts";
+
+const ports = { added: () => {}, retired: () => {}, released: () => {}, needed: () => {} };
+const request = { modelId: "", sessionId: "", method: "GET" };
+
+function routes(maxQueuedRequests: number, replicas: readonly string[]): DeploymentRoutes {
+  return {
+    replicas: replicas.map((id) => ({ id, actorName: `actor ${id}`, nodeId: "n", models: [] })),
+    maxOngoingRequests: 1,
+    maxQueuedRequests,
+    backpressure: { statusCode: 503, retryAfterMs: undefined },
+    idempotentMethods: [],
+    routerId: undefined,
+  };
+}
+
+/** Tells for each request what became of it: the replica's id, "full", or that it waits. */
+async function outcomes(assigned: readonly unknown[]): Promise<string[]> {
+  const found = assigned.map(() => "waits");
+  assigned.forEach((one, index) => {
+    Promise.resolve(one).then(
+      (replica) => (found[index] = (replica as { id: string }).id),
+      (error: unknown) => (found[index] = error instanceof BackPressureError ? "full" : String(error)),
+    );
+  });
+  for (let turn = 0; turn < 5; turn += 1) await Promise.resolve();
+  return found;
+}
+
+test("requests that came before the first routes are held to maxQueuedRequests, the first come first", async () => {
+  const router = new DeploymentRouter("app", "model", ports);
+  const assigned = Array.from({ length: 6 }, () => router.assign(request));
+  expect(await outcomes(assigned)).toEqual(["waits", "waits", "waits", "waits", "waits", "waits"]);
+  router.update(routes(2, ["a", "b"]));
+  const [first, second, ...others] = await outcomes(assigned);
+  expect(new Set([first, second])).toEqual(new Set(["a", "b"]));
+  expect(others).toEqual(["waits", "waits", "full", "full"]);
+  expect([router.queued, router.ongoing]).toEqual([2, 2]);
+  // The limit is for those who come: a smaller one sends nobody away.
+  router.update(routes(0, ["a", "b"]));
+  expect(router.queued).toBe(2);
+  await expect(router.assign(request)).rejects.toThrow("0 requests of this process wait for it already");
+  router.close();
+  await outcomes(assigned);
+});
+
+test("without a limit nobody is sent away by the first routes", async () => {
+  const router = new DeploymentRouter("app", "model", ports);
+  const assigned = Array.from({ length: 3 }, () => router.assign(request));
+  router.update(routes(-1, ["a"]));
+  expect(await outcomes(assigned)).toEqual(["a", "waits", "waits"]);
+  router.close();
+  await outcomes(assigned);
+});

@@ -28,11 +28,18 @@ _SAME = {
 _DRIVER_FUNCTIONS = ("init", "shutdown", "is_initialized", "cluster_resources", "available_resources", "nodes")
 
 
-def install(even_if_installed=False):
+#: The module that has ``report`` of this process: of a rank, or of a trial.
+_reports = "shoal.train"
+
+
+def install(even_if_installed=False, reports="shoal.train"):
     """From now on ``import ray`` finds Shoal.
 
     :param even_if_installed: also where the real package is
+    :param reports: the module whose ``report`` and ``get_context`` are meant: "shoal.train" in ranks, "shoal.tune" in trials
     """
+    global _reports
+    _reports = reports
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
     if not even_if_installed and importlib.util.find_spec("ray") is not None:
@@ -91,10 +98,10 @@ def _make_ray(module):
 
 def _make_tune(module):
     """Fills ``ray.tune`` with the names that loops and trainables call; the driver runs the searches."""
-    train = importlib.import_module("shoal.train")
+    functions = importlib.import_module(_reports)
     module.__path__ = []
     for name in ("report", "get_checkpoint", "get_context", "Checkpoint"):
-        setattr(module, name, getattr(train, name))
+        setattr(module, name, getattr(functions, name))
 
     from .train._driver_names import driver_name
 
@@ -114,11 +121,12 @@ def _make_air(module):
 
 def _make_session(module):
     """The older names of the same functions."""
-    train = importlib.import_module("shoal.train")
-    for name in ("report", "get_checkpoint", "get_dataset_shard"):
-        setattr(module, name, getattr(train, name))
+    functions = importlib.import_module(_reports)
+    for name in ("report", "get_checkpoint"):
+        setattr(module, name, getattr(functions, name))
+    module.get_dataset_shard = importlib.import_module("shoal.train").get_dataset_shard
     for name in ("world_size", "world_rank", "local_rank", "local_world_size", "node_rank", "experiment_name", "trial_name", "trial_id"):
-        setattr(module, "get_%s" % name, lambda method="get_%s" % name: getattr(train.get_context(), method)())
+        setattr(module, "get_%s" % name, lambda method="get_%s" % name: getattr(functions.get_context(), method)())
 
 
 def _make_keras(module):

@@ -67,3 +67,19 @@ test("an error of Python is the trial's", async () => {
   const results = await new Tuner(python.task(TRAIN, "bad"), { runConfig: { storagePath: folder, name: "bad" } }).fit();
   expect(results.errors[0]?.message).toContain("Cannot report: loss must be a value of JSON");
 });
+
+test("a file that imports Ray's names runs where there is no Ray", async () => {
+  const lines = [
+    "from ray import tune",
+    "from ray.air import session",
+    "def train(config):",
+    "    tune.report({'loss': config['x']})",
+    "    session.report({'loss': config['x'] / 2, 'trial': tune.get_context().get_trial_id()})",
+  ];
+  const results = await new Tuner(python.task<(config: { x: number }) => void>(file("ray_loop", ...lines), "train"), {
+    paramSpace: { x: gridSearch([4]) },
+    runConfig: { storagePath: folder, name: "ray" },
+  }).fit();
+  expect(results.errors.map(({ message }) => message)).toEqual([]);
+  expect(results.at(0)).toMatchObject({ iterations: 2, metrics: { loss: 2 } });
+});

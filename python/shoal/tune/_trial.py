@@ -9,7 +9,7 @@ import math
 import threading
 import time
 
-from .. import _loop_ends, _runtime
+from .. import _loop_ends, _ray_modules, _runtime
 from .._checkpoint import Checkpoint
 from . import _session
 
@@ -20,6 +20,8 @@ class TrialLeft(BaseException):
 
 class TrialActor:
     def __init__(self, place, name):
+        # Before the user's file is imported.
+        _ray_modules.install(reports="shoal.tune")
         self._function = _runtime.require().targets.find(place, name)
         self._trial = None
 

@@ -239,8 +239,8 @@ interface Reads {
   readonly columns: readonly (readonly string[] | undefined)[];
 }
 
-/** The package's own copy: that in `node_modules` decodes nothing. */
-const { ParquetFile } = (await import("#parquet-wasm" as string)) as typeof import("parquet-wasm");
+/** The package's own copy: that in `node_modules` decodes nothing. Its types are those of the other. */
+const { ParquetFile } = (await import(import.meta.resolve("#parquet-wasm"))) as typeof import("parquet-wasm");
 
 async function reading(run: () => Promise<unknown>): Promise<Reads> {
   const spy = vi.spyOn(ParquetFile.prototype, "read");

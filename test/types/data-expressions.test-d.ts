@@ -47,6 +47,11 @@ exactly<number>()(await valueOf(rides.withColumn("x", col("at").dt.year()), "x")
 exactly<string | null>()(await valueOf(rides.withColumn("x", col("tags").list.get(0)), "x"));
 exactly<string[]>()(await valueOf(rides.withColumn("x", col("city").str.split(",")), "x"));
 exactly<string>()(await valueOf(rides.withColumn("x", col("city")), "x"));
+exactly<Record<"a" | "b", string | null> | null>()(
+  await valueOf(rides.withColumn("x", col("city").str.extract("(?<=-)(?<a>.)(?<b>.)")), "x"),
+);
+exactly<Record<string, string | null> | null>()(await valueOf(rides.withColumn("x", col("city").str.extract(/(?<a>.)/)), "x"));
+exactly<boolean>()(await valueOf(rides.withColumn("x", col("city").str.isAlpha()), "x"));
 exactly<string>()(await valueOf(rides.withColumn("x", lit("a")), "x"));
 exactly<null>()(await valueOf(rides.withColumn("x", lit(null)), "x"));
 

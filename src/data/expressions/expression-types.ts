@@ -75,6 +75,19 @@ export type ValueIn<R, T> =
                 ? Exclude<ValueIn<R, V>, null> | ValueIn<R, U>
                 : T;
 
+/** The names of the groups of a regular expression, where it is written out as a text. */
+export type GroupNames<P> = P extends `${string}(?<${infer Rest}`
+  ? Rest extends `${"=" | "!"}${string}`
+    ? GroupNames<Rest>
+    : Rest extends `${infer Name}>${infer Others}`
+      ? Name | GroupNames<Others>
+      : never
+  : P extends RegExp
+    ? string
+    : string extends P
+      ? string
+      : never;
+
 /** The row with a column more, or with another one in its place. */
 export type WithColumn<R, N extends string, V> = N extends keyof R ? Omit<R, N> & { [P in N]: V } : R & { [P in N]: V };
 

@@ -6,8 +6,9 @@
  */
 import { describeValue, oneOf, readOptions } from "../../core/internal.ts";
 import { parseType, TYPE_NAMES } from "../blocks/data-type.ts";
-import type { Arithmetic, CastName, CastValue, ColumnValue, ElementOf, FieldOf, Filled, Strict } from "./expression-types.ts";
+import type { Arithmetic, CastName, CastValue, ColumnValue, ElementOf, FieldOf, Filled, GroupNames, Strict } from "./expression-types.ts";
 import { type ExpressionNode, expressionText, type FunctionName, type LiteralValue, type TimePart } from "./nodes.ts";
+import { groupsOf, requirePattern } from "./patterns.ts";
 
 export let nodeOf: (expression: Expression) => ExpressionNode;
 
@@ -371,17 +372,37 @@ class TextFunctions<out T, out N extends string> {
     return this.#call("str.lower");
   }
 
-  /** Without white space at both ends. */
-  trim(): Expression<Strict<string, T>, N> {
-    return this.#call("str.trim");
+  /** How many bytes the text has in UTF-8. */
+  byteLength(): Expression<Strict<number, T>, N> {
+    return this.#call("str.byteLength");
   }
 
-  trimStart(): Expression<Strict<string, T>, N> {
-    return this.#call("str.trimStart");
+  /** The first character in upper case, the others in lower case. */
+  capitalize(): Expression<Strict<string, T>, N> {
+    return this.#call("str.capitalize");
   }
 
-  trimEnd(): Expression<Strict<string, T>, N> {
-    return this.#call("str.trimEnd");
+  /** Each word with its first letter in upper case. Words are of letters alone: `it's` becomes `It'S`, as in Python. */
+  title(): Expression<Strict<string, T>, N> {
+    return this.#call("str.title");
+  }
+
+  /** With letters of upper case in lower case, and the other way round. */
+  swapCase(): Expression<Strict<string, T>, N> {
+    return this.#call("str.swapCase");
+  }
+
+  /** Without white space at both ends, or without these characters. */
+  trim(characters?: string): Expression<Strict<string, T>, N> {
+    return this.#trim("str.trim", characters);
+  }
+
+  trimStart(characters?: string): Expression<Strict<string, T>, N> {
+    return this.#trim("str.trimStart", characters);
+  }
+
+  trimEnd(characters?: string): Expression<Strict<string, T>, N> {
+    return this.#trim("str.trimEnd", characters);
   }
 
   contains(text: string): Expression<Strict<boolean, T>, N> {
@@ -396,9 +417,62 @@ class TextFunctions<out T, out N extends string> {
     return this.#call("str.endsWith", requireText("str.endsWith", text));
   }
 
+  /** Whether the text is like a pattern of SQL: `%` stands for any characters, `_` for one, and a backslash takes their meaning away. */
+  matchLike(pattern: string): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.matchLike", requireText("str.matchLike", pattern));
+  }
+
+  /** Whether a regular expression matches somewhere in the text. A pattern as a text has the flag `u`. */
+  matchRegex(pattern: string | RegExp): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.matchRegex", requirePattern("str.matchRegex", pattern));
+  }
+
+  /** The place where a text first comes, from 0; -1 where it does not. */
+  find(text: string): Expression<Strict<number, T>, N> {
+    return this.#call("str.find", requireText("str.find", text));
+  }
+
+  findRegex(pattern: string | RegExp): Expression<Strict<number, T>, N> {
+    return this.#call("str.findRegex", requirePattern("str.findRegex", pattern));
+  }
+
+  /** How often a text comes, without overlaps. */
+  count(text: string): Expression<Strict<number, T>, N> {
+    return this.#call("str.count", requireSearched("str.count", text));
+  }
+
+  countRegex(pattern: string | RegExp): Expression<Strict<number, T>, N> {
+    return this.#call("str.countRegex", requirePattern("str.countRegex", pattern));
+  }
+
+  /**
+   * The named groups of the first match as a struct, which is null where there is no match. A group that has no part in the match is null.
+   *
+   * @throws TypeError for a pattern without named groups
+   * @example
+   * files.withColumns(unnest(col("path").str.extract("(?<year>\\d{4})-(?<month>\\d\\d)")));
+   */
+  extract<const P extends string | RegExp>(pattern: P): Expression<Strict<Record<GroupNames<P>, string | null> | null, T>, N> {
+    const checked = requirePattern("str.extract", pattern);
+    if (groupsOf(checked).groups === undefined)
+      throw new TypeError(`str.extract takes a regular expression with named groups, such as (?<year>\\d+): received ${String(pattern)}`);
+    return this.#call("str.extract", checked);
+  }
+
   /** With each place of a text replaced by another. */
   replace(from: string, to: string): Expression<Strict<string, T>, N> {
     return this.#call("str.replace", requireSearched("str.replace", from), requireText("str.replace", to));
+  }
+
+  /** With each match replaced by a text, in which `$1` and `$<name>` stand for groups, as in JavaScript. */
+  replaceRegex(pattern: string | RegExp, to: string): Expression<Strict<string, T>, N> {
+    return this.#call("str.replaceRegex", requirePattern("str.replaceRegex", pattern), requireText("str.replaceRegex", to));
+  }
+
+  /** With the part from one place to before another replaced by a text; places count from the end for negative numbers. */
+  replaceSlice(start: number, end: number, by: string): Expression<Strict<string, T>, N> {
+    const places = [start, end].map((place) => requireWhole("str.replaceSlice", place));
+    return this.#call("str.replaceSlice", ...places, requireText("str.replaceSlice", by));
   }
 
   /** From one place to before another; from the end for negative numbers. Default: to the end. */
@@ -412,6 +486,26 @@ class TextFunctions<out T, out N extends string> {
     return this.#call("str.split", requireSearched("str.split", separator));
   }
 
+  /** The parts between the matches of a regular expression. */
+  splitRegex(pattern: string | RegExp): Expression<Strict<string[], T>, N> {
+    return this.#call("str.splitRegex", requirePattern("str.splitRegex", pattern));
+  }
+
+  /** The parts between white space, with an empty one before white space at the beginning, and behind it at the end. */
+  splitWhitespace(): Expression<Strict<string[], T>, N> {
+    return this.#call("str.splitWhitespace");
+  }
+
+  /** The characters from the last to the first. */
+  reverse(): Expression<Strict<string, T>, N> {
+    return this.#call("str.reverse");
+  }
+
+  /** The text so many times. */
+  repeat(times: number): Expression<Strict<string, T>, N> {
+    return this.#call("str.repeat", requireSize("str.repeat", times));
+  }
+
   /** As long as `size` at least, with `fill` repeated before it. Default: spaces. */
   padStart(size: number, fill = " "): Expression<Strict<string, T>, N> {
     return this.#call("str.padStart", requireSize("str.padStart", size), requireText("str.padStart", fill));
@@ -421,9 +515,72 @@ class TextFunctions<out T, out N extends string> {
     return this.#call("str.padEnd", requireSize("str.padEnd", size), requireText("str.padEnd", fill));
   }
 
+  /** As long as `size` at least, with `fill` repeated on both sides; behind the text one more where it is odd. */
+  center(size: number, fill = " "): Expression<Strict<string, T>, N> {
+    return this.#call("str.center", requireSize("str.center", size), requireText("str.center", fill));
+  }
+
+  /** Whether all characters are letters. This, and what follows, is false of a text of no characters, unless said otherwise. */
+  isAlpha(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isAlpha");
+  }
+
+  /** Whether all characters are letters or numbers. */
+  isAlnum(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isAlnum");
+  }
+
+  /** Whether all characters are digits, of any script, also raised ones, and fractions. */
+  isDigit(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isDigit");
+  }
+
+  /** Whether all characters are decimal digits, of any script. */
+  isDecimal(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isDecimal");
+  }
+
+  /** Whether all characters are digits, fractions, Roman numerals or other numbers. */
+  isNumeric(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isNumeric");
+  }
+
+  /** Whether all characters are white space, as `trim` has it. */
+  isSpace(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isSpace");
+  }
+
+  /** Whether there are letters of lower case, and none of upper case. */
+  isLower(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isLower");
+  }
+
+  isUpper(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isUpper");
+  }
+
+  /** Whether each word begins in upper case and goes on in lower case, and there is one. */
+  isTitle(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isTitle");
+  }
+
+  /** Whether no character is a control character or white space other than the space; true of no characters. */
+  isPrintable(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isPrintable");
+  }
+
+  /** Whether all characters are ASCII; true of no characters. */
+  isAscii(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isAscii");
+  }
+
   /** The text with those of the others behind it; null where one is. */
   concat<const O extends readonly Operand[]>(...others: O): Expression<Strict<string, T | TermOf<O[number]>>, Names<N, O[number]>> {
     return calling("str.concat", [this.#node, ...others.map((other) => nodeOfOperand("str.concat", other))], []);
+  }
+
+  #trim(fn: "str.trim" | "str.trimStart" | "str.trimEnd", characters: string | undefined): Expression<Strict<string, T>, N> {
+    return characters === undefined ? this.#call(fn) : this.#call(fn, requireText(fn, characters));
   }
 
   #call<U>(fn: FunctionName, ...args: readonly unknown[]): Expression<U, N> {

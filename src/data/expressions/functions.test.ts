@@ -52,6 +52,31 @@ describe("texts", () => {
     ["trim", v.trim(), (one) => one.trim()],
     ["trimStart", v.trimStart(), (one) => one.trimStart()],
     ["trimEnd", v.trimEnd(), (one) => one.trimEnd()],
+    ["trim of characters", v.trim("a\u{1F469}"), (one) => one.replace(/^[a\u{1F469}]+|[a\u{1F469}]+$/gu, "")],
+    ["trimStart of characters", v.trimStart("ab"), (one) => one.replace(/^[ab]+/, "")],
+    ["trimEnd of characters", v.trimEnd("ab"), (one) => one.replace(/[ab]+$/, "")],
+    ["byteLength", v.byteLength(), (one) => Buffer.from(one).length],
+    ["capitalize", v.capitalize(), (one) => Array.from(one, (c, i) => (i === 0 ? c.toUpperCase() : c.toLowerCase())).join("")],
+    ["reverse", v.reverse(), (one) => Array.from(one).reverse().join("")],
+    ["repeat", v.repeat(3), (one) => one + one + one],
+    ["find", v.find("-a"), (one) => one.indexOf("-a")],
+    ["findRegex", v.findRegex("[ab]-"), (one) => /[ab]-/u.exec(one)?.index ?? -1],
+    ["count", v.count("aa"), (one) => [...one.matchAll(/aa/g)].length],
+    ["countRegex", v.countRegex(/A|b+/), (one) => [...one.matchAll(/A|b+/g)].length],
+    ["matchRegex", v.matchRegex("^a.*b$"), (one) => /^a.*b$/u.test(one)],
+    ["replaceRegex", v.replaceRegex(/(a)(?<x>.)/iu, "$<x>$1"), (one) => one.replaceAll(/(a)(?<x>.)/giu, "$<x>$1")],
+    ["splitRegex", v.splitRegex("(a)|-+"), (one) => one.split(/(?:a)|-+/u)],
+    ["splitWhitespace", v.splitWhitespace(), (one) => one.split(/\s+/)],
+    [
+      "extract",
+      v.extract("(?<letter>[ab])(?<dash>-)?"),
+      (one) => {
+        const found = /([ab])(-)?/u.exec(one);
+        return found && { letter: found[1], dash: found[2] ?? null };
+      },
+    ],
+    ["isAscii", v.isAscii(), (one) => Buffer.from(one).every((byte) => byte < 128)],
+    ["isSpace", v.isSpace(), (one) => one.length > 0 && one.trim().length === 0],
     ["concat", v.concat("-", col("v"), lit("x")), (one) => `${one}-${one}x`],
     ["padStart", v.padStart(4, "ab"), (one) => one.padStart(4, "ab")],
     ["padEnd", v.padEnd(4), (one) => one.padEnd(4)],
@@ -80,6 +105,57 @@ describe("texts", () => {
       }),
     );
   });
+});
+
+/** What pyarrow 17 gives, whose functions Ray's are. */
+test("functions of texts give what Ray's do", () => {
+  const samples = ["", "a", "Ab", "1a", "½", "٣", " ", "\u200b", "Hello World", "Hello3World", "IT'S", "\u{1F469}", "ǅ"];
+  const trueOf = (expression: Expression): string[] => samples.filter((_, i) => valuesOf(computed(samples, STRING, expression))[i]);
+  const v = col("v").str;
+  expect(trueOf(v.isAlpha())).toEqual(["a", "Ab", "ǅ"]);
+  expect(trueOf(v.isAlnum())).toEqual(["a", "Ab", "1a", "½", "٣", "Hello3World", "ǅ"]);
+  expect(trueOf(v.isDigit())).toEqual(["½", "٣"]);
+  expect(trueOf(v.isDecimal())).toEqual(["٣"]);
+  expect(trueOf(v.isNumeric())).toEqual(["½", "٣"]);
+  expect(trueOf(v.isLower())).toEqual(["a", "1a"]);
+  expect(trueOf(v.isUpper())).toEqual(["IT'S"]);
+  expect(trueOf(v.isTitle())).toEqual(["Ab", "Hello World", "Hello3World", "ǅ"]);
+  expect(trueOf(v.isPrintable())).toEqual(samples.filter((one) => one !== "\u200b"));
+  const made = (values: readonly string[], expression: Expression): unknown[] => valuesOf(computed(values, STRING, expression));
+  expect(made(["hello wORLD it's 3rd éa"], v.title())).toEqual(["Hello World It'S 3Rd Éa"]);
+  expect(made(["hELLO 1É"], v.swapCase())).toEqual(["Hello 1é"]);
+  expect(made(["a", "ab", "abcdef"], v.center(4, "*"))).toEqual(["*a**", "*ab*", "abcdef"]);
+  expect(made([" foo  bar\u3000baz ", ""], v.splitWhitespace())).toEqual([["", "foo", "bar", "baz", ""], [""]]);
+  const cut: [number, number, string][] = [
+    [1, 2, "aXcde"],
+    [-2, -1, "abcXe"],
+    [3, 1, "abcXde"],
+    [10, 12, "abcdeX"],
+    [0, 0, "Xabcde"],
+    [-10, 1, "Xbcde"],
+  ];
+  for (const [start, end, result] of cut) expect(made(["abcde"], v.replaceSlice(start, end, "X"))).toEqual([result]);
+});
+
+test("patterns of SQL", () => {
+  const like = (value: string, pattern: string): unknown => valuesOf(computed([value], STRING, col("v").str.matchLike(pattern)))[0];
+  const part = fc.constantFrom("a", "b", ".", "\u{1F469}", "\n");
+  fc.assert(
+    fc.property(
+      fc.array(part, { maxLength: 6 }),
+      fc.array(fc.oneof(part, fc.constantFrom("%", "_")), { maxLength: 5 }),
+      (value, pattern) => {
+        const whole = new RegExp(
+          `^${pattern.map((one) => (one === "%" ? ".*" : one === "_" ? "." : one === "." ? "\\." : one)).join("")}$`,
+          "su",
+        );
+        expect(like(value.join(""), pattern.join(""))).toBe(whole.test(value.join("")));
+      },
+    ),
+    { numRuns: 500 },
+  );
+  expect(["abc", "a%c", "a\\c"].map((one) => like(one, "a\\%c"))).toEqual([false, true, false]);
+  expect(like("a".repeat(20_000), `${"%a".repeat(500)}%b`)).toBe(false);
 });
 
 describe("times", () => {
@@ -365,6 +441,17 @@ test.each<[string, () => unknown, string]>([
   ["contains of a number", () => col("a").str.contains(1 as never), "str.contains takes a text: received 1"],
   ["slice at a half", () => col("a").str.slice(0.5), "str.slice takes a whole number: received 0.5"],
   ["pad without end", () => col("a").str.padStart(1e9), "str.padStart takes a length from 0 to 65536"],
+  ["a pattern of a number", () => col("a").str.matchRegex(1 as never), "str.matchRegex takes a regular expression: received 1"],
+  [
+    "a pattern that is none",
+    () => col("a").str.countRegex("("),
+    "str.countRegex takes a regular expression: Invalid regular expression: /(/",
+  ],
+  ["a sticky pattern", () => col("a").str.findRegex(/a/y), "str.findRegex takes no regular expression with the flag y: received /a/y"],
+  ["extract without names", () => col("a").str.extract("(a)"), "str.extract takes a regular expression with named groups"],
+  ["count of nothing", () => col("a").str.count(""), "str.count takes a text of one character or more"],
+  ["repeat below zero", () => col("a").str.repeat(-1), "str.repeat takes a length from 0 to 65536: received -1"],
+  ["trim of a number", () => col("a").str.trim(1 as never), "str.trim takes a text: received 1"],
   ["get at a half", () => col("a").list.get(0.5), "list.get takes a whole number: received 0.5"],
   ["as a number", () => col("a").as(1 as never), "as takes the name of a column: received 1"],
 ])("%s is refused when it is built", (_, build, message) => {

@@ -47,7 +47,38 @@ export type TextFunctionName =
   | "str.split"
   | "str.padStart"
   | "str.padEnd"
+  | "str.byteLength"
+  | "str.capitalize"
+  | "str.title"
+  | "str.swapCase"
+  | "str.reverse"
+  | "str.repeat"
+  | "str.center"
+  | "str.find"
+  | "str.count"
+  | "str.replaceSlice"
+  | "str.splitWhitespace"
+  | "str.matchLike"
+  | "str.matchRegex"
+  | "str.findRegex"
+  | "str.countRegex"
+  | "str.replaceRegex"
+  | "str.splitRegex"
+  | "str.extract"
+  | `str.${TextQuestion}`
   | "str.concat";
+export type TextQuestion =
+  | "isAlpha"
+  | "isAlnum"
+  | "isDigit"
+  | "isDecimal"
+  | "isNumeric"
+  | "isSpace"
+  | "isLower"
+  | "isUpper"
+  | "isTitle"
+  | "isPrintable"
+  | "isAscii";
 export type TimePart = "year" | "month" | "day" | "hour" | "minute" | "second" | "millisecond" | "weekday" | "dayOfYear";
 export type FunctionName =
   | ArithmeticName

@@ -63,6 +63,7 @@ export type { JoinOptions } from "./join-options.ts";
 export type { MixOptions } from "./mix-options.ts";
 export type { JoinType } from "./engine/join.ts";
 export type { Download } from "./expressions/expression.ts";
+export type { NestedList } from "./expressions/expression-types.ts";
 export { col, Expression, lit, NamedExpression } from "./expressions/expression.ts";
 export type { AnyRow, Batch, BatchColumn } from "./row-types.ts";
 export {

@@ -1,4 +1,5 @@
 /** Expressions: the rows that they give, by the types of the columns that they read, and the columns that they may name. */
+import type { NdArray } from "../../src/index.ts";
 import * as data from "../../src/data/index.ts";
 import { col, lit } from "../../src/data/index.ts";
 import { exactly } from "./api.ts";
@@ -13,6 +14,11 @@ interface Ride {
   readonly from: { readonly street: string; readonly zip: number | null } | null;
 }
 declare const rides: data.Dataset<Ride>;
+declare const nested: data.Dataset<{
+  lists: ((number | null)[] | null)[] | null;
+  headers: { key: string; value: Date | null }[];
+  array: NdArray<Float64Array>;
+}>;
 declare const anything: data.Dataset;
 
 /** The type of a column that an expression gives. */
@@ -52,6 +58,12 @@ exactly<Record<"a" | "b", string | null> | null>()(
 );
 exactly<Record<string, string | null> | null>()(await valueOf(rides.withColumn("x", col("city").str.extract(/(?<a>.)/)), "x"));
 exactly<boolean>()(await valueOf(rides.withColumn("x", col("city").str.isAlpha()), "x"));
+exactly<string[]>()(await valueOf(rides.withColumn("x", col("tags").list.sort().list.slice(0, 2)), "x"));
+exactly<(number | null)[] | null>()(await valueOf(nested.withColumn("x", col("lists").list.flatten()), "x"));
+exactly<string[]>()(await valueOf(nested.withColumn("x", col("headers").map.keys()), "x"));
+exactly<(Date | null)[]>()(await valueOf(nested.withColumn("x", col("headers").map.values()), "x"));
+exactly<string | null>()(await valueOf(nested.withColumn("x", col("headers").map.keys().list.get(0)), "x"));
+exactly<data.NestedList<number>>()(await valueOf(nested.withColumn("x", col("array").arr.toList()), "x"));
 exactly<string>()(await valueOf(rides.withColumn("x", lit("a")), "x"));
 exactly<null>()(await valueOf(rides.withColumn("x", lit(null)), "x"));
 

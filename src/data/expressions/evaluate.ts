@@ -10,10 +10,11 @@ import { nullVector, UnsafeInteger, type Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import { DataError } from "../errors.ts";
 import { arithmetic, NUMBER_FUNCTIONS, numberFunction } from "./arithmetic.ts";
+import { arrayToList } from "./arrays.ts";
 import { cast } from "./cast.ts";
 import { comparison, isIn } from "./comparison.ts";
 import { fillNull } from "./fill-null.ts";
-import { listContains, listGet, listLength } from "./lists.ts";
+import { listContains, listFlatten, listGet, listLength, listSlice, listSort, mapPart } from "./lists.ts";
 import { junction, not, nullQuestion, trueRows } from "./logic.ts";
 import { type CallNode, expressionText, type ExpressionNode, type FunctionName, type NamedNode, type NumberFunctionName } from "./nodes.ts";
 import { expanded, type Kernel, type Operand, RowProblem, TypeProblem } from "./operand.ts";
@@ -58,6 +59,12 @@ const KERNELS: Readonly<Record<FunctionName, Kernel>> = {
   "list.length": listLength,
   "list.get": listGet,
   "list.contains": listContains,
+  "list.slice": listSlice,
+  "list.sort": listSort,
+  "list.flatten": listFlatten,
+  "map.keys": mapPart(0),
+  "map.values": mapPart(1),
+  "arr.toList": arrayToList,
   "struct.field": structField,
 };
 

@@ -4,9 +4,20 @@
  * An expression is a tree of plain data behind methods that build larger ones. Each method checks its arguments at once; whether columns are there and of the right types shows
  * where they are computed. Workers compute whole vectors, without a call of a function for each row.
  */
-import { describeValue, oneOf, readOptions } from "../../core/internal.ts";
+import { describeValue, flag, oneOf, readOptions } from "../../core/internal.ts";
 import { parseType, TYPE_NAMES } from "../blocks/data-type.ts";
-import type { Arithmetic, CastName, CastValue, ColumnValue, ElementOf, FieldOf, Filled, GroupNames, Strict } from "./expression-types.ts";
+import type {
+  Arithmetic,
+  CastName,
+  CastValue,
+  ColumnValue,
+  ElementOf,
+  FieldOf,
+  Filled,
+  GroupNames,
+  PartOf,
+  Strict,
+} from "./expression-types.ts";
 import { type ExpressionNode, expressionText, type FunctionName, type LiteralValue, type TimePart } from "./nodes.ts";
 import { groupsOf, requirePattern } from "./patterns.ts";
 
@@ -292,6 +303,16 @@ export class Expression<out T = unknown, out N extends string = string> {
   /** Functions of lists. */
   get list(): ListFunctions<T, N> {
     return new ListFunctions(this.#node);
+  }
+
+  /** Functions of maps, which Arrow has; their rows are lists of structs of a key and a value. */
+  get map(): MapFunctions<T, N> {
+    return new MapFunctions(this.#node);
+  }
+
+  /** Functions of arrays of numbers. */
+  get arr(): ArrayFunctions<T, N> {
+    return new ArrayFunctions(this.#node);
   }
 
   /** Fields of structs. */
@@ -671,8 +692,73 @@ class ListFunctions<out T, out N extends string> {
     return this.#call("list.contains", checked);
   }
 
+  /**
+   * The elements from one place to before another, from the end for negative numbers. Default: to the end.
+   *
+   * @param step - 2 leaves out each second one, and so on. Default: 1
+   */
+  slice(start: number, end?: number, step = 1): Expression<T, N> {
+    requireWhole("list.slice", start);
+    if (end !== undefined) requireWhole("list.slice", end);
+    if (!Number.isSafeInteger(step) || step < 1) throw new RangeError(`list.slice takes a step from 1: received ${describeValue(step)}`);
+    return this.#call("list.slice", start, end, step);
+  }
+
+  /**
+   * The elements of each list in their order, NaN behind the numbers.
+   *
+   * @param options - `descending`: the largest first. Default: false. `nulls`: where they come. Default: `"last"`
+   */
+  sort(options: { descending?: boolean | undefined; nulls?: "first" | "last" | undefined } = {}): Expression<T, N> {
+    const { descending, nulls } = readOptions(options, {
+      of: "list.sort",
+      options: { descending: flag(false), nulls: oneOf(["first", "last"], "last") },
+    });
+    return this.#call("list.sort", descending, nulls === "first");
+  }
+
+  /** The elements of the lists in a list, one list behind the other; those that are null are left out. */
+  flatten(): Expression<PartOf<T, "flattened">, N> {
+    return this.#call("list.flatten");
+  }
+
   #call<U>(fn: FunctionName, ...args: readonly unknown[]): Expression<U, N> {
     return calling(fn, [this.#node], args);
+  }
+}
+
+/** Functions of maps. */
+class MapFunctions<out T, out N extends string> {
+  readonly #node: ExpressionNode;
+
+  /** Made by `map`. */
+  constructor(node: ExpressionNode) {
+    this.#node = node;
+  }
+
+  /** The keys of each map, as a list. */
+  keys(): Expression<PartOf<T, "keys">, N> {
+    return calling("map.keys", [this.#node], []);
+  }
+
+  /** The values of each map, as a list, in the order of the keys. */
+  values(): Expression<PartOf<T, "values">, N> {
+    return calling("map.values", [this.#node], []);
+  }
+}
+
+/** Functions of arrays of numbers. */
+class ArrayFunctions<out T, out N extends string> {
+  readonly #node: ExpressionNode;
+
+  /** Made by `arr`. */
+  constructor(node: ExpressionNode) {
+    this.#node = node;
+  }
+
+  /** The array as a list; one of more dimensions as lists of lists. A list stays as it is. */
+  toList(): Expression<PartOf<T, "listed">, N> {
+    return calling("arr.toList", [this.#node], []);
   }
 }
 

@@ -1,8 +1,21 @@
 /** Functions of expressions against JavaScript's own on each value: texts, times, lists, casts, and values in place of nulls. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { NdArray } from "../../core/index.ts";
 import { type Block, sliceBlock, vectorOf } from "../blocks/block.ts";
-import { BIG_INT64, BINARY, BOOL, DATE, type DataType, FLOAT64, INT64, STRING, TIMESTAMP_MS, typeName } from "../blocks/data-type.ts";
+import {
+  BIG_INT64,
+  BINARY,
+  BOOL,
+  DATE,
+  type DataType,
+  FLOAT64,
+  INT64,
+  STRING,
+  TIMESTAMP_MS,
+  typeName,
+  variableTensorType,
+} from "../blocks/data-type.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import { valueReader } from "../blocks/value-reader.ts";
@@ -219,6 +232,120 @@ test("lists", () => {
       check(values, type, col("v").list.contains(2), (list) => list.includes(2));
     }),
   );
+});
+
+describe("parts of lists", () => {
+  const numbers: DataType = { kind: "list", of: FLOAT64, as: "array" };
+  const element = nullable(fc.oneof(fc.integer({ min: 0, max: 5 }), fc.constant(Number.NaN)));
+  const list = nullable(fc.array(element, { maxLength: 6 }));
+  const v = col("v").list;
+
+  test("slice", () => {
+    const place = fc.integer({ min: -7, max: 7 });
+    fc.assert(
+      fc.property(
+        fc.array(list),
+        place,
+        fc.option(place, { nil: undefined }),
+        fc.integer({ min: 1, max: 3 }),
+        (values, start, end, step) => {
+          check(values, numbers, v.slice(start, end, step), (one) => one.slice(start, end).filter((_, i) => i % step === 0));
+        },
+      ),
+    );
+  });
+
+  test("sort", () => {
+    const rank = (one: number | null): number => (one === null ? 2 : Number.isNaN(one) ? 1 : 0);
+    fc.assert(
+      fc.property(fc.array(list), fc.boolean(), fc.constantFrom("first", "last"), (values, descending, nulls) => {
+        const compare = (a: number | null, b: number | null): number => {
+          if (a === null || b === null) return (nulls === "first" ? -1 : 1) * (rank(a) === 2 ? (rank(b) === 2 ? 0 : 1) : -1);
+          return rank(a) - rank(b) || (rank(a) === 1 ? 0 : descending ? b - a : a - b);
+        };
+        check(values, numbers, v.sort({ descending, nulls }), (one) => one.toSorted(compare));
+      }),
+    );
+    const words = computed([["b", null, "a"], null, []], { kind: "list", of: STRING, as: "array" }, v.sort());
+    expect(valuesOf(words)).toEqual([["a", "b", null], null, []]);
+    const typed = computed([Float64Array.of(3, 1), null], { kind: "list", of: FLOAT64, as: "typed array" }, v.sort());
+    expect(valuesOf(typed)).toEqual([Float64Array.of(1, 3), null]);
+    expect(() => computed([[[1]]], { kind: "list", of: numbers, as: "array" }, v.sort())).toThrow(
+      "takes a list of numbers, texts, times or booleans: received list<list<float64>>",
+    );
+  });
+
+  test("flatten", () => {
+    fc.assert(
+      fc.property(fc.array(nullable(fc.array(list, { maxLength: 4 }))), (values) => {
+        const present = (one: (null | (number | null)[])[]): unknown => one.flatMap((inner) => inner ?? []);
+        check(values, { kind: "list", of: numbers, as: "array" }, v.flatten(), present);
+      }),
+    );
+    check([[null], null, []], { kind: "list", of: { kind: "null" }, as: "array" }, v.flatten(), () => []);
+    expect(() => computed([[1]], numbers, v.flatten())).toThrow("takes a list of lists: received list<float64>");
+  });
+
+  test("keys and values of maps", () => {
+    const entry = {
+      kind: "struct",
+      fields: [
+        { name: "key", type: STRING },
+        { name: "value", type: FLOAT64 },
+      ],
+    } as const;
+    const map = nullable(
+      fc.array(nullable(fc.record({ key: fc.string({ maxLength: 2 }), value: nullable(fc.integer()) })), { maxLength: 3 }),
+    );
+    fc.assert(
+      fc.property(fc.array(map), (values) => {
+        const type: DataType = { kind: "list", of: entry, as: "array" };
+        check(values, type, col("v").map.keys(), (one) => one.map((each) => each && each.key));
+        check(values, type, col("v").map.values(), (one) => one.map((each) => each && each.value));
+      }),
+    );
+    expect(() => computed([[1]], numbers, col("v").map.keys())).toThrow(
+      "takes a map, or a list of structs of a key and a value: received list<float64>",
+    );
+  });
+
+  test("arrays as lists", () => {
+    const nested = (array: NdArray<Float64Array>): unknown => {
+      const cut = (data: readonly number[], [size = 0, ...inner]: readonly number[]): unknown[] => {
+        if (inner.length === 0) return [...data];
+        const each = data.length / (size || 1);
+        return Array.from({ length: size }, (_, i) => cut(data.slice(i * each, (i + 1) * each), inner));
+      };
+      return cut([...array.data], array.shape);
+    };
+    const of = (shape: readonly number[]): fc.Arbitrary<NdArray<Float64Array>> => {
+      const size = shape.reduce((a, b) => a * b, 1);
+      return fc.float64Array({ minLength: size, maxLength: size }).map((data) => new NdArray(data, shape));
+    };
+    const size = fc.nat(3);
+    const toList = col("v").arr.toList();
+    fc.assert(
+      fc.property(fc.array(nullable(of([2, 3]))), fc.array(nullable(of([4]))), (wide, narrow) => {
+        check(wide, { kind: "tensor", of: FLOAT64, shape: [2, 3] }, toList, nested);
+        check(narrow, { kind: "tensor", of: FLOAT64, shape: [4] }, toList, nested);
+      }),
+    );
+    fc.assert(
+      fc.property(
+        fc.array(nullable(fc.tuple(size, size, size).chain(of))),
+        fc.array(nullable(size.chain((one) => of([one])))),
+        (wide, narrow) => {
+          check(wide, variableTensorType("float64", 3), toList, nested);
+          check(narrow, variableTensorType("float64", 1), toList, nested);
+        },
+      ),
+    );
+    expect(typeName(computed([], { kind: "tensor", of: { kind: "int64" }, shape: [2, 3] }, toList).type)).toBe(
+      "list<list<int64 as bigint>>",
+    );
+    check([[1], null], numbers, toList, (one) => one);
+    expect(() => computed([1], FLOAT64, toList)).toThrow("takes a list, or an array of one dimension or more: received float64");
+  });
 });
 
 const TRIGONOMETRY = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh"] as const;
@@ -453,6 +580,8 @@ test.each<[string, () => unknown, string]>([
   ["repeat below zero", () => col("a").str.repeat(-1), "str.repeat takes a length from 0 to 65536: received -1"],
   ["trim of a number", () => col("a").str.trim(1 as never), "str.trim takes a text: received 1"],
   ["get at a half", () => col("a").list.get(0.5), "list.get takes a whole number: received 0.5"],
+  ["a step of zero", () => col("a").list.slice(0, 1, 0), "list.slice takes a step from 1: received 0"],
+  ["sort with another option", () => col("a").list.sort({ order: 1 } as never), "order"],
   ["as a number", () => col("a").as(1 as never), "as takes the name of a column: received 1"],
 ])("%s is refused when it is built", (_, build, message) => {
   expect(build).toThrow(message);

@@ -97,6 +97,12 @@ export type FunctionName =
   | "list.length"
   | "list.get"
   | "list.contains"
+  | "list.slice"
+  | "list.sort"
+  | "list.flatten"
+  | "map.keys"
+  | "map.values"
+  | "arr.toList"
   | "struct.field";
 
 export interface CallNode {

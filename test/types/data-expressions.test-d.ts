@@ -50,6 +50,7 @@ exactly<string>()(await valueOf(rides.withColumn("x", col("city").str.upper().st
 exactly<string | null>()(await valueOf(rides.withColumn("x", col("fare").cast("string")), "x"));
 exactly<Date>()(await valueOf(rides.withColumn("x", col("city").cast("timestamp[ms]")), "x"));
 exactly<number>()(await valueOf(rides.withColumn("x", col("at").dt.year()), "x"));
+exactly<string>()(await valueOf(rides.withColumn("x", col("at").dt.floor("week").dt.strftime("%F")), "x"));
 exactly<string | null>()(await valueOf(rides.withColumn("x", col("tags").list.get(0)), "x"));
 exactly<string[]>()(await valueOf(rides.withColumn("x", col("city").str.split(",")), "x"));
 exactly<string>()(await valueOf(rides.withColumn("x", col("city")), "x"));

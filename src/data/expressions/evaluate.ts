@@ -20,6 +20,8 @@ import { type CallNode, expressionText, type ExpressionNode, type FunctionName, 
 import { expanded, type Kernel, type Operand, RowProblem, TypeProblem } from "./operand.ts";
 import { structField } from "./structs.ts";
 import { textConcat, textFunctions } from "./texts.ts";
+import { timeText } from "./time-formats.ts";
+import { timeRounding } from "./time-rounding.ts";
 import { timePart } from "./times.ts";
 
 const KERNELS: Readonly<Record<FunctionName, Kernel>> = {
@@ -56,6 +58,10 @@ const KERNELS: Readonly<Record<FunctionName, Kernel>> = {
   "dt.millisecond": timePart("millisecond"),
   "dt.weekday": timePart("weekday"),
   "dt.dayOfYear": timePart("dayOfYear"),
+  "dt.strftime": timeText,
+  "dt.floor": timeRounding("floor"),
+  "dt.ceil": timeRounding("ceil"),
+  "dt.round": timeRounding("round"),
   "list.length": listLength,
   "list.get": listGet,
   "list.contains": listContains,

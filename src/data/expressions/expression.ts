@@ -20,6 +20,8 @@ import type {
 } from "./expression-types.ts";
 import { type ExpressionNode, expressionText, type FunctionName, type LiteralValue, type TimePart } from "./nodes.ts";
 import { groupsOf, requirePattern } from "./patterns.ts";
+import { CODE_NAMES, unknownCode } from "./time-formats.ts";
+import { ROUNDING_UNITS, type RoundingUnit } from "./time-rounding.ts";
 
 export let nodeOf: (expression: Expression) => ExpressionNode;
 
@@ -295,7 +297,7 @@ export class Expression<out T = unknown, out N extends string = string> {
     return new TextFunctions(this.#node);
   }
 
-  /** Parts of days and moments, in UTC. */
+  /** Functions of days and moments, in UTC. */
   get dt(): TimeFunctions<T, N> {
     return new TimeFunctions(this.#node);
   }
@@ -609,7 +611,7 @@ class TextFunctions<out T, out N extends string> {
   }
 }
 
-/** Parts of days and moments, in UTC, as whole numbers. */
+/** Functions of days and moments, in UTC; parts are whole numbers. */
 class TimeFunctions<out T, out N extends string> {
   readonly #node: ExpressionNode;
 
@@ -656,6 +658,35 @@ class TimeFunctions<out T, out N extends string> {
   /** From 1 to 366. */
   dayOfYear(): Expression<Strict<number, T>, N> {
     return this.#part("dayOfYear");
+  }
+
+  /**
+   * The text of a day or a moment by the codes of C's `strftime`, such as `%Y-%m-%d`. `%S` has as many digits behind the point as the column's unit.
+   *
+   * @throws TypeError for an unknown code
+   */
+  strftime(format: string): Expression<Strict<string, T>, N> {
+    const unknown = unknownCode(requireText("dt.strftime", format));
+    if (unknown !== undefined)
+      throw new TypeError(
+        `dt.strftime takes the codes ${CODE_NAMES} behind %: received ${describeValue(unknown)} in ${describeValue(format)}`,
+      );
+    return this.#call("dt.strftime", format);
+  }
+
+  /** The beginning of the unit in which the day or moment lies. Weeks begin on Monday. */
+  floor(unit: RoundingUnit): Expression<T, N> {
+    return this.#call("dt.floor", requireUnit("dt.floor", unit));
+  }
+
+  /** The beginning of the next unit, and what begins one stays: Ray takes the first moment of a year or a month one further. */
+  ceil(unit: RoundingUnit): Expression<T, N> {
+    return this.#call("dt.ceil", requireUnit("dt.ceil", unit));
+  }
+
+  /** The beginning of a unit that is nearest, of two the later one. */
+  round(unit: RoundingUnit): Expression<T, N> {
+    return this.#call("dt.round", requireUnit("dt.round", unit));
   }
 
   #part(part: TimePart): Expression<Strict<number, T>, N> {
@@ -830,6 +861,12 @@ function requireName(method: string, name: unknown): void {
 function requireText(method: string, text: unknown): string {
   if (typeof text !== "string") throw new TypeError(`${method} takes a text: received ${describeValue(text)}`);
   return text;
+}
+
+function requireUnit(method: string, unit: unknown): string {
+  if (!ROUNDING_UNITS.includes(unit as string))
+    throw new TypeError(`${method} takes the name of a unit: received ${describeValue(unit)}; units are ${ROUNDING_UNITS.join(", ")}`);
+  return unit as string;
 }
 
 function requireSearched(method: string, text: unknown): string {

@@ -198,6 +198,94 @@ describe("times", () => {
     );
   });
 
+  /** What pyarrow 17 gives. */
+  test("texts by codes", () => {
+    const values = [new Date("2024-02-29T13:45:30.123Z"), new Date("1969-12-31T23:59:59Z"), null];
+    const written = (format: string, unit: "s" | "ms" | "us" = "ms"): unknown[] =>
+      valuesOf(computed(values, { kind: "timestamp", unit }, v.strftime(format)));
+    expect(written("%Y-%m-%d")).toEqual(["2024-02-29", "1969-12-31", null]);
+    expect(written("%H:%M:%S", "us")).toEqual(["13:45:30.123000", "23:59:59.000000", null]);
+    expect(written("%T|%S")).toEqual(["13:45:30.123|30.123", "23:59:59.000|59.000", null]);
+    expect(written("%S", "s")).toEqual(["30", "59", null]);
+    expect(written("%a %A %b %B %j %U %W %w %u %V %G %g")).toEqual([
+      "Thu Thursday Feb February 060 08 09 4 4 09 2024 24",
+      "Wed Wednesday Dec December 365 52 52 3 3 01 1970 70",
+      null,
+    ]);
+    expect(written("%d %e %y %C %I %p %M %n%t%%")[1]).toBe("31 31 69 19 11 PM 59 \n\t%");
+    expect(written("%D %F %R %r %c %x %X %h")[0]).toBe(
+      "02/29/24 2024-02-29 13:45 01:45:30 PM Thu Feb 29 13:45:30 2024 02/29/24 13:45:30 Feb",
+    );
+    expect(valuesOf(computed(values, DATE, v.strftime("%F %T %z%Z")))).toEqual([
+      "2024-02-29 00:00:00 +0000UTC",
+      "1969-12-31 00:00:00 +0000UTC",
+      null,
+    ]);
+    fc.assert(
+      fc.property(fc.array(nullable(time)), (some) => {
+        const inYears = some.filter((one) => one === null || one.getUTCFullYear() >= 0);
+        check(inYears, TIMESTAMP_MS, v.strftime("%Y-%m-%dT%H:%M:%SZ"), (one: Date) => one.toISOString());
+      }),
+    );
+  });
+
+  test("beginnings of units", () => {
+    const make = (values: readonly unknown[], type: DataType, expression: Expression): unknown[] =>
+      valuesOf(computed(values, type, expression)).map((one) => (one as Date | null)?.toISOString() ?? null);
+    const values = [new Date("2024-02-29T13:45:30.123Z"), new Date("1969-12-31T23:59:59Z"), null];
+    const rows: [Parameters<typeof v.floor>[0], string, string, string, string, string, string][] = [
+      ["year", "2024-01-01", "2025-01-01", "2024-01-01", "1969-01-01", "1970-01-01", "1970-01-01"],
+      ["quarter", "2024-01-01", "2024-04-01", "2024-04-01", "1969-10-01", "1970-01-01", "1970-01-01"],
+      ["month", "2024-02-01", "2024-03-01", "2024-03-01", "1969-12-01", "1970-01-01", "1970-01-01"],
+      ["week", "2024-02-26", "2024-03-04", "2024-03-04", "1969-12-29", "1970-01-05", "1969-12-29"],
+      ["day", "2024-02-29", "2024-03-01", "2024-03-01", "1969-12-31", "1970-01-01", "1970-01-01"],
+      ["hour", "2024-02-29T13", "2024-02-29T14", "2024-02-29T14", "1969-12-31T23", "1970-01-01T00", "1970-01-01T00"],
+      ["minute", "2024-02-29T13:45", "2024-02-29T13:46", "2024-02-29T13:46", "1969-12-31T23:59", "1970-01-01T00:00", "1970-01-01T00:00"],
+    ];
+    const whole = (begun: string): string => `${begun}${"0000-01-01T00:00:00.000Z".slice(begun.length)}`;
+    for (const [unit, ...expected] of rows)
+      for (const unitOfColumn of ["s", "ms", "us", "ns"] as const)
+        expect(
+          [v.floor(unit), v.ceil(unit), v.round(unit)].map((one) => make(values, { kind: "timestamp", unit: unitOfColumn }, one)),
+          unit,
+        ).toEqual([0, 1, 2].map((i) => [whole(expected[i] as string), whole(expected[i + 3] as string), null]));
+    const days = ["2024-02-16", "2024-02-15", "2023-07-02", "2023-07-03"].map((one) => new Date(one));
+    expect(make(days, DATE, v.round("month")).map((one) => String(one).slice(0, 10))).toEqual([
+      "2024-03-01",
+      "2024-02-01",
+      "2023-07-01",
+      "2023-07-01",
+    ]);
+    expect(make(days, DATE, v.round("year")).map((one) => String(one).slice(0, 4))).toEqual(["2024", "2024", "2023", "2024"]);
+    expect(make(days, DATE, v.floor("hour"))).toEqual(make(days, DATE, col("v")));
+    // A moment that begins a unit stays; digits below those of a Date count.
+    const exact = [new Date("2024-01-01"), null];
+    for (const unit of ["year", "quarter", "month", "week", "day", "second"] as const)
+      expect(make(exact, { kind: "timestamp", unit: "us" }, v.ceil(unit))).toEqual([exact[0]?.toISOString(), null]);
+    const ns: DataType = { kind: "timestamp", unit: "ns" };
+    const count = computed([1n], { kind: "int64", as: "bigint" }, col("v").cast("timestamp[ns]").dt.ceil("day").cast("int64 as bigint"));
+    expect(valuesOf(count)).toEqual([86_400_000_000_000n]);
+    expect(() => computed([2n ** 63n - 1n], BIG_INT64, col("v").cast("timestamp[ns]").dt.ceil("year"))).toThrow(
+      "which the column does not hold",
+    );
+    expect(typeName(computed(values, ns, v.floor("year")).type)).toBe("timestamp[ns]");
+    fc.assert(
+      fc.property(fc.array(nullable(time)), (some) => {
+        const first = (one: Date, month: number): Date => {
+          const date = new Date(one);
+          date.setUTCMonth(month, 1);
+          date.setUTCHours(0, 0, 0, 0);
+          return date;
+        };
+        check(some, TIMESTAMP_MS, v.floor("year"), (one: Date) => first(one, 0));
+        check(some, TIMESTAMP_MS, v.floor("month"), (one: Date) => first(one, one.getUTCMonth()));
+        check(some, { kind: "timestamp", unit: "us" }, v.floor("quarter"), (one: Date) =>
+          first(one, Math.floor(one.getUTCMonth() / 3) * 3),
+        );
+      }),
+    );
+  });
+
   test("moments of different units and days compare as moments", () => {
     const near = fc.integer({ min: -3, max: 3 }).map((n) => new Date(n * 500));
     const types: readonly DataType[] = [DATE, ...(["s", "ms", "us", "ns"] as const).map((unit): DataType => ({ kind: "timestamp", unit }))];
@@ -580,6 +668,17 @@ test.each<[string, () => unknown, string]>([
   ["repeat below zero", () => col("a").str.repeat(-1), "str.repeat takes a length from 0 to 65536: received -1"],
   ["trim of a number", () => col("a").str.trim(1 as never), "str.trim takes a text: received 1"],
   ["get at a half", () => col("a").list.get(0.5), "list.get takes a whole number: received 0.5"],
+  [
+    "an unknown code",
+    () => col("a").dt.strftime("%Y %f"),
+    'dt.strftime takes the codes YyCmdeHIMSpjaAbhBuwUWVGgDxFRTXrczZnt% behind %: received "%f" in "%Y %f"',
+  ],
+  ["a code cut off", () => col("a").dt.strftime("100%"), 'received "%" in "100%"'],
+  [
+    "an unknown unit",
+    () => col("a").dt.floor("decade" as never),
+    'dt.floor takes the name of a unit: received "decade"; units are year, quarter',
+  ],
   ["a step of zero", () => col("a").list.slice(0, 1, 0), "list.slice takes a step from 1: received 0"],
   ["sort with another option", () => col("a").list.sort({ order: 1 } as never), "order"],
   ["as a number", () => col("a").as(1 as never), "as takes the name of a column: received 1"],

@@ -86,6 +86,10 @@ export type FunctionName =
   | NumberFunctionName
   | TextFunctionName
   | `dt.${TimePart}`
+  | "dt.strftime"
+  | "dt.floor"
+  | "dt.ceil"
+  | "dt.round"
   | "and"
   | "or"
   | "not"

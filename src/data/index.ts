@@ -62,9 +62,9 @@ export { DataError } from "./errors.ts";
 export type { JoinOptions } from "./join-options.ts";
 export type { MixOptions } from "./mix-options.ts";
 export type { JoinType } from "./engine/join.ts";
-export type { Download } from "./expressions/expression.ts";
+export type { Download, Star, Unnest } from "./expressions/expression.ts";
 export type { NestedList } from "./expressions/expression-types.ts";
-export { col, Expression, lit, NamedExpression } from "./expressions/expression.ts";
+export { col, Expression, lit, NamedExpression, star, unnest } from "./expressions/expression.ts";
 export type { AnyRow, Batch, BatchColumn } from "./row-types.ts";
 export {
   type Paths,

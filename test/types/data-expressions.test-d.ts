@@ -1,7 +1,7 @@
 /** Expressions: the rows that they give, by the types of the columns that they read, and the columns that they may name. */
 import type { NdArray } from "../../src/index.ts";
 import * as data from "../../src/data/index.ts";
-import { col, lit } from "../../src/data/index.ts";
+import { col, lit, star, unnest } from "../../src/data/index.ts";
 import { exactly } from "./api.ts";
 
 interface Ride {
@@ -107,3 +107,20 @@ exactly<number>()(await valueOf(several, "city"));
 exactly<bigint>()(await valueOf(several, "id"));
 // @ts-expect-error: there is no such column
 rides.withColumns({ x: col("nowhere").add(1) });
+
+// --- Several columns at once --------------------------------------------------------------------------------------------
+
+const starred = rides.selectColumns([star(), "at", col("km").cast("string").as("km"), col("km").mul(2).as("double")]);
+exactly<string>()(await valueOf(starred, "km"));
+exactly<number>()(await valueOf(starred, "double"));
+exactly<number | null>()(await valueOf(starred, "fare"));
+const flat = rides.withColumns(unnest(col("from")));
+exactly<string | null>()(await valueOf(flat, "street"));
+exactly<number | null>()(await valueOf(flat, "zip"));
+exactly<string>()(await valueOf(flat, "city"));
+exactly<string | null>()(await valueOf(rides.withColumns(unnest(col("city").str.extract("(?<a>.)"))), "a"));
+anything.withColumns(unnest(col("whatever"))).filter(col("more").gt(1));
+// @ts-expect-error there is no such column
+rides.withColumns(unnest(col("nowhere")));
+// @ts-expect-error there is no such column
+rides.selectColumns([star(), "nowhere"]);

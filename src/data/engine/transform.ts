@@ -10,7 +10,7 @@ import { type BatchFormat, batchOf, blockOfBatch } from "../blocks/batch.ts";
 import { type Block, blockOfRows, blockReader, concatBlocks, type Row, sliceBlock, takeBlock } from "../blocks/block.ts";
 import { keepFile, keepOrigin } from "../blocks/origin.ts";
 import { DataError } from "../errors.ts";
-import { filteredRows, projected, withColumns } from "../expressions/evaluate.ts";
+import { filteredRows, projected, unnested, withColumns } from "../expressions/evaluate.ts";
 import type { ExpressionNode, NamedNode } from "../expressions/nodes.ts";
 import { ROWS_PER_BLOCK_MAX } from "../limits.ts";
 import { type DownloadTransform, downloadColumn } from "./download.ts";
@@ -38,6 +38,7 @@ export type Transform =
   | { readonly kind: "select" | "drop"; readonly name: string; readonly columns: readonly string[] }
   | { readonly kind: "rename"; readonly name: string; readonly columns: Readonly<Record<string, string>> }
   | { readonly kind: "filterExpression"; readonly name: string; readonly expression: ExpressionNode }
+  | { readonly kind: "unnest"; readonly name: string; readonly expression: ExpressionNode }
   | DownloadTransform
   | { readonly kind: "withColumns"; readonly name: string; readonly columns: readonly NamedNode[] }
   | { readonly kind: "project"; readonly name: string; readonly columns: readonly NamedNode[] }
@@ -69,6 +70,7 @@ const KEEPING_NOTHING: ReadonlySet<string> = new Set<Transform["kind"]>([
   "rename",
   "filterExpression",
   "withColumns",
+  "unnest",
   "project",
   "limit",
   "partialAggregate",
@@ -101,6 +103,8 @@ function applyTransform(blocks: Blocks, transform: Transform): Blocks {
       return eachBlock(blocks, (block) => filteredBlock(block, transform.expression, transform.name));
     case "withColumns":
       return eachBlock(blocks, (block) => (isUnseen(block) ? block : withColumns(block, transform.columns, transform.name)));
+    case "unnest":
+      return eachBlock(blocks, (block) => (isUnseen(block) ? block : unnested(block, transform.expression, transform.name)));
     case "download":
       return downloadColumn(blocks, transform);
     case "project":

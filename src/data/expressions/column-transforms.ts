@@ -1,7 +1,7 @@
 /** Steps of a chain that compute expressions: `filter`, `withColumn`, `withColumns` and `selectColumns`, with their arguments checked where the user wrote them. */
 import { describeValue, isPlainObject } from "../../core/internal.ts";
 import type { Transform } from "../engine/transform.ts";
-import { Download, Expression, NamedExpression, nodeOf } from "./expression.ts";
+import { Download, Expression, NamedExpression, nodeOf, Star, Unnest } from "./expression.ts";
 import { expressionText, type NamedNode } from "./nodes.ts";
 
 /** @throws TypeError for options, which are those of functions */
@@ -12,12 +12,17 @@ export function filterTransform(expression: Expression, options: object | undefi
 }
 
 /** @throws TypeError for what is no object of expressions */
-export function columnsTransform(columns: Readonly<Record<string, unknown>>): Transform {
+export function columnsTransform(columns: Readonly<Record<string, unknown>> | Unnest): Transform {
+  if (columns instanceof Unnest) {
+    const node = nodeOf(columns.expression);
+    return { kind: "unnest", name: `withColumns(unnest(${expressionText(node)}))`, expression: node };
+  }
   if (!isPlainObject(columns) || Object.keys(columns).length === 0)
     throw new TypeError(`withColumns takes an object of expressions by the names of columns: received ${describeValue(columns)}`);
   const named = Object.entries(columns).map(([name, expression]): NamedNode => {
     if (expression instanceof Expression) return { name, node: nodeOf(expression) };
-    const hint = expression instanceof Download ? "a download, which withColumn takes alone" : describeValue(expression);
+    const alone = expression instanceof Unnest ? "unnest(...), which withColumns takes in place of the object" : undefined;
+    const hint = expression instanceof Download ? "a download, which withColumn takes alone" : (alone ?? describeValue(expression));
     throw new TypeError(`withColumns takes expressions: received ${hint} for ${JSON.stringify(name)}`);
   });
   const shown = named.map(({ name, node }) => `${name}: ${expressionText(node)}`).join(", ");
@@ -43,13 +48,15 @@ export function columnTransform(column: string, expression: unknown): Transform 
 /** @throws TypeError for what is no name and no named expression, and for a name that comes twice */
 export function selectTransform(columns: readonly unknown[]): Transform {
   if (!Array.isArray(columns)) throw new TypeError(`selectColumns takes an array of columns: received ${describeValue(columns)}`);
-  const named = columns.map(namedNode);
+  const [first, ...others] = columns as readonly unknown[];
+  const named = (first instanceof Star ? others : columns).map(namedNode);
   const names = named.map(({ name }) => name);
   const shown = named.map(({ name, node }) => (node.kind === "column" && node.name === name ? name : `${name}: ${expressionText(node)}`));
-  const name = `selectColumns(${shown.join(", ")})`;
+  const name = `selectColumns(${[...(first instanceof Star ? ["*"] : []), ...shown].join(", ")})`;
   if (columns.every((column) => typeof column === "string")) return { kind: "select", name, columns: names };
   const twice = names.find((one, i) => names.indexOf(one) !== i);
   if (twice !== undefined) throw new TypeError(`selectColumns: two columns would be named ${JSON.stringify(twice)}`);
+  if (first instanceof Star) return { kind: "withColumns", name, columns: named };
   return { kind: "project", name, columns: named };
 }
 
@@ -58,6 +65,9 @@ function namedNode(column: unknown): NamedNode {
   if (column instanceof NamedExpression) return { name: column.name, node: nodeOf(column.expression) };
   if (column instanceof Download)
     throw new TypeError("selectColumns takes no download: give it to withColumn before, and select the column that it makes");
+  if (column instanceof Star) throw new TypeError("selectColumns takes star() once, before the other columns");
+  if (column instanceof Unnest)
+    throw new TypeError("selectColumns takes no unnest(...): give it to withColumns before, and select the columns that it makes");
   const hint = column instanceof Expression ? `${column.toString()} without a name: give it one by .as(name)` : describeValue(column);
   throw new TypeError(`selectColumns takes names of columns, and expressions with names: received ${hint}`);
 }

@@ -18,7 +18,7 @@ import { listContains, listFlatten, listGet, listLength, listSlice, listSort, ma
 import { junction, not, nullQuestion, trueRows } from "./logic.ts";
 import { type CallNode, expressionText, type ExpressionNode, type FunctionName, type NamedNode, type NumberFunctionName } from "./nodes.ts";
 import { expanded, type Kernel, type Operand, RowProblem, TypeProblem } from "./operand.ts";
-import { structField } from "./structs.ts";
+import { structField, withNullsOf } from "./structs.ts";
 import { textConcat, textFunctions } from "./texts.ts";
 import { timeText } from "./time-formats.ts";
 import { timeRounding } from "./time-rounding.ts";
@@ -96,12 +96,37 @@ export function filteredRows(block: Block, node: ExpressionNode, name: string): 
  * @throws DataError
  */
 export function withColumns(block: Block, columns: readonly NamedNode[], name: string): Block {
+  return placed(
+    block,
+    columns.map((column) => [column.name, computed(block, column.node, name)]),
+  );
+}
+
+/**
+ * The block with the fields of a struct as columns, each in the place of the one of its name, or behind the others. A struct that is null has null fields.
+ *
+ * @throws DataError
+ */
+export function unnested(block: Block, node: ExpressionNode, name: string): Block {
+  const vector = computed(block, node, name);
+  const { type, children } = vector;
+  // Nothing but nulls: what the fields are, other blocks know.
+  if (type.kind === "null") return block;
+  if (type.kind !== "struct" || type.as === "tensor")
+    throw new DataError(`${name}: unnest takes a struct: ${expressionText(node)} is ${typeName(type)}`);
+  return placed(
+    block,
+    type.fields.map((field, i) => [field.name, withNullsOf((children as Vector[])[i] as Vector, vector)]),
+  );
+}
+
+/** Columns in the place of those of their names, or behind the others. */
+function placed(block: Block, columns: readonly (readonly [name: string, vector: Vector])[]): Block {
   const names = [...block.names];
   const vectors = [...block.vectors];
-  for (const column of columns) {
-    const at = block.names.indexOf(column.name);
-    const vector = computed(block, column.node, name);
-    if (at < 0) names.push(column.name);
+  for (const [name, vector] of columns) {
+    const at = names.indexOf(name);
+    if (at < 0) names.push(name);
     vectors[at < 0 ? vectors.length : at] = vector;
   }
   return { rowCount: block.rowCount, names, vectors };

@@ -122,6 +122,12 @@ export type WithColumns<R, M> = Omit<R, keyof M> & {
   -readonly [P in keyof M]: M[P] extends { readonly term: infer T } ? ValueIn<R, T> : never;
 };
 
+/** The row with the fields of a struct as columns more, or in the place of others. */
+export type WithFields<R, S> =
+  IsAny<S> extends true
+    ? Readonly<Record<string, any>>
+    : Omit<R, keyof Exclude<S, null>> & { -readonly [F in keyof Exclude<S, null> & string]: FieldIn<S, F> };
+
 /** What the values of a type, as `cast` names it, are. */
 export type CastValue<K extends string> = K extends "string" | `decimal<${string}`
   ? string

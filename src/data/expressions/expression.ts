@@ -358,6 +358,24 @@ export class NamedExpression<out A extends string = string, out T = unknown, out
   }
 }
 
+/** All columns, for `selectColumns`. */
+export class Star {
+  /** For the compiler alone. */
+  declare readonly star: true;
+}
+
+/** The fields of a struct as columns, for `withColumns`. */
+export class Unnest<out T = unknown, out N extends string = string> {
+  readonly expression: Expression<unknown, N>;
+  /** For the compiler alone. */
+  declare readonly term: T;
+
+  /** Made by `unnest`. */
+  constructor(expression: Expression<unknown, N>) {
+    this.expression = expression;
+  }
+}
+
 /** Files that an expression names, as `download` gives them. `withColumn` takes it; it is no value that an expression computes with. */
 export class Download<out T = unknown, out N extends string = string> {
   readonly expression: Expression<unknown, N>;
@@ -830,6 +848,28 @@ export function col<const N extends string>(name: N): Expression<ColumnValue<N>,
  */
 export function lit<const V extends LiteralValue>(value: V): Expression<Widened<V>, never> {
   return new Expression({ kind: "literal", value: checkedLiteral("lit", value) });
+}
+
+/**
+ * All columns as they are, for `selectColumns`, where expressions with names follow: columns more, or others in the place of those of their names.
+ *
+ * @example
+ * rides.selectColumns([star(), col("fare").div(col("km")).as("perKm")]);
+ */
+export function star(): Star {
+  return new Star();
+}
+
+/**
+ * The fields of a struct, for `withColumns`: a column for each, or another in the place of that of its name. The expression is computed once. Structs in the struct stay.
+ *
+ * @example
+ * files.withColumns(unnest(col("path").str.extract("(?<year>\\d{4})-(?<month>\\d\\d)")));
+ * @throws TypeError for what is no expression
+ */
+export function unnest<T, N extends string>(expression: Expression<T, N>): Unnest<T, N> {
+  if (!(expression instanceof Expression)) throw new TypeError(`unnest takes an expression: received ${describeValue(expression)}`);
+  return new Unnest<T, N>(expression);
 }
 
 function nodeOfOperand(method: string, other: Operand): ExpressionNode {

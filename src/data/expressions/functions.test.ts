@@ -20,9 +20,9 @@ import type { Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import { valueReader } from "../blocks/value-reader.ts";
 import { DataError } from "../errors.ts";
-import { columnsTransform } from "./column-transforms.ts";
-import { withColumns } from "./evaluate.ts";
-import { col, type Expression, lit, nodeOf } from "./expression.ts";
+import { columnsTransform, selectTransform } from "./column-transforms.ts";
+import { unnested, withColumns } from "./evaluate.ts";
+import { col, type Expression, lit, nodeOf, star, unnest } from "./expression.ts";
 
 const nullable = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(value, { freq: 5 });
 
@@ -247,7 +247,6 @@ describe("times", () => {
       for (const unitOfColumn of ["s", "ms", "us", "ns"] as const)
         expect(
           [v.floor(unit), v.ceil(unit), v.round(unit)].map((one) => make(values, { kind: "timestamp", unit: unitOfColumn }, one)),
-          unit,
         ).toEqual([0, 1, 2].map((i) => [whole(expected[i] as string), whole(expected[i + 3] as string), null]));
     const days = ["2024-02-16", "2024-02-15", "2023-07-02", "2023-07-03"].map((one) => new Date(one));
     expect(make(days, DATE, v.round("month")).map((one) => String(one).slice(0, 10))).toEqual([
@@ -474,6 +473,45 @@ test("fields of structs, null where the struct is, also in rows that are cut out
     'there is no "zip": there are "city", "isOpen", "none"',
   );
   expect(() => computed([1], FLOAT64, col("v").struct.field("zip"))).toThrow("takes a struct: received float64");
+});
+
+test("fields of structs as columns, in the place of those of their names", () => {
+  const type: DataType = {
+    kind: "struct",
+    fields: [
+      { name: "v", type: FLOAT64 },
+      { name: "w", type: STRING },
+    ],
+  };
+  const of = nullable(fc.record({ v: nullable(fc.integer()), w: nullable(fc.string({ maxLength: 2 })) }));
+  fc.assert(
+    fc.property(fc.array(of), (values) => {
+      const made = unnested(blockOf(values, type), nodeOf(col("v")), "test");
+      expect(made.names).toEqual(["v", "w"]);
+      expect(made.vectors.map(valuesOf)).toEqual([values.map((one) => one?.v ?? null), values.map((one) => one?.w ?? null)]);
+    }),
+  );
+  const none = blockOf([null], { kind: "null" });
+  expect(unnested(none, nodeOf(col("v")), "test")).toBe(none);
+  const matched = unnested(blockOf(["a1", "b", null], STRING), nodeOf(col("v").str.extract("(?<letter>.)(?<digit>\\d)")), "test");
+  expect(matched.names).toEqual(["v", "letter", "digit"]);
+  expect(matched.vectors.slice(1).map(valuesOf)).toEqual([
+    ["a", null, null],
+    ["1", null, null],
+  ]);
+  expect(() => unnested(blockOf([1], FLOAT64), nodeOf(col("v")), "test")).toThrow("test: unnest takes a struct: v is float64");
+  expect(() => unnest(1 as never)).toThrow("unnest takes an expression: received 1");
+  expect(() => columnsTransform({ a: unnest(col("a")) })).toThrow("which withColumns takes in place of the object");
+  expect(() => selectTransform([unnest(col("a"))])).toThrow("selectColumns takes no unnest(...)");
+});
+
+test("all columns and others", () => {
+  const transform = selectTransform([star(), "b", col("a").add(1).as("c")]);
+  expect(transform.name).toBe("selectColumns(*, b, c: a + 1)");
+  expect(transform).toMatchObject({ kind: "withColumns", columns: [{ name: "b" }, { name: "c" }] });
+  expect(selectTransform([star()])).toEqual({ kind: "withColumns", name: "selectColumns(*)", columns: [] });
+  expect(() => selectTransform(["a", star()])).toThrow("selectColumns takes star() once, before the other columns");
+  expect(() => selectTransform([star(), col("a").as("b"), "b"])).toThrow('two columns would be named "b"');
 });
 
 test("functions of numbers", () => {

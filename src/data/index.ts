@@ -64,7 +64,7 @@ export type { MixOptions } from "./mix-options.ts";
 export type { JoinType } from "./engine/join.ts";
 export type { Download, Star, Unnest } from "./expressions/expression.ts";
 export type { NestedList } from "./expressions/expression-types.ts";
-export { col, Expression, lit, NamedExpression, star, unnest } from "./expressions/expression.ts";
+export { col, Expression, lit, monotonicallyIncreasingId, NamedExpression, random, star, unnest, uuid } from "./expressions/expression.ts";
 export type { AnyRow, Batch, BatchColumn } from "./row-types.ts";
 export {
   type Paths,

@@ -34,7 +34,7 @@ import { combinePartition, mapBlocks, mapNumbered, readAndJoin, readBlocks } fro
 import { SplitCoordinator } from "./engine/split-coordinator.ts";
 import { partition, sampleKeys } from "./engine/partition-task.ts";
 import { DataError } from "./errors.ts";
-import { col, Expression, lit, NamedExpression, star, unnest } from "./expressions/expression.ts";
+import { col, Expression, lit, monotonicallyIncreasingId, NamedExpression, random, star, unnest, uuid } from "./expressions/expression.ts";
 import { readBinaryFile } from "./formats/binary-reader.ts";
 import { readCsvFile } from "./formats/csv-reader.ts";
 import { readImageFile } from "./formats/images.ts";
@@ -129,4 +129,7 @@ registerExports("shoal/data", {
   SplitCoordinator,
   star,
   unnest,
+  monotonicallyIncreasingId,
+  random,
+  uuid,
 });

@@ -1,7 +1,7 @@
 /** Expressions: the rows that they give, by the types of the columns that they read, and the columns that they may name. */
 import type { NdArray } from "../../src/index.ts";
 import * as data from "../../src/data/index.ts";
-import { col, lit, star, unnest } from "../../src/data/index.ts";
+import { col, lit, monotonicallyIncreasingId, random, star, unnest, uuid } from "../../src/data/index.ts";
 import { exactly } from "./api.ts";
 
 interface Ride {
@@ -124,3 +124,6 @@ anything.withColumns(unnest(col("whatever"))).filter(col("more").gt(1));
 rides.withColumns(unnest(col("nowhere")));
 // @ts-expect-error there is no such column
 rides.selectColumns([star(), "nowhere"]);
+exactly<number | null>()(await valueOf(rides.withColumn("x", random({ seed: 1 }).add(col("fare"))), "x"));
+exactly<string>()(await valueOf(rides.withColumn("x", uuid()), "x"));
+exactly<number>()(await valueOf(rides.filter(random().lt(0.5)).withColumn("x", monotonicallyIncreasingId()), "x"));

@@ -45,6 +45,8 @@ export type Transform =
   | { readonly kind: "limit"; readonly name: string; readonly count: number }
   /** Blocks of so many rows, which stay as small as that is. The last one of a task may have fewer. */
   | { readonly kind: "rebatch"; readonly name: string; readonly rows: number }
+  /** A step on rows that know their numbers, by the column `ROW_NUMBER`. */
+  | { readonly kind: "numbered"; readonly name: string; readonly step: Transform }
   | PythonBatches
   | SampleTransform
   | WriteTransform
@@ -120,7 +122,8 @@ function applyTransform(blocks: Blocks, transform: Transform): Blocks {
     case "pythonBatches":
       throw new Error("a step of Python runs in a worker of Python");
     case "sample":
-      throw new Error("a sample is the first transform of its task, which gives it the numbers of the rows");
+    case "numbered":
+      throw new Error("a step on numbered rows is the first of its task, which gives it the numbers");
     default:
       return applyWhole(blocks, transform);
   }

@@ -2,20 +2,32 @@
 import { describeValue, isPlainObject } from "../../core/internal.ts";
 import type { Transform } from "../engine/transform.ts";
 import { Download, Expression, NamedExpression, nodeOf, Star, Unnest } from "./expression.ts";
-import { expressionText, type NamedNode } from "./nodes.ts";
+import { asksForRowNumbers, type ExpressionNode, expressionText, type NamedNode } from "./nodes.ts";
+
+/** The step, which is told the numbers of the rows if an expression asks for them. */
+function step(transform: Transform, nodes: readonly ExpressionNode[]): Transform {
+  return nodes.some(asksForRowNumbers) ? { kind: "numbered", name: transform.name, step: transform } : transform;
+}
+
+function stepOfColumns(transform: Transform & { readonly columns: readonly NamedNode[] }): Transform {
+  return step(
+    transform,
+    transform.columns.map(({ node }) => node),
+  );
+}
 
 /** @throws TypeError for options, which are those of functions */
 export function filterTransform(expression: Expression, options: object | undefined): Transform {
   if (options !== undefined) throw new TypeError("filter takes no options with an expression, which runs where its input is made");
   const node = nodeOf(expression);
-  return { kind: "filterExpression", name: `filter(${expressionText(node)})`, expression: node };
+  return step({ kind: "filterExpression", name: `filter(${expressionText(node)})`, expression: node }, [node]);
 }
 
 /** @throws TypeError for what is no object of expressions */
 export function columnsTransform(columns: Readonly<Record<string, unknown>> | Unnest): Transform {
   if (columns instanceof Unnest) {
     const node = nodeOf(columns.expression);
-    return { kind: "unnest", name: `withColumns(unnest(${expressionText(node)}))`, expression: node };
+    return step({ kind: "unnest", name: `withColumns(unnest(${expressionText(node)}))`, expression: node }, [node]);
   }
   if (!isPlainObject(columns) || Object.keys(columns).length === 0)
     throw new TypeError(`withColumns takes an object of expressions by the names of columns: received ${describeValue(columns)}`);
@@ -26,7 +38,7 @@ export function columnsTransform(columns: Readonly<Record<string, unknown>> | Un
     throw new TypeError(`withColumns takes expressions: received ${hint} for ${JSON.stringify(name)}`);
   });
   const shown = named.map(({ name, node }) => `${name}: ${expressionText(node)}`).join(", ");
-  return { kind: "withColumns", name: `withColumns(${shown})`, columns: named };
+  return stepOfColumns({ kind: "withColumns", name: `withColumns(${shown})`, columns: named });
 }
 
 /** @throws TypeError for what is no name and no expression */
@@ -35,14 +47,14 @@ export function columnTransform(column: string, expression: unknown): Transform 
   if (expression instanceof Download) {
     const paths = nodeOf(expression.expression);
     const name = `withColumn(${column}: download(${expressionText(paths)}))`;
-    return { kind: "download", name, column, expression: paths, onError: expression.onError };
+    return step({ kind: "download", name, column, expression: paths, onError: expression.onError }, [paths]);
   }
   if (!(expression instanceof Expression))
     throw new TypeError(
       `withColumn takes an expression: received ${describeValue(expression)}; col(name) and lit(value) begin one, and a function belongs in map`,
     );
   const node = nodeOf(expression);
-  return { kind: "withColumns", name: `withColumn(${column}: ${expressionText(node)})`, columns: [{ name: column, node }] };
+  return stepOfColumns({ kind: "withColumns", name: `withColumn(${column}: ${expressionText(node)})`, columns: [{ name: column, node }] });
 }
 
 /** @throws TypeError for what is no name and no named expression, and for a name that comes twice */
@@ -56,8 +68,8 @@ export function selectTransform(columns: readonly unknown[]): Transform {
   if (columns.every((column) => typeof column === "string")) return { kind: "select", name, columns: names };
   const twice = names.find((one, i) => names.indexOf(one) !== i);
   if (twice !== undefined) throw new TypeError(`selectColumns: two columns would be named ${JSON.stringify(twice)}`);
-  if (first instanceof Star) return { kind: "withColumns", name, columns: named };
-  return { kind: "project", name, columns: named };
+  if (first instanceof Star) return stepOfColumns({ kind: "withColumns", name, columns: named });
+  return stepOfColumns({ kind: "project", name, columns: named });
 }
 
 function namedNode(column: unknown): NamedNode {

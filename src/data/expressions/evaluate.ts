@@ -16,7 +16,16 @@ import { comparison, isIn } from "./comparison.ts";
 import { fillNull } from "./fill-null.ts";
 import { listContains, listFlatten, listGet, listLength, listSlice, listSort, mapPart } from "./lists.ts";
 import { junction, not, nullQuestion, trueRows } from "./logic.ts";
-import { type CallNode, expressionText, type ExpressionNode, type FunctionName, type NamedNode, type NumberFunctionName } from "./nodes.ts";
+import {
+  type CallNode,
+  expressionText,
+  type ExpressionNode,
+  type FunctionName,
+  type NamedNode,
+  type NumberFunctionName,
+  ROW_NUMBER,
+} from "./nodes.ts";
+import { monotonicallyIncreasingId, random, uuid } from "./generators.ts";
 import { expanded, type Kernel, type Operand, RowProblem, TypeProblem } from "./operand.ts";
 import { structField, withNullsOf } from "./structs.ts";
 import { textConcat, textFunctions } from "./texts.ts";
@@ -47,6 +56,9 @@ const KERNELS: Readonly<Record<FunctionName, Kernel>> = {
   isNotNull: nullQuestion(false),
   fillNull,
   cast,
+  random,
+  uuid,
+  monotonicallyIncreasingId,
   ...textFunctions,
   "str.concat": textConcat,
   "dt.year": timePart("year"),
@@ -152,11 +164,14 @@ function evaluate(block: Block, node: ExpressionNode, name: string): Operand {
     const { value } = node;
     return { vector: value === null ? nullVector(NULL, 1) : buildVector([value]), isConstant: true };
   }
-  if (node.kind === "column") {
-    const vector = vectorOf(block, node.name);
+  if (node.kind !== "call") {
+    const column = node.kind === "column" ? node.name : ROW_NUMBER;
+    const vector = vectorOf(block, column);
     if (vector !== undefined) return { vector, isConstant: false };
-    const known = block.names.length === 0 ? "none" : block.names.map((one) => JSON.stringify(one)).join(", ");
-    throw new DataError(`${name}: there is no column ${JSON.stringify(node.name)}: there are ${known}`);
+    const known = block.names.filter((one) => one !== ROW_NUMBER).map((one) => JSON.stringify(one));
+    throw new DataError(
+      `${name}: there is no column ${JSON.stringify(column)}: there are ${known.length === 0 ? "none" : known.join(", ")}`,
+    );
   }
   const inputs = node.inputs.map((input) => evaluate(block, input, name));
   const isConstant = inputs.every((input) => input.isConstant);

@@ -4,7 +4,8 @@
  * An expression is a tree of plain data behind methods that build larger ones. Each method checks its arguments at once; whether columns are there and of the right types shows
  * where they are computed. Workers compute whole vectors, without a call of a function for each row.
  */
-import { describeValue, flag, oneOf, readOptions } from "../../core/internal.ts";
+import { custom, describeValue, flag, oneOf, readOptions } from "../../core/internal.ts";
+import { seedOf } from "../arguments.ts";
 import { parseType, TYPE_NAMES } from "../blocks/data-type.ts";
 import type {
   Arithmetic,
@@ -870,6 +871,36 @@ export function star(): Star {
 export function unnest<T, N extends string>(expression: Expression<T, N>): Unnest<T, N> {
   if (!(expression instanceof Expression)) throw new TypeError(`unnest takes an expression: received ${describeValue(expression)}`);
   return new Unnest<T, N>(expression);
+}
+
+/**
+ * A random number from 0 to before 1 for each row. It depends on the seed and on the number of the row among all, so it is the same whenever the dataset runs, whatever workers
+ * there are; without `preserveOrder`, numbers of rows come as they come.
+ *
+ * @param options - `seed`: a whole number. Default: another one for each call
+ * @throws TypeError for another seed
+ * @example
+ * const noisy = rides.withColumn("km", col("km").add(random({ seed: 7 })));
+ */
+export function random(options: { seed?: number | undefined } = {}): Expression<number, never> {
+  readOptions(options, { of: "random", options: { seed: SEED } });
+  return calling("random", [{ kind: "rowNumber" }], [seedOf("random", options)]);
+}
+
+const SEED = custom<number | undefined>("a whole number is needed", undefined, (value) =>
+  Number.isSafeInteger(value) ? "ok" : "wrong type",
+);
+
+/**
+ * A UUID of version 4 for each row, as a text. Like {@link random}, it is the same whenever the dataset runs, and another one for each call of `uuid`. It is unique, and no secret.
+ */
+export function uuid(): Expression<string, never> {
+  return calling("uuid", [{ kind: "rowNumber" }], [...crypto.getRandomValues(new Uint32Array(4))]);
+}
+
+/** The number of the row among all, from 0: each is larger than those before. Without `preserveOrder`, rows are numbered as they come. */
+export function monotonicallyIncreasingId(): Expression<number, never> {
+  return calling("monotonicallyIncreasingId", [{ kind: "rowNumber" }], []);
 }
 
 function nodeOfOperand(method: string, other: Operand): ExpressionNode {

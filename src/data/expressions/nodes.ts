@@ -98,6 +98,9 @@ export type FunctionName =
   | "isIn"
   | "fillNull"
   | "cast"
+  | "random"
+  | "uuid"
+  | "monotonicallyIncreasingId"
   | "list.length"
   | "list.get"
   | "list.contains"
@@ -117,9 +120,13 @@ export interface CallNode {
   readonly args: readonly unknown[];
 }
 
+/** Hidden column of the number of each row among all rows, from 0, where a step asks for it. No column of a user's has a name that begins so. */
+export const ROW_NUMBER = "\0row number";
+
 export type ExpressionNode =
   | { readonly kind: "column"; readonly name: string }
   | { readonly kind: "literal"; readonly value: LiteralValue }
+  | { readonly kind: "rowNumber" }
   | CallNode;
 
 /** An expression that is to be a column. */
@@ -139,10 +146,15 @@ export function columnsOf(node: ExpressionNode): readonly string[] {
   return [...names];
 }
 
+/** Whether the values depend on the numbers of the rows. */
+export function asksForRowNumbers(node: ExpressionNode): boolean {
+  return node.kind === "rowNumber" || (node.kind === "call" && node.inputs.some(asksForRowNumbers));
+}
+
 /** The expression on other names of columns. */
 export function renamed(node: ExpressionNode, nameOf: (name: string) => string): ExpressionNode {
   if (node.kind === "column") return { kind: "column", name: nameOf(node.name) };
-  return node.kind === "literal" ? node : { ...node, inputs: node.inputs.map((input) => renamed(input, nameOf)) };
+  return node.kind !== "call" ? node : { ...node, inputs: node.inputs.map((input) => renamed(input, nameOf)) };
 }
 
 const SIGNS: Partial<Record<FunctionName, string>> = {
@@ -171,13 +183,15 @@ export function expressionText(node: ExpressionNode): string {
 function textOf(node: ExpressionNode, isInner: boolean): string {
   if (node.kind === "column") return node.name;
   if (node.kind === "literal") return literalText(node.value);
+  if (node.kind === "rowNumber") return "row number";
   const { fn, inputs, args } = node;
   const sign = SIGNS[fn];
   if (sign !== undefined) {
     const text = inputs.map((input) => textOf(input, true)).join(` ${sign} `);
     return isInner ? `(${text})` : text;
   }
-  const given = [...inputs.map((input) => textOf(input, false)), ...args.filter((arg) => arg !== undefined).map(literalText)];
+  const shown = inputs.filter(({ kind }) => kind !== "rowNumber");
+  const given = [...shown.map((input) => textOf(input, false)), ...args.filter((arg) => arg !== undefined).map(literalText)];
   return `${fn}(${given.join(", ")})`;
 }
 

@@ -77,8 +77,8 @@ function appended(input: PhysicalPlan, transform: Transform, options: TaskOption
   // A transform without options of its own runs wherever its input is made.
   if (Object.keys(options).length > 0 && !sameOptions(input.options, options)) return undefined;
   if (input.kind === "map" && input.compute !== undefined && "fn" in transform) return undefined;
-  // A sample needs to know which rows of all a task has, and only the driver does, when it gives out blocks.
-  if (transform.kind === "sample") return undefined;
+  // Some steps need to know which rows of all a task has, and only the driver does, when it gives out blocks.
+  if (transform.kind === "sample" || transform.kind === "numbered") return undefined;
   // Batches of a number of rows are cut from all blocks that a task has, so such a task takes as many rows as it needs.
   if (transform.kind === "rebatch" || (transform.kind === "mapBatches" && transform.batchSize !== undefined)) return undefined;
   return { ...input, name: `${input.name}->${transform.name}`, chain: [...input.chain, transform] };

@@ -34,7 +34,18 @@ import { combinePartition, mapBlocks, mapNumbered, readAndJoin, readBlocks } fro
 import { SplitCoordinator } from "./engine/split-coordinator.ts";
 import { partition, sampleKeys } from "./engine/partition-task.ts";
 import { DataError } from "./errors.ts";
-import { col, Expression, lit, monotonicallyIncreasingId, NamedExpression, random, star, unnest, uuid } from "./expressions/expression.ts";
+import {
+  col,
+  Expression,
+  lit,
+  monotonicallyIncreasingId,
+  NamedExpression,
+  random,
+  star,
+  udf,
+  unnest,
+  uuid,
+} from "./expressions/expression.ts";
 import { readBinaryFile } from "./formats/binary-reader.ts";
 import { readCsvFile } from "./formats/csv-reader.ts";
 import { readImageFile } from "./formats/images.ts";
@@ -131,5 +142,6 @@ registerExports("shoal/data", {
   unnest,
   monotonicallyIncreasingId,
   random,
+  udf,
   uuid,
 });

@@ -1,7 +1,7 @@
 /** Expressions: the rows that they give, by the types of the columns that they read, and the columns that they may name. */
 import type { NdArray } from "../../src/index.ts";
 import * as data from "../../src/data/index.ts";
-import { col, lit, monotonicallyIncreasingId, random, star, unnest, uuid } from "../../src/data/index.ts";
+import { col, lit, monotonicallyIncreasingId, random, star, udf, unnest, uuid } from "../../src/data/index.ts";
 import { exactly } from "./api.ts";
 
 interface Ride {
@@ -127,3 +127,23 @@ rides.selectColumns([star(), "nowhere"]);
 exactly<number | null>()(await valueOf(rides.withColumn("x", random({ seed: 1 }).add(col("fare"))), "x"));
 exactly<string>()(await valueOf(rides.withColumn("x", uuid()), "x"));
 exactly<number>()(await valueOf(rides.filter(random().lt(0.5)).withColumn("x", monotonicallyIncreasingId()), "x"));
+
+// --- Functions of users -------------------------------------------------------------------------------------------------
+
+const total = udf((km: Float64Array, fare: data.Column<number | null>) => fare.map((one, i) => one && one * (km[i] ?? 0)));
+exactly<number | null>()(await valueOf(rides.withColumn("x", total(col("km"), col("fare"))), "x"));
+const whole = udf((km: Float64Array) => km.map(Math.floor), { type: "int32" });
+exactly<number>()(await valueOf(rides.filter(whole(col("km")).gt(3)).withColumn("x", whole(col("km"))), "x"));
+exactly<string | null>()(
+  await valueOf(rides.withColumn("x", udf((city: data.Column<string>) => city.map(() => null), { type: "string" })(col("city"))), "x"),
+);
+const pair = udf((km: Float64Array) => Array.from(km, (one) => ({ half: one / 2, name: String(one) })));
+exactly<string>()(await valueOf(rides.withColumns(unnest(pair(col("km")))), "name"));
+// @ts-expect-error there is no such column
+rides.withColumn("x", whole(col("miles")));
+// @ts-expect-error it takes one column
+whole(col("km"), col("fare"));
+// @ts-expect-error it gives no texts
+udf((km: Float64Array) => km, { type: "string" });
+// @ts-expect-error it is to give its values at once
+udf(async (km: Float64Array) => km);

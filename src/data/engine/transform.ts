@@ -11,7 +11,7 @@ import { type Block, blockOfRows, blockReader, concatBlocks, type Row, sliceBloc
 import { keepFile, keepOrigin } from "../blocks/origin.ts";
 import { DataError } from "../errors.ts";
 import { filteredRows, projected, unnested, withColumns } from "../expressions/evaluate.ts";
-import type { ExpressionNode, NamedNode } from "../expressions/nodes.ts";
+import { callsUserCode, type ExpressionNode, type NamedNode } from "../expressions/nodes.ts";
 import { ROWS_PER_BLOCK_MAX } from "../limits.ts";
 import { type DownloadTransform, downloadColumn } from "./download.ts";
 import type { PythonBatches } from "./python-step.ts";
@@ -81,8 +81,32 @@ const KEEPING_NOTHING: ReadonlySet<string> = new Set<Transform["kind"]>([
 /** Whether nobody has a block any more that has left the chain: no step is code of users, or waits for more blocks. */
 export function keepsNothing(chain: readonly Transform[]): boolean {
   return chain.every(
-    (step) => KEEPING_NOTHING.has(step.kind) && !("aggregates" in step && step.aggregates.some(([, { kind }]) => kind === "custom")),
+    (step) =>
+      KEEPING_NOTHING.has(step.kind) &&
+      !isUserCode(step) &&
+      !("aggregates" in step && step.aggregates.some(([, { kind }]) => kind === "custom")),
   );
+}
+
+/** Whether a step calls a function of a user's for its rows, by itself or in an expression. */
+export function isUserCode(step: Transform): boolean {
+  return "fn" in step || expressionsOf(step).some(callsUserCode);
+}
+
+function expressionsOf(step: Transform): readonly ExpressionNode[] {
+  switch (step.kind) {
+    case "filterExpression":
+    case "unnest":
+    case "download":
+      return [step.expression];
+    case "withColumns":
+    case "project":
+      return step.columns.map(({ node }) => node);
+    case "numbered":
+      return expressionsOf(step.step);
+    default:
+      return [];
+  }
 }
 
 function applyTransform(blocks: Blocks, transform: Transform): Blocks {

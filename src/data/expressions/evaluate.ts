@@ -32,6 +32,7 @@ import { textConcat, textFunctions } from "./texts.ts";
 import { timeText } from "./time-formats.ts";
 import { timeRounding } from "./time-rounding.ts";
 import { timePart } from "./times.ts";
+import { userValues } from "./user-calls.ts";
 
 const KERNELS: Readonly<Record<FunctionName, Kernel>> = {
   add: arithmetic("add"),
@@ -163,6 +164,10 @@ function evaluate(block: Block, node: ExpressionNode, name: string): Operand {
   if (node.kind === "literal") {
     const { value } = node;
     return { vector: value === null ? nullVector(NULL, 1) : buildVector([value]), isConstant: true };
+  }
+  if (node.kind === "userCall") {
+    const inputs = node.inputs.map((input) => ({ name: expressionText(input), vector: computed(block, input, name) }));
+    return { vector: userValues(block, node, inputs, name), isConstant: false };
   }
   if (node.kind !== "call") {
     const column = node.kind === "column" ? node.name : ROW_NUMBER;

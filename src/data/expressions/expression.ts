@@ -4,9 +4,10 @@
  * An expression is a tree of plain data behind methods that build larger ones. Each method checks its arguments at once; whether columns are there and of the right types shows
  * where they are computed. Workers compute whole vectors, without a call of a function for each row.
  */
-import { custom, describeValue, flag, oneOf, readOptions } from "../../core/internal.ts";
-import { seedOf } from "../arguments.ts";
+import { custom, describeValue, flag, isClass, oneOf, pythonCodeOf, readOptions } from "../../core/internal.ts";
+import { requireFunction, seedOf } from "../arguments.ts";
 import { parseType, TYPE_NAMES } from "../blocks/data-type.ts";
+import type { AnyColumn, ColumnOf, ColumnValue as GivenValue } from "../row-types.ts";
 import type {
   Arithmetic,
   CastName,
@@ -872,6 +873,49 @@ export function unnest<T, N extends string>(expression: Expression<T, N>): Unnes
   if (!(expression instanceof Expression)) throw new TypeError(`unnest takes an expression: received ${describeValue(expression)}`);
   return new Unnest<T, N>(expression);
 }
+
+/** A function of a user's as a part of expressions: with expressions or values in place of its columns, one for each. */
+export type ExpressionFunction<P extends readonly any[], V> = <const A extends { readonly [I in keyof P]: Operand } & readonly Operand[]>(
+  ...columns: A
+) => Expression<V, NamesOf<A[number]>>;
+
+/**
+ * A function on whole columns as a part of expressions. As in `mapBatches`, it is given a typed array for a column of numbers, else a `Column`, with as many rows as a block has; it gives
+ * an array, a typed array or a `Column` of as many values, at once.
+ *
+ * @param options - `type`: what the values are, as `cast` names it. Default: what they are
+ * @throws TypeError for what is no function, and for what is no name of a type
+ * @example
+ * const bucket = udf((km: Float64Array) => km.map((one) => one >> 3), { type: "float64" });
+ * rides.filter(bucket(col("km")).lt(4));
+ */
+export function udf<P extends readonly any[], K extends CastName, C extends ColumnOf<CastValue<K>>>(
+  fn: (...columns: P) => C,
+  options: { type: K },
+): ExpressionFunction<P, CastValue<K> | Extract<GivenValue<C>, null>>;
+export function udf<P extends readonly any[], C extends AnyColumn>(
+  fn: (...columns: P) => C,
+  options?: { type?: undefined },
+): ExpressionFunction<P, GivenValue<C>>;
+export function udf(
+  fn: (...columns: never[]) => unknown,
+  options: { type?: string | undefined } = {},
+): (...columns: readonly Operand[]) => Expression<any, any> {
+  if (pythonCodeOf(fn) !== undefined) throw new TypeError("udf takes a function of JavaScript: those of Python belong in mapBatches");
+  requireFunction("udf", fn);
+  if (isClass(fn)) throw new TypeError(`udf takes a function: received the class ${fn.name}; classes belong in mapBatches`);
+  const { type } = readOptions(options, { of: "udf", options: { type: TYPE } });
+  const name = fn.name === "" ? "udf" : fn.name;
+  return (...columns) => {
+    if (columns.length === 0) throw new TypeError(`${name} takes a column for each of its parameters: received none`);
+    const inputs = columns.map((column) => nodeOfOperand(name, column));
+    return new Expression({ kind: "userCall", name, fn, inputs, type: type === undefined ? undefined : parseType(type) });
+  };
+}
+
+const TYPE = custom<string | undefined>("the name of a type is needed", undefined, (value) =>
+  typeof value === "string" && parseType(value) !== undefined ? "ok" : "wrong type",
+);
 
 /**
  * A random number from 0 to before 1 for each row. It depends on the seed and on the number of the row among all, so it is the same whenever the dataset runs, whatever workers

@@ -5,6 +5,8 @@
  * `may-match.ts` holds them against the statistics of files.
  */
 
+import type { DataType } from "../blocks/data-type.ts";
+
 /** A value in an expression. */
 export type LiteralValue = number | bigint | string | boolean | Date | null;
 
@@ -120,6 +122,17 @@ export interface CallNode {
   readonly args: readonly unknown[];
 }
 
+/** A call of a user's function on whole columns. */
+export interface UserCallNode {
+  readonly kind: "userCall";
+  /** What plans and errors call it. */
+  readonly name: string;
+  readonly fn: (...columns: never[]) => unknown;
+  readonly inputs: readonly ExpressionNode[];
+  /** Default: the type that all values have. */
+  readonly type: DataType | undefined;
+}
+
 /** Hidden column of the number of each row among all rows, from 0, where a step asks for it. No column of a user's has a name that begins so. */
 export const ROW_NUMBER = "\0row number";
 
@@ -127,6 +140,7 @@ export type ExpressionNode =
   | { readonly kind: "column"; readonly name: string }
   | { readonly kind: "literal"; readonly value: LiteralValue }
   | { readonly kind: "rowNumber" }
+  | UserCallNode
   | CallNode;
 
 /** An expression that is to be a column. */
@@ -140,7 +154,7 @@ export function columnsOf(node: ExpressionNode): readonly string[] {
   const names = new Set<string>();
   const visit = (one: ExpressionNode): void => {
     if (one.kind === "column") names.add(one.name);
-    else if (one.kind === "call") one.inputs.forEach(visit);
+    else if ("inputs" in one) one.inputs.forEach(visit);
   };
   visit(node);
   return [...names];
@@ -148,13 +162,18 @@ export function columnsOf(node: ExpressionNode): readonly string[] {
 
 /** Whether the values depend on the numbers of the rows. */
 export function asksForRowNumbers(node: ExpressionNode): boolean {
-  return node.kind === "rowNumber" || (node.kind === "call" && node.inputs.some(asksForRowNumbers));
+  return node.kind === "rowNumber" || ("inputs" in node && node.inputs.some(asksForRowNumbers));
+}
+
+/** Whether a function of a user's is called. */
+export function callsUserCode(node: ExpressionNode): boolean {
+  return node.kind === "userCall" || ("inputs" in node && node.inputs.some(callsUserCode));
 }
 
 /** The expression on other names of columns. */
 export function renamed(node: ExpressionNode, nameOf: (name: string) => string): ExpressionNode {
   if (node.kind === "column") return { kind: "column", name: nameOf(node.name) };
-  return node.kind !== "call" ? node : { ...node, inputs: node.inputs.map((input) => renamed(input, nameOf)) };
+  return !("inputs" in node) ? node : { ...node, inputs: node.inputs.map((input) => renamed(input, nameOf)) };
 }
 
 const SIGNS: Partial<Record<FunctionName, string>> = {
@@ -184,6 +203,7 @@ function textOf(node: ExpressionNode, isInner: boolean): string {
   if (node.kind === "column") return node.name;
   if (node.kind === "literal") return literalText(node.value);
   if (node.kind === "rowNumber") return "row number";
+  if (node.kind === "userCall") return `${node.name}(${node.inputs.map((input) => textOf(input, false)).join(", ")})`;
   const { fn, inputs, args } = node;
   const sign = SIGNS[fn];
   if (sign !== undefined) {

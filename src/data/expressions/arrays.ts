@@ -2,6 +2,7 @@
  * Arrays of numbers as lists: those of one dimension become lists, those of more become lists of lists.
  *
  * The numbers stay where they are; offsets are made for each dimension.
+ * Only numbers of arrays whose shapes differ are gathered, as rows that are null may have some.
  */
 import { type DataType, NULL, numberType, tensorParts } from "../blocks/data-type.ts";
 import { isNull, nullVector, takeVector, type Vector } from "../blocks/vector.ts";

@@ -1,4 +1,9 @@
-/** Steps of a chain that compute expressions: `filter`, `withColumn`, `withColumns` and `selectColumns`, with their arguments checked where the user wrote them. */
+/**
+ * Steps of a chain that compute expressions: `filter`, `withColumn`, `withColumns` and `selectColumns`.
+ *
+ * Their arguments are checked here, where the user wrote them.
+ * A step one of whose expressions asks for the numbers of rows is wrapped, so that its tasks are told them.
+ */
 import { describeValue, isPlainObject } from "../../core/internal.ts";
 import type { Transform } from "../engine/transform.ts";
 import { Download, Expression, NamedExpression, nodeOf, Star, Unnest } from "./expression.ts";

@@ -1,7 +1,8 @@
 /**
  * Lists: how long they are, one of their elements, parts of them, their order, and whether they have a value; and maps, which are lists of keys with values.
  *
- * Elements are taken from the vector of all of them.
+ * Elements are taken from the vector of all of them, by their numbers.
+ * A row that is null stays null, and has no elements in the result.
  */
 import { bitmapBytes, countZeros, getBit, setBit } from "../blocks/bitmap.ts";
 import { BOOL, type DataType, NULL, typeName } from "../blocks/data-type.ts";

@@ -69,7 +69,7 @@ export type TextFunctionName =
   | "str.extract"
   | `str.${TextQuestion}`
   | "str.concat";
-export type TextQuestion =
+type TextQuestion =
   | "isAlpha"
   | "isAlnum"
   | "isDigit"

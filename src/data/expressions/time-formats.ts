@@ -2,6 +2,7 @@
  * Days and moments as texts, by the codes of C's `strftime` in its own language, all in UTC.
  *
  * As in Arrow, and so in Ray, `%S` and `%T` have as many digits behind the point as the column's unit has.
+ * Formats are checked where the user wrote them.
  */
 import { type DataType, STRING, type TimeUnit } from "../blocks/data-type.ts";
 import { isNull, nullVector, type Vector } from "../blocks/vector.ts";

@@ -1,7 +1,8 @@
 /**
  * Days and moments at the beginning of a unit: the one before, the one behind, or the nearest.
  *
- * Counts are big integers here, as microseconds of the year 9999 are beyond 2^53. Weeks begin on Monday. What stands at the beginning of a unit stays there.
+ * Counts are big integers here, as microseconds of the year 9999 are beyond 2^53.
+ * Weeks begin on Monday. What stands at the beginning of a unit stays there.
  */
 import type { TimeUnit } from "../blocks/data-type.ts";
 import { nullVector } from "../blocks/vector.ts";

@@ -138,8 +138,8 @@ type Methods = Readonly<Record<string, any>>;
 function calling([column, ...calls]: readonly [string, ...Step[]]): unknown {
   return calls.reduce(
     (value: Methods, [name, ...args]) => {
-      const path = name.split(".");
-      const owner = path.slice(0, -1).reduce((inner: Methods, part) => inner[part] as Methods, value);
+      const names = name.split(".");
+      const owner = names.slice(0, -1).reduce((inner: Methods, part) => inner[part] as Methods, value);
       return owner[names.at(-1) as string](...args) as Methods;
     },
     data.col(column) as unknown as Methods,

@@ -14,6 +14,8 @@ export type Step = readonly [name: string, ...args: unknown[]];
 export const fn = (name: string): object => ({ $fn: name });
 export const aggregate = (name: string, ...args: unknown[]): object => ({ $aggregate: [name, ...args] });
 export const dataset = (...steps: Step[]): object => ({ $dataset: steps });
+/** The column with functions of expressions called one after the other, such as `["str.slice", 1, 3]`. */
+export const expression = (column: string, ...calls: Step[]): object => ({ $expression: [column, ...calls] });
 /** A path in the folder of the scenario. */
 export const path = (name: string): object => ({ $path: name });
 
@@ -121,6 +123,7 @@ async function decode(value: unknown, folder: string): Promise<unknown> {
   const [[key, inner] = []] = Object.entries(value);
   if (key === "$fn") return FUNCTIONS[inner];
   if (key === "$path") return join(folder, inner);
+  if (key === "$expression") return calling(inner as [string, ...Step[]]);
   if (key === "$dataset") return run(inner, folder);
   if (key === "$aggregate") {
     const [kind, ...args] = inner as [string, ...unknown[]];
@@ -128,6 +131,19 @@ async function decode(value: unknown, folder: string): Promise<unknown> {
   }
   const entries = Object.entries(value).map(async ([name, one]) => [name, await decode(one, folder)] as const);
   return Object.fromEntries(await Promise.all(entries));
+}
+
+type Methods = Readonly<Record<string, any>>;
+
+function calling([column, ...calls]: readonly [string, ...Step[]]): unknown {
+  return calls.reduce(
+    (value: Methods, [name, ...args]) => {
+      const names = name.split(".");
+      const owner = names.slice(0, -1).reduce((inner: Methods, part) => inner[part] as Methods, value);
+      return owner[names.at(-1) as string](...args) as Methods;
+    },
+    data.col(column) as unknown as Methods,
+  );
 }
 
 /** As JSON, with the names that both sides give to what JSON has not. Fractions have the twelve digits that no order of additions changes. */

@@ -5,8 +5,11 @@ Ray gives rows in any order unless it is told otherwise, while ours keep theirs,
 """
 import datetime, math, os, re, shutil
 import numpy as np
+import pyarrow as pa
 import ray
 from ray.data import ActorPoolStrategy, DataContext, Dataset, SaveMode, aggregate
+from ray.data.datatype import DataType
+from ray.data.expressions import col
 
 
 class AppError(Exception):
@@ -74,6 +77,13 @@ JOINS = {
 }
 # pyarrow's names of types, where ours are others.
 TYPES = {"double": "float64", "float": "float32", "date32[day]": "date"}
+# Ray's names of functions of expressions, where they are not ours in snake case.
+EXPRESSION_METHODS = {
+    "length": "len", "byteLength": "byte_len", "swapCase": "swapcase", "matchLike": "match", "trim": "strip", "trimStart": "lstrip", "trimEnd": "rstrip",
+    "padStart": "lpad", "padEnd": "rpad",
+}
+ORDERS = {False: "ascending", True: "descending"}
+ENDS = {"first": "start", "last": "end"}
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -139,6 +149,22 @@ def train_test_split(ds, options):
     return ds.train_test_split(options["testSize"], shuffle=options.get("shuffle", False), seed=options.get("seed"), stratify=options.get("stratify"))
 
 
+def expression(column, *calls):
+    made = col(column)
+    for path, *args in calls:
+        *spaces, method = path.split(".")
+        options = args.pop() if len(args) > 0 and isinstance(args[-1], dict) else {}
+        keywords = {"order": ORDERS[options.get("descending", False)], "null_placement": f"at_{ENDS[options.get('nulls', 'last')]}"} if method == "sort" else {}
+        if method == "cast":
+            args = [DataType.from_arrow(pa.timestamp("ms"))]
+        if method == "extract":
+            args = [args[0].replace("(?<", "(?P<")]
+        for space in spaces:
+            made = getattr(made, space)
+        made = getattr(made, EXPRESSION_METHODS.get(method) or re.sub("([A-Z])", r"_\1", method).lower())(*args, **keywords)
+    return made
+
+
 def type_name(type):
     name = str(type)
     return TYPES.get(name, name)
@@ -159,6 +185,7 @@ METHODS = {
     "filter": lambda ds, fn: ds.filter(fn),
     "mapBatches": lambda ds, fn, options={}: ds.map_batches(fn, **map_options(options)),
     "selectColumns": lambda ds, names: ds.select_columns(names),
+    "withColumn": lambda ds, name, made: ds.with_column(name, made),
     "dropColumns": lambda ds, names: ds.drop_columns(names),
     "renameColumns": lambda ds, names: ds.rename_columns(names),
     "limit": lambda ds, count: ds.limit(count),
@@ -230,6 +257,8 @@ def decode(value, folder):
         return os.path.join(folder, inner)
     if key == "$dataset":
         return run(inner, folder)
+    if key == "$expression":
+        return expression(*inner)
     if key == "$aggregate":
         return inner
     return {name: decode(one, folder) for name, one in value.items()}

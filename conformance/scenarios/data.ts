@@ -1,5 +1,5 @@
 /** Datasets: the same inputs and steps on `shoal/data` and on `ray.data`. */
-import { aggregate, dataset, fn, path, type Step } from "../data-steps.ts";
+import { aggregate, dataset, expression, fn, path, type Step } from "../data-steps.ts";
 import type { Outcome, Scenario } from "../system.ts";
 
 interface Case extends Pick<Scenario, "name" | "differs" | "withoutRay"> {
@@ -150,6 +150,106 @@ const TRANSFORMS: readonly Case[] = [
   { name: "randomShuffle keeps all rows", steps: [["range", 20], ["randomShuffle", { seed: 7 }], TAKE_ALL], anyOrder: true },
   { name: "materialize", steps: [["range", 4], ["map", fn("square")], ["materialize"], TAKE_ALL] },
 ]; // biome-ignore format: a case a line
+
+/** A scenario of each function of expressions, on the column `x`. In one block, as Ray has no functions for a block of nulls alone. */
+const computing = (
+  input: Step,
+  calls: readonly (Step | readonly Step[])[],
+  differs: Readonly<Record<string, string>> = {},
+): readonly Case[] =>
+  calls.map((given) => {
+    const steps = (typeof given[0] === "string" ? [given] : given) as readonly Step[];
+    const shown = steps.map(([name, ...args]) => `${name}(${args.map((arg) => JSON.stringify(arg)).join(", ")})`).join(".");
+    return {
+      name: `expression ${shown}`,
+      steps: [input, ["repartition", 1], ["withColumn", "made", expression("x", ...steps)], ["selectColumns", ["made"]], TAKE_ALL],
+      ...(differs[shown] === undefined ? {} : { differs: differs[shown] }),
+    };
+  });
+const EXPRESSION_TEXTS: Step = ["fromItems", ["Hello World", "it's 3rd", "", null, "aXa", "٣", " a b ", "a1b22"].map((x) => ({ x }))];
+const EXPRESSION_LISTS: Step = ["fromItems", [[3, 1, null, 2], [], [5]].map((x) => ({ x }))];
+const EXPRESSION_TIMES: Step = ["fromItems", ["2024-02-29T13:45:30.123", "1969-12-31T23:59:59.000", null].map((x) => ({ x }))];
+const IN_TIME: Step = ["cast", "timestamp[ms]"];
+const EXPRESSIONS: readonly Case[] = [
+  ...computing(
+    EXPRESSION_TEXTS,
+    [
+      ["str.length"],
+      ["str.byteLength"],
+      ["str.capitalize"],
+      ["str.title"],
+      ["str.swapCase"],
+      ["str.reverse"],
+      ["str.repeat", 2],
+      ["str.center", 9, "*"],
+      ["str.padStart", 6, "-"],
+      ["str.trim"],
+      ["str.trim", "ab "],
+      ["str.trimStart", "aH"],
+      ["str.find", "a"],
+      ["str.count", "a"],
+      ["str.findRegex", "[0-9]+"],
+      ["str.countRegex", "[a-z]+"],
+      ["str.matchRegex", "^a.*[0-9]$"],
+      ["str.matchLike", "%a_b%"],
+      ["str.replaceRegex", "[0-9]+", "#"],
+      ["str.replaceSlice", 1, -1, "_"],
+      ["str.split", "a"],
+      ["str.splitRegex", "[0-9]"],
+      ["str.splitWhitespace"],
+      ["str.extract", "(?<letter>[a-z])(?<digits>[0-9]+)"],
+      ["str.isAlpha"],
+      ["str.isAlnum"],
+      ["str.isDigit"],
+      ["str.isDecimal"],
+      ["str.isNumeric"],
+      ["str.isSpace"],
+      ["str.isLower"],
+      ["str.isUpper"],
+      ["str.isTitle"],
+      ["str.isPrintable"],
+      ["str.isAscii"],
+    ],
+    {
+      'str.replaceSlice(1, -1, "_")': "Ray cuts bytes, so it breaks a character in two, which is an error",
+    },
+  ),
+  ...computing(EXPRESSION_LISTS, [
+    ["list.length"],
+    ["list.slice", 1],
+    ["list.slice", 0, 3, 2],
+    ["list.sort"],
+    ["list.sort", { descending: true, nulls: "first" }],
+  ]),
+  ...computing(["fromItems", [{ x: [[1, 2], [], [3]] }, { x: [] }]], [["list.flatten"]]),
+  ...computing(
+    [
+      "fromItems",
+      [
+        {
+          x: [
+            { key: "a", value: 1 },
+            { key: "b", value: 2 },
+          ],
+        },
+        { x: [] },
+      ],
+    ],
+    [["map.keys"], ["map.values"]],
+  ),
+  ...computing(EXPRESSION_TIMES, [
+    ...(["year", "quarter", "month", "week", "day", "hour", "minute", "second"] as const).flatMap((unit) => [
+      [IN_TIME, ["dt.floor", unit]] as const,
+      [IN_TIME, ["dt.ceil", unit]] as const,
+      [IN_TIME, ["dt.round", unit]] as const,
+    ]),
+    [IN_TIME, ["dt.strftime", "%Y-%m-%d %H:%M:%S %j %a %b %p %I %U %V %G"]],
+  ]),
+  ...computing(EXPRESSION_TIMES, [[IN_TIME, ["dt.floor", "month"], ["dt.ceil", "month"]]], {
+    'cast("timestamp[ms]").dt.floor("month").dt.ceil("month")':
+      "what begins a month stays in ours, and goes to the next in Ray, which leaves the beginnings of weeks and days",
+  }),
+];
 
 const ORDER: readonly Case[] = [
   { name: "sort", steps: [["fromItems", [3, 1, 2]], ["sort", "item"], TAKE_ALL] },
@@ -371,6 +471,7 @@ const FILES: readonly Case[] = [
 const SECTIONS: Readonly<Record<string, readonly Case[]>> = {
   "3.1 Sources": SOURCES,
   "3.2 Transforms": TRANSFORMS,
+  "3.2 Expressions": EXPRESSIONS,
   "3.3 Order": ORDER,
   "3.3 Groups": GROUPS,
   "3.3 Joins": JOINING,

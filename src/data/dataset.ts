@@ -31,8 +31,8 @@ import { clusterCpus, knownRowCount, run } from "./engine/run.ts";
 import { SplitCoordinator } from "./engine/split-coordinator.ts";
 import { gather, type Transform } from "./engine/transform.ts";
 import { columnsTransform, columnTransform, filterTransform, selectTransform } from "./expressions/column-transforms.ts";
-import { type Download, Expression, type NamedExpression } from "./expressions/expression.ts";
-import type { ValueIn, WithColumn, WithColumns } from "./expressions/expression-types.ts";
+import { type Download, Expression, type NamedExpression, type Star, type Unnest } from "./expressions/expression.ts";
+import type { ValueIn, WithColumn, WithColumns, WithFields } from "./expressions/expression-types.ts";
 import { type DatasetKind, Groups, type ResultOf } from "./groups.ts";
 import { type JoinedRow, type JoinOptions, readJoin } from "./join-options.ts";
 import type { JoinType } from "./engine/join.ts";
@@ -98,6 +98,8 @@ type Selected<R, C> = {
       ? ValueIn<R, T>
       : never;
 };
+
+type WithSelected<R, S> = Omit<R, keyof S> & S;
 
 type AnyTransformOptions = TransformOptions | ActorTransformOptions;
 type UserFunction = (value: never) => unknown;
@@ -226,22 +228,26 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
-   * The rows with several columns more, or others in the place of those of their names. All expressions see the columns as they were.
+   * The rows with several columns more, or others in the place of those of their names: those of an object, or the fields of a struct by `unnest`. All expressions see the
+   * columns as they were.
    *
    * @example
    * const swapped = pairs.withColumns({ a: col("b"), b: col("a") });
+   * const flat = people.withColumns(unnest(col("address")));
    * @throws TypeError for what is no object of expressions
    */
-  withColumns<const M extends Readonly<Record<string, Expression<unknown, keyof R & string>>>>(columns: M): Dataset<WithColumns<R, M>> {
+  withColumns<T>(fields: Unnest<T, keyof R & string>): Dataset<WithFields<R, ValueIn<R, T>>>;
+  withColumns<const M extends Readonly<Record<string, Expression<unknown, keyof R & string>>>>(columns: M): Dataset<WithColumns<R, M>>;
+  withColumns(columns: Readonly<Record<string, Expression>> | Unnest): Dataset<any> {
     return this.#transform(columnsTransform(columns));
   }
 
-  /** The rows with these columns alone, in this order: names, and expressions with names by `as`. */
+  /** The rows with these columns alone, in this order: names, and expressions with names by `as`. With `star()` before them, all columns and these. */
   selectColumns<const K extends keyof R & string>(columns: readonly K[]): Dataset<Pick<R, K>>;
-  selectColumns<const C extends readonly (string | NamedExpression)[]>(
-    columns: C & readonly ((keyof R & string) | NamedExpression<string, unknown, keyof R & string>)[],
-  ): Dataset<Selected<R, C[number]>>;
-  selectColumns(columns: readonly (string | NamedExpression)[]): Dataset<any> {
+  selectColumns<const C extends readonly (string | NamedExpression | Star)[]>(
+    columns: C & readonly ((keyof R & string) | NamedExpression<string, unknown, keyof R & string> | Star)[],
+  ): Dataset<[Extract<C[number], Star>] extends [never] ? Selected<R, C[number]> : WithSelected<R, Selected<R, C[number]>>>;
+  selectColumns(columns: readonly (string | NamedExpression | Star)[]): Dataset<any> {
     return this.#transform(selectTransform(columns));
   }
 

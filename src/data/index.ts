@@ -62,8 +62,20 @@ export { DataError } from "./errors.ts";
 export type { JoinOptions } from "./join-options.ts";
 export type { MixOptions } from "./mix-options.ts";
 export type { JoinType } from "./engine/join.ts";
-export type { Download } from "./expressions/expression.ts";
-export { col, Expression, lit, NamedExpression } from "./expressions/expression.ts";
+export type { Download, ExpressionFunction, Star, Unnest } from "./expressions/expression.ts";
+export type { NestedList } from "./expressions/expression-types.ts";
+export {
+  col,
+  Expression,
+  lit,
+  monotonicallyIncreasingId,
+  NamedExpression,
+  random,
+  star,
+  udf,
+  unnest,
+  uuid,
+} from "./expressions/expression.ts";
 export type { AnyRow, Batch, BatchColumn } from "./row-types.ts";
 export {
   type Paths,

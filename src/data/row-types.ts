@@ -14,11 +14,11 @@ export type BatchColumn<T> = [T] extends [number] ? NumberArray : [T] extends [b
 export type Batch<R> = { readonly [K in keyof R]: BatchColumn<R[K]> };
 
 /** What a function on batches may return of which rows are made, besides arrays of rows and Arrow tables. The first dimension of an `NdArray` are the rows. */
-type AnyColumn = NdArray | NumberArray | BigInt64Array | BigUint64Array | readonly unknown[] | Column<unknown>;
+export type AnyColumn = NdArray | NumberArray | BigInt64Array | BigUint64Array | readonly unknown[] | Column<unknown>;
 export type AnyBatch = Readonly<Record<string, AnyColumn>> | readonly AnyRow[] | ArrowTable;
 
 /** The value in each row of a column that a function returned. */
-type ColumnValue<C> = C extends NdArray
+export type ColumnValue<C> = C extends NdArray
   ? NdArray
   : C extends NumberArray
     ? number
@@ -29,6 +29,12 @@ type ColumnValue<C> = C extends NdArray
         : C extends readonly (infer T)[]
           ? T
           : never;
+
+/** A column whose values are `T`, or null, as functions on columns may return it. */
+export type ColumnOf<T> =
+  | readonly (T | null)[]
+  | Column<T | null>
+  | ([T] extends [number] ? NumberArray : [T] extends [bigint] ? BigInt64Array | BigUint64Array : never);
 
 /** The row type of a returned batch. */
 export type RowOfBatch<B> = B extends ArrowTable

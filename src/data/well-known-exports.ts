@@ -34,7 +34,18 @@ import { combinePartition, mapBlocks, mapNumbered, readAndJoin, readBlocks } fro
 import { SplitCoordinator } from "./engine/split-coordinator.ts";
 import { partition, sampleKeys } from "./engine/partition-task.ts";
 import { DataError } from "./errors.ts";
-import { col, Expression, lit, NamedExpression } from "./expressions/expression.ts";
+import {
+  col,
+  Expression,
+  lit,
+  monotonicallyIncreasingId,
+  NamedExpression,
+  random,
+  star,
+  udf,
+  unnest,
+  uuid,
+} from "./expressions/expression.ts";
 import { readBinaryFile } from "./formats/binary-reader.ts";
 import { readCsvFile } from "./formats/csv-reader.ts";
 import { readImageFile } from "./formats/images.ts";
@@ -127,4 +138,10 @@ registerExports("shoal/data", {
   rowCount,
   Schema,
   SplitCoordinator,
+  star,
+  unnest,
+  monotonicallyIncreasingId,
+  random,
+  udf,
+  uuid,
 });

@@ -8,7 +8,7 @@ import { float64, int64, tableFromArrays, tableToIPC, timestamp, TimeUnit, utf8 
 import fc from "fast-check";
 import { Table, writeParquet, WriterPropertiesBuilder } from "parquet-wasm";
 import * as data from "shoal/data";
-import { col, lit } from "shoal/data";
+import { col, lit, monotonicallyIncreasingId, random, udf, uuid } from "shoal/data";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { failureOf, useFolder, useSession } from "./session.ts";
 
@@ -411,4 +411,40 @@ test("a filter stays above what it would change", () => {
         .sort("km"),
     ),
   ).toBe("+- Exchange sort(km)->filter(id > 1)");
+});
+
+test("random numbers, UUIDs and numbers of rows are those of the rows, whatever blocks there are, and stay below filters", async () => {
+  const made = (dataset: data.Dataset): Promise<data.AnyRow[]> =>
+    dataset
+      .withColumns({ n: monotonicallyIncreasingId(), r: random({ seed: 3 }) })
+      .filter(col("n").ge(50))
+      .selectColumns(["id", "n", "r"])
+      .takeAll();
+  const rows = await made(read());
+  expect(rows.map(({ n }) => n)).toEqual(Array.from({ length: 150 }, (_, i) => i + 50));
+  expect(rows.every(({ id, n }) => id === n)).toBe(true);
+  expect(await made(data.range(200).repartition(7))).toEqual(rows);
+  const ids = data.range(1000).withColumn("key", uuid());
+  const keys = (await ids.takeAll()).map(({ key }) => key);
+  expect(new Set(keys).size).toBe(1000);
+  expect((await ids.selectColumns(["key"]).takeAll()).map(({ key }) => key)).toEqual(keys);
+});
+
+test("functions of users run where their columns are, and their errors name the file", async () => {
+  const limit = 20;
+  const isNear = udf((km: data.Column<number | null>) => km.map((one) => one !== null && one < limit), { type: "bool" });
+  const near = read()
+    .filter(isNear(col("km")))
+    .selectColumns(["id"]);
+  expect(near.explain()).toContain("ReadTasks readParquet(columns: id, km; where: udf(km))->filter(udf(km))");
+  expect((await near.takeAll()).map(({ id }) => id)).toEqual(rides.filter(({ km }) => km !== null && km < limit).map(({ id }) => id));
+  const broken = udf(function broken(_city: unknown): string[] {
+    throw new Error("no such city");
+  });
+  const { message } = await failureOf(
+    read()
+      .withColumn("x", broken(col("city")))
+      .takeAll(),
+  );
+  expect(message).toMatch(/withColumn\(x: broken\(city\)\)[^]*rows 1 to 10 of .*rides\.parquet[^]*no such city/);
 });

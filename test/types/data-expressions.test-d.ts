@@ -1,6 +1,7 @@
 /** Expressions: the rows that they give, by the types of the columns that they read, and the columns that they may name. */
+import type { NdArray } from "../../src/index.ts";
 import * as data from "../../src/data/index.ts";
-import { col, lit } from "../../src/data/index.ts";
+import { col, lit, monotonicallyIncreasingId, random, star, udf, unnest, uuid } from "../../src/data/index.ts";
 import { exactly } from "./api.ts";
 
 interface Ride {
@@ -13,6 +14,11 @@ interface Ride {
   readonly from: { readonly street: string; readonly zip: number | null } | null;
 }
 declare const rides: data.Dataset<Ride>;
+declare const nested: data.Dataset<{
+  lists: ((number | null)[] | null)[] | null;
+  headers: { key: string; value: Date | null }[];
+  array: NdArray<Float64Array>;
+}>;
 declare const anything: data.Dataset;
 
 /** The type of a column that an expression gives. */
@@ -44,9 +50,21 @@ exactly<string>()(await valueOf(rides.withColumn("x", col("city").str.upper().st
 exactly<string | null>()(await valueOf(rides.withColumn("x", col("fare").cast("string")), "x"));
 exactly<Date>()(await valueOf(rides.withColumn("x", col("city").cast("timestamp[ms]")), "x"));
 exactly<number>()(await valueOf(rides.withColumn("x", col("at").dt.year()), "x"));
+exactly<string>()(await valueOf(rides.withColumn("x", col("at").dt.floor("week").dt.strftime("%F")), "x"));
 exactly<string | null>()(await valueOf(rides.withColumn("x", col("tags").list.get(0)), "x"));
 exactly<string[]>()(await valueOf(rides.withColumn("x", col("city").str.split(",")), "x"));
 exactly<string>()(await valueOf(rides.withColumn("x", col("city")), "x"));
+exactly<Record<"a" | "b", string | null> | null>()(
+  await valueOf(rides.withColumn("x", col("city").str.extract("(?<=-)(?<a>.)(?<b>.)")), "x"),
+);
+exactly<Record<string, string | null> | null>()(await valueOf(rides.withColumn("x", col("city").str.extract(/(?<a>.)/)), "x"));
+exactly<boolean>()(await valueOf(rides.withColumn("x", col("city").str.isAlpha()), "x"));
+exactly<string[]>()(await valueOf(rides.withColumn("x", col("tags").list.sort().list.slice(0, 2)), "x"));
+exactly<(number | null)[] | null>()(await valueOf(nested.withColumn("x", col("lists").list.flatten()), "x"));
+exactly<string[]>()(await valueOf(nested.withColumn("x", col("headers").map.keys()), "x"));
+exactly<(Date | null)[]>()(await valueOf(nested.withColumn("x", col("headers").map.values()), "x"));
+exactly<string | null>()(await valueOf(nested.withColumn("x", col("headers").map.keys().list.get(0)), "x"));
+exactly<data.NestedList<number>>()(await valueOf(nested.withColumn("x", col("array").arr.toList()), "x"));
 exactly<string>()(await valueOf(rides.withColumn("x", lit("a")), "x"));
 exactly<null>()(await valueOf(rides.withColumn("x", lit(null)), "x"));
 
@@ -89,3 +107,43 @@ exactly<number>()(await valueOf(several, "city"));
 exactly<bigint>()(await valueOf(several, "id"));
 // @ts-expect-error: there is no such column
 rides.withColumns({ x: col("nowhere").add(1) });
+
+// --- Several columns at once --------------------------------------------------------------------------------------------
+
+const starred = rides.selectColumns([star(), "at", col("km").cast("string").as("km"), col("km").mul(2).as("double")]);
+exactly<string>()(await valueOf(starred, "km"));
+exactly<number>()(await valueOf(starred, "double"));
+exactly<number | null>()(await valueOf(starred, "fare"));
+const flat = rides.withColumns(unnest(col("from")));
+exactly<string | null>()(await valueOf(flat, "street"));
+exactly<number | null>()(await valueOf(flat, "zip"));
+exactly<string>()(await valueOf(flat, "city"));
+exactly<string | null>()(await valueOf(rides.withColumns(unnest(col("city").str.extract("(?<a>.)"))), "a"));
+anything.withColumns(unnest(col("whatever"))).filter(col("more").gt(1));
+// @ts-expect-error there is no such column
+rides.withColumns(unnest(col("nowhere")));
+// @ts-expect-error there is no such column
+rides.selectColumns([star(), "nowhere"]);
+exactly<number | null>()(await valueOf(rides.withColumn("x", random({ seed: 1 }).add(col("fare"))), "x"));
+exactly<string>()(await valueOf(rides.withColumn("x", uuid()), "x"));
+exactly<number>()(await valueOf(rides.filter(random().lt(0.5)).withColumn("x", monotonicallyIncreasingId()), "x"));
+
+// --- Functions of users -------------------------------------------------------------------------------------------------
+
+const total = udf((km: Float64Array, fare: data.Column<number | null>) => fare.map((one, i) => one && one * (km[i] ?? 0)));
+exactly<number | null>()(await valueOf(rides.withColumn("x", total(col("km"), col("fare"))), "x"));
+const whole = udf((km: Float64Array) => km.map(Math.floor), { type: "int32" });
+exactly<number>()(await valueOf(rides.filter(whole(col("km")).gt(3)).withColumn("x", whole(col("km"))), "x"));
+exactly<string | null>()(
+  await valueOf(rides.withColumn("x", udf((city: data.Column<string>) => city.map(() => null), { type: "string" })(col("city"))), "x"),
+);
+const pair = udf((km: Float64Array) => Array.from(km, (one) => ({ half: one / 2, name: String(one) })));
+exactly<string>()(await valueOf(rides.withColumns(unnest(pair(col("km")))), "name"));
+// @ts-expect-error there is no such column
+rides.withColumn("x", whole(col("miles")));
+// @ts-expect-error it takes one column
+whole(col("km"), col("fare"));
+// @ts-expect-error it gives no texts
+udf((km: Float64Array) => km, { type: "string" });
+// @ts-expect-error it is to give its values at once
+udf(async (km: Float64Array) => km);

@@ -30,7 +30,8 @@ function columnsOf(block: Block): ColumnBatch {
   return Object.fromEntries(block.names.map((name, i) => [name, namingColumn(name, () => userColumn(block.vectors[i] as Vector, name))]));
 }
 
-function userColumn(vector: Vector, name: string): ValueArray | Column<unknown> {
+/** A column as functions of users see it. */
+export function userColumn(vector: Vector, name: string): ValueArray | Column<unknown> {
   const { type, nullCount, values } = vector;
   if (nullCount > 0) return new Column(vector, name);
   if (isNumberKind(type.kind)) return values as ValueArray;
@@ -75,7 +76,8 @@ export function blockOfBatch(batch: unknown, from: string): Block {
   return { rowCount: length, names, vectors };
 }
 
-function vectorOfGiven(given: unknown, name: string, from: string): Vector {
+/** The vector of a column that a function gave. @throws DataError for what is none */
+export function vectorOfGiven(given: unknown, name: string, from: string): Vector {
   if (given instanceof Column) return vectorOfColumn(given);
   if (Array.isArray(given)) return buildVector(given);
   if (kindOfArray(given) !== undefined) return vectorOfArray(given as ValueArray);

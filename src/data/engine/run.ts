@@ -28,7 +28,7 @@ import { type Stage, StreamingExecutor } from "./streaming-executor.ts";
 import { pythonActors, pythonTasks } from "./python-batches.ts";
 import { MixOperator, UnionOperator } from "./several-inputs.ts";
 import type { SmallSide } from "./small-side.ts";
-import { combineTasks, joiningReadTasks, mapTasks, readTasks, sampleTasks } from "./task.ts";
+import { combineTasks, joiningReadTasks, mapTasks, numberedTasks, readTasks } from "./task.ts";
 import { TaskOperator } from "./task-operator.ts";
 import type { Transform } from "./transform.ts";
 import { isByBins } from "./whole-transforms.ts";
@@ -166,10 +166,10 @@ function buildOperator(
         return operator;
       }
       const concurrencyMax = compute?.concurrency ?? shared.concurrencyMax;
-      const isNumbered = first?.kind === "sample";
+      const isNumbered = first?.kind === "sample" || first?.kind === "numbered";
       const options = { name, ...plan.options };
       const startTask =
-        first?.kind === "pythonBatches" ? pythonTasks(first, options) : (isNumbered ? sampleTasks : mapTasks)(chain, options);
+        first?.kind === "pythonBatches" ? pythonTasks(first, options) : (isNumbered ? numberedTasks : mapTasks)(chain, options);
       return new TaskOperator({ ...shared, concurrencyMax, startTask, isNumbered, rowsPerTaskMin });
     }
     case "exchange": {

@@ -14,6 +14,7 @@ import { BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_AHEAD_MAX, GATHERED_BYTES_MAX 
 import { type Combine, combineBlocks } from "./combine.ts";
 import { type Join, joinEach } from "./join.ts";
 import type { SmallSide } from "./small-side.ts";
+import { withoutRowNumbers, withRowNumbers } from "./row-numbers.ts";
 import { sampleRows, type SampleTransform } from "./sample.ts";
 import { keepsNothing, runChain, type Transform } from "./transform.ts";
 import { isOwnCode } from "./whole-transforms.ts";
@@ -94,8 +95,8 @@ export function combineTasks(combine: Combine, chain: readonly Transform[], opti
   return (args) => task.remote(...args);
 }
 
-/** Tasks that sample: the arguments are the number of the first row among all, and references of blocks. */
-export function sampleTasks(chain: readonly Transform[], options: TaskOptions<1>): TaskStart {
+/** Tasks whose first step goes by the numbers of the rows: the arguments are the number of the first row among all, and references of blocks. */
+export function numberedTasks(chain: readonly Transform[], options: TaskOptions<1>): TaskStart {
   const task = remote(mapNumbered.bind(undefined, chain), streaming(options));
   return (args) => task.remote(...args);
 }
@@ -119,13 +120,17 @@ export async function* combinePartition(
   if (chain.length === 0) freeBuffers(buffersOf(blocks as Block[]));
 }
 
-/** What a task runs whose first transform is a sample. */
+/** What a task runs whose first transform goes by the numbers of the rows. */
 export async function* mapNumbered(
   chain: readonly Transform[],
   ...[firstRow, ...blocks]: unknown[]
 ): AsyncGenerator<Block | BlockFacts, void, undefined> {
-  const [sample, ...others] = chain as [SampleTransform, ...Transform[]];
-  yield* produce(sampleRows(blocks as Block[], sample, firstRow as number), others);
+  const [first, ...others] = chain as [SampleTransform | Extract<Transform, { kind: "numbered" }>, ...Transform[]];
+  const made =
+    first.kind === "sample"
+      ? sampleRows(blocks as Block[], first, firstRow as number)
+      : withoutRowNumbers(runChain(withRowNumbers(blocks as Block[], firstRow as number), [first.step]));
+  yield* produce(made, others);
 }
 
 /** The blocks as a stream. */

@@ -10,8 +10,8 @@ import { type BatchFormat, batchOf, blockOfBatch } from "../blocks/batch.ts";
 import { type Block, blockOfRows, blockReader, concatBlocks, type Row, sliceBlock, takeBlock } from "../blocks/block.ts";
 import { keepFile, keepOrigin } from "../blocks/origin.ts";
 import { DataError } from "../errors.ts";
-import { filteredRows, projected, withColumns } from "../expressions/evaluate.ts";
-import type { ExpressionNode, NamedNode } from "../expressions/nodes.ts";
+import { filteredRows, projected, unnested, withColumns } from "../expressions/evaluate.ts";
+import { callsUserCode, type ExpressionNode, type NamedNode } from "../expressions/nodes.ts";
 import { ROWS_PER_BLOCK_MAX } from "../limits.ts";
 import { type DownloadTransform, downloadColumn } from "./download.ts";
 import type { PythonBatches } from "./python-step.ts";
@@ -38,12 +38,15 @@ export type Transform =
   | { readonly kind: "select" | "drop"; readonly name: string; readonly columns: readonly string[] }
   | { readonly kind: "rename"; readonly name: string; readonly columns: Readonly<Record<string, string>> }
   | { readonly kind: "filterExpression"; readonly name: string; readonly expression: ExpressionNode }
+  | { readonly kind: "unnest"; readonly name: string; readonly expression: ExpressionNode }
   | DownloadTransform
   | { readonly kind: "withColumns"; readonly name: string; readonly columns: readonly NamedNode[] }
   | { readonly kind: "project"; readonly name: string; readonly columns: readonly NamedNode[] }
   | { readonly kind: "limit"; readonly name: string; readonly count: number }
   /** Blocks of so many rows, which stay as small as that is. The last one of a task may have fewer. */
   | { readonly kind: "rebatch"; readonly name: string; readonly rows: number }
+  /** A step on rows that know their numbers, by the column `ROW_NUMBER`. */
+  | { readonly kind: "numbered"; readonly name: string; readonly step: Transform }
   | PythonBatches
   | SampleTransform
   | WriteTransform
@@ -69,6 +72,7 @@ const KEEPING_NOTHING: ReadonlySet<string> = new Set<Transform["kind"]>([
   "rename",
   "filterExpression",
   "withColumns",
+  "unnest",
   "project",
   "limit",
   "partialAggregate",
@@ -77,8 +81,32 @@ const KEEPING_NOTHING: ReadonlySet<string> = new Set<Transform["kind"]>([
 /** Whether nobody has a block any more that has left the chain: no step is code of users, or waits for more blocks. */
 export function keepsNothing(chain: readonly Transform[]): boolean {
   return chain.every(
-    (step) => KEEPING_NOTHING.has(step.kind) && !("aggregates" in step && step.aggregates.some(([, { kind }]) => kind === "custom")),
+    (step) =>
+      KEEPING_NOTHING.has(step.kind) &&
+      !isUserCode(step) &&
+      !("aggregates" in step && step.aggregates.some(([, { kind }]) => kind === "custom")),
   );
+}
+
+/** Whether a step calls a function of a user's for its rows, by itself or in an expression. */
+export function isUserCode(step: Transform): boolean {
+  return "fn" in step || expressionsOf(step).some(callsUserCode);
+}
+
+function expressionsOf(step: Transform): readonly ExpressionNode[] {
+  switch (step.kind) {
+    case "filterExpression":
+    case "unnest":
+    case "download":
+      return [step.expression];
+    case "withColumns":
+    case "project":
+      return step.columns.map(({ node }) => node);
+    case "numbered":
+      return expressionsOf(step.step);
+    default:
+      return [];
+  }
 }
 
 function applyTransform(blocks: Blocks, transform: Transform): Blocks {
@@ -101,6 +129,8 @@ function applyTransform(blocks: Blocks, transform: Transform): Blocks {
       return eachBlock(blocks, (block) => filteredBlock(block, transform.expression, transform.name));
     case "withColumns":
       return eachBlock(blocks, (block) => (isUnseen(block) ? block : withColumns(block, transform.columns, transform.name)));
+    case "unnest":
+      return eachBlock(blocks, (block) => (isUnseen(block) ? block : unnested(block, transform.expression, transform.name)));
     case "download":
       return downloadColumn(blocks, transform);
     case "project":
@@ -116,7 +146,8 @@ function applyTransform(blocks: Blocks, transform: Transform): Blocks {
     case "pythonBatches":
       throw new Error("a step of Python runs in a worker of Python");
     case "sample":
-      throw new Error("a sample is the first transform of its task, which gives it the numbers of the rows");
+    case "numbered":
+      throw new Error("a step on numbered rows is the first of its task, which gives it the numbers");
     default:
       return applyWhole(blocks, transform);
   }

@@ -1,27 +1,49 @@
-/** Steps of a chain that compute expressions: `filter`, `withColumn`, `withColumns` and `selectColumns`, with their arguments checked where the user wrote them. */
+/**
+ * Steps of a chain that compute expressions: `filter`, `withColumn`, `withColumns` and `selectColumns`.
+ *
+ * Their arguments are checked here, where the user wrote them.
+ * A step one of whose expressions asks for the numbers of rows is wrapped, so that its tasks are told them.
+ */
 import { describeValue, isPlainObject } from "../../core/internal.ts";
 import type { Transform } from "../engine/transform.ts";
-import { Download, Expression, NamedExpression, nodeOf } from "./expression.ts";
-import { expressionText, type NamedNode } from "./nodes.ts";
+import { Download, Expression, NamedExpression, nodeOf, Star, Unnest } from "./expression.ts";
+import { asksForRowNumbers, type ExpressionNode, expressionText, type NamedNode } from "./nodes.ts";
+
+/** The step, which is told the numbers of the rows if an expression asks for them. */
+function step(transform: Transform, nodes: readonly ExpressionNode[]): Transform {
+  return nodes.some(asksForRowNumbers) ? { kind: "numbered", name: transform.name, step: transform } : transform;
+}
+
+function stepOfColumns(transform: Transform & { readonly columns: readonly NamedNode[] }): Transform {
+  return step(
+    transform,
+    transform.columns.map(({ node }) => node),
+  );
+}
 
 /** @throws TypeError for options, which are those of functions */
 export function filterTransform(expression: Expression, options: object | undefined): Transform {
   if (options !== undefined) throw new TypeError("filter takes no options with an expression, which runs where its input is made");
   const node = nodeOf(expression);
-  return { kind: "filterExpression", name: `filter(${expressionText(node)})`, expression: node };
+  return step({ kind: "filterExpression", name: `filter(${expressionText(node)})`, expression: node }, [node]);
 }
 
 /** @throws TypeError for what is no object of expressions */
-export function columnsTransform(columns: Readonly<Record<string, unknown>>): Transform {
+export function columnsTransform(columns: Readonly<Record<string, unknown>> | Unnest): Transform {
+  if (columns instanceof Unnest) {
+    const node = nodeOf(columns.expression);
+    return step({ kind: "unnest", name: `withColumns(unnest(${expressionText(node)}))`, expression: node }, [node]);
+  }
   if (!isPlainObject(columns) || Object.keys(columns).length === 0)
     throw new TypeError(`withColumns takes an object of expressions by the names of columns: received ${describeValue(columns)}`);
   const named = Object.entries(columns).map(([name, expression]): NamedNode => {
     if (expression instanceof Expression) return { name, node: nodeOf(expression) };
-    const hint = expression instanceof Download ? "a download, which withColumn takes alone" : describeValue(expression);
+    const alone = expression instanceof Unnest ? "unnest(...), which withColumns takes in place of the object" : undefined;
+    const hint = expression instanceof Download ? "a download, which withColumn takes alone" : (alone ?? describeValue(expression));
     throw new TypeError(`withColumns takes expressions: received ${hint} for ${JSON.stringify(name)}`);
   });
   const shown = named.map(({ name, node }) => `${name}: ${expressionText(node)}`).join(", ");
-  return { kind: "withColumns", name: `withColumns(${shown})`, columns: named };
+  return stepOfColumns({ kind: "withColumns", name: `withColumns(${shown})`, columns: named });
 }
 
 /** @throws TypeError for what is no name and no expression */
@@ -30,27 +52,29 @@ export function columnTransform(column: string, expression: unknown): Transform 
   if (expression instanceof Download) {
     const paths = nodeOf(expression.expression);
     const name = `withColumn(${column}: download(${expressionText(paths)}))`;
-    return { kind: "download", name, column, expression: paths, onError: expression.onError };
+    return step({ kind: "download", name, column, expression: paths, onError: expression.onError }, [paths]);
   }
   if (!(expression instanceof Expression))
     throw new TypeError(
       `withColumn takes an expression: received ${describeValue(expression)}; col(name) and lit(value) begin one, and a function belongs in map`,
     );
   const node = nodeOf(expression);
-  return { kind: "withColumns", name: `withColumn(${column}: ${expressionText(node)})`, columns: [{ name: column, node }] };
+  return stepOfColumns({ kind: "withColumns", name: `withColumn(${column}: ${expressionText(node)})`, columns: [{ name: column, node }] });
 }
 
 /** @throws TypeError for what is no name and no named expression, and for a name that comes twice */
 export function selectTransform(columns: readonly unknown[]): Transform {
   if (!Array.isArray(columns)) throw new TypeError(`selectColumns takes an array of columns: received ${describeValue(columns)}`);
-  const named = columns.map(namedNode);
+  const [first, ...others] = columns as readonly unknown[];
+  const named = (first instanceof Star ? others : columns).map(namedNode);
   const names = named.map(({ name }) => name);
   const shown = named.map(({ name, node }) => (node.kind === "column" && node.name === name ? name : `${name}: ${expressionText(node)}`));
-  const name = `selectColumns(${shown.join(", ")})`;
+  const name = `selectColumns(${[...(first instanceof Star ? ["*"] : []), ...shown].join(", ")})`;
   if (columns.every((column) => typeof column === "string")) return { kind: "select", name, columns: names };
   const twice = names.find((one, i) => names.indexOf(one) !== i);
   if (twice !== undefined) throw new TypeError(`selectColumns: two columns would be named ${JSON.stringify(twice)}`);
-  return { kind: "project", name, columns: named };
+  if (first instanceof Star) return stepOfColumns({ kind: "withColumns", name, columns: named });
+  return stepOfColumns({ kind: "project", name, columns: named });
 }
 
 function namedNode(column: unknown): NamedNode {
@@ -58,6 +82,9 @@ function namedNode(column: unknown): NamedNode {
   if (column instanceof NamedExpression) return { name: column.name, node: nodeOf(column.expression) };
   if (column instanceof Download)
     throw new TypeError("selectColumns takes no download: give it to withColumn before, and select the column that it makes");
+  if (column instanceof Star) throw new TypeError("selectColumns takes star() once, before the other columns");
+  if (column instanceof Unnest)
+    throw new TypeError("selectColumns takes no unnest(...): give it to withColumns before, and select the columns that it makes");
   const hint = column instanceof Expression ? `${column.toString()} without a name: give it one by .as(name)` : describeValue(column);
   throw new TypeError(`selectColumns takes names of columns, and expressions with names: received ${hint}`);
 }

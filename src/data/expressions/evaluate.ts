@@ -10,16 +10,29 @@ import { nullVector, UnsafeInteger, type Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import { DataError } from "../errors.ts";
 import { arithmetic, NUMBER_FUNCTIONS, numberFunction } from "./arithmetic.ts";
+import { arrayToList } from "./arrays.ts";
 import { cast } from "./cast.ts";
 import { comparison, isIn } from "./comparison.ts";
 import { fillNull } from "./fill-null.ts";
-import { listContains, listGet, listLength } from "./lists.ts";
+import { listContains, listFlatten, listGet, listLength, listSlice, listSort, mapPart } from "./lists.ts";
 import { junction, not, nullQuestion, trueRows } from "./logic.ts";
-import { type CallNode, expressionText, type ExpressionNode, type FunctionName, type NamedNode, type NumberFunctionName } from "./nodes.ts";
+import {
+  type CallNode,
+  expressionText,
+  type ExpressionNode,
+  type FunctionName,
+  type NamedNode,
+  type NumberFunctionName,
+  ROW_NUMBER,
+} from "./nodes.ts";
+import { monotonicallyIncreasingId, random, uuid } from "./generators.ts";
 import { expanded, type Kernel, type Operand, RowProblem, TypeProblem } from "./operand.ts";
-import { structField } from "./structs.ts";
+import { structField, withNullsOf } from "./structs.ts";
 import { textConcat, textFunctions } from "./texts.ts";
+import { timeText } from "./time-formats.ts";
+import { timeRounding } from "./time-rounding.ts";
 import { timePart } from "./times.ts";
+import { userValues } from "./user-calls.ts";
 
 const KERNELS: Readonly<Record<FunctionName, Kernel>> = {
   add: arithmetic("add"),
@@ -44,6 +57,9 @@ const KERNELS: Readonly<Record<FunctionName, Kernel>> = {
   isNotNull: nullQuestion(false),
   fillNull,
   cast,
+  random,
+  uuid,
+  monotonicallyIncreasingId,
   ...textFunctions,
   "str.concat": textConcat,
   "dt.year": timePart("year"),
@@ -55,9 +71,19 @@ const KERNELS: Readonly<Record<FunctionName, Kernel>> = {
   "dt.millisecond": timePart("millisecond"),
   "dt.weekday": timePart("weekday"),
   "dt.dayOfYear": timePart("dayOfYear"),
+  "dt.strftime": timeText,
+  "dt.floor": timeRounding("floor"),
+  "dt.ceil": timeRounding("ceil"),
+  "dt.round": timeRounding("round"),
   "list.length": listLength,
   "list.get": listGet,
   "list.contains": listContains,
+  "list.slice": listSlice,
+  "list.sort": listSort,
+  "list.flatten": listFlatten,
+  "map.keys": mapPart(0),
+  "map.values": mapPart(1),
+  "arr.toList": arrayToList,
   "struct.field": structField,
 };
 
@@ -83,12 +109,37 @@ export function filteredRows(block: Block, node: ExpressionNode, name: string): 
  * @throws DataError
  */
 export function withColumns(block: Block, columns: readonly NamedNode[], name: string): Block {
+  return placed(
+    block,
+    columns.map((column) => [column.name, computed(block, column.node, name)]),
+  );
+}
+
+/**
+ * The block with the fields of a struct as columns, each in the place of the one of its name, or behind the others. A struct that is null has null fields.
+ *
+ * @throws DataError
+ */
+export function unnested(block: Block, node: ExpressionNode, name: string): Block {
+  const vector = computed(block, node, name);
+  const { type, children } = vector;
+  // Nothing but nulls: what the fields are, other blocks know.
+  if (type.kind === "null") return block;
+  if (type.kind !== "struct" || type.as === "tensor")
+    throw new DataError(`${name}: unnest takes a struct: ${expressionText(node)} is ${typeName(type)}`);
+  return placed(
+    block,
+    type.fields.map((field, i) => [field.name, withNullsOf((children as Vector[])[i] as Vector, vector)]),
+  );
+}
+
+/** Columns in the place of those of their names, or behind the others. */
+function placed(block: Block, columns: readonly (readonly [name: string, vector: Vector])[]): Block {
   const names = [...block.names];
   const vectors = [...block.vectors];
-  for (const column of columns) {
-    const at = block.names.indexOf(column.name);
-    const vector = computed(block, column.node, name);
-    if (at < 0) names.push(column.name);
+  for (const [name, vector] of columns) {
+    const at = names.indexOf(name);
+    if (at < 0) names.push(name);
     vectors[at < 0 ? vectors.length : at] = vector;
   }
   return { rowCount: block.rowCount, names, vectors };
@@ -114,11 +165,18 @@ function evaluate(block: Block, node: ExpressionNode, name: string): Operand {
     const { value } = node;
     return { vector: value === null ? nullVector(NULL, 1) : buildVector([value]), isConstant: true };
   }
-  if (node.kind === "column") {
-    const vector = vectorOf(block, node.name);
+  if (node.kind === "userCall") {
+    const inputs = node.inputs.map((input) => ({ name: expressionText(input), vector: computed(block, input, name) }));
+    return { vector: userValues(block, node, inputs, name), isConstant: false };
+  }
+  if (node.kind !== "call") {
+    const column = node.kind === "column" ? node.name : ROW_NUMBER;
+    const vector = vectorOf(block, column);
     if (vector !== undefined) return { vector, isConstant: false };
-    const known = block.names.length === 0 ? "none" : block.names.map((one) => JSON.stringify(one)).join(", ");
-    throw new DataError(`${name}: there is no column ${JSON.stringify(node.name)}: there are ${known}`);
+    const known = block.names.filter((one) => one !== ROW_NUMBER).map((one) => JSON.stringify(one));
+    throw new DataError(
+      `${name}: there is no column ${JSON.stringify(column)}: there are ${known.length === 0 ? "none" : known.join(", ")}`,
+    );
   }
   const inputs = node.inputs.map((input) => evaluate(block, input, name));
   const isConstant = inputs.every((input) => input.isConstant);

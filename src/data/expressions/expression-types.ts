@@ -4,6 +4,8 @@
  * What a column holds is known only where the expression meets a dataset. So the type of an expression's values is a term, such as `Strict<number, ColumnValue<"km">>`, and
  * {@link ValueIn} gives what it stands for in rows of a type: bigint arithmetic for columns of bigint, and null where an input may be null.
  */
+import type { NdArray } from "../../core/index.ts";
+
 declare const term: unique symbol;
 
 /** The value of a column. */
@@ -37,6 +39,26 @@ export interface FieldOf<Struct, F extends string> {
   readonly struct: Struct;
   readonly field: F;
 }
+
+/** What {@link Parts} says of the value, or null where that is null. */
+export interface PartOf<Value, Part extends keyof Parts<unknown>> {
+  readonly [term]: "part";
+  readonly value: Value;
+  readonly part: Part;
+}
+
+/** What functions give whose result has the types of parts of the value. */
+interface Parts<V> {
+  /** The lists that are the elements of a list. */
+  flattened: V extends ArrayLike<infer List> ? Exclude<List, null> : never;
+  keys: V extends ArrayLike<infer Entry> ? FieldIn<Exclude<Entry, null>, "key">[] : never;
+  values: V extends ArrayLike<infer Entry> ? FieldIn<Exclude<Entry, null>, "value">[] : never;
+  /** An array of numbers as a list. */
+  listed: V extends NdArray<infer A> ? NestedList<A extends BigInt64Array | BigUint64Array ? bigint : number> : V;
+}
+
+/** A list of values, or a list of such lists. */
+export type NestedList<E> = (E | NestedList<E>)[];
 
 /** The value of one, or of the other where that is null. */
 export interface Filled<T, U> {
@@ -73,7 +95,24 @@ export type ValueIn<R, T> =
               ? FieldIn<ValueIn<R, S>, F>
               : T extends Filled<infer V, infer U>
                 ? Exclude<ValueIn<R, V>, null> | ValueIn<R, U>
-                : T;
+                : T extends PartOf<infer V, infer P>
+                  ? IsAny<ValueIn<R, V>> extends true
+                    ? any
+                    : Parts<Exclude<ValueIn<R, V>, null>>[P] | NullOf<ValueIn<R, V>>
+                  : T;
+
+/** The names of the groups of a regular expression, where it is written out as a text. */
+export type GroupNames<P> = P extends `${string}(?<${infer Rest}`
+  ? Rest extends `${"=" | "!"}${string}`
+    ? GroupNames<Rest>
+    : Rest extends `${infer Name}>${infer Others}`
+      ? Name | GroupNames<Others>
+      : never
+  : P extends RegExp
+    ? string
+    : string extends P
+      ? string
+      : never;
 
 /** The row with a column more, or with another one in its place. */
 export type WithColumn<R, N extends string, V> = N extends keyof R ? Omit<R, N> & { [P in N]: V } : R & { [P in N]: V };
@@ -82,6 +121,12 @@ export type WithColumn<R, N extends string, V> = N extends keyof R ? Omit<R, N> 
 export type WithColumns<R, M> = Omit<R, keyof M> & {
   -readonly [P in keyof M]: M[P] extends { readonly term: infer T } ? ValueIn<R, T> : never;
 };
+
+/** The row with the fields of a struct as columns more, or in the place of others. */
+export type WithFields<R, S> =
+  IsAny<S> extends true
+    ? Readonly<Record<string, any>>
+    : Omit<R, keyof Exclude<S, null>> & { -readonly [F in keyof Exclude<S, null> & string]: FieldIn<S, F> };
 
 /** What the values of a type, as `cast` names it, are. */
 export type CastValue<K extends string> = K extends "string" | `decimal<${string}`

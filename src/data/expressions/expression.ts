@@ -4,10 +4,26 @@
  * An expression is a tree of plain data behind methods that build larger ones. Each method checks its arguments at once; whether columns are there and of the right types shows
  * where they are computed. Workers compute whole vectors, without a call of a function for each row.
  */
-import { describeValue, oneOf, readOptions } from "../../core/internal.ts";
+import { custom, describeValue, flag, isClass, oneOf, pythonCodeOf, readOptions } from "../../core/internal.ts";
+import { requireFunction, seedOf } from "../arguments.ts";
 import { parseType, TYPE_NAMES } from "../blocks/data-type.ts";
-import type { Arithmetic, CastName, CastValue, ColumnValue, ElementOf, FieldOf, Filled, Strict } from "./expression-types.ts";
+import type { AnyColumn, ColumnOf, ColumnValue as GivenValue } from "../row-types.ts";
+import type {
+  Arithmetic,
+  CastName,
+  CastValue,
+  ColumnValue,
+  ElementOf,
+  FieldOf,
+  Filled,
+  GroupNames,
+  PartOf,
+  Strict,
+} from "./expression-types.ts";
 import { type ExpressionNode, expressionText, type FunctionName, type LiteralValue, type TimePart } from "./nodes.ts";
+import { groupsOf, requirePattern } from "./patterns.ts";
+import { CODE_NAMES, unknownCode } from "./time-formats.ts";
+import { ROUNDING_UNITS, type RoundingUnit } from "./time-rounding.ts";
 
 export let nodeOf: (expression: Expression) => ExpressionNode;
 
@@ -283,7 +299,7 @@ export class Expression<out T = unknown, out N extends string = string> {
     return new TextFunctions(this.#node);
   }
 
-  /** Parts of days and moments, in UTC. */
+  /** Functions of days and moments, in UTC. */
   get dt(): TimeFunctions<T, N> {
     return new TimeFunctions(this.#node);
   }
@@ -291,6 +307,16 @@ export class Expression<out T = unknown, out N extends string = string> {
   /** Functions of lists. */
   get list(): ListFunctions<T, N> {
     return new ListFunctions(this.#node);
+  }
+
+  /** Functions of maps, which Arrow has; their rows are lists of structs of a key and a value. */
+  get map(): MapFunctions<T, N> {
+    return new MapFunctions(this.#node);
+  }
+
+  /** Functions of arrays of numbers. */
+  get arr(): ArrayFunctions<T, N> {
+    return new ArrayFunctions(this.#node);
   }
 
   /** Fields of structs. */
@@ -334,6 +360,24 @@ export class NamedExpression<out A extends string = string, out T = unknown, out
   }
 }
 
+/** All columns, for `selectColumns`. */
+export class Star {
+  /** For the compiler alone. */
+  declare readonly star: true;
+}
+
+/** The fields of a struct as columns, for `withColumns`. */
+export class Unnest<out T = unknown, out N extends string = string> {
+  readonly expression: Expression<unknown, N>;
+  /** For the compiler alone. */
+  declare readonly term: T;
+
+  /** Made by `unnest`. */
+  constructor(expression: Expression<unknown, N>) {
+    this.expression = expression;
+  }
+}
+
 /** Files that an expression names, as `download` gives them. `withColumn` takes it; it is no value that an expression computes with. */
 export class Download<out T = unknown, out N extends string = string> {
   readonly expression: Expression<unknown, N>;
@@ -371,17 +415,37 @@ class TextFunctions<out T, out N extends string> {
     return this.#call("str.lower");
   }
 
-  /** Without white space at both ends. */
-  trim(): Expression<Strict<string, T>, N> {
-    return this.#call("str.trim");
+  /** How many bytes the text has in UTF-8. */
+  byteLength(): Expression<Strict<number, T>, N> {
+    return this.#call("str.byteLength");
   }
 
-  trimStart(): Expression<Strict<string, T>, N> {
-    return this.#call("str.trimStart");
+  /** The first character in upper case, the others in lower case. */
+  capitalize(): Expression<Strict<string, T>, N> {
+    return this.#call("str.capitalize");
   }
 
-  trimEnd(): Expression<Strict<string, T>, N> {
-    return this.#call("str.trimEnd");
+  /** Each word with its first letter in upper case. Words are of letters alone: `it's` becomes `It'S`, as in Python. */
+  title(): Expression<Strict<string, T>, N> {
+    return this.#call("str.title");
+  }
+
+  /** With letters of upper case in lower case, and the other way round. */
+  swapCase(): Expression<Strict<string, T>, N> {
+    return this.#call("str.swapCase");
+  }
+
+  /** Without white space at both ends, or without these characters. */
+  trim(characters?: string): Expression<Strict<string, T>, N> {
+    return this.#trim("str.trim", characters);
+  }
+
+  trimStart(characters?: string): Expression<Strict<string, T>, N> {
+    return this.#trim("str.trimStart", characters);
+  }
+
+  trimEnd(characters?: string): Expression<Strict<string, T>, N> {
+    return this.#trim("str.trimEnd", characters);
   }
 
   contains(text: string): Expression<Strict<boolean, T>, N> {
@@ -396,9 +460,62 @@ class TextFunctions<out T, out N extends string> {
     return this.#call("str.endsWith", requireText("str.endsWith", text));
   }
 
+  /** Whether the text is like a pattern of SQL: `%` stands for any characters, `_` for one, and a backslash takes their meaning away. */
+  matchLike(pattern: string): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.matchLike", requireText("str.matchLike", pattern));
+  }
+
+  /** Whether a regular expression matches somewhere in the text. A pattern as a text has the flag `u`. */
+  matchRegex(pattern: string | RegExp): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.matchRegex", requirePattern("str.matchRegex", pattern));
+  }
+
+  /** The place where a text first comes, from 0; -1 where it does not. */
+  find(text: string): Expression<Strict<number, T>, N> {
+    return this.#call("str.find", requireText("str.find", text));
+  }
+
+  findRegex(pattern: string | RegExp): Expression<Strict<number, T>, N> {
+    return this.#call("str.findRegex", requirePattern("str.findRegex", pattern));
+  }
+
+  /** How often a text comes, without overlaps. */
+  count(text: string): Expression<Strict<number, T>, N> {
+    return this.#call("str.count", requireSearched("str.count", text));
+  }
+
+  countRegex(pattern: string | RegExp): Expression<Strict<number, T>, N> {
+    return this.#call("str.countRegex", requirePattern("str.countRegex", pattern));
+  }
+
+  /**
+   * The named groups of the first match as a struct, which is null where there is no match. A group that has no part in the match is null.
+   *
+   * @throws TypeError for a pattern without named groups
+   * @example
+   * files.withColumns(unnest(col("path").str.extract("(?<year>\\d{4})-(?<month>\\d\\d)")));
+   */
+  extract<const P extends string | RegExp>(pattern: P): Expression<Strict<Record<GroupNames<P>, string | null> | null, T>, N> {
+    const checked = requirePattern("str.extract", pattern);
+    if (groupsOf(checked).groups === undefined)
+      throw new TypeError(`str.extract takes a regular expression with named groups, such as (?<year>\\d+): received ${String(pattern)}`);
+    return this.#call("str.extract", checked);
+  }
+
   /** With each place of a text replaced by another. */
   replace(from: string, to: string): Expression<Strict<string, T>, N> {
     return this.#call("str.replace", requireSearched("str.replace", from), requireText("str.replace", to));
+  }
+
+  /** With each match replaced by a text, in which `$1` and `$<name>` stand for groups, as in JavaScript. */
+  replaceRegex(pattern: string | RegExp, to: string): Expression<Strict<string, T>, N> {
+    return this.#call("str.replaceRegex", requirePattern("str.replaceRegex", pattern), requireText("str.replaceRegex", to));
+  }
+
+  /** With the part from one place to before another replaced by a text; places count from the end for negative numbers. */
+  replaceSlice(start: number, end: number, by: string): Expression<Strict<string, T>, N> {
+    const places = [start, end].map((place) => requireWhole("str.replaceSlice", place));
+    return this.#call("str.replaceSlice", ...places, requireText("str.replaceSlice", by));
   }
 
   /** From one place to before another; from the end for negative numbers. Default: to the end. */
@@ -412,6 +529,26 @@ class TextFunctions<out T, out N extends string> {
     return this.#call("str.split", requireSearched("str.split", separator));
   }
 
+  /** The parts between the matches of a regular expression. */
+  splitRegex(pattern: string | RegExp): Expression<Strict<string[], T>, N> {
+    return this.#call("str.splitRegex", requirePattern("str.splitRegex", pattern));
+  }
+
+  /** The parts between white space, with an empty one before white space at the beginning, and behind it at the end. */
+  splitWhitespace(): Expression<Strict<string[], T>, N> {
+    return this.#call("str.splitWhitespace");
+  }
+
+  /** The characters from the last to the first. */
+  reverse(): Expression<Strict<string, T>, N> {
+    return this.#call("str.reverse");
+  }
+
+  /** The text so many times. */
+  repeat(times: number): Expression<Strict<string, T>, N> {
+    return this.#call("str.repeat", requireSize("str.repeat", times));
+  }
+
   /** As long as `size` at least, with `fill` repeated before it. Default: spaces. */
   padStart(size: number, fill = " "): Expression<Strict<string, T>, N> {
     return this.#call("str.padStart", requireSize("str.padStart", size), requireText("str.padStart", fill));
@@ -421,9 +558,72 @@ class TextFunctions<out T, out N extends string> {
     return this.#call("str.padEnd", requireSize("str.padEnd", size), requireText("str.padEnd", fill));
   }
 
+  /** As long as `size` at least, with `fill` repeated on both sides; behind the text one more where it is odd. */
+  center(size: number, fill = " "): Expression<Strict<string, T>, N> {
+    return this.#call("str.center", requireSize("str.center", size), requireText("str.center", fill));
+  }
+
+  /** Whether all characters are letters. This, and what follows, is false of a text of no characters, unless said otherwise. */
+  isAlpha(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isAlpha");
+  }
+
+  /** Whether all characters are letters or numbers. */
+  isAlnum(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isAlnum");
+  }
+
+  /** Whether all characters are digits, of any script, also raised ones, and fractions. */
+  isDigit(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isDigit");
+  }
+
+  /** Whether all characters are decimal digits, of any script. */
+  isDecimal(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isDecimal");
+  }
+
+  /** Whether all characters are digits, fractions, Roman numerals or other numbers. */
+  isNumeric(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isNumeric");
+  }
+
+  /** Whether all characters are white space, as `trim` has it. */
+  isSpace(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isSpace");
+  }
+
+  /** Whether there are letters of lower case, and none of upper case. */
+  isLower(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isLower");
+  }
+
+  isUpper(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isUpper");
+  }
+
+  /** Whether each word begins in upper case and goes on in lower case, and there is one. */
+  isTitle(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isTitle");
+  }
+
+  /** Whether no character is a control character or white space other than the space; true of no characters. */
+  isPrintable(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isPrintable");
+  }
+
+  /** Whether all characters are ASCII; true of no characters. */
+  isAscii(): Expression<Strict<boolean, T>, N> {
+    return this.#call("str.isAscii");
+  }
+
   /** The text with those of the others behind it; null where one is. */
   concat<const O extends readonly Operand[]>(...others: O): Expression<Strict<string, T | TermOf<O[number]>>, Names<N, O[number]>> {
     return calling("str.concat", [this.#node, ...others.map((other) => nodeOfOperand("str.concat", other))], []);
+  }
+
+  #trim(fn: "str.trim" | "str.trimStart" | "str.trimEnd", characters: string | undefined): Expression<Strict<string, T>, N> {
+    return characters === undefined ? this.#call(fn) : this.#call(fn, requireText(fn, characters));
   }
 
   #call<U>(fn: FunctionName, ...args: readonly unknown[]): Expression<U, N> {
@@ -431,7 +631,7 @@ class TextFunctions<out T, out N extends string> {
   }
 }
 
-/** Parts of days and moments, in UTC, as whole numbers. */
+/** Functions of days and moments, in UTC; parts are whole numbers. */
 class TimeFunctions<out T, out N extends string> {
   readonly #node: ExpressionNode;
 
@@ -480,6 +680,35 @@ class TimeFunctions<out T, out N extends string> {
     return this.#part("dayOfYear");
   }
 
+  /**
+   * The text of a day or a moment by the codes of C's `strftime`, such as `%Y-%m-%d`. `%S` has as many digits behind the point as the column's unit.
+   *
+   * @throws TypeError for an unknown code
+   */
+  strftime(format: string): Expression<Strict<string, T>, N> {
+    const unknown = unknownCode(requireText("dt.strftime", format));
+    if (unknown !== undefined)
+      throw new TypeError(
+        `dt.strftime takes the codes ${CODE_NAMES} behind %: received ${describeValue(unknown)} in ${describeValue(format)}`,
+      );
+    return this.#call("dt.strftime", format);
+  }
+
+  /** The beginning of the unit in which the day or moment lies. Weeks begin on Monday. */
+  floor(unit: RoundingUnit): Expression<T, N> {
+    return this.#call("dt.floor", requireUnit("dt.floor", unit));
+  }
+
+  /** The beginning of the next unit, and what begins one stays: Ray takes the first moment of a year or a month one further. */
+  ceil(unit: RoundingUnit): Expression<T, N> {
+    return this.#call("dt.ceil", requireUnit("dt.ceil", unit));
+  }
+
+  /** The beginning of a unit that is nearest, of two the later one. */
+  round(unit: RoundingUnit): Expression<T, N> {
+    return this.#call("dt.round", requireUnit("dt.round", unit));
+  }
+
   #part(part: TimePart): Expression<Strict<number, T>, N> {
     return this.#call(`dt.${part}`);
   }
@@ -514,8 +743,73 @@ class ListFunctions<out T, out N extends string> {
     return this.#call("list.contains", checked);
   }
 
+  /**
+   * The elements from one place to before another, from the end for negative numbers. Default: to the end.
+   *
+   * @param step - 2 leaves out each second one, and so on. Default: 1
+   */
+  slice(start: number, end?: number, step = 1): Expression<T, N> {
+    requireWhole("list.slice", start);
+    if (end !== undefined) requireWhole("list.slice", end);
+    if (!Number.isSafeInteger(step) || step < 1) throw new RangeError(`list.slice takes a step from 1: received ${describeValue(step)}`);
+    return this.#call("list.slice", start, end, step);
+  }
+
+  /**
+   * The elements of each list in their order, NaN behind the numbers.
+   *
+   * @param options - `descending`: the largest first. Default: false. `nulls`: where they come. Default: `"last"`
+   */
+  sort(options: { descending?: boolean | undefined; nulls?: "first" | "last" | undefined } = {}): Expression<T, N> {
+    const { descending, nulls } = readOptions(options, {
+      of: "list.sort",
+      options: { descending: flag(false), nulls: oneOf(["first", "last"], "last") },
+    });
+    return this.#call("list.sort", descending, nulls === "first");
+  }
+
+  /** The elements of the lists in a list, one list behind the other; those that are null are left out. */
+  flatten(): Expression<PartOf<T, "flattened">, N> {
+    return this.#call("list.flatten");
+  }
+
   #call<U>(fn: FunctionName, ...args: readonly unknown[]): Expression<U, N> {
     return calling(fn, [this.#node], args);
+  }
+}
+
+/** Functions of maps. */
+class MapFunctions<out T, out N extends string> {
+  readonly #node: ExpressionNode;
+
+  /** Made by `map`. */
+  constructor(node: ExpressionNode) {
+    this.#node = node;
+  }
+
+  /** The keys of each map, as a list. */
+  keys(): Expression<PartOf<T, "keys">, N> {
+    return calling("map.keys", [this.#node], []);
+  }
+
+  /** The values of each map, as a list, in the order of the keys. */
+  values(): Expression<PartOf<T, "values">, N> {
+    return calling("map.values", [this.#node], []);
+  }
+}
+
+/** Functions of arrays of numbers. */
+class ArrayFunctions<out T, out N extends string> {
+  readonly #node: ExpressionNode;
+
+  /** Made by `arr`. */
+  constructor(node: ExpressionNode) {
+    this.#node = node;
+  }
+
+  /** The array as a list; one of more dimensions as lists of lists. A list stays as it is. */
+  toList(): Expression<PartOf<T, "listed">, N> {
+    return calling("arr.toList", [this.#node], []);
   }
 }
 
@@ -558,6 +852,101 @@ export function lit<const V extends LiteralValue>(value: V): Expression<Widened<
   return new Expression({ kind: "literal", value: checkedLiteral("lit", value) });
 }
 
+/**
+ * All columns as they are, for `selectColumns`, where expressions with names follow: columns more, or others in the place of those of their names.
+ *
+ * @example
+ * rides.selectColumns([star(), col("fare").div(col("km")).as("perKm")]);
+ */
+export function star(): Star {
+  return new Star();
+}
+
+/**
+ * The fields of a struct, for `withColumns`: a column for each, or another in the place of that of its name. The expression is computed once. Structs in the struct stay.
+ *
+ * @example
+ * files.withColumns(unnest(col("path").str.extract("(?<year>\\d{4})-(?<month>\\d\\d)")));
+ * @throws TypeError for what is no expression
+ */
+export function unnest<T, N extends string>(expression: Expression<T, N>): Unnest<T, N> {
+  if (!(expression instanceof Expression)) throw new TypeError(`unnest takes an expression: received ${describeValue(expression)}`);
+  return new Unnest<T, N>(expression);
+}
+
+/** A function of a user's as a part of expressions: with expressions or values in place of its columns, one for each. */
+export type ExpressionFunction<P extends readonly any[], V> = <const A extends { readonly [I in keyof P]: Operand } & readonly Operand[]>(
+  ...columns: A
+) => Expression<V, NamesOf<A[number]>>;
+
+/**
+ * A function on whole columns as a part of expressions. As in `mapBatches`, it is given a typed array for a column of numbers, else a `Column`, with as many rows as a block has; it gives
+ * an array, a typed array or a `Column` of as many values, at once.
+ *
+ * @param options - `type`: what the values are, as `cast` names it. Default: what they are
+ * @throws TypeError for what is no function, and for what is no name of a type
+ * @example
+ * const bucket = udf((km: Float64Array) => km.map((one) => one >> 3), { type: "float64" });
+ * rides.filter(bucket(col("km")).lt(4));
+ */
+export function udf<P extends readonly any[], K extends CastName, C extends ColumnOf<CastValue<K>>>(
+  fn: (...columns: P) => C,
+  options: { type: K },
+): ExpressionFunction<P, CastValue<K> | Extract<GivenValue<C>, null>>;
+export function udf<P extends readonly any[], C extends AnyColumn>(
+  fn: (...columns: P) => C,
+  options?: { type?: undefined },
+): ExpressionFunction<P, GivenValue<C>>;
+export function udf(
+  fn: (...columns: never[]) => unknown,
+  options: { type?: string | undefined } = {},
+): (...columns: readonly Operand[]) => Expression<any, any> {
+  if (pythonCodeOf(fn) !== undefined) throw new TypeError("udf takes a function of JavaScript: those of Python belong in mapBatches");
+  requireFunction("udf", fn);
+  if (isClass(fn)) throw new TypeError(`udf takes a function: received the class ${fn.name}; classes belong in mapBatches`);
+  const { type } = readOptions(options, { of: "udf", options: { type: TYPE } });
+  const name = fn.name === "" ? "udf" : fn.name;
+  return (...columns) => {
+    if (columns.length === 0) throw new TypeError(`${name} takes a column for each of its parameters: received none`);
+    const inputs = columns.map((column) => nodeOfOperand(name, column));
+    return new Expression({ kind: "userCall", name, fn, inputs, type: type === undefined ? undefined : parseType(type) });
+  };
+}
+
+const TYPE = custom<string | undefined>("the name of a type is needed", undefined, (value) =>
+  typeof value === "string" && parseType(value) !== undefined ? "ok" : "wrong type",
+);
+
+/**
+ * A random number from 0 to before 1 for each row. It depends on the seed and on the number of the row among all, so it is the same whenever the dataset runs, whatever workers
+ * there are; without `preserveOrder`, numbers of rows come as they come.
+ *
+ * @param options - `seed`: a whole number. Default: another one for each call
+ * @throws TypeError for another seed
+ * @example
+ * const noisy = rides.withColumn("km", col("km").add(random({ seed: 7 })));
+ */
+export function random(options: { seed?: number | undefined } = {}): Expression<number, never> {
+  readOptions(options, { of: "random", options: { seed: SEED } });
+  return calling("random", [{ kind: "rowNumber" }], [seedOf("random", options)]);
+}
+
+const SEED = custom<number | undefined>("a whole number is needed", undefined, (value) =>
+  Number.isSafeInteger(value) ? "ok" : "wrong type",
+);
+
+/**
+ * A UUID of version 4 for each row, as a text. Like {@link random}, it is the same whenever the dataset runs, and another one for each call of `uuid`. It is unique, and no secret.
+ */
+export function uuid(): Expression<string, never> {
+  return calling("uuid", [{ kind: "rowNumber" }], [...crypto.getRandomValues(new Uint32Array(4))]);
+}
+
+/** The number of the row among all, from 0: each is larger than those before. Without `preserveOrder`, rows are numbered as they come. */
+export function monotonicallyIncreasingId(): Expression<number, never> {
+  return calling("monotonicallyIncreasingId", [{ kind: "rowNumber" }], []);
+}
+
 function nodeOfOperand(method: string, other: Operand): ExpressionNode {
   return other instanceof Expression ? nodeOf(other) : { kind: "literal", value: checkedLiteral(method, other) };
 }
@@ -587,6 +976,12 @@ function requireName(method: string, name: unknown): void {
 function requireText(method: string, text: unknown): string {
   if (typeof text !== "string") throw new TypeError(`${method} takes a text: received ${describeValue(text)}`);
   return text;
+}
+
+function requireUnit(method: string, unit: unknown): string {
+  if (!ROUNDING_UNITS.includes(unit as string))
+    throw new TypeError(`${method} takes the name of a unit: received ${describeValue(unit)}; units are ${ROUNDING_UNITS.join(", ")}`);
+  return unit as string;
 }
 
 function requireSearched(method: string, text: unknown): string {

@@ -155,6 +155,7 @@ function comparisonOf(fn: string, { value: a }: Typed, { value: b }: Typed): boo
 function oracle(node: ExpressionNode, row: Row): Typed {
   if (node.kind === "column") return { kind: KIND_OF[node.name] as Kind, value: row[node.name] };
   if (node.kind === "literal") return { kind: literalKind(node.value), value: node.value, isConstant: true };
+  if (node.kind !== "call") throw new Error("no expression here asks for numbers of rows");
   const { fn, args } = node;
   const [a, b] = node.inputs.map((input) => oracle(input, row)) as [Typed, Typed];
   if (ARITHMETIC.includes(fn)) return { ...arithmeticOf(fn, a, b), isConstant: a.isConstant === true && b.isConstant === true };

@@ -1,15 +1,28 @@
 /** Functions of expressions against JavaScript's own on each value: texts, times, lists, casts, and values in place of nulls. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { NdArray } from "../../core/index.ts";
 import { type Block, sliceBlock, vectorOf } from "../blocks/block.ts";
-import { BIG_INT64, BINARY, BOOL, DATE, type DataType, FLOAT64, INT64, STRING, TIMESTAMP_MS, typeName } from "../blocks/data-type.ts";
+import {
+  BIG_INT64,
+  BINARY,
+  BOOL,
+  DATE,
+  type DataType,
+  FLOAT64,
+  INT64,
+  STRING,
+  TIMESTAMP_MS,
+  typeName,
+  variableTensorType,
+} from "../blocks/data-type.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import { valueReader } from "../blocks/value-reader.ts";
 import { DataError } from "../errors.ts";
-import { columnsTransform } from "./column-transforms.ts";
-import { withColumns } from "./evaluate.ts";
-import { col, type Expression, lit, nodeOf } from "./expression.ts";
+import { columnsTransform, selectTransform } from "./column-transforms.ts";
+import { unnested, withColumns } from "./evaluate.ts";
+import { col, type Expression, lit, nodeOf, star, unnest } from "./expression.ts";
 
 const nullable = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(value, { freq: 5 });
 
@@ -52,6 +65,31 @@ describe("texts", () => {
     ["trim", v.trim(), (one) => one.trim()],
     ["trimStart", v.trimStart(), (one) => one.trimStart()],
     ["trimEnd", v.trimEnd(), (one) => one.trimEnd()],
+    ["trim of characters", v.trim("a\u{1F469}"), (one) => one.replace(/^[a\u{1F469}]+|[a\u{1F469}]+$/gu, "")],
+    ["trimStart of characters", v.trimStart("ab"), (one) => one.replace(/^[ab]+/, "")],
+    ["trimEnd of characters", v.trimEnd("ab"), (one) => one.replace(/[ab]+$/, "")],
+    ["byteLength", v.byteLength(), (one) => Buffer.from(one).length],
+    ["capitalize", v.capitalize(), (one) => Array.from(one, (c, i) => (i === 0 ? c.toUpperCase() : c.toLowerCase())).join("")],
+    ["reverse", v.reverse(), (one) => Array.from(one).reverse().join("")],
+    ["repeat", v.repeat(3), (one) => one + one + one],
+    ["find", v.find("-a"), (one) => one.indexOf("-a")],
+    ["findRegex", v.findRegex("[ab]-"), (one) => /[ab]-/u.exec(one)?.index ?? -1],
+    ["count", v.count("aa"), (one) => [...one.matchAll(/aa/g)].length],
+    ["countRegex", v.countRegex(/A|b+/), (one) => [...one.matchAll(/A|b+/g)].length],
+    ["matchRegex", v.matchRegex("^a.*b$"), (one) => /^a.*b$/u.test(one)],
+    ["replaceRegex", v.replaceRegex(/(a)(?<x>.)/iu, "$<x>$1"), (one) => one.replaceAll(/(a)(?<x>.)/giu, "$<x>$1")],
+    ["splitRegex", v.splitRegex("(a)|-+"), (one) => one.split(/(?:a)|-+/u)],
+    ["splitWhitespace", v.splitWhitespace(), (one) => one.split(/\s+/)],
+    [
+      "extract",
+      v.extract("(?<letter>[ab])(?<dash>-)?"),
+      (one) => {
+        const found = /([ab])(-)?/u.exec(one);
+        return found && { letter: found[1], dash: found[2] ?? null };
+      },
+    ],
+    ["isAscii", v.isAscii(), (one) => Buffer.from(one).every((byte) => byte < 128)],
+    ["isSpace", v.isSpace(), (one) => one.length > 0 && one.trim().length === 0],
     ["concat", v.concat("-", col("v"), lit("x")), (one) => `${one}-${one}x`],
     ["padStart", v.padStart(4, "ab"), (one) => one.padStart(4, "ab")],
     ["padEnd", v.padEnd(4), (one) => one.padEnd(4)],
@@ -82,6 +120,57 @@ describe("texts", () => {
   });
 });
 
+/** What pyarrow 17 gives, whose functions Ray's are. */
+test("functions of texts give what Ray's do", () => {
+  const samples = ["", "a", "Ab", "1a", "½", "٣", " ", "\u200b", "Hello World", "Hello3World", "IT'S", "\u{1F469}", "ǅ"];
+  const trueOf = (expression: Expression): string[] => samples.filter((_, i) => valuesOf(computed(samples, STRING, expression))[i]);
+  const v = col("v").str;
+  expect(trueOf(v.isAlpha())).toEqual(["a", "Ab", "ǅ"]);
+  expect(trueOf(v.isAlnum())).toEqual(["a", "Ab", "1a", "½", "٣", "Hello3World", "ǅ"]);
+  expect(trueOf(v.isDigit())).toEqual(["½", "٣"]);
+  expect(trueOf(v.isDecimal())).toEqual(["٣"]);
+  expect(trueOf(v.isNumeric())).toEqual(["½", "٣"]);
+  expect(trueOf(v.isLower())).toEqual(["a", "1a"]);
+  expect(trueOf(v.isUpper())).toEqual(["IT'S"]);
+  expect(trueOf(v.isTitle())).toEqual(["Ab", "Hello World", "Hello3World", "ǅ"]);
+  expect(trueOf(v.isPrintable())).toEqual(samples.filter((one) => one !== "\u200b"));
+  const made = (values: readonly string[], expression: Expression): unknown[] => valuesOf(computed(values, STRING, expression));
+  expect(made(["hello wORLD it's 3rd éa"], v.title())).toEqual(["Hello World It'S 3Rd Éa"]);
+  expect(made(["hELLO 1É"], v.swapCase())).toEqual(["Hello 1é"]);
+  expect(made(["a", "ab", "abcdef"], v.center(4, "*"))).toEqual(["*a**", "*ab*", "abcdef"]);
+  expect(made([" foo  bar\u3000baz ", ""], v.splitWhitespace())).toEqual([["", "foo", "bar", "baz", ""], [""]]);
+  const cut: [number, number, string][] = [
+    [1, 2, "aXcde"],
+    [-2, -1, "abcXe"],
+    [3, 1, "abcXde"],
+    [10, 12, "abcdeX"],
+    [0, 0, "Xabcde"],
+    [-10, 1, "Xbcde"],
+  ];
+  for (const [start, end, result] of cut) expect(made(["abcde"], v.replaceSlice(start, end, "X"))).toEqual([result]);
+});
+
+test("patterns of SQL", () => {
+  const like = (value: string, pattern: string): unknown => valuesOf(computed([value], STRING, col("v").str.matchLike(pattern)))[0];
+  const part = fc.constantFrom("a", "b", ".", "\u{1F469}", "\n");
+  fc.assert(
+    fc.property(
+      fc.array(part, { maxLength: 6 }),
+      fc.array(fc.oneof(part, fc.constantFrom("%", "_")), { maxLength: 5 }),
+      (value, pattern) => {
+        const whole = new RegExp(
+          `^${pattern.map((one) => (one === "%" ? ".*" : one === "_" ? "." : one === "." ? "\\." : one)).join("")}$`,
+          "su",
+        );
+        expect(like(value.join(""), pattern.join(""))).toBe(whole.test(value.join("")));
+      },
+    ),
+    { numRuns: 500 },
+  );
+  expect(["abc", "a%c", "a\\c"].map((one) => like(one, "a\\%c"))).toEqual([false, true, false]);
+  expect(like("a".repeat(20_000), `${"%a".repeat(500)}%b`)).toBe(false);
+});
+
 describe("times", () => {
   const v = col("v").dt;
   const time = fc.date({ min: new Date("-004000-01-01T00:00:00Z"), max: new Date("9999-12-31T00:00:00Z"), noInvalidDate: true });
@@ -105,6 +194,93 @@ describe("times", () => {
         check<Date>(values, { kind: "timestamp", unit: "s" }, v.second(), (one) => one.getUTCSeconds());
         check<Date>(values, DATE, v.year(), (one) => one.getUTCFullYear());
         check<Date>(values, DATE, v.dayOfYear(), dayOfYear);
+      }),
+    );
+  });
+
+  /** What pyarrow 17 gives. */
+  test("texts by codes", () => {
+    const values = [new Date("2024-02-29T13:45:30.123Z"), new Date("1969-12-31T23:59:59Z"), null];
+    const written = (format: string, unit: "s" | "ms" | "us" = "ms"): unknown[] =>
+      valuesOf(computed(values, { kind: "timestamp", unit }, v.strftime(format)));
+    expect(written("%Y-%m-%d")).toEqual(["2024-02-29", "1969-12-31", null]);
+    expect(written("%H:%M:%S", "us")).toEqual(["13:45:30.123000", "23:59:59.000000", null]);
+    expect(written("%T|%S")).toEqual(["13:45:30.123|30.123", "23:59:59.000|59.000", null]);
+    expect(written("%S", "s")).toEqual(["30", "59", null]);
+    expect(written("%a %A %b %B %j %U %W %w %u %V %G %g")).toEqual([
+      "Thu Thursday Feb February 060 08 09 4 4 09 2024 24",
+      "Wed Wednesday Dec December 365 52 52 3 3 01 1970 70",
+      null,
+    ]);
+    expect(written("%d %e %y %C %I %p %M %n%t%%")[1]).toBe("31 31 69 19 11 PM 59 \n\t%");
+    expect(written("%D %F %R %r %c %x %X %h")[0]).toBe(
+      "02/29/24 2024-02-29 13:45 01:45:30 PM Thu Feb 29 13:45:30 2024 02/29/24 13:45:30 Feb",
+    );
+    expect(valuesOf(computed(values, DATE, v.strftime("%F %T %z%Z")))).toEqual([
+      "2024-02-29 00:00:00 +0000UTC",
+      "1969-12-31 00:00:00 +0000UTC",
+      null,
+    ]);
+    fc.assert(
+      fc.property(fc.array(nullable(time)), (some) => {
+        const inYears = some.filter((one) => one === null || one.getUTCFullYear() >= 0);
+        check(inYears, TIMESTAMP_MS, v.strftime("%Y-%m-%dT%H:%M:%SZ"), (one: Date) => one.toISOString());
+      }),
+    );
+  });
+
+  test("beginnings of units", () => {
+    const make = (values: readonly unknown[], type: DataType, expression: Expression): unknown[] =>
+      valuesOf(computed(values, type, expression)).map((one) => (one as Date | null)?.toISOString() ?? null);
+    const values = [new Date("2024-02-29T13:45:30.123Z"), new Date("1969-12-31T23:59:59Z"), null];
+    const rows: [Parameters<typeof v.floor>[0], string, string, string, string, string, string][] = [
+      ["year", "2024-01-01", "2025-01-01", "2024-01-01", "1969-01-01", "1970-01-01", "1970-01-01"],
+      ["quarter", "2024-01-01", "2024-04-01", "2024-04-01", "1969-10-01", "1970-01-01", "1970-01-01"],
+      ["month", "2024-02-01", "2024-03-01", "2024-03-01", "1969-12-01", "1970-01-01", "1970-01-01"],
+      ["week", "2024-02-26", "2024-03-04", "2024-03-04", "1969-12-29", "1970-01-05", "1969-12-29"],
+      ["day", "2024-02-29", "2024-03-01", "2024-03-01", "1969-12-31", "1970-01-01", "1970-01-01"],
+      ["hour", "2024-02-29T13", "2024-02-29T14", "2024-02-29T14", "1969-12-31T23", "1970-01-01T00", "1970-01-01T00"],
+      ["minute", "2024-02-29T13:45", "2024-02-29T13:46", "2024-02-29T13:46", "1969-12-31T23:59", "1970-01-01T00:00", "1970-01-01T00:00"],
+    ];
+    const whole = (begun: string): string => `${begun}${"0000-01-01T00:00:00.000Z".slice(begun.length)}`;
+    for (const [unit, ...expected] of rows)
+      for (const unitOfColumn of ["s", "ms", "us", "ns"] as const)
+        expect(
+          [v.floor(unit), v.ceil(unit), v.round(unit)].map((one) => make(values, { kind: "timestamp", unit: unitOfColumn }, one)),
+        ).toEqual([0, 1, 2].map((i) => [whole(expected[i] as string), whole(expected[i + 3] as string), null]));
+    const days = ["2024-02-16", "2024-02-15", "2023-07-02", "2023-07-03"].map((one) => new Date(one));
+    expect(make(days, DATE, v.round("month")).map((one) => String(one).slice(0, 10))).toEqual([
+      "2024-03-01",
+      "2024-02-01",
+      "2023-07-01",
+      "2023-07-01",
+    ]);
+    expect(make(days, DATE, v.round("year")).map((one) => String(one).slice(0, 4))).toEqual(["2024", "2024", "2023", "2024"]);
+    expect(make(days, DATE, v.floor("hour"))).toEqual(make(days, DATE, col("v")));
+    // A moment that begins a unit stays; digits below those of a Date count.
+    const exact = [new Date("2024-01-01"), null];
+    for (const unit of ["year", "quarter", "month", "week", "day", "second"] as const)
+      expect(make(exact, { kind: "timestamp", unit: "us" }, v.ceil(unit))).toEqual([exact[0]?.toISOString(), null]);
+    const ns: DataType = { kind: "timestamp", unit: "ns" };
+    const count = computed([1n], { kind: "int64", as: "bigint" }, col("v").cast("timestamp[ns]").dt.ceil("day").cast("int64 as bigint"));
+    expect(valuesOf(count)).toEqual([86_400_000_000_000n]);
+    expect(() => computed([2n ** 63n - 1n], BIG_INT64, col("v").cast("timestamp[ns]").dt.ceil("year"))).toThrow(
+      "which the column does not hold",
+    );
+    expect(typeName(computed(values, ns, v.floor("year")).type)).toBe("timestamp[ns]");
+    fc.assert(
+      fc.property(fc.array(nullable(time)), (some) => {
+        const first = (one: Date, month: number): Date => {
+          const date = new Date(one);
+          date.setUTCMonth(month, 1);
+          date.setUTCHours(0, 0, 0, 0);
+          return date;
+        };
+        check(some, TIMESTAMP_MS, v.floor("year"), (one: Date) => first(one, 0));
+        check(some, TIMESTAMP_MS, v.floor("month"), (one: Date) => first(one, one.getUTCMonth()));
+        check(some, { kind: "timestamp", unit: "us" }, v.floor("quarter"), (one: Date) =>
+          first(one, Math.floor(one.getUTCMonth() / 3) * 3),
+        );
       }),
     );
   });
@@ -145,6 +321,120 @@ test("lists", () => {
   );
 });
 
+describe("parts of lists", () => {
+  const numbers: DataType = { kind: "list", of: FLOAT64, as: "array" };
+  const element = nullable(fc.oneof(fc.integer({ min: 0, max: 5 }), fc.constant(Number.NaN)));
+  const list = nullable(fc.array(element, { maxLength: 6 }));
+  const v = col("v").list;
+
+  test("slice", () => {
+    const place = fc.integer({ min: -7, max: 7 });
+    fc.assert(
+      fc.property(
+        fc.array(list),
+        place,
+        fc.option(place, { nil: undefined }),
+        fc.integer({ min: 1, max: 3 }),
+        (values, start, end, step) => {
+          check(values, numbers, v.slice(start, end, step), (one) => one.slice(start, end).filter((_, i) => i % step === 0));
+        },
+      ),
+    );
+  });
+
+  test("sort", () => {
+    const rank = (one: number | null): number => (one === null ? 2 : Number.isNaN(one) ? 1 : 0);
+    fc.assert(
+      fc.property(fc.array(list), fc.boolean(), fc.constantFrom("first", "last"), (values, descending, nulls) => {
+        const compare = (a: number | null, b: number | null): number => {
+          if (a === null || b === null) return (nulls === "first" ? -1 : 1) * (rank(a) === 2 ? (rank(b) === 2 ? 0 : 1) : -1);
+          return rank(a) - rank(b) || (rank(a) === 1 ? 0 : descending ? b - a : a - b);
+        };
+        check(values, numbers, v.sort({ descending, nulls }), (one) => one.toSorted(compare));
+      }),
+    );
+    const words = computed([["b", null, "a"], null, []], { kind: "list", of: STRING, as: "array" }, v.sort());
+    expect(valuesOf(words)).toEqual([["a", "b", null], null, []]);
+    const typed = computed([Float64Array.of(3, 1), null], { kind: "list", of: FLOAT64, as: "typed array" }, v.sort());
+    expect(valuesOf(typed)).toEqual([Float64Array.of(1, 3), null]);
+    expect(() => computed([[[1]]], { kind: "list", of: numbers, as: "array" }, v.sort())).toThrow(
+      "takes a list of numbers, texts, times or booleans: received list<list<float64>>",
+    );
+  });
+
+  test("flatten", () => {
+    fc.assert(
+      fc.property(fc.array(nullable(fc.array(list, { maxLength: 4 }))), (values) => {
+        const present = (one: (null | (number | null)[])[]): unknown => one.flatMap((inner) => inner ?? []);
+        check(values, { kind: "list", of: numbers, as: "array" }, v.flatten(), present);
+      }),
+    );
+    check([[null], null, []], { kind: "list", of: { kind: "null" }, as: "array" }, v.flatten(), () => []);
+    expect(() => computed([[1]], numbers, v.flatten())).toThrow("takes a list of lists: received list<float64>");
+  });
+
+  test("keys and values of maps", () => {
+    const entry = {
+      kind: "struct",
+      fields: [
+        { name: "key", type: STRING },
+        { name: "value", type: FLOAT64 },
+      ],
+    } as const;
+    const map = nullable(
+      fc.array(nullable(fc.record({ key: fc.string({ maxLength: 2 }), value: nullable(fc.integer()) })), { maxLength: 3 }),
+    );
+    fc.assert(
+      fc.property(fc.array(map), (values) => {
+        const type: DataType = { kind: "list", of: entry, as: "array" };
+        check(values, type, col("v").map.keys(), (one) => one.map((each) => each && each.key));
+        check(values, type, col("v").map.values(), (one) => one.map((each) => each && each.value));
+      }),
+    );
+    expect(() => computed([[1]], numbers, col("v").map.keys())).toThrow(
+      "takes a map, or a list of structs of a key and a value: received list<float64>",
+    );
+  });
+
+  test("arrays as lists", () => {
+    const nested = (array: NdArray<Float64Array>): unknown => {
+      const cut = (data: readonly number[], [size = 0, ...inner]: readonly number[]): unknown[] => {
+        if (inner.length === 0) return [...data];
+        const each = data.length / (size || 1);
+        return Array.from({ length: size }, (_, i) => cut(data.slice(i * each, (i + 1) * each), inner));
+      };
+      return cut([...array.data], array.shape);
+    };
+    const of = (shape: readonly number[]): fc.Arbitrary<NdArray<Float64Array>> => {
+      const size = shape.reduce((a, b) => a * b, 1);
+      return fc.float64Array({ minLength: size, maxLength: size }).map((data) => new NdArray(data, shape));
+    };
+    const size = fc.nat(3);
+    const toList = col("v").arr.toList();
+    fc.assert(
+      fc.property(fc.array(nullable(of([2, 3]))), fc.array(nullable(of([4]))), (wide, narrow) => {
+        check(wide, { kind: "tensor", of: FLOAT64, shape: [2, 3] }, toList, nested);
+        check(narrow, { kind: "tensor", of: FLOAT64, shape: [4] }, toList, nested);
+      }),
+    );
+    fc.assert(
+      fc.property(
+        fc.array(nullable(fc.tuple(size, size, size).chain(of))),
+        fc.array(nullable(size.chain((one) => of([one])))),
+        (wide, narrow) => {
+          check(wide, variableTensorType("float64", 3), toList, nested);
+          check(narrow, variableTensorType("float64", 1), toList, nested);
+        },
+      ),
+    );
+    expect(typeName(computed([], { kind: "tensor", of: { kind: "int64" }, shape: [2, 3] }, toList).type)).toBe(
+      "list<list<int64 as bigint>>",
+    );
+    check([[1], null], numbers, toList, (one) => one);
+    expect(() => computed([1], FLOAT64, toList)).toThrow("takes a list, or an array of one dimension or more: received float64");
+  });
+});
+
 const TRIGONOMETRY = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh"] as const;
 
 test("several columns at once are computed from the columns as they were", () => {
@@ -183,6 +473,45 @@ test("fields of structs, null where the struct is, also in rows that are cut out
     'there is no "zip": there are "city", "isOpen", "none"',
   );
   expect(() => computed([1], FLOAT64, col("v").struct.field("zip"))).toThrow("takes a struct: received float64");
+});
+
+test("fields of structs as columns, in the place of those of their names", () => {
+  const type: DataType = {
+    kind: "struct",
+    fields: [
+      { name: "v", type: FLOAT64 },
+      { name: "w", type: STRING },
+    ],
+  };
+  const of = nullable(fc.record({ v: nullable(fc.integer()), w: nullable(fc.string({ maxLength: 2 })) }));
+  fc.assert(
+    fc.property(fc.array(of), (values) => {
+      const made = unnested(blockOf(values, type), nodeOf(col("v")), "test");
+      expect(made.names).toEqual(["v", "w"]);
+      expect(made.vectors.map(valuesOf)).toEqual([values.map((one) => one?.v ?? null), values.map((one) => one?.w ?? null)]);
+    }),
+  );
+  const none = blockOf([null], { kind: "null" });
+  expect(unnested(none, nodeOf(col("v")), "test")).toBe(none);
+  const matched = unnested(blockOf(["a1", "b", null], STRING), nodeOf(col("v").str.extract("(?<letter>.)(?<digit>\\d)")), "test");
+  expect(matched.names).toEqual(["v", "letter", "digit"]);
+  expect(matched.vectors.slice(1).map(valuesOf)).toEqual([
+    ["a", null, null],
+    ["1", null, null],
+  ]);
+  expect(() => unnested(blockOf([1], FLOAT64), nodeOf(col("v")), "test")).toThrow("test: unnest takes a struct: v is float64");
+  expect(() => unnest(1 as never)).toThrow("unnest takes an expression: received 1");
+  expect(() => columnsTransform({ a: unnest(col("a")) })).toThrow("which withColumns takes in place of the object");
+  expect(() => selectTransform([unnest(col("a"))])).toThrow("selectColumns takes no unnest(...)");
+});
+
+test("all columns and others", () => {
+  const transform = selectTransform([star(), "b", col("a").add(1).as("c")]);
+  expect(transform.name).toBe("selectColumns(*, b, c: a + 1)");
+  expect(transform).toMatchObject({ kind: "withColumns", columns: [{ name: "b" }, { name: "c" }] });
+  expect(selectTransform([star()])).toEqual({ kind: "withColumns", name: "selectColumns(*)", columns: [] });
+  expect(() => selectTransform(["a", star()])).toThrow("selectColumns takes star() once, before the other columns");
+  expect(() => selectTransform([star(), col("a").as("b"), "b"])).toThrow('two columns would be named "b"');
 });
 
 test("functions of numbers", () => {
@@ -365,7 +694,31 @@ test.each<[string, () => unknown, string]>([
   ["contains of a number", () => col("a").str.contains(1 as never), "str.contains takes a text: received 1"],
   ["slice at a half", () => col("a").str.slice(0.5), "str.slice takes a whole number: received 0.5"],
   ["pad without end", () => col("a").str.padStart(1e9), "str.padStart takes a length from 0 to 65536"],
+  ["a pattern of a number", () => col("a").str.matchRegex(1 as never), "str.matchRegex takes a regular expression: received 1"],
+  [
+    "a pattern that is none",
+    () => col("a").str.countRegex("("),
+    "str.countRegex takes a regular expression: Invalid regular expression: /(/",
+  ],
+  ["a sticky pattern", () => col("a").str.findRegex(/a/y), "str.findRegex takes no regular expression with the flag y: received /a/y"],
+  ["extract without names", () => col("a").str.extract("(a)"), "str.extract takes a regular expression with named groups"],
+  ["count of nothing", () => col("a").str.count(""), "str.count takes a text of one character or more"],
+  ["repeat below zero", () => col("a").str.repeat(-1), "str.repeat takes a length from 0 to 65536: received -1"],
+  ["trim of a number", () => col("a").str.trim(1 as never), "str.trim takes a text: received 1"],
   ["get at a half", () => col("a").list.get(0.5), "list.get takes a whole number: received 0.5"],
+  [
+    "an unknown code",
+    () => col("a").dt.strftime("%Y %f"),
+    'dt.strftime takes the codes YyCmdeHIMSpjaAbhBuwUWVGgDxFRTXrczZnt% behind %: received "%f" in "%Y %f"',
+  ],
+  ["a code cut off", () => col("a").dt.strftime("100%"), 'received "%" in "100%"'],
+  [
+    "an unknown unit",
+    () => col("a").dt.floor("decade" as never),
+    'dt.floor takes the name of a unit: received "decade"; units are year, quarter',
+  ],
+  ["a step of zero", () => col("a").list.slice(0, 1, 0), "list.slice takes a step from 1: received 0"],
+  ["sort with another option", () => col("a").list.sort({ order: 1 } as never), "order"],
   ["as a number", () => col("a").as(1 as never), "as takes the name of a column: received 1"],
 ])("%s is refused when it is built", (_, build, message) => {
   expect(build).toThrow(message);

@@ -37,7 +37,7 @@ export function mayMatch(node: ExpressionNode, factsOf: FactsOf): boolean {
 
 function truthOf(node: ExpressionNode, factsOf: FactsOf): Truth {
   if (node.kind === "literal") return typeof node.value === "boolean" ? { yes: node.value, no: !node.value } : UNKNOWN;
-  if (node.kind === "column") return UNKNOWN;
+  if (node.kind !== "call") return UNKNOWN;
   const inputs = node.inputs;
   const truth = (index: number): Truth => truthOf(inputs[index] as ExpressionNode, factsOf);
   switch (node.fn) {

@@ -5,6 +5,8 @@
  * `may-match.ts` holds them against the statistics of files.
  */
 
+import type { DataType } from "../blocks/data-type.ts";
+
 /** A value in an expression. */
 export type LiteralValue = number | bigint | string | boolean | Date | null;
 
@@ -47,7 +49,38 @@ export type TextFunctionName =
   | "str.split"
   | "str.padStart"
   | "str.padEnd"
+  | "str.byteLength"
+  | "str.capitalize"
+  | "str.title"
+  | "str.swapCase"
+  | "str.reverse"
+  | "str.repeat"
+  | "str.center"
+  | "str.find"
+  | "str.count"
+  | "str.replaceSlice"
+  | "str.splitWhitespace"
+  | "str.matchLike"
+  | "str.matchRegex"
+  | "str.findRegex"
+  | "str.countRegex"
+  | "str.replaceRegex"
+  | "str.splitRegex"
+  | "str.extract"
+  | `str.${TextQuestion}`
   | "str.concat";
+type TextQuestion =
+  | "isAlpha"
+  | "isAlnum"
+  | "isDigit"
+  | "isDecimal"
+  | "isNumeric"
+  | "isSpace"
+  | "isLower"
+  | "isUpper"
+  | "isTitle"
+  | "isPrintable"
+  | "isAscii";
 export type TimePart = "year" | "month" | "day" | "hour" | "minute" | "second" | "millisecond" | "weekday" | "dayOfYear";
 export type FunctionName =
   | ArithmeticName
@@ -55,6 +88,10 @@ export type FunctionName =
   | NumberFunctionName
   | TextFunctionName
   | `dt.${TimePart}`
+  | "dt.strftime"
+  | "dt.floor"
+  | "dt.ceil"
+  | "dt.round"
   | "and"
   | "or"
   | "not"
@@ -63,9 +100,18 @@ export type FunctionName =
   | "isIn"
   | "fillNull"
   | "cast"
+  | "random"
+  | "uuid"
+  | "monotonicallyIncreasingId"
   | "list.length"
   | "list.get"
   | "list.contains"
+  | "list.slice"
+  | "list.sort"
+  | "list.flatten"
+  | "map.keys"
+  | "map.values"
+  | "arr.toList"
   | "struct.field";
 
 export interface CallNode {
@@ -76,9 +122,25 @@ export interface CallNode {
   readonly args: readonly unknown[];
 }
 
+/** A call of a user's function on whole columns. */
+export interface UserCallNode {
+  readonly kind: "userCall";
+  /** What plans and errors call it. */
+  readonly name: string;
+  readonly fn: (...columns: never[]) => unknown;
+  readonly inputs: readonly ExpressionNode[];
+  /** Default: the type that all values have. */
+  readonly type: DataType | undefined;
+}
+
+/** Hidden column of the number of each row among all rows, from 0, where a step asks for it. No column of a user's has a name that begins so. */
+export const ROW_NUMBER = "\0row number";
+
 export type ExpressionNode =
   | { readonly kind: "column"; readonly name: string }
   | { readonly kind: "literal"; readonly value: LiteralValue }
+  | { readonly kind: "rowNumber" }
+  | UserCallNode
   | CallNode;
 
 /** An expression that is to be a column. */
@@ -92,16 +154,26 @@ export function columnsOf(node: ExpressionNode): readonly string[] {
   const names = new Set<string>();
   const visit = (one: ExpressionNode): void => {
     if (one.kind === "column") names.add(one.name);
-    else if (one.kind === "call") one.inputs.forEach(visit);
+    else if ("inputs" in one) one.inputs.forEach(visit);
   };
   visit(node);
   return [...names];
 }
 
+/** Whether the values depend on the numbers of the rows. */
+export function asksForRowNumbers(node: ExpressionNode): boolean {
+  return node.kind === "rowNumber" || ("inputs" in node && node.inputs.some(asksForRowNumbers));
+}
+
+/** Whether a function of a user's is called. */
+export function callsUserCode(node: ExpressionNode): boolean {
+  return node.kind === "userCall" || ("inputs" in node && node.inputs.some(callsUserCode));
+}
+
 /** The expression on other names of columns. */
 export function renamed(node: ExpressionNode, nameOf: (name: string) => string): ExpressionNode {
   if (node.kind === "column") return { kind: "column", name: nameOf(node.name) };
-  return node.kind === "literal" ? node : { ...node, inputs: node.inputs.map((input) => renamed(input, nameOf)) };
+  return !("inputs" in node) ? node : { ...node, inputs: node.inputs.map((input) => renamed(input, nameOf)) };
 }
 
 const SIGNS: Partial<Record<FunctionName, string>> = {
@@ -130,13 +202,16 @@ export function expressionText(node: ExpressionNode): string {
 function textOf(node: ExpressionNode, isInner: boolean): string {
   if (node.kind === "column") return node.name;
   if (node.kind === "literal") return literalText(node.value);
+  if (node.kind === "rowNumber") return "row number";
+  if (node.kind === "userCall") return `${node.name}(${node.inputs.map((input) => textOf(input, false)).join(", ")})`;
   const { fn, inputs, args } = node;
   const sign = SIGNS[fn];
   if (sign !== undefined) {
     const text = inputs.map((input) => textOf(input, true)).join(` ${sign} `);
     return isInner ? `(${text})` : text;
   }
-  const given = [...inputs.map((input) => textOf(input, false)), ...args.filter((arg) => arg !== undefined).map(literalText)];
+  const shown = inputs.filter(({ kind }) => kind !== "rowNumber");
+  const given = [...shown.map((input) => textOf(input, false)), ...args.filter((arg) => arg !== undefined).map(literalText)];
   return `${fn}(${given.join(", ")})`;
 }
 

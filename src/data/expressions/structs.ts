@@ -8,17 +8,19 @@ export const structField: Kernel = (inputs, length, args) => {
   requireTypes(inputs, "a struct", (type) => type.kind === "struct" && type.as !== "tensor");
   const input = inputs[0] as Operand;
   if (isNullOperand(input)) return nullVector(NULL, length);
-  const { type, nullCount, children } = input.vector;
+  const { type, children } = input.vector;
   const names = type.kind === "struct" ? type.fields.map(({ name }) => name) : [];
   const field = children?.[names.indexOf(args[0] as string)];
   if (field === undefined)
     throw new TypeProblem(
       `takes a field of the struct: there is no ${JSON.stringify(args[0])}: there are ${names.map((name) => JSON.stringify(name)).join(", ")}`,
     );
-  return nullCount === 0 || field.type.kind === "null" ? field : withNullsOf(field, input.vector);
+  return withNullsOf(field, input.vector);
 };
 
-function withNullsOf(field: Vector, struct: Vector): Vector {
+/** A field of a struct, null in the rows in which the struct is. */
+export function withNullsOf(field: Vector, struct: Vector): Vector {
+  if (struct.nullCount === 0 || field.type.kind === "null") return field;
   const { length, bitOffset } = field;
   const validity = new Uint8Array(bitmapBytes(bitOffset + length));
   let nullCount = 0;

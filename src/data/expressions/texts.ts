@@ -11,6 +11,7 @@ import { valueReader } from "../blocks/value-reader.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import type { TextFunctionName } from "./nodes.ts";
 import { booleans, isNullOperand, type Kernel, nullsOf, type Operand, requireTypes } from "./operand.ts";
+import { groupsOf, likeTest } from "./patterns.ts";
 
 const INT32: DataType = { kind: "int32" };
 const TEXTS: DataType = { kind: "list", of: STRING, as: "array" };
@@ -43,6 +44,11 @@ function byStrings(type: DataType, change: (text: string, args: readonly unknown
   });
 }
 
+/** As {@link byStrings}, by a function that is made of the arguments once for all rows. */
+function byPrepared(type: DataType, prepare: (args: readonly unknown[]) => (text: string) => unknown): Kernel {
+  return (inputs, length, args) => byStrings(type, prepare(args))(inputs, length, []);
+}
+
 /** All bytes that the rows have, and maybe some between them. */
 function allBytes({ values, offsets, length }: TextVector): Uint8Array {
   return values.subarray(offsets[0], offsets[length]);
@@ -67,16 +73,19 @@ function cased(first: number, difference: number, change: (text: string) => stri
   });
 }
 
-const length: Kernel = ofText(INT32, (vector, input) => {
-  const { offsets } = vector;
-  const values = new Int32Array(vector.length);
-  if (isAscii(allBytes(vector))) for (let i = 0; i < values.length; i += 1) values[i] = (offsets[i + 1] as number) - (offsets[i] as number);
-  else {
-    const read = valueReader(vector);
-    for (let i = 0; i < values.length; i += 1) values[i] = ((read(i) as string | null) ?? "").length;
-  }
-  return { type: INT32, length: vector.length, ...nullsOf([input], vector.length), values };
-});
+/** How many units of UTF-16 each row has, or how many bytes. */
+const lengths = (ofBytes: boolean): Kernel =>
+  ofText(INT32, (vector, input) => {
+    const { offsets } = vector;
+    const values = new Int32Array(vector.length);
+    if (ofBytes || isAscii(allBytes(vector)))
+      for (let i = 0; i < values.length; i += 1) values[i] = (offsets[i + 1] as number) - (offsets[i] as number);
+    else {
+      const read = valueReader(vector);
+      for (let i = 0; i < values.length; i += 1) values[i] = ((read(i) as string | null) ?? "").length;
+    }
+    return { type: INT32, length: vector.length, ...nullsOf([input], vector.length), values };
+  });
 
 /** Whether the bytes of each row begin, or end, with those of the text. */
 function atEdge(isEnd: boolean): Kernel {
@@ -136,12 +145,18 @@ export const textConcat: Kernel = (inputs, rows) => {
 
 /** The functions of one text. */
 export const textFunctions: Readonly<Record<Exclude<TextFunctionName, "str.concat">, Kernel>> = {
-  "str.length": length,
+  "str.length": lengths(false),
+  "str.byteLength": lengths(true),
   "str.upper": cased(97, -32, (text) => text.toUpperCase()),
   "str.lower": cased(65, 32, (text) => text.toLowerCase()),
-  "str.trim": byStrings(STRING, (text) => text.trim()),
-  "str.trimStart": byStrings(STRING, (text) => text.trimStart()),
-  "str.trimEnd": byStrings(STRING, (text) => text.trimEnd()),
+  "str.capitalize": byStrings(STRING, capitalized),
+  "str.title": byStrings(STRING, (text) => text.replace(/[\p{Lu}\p{Ll}\p{Lt}]+/gu, capitalized)),
+  "str.swapCase": byStrings(STRING, (text) =>
+    text.replace(/[\p{Lu}\p{Ll}\p{Lt}]/gu, (letter) => (/\p{Ll}/u.test(letter) ? letter.toUpperCase() : letter.toLowerCase())),
+  ),
+  "str.trim": trimmed((text) => text.trim(), true, true),
+  "str.trimStart": trimmed((text) => text.trimStart(), true, false),
+  "str.trimEnd": trimmed((text) => text.trimEnd(), false, true),
   "str.contains": contains,
   "str.startsWith": atEdge(false),
   "str.endsWith": atEdge(true),
@@ -151,4 +166,80 @@ export const textFunctions: Readonly<Record<Exclude<TextFunctionName, "str.conca
   "str.split": byStrings(TEXTS, (text, [separator]) => text.split(separator as string)),
   "str.padStart": byStrings(STRING, (text, [size, fill]) => text.padStart(size as number, fill as string)),
   "str.padEnd": byStrings(STRING, (text, [size, fill]) => text.padEnd(size as number, fill as string)),
+  "str.center": byStrings(STRING, (text, [size, fill]) => centered(text, size as number, fill as string)),
+  "str.reverse": byStrings(STRING, (text) => Array.from(text).reverse().join("")),
+  "str.repeat": byStrings(STRING, (text, [times]) => text.repeat(times as number)),
+  "str.find": byStrings(INT32, (text, [part]) => text.indexOf(part as string)),
+  "str.count": byStrings(INT32, (text, [part]) => text.split(part as string).length - 1),
+  "str.replaceSlice": byStrings(STRING, (text, [start, end, by]) => {
+    const head = text.slice(0, start as number);
+    return `${head}${by as string}${text.slice(Math.max(head.length, placeIn(text, end as number)))}`;
+  }),
+  "str.splitWhitespace": byStrings(TEXTS, (text) => text.split(/\s+/u)),
+  "str.matchLike": byPrepared(BOOL, ([pattern]) => likeTest(pattern as string)),
+  "str.matchRegex": byStrings(BOOL, (text, [pattern]) => text.search(pattern as RegExp) >= 0),
+  "str.findRegex": byStrings(INT32, (text, [pattern]) => text.search(pattern as RegExp)),
+  "str.countRegex": byStrings(INT32, (text, [pattern]) => text.match(pattern as RegExp)?.length ?? 0),
+  "str.replaceRegex": byStrings(STRING, (text, [pattern, to]) => text.replace(pattern as RegExp, to as string)),
+  "str.splitRegex": byPrepared(TEXTS, ([pattern]) => {
+    const perPart = 1 + groupsOf(pattern as RegExp).length;
+    // What the groups have matched stands between the parts.
+    return (text) => text.split(pattern as RegExp).filter((_, i) => i % perPart === 0);
+  }),
+  "str.extract": (inputs, length, args) => {
+    const pattern = args[0] as RegExp;
+    const fields = Object.keys(groupsOf(pattern).groups ?? {}).map((name) => ({ name, type: STRING }));
+    // A pattern with the flag g gives no groups to `match`.
+    const first = new RegExp(pattern.source, pattern.flags.replace("g", ""));
+    const found = (text: string): object | null => {
+      const groups = first.exec(text)?.groups;
+      return groups === undefined ? null : { ...groups };
+    };
+    return byStrings({ kind: "struct", fields }, found)(inputs, length, args);
+  },
+  "str.isAlpha": byStrings(BOOL, (text) => /^\p{L}+$/u.test(text)),
+  "str.isAlnum": byStrings(BOOL, (text) => /^[\p{L}\p{N}]+$/u.test(text)),
+  "str.isDigit": byStrings(BOOL, (text) => /^[\p{Nd}\p{No}]+$/u.test(text)),
+  "str.isDecimal": byStrings(BOOL, (text) => /^\p{Nd}+$/u.test(text)),
+  "str.isNumeric": byStrings(BOOL, (text) => /^\p{N}+$/u.test(text)),
+  "str.isSpace": byStrings(BOOL, (text) => text !== "" && text.trim() === ""),
+  "str.isLower": byStrings(BOOL, (text) => /\p{Ll}/u.test(text) && !/[\p{Lu}\p{Lt}]/u.test(text)),
+  "str.isUpper": byStrings(BOOL, (text) => /\p{Lu}/u.test(text) && !/[\p{Ll}\p{Lt}]/u.test(text)),
+  "str.isTitle": byStrings(BOOL, (text) => /[\p{Lu}\p{Lt}]/u.test(text) && !NO_TITLE.test(text)),
+  "str.isPrintable": byStrings(BOOL, (text) => !/(?! )[\p{C}\p{Z}]/u.test(text)),
+  // A character beyond ASCII has more bytes in UTF-8 than units in UTF-16.
+  "str.isAscii": byStrings(BOOL, (text) => Buffer.byteLength(text) === text.length),
 };
+
+/** A small letter at the beginning of a word, or a capital one behind it. */
+const NO_TITLE = /(?<![\p{Lu}\p{Ll}\p{Lt}])\p{Ll}|(?<=[\p{Lu}\p{Ll}\p{Lt}])[\p{Lu}\p{Lt}]/u;
+
+function capitalized(text: string): string {
+  const [first = ""] = text;
+  return first.toUpperCase() + text.slice(first.length).toLowerCase();
+}
+
+/** With the odd unit of padding behind the text. */
+function centered(text: string, size: number, fill: string): string {
+  return text.padStart(text.length + Math.floor(Math.max(0, size - text.length) / 2), fill).padEnd(size, fill);
+}
+
+/** Without white space at the ends, or without the characters of the argument where there is one. */
+function trimmed(ofSpace: (text: string) => string, atStart: boolean, atEnd: boolean): Kernel {
+  return byPrepared(STRING, ([characters]) => {
+    if (characters === undefined) return ofSpace;
+    const cut = new Set(characters as string);
+    return (text) => {
+      const kept = Array.from(text);
+      let [start, end] = [0, kept.length];
+      if (atStart) while (start < end && cut.has(kept[start] as string)) start += 1;
+      if (atEnd) while (end > start && cut.has(kept[end - 1] as string)) end -= 1;
+      return kept.slice(start, end).join("");
+    };
+  });
+}
+
+/** A place that counts from the end where it is negative. */
+function placeIn({ length }: string, place: number): number {
+  return Math.min(length, place < 0 ? Math.max(0, length + place) : place);
+}

@@ -10,7 +10,7 @@ import { timestampToMs } from "../blocks/value-reader.ts";
 import type { TimePart } from "./nodes.ts";
 import { isNullOperand, type Kernel, nullsOf, type Operand, requireTypes } from "./operand.ts";
 
-const MS_PER_DAY = 86_400_000;
+export const MS_PER_DAY = 86_400_000;
 const INT32: DataType = { kind: "int32" };
 
 export function timePart(part: TimePart): Kernel {
@@ -36,7 +36,7 @@ export function timePart(part: TimePart): Kernel {
 const CLOCK_PARTS: ReadonlySet<TimePart> = new Set(["hour", "minute", "second", "millisecond"]);
 
 /** Milliseconds since 1970, or since midnight, rounded down. */
-function msOf({ type, values, length }: Vector): Float64Array {
+export function msOf({ type, values, length }: Vector): Float64Array {
   if (type.kind === DATE.kind) return Float64Array.from(values as Int32Array, (day) => day * MS_PER_DAY);
   const { unit } = type as DataType & { kind: "timestamp" | "time32" | "time64" };
   if (type.kind === "time32") return Float64Array.from(values as Int32Array, (count) => (unit === "s" ? count * 1000 : count));
@@ -53,7 +53,7 @@ function msOf({ type, values, length }: Vector): Float64Array {
 }
 
 /** `modulus` of what is cut off to whole numbers of `unit`, never negative. */
-function cycle(ms: number, unit: number, modulus: number): number {
+export function cycle(ms: number, unit: number, modulus: number): number {
   const units = Math.floor(ms / unit);
   return units - Math.floor(units / modulus) * modulus;
 }
@@ -70,7 +70,7 @@ const PARTS: Readonly<Record<TimePart, (ms: number) => number>> = {
   dayOfYear: (ms) => dayOf(ms).dayOfYear,
 };
 
-interface CalendarDay {
+export interface CalendarDay {
   year: number;
   month: number;
   day: number;
@@ -81,7 +81,7 @@ interface CalendarDay {
 const DAYS_BEFORE: readonly number[] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
 
 /** The day of the Gregorian calendar. Years begin in March here, so that the day of a leap year is the last of its year. */
-function dayOf(ms: number): CalendarDay {
+export function dayOf(ms: number): CalendarDay {
   const days = Math.floor(ms / MS_PER_DAY) + 719_468;
   const era = Math.floor(days / 146_097);
   const dayOfEra = days - era * 146_097;
@@ -95,4 +95,13 @@ function dayOf(ms: number): CalendarDay {
   const year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0);
   const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
   return { year, month, day, dayOfYear: (DAYS_BEFORE[month - 1] as number) + day + (isLeap && month > 2 ? 1 : 0) };
+}
+
+/** Days from 1970 to the first of a month; the other way round than {@link dayOf}. */
+export function daysTo(year: number, month: number): number {
+  const yearFromMarch = month <= 2 ? year - 1 : year;
+  const era = Math.floor(yearFromMarch / 400);
+  const yearOfEra = yearFromMarch - era * 400;
+  const dayFromMarch = Math.floor((153 * ((month + 9) % 12) + 2) / 5);
+  return era * 146_097 + 365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayFromMarch - 719_468;
 }

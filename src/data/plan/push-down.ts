@@ -129,7 +129,7 @@ function exchangeHasColumns({ before, after, input }: ExchangePlan, columns: rea
   return hasColumns(input, without(columns, keys));
 }
 
-function mapHasColumns({ transform, input }: MapPlan, columns: readonly string[]): boolean {
+function mapHasColumns({ transform, input }: Pick<MapPlan, "transform" | "input">, columns: readonly string[]): boolean {
   switch (transform.kind) {
     case "select":
       return columns.every((column) => transform.columns.includes(column));
@@ -146,6 +146,8 @@ function mapHasColumns({ transform, input }: MapPlan, columns: readonly string[]
       const before = columns.map((column) => nameBefore(column, transform));
       return before.every((column) => column !== undefined) && hasColumns(input, before);
     }
+    case "numbered":
+      return mapHasColumns({ transform: transform.step, input }, columns);
     default:
       return false;
   }
@@ -217,6 +219,8 @@ function neededBelow(step: Transform, needed: Columns): Columns {
       return needed && merged(needed, step.columns);
     case "rebatch":
       return needed;
+    case "numbered":
+      return neededBelow(step.step, needed);
     case "rename":
       return (
         needed &&

@@ -12,7 +12,7 @@ import type { TaskOptions } from "../../core/index.ts";
 import type { Compute } from "../engine/compute.ts";
 import type { Combine } from "../engine/combine.ts";
 import type { Partitioning } from "../engine/partition-task.ts";
-import type { Transform } from "../engine/transform.ts";
+import { isUserCode, type Transform } from "../engine/transform.ts";
 import type { LogicalPlan } from "./logical-plan.ts";
 import type { PhysicalPlan } from "./physical-plan.ts";
 import { pushDown } from "./push-down.ts";
@@ -76,9 +76,9 @@ function appended(input: PhysicalPlan, transform: Transform, options: TaskOption
   if (!hasTasks(input) || isPython(input) || transform.kind === "pythonBatches") return undefined;
   // A transform without options of its own runs wherever its input is made.
   if (Object.keys(options).length > 0 && !sameOptions(input.options, options)) return undefined;
-  if (input.kind === "map" && input.compute !== undefined && "fn" in transform) return undefined;
-  // A sample needs to know which rows of all a task has, and only the driver does, when it gives out blocks.
-  if (transform.kind === "sample") return undefined;
+  if (input.kind === "map" && input.compute !== undefined && isUserCode(transform)) return undefined;
+  // Some steps need to know which rows of all a task has, and only the driver does, when it gives out blocks.
+  if (transform.kind === "sample" || transform.kind === "numbered") return undefined;
   // Batches of a number of rows are cut from all blocks that a task has, so such a task takes as many rows as it needs.
   if (transform.kind === "rebatch" || (transform.kind === "mapBatches" && transform.batchSize !== undefined)) return undefined;
   return { ...input, name: `${input.name}->${transform.name}`, chain: [...input.chain, transform] };

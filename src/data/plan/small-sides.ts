@@ -39,6 +39,7 @@ const ROWS_STAY: ReadonlySet<string> = new Set<Transform["kind"]>([
   "drop",
   "rename",
   "withColumns",
+  "unnest",
   "project",
   "download",
   "limit",

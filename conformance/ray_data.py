@@ -67,6 +67,7 @@ AGGREGATES = {
     "count": "Count", "sum": "Sum", "min": "Min", "max": "Max", "mean": "Mean", "std": "Std", "absMax": "AbsMax", "quantile": "Quantile", "unique": "Unique",
     "countDistinct": "CountDistinct", "asList": "AsList", "missingValuePercentage": "MissingValuePercentage", "zeroPercentage": "ZeroPercentage",
 }
+OPTIONS = {"ignoreNulls": "ignore_nulls", "ddof": "ddof"}
 MODES = {"append": SaveMode.APPEND, "overwrite": SaveMode.OVERWRITE, "error": SaveMode.ERROR, "ignore": SaveMode.IGNORE}
 JOINS = {
     "inner": "inner", "left": "left_outer", "right": "right_outer", "full": "full_outer",
@@ -109,7 +110,8 @@ def writer(name):
 def named(aggregates):
     made = []
     for alias, (kind, *args) in aggregates.items():
-        keyword = {"alias_name": alias}
+        options = args.pop() if args and isinstance(args[-1], dict) else {}
+        keyword = {"alias_name": alias} | {OPTIONS[name]: value for name, value in options.items()}
         if kind == "quantile":
             keyword["q"] = args.pop()
         made.append(getattr(aggregate, AGGREGATES[kind])(*args, **keyword))

@@ -6,7 +6,7 @@
  */
 import { type ArrowData, get, init, isInitialized, ready, remote } from "../core/index.ts";
 import { count as countOption, describeValue, flag, oneOf, readOptions } from "../core/internal.ts";
-import { type Aggregate, count, emptyResult, max, mean, min, std, sum } from "./aggregates/aggregate.ts";
+import { type Aggregate, count, emptyResult, max, mean, min, type NullOptions, std, type StdOptions, sum } from "./aggregates/aggregate.ts";
 import { nameOf, requireCount, requireFunction, requireNames, requireParts, seedOf } from "./arguments.ts";
 import { arrowOfAll } from "./arrow/arrow-batch.ts";
 import { type BatchFormat, batchOf } from "./blocks/batch.ts";
@@ -395,28 +395,31 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /** The sum of a column of numbers; null where it has no value. That of bigints is a bigint, and that of decimals is as they are read: `sum<bigint>("id")`. */
-  async sum<T extends number | bigint | string = number>(column: keyof R & string, options?: ConsumeOptions): Promise<T | null> {
-    return (await this.aggregate({ value: sum<T>(column) }, options)).value;
+  async sum<T extends number | bigint | string = number>(
+    column: keyof R & string,
+    { signal, ...options }: NullOptions & ConsumeOptions = {},
+  ): Promise<T | null> {
+    return (await this.aggregate({ value: sum<T>(column, options) }, { signal })).value;
   }
 
   /** The smallest value of a column; null where it has none. */
-  async min<K extends keyof R & string>(column: K, options?: ConsumeOptions): Promise<R[K] | null> {
-    return (await this.aggregate({ value: min<R[K]>(column) }, options)).value;
+  async min<K extends keyof R & string>(column: K, { signal, ...options }: NullOptions & ConsumeOptions = {}): Promise<R[K] | null> {
+    return (await this.aggregate({ value: min<R[K]>(column, options) }, { signal })).value;
   }
 
   /** The largest value of a column; null where it has none. */
-  async max<K extends keyof R & string>(column: K, options?: ConsumeOptions): Promise<R[K] | null> {
-    return (await this.aggregate({ value: max<R[K]>(column) }, options)).value;
+  async max<K extends keyof R & string>(column: K, { signal, ...options }: NullOptions & ConsumeOptions = {}): Promise<R[K] | null> {
+    return (await this.aggregate({ value: max<R[K]>(column, options) }, { signal })).value;
   }
 
   /** The mean of a column of numbers; null where it has no value. */
-  async mean(column: keyof R & string, options?: ConsumeOptions): Promise<number | null> {
-    return (await this.aggregate({ value: mean(column) }, options)).value;
+  async mean(column: keyof R & string, { signal, ...options }: NullOptions & ConsumeOptions = {}): Promise<number | null> {
+    return (await this.aggregate({ value: mean(column, options) }, { signal })).value;
   }
 
-  /** The standard deviation of a column of numbers, of the sample; null where it has fewer than two values. */
-  async std(column: keyof R & string, options?: ConsumeOptions): Promise<number | null> {
-    return (await this.aggregate({ value: std(column) }, options)).value;
+  /** The standard deviation of a column of numbers, of the sample unless `ddof: 0` says otherwise; null where it has no more values than `ddof`. */
+  async std(column: keyof R & string, { signal, ...options }: StdOptions & ConsumeOptions = {}): Promise<number | null> {
+    return (await this.aggregate({ value: std(column, options) }, { signal })).value;
   }
 
   /** The distinct values of a column that are not null. They have to fit into the memory of this process. */

@@ -4,7 +4,7 @@
  * A dataset gives groups and groups give datasets. So that the two need not share a file, this one does not name the class of datasets: `D` stands for it, and whoever makes the
  * groups hands in how a dataset is made.
  */
-import { type Aggregate, count, max, mean, min, std, sum } from "./aggregates/aggregate.ts";
+import { type Aggregate, count, max, mean, min, type NullOptions, std, type StdOptions, sum } from "./aggregates/aggregate.ts";
 import type { BatchFormat } from "./blocks/batch.ts";
 import type { BatchIn } from "./consume.ts";
 import { aggregateStep, type ExchangeStep, mapGroupsStep } from "./exchange-steps.ts";
@@ -52,28 +52,43 @@ export class Groups<R extends AnyRow, K extends keyof R & string, D extends Data
   }
 
   /** One row a group: its keys and the sum of a column, as the column `sum(name)`. */
-  sum<const C extends keyof R & string>(column: C): DatasetOf<D, KeysOf<R, K> & { [P in `sum(${C})`]: number | null }> {
-    return this.#one(`sum(${column})`, sum(column));
+  sum<const C extends keyof R & string>(
+    column: C,
+    options?: NullOptions,
+  ): DatasetOf<D, KeysOf<R, K> & { [P in `sum(${C})`]: number | null }> {
+    return this.#one(`sum(${column})`, sum(column, options));
   }
 
   /** One row a group: its keys and the smallest value of a column, as the column `min(name)`. */
-  min<const C extends keyof R & string>(column: C): DatasetOf<D, KeysOf<R, K> & { [P in `min(${C})`]: R[C] | null }> {
-    return this.#one(`min(${column})`, min(column));
+  min<const C extends keyof R & string>(
+    column: C,
+    options?: NullOptions,
+  ): DatasetOf<D, KeysOf<R, K> & { [P in `min(${C})`]: R[C] | null }> {
+    return this.#one(`min(${column})`, min(column, options));
   }
 
   /** One row a group: its keys and the largest value of a column, as the column `max(name)`. */
-  max<const C extends keyof R & string>(column: C): DatasetOf<D, KeysOf<R, K> & { [P in `max(${C})`]: R[C] | null }> {
-    return this.#one(`max(${column})`, max(column));
+  max<const C extends keyof R & string>(
+    column: C,
+    options?: NullOptions,
+  ): DatasetOf<D, KeysOf<R, K> & { [P in `max(${C})`]: R[C] | null }> {
+    return this.#one(`max(${column})`, max(column, options));
   }
 
   /** One row a group: its keys and the mean of a column, as the column `mean(name)`. */
-  mean<const C extends keyof R & string>(column: C): DatasetOf<D, KeysOf<R, K> & { [P in `mean(${C})`]: number | null }> {
-    return this.#one(`mean(${column})`, mean(column));
+  mean<const C extends keyof R & string>(
+    column: C,
+    options?: NullOptions,
+  ): DatasetOf<D, KeysOf<R, K> & { [P in `mean(${C})`]: number | null }> {
+    return this.#one(`mean(${column})`, mean(column, options));
   }
 
-  /** One row a group: its keys and the standard deviation of a column, of the sample, as the column `std(name)`. */
-  std<const C extends keyof R & string>(column: C): DatasetOf<D, KeysOf<R, K> & { [P in `std(${C})`]: number | null }> {
-    return this.#one(`std(${column})`, std(column));
+  /** One row a group: its keys and the standard deviation of a column, of the sample unless `ddof: 0` says otherwise, as the column `std(name)`. */
+  std<const C extends keyof R & string>(
+    column: C,
+    options?: StdOptions,
+  ): DatasetOf<D, KeysOf<R, K> & { [P in `std(${C})`]: number | null }> {
+    return this.#one(`std(${column})`, std(column, options));
   }
 
   /**

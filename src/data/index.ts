@@ -18,6 +18,8 @@ export {
   approxTopK,
   type ApproxTopKOptions,
   type FrequentValue,
+  type NullOptions,
+  type StdOptions,
   type ValueCounts,
   countDistinct,
   max,

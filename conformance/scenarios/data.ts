@@ -211,6 +211,7 @@ const GROUPS: readonly Case[] = [
   { name: "max", steps: [WITH_NULLS, ["max", "value"]] },
   { name: "mean", steps: [MANY, ["mean", "id"]] },
   { name: "std", steps: [["range", 5], ["std", "id"]] },
+  { name: "std of all values that there are", steps: [["range", 5], ["aggregate", { std: aggregate("std", "id", { ddof: 0 }) }]] },
   { name: "sum with nulls", steps: [WITH_NULLS, ["sum", "value"]] },
   { name: "sum of texts", steps: [LETTERS, ["sum", "key"]] },
   { name: "sum of no rows", steps: [["range", 0], ["sum", "id"]] },

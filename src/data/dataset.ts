@@ -11,6 +11,7 @@ import { nameOf, requireCount, requireFunction, requireNames, requireParts, seed
 import { arrowOfAll } from "./arrow/arrow-batch.ts";
 import { type BatchFormat, batchOf } from "./blocks/batch.ts";
 import type { Block } from "./blocks/block.ts";
+import type { Field } from "./blocks/data-type.ts";
 import {
   type BatchIn,
   batchesOfBlocks,
@@ -37,9 +38,10 @@ import { type DatasetKind, Groups, type ResultOf } from "./groups.ts";
 import { type JoinedRow, type JoinOptions, readJoin } from "./join-options.ts";
 import type { JoinType } from "./engine/join.ts";
 import { type MixOptions, readMix } from "./mix-options.ts";
+import { DataError } from "./errors.ts";
 import { ROWS_SHOWN } from "./limits.ts";
 import { explain } from "./plan/explain.ts";
-import { filesOf, type LogicalPlan } from "./plan/logical-plan.ts";
+import { filesOf, isReadOnce, type LogicalPlan } from "./plan/logical-plan.ts";
 import type { PhysicalPlan } from "./plan/physical-plan.ts";
 import { portablePlan } from "./plan/portable-plan.ts";
 import { physicalPlan } from "./plan/rules.ts";
@@ -57,6 +59,7 @@ import { bordersOf, checkFractions, checkIndices, cutBlocks, rowsIn, testRows, T
 import { STREAM_FORMATS, type StreamFormat, streamOf } from "./streams.ts";
 import { checkSettings, type DataSettings, resolveSettings } from "./settings.ts";
 import { DataStatistics, type RunState } from "./statistics.ts";
+import { DatasetSummary, SUMMARY, type SummaryOptions, summaryPlan } from "./summary.ts";
 import { type ActorTransformOptions, readCompute, type TransformOptions, type WithConstructorArgs } from "./transform-options.ts";
 import { type WriteResult, writeDataset } from "./write.ts";
 import {
@@ -510,14 +513,38 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return rows;
   }
 
+  /**
+   * What the columns are like: of numbers and booleans the count, mean, deviation (of all values, as in Ray), extremes, median (about), and how many are missing or 0; of texts the most frequent
+   * ones; of times the extremes. Reads the first rows for the types, and then all rows once.
+   *
+   * @throws DataError for a column that is not there, for a dataset without columns, and for an iterable, which can be read once
+   * @example
+   * console.log(await rides.summary());
+   * const { mean, missingPct } = (await rides.summary({ columns: ["km"] })).column("km");
+   */
+  async summary(options: SummaryOptions<R> = {}): Promise<DatasetSummary<R>> {
+    const { signal, ...given } = options;
+    const read = readOptions(given as SummaryOptions, { of: "summary", options: SUMMARY });
+    if (isReadOnce(this.#plan))
+      throw new DataError("Cannot summarize: an iterable can be read once, and the types of columns are needed before", {
+        hint: "keep its rows first: (await dataset.materialize()).summary()",
+      });
+    const plan = summaryPlan(await this.#fields({ signal }), read);
+    return new DatasetSummary<R>(plan, await this.aggregate(plan.aggregates, { signal }));
+  }
+
   /** The columns and their types, of the first block that has rows. Makes no more of the dataset than that. */
   async schema(options: ConsumeOptions = {}): Promise<Schema> {
-    let schema = new Schema([]);
+    return new Schema(await this.#fields(options));
+  }
+
+  async #fields(options: ConsumeOptions): Promise<readonly Field[]> {
+    let fields: readonly Field[] = [];
     for await (const block of this.limit(1).#run(options)) {
-      schema = new Schema(block.schema);
+      fields = block.schema;
       block.release();
     }
-    return schema;
+    return fields;
   }
 
   /** The names of the columns. */

@@ -93,4 +93,5 @@ export { Schema } from "./schema.ts";
 export { configure, type DataSettings } from "./settings.ts";
 export { type Datasource, fromAsyncIterable, fromColumns, fromItems, range, readDatasource, type ReadTask } from "./sources.ts";
 export { DataStatistics, type OperatorReport } from "./statistics.ts";
+export { type ColumnStatistics, DatasetSummary, type SummaryOptions, type SummaryRow } from "./summary.ts";
 export { ActorPoolStrategy, type ActorTransformOptions, type PoolSize, type TransformOptions } from "./transform-options.ts";

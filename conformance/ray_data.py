@@ -124,7 +124,7 @@ def batches(ds, options):
 
 
 def sort(ds, keys, options={}):
-    return ds.sort(keys, descending=options.get("descending", False))
+    return ds.sort(keys, descending=options.get("descending", False), boundaries=options.get("boundaries"))
 
 
 def names(columns):
@@ -167,7 +167,7 @@ METHODS = {
     "union": lambda ds, *others: ds.union(*others),
     "sort": sort,
     "join": join,
-    "groupBy": lambda ds, keys: ds.groupby(keys),
+    "groupBy": lambda ds, keys, options={}: ds.groupby(keys, num_partitions=options.get("numPartitions")),
     "aggregate": lambda ds, aggregates: ds.aggregate(*named(aggregates)),
     "mapGroups": lambda ds, fn: ds.map_groups(fn),
     "repartition": lambda ds, blocks: ds.repartition(blocks),

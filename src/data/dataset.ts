@@ -26,7 +26,16 @@ import {
 import { checkSink, type Datasink, writeToDatasink } from "./datasink.ts";
 import { DataIterator, readSplitOptions, type StreamingSplitOptions } from "./data-iterator.ts";
 import { type BlockRef, keptBlock } from "./engine/operator.ts";
-import { aggregateStep, type ExchangeStep, namesOf, shuffleStep, type SortOptions, sortStep } from "./exchange-steps.ts";
+import {
+  aggregateStep,
+  type ExchangeStep,
+  type GroupByOptions,
+  groupPartitions,
+  namesOf,
+  shuffleStep,
+  type SortOptions,
+  sortStep,
+} from "./exchange-steps.ts";
 import type { SinkTransform } from "./engine/sink-transform.ts";
 import { clusterCpus, knownRowCount, run } from "./engine/run.ts";
 import { SplitCoordinator } from "./engine/split-coordinator.ts";
@@ -330,7 +339,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    * The rows in the order of one or more columns. Rows of equal keys keep their order; NaN and then null come last in both directions; texts go by code point.
    *
    * @param keys - a column, or several, the first before the others
-   * @throws TypeError for what is no name of a column
+   * @throws TypeError for what is no name of a column, and for wrong options. When it runs: DataError for boundaries of another type than the column
    */
   sort(keys: (keyof R & string) | readonly (keyof R & string)[], options: SortOptions = {}): Dataset<R> {
     return this.#exchange(sortStep(keys, options));
@@ -360,11 +369,16 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   /**
    * The rows in groups of equal keys, to be aggregated. Null is a key like others, and so is NaN; 0 and -0 are the same. In which order the groups come is not specified.
    *
+   * @throws TypeError, RangeError for what are no names of columns, and for wrong options
    * @example
    * const perCity = rides.groupBy("city").aggregate({ rides: data.count(), km: data.sum("km") });
    */
-  groupBy<const K extends keyof R & string>(keys: K | readonly K[]): GroupedDataset<R, K> {
-    return new GroupedDataset<R, K>(namesOf("groupBy", keys), (step) => this.#exchange(step));
+  groupBy<const K extends keyof R & string>(keys: K | readonly K[], options: GroupByOptions = {}): GroupedDataset<R, K> {
+    const partitions = groupPartitions(options);
+    return new GroupedDataset<R, K>(namesOf("groupBy", keys), <U extends AnyRow>(step: ExchangeStep, then?: Transform) => {
+      const made = this.#exchange<U>({ ...step, ...partitions });
+      return then === undefined ? made : made.#transform<U>(then);
+    });
   }
 
   /**

@@ -48,7 +48,7 @@ export {
   type MapBatchesActorOptions,
   type MapBatchesOptions,
 } from "./dataset.ts";
-export type { SortOptions } from "./exchange-steps.ts";
+export type { GroupByOptions, SortOptions } from "./exchange-steps.ts";
 export type { TrainTestSplitOptions } from "./splits.ts";
 export type {
   WriteCsvOptions,

@@ -56,3 +56,64 @@ describe("a summary", () => {
     expect(perCity.map((row) => row["max(km)"])).toEqual([null, null, null]);
   });
 });
+
+const sizesOf = async (dataset: data.Dataset<any>): Promise<string[]> => {
+  const blocks = await dataset.mapBatches((rows) => [{ ids: rows.map(({ id }) => id).join(" ") }], { batchFormat: "rows" }).takeAll();
+  return blocks.map(({ ids }) => ids);
+};
+
+describe("a sort with boundaries", () => {
+  const rows = data.range(12).map(({ id }) => ({ id: id % 6, place: id }));
+
+  test("gives a block a range, in order and stable", async () => {
+    const sorted = rows.repartition(5).sort("id", { boundaries: [4, 2] });
+    expect(await sizesOf(sorted)).toEqual(["0 0 1 1", "2 2 3 3", "4 4 5 5"]);
+    expect((await sorted.takeAll()).map(({ place }) => place)).toEqual([0, 6, 1, 7, 2, 8, 3, 9, 4, 10, 5, 11]);
+    expect(await sizesOf(rows.sort("id", { boundaries: [4, 2], descending: true }))).toEqual(["5 5", "4 4 3 3", "2 2 1 1 0 0"]);
+    expect(await sizesOf(rows.sort(["id", "place"], { boundaries: [1, 99], descending: [false, true] }))).toEqual([
+      "0 0",
+      "1 1 2 2 3 3 4 4 5 5",
+    ]);
+    expect(sorted.explain()).toContain("sort(id in 3 ranges)");
+  });
+
+  test("is refused for what are no boundaries of the column", async () => {
+    for (const wrong of [[], 3, [Number.NaN], [1, "a"], [{}]])
+      expect(() => rows.sort("id", { boundaries: wrong as never })).toThrow("boundaries");
+    await expect(rows.sort("id", { boundaries: ["a"] }).takeAll()).rejects.toThrow('Cannot sort by "id" with boundaries "a"');
+    expect(
+      await rows
+        .limit(0)
+        .sort("id", { boundaries: [1] })
+        .takeAll(),
+    ).toEqual([]);
+  });
+});
+
+describe("groups", () => {
+  test("with a column more keep their rows, in order, group by group", async () => {
+    const grouped = rides.repartition(3).groupBy("city", { numPartitions: 4 }).withColumn("twice", data.col("id").mul(2));
+    const rows = await grouped.takeAll();
+    expect(rows.toSorted((a, b) => a.id - b.id)).toEqual((await rides.takeAll()).map((row) => ({ ...row, twice: 2 * row.id })));
+    const runs = rows.filter(({ city }, i) => i === 0 || city !== rows[i - 1]?.city);
+    expect(new Set(runs.map(({ city }) => city))).toEqual(new Set(["c0", "c1", null]));
+    expect(runs).toHaveLength(3);
+    for (const city of ["c0", "c1", null]) {
+      const ids = rows.filter((row) => row.city === city).map(({ id }) => id);
+      expect(ids).toEqual(ids.toSorted((a, b) => a - b));
+    }
+    expect(grouped.explain()).toContain("Exchange groupBy(city)->withColumn(twice:");
+  });
+
+  test("come in as many parts as are asked for, each whole", async () => {
+    const counts = rides.groupBy("id", { numPartitions: 5 }).count();
+    expect((await counts.materialize().then((made) => made.takeAll())).length).toBe(100);
+    expect(await sizesOf(counts)).toHaveLength(5);
+    expect(() => rides.groupBy("id", { numPartitions: 0 })).toThrow("numPartitions");
+    expect(() => rides.groupBy("id", { partitions: 2 } as never)).toThrow("numPartitions");
+    const urls = data.fromItems([{ url: "x" }]);
+    expect(() => urls.groupBy("url").withColumn("x", data.col("url").download() as never)).toThrow(
+      "withColumn of groups takes no download",
+    );
+  });
+});

@@ -241,6 +241,8 @@ function neededOfExchange({ before, after }: ExchangePlan, needed: Columns): Col
           after.keys.map(({ column }) => column),
         )
       );
+    case "groupRows":
+      return needed && merged(needed, after.keys);
     case "orderByHidden":
     case "oneBlock":
       return needed;

@@ -64,7 +64,21 @@ import {
 } from "./python-options.ts";
 import { readRepartition, type RepartitionOptions } from "./repartition-options.ts";
 import { Schema } from "./schema.ts";
-import { bordersOf, checkFractions, checkIndices, cutBlocks, rowsIn, testRows, TRAIN_TEST, type TrainTestSplitOptions } from "./splits.ts";
+import {
+  bordersOf,
+  checkFractions,
+  checkIndices,
+  cutBlocks,
+  cutNearNodes,
+  nodeHints,
+  rowsIn,
+  type SplitOptions,
+  type StreamingTrainTestSplitOptions,
+  testRows,
+  TRAIN_TEST,
+  trainTestSteps,
+  type TrainTestSplitOptions,
+} from "./splits.ts";
 import { STREAM_FORMATS, type StreamFormat, streamOf } from "./streams.ts";
 import { checkSettings, type DataSettings, resolveSettings } from "./settings.ts";
 import { DataStatistics, type RunState } from "./statistics.ts";
@@ -604,20 +618,18 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   /**
    * So many datasets of rows that follow each other, with about as many rows each. All rows are made and kept in the object store.
    *
-   * @param options - `equal`: exactly as many rows each, and the last few rows in none. Default: false
-   * @throws RangeError for what is no whole number from 1
+   * @param options - `equal`: exactly as many rows each, and the last few rows in none. `localityHints`: the nodes of the parts, which get blocks of these first
+   * @throws RangeError for what is no whole number from 1, and for hints that are not one a part; TypeError for a wrong option
    */
-  async split(parts: number, options: ConsumeOptions & { equal?: boolean | undefined } = {}): Promise<Dataset<R>[]> {
+  async split(parts: number, options: SplitOptions = {}): Promise<Dataset<R>[]> {
     requireParts("split", parts);
     const { signal, ...given } = options;
-    const { equal } = readOptions(given, { of: "split", options: { equal: flag(false) } });
+    const { equal, localityHints } = readOptions(given, { of: "split", options: { equal: flag(false), localityHints: nodeHints(parts) } });
     const blocks = await this.#made({ signal });
     const total = rowsIn(blocks);
-    const border = (i: number): number => (equal ? i * Math.floor(total / parts) : Math.floor((i * total) / parts));
-    const cut = await cutBlocks(
-      blocks,
-      Array.from({ length: equal ? parts : parts - 1 }, (_, i) => border(i + 1)),
-    );
+    const borders = Array.from({ length: parts + 1 }, (_, i) => (equal ? i * Math.floor(total / parts) : Math.floor((i * total) / parts)));
+    const sizes = borders.slice(1).map((border, i) => border - (borders[i] as number));
+    const cut = await (localityHints === undefined ? cutBlocks(blocks, borders.slice(1)) : cutNearNodes(blocks, sizes, localityHints));
     return cut.slice(0, parts).map((own, i) => this.#stored(`split(${i + 1} of ${parts})`, own));
   }
 
@@ -671,6 +683,25 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
       return kept.#exchange({ name, partitioning: { kind: "hash", keys: [stratify], use: "group by" }, after });
     };
     return [part(false), part(true)];
+  }
+
+  /**
+   * Two datasets that stream: most rows to train with, and about a part of them to test with. Nothing runs, and each side runs what is before it. A row is on one side, and on the same one each time,
+   * as long as the steps before give the same rows in the same order; by a hash of a column, in any order.
+   *
+   * @throws RangeError for a `testSize` that is not between 0 and 1, TypeError for a wrong option, DataError for an iterable, which can be read once
+   * @example
+   * const [train, test] = clicks.streamingTrainTestSplit({ testSize: 0.1, type: "hash", hashColumn: "userId" });
+   */
+  streamingTrainTestSplit(options: StreamingTrainTestSplitOptions<R>): [train: Dataset<R>, test: Dataset<R>] {
+    const { train, test } = trainTestSteps(options as StreamingTrainTestSplitOptions);
+    if (isReadOnce(this.#plan))
+      throw new DataError("Cannot split: an iterable can be read once, and each side reads it", {
+        hint: "keep its rows first: (await dataset.materialize()).streamingTrainTestSplit(options)",
+      });
+    // Chance goes by the numbers of rows, which are the same in each run only in order.
+    const rows = train.kind === "sample" ? this.withSettings({ preserveOrder: true }) : this;
+    return [rows.#transform<R>(train), rows.#transform<R>(test)];
   }
 
   /**

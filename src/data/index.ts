@@ -49,7 +49,7 @@ export {
   type MapBatchesOptions,
 } from "./dataset.ts";
 export type { GroupByOptions, SortOptions } from "./exchange-steps.ts";
-export type { TrainTestSplitOptions } from "./splits.ts";
+export type { SplitOptions, StreamingTrainTestSplitOptions, TrainTestSplitOptions } from "./splits.ts";
 export type {
   WriteCsvOptions,
   WriteImagesOptions,

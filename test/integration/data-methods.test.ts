@@ -117,3 +117,48 @@ describe("groups", () => {
     );
   });
 });
+
+describe("a streaming split into train and test", () => {
+  const ids = async (dataset: data.Dataset<{ id: number }>): Promise<number[]> => (await dataset.takeAll()).map(({ id }) => id);
+
+  test("at random gives each row to one side, the same by the seed whatever blocks there are", async () => {
+    const rows = data.range(5000);
+    const [train, held] = rows.streamingTrainTestSplit({ testSize: 0.2, seed: 3 });
+    const [a, b] = [await ids(train), await ids(held)];
+    expect([...a, ...b].toSorted((x, y) => x - y)).toEqual(upTo(5000));
+    expect(Math.abs(b.length - 1000)).toBeLessThan(120);
+    expect(await ids(rows.repartition(7).streamingTrainTestSplit({ testSize: 0.2, seed: 3 })[1])).toEqual(b);
+    const [other, otherHeld] = rows.withSettings({ preserveOrder: false }).streamingTrainTestSplit({ testSize: 0.5 });
+    expect([...(await ids(other)), ...(await ids(otherHeld))].toSorted((x, y) => x - y)).toEqual(upTo(5000));
+  });
+
+  test("by hash keeps equal values together, and is fused with the read", async () => {
+    const rows = data.range(2000).map(({ id }) => ({ id, user: `u${id % 50}` }));
+    const [train, held] = rows.streamingTrainTestSplit({ testSize: 0.3, type: "hash", hashColumn: "user" });
+    const users = async (side: typeof train): Promise<Set<string>> => new Set(await side.unique("user"));
+    const [a, b] = [await users(train), await users(held)];
+    expect(a.size + b.size).toBe(50);
+    expect([...a].some((user) => b.has(user))).toBe(false);
+    expect(b.size).toBeGreaterThan(3);
+    expect((await train.count()) + (await held.count())).toBe(2000);
+    expect(train.explain()).toContain("ReadTasks range(2000)->map->streamingTrainTestSplit(train)");
+  });
+
+  test("is refused with options that do not go together", () => {
+    const rows = data.range(10);
+    expect(() => rows.streamingTrainTestSplit({ testSize: 1 })).toThrow("between 0 and 1: received 1");
+    expect(() => rows.streamingTrainTestSplit({ testSize: 0.5, type: "hash" })).toThrow("takes hashColumn");
+    expect(() => rows.streamingTrainTestSplit({ testSize: 0.5, hashColumn: "id" })).toThrow("hashColumn with type");
+    expect(() => rows.streamingTrainTestSplit({ testSize: 0.5, type: "hash", hashColumn: "id", seed: 1 })).toThrow("a seed with type");
+    expect(() => data.fromAsyncIterable([{ n: 1 }]).streamingTrainTestSplit({ testSize: 0.5 })).toThrow("read once");
+  });
+});
+
+test("a split with nodes has every row once, in parts of equal sizes", async () => {
+  const rows = data.range(103).repartition(5);
+  const parts = await rows.split(3, { localityHints: ["nowhere", "nowhere", "elsewhere"] });
+  const ids = await Promise.all(parts.map(async (part) => (await part.takeAll()).map(({ id }) => id)));
+  expect(ids.map((own) => own.length)).toEqual([34, 34, 35]);
+  expect(ids.flat().toSorted((a, b) => a - b)).toEqual(upTo(103));
+  await expect(rows.split(3, { localityHints: ["one"] })).rejects.toThrow("localityHints");
+});

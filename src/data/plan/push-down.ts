@@ -215,6 +215,8 @@ function neededBelow(step: Transform, needed: Columns): Columns {
       return needed && merged(without(needed, namesMade(step)), columnsOf(step.expression));
     case "drop":
       return needed && merged(needed, step.columns);
+    case "hashSplit":
+      return needed && merged(needed, [step.column]);
     case "rebatch":
       return needed;
     case "rename":

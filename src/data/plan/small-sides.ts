@@ -41,6 +41,7 @@ const ROWS_STAY: ReadonlySet<string> = new Set<Transform["kind"]>([
   "withColumns",
   "project",
   "download",
+  "hashSplit",
   "limit",
 ]);
 

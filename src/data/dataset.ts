@@ -10,7 +10,7 @@ import { type Aggregate, count, emptyResult, max, mean, min, type NullOptions, s
 import { nameOf, requireCount, requireFunction, requireNames, requireParts, seedOf } from "./arguments.ts";
 import { arrowOfAll } from "./arrow/arrow-batch.ts";
 import { type BatchFormat, batchOf } from "./blocks/batch.ts";
-import type { Block } from "./blocks/block.ts";
+import { type Block, blockBytes } from "./blocks/block.ts";
 import type { Field } from "./blocks/data-type.ts";
 import {
   type BatchIn,
@@ -141,6 +141,7 @@ export let newDataset: <R extends AnyRow>(plan: LogicalPlan, settings?: DataSett
 export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   readonly #plan: LogicalPlan;
   readonly #settings: DataSettings;
+  #name: string | undefined;
   #lastRun: RunState | undefined;
 
   static {
@@ -291,7 +292,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   /** The first rows. What makes the others is stopped. */
   limit(rows: number): Dataset<R> {
     requireCount("limit", rows);
-    return new Dataset<R>({ kind: "limit", name: `limit(${rows})`, input: this.#plan, count: rows }, this.#settings);
+    return this.#derived<R>({ kind: "limit", name: `limit(${rows})`, input: this.#plan, count: rows });
   }
 
   /** The rows of this dataset, then those of the others. */
@@ -300,7 +301,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
       if (!(dataset instanceof Dataset)) throw new TypeError(`union takes Datasets: received ${describeValue(dataset)}`);
       return dataset.#plan;
     });
-    return new Dataset<R>({ kind: "union", name: "union", inputs }, this.#settings);
+    return this.#derived<R>({ kind: "union", name: "union", inputs });
   }
 
   /**
@@ -313,7 +314,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   mix(...given: readonly [...others: readonly Dataset<R>[], options: MixOptions] | readonly Dataset<R>[]): Dataset<R> {
     const { others, mix } = readMix(given, (value): value is Dataset<R> => value instanceof Dataset);
     const inputs = [this.#plan, ...others.map((other) => other.#plan)];
-    return new Dataset<R>({ kind: "union", name: "mix", inputs, mix }, this.#settings);
+    return this.#derived<R>({ kind: "union", name: "mix", inputs, mix });
   }
 
   /**
@@ -324,7 +325,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   zip<const O extends readonly Dataset[]>(...others: O): Dataset<ZippedRow<R, O>> {
     if (others.length === 0 || others.some((other) => !(other instanceof Dataset))) throw new TypeError("zip takes Datasets, one or more");
     const inputs = [this.#plan, ...others.map((other) => other.#plan)];
-    return new Dataset({ kind: "combine", name: "zip", inputs, combine: { kind: "zip", name: "zip" } }, this.#settings);
+    return this.#derived({ kind: "combine", name: "zip", inputs, combine: { kind: "zip", name: "zip" } });
   }
 
   /**
@@ -343,7 +344,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   /** The blocks in random order, and the rows of each in theirs: cheaper than `randomShuffle`, and less random. @throws TypeError for a seed that is no whole number */
   randomizeBlockOrder(options: { seed?: number | undefined } = {}): Dataset<R> {
     const seed = seedOf("randomizeBlockOrder", options);
-    return new Dataset<R>({ kind: "blockOrder", name: "randomizeBlockOrder", input: this.#plan, seed }, this.#settings);
+    return this.#derived<R>({ kind: "blockOrder", name: "randomizeBlockOrder", input: this.#plan, seed });
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -416,7 +417,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     if (!(other instanceof Dataset)) throw new TypeError(`join takes a Dataset: received ${describeValue(other)}`);
     const { partitions, ...join } = readJoin(options);
     const inputs = [this.#plan, (other as Dataset).#plan] as const;
-    return new Dataset({ kind: "combine", name: join.name, inputs, combine: join, partitions }, this.#settings);
+    return this.#derived({ kind: "combine", name: join.name, inputs, combine: join, partitions });
   }
 
   /** The aggregates of all rows, as one row. */
@@ -464,7 +465,27 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   /** The same rows, with other settings of the engine where this dataset, or what is made of it, is consumed. */
   withSettings(settings: DataSettings): Dataset<R> {
     checkSettings(settings);
-    return new Dataset<R>(this.#plan, { ...this.#settings, ...settings });
+    return this.#derived<R>(this.#plan, { ...this.#settings, ...settings });
+  }
+
+  /** The name that `setName` gave, to this dataset or to the one that it is made of. */
+  get name(): string | undefined {
+    return this.#name;
+  }
+
+  /**
+   * Names the dataset, and those that are made of it from now on. Progress, `stats()` and `explain()` show the name. Gives this dataset.
+   *
+   * @param name - undefined: no name
+   * @throws TypeError for what is no text of one line
+   * @example
+   * const rides = data.readCsv("rides/").setName("rides");
+   */
+  setName(name: string | undefined): this {
+    if (name !== undefined && (typeof name !== "string" || name.trim() === "" || /\p{Cc}/u.test(name)))
+      throw new TypeError(`setName takes a text of one line: received ${describeValue(name)}`);
+    this.#name = name;
+    return this;
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -578,6 +599,29 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   /** The names of the columns. */
   async columns(options: ConsumeOptions = {}): Promise<readonly string[]> {
     return (await this.schema(options)).names;
+  }
+
+  /** How many blocks there are. Nothing runs where the blocks are kept in the object store; else they are made, and neither fetched nor kept. */
+  async numBlocks(options: ConsumeOptions = {}): Promise<number> {
+    if (this.#plan.kind === "stored") return this.#plan.blocks.length;
+    return (await this.#measured(options)).blocks;
+  }
+
+  /** Bytes of all blocks in memory. Nothing runs where the blocks are kept in the object store, or the program has them; else they are made, and neither fetched nor kept. */
+  async sizeBytes(options: ConsumeOptions = {}): Promise<number> {
+    if (this.#plan.kind === "stored") return this.#plan.blocks.reduce((bytes, block) => bytes + block.sizeBytes, 0);
+    if (this.#plan.kind === "input") return this.#plan.blocks.reduce((bytes, block) => bytes + blockBytes(block), 0);
+    return (await this.#measured(options)).bytes;
+  }
+
+  async #measured(options: ConsumeOptions): Promise<{ readonly blocks: number; readonly bytes: number }> {
+    let [blocks, bytes] = [0, 0];
+    for await (const block of this.#run(options)) {
+      blocks += 1;
+      bytes += block.sizeBytes;
+      block.release();
+    }
+    return { blocks, bytes };
   }
 
   /** The files that this dataset is read from, in their order; none where it is read from elsewhere, or kept in the object store. */
@@ -721,7 +765,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     if (!isInitialized()) await init();
     const plan = await portablePlan(physicalPlan(this.#plan), await clusterCpus());
     const actorClass = remote(SplitCoordinator, { numCpus: 0, maxConcurrency: 4 * n });
-    const coordinator = actorClass.remote({ plan, settings: resolveSettings(this.#settings), splits: n, ...read });
+    const coordinator = actorClass.remote({ plan, settings: resolveSettings(this.#settings), name: this.#name, splits: n, ...read });
     await ready(coordinator);
     return Array.from({ length: n }, (_, i) => new DataIterator<R>(coordinator, i));
   }
@@ -740,7 +784,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   #stored(name: string, blocks: readonly BlockRef[]): Dataset<R> {
-    return new Dataset<R>({ kind: "stored", name, blocks }, this.#settings);
+    return this.#derived<R>({ kind: "stored", name, blocks });
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -810,7 +854,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
 
   /** The plan as it was written, and the operators that run. */
   explain(): string {
-    return explain(this.#plan, physicalPlan(this.#plan));
+    return explain(this.#plan, physicalPlan(this.#plan), this.#name);
   }
 
   /** What the operators of the last run of this dataset did, or of the run that materialized it; undefined where there was none. */
@@ -831,11 +875,18 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
 
   #transform<U extends AnyRow>(transform: Transform, given: AnyTransformOptions = {}): Dataset<U> {
     const { compute, options } = readCompute(transform, given);
-    return new Dataset<U>({ kind: "map", name: transform.name, input: this.#plan, transform, options, compute }, this.#settings);
+    return this.#derived<U>({ kind: "map", name: transform.name, input: this.#plan, transform, options, compute });
+  }
+
+  /** A dataset that is made of this one. */
+  #derived<U extends AnyRow>(plan: LogicalPlan, settings = this.#settings): Dataset<U> {
+    const derived = new Dataset<U>(plan, settings);
+    derived.#name = this.#name;
+    return derived;
   }
 
   #exchange<U extends AnyRow>(step: ExchangeStep): Dataset<U> {
-    return new Dataset<U>({ kind: "exchange", input: this.#plan, ...step }, this.#settings);
+    return this.#derived<U>({ kind: "exchange", input: this.#plan, ...step });
   }
 
   #write(name: string, folder: string, { mode, signal, ...plan }: WritePlan): Promise<WriteResult> {
@@ -859,8 +910,9 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
       yield* run(plan, {
         settings,
         signal,
+        name: owner.#name,
         onBegin: (begun) => {
-          last = { ...begun, startedMs, endedMs: undefined };
+          last = { ...begun, name: owner.#name, startedMs, endedMs: undefined };
           owner.#lastRun = last;
         },
       });

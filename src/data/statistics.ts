@@ -10,6 +10,8 @@ import type { Operator } from "./engine/operator.ts";
 
 /** A run, under way or over. */
 export interface RunState {
+  /** Of the dataset. */
+  readonly name: string | undefined;
   /** Producers before consumers. */
   readonly operators: readonly Operator[];
   readonly errored: ErroredBlocks;
@@ -42,6 +44,8 @@ export interface OperatorReport {
 
 /** The last run of a dataset. It prints itself. */
 export class DataStatistics {
+  /** The name of the dataset, if it has one. */
+  readonly name: string | undefined;
   /** Producers before consumers. */
   readonly operators: readonly OperatorReport[];
   /** From the first block that was asked for to the end of the run, or until now. */
@@ -51,7 +55,8 @@ export class DataStatistics {
   /** The first ten of these errors. */
   readonly firstErrors: readonly LeftOut[];
 
-  constructor({ operators, errored, startedMs, endedMs = performance.now() }: RunState) {
+  constructor({ name, operators, errored, startedMs, endedMs = performance.now() }: RunState) {
+    this.name = name;
     this.operators = operators.map(reportOf);
     this.durationMs = endedMs - startedMs;
     this.erroredBlocks = errored.count;
@@ -59,7 +64,7 @@ export class DataStatistics {
   }
 
   toString(): string {
-    const lines = this.operators.flatMap(linesOf);
+    const lines = [...(this.name === undefined ? [] : [`Dataset ${this.name}`]), ...this.operators.flatMap(linesOf)];
     lines.push(`Run: ${secondsText(this.durationMs)}`);
     if (this.erroredBlocks > 0) lines.push(`Left out because of errors: ${counted(this.erroredBlocks, "block")}`);
     for (const { operator, error } of this.firstErrors) lines.push(`* ${operator}: ${error.message}`);

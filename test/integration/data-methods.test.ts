@@ -162,3 +162,33 @@ test("a split with nodes has every row once, in parts of equal sizes", async () 
   expect(ids.flat().toSorted((a, b) => a - b)).toEqual(upTo(103));
   await expect(rows.split(3, { localityHints: ["one"] })).rejects.toThrow("localityHints");
 });
+
+describe("a name", () => {
+  test("is that of what is made of the dataset, and shown in its plan and statistics", async () => {
+    const rows = data.range(10).setName("numbers");
+    const squares = rows.map(({ id }) => ({ id: id * id }));
+    expect([rows.name, squares.name, squares.limit(2).name, data.range(1).name]).toEqual(["numbers", "numbers", "numbers", undefined]);
+    await squares.takeAll();
+    const stats = await squares.stats();
+    expect([stats?.name, String(stats).split("\n")[0]]).toEqual(["numbers", "Dataset numbers"]);
+    expect(squares.explain()).toMatch(/^Logical plan of numbers\n/);
+    expect((await squares.materialize()).name).toBe("numbers");
+    expect(squares.setName(undefined).name).toBeUndefined();
+    expect(squares.explain()).toMatch(/^Logical plan\n/);
+    for (const wrong of ["", "two\nlines", 3]) expect(() => rows.setName(wrong as never)).toThrow("setName takes a text of one line");
+  });
+});
+
+describe("blocks and bytes", () => {
+  test("are known of blocks that are kept, and counted of others", async () => {
+    const rows = data.range(1000).repartition(4);
+    const kept = await rows.materialize();
+    expect([await rows.numBlocks(), await kept.numBlocks()]).toEqual([4, 4]);
+    expect([await rows.sizeBytes(), await kept.sizeBytes()]).toEqual([8000, 8000]);
+    expect(await data.fromColumns({ x: new Float64Array(100) }).sizeBytes()).toBe(800);
+    const before = await kept.stats();
+    await kept.numBlocks();
+    expect((await kept.stats())?.durationMs).toBe(before?.durationMs);
+    expect(await data.range(0).sizeBytes()).toBe(0);
+  });
+});

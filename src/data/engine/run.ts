@@ -61,12 +61,14 @@ export async function knownRowCount(plan: LogicalPlan, { maxErroredBlocks }: Set
 interface RunOptions {
   readonly settings: Settings;
   readonly signal?: AbortSignal | undefined;
+  /** Of the dataset, for progress. */
+  readonly name?: string | undefined;
   /** Given the operators, and what is left out, before they begin. */
   readonly onBegin?: ((run: Pick<RunState, "operators" | "errored">) => void) | undefined;
 }
 
 /** The blocks of the plan's output. */
-export async function* run(plan: PhysicalPlan, { settings, signal, onBegin }: RunOptions): AsyncGenerator<BlockRef, void, undefined> {
+export async function* run(plan: PhysicalPlan, { settings, signal, name, onBegin }: RunOptions): AsyncGenerator<BlockRef, void, undefined> {
   signal?.throwIfAborted();
   if (!isInitialized()) await init();
   const cpus = await clusterCpus();
@@ -81,7 +83,7 @@ export async function* run(plan: PhysicalPlan, { settings, signal, onBegin }: Ru
   const executor = new StreamingExecutor(budget, (events) => buildStages(plan, { events, parts, cpus, pools, settings, errored }));
   const operators = executor.stages.map(({ operator }) => operator);
   onBegin?.({ operators, errored });
-  const endProgress = showsProgress(settings.progress) ? processBoard().begin(shownRun({ operators, errored })) : undefined;
+  const endProgress = showsProgress(settings.progress) ? processBoard().begin(shownRun({ name, operators, errored })) : undefined;
   const endWatch = pools.watch(clusterCpus);
   let outcome: WorkOutcome = "stopped";
   const stop = (): void => executor.onFailure(signal?.reason);

@@ -889,12 +889,12 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return this.#derived<U>({ kind: "exchange", input: this.#plan, ...step });
   }
 
-  #write(name: string, folder: string, { mode, signal, ...plan }: WritePlan): Promise<WriteResult> {
+  #write(name: string, folder: string, { mode, signal, filenameProvider, ...plan }: WritePlan): Promise<WriteResult> {
     if (typeof folder !== "string" || folder === "")
       throw new TypeError(`${name} takes the path of a folder: received ${JSON.stringify(folder)}`);
     const runInto = (stagingFolder: string): AsyncIterable<BlockRef> =>
       this.#transform({ kind: "write", name, stagingFolder, ...plan }).#run({ signal }, this);
-    return writeDataset({ folder, mode, extension: plan.extension, run: runInto });
+    return writeDataset({ folder, mode, extension: plan.extension, filenameProvider, run: runInto });
   }
 
   /** @param owner - the dataset whose last run it is */

@@ -61,6 +61,7 @@ export type {
 } from "./write-options.ts";
 export type { ImageFormat, ImageMode } from "./formats/images.ts";
 export { DataError } from "./errors.ts";
+export type { FilenameProvider, NamedFile } from "./file-names.ts";
 export type { JoinOptions } from "./join-options.ts";
 export type { MixOptions } from "./mix-options.ts";
 export type { JoinType } from "./engine/join.ts";

@@ -1,9 +1,15 @@
 /** Methods of datasets that look at them, in in-process mode: what they give is compared with plain arrays. */
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import * as data from "shoal/data";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { useSession } from "./session.ts";
 
 useSession({ mode: "inProcess", numCpus: 2 });
+
+const folder = mkdtempSync(join(tmpdir(), "shoal data methods "));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 const rides = data
@@ -190,5 +196,50 @@ describe("blocks and bytes", () => {
     await kept.numBlocks();
     expect((await kept.stats())?.durationMs).toBe(before?.durationMs);
     expect(await data.range(0).sizeBytes()).toBe(0);
+  });
+});
+
+describe("written files", () => {
+  const rows = data.range(100).map(({ id }) => ({ id, odd: id % 2 === 1 }));
+
+  test("have the names of the user's function, in the order of the rows", async () => {
+    const to = join(folder, "named");
+    const filenameProvider = ({ index }: data.NamedFile): string => `rides-${index}`;
+    const { files } = await rows.repartition(3).writeCsv(to, { filenameProvider, compression: "gzip" });
+    expect(files.map((file) => basename(file))).toEqual(["rides-0.csv.gz", "rides-1.csv.gz", "rides-2.csv.gz"]);
+    expect((await data.readCsv<{ id: number }>(to).takeAll()).map(({ id }) => id)).toEqual(upTo(100));
+    await expect(rows.writeCsv(to, { filenameProvider, compression: "gzip" })).rejects.toThrow("rides-0.csv.gz: it is there already");
+    await expect(rows.repartition(2).writeCsv(join(folder, "twice"), { filenameProvider: () => "one" })).rejects.toThrow("twice");
+    expect(readdirSync(to).toSorted((a, b) => (a < b ? -1 : 1))).toEqual(["rides-0.csv.gz", "rides-1.csv.gz", "rides-2.csv.gz"]);
+  });
+
+  test("of an overwrite take the places of old ones of their names, and the others go", async () => {
+    const to = join(folder, "over");
+    const filenameProvider = ({ index }: data.NamedFile): string => `part ${index}`;
+    await rows.repartition(3).writeParquet(to, { filenameProvider });
+    await data
+      .readParquet<{ id: number }>(to)
+      .map(({ id }) => ({ id: -id }))
+      .repartition(2)
+      .writeParquet(to, { filenameProvider, mode: "overwrite" });
+    expect(readdirSync(to)).toHaveLength(2);
+    expect((await data.readParquet<{ id: number }>(to).takeAll()).map(({ id }) => -id)).toEqual(upTo(100));
+  });
+
+  test("have as many rows at least as they are to have, but for the last one", async () => {
+    const to = join(folder, "large");
+    const small = rows.repartition(20);
+    const { files } = await small.writeParquet(to, { minRowsPerFile: 30 });
+    const counts = await Promise.all(files.map((file) => data.readParquet(file).count()));
+    expect(counts.reduce((a, b) => a + b, 0)).toBe(100);
+    expect(Math.min(...counts.slice(0, -1))).toBeGreaterThanOrEqual(30);
+    expect((await data.readParquet<{ id: number }>(to).takeAll()).map(({ id }) => id)).toEqual(upTo(100));
+    const all = await small.withSettings({ memoryBytes: 1 }).writeCsv(join(folder, "one"), { minRowsPerFile: 1000 });
+    expect([all.files.length, all.rowCount]).toEqual([1, 100]);
+    const cut = await small.writeCsv(join(folder, "cut"), { minRowsPerFile: 20, maxRowsPerFile: 25 });
+    const sizes = await Promise.all(cut.files.map((file) => data.readCsv(file).count()));
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(25);
+    expect(() => rows.writeCsv(to, { minRowsPerFile: 5, maxRowsPerFile: 4 })).toThrow("received 5 and 4");
+    expect(() => rows.writeCsv(to, { filenameProvider: "x" as never })).toThrow("filenameProvider");
   });
 });

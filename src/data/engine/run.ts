@@ -207,6 +207,7 @@ function buildOperator(
 /** How many rows a task needs at least for what it does first, as long as there are more. */
 function rowsWanted(first: Transform): number {
   if (first.kind === "rebatch") return first.rows;
+  if (first.kind === "write") return first.minRowsPerFile ?? 0;
   return first.kind === "mapBatches" || first.kind === "pythonBatches" ? (first.batchSize ?? 0) : 0;
 }
 

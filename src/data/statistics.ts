@@ -34,6 +34,8 @@ export interface OperatorReport {
   readonly wallMs: number;
   /** Time of processors that the processes of its tasks used meanwhile. In-process, where all tasks are in one process, it tells little. */
   readonly cpuMs: number;
+  /** The most memory that a process of its tasks had when it had made a block, its own alone. Undefined where it is not known, as in-process. */
+  readonly maxMemoryBytes: number | undefined;
   /** Tasks that failed and were left out. */
   readonly erroredBlocks: number;
   /** Blocks that wait for its tasks now. */
@@ -80,9 +82,10 @@ Object.defineProperty(DataStatistics.prototype, Symbol.for("nodejs.util.inspect.
 
 /** What an operator has done so far. */
 export function reportOf({ name, statistics, load }: Operator): OperatorReport {
-  const { tasks, rows, bytes, blocks, wallMs, cpuMs, erroredBlocks, startedMs, endedMs } = statistics;
+  const { tasks, rows, bytes, blocks, wallMs, cpuMs, memoryBytes, erroredBlocks, startedMs, endedMs } = statistics;
+  const maxMemoryBytes = memoryBytes.count === 0 ? undefined : memoryBytes.max;
   const durationMs = startedMs === undefined || endedMs === undefined ? 0 : endedMs - startedMs;
-  return { name, tasks, rows, bytes, blocks, durationMs, wallMs, cpuMs, erroredBlocks, ...load };
+  return { name, tasks, rows, bytes, blocks, durationMs, wallMs, cpuMs, maxMemoryBytes, erroredBlocks, ...load };
 }
 
 function linesOf(report: OperatorReport): string[] {

@@ -73,7 +73,7 @@ export const SUMMARY = {
 const TOP_VALUES = 10;
 
 /** What is asked for each column, by its name and that of the statistic. */
-export interface SummaryPlan {
+interface SummaryPlan {
   readonly columns: readonly string[];
   readonly statistics: readonly { readonly column: string; readonly statistic: string }[];
   /** By the number of the statistic. */

@@ -120,6 +120,10 @@ export class ExchangeOperator implements Operator {
     return this.#running + (this.#reduce?.runningCount ?? 0);
   }
 
+  get pulledSinceMs(): readonly number[] {
+    return this.#reduce?.pulledSinceMs ?? [];
+  }
+
   /** What the store may spill does not count. */
   get heldBytes(): number {
     return this.#reduce?.heldBytes ?? 0;

@@ -12,7 +12,7 @@ interface PlacedBlock {
 }
 
 /** Rows of a block, by its number. */
-export interface BlockPiece {
+interface BlockPiece {
   readonly block: number;
   readonly from: number;
   readonly to: number;

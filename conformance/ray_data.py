@@ -70,6 +70,7 @@ AGGREGATES = {
     "count": "Count", "sum": "Sum", "min": "Min", "max": "Max", "mean": "Mean", "std": "Std", "absMax": "AbsMax", "quantile": "Quantile", "unique": "Unique",
     "countDistinct": "CountDistinct", "asList": "AsList", "missingValuePercentage": "MissingValuePercentage", "zeroPercentage": "ZeroPercentage",
 }
+OPTIONS = {"ignoreNulls": "ignore_nulls", "ddof": "ddof"}
 MODES = {"append": SaveMode.APPEND, "overwrite": SaveMode.OVERWRITE, "error": SaveMode.ERROR, "ignore": SaveMode.IGNORE}
 JOINS = {
     "inner": "inner", "left": "left_outer", "right": "right_outer", "full": "full_outer",
@@ -119,7 +120,8 @@ def writer(name):
 def named(aggregates):
     made = []
     for alias, (kind, *args) in aggregates.items():
-        keyword = {"alias_name": alias}
+        options = args.pop() if args and isinstance(args[-1], dict) else {}
+        keyword = {"alias_name": alias} | {OPTIONS[name]: value for name, value in options.items()}
         if kind == "quantile":
             keyword["q"] = args.pop()
         made.append(getattr(aggregate, AGGREGATES[kind])(*args, **keyword))
@@ -132,7 +134,7 @@ def batches(ds, options):
 
 
 def sort(ds, keys, options={}):
-    return ds.sort(keys, descending=options.get("descending", False))
+    return ds.sort(keys, descending=options.get("descending", False), boundaries=options.get("boundaries"))
 
 
 def names(columns):
@@ -192,7 +194,7 @@ METHODS = {
     "union": lambda ds, *others: ds.union(*others),
     "sort": sort,
     "join": join,
-    "groupBy": lambda ds, keys: ds.groupby(keys),
+    "groupBy": lambda ds, keys, options={}: ds.groupby(keys, num_partitions=options.get("numPartitions")),
     "aggregate": lambda ds, aggregates: ds.aggregate(*named(aggregates)),
     "mapGroups": lambda ds, fn: ds.map_groups(fn),
     "repartition": lambda ds, blocks: ds.repartition(blocks),

@@ -94,6 +94,9 @@ export { removeIfEmpty } from "../runtime/os/files/shared-folder.ts";
 // Which process left a record in a file, and whether it still runs.
 export { isProcessGone, processIdentity, runsHere } from "../runtime/os/processes/process-identity.ts";
 
+// Memory of this process, and of its machine.
+export { createMemoryProbe, ownMemoryBytes } from "../runtime/os/machine/memory-usage.ts";
+
 // Fewer collections of garbage while large arrays pass through a worker.
 export { HeapGrowth } from "../runtime/os/garbage.ts";
 

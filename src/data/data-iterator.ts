@@ -6,13 +6,14 @@
  * Its errors are those of the coordinator and of the pipeline; where the coordinator's process has died, they are `ActorDiedError`.
  */
 import { type ActorHandle, get, TaskError } from "../core/index.ts";
-import { custom, flag, number, readOptions, registerSerializer } from "../core/internal.ts";
+import { flag, number, readOptions, registerSerializer } from "../core/internal.ts";
 import type { BatchFormat } from "./blocks/batch.ts";
 import { type Block, sliceBlock } from "./blocks/block.ts";
 import { type BatchIn, batchesOfBlocks, type ConsumeOptions, type IterBatchesOptions, rowsOfBlocks } from "./consume.ts";
 import type { SplitCoordinator } from "./engine/split-coordinator.ts";
 import { SPLIT_WAIT_MS } from "./limits.ts";
 import type { AnyRow } from "./row-types.ts";
+import { nodeHints } from "./splits.ts";
 
 /** The options of `streamingSplit`. */
 export interface StreamingSplitOptions {
@@ -34,11 +35,7 @@ export function readSplitOptions(
     SPLIT_WAIT_MS,
     (value) => value >= 1 && value <= 2147483647,
   );
-  const localityHints = custom<readonly string[] | undefined>(`an array of ${n} ids of nodes is needed`, undefined, (value) => {
-    if (!Array.isArray(value) || !value.every((id) => typeof id === "string")) return "wrong type";
-    return value.length === n ? "ok" : "out of range";
-  });
-  return readOptions(options, { of: "streamingSplit", options: { equal: flag(false), localityHints, timeoutMs } });
+  return readOptions(options, { of: "streamingSplit", options: { equal: flag(false), localityHints: nodeHints(n), timeoutMs } });
 }
 
 /** What travels in the place of an iterator. */

@@ -6,11 +6,12 @@
  */
 import { type ArrowData, get, init, isInitialized, ready, remote } from "../core/index.ts";
 import { count as countOption, describeValue, flag, oneOf, readOptions } from "../core/internal.ts";
-import { type Aggregate, count, emptyResult, max, mean, min, std, sum } from "./aggregates/aggregate.ts";
+import { type Aggregate, count, emptyResult, max, mean, min, type NullOptions, std, type StdOptions, sum } from "./aggregates/aggregate.ts";
 import { nameOf, requireCount, requireFunction, requireNames, requireParts, seedOf } from "./arguments.ts";
 import { arrowOfAll } from "./arrow/arrow-batch.ts";
 import { type BatchFormat, batchOf } from "./blocks/batch.ts";
-import type { Block } from "./blocks/block.ts";
+import { type Block, blockBytes } from "./blocks/block.ts";
+import type { Field } from "./blocks/data-type.ts";
 import {
   type BatchIn,
   batchesOfBlocks,
@@ -25,7 +26,16 @@ import {
 import { checkSink, type Datasink, writeToDatasink } from "./datasink.ts";
 import { DataIterator, readSplitOptions, type StreamingSplitOptions } from "./data-iterator.ts";
 import { type BlockRef, keptBlock } from "./engine/operator.ts";
-import { aggregateStep, type ExchangeStep, namesOf, shuffleStep, type SortOptions, sortStep } from "./exchange-steps.ts";
+import {
+  aggregateStep,
+  type ExchangeStep,
+  type GroupByOptions,
+  groupPartitions,
+  namesOf,
+  shuffleStep,
+  type SortOptions,
+  sortStep,
+} from "./exchange-steps.ts";
 import type { SinkTransform } from "./engine/sink-transform.ts";
 import { clusterCpus, knownRowCount, run } from "./engine/run.ts";
 import { SplitCoordinator } from "./engine/split-coordinator.ts";
@@ -37,9 +47,10 @@ import { type DatasetKind, Groups, type ResultOf } from "./groups.ts";
 import { type JoinedRow, type JoinOptions, readJoin } from "./join-options.ts";
 import type { JoinType } from "./engine/join.ts";
 import { type MixOptions, readMix } from "./mix-options.ts";
+import { DataError } from "./errors.ts";
 import { ROWS_SHOWN } from "./limits.ts";
 import { explain } from "./plan/explain.ts";
-import { filesOf, type LogicalPlan } from "./plan/logical-plan.ts";
+import { filesOf, isReadOnce, type LogicalPlan } from "./plan/logical-plan.ts";
 import type { PhysicalPlan } from "./plan/physical-plan.ts";
 import { portablePlan } from "./plan/portable-plan.ts";
 import { physicalPlan } from "./plan/rules.ts";
@@ -53,10 +64,25 @@ import {
 } from "./python-options.ts";
 import { readRepartition, type RepartitionOptions } from "./repartition-options.ts";
 import { Schema } from "./schema.ts";
-import { bordersOf, checkFractions, checkIndices, cutBlocks, rowsIn, testRows, TRAIN_TEST, type TrainTestSplitOptions } from "./splits.ts";
+import {
+  bordersOf,
+  checkFractions,
+  checkIndices,
+  cutBlocks,
+  cutNearNodes,
+  nodeHints,
+  rowsIn,
+  type SplitOptions,
+  type StreamingTrainTestSplitOptions,
+  testRows,
+  TRAIN_TEST,
+  trainTestSteps,
+  type TrainTestSplitOptions,
+} from "./splits.ts";
 import { STREAM_FORMATS, type StreamFormat, streamOf } from "./streams.ts";
 import { checkSettings, type DataSettings, resolveSettings } from "./settings.ts";
 import { DataStatistics, type RunState } from "./statistics.ts";
+import { DatasetSummary, SUMMARY, type SummaryOptions, summaryPlan } from "./summary.ts";
 import { type ActorTransformOptions, readCompute, type TransformOptions, type WithConstructorArgs } from "./transform-options.ts";
 import { type WriteResult, writeDataset } from "./write.ts";
 import {
@@ -117,6 +143,7 @@ export let newDataset: <R extends AnyRow>(plan: LogicalPlan, settings?: DataSett
 export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   readonly #plan: LogicalPlan;
   readonly #settings: DataSettings;
+  #name: string | undefined;
   #lastRun: RunState | undefined;
 
   static {
@@ -271,7 +298,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   /** The first rows. What makes the others is stopped. */
   limit(rows: number): Dataset<R> {
     requireCount("limit", rows);
-    return new Dataset<R>({ kind: "limit", name: `limit(${rows})`, input: this.#plan, count: rows }, this.#settings);
+    return this.#derived<R>({ kind: "limit", name: `limit(${rows})`, input: this.#plan, count: rows });
   }
 
   /** The rows of this dataset, then those of the others. */
@@ -280,7 +307,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
       if (!(dataset instanceof Dataset)) throw new TypeError(`union takes Datasets: received ${describeValue(dataset)}`);
       return dataset.#plan;
     });
-    return new Dataset<R>({ kind: "union", name: "union", inputs }, this.#settings);
+    return this.#derived<R>({ kind: "union", name: "union", inputs });
   }
 
   /**
@@ -293,7 +320,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   mix(...given: readonly [...others: readonly Dataset<R>[], options: MixOptions] | readonly Dataset<R>[]): Dataset<R> {
     const { others, mix } = readMix(given, (value): value is Dataset<R> => value instanceof Dataset);
     const inputs = [this.#plan, ...others.map((other) => other.#plan)];
-    return new Dataset<R>({ kind: "union", name: "mix", inputs, mix }, this.#settings);
+    return this.#derived<R>({ kind: "union", name: "mix", inputs, mix });
   }
 
   /**
@@ -304,7 +331,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   zip<const O extends readonly Dataset[]>(...others: O): Dataset<ZippedRow<R, O>> {
     if (others.length === 0 || others.some((other) => !(other instanceof Dataset))) throw new TypeError("zip takes Datasets, one or more");
     const inputs = [this.#plan, ...others.map((other) => other.#plan)];
-    return new Dataset({ kind: "combine", name: "zip", inputs, combine: { kind: "zip", name: "zip" } }, this.#settings);
+    return this.#derived({ kind: "combine", name: "zip", inputs, combine: { kind: "zip", name: "zip" } });
   }
 
   /**
@@ -323,7 +350,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   /** The blocks in random order, and the rows of each in theirs: cheaper than `randomShuffle`, and less random. @throws TypeError for a seed that is no whole number */
   randomizeBlockOrder(options: { seed?: number | undefined } = {}): Dataset<R> {
     const seed = seedOf("randomizeBlockOrder", options);
-    return new Dataset<R>({ kind: "blockOrder", name: "randomizeBlockOrder", input: this.#plan, seed }, this.#settings);
+    return this.#derived<R>({ kind: "blockOrder", name: "randomizeBlockOrder", input: this.#plan, seed });
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -333,7 +360,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    * The rows in the order of one or more columns. Rows of equal keys keep their order; NaN and then null come last in both directions; texts go by code point.
    *
    * @param keys - a column, or several, the first before the others
-   * @throws TypeError for what is no name of a column
+   * @throws TypeError for what is no name of a column, and for wrong options. When it runs: DataError for boundaries of another type than the column
    */
   sort(keys: (keyof R & string) | readonly (keyof R & string)[], options: SortOptions = {}): Dataset<R> {
     return this.#exchange(sortStep(keys, options));
@@ -363,11 +390,16 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   /**
    * The rows in groups of equal keys, to be aggregated. Null is a key like others, and so is NaN; 0 and -0 are the same. In which order the groups come is not specified.
    *
+   * @throws TypeError, RangeError for what are no names of columns, and for wrong options
    * @example
    * const perCity = rides.groupBy("city").aggregate({ rides: data.count(), km: data.sum("km") });
    */
-  groupBy<const K extends keyof R & string>(keys: K | readonly K[]): GroupedDataset<R, K> {
-    return new GroupedDataset<R, K>(namesOf("groupBy", keys), (step) => this.#exchange(step));
+  groupBy<const K extends keyof R & string>(keys: K | readonly K[], options: GroupByOptions = {}): GroupedDataset<R, K> {
+    const partitions = groupPartitions(options);
+    return new GroupedDataset<R, K>(namesOf("groupBy", keys), <U extends AnyRow>(step: ExchangeStep, then?: Transform) => {
+      const made = this.#exchange<U>({ ...step, ...partitions });
+      return then === undefined ? made : made.#transform<U>(then);
+    });
   }
 
   /**
@@ -391,7 +423,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     if (!(other instanceof Dataset)) throw new TypeError(`join takes a Dataset: received ${describeValue(other)}`);
     const { partitions, ...join } = readJoin(options);
     const inputs = [this.#plan, (other as Dataset).#plan] as const;
-    return new Dataset({ kind: "combine", name: join.name, inputs, combine: join, partitions }, this.#settings);
+    return this.#derived({ kind: "combine", name: join.name, inputs, combine: join, partitions });
   }
 
   /** The aggregates of all rows, as one row. */
@@ -401,28 +433,31 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /** The sum of a column of numbers; null where it has no value. That of bigints is a bigint, and that of decimals is as they are read: `sum<bigint>("id")`. */
-  async sum<T extends number | bigint | string = number>(column: keyof R & string, options?: ConsumeOptions): Promise<T | null> {
-    return (await this.aggregate({ value: sum<T>(column) }, options)).value;
+  async sum<T extends number | bigint | string = number>(
+    column: keyof R & string,
+    { signal, ...options }: NullOptions & ConsumeOptions = {},
+  ): Promise<T | null> {
+    return (await this.aggregate({ value: sum<T>(column, options) }, { signal })).value;
   }
 
   /** The smallest value of a column; null where it has none. */
-  async min<K extends keyof R & string>(column: K, options?: ConsumeOptions): Promise<R[K] | null> {
-    return (await this.aggregate({ value: min<R[K]>(column) }, options)).value;
+  async min<K extends keyof R & string>(column: K, { signal, ...options }: NullOptions & ConsumeOptions = {}): Promise<R[K] | null> {
+    return (await this.aggregate({ value: min<R[K]>(column, options) }, { signal })).value;
   }
 
   /** The largest value of a column; null where it has none. */
-  async max<K extends keyof R & string>(column: K, options?: ConsumeOptions): Promise<R[K] | null> {
-    return (await this.aggregate({ value: max<R[K]>(column) }, options)).value;
+  async max<K extends keyof R & string>(column: K, { signal, ...options }: NullOptions & ConsumeOptions = {}): Promise<R[K] | null> {
+    return (await this.aggregate({ value: max<R[K]>(column, options) }, { signal })).value;
   }
 
   /** The mean of a column of numbers; null where it has no value. */
-  async mean(column: keyof R & string, options?: ConsumeOptions): Promise<number | null> {
-    return (await this.aggregate({ value: mean(column) }, options)).value;
+  async mean(column: keyof R & string, { signal, ...options }: NullOptions & ConsumeOptions = {}): Promise<number | null> {
+    return (await this.aggregate({ value: mean(column, options) }, { signal })).value;
   }
 
-  /** The standard deviation of a column of numbers, of the sample; null where it has fewer than two values. */
-  async std(column: keyof R & string, options?: ConsumeOptions): Promise<number | null> {
-    return (await this.aggregate({ value: std(column) }, options)).value;
+  /** The standard deviation of a column of numbers, of the sample unless `ddof: 0` says otherwise; null where it has no more values than `ddof`. */
+  async std(column: keyof R & string, { signal, ...options }: StdOptions & ConsumeOptions = {}): Promise<number | null> {
+    return (await this.aggregate({ value: std(column, options) }, { signal })).value;
   }
 
   /** The distinct values of a column that are not null. They have to fit into the memory of this process. */
@@ -436,7 +471,27 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   /** The same rows, with other settings of the engine where this dataset, or what is made of it, is consumed. */
   withSettings(settings: DataSettings): Dataset<R> {
     checkSettings(settings);
-    return new Dataset<R>(this.#plan, { ...this.#settings, ...settings });
+    return this.#derived<R>(this.#plan, { ...this.#settings, ...settings });
+  }
+
+  /** The name that `setName` gave, to this dataset or to the one that it is made of. */
+  get name(): string | undefined {
+    return this.#name;
+  }
+
+  /**
+   * Names the dataset, and those that are made of it from now on. Progress, `stats()` and `explain()` show the name. Gives this dataset.
+   *
+   * @param name - undefined: no name
+   * @throws TypeError for what is no text of one line
+   * @example
+   * const rides = data.readCsv("rides/").setName("rides");
+   */
+  setName(name: string | undefined): this {
+    if (name !== undefined && (typeof name !== "string" || name.trim() === "" || /\p{Cc}/u.test(name)))
+      throw new TypeError(`setName takes a text of one line: received ${describeValue(name)}`);
+    this.#name = name;
+    return this;
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -513,19 +568,66 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return rows;
   }
 
+  /**
+   * What the columns are like: of numbers and booleans the count, mean, deviation (of all values, as in Ray), extremes, median (about), and how many are missing or 0; of texts the most frequent
+   * ones; of times the extremes. Reads the first rows for the types, and then all rows once.
+   *
+   * @throws DataError for a column that is not there, for a dataset without columns, and for an iterable, which can be read once
+   * @example
+   * console.log(await rides.summary());
+   * const { mean, missingPct } = (await rides.summary({ columns: ["km"] })).column("km");
+   */
+  async summary(options: SummaryOptions<R> = {}): Promise<DatasetSummary<R>> {
+    const { signal, ...given } = options;
+    const read = readOptions(given as SummaryOptions, { of: "summary", options: SUMMARY });
+    if (isReadOnce(this.#plan))
+      throw new DataError("Cannot summarize: an iterable can be read once, and the types of columns are needed before", {
+        hint: "keep its rows first: (await dataset.materialize()).summary()",
+      });
+    const plan = summaryPlan(await this.#fields({ signal }), read);
+    return new DatasetSummary<R>(plan, await this.aggregate(plan.aggregates, { signal }));
+  }
+
   /** The columns and their types, of the first block that has rows. Makes no more of the dataset than that. */
   async schema(options: ConsumeOptions = {}): Promise<Schema> {
-    let schema = new Schema([]);
+    return new Schema(await this.#fields(options));
+  }
+
+  async #fields(options: ConsumeOptions): Promise<readonly Field[]> {
+    let fields: readonly Field[] = [];
     for await (const block of this.limit(1).#run(options)) {
-      schema = new Schema(block.schema);
+      fields = block.schema;
       block.release();
     }
-    return schema;
+    return fields;
   }
 
   /** The names of the columns. */
   async columns(options: ConsumeOptions = {}): Promise<readonly string[]> {
     return (await this.schema(options)).names;
+  }
+
+  /** How many blocks there are. Nothing runs where the blocks are kept in the object store; else they are made, and neither fetched nor kept. */
+  async numBlocks(options: ConsumeOptions = {}): Promise<number> {
+    if (this.#plan.kind === "stored") return this.#plan.blocks.length;
+    return (await this.#measured(options)).blocks;
+  }
+
+  /** Bytes of all blocks in memory. Nothing runs where the blocks are kept in the object store, or the program has them; else they are made, and neither fetched nor kept. */
+  async sizeBytes(options: ConsumeOptions = {}): Promise<number> {
+    if (this.#plan.kind === "stored") return this.#plan.blocks.reduce((bytes, block) => bytes + block.sizeBytes, 0);
+    if (this.#plan.kind === "input") return this.#plan.blocks.reduce((bytes, block) => bytes + blockBytes(block), 0);
+    return (await this.#measured(options)).bytes;
+  }
+
+  async #measured(options: ConsumeOptions): Promise<{ readonly blocks: number; readonly bytes: number }> {
+    let [blocks, bytes] = [0, 0];
+    for await (const block of this.#run(options)) {
+      blocks += 1;
+      bytes += block.sizeBytes;
+      block.release();
+    }
+    return { blocks, bytes };
   }
 
   /** The files that this dataset is read from, in their order; none where it is read from elsewhere, or kept in the object store. */
@@ -566,20 +668,18 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   /**
    * So many datasets of rows that follow each other, with about as many rows each. All rows are made and kept in the object store.
    *
-   * @param options - `equal`: exactly as many rows each, and the last few rows in none. Default: false
-   * @throws RangeError for what is no whole number from 1
+   * @param options - `equal`: exactly as many rows each, and the last few rows in none. `localityHints`: the nodes of the parts, which get blocks of these first
+   * @throws RangeError for what is no whole number from 1, and for hints that are not one a part; TypeError for a wrong option
    */
-  async split(parts: number, options: ConsumeOptions & { equal?: boolean | undefined } = {}): Promise<Dataset<R>[]> {
+  async split(parts: number, options: SplitOptions = {}): Promise<Dataset<R>[]> {
     requireParts("split", parts);
     const { signal, ...given } = options;
-    const { equal } = readOptions(given, { of: "split", options: { equal: flag(false) } });
+    const { equal, localityHints } = readOptions(given, { of: "split", options: { equal: flag(false), localityHints: nodeHints(parts) } });
     const blocks = await this.#made({ signal });
     const total = rowsIn(blocks);
-    const border = (i: number): number => (equal ? i * Math.floor(total / parts) : Math.floor((i * total) / parts));
-    const cut = await cutBlocks(
-      blocks,
-      Array.from({ length: equal ? parts : parts - 1 }, (_, i) => border(i + 1)),
-    );
+    const borders = Array.from({ length: parts + 1 }, (_, i) => (equal ? i * Math.floor(total / parts) : Math.floor((i * total) / parts)));
+    const sizes = borders.slice(1).map((border, i) => border - (borders[i] as number));
+    const cut = await (localityHints === undefined ? cutBlocks(blocks, borders.slice(1)) : cutNearNodes(blocks, sizes, localityHints));
     return cut.slice(0, parts).map((own, i) => this.#stored(`split(${i + 1} of ${parts})`, own));
   }
 
@@ -636,6 +736,25 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
+   * Two datasets that stream: most rows to train with, and about a part of them to test with. Nothing runs, and each side runs what is before it. A row is on one side, and on the same one each time,
+   * as long as the steps before give the same rows in the same order; by a hash of a column, in any order.
+   *
+   * @throws RangeError for a `testSize` that is not between 0 and 1, TypeError for a wrong option, DataError for an iterable, which can be read once
+   * @example
+   * const [train, test] = clicks.streamingTrainTestSplit({ testSize: 0.1, type: "hash", hashColumn: "userId" });
+   */
+  streamingTrainTestSplit(options: StreamingTrainTestSplitOptions<R>): [train: Dataset<R>, test: Dataset<R>] {
+    const { train, test } = trainTestSteps(options as StreamingTrainTestSplitOptions);
+    if (isReadOnce(this.#plan))
+      throw new DataError("Cannot split: an iterable can be read once, and each side reads it", {
+        hint: "keep its rows first: (await dataset.materialize()).streamingTrainTestSplit(options)",
+      });
+    // Chance goes by the numbers of rows, which are the same in each run only in order.
+    const rows = train.kind === "sample" ? this.withSettings({ preserveOrder: true }) : this;
+    return [rows.#transform<R>(train), rows.#transform<R>(test)];
+  }
+
+  /**
    * The rows in `n` parts that stream to consumers in other tasks or actors, as arguments of theirs. One actor runs the pipeline, once an epoch.
    *
    * Without `equal` each block goes to the consumer that asks next.
@@ -652,7 +771,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     if (!isInitialized()) await init();
     const plan = await portablePlan(physicalPlan(this.#plan), await clusterCpus());
     const actorClass = remote(SplitCoordinator, { numCpus: 0, maxConcurrency: 4 * n });
-    const coordinator = actorClass.remote({ plan, settings: resolveSettings(this.#settings), splits: n, ...read });
+    const coordinator = actorClass.remote({ plan, settings: resolveSettings(this.#settings), name: this.#name, splits: n, ...read });
     await ready(coordinator);
     return Array.from({ length: n }, (_, i) => new DataIterator<R>(coordinator, i));
   }
@@ -671,7 +790,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   #stored(name: string, blocks: readonly BlockRef[]): Dataset<R> {
-    return new Dataset<R>({ kind: "stored", name, blocks }, this.#settings);
+    return this.#derived<R>({ kind: "stored", name, blocks });
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -741,7 +860,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
 
   /** The plan as it was written, and the operators that run. */
   explain(): string {
-    return explain(this.#plan, physicalPlan(this.#plan));
+    return explain(this.#plan, physicalPlan(this.#plan), this.#name);
   }
 
   /** What the operators of the last run of this dataset did, or of the run that materialized it; undefined where there was none. */
@@ -762,19 +881,26 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
 
   #transform<U extends AnyRow>(transform: Transform, given: AnyTransformOptions = {}): Dataset<U> {
     const { compute, options } = readCompute(transform, given);
-    return new Dataset<U>({ kind: "map", name: transform.name, input: this.#plan, transform, options, compute }, this.#settings);
+    return this.#derived<U>({ kind: "map", name: transform.name, input: this.#plan, transform, options, compute });
+  }
+
+  /** A dataset that is made of this one. */
+  #derived<U extends AnyRow>(plan: LogicalPlan, settings = this.#settings): Dataset<U> {
+    const derived = new Dataset<U>(plan, settings);
+    derived.#name = this.#name;
+    return derived;
   }
 
   #exchange<U extends AnyRow>(step: ExchangeStep): Dataset<U> {
-    return new Dataset<U>({ kind: "exchange", input: this.#plan, ...step }, this.#settings);
+    return this.#derived<U>({ kind: "exchange", input: this.#plan, ...step });
   }
 
-  #write(name: string, folder: string, { mode, signal, ...plan }: WritePlan): Promise<WriteResult> {
+  #write(name: string, folder: string, { mode, signal, filenameProvider, ...plan }: WritePlan): Promise<WriteResult> {
     if (typeof folder !== "string" || folder === "")
       throw new TypeError(`${name} takes the path of a folder: received ${JSON.stringify(folder)}`);
     const runInto = (stagingFolder: string): AsyncIterable<BlockRef> =>
       this.#transform({ kind: "write", name, stagingFolder, ...plan }).#run({ signal }, this);
-    return writeDataset({ folder, mode, extension: plan.extension, run: runInto });
+    return writeDataset({ folder, mode, extension: plan.extension, filenameProvider, run: runInto });
   }
 
   /** @param owner - the dataset whose last run it is */
@@ -790,8 +916,9 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
       yield* run(plan, {
         settings,
         signal,
+        name: owner.#name,
         onBegin: (begun) => {
-          last = { ...begun, startedMs, endedMs: undefined };
+          last = { ...begun, name: owner.#name, startedMs, endedMs: undefined };
           owner.#lastRun = last;
         },
       });

@@ -4,7 +4,7 @@
  * Options and arguments are checked here, where the user wrote them.
  * `Dataset` and `Groups` put the step behind a plan.
  */
-import { custom, oneOf, readOptions } from "../core/internal.ts";
+import { count, custom, oneOf, readOptions } from "../core/internal.ts";
 import { type Aggregate, checkAggregates } from "./aggregates/aggregate.ts";
 import { nameOf, requireFunction, requireNames, seedOf } from "./arguments.ts";
 import type { BatchFormat } from "./blocks/batch.ts";
@@ -17,26 +17,59 @@ export type ExchangeStep = Omit<ExchangePlan, "kind" | "input">;
 export interface SortOptions {
   /** The largest values first, for all keys or for each. Default: false. */
   descending?: boolean | readonly boolean[] | undefined;
+  /**
+   * Values of the first key between the blocks that come out: of `[10, 20]` three, of rows below 10, from 10 to below 20, and the others; with `descending` of rows above 20, above 10, and the
+   * others. A block without rows is left out, and one of more than 128 MiB is cut. Default: found by samples, by bytes.
+   */
+  boundaries?: readonly (number | bigint | string | Date)[] | undefined;
 }
 
 const DIRECTIONS = custom<boolean | readonly boolean[]>("a boolean, or a boolean for each key, is needed", false, (value) =>
   typeof value === "boolean" || (Array.isArray(value) && value.every((one) => typeof one === "boolean")) ? "ok" : "wrong type",
 );
 
+const BOUNDARIES = custom<SortOptions["boundaries"]>(
+  "an array of one or more numbers, bigints, texts or dates of one kind is needed",
+  undefined,
+  (value) => {
+    if (!Array.isArray(value) || value.length === 0) return "wrong type";
+    const kinds = new Set(value.map(boundaryKind));
+    return kinds.size === 1 && !kinds.has(undefined) ? "ok" : "wrong type";
+  },
+);
+
+function boundaryKind(value: unknown): string | undefined {
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? undefined : "date";
+  if (typeof value === "number") return Number.isNaN(value) ? undefined : "number";
+  return typeof value === "bigint" || typeof value === "string" ? typeof value : undefined;
+}
+
 const FORMAT = { batchFormat: oneOf(["columns", "rows", "arrow"], "columns") };
 
 /** @throws TypeError, RangeError */
 export function sortStep(keys: string | readonly string[], options: SortOptions): ExchangeStep {
   const columns = namesOf("sort", keys);
-  const { descending } = readOptions(options, { of: "sort", options: { descending: DIRECTIONS } });
+  const { descending, boundaries } = readOptions(options, { of: "sort", options: { descending: DIRECTIONS, boundaries: BOUNDARIES } });
   if (Array.isArray(descending) && descending.length !== columns.length)
     throw new RangeError(`sort takes a direction for each of its ${columns.length} keys: received ${descending.length}`);
   const sortKeys = columns.map((column, i) => ({
     column,
     descending: Array.isArray(descending) ? descending[i] === true : descending === true,
   }));
-  const name = `sort(${sortKeys.map((key) => (key.descending ? `${key.column} descending` : key.column)).join(", ")})`;
-  return { name, partitioning: { kind: "range", keys: sortKeys }, after: { kind: "sortRows", name, keys: sortKeys } };
+  const listed = sortKeys.map((key) => (key.descending ? `${key.column} descending` : key.column)).join(", ");
+  if (boundaries === undefined) {
+    const name = `sort(${listed})`;
+    return { name, partitioning: { kind: "range", keys: sortKeys }, after: { kind: "sortRows", name, keys: sortKeys } };
+  }
+  const distinct = [...new Map(boundaries.map((value) => [value instanceof Date ? value.getTime() : value, value])).values()];
+  const name = `sort(${listed} in ${distinct.length + 1} ranges)`;
+  return {
+    name,
+    // Rows of one value of the first key stay together, so ranges of it alone keep the order of all keys.
+    partitioning: { kind: "range", keys: sortKeys.slice(0, 1), boundaries: distinct },
+    partitions: distinct.length + 1,
+    after: { kind: "sortRows", name, keys: sortKeys },
+  };
 }
 
 /** @throws TypeError */
@@ -70,6 +103,24 @@ export function aggregateStep(keys: readonly string[], aggregates: Readonly<Reco
     ...(keys.length === 0 ? { partitions: 1 } : {}),
     after: { kind: "mergeAggregates", name, keys, aggregates: named },
   };
+}
+
+/** The step that brings the rows of each group together, as they are. */
+export function groupRowsStep(keys: readonly string[]): ExchangeStep {
+  const name = `groupBy(${keys.join(", ")})`;
+  return { name, partitioning: { kind: "hash", keys, use: "group by" }, after: { kind: "groupRows", name, keys } };
+}
+
+/** The options of `groupBy`. */
+export interface GroupByOptions {
+  /** How many parts the groups are brought together in, each by a task of its own. Default: as many as suit the bytes. */
+  numPartitions?: number | undefined;
+}
+
+/** @throws TypeError, RangeError. @returns the partitions of each step of the groups, where they are given */
+export function groupPartitions(options: GroupByOptions): { readonly partitions?: number } {
+  const { numPartitions } = readOptions(options, { of: "groupBy", options: { numPartitions: count({ min: 1 }, undefined) } });
+  return numPartitions === undefined ? {} : { partitions: numPartitions };
 }
 
 /** @throws TypeError for what is no function */

@@ -4,10 +4,14 @@
  * A dataset gives groups and groups give datasets. So that the two need not share a file, this one does not name the class of datasets: `D` stands for it, and whoever makes the
  * groups hands in how a dataset is made.
  */
-import { type Aggregate, count, max, mean, min, std, sum } from "./aggregates/aggregate.ts";
+import { type Aggregate, count, max, mean, min, type NullOptions, std, type StdOptions, sum } from "./aggregates/aggregate.ts";
 import type { BatchFormat } from "./blocks/batch.ts";
 import type { BatchIn } from "./consume.ts";
-import { aggregateStep, type ExchangeStep, mapGroupsStep } from "./exchange-steps.ts";
+import { aggregateStep, type ExchangeStep, groupRowsStep, mapGroupsStep } from "./exchange-steps.ts";
+import type { Transform } from "./engine/transform.ts";
+import { columnTransform } from "./expressions/column-transforms.ts";
+import { Download, type Expression } from "./expressions/expression.ts";
+import type { ValueIn, WithColumn } from "./expressions/expression-types.ts";
 import type { AnyBatch, AnyRow, RowOfResult } from "./row-types.ts";
 
 /** A kind of datasets: which type the dataset of a type of rows has. */
@@ -18,8 +22,8 @@ export interface DatasetKind {
 
 type DatasetOf<D extends DatasetKind, R extends AnyRow> = (D & { readonly row: R })["dataset"];
 
-/** Makes a dataset of the input of the groups. */
-type Exchange<D extends DatasetKind> = <R extends AnyRow>(step: ExchangeStep) => DatasetOf<D, R>;
+/** Makes a dataset of the input of the groups. `then`: what is done with its rows. */
+type Exchange<D extends DatasetKind> = <R extends AnyRow>(step: ExchangeStep, then?: Transform) => DatasetOf<D, R>;
 
 /** The row of aggregates: a column each. */
 export type ResultOf<A> = { -readonly [K in keyof A]: A[K] extends Aggregate<infer T> ? T : never };
@@ -52,28 +56,43 @@ export class Groups<R extends AnyRow, K extends keyof R & string, D extends Data
   }
 
   /** One row a group: its keys and the sum of a column, as the column `sum(name)`. */
-  sum<const C extends keyof R & string>(column: C): DatasetOf<D, KeysOf<R, K> & { [P in `sum(${C})`]: number | null }> {
-    return this.#one(`sum(${column})`, sum(column));
+  sum<const C extends keyof R & string>(
+    column: C,
+    options?: NullOptions,
+  ): DatasetOf<D, KeysOf<R, K> & { [P in `sum(${C})`]: number | null }> {
+    return this.#one(`sum(${column})`, sum(column, options));
   }
 
   /** One row a group: its keys and the smallest value of a column, as the column `min(name)`. */
-  min<const C extends keyof R & string>(column: C): DatasetOf<D, KeysOf<R, K> & { [P in `min(${C})`]: R[C] | null }> {
-    return this.#one(`min(${column})`, min(column));
+  min<const C extends keyof R & string>(
+    column: C,
+    options?: NullOptions,
+  ): DatasetOf<D, KeysOf<R, K> & { [P in `min(${C})`]: R[C] | null }> {
+    return this.#one(`min(${column})`, min(column, options));
   }
 
   /** One row a group: its keys and the largest value of a column, as the column `max(name)`. */
-  max<const C extends keyof R & string>(column: C): DatasetOf<D, KeysOf<R, K> & { [P in `max(${C})`]: R[C] | null }> {
-    return this.#one(`max(${column})`, max(column));
+  max<const C extends keyof R & string>(
+    column: C,
+    options?: NullOptions,
+  ): DatasetOf<D, KeysOf<R, K> & { [P in `max(${C})`]: R[C] | null }> {
+    return this.#one(`max(${column})`, max(column, options));
   }
 
   /** One row a group: its keys and the mean of a column, as the column `mean(name)`. */
-  mean<const C extends keyof R & string>(column: C): DatasetOf<D, KeysOf<R, K> & { [P in `mean(${C})`]: number | null }> {
-    return this.#one(`mean(${column})`, mean(column));
+  mean<const C extends keyof R & string>(
+    column: C,
+    options?: NullOptions,
+  ): DatasetOf<D, KeysOf<R, K> & { [P in `mean(${C})`]: number | null }> {
+    return this.#one(`mean(${column})`, mean(column, options));
   }
 
-  /** One row a group: its keys and the standard deviation of a column, of the sample, as the column `std(name)`. */
-  std<const C extends keyof R & string>(column: C): DatasetOf<D, KeysOf<R, K> & { [P in `std(${C})`]: number | null }> {
-    return this.#one(`std(${column})`, std(column));
+  /** One row a group: its keys and the standard deviation of a column, of the sample unless `ddof: 0` says otherwise, as the column `std(name)`. */
+  std<const C extends keyof R & string>(
+    column: C,
+    options?: StdOptions,
+  ): DatasetOf<D, KeysOf<R, K> & { [P in `std(${C})`]: number | null }> {
+    return this.#one(`std(${column})`, std(column, options));
   }
 
   /**
@@ -87,6 +106,22 @@ export class Groups<R extends AnyRow, K extends keyof R & string, D extends Data
     options: { batchFormat?: F | undefined } = {},
   ): DatasetOf<D, RowOfResult<O> & AnyRow> {
     return this.#exchange(mapGroupsStep(this.#keys, fn, options));
+  }
+
+  /**
+   * The rows with a column more, or another one in the place of that of the name, those of a group behind each other and in their order.
+   *
+   * @throws TypeError for what is no name and no expression, and for a download
+   * @example
+   * const perKm = rides.groupBy("city").withColumn("perKm", col("fare").div(col("km")));
+   */
+  withColumn<const N extends string, T>(
+    name: N,
+    expression: Expression<T, keyof R & string>,
+  ): DatasetOf<D, WithColumn<R, N, ValueIn<R, T>>> {
+    if ((expression as unknown) instanceof Download)
+      throw new TypeError("withColumn of groups takes no download: give it to withColumn of the dataset, before groupBy or after");
+    return this.#exchange(groupRowsStep(this.#keys), columnTransform(name, expression));
   }
 
   #one<U extends AnyRow>(name: string, aggregate: Aggregate): DatasetOf<D, U> {

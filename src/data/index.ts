@@ -18,6 +18,8 @@ export {
   approxTopK,
   type ApproxTopKOptions,
   type FrequentValue,
+  type NullOptions,
+  type StdOptions,
   type ValueCounts,
   countDistinct,
   max,
@@ -46,8 +48,8 @@ export {
   type MapBatchesActorOptions,
   type MapBatchesOptions,
 } from "./dataset.ts";
-export type { SortOptions } from "./exchange-steps.ts";
-export type { TrainTestSplitOptions } from "./splits.ts";
+export type { GroupByOptions, SortOptions } from "./exchange-steps.ts";
+export type { SplitOptions, StreamingTrainTestSplitOptions, TrainTestSplitOptions } from "./splits.ts";
 export type {
   WriteCsvOptions,
   WriteImagesOptions,
@@ -59,6 +61,7 @@ export type {
 } from "./write-options.ts";
 export type { ImageFormat, ImageMode } from "./formats/images.ts";
 export { DataError } from "./errors.ts";
+export type { FilenameProvider, NamedFile } from "./file-names.ts";
 export type { JoinOptions } from "./join-options.ts";
 export type { MixOptions } from "./mix-options.ts";
 export type { JoinType } from "./engine/join.ts";
@@ -103,4 +106,5 @@ export { Schema } from "./schema.ts";
 export { configure, type DataSettings } from "./settings.ts";
 export { type Datasource, fromAsyncIterable, fromColumns, fromItems, range, readDatasource, type ReadTask } from "./sources.ts";
 export { DataStatistics, type OperatorReport } from "./statistics.ts";
+export { type ColumnStatistics, DatasetSummary, type SummaryOptions, type SummaryRow } from "./summary.ts";
 export { ActorPoolStrategy, type ActorTransformOptions, type PoolSize, type TransformOptions } from "./transform-options.ts";

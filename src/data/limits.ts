@@ -120,6 +120,12 @@ export const NPY_HEADER_BYTES_MAX = 65_536;
 /** The first bytes of a file of NumPy's: magic, version, and the longest form of the header's length. */
 export const NPY_PREFIX_BYTES = 12;
 
+/** How often a run is looked at for tasks that hang or use much memory. The same as Ray's. */
+export const ISSUE_LOOK_MS = 30_000;
+
+/** A task that has given nothing for less than this is not warned of, however fast the others are. */
+export const ISSUE_WAIT_MS_MIN = 30_000;
+
 /** Errors that a run keeps of those that it leaves out. */
 export const ERRORS_KEPT_MAX = 10;
 

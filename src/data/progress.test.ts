@@ -146,6 +146,16 @@ test("elsewhere it is a line every five seconds without any control character, a
   ]);
 });
 
+test("lines and summary of a dataset with a name begin with it", () => {
+  const { board, pass, taken } = makeBoard(true);
+  const end = board.begin({ name: "rides", operators: [operator("a", 1)], errored: none });
+  pass(1000);
+  const text = taken();
+  expect(screen(text)).toEqual(["rides: a: 1 row, 1.0 MiB, 1 rows/s, 3 queued, 2 working"]);
+  end("done");
+  expect(screen(text + taken())).toEqual(["shoal: rides: a done after 1.00 s: 1 row, 1.0 MiB, 1 rows/s"]);
+});
+
 test("a run that is over soon shows nothing", () => {
   const { board, pass, taken } = makeBoard(true);
   const end = board.begin({ operators: [operator("a", 1)], errored: none });

@@ -5,20 +5,23 @@ import type { Operator } from "./engine/operator.ts";
 import { bytesText, counted, countText, reportOf } from "./statistics.ts";
 
 export interface ShownRun {
+  /** Of the dataset. Default: none. */
+  readonly name?: string | undefined;
   readonly operators: readonly Operator[];
   readonly errored: ErroredBlocks;
 }
 
-export function shownRun({ operators, errored }: ShownRun): ShownWork {
+export function shownRun({ name: dataset, operators, errored }: ShownRun): ShownWork {
+  const ofDataset = dataset === undefined ? "" : `${dataset}: `;
   return {
-    lines: (nowMs) => operators.map((operator) => lineOf(operator, nowMs)),
+    lines: (nowMs) => operators.map((operator) => `${ofDataset}${lineOf(operator, nowMs)}`),
     summary(outcome, ms) {
       const last = operators.at(-1);
-      if (last === undefined) return `shoal: ${outcome} after ${secondsText(ms)}`;
+      if (last === undefined) return `shoal: ${ofDataset}${outcome} after ${secondsText(ms)}`;
       const { name, rows, bytes } = reportOf(last);
       const given = `${counted(rows, "row")}, ${bytesText(bytes)}, ${rateText(rows, ms)}`;
       const leftOut = errored.count === 0 ? "" : `; ${counted(errored.count, "block")} left out because of errors`;
-      return `shoal: ${name} ${outcome} after ${secondsText(ms)}: ${given}${leftOut}`;
+      return `shoal: ${ofDataset}${name} ${outcome} after ${secondsText(ms)}: ${given}${leftOut}`;
     },
   };
 }

@@ -17,6 +17,11 @@ export interface DataSettings {
    * at the end. Default: on a terminal alone. The environment variable `SHOAL_PROGRESS=0` ends it everywhere.
    */
   progress?: boolean | undefined;
+  /**
+   * Whether a line on stderr warns of a task that gives nothing for much longer than others of its step, and of tasks that use more memory than they ask for and than their CPUs' part of the
+   * machine. Default: true.
+   */
+  detectIssues?: boolean | undefined;
 }
 
 /** The settings with their defaults. */
@@ -25,6 +30,7 @@ export interface Settings {
   readonly preserveOrder: boolean;
   readonly maxErroredBlocks: number;
   readonly progress: boolean | undefined;
+  readonly detectIssues: boolean;
 }
 
 const SETTINGS = {
@@ -32,6 +38,7 @@ const SETTINGS = {
   options: {
     memoryBytes: count({ min: 1 }, undefined),
     preserveOrder: flag(true),
+    detectIssues: flag(true),
     progress: custom<boolean | undefined>("true or false is needed", undefined, (value) =>
       typeof value === "boolean" ? "ok" : "wrong type",
     ),

@@ -4,12 +4,14 @@
  * The rows are made first and rest in the object store; a part shares the blocks that lie within it, and only those at its borders are cut.
  * Numbers of rows and fractions are checked before anything is made, but for those that depend on how many rows there are.
  */
-import { get, put } from "../core/index.ts";
-import { custom, flag } from "../core/internal.ts";
+import { get, getObjectLocations, put } from "../core/index.ts";
+import { custom, flag, oneOf, type Option, readOptions } from "../core/internal.ts";
 import { sliceBlock } from "./blocks/block.ts";
 import { type BlockRef, keptBlock, ownedBlock } from "./engine/operator.ts";
 import { factsOf } from "./engine/task.ts";
 import type { ConsumeOptions } from "./consume.ts";
+import { localParts } from "./engine/local-parts.ts";
+import type { Transform } from "./engine/transform.ts";
 import type { AnyRow } from "./row-types.ts";
 
 /** Cuts the blocks before the rows of these numbers, which ascend: one list of blocks more than there are borders. */
@@ -32,14 +34,52 @@ async function blocksBetween(blocks: readonly BlockRef[], start: number, end: nu
     const from = Math.max(0, start - first);
     const to = Math.min(block.rowCount, end - first);
     first += block.rowCount;
-    if (from >= to) continue;
-    if (from === 0 && to === block.rowCount) own.push(keptBlock(block));
-    else {
-      const piece = sliceBlock(await get(block.ref), from, to);
-      own.push(ownedBlock(put(piece), factsOf(piece)));
-    }
+    if (from < to) own.push(await pieceOf(block, from, to));
   }
   return own;
+}
+
+async function pieceOf(block: BlockRef, from: number, to: number): Promise<BlockRef> {
+  if (from === 0 && to === block.rowCount) return keptBlock(block);
+  const piece = sliceBlock(await get(block.ref), from, to);
+  return ownedBlock(put(piece), factsOf(piece));
+}
+
+/** Parts of these numbers of rows, each as far as may be of blocks that its node has. */
+export async function cutNearNodes(
+  blocks: readonly BlockRef[],
+  sizes: readonly number[],
+  nodeIds: readonly string[],
+): Promise<BlockRef[][]> {
+  // Where nothing is known of a block, it is near to nobody.
+  const places = await getObjectLocations(blocks.map(({ ref }) => ref)).catch(() => undefined);
+  const placed = blocks.map(({ ref, rowCount }) => ({ rowCount, nodeIds: places?.get(ref)?.nodeIds ?? [] }));
+  const parts: BlockRef[][] = [];
+  for (const pieces of localParts(placed, sizes, nodeIds)) {
+    const own: BlockRef[] = [];
+    for (const { block, from, to } of pieces) own.push(await pieceOf(blocks[block] as BlockRef, from, to));
+    parts.push(own);
+  }
+  return parts;
+}
+
+/** The option `localityHints`: the node of each of so many parts. */
+export function nodeHints(parts: number): Option<readonly string[] | undefined> {
+  return custom<readonly string[] | undefined>(`an array of ${parts} ids of nodes is needed`, undefined, (value) => {
+    if (!Array.isArray(value) || !value.every((id) => typeof id === "string")) return "wrong type";
+    return value.length === parts ? "ok" : "out of range";
+  });
+}
+
+/** The options of `split`. */
+export interface SplitOptions extends ConsumeOptions {
+  /** Exactly as many rows each, and what is left over in none. Default: false. */
+  equal?: boolean | undefined;
+  /**
+   * The ids of the nodes on which the parts are used, one a part. Each part then gets blocks of its own node first: its rows keep their order, and those of the parts no longer follow each
+   * other. Default: none.
+   */
+  localityHints?: readonly string[] | undefined;
 }
 
 /** The borders between parts of these fractions of all rows; what is left is one part more. */
@@ -103,6 +143,53 @@ export const TRAIN_TEST = {
     typeof value === "string" ? "ok" : "wrong type",
   ),
 };
+
+/** The options of `streamingTrainTestSplit`. */
+export interface StreamingTrainTestSplitOptions<R extends AnyRow = AnyRow> {
+  /** About which part of the rows is to test with, between 0 and 1. */
+  testSize: number;
+  /** `"random"`: chance decides for each row. `"hash"`: the value of `hashColumn` does, so equal values are on one side, whatever rows come or go. Default: `"random"`. */
+  type?: "random" | "hash" | undefined;
+  /** Of `"hash"`: the column, whose values are keys as those of `groupBy`. */
+  hashColumn?: (keyof R & string) | undefined;
+  /** Of `"random"`. Default: another one each time. */
+  seed?: number | undefined;
+}
+
+const STREAMING_TRAIN_TEST = {
+  testSize: TRAIN_TEST.testSize,
+  type: oneOf(["random", "hash"], "random"),
+  hashColumn: TRAIN_TEST.stratify,
+  seed: TRAIN_TEST.seed,
+};
+
+/**
+ * The steps that give the two sides.
+ *
+ * @throws TypeError, RangeError for wrong options, and for those that do not go together
+ */
+export function trainTestSteps(options: StreamingTrainTestSplitOptions): { readonly train: Transform; readonly test: Transform } {
+  const of = "streamingTrainTestSplit";
+  const { testSize, type, hashColumn, seed } = readOptions(options, { of, options: STREAMING_TRAIN_TEST });
+  if (!(testSize !== undefined && testSize > 0 && testSize < 1))
+    throw new RangeError(`${of} takes as testSize a number between 0 and 1: received ${String(testSize)}`);
+  const names = { train: `${of}(train)`, test: `${of}(test)` };
+  if (type === "hash") {
+    if (hashColumn === undefined) throw new TypeError(`${of} takes hashColumn with type: "hash": received none`);
+    if (seed !== undefined) throw new TypeError(`${of} takes a seed with type: "random" alone`);
+    const side = (isTest: boolean): Transform => ({
+      kind: "hashSplit",
+      name: isTest ? names.test : names.train,
+      column: hashColumn,
+      testSize,
+      isTest,
+    });
+    return { train: side(false), test: side(true) };
+  }
+  if (hashColumn !== undefined) throw new TypeError(`${of} takes hashColumn with type: "hash" alone`);
+  const sample = { kind: "sample", fraction: testSize, seed: seed ?? Math.floor(Math.random() * 2 ** 32) } as const;
+  return { train: { ...sample, name: names.train, isRest: true }, test: { ...sample, name: names.test } };
+}
 
 export function rowsIn(blocks: readonly BlockRef[]): number {
   return blocks.reduce((rows, { rowCount }) => rows + rowCount, 0);

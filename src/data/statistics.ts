@@ -10,6 +10,8 @@ import type { Operator } from "./engine/operator.ts";
 
 /** A run, under way or over. */
 export interface RunState {
+  /** Of the dataset. */
+  readonly name: string | undefined;
   /** Producers before consumers. */
   readonly operators: readonly Operator[];
   readonly errored: ErroredBlocks;
@@ -32,6 +34,8 @@ export interface OperatorReport {
   readonly wallMs: number;
   /** Time of processors that the processes of its tasks used meanwhile. In-process, where all tasks are in one process, it tells little. */
   readonly cpuMs: number;
+  /** The most memory that a process of its tasks had when it had made a block, its own alone. Undefined where it is not known, as in-process. */
+  readonly maxMemoryBytes: number | undefined;
   /** Tasks that failed and were left out. */
   readonly erroredBlocks: number;
   /** Blocks that wait for its tasks now. */
@@ -42,6 +46,8 @@ export interface OperatorReport {
 
 /** The last run of a dataset. It prints itself. */
 export class DataStatistics {
+  /** The name of the dataset, if it has one. */
+  readonly name: string | undefined;
   /** Producers before consumers. */
   readonly operators: readonly OperatorReport[];
   /** From the first block that was asked for to the end of the run, or until now. */
@@ -51,7 +57,8 @@ export class DataStatistics {
   /** The first ten of these errors. */
   readonly firstErrors: readonly LeftOut[];
 
-  constructor({ operators, errored, startedMs, endedMs = performance.now() }: RunState) {
+  constructor({ name, operators, errored, startedMs, endedMs = performance.now() }: RunState) {
+    this.name = name;
     this.operators = operators.map(reportOf);
     this.durationMs = endedMs - startedMs;
     this.erroredBlocks = errored.count;
@@ -59,7 +66,7 @@ export class DataStatistics {
   }
 
   toString(): string {
-    const lines = this.operators.flatMap(linesOf);
+    const lines = [...(this.name === undefined ? [] : [`Dataset ${this.name}`]), ...this.operators.flatMap(linesOf)];
     lines.push(`Run: ${secondsText(this.durationMs)}`);
     if (this.erroredBlocks > 0) lines.push(`Left out because of errors: ${counted(this.erroredBlocks, "block")}`);
     for (const { operator, error } of this.firstErrors) lines.push(`* ${operator}: ${error.message}`);
@@ -75,9 +82,10 @@ Object.defineProperty(DataStatistics.prototype, Symbol.for("nodejs.util.inspect.
 
 /** What an operator has done so far. */
 export function reportOf({ name, statistics, load }: Operator): OperatorReport {
-  const { tasks, rows, bytes, blocks, wallMs, cpuMs, erroredBlocks, startedMs, endedMs } = statistics;
+  const { tasks, rows, bytes, blocks, wallMs, cpuMs, memoryBytes, erroredBlocks, startedMs, endedMs } = statistics;
+  const maxMemoryBytes = memoryBytes.count === 0 ? undefined : memoryBytes.max;
   const durationMs = startedMs === undefined || endedMs === undefined ? 0 : endedMs - startedMs;
-  return { name, tasks, rows, bytes, blocks, durationMs, wallMs, cpuMs, erroredBlocks, ...load };
+  return { name, tasks, rows, bytes, blocks, durationMs, wallMs, cpuMs, maxMemoryBytes, erroredBlocks, ...load };
 }
 
 function linesOf(report: OperatorReport): string[] {

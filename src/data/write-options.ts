@@ -7,6 +7,7 @@
 import { count, custom, describeValue, flag, oneOf, readOptions } from "../core/internal.ts";
 import type { ConsumeOptions } from "./consume.ts";
 import type { WriteTransform } from "./engine/write-transform.ts";
+import type { FilenameProvider } from "./file-names.ts";
 import { IMAGE_FORMATS, type ImageFormat } from "./formats/images.ts";
 import { PARQUET_CODECS, type ParquetCodec } from "./formats/parquet-writer.ts";
 import { WRITE_MODES, type WriteMode } from "./write.ts";
@@ -20,12 +21,25 @@ export interface WriteOptions extends ConsumeOptions {
   mode?: WriteMode | undefined;
   /** Columns whose values are folders, such as `city=Rome/`, and are left out of the files. Default: none. */
   partitionBy?: readonly string[] | undefined;
+  /**
+   * Names the files: called in this process, once a file, in the order of the rows. The extension is added where it is missing. With `"overwrite"` a file takes the place of an old one of its
+   * name, so a failure while files take their places may leave some of both. Default: `part-00000-<id>` and so on.
+   *
+   * @example
+   * await rides.writeCsv("out/", { filenameProvider: ({ index, writeId }) => `rides-${writeId}-${index}` });
+   */
+  filenameProvider?: FilenameProvider | undefined;
 }
 
 /** The options of what writes several rows to a file. */
 export interface WriteRowsOptions extends WriteOptions {
-  /** A file that has so many rows is ended, and the rows behind go to the next one. For files of no fewer rows than that, `repartition({ rowsPerBlock })` before. Default: a file a task. */
+  /** A file that has so many rows is ended, and the rows behind go to the next one. Default: a file a task. */
   maxRowsPerFile?: number | undefined;
+  /**
+   * A task takes so many rows at least, so its file has no fewer, but for the last one. Files of `partitionBy` share the rows of a task. With `maxRowsPerFile`, which is not to be smaller, the last
+   * file of a task may have fewer. Default: tasks take what there is.
+   */
+  minRowsPerFile?: number | undefined;
 }
 
 export interface WriteJsonOptions extends WriteRowsOptions {
@@ -58,8 +72,9 @@ export interface WriteImagesOptions extends WriteOptions {
 }
 
 /** What is to be written, and how. */
-export interface WritePlan extends Pick<WriteTransform, "extension" | "format" | "partitionBy" | "maxRowsPerFile"> {
+export interface WritePlan extends Pick<WriteTransform, "extension" | "format" | "partitionBy" | "maxRowsPerFile" | "minRowsPerFile"> {
   readonly mode: WriteMode;
+  readonly filenameProvider: FilenameProvider | undefined;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -69,23 +84,34 @@ const COMPRESSION = oneOf(["none", "gzip", "brotli", "zstd"], "none");
 const NAMES = custom<readonly string[]>("an array of column names is needed", [], (value) =>
   Array.isArray(value) && value.every((name) => typeof name === "string") ? "ok" : "wrong type",
 );
-const WRITE = { mode: oneOf(WRITE_MODES, "append"), partitionBy: NAMES };
-const WRITE_ROWS = { ...WRITE, maxRowsPerFile: count({ min: 1 }, undefined) };
+const PROVIDER = custom<FilenameProvider | undefined>("a function is needed", undefined, (value) =>
+  typeof value === "function" ? "ok" : "wrong type",
+);
+const WRITE = { mode: oneOf(WRITE_MODES, "append"), partitionBy: NAMES, filenameProvider: PROVIDER };
+const WRITE_ROWS = { ...WRITE, maxRowsPerFile: count({ min: 1 }, undefined), minRowsPerFile: count({ min: 1 }, undefined) };
+
+function checkRows(method: string, { minRowsPerFile = 1, maxRowsPerFile = minRowsPerFile }: WriteRowsOptions): void {
+  if (minRowsPerFile > maxRowsPerFile)
+    throw new RangeError(`${method} takes a minRowsPerFile up to maxRowsPerFile: received ${minRowsPerFile} and ${maxRowsPerFile}`);
+}
 
 export function csvWrite({ signal, ...given }: WriteCsvOptions): WritePlan {
   const own = { ...WRITE_ROWS, header: flag(true), compression: COMPRESSION };
   const { header, compression, ...rest } = readOptions(given, { of: "writeCsv", options: own });
+  checkRows("writeCsv", rest);
   return { ...rest, signal, extension: `.csv${COMPRESSED[compression]}`, format: { kind: "csv", header } };
 }
 
 export function jsonWrite({ signal, ...given }: WriteJsonOptions): WritePlan {
   const { compression, ...rest } = readOptions(given, { of: "writeJson", options: { ...WRITE_ROWS, compression: COMPRESSION } });
+  checkRows("writeJson", rest);
   return { ...rest, signal, extension: `.jsonl${COMPRESSED[compression]}`, format: { kind: "json" } };
 }
 
 export function parquetWrite({ signal, ...given }: WriteParquetOptions): WritePlan {
   const own = { ...WRITE_ROWS, compression: oneOf(PARQUET_CODECS, "snappy") };
   const { compression, ...rest } = readOptions(given, { of: "writeParquet", options: own });
+  checkRows("writeParquet", rest);
   return { ...rest, signal, extension: ".parquet", format: { kind: "parquet", codec: compression } };
 }
 
@@ -93,6 +119,7 @@ export function numpyWrite(options: WriteNumpyOptions): WritePlan {
   const { signal, column, ...given } = options ?? {};
   requireColumn("writeNumpy", column);
   const rest = readOptions(given, { of: "writeNumpy", options: WRITE_ROWS });
+  checkRows("writeNumpy", rest);
   return { ...rest, signal, extension: ".npy", format: { kind: "numpy", column } };
 }
 

@@ -14,6 +14,7 @@ import { rowsOf } from "./blocks/block.ts";
 import type { BlockRef } from "./engine/operator.ts";
 import type { WrittenFile } from "./engine/write-transform.ts";
 import { DataError } from "./errors.ts";
+import { FileNames, type FilenameProvider } from "./file-names.ts";
 import { FILES_PUBLISHED_AT_A_TIME, INTERRUPTED_WRITE_MS } from "./limits.ts";
 import { makeStagingFolder, removeStagingFolder } from "./staging-folder.ts";
 import { counted } from "./statistics.ts";
@@ -35,14 +36,20 @@ interface WriteRequest {
   readonly folder: string;
   readonly mode: WriteMode;
   readonly extension: string;
+  readonly filenameProvider: FilenameProvider | undefined;
   /** Runs the dataset with the write at its end: blocks of {@link WrittenFile}. */
   run(stagingFolder: string): AsyncIterable<BlockRef>;
 }
 
 /** @throws DataError where the folder has files and the mode is `error` */
-export async function writeDataset({ folder, mode, extension, run }: WriteRequest): Promise<WriteResult> {
+export async function writeDataset({ folder, mode, extension, filenameProvider, run }: WriteRequest): Promise<WriteResult> {
   const target = await resolveFolder(folder);
-  const old = mode === "append" ? [] : (await listFiles(target, { ignoreMissingPaths: true })).map(({ path }) => path);
+  // Only names of the user's could be those of old files.
+  const found =
+    mode === "append" && filenameProvider === undefined
+      ? []
+      : (await listFiles(target, { ignoreMissingPaths: true })).map(({ path }) => path);
+  const old = mode === "append" ? [] : found;
   if (old.length > 0 && mode === "ignore") return NOTHING;
   if (old.length > 0 && mode === "error")
     throw new DataError(`Cannot write to ${target}: it has ${old.length} files already`, {
@@ -50,6 +57,7 @@ export async function writeDataset({ folder, mode, extension, run }: WriteReques
     });
   const id = crypto.randomUUID().slice(0, 8);
   const staging = `${target}/.staging-${id}`;
+  const names = new FileNames(filenameProvider, mode === "append" ? found : []);
   const files: string[] = [];
   const kept: PlacedFile[] = [];
   const publisher = new Publisher();
@@ -72,9 +80,7 @@ export async function writeDataset({ folder, mode, extension, run }: WriteReques
     await makeStagingFolder(staging);
     for await (const block of run(staging)) {
       for (const { staged, partition, ...facts } of rowsOf(await get(block.ref)) as WrittenFile[]) {
-        const place = [target, partition, `part-${String(files.length).padStart(5, "0")}-${id}${extension}`]
-          .filter((part) => part !== "")
-          .join("/");
+        const place = names.placeOf(target, { index: files.length, writeId: id, extension, partition, rowCount: facts.rowCount });
         // Beside old files that are to go, new ones would be read together with them.
         const file = { from: staged, to: place, sizeBytes: facts.sizeBytes, rowCount: facts.rowCount };
         if (mode === "overwrite") kept.push(file);
@@ -87,7 +93,7 @@ export async function writeDataset({ folder, mode, extension, run }: WriteReques
     }
     for (const file of kept) await publisher.publish(file);
     await publisher.end();
-    await removeFiles(old);
+    await removeFiles(old.filter((path) => !names.has(path)));
   } catch (error) {
     await publisher.end().catch(() => {});
     // The first failure is told; one that hinders the cleaning too leaves hidden files.

@@ -1,10 +1,10 @@
 /**
  * What users aggregate by: `count()`, `sum("km")`, `aggregator({ … })`.
  *
- * An aggregate is plain data with the user's functions in it, so it travels to the workers, where `kernels.ts` computes it. Nulls are no values: they count in `count()`
- * alone. A group without values has null, and 0 where something is counted.
+ * An aggregate is plain data with the user's functions in it, so it travels to the workers, where `kernels.ts` computes it. Nulls are no values, unless `ignoreNulls: false`
+ * says otherwise: they count in `count()` alone. A group without values has null, and 0 where something is counted.
  */
-import { count as countOption, describeValue, readOptions } from "../../core/internal.ts";
+import { count as countOption, describeValue, flag, number, readOptions } from "../../core/internal.ts";
 import { DataError } from "../errors.ts";
 
 /** The aggregates that are computed from one column each, without a function of the user's. */
@@ -50,6 +50,10 @@ export interface Aggregate<T = unknown> {
   readonly k?: number;
   /** Of those that are approximate: how much they keep. */
   readonly room?: number;
+  /** Of `std`: what is taken from the number of values. Default: 1. */
+  readonly ddof?: number;
+  /** Whether nulls are left out. Default: the kind's own. */
+  readonly ignoreNulls?: boolean;
   readonly functions?: AggregatorFunctions<never, unknown, unknown>;
   /** For the compiler alone. */
   readonly result?: T;
@@ -60,62 +64,98 @@ function ofColumn<T>(kind: BuiltInKind, column: string): Aggregate<T> {
   return { kind, column };
 }
 
-/** The number of rows. */
-export function count(): Aggregate<number> {
+/** What is done with nulls. */
+export interface NullOptions {
+  /** Whether nulls are left out. */
+  ignoreNulls?: boolean | undefined;
+}
+
+/** The options of `std`. */
+export interface StdOptions extends NullOptions {
+  /** The squares are divided by the number of values less this: 1 for a sample, 0 where the values are all that there are. Default: 1. */
+  ddof?: number | undefined;
+}
+
+const DDOF = number("a number from 0 is needed", 1, (value) => Number.isFinite(value) && value >= 0);
+
+/** An aggregate that leaves nulls out unless the options say otherwise. */
+function withNulls<T>(aggregate: Aggregate<T>, options: NullOptions): Aggregate<T> {
+  return { ...aggregate, ...readOptions(options, { of: aggregate.kind, options: { ignoreNulls: flag(true) } }) };
+}
+
+/**
+ * The number of rows. Given a column, nulls count too, as in Ray, unless `ignoreNulls: true` leaves them out.
+ *
+ * @throws TypeError for what is no name of a column
+ */
+export function count(column?: string, options: NullOptions = {}): Aggregate<number> {
+  const { ignoreNulls } = readOptions(options, { of: "count", options: { ignoreNulls: flag(false) } });
+  if (column !== undefined) return { ...ofColumn<number>("count", column), ignoreNulls };
+  if (ignoreNulls) throw new TypeError("count takes ignoreNulls with the name of a column: received none");
   return { kind: "count" };
 }
 
-/** The sum of a column of numbers; null where it has no value. That of decimals is a decimal, exact, with up to 76 digits; that of bigints a bigint, exact, or an error beyond 64 bits. */
-export function sum(column: string): Aggregate<number | null>;
-export function sum<T extends number | bigint | string>(column: string): Aggregate<T | null>;
-export function sum(column: string): Aggregate<any> {
-  return ofColumn("sum", column);
+/**
+ * The sum of a column of numbers; null where it has no value. That of decimals is a decimal, exact, with up to 76 digits; that of bigints a bigint, exact, or an error beyond 64 bits. That of
+ * booleans is how many are true.
+ *
+ * @param options - `ignoreNulls: false`: null where a value is null. Default: true
+ */
+export function sum(column: string, options?: NullOptions): Aggregate<number | null>;
+export function sum<T extends number | bigint | string>(column: string, options?: NullOptions): Aggregate<T | null>;
+export function sum(column: string, options: NullOptions = {}): Aggregate<any> {
+  return withNulls(ofColumn("sum", column), options);
 }
 
-/** The smallest value of a column: a number, a text, a time. NaN is smaller and larger than nothing. */
-export function min<T = number>(column: string): Aggregate<T | null> {
-  return ofColumn("min", column);
+/** The smallest value of a column: a number, a text, a time. NaN is smaller and larger than nothing. @param options - as of `sum` */
+export function min<T = number>(column: string, options: NullOptions = {}): Aggregate<T | null> {
+  return withNulls(ofColumn("min", column), options);
 }
 
-/** The largest value of a column. */
-export function max<T = number>(column: string): Aggregate<T | null> {
-  return ofColumn("max", column);
+/** The largest value of a column. @param options - as of `sum` */
+export function max<T = number>(column: string, options: NullOptions = {}): Aggregate<T | null> {
+  return withNulls(ofColumn("max", column), options);
 }
 
-/** The arithmetic mean of a column of numbers. */
-export function mean(column: string): Aggregate<number | null> {
-  return ofColumn("mean", column);
+/** The arithmetic mean of a column of numbers. @param options - as of `sum` */
+export function mean(column: string, options: NullOptions = {}): Aggregate<number | null> {
+  return withNulls(ofColumn("mean", column), options);
 }
 
-/** The standard deviation of the sample, over n - 1: null for fewer than two values. Computed by Welford's method, merged by Chan's. */
-export function std(column: string): Aggregate<number | null> {
-  return ofColumn("std", column);
+/**
+ * The standard deviation, of the sample unless `ddof: 0` says otherwise: null where there are no more values than `ddof`. Computed by Welford's method, merged by Chan's.
+ *
+ * @param options - `ignoreNulls` as of `sum`
+ */
+export function std(column: string, options: StdOptions = {}): Aggregate<number | null> {
+  const { ddof, ...others } = options ?? {};
+  return { ...withNulls(ofColumn<number | null>("std", column), others), ...readOptions({ ddof }, { of: "std", options: { ddof: DDOF } }) };
 }
 
-/** The largest absolute value of a column of numbers. */
-export function absMax(column: string): Aggregate<number | null> {
-  return ofColumn("absMax", column);
+/** The largest absolute value of a column of numbers. @param options - as of `sum` */
+export function absMax(column: string, options: NullOptions = {}): Aggregate<number | null> {
+  return withNulls(ofColumn("absMax", column), options);
 }
 
-/** The value below which a part of the values lies, exactly, with linear interpolation between two values. Keeps all values of a group in memory. */
-export function quantile(column: string, q = 0.5): Aggregate<number | null> {
+/** The value below which a part of the values lies, exactly, with linear interpolation between two values. Keeps all values of a group in memory. @param options - as of `sum` */
+export function quantile(column: string, q = 0.5, options: NullOptions = {}): Aggregate<number | null> {
   if (typeof q !== "number" || !(q >= 0 && q <= 1)) throw new RangeError(`quantile takes a number from 0 to 1: received ${q}`);
-  return { ...ofColumn<number | null>("quantile", column), quantile: q };
+  return { ...withNulls(ofColumn<number | null>("quantile", column), options), quantile: q };
 }
 
-/** The distinct values of a column, in the order in which they first come. */
-export function unique<T = unknown>(column: string): Aggregate<T[]> {
-  return ofColumn("unique", column);
+/** The distinct values of a column, in the order in which they first come. @param options - `ignoreNulls: false`: null is one of them. Default: true */
+export function unique<T = unknown>(column: string, options: NullOptions = {}): Aggregate<T[]> {
+  return withNulls(ofColumn("unique", column), options);
 }
 
-/** How many distinct values a column has. */
-export function countDistinct(column: string): Aggregate<number> {
-  return ofColumn("countDistinct", column);
+/** How many distinct values a column has. @param options - as of `unique` */
+export function countDistinct(column: string, options: NullOptions = {}): Aggregate<number> {
+  return withNulls(ofColumn("countDistinct", column), options);
 }
 
-/** All values of a column, in their order. */
-export function asList<T = unknown>(column: string): Aggregate<T[]> {
-  return ofColumn("asList", column);
+/** All values of a column, in their order. @param options - `ignoreNulls: false`: nulls are among them. Default: true */
+export function asList<T = unknown>(column: string, options: NullOptions = {}): Aggregate<T[]> {
+  return withNulls(ofColumn("asList", column), options);
 }
 
 /** Values and how often each comes, as two lists of equal lengths. */
@@ -180,9 +220,9 @@ export function missingValuePercentage(column: string): Aggregate<number | null>
   return ofColumn("missingValuePercentage", column);
 }
 
-/** How many of the values are 0, in percent: 0 to 100. */
-export function zeroPercentage(column: string): Aggregate<number | null> {
-  return ofColumn("zeroPercentage", column);
+/** How many of the values are 0, in percent: 0 to 100. @param options - `ignoreNulls: false`: of all rows. Default: true */
+export function zeroPercentage(column: string, options: NullOptions = {}): Aggregate<number | null> {
+  return withNulls(ofColumn("zeroPercentage", column), options);
 }
 
 /**

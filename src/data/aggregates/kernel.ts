@@ -4,7 +4,7 @@
  * A kernel takes the group of every row, by number, and how many groups there are. Its states travel as columns, so a kernel may have several vectors.
  * Results that are fractions by nature, such as means, are computed with the nearest numbers; sums and extremes are exact.
  */
-import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
+import { bitmapBytes, getBit, setBit } from "../blocks/bitmap.ts";
 import { type DataType, type DecimalType, FLOAT64, INT64, isNumberKind, typeName } from "../blocks/data-type.ts";
 import { decimalText, unscaledReader } from "../blocks/decimals.ts";
 import { toFloat64, type Vector } from "../blocks/vector.ts";
@@ -55,8 +55,10 @@ export function isFloat({ type }: Vector): boolean {
 }
 
 export function numbersOf(vector: Vector): Float64Array {
-  const { type, length } = vector;
+  const { type, length, bitOffset } = vector;
   if (type.kind === "null") return new Float64Array(length);
+  if (type.kind === "bool")
+    return Float64Array.from({ length }, (_, row) => (getBit(vector.values as Uint8Array, bitOffset + row) ? 1 : 0));
   if (isBigints(type)) return Float64Array.from(vector.values as BigInt64Array, Number);
   if (isNumberKind(type.kind) || type.kind === "int64" || type.kind === "uint64") return toFloat64(vector);
   if (type.kind === "decimal") return decimalNumbers(vector, type);

@@ -18,24 +18,34 @@ import { floats, type Grouping, integers, isBigints, isFloat, type Kernel, numbe
 import { distinct, lengths, lists } from "./list-states.ts";
 import { estimatedQuantiles } from "./quantile-sketch.ts";
 
-export function kernelOf({ kind, quantile = 0.5, quantiles = [], k = 0, room = 0 }: Aggregate): Kernel {
+export function kernelOf(aggregate: Aggregate): Kernel {
+  const kernel = ownKernelOf(aggregate);
+  return aggregate.ignoreNulls === false && NULL_OF_NULLS.has(aggregate.kind) ? nullOfNulls(kernel) : kernel;
+}
+
+/** Aggregates that are null where a value is, unless nulls are left out. */
+const NULL_OF_NULLS: ReadonlySet<string> = new Set<Aggregate["kind"]>(["sum", "min", "max", "mean", "std", "absMax", "quantile"]);
+
+function ownKernelOf({ kind, column, quantile = 0.5, quantiles = [], k = 0, room = 0, ddof = 1, ignoreNulls = true }: Aggregate): Kernel {
   switch (kind) {
     case "count":
-      return counting;
+      return column !== undefined && ignoreNulls
+        ? { ...counting, accumulate: (values, groups) => [countValues(values, groups)] }
+        : counting;
     case "countDistinct":
-      return { ...distinct, finalize: ([values]) => lengths(values as Vector) };
+      return { ...distinct(ignoreNulls), finalize: ([values]) => lengths(values as Vector) };
     case "unique":
-      return { ...distinct, finalize: ([values]) => values as Vector };
+      return { ...distinct(ignoreNulls), finalize: ([values]) => values as Vector };
     case "asList":
-      return { ...lists, finalize: ([all]) => all as Vector };
+      return { ...lists(ignoreNulls), finalize: ([all]) => all as Vector };
     case "quantile":
-      return { ...lists, finalize: ([all]) => exactQuantiles(all as Vector, quantile) };
+      return { ...lists(true), finalize: ([all]) => exactQuantiles(all as Vector, quantile) };
     case "sum":
       return exactSums;
     case "mean":
       return { ...sums, finalize: (states) => ratio(states, 1) };
     case "std":
-      return deviations;
+      return deviations(ddof);
     case "min":
       return best(-1);
     case "max":
@@ -50,7 +60,7 @@ export function kernelOf({ kind, quantile = 0.5, quantiles = [], k = 0, room = 0
     case "zeroPercentage":
       return percentage((values) => {
         const numbers = numbersOf(values);
-        return { isCounted: (row) => !isNull(values, row), isHit: (row) => numbers[row] === 0 };
+        return { isCounted: (row) => !ignoreNulls || !isNull(values, row), isHit: (row) => !isNull(values, row) && numbers[row] === 0 };
       });
     case "valueCounter":
       return valueCounts;
@@ -209,7 +219,7 @@ function percentage(hitsOf: (values: Vector) => Hits): Kernel {
 }
 
 /** States: the number of values, their mean, and the sum of squared distances from it. */
-const deviations: Kernel = {
+const deviations = (ddof: number): Kernel => ({
   accumulate: (vector, groups) => {
     const values = numbersOf(vector);
     const known = countValues(vector, groups);
@@ -240,11 +250,38 @@ const deviations: Kernel = {
   finalize: ([counts, , squares]) => {
     const n = (counts as Vector).values as Float64Array;
     return floats(
-      ((squares as Vector).values as Float64Array).map((square, group) => Math.sqrt(square / ((n[group] as number) - 1))),
-      (group) => (n[group] as number) > 1,
+      ((squares as Vector).values as Float64Array).map((square, group) => Math.sqrt(square / ((n[group] as number) - ddof))),
+      (group) => (n[group] as number) > ddof,
     );
   },
-};
+});
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Nulls
+
+/** The kernel with null for groups in which a value is null. One state more: how many are. */
+function nullOfNulls(kernel: Kernel): Kernel {
+  return {
+    accumulate: (values, groups) => [...kernel.accumulate(values, groups), floats(countRows(groups, (row) => isNull(values, row)))],
+    merge: (states, groups) => [...kernel.merge(states.slice(0, -1), groups), ...mergeSums(states.slice(-1), groups)],
+    finalize: (states) => {
+      const nulls = (states.at(-1) as Vector).values as Float64Array;
+      return nullWhere(kernel.finalize(states.slice(0, -1)), (group) => nulls[group] !== 0);
+    },
+  };
+}
+
+function nullWhere(vector: Vector, isWithout: (row: number) => boolean): Vector {
+  const { length, bitOffset, type } = vector;
+  if (type.kind === "null") return vector;
+  const validity = new Uint8Array(bitmapBytes(bitOffset + length));
+  let nullCount = 0;
+  for (let row = 0; row < length; row += 1) {
+    if (isWithout(row) || isNull(vector, row)) nullCount += 1;
+    else setBit(validity, bitOffset + row);
+  }
+  return nullCount === 0 ? vector : { ...vector, nullCount, validity };
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // The smallest and the largest

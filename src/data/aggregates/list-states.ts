@@ -8,9 +8,9 @@ import { groupRows } from "../kernels/hash.ts";
 import { rowsByPart } from "../kernels/partition.ts";
 import { type Grouping, integers, type Kernel } from "./kernel.ts";
 
-/** All values that are not null, a list a group, in the order of the rows. */
-function collect(vector: Vector, { ids, count }: Grouping): Vector {
-  const isValue = (row: number): boolean => vector.nullCount === 0 || !isNull(vector, row);
+/** All values, or those that are not null, a list a group, in the order of the rows. */
+function collect(vector: Vector, { ids, count }: Grouping, ignoreNulls: boolean): Vector {
+  const isValue = (row: number): boolean => !ignoreNulls || vector.nullCount === 0 || !isNull(vector, row);
   // Rows without a value are a part of their own, behind the others.
   const { rows, starts } = rowsByPart(
     ids.map((id, row) => (isValue(row) ? id : count)),
@@ -47,30 +47,30 @@ function takeAllElements(states: Vector): Vector {
   );
 }
 
-export const lists: Omit<Kernel, "finalize"> = {
-  accumulate: (vector, groups) => [collect(vector, groups)],
+export const lists = (ignoreNulls: boolean): Omit<Kernel, "finalize"> => ({
+  accumulate: (vector, groups) => [collect(vector, groups, ignoreNulls)],
   merge: ([states], groups) => {
     const { elements, groups: own } = flatten(states as Vector, groups);
-    return [collect(elements, own)];
+    return [collect(elements, own, ignoreNulls)];
   },
-};
+});
 
 /** Of rows of one group and value the first alone. */
-function collectDistinct(vector: Vector, groups: Grouping): Vector {
+function collectDistinct(vector: Vector, groups: Grouping, ignoreNulls: boolean): Vector {
   const { ids } = groups;
   const keys: Vector = { type: { kind: "uint32" }, length: ids.length, nullCount: 0, bitOffset: 0, values: ids };
   const { firstRows } = groupRows([keys, vector], ids.length);
   const own = { ids: Uint32Array.from(firstRows, (row) => ids[row] as number), count: groups.count };
-  return collect(takeVector(vector, firstRows), own);
+  return collect(takeVector(vector, firstRows), own, ignoreNulls);
 }
 
-export const distinct: Omit<Kernel, "finalize"> = {
-  accumulate: (vector, groups) => [collectDistinct(vector, groups)],
+export const distinct = (ignoreNulls: boolean): Omit<Kernel, "finalize"> => ({
+  accumulate: (vector, groups) => [collectDistinct(vector, groups, ignoreNulls)],
   merge: ([states], groups) => {
     const { elements, groups: own } = flatten(states as Vector, groups);
-    return [collectDistinct(elements, own)];
+    return [collectDistinct(elements, own, ignoreNulls)];
   },
-};
+});
 
 export function lengths(states: Vector): Vector {
   const offsets = states.offsets as Int32Array;

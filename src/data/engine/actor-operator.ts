@@ -101,6 +101,10 @@ export class ActorPoolOperator implements Operator {
     return this.#streams.pulledCount + (this.#queue.hasTask ? this.#startingCount : 0);
   }
 
+  get pulledSinceMs(): readonly number[] {
+    return this.#streams.pulledSinceMs;
+  }
+
   get heldBytes(): number {
     return this.#queue.heldBytes + this.#streams.heldBytes;
   }

@@ -12,6 +12,10 @@ export class CommonSchema {
   /** The first file in which a column has a type. */
   readonly #files = new Map<string, string>();
 
+  get fields(): readonly Field[] {
+    return this.#fields;
+  }
+
   /**
    * Adds a block, which is released where it fits none before it.
    *

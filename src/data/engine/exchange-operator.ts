@@ -9,7 +9,7 @@
  */
 import { get, type ObjectRef, put } from "../../core/index.ts";
 import { type Block, concatBlocks, EMPTY_BLOCK, takeBlock } from "../blocks/block.ts";
-import { sortedIndices } from "../kernels/sort.ts";
+import { type SortKey, sortedIndices } from "../kernels/sort.ts";
 import {
   BINS_MAX,
   BINS_PER_PARTITION,
@@ -36,6 +36,7 @@ import {
 } from "./partition-task.ts";
 import { UnionOperator } from "./several-inputs.ts";
 import type { SmallSide } from "./small-side.ts";
+import { bordersOf } from "./sort-boundaries.ts";
 import type { BlockFacts, TaskStart } from "./task.ts";
 import { type TaskBundle, TaskOperator, type TaskOperatorOptions } from "./task-operator.ts";
 
@@ -119,6 +120,10 @@ export class ExchangeOperator implements Operator {
     return this.#running + (this.#reduce?.runningCount ?? 0);
   }
 
+  get pulledSinceMs(): readonly number[] {
+    return this.#reduce?.pulledSinceMs ?? [];
+  }
+
   /** What the store may spill does not count. */
   get heldBytes(): number {
     return this.#reduce?.heldBytes ?? 0;
@@ -185,8 +190,9 @@ export class ExchangeOperator implements Operator {
     const bins = takesBins && partitions === undefined && count > 1 ? binsFor(count) : 1;
     this.#request = { count, bins, totalRows };
     const [partitioning] = this.#options.partitionings;
-    if (partitioning?.kind === "range" && this.#request.count > 1 && totalRows > 0) this.#sample(partitioning, collected);
-    else this.#beginPartitioning();
+    if (partitioning?.kind !== "range" || this.#request.count === 1 || totalRows === 0) this.#beginPartitioning();
+    else if (partitioning.boundaries === undefined) this.#sample(partitioning, collected);
+    else this.#cutAt(partitioning.boundaries, partitioning.keys[0] as SortKey);
   }
 
   canStart(): boolean {
@@ -260,6 +266,16 @@ export class ExchangeOperator implements Operator {
       if (!this.#isStopped) this.#beginPartitioning();
     };
     this.#run(work());
+  }
+
+  #cutAt(boundaries: NonNullable<Extract<Partitioning, { kind: "range" }>["boundaries"]>, key: SortKey): void {
+    try {
+      this.#request = { ...this.#request, borders: bordersOf(boundaries, key, (this.#schemas[0] as CommonSchema).fields) };
+    } catch (error) {
+      this.#options.events.onFailure(error);
+      return;
+    }
+    this.#beginPartitioning();
   }
 
   // -------------------------------------------------------------------------------------------------------------------

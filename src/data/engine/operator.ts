@@ -6,6 +6,7 @@
  */
 import type { ObjectRef } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
+import { Measured } from "../measured.ts";
 import type { BlockFacts } from "./task.ts";
 
 /** A block that somebody keeps, such as a materialized dataset. */
@@ -52,6 +53,8 @@ export interface Operator {
   /** Bytes of the blocks that it holds, inputs and outputs. */
   readonly heldBytes: number;
   readonly statistics: OperatorStatistics;
+  /** Since when each task is waited for that has not given its next block. Absent where there are no tasks. */
+  readonly pulledSinceMs?: readonly number[];
   readonly load: OperatorLoad;
   /** Whether it will give no block any more. */
   readonly isDone: boolean;
@@ -82,6 +85,10 @@ export class OperatorStatistics {
   /** That its tasks worked, all together. */
   wallMs = 0;
   cpuMs = 0;
+  /** How long each block was waited for, and the end of each task. */
+  readonly pullMs = new Measured();
+  /** Memory of the process of a task when it had made a block: its own, without what is mapped from the object store. */
+  readonly memoryBytes = new Measured();
   /** Tasks that failed and were left out. */
   erroredBlocks = 0;
   startedMs: number | undefined;
@@ -97,7 +104,8 @@ export class OperatorStatistics {
     this.cpuMs += cpuMs;
   }
 
-  give({ rowCount, sizeBytes, wallMs = 0, cpuMs = 0 }: BlockFacts): void {
+  give({ rowCount, sizeBytes, wallMs = 0, cpuMs = 0, memoryBytes }: BlockFacts): void {
+    if (memoryBytes !== undefined) this.memoryBytes.add(memoryBytes);
     this.blocks += 1;
     this.rows += rowCount;
     this.bytes += sizeBytes;

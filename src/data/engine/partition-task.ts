@@ -23,7 +23,12 @@ export type Partitioning =
   /** Those of equal keys. */
   | { readonly kind: "hash"; readonly keys: readonly string[]; readonly use: "group by" | "join on" | "repartition by" }
   /** Those of a range of keys; the ranges are in order. */
-  | { readonly kind: "range"; readonly keys: readonly SortKey[] }
+  | {
+      readonly kind: "range";
+      readonly keys: readonly SortKey[];
+      /** Values of the only key between the ranges, in any order. Default: found by samples. */
+      readonly boundaries?: readonly (number | bigint | string | Date)[];
+    }
   /** A random part of all. The place of a row depends on the seed and its number alone, so the result is the same however the rows lie in blocks. */
   | { readonly kind: "random"; readonly seed: number }
   /** As many rows that follow each other as in every other partition. */

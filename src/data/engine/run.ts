@@ -4,12 +4,14 @@
  * The blocks come in order unless `preserveOrder` is false, and all of one schema: a column that is of one type in some blocks and of another in others is an error here.
  * Whoever leaves the loop early stops the pipeline; a failure stops it, too, and is thrown.
  */
-import { clusterResources, init, isInitialized, objectStoreStatistics } from "../../core/index.ts";
+import { clusterResources, init, isInitialized, nodes, objectStoreStatistics } from "../../core/index.ts";
 import { type Block, blockBytes, packBlock, sliceBlock } from "../blocks/block.ts";
 import { BLOCK_BYTES_MAX, STORE_PART_OF_BUDGET, TASKS_PER_CPU } from "../limits.ts";
 import { type PhysicalPlan, physicalInputs } from "../plan/physical-plan.ts";
 import { smallSideOf } from "../plan/small-sides.ts";
 import { processBoard, showsProgress, type WorkOutcome } from "../../progress/progress-board.ts";
+import { createMemoryProbe } from "../../core/internal.ts";
+import { IssueDetector, watchIssues, type WatchedOperator } from "../issues.ts";
 import { shownRun } from "../progress.ts";
 import type { Settings } from "../settings.ts";
 import type { RunState } from "../statistics.ts";
@@ -42,6 +44,11 @@ export async function clusterCpus(): Promise<number> {
   return Math.max(1, Math.floor((await clusterResources())["CPU"] ?? 1));
 }
 
+/** How many nodes live, at least one. */
+async function nodeCount(): Promise<number> {
+  return Math.max(1, (await nodes()).filter(({ alive }) => alive).length);
+}
+
 /** The number of rows that a plan gives, where that is known without running it; undefined elsewhere. */
 export async function knownRowCount(plan: LogicalPlan, { maxErroredBlocks }: Settings): Promise<number | undefined> {
   const errored = new ErroredBlocks(maxErroredBlocks);
@@ -61,15 +68,18 @@ export async function knownRowCount(plan: LogicalPlan, { maxErroredBlocks }: Set
 interface RunOptions {
   readonly settings: Settings;
   readonly signal?: AbortSignal | undefined;
+  /** Of the dataset, for progress. */
+  readonly name?: string | undefined;
   /** Given the operators, and what is left out, before they begin. */
   readonly onBegin?: ((run: Pick<RunState, "operators" | "errored">) => void) | undefined;
 }
 
 /** The blocks of the plan's output. */
-export async function* run(plan: PhysicalPlan, { settings, signal, onBegin }: RunOptions): AsyncGenerator<BlockRef, void, undefined> {
+export async function* run(plan: PhysicalPlan, { settings, signal, name, onBegin }: RunOptions): AsyncGenerator<BlockRef, void, undefined> {
   signal?.throwIfAborted();
   if (!isInitialized()) await init();
   const cpus = await clusterCpus();
+  const machines = settings.detectIssues ? await nodeCount() : 1;
   budget.limitBytes = settings.memoryBytes ?? (await objectStoreStatistics()).quotaBytes * STORE_PART_OF_BUDGET;
   const parts = new Map<PhysicalPlan, readonly SourcePart[]>();
   const errored = new ErroredBlocks(settings.maxErroredBlocks);
@@ -78,11 +88,13 @@ export async function* run(plan: PhysicalPlan, { settings, signal, onBegin }: Ru
     parts.set(read, await partsOf(read.source, cpus, leavesOut));
   }
   const pools = new Pools(plan, cpus);
-  const executor = new StreamingExecutor(budget, (events) => buildStages(plan, { events, parts, cpus, pools, settings, errored }));
+  const watched: WatchedOperator[] = [];
+  const executor = new StreamingExecutor(budget, (events) => buildStages(plan, { events, parts, cpus, pools, settings, errored, watched }));
   const operators = executor.stages.map(({ operator }) => operator);
   onBegin?.({ operators, errored });
-  const endProgress = showsProgress(settings.progress) ? processBoard().begin(shownRun({ operators, errored })) : undefined;
+  const endProgress = showsProgress(settings.progress) ? processBoard().begin(shownRun({ name, operators, errored })) : undefined;
   const endWatch = pools.watch(clusterCpus);
+  const endDetection = settings.detectIssues ? detectIssues(watched, cpus / machines, name) : undefined;
   let outcome: WorkOutcome = "stopped";
   const stop = (): void => executor.onFailure(signal?.reason);
   signal?.addEventListener("abort", stop, { once: true });
@@ -100,10 +112,27 @@ export async function* run(plan: PhysicalPlan, { settings, signal, onBegin }: Ru
     throw error;
   } finally {
     endProgress?.(outcome);
+    endDetection?.();
     endWatch();
     signal?.removeEventListener("abort", stop);
     await executor.close();
   }
+}
+
+/** Warns on stderr of what is wrong with operators. The machines of the cluster are taken to be like this one. @returns a function that ends it */
+function detectIssues(operators: readonly WatchedOperator[], cpus: number, name: string | undefined): () => void {
+  const ofDataset = name === undefined ? "" : `${name}: `;
+  const detector = new IssueDetector({ cpus, memoryBytes: createMemoryProbe().machine()?.totalBytes });
+  return watchIssues({ detector, operators, tell: (warning) => void process.stderr.write(`shoal: warning: ${ofDataset}${warning}\n`) });
+}
+
+/** What each task of an operator asks for. */
+function watchedOf(plan: PhysicalPlan, operator: Operator): WatchedOperator[] {
+  if (plan.kind === "exchange") return [{ operator, numCpus: 1, requestedBytes: undefined }];
+  if (plan.kind !== "read" && plan.kind !== "map") return [];
+  const { numCpus = 1, memoryBytes = 0 } =
+    plan.kind === "map" && plan.compute?.kind === "actors" ? { ...plan.compute.actorOptions, numCpus: plan.compute.numCpus } : plan.options;
+  return [{ operator, numCpus, requestedBytes: memoryBytes }];
 }
 
 type ReadPlan = Extract<PhysicalPlan, { kind: "read" }>;
@@ -119,6 +148,8 @@ interface BuildOptions {
   readonly pools: Pools;
   readonly settings: Settings;
   readonly errored: ErroredBlocks;
+  /** To which operators with tasks are added. */
+  readonly watched: WatchedOperator[];
 }
 
 /** The stages of a plan, producers before consumers. */
@@ -127,7 +158,9 @@ function buildStages(plan: PhysicalPlan, options: BuildOptions): Stage[] {
   const add = (node: PhysicalPlan, joinsWith?: SmallSide): number => {
     const side = node.kind === "exchange" ? smallSideOf(node, options.parts) : undefined;
     const inputs = physicalInputs(node).map((input, i) => add(input, i === 0 ? side : undefined));
-    return stages.push({ operator: buildOperator(node, options, joinsWith ?? side), inputs }) - 1;
+    const operator = buildOperator(node, options, joinsWith ?? side);
+    options.watched.push(...watchedOf(node, operator));
+    return stages.push({ operator, inputs }) - 1;
   };
   add(plan);
   return stages;
@@ -205,6 +238,7 @@ function buildOperator(
 /** How many rows a task needs at least for what it does first, as long as there are more. */
 function rowsWanted(first: Transform): number {
   if (first.kind === "rebatch") return first.rows;
+  if (first.kind === "write") return first.minRowsPerFile ?? 0;
   return first.kind === "mapBatches" || first.kind === "pythonBatches" ? (first.batchSize ?? 0) : 0;
 }
 

@@ -22,6 +22,8 @@ export interface RunningStream {
   readonly outputs: Fifo<BlockRef>;
   /** Under way to its next block. */
   isPulled: boolean;
+  /** Since when, if it is. */
+  pulledMs: number;
   isEnded: boolean;
   /** Blocks that it has given. */
   givenCount: number;
@@ -66,6 +68,11 @@ export class RunningStreams {
     return this.#streams.filter((stream) => stream.isPulled).length;
   }
 
+  /** Since when streams are pulled that are. */
+  get pulledSinceMs(): readonly number[] {
+    return this.#streams.filter((stream) => stream.isPulled).map((stream) => stream.pulledMs);
+  }
+
   /** Bytes of the inputs of all streams and of their outputs that nobody has taken. */
   get heldBytes(): number {
     return this.#bytes;
@@ -74,7 +81,7 @@ export class RunningStreams {
   /** Adds a stream, which has the inputs from now on, and pulls it. */
   add(items: BlockItems, inputs: readonly BlockRef[]): RunningStream {
     const outputs = new Fifo<BlockRef>();
-    const stream: RunningStream = { items, inputs, outputs, isPulled: false, isEnded: false, givenCount: 0, skipCount: 0 };
+    const stream: RunningStream = { items, inputs, outputs, isPulled: false, pulledMs: 0, isEnded: false, givenCount: 0, skipCount: 0 };
     for (const input of inputs) this.#bytes += input.sizeBytes;
     this.#options.statistics.beginTask();
     this.#streams.push(stream);
@@ -136,6 +143,7 @@ export class RunningStreams {
 
   #pull(stream: RunningStream): void {
     stream.isPulled = true;
+    stream.pulledMs = performance.now();
     const { items } = stream;
     if (items === undefined) return;
     const isOver = (): boolean => this.#isStopped || stream.items !== items;
@@ -143,6 +151,7 @@ export class RunningStreams {
       () => {
         if (isOver()) return;
         stream.isPulled = false;
+        this.#options.statistics.pullMs.add(performance.now() - stream.pulledMs);
         this.#options.onProgress?.(stream);
         this.#options.events.onChange();
       },

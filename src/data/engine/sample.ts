@@ -1,5 +1,5 @@
 /**
- * A random part of the rows. Whether a row is in it depends on the seed and on the number of the row among all, so the sample is the same however rows lie in blocks, whatever workers
+ * A random part of the rows, or all but those. Whether a row is in it depends on the seed and on the number of the row among all, so the sample is the same however rows lie in blocks, whatever workers
  * there are, and when a task runs again.
  */
 import { type Block, takeBlock } from "../blocks/block.ts";
@@ -11,12 +11,14 @@ export interface SampleTransform {
   readonly seed: number;
   /** From 0 to 1. */
   readonly fraction: number;
+  /** Gives the rows that are not in the sample. Default: those that are. */
+  readonly isRest?: boolean;
 }
 
 /** @param firstRow - the number of the first row of the blocks */
 export async function* sampleRows(
   blocks: readonly Block[],
-  { seed, fraction }: SampleTransform,
+  { seed, fraction, isRest = false }: SampleTransform,
   firstRow: number,
 ): AsyncGenerator<Block, void, undefined> {
   const bound = fraction * 2 ** 32;
@@ -24,7 +26,7 @@ export async function* sampleRows(
   for (const block of blocks) {
     const rows = new Uint32Array(block.rowCount);
     let count = 0;
-    for (let row = 0; row < block.rowCount; row += 1, number += 1) if (hashNumber(seed, number) < bound) rows[count++] = row;
+    for (let row = 0; row < block.rowCount; row += 1, number += 1) if (hashNumber(seed, number) < bound !== isRest) rows[count++] = row;
     yield takeBlock(block, rows.subarray(0, count));
   }
 }

@@ -19,6 +19,8 @@ interface SplitRequest {
   /** One that may travel: see `portable-plan.ts`. */
   readonly plan: PhysicalPlan;
   readonly settings: Settings;
+  /** Of the dataset. */
+  readonly name: string | undefined;
   readonly splits: number;
   readonly equal: boolean;
   /** The nodes of the consumers. */
@@ -155,7 +157,7 @@ export class SplitCoordinator {
 
   #beginEpoch(): void {
     this.#endEpoch();
-    const { plan, settings, splits } = this.#request;
+    const { plan, settings, name, splits } = this.#request;
     this.#epochs += 1;
     const abort = new AbortController();
     this.#epoch = {
@@ -167,7 +169,7 @@ export class SplitCoordinator {
         rows: 0,
         hasLeft: false,
       })),
-      blocks: run(plan, { settings, signal: abort.signal }),
+      blocks: run(plan, { settings, name, signal: abort.signal }),
       abort,
       free: [],
       hasEnded: false,

@@ -80,3 +80,17 @@ test("tasks that have ended are so many at most", async () => {
   }
   expect(begun.length).toBe(2 * TASKS_ENDED_AHEAD_MAX);
 });
+
+test("a task is waited for from its pull to its block, and not while nobody asks for the next one", async () => {
+  const { operator, fill, end } = makeReads(2);
+  const before = performance.now();
+  fill();
+  expect(operator.pulledSinceMs).toHaveLength(2);
+  for (const since of operator.pulledSinceMs) expect(since).toBeGreaterThanOrEqual(before);
+  await end(0);
+  expect(operator.pulledSinceMs).toHaveLength(1);
+  // One wait for its block, one for its end.
+  expect(operator.statistics.pullMs.count).toBe(2);
+  operator.stop();
+  expect(operator.pulledSinceMs).toEqual([]);
+});

@@ -65,6 +65,10 @@ export class TaskOperator implements Operator {
     return this.#streams.pulledCount;
   }
 
+  get pulledSinceMs(): readonly number[] {
+    return this.#streams.pulledSinceMs;
+  }
+
   get heldBytes(): number {
     return this.#queue.heldBytes + this.#streams.heldBytes;
   }

@@ -5,7 +5,7 @@
  * made anew after a crash and gives the same blocks again, so the chain is all that it depends on.
  */
 import { type ObjectRefGenerator, remote, type TaskOptions } from "../../core/index.ts";
-import { HeapGrowth } from "../../core/internal.ts";
+import { HeapGrowth, ownMemoryBytes, runsInProcess } from "../../core/internal.ts";
 import { type Block, blockBytes, concatBlocks, packBlock, schemaOf, sliceBlock } from "../blocks/block.ts";
 import type { Field } from "../blocks/data-type.ts";
 import { buffersOf, freeBuffers, freeDecoded } from "../blocks/memory.ts";
@@ -27,6 +27,8 @@ export interface BlockFacts {
   /** How long its task has worked for it, and how much its process has used processors meanwhile. */
   readonly wallMs?: number;
   readonly cpuMs?: number;
+  /** Memory of its process then, without what is mapped from the object store. Absent where it is not known, or of a process that all tasks share. */
+  readonly memoryBytes?: number;
   /** Where its rows came from, as far as its task knows. */
   readonly origin?: BlockOrigin;
 }
@@ -204,7 +206,13 @@ function* withFacts(block: Block, watch: StopWatch): Generator<Block | BlockFact
     const { spent } = watch;
     yield piece;
     const origin = originOf(block, [start, end - 1]);
-    yield { ...factsOf(piece), ...spent, ...(origin === undefined ? {} : { origin }) };
+    const memoryBytes = runsInProcess() ? undefined : ownMemoryBytes();
+    yield {
+      ...factsOf(piece),
+      ...spent,
+      ...(memoryBytes === undefined ? {} : { memoryBytes }),
+      ...(origin === undefined ? {} : { origin }),
+    };
     watch.restart();
   }
 }

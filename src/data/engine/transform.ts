@@ -14,6 +14,7 @@ import { filteredRows, projected, unnested, withColumns } from "../expressions/e
 import { callsUserCode, type ExpressionNode, type NamedNode } from "../expressions/nodes.ts";
 import { ROWS_PER_BLOCK_MAX } from "../limits.ts";
 import { type DownloadTransform, downloadColumn } from "./download.ts";
+import { hashSide, type HashSplitTransform } from "./hash-split.ts";
 import type { PythonBatches } from "./python-step.ts";
 import { Rebatcher } from "./rebatch.ts";
 import { type SinkTransform, writeToSink } from "./sink-transform.ts";
@@ -43,6 +44,7 @@ export type Transform =
   | { readonly kind: "withColumns"; readonly name: string; readonly columns: readonly NamedNode[] }
   | { readonly kind: "project"; readonly name: string; readonly columns: readonly NamedNode[] }
   | { readonly kind: "limit"; readonly name: string; readonly count: number }
+  | HashSplitTransform
   /** Blocks of so many rows, which stay as small as that is. The last one of a task may have fewer. */
   | { readonly kind: "rebatch"; readonly name: string; readonly rows: number }
   /** A step on rows that know their numbers, by the column `ROW_NUMBER`. */
@@ -75,6 +77,7 @@ const KEEPING_NOTHING: ReadonlySet<string> = new Set<Transform["kind"]>([
   "unnest",
   "project",
   "limit",
+  "hashSplit",
   "partialAggregate",
 ]);
 
@@ -135,6 +138,8 @@ function applyTransform(blocks: Blocks, transform: Transform): Blocks {
       return downloadColumn(blocks, transform);
     case "project":
       return eachBlock(blocks, (block) => (isUnseen(block) ? block : projected(block, transform.columns, transform.name)));
+    case "hashSplit":
+      return eachBlock(blocks, (block) => (isUnseen(block) ? block : pickRows(block, hashSide(block, transform))));
     case "limit":
       return limitRows(blocks, transform.count);
     case "rebatch":

@@ -53,6 +53,12 @@ export type WholeTransform =
       readonly testSize: number;
       readonly isTest: boolean;
     }
+  | {
+      /** Rows of a group behind each other, in their order; the groups in the order in which they come. */
+      readonly kind: "groupRows";
+      readonly name: string;
+      readonly keys: readonly string[];
+    }
   | { readonly kind: "orderByHidden" | "oneBlock"; readonly name: string };
 
 /** A column that partitioning adds and the transform behind it takes away: the random place of each row. No column of a user's has a name that begins so. */
@@ -66,6 +72,8 @@ export function applyWhole(blocks: Blocks, transform: WholeTransform): Blocks {
       return byBins(blocks, transform, orderByHidden);
     case "oneBlock":
       return whole(blocks, (block) => block);
+    case "groupRows":
+      return whole(blocks, (block) => groupRowsOf(block, transform.keys).ordered);
     case "stratum":
       return whole(blocks, (block) => stratum(block, transform));
     case "partialAggregate":
@@ -197,6 +205,13 @@ function groupPlace(rows: Block, keys: readonly string[]): Place {
   return { text, details: { group: Object.fromEntries(keys.map((key) => [key, first[key]])) } };
 }
 
+/** The rows, those of each group behind each other, and where each group begins and the last one ends. */
+function groupRowsOf(block: Block, keys: readonly string[]): { ordered: Block; starts: Uint32Array } {
+  const { ids, firstRows } = groupRows(keyVectors(block, keys, "group by"), block.rowCount);
+  const { rows, starts } = rowsByPart(ids, firstRows.length);
+  return { ordered: takeBlock(block, rows), starts: starts.subarray(0, firstRows.length + 1) };
+}
+
 async function* mapGroups(
   blocks: Blocks,
   { keys, fn, name, batchFormat }: Extract<WholeTransform, { kind: "mapGroups" }>,
@@ -204,10 +219,8 @@ async function* mapGroups(
   const call = fn as (batch: unknown) => unknown;
   const block = concatBlocks(await all(blocks));
   if (block.rowCount === 0) return;
-  const { ids, firstRows } = groupRows(keyVectors(block, keys, "group by"), block.rowCount);
-  const { rows, starts } = rowsByPart(ids, firstRows.length);
-  const ordered = takeBlock(block, rows);
-  for (let group = 0; group < firstRows.length; group += 1) {
+  const { ordered, starts } = groupRowsOf(block, keys);
+  for (let group = 0; group + 1 < starts.length; group += 1) {
     const own = sliceBlock(ordered, starts[group] as number, starts[group + 1] as number);
     let returned: unknown;
     try {

@@ -38,6 +38,8 @@ export interface WriteTransform {
   readonly partitionBy: readonly string[];
   /** Default: no limit. Files of images have one row anyway. */
   readonly maxRowsPerFile?: number | undefined;
+  /** Rows that a task takes at least, as long as there are more. Default: no limit. */
+  readonly minRowsPerFile?: number | undefined;
 }
 
 /** The row of a file that was written: its place in the staging folder, and the folders of its partition. */

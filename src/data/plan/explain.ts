@@ -3,9 +3,15 @@ import type { LogicalPlan } from "./logical-plan.ts";
 import { inputsOf } from "./logical-plan.ts";
 import { type PhysicalPlan, physicalInputs } from "./physical-plan.ts";
 
-/** The logical and the physical plan, such as {@link physicalPlan} made of it. */
-export function explain(logical: LogicalPlan, physical: PhysicalPlan): string {
-  return ["Logical plan", ...logicalLines(logical, ""), "", "Physical plan", ...physicalLines(physical, "")].join("\n");
+/** The logical and the physical plan, such as {@link physicalPlan} made of it. @param name - of the dataset */
+export function explain(logical: LogicalPlan, physical: PhysicalPlan, name?: string): string {
+  return [
+    name === undefined ? "Logical plan" : `Logical plan of ${name}`,
+    ...logicalLines(logical, ""),
+    "",
+    "Physical plan",
+    ...physicalLines(physical, ""),
+  ].join("\n");
 }
 
 function logicalLines(plan: LogicalPlan, indent: string): string[] {

@@ -153,6 +153,11 @@ export function inputsOf(plan: LogicalPlan): readonly LogicalPlan[] {
   return plan.kind === "union" || plan.kind === "combine" ? plan.inputs : [];
 }
 
+/** Whether the plan has an iterable of the program, which can be read once. */
+export function isReadOnce(plan: LogicalPlan): boolean {
+  return plan.kind === "iterable" || inputsOf(plan).some(isReadOnce);
+}
+
 /** The files that the sources of a plan read, each once, in the order of the sources. */
 export async function filesOf(plan: LogicalPlan): Promise<readonly string[]> {
   if (plan.kind === "read") return (await plan.source.files?.()) ?? [];

@@ -217,6 +217,8 @@ function neededBelow(step: Transform, needed: Columns): Columns {
       return needed && merged(without(needed, namesMade(step)), columnsOf(step.expression));
     case "drop":
       return needed && merged(needed, step.columns);
+    case "hashSplit":
+      return needed && merged(needed, [step.column]);
     case "rebatch":
       return needed;
     case "numbered":
@@ -245,6 +247,8 @@ function neededOfExchange({ before, after }: ExchangePlan, needed: Columns): Col
           after.keys.map(({ column }) => column),
         )
       );
+    case "groupRows":
+      return needed && merged(needed, after.keys);
     case "orderByHidden":
     case "oneBlock":
       return needed;

@@ -42,6 +42,7 @@ const ROWS_STAY: ReadonlySet<string> = new Set<Transform["kind"]>([
   "unnest",
   "project",
   "download",
+  "hashSplit",
   "limit",
 ]);
 

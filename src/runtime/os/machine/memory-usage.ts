@@ -32,12 +32,18 @@ const CGROUP_ROOT = "/sys/fs/cgroup";
 /** What v1 says where there is no limit: a number near 2^63. */
 const UNLIMITED = 2 ** 60;
 
+/** Looks at the memory of this machine and of its processes. @param root - where `/proc` and `/sys` lie; tests have their own */
 export function createMemoryProbe(root = ""): MemoryProbe {
   return {
     machine: () => tighter(hostMemory(root), cgroupMemory(root)),
     processBytes: (pid) => statusOf(root, pid)?.usedBytes,
     largest: (count) => largestProcesses(root, count),
   };
+}
+
+/** Memory that would be free if this process ended, as {@link MemoryProbe.processBytes} has it. */
+export function ownMemoryBytes(): number | undefined {
+  return statusOf("", process.pid)?.usedBytes;
 }
 
 /**

@@ -1,0 +1,29 @@
+/**
+ * One side of a split by the hash of a column. On which side a row is depends on its value alone, so equal values are on one side in every run and in every order of rows.
+ *
+ * Numbers are hashed by their value whatever their width, and null is a value. The hash is mixed once more, as exchanges part rows by the same one.
+ */
+import type { Block } from "../blocks/block.ts";
+import { hashRows, keyVectors } from "../kernels/hash.ts";
+import { hashNumber } from "../kernels/random.ts";
+
+export interface HashSplitTransform {
+  readonly kind: "hashSplit";
+  readonly name: string;
+  readonly column: string;
+  /** Which part of all hashes is the test's, from 0 to 1. */
+  readonly testSize: number;
+  readonly isTest: boolean;
+}
+
+const SPLIT_SEED = 0x5b117;
+
+/** @throws DataError for a column that does not exist, or whose type has no equality */
+export function hashSide(block: Block, { column, testSize, isTest }: HashSplitTransform): Uint32Array {
+  const hashes = hashRows(keyVectors(block, [column], "split by"), block.rowCount);
+  const bound = testSize * 2 ** 32;
+  const rows = new Uint32Array(block.rowCount);
+  let count = 0;
+  for (let row = 0; row < rows.length; row += 1) if (hashNumber(SPLIT_SEED, hashes[row] as number) < bound === isTest) rows[count++] = row;
+  return rows.subarray(0, count);
+}

@@ -43,6 +43,8 @@ export interface GangConfig {
 
 export interface DeploymentConfig {
   readonly name: string;
+  /** The user's own name for the version; undefined: the code itself is the version. */
+  readonly version: string | undefined;
   readonly numReplicas: number;
   readonly autoscaling: AutoscalingConfig | undefined;
   readonly maxOngoingRequests: number;
@@ -78,6 +80,8 @@ export interface DeploymentTarget {
   readonly config: DeploymentConfig;
   /** Version of the code, the arguments and the part of the configuration whose change needs new replicas. */
   readonly version: string;
+  /** Stands for the version where the user has named one: a target with the key of what runs is of the version that runs, whatever its code. */
+  readonly versionKey: string | undefined;
   /** Methods that are generators. */
   readonly streaming: readonly string[];
   /** Whether the deployment answers HTTP requests. */

@@ -75,6 +75,8 @@ export interface TracingOptions {
 export interface DeploymentOptions {
   /** Its name within an application. Default: that of the class or function. */
   name?: string | undefined;
+  /** Names the version of the code and of the arguments of `bind`: as long as it stays, replicas that run are not replaced for a change of these. Default: each change is a new version. */
+  version?: string | undefined;
   /** Replicas; `"auto"`: between 1 and 100, by the load. Default: 1. */
   numReplicas?: number | "auto" | undefined;
   /** How the number of replicas follows the load. */
@@ -142,6 +144,7 @@ const DEPLOYMENT = {
   },
   options: {
     name: text(undefined),
+    version: text(undefined),
     numReplicas: custom<number | "auto" | undefined>(
       `a whole number from 0 to ${REPLICAS_MAX}, or "auto", is needed`,
       undefined,

@@ -117,7 +117,8 @@ export class DeploymentState {
   }
 
   /** Sets a new target, and drops the failure of the last one. */
-  retarget(target: DeploymentTarget): void {
+  retarget(given: DeploymentTarget): void {
+    const target = this.#asNamed(given);
     const isSame = target.version === this.#target.version && target.config.userConfig === this.#target.config.userConfig;
     if (!isSame || this.#failure !== undefined) {
       this.#startFailures = 0;
@@ -135,6 +136,18 @@ export class DeploymentState {
 
   delete(): void {
     this.#isDeleting = true;
+  }
+
+  /** A target whose version the user has named is of the version of that name that runs, with its code. Where none runs there is no update to be saved. */
+  #asNamed(target: DeploymentTarget): DeploymentTarget {
+    if (target.versionKey === undefined) return target;
+    const running = new Set([...this.replicas.values()].filter((replica) => this.#serves(replica)).map(({ version }) => version));
+    const found = [this.#target, this.#former].find(
+      (known) => known !== undefined && known.versionKey === target.versionKey && running.has(known.version),
+    );
+    if (found === undefined) return target;
+    const { version, streaming, hasFetch } = found;
+    return { ...target, version, streaming, hasFetch };
   }
 
   started(replica: ReplicaRecord, { nodeId, pid, nowMs }: { nodeId: string; pid: number; nowMs: number }): ServeEffect[] {

@@ -144,7 +144,7 @@ class World {
 
 function target(version: string, options: DeploymentOptions, name = "D"): DeploymentTarget {
   const { config } = resolveDeploymentOptions(name, options);
-  return { name, config, version, streaming: [], hasFetch: true };
+  return { name, config, version, versionKey: options.version, streaming: [], hasFetch: true };
 }
 
 function app(...deployments: DeploymentTarget[]): ApplicationTarget {
@@ -170,6 +170,41 @@ describe("updates", () => {
       },
     );
     expect(world.serving("D", "v2")).toBe(numReplicas);
+  });
+
+  test("are none where the version has the name of the one that runs: replicas that follow have its code, and limits change in place", () => {
+    const world = running("code A", { numReplicas: 2, version: "1" });
+    const first = [...world.replicas.keys()];
+    world.apply({ kind: "deploy", target: app(target("code B", { numReplicas: 3, version: "1", maxOngoingRequests: 9 })) });
+    world.until(() => world.status("app") === "RUNNING");
+    expect([...world.replicas.keys()].slice(0, 2)).toEqual(first);
+    expect(world.serving("D", "code A")).toBe(3);
+    expect(world.state.deployment("app", "D")?.routes()?.maxOngoingRequests).toBe(9);
+    world.apply({ kind: "deploy", target: app(target("code B", { numReplicas: 3, version: "2" })) });
+    world.until(() => world.status("app") === "RUNNING");
+    expect(world.serving("D", "code B")).toBe(3);
+  });
+
+  test("to a version of a name that does not start go back, and its code can be mended under the same name", () => {
+    const world = running("v1", { numReplicas: 2, version: "1" });
+    world.badVersions.add("bad");
+    world.apply({ kind: "deploy", target: app(target("bad", { numReplicas: 2, version: "2" })) });
+    world.until(() => world.status("app") === "DEPLOY_FAILED");
+    world.apply({ kind: "deploy", target: app(target("other code", { numReplicas: 2, version: "1" })) });
+    world.until(() => world.status("app") === "RUNNING");
+    expect(world.serving("D", "v1")).toBe(2);
+    world.apply({ kind: "deploy", target: app(target("mended", { numReplicas: 2, version: "2" })) });
+    world.until(() => world.status("app") === "RUNNING");
+    expect(world.serving("D", "mended")).toBe(2);
+  });
+
+  test("of a name whose replicas are all gone have the new code", () => {
+    const world = running("code A", { numReplicas: 1, version: "1" });
+    world.apply({ kind: "deploy", target: app(target("code A", { numReplicas: 0, version: "1" })) });
+    world.until(() => world.replicas.size === 0);
+    world.apply({ kind: "deploy", target: app(target("code B", { numReplicas: 1, version: "1" })) });
+    world.until(() => world.status("app") === "RUNNING");
+    expect(world.serving("D", "code B")).toBe(1);
   });
 
   test("without room for more give up a part of the old ones at a time", () => {

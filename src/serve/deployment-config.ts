@@ -72,6 +72,8 @@ export interface DeploymentConfig {
   readonly tracing: TracingConfig | undefined;
   /** Under which id the code of a router of the user's is kept. */
   readonly routerId: string | undefined;
+  /** Argument of the router's constructor as JSON; undefined where there is none. */
+  readonly requestRouterArgs: string | undefined;
 }
 
 /** A deployment of an application, ready to be started. */

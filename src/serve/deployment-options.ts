@@ -83,6 +83,8 @@ export interface DeploymentOptions {
   autoscalingConfig?: AutoscalingOptions | undefined;
   /** Chooses replicas instead of Serve; made once in each process that sends requests. Default: power of two choices. */
   requestRouter?: RequestRouterClass | undefined;
+  /** Given to the constructor of `requestRouter`, which is made anew when it changes: JSON. Default: none. */
+  requestRouterArgs?: unknown;
   /** Requests that one replica has under way at a time. Default: 5. */
   maxOngoingRequests?: number | undefined;
   /** Requests that may wait in each process that calls; -1 is without limit. Default: -1. */
@@ -132,6 +134,7 @@ const factor = (fallback: number): ReturnType<typeof number<number>> =>
 const texts = custom<readonly string[]>("an array of names is needed", [], (value) =>
   Array.isArray(value) && value.every((item) => typeof item === "string") ? "ok" : "wrong type",
 );
+const JSON_VALUE = custom<unknown>("a value for JSON is needed", undefined, (value) => (isJson(value) ? "ok" : "wrong type"));
 
 const DEPLOYMENT = {
   of: "a deployment",
@@ -163,10 +166,11 @@ const DEPLOYMENT = {
           ? "ok"
           : "wrong type",
     ),
+    requestRouterArgs: JSON_VALUE,
     maxOngoingRequests: count({ min: 1 }, 5),
     maxQueuedRequests: count({ min: -1 }, -1),
     backpressureConfig: object<BackpressureConfig>("options"),
-    userConfig: custom<unknown>("a value for JSON is needed", undefined, (value) => (isJson(value) ? "ok" : "wrong type")),
+    userConfig: JSON_VALUE,
     actorOptions: object<ReplicaActorOptions>("options"),
     healthCheckPeriodMs: milliseconds(10_000),
     healthCheckTimeoutMs: milliseconds(30_000),
@@ -203,7 +207,7 @@ const AUTOSCALING = {
     upscalingFactor: factor(1),
     downscalingFactor: factor(1),
     aggregationFunction: oneOf(["mean", "max", "min"], "mean"),
-    policyArgs: custom<unknown>("a value for JSON is needed", undefined, (value) => (isJson(value) ? "ok" : "wrong type")),
+    policyArgs: JSON_VALUE,
     policy: custom<AutoscalingPolicy | undefined>("a function is needed", undefined, (value) =>
       typeof value === "function" ? "ok" : "wrong type",
     ),
@@ -257,12 +261,17 @@ export function resolveDeploymentOptions(
     throw new RangeError(
       `Cannot make deployment ${name}: numReplicas is a multiple of gangSize: received ${numReplicas} and ${gang.gangSize}`,
     );
+  if (read.requestRouterArgs !== undefined && read.requestRouter === undefined)
+    throw new TypeError(
+      `Cannot make deployment ${name}: requestRouterArgs are for a requestRouter, and there is none: received ${describeValue(read.requestRouterArgs)}`,
+    );
   const tracing = read.tracing === undefined ? undefined : readOptions(read.tracing, TRACING);
   const {
     userConfig,
     backpressureConfig,
     actorOptions,
     requestRouter,
+    requestRouterArgs,
     numReplicas: _n,
     autoscalingConfig,
     gangConfig: _g,
@@ -282,6 +291,7 @@ export function resolveDeploymentOptions(
     logging: loggingConfig === undefined ? undefined : readOptions(loggingConfig, LOGGING),
     tracing: tracing?.setup === undefined ? undefined : { setupId: undefined, samplingRatio: tracing.samplingRatio },
     routerId: undefined,
+    requestRouterArgs: requestRouterArgs === undefined ? undefined : JSON.stringify(requestRouterArgs),
   };
   return { config, functions: { policy: autoscalingConfig?.policy, requestRouter, tracing: tracing?.setup } };
 }

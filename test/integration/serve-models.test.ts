@@ -304,9 +304,13 @@ test("a session has its replica: by the header, by an option of a handle, and in
 test("a policy and a router of the user's decide instead of Serve's", async () => {
   const wanted = 2;
   class First implements serve.RequestRouter {
-    // The one that comes first by name gets everything.
+    readonly #sign: number;
+    constructor({ isLast }: { isLast: boolean }) {
+      this.#sign = isLast ? -1 : 1;
+    }
+    // The one that comes first by name, or last, gets everything.
     chooseReplicas(_request: serve.RequestToRoute, candidates: readonly serve.CandidateReplica[]): readonly serve.CandidateReplica[] {
-      return [...candidates].sort((a, b) => (a.id < b.id ? -1 : 1)).slice(0, 1);
+      return [...candidates].sort((a, b) => (a.id < b.id ? -this.#sign : this.#sign)).slice(0, 1);
     }
   }
   class Place {
@@ -320,7 +324,12 @@ test("a policy and a router of the user's decide instead of Serve's", async () =
     upscaleDelayMs: 0,
     policy: ({ currentReplicas }: serve.AutoscalingContext) => Math.max(currentReplicas, wanted),
   };
-  const deployment = serve.deployment(Place, { autoscalingConfig, requestRouter: First, actorOptions: { numCpus: 0 } });
+  const deployment = serve.deployment(Place, {
+    autoscalingConfig,
+    requestRouter: First,
+    requestRouterArgs: { isLast: false },
+    actorOptions: { numCpus: 0 },
+  });
   const handle = await serve.run(deployment.bind(), { name: "own", routePrefix: "/own" });
   await until(
     async () => (await serve.status()).applications["own"]?.deployments["Place"]?.replicaStates.RUNNING === 2,
@@ -334,6 +343,10 @@ test("a policy and a router of the user's decide instead of Serve's", async () =
     expect((await ask(address, "/own")).body).toBe(places[0]);
     expect(await handle.remote()).toBe(places[0]);
   }
+  // Other arguments make another router, and no other replicas.
+  await serve.run(deployment.options({ requestRouterArgs: { isLast: true } }).bind(), { name: "own", routePrefix: "/own" });
+  await until(async () => (await ask(address, "/own")).body === places[1], "the proxy to have the other router");
+  expect(() => serve.deployment(Place, { requestRouterArgs: {} })).toThrow("requestRouterArgs are for a requestRouter, and there is none");
   expect(() => serve.deployment(Place, { requestRouter: Place as never })).toThrow(
     "a class with chooseReplicas(request, candidates) is needed",
   );

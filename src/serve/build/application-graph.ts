@@ -42,6 +42,7 @@ const LIGHT: ReadonlySet<keyof DeploymentConfig> = new Set([
   "maxSurgePercent",
   "idempotentMethods",
   "routerId",
+  "requestRouterArgs",
 ]);
 
 /**

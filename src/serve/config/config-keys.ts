@@ -123,7 +123,10 @@ const DEPLOYMENT: KeyTable = {
   request_router_config: {
     value: {
       kind: "object",
-      keys: { request_router_class: { value: TEXT, describe: '"routers.ts:Mine": a module, then its class.', isNeeded: true } },
+      keys: {
+        request_router_class: { value: TEXT, describe: '"routers.ts:Mine": a module, then its class.', isNeeded: true },
+        request_router_kwargs: { value: { kind: "record", of: ANY }, describe: "The argument of the constructor of the class." },
+      },
     },
     describe: "A class that chooses the replica of each request.",
   },

@@ -111,9 +111,9 @@ export class DeploymentState {
   routes(): DeploymentRoutes | null {
     const serving = [...this.replicas.values()].filter((replica) => this.#serves(replica));
     if (this.#isDeleting || (serving.length === 0 && this.#failure !== undefined && this.#count > 0)) return null;
-    const { maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods, routerId } = this.#target.config;
+    const { maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods, routerId, requestRouterArgs } = this.#target.config;
     const replicas = serving.map(({ id, nodeId, models }) => ({ id, actorName: replicaActorName(id), nodeId, models }));
-    return { replicas, maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods, routerId };
+    return { replicas, maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods, routerId, requestRouterArgs };
   }
 
   /** Sets a new target, and drops the failure of the last one. */

@@ -4,6 +4,7 @@
  * Plain data: it travels to the controller, is kept in the cluster's store as JSON, and is hashed where it needs new replicas. Functions are not in it; their ids are. Made by
  * `deployment-options.ts` and `build/application-graph.ts`.
  */
+import type { LabelSelector } from "../core/index.ts";
 import type { LoggingConfig } from "./replica/replica-log.ts";
 import type { TracingConfig } from "./tracing.ts";
 
@@ -61,6 +62,8 @@ export interface DeploymentConfig {
   readonly maxReplicasPerNode: number | undefined;
   readonly gang: GangConfig | undefined;
   readonly placementGroupBundles: readonly Readonly<Record<string, number>>[] | undefined;
+  /** One for each bundle, if there are any. */
+  readonly placementGroupBundleLabelSelector: readonly LabelSelector[] | undefined;
   readonly placementGroupStrategy: "PACK" | "SPREAD" | "STRICT_PACK" | "STRICT_SPREAD";
   /** Part of the replicas that an update may have away at a time. */
   readonly rollingUpdatePercentage: number;

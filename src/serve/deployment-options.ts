@@ -15,12 +15,13 @@ import {
   number,
   oneOf,
   readOptions,
+  resolvePlacementGroupOptions,
   text,
   timeLimit,
 } from "../core/internal.ts";
 import type { LoggingConfig } from "./replica/replica-log.ts";
 import type { TracingSetup } from "./tracing.ts";
-import type { ActorOptions } from "../core/index.ts";
+import type { ActorOptions, LabelSelector } from "../core/index.ts";
 import type { AutoscalingContext } from "./controller/autoscaling-policy.ts";
 import type { AutoscalingConfig, DeploymentConfig, GangConfig } from "./deployment-config.ts";
 import type { RequestRouter, RequestRouterClass } from "./routing/request-router.ts";
@@ -107,6 +108,8 @@ export interface DeploymentOptions {
   maxReplicasPerNode?: number | undefined;
   /** Resources of each replica that are reserved as bundles; its own actor runs in the first. */
   placementGroupBundles?: readonly Readonly<Record<string, number>>[] | undefined;
+  /** Labels of the nodes on which the bundles are reserved: one selector for each bundle, or one for all. Default: any node. */
+  placementGroupBundleLabelSelector?: readonly LabelSelector[] | undefined;
   /** Default: "PACK". */
   placementGroupStrategy?: "PACK" | "SPREAD" | "STRICT_PACK" | "STRICT_SPREAD" | undefined;
   /** Replicas that start, restart and end together. Default: none. */
@@ -181,6 +184,11 @@ const DEPLOYMENT = {
       "an array of bundles is needed",
       undefined,
       (value) => (Array.isArray(value) && value.length > 0 && value.every(isPlainObject) ? "ok" : "wrong type"),
+    ),
+    placementGroupBundleLabelSelector: custom<readonly LabelSelector[] | undefined>(
+      "an array of label selectors is needed",
+      undefined,
+      (value) => (Array.isArray(value) && value.length > 0 ? "ok" : "wrong type"),
     ),
     placementGroupStrategy: oneOf(STRATEGIES, "PACK"),
     gangConfig: object<{ gangSize: number; strategy?: GangConfig["strategy"] }>("options"),
@@ -277,10 +285,13 @@ export function resolveDeploymentOptions(
     gangConfig: _g,
     loggingConfig,
     tracing: _t,
+    placementGroupBundles,
+    placementGroupBundleLabelSelector: labels,
     ...rest
   } = read;
   const config = {
     ...rest,
+    ...groupOf(name, { bundles: placementGroupBundles, labels, isGang: gang !== undefined, read }),
     name,
     numReplicas,
     autoscaling,
@@ -294,6 +305,40 @@ export function resolveDeploymentOptions(
     requestRouterArgs: requestRouterArgs === undefined ? undefined : JSON.stringify(requestRouterArgs),
   };
   return { config, functions: { policy: autoscalingConfig?.policy, requestRouter, tracing: tracing?.setup } };
+}
+
+/** The bundles of a replica with a selector for each. @throws TypeError, RangeError for what a placement group does not allow */
+function groupOf(
+  name: string,
+  {
+    bundles,
+    labels,
+    isGang,
+    read: { actorOptions, maxReplicasPerNode },
+  }: {
+    bundles: DeploymentConfig["placementGroupBundles"];
+    labels: readonly LabelSelector[] | undefined;
+    isGang: boolean;
+    read: { actorOptions: ReplicaActorOptions | undefined; maxReplicasPerNode: number | undefined };
+  },
+): Pick<DeploymentConfig, "placementGroupBundles" | "placementGroupBundleLabelSelector"> {
+  const refused = (problem: string, received: unknown): TypeError =>
+    new TypeError(`Cannot make deployment ${name}: ${problem}: received ${describeValue(received)}`);
+  if (bundles === undefined) {
+    if (labels !== undefined) throw refused("placementGroupBundleLabelSelector is for placementGroupBundles, and there are none", labels);
+    if (!isGang) return { placementGroupBundles: undefined, placementGroupBundleLabelSelector: undefined };
+  }
+  const { fallbackStrategy, labelSelector } = actorOptions ?? {};
+  const what = isGang ? "replicas of a gang run in a placement group" : "its replicas run in placement groups";
+  if (fallbackStrategy !== undefined) throw refused(`${what}, which has no fallbackStrategy`, fallbackStrategy);
+  if (maxReplicasPerNode !== undefined)
+    throw refused(`${what}, whose strategy says how many are on a node: leave maxReplicasPerNode out`, maxReplicasPerNode);
+  if (bundles === undefined) return { placementGroupBundles: undefined, placementGroupBundleLabelSelector: undefined };
+  if (labelSelector !== undefined)
+    throw refused(`${what}: give placementGroupBundleLabelSelector instead of a labelSelector of actorOptions`, labelSelector);
+  const all = labels?.length === 1 ? bundles.map(() => labels[0] as LabelSelector) : labels;
+  resolvePlacementGroupOptions(bundles, { bundleLabelSelector: all });
+  return { placementGroupBundles: bundles, placementGroupBundleLabelSelector: all };
 }
 
 function autoscalingOf(

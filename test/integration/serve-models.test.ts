@@ -1,7 +1,7 @@
 /**
  * Features for model servers: batches, streams in batches, many models in one replica, gangs, metrics; and local testing mode, which needs no process.
  */
-import { placementGroupTable } from "shoal";
+import { nodes, placementGroupTable } from "shoal";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ask } from "./serve-client.ts";
@@ -115,15 +115,25 @@ test("gangs start and end together, in placement groups", async () => {
       return { rank, worldSize };
     }
   }
-  const Gang = serve.deployment(Member, { numReplicas: 2, gangConfig: { gangSize: 2 }, actorOptions: { numCpus: 0.5 } });
+  const [{ nodeId } = { nodeId: "" }] = await nodes();
+  const labels = { "shoal.io/node-id": nodeId };
+  const Gang = serve.deployment(Member, {
+    numReplicas: 2,
+    gangConfig: { gangSize: 2 },
+    actorOptions: { numCpus: 0.5, labelSelector: labels },
+  });
   const handle = await serve.run(Gang.bind(), { name: "gang", routePrefix: null });
   const places = await handle.broadcast("where");
   expect(new Set(places.map(({ rank }) => rank))).toEqual(new Set([0, 1]));
-  const groups = async (): Promise<number> =>
-    (await placementGroupTable()).filter(({ name, state }) => name?.startsWith("SERVE_GROUP::") === true && state !== "removed").length;
-  expect(await groups()).toBe(1);
+  const live = async () =>
+    (await placementGroupTable()).filter(({ name, state }) => name?.startsWith("SERVE_GROUP::") === true && state !== "removed");
+  expect(await live()).toHaveLength(1);
+  // Each member has bundles of its own, on nodes with the labels.
+  const own = { placementGroupBundles: [{ CPU: 0.5 }, { CPU: 0.25 }], placementGroupBundleLabelSelector: [labels] };
+  await serve.run(Gang.options({ ...own, actorOptions: { numCpus: 0.5 } }).bind(), { name: "gang", routePrefix: null });
+  expect((await live()).at(-1)?.bundles.map((bundle) => bundle.CPU)).toEqual([0.5, 0.25, 0.5, 0.25]);
   await serve.delete("gang");
-  await until(async () => (await groups()) === 0, "the placement group to be removed");
+  await until(async () => (await live()).length === 0, "the placement group to be removed");
 });
 
 test("metrics have Ray's names, and users' own are beside them", async () => {

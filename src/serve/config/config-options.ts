@@ -38,6 +38,7 @@ const AS_THEY_ARE: ReadonlySet<string> = new Set([
   "env_vars",
   "label_selector",
   "placement_group_bundles",
+  "placement_group_bundle_label_selector",
   "policy",
   "policy_args",
 ]);

@@ -369,6 +369,7 @@ export class DeploymentState {
         fullNodes: this.#fullNodes(config.maxReplicasPerNode),
         gang: gang === undefined || config.gang === undefined ? undefined : { ...config.gang, id: gang, index },
         placementGroupBundles: config.placementGroupBundles,
+        placementGroupBundleLabelSelector: config.placementGroupBundleLabelSelector,
         placementGroupStrategy: config.placementGroupStrategy,
       },
     };

@@ -10,7 +10,9 @@ import {
   type ActorHandle,
   getActor,
   kill,
+  type LabelSelector,
   type PlacementGroup,
+  type PlacementGroupOptions,
   placementGroup,
   remote,
   ShoalError,
@@ -138,32 +140,24 @@ export class ReplicaStarter {
     });
   }
 
-  #actorOf({
-    id,
-    actorOptions,
-    fullNodes,
-    gang,
-    placementGroupBundles,
-    placementGroupStrategy,
-  }: ReplicaStart): ReturnType<typeof replicaClass> {
-    const group =
-      gang !== undefined
-        ? this.#groupOf(gang.id, id, () =>
-            placementGroup(
-              Array.from({ length: gang.gangSize }, () => bundleOf(actorOptions)),
-              detached(gang.id, gang.strategy),
-            ),
-          )
-        : placementGroupBundles === undefined
-          ? undefined
-          : this.#groupOf(id, id, () => placementGroup(placementGroupBundles, detached(id, placementGroupStrategy)));
-    const { labelSelector } = actorOptions as { labelSelector?: Record<string, string> };
-    const where =
-      group === undefined
-        ? { schedulingStrategy: "spread" as const }
-        : { schedulingStrategy: { placementGroup: group, bundleIndex: gang?.index ?? 0 } };
-    const apart = fullNodes.length === 0 ? {} : { labelSelector: { ...labelSelector, [NODE_LABEL]: `!in(${fullNodes.join(",")})` } };
-    return replicaClass({ ...actorOptions, ...where, ...apart, name: replicaActorName(id) });
+  #actorOf({ id, actorOptions, fullNodes, gang, ...reserved }: ReplicaStart): ReturnType<typeof replicaClass> {
+    const { labelSelector, ...unlabelled } = actorOptions as { labelSelector?: LabelSelector };
+    const bundles = reserved.placementGroupBundles ?? (gang === undefined ? undefined : [bundleOf(actorOptions)]);
+    if (bundles === undefined) {
+      const apart = fullNodes.length === 0 ? {} : { labelSelector: { ...labelSelector, [NODE_LABEL]: `!in(${fullNodes.join(",")})` } };
+      return replicaClass({ ...actorOptions, schedulingStrategy: "spread", ...apart, name: replicaActorName(id) });
+    }
+    // Of a gang all members are in one group, each with bundles of its own.
+    const { id: groupId, gangSize, index, strategy } = gang ?? { id, gangSize: 1, index: 0, strategy: reserved.placementGroupStrategy };
+    const labels = reserved.placementGroupBundleLabelSelector ?? bundles.map(() => labelSelector ?? {});
+    const group = this.#groupOf(groupId, id, () =>
+      placementGroup(
+        Array.from({ length: gangSize }, () => bundles).flat(),
+        detached(groupId, { strategy, bundleLabelSelector: Array.from({ length: gangSize }, () => labels).flat() }),
+      ),
+    );
+    const schedulingStrategy = { placementGroup: group, bundleIndex: index * bundles.length };
+    return replicaClass({ ...unlabelled, schedulingStrategy, name: replicaActorName(id) });
   }
 
   #groupOf(key: string, member: string, make: () => PlacementGroup): PlacementGroup {
@@ -192,11 +186,8 @@ function replicaClass(options: object) {
   });
 }
 
-function detached(
-  id: string,
-  strategy: "PACK" | "SPREAD" | "STRICT_PACK" | "STRICT_SPREAD",
-): { strategy: typeof strategy; name: string; lifetime: "detached" } {
-  return { strategy, name: `SERVE_GROUP::${id}`, lifetime: "detached" };
+function detached(id: string, options: PlacementGroupOptions): PlacementGroupOptions {
+  return { ...options, name: `SERVE_GROUP::${id}`, lifetime: "detached" };
 }
 
 /** The resources of one replica of a gang. */

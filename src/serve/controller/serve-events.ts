@@ -1,4 +1,5 @@
 /** Events that the controller's state takes in, and effects that it asks for. No code. */
+import type { LabelSelector } from "../../core/index.ts";
 import type { ApplicationTarget, GangConfig } from "../deployment-config.ts";
 import type { LoggingConfig } from "../replica/replica-log.ts";
 import type { TracingConfig } from "../tracing.ts";
@@ -52,6 +53,7 @@ export interface ReplicaStart {
   readonly fullNodes: readonly string[];
   readonly gang: (GangConfig & { readonly id: string; readonly index: number }) | undefined;
   readonly placementGroupBundles: readonly Readonly<Record<string, number>>[] | undefined;
+  readonly placementGroupBundleLabelSelector: readonly LabelSelector[] | undefined;
   readonly placementGroupStrategy: GangConfig["strategy"];
 }
 

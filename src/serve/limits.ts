@@ -76,6 +76,10 @@ export const REPORT_VALID_MS = 5_000;
 export const METRICS_WITHIN_MS = 2_000;
 /** How often a process measures how late its timers are. Ray: 5 s. */
 export const LOOP_EVERY_MS = 1_000;
+/** Over how long the utilization of a replica is told: as long as Prometheus takes for a few readings. */
+export const UTILIZATION_WINDOW_MS = 60_000;
+/** How finely it is kept. */
+export const UTILIZATION_STEP_MS = 1_000;
 /** Series of one metric in one process; further ones are counted together. */
 export const SERIES_MAX = 1_000;
 /** How often the controller looks at its deployments. Ray: CONTROL_LOOP_INTERVAL_S. */

@@ -149,7 +149,8 @@ test("metrics have Ray's names, and users' own are beside them", async () => {
       return `counted ${(await Promise.all([this.#sizes("a"), this.#sizes("b")])).join()}`;
     }
   }
-  await serve.run(serve.deployment(Counted).bind(), { name: "counted", routePrefix: "/counted" });
+  const autoscalingConfig = { minReplicas: 0, maxReplicas: 2, policy: () => 1 };
+  await serve.run(serve.deployment(Counted, { autoscalingConfig }).bind(), { name: "counted", routePrefix: "/counted" });
   for (let index = 0; index < 3; index += 1) expect((await ask(address, "/counted")).body).toBe("counted 2,2");
   await ask(address, "/not-there");
   const { getActor } = await import("shoal");
@@ -184,6 +185,24 @@ test("metrics have Ray's names, and users' own are beside them", async () => {
         "m",
       ),
     );
+  const scaled = 'application="counted",deployment="Counted"';
+  for (const [line, value] of [
+    ["serve_controller_control_loop_duration_s", "0\\.\\d+"],
+    ["serve_controller_sleep_duration_s", "\\d+\\.\\d+"],
+    ['serve_controller_num_control_loops\\{actor_id="[^"]+"\\}', "[1-9]\\d*"],
+    ['serve_long_poll_pending_clients\\{namespace="deployment/counted/Counted"\\}', "1"],
+    ['serve_long_poll_host_transmission_counter\\{namespace_or_state="deployment/counted/Counted"\\}', "[1-9]\\d*"],
+    ['serve_long_poll_latency_ms_count\\{.*namespace="deployment/counted/Counted"\\}', "[1-9]\\d*"],
+    ['serve_application_status\\{application="counted"\\}', "6"],
+    [`serve_deployment_status\\{${scaled}\\}`, "6"],
+    [`serve_autoscaling_desired_replicas\\{${scaled}\\}`, "1"],
+    [`serve_autoscaling_total_requests\\{${scaled}\\}`, "\\d"],
+    [`serve_autoscaling_policy_execution_time_ms\\{${scaled},policy_scope="deployment"\\}`, "\\d"],
+    [`serve_autoscaling_handle_metrics_delay_ms\\{${scaled},handle="\\d+"\\}`, "\\d+"],
+    [`serve_replica_utilization_percent\\{${own}\\}`, "\\d+\\.\\d+"],
+    ['serve_proxy_status\\{proxy="[^"]+",node_id="[^"]+"\\}', "2"],
+  ])
+    expect(text).toMatch(new RegExp(`^${line} ${value}`, "m"));
   expect(text).toMatch(/^shop_asked\{application="counted",deployment="Counted",replica="[^"]+",kind="a \\"b\\""\} 3$/m);
   await serve.delete("counted");
 });

@@ -17,13 +17,14 @@ import { CONTROL_EVERY_MS, FOLLOW_NODES_EVERY_MS, PUBLISH_EVERY_MS } from "../li
 import type { ApplicationTarget } from "../deployment-config.ts";
 import { type ResolvedGrpcOptions, resolveGrpcOptions } from "../grpc/grpc-options.ts";
 import { metricSnapshots, prometheusText } from "../metrics/registry.ts";
-import { type CountedDeployment, measureDeployments, measureEventLoop } from "../metrics/serve-metrics.ts";
+import { ControllerMetrics, type CountedDeployment } from "../metrics/controller-metrics.ts";
+import { measureEventLoop } from "../metrics/serve-metrics.ts";
 import { type ResolvedHttpOptions, resolveHttpOptions } from "../proxy/http-options.ts";
 import type { ResolvedApiOptions } from "../rest/api-options.ts";
 import { ApiServer } from "../rest/api-server.ts";
 import { type DescribedApplication, instanceDetails } from "../rest/instance-details.ts";
 import type { CodeSource } from "../replica/replica.ts";
-import { deploymentKey, ROUTES_KEY, type RouteTableValue, type UpdateBody } from "../routing/controller-messages.ts";
+import { deploymentKey, type LoadReport, ROUTES_KEY, type RouteTableValue, type UpdateBody } from "../routing/controller-messages.ts";
 import type { DeploymentRoutes } from "../routing/deployment-router.ts";
 import type { AutoscalingContext } from "./autoscaling-policy.ts";
 import { DeclaredApplications } from "./declared-applications.ts";
@@ -95,9 +96,23 @@ export class Controller {
   });
   readonly #policies = new Map<string, Policy>();
   readonly #subscribers: Subscribers;
+  readonly #metrics = new ControllerMetrics(getRuntimeContext().actorId ?? "", {
+    deployments: () => this.#counted(),
+    applications: () => [...this.#applications()].map(([app, { status }]) => [app, status.status] as const),
+    // Processes that share this one may ask before this controller has begun.
+    proxies: () =>
+      Object.entries((this.#proxies as ProxyStarter | undefined)?.statuses ?? {}).map(
+        ([name, { nodeId, status }]) => [name, nodeId, status] as const,
+      ),
+    subscribers: () => this.#subscribers.counts,
+    reports: () => this.#reported(),
+  });
+  /** The last numbers of requests of each process, and how old they were when they came: for the metrics. */
+  readonly #reports = new Map<string, { readonly delayMs: number; readonly loads: LoadReport }>();
   readonly #ready: Promise<void>;
   #options: ServeOptions;
   #replicas!: ReplicaStarter;
+  /** Undefined until the options are known. */
   #proxies!: ProxyStarter;
   /** By version. */
   readonly #codes = new Map<string, CodeSource>();
@@ -110,6 +125,7 @@ export class Controller {
   #timers: NodeJS.Timeout[] = [];
   readonly #startMs = performance.now();
   #tickMs = 0;
+  #tickEndMs = 0;
   #delayMs = 0;
   /** All was ended by the REST API, or no proxy could listen: whoever starts Serve next says how. */
   #isCleared = false;
@@ -127,11 +143,17 @@ export class Controller {
     this.#subscribers = new Subscribers({
       valueOf: (key) => this.#valueOf(key),
       replicasIn: (value) => (value === null || Array.isArray(value) ? [] : (value as DeploymentRoutes).replicas.map(({ id }) => id)),
-      reported: (source, report) => this.#happened({ kind: "load", source, report }),
-      gone: (source) => this.#happened({ kind: "sourceGone", source }),
+      reported: (source, { atMs, loads }) => {
+        if (loads.length > 0) this.#reports.set(source, { delayMs: Math.max(0, Date.now() - atMs), loads });
+        this.#happened({ kind: "load", source, report: loads });
+      },
+      told: (key) => this.#metrics.told(key),
+      gone: (source) => {
+        this.#reports.delete(source);
+        this.#happened({ kind: "sourceGone", source });
+      },
     });
     this.#subscribers.listen();
-    measureDeployments(() => this.#counted());
     measureEventLoop("controller", getRuntimeContext().actorId ?? "");
     this.#ready = this.#begin();
     // Each call awaits it.
@@ -418,15 +440,24 @@ export class Controller {
         const healthy = [...found.replicas.values()].map(
           (replica) => [replica.id, replica.phase === "running" && replica.healthFailures === 0] as const,
         );
-        yield { app, name: found.name, count: found.count, healthy };
+        yield { app, name: found.name, status: found.status, count: found.count, decision: found.decision, healthy };
       }
+  }
+
+  *#reported(): Generator<readonly [string, string, string, number]> {
+    for (const [source, { delayMs, loads }] of this.#reports)
+      for (const [app, deployment] of loads)
+        if (this.#state.deployment(app, deployment) !== undefined) yield [source, app, deployment, delayMs];
   }
 
   #tick(): void {
     const nowMs = performance.now();
+    const sleptMs = this.#tickEndMs === 0 ? 0 : nowMs - this.#tickEndMs;
     if (this.#tickMs > 0) this.#delayMs = Math.max(0, nowMs - this.#tickMs - CONTROL_EVERY_MS);
     this.#tickMs = nowMs;
     this.#happened({ kind: "tick" });
+    this.#tickEndMs = performance.now();
+    this.#metrics.looped({ tookMs: this.#tickEndMs - nowMs, sleptMs });
   }
 
   /** Restores the state of an earlier controller: applications from the store, replicas by their actors' names. */
@@ -482,7 +513,13 @@ export class Controller {
   #policyOf(app: string, deployment: string): ((context: AutoscalingContext) => number) | undefined {
     const { policyId = "", policyArgs } = this.#state.deployment(app, deployment)?.target.config.autoscaling ?? {};
     const policy = this.#policies.get(policyId);
-    return policy === undefined ? undefined : (context) => policy(context, policyArgs);
+    if (policy === undefined) return undefined;
+    return (context) => {
+      const startMs = performance.now();
+      const wanted = policy(context, policyArgs);
+      this.#metrics.policyRan(app, deployment, performance.now() - startMs);
+      return wanted;
+    };
   }
 
   #happened(event: ServeEvent): void {

@@ -51,6 +51,7 @@ export class DeploymentState {
   #former: DeploymentTarget | undefined;
   #count: number;
   #status: DeploymentStatus = "UPDATING";
+  #decision: { readonly requests: number; readonly wanted: number } | undefined;
   #message = "";
   /** Why the version that was wanted is given up. */
   #failure: string | undefined;
@@ -79,6 +80,11 @@ export class DeploymentState {
 
   get count(): number {
     return this.#count;
+  }
+
+  /** What the load asked for at the last step; undefined where the number is fixed. */
+  get decision(): { readonly requests: number; readonly wanted: number } | undefined {
+    return this.#target.config.autoscaling === undefined ? undefined : this.#decision;
   }
 
   get status(): DeploymentStatus {
@@ -287,7 +293,9 @@ export class DeploymentState {
       samples: this.autoscaler.samples,
       config: autoscaling,
     };
-    const next = this.autoscaler.decide((wanted ?? desiredReplicas)(context), context, nowMs);
+    const desired = (wanted ?? desiredReplicas)(context);
+    this.#decision = { requests: context.totalRequests, wanted: desired };
+    const next = this.autoscaler.decide(desired, context, nowMs);
     if (next === this.#count) return [];
     this.#status = next > this.#count ? "UPSCALING" : "DOWNSCALING";
     this.#count = next;

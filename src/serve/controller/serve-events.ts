@@ -3,7 +3,7 @@ import type { LabelSelector } from "../../core/index.ts";
 import type { ApplicationTarget, GangConfig } from "../deployment-config.ts";
 import type { LoggingConfig } from "../replica/replica-log.ts";
 import type { TracingConfig } from "../tracing.ts";
-import type { ReportBody } from "../routing/controller-messages.ts";
+import type { LoadReport } from "../routing/controller-messages.ts";
 
 export type ServeEvent =
   | { readonly kind: "deploy"; readonly target: ApplicationTarget }
@@ -21,7 +21,7 @@ export type ServeEvent =
   | { readonly kind: "moving"; readonly replica: string }
   /** A controller that has taken over found it. */
   | { readonly kind: "found"; readonly replica: FoundReplica }
-  | { readonly kind: "load"; readonly source: string; readonly report: ReportBody }
+  | { readonly kind: "load"; readonly source: string; readonly report: LoadReport }
   | { readonly kind: "sourceGone"; readonly source: string }
   | { readonly kind: "models"; readonly replica: string; readonly models: readonly string[] }
   | { readonly kind: "tick" };

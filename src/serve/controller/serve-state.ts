@@ -6,7 +6,7 @@
  */
 import type { ApplicationTarget } from "../deployment-config.ts";
 import { REPORT_VALID_MS } from "../limits.ts";
-import type { ReportBody, RouteTableValue } from "../routing/controller-messages.ts";
+import type { LoadReport, RouteTableValue } from "../routing/controller-messages.ts";
 import { type DeploymentRecord, DeploymentState, type ReplicaRecord } from "./deployment-state.ts";
 import type { AutoscalingContext } from "./autoscaling-policy.ts";
 import type { ApplicationStatus, DeploymentStatus, ReplicaState, ServeEffect, ServeEvent } from "./serve-events.ts";
@@ -47,7 +47,7 @@ export class ServeState {
   readonly #options: ServeStateOptions;
   readonly #apps = new Map<string, ApplicationState>();
   readonly #byReplica = new Map<string, DeploymentState>();
-  readonly #reports = new Map<string, { atMs: number; report: ReportBody }>();
+  readonly #reports = new Map<string, { atMs: number; report: LoadReport }>();
 
   constructor(options: ServeStateOptions) {
     this.#options = options;

@@ -91,6 +91,10 @@ export const PUBLISH_EVERY_MS = 10;
 /** The first pause before a replica that did not start is started again; it doubles. */
 export const START_RETRY_MIN_MS = 100;
 export const START_RETRY_MAX_MS = 10_000;
+/** A replica that has not started after that long is asked for the reason. Ray: SLOW_STARTUP_WARNING_S is 30; a replica that waits for resources is one that nobody needs to wait for. */
+export const SLOW_START_MS = 2_000;
+/** How often it is asked again, and how often a program that deploys is told. */
+export const SLOW_START_AGAIN_MS = 5_000;
 /** An update that finds no room for a replica of the new version beside the old ones gives up one of those after that long. */
 export const SURGE_PATIENCE_MS = 5_000;
 /** Health checks that fail one after the other before a replica is replaced. Ray: REPLICA_HEALTH_CHECK_UNHEALTHY_THRESHOLD. */

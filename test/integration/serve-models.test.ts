@@ -381,3 +381,23 @@ test("a policy and a router of the user's decide instead of Serve's", async () =
   );
   await serve.delete("own");
 });
+
+test("an application that does not run yet says what it waits for, and who holds that", async () => {
+  class Model {
+    fetch(): string {
+      return "here";
+    }
+  }
+  const Large = serve.deployment(Model, { actorOptions: { numCpus: 3 } });
+  await serve.run(Large.bind(), { name: "holds", routePrefix: "/holds" });
+  const waiting = serve.run(Large.bind(), { name: "waits", routePrefix: "/waits" });
+  const messageOf = async (): Promise<string> => (await serve.status()).applications["waits"]?.message ?? "";
+  await until(async () => (await messageOf()) !== "", "the message");
+  expect(await messageOf()).toMatch(
+    /^Model: replica waits#Model#\w+ waits for resources: it needs 3 CPU, of which \d is free; held by .*; among these: replica holds#Model#\w+$/,
+  );
+  await serve.delete("holds");
+  await waiting;
+  expect(await messageOf()).toBe("");
+  await serve.delete("waits");
+});

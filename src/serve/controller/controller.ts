@@ -562,6 +562,9 @@ export class Controller {
       case "kill":
         this.#replicas.kill(effect.replica);
         break;
+      case "explain":
+        void this.#replicas.explain(effect.replica);
+        break;
       case "reconfigure":
         this.#replicas.reconfigure(effect.replica, effect.userConfig, effect.maxOngoingRequests);
         break;

@@ -7,7 +7,14 @@
  */
 import { replicaActorName } from "../names.ts";
 import type { DeploymentTarget } from "../deployment-config.ts";
-import { HEALTH_FAILURES_MAX, START_RETRY_MAX_MS, START_RETRY_MIN_MS, SURGE_PATIENCE_MS } from "../limits.ts";
+import {
+  HEALTH_FAILURES_MAX,
+  SLOW_START_AGAIN_MS,
+  SLOW_START_MS,
+  START_RETRY_MAX_MS,
+  START_RETRY_MIN_MS,
+  SURGE_PATIENCE_MS,
+} from "../limits.ts";
 import type { DeploymentRoutes } from "../routing/deployment-router.ts";
 import { Autoscaler, type AutoscalingContext, desiredReplicas, loadOf } from "./autoscaling-policy.ts";
 import type { DeploymentStatus, FoundReplica, ReplicaState, ServeEffect } from "./serve-events.ts";
@@ -53,6 +60,9 @@ export class DeploymentState {
   #status: DeploymentStatus = "UPDATING";
   #decision: { readonly requests: number; readonly wanted: number } | undefined;
   #message = "";
+  /** What a replica that takes long to start waits for, as was last heard. */
+  #waiting: { readonly replica: string; readonly reason: string } | undefined;
+  #nextExplainMs = 0;
   /** Why the version that was wanted is given up. */
   #failure: string | undefined;
   #startFailures = 0;
@@ -91,8 +101,12 @@ export class DeploymentState {
     return this.#status;
   }
 
+  /** What went wrong last, and what keeps a replica from starting. */
   get message(): string {
-    return this.#message;
+    const waiting = this.#waiting;
+    if (waiting === undefined || this.replicas.get(waiting.replica)?.phase !== "starting") return this.#message;
+    const text = `replica ${waiting.replica} ${waiting.reason}`;
+    return this.#message === "" ? text : `${this.#message}; ${text}`;
   }
 
   get isGone(): boolean {
@@ -202,6 +216,10 @@ export class DeploymentState {
     return [{ kind: "save", app: this.app }, this.#publish()];
   }
 
+  explained(replica: ReplicaRecord, reason: string): void {
+    this.#waiting = { replica: replica.id, reason };
+  }
+
   healthy(replica: ReplicaRecord, nowMs: number): void {
     replica.healthFailures = 0;
     replica.isChecked = false;
@@ -275,6 +293,7 @@ export class DeploymentState {
     effects.push(...this.#retireOld(current, old, nowMs));
     if (old.length === 0 && current.length > this.#count) effects.push(...this.#retireExcess(current));
     effects.push(...this.#checkHealth(nowMs));
+    effects.push(...this.#explain(nowMs));
     effects.push(...this.#conclude(nowMs));
     return effects;
   }
@@ -475,6 +494,17 @@ export class DeploymentState {
       effects.push({ kind: "checkHealth", replica: replica.id, withinMs: this.#target.config.healthCheckTimeoutMs });
     }
     return effects;
+  }
+
+  /** One replica speaks for all: those that take long mostly wait for the same. */
+  #explain(nowMs: number): ServeEffect[] {
+    if (nowMs < this.#nextExplainMs) return [];
+    for (const { id, phase, sinceMs } of this.replicas.values()) {
+      if (phase !== "starting" || nowMs - sinceMs < SLOW_START_MS) continue;
+      this.#nextExplainMs = nowMs + SLOW_START_AGAIN_MS;
+      return [{ kind: "explain", replica: id }];
+    }
+    return [];
   }
 
   /** Once the replicas match the target: sets the status, and saves the target as the version to go back to. */

@@ -14,16 +14,19 @@ import {
   type PlacementGroup,
   type PlacementGroupOptions,
   placementGroup,
+  type ObjectRef,
   remote,
   ShoalError,
   TaskError,
+  why,
 } from "../../core/index.ts";
-import { runsInProcess } from "../../core/internal.ts";
+import { actorIdOf, runsInProcess } from "../../core/internal.ts";
 import { METRICS_WITHIN_MS, REPLICA_CONCURRENCY } from "../limits.ts";
 import type { ProcessMetrics } from "../metrics/registry.ts";
 import { type CodeSource, Replica } from "../replica/replica.ts";
 import type { ReplicaStart, ServeEvent } from "./serve-events.ts";
 import type { Subscribers } from "./subscribers.ts";
+import { waitText } from "./wait-text.ts";
 
 const NODE_LABEL = "shoal.io/node-id";
 
@@ -31,6 +34,8 @@ type ReplicaHandle = ActorHandle<Replica>;
 
 export class ReplicaStarter {
   readonly #handles = new Map<string, ReplicaHandle>();
+  /** The calls of `start` that have not ended. */
+  readonly #starting = new Map<string, ObjectRef<Awaited<ReturnType<Replica["start"]>>>>();
   readonly #groups = new Map<string, { group: PlacementGroup; members: Set<string> }>();
   readonly #happened: (event: ServeEvent) => void;
   readonly #subscribers: Subscribers;
@@ -53,13 +58,33 @@ export class ReplicaStarter {
       );
       this.#handles.set(id, replica);
       this.#watch(id, replica);
-      replica.start.remote().then(
-        ({ nodeId, pid }) => this.#happened({ kind: "started", replica: id, nodeId, pid }),
-        (error: unknown) => this.#happened({ kind: "startFailed", replica: id, reason: reasonOf(error) }),
+      const started = replica.start.remote();
+      this.#starting.set(id, started);
+      started.then(
+        ({ nodeId, pid }) => {
+          this.#starting.delete(id);
+          this.#happened({ kind: "started", replica: id, nodeId, pid });
+        },
+        (error: unknown) => {
+          this.#starting.delete(id);
+          this.#happened({ kind: "startFailed", replica: id, reason: reasonOf(error) });
+        },
       );
     } catch (error) {
       this.#happened({ kind: "startFailed", replica: id, reason: reasonOf(error) });
       this.#happened({ kind: "ended", replica: id, reason: reasonOf(error) });
+    }
+  }
+
+  /** Finds out what a replica that has not started waits for. */
+  async explain(id: string): Promise<void> {
+    const started = this.#starting.get(id);
+    if (started === undefined) return;
+    try {
+      const reason = waitText(await why(started), (actorId) => this.#replicaOf(actorId));
+      this.#happened({ kind: "explained", replica: id, reason });
+    } catch {
+      // The runtime cannot tell, or not now: it is asked again.
     }
   }
 
@@ -158,6 +183,11 @@ export class ReplicaStarter {
     );
     const schedulingStrategy = { placementGroup: group, bundleIndex: index * bundles.length };
     return replicaClass({ ...unlabelled, schedulingStrategy, name: replicaActorName(id) });
+  }
+
+  #replicaOf(actorId: string): string | undefined {
+    for (const [id, handle] of this.#handles) if (actorIdOf(handle, "name a replica") === actorId) return id;
+    return undefined;
   }
 
   #groupOf(key: string, member: string, make: () => PlacementGroup): PlacementGroup {

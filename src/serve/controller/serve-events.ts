@@ -10,6 +10,8 @@ export type ServeEvent =
   | { readonly kind: "delete"; readonly app: string }
   /** Its object is there, has its configuration and is healthy. */
   | { readonly kind: "started"; readonly replica: string; readonly nodeId: string; readonly pid: number }
+  /** What keeps it from starting so far. */
+  | { readonly kind: "explained"; readonly replica: string; readonly reason: string }
   | { readonly kind: "startFailed"; readonly replica: string; readonly reason: string }
   | { readonly kind: "reconfigured"; readonly replica: string }
   | { readonly kind: "reconfigureFailed"; readonly replica: string; readonly reason: string }
@@ -62,6 +64,8 @@ export type ServeEffect =
   /** Nothing is sent there any more: wait until nothing is under way, at most so long, and end it. */
   | { readonly kind: "retire"; readonly replica: string; readonly withinMs: number }
   | { readonly kind: "kill"; readonly replica: string }
+  /** It takes long to start: find out what it waits for. */
+  | { readonly kind: "explain"; readonly replica: string }
   | { readonly kind: "reconfigure"; readonly replica: string; readonly userConfig: string | undefined; readonly maxOngoingRequests: number }
   | { readonly kind: "checkHealth"; readonly replica: string; readonly withinMs: number }
   /** The routes have changed. */

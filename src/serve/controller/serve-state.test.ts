@@ -23,6 +23,7 @@ class World {
   capacity = Number.POSITIVE_INFINITY;
   nodeCount = 10;
   effectCount = 0;
+  onExplain: ((replica: string) => void) | undefined;
   /** Replicas that were ended while routers still had them. */
   readonly routedToEnding: string[] = [];
   state = new ServeState({ newId: () => this.#newId() });
@@ -128,6 +129,9 @@ class World {
           this.apply({ kind: "reconfigureFailed", replica: effect.replica, reason: "a bad configuration" });
         else this.apply({ kind: "reconfigured", replica: effect.replica });
         break;
+      case "explain":
+        this.onExplain?.(effect.replica);
+        break;
       case "checkHealth":
         this.apply({ kind: "healthy", replica: effect.replica });
         break;
@@ -157,6 +161,26 @@ function running(version: string, options: DeploymentOptions): World {
   world.until(() => world.status("app") === "RUNNING");
   return world;
 }
+
+test("a replica that takes long to start is explained from time to time, until it runs", () => {
+  const world = new World();
+  world.capacity = 0;
+  const asked: number[] = [];
+  world.onExplain = (replica) => {
+    asked.push(world.nowMs);
+    world.apply({ kind: "explained", replica, reason: "waits for resources: it needs 1 GPU" });
+  };
+  world.apply({ kind: "deploy", target: app(target("v1", { numReplicas: 2 })) });
+  world.until(() => asked.length === 3);
+  expect(asked).toEqual([2000, 7000, 12_000]);
+  expect(world.state.status("app")).toMatchObject({
+    status: "DEPLOYING",
+    message: expect.stringMatching(/^D: replica app#D#\d+ waits for resources: it needs 1 GPU$/),
+  });
+  world.capacity = 2;
+  world.until(() => world.status("app") === "RUNNING");
+  expect(world.state.status("app")?.message).toBe("");
+});
 
 describe("updates", () => {
   test.each([1, 2, 7, 100])("of %i replicas never have fewer than are wanted, nor many more", (numReplicas) => {

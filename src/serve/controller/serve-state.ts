@@ -114,7 +114,9 @@ export class ServeState {
           : isBusy
             ? "DEPLOYING"
             : "RUNNING";
-    const message = failed !== undefined ? `${failedName}: ${failed.message}` : sick !== undefined ? `${sickName}: ${sick.message}` : "";
+    const [slowName, slow] = all.find(([, { message: text }]) => text !== "") ?? [];
+    const [name, told] = failed !== undefined ? [failedName, failed] : sick !== undefined ? [sickName, sick] : [slowName, slow];
+    const message = told === undefined ? "" : `${name}: ${told.message}`;
     return { status, message, routePrefix: found.target.routePrefix, deployments };
   }
 
@@ -169,6 +171,9 @@ export class ServeState {
         return deployment.started(replica, { ...event, nowMs });
       case "reconfigureFailed":
         return deployment.reconfigureFailed(replica, event.reason, nowMs);
+      case "explained":
+        deployment.explained(replica, event.reason);
+        return [];
       case "startFailed":
         return replica.phase === "retiring" ? [] : deployment.failed(replica, event.reason, nowMs);
       case "reconfigured":

@@ -89,8 +89,6 @@ export interface DeploymentTarget {
   readonly versionKey: string | undefined;
   /** Methods that are generators. */
   readonly streaming: readonly string[];
-  /** Whether the deployment answers HTTP requests. */
-  readonly hasFetch: boolean;
 }
 
 /** An application, ready to be deployed; the code of its deployments goes beside it. */

@@ -222,7 +222,8 @@ async function deployWith(
   await unwrapped(controller.deploy.remote(target, code));
   const telling = setInterval(tellOfWaits(controller, target.name), SLOW_START_AGAIN_MS);
   try {
-    await unwrapped(Promise.all([starting, controller.waitFor.remote(target.name)]));
+    const [, warning] = await unwrapped(Promise.all([starting, controller.waitFor.remote(target.name)]));
+    if (warning !== undefined) process.stderr.write(`shoal: ${warning}.\n`);
   } finally {
     clearInterval(telling);
   }

@@ -256,7 +256,7 @@ async function watch(health: Dynamic, service: string): Promise<{ all: Promise<s
   const statuses: string[] = [];
   const { promise: all, resolve } = Promise.withResolvers<string[]>();
   call.on("error", () => {});
-  call.on("status", ({ code }) => resolve([...statuses, grpc.status[code] as string]));
+  call.on("status", ({ code }) => resolve([...statuses, grpc.status[code] ?? ""]));
   const { promise: began, resolve: begin } = Promise.withResolvers<void>();
   call.on("data", ({ status }: { status: string }) => {
     statuses.push(status);

@@ -79,10 +79,6 @@ export function buildApplication(
       version: versionOf(kept, config),
       versionKey: config.version === undefined ? undefined : createHash("sha256").update(heavyOf(config)).digest("hex").slice(0, 16),
       streaming: streamingMethodsOf(deployment),
-      hasFetch:
-        deployment.python !== undefined ||
-        !isClass(target as AnyFunction) ||
-        typeof (target.prototype as { fetch?: unknown } | undefined)?.fetch === "function",
     };
   });
   const ingress = names.get(application) as string;

@@ -15,6 +15,7 @@ import type { ServeConfig } from "../config/read-config.ts";
 import { DeployFailedError, ServeConfigError } from "../errors.ts";
 import { CONTROL_EVERY_MS, FOLLOW_NODES_EVERY_MS, PUBLISH_EVERY_MS } from "../limits.ts";
 import type { ApplicationTarget } from "../deployment-config.ts";
+import { methodNames } from "../grpc/proto-files.ts";
 import { type ResolvedGrpcOptions, resolveGrpcOptions } from "../grpc/grpc-options.ts";
 import { metricSnapshots, prometheusText } from "../metrics/registry.ts";
 import { ControllerMetrics, type CountedDeployment } from "../metrics/controller-metrics.ts";
@@ -213,8 +214,13 @@ export class Controller {
     await this.#saving;
   }
 
-  /** Resolves when the application runs. @throws DeployFailedError where it does not come up */
-  async waitFor(app: string): Promise<void> {
+  /**
+   * Resolves when the application runs.
+   *
+   * @returns what whoever deployed it is to be warned of
+   * @throws DeployFailedError where it does not come up
+   */
+  async waitFor(app: string): Promise<string | undefined> {
     await this.#ready;
     await this.#until(() => {
       const status = this.#state.status(app);
@@ -222,8 +228,9 @@ export class Controller {
     });
     const status = this.#state.status(app);
     if (status?.status === "RUNNING") {
-      if (status.routePrefix !== null) await this.#proxies.routesTo(app);
-      return;
+      if (status.routePrefix === null) return undefined;
+      await this.#proxies.routesTo(app);
+      return this.#warningOf(app, status.routePrefix);
     }
     const reason = status === undefined ? "it was deleted" : status.message;
     const serves = status !== undefined && Object.values(status.deployments).every(({ replicaStates }) => (replicaStates.RUNNING ?? 0) > 0);
@@ -232,6 +239,17 @@ export class Controller {
       hint: serves ? "The former version serves on. Mend the deployment and run it again." : "Mend the deployment and run it again.",
       details: { app, deployments: status?.deployments },
     });
+  }
+
+  #warningOf(app: string, routePrefix: string): string | undefined {
+    const ingress = this.#state.application(app)?.ingress ?? "";
+    if (this.#options.http.location === "disabled" || this.#state.deployment(app, ingress)?.answersClients !== false) return undefined;
+    const names = [
+      "fetch(request)",
+      "websocket(socket, request)",
+      ...(this.#options.grpc === undefined ? [] : ["method of a gRPC service"]),
+    ];
+    return `application ${app} answers every request at ${routePrefix} with 501, as its ingress ${ingress} has no ${names.join(" and no ")}: give it one, or run it with routePrefix: null where handles alone call it`;
   }
 
   async status(): Promise<ServeStatus> {
@@ -326,7 +344,12 @@ export class Controller {
     if (kept === undefined) await saveOptions(this.#options);
     else this.#options = kept;
     const { http, grpc, showsErrors } = this.#options;
-    this.#replicas = new ReplicaStarter({ happened: (event) => this.#happened(event), subscribers: this.#subscribers, showsErrors });
+    this.#replicas = new ReplicaStarter({
+      happened: (event) => this.#happened(event),
+      subscribers: this.#subscribers,
+      showsErrors,
+      grpcMethods: () => methodNames(this.#options.grpc?.services ?? []),
+    });
     this.#proxies = new ProxyStarter(http, grpc);
     await Promise.all([this.#recover().then(() => this.#subscribers.open()), this.#proxies.follow()]);
     this.#timers.push(

@@ -63,6 +63,7 @@ export class DeploymentState {
   /** What a replica that takes long to start waits for, as was last heard. */
   #waiting: { readonly replica: string; readonly reason: string } | undefined;
   #nextExplainMs = 0;
+  #answersClients = true;
   /** Why the version that was wanted is given up. */
   #failure: string | undefined;
   #startFailures = 0;
@@ -107,6 +108,11 @@ export class DeploymentState {
     if (waiting === undefined || this.replicas.get(waiting.replica)?.phase !== "starting") return this.#message;
     const text = `replica ${waiting.replica} ${waiting.reason}`;
     return this.#message === "" ? text : `${this.#message}; ${text}`;
+  }
+
+  /** Whether the last replica that started has anything that answers clients of a proxy. */
+  get answersClients(): boolean {
+    return this.#answersClients;
   }
 
   get isGone(): boolean {
@@ -166,12 +172,16 @@ export class DeploymentState {
       (known) => known !== undefined && known.versionKey === target.versionKey && running.has(known.version),
     );
     if (found === undefined) return target;
-    const { version, streaming, hasFetch } = found;
-    return { ...target, version, streaming, hasFetch };
+    const { version, streaming } = found;
+    return { ...target, version, streaming };
   }
 
-  started(replica: ReplicaRecord, { nodeId, pid, nowMs }: { nodeId: string; pid: number; nowMs: number }): ServeEffect[] {
+  started(
+    replica: ReplicaRecord,
+    { nodeId, pid, answersClients, nowMs }: { nodeId: string; pid: number; answersClients: boolean; nowMs: number },
+  ): ServeEffect[] {
     if (replica.phase !== "starting") return [];
+    this.#answersClients = answersClients;
     replica.phase = "running";
     replica.nodeId = nodeId;
     replica.pid = pid;

@@ -32,6 +32,14 @@ const NODE_LABEL = "shoal.io/node-id";
 
 type ReplicaHandle = ActorHandle<Replica>;
 
+interface ReplicaStarterOptions {
+  readonly happened: (event: ServeEvent) => void;
+  readonly subscribers: Subscribers;
+  readonly showsErrors: boolean;
+  /** Names of methods of the services of gRPC that the proxies offer. */
+  readonly grpcMethods: () => readonly string[];
+}
+
 export class ReplicaStarter {
   readonly #handles = new Map<string, ReplicaHandle>();
   /** The calls of `start` that have not ended. */
@@ -40,11 +48,13 @@ export class ReplicaStarter {
   readonly #happened: (event: ServeEvent) => void;
   readonly #subscribers: Subscribers;
   readonly #showsErrors: boolean;
+  readonly #grpcMethods: () => readonly string[];
 
-  constructor(options: { happened: (event: ServeEvent) => void; subscribers: Subscribers; showsErrors: boolean }) {
+  constructor(options: ReplicaStarterOptions) {
     this.#happened = options.happened;
     this.#subscribers = options.subscribers;
     this.#showsErrors = options.showsErrors;
+    this.#grpcMethods = options.grpcMethods;
   }
 
   start(start: ReplicaStart, code: CodeSource): void {
@@ -58,12 +68,12 @@ export class ReplicaStarter {
       );
       this.#handles.set(id, replica);
       this.#watch(id, replica);
-      const started = replica.start.remote();
+      const started = replica.start.remote(this.#grpcMethods());
       this.#starting.set(id, started);
       started.then(
-        ({ nodeId, pid }) => {
+        (facts) => {
           this.#starting.delete(id);
-          this.#happened({ kind: "started", replica: id, nodeId, pid });
+          this.#happened({ kind: "started", replica: id, ...facts });
         },
         (error: unknown) => {
           this.#starting.delete(id);

@@ -1,4 +1,9 @@
-/** Events that the controller's state takes in, and effects that it asks for. No code. */
+/**
+ * Events that the controller's state takes in, and effects that it asks for. No code.
+ *
+ * An event says what has happened, never what is to follow; an effect says what is to be done, and its outcome comes back as an event. Made and carried out by
+ * `controller.ts` and `replica-starter.ts`, decided by `serve-state.ts` and `deployment-state.ts`.
+ */
 import type { LabelSelector } from "../../core/index.ts";
 import type { ApplicationTarget, GangConfig } from "../deployment-config.ts";
 import type { LoggingConfig } from "../replica/replica-log.ts";
@@ -9,7 +14,7 @@ export type ServeEvent =
   | { readonly kind: "deploy"; readonly target: ApplicationTarget }
   | { readonly kind: "delete"; readonly app: string }
   /** Its object is there, has its configuration and is healthy. */
-  | { readonly kind: "started"; readonly replica: string; readonly nodeId: string; readonly pid: number }
+  | { readonly kind: "started"; readonly replica: string; readonly nodeId: string; readonly pid: number; readonly answersClients: boolean }
   /** What keeps it from starting so far. */
   | { readonly kind: "explained"; readonly replica: string; readonly reason: string }
   | { readonly kind: "startFailed"; readonly replica: string; readonly reason: string }

@@ -92,7 +92,7 @@ class World {
     }
     replica.state = "running";
     replica.nodeId = this.#pickNode(replica.start.fullNodes);
-    this.apply({ kind: "started", replica: id, nodeId: replica.nodeId, pid: 1 });
+    this.apply({ kind: "started", replica: id, nodeId: replica.nodeId, pid: 1, answersClients: true });
   }
 
   #pickNode(except: readonly string[]): string {
@@ -148,7 +148,7 @@ class World {
 
 function target(version: string, options: DeploymentOptions, name = "D"): DeploymentTarget {
   const { config } = resolveDeploymentOptions(name, options);
-  return { name, config, version, versionKey: options.version, streaming: [], hasFetch: true };
+  return { name, config, version, versionKey: options.version, streaming: [] };
 }
 
 function app(...deployments: DeploymentTarget[]): ApplicationTarget {

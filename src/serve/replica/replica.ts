@@ -86,10 +86,11 @@ export class Replica {
   /**
    * Makes the user's object, gives it its configuration and asks for its health.
    *
-   * @returns where it runs
+   * @param grpcMethods names of methods of the services that the proxies offer
+   * @returns where it runs, and whether clients of a proxy get anything but 501 from it
    * @throws what the user's code throws
    */
-  async start(): Promise<{ nodeId: string; pid: number }> {
+  async start(grpcMethods: readonly string[]): Promise<{ nodeId: string; pid: number; answersClients: boolean }> {
     const { context, userConfig, logging, tracing } = this.#spec;
     if (logging !== undefined && !this.#spec.isInProcess) useReplicaLog(logging, context);
     if (tracing !== undefined)
@@ -110,7 +111,9 @@ export class Replica {
     if (fetch !== undefined) this.#http = new HttpRequests({ ...failures, fetch });
     this.#grpc = new GrpcRequests({ ...failures, user });
     if (websocket !== undefined) this.#webSockets = new WebSocketRequests({ ...failures, websocket });
-    return { nodeId: getRuntimeContext().nodeId, pid: process.pid };
+    const isGrpcServer = grpcMethods.some((name) => user.grpcMethod([name], { streamsIn: false, streamsOut: false }) !== undefined);
+    const answersClients = fetch !== undefined || websocket !== undefined || isGrpcServer;
+    return { nodeId: getRuntimeContext().nodeId, pid: process.pid, answersClients };
   }
 
   /** A call of a handle. @throws ReplicaBusyError where it has not begun */

@@ -20,6 +20,7 @@ export {
   text,
   timeLimit,
 } from "./options/option-kinds.ts";
+export { resolvePlacementGroupOptions } from "./options/group-options.ts";
 export { isActorOption, isTaskOption } from "./options/options.ts";
 
 export { nearNames } from "../runtime/base/near-names.ts";

@@ -4,6 +4,7 @@
  * Plain data: it travels to the controller, is kept in the cluster's store as JSON, and is hashed where it needs new replicas. Functions are not in it; their ids are. Made by
  * `deployment-options.ts` and `build/application-graph.ts`.
  */
+import type { LabelSelector } from "../core/index.ts";
 import type { LoggingConfig } from "./replica/replica-log.ts";
 import type { TracingConfig } from "./tracing.ts";
 
@@ -43,6 +44,8 @@ export interface GangConfig {
 
 export interface DeploymentConfig {
   readonly name: string;
+  /** The user's own name for the version; undefined: the code itself is the version. */
+  readonly version: string | undefined;
   readonly numReplicas: number;
   readonly autoscaling: AutoscalingConfig | undefined;
   readonly maxOngoingRequests: number;
@@ -59,6 +62,8 @@ export interface DeploymentConfig {
   readonly maxReplicasPerNode: number | undefined;
   readonly gang: GangConfig | undefined;
   readonly placementGroupBundles: readonly Readonly<Record<string, number>>[] | undefined;
+  /** One for each bundle, if there are any. */
+  readonly placementGroupBundleLabelSelector: readonly LabelSelector[] | undefined;
   readonly placementGroupStrategy: "PACK" | "SPREAD" | "STRICT_PACK" | "STRICT_SPREAD";
   /** Part of the replicas that an update may have away at a time. */
   readonly rollingUpdatePercentage: number;
@@ -70,6 +75,8 @@ export interface DeploymentConfig {
   readonly tracing: TracingConfig | undefined;
   /** Under which id the code of a router of the user's is kept. */
   readonly routerId: string | undefined;
+  /** Argument of the router's constructor as JSON; undefined where there is none. */
+  readonly requestRouterArgs: string | undefined;
 }
 
 /** A deployment of an application, ready to be started. */
@@ -78,10 +85,10 @@ export interface DeploymentTarget {
   readonly config: DeploymentConfig;
   /** Version of the code, the arguments and the part of the configuration whose change needs new replicas. */
   readonly version: string;
+  /** Stands for the version where the user has named one: a target with the key of what runs is of the version that runs, whatever its code. */
+  readonly versionKey: string | undefined;
   /** Methods that are generators. */
   readonly streaming: readonly string[];
-  /** Whether the deployment answers HTTP requests. */
-  readonly hasFetch: boolean;
 }
 
 /** An application, ready to be deployed; the code of its deployments goes beside it. */

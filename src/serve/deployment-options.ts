@@ -15,12 +15,13 @@ import {
   number,
   oneOf,
   readOptions,
+  resolvePlacementGroupOptions,
   text,
   timeLimit,
 } from "../core/internal.ts";
 import type { LoggingConfig } from "./replica/replica-log.ts";
 import type { TracingSetup } from "./tracing.ts";
-import type { ActorOptions } from "../core/index.ts";
+import type { ActorOptions, LabelSelector } from "../core/index.ts";
 import type { AutoscalingContext } from "./controller/autoscaling-policy.ts";
 import type { AutoscalingConfig, DeploymentConfig, GangConfig } from "./deployment-config.ts";
 import type { RequestRouter, RequestRouterClass } from "./routing/request-router.ts";
@@ -75,12 +76,16 @@ export interface TracingOptions {
 export interface DeploymentOptions {
   /** Its name within an application. Default: that of the class or function. */
   name?: string | undefined;
+  /** Names the version of the code and of the arguments of `bind`: as long as it stays, replicas that run are not replaced for a change of these. Default: each change is a new version. */
+  version?: string | undefined;
   /** Replicas; `"auto"`: between 1 and 100, by the load. Default: 1. */
   numReplicas?: number | "auto" | undefined;
   /** How the number of replicas follows the load. */
   autoscalingConfig?: AutoscalingOptions | undefined;
   /** Chooses replicas instead of Serve; made once in each process that sends requests. Default: power of two choices. */
   requestRouter?: RequestRouterClass | undefined;
+  /** Given to the constructor of `requestRouter`, which is made anew when it changes: JSON. Default: none. */
+  requestRouterArgs?: unknown;
   /** Requests that one replica has under way at a time. Default: 5. */
   maxOngoingRequests?: number | undefined;
   /** Requests that may wait in each process that calls; -1 is without limit. Default: -1. */
@@ -103,6 +108,8 @@ export interface DeploymentOptions {
   maxReplicasPerNode?: number | undefined;
   /** Resources of each replica that are reserved as bundles; its own actor runs in the first. */
   placementGroupBundles?: readonly Readonly<Record<string, number>>[] | undefined;
+  /** Labels of the nodes on which the bundles are reserved: one selector for each bundle, or one for all. Default: any node. */
+  placementGroupBundleLabelSelector?: readonly LabelSelector[] | undefined;
   /** Default: "PACK". */
   placementGroupStrategy?: "PACK" | "SPREAD" | "STRICT_PACK" | "STRICT_SPREAD" | undefined;
   /** Replicas that start, restart and end together. Default: none. */
@@ -130,6 +137,7 @@ const factor = (fallback: number): ReturnType<typeof number<number>> =>
 const texts = custom<readonly string[]>("an array of names is needed", [], (value) =>
   Array.isArray(value) && value.every((item) => typeof item === "string") ? "ok" : "wrong type",
 );
+const JSON_VALUE = custom<unknown>("a value for JSON is needed", undefined, (value) => (isJson(value) ? "ok" : "wrong type"));
 
 const DEPLOYMENT = {
   of: "a deployment",
@@ -142,6 +150,7 @@ const DEPLOYMENT = {
   },
   options: {
     name: text(undefined),
+    version: text(undefined),
     numReplicas: custom<number | "auto" | undefined>(
       `a whole number from 0 to ${REPLICAS_MAX}, or "auto", is needed`,
       undefined,
@@ -160,10 +169,11 @@ const DEPLOYMENT = {
           ? "ok"
           : "wrong type",
     ),
+    requestRouterArgs: JSON_VALUE,
     maxOngoingRequests: count({ min: 1 }, 5),
     maxQueuedRequests: count({ min: -1 }, -1),
     backpressureConfig: object<BackpressureConfig>("options"),
-    userConfig: custom<unknown>("a value for JSON is needed", undefined, (value) => (isJson(value) ? "ok" : "wrong type")),
+    userConfig: JSON_VALUE,
     actorOptions: object<ReplicaActorOptions>("options"),
     healthCheckPeriodMs: milliseconds(10_000),
     healthCheckTimeoutMs: milliseconds(30_000),
@@ -174,6 +184,11 @@ const DEPLOYMENT = {
       "an array of bundles is needed",
       undefined,
       (value) => (Array.isArray(value) && value.length > 0 && value.every(isPlainObject) ? "ok" : "wrong type"),
+    ),
+    placementGroupBundleLabelSelector: custom<readonly LabelSelector[] | undefined>(
+      "an array of label selectors is needed",
+      undefined,
+      (value) => (Array.isArray(value) && value.length > 0 ? "ok" : "wrong type"),
     ),
     placementGroupStrategy: oneOf(STRATEGIES, "PACK"),
     gangConfig: object<{ gangSize: number; strategy?: GangConfig["strategy"] }>("options"),
@@ -200,7 +215,7 @@ const AUTOSCALING = {
     upscalingFactor: factor(1),
     downscalingFactor: factor(1),
     aggregationFunction: oneOf(["mean", "max", "min"], "mean"),
-    policyArgs: custom<unknown>("a value for JSON is needed", undefined, (value) => (isJson(value) ? "ok" : "wrong type")),
+    policyArgs: JSON_VALUE,
     policy: custom<AutoscalingPolicy | undefined>("a function is needed", undefined, (value) =>
       typeof value === "function" ? "ok" : "wrong type",
     ),
@@ -254,21 +269,29 @@ export function resolveDeploymentOptions(
     throw new RangeError(
       `Cannot make deployment ${name}: numReplicas is a multiple of gangSize: received ${numReplicas} and ${gang.gangSize}`,
     );
+  if (read.requestRouterArgs !== undefined && read.requestRouter === undefined)
+    throw new TypeError(
+      `Cannot make deployment ${name}: requestRouterArgs are for a requestRouter, and there is none: received ${describeValue(read.requestRouterArgs)}`,
+    );
   const tracing = read.tracing === undefined ? undefined : readOptions(read.tracing, TRACING);
   const {
     userConfig,
     backpressureConfig,
     actorOptions,
     requestRouter,
+    requestRouterArgs,
     numReplicas: _n,
     autoscalingConfig,
     gangConfig: _g,
     loggingConfig,
     tracing: _t,
+    placementGroupBundles,
+    placementGroupBundleLabelSelector: labels,
     ...rest
   } = read;
   const config = {
     ...rest,
+    ...groupOf(name, { bundles: placementGroupBundles, labels, isGang: gang !== undefined, read }),
     name,
     numReplicas,
     autoscaling,
@@ -279,8 +302,43 @@ export function resolveDeploymentOptions(
     logging: loggingConfig === undefined ? undefined : readOptions(loggingConfig, LOGGING),
     tracing: tracing?.setup === undefined ? undefined : { setupId: undefined, samplingRatio: tracing.samplingRatio },
     routerId: undefined,
+    requestRouterArgs: requestRouterArgs === undefined ? undefined : JSON.stringify(requestRouterArgs),
   };
   return { config, functions: { policy: autoscalingConfig?.policy, requestRouter, tracing: tracing?.setup } };
+}
+
+/** The bundles of a replica with a selector for each. @throws TypeError, RangeError for what a placement group does not allow */
+function groupOf(
+  name: string,
+  {
+    bundles,
+    labels,
+    isGang,
+    read: { actorOptions, maxReplicasPerNode },
+  }: {
+    bundles: DeploymentConfig["placementGroupBundles"];
+    labels: readonly LabelSelector[] | undefined;
+    isGang: boolean;
+    read: { actorOptions: ReplicaActorOptions | undefined; maxReplicasPerNode: number | undefined };
+  },
+): Pick<DeploymentConfig, "placementGroupBundles" | "placementGroupBundleLabelSelector"> {
+  const refused = (problem: string, received: unknown): TypeError =>
+    new TypeError(`Cannot make deployment ${name}: ${problem}: received ${describeValue(received)}`);
+  if (bundles === undefined) {
+    if (labels !== undefined) throw refused("placementGroupBundleLabelSelector is for placementGroupBundles, and there are none", labels);
+    if (!isGang) return { placementGroupBundles: undefined, placementGroupBundleLabelSelector: undefined };
+  }
+  const { fallbackStrategy, labelSelector } = actorOptions ?? {};
+  const what = isGang ? "replicas of a gang run in a placement group" : "its replicas run in placement groups";
+  if (fallbackStrategy !== undefined) throw refused(`${what}, which has no fallbackStrategy`, fallbackStrategy);
+  if (maxReplicasPerNode !== undefined)
+    throw refused(`${what}, whose strategy says how many are on a node: leave maxReplicasPerNode out`, maxReplicasPerNode);
+  if (bundles === undefined) return { placementGroupBundles: undefined, placementGroupBundleLabelSelector: undefined };
+  if (labelSelector !== undefined)
+    throw refused(`${what}: give placementGroupBundleLabelSelector instead of a labelSelector of actorOptions`, labelSelector);
+  const all = labels?.length === 1 ? bundles.map(() => labels[0] as LabelSelector) : labels;
+  resolvePlacementGroupOptions(bundles, { bundleLabelSelector: all });
+  return { placementGroupBundles: bundles, placementGroupBundleLabelSelector: all };
 }
 
 function autoscalingOf(

@@ -76,6 +76,10 @@ export const REPORT_VALID_MS = 5_000;
 export const METRICS_WITHIN_MS = 2_000;
 /** How often a process measures how late its timers are. Ray: 5 s. */
 export const LOOP_EVERY_MS = 1_000;
+/** Over how long the utilization of a replica is told: as long as Prometheus takes for a few readings. */
+export const UTILIZATION_WINDOW_MS = 60_000;
+/** How finely it is kept. */
+export const UTILIZATION_STEP_MS = 1_000;
 /** Series of one metric in one process; further ones are counted together. */
 export const SERIES_MAX = 1_000;
 /** How often the controller looks at its deployments. Ray: CONTROL_LOOP_INTERVAL_S. */
@@ -87,6 +91,10 @@ export const PUBLISH_EVERY_MS = 10;
 /** The first pause before a replica that did not start is started again; it doubles. */
 export const START_RETRY_MIN_MS = 100;
 export const START_RETRY_MAX_MS = 10_000;
+/** A replica that has not started after that long is asked for the reason. Ray: SLOW_STARTUP_WARNING_S is 30; a replica that waits for resources is one that nobody needs to wait for. */
+export const SLOW_START_MS = 2_000;
+/** How often it is asked again, and how often a program that deploys is told. */
+export const SLOW_START_AGAIN_MS = 5_000;
 /** An update that finds no room for a replica of the new version beside the old ones gives up one of those after that long. */
 export const SURGE_PATIENCE_MS = 5_000;
 /** Health checks that fail one after the other before a replica is replaced. Ray: REPLICA_HEALTH_CHECK_UNHEALTHY_THRESHOLD. */

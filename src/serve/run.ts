@@ -16,7 +16,7 @@ import type { ApplicationTarget } from "./deployment-config.ts";
 import { DeploymentUnavailableError } from "./errors.ts";
 import { type DeploymentHandle, newHandle } from "./handle/deployment-handle.ts";
 import type { HandleOf } from "./handle/handle-types.ts";
-import { REPLICA_CONCURRENCY } from "./limits.ts";
+import { REPLICA_CONCURRENCY, SLOW_START_AGAIN_MS } from "./limits.ts";
 import { type GrpcOptions, resolveGrpcOptions } from "./grpc/grpc-options.ts";
 import { runLocally } from "./local/local-application.ts";
 import { type HttpOptions, resolveHttpOptions, type ResolvedHttpOptions } from "./proxy/http-options.ts";
@@ -220,7 +220,31 @@ async function deployWith(
   const starting = begun(controller, wanted);
   starting.catch(() => {});
   await unwrapped(controller.deploy.remote(target, code));
-  await unwrapped(Promise.all([starting, controller.waitFor.remote(target.name)]));
+  const telling = setInterval(tellOfWaits(controller, target.name), SLOW_START_AGAIN_MS);
+  try {
+    const [, warning] = await unwrapped(Promise.all([starting, controller.waitFor.remote(target.name)]));
+    if (warning !== undefined) process.stderr.write(`shoal: ${warning}.\n`);
+  } finally {
+    clearInterval(telling);
+  }
+}
+
+/** Says on stderr what an application waits for, whenever that is something else. */
+function tellOfWaits(controller: ControllerHandle, app: string): () => void {
+  let told = "";
+  return () => {
+    controller.status.remote().then(
+      ({ applications }) => {
+        const message = applications[app]?.message ?? "";
+        if (message === told || message === "") return;
+        told = message;
+        process.stderr.write(`shoal: application ${app} does not run yet: ${message}\n`);
+      },
+      () => {
+        // What keeps the controller from answering is the error of the call that waits.
+      },
+    );
+  };
 }
 
 /** Status of the proxies and applications, in Ray's terms. */

@@ -80,7 +80,11 @@ test("a configuration is deployed, changed in place, and what it does not name i
 
 test("a policy of a configuration says how many replicas there are, with the arguments that the file gives; a router chooses among them", async () => {
   const policy = `export const fixed = ({ currentReplicas }: { currentReplicas: number }, { wanted = 1 }: { wanted?: number } = {}) => currentReplicas < wanted ? wanted : wanted;\n`;
-  const router = `export class First { chooseReplicas(_request: unknown, candidates: { id: string }[]) { return candidates.toSorted((a, b) => (a.id < b.id ? -1 : 1)); } }\n`;
+  const router = `export class First { 
+  constructor({ sign }: { sign: number }) { this.sign = sign; }
+  sign: number;
+  chooseReplicas(_request: unknown, candidates: { id: string }[]) { return candidates.toSorted((a, b) => (a.id < b.id ? -this.sign : this.sign)); }
+}\n`;
   writeFileSync(join(project, "policies.ts"), policy + router);
   const scaled = `http_options: { port: 0 }
 applications:
@@ -92,7 +96,7 @@ applications:
       max_replicas: 4
       upscale_delay_s: 0.1
       policy: { policy_function: "policies.ts:fixed", policy_kwargs: { wanted: 3 } }
-    request_router_config: { request_router_class: "policies.ts:First" }
+    request_router_config: { request_router_class: "policies.ts:First", request_router_kwargs: { sign: 1 } }
 `;
   const { address = "" } = await serve.deployConfig(scaled, { folder: project });
   await until(

@@ -250,13 +250,40 @@ test.each(["v1", "v1alpha"])("reflection %s lists services and describes them", 
   reflection.close();
 });
 
+/** Resolves with the first status; `all` has them all, and the status of the call. */
+async function watch(health: Dynamic, service: string): Promise<{ all: Promise<string[]> }> {
+  const call = health["Watch"]?.({ service }) as grpc.ClientReadableStream<{ status: string }>;
+  const statuses: string[] = [];
+  const { promise: all, resolve } = Promise.withResolvers<string[]>();
+  call.on("error", () => {});
+  call.on("status", ({ code }) => resolve([...statuses, grpc.status[code] ?? ""]));
+  const { promise: began, resolve: begin } = Promise.withResolvers<void>();
+  call.on("data", ({ status }: { status: string }) => {
+    statuses.push(status);
+    begin();
+  });
+  await began;
+  return { all };
+}
+
 function certificate(of: Authority): { cert: string; key: string } {
   const { key, publicKey } = newNodeKey();
   return { cert: certifyNode(of, { nodeId: "0".repeat(32) as NodeId, publicKey, hosts: ["localhost"], nowMs: Date.now() }), key };
 }
 
-test("a configuration has gRPC over TLS: only clients with a certificate of the authority get an answer; without reflection none is described", async () => {
+test("clients that watch the health of a proxy hear of its end", async () => {
+  const health = clientOf("grpc.health.v1.Health");
+  const watched = await Promise.all(["", "shop.v1.Shop", "none"].map((service) => watch(health, service)));
   await serve.shutdown();
+  expect(await Promise.all(watched.map(({ all }) => all))).toEqual([
+    ["SERVING", "NOT_SERVING", "UNAVAILABLE"],
+    ["SERVING", "NOT_SERVING", "UNAVAILABLE"],
+    ["SERVICE_UNKNOWN", "UNAVAILABLE"],
+  ]);
+  health.close();
+});
+
+test("a configuration has gRPC over TLS: only clients with a certificate of the authority get an answer; without reflection none is described", async () => {
   const [servers, clients] = [newAuthority({ nowMs: Date.now() }), newAuthority({ nowMs: Date.now() })];
   const own = certificate(servers);
   for (const [name, text] of Object.entries({ "server-key": own.key, server: own.cert, clients: clients.ca }))

@@ -3,7 +3,7 @@
  * were in flight.
  */
 import { appendFileSync } from "node:fs";
-import { actors } from "shoal";
+import { actors, put } from "shoal";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ask, CountingClient } from "./serve-client.ts";
@@ -80,6 +80,13 @@ test("updates, changes of configuration and of number lose no request, by HTTP a
   await serve.run(Base.options({ userConfig: { word: "two" } }).bind("v2", log.file), options);
   expect((await ask(address, "/update?n=y")).body).toMatch(/^v2 two /);
   expect(await pidsOf("update")).toEqual(before);
+  // Other code under the same name of its version, with a reference in it: nothing is replaced.
+  await serve.run(Base.options({ name: "Direct", version: "1" }).bind("v1", calls.file), { name: "direct", routePrefix: null });
+  await until(async () => (await pidsOf("direct")).length === 2, "the replicas without a named version to end");
+  const named = await pidsOf("direct");
+  const late = await put("later");
+  await serve.run(Base.options({ name: "Direct", version: "1" }).bind(late as never, calls.file), { name: "direct", routePrefix: null });
+  expect(await pidsOf("direct")).toEqual(named);
   // More, fewer.
   const two = Base.options({ userConfig: { word: "two" } });
   await serve.run(two.options({ numReplicas: 3 }).bind("v2", log.file), options);

@@ -1,7 +1,7 @@
 /**
  * Features for model servers: batches, streams in batches, many models in one replica, gangs, metrics; and local testing mode, which needs no process.
  */
-import { placementGroupTable } from "shoal";
+import { nodes, placementGroupTable } from "shoal";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ask } from "./serve-client.ts";
@@ -115,15 +115,25 @@ test("gangs start and end together, in placement groups", async () => {
       return { rank, worldSize };
     }
   }
-  const Gang = serve.deployment(Member, { numReplicas: 2, gangConfig: { gangSize: 2 }, actorOptions: { numCpus: 0.5 } });
+  const [{ nodeId } = { nodeId: "" }] = await nodes();
+  const labels = { "shoal.io/node-id": nodeId };
+  const Gang = serve.deployment(Member, {
+    numReplicas: 2,
+    gangConfig: { gangSize: 2 },
+    actorOptions: { numCpus: 0.5, labelSelector: labels },
+  });
   const handle = await serve.run(Gang.bind(), { name: "gang", routePrefix: null });
   const places = await handle.broadcast("where");
   expect(new Set(places.map(({ rank }) => rank))).toEqual(new Set([0, 1]));
-  const groups = async (): Promise<number> =>
-    (await placementGroupTable()).filter(({ name, state }) => name?.startsWith("SERVE_GROUP::") === true && state !== "removed").length;
-  expect(await groups()).toBe(1);
+  const live = async () =>
+    (await placementGroupTable()).filter(({ name, state }) => name?.startsWith("SERVE_GROUP::") === true && state !== "removed");
+  expect(await live()).toHaveLength(1);
+  // Each member has bundles of its own, on nodes with the labels.
+  const own = { placementGroupBundles: [{ CPU: 0.5 }, { CPU: 0.25 }], placementGroupBundleLabelSelector: [labels] };
+  await serve.run(Gang.options({ ...own, actorOptions: { numCpus: 0.5 } }).bind(), { name: "gang", routePrefix: null });
+  expect((await live()).at(-1)?.bundles.map((bundle) => bundle.CPU)).toEqual([0.5, 0.25, 0.5, 0.25]);
   await serve.delete("gang");
-  await until(async () => (await groups()) === 0, "the placement group to be removed");
+  await until(async () => (await live()).length === 0, "the placement group to be removed");
 });
 
 test("metrics have Ray's names, and users' own are beside them", async () => {
@@ -139,7 +149,8 @@ test("metrics have Ray's names, and users' own are beside them", async () => {
       return `counted ${(await Promise.all([this.#sizes("a"), this.#sizes("b")])).join()}`;
     }
   }
-  await serve.run(serve.deployment(Counted).bind(), { name: "counted", routePrefix: "/counted" });
+  const autoscalingConfig = { minReplicas: 0, maxReplicas: 2, policy: () => 1 };
+  await serve.run(serve.deployment(Counted, { autoscalingConfig }).bind(), { name: "counted", routePrefix: "/counted" });
   for (let index = 0; index < 3; index += 1) expect((await ask(address, "/counted")).body).toBe("counted 2,2");
   await ask(address, "/not-there");
   const { getActor } = await import("shoal");
@@ -174,6 +185,24 @@ test("metrics have Ray's names, and users' own are beside them", async () => {
         "m",
       ),
     );
+  const scaled = 'application="counted",deployment="Counted"';
+  for (const [line, value] of [
+    ["serve_controller_control_loop_duration_s", "0\\.\\d+"],
+    ["serve_controller_sleep_duration_s", "\\d+\\.\\d+"],
+    ['serve_controller_num_control_loops\\{actor_id="[^"]+"\\}', "[1-9]\\d*"],
+    ['serve_long_poll_pending_clients\\{namespace="deployment/counted/Counted"\\}', "1"],
+    ['serve_long_poll_host_transmission_counter\\{namespace_or_state="deployment/counted/Counted"\\}', "[1-9]\\d*"],
+    ['serve_long_poll_latency_ms_count\\{.*namespace="deployment/counted/Counted"\\}', "[1-9]\\d*"],
+    ['serve_application_status\\{application="counted"\\}', "6"],
+    [`serve_deployment_status\\{${scaled}\\}`, "6"],
+    [`serve_autoscaling_desired_replicas\\{${scaled}\\}`, "1"],
+    [`serve_autoscaling_total_requests\\{${scaled}\\}`, "\\d"],
+    [`serve_autoscaling_policy_execution_time_ms\\{${scaled},policy_scope="deployment"\\}`, "\\d"],
+    [`serve_autoscaling_handle_metrics_delay_ms\\{${scaled},handle="\\d+"\\}`, "\\d+"],
+    [`serve_replica_utilization_percent\\{${own}\\}`, "\\d+\\.\\d+"],
+    ['serve_proxy_status\\{proxy="[^"]+",node_id="[^"]+"\\}', "2"],
+  ])
+    expect(text).toMatch(new RegExp(`^${line} ${value}`, "m"));
   expect(text).toMatch(/^shop_asked\{application="counted",deployment="Counted",replica="[^"]+",kind="a \\"b\\""\} 3$/m);
   await serve.delete("counted");
 });
@@ -304,9 +333,13 @@ test("a session has its replica: by the header, by an option of a handle, and in
 test("a policy and a router of the user's decide instead of Serve's", async () => {
   const wanted = 2;
   class First implements serve.RequestRouter {
-    // The one that comes first by name gets everything.
+    readonly #sign: number;
+    constructor({ isLast }: { isLast: boolean }) {
+      this.#sign = isLast ? -1 : 1;
+    }
+    // The one that comes first by name, or last, gets everything.
     chooseReplicas(_request: serve.RequestToRoute, candidates: readonly serve.CandidateReplica[]): readonly serve.CandidateReplica[] {
-      return [...candidates].sort((a, b) => (a.id < b.id ? -1 : 1)).slice(0, 1);
+      return [...candidates].sort((a, b) => (a.id < b.id ? -this.#sign : this.#sign)).slice(0, 1);
     }
   }
   class Place {
@@ -320,7 +353,12 @@ test("a policy and a router of the user's decide instead of Serve's", async () =
     upscaleDelayMs: 0,
     policy: ({ currentReplicas }: serve.AutoscalingContext) => Math.max(currentReplicas, wanted),
   };
-  const deployment = serve.deployment(Place, { autoscalingConfig, requestRouter: First, actorOptions: { numCpus: 0 } });
+  const deployment = serve.deployment(Place, {
+    autoscalingConfig,
+    requestRouter: First,
+    requestRouterArgs: { isLast: false },
+    actorOptions: { numCpus: 0 },
+  });
   const handle = await serve.run(deployment.bind(), { name: "own", routePrefix: "/own" });
   await until(
     async () => (await serve.status()).applications["own"]?.deployments["Place"]?.replicaStates.RUNNING === 2,
@@ -334,8 +372,32 @@ test("a policy and a router of the user's decide instead of Serve's", async () =
     expect((await ask(address, "/own")).body).toBe(places[0]);
     expect(await handle.remote()).toBe(places[0]);
   }
+  // Other arguments make another router, and no other replicas.
+  await serve.run(deployment.options({ requestRouterArgs: { isLast: true } }).bind(), { name: "own", routePrefix: "/own" });
+  await until(async () => (await ask(address, "/own")).body === places[1], "the proxy to have the other router");
+  expect(() => serve.deployment(Place, { requestRouterArgs: {} })).toThrow("requestRouterArgs are for a requestRouter, and there is none");
   expect(() => serve.deployment(Place, { requestRouter: Place as never })).toThrow(
     "a class with chooseReplicas(request, candidates) is needed",
   );
   await serve.delete("own");
+});
+
+test("an application that does not run yet says what it waits for, and who holds that", async () => {
+  class Model {
+    fetch(): string {
+      return "here";
+    }
+  }
+  const Large = serve.deployment(Model, { actorOptions: { numCpus: 3 } });
+  await serve.run(Large.bind(), { name: "holds", routePrefix: "/holds" });
+  const waiting = serve.run(Large.bind(), { name: "waits", routePrefix: "/waits" });
+  const messageOf = async (): Promise<string> => (await serve.status()).applications["waits"]?.message ?? "";
+  await until(async () => (await messageOf()) !== "", "the message");
+  expect(await messageOf()).toMatch(
+    /^Model: replica waits#Model#\w+ waits for resources: it needs 3 CPU, of which \d is free; held by .*; among these: replica holds#Model#\w+$/,
+  );
+  await serve.delete("holds");
+  await waiting;
+  expect(await messageOf()).toBe("");
+  await serve.delete("waits");
 });

@@ -4,7 +4,7 @@
 import { request as httpRequest } from "node:http";
 import { get } from "shoal";
 import * as serve from "shoal/serve";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { ask } from "./serve-client.ts";
 import { failureOf, Log, until, useFolder, useSession } from "./session.ts";
 
@@ -331,6 +331,32 @@ test("functions are deployments as well", async () => {
   const doubled: number = await handle.remote(21);
   expect(doubled).toBe(42);
   await Promise.all([serve.delete("greet"), serve.delete("double")]);
+});
+
+test("an ingress that answers no client is warned of where it has a path, and only there", async () => {
+  class Calls {
+    work(): number {
+      return 1;
+    }
+  }
+  class Field {
+    // No part of the class, but of its objects.
+    fetch = (): string => "here";
+  }
+  const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  try {
+    await serve.run(serve.deployment(Field).bind(), { name: "field", routePrefix: "/field" });
+    await serve.run(serve.deployment(Calls).bind(), { name: "calls", routePrefix: null });
+    expect(write.mock.calls).toEqual([]);
+    await serve.run(serve.deployment(Calls).bind(), { name: "calls", routePrefix: "/calls" });
+    expect(write.mock.calls.map(([text]) => text)).toEqual([
+      "shoal: application calls answers every request at /calls with 501, as its ingress Calls has no fetch(request) and no websocket(socket, request): give it one, or run it with routePrefix: null where handles alone call it.\n",
+    ]);
+  } finally {
+    write.mockRestore();
+  }
+  expect((await ask(address, "/calls")).status).toBe(501);
+  await Promise.all([serve.delete("calls"), serve.delete("field")]);
 });
 
 test("mistakes are told before anything is started", async () => {

@@ -118,6 +118,7 @@ const EXPECTED = {
   cancel: ["first", "CANCELLED"],
   statuses: ["NOT_FOUND", "INTERNAL", "UNIMPLEMENTED", "NOT_FOUND"],
   health: "SERVING",
+  watched: "SERVING",
   reflection: {
     services: [
       "grpc.health.v1.Health",

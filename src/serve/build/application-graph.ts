@@ -42,6 +42,7 @@ const LIGHT: ReadonlySet<keyof DeploymentConfig> = new Set([
   "maxSurgePercent",
   "idempotentMethods",
   "routerId",
+  "requestRouterArgs",
 ]);
 
 /**
@@ -76,11 +77,8 @@ export function buildApplication(
       name,
       config,
       version: versionOf(kept, config),
+      versionKey: config.version === undefined ? undefined : createHash("sha256").update(heavyOf(config)).digest("hex").slice(0, 16),
       streaming: streamingMethodsOf(deployment),
-      hasFetch:
-        deployment.python !== undefined ||
-        !isClass(target as AnyFunction) ||
-        typeof (target.prototype as { fetch?: unknown } | undefined)?.fetch === "function",
     };
   });
   const ingress = names.get(application) as string;
@@ -172,6 +170,10 @@ function pythonCodeIn({ python, config }: Deployment): DeployedPython | undefine
 function versionOf(code: CodeSource | undefined, config: DeploymentConfig): string {
   // Code that captures references cannot be compared, so each deployment of it is a new version.
   if (!(code instanceof Uint8Array)) return randomUUID();
-  const heavy = Object.fromEntries(Object.entries(config).filter(([key]) => !LIGHT.has(key as keyof DeploymentConfig)));
-  return createHash("sha256").update(code).update(JSON.stringify(heavy)).digest("hex").slice(0, 16);
+  return createHash("sha256").update(code).update(heavyOf(config)).digest("hex").slice(0, 16);
+}
+
+/** The options whose change needs new replicas. */
+function heavyOf(config: DeploymentConfig): string {
+  return JSON.stringify(Object.fromEntries(Object.entries(config).filter(([key]) => !LIGHT.has(key as keyof DeploymentConfig))));
 }

@@ -107,6 +107,10 @@ const DEPLOYMENT: KeyTable = {
     value: { kind: "list", of: { kind: "record", of: AMOUNT } },
     describe: "Resources reserved for each replica.",
   },
+  placement_group_bundle_label_selector: {
+    value: { kind: "list", of: { kind: "record", of: TEXT } },
+    describe: "Labels of the nodes of each bundle; one of them is for all.",
+  },
   placement_group_strategy: { value: STRATEGY, describe: "How its bundles are placed." },
   max_replicas_per_node: { value: whole(1), describe: "The most replicas on one node." },
   logging_config: { value: { kind: "object", keys: LOGGING }, describe: "How its replicas print, over the application's." },
@@ -123,7 +127,10 @@ const DEPLOYMENT: KeyTable = {
   request_router_config: {
     value: {
       kind: "object",
-      keys: { request_router_class: { value: TEXT, describe: '"routers.ts:Mine": a module, then its class.', isNeeded: true } },
+      keys: {
+        request_router_class: { value: TEXT, describe: '"routers.ts:Mine": a module, then its class.', isNeeded: true },
+        request_router_kwargs: { value: { kind: "record", of: ANY }, describe: "The argument of the constructor of the class." },
+      },
     },
     describe: "A class that chooses the replica of each request.",
   },

@@ -19,3 +19,14 @@ test("the environment of an application lies under that of a deployment, in the 
 test("without an environment of the application the options in code are not touched", () => {
   expect(deploymentOptionsOf({}, { ...settings, runtimeEnv: {} }, { numCpus: 2 })).toEqual({});
 });
+
+test("arguments of a router go to its class as the configuration has them", () => {
+  class Router {}
+  const fields = { request_router_config: { request_router_class: Router, request_router_kwargs: { max_age_s: 2 } } };
+  expect(deploymentOptionsOf(fields, { ...settings, runtimeEnv: {} }, {})).toEqual({
+    requestRouter: Router,
+    requestRouterArgs: { max_age_s: 2 },
+  });
+  const none = { request_router_config: { request_router_class: Router, request_router_kwargs: null } };
+  expect(deploymentOptionsOf(none, { ...settings, runtimeEnv: {} }, {}).requestRouterArgs).toBeUndefined();
+});

@@ -38,6 +38,7 @@ const AS_THEY_ARE: ReadonlySet<string> = new Set([
   "env_vars",
   "label_selector",
   "placement_group_bundles",
+  "placement_group_bundle_label_selector",
   "policy",
   "policy_args",
 ]);
@@ -96,13 +97,17 @@ export function deploymentOptionsOf(
     ...(loggingConfig !== undefined && { loggingConfig }),
     ...(tracing !== undefined && { tracing }),
     ...(typeof surge === "number" && { maxSurgePercent: surge / 100 }),
-    ...(router !== undefined && router !== null && { requestRouter: (router as Fields)["request_router_class"] as RequestRouterClass }),
+    ...(router !== undefined && router !== null && routerOptionsOf(router as Fields)),
   };
   if (Object.keys(runtimeEnv).length === 0) return options;
   const { runtimeEnv: over, ...others } = options.actorOptions ?? inCode;
   const under: Fields = translated(runtimeEnv);
   const environment = { ...under, ...over, envVars: { ...under["envVars"], ...over?.envVars } };
   return { ...options, actorOptions: { ...others, runtimeEnv: environment } };
+}
+
+function routerOptionsOf({ request_router_class: requestRouter, request_router_kwargs: args }: Fields): DeploymentOptions {
+  return { requestRouter: requestRouter as RequestRouterClass, requestRouterArgs: args ?? undefined };
 }
 
 function loggingOf(fields: Fields): DeploymentOptions["loggingConfig"] {

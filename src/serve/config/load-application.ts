@@ -97,7 +97,10 @@ async function withFunctions(deployments: ReadonlyMap<string, Fields>, folder: s
     }
     const router = fields["request_router_config"] as { request_router_class: string } | null | undefined;
     if (router !== undefined && router !== null)
-      fields = { ...fields, request_router_config: { request_router_class: await functionOf(router.request_router_class, folder) } };
+      fields = {
+        ...fields,
+        request_router_config: { ...router, request_router_class: await functionOf(router.request_router_class, folder) },
+      };
     loaded.set(name, fields);
   }
   return loaded;

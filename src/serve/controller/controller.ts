@@ -15,15 +15,17 @@ import type { ServeConfig } from "../config/read-config.ts";
 import { DeployFailedError, ServeConfigError } from "../errors.ts";
 import { CONTROL_EVERY_MS, FOLLOW_NODES_EVERY_MS, PUBLISH_EVERY_MS } from "../limits.ts";
 import type { ApplicationTarget } from "../deployment-config.ts";
+import { methodNames } from "../grpc/proto-files.ts";
 import { type ResolvedGrpcOptions, resolveGrpcOptions } from "../grpc/grpc-options.ts";
 import { metricSnapshots, prometheusText } from "../metrics/registry.ts";
-import { type CountedDeployment, measureDeployments, measureEventLoop } from "../metrics/serve-metrics.ts";
+import { ControllerMetrics, type CountedDeployment } from "../metrics/controller-metrics.ts";
+import { measureEventLoop } from "../metrics/serve-metrics.ts";
 import { type ResolvedHttpOptions, resolveHttpOptions } from "../proxy/http-options.ts";
 import type { ResolvedApiOptions } from "../rest/api-options.ts";
 import { ApiServer } from "../rest/api-server.ts";
 import { type DescribedApplication, instanceDetails } from "../rest/instance-details.ts";
 import type { CodeSource } from "../replica/replica.ts";
-import { deploymentKey, ROUTES_KEY, type RouteTableValue, type UpdateBody } from "../routing/controller-messages.ts";
+import { deploymentKey, type LoadReport, ROUTES_KEY, type RouteTableValue, type UpdateBody } from "../routing/controller-messages.ts";
 import type { DeploymentRoutes } from "../routing/deployment-router.ts";
 import type { AutoscalingContext } from "./autoscaling-policy.ts";
 import { DeclaredApplications } from "./declared-applications.ts";
@@ -95,9 +97,23 @@ export class Controller {
   });
   readonly #policies = new Map<string, Policy>();
   readonly #subscribers: Subscribers;
+  readonly #metrics = new ControllerMetrics(getRuntimeContext().actorId ?? "", {
+    deployments: () => this.#counted(),
+    applications: () => [...this.#applications()].map(([app, { status }]) => [app, status.status] as const),
+    // Processes that share this one may ask before this controller has begun.
+    proxies: () =>
+      Object.entries((this.#proxies as ProxyStarter | undefined)?.statuses ?? {}).map(
+        ([name, { nodeId, status }]) => [name, nodeId, status] as const,
+      ),
+    subscribers: () => this.#subscribers.counts,
+    reports: () => this.#reported(),
+  });
+  /** The last numbers of requests of each process, and how old they were when they came: for the metrics. */
+  readonly #reports = new Map<string, { readonly delayMs: number; readonly loads: LoadReport }>();
   readonly #ready: Promise<void>;
   #options: ServeOptions;
   #replicas!: ReplicaStarter;
+  /** Undefined until the options are known. */
   #proxies!: ProxyStarter;
   /** By version. */
   readonly #codes = new Map<string, CodeSource>();
@@ -110,6 +126,7 @@ export class Controller {
   #timers: NodeJS.Timeout[] = [];
   readonly #startMs = performance.now();
   #tickMs = 0;
+  #tickEndMs = 0;
   #delayMs = 0;
   /** All was ended by the REST API, or no proxy could listen: whoever starts Serve next says how. */
   #isCleared = false;
@@ -127,11 +144,17 @@ export class Controller {
     this.#subscribers = new Subscribers({
       valueOf: (key) => this.#valueOf(key),
       replicasIn: (value) => (value === null || Array.isArray(value) ? [] : (value as DeploymentRoutes).replicas.map(({ id }) => id)),
-      reported: (source, report) => this.#happened({ kind: "load", source, report }),
-      gone: (source) => this.#happened({ kind: "sourceGone", source }),
+      reported: (source, { atMs, loads }) => {
+        if (loads.length > 0) this.#reports.set(source, { delayMs: Math.max(0, Date.now() - atMs), loads });
+        this.#happened({ kind: "load", source, report: loads });
+      },
+      told: (key) => this.#metrics.told(key),
+      gone: (source) => {
+        this.#reports.delete(source);
+        this.#happened({ kind: "sourceGone", source });
+      },
     });
     this.#subscribers.listen();
-    measureDeployments(() => this.#counted());
     measureEventLoop("controller", getRuntimeContext().actorId ?? "");
     this.#ready = this.#begin();
     // Each call awaits it.
@@ -191,8 +214,13 @@ export class Controller {
     await this.#saving;
   }
 
-  /** Resolves when the application runs. @throws DeployFailedError where it does not come up */
-  async waitFor(app: string): Promise<void> {
+  /**
+   * Resolves when the application runs.
+   *
+   * @returns what whoever deployed it is to be warned of
+   * @throws DeployFailedError where it does not come up
+   */
+  async waitFor(app: string): Promise<string | undefined> {
     await this.#ready;
     await this.#until(() => {
       const status = this.#state.status(app);
@@ -200,8 +228,9 @@ export class Controller {
     });
     const status = this.#state.status(app);
     if (status?.status === "RUNNING") {
-      if (status.routePrefix !== null) await this.#proxies.routesTo(app);
-      return;
+      if (status.routePrefix === null) return undefined;
+      await this.#proxies.routesTo(app);
+      return this.#warningOf(app, status.routePrefix);
     }
     const reason = status === undefined ? "it was deleted" : status.message;
     const serves = status !== undefined && Object.values(status.deployments).every(({ replicaStates }) => (replicaStates.RUNNING ?? 0) > 0);
@@ -210,6 +239,17 @@ export class Controller {
       hint: serves ? "The former version serves on. Mend the deployment and run it again." : "Mend the deployment and run it again.",
       details: { app, deployments: status?.deployments },
     });
+  }
+
+  #warningOf(app: string, routePrefix: string): string | undefined {
+    const ingress = this.#state.application(app)?.ingress ?? "";
+    if (this.#options.http.location === "disabled" || this.#state.deployment(app, ingress)?.answersClients !== false) return undefined;
+    const names = [
+      "fetch(request)",
+      "websocket(socket, request)",
+      ...(this.#options.grpc === undefined ? [] : ["method of a gRPC service"]),
+    ];
+    return `application ${app} answers every request at ${routePrefix} with 501, as its ingress ${ingress} has no ${names.join(" and no ")}: give it one, or run it with routePrefix: null where handles alone call it`;
   }
 
   async status(): Promise<ServeStatus> {
@@ -304,7 +344,12 @@ export class Controller {
     if (kept === undefined) await saveOptions(this.#options);
     else this.#options = kept;
     const { http, grpc, showsErrors } = this.#options;
-    this.#replicas = new ReplicaStarter({ happened: (event) => this.#happened(event), subscribers: this.#subscribers, showsErrors });
+    this.#replicas = new ReplicaStarter({
+      happened: (event) => this.#happened(event),
+      subscribers: this.#subscribers,
+      showsErrors,
+      grpcMethods: () => methodNames(this.#options.grpc?.services ?? []),
+    });
     this.#proxies = new ProxyStarter(http, grpc);
     await Promise.all([this.#recover().then(() => this.#subscribers.open()), this.#proxies.follow()]);
     this.#timers.push(
@@ -418,15 +463,24 @@ export class Controller {
         const healthy = [...found.replicas.values()].map(
           (replica) => [replica.id, replica.phase === "running" && replica.healthFailures === 0] as const,
         );
-        yield { app, name: found.name, count: found.count, healthy };
+        yield { app, name: found.name, status: found.status, count: found.count, decision: found.decision, healthy };
       }
+  }
+
+  *#reported(): Generator<readonly [string, string, string, number]> {
+    for (const [source, { delayMs, loads }] of this.#reports)
+      for (const [app, deployment] of loads)
+        if (this.#state.deployment(app, deployment) !== undefined) yield [source, app, deployment, delayMs];
   }
 
   #tick(): void {
     const nowMs = performance.now();
+    const sleptMs = this.#tickEndMs === 0 ? 0 : nowMs - this.#tickEndMs;
     if (this.#tickMs > 0) this.#delayMs = Math.max(0, nowMs - this.#tickMs - CONTROL_EVERY_MS);
     this.#tickMs = nowMs;
     this.#happened({ kind: "tick" });
+    this.#tickEndMs = performance.now();
+    this.#metrics.looped({ tookMs: this.#tickEndMs - nowMs, sleptMs });
   }
 
   /** Restores the state of an earlier controller: applications from the store, replicas by their actors' names. */
@@ -482,7 +536,13 @@ export class Controller {
   #policyOf(app: string, deployment: string): ((context: AutoscalingContext) => number) | undefined {
     const { policyId = "", policyArgs } = this.#state.deployment(app, deployment)?.target.config.autoscaling ?? {};
     const policy = this.#policies.get(policyId);
-    return policy === undefined ? undefined : (context) => policy(context, policyArgs);
+    if (policy === undefined) return undefined;
+    return (context) => {
+      const startMs = performance.now();
+      const wanted = policy(context, policyArgs);
+      this.#metrics.policyRan(app, deployment, performance.now() - startMs);
+      return wanted;
+    };
   }
 
   #happened(event: ServeEvent): void {
@@ -524,6 +584,9 @@ export class Controller {
         break;
       case "kill":
         this.#replicas.kill(effect.replica);
+        break;
+      case "explain":
+        void this.#replicas.explain(effect.replica);
         break;
       case "reconfigure":
         this.#replicas.reconfigure(effect.replica, effect.userConfig, effect.maxOngoingRequests);

@@ -7,7 +7,14 @@
  */
 import { replicaActorName } from "../names.ts";
 import type { DeploymentTarget } from "../deployment-config.ts";
-import { HEALTH_FAILURES_MAX, START_RETRY_MAX_MS, START_RETRY_MIN_MS, SURGE_PATIENCE_MS } from "../limits.ts";
+import {
+  HEALTH_FAILURES_MAX,
+  SLOW_START_AGAIN_MS,
+  SLOW_START_MS,
+  START_RETRY_MAX_MS,
+  START_RETRY_MIN_MS,
+  SURGE_PATIENCE_MS,
+} from "../limits.ts";
 import type { DeploymentRoutes } from "../routing/deployment-router.ts";
 import { Autoscaler, type AutoscalingContext, desiredReplicas, loadOf } from "./autoscaling-policy.ts";
 import type { DeploymentStatus, FoundReplica, ReplicaState, ServeEffect } from "./serve-events.ts";
@@ -51,7 +58,12 @@ export class DeploymentState {
   #former: DeploymentTarget | undefined;
   #count: number;
   #status: DeploymentStatus = "UPDATING";
+  #decision: { readonly requests: number; readonly wanted: number } | undefined;
   #message = "";
+  /** What a replica that takes long to start waits for, as was last heard. */
+  #waiting: { readonly replica: string; readonly reason: string } | undefined;
+  #nextExplainMs = 0;
+  #answersClients = true;
   /** Why the version that was wanted is given up. */
   #failure: string | undefined;
   #startFailures = 0;
@@ -81,12 +93,26 @@ export class DeploymentState {
     return this.#count;
   }
 
+  /** What the load asked for at the last step; undefined where the number is fixed. */
+  get decision(): { readonly requests: number; readonly wanted: number } | undefined {
+    return this.#target.config.autoscaling === undefined ? undefined : this.#decision;
+  }
+
   get status(): DeploymentStatus {
     return this.#status;
   }
 
+  /** What went wrong last, and what keeps a replica from starting. */
   get message(): string {
-    return this.#message;
+    const waiting = this.#waiting;
+    if (waiting === undefined || this.replicas.get(waiting.replica)?.phase !== "starting") return this.#message;
+    const text = `replica ${waiting.replica} ${waiting.reason}`;
+    return this.#message === "" ? text : `${this.#message}; ${text}`;
+  }
+
+  /** Whether the last replica that started has anything that answers clients of a proxy. */
+  get answersClients(): boolean {
+    return this.#answersClients;
   }
 
   get isGone(): boolean {
@@ -111,13 +137,14 @@ export class DeploymentState {
   routes(): DeploymentRoutes | null {
     const serving = [...this.replicas.values()].filter((replica) => this.#serves(replica));
     if (this.#isDeleting || (serving.length === 0 && this.#failure !== undefined && this.#count > 0)) return null;
-    const { maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods, routerId } = this.#target.config;
+    const { maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods, routerId, requestRouterArgs } = this.#target.config;
     const replicas = serving.map(({ id, nodeId, models }) => ({ id, actorName: replicaActorName(id), nodeId, models }));
-    return { replicas, maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods, routerId };
+    return { replicas, maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods, routerId, requestRouterArgs };
   }
 
   /** Sets a new target, and drops the failure of the last one. */
-  retarget(target: DeploymentTarget): void {
+  retarget(given: DeploymentTarget): void {
+    const target = this.#asNamed(given);
     const isSame = target.version === this.#target.version && target.config.userConfig === this.#target.config.userConfig;
     if (!isSame || this.#failure !== undefined) {
       this.#startFailures = 0;
@@ -137,8 +164,24 @@ export class DeploymentState {
     this.#isDeleting = true;
   }
 
-  started(replica: ReplicaRecord, { nodeId, pid, nowMs }: { nodeId: string; pid: number; nowMs: number }): ServeEffect[] {
+  /** A target whose version the user has named is of the version of that name that runs, with its code. Where none runs there is no update to be saved. */
+  #asNamed(target: DeploymentTarget): DeploymentTarget {
+    if (target.versionKey === undefined) return target;
+    const running = new Set([...this.replicas.values()].filter((replica) => this.#serves(replica)).map(({ version }) => version));
+    const found = [this.#target, this.#former].find(
+      (known) => known !== undefined && known.versionKey === target.versionKey && running.has(known.version),
+    );
+    if (found === undefined) return target;
+    const { version, streaming } = found;
+    return { ...target, version, streaming };
+  }
+
+  started(
+    replica: ReplicaRecord,
+    { nodeId, pid, answersClients, nowMs }: { nodeId: string; pid: number; answersClients: boolean; nowMs: number },
+  ): ServeEffect[] {
     if (replica.phase !== "starting") return [];
+    this.#answersClients = answersClients;
     replica.phase = "running";
     replica.nodeId = nodeId;
     replica.pid = pid;
@@ -181,6 +224,10 @@ export class DeploymentState {
     if (isGoneBackTo) return [];
     this.#giveUp(reason);
     return [{ kind: "save", app: this.app }, this.#publish()];
+  }
+
+  explained(replica: ReplicaRecord, reason: string): void {
+    this.#waiting = { replica: replica.id, reason };
   }
 
   healthy(replica: ReplicaRecord, nowMs: number): void {
@@ -256,6 +303,7 @@ export class DeploymentState {
     effects.push(...this.#retireOld(current, old, nowMs));
     if (old.length === 0 && current.length > this.#count) effects.push(...this.#retireExcess(current));
     effects.push(...this.#checkHealth(nowMs));
+    effects.push(...this.#explain(nowMs));
     effects.push(...this.#conclude(nowMs));
     return effects;
   }
@@ -274,7 +322,9 @@ export class DeploymentState {
       samples: this.autoscaler.samples,
       config: autoscaling,
     };
-    const next = this.autoscaler.decide((wanted ?? desiredReplicas)(context), context, nowMs);
+    const desired = (wanted ?? desiredReplicas)(context);
+    this.#decision = { requests: context.totalRequests, wanted: desired };
+    const next = this.autoscaler.decide(desired, context, nowMs);
     if (next === this.#count) return [];
     this.#status = next > this.#count ? "UPSCALING" : "DOWNSCALING";
     this.#count = next;
@@ -356,6 +406,7 @@ export class DeploymentState {
         fullNodes: this.#fullNodes(config.maxReplicasPerNode),
         gang: gang === undefined || config.gang === undefined ? undefined : { ...config.gang, id: gang, index },
         placementGroupBundles: config.placementGroupBundles,
+        placementGroupBundleLabelSelector: config.placementGroupBundleLabelSelector,
         placementGroupStrategy: config.placementGroupStrategy,
       },
     };
@@ -453,6 +504,17 @@ export class DeploymentState {
       effects.push({ kind: "checkHealth", replica: replica.id, withinMs: this.#target.config.healthCheckTimeoutMs });
     }
     return effects;
+  }
+
+  /** One replica speaks for all: those that take long mostly wait for the same. */
+  #explain(nowMs: number): ServeEffect[] {
+    if (nowMs < this.#nextExplainMs) return [];
+    for (const { id, phase, sinceMs } of this.replicas.values()) {
+      if (phase !== "starting" || nowMs - sinceMs < SLOW_START_MS) continue;
+      this.#nextExplainMs = nowMs + SLOW_START_AGAIN_MS;
+      return [{ kind: "explain", replica: id }];
+    }
+    return [];
   }
 
   /** Once the replicas match the target: sets the status, and saves the target as the version to go back to. */

@@ -14,7 +14,7 @@ import { ServeProxy } from "../proxy/proxy.ts";
 import { reasonOf } from "./replica-starter.ts";
 
 /** Ray's words. */
-type ProxyStatus = "STARTING" | "HEALTHY" | "UNHEALTHY" | "DRAINING" | "DRAINED";
+export type ProxyStatus = "STARTING" | "HEALTHY" | "UNHEALTHY" | "DRAINING" | "DRAINED";
 
 export interface ProxyStatusInfo {
   status: ProxyStatus;

@@ -10,34 +10,51 @@ import {
   type ActorHandle,
   getActor,
   kill,
+  type LabelSelector,
   type PlacementGroup,
+  type PlacementGroupOptions,
   placementGroup,
+  type ObjectRef,
   remote,
   ShoalError,
   TaskError,
+  why,
 } from "../../core/index.ts";
-import { runsInProcess } from "../../core/internal.ts";
+import { actorIdOf, runsInProcess } from "../../core/internal.ts";
 import { METRICS_WITHIN_MS, REPLICA_CONCURRENCY } from "../limits.ts";
 import type { ProcessMetrics } from "../metrics/registry.ts";
 import { type CodeSource, Replica } from "../replica/replica.ts";
 import type { ReplicaStart, ServeEvent } from "./serve-events.ts";
 import type { Subscribers } from "./subscribers.ts";
+import { waitText } from "./wait-text.ts";
 
 const NODE_LABEL = "shoal.io/node-id";
 
 type ReplicaHandle = ActorHandle<Replica>;
 
+interface ReplicaStarterOptions {
+  readonly happened: (event: ServeEvent) => void;
+  readonly subscribers: Subscribers;
+  readonly showsErrors: boolean;
+  /** Names of methods of the services of gRPC that the proxies offer. */
+  readonly grpcMethods: () => readonly string[];
+}
+
 export class ReplicaStarter {
   readonly #handles = new Map<string, ReplicaHandle>();
+  /** The calls of `start` that have not ended. */
+  readonly #starting = new Map<string, ObjectRef<Awaited<ReturnType<Replica["start"]>>>>();
   readonly #groups = new Map<string, { group: PlacementGroup; members: Set<string> }>();
   readonly #happened: (event: ServeEvent) => void;
   readonly #subscribers: Subscribers;
   readonly #showsErrors: boolean;
+  readonly #grpcMethods: () => readonly string[];
 
-  constructor(options: { happened: (event: ServeEvent) => void; subscribers: Subscribers; showsErrors: boolean }) {
+  constructor(options: ReplicaStarterOptions) {
     this.#happened = options.happened;
     this.#subscribers = options.subscribers;
     this.#showsErrors = options.showsErrors;
+    this.#grpcMethods = options.grpcMethods;
   }
 
   start(start: ReplicaStart, code: CodeSource): void {
@@ -51,13 +68,33 @@ export class ReplicaStarter {
       );
       this.#handles.set(id, replica);
       this.#watch(id, replica);
-      replica.start.remote().then(
-        ({ nodeId, pid }) => this.#happened({ kind: "started", replica: id, nodeId, pid }),
-        (error: unknown) => this.#happened({ kind: "startFailed", replica: id, reason: reasonOf(error) }),
+      const started = replica.start.remote(this.#grpcMethods());
+      this.#starting.set(id, started);
+      started.then(
+        (facts) => {
+          this.#starting.delete(id);
+          this.#happened({ kind: "started", replica: id, ...facts });
+        },
+        (error: unknown) => {
+          this.#starting.delete(id);
+          this.#happened({ kind: "startFailed", replica: id, reason: reasonOf(error) });
+        },
       );
     } catch (error) {
       this.#happened({ kind: "startFailed", replica: id, reason: reasonOf(error) });
       this.#happened({ kind: "ended", replica: id, reason: reasonOf(error) });
+    }
+  }
+
+  /** Finds out what a replica that has not started waits for. */
+  async explain(id: string): Promise<void> {
+    const started = this.#starting.get(id);
+    if (started === undefined) return;
+    try {
+      const reason = waitText(await why(started), (actorId) => this.#replicaOf(actorId));
+      this.#happened({ kind: "explained", replica: id, reason });
+    } catch {
+      // The runtime cannot tell, or not now: it is asked again.
     }
   }
 
@@ -138,32 +175,29 @@ export class ReplicaStarter {
     });
   }
 
-  #actorOf({
-    id,
-    actorOptions,
-    fullNodes,
-    gang,
-    placementGroupBundles,
-    placementGroupStrategy,
-  }: ReplicaStart): ReturnType<typeof replicaClass> {
-    const group =
-      gang !== undefined
-        ? this.#groupOf(gang.id, id, () =>
-            placementGroup(
-              Array.from({ length: gang.gangSize }, () => bundleOf(actorOptions)),
-              detached(gang.id, gang.strategy),
-            ),
-          )
-        : placementGroupBundles === undefined
-          ? undefined
-          : this.#groupOf(id, id, () => placementGroup(placementGroupBundles, detached(id, placementGroupStrategy)));
-    const { labelSelector } = actorOptions as { labelSelector?: Record<string, string> };
-    const where =
-      group === undefined
-        ? { schedulingStrategy: "spread" as const }
-        : { schedulingStrategy: { placementGroup: group, bundleIndex: gang?.index ?? 0 } };
-    const apart = fullNodes.length === 0 ? {} : { labelSelector: { ...labelSelector, [NODE_LABEL]: `!in(${fullNodes.join(",")})` } };
-    return replicaClass({ ...actorOptions, ...where, ...apart, name: replicaActorName(id) });
+  #actorOf({ id, actorOptions, fullNodes, gang, ...reserved }: ReplicaStart): ReturnType<typeof replicaClass> {
+    const { labelSelector, ...unlabelled } = actorOptions as { labelSelector?: LabelSelector };
+    const bundles = reserved.placementGroupBundles ?? (gang === undefined ? undefined : [bundleOf(actorOptions)]);
+    if (bundles === undefined) {
+      const apart = fullNodes.length === 0 ? {} : { labelSelector: { ...labelSelector, [NODE_LABEL]: `!in(${fullNodes.join(",")})` } };
+      return replicaClass({ ...actorOptions, schedulingStrategy: "spread", ...apart, name: replicaActorName(id) });
+    }
+    // Of a gang all members are in one group, each with bundles of its own.
+    const { id: groupId, gangSize, index, strategy } = gang ?? { id, gangSize: 1, index: 0, strategy: reserved.placementGroupStrategy };
+    const labels = reserved.placementGroupBundleLabelSelector ?? bundles.map(() => labelSelector ?? {});
+    const group = this.#groupOf(groupId, id, () =>
+      placementGroup(
+        Array.from({ length: gangSize }, () => bundles).flat(),
+        detached(groupId, { strategy, bundleLabelSelector: Array.from({ length: gangSize }, () => labels).flat() }),
+      ),
+    );
+    const schedulingStrategy = { placementGroup: group, bundleIndex: index * bundles.length };
+    return replicaClass({ ...unlabelled, schedulingStrategy, name: replicaActorName(id) });
+  }
+
+  #replicaOf(actorId: string): string | undefined {
+    for (const [id, handle] of this.#handles) if (actorIdOf(handle, "name a replica") === actorId) return id;
+    return undefined;
   }
 
   #groupOf(key: string, member: string, make: () => PlacementGroup): PlacementGroup {
@@ -192,11 +226,8 @@ function replicaClass(options: object) {
   });
 }
 
-function detached(
-  id: string,
-  strategy: "PACK" | "SPREAD" | "STRICT_PACK" | "STRICT_SPREAD",
-): { strategy: typeof strategy; name: string; lifetime: "detached" } {
-  return { strategy, name: `SERVE_GROUP::${id}`, lifetime: "detached" };
+function detached(id: string, options: PlacementGroupOptions): PlacementGroupOptions {
+  return { ...options, name: `SERVE_GROUP::${id}`, lifetime: "detached" };
 }
 
 /** The resources of one replica of a gang. */

@@ -1,14 +1,22 @@
-/** Events that the controller's state takes in, and effects that it asks for. No code. */
+/**
+ * Events that the controller's state takes in, and effects that it asks for. No code.
+ *
+ * An event says what has happened, never what is to follow; an effect says what is to be done, and its outcome comes back as an event. Made and carried out by
+ * `controller.ts` and `replica-starter.ts`, decided by `serve-state.ts` and `deployment-state.ts`.
+ */
+import type { LabelSelector } from "../../core/index.ts";
 import type { ApplicationTarget, GangConfig } from "../deployment-config.ts";
 import type { LoggingConfig } from "../replica/replica-log.ts";
 import type { TracingConfig } from "../tracing.ts";
-import type { ReportBody } from "../routing/controller-messages.ts";
+import type { LoadReport } from "../routing/controller-messages.ts";
 
 export type ServeEvent =
   | { readonly kind: "deploy"; readonly target: ApplicationTarget }
   | { readonly kind: "delete"; readonly app: string }
   /** Its object is there, has its configuration and is healthy. */
-  | { readonly kind: "started"; readonly replica: string; readonly nodeId: string; readonly pid: number }
+  | { readonly kind: "started"; readonly replica: string; readonly nodeId: string; readonly pid: number; readonly answersClients: boolean }
+  /** What keeps it from starting so far. */
+  | { readonly kind: "explained"; readonly replica: string; readonly reason: string }
   | { readonly kind: "startFailed"; readonly replica: string; readonly reason: string }
   | { readonly kind: "reconfigured"; readonly replica: string }
   | { readonly kind: "reconfigureFailed"; readonly replica: string; readonly reason: string }
@@ -20,7 +28,7 @@ export type ServeEvent =
   | { readonly kind: "moving"; readonly replica: string }
   /** A controller that has taken over found it. */
   | { readonly kind: "found"; readonly replica: FoundReplica }
-  | { readonly kind: "load"; readonly source: string; readonly report: ReportBody }
+  | { readonly kind: "load"; readonly source: string; readonly report: LoadReport }
   | { readonly kind: "sourceGone"; readonly source: string }
   | { readonly kind: "models"; readonly replica: string; readonly models: readonly string[] }
   | { readonly kind: "tick" };
@@ -52,6 +60,7 @@ export interface ReplicaStart {
   readonly fullNodes: readonly string[];
   readonly gang: (GangConfig & { readonly id: string; readonly index: number }) | undefined;
   readonly placementGroupBundles: readonly Readonly<Record<string, number>>[] | undefined;
+  readonly placementGroupBundleLabelSelector: readonly LabelSelector[] | undefined;
   readonly placementGroupStrategy: GangConfig["strategy"];
 }
 
@@ -60,6 +69,8 @@ export type ServeEffect =
   /** Nothing is sent there any more: wait until nothing is under way, at most so long, and end it. */
   | { readonly kind: "retire"; readonly replica: string; readonly withinMs: number }
   | { readonly kind: "kill"; readonly replica: string }
+  /** It takes long to start: find out what it waits for. */
+  | { readonly kind: "explain"; readonly replica: string }
   | { readonly kind: "reconfigure"; readonly replica: string; readonly userConfig: string | undefined; readonly maxOngoingRequests: number }
   | { readonly kind: "checkHealth"; readonly replica: string; readonly withinMs: number }
   /** The routes have changed. */

@@ -23,6 +23,7 @@ class World {
   capacity = Number.POSITIVE_INFINITY;
   nodeCount = 10;
   effectCount = 0;
+  onExplain: ((replica: string) => void) | undefined;
   /** Replicas that were ended while routers still had them. */
   readonly routedToEnding: string[] = [];
   state = new ServeState({ newId: () => this.#newId() });
@@ -91,7 +92,7 @@ class World {
     }
     replica.state = "running";
     replica.nodeId = this.#pickNode(replica.start.fullNodes);
-    this.apply({ kind: "started", replica: id, nodeId: replica.nodeId, pid: 1 });
+    this.apply({ kind: "started", replica: id, nodeId: replica.nodeId, pid: 1, answersClients: true });
   }
 
   #pickNode(except: readonly string[]): string {
@@ -128,6 +129,9 @@ class World {
           this.apply({ kind: "reconfigureFailed", replica: effect.replica, reason: "a bad configuration" });
         else this.apply({ kind: "reconfigured", replica: effect.replica });
         break;
+      case "explain":
+        this.onExplain?.(effect.replica);
+        break;
       case "checkHealth":
         this.apply({ kind: "healthy", replica: effect.replica });
         break;
@@ -144,7 +148,7 @@ class World {
 
 function target(version: string, options: DeploymentOptions, name = "D"): DeploymentTarget {
   const { config } = resolveDeploymentOptions(name, options);
-  return { name, config, version, streaming: [], hasFetch: true };
+  return { name, config, version, versionKey: options.version, streaming: [] };
 }
 
 function app(...deployments: DeploymentTarget[]): ApplicationTarget {
@@ -158,6 +162,26 @@ function running(version: string, options: DeploymentOptions): World {
   return world;
 }
 
+test("a replica that takes long to start is explained from time to time, until it runs", () => {
+  const world = new World();
+  world.capacity = 0;
+  const asked: number[] = [];
+  world.onExplain = (replica) => {
+    asked.push(world.nowMs);
+    world.apply({ kind: "explained", replica, reason: "waits for resources: it needs 1 GPU" });
+  };
+  world.apply({ kind: "deploy", target: app(target("v1", { numReplicas: 2 })) });
+  world.until(() => asked.length === 3);
+  expect(asked).toEqual([2000, 7000, 12_000]);
+  expect(world.state.status("app")).toMatchObject({
+    status: "DEPLOYING",
+    message: expect.stringMatching(/^D: replica app#D#\d+ waits for resources: it needs 1 GPU$/),
+  });
+  world.capacity = 2;
+  world.until(() => world.status("app") === "RUNNING");
+  expect(world.state.status("app")?.message).toBe("");
+});
+
 describe("updates", () => {
   test.each([1, 2, 7, 100])("of %i replicas never have fewer than are wanted, nor many more", (numReplicas) => {
     const world = running("v1", { numReplicas });
@@ -170,6 +194,41 @@ describe("updates", () => {
       },
     );
     expect(world.serving("D", "v2")).toBe(numReplicas);
+  });
+
+  test("are none where the version has the name of the one that runs: replicas that follow have its code, and limits change in place", () => {
+    const world = running("code A", { numReplicas: 2, version: "1" });
+    const first = [...world.replicas.keys()];
+    world.apply({ kind: "deploy", target: app(target("code B", { numReplicas: 3, version: "1", maxOngoingRequests: 9 })) });
+    world.until(() => world.status("app") === "RUNNING");
+    expect([...world.replicas.keys()].slice(0, 2)).toEqual(first);
+    expect(world.serving("D", "code A")).toBe(3);
+    expect(world.state.deployment("app", "D")?.routes()?.maxOngoingRequests).toBe(9);
+    world.apply({ kind: "deploy", target: app(target("code B", { numReplicas: 3, version: "2" })) });
+    world.until(() => world.status("app") === "RUNNING");
+    expect(world.serving("D", "code B")).toBe(3);
+  });
+
+  test("to a version of a name that does not start go back, and its code can be mended under the same name", () => {
+    const world = running("v1", { numReplicas: 2, version: "1" });
+    world.badVersions.add("bad");
+    world.apply({ kind: "deploy", target: app(target("bad", { numReplicas: 2, version: "2" })) });
+    world.until(() => world.status("app") === "DEPLOY_FAILED");
+    world.apply({ kind: "deploy", target: app(target("other code", { numReplicas: 2, version: "1" })) });
+    world.until(() => world.status("app") === "RUNNING");
+    expect(world.serving("D", "v1")).toBe(2);
+    world.apply({ kind: "deploy", target: app(target("mended", { numReplicas: 2, version: "2" })) });
+    world.until(() => world.status("app") === "RUNNING");
+    expect(world.serving("D", "mended")).toBe(2);
+  });
+
+  test("of a name whose replicas are all gone have the new code", () => {
+    const world = running("code A", { numReplicas: 1, version: "1" });
+    world.apply({ kind: "deploy", target: app(target("code A", { numReplicas: 0, version: "1" })) });
+    world.until(() => world.replicas.size === 0);
+    world.apply({ kind: "deploy", target: app(target("code B", { numReplicas: 1, version: "1" })) });
+    world.until(() => world.status("app") === "RUNNING");
+    expect(world.serving("D", "code B")).toBe(1);
   });
 
   test("without room for more give up a part of the old ones at a time", () => {

@@ -6,7 +6,7 @@
  */
 import type { ApplicationTarget } from "../deployment-config.ts";
 import { REPORT_VALID_MS } from "../limits.ts";
-import type { ReportBody, RouteTableValue } from "../routing/controller-messages.ts";
+import type { LoadReport, RouteTableValue } from "../routing/controller-messages.ts";
 import { type DeploymentRecord, DeploymentState, type ReplicaRecord } from "./deployment-state.ts";
 import type { AutoscalingContext } from "./autoscaling-policy.ts";
 import type { ApplicationStatus, DeploymentStatus, ReplicaState, ServeEffect, ServeEvent } from "./serve-events.ts";
@@ -47,7 +47,7 @@ export class ServeState {
   readonly #options: ServeStateOptions;
   readonly #apps = new Map<string, ApplicationState>();
   readonly #byReplica = new Map<string, DeploymentState>();
-  readonly #reports = new Map<string, { atMs: number; report: ReportBody }>();
+  readonly #reports = new Map<string, { atMs: number; report: LoadReport }>();
 
   constructor(options: ServeStateOptions) {
     this.#options = options;
@@ -114,7 +114,9 @@ export class ServeState {
           : isBusy
             ? "DEPLOYING"
             : "RUNNING";
-    const message = failed !== undefined ? `${failedName}: ${failed.message}` : sick !== undefined ? `${sickName}: ${sick.message}` : "";
+    const [slowName, slow] = all.find(([, { message: text }]) => text !== "") ?? [];
+    const [name, told] = failed !== undefined ? [failedName, failed] : sick !== undefined ? [sickName, sick] : [slowName, slow];
+    const message = told === undefined ? "" : `${name}: ${told.message}`;
     return { status, message, routePrefix: found.target.routePrefix, deployments };
   }
 
@@ -169,6 +171,9 @@ export class ServeState {
         return deployment.started(replica, { ...event, nowMs });
       case "reconfigureFailed":
         return deployment.reconfigureFailed(replica, event.reason, nowMs);
+      case "explained":
+        deployment.explained(replica, event.reason);
+        return [];
       case "startFailed":
         return replica.phase === "retiring" ? [] : deployment.failed(replica, event.reason, nowMs);
       case "reconfigured":

@@ -25,6 +25,8 @@ interface SubscriberPorts {
   /** The replicas that a value names. */
   replicasIn(value: UpdateBody["value"]): readonly string[];
   reported(source: string, report: ReportBody): void;
+  /** A process was told of a key. */
+  told(key: string): void;
   gone(source: string): void;
 }
 
@@ -57,14 +59,21 @@ export class Subscribers {
   /** From here on values are told; who subscribed before is told now. */
   open(): void {
     this.#isOpen = true;
-    for (const subscriber of this.#all) for (const key of subscriber.keys) this.#tell(subscriber, key, this.#ports.valueOf(key));
+    for (const subscriber of this.#all) for (const key of subscriber.keys) this.#tell(subscriber, { key, value: this.#ports.valueOf(key) });
   }
 
   /** Everybody who wants to know of the key is told what there is now. */
   publish(key: string): void {
     if (!this.#isOpen) return;
-    const value = this.#ports.valueOf(key);
-    for (const subscriber of this.#all) if (subscriber.keys.has(key)) this.#tell(subscriber, key, value);
+    const update = { key, value: this.#ports.valueOf(key), changedMs: Date.now() };
+    for (const subscriber of this.#all) if (subscriber.keys.has(key)) this.#tell(subscriber, update);
+  }
+
+  /** How many processes listen to each key. */
+  get counts(): Map<string, number> {
+    const counts = new Map<string, number>();
+    for (const { keys } of this.#all) for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
+    return counts;
   }
 
   /** Resolves when no process uses the replica, or when the time is over. */
@@ -123,12 +132,13 @@ export class Subscribers {
   #subscribe(subscriber: Subscriber, { key, held }: SubscribeBody): void {
     subscriber.keys.add(key);
     for (const replica of held) subscriber.uses.add(replica);
-    if (this.#isOpen) this.#tell(subscriber, key, this.#ports.valueOf(key));
+    if (this.#isOpen) this.#tell(subscriber, { key, value: this.#ports.valueOf(key) });
   }
 
-  #tell(subscriber: Subscriber, key: string, value: UpdateBody["value"]): void {
-    for (const replica of this.#ports.replicasIn(value)) subscriber.uses.add(replica);
-    tell(subscriber.connection, TOLD.UPDATE, { key, value });
+  #tell(subscriber: Subscriber, update: UpdateBody): void {
+    for (const replica of this.#ports.replicasIn(update.value)) subscriber.uses.add(replica);
+    tell(subscriber.connection, TOLD.UPDATE, update);
+    this.#ports.told(update.key);
   }
 
   #release(subscriber: Subscriber, replica: string): void {

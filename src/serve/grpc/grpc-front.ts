@@ -34,6 +34,7 @@ interface GrpcPorts {
 }
 
 type Call = grpc.ServerUnaryCall<unknown, unknown> | grpc.ServerDuplexStream<unknown, unknown>;
+type HealthWatch = grpc.ServerWritableStream<{ service: string }, { status: string }>;
 /** A status whose code is one of `GRPC_STATUS` or of the user's: the package's enum has the same numbers. */
 type Failure = { readonly code: number; readonly details: string; readonly metadata?: grpc.Metadata };
 type Reply = (error: Failure | null, value?: unknown, trailer?: grpc.Metadata) => void;
@@ -43,6 +44,7 @@ export class GrpcFront {
   readonly #server: grpc.Server;
   readonly #options: ResolvedGrpcOptions;
   readonly #ports: GrpcPorts;
+  readonly #watches = new Set<HealthWatch>();
   #listener: Server | undefined;
 
   private constructor(package_: typeof grpc, options: ResolvedGrpcOptions, ports: GrpcPorts) {
@@ -74,9 +76,13 @@ export class GrpcFront {
     return (listener.address() as AddressInfo).port;
   }
 
-  /** Takes no new calls, and resolves when all have ended. */
+  /** Takes no new calls, and resolves when all have ended. Whoever watches its health hears that it ends. */
   async drain(): Promise<void> {
     this.#listener?.close();
+    for (const call of this.#watches) {
+      if (this.#offers(call.request.service)) call.write({ status: "NOT_SERVING" });
+      call.emit("error", { code: GRPC_STATUS.UNAVAILABLE, details: "the proxy ends" });
+    }
     await new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));
   }
 
@@ -85,10 +91,10 @@ export class GrpcFront {
     this.#server.addService(await definitionOf(HEALTH_SERVICE), {
       Check: (call: { request: { service: string } }, reply: Reply) => {
         const { service } = call.request;
-        if (service === "" || this.#options.services.some((offered) => offered.service === service))
-          reply(null, { status: this.#ports.isDraining() ? "NOT_SERVING" : "SERVING" });
+        if (this.#offers(service)) reply(null, { status: this.#ports.isDraining() ? "NOT_SERVING" : "SERVING" });
         else reply({ code: GRPC_STATUS.NOT_FOUND, details: "there is no such service" });
       },
+      Watch: (call: HealthWatch) => this.#watch(call),
     });
     this.#server.addService(await definitionOf(RAY_SERVICE), {
       ListApplications: (_call: unknown, reply: Reply) => reply(null, { applicationNames: this.#ports.applications() }),
@@ -100,6 +106,18 @@ export class GrpcFront {
       this.#server.addService(await definitionOf(service), {
         ServerReflectionInfo: (call: grpc.ServerDuplexStream<ReflectionRequest, object>) => void reflect(reflection, call),
       });
+  }
+
+  #offers(service: string): boolean {
+    return service === "" || this.#options.services.some((offered) => offered.service === service);
+  }
+
+  /** The status now, and again when it changes. A service that is not offered is watched, too, as the protocol has it. */
+  #watch(call: HealthWatch): void {
+    this.#watches.add(call);
+    const leave = (): void => void this.#watches.delete(call);
+    call.on("cancelled", leave).on("error", leave);
+    call.write({ status: this.#offers(call.request.service) ? "SERVING" : "SERVICE_UNKNOWN" });
   }
 
   #add(service: grpc.ServiceDefinition): void {

@@ -1,7 +1,8 @@
 /**
  * Services that every gRPC front offers beside the user's: gRPC's health check, Ray's API of Serve, and gRPC's reflection, as texts of `.proto` files.
  *
- * Names and numbers are those of the published protocols, so that any client speaks them. Data alone.
+ * Names and numbers are those of the published protocols, so that any client speaks them. What the services answer is decided by `grpc-front.ts` and `reflection.ts`.
+ * Data alone.
  */
 import type { LoadedService } from "./proto-files.ts";
 
@@ -17,7 +18,10 @@ message HealthCheckResponse {
   enum ServingStatus { UNKNOWN = 0; SERVING = 1; NOT_SERVING = 2; SERVICE_UNKNOWN = 3; }
   ServingStatus status = 1;
 }
-service Health { rpc Check(HealthCheckRequest) returns (HealthCheckResponse); }
+service Health {
+  rpc Check(HealthCheckRequest) returns (HealthCheckResponse);
+  rpc Watch(HealthCheckRequest) returns (stream HealthCheckResponse);
+}
 `,
 );
 

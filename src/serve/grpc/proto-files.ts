@@ -18,6 +18,8 @@ export interface LoadedService {
 
 const IMPORT = /^\s*import\s+(?:public\s+|weak\s+)?"([^"]+)"\s*;/gm;
 
+const METHOD = /\brpc\s+(\w+)\s*\(/g;
+
 /**
  * The service with all texts.
  *
@@ -29,6 +31,13 @@ export function loadService(service: string, path: string, folders: readonly str
   const main = importNameOf(path, folders);
   readWithImports(path, { name: main, folders, files });
   return { service, main, files };
+}
+
+/** Names that a class may have for the methods of services: as the file has them, and with a small first letter. */
+export function methodNames(services: readonly LoadedService[]): string[] {
+  return services
+    .flatMap(({ main, files }) => [...(files[main] ?? "").matchAll(METHOD)].map(([, name]) => name as string))
+    .flatMap((name) => [name, `${name.charAt(0).toLowerCase()}${name.slice(1)}`]);
 }
 
 /** Name by which another file in the folders would import it. */

@@ -5,7 +5,7 @@
  * that they have (`routing/controller-link.ts`). Routers count by themselves, and are read when the metrics are.
  */
 import { findReplicaContext } from "../replica/replica-context.ts";
-import { beforeSnapshots, type Metric, metricOf, type MetricSnapshot, metricSnapshots } from "./registry.ts";
+import { beforeSnapshots, LATENCY_BOUNDARIES, type Metric, metricOf, type MetricSnapshot, metricSnapshots } from "./registry.ts";
 
 /** A router of this process, which counts what it does. */
 interface CountedRouter {
@@ -36,4 +36,19 @@ export function measureRouters(routers: () => Iterable<CountedRouter>): void {
 /** Metrics of a process that has handles and is neither a proxy nor a replica; of others none, as the controller has theirs already. */
 export function metricsOfHandles(isProxy: boolean): MetricSnapshot[] {
   return isProxy || findReplicaContext() !== undefined ? [] : metricSnapshots().filter(({ series }) => series.length > 0);
+}
+
+/** A change of a key has come here. The clocks of two machines may differ by more than it took. */
+export function updateTook(key: string, tookMs: number): void {
+  metricOf(
+    "histogram",
+    {
+      name: "serve_long_poll_latency_ms",
+      description: "Time from a change at the controller until a process knew",
+      tagKeys: ["namespace"],
+    },
+    LATENCY_BOUNDARIES,
+  )
+    .series([key])
+    .observe(Math.max(0, tookMs));
 }

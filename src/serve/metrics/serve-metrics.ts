@@ -96,6 +96,7 @@ export interface ReplicaMetrics {
   readonly errors: Series;
   readonly latency: Series;
   readonly ongoing: Series;
+  readonly utilization: Series;
 }
 
 export function replicaMetrics(tags: ReplicaTags): ReplicaMetrics {
@@ -114,6 +115,10 @@ export function replicaMetrics(tags: ReplicaTags): ReplicaMetrics {
       LATENCY_BOUNDARIES,
     ).series(tags),
     ongoing: metricOf("gauge", facts("serve_replica_processing_queries", "Requests and calls under way")).series(tags),
+    utilization: metricOf(
+      "gauge",
+      facts("serve_replica_utilization_percent", "Requests and calls under way over the last minute, of maxOngoingRequests"),
+    ).series(tags),
   };
 }
 
@@ -211,35 +216,5 @@ export function measureQueues(
   beforeSnapshots(() => {
     queued.clear();
     for (const { app, deployment, queued: count } of queues()) queued.series([app, deployment]).set(count);
-  });
-}
-
-/** A deployment as the controller has it. */
-export interface CountedDeployment {
-  readonly app: string;
-  readonly name: string;
-  readonly count: number;
-  readonly healthy: Iterable<readonly [replica: string, isHealthy: boolean]>;
-}
-
-/** Metrics of the controller, read when all are. */
-export function measureDeployments(deployments: () => Iterable<CountedDeployment>): void {
-  const wanted = metricOf("gauge", {
-    name: "serve_autoscaling_target_replicas",
-    description: "Replicas that a deployment is to have",
-    tagKeys: ["application", "deployment"],
-  });
-  const healthy = metricOf("gauge", {
-    name: "serve_deployment_replica_healthy",
-    description: "1 for a replica that runs and passes its health check, otherwise 0",
-    tagKeys: DEPLOYMENT_TAGS,
-  });
-  beforeSnapshots(() => {
-    wanted.clear();
-    healthy.clear();
-    for (const { app, name, count, healthy: replicas } of deployments()) {
-      wanted.series([app, name]).set(count);
-      for (const [replica, isHealthy] of replicas) healthy.series([app, name, replica]).set(isHealthy ? 1 : 0);
-    }
   });
 }

@@ -21,6 +21,7 @@ import { tellController } from "./multiplexed.ts";
 import { type ReplicaContext, setReplicaContext } from "./replica-context.ts";
 import { type CallMeta, ReplicaBusyError } from "./replica-calls.ts";
 import { contextData, type RequestContext } from "./request-context.ts";
+import { Utilization } from "../metrics/utilization.ts";
 import { beginSpan, loadTracing, type ServedSpan, setUpTracing, type TracingConfig } from "../tracing.ts";
 import type { PythonMeta } from "./python-actor.ts";
 import { type FeedItem, PythonFeeds } from "./python-feeds.ts";
@@ -61,6 +62,7 @@ export class Replica {
   #ongoing = 0;
   #userConfig: string | undefined;
   readonly #metrics: ReplicaMetrics;
+  readonly #utilization = new Utilization(performance.now());
   #isDraining = false;
   #onIdle: (() => void) | undefined;
 
@@ -84,10 +86,11 @@ export class Replica {
   /**
    * Makes the user's object, gives it its configuration and asks for its health.
    *
-   * @returns where it runs
+   * @param grpcMethods names of methods of the services that the proxies offer
+   * @returns where it runs, and whether clients of a proxy get anything but 501 from it
    * @throws what the user's code throws
    */
-  async start(): Promise<{ nodeId: string; pid: number }> {
+  async start(grpcMethods: readonly string[]): Promise<{ nodeId: string; pid: number; answersClients: boolean }> {
     const { context, userConfig, logging, tracing } = this.#spec;
     if (logging !== undefined && !this.#spec.isInProcess) useReplicaLog(logging, context);
     if (tracing !== undefined)
@@ -108,7 +111,9 @@ export class Replica {
     if (fetch !== undefined) this.#http = new HttpRequests({ ...failures, fetch });
     this.#grpc = new GrpcRequests({ ...failures, user });
     if (websocket !== undefined) this.#webSockets = new WebSocketRequests({ ...failures, websocket });
-    return { nodeId: getRuntimeContext().nodeId, pid: process.pid };
+    const isGrpcServer = grpcMethods.some((name) => user.grpcMethod([name], { streamsIn: false, streamsOut: false }) !== undefined);
+    const answersClients = fetch !== undefined || websocket !== undefined || isGrpcServer;
+    return { nodeId: getRuntimeContext().nodeId, pid: process.pid, answersClients };
   }
 
   /** A call of a handle. @throws ReplicaBusyError where it has not begun */
@@ -183,6 +188,7 @@ export class Replica {
 
   /** Metrics of this replica, of its process and of the one of its code in Python. */
   async metrics(): Promise<MetricSnapshot[]> {
+    this.#metrics.utilization.set(this.#utilization.percent(this.#maxOngoing, performance.now()));
     return [...metricSnapshots(), ...((await this.#user?.metrics()) ?? [])];
   }
 
@@ -245,7 +251,9 @@ export class Replica {
     if (this.#isDraining || this.#ongoing >= this.#maxOngoing) throw ReplicaBusyError.with(this.#ongoing);
     this.#ongoing += 1;
     this.#metrics.ongoing.set(this.#ongoing);
-    return performance.now();
+    const nowMs = performance.now();
+    this.#utilization.changed(this.#ongoing, nowMs);
+    return nowMs;
   }
 
   #end(startMs: number, isFailed: boolean): void {
@@ -254,7 +262,9 @@ export class Replica {
     ongoing.set(this.#ongoing);
     requests.add(1);
     if (isFailed) errors.add(1);
-    latency.observe(performance.now() - startMs);
+    const nowMs = performance.now();
+    this.#utilization.changed(this.#ongoing, nowMs);
+    latency.observe(nowMs - startMs);
     if (this.#ongoing === 0) this.#onIdle?.();
   }
 

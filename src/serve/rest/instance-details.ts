@@ -125,6 +125,7 @@ const TRIGGERS = {
 
 function deploymentConfig(name: string, config: DeploymentConfig): object {
   const { autoscaling, userConfig, numReplicas, placementGroupBundles, maxReplicasPerNode, actorOptions } = config;
+  const { placementGroupBundleLabelSelector: labels } = config;
   const user: unknown = userConfig === undefined ? undefined : JSON.parse(userConfig);
   return {
     name,
@@ -141,6 +142,7 @@ function deploymentConfig(name: string, config: DeploymentConfig): object {
     ...(placementGroupBundles !== undefined && {
       placement_group_bundles: placementGroupBundles,
       placement_group_strategy: config.placementGroupStrategy,
+      ...(labels !== undefined && { placement_group_bundle_label_selector: labels }),
     }),
     ...(maxReplicasPerNode !== undefined && { max_replicas_per_node: maxReplicasPerNode }),
   };

@@ -9,8 +9,8 @@ import { hostname } from "node:os";
 import { getActor } from "../../core/index.ts";
 import { connectToActor, outsideCalls, type ServiceConnection } from "../../core/internal.ts";
 import { REPORT_EVERY_MS, WATCH_RETRY_MS } from "../limits.ts";
-import { metricsOfHandles } from "../metrics/router-metrics.ts";
-import { bodyOf, ROUTES_KEY, type ReportBody, type SubscribeBody, tell, TOLD, type UpdateBody } from "./controller-messages.ts";
+import { metricsOfHandles, updateTook } from "../metrics/router-metrics.ts";
+import { bodyOf, type LoadReport, ROUTES_KEY, type SubscribeBody, tell, TOLD, type UpdateBody } from "./controller-messages.ts";
 
 /** Names this process among others with handles. */
 const PROCESS = `${hostname()}-${process.pid}`;
@@ -24,7 +24,7 @@ interface Subscription {
 
 export class ControllerLink {
   readonly #subscriptions = new Map<string, Subscription>();
-  readonly #counts: () => ReportBody;
+  readonly #counts: () => LoadReport;
   #connection: ServiceConnection | undefined;
   #isConnecting = false;
   #isClosed = false;
@@ -32,7 +32,7 @@ export class ControllerLink {
   readonly #reporting: NodeJS.Timeout;
 
   /** @param counts what is under way and waits, of each deployment of this process */
-  constructor(counts: () => ReportBody) {
+  constructor(counts: () => LoadReport) {
     this.#counts = counts;
     this.#reporting = outsideCalls(() => setInterval(() => this.report(), REPORT_EVERY_MS).unref());
   }
@@ -55,7 +55,7 @@ export class ControllerLink {
     const text = JSON.stringify(counts);
     if (text === "[]" && this.#lastReport === "[]") return;
     this.#lastReport = text;
-    tell(this.#connection, TOLD.REPORT, counts);
+    tell(this.#connection, TOLD.REPORT, { atMs: Date.now(), loads: counts });
   }
 
   close(): void {
@@ -97,7 +97,8 @@ export class ControllerLink {
       if (frame.type === TOLD.METRICS)
         tell(connection, TOLD.METRICS, { process: PROCESS, metrics: metricsOfHandles(this.#subscriptions.has(ROUTES_KEY)) });
       if (frame.type !== TOLD.UPDATE) return;
-      const { key, value } = bodyOf(frame.body) as UpdateBody;
+      const { key, value, changedMs } = bodyOf(frame.body) as UpdateBody;
+      if (changedMs !== undefined) updateTook(key, Date.now() - changedMs);
       this.#subscriptions.get(key)?.changed(value);
     };
     connection.onClose = () => {

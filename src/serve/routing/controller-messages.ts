@@ -36,6 +36,8 @@ export interface SubscribeBody {
 export interface UpdateBody {
   readonly key: string;
   readonly value: RouteTableValue | DeploymentRoutes | null;
+  /** When it changed, in milliseconds since 1970; undefined for the value that a new subscriber is told. */
+  readonly changedMs?: number | undefined;
 }
 
 export interface ReleasedBody {
@@ -44,7 +46,13 @@ export interface ReleasedBody {
 }
 
 /** Requests of one process by deployment: those that wait and those under way. */
-export type ReportBody = readonly (readonly [app: string, deployment: string, queued: number, ongoing: number])[];
+export type LoadReport = readonly (readonly [app: string, deployment: string, queued: number, ongoing: number])[];
+
+export interface ReportBody {
+  /** In milliseconds since 1970. */
+  readonly atMs: number;
+  readonly loads: LoadReport;
+}
 
 /** The controller asks with an empty list; a process that is no proxy or replica answers with its metrics and a name for itself. */
 export interface MetricsBody {

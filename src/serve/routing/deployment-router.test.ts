@@ -13,6 +13,7 @@ function routes(maxQueuedRequests: number, replicas: readonly string[]): Deploym
     backpressure: { statusCode: 503, retryAfterMs: undefined },
     idempotentMethods: [],
     routerId: undefined,
+    requestRouterArgs: undefined,
   };
 }
 

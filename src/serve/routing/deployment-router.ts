@@ -23,6 +23,8 @@ export interface DeploymentRoutes {
   readonly idempotentMethods: readonly string[];
   /** Where the code of a router of the user's is kept. */
   readonly routerId: string | undefined;
+  /** JSON. */
+  readonly requestRouterArgs: string | undefined;
 }
 
 interface Waiting {
@@ -51,7 +53,8 @@ export class DeploymentRouter {
   readonly #waiting = new Fifo<Waiting>();
   readonly #retiring = new Set<RoutedReplica>();
   #routes: DeploymentRoutes | undefined;
-  #routerId: string | undefined;
+  /** The router that is in use, by its code and its arguments; empty: power of two choices. */
+  #routerKey = "";
   /** The routes whose router is on its way. */
   #latest: DeploymentRoutes | undefined;
   #isDeleted = false;
@@ -102,7 +105,7 @@ export class DeploymentRouter {
 
   /** The controller's word; `null`: there is no such deployment. */
   update(routes: DeploymentRoutes | null): void {
-    if (routes !== null && routes.routerId !== this.#routerId) {
+    if (routes !== null && routerKey(routes) !== this.#routerKey) {
       // Until the router is here nothing is placed.
       void this.#loadRouter(routes);
       return;
@@ -191,12 +194,12 @@ export class DeploymentRouter {
   }
 
   async #loadRouter(routes: DeploymentRoutes): Promise<void> {
-    const { routerId } = routes;
+    const { routerId, requestRouterArgs } = routes;
     this.#latest = routes;
-    const router = routerId === undefined ? undefined : await loadRequestRouter(routerId);
+    const router = routerId === undefined ? undefined : await loadRequestRouter(routerId, requestRouterArgs);
     // Others may have come meanwhile.
     if (this.#latest !== routes) return;
-    this.#routerId = routerId;
+    this.#routerKey = routerKey(routes);
     this.#set.router = router;
     this.update(routes);
   }
@@ -280,6 +283,10 @@ export class DeploymentRouter {
     }
     for (const waiting of stay) this.#waiting.push(waiting);
   }
+}
+
+function routerKey({ routerId, requestRouterArgs = "" }: DeploymentRoutes): string {
+  return routerId === undefined ? "" : `${routerId} ${requestRouterArgs}`;
 }
 
 function unavailable(app: string, deployment: string): DeploymentUnavailableError {

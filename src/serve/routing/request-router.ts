@@ -35,4 +35,5 @@ export interface RequestRouter {
   chooseReplicas(request: RequestToRoute, candidates: readonly CandidateReplica[]): readonly CandidateReplica[];
 }
 
-export type RequestRouterClass = new () => RequestRouter;
+/** The class of a router; its constructor gets `requestRouterArgs` of the deployment. */
+export type RequestRouterClass = new (args?: any) => RequestRouter;

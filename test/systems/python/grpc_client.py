@@ -90,6 +90,7 @@ results["statuses"] = [
     failure_of(lambda: shop.Describe(protos.Item(), metadata=[("application", "none")])),
 ]
 health = health_pb2_grpc.HealthStub(channel)
+results["watched"] = health_pb2.HealthCheckResponse.ServingStatus.Name(next(health.Watch(health_pb2.HealthCheckRequest(service="shop.v1.Shop"))).status)
 results["health"] = health_pb2.HealthCheckResponse.ServingStatus.Name(health.Check(health_pb2.HealthCheckRequest(service="shop.v1.Shop")).status)
 
 database = ProtoReflectionDescriptorDatabase(channel)

@@ -1,0 +1,43 @@
+import { describe, expect, test } from "vitest";
+import { type DeploymentOptions, resolveDeploymentOptions } from "./deployment-options.ts";
+
+const configOf = (options: DeploymentOptions) => resolveDeploymentOptions("Model", options).config;
+
+describe("placement groups of replicas", () => {
+  const bundles = [{ CPU: 1 }, { GPU: 1 }];
+
+  test("one selector is for all bundles, more are for one each", () => {
+    const gpu = { "gpu-type": "H100" };
+    expect(configOf({ placementGroupBundles: bundles, placementGroupBundleLabelSelector: [gpu] })).toMatchObject({
+      placementGroupBundles: bundles,
+      placementGroupBundleLabelSelector: [gpu, gpu],
+    });
+    const each = configOf({ placementGroupBundles: bundles, placementGroupBundleLabelSelector: [{}, gpu] });
+    expect(each.placementGroupBundleLabelSelector).toEqual([{}, gpu]);
+  });
+
+  test.each<[DeploymentOptions, string]>([
+    [
+      { placementGroupBundleLabelSelector: [{ zone: "a" }] },
+      "placementGroupBundleLabelSelector is for placementGroupBundles, and there are none",
+    ],
+    [
+      { placementGroupBundles: bundles, placementGroupBundleLabelSelector: [{}, {}, {}] },
+      "one for each of the 2 bundles is needed: received 3",
+    ],
+    [{ placementGroupBundles: bundles, placementGroupBundleLabelSelector: [{ zone: 1 as never }] }, "Cannot set bundleLabelSelector"],
+    [{ placementGroupBundles: [{ CPU: -1 }] }, "bundle 0:"],
+    [{ placementGroupBundles: bundles, actorOptions: { labelSelector: { zone: "a" } } }, "give placementGroupBundleLabelSelector instead"],
+    [{ placementGroupBundles: bundles, maxReplicasPerNode: 1 }, "leave maxReplicasPerNode out"],
+    [
+      { numReplicas: 2, gangConfig: { gangSize: 2 }, actorOptions: { fallbackStrategy: [{ labelSelector: {} }] } },
+      "replicas of a gang run in a placement group, which has no fallbackStrategy",
+    ],
+  ])("%j is refused", (options, message) => {
+    expect(() => configOf(options)).toThrow(message);
+  });
+});
+
+test("arguments of a router need a router", () => {
+  expect(() => configOf({ requestRouterArgs: { least: 2 } })).toThrow("requestRouterArgs are for a requestRouter, and there is none");
+});

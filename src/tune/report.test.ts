@@ -71,6 +71,9 @@ test("the table has the best first, and says how much is left", () => {
     timeThisIterMs: 1,
     timeTotalMs: 1500,
     timestampMs: 0,
+    pid: 7,
+    hostname: "node",
+    nodeIp: "10.0.0.7",
     done: false,
     config: {},
   });

@@ -7,7 +7,7 @@
  * log of events is the run's state.
  */
 import { type KeptCheckpointsConfig, metricAt } from "../runs/kept-checkpoints.ts";
-import { type FinishedTrial, LiveTrial, type SavedTrial } from "./live-trial.ts";
+import { type FinishedTrial, LiveTrial, type SavedTrial, type TrialReport } from "./live-trial.ts";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "./scheduler.ts";
 import type { Config, JsonValue, Metrics, Trial, TrialResources, TrialResult } from "./trial.ts";
 import type { Answer, Notice, SessionLimits, TrialCheckpoint, TrialEffect, TrialEvent, TrialFailure } from "./trial-events.ts";
@@ -116,7 +116,7 @@ export class TrialMachine {
   }
 
   /** The result that a report would become. Stoppers decide by it before the machine takes the report. */
-  preview(trialId: string, report: { metrics: Metrics; elapsedMs: number; timestampMs: number }): TrialResult | undefined {
+  preview(trialId: string, report: TrialReport): TrialResult | undefined {
     const trial = this.#open.get(trialId);
     return trial === undefined || trial.isReleasing ? undefined : trial.preview(report);
   }
@@ -240,8 +240,8 @@ export class TrialMachine {
     this.#searchDelayed = false;
     if (trial.isReleasing) return this.#onLateReport(trial, event);
     if (trial.status !== "running") return;
-    const { metrics, elapsedMs, timestampMs } = event;
-    const result = trial.record(metrics, { elapsedMs, timestampMs, tuned: this.#options.metrics });
+    const { metrics } = event;
+    const result = trial.record(event, this.#options.metrics);
     const fault = this.#faultOf(trial, metrics);
     if (fault !== undefined) {
       this.#fail(trial, { failure: fault, isReleased: event.isLast === true });

@@ -49,5 +49,14 @@ export type ProcessEvent =
   | { readonly type: "ended" }
   | { readonly type: "released"; readonly checkpoint?: StagedCheckpoint };
 
+/** The process of a trial. The driver knows the names and addresses of nodes. */
+export interface ProcessId {
+  readonly pid: number;
+  readonly nodeId: string;
+}
+
+/** First event of an attempt, with the process that it comes from. */
+export type FirstEvent = ProcessEvent & { readonly process: ProcessId };
+
 /** Answer to an event; undefined where the event needs no answer. */
 export type ProcessAnswer = Answer | undefined;

@@ -48,6 +48,7 @@ test("a function of Python reports with checkpoints, and goes on from them", asy
   expect(results.errors.map(({ message }) => message)).toEqual([]);
   expect(results.getBestResult()).toMatchObject({ config: { x: 0 }, iterations: 4 });
   expect(results.at(1)?.metrics?.at).toBe(results.at(1)?.iterations);
+  expect(results.at(1)?.metrics).toMatchObject({ pid: expect.any(Number), nodeIp: "127.0.0.1" });
   expect(await results.at(0)?.checkpoint?.getMetadata()).toEqual({});
 });
 

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { tableFromIPC } from "apache-arrow";
+import { nodes } from "shoal";
 import {
   Checkpoint,
   choice,
@@ -55,6 +56,11 @@ describe("trainables", () => {
     expect(JSON.parse(readFileSync(join(best.path, "params.json"), "utf8"))).toEqual(best.config);
     const columns = await best.metricsColumns();
     expect(columns.loss).toHaveLength(3);
+    const [node] = await nodes();
+    expect(best.metrics).toMatchObject({ hostname: node?.hostname, nodeIp: "127.0.0.1" });
+    expect([columns.pid, columns.nodeIp]).toEqual([Array(3).fill(best.metrics?.pid), Array(3).fill("127.0.0.1")]);
+    const [line = ""] = readFileSync(join(best.path, "result.json"), "utf8").split("\n");
+    expect(JSON.parse(line)).toMatchObject({ pid: best.metrics?.pid, hostname: node?.hostname, node_ip: "127.0.0.1" });
     expect((await Result.fromPath(best.path)).metrics).toMatchObject({ trainingIteration: 3 });
     const arrow = tableFromIPC((await results.toArrow()).stream);
     expect(arrow.getChild("loss")?.toArray()).toEqual(Float64Array.from(losses));

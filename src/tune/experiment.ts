@@ -387,6 +387,8 @@ export class Experiment {
         this.#dispatch({ type: "ended", trialId });
         return true;
       case "released": {
+        const { exportFailure } = event;
+        if (exportFailure !== undefined) this.#parts.onProblem(`trial ${trialId} has ended, and its exportModel failed: ${exportFailure}`);
         const checkpoint = event.checkpoint === undefined ? undefined : await this.#complete(trial, event.checkpoint);
         this.#free(process);
         this.#dispatch({ type: "released", trialId, ...(checkpoint !== undefined && { checkpoint }) });
@@ -457,6 +459,7 @@ export class Experiment {
       resources: trial.resources,
       checkpoint: checkpoint?.path,
       iteration: checkpoint?.iteration ?? 0,
+      timeTotalMs: checkpoint?.timeTotalMs ?? 0,
       nextCheckpoint,
       checkpointFrequency,
       checkpointAtEnd,

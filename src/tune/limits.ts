@@ -51,5 +51,8 @@ export const REPORT_CURVES = 30;
 /** Points of one learning curve of the report. */
 export const REPORT_CURVE_POINTS = 400;
 
+/** The folder of a trial's folder that has what `exportModel` of its class wrote. */
+export const EXPORT_FOLDER = "export";
+
 /** The files of a run's log begin so. */
 export const EXPERIMENT_LOG = "experiment_state";

@@ -89,6 +89,8 @@ export type TrialEvent =
 /** Answer to a trial's report. */
 export interface Answer {
   readonly action: "continue" | "pause" | "stop";
+  /** Whether a trial that stops has ended well. One that failed has not, nor has one that begins again with other resources. */
+  readonly hasEnded?: boolean;
   /** Whether it saves a checkpoint before it goes on, where it can save when asked. */
   readonly save?: boolean;
 }

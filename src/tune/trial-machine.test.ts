@@ -216,6 +216,30 @@ describe("the life of trials", () => {
     expect(bench.machine.finishedTrials[0]?.failure?.message).toContain(message);
   });
 
+  test("a trial that is to stop hears whether it has ended well", () => {
+    const more = { bundles: [{ CPU: 2 }], strategy: "PACK" } as const;
+    const change: Decision = { verdict: "continue", actions: [{ type: "resources", trialId: idOf(2), resources: more }] };
+    const bench = new Bench({
+      script: { "0@1": "stop", "2@1": change },
+      concurrentMax: 4,
+      samplesMax: 4,
+      clusterResources: { CPU: 8 },
+    }).begin();
+    const answerTo = (n: number, metrics: Metrics, report: object = {}): unknown =>
+      bench.machine
+        .apply({ type: "reported", trialId: idOf(n), metrics, elapsedMs: 1, timestampMs: 0, ...report })
+        .find(({ type }) => type === "answer");
+    const stopped = (n: number) => ({ type: "answer", trialId: idOf(n), answer: { action: "stop" } });
+    const ended = (n: number) => ({ type: "answer", trialId: idOf(n), answer: { action: "stop", hasEnded: true } });
+    expect(answerTo(0, { loss: 1 })).toEqual(ended(0));
+    expect(answerTo(1, { loss: Number.NaN })).toEqual(stopped(1));
+    expect(answerTo(2, { loss: 1 })).toEqual(stopped(2));
+    expect(answerTo(3, { loss: 1, done: true })).toEqual(ended(3));
+    // Reports of trials that had not been answered yet.
+    expect(answerTo(3, { loss: 1 })).toEqual(ended(3));
+    expect(answerTo(2, { loss: 1 })).toEqual(stopped(2));
+  });
+
   test("the end of all ends what runs and what waits", () => {
     const bench = new Bench({ script: { "0@1": "pause" }, samplesMax: 9 }).begin().report(0).release(0);
     bench.taken();

@@ -259,7 +259,7 @@ export class TrialMachine {
   #onLateReport(trial: LiveTrial, { isLast, checkpoint }: Extract<TrialEvent, { type: "reported" }>): void {
     if (checkpoint !== undefined) this.#keep(trial, checkpoint);
     if (isLast === true) this.#onReleased(trial.id, undefined);
-    else this.#answer(trial, { action: trial.status === "paused" ? "pause" : "stop" });
+    else this.#answerLeaving(trial);
   }
 
   #decide(trial: LiveTrial, result: TrialResult): void {
@@ -281,7 +281,7 @@ export class TrialMachine {
     // An action may have ended or interrupted the trial itself.
     if (trial.isReleasing || trial.status !== "running") {
       this.#notify("result", trial, { result });
-      this.#answer(trial, { action: trial.status === "paused" ? "pause" : "stop" });
+      this.#answerLeaving(trial);
       return;
     }
     if (verdict === "stop") {
@@ -479,7 +479,7 @@ export class TrialMachine {
   /** A trial that has reported leaves its process. */
   #leave(trial: LiveTrial, status: "paused" | "terminated" | "errored"): void {
     this.#depart(trial, status);
-    this.#answer(trial, { action: status === "paused" ? "pause" : "stop" });
+    this.#answerLeaving(trial);
   }
 
   /** A trial is to leave its process: its next report is answered so. */
@@ -682,6 +682,12 @@ export class TrialMachine {
 
   #answer(trial: LiveTrial, answer: Answer): void {
     this.#effects.push({ type: "answer", trialId: trial.id, answer });
+  }
+
+  /** Answers the report of a trial that is to leave its process. */
+  #answerLeaving(trial: LiveTrial): void {
+    if (trial.status === "paused") this.#answer(trial, { action: "pause" });
+    else this.#answer(trial, { action: "stop", ...(trial.status === "terminated" && { hasEnded: true }) });
   }
 
   #tellComplete(trial: LiveTrial, isError: boolean): void {

@@ -1,9 +1,9 @@
 /**
  * The machines on which trials run, by name and address, for the results.
  *
- * A trial's process tells its id and its node. The driver asks the cluster once for each node.
+ * A trial's process tells its id and its node. The driver asks the cluster once for each node, and the process itself where a class has `logResult`.
  */
-import { nodes } from "../core/index.ts";
+import { getRuntimeContext, nodes } from "../core/index.ts";
 import { hostOf } from "../runs/node-address.ts";
 import type { TrialPlace } from "./trial.ts";
 import type { ProcessId } from "./trial-protocol.ts";
@@ -23,6 +23,13 @@ export class TrialPlaces {
     if (known === UNKNOWN) this.#machines.delete(nodeId);
     return { pid, ...known };
   }
+}
+
+let own: Promise<TrialPlace> | undefined;
+
+/** Where this process runs. */
+export function ownPlace(): Promise<TrialPlace> {
+  return (own ??= new TrialPlaces().of({ pid: process.pid, nodeId: getRuntimeContext().nodeId }));
 }
 
 async function machineOf(nodeId: string): Promise<Machine> {

@@ -76,6 +76,8 @@ export class Experiment {
   readonly #removals = new Set<Promise<void>>();
   #logFailed = false;
   #hasToldLack = false;
+  /** Events of this session, for callbacks. */
+  #step = 0;
   /** While the log cannot be written: when a snapshot is tried next. */
   #snapshotAgainMs = 0;
   /** The searcher's last suggestion in a replay, until a logged event uses it. */
@@ -132,7 +134,7 @@ export class Experiment {
 
   /** An event of a restore, before the experiment runs. Its effects on trials and the searcher are done; what is to run next begins with `run`. */
   prepare(event: TrialEvent): void {
-    this.#guard(() => this.#performAll(this.#taken(event)));
+    this.#guard(() => this.#takeStep(event));
   }
 
   #guard(action: () => void): void {
@@ -152,7 +154,20 @@ export class Experiment {
 
   #dispatch(event: TrialEvent): void {
     if (this.#isOver) return;
-    this.#guard(() => this.#performAll(this.#taken(event)));
+    this.#guard(() => this.#takeStep(event));
+  }
+
+  #takeStep(event: TrialEvent): void {
+    this.#step += 1;
+    this.#tellStep("onStepBegin");
+    this.#performAll(this.#taken(event));
+    this.#tellStep("onStepEnd");
+  }
+
+  /** The list of trials is made only where somebody wants it: there may be thousands of steps, and of trials. */
+  #tellStep(hook: "onStepBegin" | "onStepEnd"): void {
+    const { callbacks, machine } = this.#parts;
+    if (callbacks.has(hook)) callbacks.call(hook, { iteration: this.#step, trials: [...machine.liveTrials.values()] });
   }
 
   #taken(event: TrialEvent): TrialEffect[] {
@@ -287,7 +302,9 @@ export class Experiment {
     switch (what) {
       case "start":
         files.start(trial);
-        return callbacks.call("onTrialStart", { trial });
+        callbacks.call("onTrialStart", { trial });
+        if (checkpoint !== undefined) callbacks.call("onTrialRestore", { trial, checkpoint: Checkpoint.fromDirectory(checkpoint) });
+        return;
       case "result":
         if (result === undefined) return;
         files.log(trial, result);

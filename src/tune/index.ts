@@ -8,7 +8,7 @@ import "../runs/index.ts";
 import "./well-known-exports.ts";
 
 export type { Scope } from "./aggregates.ts";
-export type { TuneCallback } from "./callbacks.ts";
+export type { ExperimentInfo, StepInfo, TuneCallback } from "./callbacks.ts";
 export { TuneError } from "./errors.ts";
 export { PlacementGroupFactory } from "./placement-group-factory.ts";
 export { type ResultGrid, type TrialRun } from "./result-grid.ts";

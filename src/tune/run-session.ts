@@ -15,7 +15,7 @@ import type { RunLog } from "../runs/run-log.ts";
 import { checkName } from "../runs/run-names.ts";
 import { TBXLoggerCallback } from "../runs/tensorboard-tracker.ts";
 import type { Tracker } from "../runs/tracker.ts";
-import { CallbackQueue, type TuneCallback } from "./callbacks.ts";
+import { CallbackQueue, type ExperimentInfo, type TuneCallback } from "./callbacks.ts";
 import { ConfigCodec } from "./config-codec.ts";
 import { TuneError } from "./errors.ts";
 import { Experiment, type ExperimentState } from "./experiment.ts";
@@ -74,6 +74,7 @@ export class Session {
   readonly #codec: ConfigCodec;
   readonly #files: TrialFiles;
   readonly #callbacks: CallbackQueue;
+  readonly #info: ExperimentInfo;
   readonly #table: TrialTable;
   /** Folders of all trials, where the user names them. */
   #dirnames: Set<string> | undefined;
@@ -95,6 +96,8 @@ export class Session {
     const trialsMax = numSamples === -1 ? Number.POSITIVE_INFINITY : numSamples * gridSize(plan.space);
     this.#table = new TrialTable(this.#machine, { metrics, modes, name: folder.name, trialsMax });
     this.#callbacks = new CallbackQueue(callbacks.callbacks, tellProblem);
+    const { name: experimentName, path: experimentPath } = folder;
+    this.#info = { experimentName, experimentPath, numSamples, totalNumSamples: trialsMax, stop: runConfig.stop };
     this.#files = new TrialFiles({
       experimentName: folder.name,
       folder: folder.path,
@@ -121,6 +124,7 @@ export class Session {
     const { tuneConfig, searcher, scheduler, space } = this.#plan;
     const experiment = this.#experiment();
     let state: "finished" | "failed" = "failed";
+    this.#callbacks.call("setup", this.#info);
     try {
       await searcher.setSearchProperties(oneOrAll(tuneConfig.metrics), oneOrAll(tuneConfig.modes) as Mode, space);
       const [metric, mode] = tuneConfig.metrics.length === 1 ? [tuneConfig.metrics[0], tuneConfig.modes[0]] : [undefined, undefined];

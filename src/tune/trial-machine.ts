@@ -630,7 +630,7 @@ export class TrialMachine {
     trial.hasBegunFromStart = trial.start !== undefined;
     trial.rewind();
     this.#effects.push({ type: "start", trial, checkpoint, nextCheckpoint: trial.nextCheckpoint });
-    this.#notify("start", trial);
+    this.#notify("start", trial, checkpoint && { checkpoint: checkpoint.path });
   }
 
   /** Nothing runs, nothing can be chosen, and trials are paused: the scheduler may free some, else they end. */

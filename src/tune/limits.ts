@@ -33,6 +33,12 @@ export const INTERRUPTED_RUN_MS = 2000;
 /** How often the table of trials is made anew. */
 export const TABLE_EVERY_MS = 500;
 
+/** How often the table is printed where there is no terminal, and where it is asked for. */
+export const TABLE_PRINTED_EVERY_MS = 5000;
+
+/** Metrics of a line that tells one result. */
+export const RESULT_LINE_METRICS = 12;
+
 /** Trials that the table shows, the best first. */
 export const TABLE_ROWS = 20;
 

@@ -42,6 +42,42 @@ test("a trial for which the whole cluster is too small is said, and waits", asyn
   expect(said.join("")).toMatch(/^shoal tune: trial \w+_00000 needs 64 CPU and the whole cluster has 2: it waits until there is more/);
 });
 
+test("what is shown where there is no terminal is asked for", async () => {
+  const train = async ({ x }: { x: number }) => {
+    await report({ loss: x });
+    if (x === 2) throw new Error("no twos");
+    await new Promise((resolve) => setTimeout(resolve, 150));
+  };
+  const told = async (more: TuneRunConfig): Promise<string[]> => {
+    const { value: results, said } = await saidDuring(() =>
+      new Tuner(train, {
+        paramSpace: { x: gridSearch([1, 2]) },
+        tuneConfig: { metric: "loss", mode: "min", maxConcurrentTrials: 1 },
+        runConfig: runConfig(more),
+      }).fit(),
+    );
+    const [id = ""] = results.at(0)?.trialId.split("_") ?? [];
+    const plain = (text: string): string => text.replaceAll(id, "ID").replaceAll(basename(results.experimentPath), "run");
+    return said.map((text) => plain(text).replaceAll(/\d+\.\d s/g, "T"));
+  };
+  expect(await told({})).toEqual([]);
+  expect(await told({ verbose: 1 })).toEqual(["shoal tune: done after T: run: 2 of 2 trials (1 terminated, 1 errored)\n"]);
+  const all = await told({ verbose: 3, progressReporter: { metricColumns: ["loss"], reportIntervalMs: 1 } });
+  expect(all.some((text) => /^shoal tune: run: \d of 2 trials \(.*running.*\)/.test(text))).toBe(true);
+  expect(all.filter((text) => /: trial |: Trial /.test(text))).toEqual([
+    "shoal tune: trial ID_00000: iteration 1, T: loss 1\n",
+    "shoal tune: trial ID_00001: iteration 1, T: loss 2\n",
+    "shoal tune: Trial ID_00001 failed: Error: no twos\n",
+  ]);
+  expect(all.at(-1)?.split("\n")).toEqual([
+    "shoal tune: done after T: run: 2 of 2 trials (1 terminated, 1 errored)",
+    "trial         status      loss  x",
+    "ID_00000  terminated     1  1",
+    "ID_00001  errored        2  2",
+    "",
+  ]);
+});
+
 describe("callbacks", () => {
   test("follow each trial in order, and one that throws ends nothing", async () => {
     const calls: string[] = [];

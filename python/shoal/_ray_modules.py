@@ -24,7 +24,15 @@ _SAME = {
     "ray.train.v2.jax": "shoal.train.jax",
     "ray.train.collective": "shoal.train.collective",
     "ray.data": "shoal.data",
+    "ray.tune.integration": "shoal.tune.integration",
+    "ray.tune.integration.xgboost": "shoal.tune.integration.xgboost",
+    "ray.tune.integration.lightgbm": "shoal.tune.integration.lightgbm",
+    "ray.tune.integration.keras": "shoal.tune.integration.keras",
+    "ray.tune.integration.pytorch_lightning": "shoal.tune.integration.pytorch_lightning",
+    "ray.tune.integration.ray_train": "shoal.tune.integration.ray_train",
 }
+#: Modules of searches, which the driver runs: whatever their names, they are there and say so.
+_SEARCHES = ("ray.tune.schedulers", "ray.tune.search", "ray.tune.stopper", "ray.tune.logger", "ray.tune.tuner", "ray.tune.tune_config", "ray.tune.callback")
 _DRIVER_FUNCTIONS = ("init", "shutdown", "is_initialized", "cluster_resources", "available_resources", "nodes")
 
 
@@ -54,12 +62,16 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
         if name != "ray" and not name.startswith("ray."):
             return None
-        if name in _SAME or name in _MADE:
+        if name in _SAME or name in _MADE or _is_of_searches(name):
             return importlib.machinery.ModuleSpec(name, _Loader(), is_package=True)
         raise ModuleNotFoundError(
             "No module named %r: this worker has Shoal's part of Ray, %s; what else there is of Ray needs the real package in the environment" % (name, ", ".join(sorted((*_SAME, *_MADE)))),
             name=name,
         )
+
+
+def _is_of_searches(name):
+    return any(name == module or name.startswith(module + ".") for module in _SEARCHES)
 
 
 class _Loader(importlib.abc.Loader):
@@ -72,7 +84,7 @@ class _Loader(importlib.abc.Loader):
             # The machinery of imports takes from here what it returns.
             sys.modules[name] = importlib.import_module(_SAME[name])
         else:
-            _MADE[name](module)
+            _MADE.get(name, _make_search)(module)
 
 
 def _make_ray(module):
@@ -102,15 +114,20 @@ def _make_tune(module):
     module.__path__ = []
     for name in ("report", "get_checkpoint", "get_context", "Checkpoint"):
         setattr(module, name, getattr(functions, name))
+    module.__getattr__ = _search_name
 
+
+def _make_search(module):
+    module.__path__ = []
+    module.__getattr__ = _search_name
+
+
+def _search_name(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
     from .train._driver_names import driver_name
 
-    def attribute(name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return driver_name(name)
-
-    module.__getattr__ = attribute
+    return driver_name(name, "ray.tune")
 
 
 def _make_air(module):

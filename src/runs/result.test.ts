@@ -32,11 +32,11 @@ async function log(tracker: Tracker, ...batches: Metrics[][]): Promise<void> {
 test("a result is read from its files: last metrics, columns, configuration, checkpoints", async () => {
   await log(
     new JsonLoggerCallback(),
-    [{ loss: 2, trainingIteration: 1, timeTotalMs: 1500 }],
+    [{ loss: 2, trainingIteration: 1, timeTotalMs: 1500, pid: 7, nodeIp: "10.0.0.7" }],
     [{ loss: Number.NaN, eval: { acc: 0.5 }, trainingIteration: 2, timeTotalMs: 2750.5 }],
   );
   expect(await readFile(join(folder, "result.json"), "utf8")).toBe(
-    '{"loss":2,"training_iteration":1,"time_total_s":1.5}\n{"loss":NaN,"eval":{"acc":0.5},"training_iteration":2,"time_total_s":2.7505}\n',
+    '{"loss":2,"training_iteration":1,"time_total_s":1.5,"pid":7,"node_ip":"10.0.0.7"}\n{"loss":NaN,"eval":{"acc":0.5},"training_iteration":2,"time_total_s":2.7505}\n',
   );
   for (const [index, loss] of [3, 1, 2, Number.NaN].entries())
     await completeCheckpoint({ to: join(folder, checkpointName(index)), parts: [], metrics: { eval: { loss } } });
@@ -55,6 +55,8 @@ test("a result is read from its files: last metrics, columns, configuration, che
     "eval/acc": [null, 0.5],
     trainingIteration: [1, 2],
     timeTotalMs: [1500, 2750.5],
+    pid: [7, null],
+    nodeIp: ["10.0.0.7", null],
   });
 });
 

@@ -19,6 +19,8 @@ test("everything has a default", async () => {
     callbacks: [],
     stop: undefined,
     overwrite: false,
+    verbose: undefined,
+    progressReporter: undefined,
   });
 });
 
@@ -53,6 +55,11 @@ test.each<[unknown, "train" | "tune", string]>([
   [{ localDir: "x" }, "tune", "it is storagePath"],
   [{ stop: { loss: 1 } }, "train", 'there is no option "stop": it is an option of Tune'],
   [{ overwrite: true }, "train", "it is an option of Tune"],
+  [{ verbose: 2 }, "train", "it is an option of Tune: lines of progress are for terminals"],
+  [{ progress_reporter: {} }, "train", "it is an option of Tune"],
+  [{ progress_reporter: {} }, "tune", "it is spelled progressReporter"],
+  [{ progressReporter: [] }, "tune", "an object such as { maxProgressRows: 5 } is needed: received "],
+  [{ verbose: 4 }, "tune", "Cannot set verbose of runConfig: 0, 1, 2 or 3 is needed: received 4"],
   [{ failureConfig: { failFast: true } }, "train", "it is an option of Tune"],
   [{ checkpointConfig: { checkpointFrequency: 5 } }, "train", "it is an option of Tune"],
   [{ worker_runtime_env: {} }, "train", 'there is no option "worker_runtime_env": it is runtimeEnv of the trainer, or of python.task'],

@@ -50,6 +50,10 @@ export interface RunConfig<Callback = object> {
   stop?: unknown;
   /** Tune: whether a run of this name is replaced. Default: false. */
   overwrite?: boolean | undefined;
+  /** Tune: how much is shown while it runs. 0: nothing, 1: the numbers of trials, 2: a table, 3: each result, too. Default: 2 on a terminal, 0 elsewhere. */
+  verbose?: 0 | 1 | 2 | 3 | undefined;
+  /** Tune: the columns and rows of the table. */
+  progressReporter?: unknown;
 }
 
 /** A run's options, all of them set. */
@@ -71,6 +75,8 @@ export interface ResolvedRunConfig<Callback = object> {
   readonly callbacks: readonly Callback[];
   readonly stop: unknown;
   readonly overwrite: boolean;
+  readonly verbose: 0 | 1 | 2 | 3 | undefined;
+  readonly progressReporter: unknown;
 }
 
 const STORAGE_DEFAULT = "~/shoal_results";
@@ -90,11 +96,13 @@ export async function readRunConfig<Callback extends object>(
   const { failureConfig, checkpointConfig, storagePath, ...others } = readOptions<RunValues>(given, {
     of: "runConfig",
     options: optionsFor(library, RUN, RUN_ONLY),
-    otherNames: { ...OTHER_NAMES, ...notHere(library, RUN_ONLY) },
+    otherNames: { ...OTHER_NAMES, ...notHere(library, RUN_ONLY), ...(library === "train" && OTHER_NAMES_OF_TRAIN) },
   });
   return {
     ...others,
     stop: others.stop,
+    verbose: others.verbose,
+    progressReporter: others.progressReporter,
     overwrite: others.overwrite ?? false,
     callbacks: (others.callbacks ?? []) as readonly Callback[],
     storagePath: await resolveFolder(withHome(storagePath)),
@@ -138,8 +146,11 @@ const OTHER_NAMES = inBothSpellings({
   workerRuntimeEnv: "it is runtimeEnv of the trainer, or of python.task",
   loggingConfig: "there is none: what ranks and trials print is kept in the run's folder",
   logToFile: "there is none: what ranks and trials print is kept in the run's folder",
-  verbose: "there is none: lines of progress are for terminals, and SHOAL_PROGRESS=0 ends them",
-  progressReporter: "there is none: lines of progress are for terminals, and SHOAL_PROGRESS=0 ends them",
+});
+
+const OTHER_NAMES_OF_TRAIN = inBothSpellings({
+  verbose: "it is an option of Tune: lines of progress are for terminals, and SHOAL_PROGRESS=0 ends them",
+  progressReporter: "it is an option of Tune: lines of progress are for terminals, and SHOAL_PROGRESS=0 ends them",
 });
 
 const OTHER_NAMES_OF_FAILURE = inBothSpellings({
@@ -158,6 +169,8 @@ interface RunValues {
   readonly callbacks: readonly object[] | undefined;
   readonly stop: unknown;
   readonly overwrite: boolean | undefined;
+  readonly verbose: 0 | 1 | 2 | 3 | undefined;
+  readonly progressReporter: unknown;
 }
 
 type CheckpointValues = Omit<ResolvedRunConfig["checkpointConfig"], "checkpointFrequency" | "checkpointAtEnd">;
@@ -179,8 +192,10 @@ const RUN: Table = {
   ),
   stop: custom<unknown>("a condition is needed", undefined, () => "ok"),
   overwrite: flag(false),
+  verbose: number<number | undefined>("0, 1, 2 or 3 is needed", undefined, (value) => [0, 1, 2, 3].includes(value)),
+  progressReporter: object("{ maxProgressRows: 5 }"),
 };
-const RUN_ONLY: Readonly<Record<string, RunLibrary>> = { stop: "tune", overwrite: "tune" };
+const RUN_ONLY: Readonly<Record<string, RunLibrary>> = { stop: "tune", overwrite: "tune", verbose: "tune", progressReporter: "tune" };
 
 const timer = (fallback: number | undefined): Option<number | undefined> =>
   number<number | undefined>(

@@ -14,7 +14,7 @@ import {
   type Resources,
 } from "../core/index.ts";
 import { ELASTIC_PLACEMENT_MS, NO_ROOM_MS, ROOM_WARN_MS } from "./limits.ts";
-import { hostOf } from "./node-address.ts";
+import { hostOf } from "../runs/node-address.ts";
 import { type ScalingConfig, scalingText } from "./scaling-config.ts";
 
 export interface Placement {

@@ -9,7 +9,7 @@ import { isWorker } from "../core/internal.ts";
 import type { DataIterator } from "../data/index.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
 import type { BestCheckpoint } from "../runs/result.ts";
-import { hostOf } from "./node-address.ts";
+import { hostOf } from "../runs/node-address.ts";
 import type { RankContext, RankDecision, RankEvent, RankFacts } from "./rank-protocol.ts";
 import { closeSession, openSession, RankSession, TrainingStopped } from "./rank-session.ts";
 

@@ -9,9 +9,36 @@ import type { Checkpoint } from "../runs/checkpoint.ts";
 import { CALLBACKS_WAITING_MAX } from "./limits.ts";
 import type { Trial, TrialResult } from "./trial.ts";
 
+/** The experiment, for `setup`. */
+export interface ExperimentInfo {
+  readonly experimentName: string;
+  /** The run's folder. */
+  readonly experimentPath: string;
+  readonly numSamples: number;
+  /** How many trials there will be, grids counted; Infinity where nobody knows. */
+  readonly totalNumSamples: number;
+  /** `stop` of `runConfig`, as it was given. */
+  readonly stop: unknown;
+}
+
+/** A step of the experiment's loop. */
+export interface StepInfo {
+  /** Counts the steps of the session from 1. */
+  readonly iteration: number;
+  /** Trials that have not ended. */
+  readonly trials: readonly Trial[];
+}
+
 /** Hooks for the events of trials and of the experiment. All may be async. */
 export interface TuneCallback {
+  /** The session begins, before anything else. */
+  setup?(info: ExperimentInfo): unknown;
+  /** Something has happened: a trial reported, ended or failed, or a configuration was suggested. `onStepEnd` follows, and between the two come the calls about it. */
+  onStepBegin?(info: StepInfo): unknown;
+  onStepEnd?(info: StepInfo): unknown;
   onTrialStart?(info: { readonly trial: Trial }): unknown;
+  /** The trial has started from a checkpoint: its own, or another's that it exploits. Follows `onTrialStart`. */
+  onTrialRestore?(info: { readonly trial: Trial; readonly checkpoint: Checkpoint }): unknown;
   onTrialResult?(info: { readonly trial: Trial; readonly result: TrialResult }): unknown;
   /** The trial has ended well. */
   onTrialComplete?(info: { readonly trial: Trial; readonly result?: TrialResult }): unknown;
@@ -25,7 +52,11 @@ export interface TuneCallback {
 }
 
 const HOOKS = [
+  "setup",
+  "onStepBegin",
+  "onStepEnd",
   "onTrialStart",
+  "onTrialRestore",
   "onTrialResult",
   "onTrialComplete",
   "onTrialRecover",
@@ -59,6 +90,11 @@ export class CallbackQueue {
     if (this.#callbacks.length === 0) return;
     this.#waiting.push([hook, info]);
     this.#work ??= this.#drain();
+  }
+
+  /** Whether there is somebody to call. */
+  has(hook: Hook): boolean {
+    return this.#callbacks.some((callback) => typeof callback[hook] === "function");
   }
 
   /** Undefined while the loop may go on. */

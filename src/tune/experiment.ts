@@ -15,10 +15,11 @@ import { ASK_AGAIN_MS, CLUSTER_LOOK_MS, INTERRUPT_WITHIN_MS, LEAVE_WITHIN_MS, SN
 import type { DecisionRecorder } from "./recorded-decisions.ts";
 import type { Searcher, Suggestion } from "./searcher.ts";
 import type { Stopper } from "./stoppers.ts";
-import type { Config, JsonValue, Trial, TrialResources } from "./trial.ts";
+import type { Config, JsonValue, Trial, TrialPlace, TrialResources } from "./trial.ts";
 import type { Answer, SessionLimits, TrialEffect, TrialEvent, TrialFailure } from "./trial-events.ts";
 import type { TrialFiles } from "./trial-files.ts";
 import { failureOf, totalOf, type TrialMachine } from "./trial-machine.ts";
+import { TrialPlaces } from "./trial-places.ts";
 import type { TrialProcess, TrialProcesses } from "./trial-processes.ts";
 import type { ProcessEvent, StagedCheckpoint, TrialSpec } from "./trial-protocol.ts";
 
@@ -54,6 +55,8 @@ interface Running {
   killTimer: NodeJS.Timeout | undefined;
   /** Whether it has reported nothing for too long, and its process is ended. */
   isHung: boolean;
+  /** Where it runs, until a report has told the machine. */
+  place: TrialPlace | undefined;
 }
 
 type Report = Extract<ProcessEvent, { type: "report" }>;
@@ -62,6 +65,7 @@ export class Experiment {
   readonly #parts: ExperimentParts;
   readonly #running = new Map<string, Running>();
   readonly #drives = new Set<Promise<void>>();
+  readonly #places = new TrialPlaces();
   readonly #over = Promise.withResolvers<void>();
   /** Calls of the searcher, one after the other. */
   #search: Promise<void> = Promise.resolve();
@@ -72,6 +76,8 @@ export class Experiment {
   readonly #removals = new Set<Promise<void>>();
   #logFailed = false;
   #hasToldLack = false;
+  /** Events of this session, for callbacks. */
+  #step = 0;
   /** While the log cannot be written: when a snapshot is tried next. */
   #snapshotAgainMs = 0;
   /** The searcher's last suggestion in a replay, until a logged event uses it. */
@@ -128,7 +134,7 @@ export class Experiment {
 
   /** An event of a restore, before the experiment runs. Its effects on trials and the searcher are done; what is to run next begins with `run`. */
   prepare(event: TrialEvent): void {
-    this.#guard(() => this.#performAll(this.#taken(event)));
+    this.#guard(() => this.#takeStep(event));
   }
 
   #guard(action: () => void): void {
@@ -148,7 +154,20 @@ export class Experiment {
 
   #dispatch(event: TrialEvent): void {
     if (this.#isOver) return;
-    this.#guard(() => this.#performAll(this.#taken(event)));
+    this.#guard(() => this.#takeStep(event));
+  }
+
+  #takeStep(event: TrialEvent): void {
+    this.#step += 1;
+    this.#tellStep("onStepBegin");
+    this.#performAll(this.#taken(event));
+    this.#tellStep("onStepEnd");
+  }
+
+  /** The list of trials is made only where somebody wants it: there may be thousands of steps, and of trials. */
+  #tellStep(hook: "onStepBegin" | "onStepEnd"): void {
+    const { callbacks, machine } = this.#parts;
+    if (callbacks.has(hook)) callbacks.call(hook, { iteration: this.#step, trials: [...machine.liveTrials.values()] });
   }
 
   #taken(event: TrialEvent): TrialEffect[] {
@@ -283,7 +302,9 @@ export class Experiment {
     switch (what) {
       case "start":
         files.start(trial);
-        return callbacks.call("onTrialStart", { trial });
+        callbacks.call("onTrialStart", { trial });
+        if (checkpoint !== undefined) callbacks.call("onTrialRestore", { trial, checkpoint: Checkpoint.fromDirectory(checkpoint) });
+        return;
       case "result":
         if (result === undefined) return;
         files.log(trial, result);
@@ -315,13 +336,15 @@ export class Experiment {
 
   async #drive(start: Extract<TrialEffect, { type: "start" }>): Promise<void> {
     const { trial } = start;
-    const running: Running = { process: undefined, answer: undefined, killTimer: undefined, isHung: false };
+    const running: Running = { process: undefined, answer: undefined, killTimer: undefined, isHung: false, place: undefined };
     this.#running.set(trial.id, running);
     try {
       await Promise.all([this.#parts.files.pressure, this.#parts.callbacks.pressure]);
       const process = await this.#parts.processes.lease(trial.resources);
       running.process = process;
-      let event = await this.#untilReport(running, process.begin(this.#specOf(start)));
+      const first = await this.#untilReport(running, process.begin(this.#specOf(start)));
+      running.place = await this.#places.of(first.process);
+      let event: ProcessEvent = first;
       for (;;) {
         const isOver = await this.#take(trial, running, event);
         if (isOver) break;
@@ -352,7 +375,7 @@ export class Experiment {
   }
 
   /** The next event of a trial that computes. One that takes too long loses its process, and the event is an error. */
-  async #untilReport(running: Running, event: Promise<ProcessEvent>): Promise<ProcessEvent> {
+  async #untilReport<E extends ProcessEvent>(running: Running, event: Promise<E>): Promise<E> {
     const { reportTimeoutMs } = this.#parts;
     if (reportTimeoutMs === undefined) return await event;
     const timer = setTimeout(() => {
@@ -381,6 +404,8 @@ export class Experiment {
         this.#dispatch({ type: "ended", trialId });
         return true;
       case "released": {
+        const { exportFailure } = event;
+        if (exportFailure !== undefined) this.#parts.onProblem(`trial ${trialId} has ended, and its exportModel failed: ${exportFailure}`);
         const checkpoint = event.checkpoint === undefined ? undefined : await this.#complete(trial, event.checkpoint);
         this.#free(process);
         this.#dispatch({ type: "released", trialId, ...(checkpoint !== undefined && { checkpoint }) });
@@ -393,7 +418,9 @@ export class Experiment {
     const { metrics, elapsedMs, timestampMs, isLast = false } = report;
     const checkpoint = report.checkpoint === undefined ? report.stored : await this.#complete(trial, report.checkpoint);
     const { stopper, machine } = this.#parts;
-    const preview = stopper && machine.preview(trial.id, { metrics, elapsedMs, timestampMs });
+    const { place } = running;
+    running.place = undefined;
+    const preview = stopper && machine.preview(trial.id, { metrics, elapsedMs, timestampMs, place });
     const isStopped = preview !== undefined && (await stopper?.shouldStop(trial.id, preview)) === true;
     const stopsAll = preview !== undefined && (await stopper?.stopAll?.()) === true;
     if (isLast) this.#free(running.process as TrialProcess);
@@ -405,6 +432,7 @@ export class Experiment {
       ...(isLast && { isLast }),
       ...(isStopped && { isStopped }),
       ...(checkpoint !== undefined && { checkpoint }),
+      ...(place && { place }),
     });
     if (stopsAll) this.#dispatch({ type: "stoppedAll" });
     return isLast || this.#isOver;
@@ -448,6 +476,7 @@ export class Experiment {
       resources: trial.resources,
       checkpoint: checkpoint?.path,
       iteration: checkpoint?.iteration ?? 0,
+      timeTotalMs: checkpoint?.timeTotalMs ?? 0,
       nextCheckpoint,
       checkpointFrequency,
       checkpointAtEnd,

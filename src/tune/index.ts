@@ -8,10 +8,11 @@ import "../runs/index.ts";
 import "./well-known-exports.ts";
 
 export type { Scope } from "./aggregates.ts";
-export type { TuneCallback } from "./callbacks.ts";
+export type { ExperimentInfo, StepInfo, TuneCallback } from "./callbacks.ts";
 export { TuneError } from "./errors.ts";
 export { PlacementGroupFactory } from "./placement-group-factory.ts";
-export { type ResultGrid, type TrialRun } from "./result-grid.ts";
+export type { ProgressReporter, TableColumns, Verbosity } from "./progress-reporter.ts";
+export { type BestResultOptions, type ResultGrid, type TrialRun } from "./result-grid.ts";
 export type { Decision, SchedulerAction, SchedulerView, TrialScheduler, Verdict } from "./scheduler.ts";
 export { ASHAScheduler, ASHAScheduler as AsyncHyperBandScheduler, type ASHASchedulerOptions } from "./schedulers/asha-scheduler.ts";
 export { createScheduler, type SchedulerName } from "./schedulers/create-scheduler.ts";

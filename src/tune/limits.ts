@@ -33,6 +33,12 @@ export const INTERRUPTED_RUN_MS = 2000;
 /** How often the table of trials is made anew. */
 export const TABLE_EVERY_MS = 500;
 
+/** How often the table is printed where there is no terminal, and where it is asked for. */
+export const TABLE_PRINTED_EVERY_MS = 5000;
+
+/** Metrics of a line that tells one result. */
+export const RESULT_LINE_METRICS = 12;
+
 /** Trials that the table shows, the best first. */
 export const TABLE_ROWS = 20;
 
@@ -50,6 +56,9 @@ export const REPORT_CURVES = 30;
 
 /** Points of one learning curve of the report. */
 export const REPORT_CURVE_POINTS = 400;
+
+/** The folder of a trial's folder that has what `exportModel` of its class wrote. */
+export const EXPORT_FOLDER = "export";
 
 /** The files of a run's log begin so. */
 export const EXPERIMENT_LOG = "experiment_state";

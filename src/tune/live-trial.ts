@@ -6,7 +6,7 @@
  */
 import { type KeptCheckpoint, KeptCheckpoints, type KeptCheckpointsConfig } from "../runs/kept-checkpoints.ts";
 import { Aggregates, type MetricAggregate } from "./aggregates.ts";
-import type { Config, Metrics, Trial, TrialResources, TrialResult, TrialStatus } from "./trial.ts";
+import type { Config, Metrics, Trial, TrialPlace, TrialResources, TrialResult, TrialStatus } from "./trial.ts";
 import type { TrialCheckpoint, TrialFailure } from "./trial-events.ts";
 
 /** A trial that has ended. */
@@ -22,6 +22,8 @@ export interface FinishedTrial {
   readonly iteration: number;
   readonly timeTotalMs: number;
   readonly timestampMs: number;
+  /** Where it ran last. */
+  readonly place?: TrialPlace | undefined;
   readonly failures: number;
   readonly failure: TrialFailure | undefined;
   /** Checkpoints that are still kept, in the order of their creation. */
@@ -43,6 +45,14 @@ export interface SavedTrial extends Omit<FinishedTrial, "status"> {
   readonly hasEnded: boolean;
 }
 
+/** A report, as it becomes a result. `place` is known with the first one of an attempt. */
+export interface TrialReport {
+  readonly metrics: Metrics;
+  readonly elapsedMs: number;
+  readonly timestampMs: number;
+  readonly place?: TrialPlace | undefined;
+}
+
 interface NewTrial {
   readonly id: string;
   readonly index: number;
@@ -61,6 +71,8 @@ export class LiveTrial implements Trial {
   config: Config;
   resources: TrialResources;
   lastResult: TrialResult | undefined;
+  /** Where the trial runs, or ran last. */
+  place: TrialPlace | undefined;
   failures = 0;
   failure: TrialFailure | undefined;
   /** How far the present attempt is: reports, and milliseconds of running. */
@@ -93,6 +105,7 @@ export class LiveTrial implements Trial {
   static restore(saved: SavedTrial, keep: KeptCheckpointsConfig): LiveTrial {
     const trial = new LiveTrial(saved, keep);
     trial.status = saved.status;
+    trial.place = saved.place;
     trial.failures = saved.failures;
     trial.failure = saved.failure ?? undefined;
     trial.iteration = saved.iteration;
@@ -106,7 +119,7 @@ export class LiveTrial implements Trial {
     trial.nextCheckpoint = saved.nextCheckpoint;
     trial.aggregates = new Aggregates(saved.aggregates);
     if (saved.metrics !== undefined && saved.lastResult !== null)
-      trial.lastResult = { ...saved.metrics, ...saved.lastResult, trialId: saved.id, config: saved.config };
+      trial.lastResult = { ...saved.metrics, ...saved.lastResult, ...placeOf(saved), trialId: saved.id, config: saved.config };
     for (const checkpoint of saved.checkpoints) trial.keep(checkpoint);
     return trial;
   }
@@ -125,10 +138,8 @@ export class LiveTrial implements Trial {
   }
 
   /** Takes what was reported. The result says `done: false`; the end of the trial is known later. */
-  record(
-    metrics: Metrics,
-    { elapsedMs, timestampMs, tuned }: { elapsedMs: number; timestampMs: number; tuned: readonly string[] },
-  ): TrialResult {
+  record({ metrics, elapsedMs, timestampMs, place }: TrialReport, tuned: readonly string[]): TrialResult {
+    if (place !== undefined) this.place = place;
     this.iteration += 1;
     this.timeTotalMs += elapsedMs;
     this.aggregates.add(metrics, tuned);
@@ -137,8 +148,8 @@ export class LiveTrial implements Trial {
   }
 
   /** The result that `record` would return. Changes nothing. */
-  preview({ metrics, elapsedMs, timestampMs }: { metrics: Metrics; elapsedMs: number; timestampMs: number }): TrialResult {
-    const next = { id: this.id, config: this.config, iteration: this.iteration + 1, timeTotalMs: this.timeTotalMs + elapsedMs };
+  preview({ metrics, elapsedMs, timestampMs, place = this.place }: TrialReport): TrialResult {
+    const next = { id: this.id, config: this.config, iteration: this.iteration + 1, timeTotalMs: this.timeTotalMs + elapsedMs, place };
     return { ...metrics, ...automatic(next, { timestampMs, elapsedMs, done: false }) };
   }
 
@@ -189,7 +200,7 @@ export class LiveTrial implements Trial {
   }
 
   finished(status: "terminated" | "errored"): FinishedTrial {
-    const { id, index, name, dirname, config, resources, lastResult, failures, failure, nextCheckpoint } = this;
+    const { id, index, name, dirname, config, resources, lastResult, place, failures, failure, nextCheckpoint } = this;
     return {
       id,
       index,
@@ -203,6 +214,7 @@ export class LiveTrial implements Trial {
       iteration: lastResult?.trainingIteration ?? 0,
       timeTotalMs: lastResult?.timeTotalMs ?? 0,
       timestampMs: lastResult?.timestampMs ?? 0,
+      place,
       failures,
       failure,
       checkpoints: this.#kept.all.map(({ path }) => this.#checkpoints.get(path) as TrialCheckpoint),
@@ -219,11 +231,25 @@ export class LiveTrial implements Trial {
 }
 
 function automatic(
-  trial: Pick<LiveTrial, "id" | "iteration" | "timeTotalMs" | "config">,
+  trial: Pick<LiveTrial, "id" | "iteration" | "timeTotalMs" | "config" | "place">,
   { timestampMs, elapsedMs, done }: { timestampMs: number; elapsedMs: number; done: boolean },
 ): TrialResult<{}> {
   const { id, iteration, timeTotalMs, config } = trial;
-  return { trialId: id, trainingIteration: iteration, timeThisIterMs: elapsedMs, timeTotalMs, timestampMs, done, config };
+  return {
+    trialId: id,
+    trainingIteration: iteration,
+    timeThisIterMs: elapsedMs,
+    timeTotalMs,
+    timestampMs,
+    done,
+    ...placeOf(trial),
+    config,
+  };
+}
+
+/** The keys that tell where a trial runs. Before its first report there are none; logs of earlier versions have none at all. */
+function placeOf({ place }: { readonly place?: TrialPlace | null | undefined }): TrialPlace {
+  return { ...(place as TrialPlace) };
 }
 
 const AUTOMATIC: ReadonlySet<string> = new Set([
@@ -233,6 +259,9 @@ const AUTOMATIC: ReadonlySet<string> = new Set([
   "timeTotalMs",
   "timestampMs",
   "done",
+  "pid",
+  "hostname",
+  "nodeIp",
   "config",
 ]);
 
@@ -242,7 +271,9 @@ function reportedMetrics(result: TrialResult): Metrics {
 }
 
 /** The last result of a trial that has ended, whole. */
-export function resultOf({ id, metrics, iteration, timeTotalMs, timestampMs, config }: FinishedTrial): TrialResult | undefined {
+export function resultOf(trial: FinishedTrial): TrialResult | undefined {
+  const { id, metrics, iteration, timeTotalMs, timestampMs, config } = trial;
   if (metrics === undefined || metrics === null) return undefined;
-  return { ...metrics, trialId: id, trainingIteration: iteration, timeThisIterMs: 0, timeTotalMs, timestampMs, done: true, config };
+  const automaticKeys = { trialId: id, trainingIteration: iteration, timeThisIterMs: 0, timeTotalMs, timestampMs, done: true };
+  return { ...metrics, ...automaticKeys, ...placeOf(trial), config };
 }

@@ -3,7 +3,6 @@ import { importanceOf } from "./importance.ts";
 import type { FinishedTrial } from "./live-trial.ts";
 import { Random } from "./random.ts";
 import { htmlReport } from "./report.ts";
-import { trialLines } from "./trial-table.ts";
 
 const trial = (index: number, config: Record<string, unknown>, loss?: number): FinishedTrial => ({
   id: `t_${index}`,
@@ -60,33 +59,4 @@ test("a report holds all parts, without scripts, and nothing of the user's is ma
   expect(html).toContain("13 trials, 1 failed; the lowest <b>");
   expect(html).not.toContain("NaN");
   expect(htmlReport({ trials: [], folder: "/runs/none", metrics: [], modes: [] }, [])).toContain("0 trials, 0 failed");
-});
-
-test("the table has the best first, and says how much is left", () => {
-  const facts = { name: "mine", metrics: ["loss"], modes: ["min"] as const, trialsMax: 4, elapsedMs: 4000 };
-  const result = (loss: number) => ({
-    loss,
-    trialId: "",
-    trainingIteration: 2,
-    timeThisIterMs: 1,
-    timeTotalMs: 1500,
-    timestampMs: 0,
-    done: false,
-    config: {},
-  });
-  const lines = trialLines(
-    [
-      { id: "a", status: "terminated", config: { x: 1, act: "relu" }, result: result(0.5) },
-      { id: "b", status: "running", config: { x: 2, act: "tanh" }, result: undefined },
-      { id: "c", status: "terminated", config: { x: 3, act: "tanh" }, result: result(0.25) },
-    ],
-    facts,
-  );
-  expect(lines).toEqual([
-    "mine: 3 of 4 trials (2 terminated, 1 running), about 4.0 s left",
-    "trial  status      loss  iteration  time   x  act",
-    "c      terminated  0.25          2  1.5 s  3  tanh",
-    "a      terminated   0.5          2  1.5 s  1  relu",
-    "b      running                             2  tanh",
-  ]);
 });

@@ -5,7 +5,7 @@
  * Histories are read from the trials' files when somebody asks for them.
  */
 import { ArrowData } from "../core/index.ts";
-import { describeValue } from "../core/internal.ts";
+import { describeValue, flag, oneOf, type OptionSet, readOptions } from "../core/internal.ts";
 import { Checkpoint } from "../runs/checkpoint.ts";
 import { metricAt } from "../runs/kept-checkpoints.ts";
 import { flatMetrics } from "../runs/metrics.ts";
@@ -46,6 +46,14 @@ export class TrialRun<C extends object = Config, M extends object = Readonly<Rec
     this.status = trial.status;
     this.iterations = trial.iteration;
   }
+}
+
+/** Which trials `getBestResult` compares, and by what. */
+export interface BestResultOptions {
+  /** Which value of a trial counts: its `"last"`, the best of `"all"`, their `"avg"`, `"last-5-avg"` or `"last-10-avg"`. Default: `"last"`. */
+  scope?: Scope | undefined;
+  /** Whether trials with NaN or an infinity are left out. Without that an infinity counts as such, and NaN is worse than all else. Default: true. */
+  filterNanAndInf?: boolean | undefined;
 }
 
 interface ResultGridFacts {
@@ -104,21 +112,23 @@ export class ResultGrid<C extends object = Config, M extends object = Readonly<R
    *
    * @param metric - default: that of `tuneConfig`
    * @param mode - default: that of the metric in `tuneConfig`
-   * @param scope - which value of a trial counts: its `"last"`, the best of `"all"`, their `"avg"`, `"last-5-avg"` or `"last-10-avg"`. Default: `"last"`
+   * @param options - the scope, or more options
    * @throws TuneError where no trial has a value, saying why; TypeError, RangeError for arguments that are none
    */
-  getBestResult(metric?: string, mode?: Mode, scope: Scope = "last"): TrialRun<C, M> {
+  getBestResult(metric?: string, mode?: Mode, options: Scope | BestResultOptions = {}): TrialRun<C, M> {
     const { name, direction } = this.#objective(metric, mode);
-    if (!SCOPES.includes(scope))
-      throw new RangeError(`Cannot find the best result: the scope is one of ${SCOPES.join(", ")}: received ${describeValue(scope)}`);
+    const { scope, filterNanAndInf } = readOptions<BestResultValues>(
+      typeof options === "string" ? { scope: options } : options,
+      BEST_RESULT,
+    );
     let best: { readonly trial: FinishedTrial; readonly score: number } | undefined;
     for (const trial of this.#trials) {
       const value = valueOf(trial, { name, mode: direction, scope });
-      if (value === undefined || !Number.isFinite(value)) continue;
+      if (value === undefined || (filterNanAndInf && !Number.isFinite(value))) continue;
       const score = direction === "max" ? value : -value;
-      if (best === undefined || score > best.score) best = { trial, score };
+      if (best === undefined || score > best.score || (Number.isNaN(best.score) && !Number.isNaN(score))) best = { trial, score };
     }
-    if (best === undefined) throw this.#noBest(name, scope);
+    if (best === undefined) throw this.#noBest(name, { scope, filterNanAndInf });
     return new TrialRun(best.trial, this.experimentPath);
   }
 
@@ -192,7 +202,7 @@ export class ResultGrid<C extends object = Config, M extends object = Readonly<R
     return { name, direction };
   }
 
-  #noBest(name: string, scope: Scope): TuneError {
+  #noBest(name: string, { scope, filterNanAndInf }: BestResultValues): TuneError {
     const count = this.#trials.length;
     const errored = this.numErrors;
     const [first] = this.errors;
@@ -204,10 +214,20 @@ export class ResultGrid<C extends object = Config, M extends object = Readonly<R
           ? `${count === 1 ? "the trial" : `all ${count} trials`} failed: ${first?.message ?? "without an error"}`
           : scope !== "last" && has.has(name)
             ? `no trial kept its history of ${JSON.stringify(name)}: name it in metric of tuneConfig, or read metricsColumns() of each result`
-            : `none of ${count} trials has a finite value of ${JSON.stringify(name)}: they reported ${has.size === 0 ? "nothing" : [...has].slice(0, 10).join(", ")}`;
+            : `none of ${count} trials has a ${filterNanAndInf ? "finite " : ""}value of ${JSON.stringify(name)}: they reported ${has.size === 0 ? "nothing" : [...has].slice(0, 10).join(", ")}`;
     return new TuneError(`Cannot find the best result: ${reason}`, first === undefined ? {} : { cause: first });
   }
 }
+
+interface BestResultValues {
+  readonly scope: Scope;
+  readonly filterNanAndInf: boolean;
+}
+
+const BEST_RESULT: OptionSet<BestResultValues> = {
+  of: "getBestResult",
+  options: { scope: oneOf(SCOPES, "last"), filterNanAndInf: flag(true) },
+};
 
 /** A metric of a trial that counts in a scope. */
 function valueOf(trial: FinishedTrial, { name, mode, scope }: { name: string; mode: Mode; scope: Scope }): number | undefined {

@@ -6,6 +6,7 @@
  * A session connects machine, searcher, files and processes, replays the log of earlier sessions if there is one, and runs the experiment.
  */
 import { describeValue } from "../core/internal.ts";
+import { showsProgress } from "../progress/progress-board.ts";
 import { listCheckpoints, removeCheckpoint } from "../runs/checkpoint-upload.ts";
 import { CSVLoggerCallback } from "../runs/csv-tracker.ts";
 import { JsonLoggerCallback } from "../runs/json-lines-tracker.ts";
@@ -15,13 +16,14 @@ import type { RunLog } from "../runs/run-log.ts";
 import { checkName } from "../runs/run-names.ts";
 import { TBXLoggerCallback } from "../runs/tensorboard-tracker.ts";
 import type { Tracker } from "../runs/tracker.ts";
-import { CallbackQueue, type TuneCallback } from "./callbacks.ts";
+import { CallbackQueue, type ExperimentInfo, type TuneCallback } from "./callbacks.ts";
 import { ConfigCodec } from "./config-codec.ts";
 import { TuneError } from "./errors.ts";
 import { Experiment, type ExperimentState } from "./experiment.ts";
 import { EXPERIMENT_LOG } from "./limits.ts";
 import type { FinishedTrial, LiveTrial } from "./live-trial.ts";
 import { makeProcesses } from "./make-processes.ts";
+import { type ResolvedReporter, ResultLines } from "./progress-reporter.ts";
 import { DecisionRecorder } from "./recorded-decisions.ts";
 import { ResultGrid } from "./result-grid.ts";
 import type { TrialScheduler } from "./scheduler.ts";
@@ -54,6 +56,7 @@ export interface SessionPlan {
   readonly tuneConfig: ResolvedTuneConfig;
   readonly runConfig: ResolvedRunConfig<TuneCallback | Tracker>;
   readonly stopper: Stopper | undefined;
+  readonly reporter: ResolvedReporter;
   readonly callbacks: { readonly trackers: readonly Tracker[]; readonly callbacks: readonly TuneCallback[] };
   readonly runId: string;
   readonly searcher: Searcher;
@@ -74,6 +77,7 @@ export class Session {
   readonly #codec: ConfigCodec;
   readonly #files: TrialFiles;
   readonly #callbacks: CallbackQueue;
+  readonly #info: ExperimentInfo;
   readonly #table: TrialTable;
   /** Folders of all trials, where the user names them. */
   #dirnames: Set<string> | undefined;
@@ -93,13 +97,21 @@ export class Session {
     });
     const { metrics, modes, numSamples } = tuneConfig;
     const trialsMax = numSamples === -1 ? Number.POSITIVE_INFINITY : numSamples * gridSize(plan.space);
-    this.#table = new TrialTable(this.#machine, { metrics, modes, name: folder.name, trialsMax });
-    this.#callbacks = new CallbackQueue(callbacks.callbacks, tellProblem);
+    this.#table = new TrialTable(
+      this.#machine,
+      { metrics, modes, name: folder.name, trialsMax, reporter: plan.reporter },
+      runConfig.verbose,
+    );
+    const isTelling = runConfig.verbose === 3 && showsProgress(true);
+    const own = isTelling ? [new ResultLines(metrics, tell)] : [];
+    this.#callbacks = new CallbackQueue([...callbacks.callbacks, ...own], tell);
+    const { name: experimentName, path: experimentPath } = folder;
+    this.#info = { experimentName, experimentPath, numSamples, totalNumSamples: trialsMax, stop: runConfig.stop };
     this.#files = new TrialFiles({
       experimentName: folder.name,
       folder: folder.path,
       trackers: [...defaultTrackers(callbacks.trackers), ...callbacks.trackers],
-      onProblem: tellProblem,
+      onProblem: tell,
       shownConfig: ConfigCodec.shown,
       dirnameOf,
     });
@@ -121,6 +133,7 @@ export class Session {
     const { tuneConfig, searcher, scheduler, space } = this.#plan;
     const experiment = this.#experiment();
     let state: "finished" | "failed" = "failed";
+    this.#callbacks.call("setup", this.#info);
     try {
       await searcher.setSearchProperties(oneOrAll(tuneConfig.metrics), oneOrAll(tuneConfig.modes) as Mode, space);
       const [metric, mode] = tuneConfig.metrics.length === 1 ? [tuneConfig.metrics[0], tuneConfig.modes[0]] : [undefined, undefined];
@@ -161,7 +174,7 @@ export class Session {
       failFast: runConfig.failureConfig.failFast,
       reportTimeoutMs: runConfig.failureConfig.reportTimeoutMs,
       timeBudgetMs: tuneConfig.timeBudgetMs,
-      onProblem: tellProblem,
+      onProblem: tell,
     });
   }
 
@@ -249,7 +262,7 @@ function checkedName(dirname: string, trialId: string): string {
   return dirname;
 }
 
-function tellProblem(text: string): void {
+function tell(text: string): void {
   process.stderr.write(`shoal tune: ${text}\n`);
 }
 

@@ -17,6 +17,9 @@ const result = (metrics: object, trainingIteration = 1): TrialResult => ({
   timeThisIterMs: 500,
   timeTotalMs: 500 * trainingIteration,
   timestampMs: 0,
+  pid: 7,
+  hostname: "node",
+  nodeIp: "10.0.0.7",
   done: false,
   config: {},
 });

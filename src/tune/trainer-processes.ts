@@ -4,12 +4,13 @@
  * Turns the run of a `TrainableDefinition`, which calls `report`, into the events that the experiment pulls.
  * A trial that is paused ends its run and begins another from the checkpoint.
  */
+import { getRuntimeContext } from "../core/index.ts";
 import { Checkpoint } from "../runs/checkpoint.ts";
 import type { Metrics } from "../runs/metrics.ts";
 import type { TrainableDefinition } from "../runs/trainable.ts";
 import { TuneError } from "./errors.ts";
 import type { TrialProcess, TrialProcesses } from "./trial-processes.ts";
-import type { ProcessAnswer, ProcessEvent, TrialSpec } from "./trial-protocol.ts";
+import type { FirstEvent, ProcessAnswer, ProcessEvent, TrialSpec } from "./trial-protocol.ts";
 
 export class TrainerProcesses implements TrialProcesses {
   readonly #definition: TrainableDefinition;
@@ -51,9 +52,10 @@ class TrainerProcess implements TrialProcess {
     return this.#run;
   }
 
-  async begin(spec: TrialSpec): Promise<ProcessEvent> {
+  async begin(spec: TrialSpec): Promise<FirstEvent> {
     this.#run = this.#start(spec);
-    return await this.#event.promise;
+    const { nodeId } = getRuntimeContext();
+    return { ...(await this.#event.promise), process: { pid: process.pid, nodeId } };
   }
 
   async next(answer: ProcessAnswer): Promise<ProcessEvent> {

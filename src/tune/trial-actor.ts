@@ -3,6 +3,7 @@
  *
  * The driver's `ActorProcesses` is its only caller: `begin`, then `next` until the trial has ended or left.
  */
+import { getRuntimeContext } from "../core/index.ts";
 import { isClass } from "../core/internal.ts";
 import {
   ClassTrial,
@@ -13,7 +14,7 @@ import {
   type TrialLoop,
   withinTrial,
 } from "./trial-loop.ts";
-import type { ProcessAnswer, ProcessEvent, TrialSpec } from "./trial-protocol.ts";
+import type { FirstEvent, ProcessAnswer, ProcessEvent, TrialSpec } from "./trial-protocol.ts";
 
 export class TrialActor {
   readonly #trainable: TrainFunction | TrainableClass;
@@ -29,13 +30,14 @@ export class TrialActor {
     this.#parameters = names.length === 0 ? undefined : Object.fromEntries(names.map((name, i) => [name, values[i]]));
   }
 
-  async begin(spec: TrialSpec): Promise<ProcessEvent> {
+  async begin(spec: TrialSpec): Promise<FirstEvent> {
     const trainable = this.#trainable;
     const parameters = this.#parameters;
     this.#loop = isClass(trainable as never)
       ? new ClassTrial(spec, this.#instanceFor(trainable as TrainableClass, spec))
       : new FunctionTrial(trainable as TrainFunction, { spec, parameters });
-    return await this.next(undefined);
+    const { nodeId } = getRuntimeContext();
+    return { ...(await this.next(undefined)), process: { pid: process.pid, nodeId } };
   }
 
   async next(answer: ProcessAnswer): Promise<ProcessEvent> {

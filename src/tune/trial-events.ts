@@ -4,7 +4,7 @@
  * Events are plain JSON, as the run's log holds them: applied again in their order, they give the same state and the same effects. Everything decided outside of the machine
  * (configurations by the searcher, ends by stoppers, times by the clock) is therefore part of an event.
  */
-import type { Config, Metrics, Trial, TrialResources, TrialResult } from "./trial.ts";
+import type { Config, Metrics, Trial, TrialPlace, TrialResources, TrialResult } from "./trial.ts";
 
 /** A complete checkpoint of a trial, and how far the trial was. */
 export interface TrialCheckpoint {
@@ -64,6 +64,8 @@ export type TrialEvent =
       readonly isStopped?: boolean;
       readonly isLast?: boolean;
       readonly checkpoint?: string;
+      /** Where the trial runs: with the first report of an attempt. */
+      readonly place?: TrialPlace;
     }
   /** A running trial saved a checkpoint because it was asked to. */
   | { readonly type: "saved"; readonly trialId: string; readonly checkpoint: string }
@@ -87,6 +89,8 @@ export type TrialEvent =
 /** Answer to a trial's report. */
 export interface Answer {
   readonly action: "continue" | "pause" | "stop";
+  /** Whether a trial that stops has ended well. One that failed has not, nor has one that begins again with other resources. */
+  readonly hasEnded?: boolean;
   /** Whether it saves a checkpoint before it goes on, where it can save when asked. */
   readonly save?: boolean;
 }

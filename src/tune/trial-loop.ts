@@ -8,9 +8,13 @@ import { describeValue, isPlainObject, isThenable, newTemporaryFolder } from "..
 import { Checkpoint } from "../runs/checkpoint.ts";
 import { persistCheckpoint } from "../runs/checkpoint-upload.ts";
 import { checkMetrics, type Metrics } from "../runs/metrics.ts";
+import { copyFolder } from "../storage/folders.ts";
 import { removeFolder } from "../storage/places.ts";
 import { joinPath } from "../storage/paths.ts";
+import { EXPORT_FOLDER } from "./limits.ts";
 import { openSession } from "./session.ts";
+import type { TrialResult } from "./trial.ts";
+import { ownPlace } from "./trial-places.ts";
 import type { ProcessAnswer, ProcessEvent, StagedCheckpoint, TrialSpec } from "./trial-protocol.ts";
 
 /** An attempt of a trial, inside its process. */
@@ -31,6 +35,10 @@ export interface ClassTrainable {
   /** Writes what `loadCheckpoint` needs into a folder. */
   saveCheckpoint?(folder: string): unknown;
   loadCheckpoint?(folder: string): unknown;
+  /** Called after each step with its result, in the trial's process: for a log of the class's own. */
+  logResult?(result: never): unknown;
+  /** Writes what the trial is for, such as a model in a format of others, into a folder. Called once, when the trial has ended well. */
+  exportModel?(folder: string): unknown;
   /** Takes another configuration, so that the next trial needs no new instance. @returns whether it could */
   resetConfig?(config: never): unknown;
   /** Called once, after the last step. */
@@ -187,6 +195,7 @@ export class ClassTrial implements TrialLoop {
   readonly #spec: TrialSpec;
   readonly #ready: Promise<ClassTrainable>;
   #iteration: number;
+  #timeTotalMs: number;
   #nextCheckpoint: number;
   #isSaveDue = false;
 
@@ -194,6 +203,7 @@ export class ClassTrial implements TrialLoop {
   constructor(spec: TrialSpec, ready: Promise<ClassTrainable>) {
     this.#spec = spec;
     this.#iteration = spec.iteration;
+    this.#timeTotalMs = spec.timeTotalMs;
     this.#nextCheckpoint = spec.nextCheckpoint;
     this.#ready = ready.then(async (instance) => {
       await this.#load(instance);
@@ -205,7 +215,10 @@ export class ClassTrial implements TrialLoop {
   async next(answer: ProcessAnswer): Promise<ProcessEvent> {
     const instance = await this.#ready;
     if (answer?.action === "pause") return this.#release(await this.#save(instance));
-    if (answer?.action === "stop") return this.#release(this.#spec.checkpointAtEnd ? await this.#save(instance) : undefined);
+    if (answer?.action === "stop") {
+      const checkpoint = this.#spec.checkpointAtEnd ? await this.#save(instance) : undefined;
+      return this.#release(checkpoint, answer.hasEnded === true ? await this.#export(instance) : undefined);
+    }
     if (answer?.save === true || this.#isSaveDue) {
       this.#isSaveDue = false;
       const checkpoint = await this.#save(instance);
@@ -222,7 +235,26 @@ export class ClassTrial implements TrialLoop {
     const { checkpointFrequency } = this.#spec;
     this.#isSaveDue = checkpointFrequency > 0 && this.#iteration % checkpointFrequency === 0;
     const metrics = checkMetrics(returned, `Cannot report what step() of trial ${this.#spec.trialId} returned`);
-    return { type: "report", metrics, elapsedMs, timestampMs: Date.now() };
+    const timestampMs = Date.now();
+    this.#timeTotalMs += elapsedMs;
+    if (instance.logResult !== undefined) await this.#log(instance, { metrics, elapsedMs, timestampMs });
+    return { type: "report", metrics, elapsedMs, timestampMs };
+  }
+
+  async #log(instance: ClassTrainable, report: { metrics: Metrics; elapsedMs: number; timestampMs: number }): Promise<void> {
+    const { metrics, elapsedMs, timestampMs } = report;
+    const result: TrialResult = {
+      ...metrics,
+      trialId: this.#spec.trialId,
+      trainingIteration: this.#iteration,
+      timeThisIterMs: elapsedMs,
+      timeTotalMs: this.#timeTotalMs,
+      timestampMs,
+      done: metrics["done"] === true,
+      ...(await ownPlace()),
+      config: this.#spec.config,
+    };
+    await withinTrial(this.#spec, () => instance.logResult?.(result as never));
   }
 
   async #load(instance: ClassTrainable): Promise<void> {
@@ -247,8 +279,26 @@ export class ClassTrial implements TrialLoop {
     }
   }
 
-  #release(checkpoint: StagedCheckpoint | undefined): ProcessEvent {
-    return { type: "released", ...(checkpoint && { checkpoint }) };
+  /** The trial has ended well, whatever becomes of this. @returns why there is no export */
+  async #export(instance: ClassTrainable): Promise<string | undefined> {
+    if (instance.exportModel === undefined) return undefined;
+    const from = newTemporaryFolder("shoal-tune-");
+    const to = joinPath(this.#spec.trialDir, EXPORT_FOLDER);
+    try {
+      await withinTrial(this.#spec, () => instance.exportModel?.(from));
+      // A driver that died has left what an earlier end of the trial exported.
+      await removeFolder(to);
+      await copyFolder({ from, to });
+      return undefined;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    } finally {
+      await removeFolder(from);
+    }
+  }
+
+  #release(checkpoint: StagedCheckpoint | undefined, exportFailure?: string): ProcessEvent {
+    return { type: "released", ...(checkpoint && { checkpoint }), ...(exportFailure !== undefined && { exportFailure }) };
   }
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { type FinishedTrial, resultOf } from "./live-trial.ts";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "./scheduler.ts";
 import { FIFOScheduler } from "./schedulers/fifo-scheduler.ts";
 import type { Metrics, Trial, TrialResult } from "./trial.ts";
@@ -188,6 +189,24 @@ describe("the life of trials", () => {
     expect(bench.machine.finishedTrials[0]).toMatchObject({ status: "errored", failures: 2, failure: { message: "no" } });
   });
 
+  test("each result tells where its trial runs, as the first report of an attempt did, whatever metrics have these names", () => {
+    const [here, there] = [
+      { pid: 7, hostname: "one", nodeIp: "10.0.0.1" },
+      { pid: 8, hostname: "two", nodeIp: "10.0.0.2" },
+    ];
+    const bench = new Bench({ maxFailures: 1, samplesMax: 1 }).begin();
+    const report = { metrics: { loss: 1, pid: -1 }, elapsedMs: 1, timestampMs: 0 };
+    expect(bench.machine.preview(idOf(0), { ...report, place: here })).toMatchObject(here);
+    bench.report(0, report.metrics, { place: here });
+    expect(bench.machine.preview(idOf(0), report)).toMatchObject(here);
+    bench.report(0);
+    expect(bench.machine.liveTrials.get(idOf(0))?.lastResult).toMatchObject(here);
+    bench.apply({ type: "failed", trialId: idOf(0), failure: { name: "Error", message: "no" } });
+    bench.report(0, { loss: 2 }, { place: there, isLast: true });
+    expect(resultOf(bench.machine.finishedTrials[0] as FinishedTrial)).toMatchObject({ ...there, loss: 2, done: true });
+    expect(bench.machine.finishedTrials[0]?.metrics).toEqual({ loss: 2 });
+  });
+
   test.each([
     [{ loss: "low" }, 'the metric "loss" must be a number: received "low"'],
     [{ loss: Number.NaN }, 'the metric "loss" is NaN'],
@@ -195,6 +214,30 @@ describe("the life of trials", () => {
   ])("a report of %o fails its trial", (metrics, message) => {
     const bench = new Bench({ samplesMax: 1, maxFailures: 5 }).begin().report(0, metrics).release(0);
     expect(bench.machine.finishedTrials[0]?.failure?.message).toContain(message);
+  });
+
+  test("a trial that is to stop hears whether it has ended well", () => {
+    const more = { bundles: [{ CPU: 2 }], strategy: "PACK" } as const;
+    const change: Decision = { verdict: "continue", actions: [{ type: "resources", trialId: idOf(2), resources: more }] };
+    const bench = new Bench({
+      script: { "0@1": "stop", "2@1": change },
+      concurrentMax: 4,
+      samplesMax: 4,
+      clusterResources: { CPU: 8 },
+    }).begin();
+    const answerTo = (n: number, metrics: Metrics, report: object = {}): unknown =>
+      bench.machine
+        .apply({ type: "reported", trialId: idOf(n), metrics, elapsedMs: 1, timestampMs: 0, ...report })
+        .find(({ type }) => type === "answer");
+    const stopped = (n: number) => ({ type: "answer", trialId: idOf(n), answer: { action: "stop" } });
+    const ended = (n: number) => ({ type: "answer", trialId: idOf(n), answer: { action: "stop", hasEnded: true } });
+    expect(answerTo(0, { loss: 1 })).toEqual(ended(0));
+    expect(answerTo(1, { loss: Number.NaN })).toEqual(stopped(1));
+    expect(answerTo(2, { loss: 1 })).toEqual(stopped(2));
+    expect(answerTo(3, { loss: 1, done: true })).toEqual(ended(3));
+    // Reports of trials that had not been answered yet.
+    expect(answerTo(3, { loss: 1 })).toEqual(ended(3));
+    expect(answerTo(2, { loss: 1 })).toEqual(stopped(2));
   });
 
   test("the end of all ends what runs and what waits", () => {
@@ -298,7 +341,8 @@ describe("restoring", () => {
       "1@2": { verdict: "continue", actions: [{ type: "exploit", trialId: idOf(1), donorId: idOf(0), config: { n: 71 } }] },
     };
     const bench = new Bench({ script, samplesMax: 4, maxFailures: 1 }).begin();
-    bench.report(0, { loss: 2 }, { checkpoint: "a0" }).report(1).report(0).release(0, "a1").report(1).release(1);
+    const place = { pid: 7, hostname: "node", nodeIp: "10.0.0.7" };
+    bench.report(0, { loss: 2 }, { checkpoint: "a0", place }).report(1).report(0).release(0, "a1").report(1).release(1);
     bench.apply({ type: "failed", trialId: idOf(2), failure: { name: "Error", message: "no" } });
     bench.report(2, { loss: 1 }, { isLast: true });
     return bench;

@@ -7,7 +7,7 @@
  * log of events is the run's state.
  */
 import { type KeptCheckpointsConfig, metricAt } from "../runs/kept-checkpoints.ts";
-import { type FinishedTrial, LiveTrial, type SavedTrial } from "./live-trial.ts";
+import { type FinishedTrial, LiveTrial, type SavedTrial, type TrialReport } from "./live-trial.ts";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "./scheduler.ts";
 import type { Config, JsonValue, Metrics, Trial, TrialResources, TrialResult } from "./trial.ts";
 import type { Answer, Notice, SessionLimits, TrialCheckpoint, TrialEffect, TrialEvent, TrialFailure } from "./trial-events.ts";
@@ -116,7 +116,7 @@ export class TrialMachine {
   }
 
   /** The result that a report would become. Stoppers decide by it before the machine takes the report. */
-  preview(trialId: string, report: { metrics: Metrics; elapsedMs: number; timestampMs: number }): TrialResult | undefined {
+  preview(trialId: string, report: TrialReport): TrialResult | undefined {
     const trial = this.#open.get(trialId);
     return trial === undefined || trial.isReleasing ? undefined : trial.preview(report);
   }
@@ -240,8 +240,8 @@ export class TrialMachine {
     this.#searchDelayed = false;
     if (trial.isReleasing) return this.#onLateReport(trial, event);
     if (trial.status !== "running") return;
-    const { metrics, elapsedMs, timestampMs } = event;
-    const result = trial.record(metrics, { elapsedMs, timestampMs, tuned: this.#options.metrics });
+    const { metrics } = event;
+    const result = trial.record(event, this.#options.metrics);
     const fault = this.#faultOf(trial, metrics);
     if (fault !== undefined) {
       this.#fail(trial, { failure: fault, isReleased: event.isLast === true });
@@ -259,7 +259,7 @@ export class TrialMachine {
   #onLateReport(trial: LiveTrial, { isLast, checkpoint }: Extract<TrialEvent, { type: "reported" }>): void {
     if (checkpoint !== undefined) this.#keep(trial, checkpoint);
     if (isLast === true) this.#onReleased(trial.id, undefined);
-    else this.#answer(trial, { action: trial.status === "paused" ? "pause" : "stop" });
+    else this.#answerLeaving(trial);
   }
 
   #decide(trial: LiveTrial, result: TrialResult): void {
@@ -281,7 +281,7 @@ export class TrialMachine {
     // An action may have ended or interrupted the trial itself.
     if (trial.isReleasing || trial.status !== "running") {
       this.#notify("result", trial, { result });
-      this.#answer(trial, { action: trial.status === "paused" ? "pause" : "stop" });
+      this.#answerLeaving(trial);
       return;
     }
     if (verdict === "stop") {
@@ -479,7 +479,7 @@ export class TrialMachine {
   /** A trial that has reported leaves its process. */
   #leave(trial: LiveTrial, status: "paused" | "terminated" | "errored"): void {
     this.#depart(trial, status);
-    this.#answer(trial, { action: status === "paused" ? "pause" : "stop" });
+    this.#answerLeaving(trial);
   }
 
   /** A trial is to leave its process: its next report is answered so. */
@@ -630,7 +630,7 @@ export class TrialMachine {
     trial.hasBegunFromStart = trial.start !== undefined;
     trial.rewind();
     this.#effects.push({ type: "start", trial, checkpoint, nextCheckpoint: trial.nextCheckpoint });
-    this.#notify("start", trial);
+    this.#notify("start", trial, checkpoint && { checkpoint: checkpoint.path });
   }
 
   /** Nothing runs, nothing can be chosen, and trials are paused: the scheduler may free some, else they end. */
@@ -682,6 +682,12 @@ export class TrialMachine {
 
   #answer(trial: LiveTrial, answer: Answer): void {
     this.#effects.push({ type: "answer", trialId: trial.id, answer });
+  }
+
+  /** Answers the report of a trial that is to leave its process. */
+  #answerLeaving(trial: LiveTrial): void {
+    if (trial.status === "paused") this.#answer(trial, { action: "pause" });
+    else this.#answer(trial, { action: "stop", ...(trial.status === "terminated" && { hasEnded: true }) });
   }
 
   #tellComplete(trial: LiveTrial, isError: boolean): void {

@@ -19,11 +19,11 @@ import { IDLE_ACTOR_MS, LEAVE_WITHIN_MS } from "./limits.ts";
 import type { TrainableParts } from "./trainable.ts";
 import type { TrialResources } from "./trial.ts";
 import { TrialActor } from "./trial-actor.ts";
-import type { ProcessAnswer, ProcessEvent, TrialSpec } from "./trial-protocol.ts";
+import type { FirstEvent, ProcessAnswer, ProcessEvent, TrialSpec } from "./trial-protocol.ts";
 
 /** The driver's handle of an attempt of a trial. */
 export interface TrialProcess {
-  begin(spec: TrialSpec): Promise<ProcessEvent>;
+  begin(spec: TrialSpec): Promise<FirstEvent>;
   next(answer: ProcessAnswer): Promise<ProcessEvent>;
   /** Ends it now, whatever it does: `begin` or `next` rejects. */
   kill(): void;
@@ -117,7 +117,8 @@ export class ActorProcesses implements TrialProcesses {
       begin: async (spec) => {
         given = spec;
         nextCheckpoint = spec.nextCheckpoint;
-        return await staged(await handle.begin.remote(spec));
+        const { process, ...event } = await handle.begin.remote(spec);
+        return { ...(await staged(event)), process };
       },
       next: async (answer) => await staged(await handle.next.remote(answer)),
       kill: () => {

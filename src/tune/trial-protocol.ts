@@ -19,8 +19,9 @@ export interface TrialSpec {
   readonly resources: TrialResources;
   /** The path of the checkpoint to go on from. */
   readonly checkpoint: string | undefined;
-  /** Iterations up to the checkpoint. */
+  /** Iterations, and milliseconds of running, up to the checkpoint. */
   readonly iteration: number;
+  readonly timeTotalMs: number;
   readonly nextCheckpoint: number;
   /** For classes: iterations from one checkpoint to the next; 0 for none. */
   readonly checkpointFrequency: number;
@@ -47,7 +48,17 @@ export type ProcessEvent =
     }
   | { readonly type: "saved"; readonly checkpoint: StagedCheckpoint }
   | { readonly type: "ended" }
-  | { readonly type: "released"; readonly checkpoint?: StagedCheckpoint };
+  /** `exportFailure`: why the class's `exportModel` has left nothing. */
+  | { readonly type: "released"; readonly checkpoint?: StagedCheckpoint; readonly exportFailure?: string };
+
+/** The process of a trial. The driver knows the names and addresses of nodes. */
+export interface ProcessId {
+  readonly pid: number;
+  readonly nodeId: string;
+}
+
+/** First event of an attempt, with the process that it comes from. */
+export type FirstEvent = ProcessEvent & { readonly process: ProcessId };
 
 /** Answer to an event; undefined where the event needs no answer. */
 export type ProcessAnswer = Answer | undefined;

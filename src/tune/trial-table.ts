@@ -9,8 +9,9 @@ import { metricAt } from "../runs/kept-checkpoints.ts";
 import { flatMetrics } from "../runs/metrics.ts";
 import { durationText, tableLines, valueText } from "../runs/progress-lines.ts";
 import { ConfigCodec } from "./config-codec.ts";
-import { TABLE_EVERY_MS, TABLE_PARAMETERS, TABLE_ROWS } from "./limits.ts";
+import { TABLE_EVERY_MS, TABLE_PARAMETERS, TABLE_PRINTED_EVERY_MS } from "./limits.ts";
 import { resultOf } from "./live-trial.ts";
+import { headingsOf, type ResolvedReporter, type Verbosity } from "./progress-reporter.ts";
 import type { Metrics, Mode, Trial, TrialResult, TrialStatus } from "./trial.ts";
 import type { TrialMachine } from "./trial-machine.ts";
 
@@ -20,6 +21,7 @@ interface TableFacts {
   readonly modes: readonly Mode[];
   /** How many trials there will be, where that is known. */
   readonly trialsMax: number;
+  readonly reporter: ResolvedReporter;
 }
 
 /** A trial, as the table has it. */
@@ -33,18 +35,28 @@ interface TableTrial {
 export class TrialTable {
   readonly #machine: TrialMachine;
   readonly #facts: TableFacts;
+  readonly #verbose: Verbosity | undefined;
   #end: ((outcome: WorkOutcome) => void) | undefined;
   #lines: { readonly drawnMs: number; readonly lines: readonly string[] } | undefined;
 
-  constructor(machine: TrialMachine, facts: TableFacts) {
+  constructor(machine: TrialMachine, facts: TableFacts, verbose?: Verbosity) {
     this.#machine = machine;
-    this.#facts = facts;
+    this.#facts = verbose === 1 ? { ...facts, reporter: { ...facts.reporter, maxProgressRows: 0 } } : facts;
+    this.#verbose = verbose;
   }
 
   begin(): void {
-    if (!showsProgress(undefined)) return;
+    const isAsked = this.#verbose !== undefined;
+    if (this.#verbose === 0 || !showsProgress(isAsked ? true : undefined)) return;
     const since = performance.now();
+    let printedMs = since;
     this.#end = processBoard().begin({
+      ...(isAsked && { afterMs: 0 }),
+      plainLine: (nowMs) => {
+        if (nowMs - printedMs < (this.#facts.reporter.reportIntervalMs ?? TABLE_PRINTED_EVERY_MS)) return undefined;
+        printedMs = nowMs;
+        return `shoal tune: ${this.#current(nowMs, nowMs - since).join("\n")}`;
+      },
       lines: (nowMs) => this.#current(nowMs, performance.now() - since),
       summary: (outcome, ms) => {
         const lines = trialLines(this.#trials(), { ...this.#facts, elapsedMs: ms });
@@ -60,7 +72,7 @@ export class TrialTable {
 
   /** Thousands of trials are not sorted at each drawing. */
   #current(nowMs: number, elapsedMs: number): readonly string[] {
-    if (this.#lines === undefined || nowMs - this.#lines.drawnMs >= TABLE_EVERY_MS)
+    if (this.#lines === undefined || nowMs - this.#lines.drawnMs >= (this.#facts.reporter.reportIntervalMs ?? TABLE_EVERY_MS))
       this.#lines = { drawnMs: nowMs, lines: trialLines(this.#trials(), { ...this.#facts, elapsedMs }) };
     return this.#lines.lines;
   }
@@ -77,7 +89,7 @@ export class TrialTable {
 /** A line of what there is, and the table: the best trials first; without a metric those that run before those that wait. */
 export function trialLines(
   trials: readonly TableTrial[],
-  { name, metrics, modes, trialsMax, elapsedMs }: TableFacts & { readonly elapsedMs: number },
+  { name, metrics, modes, trialsMax, reporter, elapsedMs }: TableFacts & { readonly elapsedMs: number },
 ): string[] {
   const counts = Map.groupBy(trials, ({ status }) => status);
   const states = Array.from(counts, ([status, some]) => `${some.length} ${status}`);
@@ -87,24 +99,31 @@ export function trialLines(
       ? `, about ${durationText((elapsedMs / ended) * (trialsMax - ended))} left`
       : "";
   const head = `${name}: ${trials.length}${Number.isFinite(trialsMax) ? ` of ${trialsMax}` : ""} trials (${states.join(", ")})${left}`;
-  const shown = ranked(trials, metrics[0], modes[0]).slice(0, TABLE_ROWS);
+  const shown = ranked(trials, reporter.sortByMetric ? metrics[0] : undefined, modes[0]).slice(0, reporter.maxProgressRows);
   if (shown.length === 0) return [head];
   const configs = shown.map(({ config }) => flatMetrics(ConfigCodec.shown(config)));
+  const metricColumns = reporter.metricColumns ?? headingsOf([...metrics, "trainingIteration", "timeTotalMs"]);
   const parameters = [...new Set(configs.flatMap((config) => [...config.keys()]))].slice(0, TABLE_PARAMETERS);
+  const parameterColumns = reporter.parameterColumns ?? new Map(parameters.map((parameter) => [parameter, parameter]));
   const rows = shown.map(({ id, status, result }, i) => [
     id,
     status,
-    ...metrics.map((metric) => valueText(result && metricAt(result as unknown as Metrics, metric))),
-    result === undefined ? "" : String(result.trainingIteration),
-    result === undefined ? "" : durationText(result.timeTotalMs),
-    ...parameters.map((parameter) => valueText(configs[i]?.get(parameter))),
+    ...Array.from(metricColumns.keys(), (metric) => cellOf(result, metric)),
+    ...Array.from(parameterColumns.keys(), (parameter) => valueText(configs[i]?.get(parameter))),
   ]);
   const more = trials.length - shown.length;
   return [
     head,
-    ...tableLines([["trial", "status", ...metrics, "iteration", "time", ...parameters], ...rows]),
+    ...tableLines([["trial", "status", ...metricColumns.values(), ...parameterColumns.values()], ...rows]),
     ...(more > 0 ? [`and ${more} more`] : []),
   ];
+}
+
+const TIMES: ReadonlySet<string> = new Set(["timeTotalMs", "timeThisIterMs"]);
+
+function cellOf(result: TrialResult | undefined, metric: string): string {
+  const value = result && metricAt(result as unknown as Metrics, metric);
+  return TIMES.has(metric) && typeof value === "number" ? durationText(value) : valueText(value);
 }
 
 const ORDER: readonly TrialStatus[] = ["running", "pending", "paused", "errored", "terminated"];

@@ -29,9 +29,18 @@ export type TrialResult<M extends object = Readonly<Record<string, unknown>>> = 
   readonly timestampMs: number;
   /** Whether it is the last of its trial. */
   readonly done: boolean;
+  /** The process that reported it; of a trainer, the driver. */
+  readonly pid: number;
+  /** The name of that process's machine. */
+  readonly hostname: string;
+  /** The address of that machine in the cluster's network; `127.0.0.1` where it is the whole cluster. */
+  readonly nodeIp: string;
   /** The trial's configuration at the time of the report. */
   readonly config: Config;
 };
+
+/** Where a trial runs, as its results have it. */
+export type TrialPlace = Pick<TrialResult, "pid" | "hostname" | "nodeIp">;
 
 /** Resources by name, as in a bundle of a placement group: `CPU`, `GPU`, or a custom resource. */
 export type TrialBundle = Readonly<Record<string, number>>;

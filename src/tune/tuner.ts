@@ -16,6 +16,7 @@ import { resolveFolder } from "../storage/places.ts";
 import { checkCallback, type TuneCallback } from "./callbacks.ts";
 import { TuneError } from "./errors.ts";
 import { EXPERIMENT_LOG, INTERRUPTED_RUN_MS } from "./limits.ts";
+import { type ProgressReporter, readReporter, type Verbosity } from "./progress-reporter.ts";
 import { ResultGrid } from "./result-grid.ts";
 import { type ResumeOptions, Session, type SessionPlan } from "./run-session.ts";
 import { decodeSpace, encodeSpace, requireGivenAgain, type SavedExperiment } from "./saved-experiment.ts";
@@ -31,6 +32,10 @@ import { makeScheduler, makeSearcher } from "./named-parts.ts";
 export interface TuneRunConfig extends RunConfig<TuneCallback | Tracker> {
   /** When trials stop: bounds by metric, a function, a stopper. Default: never by themselves. */
   stop?: Stop | undefined;
+  /** How much is shown while it runs: nothing, the numbers of trials, a table, or a table and each result. Default: 2 on a terminal, 0 elsewhere. */
+  verbose?: Verbosity | undefined;
+  /** The columns and rows of the table. */
+  progressReporter?: ProgressReporter | undefined;
 }
 
 export interface TunerOptions<S extends SearchSpace> {
@@ -181,6 +186,7 @@ export class Tuner<S extends SearchSpace = Record<string, never>, R = unknown> {
     const tuneConfig = readTuneConfig(this.#options.tuneConfig);
     const runConfig = await readRunConfig<TuneCallback | Tracker>(givenRun, "tune");
     const stopper = readStop(runConfig.stop, tunedModes(tuneConfig));
+    const reporter = readReporter(runConfig.progressReporter);
     const callbacks = checkedCallbacks(runConfig.callbacks);
     const runId = Math.floor(Math.random() * 16 ** 6)
       .toString(16)
@@ -207,6 +213,7 @@ export class Tuner<S extends SearchSpace = Record<string, never>, R = unknown> {
         tuneConfig,
         runConfig,
         stopper,
+        reporter,
         callbacks,
         runId,
         searcher,
@@ -242,6 +249,7 @@ export class Tuner<S extends SearchSpace = Record<string, never>, R = unknown> {
         tuneConfig,
         runConfig,
         stopper: readStop(runConfig.stop, tunedModes(tuneConfig)),
+        reporter: readReporter(runConfig.progressReporter),
         callbacks: checkedCallbacks(runConfig.callbacks),
         runId: saved.runId,
         searcher: await makeSearcher(tuneConfig),

@@ -115,7 +115,7 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
         )
       ).message;
     expect(await messageOf("no package", "lacks_package")).toMatch(
-      /ModuleNotFoundError: No module named 'no_such_package'\. Install it where this rank runs: \S+ -m pip install no_such_package$/,
+      /ModuleNotFoundError: No module named 'no_such_package'\. Install it where this runs: \S+ -m pip install no_such_package$/,
     );
     expect(await messageOf("no module", "train_loop", "no.such.module")).toContain("make it importable from");
     expect(await messageOf("no file", "train_loop", join(folder, "none.py"))).toContain("there is no file");

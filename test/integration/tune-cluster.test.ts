@@ -33,6 +33,7 @@ test("bundles spread a trial over nodes; trials of a node that dies go on elsewh
   const placed = await new Tuner(spread, { tuneConfig: { numSamples: 2 }, runConfig: runConfig() }).fit();
   expect(placed.errors.map(({ message }) => message)).toEqual([]);
   for (const { metrics } of placed) expect(metrics?.child).not.toBe(metrics?.own);
+  for (const { metrics } of placed) expect(metrics).toMatchObject({ pid: expect.any(Number), nodeIp: "127.0.0.1" });
 
   const root = mkdtempSync(join(folder, "marks-"));
   const fitted = new Tuner(

@@ -42,6 +42,42 @@ test("a trial for which the whole cluster is too small is said, and waits", asyn
   expect(said.join("")).toMatch(/^shoal tune: trial \w+_00000 needs 64 CPU and the whole cluster has 2: it waits until there is more/);
 });
 
+test("what is shown where there is no terminal is asked for", async () => {
+  const train = async ({ x }: { x: number }) => {
+    await report({ loss: x });
+    if (x === 2) throw new Error("no twos");
+    await new Promise((resolve) => setTimeout(resolve, 150));
+  };
+  const told = async (more: TuneRunConfig): Promise<string[]> => {
+    const { value: results, said } = await saidDuring(() =>
+      new Tuner(train, {
+        paramSpace: { x: gridSearch([1, 2]) },
+        tuneConfig: { metric: "loss", mode: "min", maxConcurrentTrials: 1 },
+        runConfig: runConfig(more),
+      }).fit(),
+    );
+    const [id = ""] = results.at(0)?.trialId.split("_") ?? [];
+    const plain = (text: string): string => text.replaceAll(id, "ID").replaceAll(basename(results.experimentPath), "run");
+    return said.map((text) => plain(text).replaceAll(/\d+\.\d s/g, "T"));
+  };
+  expect(await told({})).toEqual([]);
+  expect(await told({ verbose: 1 })).toEqual(["shoal tune: done after T: run: 2 of 2 trials (1 terminated, 1 errored)\n"]);
+  const all = await told({ verbose: 3, progressReporter: { metricColumns: ["loss"], reportIntervalMs: 1 } });
+  expect(all.some((text) => /^shoal tune: run: \d of 2 trials \(.*running.*\)/.test(text))).toBe(true);
+  expect(all.filter((text) => /: trial |: Trial /.test(text))).toEqual([
+    "shoal tune: trial ID_00000: iteration 1, T: loss 1\n",
+    "shoal tune: trial ID_00001: iteration 1, T: loss 2\n",
+    "shoal tune: Trial ID_00001 failed: Error: no twos\n",
+  ]);
+  expect(all.at(-1)?.split("\n")).toEqual([
+    "shoal tune: done after T: run: 2 of 2 trials (1 terminated, 1 errored)",
+    "trial         status      loss  x",
+    "ID_00000  terminated     1  1",
+    "ID_00001  errored        2  2",
+    "",
+  ]);
+});
+
 describe("callbacks", () => {
   test("follow each trial in order, and one that throws ends nothing", async () => {
     const calls: string[] = [];
@@ -52,6 +88,7 @@ describe("callbacks", () => {
         await new Promise((resolve) => setTimeout(resolve, 2));
         tell("result", trial, ` ${String(result["at"])}`);
       },
+      setup: ({ experimentPath, ...info }) => void calls.push(`setup ${basename(experimentPath)} ${JSON.stringify(info)}`),
       onTrialCheckpoint: ({ trial, checkpoint }) => tell("checkpoint", trial, ` ${basename(checkpoint.path)}`),
       onTrialComplete: ({ trial, result }) => tell("complete", trial, ` ${String(result?.done)}`),
       onTrialError: ({ trial, error }) => tell("error", trial, ` ${error.message.replace(trial.id, "X")}`),
@@ -79,6 +116,7 @@ describe("callbacks", () => {
     );
     expect([results.length, results.numErrors]).toEqual([2, 1]);
     expect(calls).toEqual([
+      `setup ${basename(results.experimentPath)} ${JSON.stringify({ experimentName: basename(results.experimentPath), numSamples: 1, totalNumSamples: 2 })}`,
       "0 start",
       "0 checkpoint checkpoint_000000",
       "0 result 1",
@@ -93,15 +131,26 @@ describe("callbacks", () => {
     expect(said).toEqual(["shoal tune: Broken.onTrialResult threw, and goes on being called: out of paper\n"]);
   });
 
-  test("are told of a trial that is tried again", async () => {
+  test("are told of a trial that is tried again and restored, and of each step", async () => {
     const errors: string[] = [];
-    const train = ({ begun }: { begun: string }) => {
+    const train = async ({ begun }: { begun: string }) => {
       const fs = process.getBuiltinModule("node:fs");
       if (fs.existsSync(begun)) return { at: 1 };
       fs.writeFileSync(begun, "");
+      await report({ at: 0 }, { checkpoint: Checkpoint.fromDirectory(fs.mkdtempSync(`${begun}-`)) });
       throw new Error("not yet");
     };
-    const callbacks: TuneCallback[] = [{ onTrialRecover: ({ error }) => void errors.push(error.message) }];
+    const told: string[] = [];
+    const callbacks: TuneCallback[] = [
+      {
+        onTrialRecover: ({ error }) => void errors.push(error.message),
+        onTrialStart: () => void told.push("start"),
+        onTrialRestore: ({ checkpoint }) => void told.push(`restore ${basename(checkpoint.path)}`),
+        onTrialResult: () => void told.push("result"),
+        onStepBegin: ({ iteration, trials }) => void told.push(`begin ${iteration} ${trials.length}`),
+        onStepEnd: ({ iteration, trials }) => void told.push(`end ${iteration} ${trials.length}`),
+      },
+    ];
     const { value: results } = await saidDuring(() =>
       new Tuner(train, {
         paramSpace: { begun: join(folder, "begun") },
@@ -109,12 +158,21 @@ describe("callbacks", () => {
       }).fit(),
     );
     expect([results.numErrors, errors]).toEqual([0, [expect.stringMatching(/^Trial \w+_00000 failed: Error: not yet$/)]]);
+    // The session begins, a configuration is suggested, there are no more, a report, a failure, the last report.
+    expect(told.join(", ").split(/, (?=begin)/)).toEqual([
+      "begin 1 0, end 1 0",
+      "begin 2 0, start, end 2 1",
+      "begin 3 1, end 3 1",
+      "begin 4 1, result, end 4 1",
+      "begin 5 1, start, restore checkpoint_000000, end 5 1",
+      "begin 6 1, result, end 6 0",
+    ]);
   });
 
   test("what is no callback is refused before anything starts", async () => {
     const config = runConfig({ callbacks: [{ onResult: () => {} } as TuneCallback] });
     const failure = await failureOf(new Tuner(() => ({ a: 1 }), { runConfig: config }).fit());
-    expect(failure.message).toContain("it has none of the methods onTrialStart, onTrialResult");
+    expect(failure.message).toContain("it has none of the methods setup, onStepBegin, onStepEnd, onTrialStart");
     expect(existsSync(join(folder, config.name as string))).toBe(false);
   });
 });

@@ -48,6 +48,7 @@ test("a function of Python reports with checkpoints, and goes on from them", asy
   expect(results.errors.map(({ message }) => message)).toEqual([]);
   expect(results.getBestResult()).toMatchObject({ config: { x: 0 }, iterations: 4 });
   expect(results.at(1)?.metrics?.at).toBe(results.at(1)?.iterations);
+  expect(results.at(1)?.metrics).toMatchObject({ pid: expect.any(Number), nodeIp: "127.0.0.1" });
   expect(await results.at(0)?.checkpoint?.getMetadata()).toEqual({});
 });
 
@@ -70,10 +71,21 @@ test("an error of Python is the trial's", async () => {
 
 test("a file that imports Ray's names runs where there is no Ray", async () => {
   const lines = [
+    "import sys",
     "from ray import tune",
     "from ray.air import session",
+    "from ray.tune.integration.ray_train import TuneReportCallback",
+    "from ray.tune.schedulers import ASHAScheduler",
+    "from ray.tune.search.optuna import OptunaSearch",
+    "class Told(tune.Callback): pass",
+    "sys.modules['xgboost'] = None",
+    "def said_by(call):",
+    "    try: call()",
+    "    except Exception as error: return str(error)",
+    "def integration(): import ray.tune.integration.xgboost",
     "def train(config):",
-    "    tune.report({'loss': config['x']})",
+    "    said = [said_by(call) for call in (ASHAScheduler, OptunaSearch, Told, lambda: tune.Tuner(train), TuneReportCallback, integration)]",
+    "    tune.report({'loss': config['x'], 'said': said})",
     "    session.report({'loss': config['x'] / 2, 'trial': tune.get_context().get_trial_id()})",
   ];
   const results = await new Tuner(python.task<(config: { x: number }) => void>(file("ray_loop", ...lines), "train"), {
@@ -82,4 +94,13 @@ test("a file that imports Ray's names runs where there is no Ray", async () => {
   }).fit();
   expect(results.errors.map(({ message }) => message)).toEqual([]);
   expect(results.at(0)).toMatchObject({ iterations: 2, metrics: { loss: 2 } });
+  const { said = [] } = ((await results.at(0)?.metricsColumns()) ?? {}) as { said?: string[][] };
+  const driver = "here: the driver of a run is TypeScript: import it from shoal/tune there, and give new Tuner python.task(file, name)";
+  expect(said[0]).toEqual([
+    ...["ASHAScheduler", "OptunaSearch", "Told", "Tuner"].map((name) => `Cannot use ${name} ${driver}`),
+    expect.stringContaining("Cannot use TuneReportCallback here: trainers run in TypeScript: new Tuner(trainer, ...)"),
+    expect.stringMatching(
+      /^Cannot use shoal.train.xgboost: .* has no module xgboost. Install it where this runs: \S+ -m pip install xgboost$/,
+    ),
+  ]);
 });

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { tableFromIPC } from "apache-arrow";
+import { nodes } from "shoal";
 import {
   Checkpoint,
   choice,
@@ -13,12 +14,13 @@ import {
   Result,
   sampleFrom,
   type Trial,
+  type TrialResult,
   Tuner,
   uniform,
   withParameters,
   withResources,
 } from "shoal/tune";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { runProgram } from "../house/run-program.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { shoalProcesses, useFolder, useSession } from "./session.ts";
@@ -55,6 +57,11 @@ describe("trainables", () => {
     expect(JSON.parse(readFileSync(join(best.path, "params.json"), "utf8"))).toEqual(best.config);
     const columns = await best.metricsColumns();
     expect(columns.loss).toHaveLength(3);
+    const [node] = await nodes();
+    expect(best.metrics).toMatchObject({ hostname: node?.hostname, nodeIp: "127.0.0.1" });
+    expect([columns.pid, columns.nodeIp]).toEqual([Array(3).fill(best.metrics?.pid), Array(3).fill("127.0.0.1")]);
+    const [line = ""] = readFileSync(join(best.path, "result.json"), "utf8").split("\n");
+    expect(JSON.parse(line)).toMatchObject({ pid: best.metrics?.pid, hostname: node?.hostname, node_ip: "127.0.0.1" });
     expect((await Result.fromPath(best.path)).metrics).toMatchObject({ trainingIteration: 3 });
     const arrow = tableFromIPC((await results.toArrow()).stream);
     expect(arrow.getChild("loss")?.toArray()).toEqual(Float64Array.from(losses));
@@ -145,6 +152,54 @@ describe("trainables", () => {
     const best = results.getBestResult();
     expect(readdirSync(best.path).filter((name) => name.startsWith("checkpoint_"))).toHaveLength(2);
     expect(await best.checkpoint?.asDirectory((path) => readFileSync(join(path, "at"), "utf8"))).toBe("12");
+  });
+
+  test("a class logs its results in its own process, and exports its model when its trial has ended well", async () => {
+    class Model {
+      #size = 0;
+      #at = 0;
+      setup(config: { size: number }) {
+        this.#size = config.size;
+      }
+      step() {
+        this.#at += this.#size;
+        return { at: this.#size === 3 && this.#at > 3 ? Number.NaN : this.#at };
+      }
+      logResult(result: TrialResult<{ at: number }>) {
+        const { at, trainingIteration, timeThisIterMs, timeTotalMs, pid, config } = result;
+        const line = JSON.stringify({ at, trainingIteration, isFirst: timeThisIterMs === timeTotalMs, isOwn: pid === process.pid, config });
+        process.getBuiltinModule("node:fs").appendFileSync(`${getContext().trialDir}/own.log`, `${line}\n`);
+      }
+      exportModel(path: string) {
+        if (this.#size === 2) throw new Error("no room");
+        const fs = process.getBuiltinModule("node:fs");
+        fs.mkdirSync(`${path}/weights`);
+        fs.writeFileSync(`${path}/weights/at`, String(this.#at));
+      }
+    }
+    const said: string[] = [];
+    const spy = vi.spyOn(process.stderr, "write").mockImplementation((text) => said.push(String(text)) > 0);
+    const results = await new Tuner(Model, {
+      paramSpace: { size: gridSearch([1, 2, 3]) },
+      tuneConfig: { metric: "at", mode: "max" },
+      runConfig: runConfig({ stop: { trainingIteration: 2 } }),
+    })
+      .fit()
+      .finally(() => spy.mockRestore());
+    const [exported, unable, failed] = Array.from(results);
+    const lines = readFileSync(join(exported?.path ?? "", "own.log"), "utf8")
+      .trim()
+      .split("\n");
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+      { at: 1, trainingIteration: 1, isFirst: true, isOwn: true, config: { size: 1 } },
+      { at: 2, trainingIteration: 2, isFirst: false, isOwn: true, config: { size: 1 } },
+    ]);
+    expect(readFileSync(join(exported?.path ?? "", "export", "weights", "at"), "utf8")).toBe("2");
+    expect(unable?.status).toBe("terminated");
+    expect(said.join("")).toBe(`shoal tune: trial ${unable?.trialId} has ended, and its exportModel failed: no room\n`);
+    expect(failed?.status).toBe("errored");
+    for (const one of [unable, failed]) expect(existsSync(join(one?.path ?? "", "export"))).toBe(false);
+    expect((await Result.fromPath(exported?.path ?? "")).checkpoint).toBeUndefined();
   });
 
   test("without reuse each trial has a process of its own, and none is left", async () => {

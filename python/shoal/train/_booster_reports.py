@@ -35,12 +35,18 @@ class BoosterReports:
     def _report(self, metrics, model):
         """``model``: None where there is to be no checkpoint."""
         with self._checkpoint(model) as checkpoint:
-            report(metrics, checkpoint=checkpoint)
+            self._tell(metrics, checkpoint)
+
+    def _tell(self, metrics, checkpoint):
+        report(metrics, checkpoint=checkpoint)
+
+    def _saves(self):
+        # All ranks have the same model.
+        return _current.require("RayTrainReportCallback").context.get_world_rank() == 0
 
     @contextmanager
     def _checkpoint(self, model):
-        # All ranks have the same model.
-        if model is None or _current.require("RayTrainReportCallback").context.get_world_rank() != 0:
+        if model is None or not self._saves():
             yield None
             return
         with tempfile.TemporaryDirectory() as folder:

@@ -11,19 +11,22 @@ DRIVER_ERRORS = frozenset("ControllerError NCCLHangError PreemptionError Trainin
 _MADE = {}
 
 
-def driver_name(name):
-    """A class that cannot be made here."""
-    if name not in _MADE:
+def driver_name(name, module="ray.train"):
+    """A class that cannot be made here, as of a module of Ray."""
+    if (module, name) not in _MADE:
         bases = (RuntimeError,) if name in DRIVER_ERRORS else ()
-        _MADE[name] = type(name, bases, {"__init__": _refuse, "__module__": "ray.train", "restore": classmethod(_refuse), "from_path": classmethod(_refuse)})
-    return _MADE[name]
+        _MADE[module, name] = type(name, bases, {"__init__": _refuse, "__module__": module, "restore": classmethod(_refuse), "from_path": classmethod(_refuse)})
+    return _MADE[module, name]
 
 
 def _refuse(self, *_args, **_kwargs):
-    name = self.__name__ if isinstance(self, type) else type(self).__name__
-    raise RuntimeError(
-        "Cannot use %s here: the driver of a run is TypeScript: import it from shoal/train there, and give its trainer python.task(file, name) as trainLoopPerWorker" % name
+    given = self if isinstance(self, type) else type(self)
+    where = (
+        "import it from shoal/tune there, and give new Tuner python.task(file, name)"
+        if any(base.__module__ == "ray.tune" for base in given.__mro__)
+        else "import it from shoal/train there, and give its trainer python.task(file, name) as trainLoopPerWorker"
     )
+    raise RuntimeError("Cannot use %s here: the driver of a run is TypeScript: %s" % (given.__name__, where))
 
 
 def trainers(*names):

@@ -53,7 +53,7 @@ def install_hint(error):
     if not isinstance(error, ModuleNotFoundError) or not error.name:
         return ""
     package = _PACKAGES.get(error.name.split(".")[0], error.name.split(".")[0])
-    return " Install it where this rank runs: %s -m pip install %s" % (shlex.quote(sys.executable), package)
+    return " Install it where this runs: %s -m pip install %s" % (shlex.quote(sys.executable), package)
 
 
 #: Packages that are not called as what is imported of them.

@@ -4,20 +4,15 @@ The names are Ray's, so that loops written for it run unchanged.
 """
 
 import importlib
-import importlib.util
 import os
 import shutil
 import tempfile
 
 from . import Checkpoint, CheckpointUploadMode, _current, report
-from ._errors import needed
+from ._lightning_package import lightning_package
 from .torch import get_device, torch
 
-try:
-    # The package has two names, with classes of their own.
-    _lightning = importlib.import_module("lightning.pytorch")
-except ModuleNotFoundError:
-    _lightning = importlib.import_module("pytorch_lightning") if importlib.util.find_spec("pytorch_lightning") else needed("lightning", "shoal.train.lightning")
+_lightning = lightning_package("shoal.train.lightning")
 _environments = importlib.import_module("%s.plugins.environments" % _lightning.__name__)
 
 

@@ -6,6 +6,7 @@ The events are those of ``src/tune/trial-protocol.ts``. The function runs on a t
 import asyncio
 import inspect
 import math
+import os
 import threading
 import time
 
@@ -27,7 +28,8 @@ class TrialActor:
 
     async def begin(self, spec):
         self._trial = Trial(self._function, spec, asyncio.get_running_loop())
-        return await self._trial.next(None)
+        event = await self._trial.next(None)
+        return {**event, "process": {"pid": os.getpid(), "nodeId": _runtime.require().configuration["nodeId"]}}
 
     async def next(self, answer=None):
         return await self._trial.next(answer)

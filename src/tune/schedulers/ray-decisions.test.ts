@@ -132,6 +132,9 @@ function resultOf(trialId: string, given: Record<string, number | string>): Tria
     timeThisIterMs: 1,
     timeTotalMs: 1,
     timestampMs: 0,
+    pid: 7,
+    hostname: "node",
+    nodeIp: "10.0.0.7",
     done: false,
     config: {},
   };

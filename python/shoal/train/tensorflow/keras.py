@@ -3,7 +3,7 @@
 import os
 import tempfile
 
-from .. import Checkpoint, report
+from .. import Checkpoint, get_context, report
 from .._errors import needed
 
 _keras = needed("tensorflow", "shoal.train.tensorflow.keras").keras
@@ -36,15 +36,21 @@ class ReportCheckpointCallback(_keras.callbacks.Callback):
         logs = logs if isinstance(logs, dict) else {}
         metrics = logs if self._metrics is None else {name: logs[of_keras] for name, of_keras in self._metrics.items()}
         if event not in self._checkpoint_on:
-            report(metrics)
+            self._tell(metrics, None)
             return
         with tempfile.TemporaryDirectory() as folder:
             # Saved on all ranks, as a strategy may have to gather the weights; files of the same name from several ranks must not differ, so the first one's counts.
             self.model.save(os.path.join(folder, "model.keras"))
-            checkpoint = Checkpoint.from_directory(folder) if _is_first() else None
+            checkpoint = Checkpoint.from_directory(folder) if self._saves() else None
             if checkpoint is not None:
                 checkpoint.set_metadata({"_model_filename": "model.keras"})
-            report(metrics, checkpoint=checkpoint)
+            self._tell(metrics, checkpoint)
+
+    def _tell(self, metrics, checkpoint):
+        report(metrics, checkpoint=checkpoint)
+
+    def _saves(self):
+        return get_context().get_world_rank() == 0
 
 
 def _events(option, given):
@@ -53,9 +59,3 @@ def _events(option, given):
         if event not in _EVENTS:
             raise ValueError("ReportCheckpointCallback takes as %s one of %s, or a list of them: received %r" % (option, ", ".join(_EVENTS), event))
     return events
-
-
-def _is_first():
-    from .. import get_context
-
-    return get_context().get_world_rank() == 0

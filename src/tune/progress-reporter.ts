@@ -1,6 +1,7 @@
 /**
- * What is shown of an experiment while it runs: `progressReporter` and `verbose` of `runConfig`, checked and with their defaults.
+ * Options of the display of a running experiment: `progressReporter` and `verbose` of `runConfig`, checked and with their defaults.
  *
+ * The tuner reads them before anything runs, so that a wrong column is refused at once.
  * `trial-table.ts` draws the table by them. `ResultLines` prints the results that `verbose: 3` asks for.
  */
 import { count, custom, flag, isPlainObject, number, type Option, readOptions, TIMER_MS_MAX } from "../core/internal.ts";
@@ -31,7 +32,7 @@ export interface ProgressReporter {
 export type Verbosity = 0 | 1 | 2 | 3;
 
 /** Headings by the names of columns. */
-export type Headings = ReadonlyMap<string, string>;
+type Headings = ReadonlyMap<string, string>;
 
 export interface ResolvedReporter {
   readonly metricColumns: Headings | undefined;

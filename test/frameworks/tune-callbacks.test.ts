@@ -28,7 +28,7 @@ function inTrials(name: EnvironmentName, file: string, tests: (fit: Fit) => void
       });
       const results = await new Tuner(train, { paramSpace: { fails: false, ...config }, runConfig: { storagePath, ...runConfig } }).fit();
       expect(results.errors.map(({ message }) => message)).toEqual([]);
-      return results as unknown as ResultGrid;
+      return results;
     });
   });
 }

@@ -4,10 +4,11 @@
  *
  * A head dies before its commit was applied, after it was but before the answer, or after some of the messages of an event were out and others not. What nodes had to say and was
  * not acknowledged is said again to the next head, after the node's registration, as links do it. Checked all the time: never two started workers of one actor. Checked at the
- * end, when all has settled: no acknowledged actor, name or group is lost, every live actor has its one worker, no node runs what nobody knows.
+ * end, when all has settled: no acknowledged actor, name or group is lost, every live actor has its one worker, no node runs what nobody knows. Some actors may be on one node only,
+ * which a head that has just begun may not have met: none is refused while its node lives.
  */
 import { type ActorId, type NodeId, nodeTagOf, type ProcessId } from "../src/runtime/base/ids.ts";
-import type { NodeView } from "../src/runtime/base/resources.ts";
+import { type NodeView, resourceVector } from "../src/runtime/base/resources.ts";
 import type { Head } from "../src/runtime/head/head.ts";
 import { HEAD_PREFIX, type HeadTables } from "../src/runtime/head/tables/head-records.ts";
 import { KeptHead } from "../src/runtime/head/tables/kept-head.ts";
@@ -18,8 +19,9 @@ import type { StoreTransaction, StoreWrite, TransactionResult } from "../src/run
 import { MemoryStore } from "../src/runtime/control-plane/memory-store.ts";
 import { KeyTable } from "../src/runtime/control-plane/key-table.ts";
 import type { HeadPeer, NodeServices } from "../src/runtime/rpc/head-service.ts";
-import type { DigestActorHeader, WorkerFactsHeader } from "../src/runtime/wire/cluster-messages.ts";
+import type { DigestActorHeader, NodeInfoHeader, WorkerFactsHeader } from "../src/runtime/wire/cluster-messages.ts";
 import { type ActorCreateHeader, type ActorStartHeader, MESSAGE, type PayloadHeader } from "../src/runtime/wire/messages.ts";
+import { leaseKey } from "../src/runtime/scheduling/lease-spec.ts";
 import { SeededNumbers } from "./virtual-time.ts";
 
 type RecoveryMutation =
@@ -27,7 +29,9 @@ type RecoveryMutation =
   /** Messages go out before what they tell is kept. */
   | "effectsFirst"
   /** Nodes do not say what they run. */
-  | "emptyDigests";
+  | "emptyDigests"
+  /** A head does not expect the nodes of the one before it. */
+  | "unexpectedNodes";
 
 const EMPTY: PayloadHeader = { inBand: 0, buffers: [], graph: false, error: false, definitions: [], refs: [], stored: undefined };
 const NOTHING = new Uint8Array(0);
@@ -88,7 +92,8 @@ class ModelHead {
       },
     } as Journal;
     const journal = world.mutation === "effectsFirst" ? eager : this.#journal;
-    this.kept = new KeptHead({ journal, tables, kept, nowMs: () => world.nowMs });
+    const known = world.mutation === "unexpectedNodes" ? { ...kept, nodes: [] } : kept;
+    this.kept = new KeptHead({ journal, tables, kept: known, nowMs: () => world.nowMs });
   }
 
   get head(): Head {
@@ -121,8 +126,12 @@ class ModelHead {
     const digest = node.digest();
     this.kept.addNode(node.servicesFor(this), node.world.mutation === "emptyDigests" ? { ...digest, actors: [] } : digest, {
       incarnation: "1",
-      info: undefined,
+      info: node.info,
     });
+    this.kept.run(
+      () => {},
+      () => (node.isKept = true),
+    );
   }
 
   peer(node: NodeId, id: ProcessId): HeadPeer {
@@ -144,6 +153,8 @@ class ModelNode {
   readonly #wanted = new Set<ActorId>();
   /** What the head has not acknowledged, and whether it was sent to the head that there is now. */
   readonly outbox: { say: ToHead; isSent: boolean }[] = [];
+  /** It is in the tables. */
+  isKept = false;
   #head: ModelHead | undefined;
   #workers = 0;
 
@@ -153,6 +164,11 @@ class ModelNode {
     const tag = nodeTagOf(this.nodeId);
     this.daemonId = `${tag}dddddddddddddddd` as ProcessId;
     this.driver = `${tag}${"e".repeat(16)}` as ProcessId;
+  }
+
+  get info(): NodeInfoHeader {
+    const { nodeId, daemonId } = this;
+    return { nodeId, daemonId, alive: true, hostname: "", address: "", resources: { CPU: 100 }, labels: {}, objectStoreMemoryBytes: 0 };
   }
 
   get isRegistered(): boolean {
@@ -240,7 +256,7 @@ class ModelNode {
     return {
       nodeId: this.nodeId,
       daemonId: this.daemonId,
-      info: { nodeId: this.nodeId, alive: true, hostname: "", address: "", resources: {}, labels: {}, objectStoreMemoryBytes: 0 },
+      info: this.info,
       peer: (id) => this.#peer(head, id),
       hold: () => {},
       release: () => {},
@@ -310,6 +326,8 @@ class HeadWorld {
   restarts = 0;
   head: ModelHead | undefined;
   readonly #created = new Map<number, { actorId: ActorId; name: string | undefined }>();
+  /** Actors that may be on one node only. */
+  readonly pinned = new Map<ActorId, ModelNode>();
   readonly #groups = new Map<number, string>();
   readonly acknowledgedActors = new Map<ActorId, { name: string | undefined }>();
   readonly acknowledgedGroups = new Set<string>();
@@ -364,6 +382,9 @@ class HeadWorld {
     const node = this.pick(this.live);
     const actorId = `${this.#calls}`.padStart(32, "c") as ActorId;
     const name = this.random.isLucky(0.5) ? `name${Math.floor(this.random.between(0, 4))}` : undefined;
+    const kept = this.live.filter(({ isKept }) => isKept);
+    const only = this.#calls % PINNED_EVERY === 0 ? kept[this.#calls % kept.length] : undefined;
+    if (only !== undefined) this.pinned.set(actorId, only);
     const header: ActorCreateHeader = {
       actorId,
       definition: "d",
@@ -374,7 +395,7 @@ class HeadWorld {
         namespace: "n",
         getIfExists: false,
         resources: {},
-        shape: "",
+        shape: only === undefined ? "" : leaseKey(resourceVector({}), { node: { id: only.nodeId, soft: false } }),
         group: undefined,
         maxRestarts: -1,
         isDetached: true,
@@ -454,6 +475,8 @@ class HeadWorld {
   }
 }
 
+/** Of the actors. */
+const PINNED_EVERY = 2;
 const KILLED = { reason: "it was killed", goneMs: 0 };
 
 async function ensureHead(world: HeadWorld): Promise<void> {
@@ -518,6 +541,9 @@ function check(world: HeadWorld): void {
   const lost: string[] = [];
   for (const [id, { name }] of world.acknowledgedActors) {
     const actor = tables.actors.get(id);
+    const pinned = world.pinned.get(id);
+    // Its node is dead, and it with it.
+    if (actor?.refusal !== undefined && pinned !== undefined && world.deadNodes.has(pinned.nodeId)) continue;
     if (actor === undefined) lost.push(`actor ${id} is lost`);
     else if (actor.phase === "dead" && !world.killed.has(id)) lost.push(`actor ${id} is dead: ${actor.reason}`);
     else if (actor.phase !== "dead" && name !== undefined && tables.actors.named(name, "n")?.id !== id)

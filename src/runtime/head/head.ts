@@ -155,6 +155,17 @@ export class Head implements HeadService {
     return head;
   }
 
+  /** An earlier head had this node, and it has not come to this one: what stands in for it keeps what it is to count. */
+  expectNode(node: NodeServices): void {
+    this.#nodes.set(nodeTagOf(node.nodeId), node);
+    this.#placement.nodeExpected(node);
+  }
+
+  /** An earlier head had nodes that the tables do not have. */
+  expectStrangers(withinMs: number): void {
+    this.#placement.strangersExpected(this.#nowMs() + withinMs);
+  }
+
   addNode(node: NodeServices): void {
     this.#nodes.set(nodeTagOf(node.nodeId), node);
     this.#placement.nodeJoined(node);

@@ -24,5 +24,5 @@ export const DEAD_NODES_MAX = 10_000;
 
 /** After a head has taken over, nothing that waits is placed for so long: in a cluster of which half is here every group would be placed on that half. */
 export const NODES_COME_WITHIN_MS = 1000;
-/** Without a store: how long nodes may take to come with the other bundles of a group that only they know. As long as nodes may stay away before they are dead. */
-export const BUNDLES_COME_WITHIN_MS = DEAD_AFTER_MS;
+/** Without a store: how long nodes that an earlier head had may take to come, with the bundles that only they know. As long as nodes may stay away before they are dead. */
+export const STRANGERS_COME_WITHIN_MS = DEAD_AFTER_MS;

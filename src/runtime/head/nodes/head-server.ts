@@ -122,8 +122,9 @@ export class HeadServer {
       proofs: options.proofs,
       refuses,
       keep: (nodeId, state, then) => {
-        // One that drains gets nothing new either way.
-        if (!this.#draining.has(nodeId)) kept.run(() => this.#head.suspect(nodeId, state === "suspect"));
+        // One that drains gets nothing new either way, and one of an earlier head not before it has come.
+        if (!this.#draining.has(nodeId) && this.#nodes.has(nodeTagOf(nodeId)))
+          kept.run(() => this.#head.suspect(nodeId, state === "suspect"));
         kept.nodeState(nodeId, state, then);
       },
       dead: (nodeId, reason) => this.#foundDead(nodeId, reason),
@@ -376,8 +377,15 @@ export class HeadServer {
 
   /** Answered with the node's id when it takes nothing new: that it has gone shows in the list of nodes. */
   #drain(peer: HeadPeer, callId: number, { node: name, deadlineMs, reason: kind = "preemption" }: NodeDrainHeader): void {
-    const found = Array.from(this.#nodes.values()).filter(({ nodeId }) => name.length >= NODE_NAME_MIN && nodeId.startsWith(name));
+    const isNamed = ({ nodeId }: { nodeId: NodeId }): boolean => name.length >= NODE_NAME_MIN && nodeId.startsWith(name);
+    const found = Array.from(this.#nodes.values()).filter(isNamed);
     const [node] = found;
+    const expected = found.length === 0 ? this.#kept.missing.find(isNamed) : undefined;
+    if (expected !== undefined) {
+      const text = `node ${expected.nodeId} has not come yet to the head that has just taken over; drain it again in a moment`;
+      peer.connection.replyError(callId, new WireError("failed", text));
+      return;
+    }
     if (node === undefined || found.length > 1) {
       const which = found.length === 0 ? "no node" : "more than one node";
       peer.connection.replyError(callId, new WireError("notFound", `${which} of the cluster has an id that begins with "${name}"`));
@@ -410,12 +418,16 @@ export class HeadServer {
   #whyPlace({ shape, actor }: MessagesToHead[typeof MESSAGE.WHY_PLACE]): PlaceReportHeader | undefined {
     const wanted = shape ?? (actor === undefined ? undefined : this.#head.shapeOf(actor));
     if (wanted === undefined) return undefined;
-    const nodes = Array.from(this.#nodes.values(), (node) => ({
+    const here = Array.from(this.#nodes.values(), (node) => ({
       view: node.view(),
       hostname: node.facts.hostname,
       state: this.#stateOf(node.nodeId),
     }));
-    return placeReport(parseLeaseSpec(wanted), { nodes, group: (id) => this.#kept.tables.groups.get(id)?.header });
+    const expected = this.#kept.expected.map((node) => ({ view: node.view(), hostname: node.info.hostname, state: "suspect" as const }));
+    return placeReport(parseLeaseSpec(wanted), {
+      nodes: [...here, ...expected],
+      group: (id) => this.#kept.tables.groups.get(id)?.header,
+    });
   }
 
   #status(): ClusterStatusHeader {

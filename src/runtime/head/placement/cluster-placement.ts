@@ -36,12 +36,22 @@ export class ClusterPlacement implements Placement {
 
   // ---- nodes
 
+  nodeExpected(node: NodeServices): void {
+    this.#schedule({ kind: "nodeExpected", node: node.view() });
+  }
+
+  strangersExpected(untilMs: number): void {
+    this.#schedule({ kind: "strangersExpected", untilMs });
+  }
+
   nodeJoined(node: NodeServices): void {
     this.#schedule({ kind: "nodeJoined", node: node.view() });
   }
 
   nodeHolds(nodeId: NodeId, bundles: readonly DigestBundleHeader[]): void {
     this.#reserve({ kind: "nodeHas", nodeId, bundles, nowMs: this.#events.nowMs() });
+    // What was asked for in these groups before the node had come waits for it.
+    for (const group of new Set(bundles.map(([id]) => id))) this.#groupChanged(group);
   }
 
   nodeState(nodeId: NodeId, state: NodeState): void {

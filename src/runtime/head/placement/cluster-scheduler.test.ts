@@ -286,6 +286,87 @@ describe("placement groups", () => {
     groups.set("g", { state: "removed", bundles: [] });
     expect(cluster.ask(inGroup(0))).toMatchObject({ kind: "refused", refusal: { code: "groupRemoved" } });
   });
+
+  test("what is asked for while the node of its bundle is away is placed when that is back", () => {
+    const groups = new Map<string, GroupPlace>([["g", { state: "created", bundles: [bundle("a", { CPU: 1 })] }]]);
+    const cluster = clusterOf([nodeOf("a", { CPU: 4 })], groups);
+    cluster.scheduler.handle({ kind: "nodeState", nodeId: "a" as NodeId, state: "suspect" });
+    expect(cluster.actor("x", { CPU: 1 }, { bundle: { group: "g", index: 0, capture: false } })).toEqual([]);
+    expect(cluster.ask(inGroup(0), 1, { knows: "wait" })).toBeUndefined();
+    expect(cluster.tick(60_000)).toEqual([]);
+    expect(cluster.scheduler.handle({ kind: "nodeState", nodeId: "a" as NodeId, state: "alive" })).toMatchObject([
+      { kind: "placeActor", actor: "x", nodeId: "a" },
+      { kind: "answer", answer: { kind: "nodes", nodes: [{ nodeId: "a" }] } },
+    ]);
+  });
+});
+
+describe("nodes of an earlier head that have not come yet", () => {
+  const to = (soft: boolean): LeasePlace => ({ node: { id: "b", soft } });
+  const expecting = (...ids: string[]) => {
+    const cluster = clusterOf([nodeOf("a", { CPU: 4 })]);
+    for (const id of ids) cluster.scheduler.handle({ kind: "nodeExpected", node: nodeOf(id, { CPU: 8 }) });
+    return cluster;
+  };
+
+  test("what is to be on one of them waits for it, and is placed when it comes", () => {
+    const cluster = expecting("b");
+    expect(cluster.actor("x", {}, to(false))).toEqual([]);
+    expect(cluster.actor("y", {}, to(true))).toEqual([]);
+    expect(cluster.ask(shapeOf({ CPU: 1 }, to(false)))).toEqual({ kind: "wait" });
+    expect(cluster.ask(shapeOf({ CPU: 1 }, to(false)), 1, { knows: "wait" })).toBeUndefined();
+    expect(cluster.tick(60_000)).toEqual([]);
+    expect(cluster.scheduler.handle({ kind: "nodeJoined", node: nodeOf("b", { CPU: 4 }) })).toMatchObject([
+      { kind: "placeActor", actor: "x", nodeId: "b" },
+      { kind: "answer", answer: { kind: "nodes", nodes: [{ nodeId: "b" }] } },
+      { kind: "placeActor", actor: "y", nodeId: "b" },
+    ]);
+  });
+
+  test("what waits for one that is found dead is refused, and what prefers it goes elsewhere", () => {
+    const cluster = expecting("b", "c");
+    cluster.actor("x", {}, to(false));
+    cluster.actor("y", {}, to(true));
+    cluster.ask(shapeOf({ CPU: 1 }, to(false)), 1, { knows: "wait" });
+    expect(cluster.scheduler.handle({ kind: "nodeGone", nodeId: "c" as NodeId })).toEqual([]);
+    expect(cluster.scheduler.handle({ kind: "nodeGone", nodeId: "b" as NodeId })).toMatchObject([
+      { kind: "actorRefused", actor: "x", refusal: { code: "unschedulable" } },
+      { kind: "answer", answer: { kind: "refused" } },
+    ]);
+    expect(cluster.tick(200)).toMatchObject([{ kind: "placeActor", actor: "y", nodeId: "a" }]);
+  });
+
+  test("one that nobody expects is refused at once", () => {
+    expect(expecting("c").actor("x", {}, to(false))).toMatchObject([{ kind: "actorRefused", actor: "x" }]);
+  });
+
+  test("what only they could hold is not infeasible, what they could not is", () => {
+    const cluster = expecting("b");
+    expect(cluster.actor("x", { CPU: 8 })).toEqual([]);
+    expect(cluster.ask(shapeOf({ CPU: 8 }))).toEqual({ kind: "wait" });
+    expect(cluster.actor("y", { GPU: 1 })).toMatchObject([{ kind: "actorInfeasible", actor: "y" }]);
+    expect(cluster.scheduler.handle({ kind: "nodeJoined", node: nodeOf("b", { CPU: 8 }) })).toMatchObject([
+      { kind: "placeActor", actor: "x", nodeId: "b" },
+    ]);
+  });
+
+  test("where nobody knows which they are, any may come for a while; what only prefers one does not wait", () => {
+    const cluster = clusterOf([nodeOf("a", { CPU: 4 })]);
+    cluster.scheduler.handle({ kind: "strangersExpected", untilMs: 10_000 });
+    expect(cluster.actor("x", {}, to(false))).toEqual([]);
+    expect(cluster.actor("y", {}, to(true))).toMatchObject([{ kind: "placeActor", nodeId: "a" }]);
+    expect(cluster.actor("z", {}, { node: { id: "c", soft: false } })).toEqual([]);
+    expect(cluster.actor("g", { GPU: 1 })).toEqual([]);
+    expect(cluster.scheduler.handle({ kind: "nodeJoined", node: nodeOf("b", { CPU: 4 }) })).toMatchObject([
+      { kind: "placeActor", actor: "x", nodeId: "b" },
+    ]);
+    expect(cluster.tick(9_999)).toEqual([]);
+    expect(cluster.tick(1)).toMatchObject([
+      { kind: "actorRefused", actor: "z" },
+      { kind: "actorInfeasible", actor: "g" },
+    ]);
+    expect(cluster.actor("w", {}, { node: { id: "c", soft: false } })).toMatchObject([{ kind: "actorRefused" }]);
+  });
 });
 
 test("many nodes: nothing is ever placed twice, and what fits somewhere is found", () => {

@@ -4,7 +4,8 @@
  * A pure state machine: `handle(event)` returns effects, which the head turns into messages. A node asks for leases that it cannot grant itself; the head places
  * them, or answers that they have to wait, that no node can ever hold them, or that they are refused. A waiting owner is answered when that changes, so nobody
  * polls fast. In a full cluster reports never show free room, because a node grants at once what is returned to it. So after a moment a waiting owner is sent to
- * a full node (a "probe"), whose own fairness makes the owner with the most leases give one back.
+ * a full node (a "probe"), whose own fairness makes the owner with the most leases give one back. A head that took over expects the nodes of the one before it:
+ * until each has come or is dead, nothing is refused or found infeasible that one of them could hold.
  *
  * Invariants: between two reports of a node no more is placed on it than the first one said was free (except probes and what can go nowhere else, which wait at
  * the node); owners that wait for the same shape are served in order; actors go before leases.
@@ -28,6 +29,10 @@ import {
 } from "./placement-waiters.ts";
 
 export type SchedulerEvent =
+  /** An earlier head had it. */
+  | { kind: "nodeExpected"; node: Omit<NodeView, "free"> }
+  /** An earlier head had some, and which is not known. */
+  | { kind: "strangersExpected"; untilMs: number }
   | { kind: "nodeJoined"; node: NodeView }
   | { kind: "nodeReported"; nodeId: NodeId; report: NodeReport; nowMs: number }
   | { kind: "nodeState"; nodeId: NodeId; state: NodeState }
@@ -81,6 +86,12 @@ export class ClusterScheduler {
 
   #apply(event: SchedulerEvent): void {
     switch (event.kind) {
+      case "nodeExpected":
+        this.view.expect(event.node);
+        return;
+      case "strangersExpected":
+        this.view.expectStrangers(event.untilMs);
+        return;
       case "nodeJoined":
         this.#offer(this.view.join(event.node));
         return;
@@ -92,6 +103,8 @@ export class ClusterScheduler {
         this.view.setState(event.nodeId, event.state);
         if (event.state === "draining") this.#askAgain();
         else this.#offer(this.view.row(event.nodeId));
+        // What runs in groups is not offered room: it goes where its bundle is, once that node is there again.
+        if (event.state === "alive") for (const group of this.#waiters.groups()) this.#groupChanged(group);
         return;
       case "nodeGone":
         this.#nodeGone(event.nodeId);
@@ -116,11 +129,7 @@ export class ClusterScheduler {
         return;
       case "groupChanged":
         this.#passed(event.nowMs);
-        for (const { key, ask, actor } of this.#waiters.ofGroup(event.group)) {
-          this.#waiters.remove(key);
-          if (ask !== undefined) this.#leasesWanted(ask);
-          else if (actor !== undefined) this.#actorWanted(actor);
-        }
+        this.#groupChanged(event.group);
         return;
       case "tick":
         this.#passed(event.nowMs);
@@ -132,6 +141,15 @@ export class ClusterScheduler {
   #passed(nowMs: number): void {
     this.#nowMs = Math.max(this.#nowMs, nowMs);
     for (const row of this.view.expire(this.#nowMs)) this.#offer(row);
+    if (this.view.strangersLate(this.#nowMs)) this.#askAgain();
+  }
+
+  #groupChanged(group: string): void {
+    for (const { key, ask, actor } of this.#waiters.ofGroup(group)) {
+      this.#waiters.remove(key);
+      if (ask !== undefined) this.#leasesWanted(ask);
+      else if (actor !== undefined) this.#actorWanted(actor);
+    }
   }
 
   #nodeGone(id: NodeId): void {
@@ -140,7 +158,7 @@ export class ClusterScheduler {
     this.#askAgain();
   }
 
-  /** A node is no more: what only that node could have held is told so now. */
+  /** A node is no more, or none comes any more: what only that node could have held is told so now. */
   #askAgain(): void {
     for (const waiter of Array.from(this.#waiters.all())) {
       const { ask, actor, shape } = waiter;

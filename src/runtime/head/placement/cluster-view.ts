@@ -14,7 +14,7 @@ import { type LeaseSpec, parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import { LEASE_DEBIT_MS } from "../../scheduling/limits.ts";
 import { DenseList } from "./dense-list.ts";
 
-/** `suspect`: its link is down; `draining`: it ends what it has. Both get nothing new. */
+/** `suspect`: its link is down, or an earlier head had it and it has not come to this one; `draining`: it ends what it has. Both get nothing new. */
 export type NodeState = "alive" | "suspect" | "draining";
 
 export interface NodeReport {
@@ -80,6 +80,8 @@ export class ClusterView {
   readonly #shapes = new Map<string, Shape>();
   readonly #matching = new Map<string, { topology: number; rows: NodeRow[] }>();
   readonly #debits = new Map<number, Debit>();
+  /** Until then nodes may come that an earlier head had and this one does not know. */
+  #strangersUntilMs: number | undefined;
   #nextDebit = 1;
   #topology = 1;
   readonly #cpu = this.#resource("CPU");
@@ -99,6 +101,33 @@ export class ClusterView {
 
   tagged(tag: NodeTag): NodeRow | undefined {
     return this.#tagged.get(tag);
+  }
+
+  /** An earlier head had this node: what it has is known, what of it is free is not. */
+  expect(node: Omit<NodeView, "free">): void {
+    this.join({ ...node, free: new Map() });
+    this.setState(node.id as NodeId, "suspect");
+  }
+
+  /** An earlier head had nodes, and lost its tables: they come within a time that begins with the first of them. */
+  expectStrangers(untilMs: number): void {
+    this.#strangersUntilMs ??= untilMs;
+  }
+
+  get expectsStrangers(): boolean {
+    return this.#strangersUntilMs !== undefined;
+  }
+
+  /** @returns whether those that were expected until now come no more */
+  strangersLate(nowMs: number): boolean {
+    if (this.#strangersUntilMs === undefined || nowMs < this.#strangersUntilMs) return false;
+    this.#strangersUntilMs = undefined;
+    return true;
+  }
+
+  /** Whether all nodes of the cluster are heard of: together they are what there is. */
+  get isComplete(): boolean {
+    return !this.expectsStrangers && this.#rows.values().every(({ state }) => state !== "suspect");
   }
 
   /** A node that joins, or joins again under the same id with other resources. */

@@ -300,7 +300,8 @@ export class GroupReservation {
       return;
     }
     this.#backOff(group, nowMs);
-    if (placement.kind === "pending" || group.hasWarned) return;
+    // Nodes that are still to come may hold it.
+    if (placement.kind === "pending" || group.hasWarned || !this.#view.isComplete) return;
     group.hasWarned = true;
     this.#effects.push({ kind: "infeasible", group: group.id });
   }

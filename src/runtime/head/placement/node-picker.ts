@@ -21,7 +21,7 @@ export interface PickHints {
 
 type Pick =
   | { kind: "node"; row: NodeRow }
-  /** Some node could hold it, and none has it free now. */
+  /** Some node could hold it, or may come that could, and none has it free now. */
   | { kind: "wait" }
   /** No node could ever hold it as they are. */
   | { kind: "infeasible" }
@@ -53,7 +53,7 @@ export class NodePicker {
     if (alternatives !== undefined) return this.#pickInOrder(alternatives, hints);
     if (spec.node !== undefined) {
       const pinned = this.#view.row(spec.node.id);
-      if (pinned === undefined && !spec.node.soft) return { kind: "noSuchNode", nodeId: spec.node.id };
+      if (pinned === undefined && !spec.node.soft) return this.#view.expectsStrangers ? WAIT : { kind: "noSuchNode", nodeId: spec.node.id };
       const canHold = pinned !== undefined && couldHold(shape, pinned);
       if (!canHold && !spec.node.soft) return INFEASIBLE;
       // A soft affinity waits for its node as long as that could hold it.
@@ -61,7 +61,7 @@ export class NodePicker {
     }
     const row = this.#choose(shape, hints);
     if (row !== undefined) return { kind: "node", row };
-    return this.isFeasible(shape) ? WAIT : INFEASIBLE;
+    return this.isFeasible(shape) || this.#view.expectsStrangers ? WAIT : INFEASIBLE;
   }
 
   /** The first selector with room; where none has, whoever falls back waits for any of them. */

@@ -57,6 +57,10 @@ export class OnlyNodePlacement implements Placement {
 
   // What only nodes of a cluster say and ask.
 
+  nodeExpected(): void {}
+
+  strangersExpected(): void {}
+
   adopt(): void {}
 
   releaseGroup(): void {}

@@ -117,6 +117,11 @@ export class PlacementWaiters {
     this.#byShape.set(shapeKey, waiters);
   }
 
+  /** Those for which somebody waits. */
+  groups(): string[] {
+    return Array.from(this.#byGroup.keys());
+  }
+
   ofGroup(group: string): Waiter[] {
     return Array.from(this.#byGroup.get(group)?.values() ?? []);
   }

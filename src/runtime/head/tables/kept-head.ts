@@ -6,9 +6,11 @@
  */
 import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { HeadPeer, NodeServices } from "../../rpc/head-service.ts";
+import type { NodeDigestHeader, NodeInfoHeader } from "../../wire/cluster-messages.ts";
 import type { Extension } from "../../extension/extension.ts";
 import { Head } from "../head.ts";
-import { BUNDLES_COME_WITHIN_MS } from "../limits.ts";
+import { STRANGERS_COME_WITHIN_MS } from "../limits.ts";
+import { ExpectedNode } from "../nodes/expected-node.ts";
 import { HEAD_PREFIX, type HeadTables, type NodeRecord } from "./head-records.ts";
 import { Journal } from "./journal.ts";
 import type { Leadership } from "../leadership/leadership.ts";
@@ -17,6 +19,8 @@ import { RecordedTables } from "./recorded-tables.ts";
 import { actorsOfDigests, groupsOfDigest, type NodeDigest, reconcile, unplaced } from "./recovery.ts";
 import type { ControlStore } from "../../control-plane/control-store.ts";
 
+/** Without a number of heads this is the first that it has registered with. */
+type Registered = NodeDigest & Partial<Pick<NodeDigestHeader, "heads">>;
 type NodeLife = Pick<NodeRecord, "incarnation" | "info">;
 
 interface KeptHeadParts {
@@ -39,6 +43,8 @@ export class KeptHead {
   readonly #gate: OutputGate;
   readonly #nodes = new Map<NodeId, NodeServices>();
   readonly #living = new Map<NodeId, NodeRecord>();
+  /** Of an earlier head, as long as they have not come to this one. */
+  readonly #expected = new Map<NodeId, ExpectedNode>();
   /** Of the nodes that have registered with this head, as they then were. */
   readonly #processes = new Map<NodeTag, ReadonlySet<string>>();
 
@@ -56,6 +62,8 @@ export class KeptHead {
       run: (body) => this.run(body),
     });
     for (const record of kept.nodes) if (record.state !== "dead") this.#living.set(record.nodeId, record);
+    // Before anything is placed: what has to be on one of them waits for it.
+    for (const { info } of this.#living.values()) if (info !== undefined) this.#expect(info);
     this.run(() => {
       for (const step of unplaced(tables.actors)) this.head.recover(step);
     });
@@ -81,8 +89,14 @@ export class KeptHead {
     return this.#gate.run(body, then);
   }
 
+  #expect(info: NodeInfoHeader): void {
+    const expected = new ExpectedNode(info);
+    this.#expected.set(info.nodeId, expected);
+    this.head.expectNode(this.#gate.node(expected));
+  }
+
   /** A node that has registered with this head for the first time in its present life. */
-  addNode(node: NodeServices, digest: NodeDigest, life: NodeLife): void {
+  addNode(node: NodeServices, digest: Registered, life: NodeLife): void {
     const record: NodeRecord = { nodeId: node.nodeId, state: "alive", reason: undefined, ...life };
     // Every node that has actors was registered before: tables without it are not those of the head that had placed them.
     const hasLostTables = !this.#living.has(node.nodeId);
@@ -90,13 +104,18 @@ export class KeptHead {
     const gated = this.#gate.node(node);
     this.#nodes.set(node.nodeId, gated);
     this.#processes.set(nodeTagOf(node.nodeId), new Set(digest.processes));
+    const expected = this.#expected.get(node.nodeId);
+    this.#expected.delete(node.nodeId);
     this.run(() => {
+      // It has met other heads, whose tables are lost: so have others, which are on their way.
+      if (hasLostTables && (digest.heads ?? 1) > 1) this.head.expectStrangers(STRANGERS_COME_WITHIN_MS);
       for (const environment of digest.environments ?? []) this.tables.environments.described(environment);
       if (hasLostTables) this.tables.adopt(actorsOfDigests([digest]));
       this.tables.node(record);
       this.head.addNode(gated);
+      if (expected !== undefined) this.#gate.after(() => expected.came(node));
       const found = hasLostTables ? this.tables.adoptGroups(groupsOfDigest(digest, (owner) => this.#hasEnded(owner))) : [];
-      for (const group of found) this.head.recover({ kind: "group", group, notWithinMs: BUNDLES_COME_WITHIN_MS });
+      for (const group of found) this.head.recover({ kind: "group", group, notWithinMs: STRANGERS_COME_WITHIN_MS });
       this.head.nodeHolds(node.nodeId, digest.bundles);
       const owners = Array.from(this.tables.groups.all()).flatMap(({ owner }) => (owner === undefined ? [] : [owner as ProcessId]));
       for (const step of reconcile(digest, { actors: this.tables.actors, owners })) this.head.recover(step);
@@ -113,6 +132,7 @@ export class KeptHead {
     const record = this.#living.get(nodeId);
     this.#living.delete(nodeId);
     this.#nodes.delete(nodeId);
+    this.#expected.delete(nodeId);
     this.run(() => {
       if (record !== undefined) this.tables.node({ ...record, state: "dead", reason, goneMs });
       this.head.nodeGone(nodeId, reason);
@@ -134,6 +154,11 @@ export class KeptHead {
   /** Nodes of an earlier head that have not come to this one. */
   get missing(): NodeRecord[] {
     return Array.from(this.#living.values()).filter(({ nodeId }) => !this.#nodes.has(nodeId));
+  }
+
+  /** Those of them that were kept with what they have. */
+  get expected(): ExpectedNode[] {
+    return Array.from(this.#expected.values());
   }
 
   /** A process of a node, as this head may speak to it. */

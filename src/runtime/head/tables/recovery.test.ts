@@ -107,6 +107,7 @@ describe("heads that die at any line, workers that crash, nodes that do not come
   test.each([
     ["effectsFirst", 1],
     ["emptyDigests", 6],
+    ["unexpectedNodes", 1],
   ] as const)("%s is found", async (mutation, seed) => {
     expect((await simulateHeads({ seed, mutation })).violations).not.toEqual([]);
   });

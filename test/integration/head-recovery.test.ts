@@ -226,6 +226,11 @@ describeNats("a head that dies", () => {
     // Who reads what is inside an argument asks for it there.
     const lengthOf = remote(async ({ ref }: { ref: PromiseLike<Uint8Array> }) => (await ref).length).options({ resources: { late: 1 } });
     const length = lengthOf.remote(made);
+    // Nor is it said not to be there, to whoever wants to be on it.
+    const there = remote(Counter)
+      .options({ numCpus: 0, schedulingStrategy: { nodeId: silent.nodeId, soft: false } })
+      .remote();
+    expect(await get(there.increment.remote())).toBe(1);
     expect(await get(length)).toBe(1_500_000);
     for (const process of [silent, late]) process.kill("SIGTERM");
     await Promise.all([silent.ended, late.ended]);

@@ -61,9 +61,8 @@ describeNats("several heads", () => {
     // Any of its heads names the cluster.
     await init({ address: cluster.address.split(",")[1] as string, namespace: "test" });
     log = new Log(folder);
-    const there = { schedulingStrategy: { nodeId: second.nodeId, soft: false } } as const;
     counter = remote(Counter)
-      .options({ name: "counter", lifetime: "detached", maxRestarts: 3, numCpus: 0, ...there })
+      .options({ name: "counter", lifetime: "detached", maxRestarts: 3, numCpus: 0, ...there() })
       .remote(log.file);
     await increments();
   }, 60_000);
@@ -82,13 +81,20 @@ describeNats("several heads", () => {
     expect(log.lines.length).toBe(1);
   }
 
+  /** On the second node only. */
+  function there(): { schedulingStrategy: { nodeId: string; soft: false } } {
+    return { schedulingStrategy: { nodeId: second.nodeId, soft: false } };
+  }
+
   /** What is hurt is the leader. */
   async function takesOver(hurt: () => Promise<void> | void): Promise<{ before: number; leadsMs: number; createdMs: number }> {
     const before = cluster.headPid as number;
     const hurtMs = performance.now();
     await hurt();
-    // Asked of nobody, and answered by the next.
-    const late = remote(Counter).options({ numCpus: 0 }).remote(new Log(folder).file);
+    // Asked of nobody, and answered by the next, which has to meet that node first.
+    const late = remote(Counter)
+      .options({ numCpus: 0, ...there() })
+      .remote(new Log(folder).file);
     const created = get(late.increment.remote());
     await cluster.leaderTakesOver({ after: before });
     const leadsMs = performance.now() - hurtMs;

@@ -1,20 +1,21 @@
 /**
  * A node that an earlier head had and that has not come to this one, as the head's tables see it.
  *
- * References of actors are counted on the node of their creator, and other nodes' processes find and drop such actors while that node is on its way. What is counted there
- * waits here, in its order, and is told when the node has registered; a node that is found dead counts nothing any more. It is a place for what has to be there, and gets nothing. All else that it might be told is made good by
- * its registration (`runtime/head/tables/recovery.ts`), or concerns processes that ask again. Made by the kept head for each node of its tables.
+ * It is a place for what has to be there, and gets nothing. References of actors are counted on the node of their creator, and processes of other nodes find and drop such actors,
+ * and end actors that live there, while the node is on its way: what it is told of that waits here, in its order, until it has registered, and is forgotten with a node that is
+ * found dead. All else that it might be told is made good by its registration (`runtime/head/tables/recovery.ts`), or concerns processes that ask again. Made by the kept head for each
+ * node of its tables.
  */
 import { type NodeView, resourceVector } from "../../base/resources.ts";
 import type { NodeServices } from "../../rpc/head-service.ts";
 import type { NodeInfoHeader } from "../../wire/cluster-messages.ts";
 
-type Counting = Pick<NodeServices, "hold" | "release">;
+type Told = Pick<NodeServices, "hold" | "release" | "endActor">;
 
 export class ExpectedNode implements NodeServices {
   readonly info: NodeInfoHeader;
-  #waiting: ((node: Counting) => void)[] = [];
-  #node: Counting | undefined;
+  #waiting: ((node: Told) => void)[] = [];
+  #node: Told | undefined;
 
   constructor(info: NodeInfoHeader) {
     this.info = info;
@@ -29,7 +30,7 @@ export class ExpectedNode implements NodeServices {
   }
 
   /** It has registered, and is told what waits; what is still on its way to it follows. */
-  came(node: Counting): void {
+  came(node: Told): void {
     this.#node = node;
     for (const tell of this.#waiting) tell(node);
     this.#waiting = [];
@@ -41,6 +42,11 @@ export class ExpectedNode implements NodeServices {
 
   release(...told: Parameters<NodeServices["release"]>): void {
     this.#tell((node) => node.release(...told));
+  }
+
+  /** A restart that somebody has asked for is in no table. */
+  endActor(...told: Parameters<NodeServices["endActor"]>): void {
+    this.#tell((node) => node.endActor(...told));
   }
 
   /** What it has is as it was. Nothing of it is free before it says so itself. */
@@ -64,11 +70,10 @@ export class ExpectedNode implements NodeServices {
   abortGroup(): void {}
   leasesPlaced(): void {}
   tellAll(): void {}
-  endActor(): void {}
   processGone(): void {}
   nodesChanged(): void {}
 
-  #tell(tell: (node: Counting) => void): void {
+  #tell(tell: (node: Told) => void): void {
     if (this.#node === undefined) this.#waiting.push(tell);
     else tell(this.#node);
   }

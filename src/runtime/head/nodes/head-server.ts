@@ -315,8 +315,10 @@ export class HeadServer {
     this.#nodes.clear();
   }
 
+  /** Those of an earlier head that are still to come are among them: nobody else gets their ids. */
   *livingNodes(): Iterable<NodeId> {
     for (const node of this.#nodes.values()) yield node.nodeId;
+    for (const { nodeId } of this.#kept.missing) yield nodeId;
   }
 
   /** It ended, or was said to be dead: it does not come back under its id. */

@@ -43,7 +43,7 @@ function nodeCalled(letter: string) {
     objectStoreMemoryBytes: 0,
     alive: true,
   };
-  const named = ["hold", "release", "warn", "placeActor", "actorGone", "tellAll", "processGone", "releaseGroup", "commitGroup"];
+  const named = ["hold", "release", "endActor", "warn", "placeActor", "actorGone", "tellAll", "processGone", "releaseGroup", "commitGroup"];
   const services = {
     nodeId,
     daemonId,
@@ -172,4 +172,19 @@ test("a handle that is found before the node that counts the handles has come is
   expect(b.take("hold")).toEqual([]);
   register(b);
   expect(b.take("hold")).toMatchObject([["hold", { owner: b.daemonId }, a.driver]]);
+});
+
+test("a restart that is asked for before the actor's node has come is begun once it comes", () => {
+  takeAll();
+  const { definition, options, actorId } = creationOf(1);
+  const worker = { id: `${"b".repeat(16)}${"f".repeat(16)}` as ProcessId, pid: 1, address: "", remoteAddress: "" };
+  const { register, ask } = headAfter([a, b], (tables) => {
+    const spec = { definition, args, deps: [], body: NOTHING };
+    tables.actors.handle({ kind: "create", id: actorId, creator: a.driver, options: { ...options, maxRestarts: 1 }, spec });
+    tables.actors.handle({ kind: "placed", id: actorId, worker: { ...worker, holderId: worker.id } });
+  });
+  register(a);
+  ask(a, MESSAGE.ACTOR_KILL, { actorId, restart: true });
+  register(b);
+  expect(b.take("endActor")).toMatchObject([["endActor", worker.id, { afterPending: false }]]);
 });

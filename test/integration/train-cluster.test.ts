@@ -51,11 +51,10 @@ test("ranks of two nodes compute together; a node that dies shrinks an elastic g
 });
 
 /** The number of the node where a row was made, in large enough blocks. */
-const madeOn = (nodeIds: readonly string[]) => async (batch: data.Batch<{ id: number }>) => {
-  // So long that tasks of both nodes are needed.
-  await new Promise((resolve) => setTimeout(resolve, 30));
-  return { id: batch.id, node: new Float64Array(batch.id.length).fill(nodeIds.indexOf(getRuntimeContext().nodeId)) };
-};
+const madeOn = (nodeIds: readonly string[]) => (batch: data.Batch<{ id: number }>) => ({
+  id: batch.id,
+  node: new Float64Array(batch.id.length).fill(nodeIds.indexOf(getRuntimeContext().nodeId)),
+});
 
 test("ranks get the blocks of their own node first, and as many rows as the others", { timeout: 60_000 }, async () => {
   await using cluster = await TestCluster.start({ head: { numCpus: 2 }, onLine });
@@ -63,7 +62,13 @@ test("ranks get the blocks of their own node first, and as many rows as the othe
   await using _program = await connected(cluster);
   const nodeIds = (await nodes()).map(({ nodeId }) => nodeId);
   const blockRows = 10_000;
-  const rows = data.range(40 * blockRows).mapBatches(madeOn(nodeIds), { batchSize: blockRows });
+  // Two blocks of the one node, then two of the other: where tasks would run by themselves depends on what else the machine does.
+  const ofNode = (nodeId: string) => {
+    const options = { batchSize: blockRows, schedulingStrategy: { nodeId, soft: false } } as const;
+    return data.range(10 * blockRows).mapBatches(madeOn(nodeIds), options);
+  };
+  const [first = "", second = ""]: readonly string[] = nodeIds;
+  const rows = ofNode(first).mix(ofNode(first), ofNode(second), ofNode(second));
   const { metrics } = await new DataParallelTrainer<object, { rows: number[]; near: number[] }>({
     trainLoopPerWorker: async () => {
       const { worldRank } = getContext();
@@ -82,7 +87,7 @@ test("ranks get the blocks of their own node first, and as many rows as the othe
   }).fit();
   expect(metrics?.rows).toEqual([20 * blockRows, 20 * blockRows]);
   // Half of the rows would be near where blocks went anywhere.
-  for (const near of metrics?.near ?? []) expect(near).toBeGreaterThanOrEqual(14 * blockRows);
+  for (const near of metrics?.near ?? []) expect(near).toBeGreaterThanOrEqual(18 * blockRows);
 });
 
 test("ranks of a node that is drained are told, stop at a checkpoint and go on elsewhere, without a failure", {

@@ -18,7 +18,7 @@ export const device = isPretended ? "cpu" : "cuda";
 const interpreter = process.env["SHOAL_TEST_GPU_PYTHON"];
 /** For calls of Python. */
 export const environment: { python?: string } = interpreter === undefined ? {} : { python: interpreter };
-export const pythonProgram: string = interpreter ?? "python3";
+const pythonProgram: string = interpreter ?? "python3";
 
 /** `GPU 0: NVIDIA H100 80GB HBM3 (UUID: ...)`, a line for each. */
 const listed = isPretended

@@ -40,12 +40,20 @@ onGpu("DDP over NCCL on the GPU learns what torchrun's rank learns", async ({ si
 });
 
 onGpu("two ranks on halves of one GPU: NCCL refuses, and the error says why", async ({ signal }) => {
-  const nccl = gpuTrainer<Learned>(["training", "ddp"], folder, { scalingConfig: half });
   if (isPretended) return;
-  const failure = await nccl.fit({ signal }).then(
-    ({ metrics }) => metrics,
-    (error: unknown) => error,
-  );
+  const run = async (torchConfig: { backend?: "nccl" }) =>
+    await gpuTrainer<Learned>(["training", "ddp"], folder, { scalingConfig: half, torchConfig })
+      .fit({ signal })
+      .then(
+        ({ metrics }) => metrics,
+        (error: unknown) => error,
+      );
+  // Without a backend that is named it is told before anything begins.
+  const refused = await run({});
+  seen("two ranks on one GPU, without a backend named", refused instanceof Error ? refused.message : { noFailure: refused });
+  assert.ok(refused instanceof TrainingFailedError);
+  assert.match(refused.message, /ranks 0 and 1 share GPU 0, .* say torchConfig/);
+  const failure = await run({ backend: "nccl" });
   seen("two ranks over NCCL on one GPU", failure instanceof Error ? failure.message : { noFailure: failure });
   assert.ok(failure instanceof TrainingFailedError);
   for (const [rank, error] of failure.workerFailures) seen(`rank ${rank}`, error.message);

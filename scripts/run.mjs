@@ -28,6 +28,7 @@ const COMMANDS = {
   test: { needsDist: true, wantsNats: true, node: [VITEST, "run", "--project", "!systems", "--project", "!frameworks"] },
   "test:systems": { needsDist: true, node: [VITEST, "run", "--project", "systems"] },
   "test:frameworks": { needsDist: true, node: [VITEST, "run", "--project", "frameworks"] },
+  "test:gpu": { needsDist: true, node: ["--test", "--test-concurrency=1", "test/gpu/*.gpu.ts"] },
   tokens: { needsDist: false, node: ["scripts/count-tokens.ts"] },
   check: { needsDist: false, node: [VITEST, "run", "--project", "unit", "--project", "rules"] },
   format: { needsDist: false, node: ["node_modules/@biomejs/biome/bin/biome", "format", "--write"] },

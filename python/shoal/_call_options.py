@@ -72,7 +72,7 @@ _TASK = {
     **_RETRIED,
     "max_retries": (_whole(-1), 3, _COUNT),
     "retry_delay_ms": (lambda value: _is_number(value) and value >= 0, 0, "a number of milliseconds from 0"),
-    "max_calls": (_whole(0), 0, "a whole number from 0 (0: without limit)"),
+    "max_calls": (_whole(0), None, "a whole number from 0 (0: without limit)"),
 }
 _METHOD = {
     **_RETRIED,

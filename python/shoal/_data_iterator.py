@@ -88,7 +88,7 @@ class DataIterator:
         this process alone.
 
         :param dtypes: torch's type of all tensors, or a dict of types by column
-        :param device: where the tensors are to be. ``"auto"`` and None: on the CPU
+        :param device: where the tensors are to be. ``"auto"``: on the rank's device in a training loop, unless there is a ``collate_fn``; else, and for None, on the CPU
         :param collate_fn: makes the batch of a dict of NumPy arrays, which may be written to. Tensors that it returns, also in a dict, list or tuple, are moved to the device
         :param pin_memory: pins the memory of the tensors, so that they are copied to a GPU faster
         """

@@ -145,9 +145,16 @@ def submit(worker, target, name, args, options, environment=None, definition=Non
     call.retries_left = options["max_retries"]
     call.retry_on = options["retry_on"]
     call.retry_delay = options["retry_delay_ms"] / 1000
-    call.max_calls = options["max_calls"] or None
+    call.max_calls = _max_calls(target, options)
     worker.calls.submit_task(call)
     return returned
+
+
+def _max_calls(target, options):
+    """A process keeps the GPUs that CUDA has first shown to it, and memory of theirs, so a call of Python that holds some ends its worker, unless the option says otherwise."""
+    if options["max_calls"] is None and options["num_gpus"] and target.startswith(PREFIX):
+        return 1
+    return options["max_calls"] or None
 
 
 def _create(worker, remote_class, args):

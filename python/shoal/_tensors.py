@@ -4,6 +4,8 @@ A tensor cannot be read-only, and pages of the object store cannot be written to
 tensors share memory with the store, and nobody sees what is written to them.
 """
 
+import sys
+
 from . import _runtime
 from ._blocks import library
 
@@ -18,7 +20,7 @@ def tensor_maker(dtypes, device, collate_fn, pin_memory):
     for dtype in dtypes.values() if isinstance(dtypes, dict) else (dtypes,):
         if dtype is not None and not isinstance(dtype, torch.dtype):
             raise TypeError("iter_torch_batches takes as dtypes a dtype of torch, or a dict of such by column: received %r" % (dtype,))
-    place = torch.device("cpu" if device in (None, "auto") else device)
+    place = _place(torch, device, collate_fn)
 
     def make(table):
         if collate_fn is None:
@@ -28,6 +30,17 @@ def tensor_maker(dtypes, device, collate_fn, pin_memory):
         return _each_tensor(torch, batch, lambda tensor: _moved(tensor, place, pin_memory))
 
     return make
+
+
+def _place(torch, device, collate_fn):
+    if device != "auto":
+        return torch.device("cpu" if device is None else device)
+    current = sys.modules.get("shoal.train._current")
+    if collate_fn is not None or current is None or current.session is None:
+        return torch.device("cpu")
+    from .train.torch import get_device
+
+    return get_device()
 
 
 @_runtime.in_turn

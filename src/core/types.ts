@@ -228,7 +228,7 @@ export interface TaskOptions<N extends ReturnCount = ReturnCount> extends CallOp
   /**
    * How many calls of the function one worker process takes: with the last one it takes no other task, and another worker takes its place, which
    * gives back what the function's libraries leak. It belongs to the function, so `f.options()` does not take it. Without effect in in-process mode. Default: 0,
-   * without limit.
+   * without limit; 1 for a function of Python that holds GPUs.
    *
    * @example
    * const convert = remote(convertWithALeak, { maxCalls: 100 });

@@ -4,6 +4,7 @@
  * The work itself is done in the ranks, by `set_up` of `python/shoal/train/_session.py`. Every rank keeps a port bound until its framework takes it over, so no two runs can be given the same one.
  */
 import type { Backend, BackendGroup, BackendRank } from "./backend.ts";
+import { TrainError } from "./errors.ts";
 
 /** The option `torchConfig`. */
 export interface TorchConfig {
@@ -21,10 +22,25 @@ export const NO_FRAMEWORK: Backend = {};
 export function torchBackend({ backend, initMethod, timeoutMs }: TorchConfig & { timeoutMs: number }, useGpu: boolean): Backend {
   return {
     onTrainingStart: async (group) => {
+      if (useGpu && backend === undefined) refuseSharedGpus(group.ranks);
       const options = { backend: backend ?? null, initMethod: initMethod ?? "env", timeoutMs, useGpu };
       await group.setUp("torch", options);
     },
   };
+}
+
+/** @throws TrainError: NCCL would fail at the first operation between the ranks, in words of its own */
+function refuseSharedGpus(ranks: readonly BackendRank[]): void {
+  const holders = new Map<string, number>();
+  for (const { rank, nodeId, gpuIds } of ranks)
+    for (const id of gpuIds) {
+      const holder = holders.get(`${nodeId} ${id}`);
+      if (holder !== undefined)
+        throw new TrainError(
+          `Cannot start the process group: ranks ${holder} and ${rank} share GPU ${id}, and nccl, the default with useGpu, needs a GPU for each: say torchConfig: { backend: "gloo" }, or give each rank a GPU of its own`,
+        );
+      holders.set(`${nodeId} ${id}`, rank);
+    }
 }
 
 export function tensorflowBackend(): Backend {

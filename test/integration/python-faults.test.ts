@@ -65,6 +65,15 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`faults in Python${unless(WITHOUT_
     holder[Symbol.dispose]();
   });
 
+  test("a task that holds GPUs ends its worker, as CUDA would keep to the first ones, unless maxCalls says otherwise", async () => {
+    const others = python.task<() => number>(FAULTS, "process_id", { numGpus: 1 });
+    const [first, second] = [await others.remote(), await others.remote()];
+    expect(second).not.toBe(first);
+    await until(() => !isAlive(first) && !isAlive(second), "the workers to end");
+    const unlimited = python.task<() => number>(FAULTS, "process_id", { numGpus: 1, maxCalls: 0 });
+    expect(await unlimited.remote()).toBe(await unlimited.remote());
+  });
+
   test("arguments that were moved to disk are read", async () => {
     const refs = Array.from({ length: 12 }, (_, index) => put(new Float64Array(MEGABYTE).fill(index)));
     const total = python.task<(...arrays: Float64Array[]) => number>(FAULTS, "total_of");

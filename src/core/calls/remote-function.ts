@@ -31,7 +31,7 @@ export function remoteFunctionState(value: object): RemoteFunctionState | undefi
 }
 
 export function makeRemoteFunction(given: RemoteFunctionState): object {
-  const state = isPythonId(given.id) ? { ...given, options: inPython(given.options) } : given;
+  const state = isPythonId(given.id) ? { ...given, options: inPython(onceOnGpus(given.options)) } : given;
   const { name } = state;
   const callable = (): never => {
     throw new TypeError(`Cannot call ${name} directly: it is a remote function: use ${name}.remote()`);
@@ -61,6 +61,15 @@ export function makeRemoteFunction(given: RemoteFunctionState): object {
   });
   states.set(callable, state);
   return callable;
+}
+
+/**
+ * A process keeps the GPUs that CUDA has first shown to it, and memory of theirs. So a call of Python that holds some ends its worker, as in Ray, unless `maxCalls` says otherwise; calls of JavaScript,
+ * which have no CUDA of their own, do not.
+ */
+function onceOnGpus(options: ResolvedTaskOptions): ResolvedTaskOptions {
+  const isLimited = (options.given as TaskOptions | undefined)?.maxCalls !== undefined;
+  return isLimited || !((options.resources["GPU"] ?? 0) > 0) ? options : { ...options, maxCalls: 1 };
 }
 
 /** @throws TypeError: workers count the calls of a function, so all of its calls have one limit */

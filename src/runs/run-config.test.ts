@@ -8,7 +8,16 @@ test("everything has a default", async () => {
   expect(await readRunConfig(undefined, "train")).toEqual({
     name: undefined,
     storagePath: join(homedir(), "shoal_results"),
-    failureConfig: { maxFailures: 0, reportTimeoutMs: undefined, rendezvousTimeoutMs: 600_000, failFast: false },
+    failureConfig: {
+      maxFailures: 0,
+      reportTimeoutMs: undefined,
+      rendezvousTimeoutMs: 600_000,
+      controllerFailureLimit: undefined,
+      maxPreemptionFailures: -1,
+      preemptionGraceMs: 0,
+      relaxCollectivesOnPreemption: false,
+      failFast: false,
+    },
     checkpointConfig: {
       numToKeep: undefined,
       checkpointScoreAttribute: undefined,
@@ -63,7 +72,14 @@ test.each<[unknown, "train" | "tune", string]>([
   [{ failureConfig: { failFast: true } }, "train", "it is an option of Tune"],
   [{ checkpointConfig: { checkpointFrequency: 5 } }, "train", "it is an option of Tune"],
   [{ worker_runtime_env: {} }, "train", 'there is no option "worker_runtime_env": it is runtimeEnv of the trainer, or of python.task'],
-  [{ failureConfig: { maxPreemptionFailures: 2 } }, "train", "there is none: to leave a node that is drained is no failure"],
+  [
+    { failureConfig: { maxPreemptionFailures: -2 } },
+    "train",
+    "Cannot set maxPreemptionFailures of failureConfig: a whole number from -1 is needed",
+  ],
+  [{ failureConfig: { maxPreemptionFailures: 2 } }, "tune", "it is an option of Train"],
+  [{ failureConfig: { preemption_grace_s: 2 } }, "train", "it is preemptionGraceMs, in milliseconds"],
+  [{ failureConfig: { relaxCollectivesOnPreemption: true } }, "train", "it needs preemptionGraceMs"],
   [{ name: "../x" }, "train", "Cannot set name of runConfig: it must not have slashes"],
   [{ name: 5 }, "train", "Cannot set name of runConfig: it must be text: received 5"],
   [{ storagePath: "" }, "train", "Cannot set storagePath of runConfig"],

@@ -18,6 +18,14 @@ export interface FailureConfig {
   reportTimeoutMs?: number | undefined;
   /** Train: how long the ranks may take to meet before their loops begin; later the ranks that stand still are named. Default: 600,000. */
   rendezvousTimeoutMs?: number | undefined;
+  /** Train: how often a group of ranks may fail before its loops begin; -1: no limit. Default: such failures count as those of `maxFailures`. */
+  controllerFailureLimit?: number | undefined;
+  /** Train: how often drained nodes may end an attempt; -1: no limit. Default: -1. */
+  maxPreemptionFailures?: number | undefined;
+  /** Train: how long the other ranks may go on after ranks of a drained node are gone, to report a last checkpoint. Default: 0. */
+  preemptionGraceMs?: number | undefined;
+  /** Train: whether reports and barriers within that grace are made without the ranks that are gone, unless rank 0 is one. Default: false. */
+  relaxCollectivesOnPreemption?: boolean | undefined;
   /** Tune: whether the first failed trial ends the others; `"raise"` gives its own error. Default: false. */
   failFast?: boolean | "raise" | undefined;
 }
@@ -64,6 +72,10 @@ export interface ResolvedRunConfig<Callback = object> {
   readonly failureConfig: Readonly<Required<{ maxFailures: number; failFast: boolean | "raise" }>> & {
     readonly reportTimeoutMs: number | undefined;
     readonly rendezvousTimeoutMs: number;
+    readonly controllerFailureLimit: number | undefined;
+    readonly maxPreemptionFailures: number;
+    readonly preemptionGraceMs: number;
+    readonly relaxCollectivesOnPreemption: boolean;
   };
   readonly checkpointConfig: {
     readonly numToKeep: number | undefined;
@@ -106,17 +118,7 @@ export async function readRunConfig<Callback extends object>(
     overwrite: others.overwrite ?? false,
     callbacks: (others.callbacks ?? []) as readonly Callback[],
     storagePath: await resolveFolder(withHome(storagePath)),
-    failureConfig: {
-      maxFailures: 0,
-      reportTimeoutMs: undefined,
-      rendezvousTimeoutMs: RENDEZVOUS_MS_MAX,
-      failFast: false,
-      ...readOptions<Partial<ResolvedRunConfig["failureConfig"]>>(failureConfig, {
-        of: "failureConfig",
-        options: optionsFor(library, FAILURE, FAILURE_ONLY),
-        otherNames: { ...OTHER_NAMES_OF_FAILURE, ...notHere(library, FAILURE_ONLY) },
-      }),
-    },
+    failureConfig: readFailureConfig(failureConfig, library),
     checkpointConfig: {
       checkpointFrequency: 0,
       checkpointAtEnd: false,
@@ -127,6 +129,29 @@ export async function readRunConfig<Callback extends object>(
       }),
     },
   };
+}
+
+function readFailureConfig(given: unknown, library: RunLibrary): ResolvedRunConfig["failureConfig"] {
+  const read = {
+    maxFailures: 0,
+    reportTimeoutMs: undefined,
+    rendezvousTimeoutMs: RENDEZVOUS_MS_MAX,
+    controllerFailureLimit: undefined,
+    maxPreemptionFailures: -1,
+    preemptionGraceMs: 0,
+    relaxCollectivesOnPreemption: false,
+    failFast: false,
+    ...readOptions<Partial<ResolvedRunConfig["failureConfig"]>>(given, {
+      of: "failureConfig",
+      options: optionsFor(library, FAILURE, FAILURE_ONLY),
+      otherNames: { ...OTHER_NAMES_OF_FAILURE, ...notHere(library, FAILURE_ONLY) },
+    }),
+  };
+  if (read.relaxCollectivesOnPreemption && read.preemptionGraceMs === 0)
+    throw new RangeError(
+      "Cannot set relaxCollectivesOnPreemption of failureConfig: it needs preemptionGraceMs, without which all ranks end as soon as those of a drained node are gone: received true",
+    );
+  return read;
 }
 
 /** Names of Ray, as Python and as TypeScript would spell them. */
@@ -153,13 +178,7 @@ const OTHER_NAMES_OF_TRAIN = inBothSpellings({
   progressReporter: "it is an option of Tune: lines of progress are for terminals, and SHOAL_PROGRESS=0 ends them",
 });
 
-const OTHER_NAMES_OF_FAILURE = inBothSpellings({
-  controllerFailureLimit:
-    "there is none: the controller ends with the program that calls fit, and the next one with the same name and storage goes on",
-  maxPreemptionFailures: "there is none: to leave a node that is drained is no failure",
-  relaxCollectivesOnPreemption: "there is none: ranks of a drained node stop at their next checkpoint",
-  preemptionGraceS: "there is none: the drain's own deadline counts",
-});
+const OTHER_NAMES_OF_FAILURE = { preemption_grace_s: "it is preemptionGraceMs, in milliseconds" };
 
 interface RunValues {
   readonly name: string | undefined;
@@ -208,11 +227,26 @@ const FAILURE: Table = {
   maxFailures: count({ min: -1 }, 0),
   reportTimeoutMs: timer(undefined),
   rendezvousTimeoutMs: timer(RENDEZVOUS_MS_MAX),
+  controllerFailureLimit: count<number | undefined>({ min: -1 }, undefined),
+  maxPreemptionFailures: count({ min: -1 }, -1),
+  preemptionGraceMs: number(
+    `a number of milliseconds from 0 to ${TIMER_MS_MAX} is needed`,
+    0,
+    (value) => value >= 0 && value <= TIMER_MS_MAX,
+  ),
+  relaxCollectivesOnPreemption: flag(false),
   failFast: custom<boolean | "raise">('true, false or "raise" is needed', false, (value) =>
     typeof value === "boolean" || value === "raise" ? "ok" : typeof value === "string" ? "out of range" : "wrong type",
   ),
 };
-const FAILURE_ONLY: Readonly<Record<string, RunLibrary>> = { rendezvousTimeoutMs: "train", failFast: "tune" };
+const FAILURE_ONLY: Readonly<Record<string, RunLibrary>> = {
+  rendezvousTimeoutMs: "train",
+  controllerFailureLimit: "train",
+  maxPreemptionFailures: "train",
+  preemptionGraceMs: "train",
+  relaxCollectivesOnPreemption: "train",
+  failFast: "tune",
+};
 
 const CHECKPOINT: Table = {
   numToKeep: count<number | undefined>({ min: 1 }, undefined),

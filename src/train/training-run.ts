@@ -7,6 +7,7 @@
 import { availableResources, PlacementGroupRemovedError } from "../core/index.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
 import type { Metrics } from "../runs/metrics.ts";
+import type { ResolvedRunConfig } from "../runs/run-config.ts";
 import { type ControllerEffect, type ControllerEvent, type TimerName, TrainingController } from "./controller.ts";
 import { type DatasetShards, type TrainDatasets, splitDatasets } from "./datasets.ts";
 import { trainingFailed } from "./errors.ts";
@@ -22,8 +23,7 @@ interface TrainingRunOptions {
   readonly group: Omit<GroupRequest, "context" | "warn" | "signal"> & { readonly context: Omit<GroupRequest["context"], "attempt"> };
   readonly config: unknown;
   readonly datasets: TrainDatasets;
-  readonly maxFailures: number;
-  readonly reportTimeoutMs: number | undefined;
+  readonly failureConfig: ResolvedRunConfig["failureConfig"];
   readonly checkpoint: Checkpoint | undefined;
   readonly store: RunStore;
   readonly observer: RunObserver;
@@ -76,8 +76,7 @@ export class TrainingRun {
     this.#checkpoint = options.checkpoint;
     const { scaling } = options.group;
     this.#controller = new TrainingController({
-      maxFailures: options.maxFailures,
-      reportTimeoutMs: options.reportTimeoutMs,
+      ...options.failureConfig,
       resizeIntervalMs: scaling.min === scaling.max ? undefined : scaling.resizeIntervalMs,
       maxWorkers: scaling.max,
       checkpoint: options.checkpoint,

@@ -9,7 +9,7 @@
 import type { PreemptionInfo } from "../core/index.ts";
 import { describeArrivals } from "./arrivals.ts";
 import { BARRIER_WARN_MS, SETTLE_AFTER_CAUSE_MS, SETTLE_MS } from "./limits.ts";
-import { firstCause, type RankFailure } from "./rank-failure.ts";
+import type { RankFailure } from "./rank-failure.ts";
 import type { Arrival, RankDecision, RankEvent, RankReport, StopReason } from "./rank-protocol.ts";
 
 export interface ControllerOptions<C> {

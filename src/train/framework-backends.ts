@@ -18,10 +18,15 @@ export interface TorchConfig {
 /** Without a framework: the ranks have their environment, and nothing else happens. */
 export const NO_FRAMEWORK: Backend = {};
 
-export function torchBackend({ backend, initMethod, timeoutMs }: TorchConfig & { timeoutMs: number }, useGpu: boolean): Backend {
+/** @param isLaunched - torchrun started the ranks, and has opened what they meet at */
+export function torchBackend(
+  { backend, initMethod, timeoutMs }: TorchConfig & { timeoutMs: number },
+  useGpu: boolean,
+  isLaunched: boolean,
+): Backend {
   return {
     onTrainingStart: async (group) => {
-      const options = { backend: backend ?? null, initMethod: initMethod ?? "env", timeoutMs, useGpu };
+      const options = { backend: backend ?? null, initMethod: initMethod ?? "env", timeoutMs, useGpu, isLaunched };
       await group.setUp("torch", options);
     },
   };

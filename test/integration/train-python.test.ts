@@ -2,6 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { python } from "shoal";
+import * as data from "shoal/data";
 import {
   type BackendGroup,
   type BackendRank,
@@ -12,7 +13,7 @@ import {
 } from "shoal/train";
 import { describe, expect, test } from "vitest";
 import { PYTHON_FOLDER, unless, WITHOUT_PYTHON } from "./python-places.ts";
-import { failureOf, useFolder, useSession } from "./session.ts";
+import { failureOf, isAlive, until, useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();
 const LOOPS = join(PYTHON_FOLDER, "train_loops.py");
@@ -47,6 +48,17 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
     const { metrics } = await trainer.fit();
     expect(metrics).toEqual({ step: 2, start: 1 });
     expect(failures).toHaveLength(1);
+  });
+
+  test("with numWorkers 0 there is one that is alone: no rendezvous, no CPU of others, and a checkpoint", async () => {
+    const { metrics, checkpoint } = await trainerOf("python alone", "alone", {
+      // More than there is: nothing is reserved.
+      scalingConfig: { numWorkers: 0, resourcesPerWorker: { CPU: 64 } },
+      datasets: { train: data.range(10) },
+    }).fit();
+    expect(metrics).toMatchObject({ environment: [null, null, null, null], world: [0, 1, 1], said: "said", shard: "DataIterator" });
+    expect(checkpoint?.path).toMatch(/checkpoint_000000$/);
+    await until(() => !isAlive(metrics?.["pid"] as number), "the process of the rank to be gone");
   });
 
   test("that throw are told with their traceback", async () => {

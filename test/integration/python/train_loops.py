@@ -65,3 +65,20 @@ def stand_still():
 
 def lacks_package(config):
     import no_such_package  # noqa: F401
+
+
+def alone(config):
+    context = train.get_context()
+    said = train.collective.broadcast_from_rank_zero("said")
+    shard = train.get_dataset_shard("train")
+    with tempfile.TemporaryDirectory() as folder:
+        train.report(
+            {
+                "environment": [os.environ.get(name) for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "OMP_NUM_THREADS")],
+                "world": [context.get_world_rank(), context.get_world_size(), context.get_local_world_size()],
+                "said": said,
+                "shard": type(shard).__name__,
+                "pid": os.getpid(),
+            },
+            checkpoint=train.Checkpoint.from_directory(folder),
+        )

@@ -4,6 +4,7 @@
  * `readRunConfig` checks all options before anything starts. Unknown names are refused; for an option of the other library the error says so. `storage/` decides whether a storage
  * is usable.
  */
+import type { RuntimeEnv } from "../core/index.ts";
 import { count, custom, flag, isPlainObject, number, oneOf, type Option, readOptions, text, TIMER_MS_MAX } from "../core/internal.ts";
 import { withHome } from "../storage/paths.ts";
 import { resolveFolder } from "../storage/places.ts";
@@ -44,6 +45,15 @@ export interface CheckpointConfig {
   checkpointAtEnd?: boolean | undefined;
 }
 
+/** How much Python's loggers would call that; Shoal's lines are of `"INFO"` and `"WARNING"`. */
+export type LogLevel = "DEBUG" | "INFO" | "WARNING" | "ERROR" | "CRITICAL";
+
+/** Lines about a run on stderr. What ranks print is not among them. */
+export interface LoggingConfig {
+  /** The least important lines that are written: `"INFO"` has one for each attempt and checkpoint, `"ERROR"` none at all. Default: `"WARNING"`. */
+  logLevel?: LogLevel | undefined;
+}
+
 /** The options of a run. */
 export interface RunConfig<Callback = object> {
   /** The name of the run's folder in the storage. Default: what runs, and the time. */
@@ -54,6 +64,10 @@ export interface RunConfig<Callback = object> {
   checkpointConfig?: CheckpointConfig | undefined;
   /** Callbacks and trackers that follow the run. Default: none besides the files. */
   callbacks?: readonly Callback[] | undefined;
+  /** Train: the environment of the ranks, over that of `python.task` and under `runtimeEnv` of the trainer. Default: none. */
+  workerRuntimeEnv?: RuntimeEnv | undefined;
+  /** Train: the lines about the run on stderr. */
+  loggingConfig?: LoggingConfig | undefined;
   /** Tune: when trials stop. */
   stop?: unknown;
   /** Tune: whether a run of this name is replaced. Default: false. */
@@ -85,6 +99,8 @@ export interface ResolvedRunConfig<Callback = object> {
     readonly checkpointAtEnd: boolean;
   };
   readonly callbacks: readonly Callback[];
+  readonly workerRuntimeEnv: RuntimeEnv | undefined;
+  readonly logLevel: LogLevel;
   readonly stop: unknown;
   readonly overwrite: boolean;
   readonly verbose: 0 | 1 | 2 | 3 | undefined;
@@ -105,7 +121,7 @@ export async function readRunConfig<Callback extends object>(
   given: RunConfig<Callback> | undefined,
   library: RunLibrary,
 ): Promise<ResolvedRunConfig<Callback>> {
-  const { failureConfig, checkpointConfig, storagePath, ...others } = readOptions<RunValues>(given, {
+  const { failureConfig, checkpointConfig, loggingConfig, storagePath, ...others } = readOptions<RunValues>(given, {
     of: "runConfig",
     options: optionsFor(library, RUN, RUN_ONLY),
     otherNames: { ...OTHER_NAMES, ...notHere(library, RUN_ONLY), ...(library === "train" && OTHER_NAMES_OF_TRAIN) },
@@ -117,6 +133,8 @@ export async function readRunConfig<Callback extends object>(
     progressReporter: others.progressReporter,
     overwrite: others.overwrite ?? false,
     callbacks: (others.callbacks ?? []) as readonly Callback[],
+    workerRuntimeEnv: others.workerRuntimeEnv,
+    logLevel: readOptions<{ logLevel: LogLevel }>(loggingConfig, { of: "loggingConfig", options: LOGGING }).logLevel,
     storagePath: await resolveFolder(withHome(storagePath)),
     failureConfig: readFailureConfig(failureConfig, library),
     checkpointConfig: {
@@ -168,8 +186,6 @@ const OTHER_NAMES = inBothSpellings({
   localDir: "it is storagePath",
   storageFilesystem: "there is none: storagePath takes s3://bucket/path, and the usual variables of the environment say where and who",
   syncConfig: "there is none: what is reported is stored when report resolves",
-  workerRuntimeEnv: "it is runtimeEnv of the trainer, or of python.task",
-  loggingConfig: "there is none: what ranks and trials print is kept in the run's folder",
   logToFile: "there is none: what ranks and trials print is kept in the run's folder",
 });
 
@@ -185,7 +201,9 @@ interface RunValues {
   readonly storagePath: string;
   readonly failureConfig: unknown;
   readonly checkpointConfig: unknown;
+  readonly loggingConfig: unknown;
   readonly callbacks: readonly object[] | undefined;
+  readonly workerRuntimeEnv: RuntimeEnv | undefined;
   readonly stop: unknown;
   readonly overwrite: boolean | undefined;
   readonly verbose: 0 | 1 | 2 | 3 | undefined;
@@ -209,12 +227,23 @@ const RUN: Table = {
   callbacks: custom("a list of callbacks is needed", undefined, (value) =>
     Array.isArray(value) && value.every((item) => typeof item === "object" && item !== null) ? "ok" : "wrong type",
   ),
+  workerRuntimeEnv: object('{ python: "venv" }'),
+  loggingConfig: object('{ logLevel: "ERROR" }'),
   stop: custom<unknown>("a condition is needed", undefined, () => "ok"),
   overwrite: flag(false),
   verbose: number<number | undefined>("0, 1, 2 or 3 is needed", undefined, (value) => [0, 1, 2, 3].includes(value)),
   progressReporter: object("{ maxProgressRows: 5 }"),
 };
-const RUN_ONLY: Readonly<Record<string, RunLibrary>> = { stop: "tune", overwrite: "tune", verbose: "tune", progressReporter: "tune" };
+const RUN_ONLY: Readonly<Record<string, RunLibrary>> = {
+  workerRuntimeEnv: "train",
+  loggingConfig: "train",
+  stop: "tune",
+  overwrite: "tune",
+  verbose: "tune",
+  progressReporter: "tune",
+};
+
+const LOGGING = { logLevel: oneOf<LogLevel>(["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], "WARNING") };
 
 const timer = (fallback: number | undefined): Option<number | undefined> =>
   number<number | undefined>(

@@ -39,7 +39,7 @@ export interface CommonTrainerOptions {
   // oxlint-disable-next-line no-explicit-any -- datasets of any rows
   datasets?: Readonly<Record<string, Dataset<any>>> | undefined;
   dataConfig?: DataConfigOptions | undefined;
-  /** Environment of the ranks in addition to the job's, such as `{ python: "venv" }`. Takes precedence over that of `python.task`. Default: none. */
+  /** Environment of the ranks in addition to the job's, such as `{ python: "venv" }`. Takes precedence over `workerRuntimeEnv` of `runConfig`, and over that of `python.task`. Default: none. */
   runtimeEnv?: RuntimeEnv | undefined;
 }
 

@@ -24,13 +24,15 @@ import type { Backend } from "./backend.ts";
 import type { TrainCallback } from "./callbacks.ts";
 import { TrainError } from "./errors.ts";
 import { NO_FRAMEWORK } from "./framework-backends.ts";
-import { FollowedRun, warn } from "./followed-run.ts";
+import { FollowedRun } from "./followed-run.ts";
 import { INTERRUPTED_MS } from "./limits.ts";
 import { type Loop, loopOf } from "./loop.ts";
+import { RunMessages } from "./run-messages.ts";
 import { RunStore } from "./run-store.ts";
 import { type TorchrunPlace, torchrunPlace } from "./torchrun.ts";
 import { readTrainerOptions, type TrainerSettings } from "./trainer-options.ts";
 import { type RunObserver, TrainingRun } from "./training-run.ts";
+import { workerEnvironment } from "./worker-environment.ts";
 
 /** The differences between trainers. */
 export interface TrainerKind {
@@ -199,6 +201,8 @@ export abstract class Trainer<Config, M extends object = Metrics> {
   async #runTrial(trial: TrainableTrial): Promise<void> {
     const runConfig = await readRunConfig<TrainCallback | Tracker>({ ...this.#settings.runConfig, name: undefined }, "train");
     const { folder, name, signal, checkpoint } = trial;
+    const messages = new RunMessages(runConfig.logLevel);
+    const warn = (text: string): void => messages.warn(text);
     const store = new RunStore({ folder, checkpointConfig: { ...runConfig.checkpointConfig, numToKeep: undefined }, warn, signal });
     await store.open();
     const observer: RunObserver = {
@@ -235,7 +239,7 @@ export abstract class Trainer<Config, M extends object = Metrics> {
         loop: this.#loop,
         scaling,
         backend: isAlone ? NO_FRAMEWORK : this.#kind.backend(this.#settings, torchrun),
-        runtimeEnv: this.#runtimeEnv(),
+        runtimeEnv: this.#runtimeEnv(runConfig.workerRuntimeEnv),
         rendezvousTimeoutMs: runConfig.failureConfig.rendezvousTimeoutMs,
         torchrun,
         context: {
@@ -259,11 +263,12 @@ export abstract class Trainer<Config, M extends object = Metrics> {
     });
   }
 
-  #runtimeEnv(): RuntimeEnv | undefined {
-    if (this.#loop.kind === "typescript") return this.#settings.runtimeEnv;
-    const env = { ...this.#loop.runtimeEnv, ...this.#settings.runtimeEnv };
+  #runtimeEnv(ofRun: RuntimeEnv | undefined): RuntimeEnv | undefined {
+    const ofLoop = this.#loop.kind === "python" ? this.#loop.runtimeEnv : undefined;
+    const env = workerEnvironment(ofLoop, ofRun, this.#settings.runtimeEnv);
     const { preload } = this.#kind;
-    return preload === undefined || env.pythonPreload !== undefined ? env : { ...env, pythonPreload: preload };
+    if (this.#loop.kind === "typescript" || preload === undefined || env?.pythonPreload !== undefined) return env;
+    return { ...env, pythonPreload: preload };
   }
 }
 

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ActorDiedError, placementGroup, placementGroupTable } from "shoal";
 import { DataParallelTrainer, getContext, report, type RunConfig, TrainingFailedError } from "shoal/train";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { REPOSITORY } from "../house/source-files.ts";
 import { count, type CountConfig } from "./counting-loop.ts";
 import { failureOf, isAlive, shoalProcesses, until, useFolder, useSession } from "./session.ts";
@@ -33,10 +33,17 @@ describe("ranks", () => {
 
   test("that are killed are replaced, and the run goes on from its last checkpoint", async () => {
     const { root, trainer, pidOf } = trainerOf("killed", { steps: 4, waitsAt: 2 }, { maxFailures: 1 });
+    const written = vi.spyOn(process.stderr, "write");
     const fitted = trainer.fit();
     await bothWait(root);
     process.kill(pidOf(1, 1), "SIGKILL");
     const { metrics, path } = await fitted;
+    const lines = written.mock.calls.map(([text]) => String(text)).filter((text) => text.includes("goes on"));
+    written.mockRestore();
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(
+      /^shoal: Training run killed failed: rank 1 died: .*SIGKILL.*; it goes on in attempt 2 from .*checkpoint_000001\n$/,
+    );
     expect(metrics).toEqual({ step: 3, start: 2, attempt: 2, worldSize: 2 });
     expect(isAlive(pidOf(1, 0))).toBe(false);
     expect(readdirSync(path).filter((name) => name.startsWith("checkpoint_"))).toHaveLength(4);

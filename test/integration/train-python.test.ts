@@ -51,12 +51,19 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
   });
 
   test("with numWorkers 0 there is one that is alone: no rendezvous, no CPU of others, and a checkpoint", async () => {
-    const { metrics, checkpoint } = await trainerOf("python alone", "alone", {
-      // More than there is: nothing is reserved.
-      scalingConfig: { numWorkers: 0, resourcesPerWorker: { CPU: 64 } },
-      datasets: { train: data.range(10) },
-    }).fit();
-    expect(metrics).toMatchObject({ environment: [null, null, null, null], world: [0, 1, 1], said: "said", shard: "DataIterator" });
+    const { metrics, checkpoint } = await trainerOf(
+      "python alone",
+      "alone",
+      {
+        // More than there is: nothing is reserved.
+        scalingConfig: { numWorkers: 0, resourcesPerWorker: { CPU: 64 } },
+        datasets: { train: data.range(10) },
+        runtimeEnv: { envVars: { OF_TRAINER: "trainer" } },
+      },
+      { workerRuntimeEnv: { envVars: { OF_RUN: "run", OF_TRAINER: "run" } } },
+    ).fit();
+    const environment = [null, null, null, null, "run", "trainer"];
+    expect(metrics).toMatchObject({ environment, world: [0, 1, 1], said: "said", shard: "DataIterator" });
     expect(checkpoint?.path).toMatch(/checkpoint_000000$/);
     await until(() => !isAlive(metrics?.["pid"] as number), "the process of the rank to be gone");
   });

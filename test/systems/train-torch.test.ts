@@ -84,8 +84,12 @@ describe.skipIf(problem !== undefined)(`torch on two ranks${unless(problem)}`, (
       env: { ...process.env, OMP_NUM_THREADS: "1" },
       stdio: "ignore",
     });
-    const [first, second] = [0, 1].map((rank) => JSON.parse(readFileSync(join(folder, `metrics-${rank}.json`), "utf8")) as object);
-    expect(first).toMatchObject({ epoch: EPOCHS - 1, start: 2 });
+    const [first, second] = [0, 1].map(
+      (rank) => JSON.parse(readFileSync(join(folder, `metrics-${rank}.json`), "utf8")) as Record<string, unknown>,
+    );
+    expect(first).toMatchObject({ epoch: EPOCHS - 1 });
+    // The first program may have reported the epoch in which the other one lost its rank.
+    expect([2, 3]).toContain(first?.["start"]);
     // Both have the losses of all ranks.
     expect(second).toEqual(first);
   });

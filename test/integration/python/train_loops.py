@@ -74,7 +74,7 @@ def alone(config):
     with tempfile.TemporaryDirectory() as folder:
         train.report(
             {
-                "environment": [os.environ.get(name) for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "OMP_NUM_THREADS")],
+                "environment": [os.environ.get(name) for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "OMP_NUM_THREADS", "OF_RUN", "OF_TRAINER")],
                 "world": [context.get_world_rank(), context.get_world_size(), context.get_local_world_size()],
                 "said": said,
                 "shard": type(shard).__name__,

@@ -116,14 +116,24 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
     writeFileSync(join(installed, "ray", "train.py"), "report = None");
     const withRay = { runtimeEnv: { envVars: { PYTHONPATH: installed } } };
     const found: unknown[] = [];
+    let said: unknown;
     for (const [name, options] of [
       ["by default", {}],
       ["never", { rayCompatibility: false }],
       ["by default, with Ray", withRay],
       ["always, with Ray", { ...withRay, rayCompatibility: true }],
-    ] as const)
-      found.push((await trainerOf(`ray ${name}`, "which_ray", { ...options, scalingConfig: { numWorkers: 1 } }).fit()).metrics?.["ray"]);
+    ] as const) {
+      const { metrics } = await trainerOf(`ray ${name}`, "which_ray", { ...options, scalingConfig: { numWorkers: 1 } }).fit();
+      found.push(metrics?.["ray"]);
+      said ??= metrics?.["said"];
+    }
     expect(found).toEqual(["Shoal's", "none", "another's", "Shoal's"]);
+    // Names of the driver say what is to be done in their place.
+    expect(said).toEqual([
+      expect.stringContaining("Cannot use CometLoggerCallback here: Shoal has no callback for Comet: call comet_ml in the loop"),
+      "Cannot use DataConfig here: it is dataConfig of the trainers of shoal/train",
+      expect.stringContaining("Cannot use RunConfig here: the driver of a run is TypeScript: import it from shoal/train there"),
+    ]);
   });
 
   test("that lack something are told what it is, and how to mend it", async () => {

@@ -46,13 +46,22 @@ def double(value):
 
 
 def which_ray(config):
+    said = []
     try:
         import ray.train
 
         of = "Shoal's" if ray.train.report is train.report else "another's"
     except ModuleNotFoundError:
         of = "none"
-    train.report({"ray": of, "kept": len(train.get_all_reported_checkpoints())})
+    if of == "Shoal's":
+        from ray.air.integrations.comet import CometLoggerCallback
+
+        for name in (CometLoggerCallback, ray.train.DataConfig, ray.train.RunConfig):
+            try:
+                name()
+            except RuntimeError as error:
+                said.append(str(error))
+    train.report({"ray": of, "said": said, "kept": len(train.get_all_reported_checkpoints())})
 
 
 def stand_still():

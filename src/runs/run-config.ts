@@ -8,7 +8,7 @@ import type { RuntimeEnv } from "../core/index.ts";
 import { count, custom, flag, isPlainObject, number, oneOf, type Option, readOptions, text, TIMER_MS_MAX } from "../core/internal.ts";
 import { withHome } from "../storage/paths.ts";
 import { resolveFolder } from "../storage/places.ts";
-import { RENDEZVOUS_MS_MAX } from "./limits.ts";
+import { COLLECTIVE_WARN_INTERVAL_MS, HEALTH_CHECK_INTERVAL_MS, RENDEZVOUS_MS_MAX } from "./limits.ts";
 import { checkName } from "./run-names.ts";
 
 /** Handling of failed runs and trials. */
@@ -19,6 +19,14 @@ export interface FailureConfig {
   reportTimeoutMs?: number | undefined;
   /** Train: how long the ranks may take to meet before their loops begin; later the ranks that stand still are named. Default: 600,000. */
   rendezvousTimeoutMs?: number | undefined;
+  /** Train: how long a group may take to get its room and its processes; later it has failed. Default: without limit, and a warning says what it waits for. */
+  startTimeoutMs?: number | undefined;
+  /** Train: how often the processes of ranks are pinged. Default: 2000. */
+  healthCheckIntervalMs?: number | undefined;
+  /** Train: a process that answers no ping for so long counts as hung. Default: 600,000 for loops of Python; never for those of TypeScript, which answer nothing while they compute. */
+  healthCheckTimeoutMs?: number | undefined;
+  /** Train: after how long a warning says for whom the ranks wait at a report. Default: 60,000. */
+  collectiveWarnIntervalMs?: number | undefined;
   /** Train: how often a group of ranks may fail before its loops begin; -1: no limit. Default: such failures count as those of `maxFailures`. */
   controllerFailureLimit?: number | undefined;
   /** Train: how often drained nodes may end an attempt; -1: no limit. Default: -1. */
@@ -86,6 +94,10 @@ export interface ResolvedRunConfig<Callback = object> {
   readonly failureConfig: Readonly<Required<{ maxFailures: number; failFast: boolean | "raise" }>> & {
     readonly reportTimeoutMs: number | undefined;
     readonly rendezvousTimeoutMs: number;
+    readonly startTimeoutMs: number | undefined;
+    readonly healthCheckIntervalMs: number;
+    readonly healthCheckTimeoutMs: number | undefined;
+    readonly collectiveWarnIntervalMs: number;
     readonly controllerFailureLimit: number | undefined;
     readonly maxPreemptionFailures: number;
     readonly preemptionGraceMs: number;
@@ -154,6 +166,10 @@ function readFailureConfig(given: unknown, library: RunLibrary): ResolvedRunConf
     maxFailures: 0,
     reportTimeoutMs: undefined,
     rendezvousTimeoutMs: RENDEZVOUS_MS_MAX,
+    startTimeoutMs: undefined,
+    healthCheckIntervalMs: HEALTH_CHECK_INTERVAL_MS,
+    healthCheckTimeoutMs: undefined,
+    collectiveWarnIntervalMs: COLLECTIVE_WARN_INTERVAL_MS,
     controllerFailureLimit: undefined,
     maxPreemptionFailures: -1,
     preemptionGraceMs: 0,
@@ -256,6 +272,10 @@ const FAILURE: Table = {
   maxFailures: count({ min: -1 }, 0),
   reportTimeoutMs: timer(undefined),
   rendezvousTimeoutMs: timer(RENDEZVOUS_MS_MAX),
+  startTimeoutMs: timer(undefined),
+  healthCheckIntervalMs: timer(HEALTH_CHECK_INTERVAL_MS),
+  healthCheckTimeoutMs: timer(undefined),
+  collectiveWarnIntervalMs: timer(COLLECTIVE_WARN_INTERVAL_MS),
   controllerFailureLimit: count<number | undefined>({ min: -1 }, undefined),
   maxPreemptionFailures: count({ min: -1 }, -1),
   preemptionGraceMs: number(
@@ -270,6 +290,10 @@ const FAILURE: Table = {
 };
 const FAILURE_ONLY: Readonly<Record<string, RunLibrary>> = {
   rendezvousTimeoutMs: "train",
+  startTimeoutMs: "train",
+  healthCheckIntervalMs: "train",
+  healthCheckTimeoutMs: "train",
+  collectiveWarnIntervalMs: "train",
   controllerFailureLimit: "train",
   maxPreemptionFailures: "train",
   preemptionGraceMs: "train",

@@ -12,6 +12,8 @@ const OPTIONS: ControllerOptions<string> = {
   maxPreemptionFailures: -1,
   relaxCollectivesOnPreemption: false,
   preemptionGraceMs: 0,
+  healthCheck: undefined,
+  collectiveWarnIntervalMs: 60_000,
   reportTimeoutMs: undefined,
   resizeIntervalMs: undefined,
   maxWorkers: 2,
@@ -247,6 +249,50 @@ describe("ranks that hang", () => {
     expect(of(come(controller, 1, reportOf(1)), "clearTimer").map(({ name }) => name)).toContain("report");
     const effects = controller.handle({ kind: "recorded", report: 1, checkpoint: undefined, decision: "continue" });
     expect(of(effects, "setTimer")).toEqual([{ kind: "setTimer", name: "report", ms: 500 }]);
+  });
+});
+
+describe("health checks", () => {
+  const CHECK = { healthCheck: { intervalMs: 10, rounds: 3 } };
+  const tick = (controller: TrainingController<string>): Effect[] => controller.handle({ kind: "timer", name: "health" });
+
+  test("ping the ranks that owe no answer, round by round", () => {
+    const controller = new TrainingController<string>({ ...OPTIONS, ...CHECK });
+    controller.handle({ kind: "start" });
+    expect(of(begin(controller), "setTimer")).toEqual([{ kind: "setTimer", name: "health", ms: 10 }]);
+    expect(tick(controller)).toEqual([
+      { kind: "ping", ranks: [0, 1] },
+      { kind: "setTimer", name: "health", ms: 10 },
+    ]);
+    controller.handle({ kind: "answered", attempt: 1, rank: 1 });
+    expect(of(tick(controller), "ping")).toEqual([{ kind: "ping", ranks: [1] }]);
+  });
+
+  test("blame a rank that answers none of them for as many rounds, also one that waits at a report", () => {
+    const controller = running(CHECK);
+    come(controller, 0, reportOf(1));
+    for (let round = 0; round < 3; round += 1) {
+      expect(of(tick(controller), "setTimer")).toEqual([{ kind: "setTimer", name: "health", ms: 10 }]);
+      controller.handle({ kind: "answered", attempt: 1, rank: 1 });
+    }
+    expect(of(tick(controller), "clearTimer").map(({ name }) => name)).toContain("health");
+    controller.handle({ kind: "timer", name: "settle" });
+    const [failed] = of(ended(controller), "fail");
+    expect(failed?.failures).toMatchObject([{ rank: 0, cause: "hung" }]);
+    expect(failed?.failures[0]?.error.message).toContain("has not answered for 30 ms (healthCheckTimeoutMs");
+  });
+
+  test("begin anew with each attempt, and end with it", () => {
+    const controller = running({ ...CHECK, maxFailures: 1 });
+    tick(controller);
+    tick(controller);
+    controller.handle({ kind: "failed", attempt: 1, failure: failure(1, "died") });
+    expect(of(controller.handle({ kind: "timer", name: "settle" }), "clearTimer").map(({ name }) => name)).toContain("health");
+    ended(controller);
+    begin(controller);
+    for (let round = 0; round < 3; round += 1) expect(of(tick(controller), "setTimer")).toHaveLength(1);
+    expect(tick(controller)).not.toEqual([]);
+    expect(controller.phase).toBe("ending");
   });
 });
 

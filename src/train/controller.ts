@@ -8,7 +8,7 @@
  */
 import type { PreemptionInfo } from "../core/index.ts";
 import { describeArrivals } from "./arrivals.ts";
-import { BARRIER_WARN_MS, SETTLE_AFTER_CAUSE_MS, SETTLE_MS } from "./limits.ts";
+import { SETTLE_AFTER_CAUSE_MS, SETTLE_MS } from "./limits.ts";
 import type { RankFailure } from "./rank-failure.ts";
 import type { Arrival, RankDecision, RankEvent, RankReport, StopReason } from "./rank-protocol.ts";
 
@@ -25,6 +25,10 @@ export interface ControllerOptions<C> {
   readonly preemptionGraceMs: number;
   /** How long a rank may be without a report; undefined is without limit. */
   readonly reportTimeoutMs: number | undefined;
+  /** How often ranks are pinged, and how many rounds one may leave unanswered; undefined pings none. */
+  readonly healthCheck: { readonly intervalMs: number; readonly rounds: number } | undefined;
+  /** After how long a warning says for whom the ranks wait. */
+  readonly collectiveWarnIntervalMs: number;
   /** How often an elastic run looks for room; undefined for one of fixed size. */
   readonly resizeIntervalMs: number | undefined;
   readonly maxWorkers: number;
@@ -32,7 +36,7 @@ export interface ControllerOptions<C> {
   readonly checkpoint: C | undefined;
 }
 
-export type TimerName = "settle" | "report" | "barrier" | "resize";
+export type TimerName = "settle" | "report" | "barrier" | "resize" | "health";
 
 export type ControllerEvent<C> =
   | { kind: "start" }
@@ -47,6 +51,8 @@ export type ControllerEvent<C> =
   | { kind: "recorded"; report: number; checkpoint: C | undefined; decision: "continue" | "stop" }
   | { kind: "notRecorded"; report: number; failure: RankFailure }
   | { kind: "timer"; name: TimerName }
+  /** A rank has answered a ping. */
+  | { kind: "answered"; attempt: number; rank: number }
   | { kind: "probed"; attempt: number; silent: readonly number[] }
   /** For how many workers there is room, those of this run included. */
   | { kind: "room"; attempt: number; workers: number }
@@ -64,6 +70,7 @@ export type ControllerEffect<C> =
   | { kind: "answer"; ranks: readonly number[]; decision: RankDecision<C> }
   | { kind: "notify"; ranks: readonly number[]; reason: PreemptionInfo["reason"]; deadlineMs: number | undefined }
   | { kind: "probe"; ranks: readonly number[] }
+  | { kind: "ping"; ranks: readonly number[] }
   | { kind: "lookForRoom" }
   | { kind: "setTimer"; name: TimerName; ms: number }
   | { kind: "clearTimer"; name: TimerName }
@@ -103,6 +110,8 @@ export class TrainingController<C> {
   /** The point where each rank waits, by rank; finished ranks stay in the map. */
   readonly #arrivals = new Map<number, Arrival>();
   readonly #failed: RankFailure[] = [];
+  /** Ranks that owe the answer of a ping, with the rounds since. */
+  readonly #unanswered = new Map<number, number>();
   /** Ranks whose nodes were announced to go away. */
   readonly #preempted = new Set<number>();
   /** A notice that came before the loops began. */
@@ -165,6 +174,8 @@ export class TrainingController<C> {
         return this.#notRecorded(event.report, event.failure);
       case "timer":
         return this.#timeIsUp(event.name);
+      case "answered":
+        return void this.#unanswered.delete(event.rank);
       case "probed":
         return this.#probed(event.silent);
       case "room":
@@ -188,6 +199,7 @@ export class TrainingController<C> {
     this.#arrivals.clear();
     this.#failed.length = 0;
     this.#preempted.clear();
+    this.#unanswered.clear();
     this.#earlyNotice = undefined;
     this.#ending = undefined;
     this.#groupHasEnded = false;
@@ -211,7 +223,8 @@ export class TrainingController<C> {
     this.#hasBegun = true;
     this.#emit({ kind: "begin", checkpoint: this.#checkpoint });
     this.#awaitReports();
-    const { resizeIntervalMs, maxWorkers } = this.#options;
+    const { resizeIntervalMs, maxWorkers, healthCheck } = this.#options;
+    if (healthCheck !== undefined) this.#emit({ kind: "setTimer", name: "health", ms: healthCheck.intervalMs });
     if (resizeIntervalMs !== undefined && this.#workers < maxWorkers)
       this.#emit({ kind: "setTimer", name: "resize", ms: resizeIntervalMs });
     if (this.#earlyNotice !== undefined) this.#preemptedRanks(this.#earlyNotice);
@@ -227,7 +240,7 @@ export class TrainingController<C> {
     if (this.#phase === "ending") return;
     this.#phase = "ending";
     this.#ending = ending;
-    for (const name of ["settle", "report", "barrier", "resize"] as const) this.#emit({ kind: "clearTimer", name });
+    for (const name of ["settle", "report", "barrier", "resize", "health"] as const) this.#emit({ kind: "clearTimer", name });
     this.#emit({ kind: "endGroup", gently });
   }
 
@@ -294,7 +307,7 @@ export class TrainingController<C> {
     const isOne = new Set(arrivals.map((each) => (each.type === "barrier" ? each.name : each.type))).size === 1;
     if (!isOne && !this.#isStopping) return this.#disagree();
     if (this.#missing().length > 0) {
-      if (this.#arrivals.size === 1) this.#emit({ kind: "setTimer", name: "barrier", ms: BARRIER_WARN_MS });
+      if (this.#arrivals.size === 1) this.#emit({ kind: "setTimer", name: "barrier", ms: this.#options.collectiveWarnIntervalMs });
       return;
     }
     this.#emit({ kind: "clearTimer", name: "barrier" });
@@ -392,7 +405,7 @@ export class TrainingController<C> {
     const knowsLoss = this.#failed.some((each) => this.#isOfPreemption(each));
     const hasGrace = this.#phase === "running" && this.#preempted.size > 0 && this.#options.preemptionGraceMs > 0;
     if (!hasGrace) this.#phase = "settling";
-    for (const name of ["report", "barrier", "resize"] as const) this.#emit({ kind: "clearTimer", name });
+    for (const name of ["report", "barrier", "resize", "health"] as const) this.#emit({ kind: "clearTimer", name });
     const areAll = this.#ranks().every((rank) => this.#hasFailed(rank));
     if (areAll && knowsCause) this.#settled();
     else if (hasGrace && knowsLoss) {
@@ -411,13 +424,33 @@ export class TrainingController<C> {
   #timeIsUp(name: TimerName): void {
     if (name === "settle" && this.#failed.length > 0) return this.#settled();
     if (this.#phase !== "running") return;
+    if (name === "health") this.#checkHealth();
     if (name === "resize") this.#emit({ kind: "lookForRoom" });
     if (name === "report") this.#emit({ kind: "probe", ranks: this.#missing() });
     if (name === "barrier") {
-      const text = describeArrivals(this.#arrivals, { missing: this.#missing(), ms: BARRIER_WARN_MS });
+      const text = describeArrivals(this.#arrivals, { missing: this.#missing(), ms: this.#options.collectiveWarnIntervalMs });
       this.#emit({ kind: "warn", text });
-      this.#emit({ kind: "setTimer", name: "barrier", ms: BARRIER_WARN_MS });
+      this.#emit({ kind: "setTimer", name: "barrier", ms: this.#options.collectiveWarnIntervalMs });
     }
+  }
+
+  /** Counts a round of pings, and begins the next. Rounds, as a controller that was frozen itself has made none meanwhile. */
+  #checkHealth(): void {
+    const { healthCheck } = this.#options;
+    if (healthCheck === undefined) return;
+    const { intervalMs, rounds } = healthCheck;
+    const alive = this.#ranks().filter((rank) => !this.#hasFailed(rank));
+    const free = alive.filter((rank) => !this.#unanswered.has(rank));
+    for (const [rank, count] of this.#unanswered) this.#unanswered.set(rank, count + 1);
+    for (const rank of free) this.#unanswered.set(rank, 0);
+    const silent = alive.filter((rank) => (this.#unanswered.get(rank) ?? 0) >= rounds);
+    if (silent.length > 0) {
+      const error = (): Error =>
+        new Error(`its process has not answered for ${rounds * intervalMs} ms (healthCheckTimeoutMs of failureConfig)`);
+      return this.#rankFailed(silent.map((rank) => ({ rank, cause: "hung", error: error() })));
+    }
+    if (free.length > 0) this.#emit({ kind: "ping", ranks: free });
+    this.#emit({ kind: "setTimer", name: "health", ms: intervalMs });
   }
 
   /** Blames the late ranks whose process does not answer; where all processes answer, all late ranks. */

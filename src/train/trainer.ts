@@ -240,6 +240,7 @@ export abstract class Trainer<Config, M extends object = Metrics> {
         scaling,
         backend: isAlone ? NO_FRAMEWORK : this.#kind.backend(this.#settings, torchrun),
         runtimeEnv: this.#runtimeEnv(runConfig.workerRuntimeEnv),
+        startTimeoutMs: runConfig.failureConfig.startTimeoutMs,
         rendezvousTimeoutMs: runConfig.failureConfig.rendezvousTimeoutMs,
         torchrun,
         context: {

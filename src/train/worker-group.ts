@@ -41,6 +41,8 @@ export interface GroupRequest {
   readonly scaling: ScalingConfig;
   readonly backend: Backend;
   readonly runtimeEnv: RuntimeEnv | undefined;
+  /** How long room and processes may take to be there; undefined is without limit. */
+  readonly startTimeoutMs: number | undefined;
   /** How long the ranks may take to meet. */
   readonly rendezvousTimeoutMs: number;
   /** The part of the context that all ranks share. */
@@ -110,7 +112,25 @@ export class WorkerGroup {
 
   /** Places and starts the processes, and loads the loop in each. @throws GroupNotStarted */
   async start(): Promise<void> {
-    const { scaling, placedIn, warn, signal } = this.#request;
+    const { startTimeoutMs, signal } = this.#request;
+    if (startTimeoutMs === undefined) return await this.#start(signal);
+    const late = new AbortController();
+    const isLate = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      const what = this.#placement === undefined ? "has no room yet" : "has not started all its processes";
+      const error = new Error(`the group of ranks ${what} after ${startTimeoutMs} ms (startTimeoutMs of failureConfig)`);
+      isLate.reject(new GroupNotStarted([{ rank: undefined, cause: "hung", error }], false));
+      late.abort();
+    }, startTimeoutMs);
+    try {
+      await Promise.race([this.#start(AbortSignal.any([signal, late.signal])), isLate.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #start(signal: AbortSignal): Promise<void> {
+    const { scaling, placedIn, warn } = this.#request;
     this.#placement = await place({ scaling, placedIn, warn, signal });
     if (this.#ending !== undefined) return await this.#placement.remove();
     this.#actors = Array.from({ length: this.#placement.size }, (_, index) => this.#newActor(index));
@@ -175,6 +195,11 @@ export class WorkerGroup {
 
   notify(rank: number, notice: PreemptionInfo): void {
     this.#call(rank, "notify", [{ type: "preemption", ...notice }]).catch(() => {});
+  }
+
+  /** Resolves when the process of a rank answers. */
+  async ping(rank: number): Promise<void> {
+    await this.#call(rank, "ping", []);
   }
 
   /** The ranks, of those given, that do not answer a ping. */

@@ -72,14 +72,28 @@ describe("ranks", () => {
     expect([0, 1].map((rank) => error.workerFailures.get(rank)?.message)).toEqual(["rank 0 throws", "rank 1 throws"]);
   });
 
-  test("that stand still are found when they do not report in time, and replaced", async () => {
-    const { root, trainer, pidOf } = trainerOf("frozen", { steps: 4, waitsAt: 2 }, { maxFailures: 1, reportTimeoutMs: 1500 });
+  test.each([
+    ["reportTimeoutMs", { reportTimeoutMs: 1500 }],
+    ["healthCheckTimeoutMs", { healthCheckIntervalMs: 100, healthCheckTimeoutMs: 1000 }],
+  ])("that stand still are found when they do not report in time, and replaced (%s)", async (name, limits) => {
+    const { root, trainer, pidOf } = trainerOf(`frozen ${name}`, { steps: 4, waitsAt: 2 }, { maxFailures: 1, ...limits });
     const fitted = trainer.fit();
     await bothWait(root);
     process.kill(pidOf(1, 1), "SIGSTOP");
     writeFileSync(join(root, "go"), "");
     expect((await fitted).metrics).toMatchObject({ step: 3, start: 2, attempt: 2 });
     expect(isAlive(pidOf(1, 1))).toBe(false);
+  });
+
+  test("that get no room in time have failed, and wait for none any more", async () => {
+    const group = placementGroup([{ CPU: 1 }]);
+    await group.ready();
+    const { trainer } = trainerOf("no room", { steps: 1 }, { startTimeoutMs: 300 });
+    expect((await failureOf(trainer.fit())).message).toBe(
+      "Training run no room failed: the group of ranks has no room yet after 300 ms (startTimeoutMs of failureConfig)",
+    );
+    await group.remove();
+    expect((await placementGroupTable()).filter(({ state }) => state !== "removed")).toEqual([]);
   });
 
   test("that do not do the same are named", async () => {

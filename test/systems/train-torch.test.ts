@@ -92,7 +92,8 @@ describe.skipIf(problem !== undefined)(`torch on two ranks${unless(problem)}`, (
     expect([2, 3]).toContain(first?.["start"]);
     // Both have the losses of all ranks.
     expect(second).toEqual(first);
-  });
+    // Two programs, each with a session and torch, start twice.
+  }, 300_000);
 
   test("parts of a dataset are disjoint and whole, in each epoch", async () => {
     const { metrics } = await trainer<{ rows: number[][] }>("shards", { datasets: { train: data.range(1000) } }).fit();

@@ -22,3 +22,7 @@ export const UPLOADS_AT_A_TIME = 2;
 
 /** How long the ranks of a training run may take to meet, unless `rendezvousTimeoutMs` says otherwise: a framework that is imported from a slow disk on many nodes takes minutes. */
 export const RENDEZVOUS_MS_MAX = 600_000;
+/** Processes of ranks are pinged so often. Ray's. */
+export const HEALTH_CHECK_INTERVAL_MS = 2000;
+/** After so long a warning says for whom ranks wait at a report. Ray's. */
+export const COLLECTIVE_WARN_INTERVAL_MS = 60_000;

@@ -4,10 +4,11 @@
  * `readRunConfig` checks all options before anything starts. Unknown names are refused; for an option of the other library the error says so. `storage/` decides whether a storage
  * is usable.
  */
+import type { RuntimeEnv } from "../core/index.ts";
 import { count, custom, flag, isPlainObject, number, oneOf, type Option, readOptions, text, TIMER_MS_MAX } from "../core/internal.ts";
 import { withHome } from "../storage/paths.ts";
 import { resolveFolder } from "../storage/places.ts";
-import { RENDEZVOUS_MS_MAX } from "./limits.ts";
+import { COLLECTIVE_WARN_INTERVAL_MS, HEALTH_CHECK_INTERVAL_MS, RENDEZVOUS_MS_MAX } from "./limits.ts";
 import { checkName } from "./run-names.ts";
 
 /** Handling of failed runs and trials. */
@@ -18,6 +19,22 @@ export interface FailureConfig {
   reportTimeoutMs?: number | undefined;
   /** Train: how long the ranks may take to meet before their loops begin; later the ranks that stand still are named. Default: 600,000. */
   rendezvousTimeoutMs?: number | undefined;
+  /** Train: how long a group may take to get its room and its processes; later it has failed. Default: without limit, and a warning says what it waits for. */
+  startTimeoutMs?: number | undefined;
+  /** Train: how often the processes of ranks are pinged. Default: 2000. */
+  healthCheckIntervalMs?: number | undefined;
+  /** Train: a process that answers no ping for so long counts as hung. Default: 600,000 for loops of Python; never for those of TypeScript, which answer nothing while they compute. */
+  healthCheckTimeoutMs?: number | undefined;
+  /** Train: after how long a warning says for whom the ranks wait at a report. Default: 60,000. */
+  collectiveWarnIntervalMs?: number | undefined;
+  /** Train: how often a group of ranks may fail before its loops begin; -1: no limit. Default: such failures count as those of `maxFailures`. */
+  controllerFailureLimit?: number | undefined;
+  /** Train: how often drained nodes may end an attempt; -1: no limit. Default: -1. */
+  maxPreemptionFailures?: number | undefined;
+  /** Train: how long the other ranks may go on after ranks of a drained node are gone, to report a last checkpoint. Default: 0. */
+  preemptionGraceMs?: number | undefined;
+  /** Train: whether reports and barriers within that grace are made without the ranks that are gone, unless rank 0 is one. Default: false. */
+  relaxCollectivesOnPreemption?: boolean | undefined;
   /** Tune: whether the first failed trial ends the others; `"raise"` gives its own error. Default: false. */
   failFast?: boolean | "raise" | undefined;
 }
@@ -36,6 +53,15 @@ export interface CheckpointConfig {
   checkpointAtEnd?: boolean | undefined;
 }
 
+/** How much Python's loggers would call that; Shoal's lines are of `"INFO"` and `"WARNING"`. */
+export type LogLevel = "DEBUG" | "INFO" | "WARNING" | "ERROR" | "CRITICAL";
+
+/** Lines about a run on stderr. What ranks print is not among them. */
+export interface LoggingConfig {
+  /** The least important lines that are written: `"INFO"` has one for each attempt and checkpoint, `"ERROR"` none at all. Default: `"WARNING"`. */
+  logLevel?: LogLevel | undefined;
+}
+
 /** The options of a run. */
 export interface RunConfig<Callback = object> {
   /** The name of the run's folder in the storage. Default: what runs, and the time. */
@@ -46,6 +72,10 @@ export interface RunConfig<Callback = object> {
   checkpointConfig?: CheckpointConfig | undefined;
   /** Callbacks and trackers that follow the run. Default: none besides the files. */
   callbacks?: readonly Callback[] | undefined;
+  /** Train: the environment of the ranks, over that of `python.task` and under `runtimeEnv` of the trainer. Default: none. */
+  workerRuntimeEnv?: RuntimeEnv | undefined;
+  /** Train: the lines about the run on stderr. */
+  loggingConfig?: LoggingConfig | undefined;
   /** Tune: when trials stop. */
   stop?: unknown;
   /** Tune: whether a run of this name is replaced. Default: false. */
@@ -64,6 +94,14 @@ export interface ResolvedRunConfig<Callback = object> {
   readonly failureConfig: Readonly<Required<{ maxFailures: number; failFast: boolean | "raise" }>> & {
     readonly reportTimeoutMs: number | undefined;
     readonly rendezvousTimeoutMs: number;
+    readonly startTimeoutMs: number | undefined;
+    readonly healthCheckIntervalMs: number;
+    readonly healthCheckTimeoutMs: number | undefined;
+    readonly collectiveWarnIntervalMs: number;
+    readonly controllerFailureLimit: number | undefined;
+    readonly maxPreemptionFailures: number;
+    readonly preemptionGraceMs: number;
+    readonly relaxCollectivesOnPreemption: boolean;
   };
   readonly checkpointConfig: {
     readonly numToKeep: number | undefined;
@@ -73,6 +111,8 @@ export interface ResolvedRunConfig<Callback = object> {
     readonly checkpointAtEnd: boolean;
   };
   readonly callbacks: readonly Callback[];
+  readonly workerRuntimeEnv: RuntimeEnv | undefined;
+  readonly logLevel: LogLevel;
   readonly stop: unknown;
   readonly overwrite: boolean;
   readonly verbose: 0 | 1 | 2 | 3 | undefined;
@@ -93,7 +133,7 @@ export async function readRunConfig<Callback extends object>(
   given: RunConfig<Callback> | undefined,
   library: RunLibrary,
 ): Promise<ResolvedRunConfig<Callback>> {
-  const { failureConfig, checkpointConfig, storagePath, ...others } = readOptions<RunValues>(given, {
+  const { failureConfig, checkpointConfig, loggingConfig, storagePath, ...others } = readOptions<RunValues>(given, {
     of: "runConfig",
     options: optionsFor(library, RUN, RUN_ONLY),
     otherNames: { ...OTHER_NAMES, ...notHere(library, RUN_ONLY), ...(library === "train" && OTHER_NAMES_OF_TRAIN) },
@@ -105,18 +145,10 @@ export async function readRunConfig<Callback extends object>(
     progressReporter: others.progressReporter,
     overwrite: others.overwrite ?? false,
     callbacks: (others.callbacks ?? []) as readonly Callback[],
+    workerRuntimeEnv: others.workerRuntimeEnv,
+    logLevel: readOptions<{ logLevel: LogLevel }>(loggingConfig, { of: "loggingConfig", options: LOGGING }).logLevel,
     storagePath: await resolveFolder(withHome(storagePath)),
-    failureConfig: {
-      maxFailures: 0,
-      reportTimeoutMs: undefined,
-      rendezvousTimeoutMs: RENDEZVOUS_MS_MAX,
-      failFast: false,
-      ...readOptions<Partial<ResolvedRunConfig["failureConfig"]>>(failureConfig, {
-        of: "failureConfig",
-        options: optionsFor(library, FAILURE, FAILURE_ONLY),
-        otherNames: { ...OTHER_NAMES_OF_FAILURE, ...notHere(library, FAILURE_ONLY) },
-      }),
-    },
+    failureConfig: readFailureConfig(failureConfig, library),
     checkpointConfig: {
       checkpointFrequency: 0,
       checkpointAtEnd: false,
@@ -127,6 +159,33 @@ export async function readRunConfig<Callback extends object>(
       }),
     },
   };
+}
+
+function readFailureConfig(given: unknown, library: RunLibrary): ResolvedRunConfig["failureConfig"] {
+  const read = {
+    maxFailures: 0,
+    reportTimeoutMs: undefined,
+    rendezvousTimeoutMs: RENDEZVOUS_MS_MAX,
+    startTimeoutMs: undefined,
+    healthCheckIntervalMs: HEALTH_CHECK_INTERVAL_MS,
+    healthCheckTimeoutMs: undefined,
+    collectiveWarnIntervalMs: COLLECTIVE_WARN_INTERVAL_MS,
+    controllerFailureLimit: undefined,
+    maxPreemptionFailures: -1,
+    preemptionGraceMs: 0,
+    relaxCollectivesOnPreemption: false,
+    failFast: false,
+    ...readOptions<Partial<ResolvedRunConfig["failureConfig"]>>(given, {
+      of: "failureConfig",
+      options: optionsFor(library, FAILURE, FAILURE_ONLY),
+      otherNames: { ...OTHER_NAMES_OF_FAILURE, ...notHere(library, FAILURE_ONLY) },
+    }),
+  };
+  if (read.relaxCollectivesOnPreemption && read.preemptionGraceMs === 0)
+    throw new RangeError(
+      "Cannot set relaxCollectivesOnPreemption of failureConfig: it needs preemptionGraceMs, without which all ranks end as soon as those of a drained node are gone: received true",
+    );
+  return read;
 }
 
 /** Names of Ray, as Python and as TypeScript would spell them. */
@@ -143,8 +202,6 @@ const OTHER_NAMES = inBothSpellings({
   localDir: "it is storagePath",
   storageFilesystem: "there is none: storagePath takes s3://bucket/path, and the usual variables of the environment say where and who",
   syncConfig: "there is none: what is reported is stored when report resolves",
-  workerRuntimeEnv: "it is runtimeEnv of the trainer, or of python.task",
-  loggingConfig: "there is none: what ranks and trials print is kept in the run's folder",
   logToFile: "there is none: what ranks and trials print is kept in the run's folder",
 });
 
@@ -153,20 +210,16 @@ const OTHER_NAMES_OF_TRAIN = inBothSpellings({
   progressReporter: "it is an option of Tune: lines of progress are for terminals, and SHOAL_PROGRESS=0 ends them",
 });
 
-const OTHER_NAMES_OF_FAILURE = inBothSpellings({
-  controllerFailureLimit:
-    "there is none: the controller ends with the program that calls fit, and the next one with the same name and storage goes on",
-  maxPreemptionFailures: "there is none: to leave a node that is drained is no failure",
-  relaxCollectivesOnPreemption: "there is none: ranks of a drained node stop at their next checkpoint",
-  preemptionGraceS: "there is none: the drain's own deadline counts",
-});
+const OTHER_NAMES_OF_FAILURE = { preemption_grace_s: "it is preemptionGraceMs, in milliseconds" };
 
 interface RunValues {
   readonly name: string | undefined;
   readonly storagePath: string;
   readonly failureConfig: unknown;
   readonly checkpointConfig: unknown;
+  readonly loggingConfig: unknown;
   readonly callbacks: readonly object[] | undefined;
+  readonly workerRuntimeEnv: RuntimeEnv | undefined;
   readonly stop: unknown;
   readonly overwrite: boolean | undefined;
   readonly verbose: 0 | 1 | 2 | 3 | undefined;
@@ -190,12 +243,23 @@ const RUN: Table = {
   callbacks: custom("a list of callbacks is needed", undefined, (value) =>
     Array.isArray(value) && value.every((item) => typeof item === "object" && item !== null) ? "ok" : "wrong type",
   ),
+  workerRuntimeEnv: object('{ python: "venv" }'),
+  loggingConfig: object('{ logLevel: "ERROR" }'),
   stop: custom<unknown>("a condition is needed", undefined, () => "ok"),
   overwrite: flag(false),
   verbose: number<number | undefined>("0, 1, 2 or 3 is needed", undefined, (value) => [0, 1, 2, 3].includes(value)),
   progressReporter: object("{ maxProgressRows: 5 }"),
 };
-const RUN_ONLY: Readonly<Record<string, RunLibrary>> = { stop: "tune", overwrite: "tune", verbose: "tune", progressReporter: "tune" };
+const RUN_ONLY: Readonly<Record<string, RunLibrary>> = {
+  workerRuntimeEnv: "train",
+  loggingConfig: "train",
+  stop: "tune",
+  overwrite: "tune",
+  verbose: "tune",
+  progressReporter: "tune",
+};
+
+const LOGGING = { logLevel: oneOf<LogLevel>(["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], "WARNING") };
 
 const timer = (fallback: number | undefined): Option<number | undefined> =>
   number<number | undefined>(
@@ -208,11 +272,34 @@ const FAILURE: Table = {
   maxFailures: count({ min: -1 }, 0),
   reportTimeoutMs: timer(undefined),
   rendezvousTimeoutMs: timer(RENDEZVOUS_MS_MAX),
+  startTimeoutMs: timer(undefined),
+  healthCheckIntervalMs: timer(HEALTH_CHECK_INTERVAL_MS),
+  healthCheckTimeoutMs: timer(undefined),
+  collectiveWarnIntervalMs: timer(COLLECTIVE_WARN_INTERVAL_MS),
+  controllerFailureLimit: count<number | undefined>({ min: -1 }, undefined),
+  maxPreemptionFailures: count({ min: -1 }, -1),
+  preemptionGraceMs: number(
+    `a number of milliseconds from 0 to ${TIMER_MS_MAX} is needed`,
+    0,
+    (value) => value >= 0 && value <= TIMER_MS_MAX,
+  ),
+  relaxCollectivesOnPreemption: flag(false),
   failFast: custom<boolean | "raise">('true, false or "raise" is needed', false, (value) =>
     typeof value === "boolean" || value === "raise" ? "ok" : typeof value === "string" ? "out of range" : "wrong type",
   ),
 };
-const FAILURE_ONLY: Readonly<Record<string, RunLibrary>> = { rendezvousTimeoutMs: "train", failFast: "tune" };
+const FAILURE_ONLY: Readonly<Record<string, RunLibrary>> = {
+  rendezvousTimeoutMs: "train",
+  startTimeoutMs: "train",
+  healthCheckIntervalMs: "train",
+  healthCheckTimeoutMs: "train",
+  collectiveWarnIntervalMs: "train",
+  controllerFailureLimit: "train",
+  maxPreemptionFailures: "train",
+  preemptionGraceMs: "train",
+  relaxCollectivesOnPreemption: "train",
+  failFast: "tune",
+};
 
 const CHECKPOINT: Table = {
   numToKeep: count<number | undefined>({ min: 1 }, undefined),

@@ -8,6 +8,12 @@ type Effect = ControllerEffect<string>;
 
 const OPTIONS: ControllerOptions<string> = {
   maxFailures: 0,
+  controllerFailureLimit: undefined,
+  maxPreemptionFailures: -1,
+  relaxCollectivesOnPreemption: false,
+  preemptionGraceMs: 0,
+  healthCheck: undefined,
+  collectiveWarnIntervalMs: 60_000,
   reportTimeoutMs: undefined,
   resizeIntervalMs: undefined,
   maxWorkers: 2,
@@ -246,6 +252,50 @@ describe("ranks that hang", () => {
   });
 });
 
+describe("health checks", () => {
+  const CHECK = { healthCheck: { intervalMs: 10, rounds: 3 } };
+  const tick = (controller: TrainingController<string>): Effect[] => controller.handle({ kind: "timer", name: "health" });
+
+  test("ping the ranks that owe no answer, round by round", () => {
+    const controller = new TrainingController<string>({ ...OPTIONS, ...CHECK });
+    controller.handle({ kind: "start" });
+    expect(of(begin(controller), "setTimer")).toEqual([{ kind: "setTimer", name: "health", ms: 10 }]);
+    expect(tick(controller)).toEqual([
+      { kind: "ping", ranks: [0, 1] },
+      { kind: "setTimer", name: "health", ms: 10 },
+    ]);
+    controller.handle({ kind: "answered", attempt: 1, rank: 1 });
+    expect(of(tick(controller), "ping")).toEqual([{ kind: "ping", ranks: [1] }]);
+  });
+
+  test("blame a rank that answers none of them for as many rounds, also one that waits at a report", () => {
+    const controller = running(CHECK);
+    come(controller, 0, reportOf(1));
+    for (let round = 0; round < 3; round += 1) {
+      expect(of(tick(controller), "setTimer")).toEqual([{ kind: "setTimer", name: "health", ms: 10 }]);
+      controller.handle({ kind: "answered", attempt: 1, rank: 1 });
+    }
+    expect(of(tick(controller), "clearTimer").map(({ name }) => name)).toContain("health");
+    controller.handle({ kind: "timer", name: "settle" });
+    const [failed] = of(ended(controller), "fail");
+    expect(failed?.failures).toMatchObject([{ rank: 0, cause: "hung" }]);
+    expect(failed?.failures[0]?.error.message).toContain("has not answered for 30 ms (healthCheckTimeoutMs");
+  });
+
+  test("begin anew with each attempt, and end with it", () => {
+    const controller = running({ ...CHECK, maxFailures: 1 });
+    tick(controller);
+    tick(controller);
+    controller.handle({ kind: "failed", attempt: 1, failure: failure(1, "died") });
+    expect(of(controller.handle({ kind: "timer", name: "settle" }), "clearTimer").map(({ name }) => name)).toContain("health");
+    ended(controller);
+    begin(controller);
+    for (let round = 0; round < 3; round += 1) expect(of(tick(controller), "setTimer")).toHaveLength(1);
+    expect(tick(controller)).not.toEqual([]);
+    expect(controller.phase).toBe("ending");
+  });
+});
+
 describe("moves", () => {
   const ELASTIC = { resizeIntervalMs: 1000, maxWorkers: 4 };
 
@@ -290,6 +340,133 @@ describe("moves", () => {
     expect(of(ended(controller), "startGroup")).toHaveLength(1);
     expect(controller.failures).toBe(0);
   });
+});
+
+describe("preemptions", () => {
+  const NOTICE = { kind: "preempted", reason: "preemption", deadlineMs: 5 } as const;
+
+  function preempt(controller: TrainingController<string>, ranks: readonly number[]): Effect[] {
+    return controller.handle({ ...NOTICE, attempt: controller.attempt, ranks });
+  }
+
+  function die(controller: TrainingController<string>, rank: number): Effect[] {
+    return controller.handle({ kind: "failed", attempt: controller.attempt, failure: failure(rank, "died") });
+  }
+
+  /** All ranks of two stop at a checkpoint, because of a notice. */
+  function move(controller: TrainingController<string>, report: number): Effect[] {
+    preempt(controller, [1]);
+    come(controller, 0, reportOf(1, "/a"));
+    come(controller, 1, reportOf(1));
+    controller.handle({ kind: "recorded", report, checkpoint: "a", decision: "continue" });
+    come(controller, 0, { type: "stopped" });
+    come(controller, 1, { type: "stopped" });
+    return ended(controller);
+  }
+
+  test("are as many as maxPreemptionFailures says: stops in time and deaths alike", () => {
+    const controller = running({ maxPreemptionFailures: 2 });
+    expect(of(move(controller, 1), "startGroup")).toHaveLength(1);
+    begin(controller);
+    preempt(controller, [1]);
+    die(controller, 1);
+    controller.handle({ kind: "timer", name: "settle" });
+    expect(of(ended(controller), "startGroup")).toHaveLength(1);
+    begin(controller);
+    const [failed] = of(move(controller, 2), "fail");
+    expect(failed).toMatchObject({ attempts: 3, failures: [{ rank: 1, cause: "preempted" }] });
+    expect(controller.failures).toBe(0);
+  });
+
+  test("are to blame where another rank died first, and over the limit they are named", () => {
+    const controller = running({ maxPreemptionFailures: 0, maxFailures: 5 });
+    preempt(controller, [1]);
+    die(controller, 0);
+    die(controller, 1);
+    expect(of(ended(controller), "fail")[0]?.failures.map(({ rank, cause }) => [rank, cause])).toEqual([
+      [0, "died"],
+      [1, "preempted"],
+    ]);
+  });
+
+  test("that are announced before the loops begin are told when they have begun", () => {
+    const controller = new TrainingController<string>(OPTIONS);
+    controller.handle({ kind: "start" });
+    expect(preempt(controller, [0])).toEqual([]);
+    expect(of(begin(controller), "notify")).toMatchObject([{ ranks: [0, 1], reason: "preemption" }]);
+    come(controller, 0, reportOf(1, "/a"));
+    come(controller, 1, reportOf(1));
+    const effects = controller.handle({ kind: "recorded", report: 1, checkpoint: "a", decision: "continue" });
+    expect(of(effects, "answer")).toMatchObject([{ decision: { action: "stop", reason: "preempted" } }]);
+  });
+
+  test("leave the other ranks their grace, and then all end", () => {
+    const controller = running({ preemptionGraceMs: 700 });
+    preempt(controller, [1]);
+    expect(of(die(controller, 1), "setTimer")).toEqual([{ kind: "setTimer", name: "settle", ms: 700 }]);
+    come(controller, 0, reportOf(1, "/a"));
+    expect(of(controller.handle({ kind: "timer", name: "settle" }), "endGroup")).toHaveLength(1);
+    expect(of(ended(controller), "startGroup")).toHaveLength(1);
+  });
+
+  test("let the others report without the ranks that are gone, where that is wanted, and go on from there", () => {
+    const controller = running({ preemptionGraceMs: 700, relaxCollectivesOnPreemption: true }, 3);
+    preempt(controller, [1]);
+    come(controller, 1, reportOf(5, "/lost"));
+    come(controller, 0, reportOf(1, "/a"));
+    expect(of(die(controller, 1), "record")).toEqual([]);
+    const [record] = of(come(controller, 2, reportOf(2)), "record");
+    expect(record?.reports.map(({ metrics, checkpoint }) => [metrics, checkpoint?.path])).toEqual([
+      [{ loss: 1 }, "/a"],
+      [{}, undefined],
+      [{ loss: 2 }, undefined],
+    ]);
+    const effects = controller.handle({ kind: "recorded", report: 1, checkpoint: "kept", decision: "continue" });
+    expect(of(effects, "answer")).toMatchObject([{ ranks: [0, 2], decision: { action: "stop" } }]);
+    come(controller, 0, { type: "stopped" });
+    expect(of(come(controller, 2, { type: "stopped" }), "endGroup")).toEqual([{ kind: "endGroup", gently: false }]);
+    expect(of(ended(controller), "startGroup")).toHaveLength(1);
+    expect(of(begin(controller), "begin")).toEqual([{ kind: "begin", checkpoint: "kept" }]);
+  });
+
+  test("complete a report that only waited for the rank that is gone; not without rank 0", () => {
+    for (const gone of [0, 1]) {
+      const controller = running({ preemptionGraceMs: 700, relaxCollectivesOnPreemption: true });
+      preempt(controller, [gone]);
+      come(controller, 1 - gone, reportOf(1));
+      expect(of(die(controller, gone), "record")).toHaveLength(gone);
+    }
+  });
+});
+
+describe("groups that cannot start", () => {
+  function fail(controller: TrainingController<string>): Effect[] {
+    const { attempt } = controller;
+    controller.handle({ kind: "notStarted", attempt, failures: [failure(0, "died")], isFinal: false });
+    return ended(controller);
+  }
+
+  test("count as failures of the run, or by themselves with controllerFailureLimit", () => {
+    const together = new TrainingController<string>({ ...OPTIONS, maxFailures: 1 });
+    together.handle({ kind: "start" });
+    expect(of(fail(together), "startGroup")).toHaveLength(1);
+    expect(of(fail(together), "fail")).toHaveLength(1);
+
+    const apart = running({ controllerFailureLimit: 2 });
+    preemptAndDie(apart);
+    expect(of(fail(apart), "startGroup")).toHaveLength(1);
+    expect(of(fail(apart), "startGroup")).toHaveLength(1);
+    expect(apart.failures).toBe(0);
+    expect(of(fail(apart), "fail")).toMatchObject([{ attempts: 4 }]);
+  });
+
+  /** The first attempt ends without counting as a failure. */
+  function preemptAndDie(controller: TrainingController<string>): void {
+    controller.handle({ kind: "preempted", attempt: 1, ranks: [0], reason: "preemption", deadlineMs: 5 });
+    controller.handle({ kind: "failed", attempt: 1, failure: failure(0, "died") });
+    controller.handle({ kind: "timer", name: "settle" });
+    ended(controller);
+  }
 });
 
 describe("an abort", () => {

@@ -8,15 +8,27 @@
  */
 import type { PreemptionInfo } from "../core/index.ts";
 import { describeArrivals } from "./arrivals.ts";
-import { BARRIER_WARN_MS, SETTLE_AFTER_CAUSE_MS, SETTLE_MS } from "./limits.ts";
-import { firstCause, type RankFailure } from "./rank-failure.ts";
+import { SETTLE_AFTER_CAUSE_MS, SETTLE_MS } from "./limits.ts";
+import type { RankFailure } from "./rank-failure.ts";
 import type { Arrival, RankDecision, RankEvent, RankReport, StopReason } from "./rank-protocol.ts";
 
 export interface ControllerOptions<C> {
-  /** Failures of a group that are followed by another attempt; -1 is without end. */
+  /** Failures of a group that are followed by another attempt; -1 is without end, here and below. */
   readonly maxFailures: number;
+  /** Groups that could not start; undefined counts them as failures of `maxFailures`. */
+  readonly controllerFailureLimit: number | undefined;
+  /** Attempts that ended because nodes were drained. */
+  readonly maxPreemptionFailures: number;
+  /** Whether reports and barriers wait for the ranks of drained nodes. */
+  readonly relaxCollectivesOnPreemption: boolean;
+  /** How long other ranks may go on after ranks of a drained node are gone. */
+  readonly preemptionGraceMs: number;
   /** How long a rank may be without a report; undefined is without limit. */
   readonly reportTimeoutMs: number | undefined;
+  /** How often ranks are pinged, and how many rounds one may leave unanswered; undefined pings none. */
+  readonly healthCheck: { readonly intervalMs: number; readonly rounds: number } | undefined;
+  /** After how long a warning says for whom the ranks wait. */
+  readonly collectiveWarnIntervalMs: number;
   /** How often an elastic run looks for room; undefined for one of fixed size. */
   readonly resizeIntervalMs: number | undefined;
   readonly maxWorkers: number;
@@ -24,7 +36,7 @@ export interface ControllerOptions<C> {
   readonly checkpoint: C | undefined;
 }
 
-export type TimerName = "settle" | "report" | "barrier" | "resize";
+export type TimerName = "settle" | "report" | "barrier" | "resize" | "health";
 
 export type ControllerEvent<C> =
   | { kind: "start" }
@@ -39,6 +51,8 @@ export type ControllerEvent<C> =
   | { kind: "recorded"; report: number; checkpoint: C | undefined; decision: "continue" | "stop" }
   | { kind: "notRecorded"; report: number; failure: RankFailure }
   | { kind: "timer"; name: TimerName }
+  /** A rank has answered a ping. */
+  | { kind: "answered"; attempt: number; rank: number }
   | { kind: "probed"; attempt: number; silent: readonly number[] }
   /** For how many workers there is room, those of this run included. */
   | { kind: "room"; attempt: number; workers: number }
@@ -56,6 +70,7 @@ export type ControllerEffect<C> =
   | { kind: "answer"; ranks: readonly number[]; decision: RankDecision<C> }
   | { kind: "notify"; ranks: readonly number[]; reason: PreemptionInfo["reason"]; deadlineMs: number | undefined }
   | { kind: "probe"; ranks: readonly number[] }
+  | { kind: "ping"; ranks: readonly number[] }
   | { kind: "lookForRoom" }
   | { kind: "setTimer"; name: TimerName; ms: number }
   | { kind: "clearTimer"; name: TimerName }
@@ -73,8 +88,14 @@ type Phase = "new" | "starting" | "rendezvous" | "running" | "settling" | "endin
 type Ending =
   | { kind: "finished"; values: readonly unknown[] }
   | { kind: "failed"; failures: readonly RankFailure[]; isFinal: boolean }
+  /** The ranks have stopped as they were told. */
   | { kind: "again" }
   | { kind: "aborted"; error: unknown };
+
+type PreemptionNotice = Omit<Extract<ControllerEvent<unknown>, { kind: "preempted" }>, "kind" | "attempt">;
+
+/** Stands for the report of a rank that the others did not wait for. */
+const NO_REPORT: RankReport = { type: "report", metrics: {}, checkpoint: null, uploadMode: "sync" };
 
 export class TrainingController<C> {
   readonly #options: ControllerOptions<C>;
@@ -82,15 +103,23 @@ export class TrainingController<C> {
   #phase: Phase = "new";
   #attempt = 0;
   #failures = 0;
+  #startFailures = 0;
+  #preemptions = 0;
   #workers = 0;
   #checkpoint: C | undefined;
   /** The point where each rank waits, by rank; finished ranks stay in the map. */
   readonly #arrivals = new Map<number, Arrival>();
   readonly #failed: RankFailure[] = [];
+  /** Ranks that owe the answer of a ping, with the rounds since. */
+  readonly #unanswered = new Map<number, number>();
   /** Ranks whose nodes were announced to go away. */
   readonly #preempted = new Set<number>();
+  /** A notice that came before the loops began. */
+  #earlyNotice: PreemptionNotice | undefined;
   #ending: Ending | undefined;
   #groupHasEnded = false;
+  /** The loops of this attempt have begun. */
+  #hasBegun = false;
   /** Reports so far, of all attempts. */
   #reports = 0;
   /** The report at which the ranks wait for its record. */
@@ -113,7 +142,7 @@ export class TrainingController<C> {
     return this.#attempt;
   }
 
-  /** Number of attempts that failed; failures of preempted nodes do not count. */
+  /** Attempts that failed; those that could not start where `controllerFailureLimit` counts them, and those that drained nodes ended, are not among them. */
   get failures(): number {
     return this.#failures;
   }
@@ -145,6 +174,8 @@ export class TrainingController<C> {
         return this.#notRecorded(event.report, event.failure);
       case "timer":
         return this.#timeIsUp(event.name);
+      case "answered":
+        return void this.#unanswered.delete(event.rank);
       case "probed":
         return this.#probed(event.silent);
       case "room":
@@ -168,8 +199,11 @@ export class TrainingController<C> {
     this.#arrivals.clear();
     this.#failed.length = 0;
     this.#preempted.clear();
+    this.#unanswered.clear();
+    this.#earlyNotice = undefined;
     this.#ending = undefined;
     this.#groupHasEnded = false;
+    this.#hasBegun = false;
     this.#stop = undefined;
     this.#isStopping = false;
     this.#waitedFor = undefined;
@@ -186,11 +220,14 @@ export class TrainingController<C> {
   #met(): void {
     if (this.#phase !== "rendezvous") return;
     this.#phase = "running";
+    this.#hasBegun = true;
     this.#emit({ kind: "begin", checkpoint: this.#checkpoint });
     this.#awaitReports();
-    const { resizeIntervalMs, maxWorkers } = this.#options;
+    const { resizeIntervalMs, maxWorkers, healthCheck } = this.#options;
+    if (healthCheck !== undefined) this.#emit({ kind: "setTimer", name: "health", ms: healthCheck.intervalMs });
     if (resizeIntervalMs !== undefined && this.#workers < maxWorkers)
       this.#emit({ kind: "setTimer", name: "resize", ms: resizeIntervalMs });
+    if (this.#earlyNotice !== undefined) this.#preemptedRanks(this.#earlyNotice);
   }
 
   #notStarted(failures: readonly RankFailure[], isFinal: boolean): void {
@@ -203,7 +240,7 @@ export class TrainingController<C> {
     if (this.#phase === "ending") return;
     this.#phase = "ending";
     this.#ending = ending;
-    for (const name of ["settle", "report", "barrier", "resize"] as const) this.#emit({ kind: "clearTimer", name });
+    for (const name of ["settle", "report", "barrier", "resize", "health"] as const) this.#emit({ kind: "clearTimer", name });
     this.#emit({ kind: "endGroup", gently });
   }
 
@@ -211,23 +248,42 @@ export class TrainingController<C> {
   #goOnWhenQuiet(): void {
     if (this.#phase !== "ending" || !this.#groupHasEnded || this.#recording.size > 0) return;
     const ending = this.#ending as Ending;
-    if (ending.kind === "again") return this.#startAttempt();
+    if (ending.kind === "finished" || ending.kind === "aborted") {
+      this.#phase = "done";
+      return this.#emit(ending.kind === "finished" ? { kind: "finish", values: ending.values } : { kind: "aborted", error: ending.error });
+    }
     if (ending.kind === "failed") this.#emit({ kind: "attemptFailed", failures: ending.failures });
-    if (ending.kind === "failed" && this.#goesOnAfter(ending)) return this.#startAttempt();
+    const refusal = this.#refusalOfAnother(ending);
+    if (refusal === undefined) return this.#startAttempt();
     this.#phase = "done";
-    if (ending.kind === "finished") this.#emit({ kind: "finish", values: ending.values });
-    else if (ending.kind === "aborted") this.#emit({ kind: "aborted", error: ending.error });
-    else this.#emit({ kind: "fail", failures: ending.failures, attempts: this.#attempt });
+    this.#emit({ kind: "fail", failures: refusal, attempts: this.#attempt });
   }
 
-  #goesOnAfter({ failures, isFinal }: { failures: readonly RankFailure[]; isFinal: boolean }): boolean {
-    if (isFinal) return false;
-    const cause = firstCause(failures);
-    // A node that was announced to go away took its ranks along.
-    if (cause !== undefined && cause.rank !== undefined && this.#preempted.has(cause.rank) && cause.cause === "died") return true;
+  /** Counts the end of an attempt. The failures that the run ends with where no other attempt may follow, else undefined. */
+  #refusalOfAnother(ending: Extract<Ending, { kind: "again" | "failed" }>): readonly RankFailure[] | undefined {
+    const { maxFailures, controllerFailureLimit, maxPreemptionFailures } = this.#options;
+    if (ending.kind === "again" && this.#stop !== "preempted") return undefined;
+    if (ending.kind === "again" || ending.failures.some((failure) => this.#isOfPreemption(failure))) {
+      this.#preemptions += 1;
+      if (isWithin(this.#preemptions, maxPreemptionFailures)) return undefined;
+      return ending.kind === "again" ? [...this.#preempted].map(preemptionOf) : ending.failures.map((each) => this.#asPreemption(each));
+    }
+    if (ending.isFinal) return ending.failures;
+    if (!this.#hasBegun && controllerFailureLimit !== undefined) {
+      this.#startFailures += 1;
+      return isWithin(this.#startFailures, controllerFailureLimit) ? undefined : ending.failures;
+    }
     this.#failures += 1;
-    const { maxFailures } = this.#options;
-    return maxFailures === -1 || this.#failures <= maxFailures;
+    return isWithin(this.#failures, maxFailures) ? undefined : ending.failures;
+  }
+
+  /** A node that was announced to go away took its ranks along. Errors of other ranks then follow from it. */
+  #isOfPreemption({ rank, cause }: RankFailure): boolean {
+    return rank !== undefined && this.#preempted.has(rank) && cause === "died";
+  }
+
+  #asPreemption(failure: RankFailure): RankFailure {
+    return this.#isOfPreemption(failure) ? { ...failure, cause: "preempted" } : failure;
   }
 
   #abort(error: unknown): void {
@@ -250,25 +306,26 @@ export class TrainingController<C> {
     const arrivals = [...this.#arrivals.values()];
     const isOne = new Set(arrivals.map((each) => (each.type === "barrier" ? each.name : each.type))).size === 1;
     if (!isOne && !this.#isStopping) return this.#disagree();
-    if (this.#arrivals.size < this.#workers) {
-      if (this.#arrivals.size === 1) this.#emit({ kind: "setTimer", name: "barrier", ms: BARRIER_WARN_MS });
+    if (this.#missing().length > 0) {
+      if (this.#arrivals.size === 1) this.#emit({ kind: "setTimer", name: "barrier", ms: this.#options.collectiveWarnIntervalMs });
       return;
     }
     this.#emit({ kind: "clearTimer", name: "barrier" });
     this.#complete();
   }
 
-  /** All ranks are there. */
+  /** All awaited ranks are there. */
   #complete(): void {
-    const byRank = Array.from({ length: this.#workers }, (_, rank) => this.#arrivals.get(rank) as Arrival);
-    if (byRank.every(({ type }) => type === "finished")) return this.#allFinished(byRank);
-    const [first] = byRank as [Arrival];
+    const awaited = this.#ranks().filter((rank) => this.#isAwaited(rank));
+    const came = awaited.map((rank) => this.#arrivals.get(rank) as Arrival);
+    if (came.every(({ type }) => type === "finished")) return this.#allFinished();
     // After a stop some ranks may end and others report once more: those are told again.
     if (this.#isStopping) return this.#answer({ action: "stop", reason: this.#stop as StopReason });
+    const [first] = came as [Arrival];
     if (first.type === "barrier") return this.#answer({ action: "continue", value: first.value });
     this.#reports += 1;
     const report = this.#reports;
-    const reports = byRank as RankReport[];
+    const reports = this.#ranks().map((rank) => this.#reportOf(rank));
     this.#recording.add(report);
     this.#emit({ kind: "clearTimer", name: "report" });
     this.#emit({ kind: "record", report, reports });
@@ -277,9 +334,17 @@ export class TrainingController<C> {
     else this.#waitedFor = report;
   }
 
-  #allFinished(byRank: readonly Arrival[]): void {
-    if (this.#isStopping && this.#stop !== "scheduler") return this.#end({ kind: "again" }, { gently: true });
-    const values = byRank.map((arrival) => (arrival.type === "finished" ? arrival.value : undefined));
+  #reportOf(rank: number): RankReport {
+    const arrival = this.#arrivals.get(rank);
+    return arrival?.type === "report" ? arrival : NO_REPORT;
+  }
+
+  #allFinished(): void {
+    if (this.#isStopping && this.#stop !== "scheduler") return this.#end({ kind: "again" }, { gently: this.#failed.length === 0 });
+    const values = this.#ranks().map((rank) => {
+      const arrival = this.#arrivals.get(rank);
+      return arrival?.type === "finished" ? arrival.value : undefined;
+    });
     this.#end({ kind: "finished", values }, { gently: true });
   }
 
@@ -333,14 +398,23 @@ export class TrainingController<C> {
     if (this.#phase === "starting" || this.#phase === "rendezvous") return this.#notStarted(failures, false);
     if (this.#phase !== "running" && this.#phase !== "settling") return;
     const knewCause = this.#failed.some(({ cause }) => cause !== "communication");
+    const knewLoss = this.#failed.some((each) => this.#isOfPreemption(each));
     for (const failure of failures)
       if (failure.rank === undefined || !this.#failed.some(({ rank }) => rank === failure.rank)) this.#failed.push(failure);
     const knowsCause = this.#failed.some(({ cause }) => cause !== "communication");
-    this.#phase = "settling";
-    for (const name of ["report", "barrier", "resize"] as const) this.#emit({ kind: "clearTimer", name });
-    const areAll = new Set(this.#failed.map(({ rank }) => rank)).size >= this.#workers;
+    const knowsLoss = this.#failed.some((each) => this.#isOfPreemption(each));
+    const hasGrace = this.#phase === "running" && this.#preempted.size > 0 && this.#options.preemptionGraceMs > 0;
+    if (!hasGrace) this.#phase = "settling";
+    for (const name of ["report", "barrier", "resize", "health"] as const) this.#emit({ kind: "clearTimer", name });
+    const areAll = this.#ranks().every((rank) => this.#hasFailed(rank));
     if (areAll && knowsCause) this.#settled();
-    else if (!knewCause) this.#emit({ kind: "setTimer", name: "settle", ms: knowsCause ? SETTLE_AFTER_CAUSE_MS : SETTLE_MS });
+    else if (hasGrace && knowsLoss) {
+      // A report of a rank that is gone cannot be stored.
+      for (const { rank } of this.#failed) if (rank !== undefined) this.#arrivals.delete(rank);
+      if (!knewLoss) this.#emit({ kind: "setTimer", name: "settle", ms: this.#options.preemptionGraceMs });
+      // The other ranks may have waited for those that are gone.
+      if (this.#waitedFor === undefined && this.#arrivals.size > 0 && this.#missing().length === 0) this.#complete();
+    } else if (!knewCause) this.#emit({ kind: "setTimer", name: "settle", ms: knowsCause ? SETTLE_AFTER_CAUSE_MS : SETTLE_MS });
   }
 
   #settled(): void {
@@ -348,15 +422,35 @@ export class TrainingController<C> {
   }
 
   #timeIsUp(name: TimerName): void {
-    if (name === "settle" && this.#phase === "settling") return this.#settled();
+    if (name === "settle" && this.#failed.length > 0) return this.#settled();
     if (this.#phase !== "running") return;
+    if (name === "health") this.#checkHealth();
     if (name === "resize") this.#emit({ kind: "lookForRoom" });
     if (name === "report") this.#emit({ kind: "probe", ranks: this.#missing() });
     if (name === "barrier") {
-      const text = describeArrivals(this.#arrivals, { missing: this.#missing(), ms: BARRIER_WARN_MS });
+      const text = describeArrivals(this.#arrivals, { missing: this.#missing(), ms: this.#options.collectiveWarnIntervalMs });
       this.#emit({ kind: "warn", text });
-      this.#emit({ kind: "setTimer", name: "barrier", ms: BARRIER_WARN_MS });
+      this.#emit({ kind: "setTimer", name: "barrier", ms: this.#options.collectiveWarnIntervalMs });
     }
+  }
+
+  /** Counts a round of pings, and begins the next. Rounds, as a controller that was frozen itself has made none meanwhile. */
+  #checkHealth(): void {
+    const { healthCheck } = this.#options;
+    if (healthCheck === undefined) return;
+    const { intervalMs, rounds } = healthCheck;
+    const alive = this.#ranks().filter((rank) => !this.#hasFailed(rank));
+    const free = alive.filter((rank) => !this.#unanswered.has(rank));
+    for (const [rank, count] of this.#unanswered) this.#unanswered.set(rank, count + 1);
+    for (const rank of free) this.#unanswered.set(rank, 0);
+    const silent = alive.filter((rank) => (this.#unanswered.get(rank) ?? 0) >= rounds);
+    if (silent.length > 0) {
+      const error = (): Error =>
+        new Error(`its process has not answered for ${rounds * intervalMs} ms (healthCheckTimeoutMs of failureConfig)`);
+      return this.#rankFailed(silent.map((rank) => ({ rank, cause: "hung", error: error() })));
+    }
+    if (free.length > 0) this.#emit({ kind: "ping", ranks: free });
+    this.#emit({ kind: "setTimer", name: "health", ms: intervalMs });
   }
 
   /** Blames the late ranks whose process does not answer; where all processes answer, all late ranks. */
@@ -379,7 +473,23 @@ export class TrainingController<C> {
   }
 
   #missing(): number[] {
-    return Array.from({ length: this.#workers }, (_, rank) => rank).filter((rank) => !this.#arrivals.has(rank));
+    return this.#ranks().filter((rank) => !this.#arrivals.has(rank) && this.#isAwaited(rank));
+  }
+
+  #ranks(): number[] {
+    return Array.from({ length: this.#workers }, (_, rank) => rank);
+  }
+
+  #hasFailed(rank: number): boolean {
+    return this.#failed.some((failure) => failure.rank === rank);
+  }
+
+  /** Within the grace after a preemption, loops that are told to end do so without the ranks that failed, and reports are made without those that are gone, where that was asked for. */
+  #isAwaited(rank: number): boolean {
+    if (this.#isStopping) return !this.#hasFailed(rank);
+    const gone = this.#failed.filter((failure) => this.#isOfPreemption(failure)).map((failure) => failure.rank);
+    // The metrics of a run are those of rank 0.
+    return !this.#options.relaxCollectivesOnPreemption || gone.includes(0) || !gone.includes(rank);
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -392,15 +502,27 @@ export class TrainingController<C> {
     else this.#emit({ kind: "setTimer", name: "resize", ms: resizeIntervalMs });
   }
 
-  #preemptedRanks({ ranks, reason, deadlineMs }: Omit<Extract<ControllerEvent<C>, { kind: "preempted" }>, "kind" | "attempt">): void {
+  #preemptedRanks(notice: PreemptionNotice): void {
+    const { ranks, reason, deadlineMs } = notice;
     for (const rank of ranks) this.#preempted.add(rank);
+    if (!this.#hasBegun) this.#earlyNotice = notice;
     if (this.#phase !== "running") return;
     if (this.#stop === undefined || this.#stop === "resize") this.#stop = "preempted";
     // All ranks are told: they stop together.
-    this.#emit({ kind: "notify", ranks: Array.from({ length: this.#workers }, (_, rank) => rank), reason, deadlineMs });
+    this.#emit({ kind: "notify", ranks: this.#ranks(), reason, deadlineMs });
   }
 
   #emit(effect: ControllerEffect<C>): void {
     this.#effects.push(effect);
   }
+}
+
+/** Whether so many are allowed; -1 is without end. */
+function isWithin(count: number, max: number): boolean {
+  return max === -1 || count <= max;
+}
+
+/** The failure of a rank that stopped in time, where no other attempt may follow. */
+function preemptionOf(rank: number): RankFailure {
+  return { rank, cause: "preempted", error: new Error("its node is drained") };
 }

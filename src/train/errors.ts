@@ -7,7 +7,7 @@
 import { ShoalError } from "../core/index.ts";
 import { registerErrorClass } from "../core/internal.ts";
 import { ranksText } from "./arrivals.ts";
-import { firstCause, type RankFailure } from "./rank-failure.ts";
+import { type FailureCause, firstCause, type RankFailure } from "./rank-failure.ts";
 
 /** A training loop used what `shoal/train` offers in a way that cannot work: outside of a loop, or two reports at a time. */
 export class TrainError extends ShoalError {
@@ -50,10 +50,7 @@ export function trainingFailed(name: string, failures: readonly RankFailure[], a
     `Training run ${name} failed${tries}: ${where}${cause === undefined ? "no rank could be started" : messageOf(cause)}${others}`,
     {
       reason: cause === undefined ? "no rank could be started" : REASON[cause.cause],
-      hint:
-        cause?.rank !== undefined && (cause.cause === "died" || cause.cause === "hung")
-          ? "failureConfig: { maxFailures: n } lets a run go on from its last checkpoint."
-          : undefined,
+      hint: cause?.rank === undefined ? undefined : HINT[cause.cause],
       details: { attempts, ranks: failed.map(([rank]) => rank) },
       cause: cause?.error,
       workerFailures: new Map(failed),
@@ -63,12 +60,13 @@ export function trainingFailed(name: string, failures: readonly RankFailure[], a
 
 /** The message of a failure. For a process that died: how the process ended, instead of the internal call that failed. */
 function messageOf({ cause, error }: RankFailure): string {
-  if (cause !== "died" || !(error instanceof ShoalError) || error.reason === undefined) return error.message;
+  if (!["died", "preempted"].includes(cause) || !(error instanceof ShoalError) || error.reason === undefined) return error.message;
   const how = error.signal ?? (error.exitCode === undefined ? undefined : `exit code ${error.exitCode}`);
   return how === undefined ? error.reason : `${error.reason} (${how})`;
 }
 
 const VERB = {
+  preempted: "was preempted",
   died: "died",
   hung: "hangs",
   user: "failed",
@@ -78,6 +76,7 @@ const VERB = {
 } as const;
 
 const REASON = {
+  preempted: "nodes were drained more often than maxPreemptionFailures allows",
   died: "the process of a rank ended",
   hung: "a rank did not meet the others, or did not report, in time",
   user: "the training loop threw",
@@ -85,3 +84,10 @@ const REASON = {
   storage: "what was reported could not be stored",
   communication: "the communication between ranks failed",
 } as const;
+
+const GOES_ON = "failureConfig: { maxFailures: n } lets a run go on from its last checkpoint.";
+const HINT: Partial<Record<FailureCause, string>> = {
+  preempted: "failureConfig: { maxPreemptionFailures: n } lets a run move to other nodes more often; -1 is without end.",
+  died: GOES_ON,
+  hung: GOES_ON,
+};

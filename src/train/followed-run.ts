@@ -13,7 +13,10 @@ import type { ResolvedRunConfig } from "../runs/run-config.ts";
 import { isTracker, type Tracker } from "../runs/tracker.ts";
 import { Tracking } from "../runs/tracking.ts";
 import type { TrainCallback } from "./callbacks.ts";
+import { trainingFailed } from "./errors.ts";
+import type { RankFailure } from "./rank-failure.ts";
 import { RankLogs } from "./rank-logs.ts";
+import { RunMessages } from "./run-messages.ts";
 import { RunStore } from "./run-store.ts";
 import type { RecordedReport, RunObserver, TrainingRun } from "./training-run.ts";
 import { logSource } from "./worker-group.ts";
@@ -29,6 +32,7 @@ interface FollowedRunOptions {
 export class FollowedRun implements ShownWork {
   readonly #options: FollowedRunOptions;
   readonly #store: RunStore;
+  readonly #messages: RunMessages;
   readonly #startedMs = Date.now();
   #lastMs = Date.now();
   #iterations = 0;
@@ -39,7 +43,8 @@ export class FollowedRun implements ShownWork {
   constructor(options: FollowedRunOptions) {
     this.#options = options;
     const { folder, runConfig, signal } = options;
-    this.#store = new RunStore({ folder, checkpointConfig: runConfig.checkpointConfig, warn, signal });
+    this.#messages = new RunMessages(runConfig.logLevel);
+    this.#store = new RunStore({ folder, checkpointConfig: runConfig.checkpointConfig, warn: (text) => this.#messages.warn(text), signal });
   }
 
   kept(): string {
@@ -53,6 +58,8 @@ export class FollowedRun implements ShownWork {
     const callbacks = runConfig.callbacks.filter((each): each is TrainCallback => !isTracker(each));
     const trackers = [new JsonLoggerCallback(), ...runConfig.callbacks.filter(isTracker)];
     await this.#store.open();
+    const messages = this.#messages;
+    const warn = (text: string): void => messages.warn(text);
     const logs = new RankLogs(folder, warn);
     const trackedConfig = trackable(config);
     const tracking = new Tracking({
@@ -60,8 +67,15 @@ export class FollowedRun implements ShownWork {
       run: { id: name, name, experimentName: name, folder, config: trackedConfig, isResumed },
       onProblem: ({ tracker, error }) => warn(`${tracker} of the training run ${name} does not work: ${error.message}`),
     });
+    /** Of the attempt before, where it failed. */
+    let failures: readonly RankFailure[] | undefined;
     const observer: RunObserver = {
       started: (attempt, workers) => {
+        const from = this.#store.newest?.path ?? "its beginning";
+        if (failures !== undefined)
+          warn(`${trainingFailed(name, failures, attempt - 1).message}; it goes on in attempt ${attempt} from ${from}`);
+        else messages.info(`training run ${name}: attempt ${attempt} has ${workers} ranks, and goes on from ${from}`);
+        failures = undefined;
         this.#attempt = attempt;
         this.#ranks = Array.from({ length: workers }, () => ({}));
         for (let rank = 0; rank < workers; rank += 1) logs.take(rank, logSource(rank, name));
@@ -69,11 +83,13 @@ export class FollowedRun implements ShownWork {
       reported: async (report) => {
         this.#ranks = [...report.metrics];
         tracking.log(this.#row(report));
+        if (report.checkpoint !== undefined) messages.info(`training run ${name}: checkpoint ${report.checkpoint.path} is stored`);
         for (const callback of callbacks) await callback.afterReport?.({ runName: name, ...report });
         return "continue";
       },
-      failed: (failures) => {
-        const workerFailures = new Map(failures.flatMap(({ rank, error }) => (rank === undefined ? [] : [[rank, error] as const])));
+      failed: (newFailures) => {
+        failures = newFailures;
+        const workerFailures = new Map(newFailures.flatMap(({ rank, error }) => (rank === undefined ? [] : [[rank, error] as const])));
         for (const callback of callbacks) void callback.afterException?.({ runName: name, workerFailures });
       },
       warn,
@@ -137,9 +153,4 @@ function trackable(config: unknown): Metrics {
   } catch {
     return {};
   }
-}
-
-/** Tells the user something that is no error. */
-export function warn(text: string): void {
-  process.stderr.write(`shoal: ${text}\n`);
 }

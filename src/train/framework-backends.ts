@@ -2,6 +2,7 @@
  * The backends of the frameworks that Shoal knows: what each needs to hear before its processes can meet.
  *
  * The work itself is done in the ranks, by `set_up` of `python/shoal/train/_session.py`. Every rank keeps a port bound until its framework takes it over, so no two runs can be given the same one.
+ * Ranks that torchrun has started meet at its store, and need no port of theirs.
  */
 import type { Backend, BackendGroup, BackendRank } from "./backend.ts";
 import { TrainError } from "./errors.ts";
@@ -19,11 +20,16 @@ export interface TorchConfig {
 /** Without a framework: the ranks have their environment, and nothing else happens. */
 export const NO_FRAMEWORK: Backend = {};
 
-export function torchBackend({ backend, initMethod, timeoutMs }: TorchConfig & { timeoutMs: number }, useGpu: boolean): Backend {
+/** @param isLaunched - torchrun started the ranks, and has opened what they meet at */
+export function torchBackend(
+  { backend, initMethod, timeoutMs }: TorchConfig & { timeoutMs: number },
+  useGpu: boolean,
+  isLaunched: boolean,
+): Backend {
   return {
     onTrainingStart: async (group) => {
       if (useGpu && backend === undefined) refuseSharedGpus(group.ranks);
-      const options = { backend: backend ?? null, initMethod: initMethod ?? "env", timeoutMs, useGpu };
+      const options = { backend: backend ?? null, initMethod: initMethod ?? "env", timeoutMs, useGpu, isLaunched };
       await group.setUp("torch", options);
     },
   };

@@ -6,7 +6,7 @@ export { Checkpoint } from "../runs/checkpoint.ts";
 export { RunError } from "../runs/errors.ts";
 export type { JsonValue, Metrics } from "../runs/metrics.ts";
 export { type BestCheckpoint, Result } from "../runs/result.ts";
-export type { CheckpointConfig, FailureConfig, RunConfig } from "../runs/run-config.ts";
+export type { CheckpointConfig, FailureConfig, LoggingConfig, RunConfig } from "../runs/run-config.ts";
 export type { TrackedRun, TrackedRunInfo, Tracker } from "../runs/tracker.ts";
 export { CSVLoggerCallback } from "../runs/csv-tracker.ts";
 export { JsonLoggerCallback } from "../runs/json-lines-tracker.ts";

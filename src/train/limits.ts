@@ -6,8 +6,8 @@ export const SETTLE_MS = 1000;
 /** After a cause is known: for others that fail at the same moment, which are told of, too. */
 export const SETTLE_AFTER_CAUSE_MS = 100;
 
-/** Ranks that wait for others this long: a warning says for which. */
-export const BARRIER_WARN_MS = 60_000;
+/** A process of Python that answers no ping for so long is taken for dead: long enough for a call that holds the interpreter. Ray's. */
+export const HEALTH_CHECK_TIMEOUT_MS = 600_000;
 
 /** A process that does not answer for so long, while its loop runs on a thread or awaits, stands still. */
 export const PROBE_MS = 2000;

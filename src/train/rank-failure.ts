@@ -5,8 +5,8 @@
  * those before errors of the communication between ranks. Of two that are alike the first one counts.
  */
 
-/** `died`: the process or its node. `hung`: no report in time. `communication`: an error that another rank's end explains. */
-export type FailureCause = "died" | "hung" | "user" | "disagreement" | "storage" | "communication";
+/** `preempted`: its node was drained, more often than `maxPreemptionFailures` allows. `died`: the process or its node. `hung`: no report in time. `communication`: an error that another rank's end explains. */
+export type FailureCause = "preempted" | "died" | "hung" | "user" | "disagreement" | "storage" | "communication";
 
 export interface RankFailure {
   /** Undefined where it is no single rank's: no room for the group, for instance. */
@@ -15,7 +15,7 @@ export interface RankFailure {
   readonly error: Error;
 }
 
-const ORDER: readonly FailureCause[] = ["died", "hung", "user", "disagreement", "storage", "communication"];
+const ORDER: readonly FailureCause[] = ["preempted", "died", "hung", "user", "disagreement", "storage", "communication"];
 
 /** The one to blame; undefined where there is none. */
 export function firstCause(failures: readonly RankFailure[]): RankFailure | undefined {

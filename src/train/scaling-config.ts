@@ -14,8 +14,8 @@ export type NumWorkers = number | { readonly min: number; readonly max: number }
 /** The option `scalingConfig` of trainers. */
 export interface ScalingConfigOptions {
   /**
-   * Ranks. `{ min, max }` is elastic: the run begins with as many as there is room for, goes on with fewer when a node dies, and grows at a checkpoint when there is room. 0 runs a loop of
-   * TypeScript in this process, to debug it. Default: 1.
+   * Ranks. `{ min, max }` is elastic: the run begins with as many as there is room for, goes on with fewer when a node dies, and grows at a checkpoint when there is room. 0 is local mode, for
+   * debugging: a loop of TypeScript runs in this process, one of Python in a process beside it, without a rendezvous. Default: 1.
    */
   numWorkers?: NumWorkers | undefined;
   /** Whether each rank has a GPU. Default: false. */

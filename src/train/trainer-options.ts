@@ -6,7 +6,7 @@
  */
 import type { RemoteFunction, RuntimeEnv } from "../core/index.ts";
 import { custom, flag, isPlainObject, type Option, readOptions } from "../core/internal.ts";
-import { Dataset } from "../data/index.ts";
+import { type DataSettings, Dataset } from "../data/index.ts";
 import type { RunConfig } from "../runs/run-config.ts";
 import type { Backend } from "./backend.ts";
 import type { TrainCallback } from "./callbacks.ts";
@@ -25,6 +25,8 @@ export interface DataConfigOptions {
   equal?: boolean | undefined;
   /** Give each rank the blocks of its own node first. Default: true. */
   enableShardLocality?: boolean | undefined;
+  /** Settings of the engine that reads the datasets, for all of them or by the names of some. Default: those of the datasets, and of `data.configure`. */
+  executionOptions?: DataSettings | Readonly<Record<string, DataSettings>> | undefined;
 }
 
 /** The options of all trainers. */
@@ -37,7 +39,7 @@ export interface CommonTrainerOptions {
   // oxlint-disable-next-line no-explicit-any -- datasets of any rows
   datasets?: Readonly<Record<string, Dataset<any>>> | undefined;
   dataConfig?: DataConfigOptions | undefined;
-  /** Environment of the ranks in addition to the job's, such as `{ python: "venv" }`. Takes precedence over that of `python.task`. Default: none. */
+  /** Environment of the ranks in addition to the job's, such as `{ python: "venv" }`. Takes precedence over `workerRuntimeEnv` of `runConfig`, and over that of `python.task`. Default: none. */
   runtimeEnv?: RuntimeEnv | undefined;
 }
 
@@ -116,17 +118,15 @@ const OTHER_NAMES = {
   metadata: "there is none: checkpoint.setMetadata keeps what belongs to a model",
 };
 
-const NO_EXECUTION_OPTIONS = "there is none: steps of a dataset have their own, such as map(fn, { numCpus, concurrency })";
-
 const DATA = {
   of: "dataConfig",
-  otherNames: { execution_options: NO_EXECUTION_OPTIONS, executionOptions: NO_EXECUTION_OPTIONS },
   options: {
     datasetsToSplit: custom<"all" | readonly string[]>('"all", or an array of names, is needed', "all", (value) =>
       value === "all" || (Array.isArray(value) && value.every((name) => typeof name === "string")) ? "ok" : "wrong type",
     ),
     equal: flag(true),
     enableShardLocality: flag(true),
+    executionOptions: object("{ preserveOrder: false }, or { train: { preserveOrder: false } },"),
   },
 };
 
@@ -137,21 +137,37 @@ export function readTrainerOptions(
 ): TrainerSettings {
   const table = { ...(trainer.hasLoop ? LOOP : {}), ...COMMON, ...trainer.own };
   const values = readOptions<Record<string, unknown>>(given ?? {}, { of: trainer.name, otherNames: OTHER_NAMES, options: table });
-  const { datasetsToSplit, equal, enableShardLocality } = readOptions(values["dataConfig"], DATA);
-  const datasets = values["datasets"] as TrainDatasets["datasets"];
-  const unknown = datasetsToSplit === "all" ? undefined : datasetsToSplit.find((name) => !Object.hasOwn(datasets, name));
-  if (unknown !== undefined)
-    throw new RangeError(
-      `Cannot set datasetsToSplit of dataConfig: there is no dataset ${JSON.stringify(unknown)}: there are ${Object.keys(datasets).join(", ") || "none"}`,
-    );
   return {
     trainLoopPerWorker: values["trainLoopPerWorker"],
     trainLoopConfig: values["trainLoopConfig"],
     scaling: readScalingConfig(values["scalingConfig"] as ScalingConfigOptions | undefined),
     runConfig: values["runConfig"] as RunConfig<TrainCallback> | undefined,
-    datasets: { datasets, split: datasetsToSplit, equal, enableShardLocality },
+    datasets: readDatasets(values["datasets"] as TrainDatasets["datasets"], values["dataConfig"]),
     runtimeEnv: values["runtimeEnv"] as RuntimeEnv | undefined,
     rayCompatibility: values["rayCompatibility"] as boolean | undefined,
     own: Object.fromEntries(Object.keys(trainer.own).map((name) => [name, values[name]])),
   };
+}
+
+function readDatasets(given: TrainDatasets["datasets"], dataConfig: unknown): TrainDatasets {
+  const { datasetsToSplit, equal, enableShardLocality, executionOptions = {} } = readOptions(dataConfig, DATA);
+  const mustExist = (option: string, names: readonly string[]): void => {
+    const unknown = names.find((name) => !Object.hasOwn(given, name));
+    if (unknown !== undefined)
+      throw new RangeError(
+        `Cannot set ${option} of dataConfig: there is no dataset ${JSON.stringify(unknown)}: there are ${Object.keys(given).join(", ") || "none"}`,
+      );
+  };
+  if (datasetsToSplit !== "all") mustExist("datasetsToSplit", datasetsToSplit);
+  // No setting of the engine is an object.
+  const isByName = Object.values(executionOptions).some(isPlainObject);
+  if (isByName) mustExist("executionOptions", Object.keys(executionOptions));
+  const settingsOf = (name: string): DataSettings =>
+    isByName ? ((executionOptions as Record<string, DataSettings>)[name] ?? {}) : executionOptions;
+  const datasets = Object.entries(given).map(([name, dataset]) => {
+    const own = dataset.withSettings(settingsOf(name));
+    // Progress and warnings of the ranks' data say which it is.
+    return [name, own.name === undefined ? own.setName(name) : own] as const;
+  });
+  return { datasets: Object.fromEntries(datasets), split: datasetsToSplit, equal, enableShardLocality };
 }

@@ -9,6 +9,7 @@ import type { Option } from "../core/internal.ts";
 import { custom, isPlainObject, readOptions } from "../core/internal.ts";
 import { onInterruption } from "../progress/interruption.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
+import { listCheckpoints } from "../runs/checkpoint-upload.ts";
 import { RunError } from "../runs/errors.ts";
 import type { Metrics } from "../runs/metrics.ts";
 import type { Result } from "../runs/result.ts";
@@ -17,15 +18,21 @@ import { removeRunError, writeRunError } from "../runs/run-error-file.ts";
 import { RunFolder } from "../runs/run-folder.ts";
 import type { Tracker } from "../runs/tracker.ts";
 import { TRAINABLE, type TrainableDefinition, type TrainableTrial } from "../runs/trainable.ts";
+import { joinPath } from "../storage/paths.ts";
+import { folderExists } from "../storage/folders.ts";
 import type { Backend } from "./backend.ts";
 import type { TrainCallback } from "./callbacks.ts";
 import { TrainError } from "./errors.ts";
-import { FollowedRun, warn } from "./followed-run.ts";
+import { NO_FRAMEWORK } from "./framework-backends.ts";
+import { FollowedRun } from "./followed-run.ts";
 import { INTERRUPTED_MS } from "./limits.ts";
 import { type Loop, loopOf } from "./loop.ts";
+import { RunMessages } from "./run-messages.ts";
 import { RunStore } from "./run-store.ts";
+import { type TorchrunPlace, torchrunPlace } from "./torchrun.ts";
 import { readTrainerOptions, type TrainerSettings } from "./trainer-options.ts";
 import { type RunObserver, TrainingRun } from "./training-run.ts";
+import { workerEnvironment } from "./worker-environment.ts";
 
 /** The differences between trainers. */
 export interface TrainerKind {
@@ -37,9 +44,11 @@ export interface TrainerKind {
   readonly loop?: ((settings: TrainerSettings) => { place: string; name: string; config: unknown }) | undefined;
   /** Whether the loop must be of Python, as the framework is. */
   readonly isPython: boolean;
+  /** Whether the framework takes the place that torchrun has given this program. */
+  readonly isLaunchable?: boolean | undefined;
   /** Modules that are imported once, before ranks are forked. */
   readonly preload?: readonly string[] | undefined;
-  backend(settings: TrainerSettings): Backend;
+  backend(settings: TrainerSettings, torchrun: TorchrunPlace | undefined): Backend;
 }
 
 /** The options of `fit`. */
@@ -84,8 +93,6 @@ export abstract class Trainer<Config, M extends object = Metrics> {
       throw new TypeError(
         `Cannot set rayCompatibility of ${kind.name}: it says what \`import ray\` finds in loops of Python, and this loop is of TypeScript: received ${this.#settings.rayCompatibility}`,
       );
-    if (this.#loop.kind === "python" && this.#settings.scaling.max === 0)
-      throw new RangeError(`Cannot set numWorkers of scalingConfig: only loops of TypeScript run in this process: received 0`);
   }
 
   /**
@@ -104,11 +111,8 @@ export abstract class Trainer<Config, M extends object = Metrics> {
     if (!isInitialized()) await init();
     // Serializes the loop once, so that a loop that cannot be sent fails before anything starts.
     if (this.#loop.kind === "typescript" && this.#settings.scaling.max > 0) put(this.#loop.fn)[Symbol.dispose]();
-    const { storagePath } = runConfig;
-    await using folder =
-      runConfig.name === undefined
-        ? await RunFolder.openUnnamed({ storagePath, prefix: this.#kind.name })
-        : await RunFolder.open({ storagePath, name: runConfig.name });
+    const torchrun = this.#torchrunPlace();
+    await using folder = await this.#openFolder(runConfig, torchrun);
     const { name } = folder;
     const before = folder.record;
     if (before?.state === "finished")
@@ -127,10 +131,9 @@ export abstract class Trainer<Config, M extends object = Metrics> {
       isResumed: before !== undefined,
       signal: AbortSignal.any(signals),
     });
-    const ended = run.follow<M>(
-      (observer, store) => this.#newRun(observer, store, { runConfig, name, folder: folder.path, signal: AbortSignal.any(signals) }),
-      this.#config,
-    );
+    const checkpoint = await checkpointOfFirst(runConfig, torchrun);
+    const place = { runConfig, name, folder: folder.path, signal: AbortSignal.any(signals), checkpoint, torchrun };
+    const ended = run.follow<M>((observer, store) => this.#newRun(observer, store, place), this.#config);
     const release = onInterruption({
       abandon: async () => {
         abort.abort(new TrainError(`The training run ${name} was interrupted`));
@@ -149,6 +152,24 @@ export abstract class Trainer<Config, M extends object = Metrics> {
     } finally {
       release();
     }
+  }
+
+  /** The place among the programs that torchrun has started; undefined for a run that is not in local mode, or not of torch. @throws TypeError for datasets */
+  #torchrunPlace(): TorchrunPlace | undefined {
+    const { scaling, datasets } = this.#settings;
+    const place = this.#kind.isLaunchable === true && scaling.max === 0 ? torchrunPlace(process.env) : undefined;
+    if (place !== undefined && place.worldSize > 1 && Object.keys(datasets.datasets).length > 0)
+      throw new TypeError(
+        `Cannot set datasets of ${this.#kind.name}: the ${place.worldSize} programs that torchrun has started each have a session of their own, and cannot share a dataset: read it in the loop, or let numWorkers of scalingConfig start the ranks`,
+      );
+    return place;
+  }
+
+  /** Programs of torchrun have a folder each: the first one that of the run, the others folders beside it. */
+  async #openFolder({ storagePath, name }: ResolvedRunConfig, torchrun: TorchrunPlace | undefined): Promise<RunFolder> {
+    if (name === undefined) return await RunFolder.openUnnamed({ storagePath, prefix: this.#kind.name });
+    const rank = torchrun?.worldRank ?? 0;
+    return await RunFolder.open({ storagePath, name: rank === 0 ? name : `${name}_rank_${rank}` });
   }
 
   [TRAINABLE](): TrainableDefinition {
@@ -180,6 +201,8 @@ export abstract class Trainer<Config, M extends object = Metrics> {
   async #runTrial(trial: TrainableTrial): Promise<void> {
     const runConfig = await readRunConfig<TrainCallback | Tracker>({ ...this.#settings.runConfig, name: undefined }, "train");
     const { folder, name, signal, checkpoint } = trial;
+    const messages = new RunMessages(runConfig.logLevel);
+    const warn = (text: string): void => messages.warn(text);
     const store = new RunStore({ folder, checkpointConfig: { ...runConfig.checkpointConfig, numToKeep: undefined }, warn, signal });
     await store.open();
     const observer: RunObserver = {
@@ -200,20 +223,26 @@ export abstract class Trainer<Config, M extends object = Metrics> {
       name: string;
       folder: string;
       signal: AbortSignal;
-      checkpoint?: Checkpoint | undefined;
+      /** The one to go on from; undefined is the newest of the folder. */
+      checkpoint?: Checkpoint | "none" | undefined;
       trialName?: string;
+      torchrun?: TorchrunPlace | undefined;
     },
   ): TrainingRun {
-    const { runConfig, name, folder, signal, checkpoint = store.newest, trialName } = place;
+    const { runConfig, name, folder, signal, checkpoint = store.newest, trialName, torchrun } = place;
     const { scaling, datasets } = this.#settings;
+    // A rank that is alone needs no framework to find others.
+    const isAlone = scaling.max === 0 && this.#kind.isPython && torchrun === undefined;
     return new TrainingRun({
       name,
       group: {
         loop: this.#loop,
         scaling,
-        backend: this.#kind.backend(this.#settings),
-        runtimeEnv: this.#runtimeEnv(),
+        backend: isAlone ? NO_FRAMEWORK : this.#kind.backend(this.#settings, torchrun),
+        runtimeEnv: this.#runtimeEnv(runConfig.workerRuntimeEnv),
+        startTimeoutMs: runConfig.failureConfig.startTimeoutMs,
         rendezvousTimeoutMs: runConfig.failureConfig.rendezvousTimeoutMs,
+        torchrun,
         context: {
           experimentName: name,
           trialName: trialName ?? null,
@@ -226,19 +255,31 @@ export abstract class Trainer<Config, M extends object = Metrics> {
       },
       config: this.#config,
       datasets,
-      maxFailures: runConfig.failureConfig.maxFailures,
-      reportTimeoutMs: runConfig.failureConfig.reportTimeoutMs,
-      checkpoint,
+      // torchrun starts all its ranks again where one fails.
+      failureConfig: torchrun === undefined ? runConfig.failureConfig : { ...runConfig.failureConfig, maxFailures: 0 },
+      checkpoint: checkpoint === "none" ? undefined : checkpoint,
       store,
       observer,
       signal,
     });
   }
 
-  #runtimeEnv(): RuntimeEnv | undefined {
-    if (this.#loop.kind === "typescript") return this.#settings.runtimeEnv;
-    const env = { ...this.#loop.runtimeEnv, ...this.#settings.runtimeEnv };
+  #runtimeEnv(ofRun: RuntimeEnv | undefined): RuntimeEnv | undefined {
+    const ofLoop = this.#loop.kind === "python" ? this.#loop.runtimeEnv : undefined;
+    const env = workerEnvironment(ofLoop, ofRun, this.#settings.runtimeEnv);
     const { preload } = this.#kind;
-    return preload === undefined || env.pythonPreload !== undefined ? env : { ...env, pythonPreload: preload };
+    if (this.#loop.kind === "typescript" || preload === undefined || env?.pythonPreload !== undefined) return env;
+    return { ...env, pythonPreload: preload };
   }
+}
+
+/** The checkpoint that all programs of torchrun go on from, which is the first one's: read before they meet, so before it has another. Undefined for the first program, and for any other. */
+async function checkpointOfFirst(
+  { storagePath, name }: ResolvedRunConfig,
+  torchrun: TorchrunPlace | undefined,
+): Promise<Checkpoint | "none" | undefined> {
+  if (torchrun === undefined || torchrun.worldRank === 0 || name === undefined) return undefined;
+  const folder = joinPath(storagePath, name);
+  const all = (await folderExists(folder)) ? await listCheckpoints(folder) : [];
+  return all.at(-1)?.checkpoint ?? "none";
 }

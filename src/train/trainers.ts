@@ -79,7 +79,8 @@ export class TorchTrainer<Config = Record<string, unknown>, M extends object = M
       own: { torchConfig: config('{ backend: "gloo" }') },
       isPython: true,
       preload: ["shoal.train._preload_torch"],
-      backend: ({ own, scaling }) => torchBackend(readOptions(own["torchConfig"], TORCH), scaling.useGpu),
+      isLaunchable: true,
+      backend: ({ own, scaling }, torchrun) => torchBackend(readOptions(own["torchConfig"], TORCH), scaling.useGpu, torchrun !== undefined),
     });
   }
 }

@@ -7,9 +7,11 @@
 import { availableResources, PlacementGroupRemovedError } from "../core/index.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
 import type { Metrics } from "../runs/metrics.ts";
-import { type ControllerEffect, type ControllerEvent, type TimerName, TrainingController } from "./controller.ts";
+import type { ResolvedRunConfig } from "../runs/run-config.ts";
+import { type ControllerEffect, type ControllerEvent, type ControllerOptions, type TimerName, TrainingController } from "./controller.ts";
 import { type DatasetShards, type TrainDatasets, splitDatasets } from "./datasets.ts";
 import { trainingFailed } from "./errors.ts";
+import { HEALTH_CHECK_TIMEOUT_MS } from "./limits.ts";
 import { NodeAgents } from "./node-agents.ts";
 import { fitting, NoRoomError, shortageOfData } from "./placement.ts";
 import type { RankFailure } from "./rank-failure.ts";
@@ -22,8 +24,7 @@ interface TrainingRunOptions {
   readonly group: Omit<GroupRequest, "context" | "warn" | "signal"> & { readonly context: Omit<GroupRequest["context"], "attempt"> };
   readonly config: unknown;
   readonly datasets: TrainDatasets;
-  readonly maxFailures: number;
-  readonly reportTimeoutMs: number | undefined;
+  readonly failureConfig: ResolvedRunConfig["failureConfig"];
   readonly checkpoint: Checkpoint | undefined;
   readonly store: RunStore;
   readonly observer: RunObserver;
@@ -76,8 +77,8 @@ export class TrainingRun {
     this.#checkpoint = options.checkpoint;
     const { scaling } = options.group;
     this.#controller = new TrainingController({
-      maxFailures: options.maxFailures,
-      reportTimeoutMs: options.reportTimeoutMs,
+      ...options.failureConfig,
+      healthCheck: healthCheckOf(options),
       resizeIntervalMs: scaling.min === scaling.max ? undefined : scaling.resizeIntervalMs,
       maxWorkers: scaling.max,
       checkpoint: options.checkpoint,
@@ -119,6 +120,8 @@ export class TrainingRun {
       case "notify":
         for (const rank of effect.ranks) this.#group?.notify(rank, effect);
         return;
+      case "ping":
+        return this.#ping(this.#group as WorkerGroup, effect.ranks);
       case "probe":
         return void this.#probe(effect.ranks);
       case "lookForRoom":
@@ -238,6 +241,16 @@ export class TrainingRun {
     }
   }
 
+  #ping(group: WorkerGroup, ranks: readonly number[]): void {
+    const { attempt } = this.#controller;
+    for (const rank of ranks)
+      group.ping(rank).then(
+        () => this.#handle({ kind: "answered", attempt, rank }),
+        // The end of a process is told by the call of its next event.
+        () => {},
+      );
+  }
+
   async #probe(ranks: readonly number[]): Promise<void> {
     const { attempt } = this.#controller;
     const silent = (await this.#group?.silentAmong(ranks)) ?? [];
@@ -271,6 +284,13 @@ export class TrainingRun {
       setTimeout(() => this.#handle({ kind: "timer", name }), ms),
     );
   }
+}
+
+/** A loop of TypeScript that computes answers nothing, so its processes are pinged only where that is asked for. */
+function healthCheckOf({ failureConfig, group }: TrainingRunOptions): ControllerOptions<Checkpoint>["healthCheck"] {
+  const { healthCheckIntervalMs: intervalMs, healthCheckTimeoutMs } = failureConfig;
+  const timeoutMs = healthCheckTimeoutMs ?? (group.loop.kind === "python" ? HEALTH_CHECK_TIMEOUT_MS : undefined);
+  return timeoutMs === undefined ? undefined : { intervalMs, rounds: Math.ceil(timeoutMs / intervalMs) };
 }
 
 function reasonOf(error: unknown): { failures: readonly RankFailure[]; isFinal: boolean } {

@@ -8,6 +8,7 @@ import {
   type ActorHandle,
   ActorDiedError,
   ActorUnavailableError,
+  getRuntimeContext,
   kill,
   NodeDiedError,
   OutOfMemoryError,
@@ -33,12 +34,15 @@ import type { RankFailure } from "./rank-failure.ts";
 import { type RankPlace, rankOrder } from "./rank-order.ts";
 import type { RankContext, RankDecision, RankEvent, RankFacts } from "./rank-protocol.ts";
 import type { ScalingConfig } from "./scaling-config.ts";
+import type { TorchrunPlace } from "./torchrun.ts";
 
 export interface GroupRequest {
   readonly loop: Loop;
   readonly scaling: ScalingConfig;
   readonly backend: Backend;
   readonly runtimeEnv: RuntimeEnv | undefined;
+  /** How long room and processes may take to be there; undefined is without limit. */
+  readonly startTimeoutMs: number | undefined;
   /** How long the ranks may take to meet. */
   readonly rendezvousTimeoutMs: number;
   /** The part of the context that all ranks share. */
@@ -50,6 +54,8 @@ export interface GroupRequest {
   readonly placedIn?: { readonly group: PlacementGroup; readonly firstBundle: number } | undefined;
   readonly warn: (text: string) => void;
   readonly signal: AbortSignal;
+  /** Local mode: the place among the programs that torchrun started. The group has this rank alone. */
+  readonly torchrun: TorchrunPlace | undefined;
 }
 
 interface BeginRequest {
@@ -106,7 +112,25 @@ export class WorkerGroup {
 
   /** Places and starts the processes, and loads the loop in each. @throws GroupNotStarted */
   async start(): Promise<void> {
-    const { scaling, placedIn, warn, signal } = this.#request;
+    const { startTimeoutMs, signal } = this.#request;
+    if (startTimeoutMs === undefined) return await this.#start(signal);
+    const late = new AbortController();
+    const isLate = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      const what = this.#placement === undefined ? "has no room yet" : "has not started all its processes";
+      const error = new Error(`the group of ranks ${what} after ${startTimeoutMs} ms (startTimeoutMs of failureConfig)`);
+      isLate.reject(new GroupNotStarted([{ rank: undefined, cause: "hung", error }], false));
+      late.abort();
+    }, startTimeoutMs);
+    try {
+      await Promise.race([this.#start(AbortSignal.any([signal, late.signal])), isLate.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #start(signal: AbortSignal): Promise<void> {
+    const { scaling, placedIn, warn } = this.#request;
     this.#placement = await place({ scaling, placedIn, warn, signal });
     if (this.#ending !== undefined) return await this.#placement.remove();
     this.#actors = Array.from({ length: this.#placement.size }, (_, index) => this.#newActor(index));
@@ -173,6 +197,11 @@ export class WorkerGroup {
     this.#call(rank, "notify", [{ type: "preemption", ...notice }]).catch(() => {});
   }
 
+  /** Resolves when the process of a rank answers. */
+  async ping(rank: number): Promise<void> {
+    await this.#call(rank, "ping", []);
+  }
+
   /** The ranks, of those given, that do not answer a ping. */
   async silentAmong(ranks: readonly number[]): Promise<number[]> {
     const signs = await this.#signsOfLife(ranks);
@@ -206,15 +235,15 @@ export class WorkerGroup {
       })().catch(() => {});
       await Promise.race([goodbye, new Promise((resolve) => setTimeout(resolve, TEAR_DOWN_MS).unref())]);
     }
-    if (this.#request.scaling.max > 0) await Promise.allSettled(this.#actors.map((actor) => kill(actor)));
+    await Promise.allSettled(this.#actors.filter((actor) => !(actor instanceof LocalRank)).map((actor) => kill(actor)));
     await this.#placement?.remove();
   }
 
   #newActor(index: number): ActorHandle<object> {
     const { loop, scaling, runtimeEnv } = this.#request;
+    if (scaling.max === 0) return this.#newLocalActor();
     const { CPU = 0, GPU = 0, memory, ...resources } = scaling.resourcesPerWorker as Record<string, number>;
     const { group, firstBundle } = this.#placement as Placement;
-    if (scaling.max === 0) return new LocalRank() as unknown as ActorHandle<object>;
     const options = {
       numCpus: CPU,
       numGpus: GPU,
@@ -230,7 +259,26 @@ export class WorkerGroup {
     return python.actor<object, []>("shoal.train._session", "RankSession", options).remote();
   }
 
+  /** A loop of TypeScript runs in this process, one of Python beside it, on the same node; neither takes a CPU from others. */
+  #newLocalActor(): ActorHandle<object> {
+    const { loop, scaling, runtimeEnv, torchrun } = this.#request;
+    if (loop.kind === "typescript") return new LocalRank() as unknown as ActorHandle<object>;
+    // Programs of torchrun share the GPUs of a machine, and torch takes those of its local rank.
+    const numGpus = torchrun === undefined ? scaling.resourcesPerWorker["GPU"] : torchrun.localWorldSize;
+    return python
+      .actor<object, []>("shoal.train._session", "RankSession", {
+        numCpus: 0,
+        ...(scaling.useGpu && numGpus !== undefined ? { numGpus } : {}),
+        maxConcurrency: CALLS_MAX,
+        schedulingStrategy: { nodeId: getRuntimeContext().nodeId },
+        ...(runtimeEnv === undefined ? {} : { runtimeEnv }),
+      })
+      .remote();
+  }
+
   #environmentOf({ rank, localRank, localWorldSize, nodeRank, nodeGpuIds }: RankPlace): Record<string, string> {
+    const { scaling, torchrun } = this.#request;
+    if (scaling.max === 0) return { ...torchrun?.env };
     const first = (this.#places[0] as RankPlace).facts;
     const isOneNode = this.#places.every(({ facts }) => facts.nodeId === first.nodeId);
     return {
@@ -248,21 +296,25 @@ export class WorkerGroup {
   }
 
   #preparationOf(rank: RankPlace): object {
-    const { loop, context, scaling } = this.#request;
-    const { rank: worldRank, localRank, localWorldSize, nodeRank, deviceIndices } = rank;
+    const { loop, context, scaling, torchrun } = this.#request;
+    const { worldSize, worldRank, localRank, localWorldSize, nodeRank } = torchrun ?? {
+      ...rank,
+      worldSize: this.#places.length,
+      worldRank: rank.rank,
+    };
     const cpus = Math.max(1, Math.floor(scaling.resourcesPerWorker["CPU"] ?? 1));
     return {
-      env: this.#environments[worldRank],
-      defaultEnv: { OMP_NUM_THREADS: String(cpus) },
+      env: this.#environments[rank.rank],
+      defaultEnv: scaling.max === 0 ? {} : { OMP_NUM_THREADS: String(cpus) },
       context: {
         ...context,
-        worldSize: this.#places.length,
+        worldSize,
         worldRank,
         localRank,
         localWorldSize,
         nodeRank,
-        deviceIndices,
-        logSource: this.#logSource(worldRank),
+        deviceIndices: torchrun !== undefined && scaling.useGpu ? [torchrun.localRank] : rank.deviceIndices,
+        logSource: this.#logSource(rank.rank),
       },
       loop: loop.kind === "python" ? { place: loop.place, name: loop.name } : null,
     };

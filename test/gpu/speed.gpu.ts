@@ -28,7 +28,7 @@ onGpu(
       assert.ok(metrics);
       ours.push({ ...metrics, start_s: metrics.first_step_at - begun });
     };
-    const runTheirs = () => {
+    const runTheirs = async () => {
       const begun = Date.now() / 1000;
       const told = underTorchrun("speed", device, String(STEPS), String(WARM_UP)) as Timed;
       theirs.push({ ...told, start_s: told.first_step_at - begun });

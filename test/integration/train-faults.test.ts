@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ActorDiedError, placementGroup, placementGroupTable } from "shoal";
 import { DataParallelTrainer, getContext, report, type RunConfig, TrainingFailedError } from "shoal/train";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { REPOSITORY } from "../house/source-files.ts";
 import { count, type CountConfig } from "./counting-loop.ts";
 import { failureOf, isAlive, shoalProcesses, until, useFolder, useSession } from "./session.ts";
@@ -33,10 +33,17 @@ describe("ranks", () => {
 
   test("that are killed are replaced, and the run goes on from its last checkpoint", async () => {
     const { root, trainer, pidOf } = trainerOf("killed", { steps: 4, waitsAt: 2 }, { maxFailures: 1 });
+    const written = vi.spyOn(process.stderr, "write");
     const fitted = trainer.fit();
     await bothWait(root);
     process.kill(pidOf(1, 1), "SIGKILL");
     const { metrics, path } = await fitted;
+    const lines = written.mock.calls.map(([text]) => String(text)).filter((text) => text.includes("goes on"));
+    written.mockRestore();
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(
+      /^shoal: Training run killed failed: rank 1 died: .*SIGKILL.*; it goes on in attempt 2 from .*checkpoint_000001\n$/,
+    );
     expect(metrics).toEqual({ step: 3, start: 2, attempt: 2, worldSize: 2 });
     expect(isAlive(pidOf(1, 0))).toBe(false);
     expect(readdirSync(path).filter((name) => name.startsWith("checkpoint_"))).toHaveLength(4);
@@ -65,14 +72,28 @@ describe("ranks", () => {
     expect([0, 1].map((rank) => error.workerFailures.get(rank)?.message)).toEqual(["rank 0 throws", "rank 1 throws"]);
   });
 
-  test("that stand still are found when they do not report in time, and replaced", async () => {
-    const { root, trainer, pidOf } = trainerOf("frozen", { steps: 4, waitsAt: 2 }, { maxFailures: 1, reportTimeoutMs: 1500 });
+  test.each([
+    ["reportTimeoutMs", { reportTimeoutMs: 1500 }],
+    ["healthCheckTimeoutMs", { healthCheckIntervalMs: 100, healthCheckTimeoutMs: 1000 }],
+  ])("that stand still are found when they do not report in time, and replaced (%s)", async (name, limits) => {
+    const { root, trainer, pidOf } = trainerOf(`frozen ${name}`, { steps: 4, waitsAt: 2 }, { maxFailures: 1, ...limits });
     const fitted = trainer.fit();
     await bothWait(root);
     process.kill(pidOf(1, 1), "SIGSTOP");
     writeFileSync(join(root, "go"), "");
     expect((await fitted).metrics).toMatchObject({ step: 3, start: 2, attempt: 2 });
     expect(isAlive(pidOf(1, 1))).toBe(false);
+  });
+
+  test("that get no room in time have failed, and wait for none any more", async () => {
+    const group = placementGroup([{ CPU: 1 }]);
+    await group.ready();
+    const { trainer } = trainerOf("no room", { steps: 1 }, { startTimeoutMs: 300 });
+    expect((await failureOf(trainer.fit())).message).toBe(
+      "Training run no room failed: the group of ranks has no room yet after 300 ms (startTimeoutMs of failureConfig)",
+    );
+    await group.remove();
+    expect((await placementGroupTable()).filter(({ state }) => state !== "removed")).toEqual([]);
   });
 
   test("that do not do the same are named", async () => {

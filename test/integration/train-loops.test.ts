@@ -156,7 +156,13 @@ async function readShards({ root }: { root: string }): Promise<void> {
   }
   let rows = 0;
   for await (const _ of getDatasetShard("check")) rows += 1;
-  await report({ rows });
+  let bad = 0;
+  for await (const _ of getDatasetShard("bad")) bad += 1;
+  await report({ rows, bad });
+}
+
+function failOnEach(): never {
+  throw new Error("a bad row");
 }
 
 test("ranks get parts of a dataset without overlap in each epoch, and all of what is not split", async () => {
@@ -166,10 +172,10 @@ test("ranks get parts of a dataset without overlap in each epoch, and all of wha
     trainLoopConfig: { root },
     scalingConfig: { numWorkers: 2, resourcesPerWorker: { CPU: 0.5 } },
     runConfig: config("shards"),
-    datasets: { train: data.range(101), check: data.range(5) },
-    dataConfig: { datasetsToSplit: ["train"] },
+    datasets: { train: data.range(101), check: data.range(5), bad: data.range(3).map(failOnEach) },
+    dataConfig: { datasetsToSplit: ["train"], executionOptions: { bad: { maxErroredBlocks: -1 } } },
   }).fit();
-  expect(result.metrics).toEqual({ rows: 5 });
+  expect(result.metrics).toEqual({ rows: 5, bad: 0 });
   for (const epoch of [0, 1]) {
     const [a, b] = [0, 1].map((rank) => JSON.parse(readFileSync(join(root, `${epoch}-${rank}.json`), "utf8")) as number[]) as [
       number[],

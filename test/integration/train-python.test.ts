@@ -2,6 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { python } from "shoal";
+import * as data from "shoal/data";
 import {
   type BackendGroup,
   type BackendRank,
@@ -12,7 +13,7 @@ import {
 } from "shoal/train";
 import { describe, expect, test } from "vitest";
 import { PYTHON_FOLDER, unless, WITHOUT_PYTHON } from "./python-places.ts";
-import { failureOf, useFolder, useSession } from "./session.ts";
+import { failureOf, isAlive, until, useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();
 const LOOPS = join(PYTHON_FOLDER, "train_loops.py");
@@ -47,6 +48,24 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
     const { metrics } = await trainer.fit();
     expect(metrics).toEqual({ step: 2, start: 1 });
     expect(failures).toHaveLength(1);
+  });
+
+  test("with numWorkers 0 there is one that is alone: no rendezvous, no CPU of others, and a checkpoint", async () => {
+    const { metrics, checkpoint } = await trainerOf(
+      "python alone",
+      "alone",
+      {
+        // More than there is: nothing is reserved.
+        scalingConfig: { numWorkers: 0, resourcesPerWorker: { CPU: 64 } },
+        datasets: { train: data.range(10) },
+        runtimeEnv: { envVars: { OF_TRAINER: "trainer" } },
+      },
+      { workerRuntimeEnv: { envVars: { OF_RUN: "run", OF_TRAINER: "run" } } },
+    ).fit();
+    const environment = [null, null, null, null, "run", "trainer"];
+    expect(metrics).toMatchObject({ environment, world: [0, 1, 1], said: "said", shard: "DataIterator" });
+    expect(checkpoint?.path).toMatch(/checkpoint_000000$/);
+    await until(() => !isAlive(metrics?.["pid"] as number), "the process of the rank to be gone");
   });
 
   test("that throw are told with their traceback", async () => {
@@ -97,14 +116,24 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
     writeFileSync(join(installed, "ray", "train.py"), "report = None");
     const withRay = { runtimeEnv: { envVars: { PYTHONPATH: installed } } };
     const found: unknown[] = [];
+    let said: unknown;
     for (const [name, options] of [
       ["by default", {}],
       ["never", { rayCompatibility: false }],
       ["by default, with Ray", withRay],
       ["always, with Ray", { ...withRay, rayCompatibility: true }],
-    ] as const)
-      found.push((await trainerOf(`ray ${name}`, "which_ray", { ...options, scalingConfig: { numWorkers: 1 } }).fit()).metrics?.["ray"]);
+    ] as const) {
+      const { metrics } = await trainerOf(`ray ${name}`, "which_ray", { ...options, scalingConfig: { numWorkers: 1 } }).fit();
+      found.push(metrics?.["ray"]);
+      said ??= metrics?.["said"];
+    }
     expect(found).toEqual(["Shoal's", "none", "another's", "Shoal's"]);
+    // Names of the driver say what is to be done in their place.
+    expect(said).toEqual([
+      expect.stringContaining("Cannot use CometLoggerCallback here: Shoal has no callback for Comet: call comet_ml in the loop"),
+      "Cannot use DataConfig here: it is dataConfig of the trainers of shoal/train",
+      expect.stringContaining("Cannot use RunConfig here: the driver of a run is TypeScript: import it from shoal/train there"),
+    ]);
   });
 
   test("that lack something are told what it is, and how to mend it", async () => {

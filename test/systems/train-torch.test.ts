@@ -75,6 +75,26 @@ describe.skipIf(problem !== undefined)(`torch on two ranks${unless(problem)}`, (
     expect(shoalProcesses({ kind: "worker" }).length).toBeLessThan(8);
   });
 
+  test("programs that torchrun starts are ranks in local mode, and go on together from the checkpoint of the first", () => {
+    const folder = mkdtempSync(join(storagePath, "launched-"));
+    const config = JSON.stringify({ epochs: EPOCHS, kill_at: 2, pids: join(folder, "pids") });
+    const program = fileURLToPath(new URL("torchrun-program.ts", import.meta.url));
+    const torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "1", "--no-python"];
+    execFileSync(join(venv, "bin", "python3"), [...torchrun, process.execPath, program, venv, folder, config], {
+      env: { ...process.env, OMP_NUM_THREADS: "1" },
+      stdio: "ignore",
+    });
+    const [first, second] = [0, 1].map(
+      (rank) => JSON.parse(readFileSync(join(folder, `metrics-${rank}.json`), "utf8")) as Record<string, unknown>,
+    );
+    expect(first).toMatchObject({ epoch: EPOCHS - 1 });
+    // The first program may have reported the epoch in which the other one lost its rank.
+    expect([2, 3]).toContain(first?.["start"]);
+    // Both have the losses of all ranks.
+    expect(second).toEqual(first);
+    // Two programs, each with a session and torch, start twice.
+  }, 300_000);
+
   test("parts of a dataset are disjoint and whole, in each epoch", async () => {
     const { metrics } = await trainer<{ rows: number[][] }>("shards", { datasets: { train: data.range(1000) } }).fit();
     const rows = metrics?.rows ?? [];

@@ -53,14 +53,14 @@ class Torch(Framework):
         if os.environ["MASTER_ADDR"].startswith("127."):
             # The name of the machine need not lead to it.
             os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-        self._store = _store(dist, port, timeout)
-        dist.init_process_group(
-            backend,
-            store=dist.PrefixStore("default_pg", self._store),
-            rank=int(os.environ["RANK"]),
-            world_size=int(os.environ["WORLD_SIZE"]),
-            timeout=datetime.timedelta(milliseconds=options.get("timeoutMs") or timeout * 1000),
-        )
+        timeout_of_operations = datetime.timedelta(milliseconds=options.get("timeoutMs") or timeout * 1000)
+        if options.get("isLaunched"):
+            store = _store_of_torchrun(dist, timeout_of_operations)
+        else:
+            self._store = _store(dist, port, timeout)
+            store = dist.PrefixStore("default_pg", self._store)
+        rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout_of_operations)
         self._dist = dist
 
     def tear_down(self):
@@ -77,6 +77,12 @@ def _store(dist, port, timeout):
     return dist.TCPStore(
         address, number, size, is_first, timeout=datetime.timedelta(seconds=timeout), wait_for_workers=False, multi_tenant=True, **more
     )
+
+
+def _store_of_torchrun(dist, timeout):
+    """The store that torchrun keeps for all attempts. What ranks of an attempt before have left in it is hidden, as it has the addresses of their processes."""
+    store, _, _ = next(iter(dist.rendezvous("env://", timeout=timeout)))
+    return dist.PrefixStore("attempt_%s" % os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"), store)
 
 
 class Tensorflow(Framework):

@@ -46,13 +46,22 @@ def double(value):
 
 
 def which_ray(config):
+    said = []
     try:
         import ray.train
 
         of = "Shoal's" if ray.train.report is train.report else "another's"
     except ModuleNotFoundError:
         of = "none"
-    train.report({"ray": of, "kept": len(train.get_all_reported_checkpoints())})
+    if of == "Shoal's":
+        from ray.air.integrations.comet import CometLoggerCallback
+
+        for name in (CometLoggerCallback, ray.train.DataConfig, ray.train.RunConfig):
+            try:
+                name()
+            except RuntimeError as error:
+                said.append(str(error))
+    train.report({"ray": of, "said": said, "kept": len(train.get_all_reported_checkpoints())})
 
 
 def stand_still():
@@ -65,3 +74,20 @@ def stand_still():
 
 def lacks_package(config):
     import no_such_package  # noqa: F401
+
+
+def alone(config):
+    context = train.get_context()
+    said = train.collective.broadcast_from_rank_zero("said")
+    shard = train.get_dataset_shard("train")
+    with tempfile.TemporaryDirectory() as folder:
+        train.report(
+            {
+                "environment": [os.environ.get(name) for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "OMP_NUM_THREADS", "OF_RUN", "OF_TRAINER")],
+                "world": [context.get_world_rank(), context.get_world_size(), context.get_local_world_size()],
+                "said": said,
+                "shard": type(shard).__name__,
+                "pid": os.getpid(),
+            },
+            checkpoint=train.Checkpoint.from_directory(folder),
+        )

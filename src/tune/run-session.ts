@@ -136,8 +136,9 @@ export class Session {
     this.#callbacks.call("setup", this.#info);
     try {
       await searcher.setSearchProperties(oneOrAll(tuneConfig.metrics), oneOrAll(tuneConfig.modes) as Mode, space);
-      const [metric, mode] = tuneConfig.metrics.length === 1 ? [tuneConfig.metrics[0], tuneConfig.modes[0]] : [undefined, undefined];
-      scheduler.setSearchProperties(metric, mode);
+      // A mode may stand alone: the scheduler then has a metric of its own.
+      const isOne = tuneConfig.modes.length === 1;
+      scheduler.setSearchProperties(isOne ? tuneConfig.metrics[0] : undefined, isOne ? tuneConfig.modes[0] : undefined);
       if (this.#plan.restored !== undefined) await this.#restore(experiment, this.#plan.restored);
       this.#table.begin();
       await experiment.run(this.#limits(), signal);

@@ -116,6 +116,11 @@ export class Experiment {
     }
   }
 
+  /** Writes down how a new run begins: searchers and schedulers without seeds draw at random, and a restore repeats their calls from the same state. */
+  async writeBeginning(): Promise<void> {
+    await this.#snapshot().catch((error: unknown) => this.#logProblem(error));
+  }
+
   /** Repeats the events of earlier sessions: machine and searcher are then as they were. */
   async replay(records: readonly JsonValue[]): Promise<void> {
     const { machine, decisions, searcher, codec } = this.#parts;

@@ -139,7 +139,8 @@ export class Session {
       // A mode may stand alone: the scheduler then has a metric of its own.
       const isOne = tuneConfig.modes.length === 1;
       scheduler.setSearchProperties(isOne ? tuneConfig.metrics[0] : undefined, isOne ? tuneConfig.modes[0] : undefined);
-      if (this.#plan.restored !== undefined) await this.#restore(experiment, this.#plan.restored);
+      if (this.#plan.restored === undefined) await experiment.writeBeginning();
+      else await this.#restore(experiment, this.#plan.restored);
       this.#table.begin();
       await experiment.run(this.#limits(), signal);
       this.#callbacks.call("onExperimentEnd", { trials: this.#machine.finishedTrials });

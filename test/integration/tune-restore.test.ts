@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { BasicVariantGenerator, Tuner, uniform } from "shoal/tune";
+import { BasicVariantGenerator, gridSearch, Tuner, uniform } from "shoal/tune";
 import { expect, test } from "vitest";
 import { REPOSITORY } from "../house/source-files.ts";
 import { isAlive, shoalProcesses, until, useFolder, useSession } from "./session.ts";
@@ -130,6 +130,22 @@ test("trials that failed stay failed, and begin anew where the user says so", as
   expect(Array.from(repaired, ({ metrics }) => (metrics as { again?: boolean } | undefined)?.again === true).filter(Boolean)).toHaveLength(
     failed,
   );
+});
+
+test("a search without a seed goes on with what it had drawn", async () => {
+  const train = ({ x }: { x: number }) => ({ x });
+  const cut = new AbortController();
+  let ended = 0;
+  const callbacks = [{ onTrialComplete: () => (ended += 1) === 2 && cut.abort(new Error("cut")) }];
+  const first = new Tuner(train, {
+    paramSpace: { at: gridSearch([1, 2, 3, 4]), x: uniform(0, 1) },
+    tuneConfig: { searchAlg: new BasicVariantGenerator({ constantGridSearch: true }), maxConcurrentTrials: 1 },
+    runConfig: { storagePath: folder, name: "unseeded", callbacks },
+  });
+  await expect(first.fit({ signal: cut.signal })).rejects.toThrow("cut");
+  const results = await Tuner.restore(join(folder, "unseeded"), train).fit();
+  expect(results.length).toBe(4);
+  expect(new Set(Array.from(results, ({ config }) => config["x"])).size).toBe(1);
 });
 
 test("what a folder cannot hold is asked for by name", async () => {

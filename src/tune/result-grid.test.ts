@@ -58,7 +58,12 @@ describe("getBestResult", () => {
   });
 
   test("takes the mode of tuneConfig for a metric where tuneConfig has no metric", () => {
-    const results = new ResultGrid({ path: "/runs/mine", trials: [1, 3, 2].map((loss, i) => trial(i, { loss })), metrics: [], modes: ["max"] });
+    const results = new ResultGrid({
+      path: "/runs/mine",
+      trials: [1, 3, 2].map((loss, i) => trial(i, { loss })),
+      metrics: [],
+      modes: ["max"],
+    });
     expect(results.getBestResult("loss").trialId).toBe("t_1");
     expect(() => results.getBestResult()).toThrow("by which metric?");
     expect(() => grid([1]).getBestResult("loss")).toThrow('the mode of "loss" is "min" or "max": received undefined');

@@ -14,11 +14,11 @@ import { joinPath } from "../storage/paths.ts";
 import { Aggregates, type Scope, SCOPES } from "./aggregates.ts";
 import { ConfigCodec } from "./config-codec.ts";
 import { TuneError } from "./errors.ts";
-import { trialError } from "./experiment.ts";
 import { type FinishedTrial, resultOf } from "./live-trial.ts";
 import { dominates } from "./pareto-front.ts";
 import { writeHtmlReport } from "./report.ts";
 import type { Config, JsonValue, Metrics, Mode, TrialResult } from "./trial.ts";
+import { trialError } from "./trial-failure.ts";
 
 /** Outcome of a trial. */
 export class TrialRun<C extends object = Config, M extends object = Readonly<Record<string, unknown>>> extends Result<TrialResult<M>> {

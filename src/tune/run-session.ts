@@ -33,6 +33,7 @@ import { gridSize, type SearchSpace } from "./space.ts";
 import type { Stopper } from "./stoppers.ts";
 import type { TrainableParts } from "./trainable.ts";
 import type { Config, JsonValue, Metrics, Mode, Trial } from "./trial.ts";
+import type { ClassTrainable } from "./trial-loop.ts";
 import type { SessionLimits } from "./trial-events.ts";
 import { TrialFiles } from "./trial-files.ts";
 import { TrialMachine } from "./trial-machine.ts";
@@ -176,12 +177,13 @@ export class Session {
       failFast: runConfig.failureConfig.failFast,
       reportTimeoutMs: runConfig.failureConfig.reportTimeoutMs,
       timeBudgetMs: tuneConfig.timeBudgetMs,
+      kept: () => this.kept,
       onProblem: tell,
     });
   }
 
   #limits(): SessionLimits {
-    const { searcher, tuneConfig, runConfig, clusterResources } = this.#plan;
+    const { trainable, searcher, tuneConfig, runConfig, clusterResources } = this.#plan;
     // Grids have more points than samples: their searcher counts itself.
     const countsItself = searcher instanceof BasicVariantGenerator || tuneConfig.numSamples === -1;
     return {
@@ -189,6 +191,7 @@ export class Session {
       concurrentMax: tuneConfig.maxConcurrentTrials,
       maxFailures: runConfig.failureConfig.maxFailures,
       clusterResources,
+      savesWhenAsked: savesWhenAsked(trainable),
     };
   }
 
@@ -250,6 +253,11 @@ export class Session {
 function defaultTrackers(given: readonly Tracker[]): Tracker[] {
   const names = new Set(given.map(({ name }) => name));
   return [new JsonLoggerCallback(), new CSVLoggerCallback(), new TBXLoggerCallback()].filter(({ name }) => !names.has(name));
+}
+
+/** Functions and trainers save with their reports. */
+function savesWhenAsked({ body }: TrainableParts): boolean {
+  return body.kind === "class" && typeof (body.type.prototype as ClassTrainable).saveCheckpoint === "function";
 }
 
 function dirnameOf(trial: Trial | FinishedTrial): string {

@@ -88,7 +88,11 @@ const OPTIONS = {
       isName(value) || (Array.isArray(value) && value.length > 0 && value.every(isName)) ? "ok" : "wrong type",
     ),
     mode: custom<Mode | readonly Mode[] | undefined>('"min" or "max", or a list of them, is needed', undefined, (value) =>
-      isMode(value) || (Array.isArray(value) && value.length > 0 && value.every(isMode)) ? "ok" : typeof value === "string" ? "out of range" : "wrong type",
+      isMode(value) || (Array.isArray(value) && value.length > 0 && value.every(isMode))
+        ? "ok"
+        : typeof value === "string"
+          ? "out of range"
+          : "wrong type",
     ),
     numSamples: count({ min: -1 }, 1),
     searchAlg: partOf("a searcher", ["suggest", "setSearchProperties", "onTrialComplete", "save", "restore"]),

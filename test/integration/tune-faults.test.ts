@@ -200,6 +200,23 @@ describe("trials that do not answer", () => {
     expect(readFileSync(join(folder, "hung.log"), "utf8").trim().split("\n").sort()).toEqual(["good", "hangs", "hangs"]);
   });
 
+  test("a trial that ends its process fails by its name, with how it ended and what to do", async () => {
+    const { value: results, said } = await saidDuring(() =>
+      new Tuner(
+        async ({ exits }: { exits: boolean }) => {
+          await report({ at: 1 });
+          if (exits) process.exit(3);
+        },
+        { paramSpace: { exits: gridSearch([true, false]) }, runConfig: runConfig({ failureConfig: { maxFailures: 1 } }) },
+      ).fit(),
+    );
+    const [id] = Array.from(results, ({ trialId }) => trialId);
+    const message = `Trial ${id} failed: its process ended: it exited with code 3`;
+    expect(results.errors.map((error) => error.message)).toEqual([message]);
+    expect(results.errors[0]).toMatchObject({ hint: expect.stringContaining("let the trial return, or throw, instead") });
+    expect(said).toEqual([`shoal tune: trial ${id} is tried again: ${message}\n`]);
+  });
+
   test("a trial that never reports does not outlive the time budget", async () => {
     const results = await new Tuner(
       async ({ kind }: { kind: string }) => {

@@ -369,6 +369,8 @@ export class Experiment {
       await Promise.all([this.#parts.files.pressure, this.#parts.callbacks.pressure]);
       const process = await this.#parts.processes.lease(trial.resources);
       running.process = process;
+      // Others may hold what it needs: only what comes then is the trial's own time.
+      await process.ready();
       const first = await this.#untilReport(running, process.begin(this.#specOf(start)));
       running.place = await this.#places.of(first.process);
       let event: ProcessEvent = first;
@@ -490,7 +492,7 @@ export class Experiment {
     // The process of a function is as good as before; an instance of a class is in no known state.
     if (isUsers && this.#parts.survivesErrors && process !== undefined) this.#free(process);
     else process?.kill();
-    const failure = (isUsers ? undefined : deathOf(trial.id, error as Error)) ?? failureOf(cause instanceof Error ? cause : error);
+    const failure = (isUsers ? undefined : deathOf(trial.id, error as Error)) ?? failureOf(cause);
     this.#dispatch({ type: "failed", trialId: trial.id, failure, ...(error instanceof SerializationError && { isFinal: true }) });
   }
 

@@ -60,5 +60,8 @@ export const REPORT_CURVE_POINTS = 400;
 /** The folder of a trial's folder that has what `exportModel` of its class wrote. */
 export const EXPORT_FOLDER = "export";
 
+/** Causes of an error, each the cause of the one before, that the stack of a failed trial shows. */
+export const CAUSES_MAX = 5;
+
 /** The files of a run's log begin so. */
 export const EXPERIMENT_LOG = "experiment_state";

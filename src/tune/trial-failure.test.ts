@@ -29,5 +29,25 @@ test("errors that no process ended with keep their message and their hint", () =
     hint: "Call init() again.",
   });
   expect(trialError({ id: "t1" }, failureOf(new Error("mine")))).not.toHaveProperty("hint");
-  expect(failureOf("text")).toEqual({ name: "Error", message: "text" });
+  expect(failureOf("text")).toEqual({ name: "Error", message: 'it threw "text", which is no Error' });
+});
+
+test("the stack of a failed trial is that of the user's code alone", () => {
+  const error = Object.assign(new RangeError("deep"), {
+    stack:
+      "RangeError: deep\n    at inner (/mine.ts:5:1)\n    at async FunctionTrial.#run (/x/trial-loop.ts:1:1)\n    at body (/x/y.js:1:1)",
+  });
+  const failure = failureOf(error);
+  expect(trialError({ id: "t1" }, failure).stack).toBe("TuneError: Trial t1 failed: RangeError: deep\n    at inner (/mine.ts:5:1)");
+  const outer = Object.assign(new Error("outer", { cause: error }), { stack: "Error: outer\n    at /mine.ts:1:1" });
+  expect(failureOf(outer).stack).toBe("Error: outer\n    at /mine.ts:1:1\n  [cause]: RangeError: deep\n      at inner (/mine.ts:5:1)");
+  outer.cause = outer;
+  expect(failureOf(outer).stack?.split("[cause]")).toHaveLength(6);
+  const traceback = 'Traceback (most recent call last):\n  File "mine.py", line 2, in train\nValueError: no';
+  expect(trialError({ id: "t1" }, { name: "ValueError", message: "no", stack: traceback }).stack).toBe(
+    `TuneError: Trial t1 failed: ValueError: no\n${traceback}`,
+  );
+  expect(trialError({ id: "t1" }, { name: "TuneError", message: "Trial t1 is none", namesTrial: true }).stack).toBe(
+    "TuneError: Trial t1 is none",
+  );
 });

@@ -5,13 +5,18 @@
  * and `ResultGrid` turns them into errors.
  */
 import { OutOfMemoryError, ShoalError } from "../core/index.ts";
-import { processEnding } from "../core/internal.ts";
+import { describeValue, processEnding } from "../core/internal.ts";
 import { TuneError } from "./errors.ts";
+import { CAUSES_MAX } from "./limits.ts";
 import type { TrialFailure } from "./trial-events.ts";
 
+/** Frames from here on are those that ran the user's code. */
+const RUNNER_FRAME = /^\s+at (?:async )?(?:new )?(?:FunctionTrial|ClassTrial|TrialActor|withinTrial)\b/;
+
 export function failureOf(error: unknown): TrialFailure {
-  if (!(error instanceof Error)) return { name: "Error", message: String(error) };
-  const { name, message, stack } = error;
+  if (!(error instanceof Error)) return { name: "Error", message: `it threw ${describeValue(error)}, which is no Error` };
+  const { name, message } = error;
+  const stack = stackOf(error);
   const hint = error instanceof ShoalError ? error.hint : undefined;
   return { name, message, ...(stack !== undefined && { stack }), ...(hint !== undefined && { hint }) };
 }
@@ -40,7 +45,22 @@ function remedyOf(error: ShoalError): string {
   return `Look at its last output and the system's log.${memory} ${again}`;
 }
 
+/** The error of a trial's failure. Its stack is that of the user's code: frames of the driver would say nothing. */
 export function trialError(trial: { readonly id: string }, { name, message, stack, hint, namesTrial = false }: TrialFailure): TuneError {
   const text = namesTrial ? message : `Trial ${trial.id} failed: ${name}: ${message}`;
-  return new TuneError(text, { hint, details: { trialId: trial.id, ...(stack !== undefined && { stack }) } });
+  const error = new TuneError(text, { hint, details: { trialId: trial.id } });
+  const thrown = `${name}: ${message}`;
+  const frames = stack?.startsWith(thrown) === true ? stack.slice(thrown.length) : stack === undefined ? "" : `\n${stack}`;
+  Object.defineProperty(error, "stack", { value: `${error.name}: ${text}${frames}`, configurable: true, writable: true });
+  return error;
+}
+
+/** Causes follow as Node prints them. An error may be its own cause. */
+function stackOf({ stack, cause }: Error, depth = 0): string | undefined {
+  if (stack === undefined) return undefined;
+  const lines = stack.split("\n");
+  const at = lines.findIndex((line) => RUNNER_FRAME.test(line));
+  const own = at < 0 ? stack : lines.slice(0, at).join("\n");
+  const causes = cause instanceof Error && depth < CAUSES_MAX ? stackOf(cause, depth + 1) : undefined;
+  return causes === undefined ? own : `${own}\n  [cause]: ${causes.replaceAll("\n", "\n  ")}`;
 }

@@ -139,10 +139,16 @@ describe("the life of trials", () => {
     expect(bench.taken()).toEqual(["told 0", "start 2"]);
     bench.report(1, { loss: 2 }, { isLast: true }).report(2, { loss: 3 }, { isStopped: true }).release(2);
     expect(bench.taken()).toEqual(["told 1", "told 2", "stop 2", "finished"]);
-    expect(bench.machine.finishedTrials.map(({ iteration, timeTotalMs, metrics }) => [iteration, timeTotalMs, metrics?.loss])).toEqual([
-      [2, 20, 1],
-      [1, 10, 2],
-      [1, 10, 3],
+    const facts = bench.machine.finishedTrials.map((trial) => [
+      trial.iteration,
+      resultOf(trial)?.timeThisIterMs,
+      trial.timeTotalMs,
+      trial.metrics?.loss,
+    ]);
+    expect(facts).toEqual([
+      [2, 10, 20, 1],
+      [1, 10, 10, 2],
+      [1, 10, 10, 3],
     ]);
     expect(bench.scheduler.told).toEqual(["complete 0", "complete 1", "complete 2"]);
   });

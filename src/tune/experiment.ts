@@ -4,7 +4,7 @@
  * Every event is logged in the order in which the machine took it. Nothing that is slow holds the machine up: logs, files and callbacks have queues of their own. Calls of the searcher
  * are made one at a time, in the order of the machine's effects, so that the log is enough to repeat them: `replay` does so, and `run` goes on from there.
  */
-import { clusterResources, NodeDiedError, SerializationError, TaskError } from "../core/index.ts";
+import { availableResources, clusterResources, NodeDiedError, SerializationError, TaskError } from "../core/index.ts";
 import { isSessionOpen } from "../core/internal.ts";
 import { Checkpoint } from "../runs/checkpoint.ts";
 import { completeCheckpoint, removeCheckpoint } from "../runs/checkpoint-upload.ts";
@@ -12,7 +12,7 @@ import type { RunLog } from "../runs/run-log.ts";
 import type { CallbackQueue } from "./callbacks.ts";
 import type { ConfigCodec } from "./config-codec.ts";
 import { TuneError } from "./errors.ts";
-import { ASK_AGAIN_MS, CLUSTER_LOOK_MS, INTERRUPT_WITHIN_MS, LEAVE_WITHIN_MS, SNAPSHOT_AGAIN_MS } from "./limits.ts";
+import { ASK_AGAIN_MS, CLUSTER_LOOK_MS, INTERRUPT_WITHIN_MS, LEAVE_WITHIN_MS, SNAPSHOT_AGAIN_MS, WAIT_TOLD_AFTER_MS } from "./limits.ts";
 import type { DecisionRecorder } from "./recorded-decisions.ts";
 import type { Searcher, Suggestion } from "./searcher.ts";
 import type { Stopper } from "./stoppers.ts";
@@ -81,6 +81,7 @@ export class Experiment {
   #logFailed = false;
   #hasToldLack = false;
   #hasToldNoCheckpoint = false;
+  #hasToldWait = false;
   /** Events of this session, for callbacks. */
   #step = 0;
   /** While the log cannot be written: when a snapshot is tried next. */
@@ -369,8 +370,7 @@ export class Experiment {
       await Promise.all([this.#parts.files.pressure, this.#parts.callbacks.pressure]);
       const process = await this.#parts.processes.lease(trial.resources);
       running.process = process;
-      // Others may hold what it needs: only what comes then is the trial's own time.
-      await process.ready();
+      await this.#untilReady(trial, process);
       const first = await this.#untilReport(running, process.begin(this.#specOf(start)));
       running.place = await this.#places.of(first.process);
       let event: ProcessEvent = first;
@@ -401,6 +401,29 @@ export class Experiment {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** Others may hold what a trial needs. That is no time of its own, and said once where it takes long. */
+  async #untilReady(trial: Trial, process: TrialProcess): Promise<void> {
+    const timer = setTimeout(() => void this.#tellWait(trial), WAIT_TOLD_AFTER_MS);
+    try {
+      await process.ready();
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #tellWait({ id, resources }: Trial): Promise<void> {
+    if (this.#hasToldWait || this.#hasToldLack) return;
+    this.#hasToldWait = true;
+    const free = await availableResources().catch(() => undefined);
+    if (free === undefined || this.#isOver) return;
+    const lacking = Object.entries(totalOf(resources)).find(([name, amount]) => amount > (free[name] ?? 0));
+    if (lacking === undefined) return;
+    const [name, amount] = lacking;
+    this.#parts.onProblem(
+      `trial ${id} waits for ${amount} ${name}, of which ${free[name] ?? 0} is free: other work of the cluster holds it: the trial begins when that ends`,
+    );
   }
 
   /** The next event of a trial that computes. One that takes too long loses its process, and the event is an error. */

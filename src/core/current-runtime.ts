@@ -25,6 +25,12 @@ export function setCurrentRuntime(runtime: Runtime | undefined): void {
   slot.current = runtime;
 }
 
+/** Whether the session of this process takes calls: not before it begins, while it ends, or once its daemon is gone. */
+export function isSessionOpen(): boolean {
+  const runtime = slot.current;
+  return runtime !== undefined && !runtime.isClosed && !runtime.daemon.isClosed;
+}
+
 /** The runtime, started with defaults where there is none. */
 export function requireRuntime(): Runtime {
   const runtime = slot.requireOpen();

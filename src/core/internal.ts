@@ -32,6 +32,7 @@ export { REFERENCE_FROM_BYTES, WAITERS_MAX } from "./limits.ts";
 // Errors keep their class in other processes. Messages show values in a few words.
 export { describeValue } from "../runtime/base/describe.ts";
 export { registerErrorClass, taskErrorFrom } from "../runtime/base/errors.ts";
+export { processEnding } from "./calls/call-failures.ts";
 export { userStack } from "./serializer.ts";
 
 // What travels, and how.
@@ -42,6 +43,7 @@ export { inspectSerializability, type SerializabilityReport } from "./objects/in
 // This process, actors and references.
 export { isClass } from "./api.ts";
 export { actorIdOf } from "./actors/actor-handle.ts";
+export { isSessionOpen } from "./current-runtime.ts";
 export { isWorker } from "./runtime-slot.ts";
 export { within } from "./objects/waiting-limits.ts";
 export { isThenable } from "../runtime/base/thenable.ts";

@@ -117,7 +117,9 @@ export class CallbackQueue {
           if (this.#failed.has(callback)) continue;
           this.#failed.add(callback);
           const text = error instanceof Error ? error.message : String(error);
-          this.#onProblem(`${callback.constructor.name}.${hook} threw, and goes on being called: ${text}`);
+          // Objects without a class have no name of their own.
+          const { name } = callback.constructor;
+          this.#onProblem(`${name === "Object" ? "a callback" : name}.${hook} threw, and goes on being called: ${text}`);
         }
       }
     }

@@ -4,21 +4,23 @@
  * Every event is logged in the order in which the machine took it. Nothing that is slow holds the machine up: logs, files and callbacks have queues of their own. Calls of the searcher
  * are made one at a time, in the order of the machine's effects, so that the log is enough to repeat them: `replay` does so, and `run` goes on from there.
  */
-import { clusterResources, SerializationError, TaskError } from "../core/index.ts";
+import { availableResources, clusterResources, NodeDiedError, SerializationError, TaskError } from "../core/index.ts";
+import { isSessionOpen } from "../core/internal.ts";
 import { Checkpoint } from "../runs/checkpoint.ts";
 import { completeCheckpoint, removeCheckpoint } from "../runs/checkpoint-upload.ts";
 import type { RunLog } from "../runs/run-log.ts";
 import type { CallbackQueue } from "./callbacks.ts";
 import type { ConfigCodec } from "./config-codec.ts";
 import { TuneError } from "./errors.ts";
-import { ASK_AGAIN_MS, CLUSTER_LOOK_MS, INTERRUPT_WITHIN_MS, LEAVE_WITHIN_MS, SNAPSHOT_AGAIN_MS } from "./limits.ts";
+import { ASK_AGAIN_MS, CLUSTER_LOOK_MS, INTERRUPT_WITHIN_MS, LEAVE_WITHIN_MS, SNAPSHOT_AGAIN_MS, WAIT_TOLD_AFTER_MS } from "./limits.ts";
 import type { DecisionRecorder } from "./recorded-decisions.ts";
 import type { Searcher, Suggestion } from "./searcher.ts";
 import type { Stopper } from "./stoppers.ts";
 import type { Config, JsonValue, Trial, TrialPlace, TrialResources } from "./trial.ts";
 import type { Answer, SessionLimits, TrialEffect, TrialEvent, TrialFailure } from "./trial-events.ts";
 import type { TrialFiles } from "./trial-files.ts";
-import { failureOf, totalOf, type TrialMachine } from "./trial-machine.ts";
+import { deathOf, failureOf, trialError } from "./trial-failure.ts";
+import { totalOf, type TrialMachine } from "./trial-machine.ts";
 import { TrialPlaces } from "./trial-places.ts";
 import type { TrialProcess, TrialProcesses } from "./trial-processes.ts";
 import type { ProcessEvent, StagedCheckpoint, TrialSpec } from "./trial-protocol.ts";
@@ -45,6 +47,8 @@ interface ExperimentParts {
   /** A trial whose next report takes longer has failed. */
   readonly reportTimeoutMs: number | undefined;
   readonly timeBudgetMs: number | undefined;
+  /** A sentence for the user of a run that was cut short: what is finished, and how to go on. */
+  readonly kept: () => string;
   readonly onProblem: (text: string) => void;
 }
 
@@ -76,6 +80,8 @@ export class Experiment {
   readonly #removals = new Set<Promise<void>>();
   #logFailed = false;
   #hasToldLack = false;
+  #hasToldNoCheckpoint = false;
+  #hasToldWait = false;
   /** Events of this session, for callbacks. */
   #step = 0;
   /** While the log cannot be written: when a snapshot is tried next. */
@@ -114,6 +120,11 @@ export class Experiment {
       await Promise.all(this.#drives);
       await this.#writeAll();
     }
+  }
+
+  /** Writes down how a new run begins: searchers and schedulers without seeds draw at random, and a restore repeats their calls from the same state. */
+  async writeBeginning(): Promise<void> {
+    await this.#snapshot().catch((error: unknown) => this.#logProblem(error));
   }
 
   /** Repeats the events of earlier sessions: machine and searcher are then as they were. */
@@ -322,13 +333,30 @@ export class Experiment {
         return;
       }
       case "failure":
-        this.#parts.onProblem(`trial ${trial.id} failed, and is tried again: ${failure?.message}`);
-        return callbacks.call("onTrialRecover", { trial, error: trialError(trial, failure as TrialFailure) });
+        return this.#tellRecovery(trial, failure as TrialFailure);
       case "paused":
         return files.flush(trial);
+      case "lacksCheckpoint":
+        return this.#tellNoCheckpoint(trial);
       case "added":
         return;
     }
+  }
+
+  /** Said once: it holds for all trials. */
+  #tellNoCheckpoint({ id }: Trial): void {
+    if (this.#hasToldNoCheckpoint) return;
+    this.#hasToldNoCheckpoint = true;
+    this.#parts.onProblem(
+      `trial ${id} has no checkpoint, and the scheduler needs them: without, a trial that it pauses begins anew, and none goes on from another: ` +
+        "a function calls report(metrics, { checkpoint }) and begins with getCheckpoint(), a class has saveCheckpoint and loadCheckpoint",
+    );
+  }
+
+  #tellRecovery(trial: Trial, failure: TrialFailure): void {
+    const error = trialError(trial, failure);
+    this.#parts.onProblem(`trial ${trial.id} is tried again: ${error.message}`);
+    this.#parts.callbacks.call("onTrialRecover", { trial, error });
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -342,6 +370,7 @@ export class Experiment {
       await Promise.all([this.#parts.files.pressure, this.#parts.callbacks.pressure]);
       const process = await this.#parts.processes.lease(trial.resources);
       running.process = process;
+      await this.#untilReady(trial, process);
       const first = await this.#untilReport(running, process.begin(this.#specOf(start)));
       running.place = await this.#places.of(first.process);
       let event: ProcessEvent = first;
@@ -372,6 +401,29 @@ export class Experiment {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** Others may hold what a trial needs. That is no time of its own, and said once where it takes long. */
+  async #untilReady(trial: Trial, process: TrialProcess): Promise<void> {
+    const timer = setTimeout(() => void this.#tellWait(trial), WAIT_TOLD_AFTER_MS);
+    try {
+      await process.ready();
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #tellWait({ id, resources }: Trial): Promise<void> {
+    if (this.#hasToldWait || this.#hasToldLack) return;
+    this.#hasToldWait = true;
+    const free = await availableResources().catch(() => undefined);
+    if (free === undefined || this.#isOver) return;
+    const lacking = Object.entries(totalOf(resources)).find(([name, amount]) => amount > (free[name] ?? 0));
+    if (lacking === undefined) return;
+    const [name, amount] = lacking;
+    this.#parts.onProblem(
+      `trial ${id} waits for ${amount} ${name}, of which ${free[name] ?? 0} is free: other work of the cluster holds it: the trial begins when that ends`,
+    );
   }
 
   /** The next event of a trial that computes. One that takes too long loses its process, and the event is an error. */
@@ -451,6 +503,8 @@ export class Experiment {
 
   #onError(trial: Trial, { process, isHung }: Running, error: unknown): void {
     if (this.#isOver) return;
+    // No trial is to blame, and none could be tried again.
+    if (!isSessionOpen()) return this.#end(this.#sessionLost(error));
     if (isHung) {
       const message = `Trial ${trial.id} has reported nothing for ${this.#parts.reportTimeoutMs} ms, the reportTimeoutMs of failureConfig: its process was ended`;
       return this.#dispatch({ type: "failed", trialId: trial.id, failure: { name: "TuneError", message, namesTrial: true } });
@@ -461,8 +515,13 @@ export class Experiment {
     // The process of a function is as good as before; an instance of a class is in no known state.
     if (isUsers && this.#parts.survivesErrors && process !== undefined) this.#free(process);
     else process?.kill();
-    const failure = failureOf(cause instanceof Error ? cause : error);
+    const failure = (isUsers ? undefined : deathOf(trial.id, error as Error)) ?? failureOf(cause);
     this.#dispatch({ type: "failed", trialId: trial.id, failure, ...(error instanceof SerializationError && { isFinal: true }) });
+  }
+
+  #sessionLost(error: unknown): TuneError {
+    const reason = error instanceof NodeDiedError ? `the daemon of this node has ended: ${error.reason}` : "Shoal was shut down";
+    return new TuneError(`The run ${this.#parts.name} cannot go on: ${reason}`, { reason, hint: this.#parts.kept(), cause: error });
   }
 
   #specOf({ trial, checkpoint, nextCheckpoint }: Extract<TrialEffect, { type: "start" }>): TrialSpec {
@@ -543,11 +602,6 @@ export interface ExperimentState {
   readonly machine: JsonValue;
   readonly searcher: JsonValue;
   readonly stopper: JsonValue;
-}
-
-export function trialError(trial: { readonly id: string }, { name, message, stack, namesTrial = false }: TrialFailure): TuneError {
-  const text = namesTrial ? message : `Trial ${trial.id} failed: ${name}: ${message}`;
-  return new TuneError(text, { details: { trialId: trial.id, ...(stack !== undefined && { stack }) } });
 }
 
 function messageOf(error: unknown): string {

@@ -9,6 +9,9 @@ export const LEAVE_WITHIN_MS = 10_000;
 /** How long a trial that computes may go on when the whole experiment ends, until its next report. */
 export const INTERRUPT_WITHIN_MS = 1000;
 
+/** How long a trial waits for resources that others hold until that is said: longer than idle actors of another run keep theirs. */
+export const WAIT_TOLD_AFTER_MS = 10_000;
+
 /** An idle actor gives its resources back after so long: others may wait for them. */
 export const IDLE_ACTOR_MS = 3000;
 
@@ -59,6 +62,9 @@ export const REPORT_CURVE_POINTS = 400;
 
 /** The folder of a trial's folder that has what `exportModel` of its class wrote. */
 export const EXPORT_FOLDER = "export";
+
+/** Causes of an error, each the cause of the one before, that the stack of a failed trial shows. */
+export const CAUSES_MAX = 5;
 
 /** The files of a run's log begin so. */
 export const EXPERIMENT_LOG = "experiment_state";

@@ -20,6 +20,8 @@ export interface FinishedTrial {
   readonly resources: TrialResources;
   readonly metrics: Metrics | undefined;
   readonly iteration: number;
+  /** Of its last report. Logs of earlier versions have none. */
+  readonly timeThisIterMs?: number;
   readonly timeTotalMs: number;
   readonly timestampMs: number;
   /** Where it ran last. */
@@ -212,6 +214,7 @@ export class LiveTrial implements Trial {
       metrics: lastResult && reportedMetrics(lastResult),
       // A paused trial that is ended had gone back to its checkpoint.
       iteration: lastResult?.trainingIteration ?? 0,
+      timeThisIterMs: lastResult?.timeThisIterMs ?? 0,
       timeTotalMs: lastResult?.timeTotalMs ?? 0,
       timestampMs: lastResult?.timestampMs ?? 0,
       place,
@@ -272,8 +275,8 @@ function reportedMetrics(result: TrialResult): Metrics {
 
 /** The last result of a trial that has ended, whole. */
 export function resultOf(trial: FinishedTrial): TrialResult | undefined {
-  const { id, metrics, iteration, timeTotalMs, timestampMs, config } = trial;
+  const { id, metrics, iteration, timeThisIterMs = 0, timeTotalMs, timestampMs, config } = trial;
   if (metrics === undefined || metrics === null) return undefined;
-  const automaticKeys = { trialId: id, trainingIteration: iteration, timeThisIterMs: 0, timeTotalMs, timestampMs, done: true };
+  const automaticKeys = { trialId: id, trainingIteration: iteration, timeThisIterMs, timeTotalMs, timestampMs, done: true };
   return { ...metrics, ...automaticKeys, ...placeOf(trial), config };
 }

@@ -8,7 +8,7 @@
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "./scheduler.ts";
 import type { Config, JsonValue, Mode, Trial, TrialResult } from "./trial.ts";
 import type { TrialFailure } from "./trial-events.ts";
-import { failureOf } from "./trial-machine.ts";
+import { failureOf } from "./trial-failure.ts";
 
 /** An error that a scheduler threw. */
 interface Thrown {

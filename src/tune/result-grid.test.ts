@@ -57,6 +57,18 @@ describe("getBestResult", () => {
     );
   });
 
+  test("takes the mode of tuneConfig for a metric where tuneConfig has no metric", () => {
+    const results = new ResultGrid({
+      path: "/runs/mine",
+      trials: [1, 3, 2].map((loss, i) => trial(i, { loss })),
+      metrics: [],
+      modes: ["max"],
+    });
+    expect(results.getBestResult("loss").trialId).toBe("t_1");
+    expect(() => results.getBestResult()).toThrow("by which metric?");
+    expect(() => grid([1]).getBestResult("loss")).toThrow('the mode of "loss" is "min" or "max": received undefined');
+  });
+
   test("by the scope alone, or among options", () => {
     const trials = [
       trial(0, { loss: 5 }, { aggregates: { loss: [1, 5, 6, 2, [1, 5]] } }),

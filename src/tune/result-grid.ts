@@ -14,11 +14,11 @@ import { joinPath } from "../storage/paths.ts";
 import { Aggregates, type Scope, SCOPES } from "./aggregates.ts";
 import { ConfigCodec } from "./config-codec.ts";
 import { TuneError } from "./errors.ts";
-import { trialError } from "./experiment.ts";
 import { type FinishedTrial, resultOf } from "./live-trial.ts";
 import { dominates } from "./pareto-front.ts";
 import { writeHtmlReport } from "./report.ts";
 import type { Config, JsonValue, Metrics, Mode, TrialResult } from "./trial.ts";
+import { trialError } from "./trial-failure.ts";
 
 /** Outcome of a trial. */
 export class TrialRun<C extends object = Config, M extends object = Readonly<Record<string, unknown>>> extends Result<TrialResult<M>> {
@@ -194,7 +194,7 @@ export class ResultGrid<C extends object = Config, M extends object = Readonly<R
           ? 'Cannot find the best result: by which metric? Give it here or in tuneConfig: getBestResult("loss", "min")'
           : `Cannot find the best result: there are several metrics, ${this.#metrics.join(", ")}: name one, or use getParetoFront()`,
       );
-    const direction = mode ?? this.#modes[this.#metrics.indexOf(name)];
+    const direction = mode ?? this.#modes[this.#metrics.length === 0 ? 0 : this.#metrics.indexOf(name)];
     if (direction !== "min" && direction !== "max")
       throw new TypeError(
         `Cannot find the best result: the mode of ${JSON.stringify(name)} is "min" or "max": received ${describeValue(direction)}`,

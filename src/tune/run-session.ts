@@ -33,6 +33,7 @@ import { gridSize, type SearchSpace } from "./space.ts";
 import type { Stopper } from "./stoppers.ts";
 import type { TrainableParts } from "./trainable.ts";
 import type { Config, JsonValue, Metrics, Mode, Trial } from "./trial.ts";
+import type { ClassTrainable } from "./trial-loop.ts";
 import type { SessionLimits } from "./trial-events.ts";
 import { TrialFiles } from "./trial-files.ts";
 import { TrialMachine } from "./trial-machine.ts";
@@ -136,9 +137,11 @@ export class Session {
     this.#callbacks.call("setup", this.#info);
     try {
       await searcher.setSearchProperties(oneOrAll(tuneConfig.metrics), oneOrAll(tuneConfig.modes) as Mode, space);
-      const [metric, mode] = tuneConfig.metrics.length === 1 ? [tuneConfig.metrics[0], tuneConfig.modes[0]] : [undefined, undefined];
-      scheduler.setSearchProperties(metric, mode);
-      if (this.#plan.restored !== undefined) await this.#restore(experiment, this.#plan.restored);
+      // A mode may stand alone: the scheduler then has a metric of its own.
+      const isOne = tuneConfig.modes.length === 1;
+      scheduler.setSearchProperties(isOne ? tuneConfig.metrics[0] : undefined, isOne ? tuneConfig.modes[0] : undefined);
+      if (this.#plan.restored === undefined) await experiment.writeBeginning();
+      else await this.#restore(experiment, this.#plan.restored);
       this.#table.begin();
       await experiment.run(this.#limits(), signal);
       this.#callbacks.call("onExperimentEnd", { trials: this.#machine.finishedTrials });
@@ -174,12 +177,13 @@ export class Session {
       failFast: runConfig.failureConfig.failFast,
       reportTimeoutMs: runConfig.failureConfig.reportTimeoutMs,
       timeBudgetMs: tuneConfig.timeBudgetMs,
+      kept: () => this.kept,
       onProblem: tell,
     });
   }
 
   #limits(): SessionLimits {
-    const { searcher, tuneConfig, runConfig, clusterResources } = this.#plan;
+    const { trainable, searcher, tuneConfig, runConfig, clusterResources } = this.#plan;
     // Grids have more points than samples: their searcher counts itself.
     const countsItself = searcher instanceof BasicVariantGenerator || tuneConfig.numSamples === -1;
     return {
@@ -187,6 +191,7 @@ export class Session {
       concurrentMax: tuneConfig.maxConcurrentTrials,
       maxFailures: runConfig.failureConfig.maxFailures,
       clusterResources,
+      savesWhenAsked: savesWhenAsked(trainable),
     };
   }
 
@@ -248,6 +253,11 @@ export class Session {
 function defaultTrackers(given: readonly Tracker[]): Tracker[] {
   const names = new Set(given.map(({ name }) => name));
   return [new JsonLoggerCallback(), new CSVLoggerCallback(), new TBXLoggerCallback()].filter(({ name }) => !names.has(name));
+}
+
+/** Functions and trainers save with their reports. */
+function savesWhenAsked({ body }: TrainableParts): boolean {
+  return body.kind === "class" && typeof (body.type.prototype as ClassTrainable).saveCheckpoint === "function";
 }
 
 function dirnameOf(trial: Trial | FinishedTrial): string {

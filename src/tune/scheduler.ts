@@ -23,6 +23,8 @@ export type SchedulerAction =
    * until it is chosen. A checkpoint of the donor that is being saved is waited for.
    */
   | { readonly type: "exploit"; readonly trialId: string; readonly donorId: string; readonly config: Config }
+  /** The trial has no checkpoint where the scheduler would have used one. Nothing is done, but the user is told once. */
+  | { readonly type: "lacksCheckpoint"; readonly trialId: string }
   /** Gives a trial other resources: a running one goes on with them from its newest checkpoint. */
   | { readonly type: "resources"; readonly trialId: string; readonly resources: TrialResources };
 

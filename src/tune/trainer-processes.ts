@@ -52,6 +52,8 @@ class TrainerProcess implements TrialProcess {
     return this.#run;
   }
 
+  async ready(): Promise<void> {}
+
   async begin(spec: TrialSpec): Promise<FirstEvent> {
     this.#run = this.#start(spec);
     const { nodeId } = getRuntimeContext();

@@ -20,6 +20,8 @@ export interface TrialFailure {
   readonly name: string;
   readonly message: string;
   readonly stack?: string;
+  /** What the user can do about it. */
+  readonly hint?: string;
   /** Whether the message names the trial. */
   readonly namesTrial?: boolean;
 }
@@ -31,6 +33,8 @@ export interface SessionLimits {
   /** -1: without end. */
   readonly maxFailures: number;
   readonly clusterResources: Readonly<Record<string, number>>;
+  /** Whether running trials save checkpoints when they are asked to. Others save with their reports alone. Logs of earlier versions say nothing, and mean true. */
+  readonly savesWhenAsked?: boolean;
 }
 
 export type TrialEvent =
@@ -114,5 +118,5 @@ export type TrialEffect =
     }
   | { readonly type: "finished" };
 
-/** Notices for callbacks and trackers. A trial is `complete` once its process is free. */
-export type Notice = "added" | "start" | "result" | "checkpoint" | "complete" | "error" | "failure" | "paused";
+/** Notices for callbacks and trackers. A trial is `complete` once its process is free. `lacksCheckpoint`: the scheduler has no checkpoint of it to go on from. */
+export type Notice = "added" | "start" | "result" | "checkpoint" | "complete" | "error" | "failure" | "paused" | "lacksCheckpoint";

@@ -121,9 +121,10 @@ function describeEffect(effect: TrialEffect): string | undefined {
       return `remove ${effect.paths.join(",")}`;
     case "finished":
       return "finished";
+    case "notify":
+      return effect.what === "lacksCheckpoint" ? `lacks a checkpoint: ${effect.trial.id.slice(-1)}` : undefined;
     case "ask":
     case "tellResult":
-    case "notify":
       return undefined;
   }
 }
@@ -138,10 +139,16 @@ describe("the life of trials", () => {
     expect(bench.taken()).toEqual(["told 0", "start 2"]);
     bench.report(1, { loss: 2 }, { isLast: true }).report(2, { loss: 3 }, { isStopped: true }).release(2);
     expect(bench.taken()).toEqual(["told 1", "told 2", "stop 2", "finished"]);
-    expect(bench.machine.finishedTrials.map(({ iteration, timeTotalMs, metrics }) => [iteration, timeTotalMs, metrics?.loss])).toEqual([
-      [2, 20, 1],
-      [1, 10, 2],
-      [1, 10, 3],
+    const facts = bench.machine.finishedTrials.map((trial) => [
+      trial.iteration,
+      resultOf(trial)?.timeThisIterMs,
+      trial.timeTotalMs,
+      trial.metrics?.loss,
+    ]);
+    expect(facts).toEqual([
+      [2, 10, 20, 1],
+      [1, 10, 10, 2],
+      [1, 10, 10, 3],
     ]);
     expect(bench.scheduler.told).toEqual(["complete 0", "complete 1", "complete 2"]);
   });
@@ -260,7 +267,7 @@ describe("the life of trials", () => {
       }
     }
     const bench = new Bench({ samplesMax: 2, scheduler: new Sleepy() }).begin();
-    bench.report(0).release(0).report(1).release(1);
+    bench.report(0).release(0, "c0").report(1).release(1, "c1");
     expect(bench.taken()).toEqual(["start 0", "start 1", "pause 0", "pause 1", "told 0", "told 1", "finished"]);
   });
 });
@@ -313,6 +320,23 @@ describe("exploitation", () => {
     expect(bench.taken()).toEqual(["start 0", "start 1", "continue and save 1", "pause 0"]);
     bench.apply({ type: "saved", trialId: idOf(1), checkpoint: "d0" });
     expect(bench.taken()).toEqual(["start 0 from d0"]);
+  });
+
+  test("trials that save with their reports alone are not asked to save, and nobody waits for that", () => {
+    const save: Decision = { verdict: "continue", actions: [{ type: "checkpoint", trialId: idOf(1) }] };
+    const bench = new Bench({ script: { "1@2": save, "0@1": exploit(0, 1) }, samplesMax: 2, savesWhenAsked: false }).begin();
+    bench.report(1, { loss: 1 }, { checkpoint: "d0" });
+    bench.report(1).report(0).release(0);
+    expect(bench.taken()).toEqual(["start 0", "start 1", "continue 1", "continue 1", "pause 0", "start 0 from d0"]);
+  });
+
+  test("a trial that begins anew, or that nobody can go on from, lacks a checkpoint", () => {
+    const lacks: Decision = { verdict: "continue", actions: [{ type: "lacksCheckpoint", trialId: idOf(1) }] };
+    const bench = new Bench({ script: { "0@1": lacks, "0@2": "pause" }, samplesMax: 2 }).begin().report(0);
+    expect(bench.taken()).toEqual(["start 0", "start 1", "lacks a checkpoint: 1", "continue 0"]);
+    bench.report(0).release(0);
+    expect(bench.taken()).toEqual(["pause 0", "lacks a checkpoint: 0", "start 0"]);
+    expect(bench.machine.liveTrials.get(idOf(0))?.lastResult?.trainingIteration).toBe(2);
   });
 
   test("a donor that dies while it saves leaves its follower what it had", () => {

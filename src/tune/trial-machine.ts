@@ -10,6 +10,7 @@ import { type KeptCheckpointsConfig, metricAt } from "../runs/kept-checkpoints.t
 import { type FinishedTrial, LiveTrial, type SavedTrial, type TrialReport } from "./live-trial.ts";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "./scheduler.ts";
 import type { Config, JsonValue, Metrics, Trial, TrialResources, TrialResult } from "./trial.ts";
+import { failureOf } from "./trial-failure.ts";
 import type { Answer, Notice, SessionLimits, TrialCheckpoint, TrialEffect, TrialEvent, TrialFailure } from "./trial-events.ts";
 
 export interface MachineOptions {
@@ -274,8 +275,8 @@ export class TrialMachine {
     let save = false;
     for (const action of actions) {
       if (action.type === "checkpoint" && action.trialId === trial.id) {
-        save = true;
-        trial.isSaving = true;
+        save = this.#limits.savesWhenAsked !== false;
+        trial.isSaving = save;
       } else this.#act(action);
     }
     // An action may have ended or interrupted the trial itself.
@@ -422,6 +423,8 @@ export class TrialMachine {
         return;
       case "exploit":
         return this.#exploit(trial, action);
+      case "lacksCheckpoint":
+        return this.#notify("lacksCheckpoint", trial);
       case "resources":
         trial.resources = action.resources;
         if (trial.status === "running" && !trial.isReleasing) this.#depart(trial, "pending");
@@ -517,6 +520,8 @@ export class TrialMachine {
     this.#free(trial);
     trial.isReleasing = false;
     if (trial.status === "pending" || trial.status === "paused") {
+      if (trial.iteration > 0 && trial.checkpointToStartFrom === undefined && trial.awaitedDonor === undefined)
+        this.#notify("lacksCheckpoint", trial);
       trial.rewind();
       if (trial.status === "paused") this.#notify("paused", trial);
       return;
@@ -719,10 +724,4 @@ function scoreOf(result: TrialResult | undefined, { checkpointScoreAttribute: na
   if (result === undefined || name === undefined) return {};
   const score = metricAt(result as Metrics, name);
   return score === undefined ? {} : { [name]: score };
-}
-
-export function failureOf(error: unknown): TrialFailure {
-  if (!(error instanceof Error)) return { name: "Error", message: String(error) };
-  const { name, message, stack } = error;
-  return { name, message, ...(stack !== undefined && { stack }) };
 }

@@ -12,6 +12,7 @@ import {
   type PlacementGroup,
   placementGroup,
   put,
+  ready,
   remote,
   terminate,
 } from "../core/index.ts";
@@ -23,6 +24,8 @@ import type { FirstEvent, ProcessAnswer, ProcessEvent, TrialSpec } from "./trial
 
 /** The driver's handle of an attempt of a trial. */
 export interface TrialProcess {
+  /** Resolves once there are resources for it, and it runs. A trainer, which asks for those of its workers itself, is ready at once. Rejects where it cannot be made. */
+  ready(): Promise<void>;
   begin(spec: TrialSpec): Promise<FirstEvent>;
   next(answer: ProcessAnswer): Promise<ProcessEvent>;
   /** Ends it now, whatever it does: `begin` or `next` rejects. */
@@ -114,6 +117,7 @@ export class ActorProcesses implements TrialProcesses {
       return whole;
     };
     return {
+      ready: async () => await ready(handle),
       begin: async (spec) => {
         given = spec;
         nextCheckpoint = spec.nextCheckpoint;

@@ -12,7 +12,7 @@ import type { Config, Mode } from "./trial.ts";
 export interface TuneConfig {
   /** Metric to optimize, or a list for several objectives. Default: none, trials are run and not compared. */
   metric?: string | readonly string[] | undefined;
-  /** Whether less or more is better; a list for several metrics. Needed with `metric`. */
+  /** Whether less or more is better; a list for several metrics. Needed with `metric`. Alone it is the mode of a metric that a searcher, a scheduler or `getBestResult` names. */
   mode?: Mode | readonly Mode[] | undefined;
   /** How many configurations are tried; with grids, how often the grid is run. -1 is without end, for a `timeBudgetMs`. Default: 1. */
   numSamples?: number | undefined;
@@ -36,6 +36,7 @@ export interface TuneConfig {
 
 export interface ResolvedTuneConfig {
   readonly metrics: readonly string[];
+  /** Has one mode for each metric. Without metrics it may have one, for the metric that another part names. */
   readonly modes: readonly Mode[];
   readonly numSamples: number;
   readonly searchAlg: Searcher | string | undefined;
@@ -87,7 +88,11 @@ const OPTIONS = {
       isName(value) || (Array.isArray(value) && value.length > 0 && value.every(isName)) ? "ok" : "wrong type",
     ),
     mode: custom<Mode | readonly Mode[] | undefined>('"min" or "max", or a list of them, is needed', undefined, (value) =>
-      isMode(value) || (Array.isArray(value) && value.every(isMode)) ? "ok" : typeof value === "string" ? "out of range" : "wrong type",
+      isMode(value) || (Array.isArray(value) && value.length > 0 && value.every(isMode))
+        ? "ok"
+        : typeof value === "string"
+          ? "out of range"
+          : "wrong type",
     ),
     numSamples: count({ min: -1 }, 1),
     searchAlg: partOf("a searcher", ["suggest", "setSearchProperties", "onTrialComplete", "save", "restore"]),
@@ -107,8 +112,9 @@ export function readTuneConfig(given: TuneConfig | undefined): ResolvedTuneConfi
   const metrics = metric === undefined ? [] : typeof metric === "string" ? [metric] : metric;
   if (mode === undefined && metrics.length > 0)
     throw new TypeError(`Cannot set metric of tuneConfig: mode: "min" or "max" is needed besides: received ${describeValue(metric)} alone`);
-  const modes = mode === undefined ? [] : typeof mode === "string" ? metrics.map(() => mode) : mode;
-  if (modes.length !== metrics.length)
+  const isOne = typeof mode === "string";
+  const modes = isOne ? Array.from({ length: Math.max(metrics.length, 1) }, () => mode) : (mode ?? []);
+  if (!isOne && modes.length !== metrics.length)
     throw new RangeError(
       `Cannot set mode of tuneConfig: each metric needs one: received ${describeValue(mode)} for ${metrics.length === 0 ? "no metric" : `the metrics ${metrics.join(", ")}`}`,
     );

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { readTuneConfig } from "./tune-config.ts";
 import { Tuner } from "./tuner.ts";
 
 test.each([
@@ -16,4 +17,13 @@ test.each([
   expect(() => new Tuner(() => ({ a: 1 }), { [name]: 1 })).toThrow(
     `Cannot make a Tuner: there is no option ${JSON.stringify(name)}: ${remedy}`,
   );
+});
+
+test("a mode without a metric is that of a metric named elsewhere; a list belongs to metrics", () => {
+  expect(readTuneConfig({ mode: "max" })).toMatchObject({ metrics: [], modes: ["max"] });
+  expect(readTuneConfig({ metric: ["a", "b"], mode: "min" })).toMatchObject({ modes: ["min", "min"] });
+  expect(readTuneConfig(undefined)).toMatchObject({ metrics: [], modes: [] });
+  expect(() => readTuneConfig({ mode: ["min"] })).toThrow('each metric needs one: received ["min"] for no metric');
+  expect(() => readTuneConfig({ mode: [] })).toThrow('"min" or "max", or a list of them, is needed');
+  expect(() => readTuneConfig({ metric: "a" })).toThrow('mode: "min" or "max" is needed besides');
 });

@@ -357,6 +357,7 @@ interface SavedParts {
 function savedOf({ trainable, runId, space, tuneConfig, runConfig, searcher, scheduler }: SavedParts): SavedExperiment {
   const { metrics, modes, numSamples, maxConcurrentTrials, timeBudgetMs, reuseActors, seed } = tuneConfig;
   const { encoded, isWhole } = encodeSpace(space);
+  const { maxFailures, failFast, reportTimeoutMs } = runConfig.failureConfig;
   const stopIsJson = runConfig.stop === undefined || isPlainObject(runConfig.stop);
   const unsaved = [
     ...(isWhole ? [] : ["paramSpace"]),
@@ -380,7 +381,7 @@ function savedOf({ trainable, runId, space, tuneConfig, runConfig, searcher, sch
       scheduler: scheduler.definition ?? null,
       asksAhead: scheduler.asksAhead === true,
       stop: stopIsJson ? (runConfig.stop ?? null) : null,
-      failureConfig: { maxFailures: runConfig.failureConfig.maxFailures, failFast: runConfig.failureConfig.failFast },
+      failureConfig: { maxFailures, failFast, reportTimeoutMs },
       checkpointConfig: runConfig.checkpointConfig,
       unsaved,
     }),
@@ -399,7 +400,7 @@ function givenParts({ paramSpace, tuneConfig, runConfig }: RestoreOptions): Set<
 function restoredTuneConfig(saved: SavedExperiment, { tuneConfig = {} }: RestoreOptions): ResolvedTuneConfig {
   const { metrics, modes, numSamples, maxConcurrentTrials, timeBudgetMs, reuseActors, seed, searchAlg, scheduler } = saved;
   return readTuneConfig({
-    ...(metrics.length > 0 && { metric: metrics, mode: modes }),
+    ...(metrics.length > 0 ? { metric: metrics, mode: modes } : { mode: modes[0] }),
     numSamples,
     maxConcurrentTrials: maxConcurrentTrials ?? undefined,
     timeBudgetMs: timeBudgetMs ?? undefined,

@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { remote } from "shoal";
 import {
   Checkpoint,
   getContext,
@@ -198,6 +199,30 @@ describe("trials that do not answer", () => {
       "Trial X has reported nothing for 1500 ms, the reportTimeoutMs of failureConfig: its process was ended",
     );
     expect(readFileSync(join(folder, "hung.log"), "utf8").trim().split("\n").sort()).toEqual(["good", "hangs", "hangs"]);
+  });
+
+  test("a trial that waits for what others hold has not hung", async () => {
+    const hog = remote(() => new Promise((resolve) => setTimeout(resolve, 3000)), { numCpus: 2 }).remote();
+    const results = await new Tuner(() => ({ at: 1 }), { runConfig: runConfig({ failureConfig: { reportTimeoutMs: 2000 } }) }).fit();
+    expect(results.errors).toEqual([]);
+    await hog;
+  });
+
+  test("a trial that ends its process fails by its name, with how it ended and what to do", async () => {
+    const { value: results, said } = await saidDuring(() =>
+      new Tuner(
+        async ({ exits }: { exits: boolean }) => {
+          await report({ at: 1 });
+          if (exits) process.exit(3);
+        },
+        { paramSpace: { exits: gridSearch([true, false]) }, runConfig: runConfig({ failureConfig: { maxFailures: 1 } }) },
+      ).fit(),
+    );
+    const [id] = Array.from(results, ({ trialId }) => trialId);
+    const message = `Trial ${id} failed: its process ended: it exited with code 3`;
+    expect(results.errors.map((error) => error.message)).toEqual([message]);
+    expect(results.errors[0]).toMatchObject({ hint: expect.stringContaining("let the trial return, or throw, instead") });
+    expect(said).toEqual([`shoal tune: trial ${id} is tried again: ${message}\n`]);
   });
 
   test("a trial that never reports does not outlive the time budget", async () => {

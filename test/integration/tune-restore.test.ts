@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { BasicVariantGenerator, Tuner, uniform } from "shoal/tune";
+import { BasicVariantGenerator, gridSearch, Tuner, uniform } from "shoal/tune";
 import { expect, test } from "vitest";
 import { REPOSITORY } from "../house/source-files.ts";
 import { isAlive, shoalProcesses, until, useFolder, useSession } from "./session.ts";
@@ -111,6 +111,45 @@ test("Ctrl-C tells what is kept and how to go on", async () => {
   expect(stderr).toMatch(/shoal: tune: \d+ trials are finished and \d+ are not: go on with Tuner\.restore\(".*interrupted", trainable\)/);
 });
 
+test("a run whose daemon dies blames no trial, and goes on in the same program", async () => {
+  const file = join(folder, "daemonless.mjs");
+  writeFileSync(
+    file,
+    `
+import { init, shutdown } from ${JSON.stringify(pathToFileURL(join(REPOSITORY, "dist", "index.js")).href)};
+import { gridSearch, report, Tuner } from ${JSON.stringify(DIST)};
+await init({ numCpus: 2 });
+const train = async ({ x }) => {
+  for (let at = 1; at <= 3; at += 1) await report({ at, x });
+  const { setTimeout: sleep } = process.getBuiltinModule("node:timers/promises");
+  await sleep(300);
+};
+let results = 0;
+const kill = () => {
+  const { execFileSync } = process.getBuiltinModule("node:child_process");
+  const rows = execFileSync("ps", ["-eo", "pid,ppid,args"], { encoding: "utf8" }).split("\\n").map((row) => row.trim().split(/\\s+/));
+  process.kill(Number(rows.find(([, parent, , kind]) => parent === String(process.pid) && kind === "daemon")[0]), "SIGKILL");
+};
+const runConfig = {
+  storagePath: ${JSON.stringify(folder)},
+  name: "daemonless",
+  failureConfig: { maxFailures: -1 },
+  callbacks: [{ onTrialResult: () => (results += 1) === 2 && kill() }],
+};
+const error = await new Tuner(train, { paramSpace: { x: gridSearch([1, 2, 3]) }, runConfig }).fit().catch((error) => error);
+const again = await Tuner.restore(${JSON.stringify(join(folder, "daemonless"))}, train).fit();
+console.log(JSON.stringify([error.message, error.hint, Array.from(again, ({ metrics, status }) => [metrics.x, metrics.at, status])]));
+await shutdown();
+`,
+  );
+  const { stdout, stderr } = await start(file).ended;
+  const [message, hint, again] = JSON.parse(stdout) as unknown[];
+  expect(message).toMatch(/^The run daemonless cannot go on: the daemon of this node has ended: /);
+  expect(hint).toMatch(/^\d trials are finished and \d are not: go on with Tuner.restore\(".*daemonless", trainable\)$/);
+  expect(again).toEqual([1, 2, 3].map((x) => [x, 3, "terminated"]));
+  expect(stderr).not.toContain("tried again");
+});
+
 test("trials that failed stay failed, and begin anew where the user says so", async () => {
   const train = ({ x }: { x: number }) => {
     if (x > 0.5) throw new Error("too large");
@@ -130,6 +169,22 @@ test("trials that failed stay failed, and begin anew where the user says so", as
   expect(Array.from(repaired, ({ metrics }) => (metrics as { again?: boolean } | undefined)?.again === true).filter(Boolean)).toHaveLength(
     failed,
   );
+});
+
+test("a search without a seed goes on with what it had drawn", async () => {
+  const train = ({ x }: { x: number }) => ({ x });
+  const cut = new AbortController();
+  let ended = 0;
+  const callbacks = [{ onTrialComplete: () => (ended += 1) === 2 && cut.abort(new Error("cut")) }];
+  const first = new Tuner(train, {
+    paramSpace: { at: gridSearch([1, 2, 3, 4]), x: uniform(0, 1) },
+    tuneConfig: { searchAlg: new BasicVariantGenerator({ constantGridSearch: true }), maxConcurrentTrials: 1 },
+    runConfig: { storagePath: folder, name: "unseeded", callbacks },
+  });
+  await expect(first.fit({ signal: cut.signal })).rejects.toThrow("cut");
+  const results = await Tuner.restore(join(folder, "unseeded"), train).fit();
+  expect(results.length).toBe(4);
+  expect(new Set(Array.from(results, ({ config }) => config["x"])).size).toBe(1);
 });
 
 test("what a folder cannot hold is asked for by name", async () => {

@@ -1,10 +1,10 @@
-/** Many trials at once: a population of a thousand, paused together, holds no processes and little memory. */
+/** Many trials at once: a population of a thousand, paused together, holds no processes and little memory. A trial that waits for others is told of. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { availableResources, init, shutdown } from "shoal";
+import { availableResources, init, remote, shutdown } from "shoal";
 import { PopulationBasedTraining, type SchedulerView, Tuner, uniform } from "shoal/tune";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { collectGarbage, shoalProcesses, until } from "../integration/session.ts";
 
 /** The population, synchronously, and how many of it were ever paused at the same time. */
@@ -73,6 +73,27 @@ test("a thousand paused trials hold no resources, and all come to their end", { 
     expect((process.memoryUsage().heapUsed - before) / results.length).toBeLessThan(4000);
     await until(async () => (await availableResources())["CPU"] === 2, "the CPUs to be free");
   } finally {
+    await shutdown();
+    rmSync(storagePath, { recursive: true });
+  }
+});
+
+test("a trial that waits long for what other work holds is said, and runs when that ends", { timeout: 60_000 }, async () => {
+  const storagePath = mkdtempSync(join(tmpdir(), "test-shoal-tune-wait-"));
+  await init({ numCpus: 1, logToDriver: false });
+  const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  try {
+    const hog = remote(() => new Promise((resolve) => setTimeout(resolve, 13_000))).remote();
+    const results = await new Tuner(() => ({ at: 1 }), { runConfig: { storagePath } }).fit();
+    const said = write.mock.calls.map(([text]) => String(text)).join("");
+    const id = results.at(0)?.trialId;
+    expect(said).toBe(
+      `shoal tune: trial ${id} waits for 1 CPU, of which 0 is free: other work of the cluster holds it: the trial begins when that ends\n`,
+    );
+    expect(results.at(0)?.metrics?.at).toBe(1);
+    await hog;
+  } finally {
+    write.mockRestore();
     await shutdown();
     rmSync(storagePath, { recursive: true });
   }

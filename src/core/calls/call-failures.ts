@@ -36,7 +36,7 @@ function describeExit(exit: WorkerExitedHeader | undefined): string {
   return `it exited with code ${exit.exitCode ?? "unknown"}`;
 }
 
-function lastWords(exit: WorkerExitedHeader | undefined): string {
+function lastWords(exit: { readonly lastOutput: readonly string[] } | undefined): string {
   if (exit === undefined || exit.lastOutput.length === 0) return "";
   // A fatal error of V8 comes before some twenty lines of native stack.
   const fatal = exit.lastOutput.find((line) => line.startsWith("FATAL ERROR"));
@@ -52,6 +52,24 @@ function uncaughtError(lines: readonly string[]): string[] | undefined {
     .slice(start + 1, end)
     .filter((line) => line.trim() !== "")
     .slice(0, 5);
+}
+
+/**
+ * How the process ended with which a call failed, and the last that it printed, for libraries whose users do not know the call.
+ *
+ * @returns undefined for what no process ended with
+ */
+export function processEnding(error: unknown): string | undefined {
+  if (!(error instanceof ShoalError)) return undefined;
+  const { exitCode, signal, lastOutput = [], reason } = error;
+  if (exitCode === undefined && signal === undefined) return undefined;
+  const how =
+    error instanceof OutOfMemoryError && reason !== undefined
+      ? reason
+      : signal === undefined
+        ? `it exited with code ${exitCode}`
+        : `it was ended by ${signal}`;
+  return `${how}${lastWords({ lastOutput })}`;
 }
 
 function ranOutOfMemory(exit: WorkerExitedHeader | undefined): boolean {

@@ -272,7 +272,8 @@ export class PopulationBasedTraining implements TrialScheduler {
     const donor = this.random.pick(upper);
     const donorMember = this.#members.get(donor.id) as Member;
     // A trial that came into the best part since its last look has saved nothing yet.
-    if (!donorMember.isDonor || !donor.hasCheckpoint) return [];
+    if (!donorMember.isDonor) return [];
+    if (!donor.hasCheckpoint) return [{ type: "lacksCheckpoint", trialId: donor.id }];
     const config = this.newConfig({ trial, donor, time });
     member.lastPerturbation = donorMember.lastPerturbation;
     member.lastTrainTime = donorMember.lastTrainTime;

@@ -106,6 +106,20 @@ class Loop implements SchedulerView {
 }
 
 const CONFIG = { lr: 0.1, width: 16 };
+
+test("a population in which nobody saves is told so, and nobody begins anew", () => {
+  const loop = new Loop(
+    new PopulationBasedTraining({ timeAttr: "trainingIteration", perturbationInterval: 1, hyperparamMutations: { lr: [1, 2] } }),
+  );
+  for (let n = 0; n < 2; n += 1) {
+    loop.add({ lr: n });
+    loop.start();
+  }
+  for (const trial of loop.all.values()) trial.hasCheckpoint = false;
+  for (const which of [0, 1, 1, 0]) loop.report(which, which);
+  expect(loop.decisions.at(-1)).toEqual({ verdict: "continue", actions: [{ type: "lacksCheckpoint", trialId: "t1" }] });
+  expect(Array.from(loop.all.values(), ({ config }) => config["lr"])).toEqual([0, 1]);
+});
 const lists = { lr: [0.01, 0.1, 1], width: randint(8, 65) };
 
 const SCHEDULERS: readonly (readonly [string, (seed: number) => TrialScheduler])[] = [

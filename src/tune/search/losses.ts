@@ -8,7 +8,7 @@ export interface Objectives {
   readonly signs: readonly number[];
 }
 
-/** @throws RangeError for metrics without modes, and for more metrics than the searcher has */
+/** @throws TypeError without a metric or a mode, RangeError for more metrics than modes, or than the searcher takes */
 export function readObjectives(given: {
   searcher: string;
   objectivesMax: number;
@@ -20,6 +20,10 @@ export function readObjectives(given: {
   if (metrics.length === 0 || metrics.some((metric) => metric === undefined || metric === ""))
     throw new TypeError(
       `Cannot search with ${given.searcher}: it learns from a metric: set metric and mode of tuneConfig, such as { metric: "loss", mode: "min" }`,
+    );
+  if (modes.every((mode) => mode === undefined))
+    throw new TypeError(
+      `Cannot search with ${given.searcher}: whether less or more of ${JSON.stringify(metrics[0])} is better is needed: set mode of tuneConfig, "min" or "max"`,
     );
   if (metrics.length > given.objectivesMax)
     throw new RangeError(

@@ -267,6 +267,10 @@ describe("TPESearch", () => {
   test("refuses options that do not exist, and several metrics with one mode", () => {
     expect(() => new TPESearch({ nStartup: 3 } as never)).toThrow(/nStartupTrials/);
     expect(() => new TPESearch().setSearchProperties([], [], SIMPLE)).toThrow("Cannot search with TPESearch: it learns from a metric");
+    expect(() => new TPESearch({ metric: "a" }).setSearchProperties([], [], SIMPLE)).toThrow(
+      /less or more of "a" is better is needed: set mode/,
+    );
+    expect(() => new TPESearch({ metric: "a" }).setSearchProperties([], "max", SIMPLE)).not.toThrow();
     expect(() => new TPESearch({ metric: ["a", "b"] }).setSearchProperties("a", "min", SIMPLE)).toThrow(/each of 2 metrics needs a mode/);
     expect(() => new CmaEsSearch({ metric: ["a", "b"] }).setSearchProperties("a", "min", SIMPLE)).toThrow(/TPESearch/);
     expect(() => new TPESearch({ evaluatedRewards: [1] })).toThrow(/pointsToEvaluate/);

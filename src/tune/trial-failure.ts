@@ -1,0 +1,66 @@
+/**
+ * The failures of trials: plain data for the log and for files, made of what was thrown, and the error that users see.
+ *
+ * Each message names the trial. Where a process has died it tells how, instead of the internal call that failed with it. `experiment.ts` and the machine make failures,
+ * and `ResultGrid` turns them into errors.
+ */
+import { OutOfMemoryError, ShoalError } from "../core/index.ts";
+import { describeValue, processEnding } from "../core/internal.ts";
+import { TuneError } from "./errors.ts";
+import { CAUSES_MAX } from "./limits.ts";
+import type { TrialFailure } from "./trial-events.ts";
+
+/** Frames from here on are those that ran the user's code. */
+const RUNNER_FRAME = /^\s+at (?:async )?(?:new )?(?:FunctionTrial|ClassTrial|TrialActor|withinTrial)\b/;
+
+export function failureOf(error: unknown): TrialFailure {
+  if (!(error instanceof Error)) return { name: "Error", message: `it threw ${describeValue(error)}, which is no Error` };
+  const { name, message } = error;
+  const stack = stackOf(error);
+  const hint = error instanceof ShoalError ? error.hint : undefined;
+  return { name, message, ...(stack !== undefined && { stack }), ...(hint !== undefined && { hint }) };
+}
+
+/** The failure of a trial whose process has died; undefined where an error has another cause. */
+export function deathOf(trialId: string, error: Error): TrialFailure | undefined {
+  const ending = processEnding(error);
+  if (ending === undefined) return undefined;
+  return {
+    name: "TuneError",
+    namesTrial: true,
+    message: `Trial ${trialId} failed: its process ended: ${ending}`,
+    hint: remedyOf(error as ShoalError),
+  };
+}
+
+function remedyOf(error: ShoalError): string {
+  const again = "failureConfig: { maxFailures: n } tries a trial again from its last checkpoint.";
+  if (error instanceof OutOfMemoryError && error.hint !== undefined) return `${error.hint} ${again}`;
+  if (error.signal === undefined)
+    return `Something in the trial called process.exit, or threw outside of its promise: let the trial return, or throw, instead. ${again}`;
+  const memory =
+    error.signal === "SIGKILL"
+      ? " SIGKILL often means that the machine ran out of memory: maxConcurrentTrials lets fewer trials run at once."
+      : "";
+  return `Look at its last output and the system's log.${memory} ${again}`;
+}
+
+/** The error of a trial's failure. Its stack is that of the user's code: frames of the driver would say nothing. */
+export function trialError(trial: { readonly id: string }, { name, message, stack, hint, namesTrial = false }: TrialFailure): TuneError {
+  const text = namesTrial ? message : `Trial ${trial.id} failed: ${name}: ${message}`;
+  const error = new TuneError(text, { hint, details: { trialId: trial.id } });
+  const thrown = `${name}: ${message}`;
+  const frames = stack?.startsWith(thrown) === true ? stack.slice(thrown.length) : stack === undefined ? "" : `\n${stack}`;
+  Object.defineProperty(error, "stack", { value: `${error.name}: ${text}${frames}`, configurable: true, writable: true });
+  return error;
+}
+
+/** Causes follow as Node prints them. An error may be its own cause. */
+function stackOf({ stack, cause }: Error, depth = 0): string | undefined {
+  if (stack === undefined) return undefined;
+  const lines = stack.split("\n");
+  const at = lines.findIndex((line) => RUNNER_FRAME.test(line));
+  const own = at < 0 ? stack : lines.slice(0, at).join("\n");
+  const causes = cause instanceof Error && depth < CAUSES_MAX ? stackOf(cause, depth + 1) : undefined;
+  return causes === undefined ? own : `${own}\n  [cause]: ${causes.replaceAll("\n", "\n  ")}`;
+}

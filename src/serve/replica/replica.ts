@@ -36,12 +36,29 @@ interface ReplicaSpec {
   readonly version: string;
   readonly maxOngoingRequests: number;
   readonly userConfig: string | undefined;
+  readonly gang: string | undefined;
+  /** Its placement group; that of the gang, if it is in one. */
+  readonly group: string | undefined;
   readonly showsErrors: boolean;
   /** Undefined: the console is left as it is. */
   readonly logging: LoggingConfig | undefined;
   readonly tracing: TracingConfig | undefined;
   /** Other replicas share this process: globals are left as they are. */
   readonly isInProcess: boolean;
+}
+
+/** What the next controller has to know of a replica. */
+export interface ReplicaDescription {
+  readonly version: string;
+  readonly userConfig: string | undefined;
+  readonly maxOngoing: number;
+  readonly rank: number;
+  readonly gang: string | undefined;
+  readonly group: string | undefined;
+  readonly isStarted: boolean;
+  readonly nodeId: string;
+  readonly pid: number;
+  readonly code: CodeSource;
 }
 
 /** A deployment's code: its bytes, or a reference to it where something in it is counted. */
@@ -173,10 +190,20 @@ export class Replica {
   }
 
   /** Describes the replica for a new controller that adopts it. */
-  describe(): { version: string; userConfig: string | undefined; isStarted: boolean; nodeId: string; pid: number; code: CodeSource } {
-    const { version } = this.#spec;
-    const isStarted = this.#user !== undefined;
-    return { version, userConfig: this.#userConfig, isStarted, nodeId: getRuntimeContext().nodeId, pid: process.pid, code: this.#code };
+  describe(): ReplicaDescription {
+    const { version, gang, group, context } = this.#spec;
+    return {
+      version,
+      userConfig: this.#userConfig,
+      maxOngoing: this.#maxOngoing,
+      rank: context.rank,
+      gang,
+      group,
+      isStarted: this.#user !== undefined,
+      nodeId: getRuntimeContext().nodeId,
+      pid: process.pid,
+      code: this.#code,
+    };
   }
 
   /** Takes nothing new, and resolves when all that is under way has ended. Nobody sends anything any more: what comes all the same is refused. */

@@ -24,7 +24,7 @@ import { type ResolvedHttpOptions, resolveHttpOptions } from "../proxy/http-opti
 import type { ResolvedApiOptions } from "../rest/api-options.ts";
 import { ApiServer } from "../rest/api-server.ts";
 import { type DescribedApplication, instanceDetails } from "../rest/instance-details.ts";
-import type { CodeSource } from "../replica/replica.ts";
+import { CODE_LOST, type CodeSource } from "../replica/replica.ts";
 import { deploymentKey, type LoadReport, ROUTES_KEY, type RouteTableValue, type UpdateBody } from "../routing/controller-messages.ts";
 import type { DeploymentRoutes } from "../routing/deployment-router.ts";
 import type { AutoscalingContext } from "./autoscaling-policy.ts";
@@ -617,9 +617,8 @@ export class Controller {
   async #start(start: Extract<ServeEffect, { kind: "start" }>["start"]): Promise<void> {
     const code = this.#codes.get(start.version) ?? (await loadCode(start.version));
     if (code === undefined) {
-      const reason = "its code captured references and ended with the replicas that held them: deploy it again";
-      this.#happened({ kind: "startFailed", replica: start.id, reason });
-      this.#happened({ kind: "ended", replica: start.id, reason });
+      this.#happened({ kind: "startFailed", replica: start.id, reason: CODE_LOST });
+      this.#happened({ kind: "ended", replica: start.id, reason: CODE_LOST });
       return;
     }
     this.#codes.set(start.version, code);

@@ -61,6 +61,10 @@ export interface ReplicaDescription {
   readonly code: CodeSource;
 }
 
+/** Why a replica of code that captured references does not start, with the remedy. */
+export const CODE_LOST =
+  "its code captured references, actors or remote functions, which ended with the program that deployed it or with its last replica: deploy it again. Code that is to outlive its program finds actors by their names, with getActor(), and imports functions from modules";
+
 /** A deployment's code: its bytes, or a reference to it where something in it is counted. */
 export type CodeSource = Uint8Array | { readonly ref: ObjectRef<DeploymentCode> };
 
@@ -112,8 +116,7 @@ export class Replica {
     if (logging !== undefined && !this.#spec.isInProcess) useReplicaLog(logging, context);
     if (tracing !== undefined)
       await setUpTracing(tracing, { application: context.appName, deployment: context.deployment, replicaId: context.replicaId });
-    const code = this.#code instanceof Uint8Array ? await valueOfKept(this.#code) : await this.#code.ref;
-    const user = await this.#userCode(code as DeploymentCode);
+    const user = await this.#userCode(await this.#readCode());
     if (userConfig !== undefined) await user.reconfigure(JSON.parse(userConfig));
     this.#userConfig = userConfig;
     await user.checkHealth();
@@ -256,6 +259,16 @@ export class Replica {
   /** The deployment's code in Python has loaded or dropped models. */
   tellModels(models: readonly string[]): void {
     tellController(models);
+  }
+
+  /** @throws Error where the program that deployed it has ended, and with that what the code captured */
+  async #readCode(): Promise<DeploymentCode> {
+    if (this.#code instanceof Uint8Array) return (await valueOfKept(this.#code)) as DeploymentCode;
+    try {
+      return await this.#code.ref;
+    } catch (cause) {
+      throw new Error(CODE_LOST, { cause });
+    }
   }
 
   async #userCode({ target, args }: DeploymentCode): Promise<UserCode> {

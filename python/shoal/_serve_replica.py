@@ -46,6 +46,7 @@ class Replica:
             "hasCall": callable(self._object),
             "awaitsBody": self._awaits_body,
             "hasReconfigure": callable(getattr(self._object, "reconfigure", None)),
+            "methods": [name for name in dir(type(self._object)) if not name.startswith("_") and callable(getattr(type(self._object), name))],
         }
 
     async def alive(self):

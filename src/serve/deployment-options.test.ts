@@ -41,3 +41,10 @@ describe("placement groups of replicas", () => {
 test("arguments of a router need a router", () => {
   expect(() => configOf({ requestRouterArgs: { least: 2 } })).toThrow("requestRouterArgs are for a requestRouter, and there is none");
 });
+
+test.each([{ limit: Number.NaN }, { pick: () => 1 }, new Map([["a", 1]]), { bytes: new Uint8Array(2) }])(
+  "a userConfig that would arrive as something else is refused: %j",
+  (userConfig) => {
+    expect(() => configOf({ userConfig })).toThrow("a value for JSON is needed");
+  },
+);

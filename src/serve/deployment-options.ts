@@ -359,9 +359,22 @@ function autoscalingOf(
   return { ...read, maxReplicas, policyId: undefined };
 }
 
+/** Whether a value arrives as it is: `JSON.stringify` leaves functions out, and makes null of NaN and {} of a map, without a word. */
 function isJson(value: unknown): boolean {
+  const refused = (item: unknown): boolean =>
+    typeof item === "function" ||
+    typeof item === "symbol" ||
+    (typeof item === "number" && !Number.isFinite(item)) ||
+    item instanceof Map ||
+    item instanceof Set ||
+    ArrayBuffer.isView(item);
   try {
-    return JSON.stringify(value) !== undefined;
+    return (
+      JSON.stringify(value, (_key, item: unknown) => {
+        if (refused(item)) throw new TypeError("no JSON");
+        return item;
+      }) !== undefined
+    );
   } catch {
     return false;
   }

@@ -74,6 +74,11 @@ export const REPORT_VALID_MS = 5_000;
 
 /** A replica or proxy that does not tell its metrics within that is left out: it may be computing. */
 export const METRICS_WITHIN_MS = 2_000;
+/** Code that is so large and takes so much processor time to capture is told about: a schema of zod is 370 KB and 300 to 1,500 ms, a class that goes by name less than 1 KB and 1 ms. */
+export const LARGE_CODE_BYTES = 100_000;
+export const SLOW_CAPTURE_MS = 250;
+/** A replica that does not tell a new controller what it is within that time is replaced. */
+export const ADOPT_WITHIN_MS = 10_000;
 /** How often a process measures how late its timers are. Ray: 5 s. */
 export const LOOP_EVERY_MS = 1_000;
 /** Over how long the utilization of a replica is told: as long as Prometheus takes for a few readings. */

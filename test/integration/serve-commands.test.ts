@@ -1,10 +1,13 @@
 /** The commands of `shoal serve` on a cluster that `shoal start` has started, from a folder with a space in its name. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { type ProgramRun, runProgram } from "../house/run-program.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { ask } from "./serve-client.ts";
+import { until } from "./session.ts";
 import { SHOAL, useShoal } from "./shoal-program.ts";
 
 const { environment, startHead } = useShoal();
@@ -80,7 +83,7 @@ test("start, deploy, status, config, controller-health, build and shutdown on a 
   expect(await serve("config")).toMatchObject({ exitCode: 1, stderr: "shoal: no configuration was deployed\n" });
 });
 
-test("run takes a working folder and an environment, and refuses what is unknown in it", async () => {
+test("run takes a working folder and an environment, refuses what is unknown in it, and runs a configuration anew whose files change", async () => {
   await startHead();
   const folder = join(project, "my work");
   mkdirSync(folder);
@@ -96,4 +99,35 @@ test("run takes a working folder and an environment, and refuses what is unknown
     expect.stringContaining("Cannot read --runtime-env-json: line 1: variables: there is no such key: there are working_dir"),
   ]);
   expect((await run("app.ts:app", "--runtime-env", "env.yaml", "--runtime-env-json", "{}")).exitCode).toBe(2);
+  // From another folder, on the same cluster. The code is in a third one.
+  const there = join(folder, "there");
+  mkdirSync(there);
+  writeFileSync(join(there, "serve.yaml"), config("").replace("app.ts", "mine.ts").replace("{ env_vars", '{ working_dir: "..", env_vars'));
+  const child = spawn(process.execPath, [SHOAL, "serve", "run", join(there, "serve.yaml"), "--reload", "--address", "auto"], {
+    cwd: tmpdir(),
+    env: environment,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let told = "";
+  child.stderr.on("data", (chunk: Buffer) => (told += chunk.toString()));
+  const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
+  try {
+    const addresses = (): string[] => Array.from(told.matchAll(/runs at (\S+)/g), ([, found = ""]) => found);
+    await until(() => addresses().length === 1, "the configuration to run");
+    writeFileSync(join(folder, "mine.ts"), "export const app = ;\n");
+    await until(() => told.includes("SyntaxError"), "the mistake to be told");
+    expect((await ask(addresses()[0] ?? "", "/")).body).toBe("hello");
+    // As editors save that never leave half a file.
+    writeFileSync(
+      join(folder, ".mine.ts"),
+      'import * as serve from "shoal/serve";\nexport const app = serve.deployment(() => "hello again", { name: "Greeter", actorOptions: { numCpus: 0.1 } }).bind();\n',
+    );
+    renameSync(join(folder, ".mine.ts"), join(folder, "mine.ts"));
+    await until(() => addresses().length === 2, "the configuration to run anew");
+    expect((await ask(addresses()[1] ?? "", "/")).body).toBe("hello again");
+  } finally {
+    child.kill("SIGTERM");
+  }
+  expect([await ended, told.split("something has changed").length]).toEqual([0, 3]);
+  expect((await serve("status")).stdout).toBe("nothing is served\n");
 });

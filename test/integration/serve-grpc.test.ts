@@ -224,6 +224,25 @@ test("options that name nothing are refused", async () => {
   expect(await startWith({ tls: { key: "k" } })).toContain("Cannot set tls of grpcOptions: cert is missing");
 });
 
+test("a session is named by metadata, or by an option of a handle in Python, and goes to the same replica", async () => {
+  class Place {
+    where(): string {
+      return serve.getReplicaContext().replicaId;
+    }
+  }
+  const options = { numReplicas: 2, actorOptions: { numCpus: 0 } };
+  const Sessions = python.actor<object, [place: object]>(new URL("python/served.py", import.meta.url), "Sessions");
+  await serve.run(serve.deployment(Sessions).bind(serve.deployment(Place, options).bind()), { name: "sessions", routePrefix: "/sessions" });
+  const placeOf = async (name: string, metadata: object): Promise<string> =>
+    (await unary(client, "Describe", { name }, { metadata: { application: "sessions", ...metadata } })).name;
+  const sessions = Array.from({ length: 12 }, (_, index) => `session ${index}`);
+  const both = (): Promise<[string, string][]> =>
+    Promise.all(sessions.map(async (id) => [await placeOf("", { session_id: id }), await placeOf(id, {})] as [string, string]));
+  await until(async () => new Set((await both()).flat()).size === 2, "the process to know both replicas");
+  for (const [byMetadata, byOption] of await both()) expect(byOption).toBe(byMetadata);
+  await serve.delete("sessions");
+});
+
 test("all proxies of a node answer at the same port", async () => {
   const proxies = Object.values((await serve.status()).proxies);
   expect(proxies.map(({ grpcAddress }) => grpcAddress)).toEqual([target, target]);

@@ -1,7 +1,7 @@
 /**
  * Features for model servers: batches, streams in batches, many models in one replica, gangs, metrics; and local testing mode, which needs no process.
  */
-import { nodes, placementGroupTable } from "shoal";
+import { actors, nodes, placementGroupTable } from "shoal";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ask } from "./serve-client.ts";
@@ -132,6 +132,9 @@ test("gangs start and end together, in placement groups", async () => {
   const own = { placementGroupBundles: [{ CPU: 0.5 }, { CPU: 0.25 }], placementGroupBundleLabelSelector: [labels] };
   await serve.run(Gang.options({ ...own, actorOptions: { numCpus: 0.5 } }).bind(), { name: "gang", routePrefix: null });
   expect((await live()).at(-1)?.bundles.map((bundle) => bundle.CPU)).toEqual([0.5, 0.25, 0.5, 0.25]);
+  // The next controller knows the group as well.
+  const controller = (await actors({ namespace: "shoal.serve" })).find(({ name }) => name === "SERVE_CONTROLLER");
+  process.kill(controller?.pid ?? 0, "SIGKILL");
   await serve.delete("gang");
   await until(async () => (await live()).length === 0, "the placement group to be removed");
 });

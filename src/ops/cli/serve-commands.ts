@@ -88,10 +88,13 @@ const runCommand: Command = defineCommand({
     const folder = folderFrom(terminal.workingDirectory, options["app-dir"]);
     const isFile = isConfig(target);
     if (isFile && (more.length > 0 || IN_CONFIGURATION.some((option) => options[option] !== undefined)))
-      throw new UsageError("Cannot run shoal serve run: names, routes, arguments and environments are in the configuration");
+      throw new UsageError(
+        "Cannot run shoal serve run: names, routes, arguments, environments and where proxies listen are in the configuration",
+      );
     const wanted: RunTarget = {
       target,
       folder,
+      home: isFile ? placeOf(target, folder).folder : folder,
       isFile,
       args: argumentsOf(more),
       name: options.name ?? "default",
@@ -102,7 +105,7 @@ const runCommand: Command = defineCommand({
       workingDir: options["working-dir"],
     };
     if (options.reload) return await runReloading(wanted, options.address, terminal);
-    const { serve, core } = await withLibrary(() => serveLibrary(folder, options.address));
+    const { serve, core } = await withLibrary(() => serveLibrary(wanted.home, options.address));
     terminal.tell(runsLine(wanted, await withLibrary(() => runTarget(serve, wanted))));
     if (options["non-blocking"]) await core.shutdown();
     else
@@ -114,12 +117,14 @@ const runCommand: Command = defineCommand({
   },
 });
 
-const IN_CONFIGURATION = ["app-dir", "name", "route-prefix", "working-dir", "runtime-env", "runtime-env-json"] as const;
+const IN_CONFIGURATION = ["app-dir", "name", "route-prefix", "host", "port", "working-dir", "runtime-env", "runtime-env-json"] as const;
 
 /** The application or configuration that `run` was told to run. */
 interface RunTarget {
   readonly target: string;
   readonly folder: string;
+  /** The project's folder: that of the configuration or of the module. */
+  readonly home: string;
   /** It is a configuration: what follows is undefined or empty. */
   readonly isFile: boolean;
   readonly args: Readonly<Record<string, string>>;
@@ -146,12 +151,16 @@ async function runTarget(serve: ServeLibrary, wanted: RunTarget): Promise<string
 }
 
 /** The same with the files as they are now. */
-async function runTargetAgain(serve: ServeLibrary, wanted: RunTarget, signal: AbortSignal): Promise<string | undefined> {
+async function runTargetAgain(
+  serve: ServeLibrary,
+  wanted: RunTarget,
+  signal: AbortSignal,
+): Promise<{ address: string | undefined; folders: readonly string[] }> {
   const { target, folder, name, routePrefix, host, port, args, runtimeEnv, workingDir } = wanted;
-  if (wanted.isFile) return (await serve.redeployConfig(readUserFile(folder, target), { ...placeOf(target, folder), signal })).address;
+  if (wanted.isFile) return await serve.redeployConfig(readUserFile(folder, target), { ...placeOf(target, folder), signal });
   const { address } = await serve.start({ httpOptions: { host, port } });
   await serve.redeployApplication({ importPath: target, folder, args, runtimeEnv, workingDir }, { name, routePrefix, signal });
-  return address;
+  return { address, folders: workingDir === undefined ? [] : [folderFrom(folder, workingDir)] };
 }
 
 /**
@@ -160,7 +169,7 @@ async function runTargetAgain(serve: ServeLibrary, wanted: RunTarget, signal: Ab
  */
 async function runReloading(wanted: RunTarget, address: string | undefined, terminal: Terminal): Promise<number> {
   const onNode = async <T>(work: (serve: ServeLibrary) => Promise<T>): Promise<T> => {
-    const { serve, core } = await withLibrary(() => serveLibrary(wanted.folder, address));
+    const { serve, core } = await withLibrary(() => serveLibrary(wanted.home, address));
     try {
       return await withLibrary(() => work(serve));
     } finally {
@@ -170,7 +179,14 @@ async function runReloading(wanted: RunTarget, address: string | undefined, term
   };
   const ending = new AbortController();
   let attempt = new AbortController();
-  using _watch = watchFolder(wanted.folder, () => attempt.abort());
+  using watched = new DisposableStack();
+  const folders: string[] = [];
+  const watch = (folder: string): void => {
+    if (folders.some((known) => folder === known || folder.startsWith(`${known}/`))) return;
+    folders.push(folder);
+    watched.use(watchFolder(folder, () => attempt.abort()));
+  };
+  watch(wanted.home);
   const ended = untilSignal(async () => {
     ending.abort();
     attempt.abort();
@@ -178,7 +194,9 @@ async function runReloading(wanted: RunTarget, address: string | undefined, term
   while (!ending.signal.aborted) {
     const { signal } = attempt;
     try {
-      terminal.tell(runsLine(wanted, await onNode((serve) => runTargetAgain(serve, wanted, signal))));
+      const { address: runsAt, folders: more } = await onNode((serve) => runTargetAgain(serve, wanted, signal));
+      more.forEach(watch);
+      terminal.tell(runsLine(wanted, runsAt));
     } catch (error) {
       if (!signal.aborted) tellFailure(error, terminal);
     }
@@ -189,7 +207,7 @@ async function runReloading(wanted: RunTarget, address: string | undefined, term
   }
   await ended;
   await onNode((serve) => (wanted.isFile || address === undefined ? serve.shutdown() : serve.delete(wanted.name).then(() => {})));
-  if (address === undefined) await (await serveLibrary(wanted.folder, undefined)).core.shutdown();
+  if (address === undefined) await (await serveLibrary(wanted.home, undefined)).core.shutdown();
   return EXIT.SUCCESS;
 }
 
@@ -208,8 +226,8 @@ const deployCommand: Command = defineCommand({
   options: { address: ADDRESS, ...API_OPTIONS },
   run: ({ options, words: [file = ""], terminal }) => {
     const apiOptions = apiOf("deploy", options);
-    return onCluster(terminal, options.address, async (serve) => {
-      const place = placeOf(file, terminal.workingDirectory);
+    const place = placeOf(file, terminal.workingDirectory);
+    return onCluster({ ...terminal, workingDirectory: place.folder }, options.address, async (serve) => {
       const { address, grpcAddress } = await serve.deployConfig(readUserFile(terminal.workingDirectory, file), place);
       const grpc = grpcAddress === undefined ? "" : `, gRPC at ${grpcAddress}`;
       terminal.print(`${file} runs${address === undefined ? "" : ` at ${address}`}${grpc}`);

@@ -35,7 +35,10 @@ export interface ServeLibrary {
   buildConfig(targets: readonly string[], folder: string): Promise<string>;
   importApplication(target: ImportTarget): Promise<Application>;
   redeployApplication(target: ImportTarget, options: { name?: Text; routePrefix?: Text; signal: AbortSignal }): Promise<void>;
-  redeployConfig(text: string, place: { source: string; folder: string; signal: AbortSignal }): Promise<Started>;
+  redeployConfig(
+    text: string,
+    place: { source: string; folder: string; signal: AbortSignal },
+  ): Promise<Started & { readonly folders: readonly string[] }>;
 }
 
 interface ImportTarget {

@@ -13,6 +13,7 @@ import type { CodeSource } from "../replica/replica.ts";
 import type { AnyFunction, DeployedPython, DeploymentCode } from "../replica/user-object.ts";
 import { streamingMethods } from "../replica/python-object.ts";
 import { markOf, replaceIn } from "./handle-marks.ts";
+import { LARGE_CODE_BYTES, SLOW_CAPTURE_MS } from "../limits.ts";
 import { digestOfPython } from "./python-modules.ts";
 
 /** An application that can be deployed, with its code. */
@@ -70,7 +71,7 @@ export function buildApplication(
     const { target } = deployment;
     const whole: DeploymentCode = { target: pythonCodeIn(deployment) ?? (target as AnyFunction), args: marked };
     local.set(name, whole);
-    const kept = keepsCode ? (keptBytesOf(whole) ?? { ref: put(whole) }) : undefined;
+    const kept = keepsCode ? captured(name, whole) : undefined;
     if (kept !== undefined) code.set(name, kept);
     const config = withFunctions({ ...deployment.config, name }, deployment, keepsCode ? functions : undefined);
     return {
@@ -83,6 +84,20 @@ export function buildApplication(
   });
   const ingress = names.get(application) as string;
   return { target: { name: app, routePrefix, ingress, deployments, deployedMs: Date.now(), config: declared }, code, local, functions };
+}
+
+/** The code of a deployment as it is kept; says on stderr where much of it is what the code uses, as a library that a bundler has put beside it. */
+function captured(name: string, whole: DeploymentCode): CodeSource {
+  const before = process.cpuUsage();
+  const kept = keptBytesOf(whole) ?? { ref: put(whole) };
+  const { user, system } = process.cpuUsage(before);
+  const tookMs = (user + system) / 1000;
+  if (tookMs >= SLOW_CAPTURE_MS && kept instanceof Uint8Array && kept.byteLength >= LARGE_CODE_BYTES)
+    process.stderr.write(
+      `shoal: the code of deployment ${name} is ${Math.round(kept.byteLength / 1000)} KB, taken in ${Math.round(tookMs)} ms at each deploy: it brings along what its variables refer to. ` +
+        "Export its class from a module that is not the program's main file, and it goes by name. Leave libraries outside of bundles, and make what the class uses, such as schemas, in its constructor.\n",
+    );
+  return kept;
 }
 
 /** A policy and a router of the user's are kept under the hash of their code, and the configuration has their ids. */

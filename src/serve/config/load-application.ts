@@ -120,8 +120,7 @@ export async function loadConfigApplication(
   folder: string,
 ): Promise<Application> {
   const { importPath, args, runtimeEnv, logging } = given;
-  const wanted = runtimeEnv["working_dir"] as string | undefined;
-  const workingDir = wanted === undefined ? undefined : resolve(folder, folderOf(wanted));
+  const workingDir = workingDirOf(runtimeEnv, folder);
   const from = workingDir ?? folder;
   const application = await importExport({ importPath, args, folder: from });
   return withDeploymentOptions(application, await withFunctions(given.deployments, from), {
@@ -131,9 +130,10 @@ export async function loadConfigApplication(
   });
 }
 
-/** The folder that a `working_dir` names: a path, or Ray's URI of a folder that is there already. */
-function folderOf(workingDir: string): string {
-  return workingDir.replace(/^local:\/\//, "");
+/** The folder that a `working_dir` names: a path from the configuration's folder, or Ray's URI of a folder that is there already. */
+export function workingDirOf(runtimeEnv: ConfigApplication["runtimeEnv"], folder: string): string | undefined {
+  const wanted = runtimeEnv["working_dir"] as string | undefined;
+  return wanted === undefined ? undefined : resolve(folder, wanted.replace(/^local:\/\//, ""));
 }
 
 /** The file of a module of Python: a path that ends in .py, or a dotted module that is in the folder. */

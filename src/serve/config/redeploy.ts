@@ -7,13 +7,14 @@
  */
 import { randomUUID } from "node:crypto";
 import { cancel, remote } from "../../core/index.ts";
+import { startedHere } from "../../core/internal.ts";
 import { saveConfigText } from "../controller/serve-store.ts";
 import { useLazyResponse } from "../replica/lazy-response.ts";
 import { delete as deleteApplication, readPlace, runBuilt, type RunOptions, type StartedServe, start, status, unwrapped } from "../run.ts";
 import { type ApplicationToBuild, buildInTask, revisionVariables } from "./build-in-task.ts";
 import { grpcOptionsOf, httpOptionsOf } from "./config-options.ts";
 import type { ConfigPlace } from "./deploy-config.ts";
-import type { ImportTarget } from "./load-application.ts";
+import { type ImportTarget, workingDirOf } from "./load-application.ts";
 
 /** Known before it is needed, so that a worker of it can be ready. */
 let nextRevision: string = randomUUID();
@@ -39,6 +40,12 @@ export async function redeployApplication(
   await unlessAborted(signal, () => redeploy([application], signal));
 }
 
+/** A configuration that runs. */
+interface RedeployedConfig extends StartedServe {
+  /** Where the code of its applications is, beside the folder of the configuration. */
+  readonly folders: readonly string[];
+}
+
 /**
  * Runs the applications of a configuration as their files are now, and ends all others.
  *
@@ -47,24 +54,33 @@ export async function redeployApplication(
 export async function redeployConfig(
   text: string,
   { source = "the configuration", folder = process.cwd(), signal }: ConfigPlace & RedeployOptions = {},
-): Promise<StartedServe> {
+): Promise<RedeployedConfig> {
   // As the package for YAML would be loaded by every process of Serve.
   const { readConfig } = await import("./read-config.ts");
   const config = readConfig(text, source);
   const started = await start({ httpOptions: httpOptionsOf(config), grpcOptions: grpcOptionsOf(config, folder) });
   const wanted = new Set(config.applications.map(({ name }) => name));
   const others = Object.keys((await status()).applications).filter((name) => !wanted.has(name));
-  const applications = config.applications.map((application) => ({ ...application, ...readPlace(application), folder }));
+  const applications = config.applications.map(({ name, routePrefix, ...application }) => ({
+    ...application,
+    ...readPlace({ name, routePrefix }),
+    folder,
+  }));
   await unlessAborted(signal, async () => {
-    await Promise.all(others.map((name) => deleteApplication(name)));
-    await redeploy(applications, signal);
+    // Before the others are deployed, which may want their routes.
+    await redeploy(applications, signal, () => Promise.all(others.map((name) => deleteApplication(name))));
     await saveConfigText(text);
   });
-  return started;
+  const folders = config.applications.flatMap(({ runtimeEnv }) => workingDirOf(runtimeEnv, folder) ?? []);
+  return { ...started, folders };
 }
 
-/** All are built before the first is deployed. */
-async function redeploy(applications: readonly ApplicationToBuild[], signal: AbortSignal | undefined): Promise<void> {
+/** All are built before the first is deployed. @param beforeDeploy is done when they are built */
+async function redeploy(
+  applications: readonly ApplicationToBuild[],
+  signal: AbortSignal | undefined,
+  beforeDeploy: () => Promise<unknown> = async () => {},
+): Promise<void> {
   const revision = nextRevision;
   nextRevision = randomUUID();
   const variables = revisionVariables(revision);
@@ -76,10 +92,13 @@ async function redeploy(applications: readonly ApplicationToBuild[], signal: Abo
   );
   const failed = settled.find(({ status: outcome }) => outcome === "rejected") as PromiseRejectedResult | undefined;
   if (failed !== undefined || signal?.aborted === true) {
-    for (const { runtimeEnv } of applications)
-      endWorker({ ...(runtimeEnv["env_vars"] as Record<string, string> | undefined), ...variables });
+    const ended = applications.map(({ runtimeEnv }) =>
+      endWorker({ ...(runtimeEnv["env_vars"] as Record<string, string> | undefined), ...variables }),
+    );
+    if (!startedHere()) await Promise.all(ended);
     throw failed === undefined ? signal?.reason : failed.reason;
   }
+  await beforeDeploy();
   const built = settled.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
   await Promise.all(
     built.map(async ({ target, code }) => {
@@ -88,7 +107,8 @@ async function redeploy(applications: readonly ApplicationToBuild[], signal: Abo
       await runBuilt({ target: { ...target, deployments }, code });
     }),
   );
-  startWorker(revisionVariables(nextRevision), signal);
+  // A cluster is left after each deploy, and what was begun there ends with that.
+  if (startedHere()) startWorker(revisionVariables(nextRevision), signal);
 }
 
 /** A worker for the next revision: it has loaded what is not the user's when a file changes. */
@@ -100,8 +120,8 @@ function startWorker(envVars: Record<string, string>, signal: AbortSignal | unde
 }
 
 /** Ends a worker that has loaded a revision of which nothing runs. */
-function endWorker(envVars: Record<string, string>): void {
-  remote(prepareWorker, { name: "end of a revision", numCpus: 0, maxCalls: 1, runtimeEnv: { envVars } })
+async function endWorker(envVars: Record<string, string>): Promise<void> {
+  await remote(prepareWorker, { name: "end of a revision", numCpus: 0, maxCalls: 1, runtimeEnv: { envVars } })
     .remote()
     .then(undefined, () => {});
 }

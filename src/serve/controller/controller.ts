@@ -24,7 +24,7 @@ import { type ResolvedHttpOptions, resolveHttpOptions } from "../proxy/http-opti
 import type { ResolvedApiOptions } from "../rest/api-options.ts";
 import { ApiServer } from "../rest/api-server.ts";
 import { type DescribedApplication, instanceDetails } from "../rest/instance-details.ts";
-import type { CodeSource } from "../replica/replica.ts";
+import { CODE_LOST, type CodeSource } from "../replica/replica.ts";
 import { deploymentKey, type LoadReport, ROUTES_KEY, type RouteTableValue, type UpdateBody } from "../routing/controller-messages.ts";
 import type { DeploymentRoutes } from "../routing/deployment-router.ts";
 import type { AutoscalingContext } from "./autoscaling-policy.ts";
@@ -236,7 +236,12 @@ export class Controller {
     const serves = status !== undefined && Object.values(status.deployments).every(({ replicaStates }) => (replicaStates.RUNNING ?? 0) > 0);
     throw new DeployFailedError(`Cannot run application ${app}: ${reason}`, {
       reason,
-      hint: serves ? "The former version serves on. Mend the deployment and run it again." : "Mend the deployment and run it again.",
+      hint:
+        status === undefined
+          ? "Run it again if it is still wanted."
+          : serves
+            ? "The former version serves on. Mend the deployment and run it again."
+            : "Mend the deployment and run it again.",
       details: { app, deployments: status?.deployments },
     });
   }
@@ -490,26 +495,25 @@ export class Controller {
       this.#state.restore(record);
       await this.#loadPolicies(record.target, new Map());
     }
-    if (records.length === 0) return;
     const running = (await actors({ namespace: SERVE_NAMESPACE })).filter(
       ({ name, phase }) => name?.startsWith(REPLICA_PREFIX) === true && phase !== "dead",
     );
-    await Promise.all(
-      running.map(async ({ name }) => {
-        const id = (name as string).slice(REPLICA_PREFIX.length);
-        const [app, deployment] = id.split("#") as [string, string];
-        try {
-          const { code, isStarted, ...description } = await this.#replicas.adopt(id);
-          if (!(code instanceof Uint8Array)) this.#codes.set(description.version, code);
-          if (isStarted) this.#happened({ kind: "found", replica: { ...description, id, app, deployment } });
-          else this.#replicas.kill(id);
-        } catch {
-          // The replica has ended, or does not answer: the next steps start another one.
-          this.#replicas.kill(id);
-        }
-      }),
-    );
+    const ids = running.map(({ name }) => (name as string).slice(REPLICA_PREFIX.length));
+    const asked = await Promise.allSettled(ids.map((id) => this.#replicas.adopt(id)));
+    // Nothing happens between these events: a step that knew a part of the replicas would start others in place of the rest.
+    for (const [index, id] of ids.entries()) {
+      const answer = asked[index];
+      // The replica has ended, or does not answer: the next steps start another one.
+      if (answer?.status !== "fulfilled") continue;
+      const { code, isStarted, ...description } = answer.value;
+      const [app, deployment] = id.split("#") as [string, string];
+      if (!(code instanceof Uint8Array)) this.#codes.set(description.version, code);
+      if (isStarted) this.#happened({ kind: "found", replica: { ...description, id, app, deployment } });
+      else this.#replicas.kill(id);
+      this.#replicas.follow(id);
+    }
     this.#happened({ kind: "tick" });
+    void this.#replicas.removeOrphanedGroups().catch(() => {});
   }
 
   /** Policies of the user's run here: the only code of theirs that does. */
@@ -613,9 +617,8 @@ export class Controller {
   async #start(start: Extract<ServeEffect, { kind: "start" }>["start"]): Promise<void> {
     const code = this.#codes.get(start.version) ?? (await loadCode(start.version));
     if (code === undefined) {
-      const reason = "its code captured references and ended with the replicas that held them: deploy it again";
-      this.#happened({ kind: "startFailed", replica: start.id, reason });
-      this.#happened({ kind: "ended", replica: start.id, reason });
+      this.#happened({ kind: "startFailed", replica: start.id, reason: CODE_LOST });
+      this.#happened({ kind: "ended", replica: start.id, reason: CODE_LOST });
       return;
     }
     this.#codes.set(start.version, code);

@@ -75,9 +75,12 @@ export class DeploymentState {
     this.app = app;
     this.name = record.target.name;
     this.#target = record.target;
-    this.#former = record.former;
+    // The record is a copy: two equal targets of it are one.
+    this.#former = JSON.stringify(record.former) === JSON.stringify(record.target) ? record.target : record.former;
     this.#count = record.count;
     this.#failure = record.failure;
+    if (record.failure !== undefined) this.#status = "DEPLOY_FAILED";
+    this.#message = record.failure ?? "";
     this.#newId = newId;
   }
 
@@ -113,6 +116,10 @@ export class DeploymentState {
   /** Whether the last replica that started has anything that answers clients of a proxy. */
   get answersClients(): boolean {
     return this.#answersClients;
+  }
+
+  get isDeleting(): boolean {
+    return this.#isDeleting;
   }
 
   get isGone(): boolean {
@@ -272,30 +279,22 @@ export class DeploymentState {
     return effects;
   }
 
-  found({ id, version, userConfig, nodeId, pid }: FoundReplica, nowMs: number): ServeEffect[] {
+  found({ id, version, userConfig, maxOngoing, rank, gang, nodeId, pid }: FoundReplica, nowMs: number): ServeEffect[] {
     if (this.replicas.has(id)) return [];
-    this.replicas.set(id, {
-      ...newRecord(
-        id,
-        { version, rank: this.#freeRanks().next().value, gang: undefined, userConfig, maxOngoing: this.#target.config.maxOngoingRequests },
-        nowMs,
-      ),
-      phase: "running",
-      nodeId,
-      pid,
-    });
+    const record = newRecord(id, { version, rank, gang, userConfig, maxOngoing }, nowMs);
+    this.replicas.set(id, { ...record, phase: "running", nodeId, pid });
     return [this.#publish()];
   }
 
   /** The next steps. To be called after every event and from time to time. */
   reconcile(nowMs: number): ServeEffect[] {
     if (this.#isDeleting) return this.#retireAll();
-    const effects: ServeEffect[] = [];
+    const effects: ServeEffect[] = this.#retireBrokenGangs();
     const current: ReplicaRecord[] = [];
     const old: ReplicaRecord[] = [];
     for (const replica of this.replicas.values()) {
       if (replica.phase === "retiring") continue;
-      if (replica.version === this.#target.version && !replica.isMoving) current.push(replica);
+      if (replica.version === this.#target.version && !this.#isToMove(replica)) current.push(replica);
       else old.push(replica);
     }
     effects.push(...this.#start(current.length, current.length + old.length, nowMs));
@@ -346,6 +345,15 @@ export class DeploymentState {
     // A gang serves as a whole.
     for (const other of this.replicas.values()) if (other.gang === replica.gang && other.phase === "starting") return false;
     return true;
+  }
+
+  /** A gang moves as a whole. */
+  #isToMove({ isMoving, gang }: ReplicaRecord): boolean {
+    return isMoving || (gang !== undefined && this.#members(gang).some((member) => member.isMoving));
+  }
+
+  #members(gang: string): ReplicaRecord[] {
+    return [...this.replicas.values()].filter((replica) => replica.gang === gang && replica.phase !== "retiring");
   }
 
   #publish(): ServeEffect {
@@ -454,12 +462,16 @@ export class DeploymentState {
     const running = current.filter((replica) => this.#serves(replica)).length;
     // No room beside the old ones: either there is to be none, or a new one finds none.
     const isStuck = current.some(({ phase, sinceMs }) => phase === "starting" && nowMs - sinceMs >= SURGE_PATIENCE_MS);
-    const mayMiss = config.maxSurgePercent === 0 || isStuck ? Math.max(1, Math.floor(this.#count * config.rollingUpdatePercentage)) : 0;
+    const gangSize = config.gang?.gangSize ?? 1;
+    const few = Math.max(gangSize, Math.floor(this.#count * config.rollingUpdatePercentage));
+    const mayMiss = config.maxSurgePercent === 0 || isStuck ? few : 0;
     let excess = running + serving.length - Math.max(0, this.#count - mayMiss);
     for (const replica of serving) {
-      if (excess <= 0) break;
-      excess -= 1;
-      effects.push(...this.#retire(replica, { withinMs: config.gracefulShutdownTimeoutMs }));
+      if (replica.phase === "retiring") continue;
+      const leaving = replica.gang === undefined ? [replica] : this.#members(replica.gang);
+      if (excess < leaving.length) break;
+      excess -= leaving.length;
+      for (const member of leaving) effects.push(...this.#retire(member, { withinMs: config.gracefulShutdownTimeoutMs }));
     }
     return effects;
   }
@@ -473,11 +485,23 @@ export class DeploymentState {
     for (const replica of ordered) {
       if (excess <= 0) break;
       if (replica.phase === "retiring") continue;
-      const leaving = replica.gang === undefined ? [replica] : ordered.filter(({ gang }) => gang === replica.gang);
+      const leaving = replica.gang === undefined ? [replica] : this.#members(replica.gang);
       for (const member of leaving) effects.push(...this.#retire(member, { withinMs: this.#target.config.gracefulShutdownTimeoutMs }));
       excess -= leaving.length;
     }
     return effects;
+  }
+
+  /** A gang of which a member is gone, as it died while no controller was there. */
+  #retireBrokenGangs(): ServeEffect[] {
+    const gangSize = this.#target.config.gang?.gangSize;
+    if (gangSize === undefined) return [];
+    const current = [...this.replicas.values()].filter(
+      ({ gang, version, phase }) => gang !== undefined && version === this.#target.version && phase !== "retiring",
+    );
+    return [...Map.groupBy(current, ({ gang }) => gang).values()]
+      .filter((members) => members.length < gangSize)
+      .flatMap((members) => members.flatMap((member) => this.#retire(member, { withinMs: 0 })));
   }
 
   #retireAll(): ServeEffect[] {
@@ -537,10 +561,8 @@ export class DeploymentState {
     }
     // A young replica may still die: the count of failures is reset once all replicas are old enough.
     if (live.every(({ sinceMs }) => nowMs - sinceMs >= START_RETRY_MAX_MS)) this.#startFailures = 0;
-    if (this.#failure === undefined) {
-      this.#status = "HEALTHY";
-      this.#message = "";
-    }
+    this.#status = this.#failure === undefined ? "HEALTHY" : "DEPLOY_FAILED";
+    this.#message = this.#failure ?? "";
     if (this.#former === this.#target || this.#count === 0) return [];
     this.#former = this.#target;
     return [{ kind: "save", app: this.app }];

@@ -9,11 +9,13 @@ import {
   ActorDiedError,
   type ActorHandle,
   getActor,
+  getPlacementGroup,
   kill,
   type LabelSelector,
   type PlacementGroup,
   type PlacementGroupOptions,
   placementGroup,
+  placementGroupTable,
   type ObjectRef,
   remote,
   ShoalError,
@@ -21,16 +23,24 @@ import {
   why,
 } from "../../core/index.ts";
 import { actorIdOf, runsInProcess } from "../../core/internal.ts";
-import { METRICS_WITHIN_MS, REPLICA_CONCURRENCY } from "../limits.ts";
+import { ADOPT_WITHIN_MS, METRICS_WITHIN_MS, REPLICA_CONCURRENCY } from "../limits.ts";
 import type { ProcessMetrics } from "../metrics/registry.ts";
-import { type CodeSource, Replica } from "../replica/replica.ts";
+import { type CodeSource, Replica, type ReplicaDescription } from "../replica/replica.ts";
 import type { ReplicaStart, ServeEvent } from "./serve-events.ts";
 import type { Subscribers } from "./subscribers.ts";
 import { waitText } from "./wait-text.ts";
 
 const NODE_LABEL = "shoal.io/node-id";
+const GROUP_PREFIX = "SERVE_GROUP::";
 
 type ReplicaHandle = ActorHandle<Replica>;
+
+interface ReservedGroup {
+  readonly group: PlacementGroup;
+  readonly members: Set<string>;
+  /** What it asks for, in words; undefined where another controller has made it. */
+  readonly bundles: string | undefined;
+}
 
 interface ReplicaStarterOptions {
   readonly happened: (event: ServeEvent) => void;
@@ -44,7 +54,7 @@ export class ReplicaStarter {
   readonly #handles = new Map<string, ReplicaHandle>();
   /** The calls of `start` that have not ended. */
   readonly #starting = new Map<string, ObjectRef<Awaited<ReturnType<Replica["start"]>>>>();
-  readonly #groups = new Map<string, { group: PlacementGroup; members: Set<string> }>();
+  readonly #groups = new Map<string, ReservedGroup>();
   readonly #happened: (event: ServeEvent) => void;
   readonly #subscribers: Subscribers;
   readonly #showsErrors: boolean;
@@ -63,7 +73,18 @@ export class ReplicaStarter {
     const isInProcess = runsInProcess();
     try {
       const replica = this.#actorOf(start).remote(
-        { context, version, maxOngoingRequests, userConfig, logging, tracing, showsErrors: this.#showsErrors, isInProcess },
+        {
+          context,
+          version,
+          maxOngoingRequests,
+          userConfig,
+          gang: start.gang?.id,
+          group: groupKeyOf(start),
+          logging,
+          tracing,
+          showsErrors: this.#showsErrors,
+          isInProcess,
+        },
         code,
       );
       this.#handles.set(id, replica);
@@ -91,20 +112,49 @@ export class ReplicaStarter {
     const started = this.#starting.get(id);
     if (started === undefined) return;
     try {
-      const reason = waitText(await why(started), (actorId) => this.#replicaOf(actorId));
+      const bundles = [...this.#groups.values()].find(({ members }) => members.has(id))?.bundles;
+      const reason = waitText(await why(started), (actorId) => this.#replicaOf(actorId), bundles);
       this.#happened({ kind: "explained", replica: id, reason });
     } catch {
       // The runtime cannot tell, or not now: it is asked again.
     }
   }
 
-  /** Takes over a replica that an earlier controller has started. */
-  async adopt(id: string): Promise<Awaited<ReturnType<Replica["describe"]>>> {
+  /**
+   * Takes over a replica that an earlier controller has started; `follow` is for what comes of it.
+   *
+   * @throws where it is gone or does not answer: then it is killed
+   */
+  async adopt(id: string): Promise<ReplicaDescription> {
     const replica = await getActor<Replica>(replicaActorName(id), { namespace: SERVE_NAMESPACE });
-    const description = await replica.describe.options({ timeoutMs: 10_000 }).remote();
-    this.#handles.set(id, replica);
-    this.#watch(id, replica);
-    return description;
+    try {
+      const description = await replica.describe.options({ timeoutMs: ADOPT_WITHIN_MS }).remote();
+      const { group } = description;
+      if (group !== undefined) {
+        const found = this.#groups.get(group)?.group ?? (await getPlacementGroup(groupName(group)));
+        this.#groupOf(group, id, { bundles: undefined, make: () => found });
+      }
+      this.#handles.set(id, replica);
+      return description;
+    } catch (error) {
+      void kill(replica).catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Tells what comes of a replica that was taken over. */
+  follow(id: string): void {
+    const replica = this.#handles.get(id);
+    if (replica !== undefined) this.#watch(id, replica);
+  }
+
+  /** Removes placement groups whose replicas all died while no controller was there. */
+  async removeOrphanedGroups(): Promise<void> {
+    const table = await placementGroupTable();
+    // Not before: replicas may have been started meanwhile.
+    const known = new Set([...this.#groups.values()].map(({ group }) => group.id));
+    const orphans = table.filter(({ id, name = "", state }) => name.startsWith(GROUP_PREFIX) && state !== "removed" && !known.has(id));
+    await Promise.allSettled(orphans.map(async ({ name }) => await (await getPlacementGroup(name as string)).remove()));
   }
 
   /** Metrics of the replicas that answer in time. */
@@ -185,12 +235,14 @@ export class ReplicaStarter {
     // Of a gang all members are in one group, each with bundles of its own.
     const { id: groupId, gangSize, index, strategy } = gang ?? { id, gangSize: 1, index: 0, strategy: reserved.placementGroupStrategy };
     const labels = reserved.placementGroupBundleLabelSelector ?? bundles.map(() => labelSelector ?? {});
-    const group = this.#groupOf(groupId, id, () =>
-      placementGroup(
-        Array.from({ length: gangSize }, () => bundles).flat(),
-        detached(groupId, { strategy, bundleLabelSelector: Array.from({ length: gangSize }, () => labels).flat() }),
-      ),
-    );
+    const group = this.#groupOf(groupId, id, {
+      bundles: `${gangSize === 1 ? "" : `${gangSize} times `}${bundlesText(bundles, labels)}`,
+      make: () =>
+        placementGroup(
+          Array.from({ length: gangSize }, () => bundles).flat(),
+          detached(groupId, { strategy, bundleLabelSelector: Array.from({ length: gangSize }, () => labels).flat() }),
+        ),
+    });
     const schedulingStrategy = { placementGroup: group, bundleIndex: index * bundles.length };
     return replicaClass({ ...unlabelled, schedulingStrategy, name: replicaActorName(id) });
   }
@@ -200,8 +252,8 @@ export class ReplicaStarter {
     return undefined;
   }
 
-  #groupOf(key: string, member: string, make: () => PlacementGroup): PlacementGroup {
-    const known = this.#groups.get(key) ?? { group: make(), members: new Set<string>() };
+  #groupOf(key: string, member: string, { bundles, make }: { bundles: string | undefined; make: () => PlacementGroup }): PlacementGroup {
+    const known = this.#groups.get(key) ?? { group: make(), members: new Set<string>(), bundles };
     this.#groups.set(key, known);
     known.members.add(member);
     return known.group;
@@ -227,7 +279,24 @@ function replicaClass(options: object) {
 }
 
 function detached(id: string, options: PlacementGroupOptions): PlacementGroupOptions {
-  return { ...options, name: `SERVE_GROUP::${id}`, lifetime: "detached" };
+  return { ...options, name: groupName(id), lifetime: "detached" };
+}
+
+function groupName(key: string): string {
+  return `${GROUP_PREFIX}${key}`;
+}
+
+/** By which key the placement group of a replica is known; undefined where it has none. */
+function groupKeyOf({ id, gang, placementGroupBundles }: ReplicaStart): string | undefined {
+  return gang?.id ?? (placementGroupBundles === undefined ? undefined : id);
+}
+
+function bundlesText(bundles: readonly Readonly<Record<string, number>>[], labels: readonly LabelSelector[]): string {
+  const texts = bundles.map((bundle, index) => {
+    const selector = labels[index] ?? {};
+    return `${JSON.stringify(bundle)}${Object.keys(selector).length === 0 ? "" : ` on a node of ${JSON.stringify(selector)}`}`;
+  });
+  return texts.join(", ");
 }
 
 /** The resources of one replica of a gang. */

@@ -39,6 +39,9 @@ export interface FoundReplica {
   readonly deployment: string;
   readonly version: string;
   readonly userConfig: string | undefined;
+  readonly maxOngoing: number;
+  readonly rank: number;
+  readonly gang: string | undefined;
   readonly nodeId: string;
   readonly pid: number;
 }

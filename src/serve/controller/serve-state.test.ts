@@ -182,6 +182,19 @@ test("a replica that takes long to start is explained from time to time, until i
   expect(world.state.status("app")?.message).toBe("");
 });
 
+/** The state of the next controller, which finds these replicas. */
+function restored(world: World, replicas: readonly Simulated[]): void {
+  const record = world.state.record("app");
+  world.state = new ServeState({ newId: () => `again${Math.random()}` });
+  world.state.restore(JSON.parse(JSON.stringify(record)));
+  for (const simulated of replicas) world.apply(foundEvent(simulated));
+}
+
+function foundEvent({ start, nodeId }: Simulated): ServeEvent {
+  const { id, app: name, deployment, version, rank, userConfig, maxOngoingRequests: maxOngoing, gang } = start;
+  return { kind: "found", replica: { id, app: name, deployment, version, rank, userConfig, maxOngoing, gang: gang?.id, nodeId, pid: 1 } };
+}
+
 describe("updates", () => {
   test.each([1, 2, 7, 100])("of %i replicas never have fewer than are wanted, nor many more", (numReplicas) => {
     const world = running("v1", { numReplicas });
@@ -346,15 +359,68 @@ describe("deaths", () => {
     const found = [...world.replicas.values()];
     world.state = new ServeState({ newId: () => `again${Math.random()}` });
     world.state.restore(JSON.parse(JSON.stringify(record)));
-    for (const { start, nodeId } of found.slice(1))
-      world.apply({
-        kind: "found",
-        replica: { id: start.id, app: "app", deployment: "D", version: "v1", userConfig: undefined, nodeId, pid: 1 },
-      });
+    for (const simulated of found.slice(1)) world.apply(foundEvent(simulated));
     world.replicas.delete(found[0]?.start.id as string);
     world.until(() => world.status("app") === "RUNNING");
     expect(world.replicas.size).toBe(3);
     expect([...world.replicas.keys()]).toEqual(expect.arrayContaining(found.slice(1).map(({ start }) => start.id)));
+    expect(new Set([...world.replicas.values()].map(({ start }) => start.rank))).toEqual(new Set([0, 1, 2]));
+  });
+
+  test("of a controller are survived by gangs: one that has lost a member meanwhile is replaced, the others stay", () => {
+    const world = running("v1", { numReplicas: 6, gangConfig: { gangSize: 3 } });
+    const found = [...world.replicas.values()];
+    world.replicas.delete(found[0]?.start.id as string);
+    restored(world, found.slice(1));
+    world.until(() => world.status("app") === "RUNNING" && world.replicas.size === 6);
+    expect([...world.replicas.keys()]).toEqual(expect.arrayContaining(found.slice(3).map(({ start }) => start.id)));
+    expect(found.slice(0, 3).some(({ start }) => world.replicas.has(start.id))).toBe(false);
+    // A later death still takes the gang of the replica that was found.
+    const last = found[5] as Simulated;
+    world.replicas.delete(last.start.id);
+    world.apply({ kind: "ended", replica: last.start.id, reason: "it died" });
+    expect(found.slice(3, 5).map(({ start }) => world.replicas.get(start.id)?.state)).toEqual(["ending", "ending"]);
+  });
+
+  test("of a controller do not bring back a deployment that was to end", () => {
+    const world = new World();
+    world.apply({ kind: "deploy", target: app(target("v1", {}), target("w1", {}, "W")) });
+    world.until(() => world.status("app") === "RUNNING");
+    const replicas = [...world.replicas.values()];
+    world.apply({ kind: "deploy", target: app(target("v1", {})) });
+    restored(world, replicas);
+    world.until(() => world.status("app") === "RUNNING" && world.replicas.size === 1);
+    expect(world.serving("D", "v1")).toBe(1);
+  });
+
+  test("of a controller leave a failed update told, as does the death of a replica", () => {
+    const world = running("v1", { numReplicas: 2 });
+    world.badVersions.add("bad");
+    world.apply({ kind: "deploy", target: app(target("bad", { numReplicas: 2 })) });
+    world.until(() => world.status("app") === "DEPLOY_FAILED" && world.replicas.size === 2);
+    const told = { status: "DEPLOY_FAILED", message: "D: version bad does not start" };
+    const [dying, ...others] = [...world.replicas.values()];
+    world.replicas.delete(dying?.start.id as string);
+    restored(world, others);
+    world.until(() => world.replicas.size === 2 && world.serving("D", "v1") === 2);
+    expect(world.state.status("app")).toMatchObject(told);
+    const [next] = world.replicas.keys();
+    world.replicas.delete(next as string);
+    world.apply({ kind: "ended", replica: next as string, reason: "it died" });
+    world.until(() => world.serving("D", "v1") === 2);
+    world.step();
+    expect(world.state.status("app")).toMatchObject(told);
+  });
+
+  test("a gang of which one member is on a node that is to go moves as a whole", () => {
+    const world = running("v1", { numReplicas: 4, gangConfig: { gangSize: 2 } });
+    const [first, second, ...others] = [...world.replicas.keys()];
+    world.apply({ kind: "moving", replica: first as string });
+    world.until(
+      () => !world.replicas.has(first as string) && !world.replicas.has(second as string) && world.replicas.size === 4,
+      () => expect(world.serving("D")).toBeGreaterThanOrEqual(4),
+    );
+    expect([...world.replicas.keys()]).toEqual(expect.arrayContaining(others));
   });
 });
 

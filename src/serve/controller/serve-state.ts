@@ -36,6 +36,11 @@ export interface ApplicationStatusInfo {
   readonly deployments: Readonly<Record<string, DeploymentStatusInfo>>;
 }
 
+/** Of a deployment that is to end the next controller knows nothing, and ends the replicas that it finds. */
+function isKept({ isDeleting }: DeploymentState): boolean {
+  return !isDeleting;
+}
+
 interface ServeStateOptions {
   /** A short text that no other call has given. */
   readonly newId: () => string;
@@ -77,7 +82,7 @@ export class ServeState {
     const found = this.#apps.get(app);
     return found === undefined
       ? undefined
-      : { target: found.target, deployments: [...found.deployments.values()].map(({ record }) => record) };
+      : { target: found.target, deployments: [...found.deployments.values()].filter(isKept).map(({ record }) => record) };
   }
 
   /** Restores an application from the record of an earlier controller; its replicas follow as `found` events. */

@@ -14,8 +14,16 @@ test("the last cause is told, with the replicas that hold what is wanted", () =>
   expect(waitText(call, nobody)).toBe(`waits for resources: ${reason}`);
 });
 
-test("a call that runs is the user's code", () => {
-  expect(waitText(why({ state: "running", reason: "it runs in process 7, for 3 s" }), nobody)).toBe(
-    "is in its constructor, reconfigure or checkHealth",
+test("a call that runs is the user's code, as is one behind code that computes", () => {
+  const text = "is in its constructor, reconfigure or checkHealth";
+  expect(waitText(why({ state: "running", reason: "it runs in process 7, for 3 s" }), nobody)).toBe(text);
+  const reason = "it is with process 7, which computes, behind Replica.preempted";
+  expect(waitText(why({ state: "waits for its turn", reason }), nobody)).toBe(text);
+});
+
+test("a placement group is told with what it asks for", () => {
+  const waits = why({ state: "waits for a placement group", reason: "placement group ab is not reserved yet" });
+  expect(waitText(waits, nobody, '{"CPU":1} on a node of {"zone":"a"}')).toBe(
+    'waits for a placement group of {"CPU":1} on a node of {"zone":"a"}: placement group ab is not reserved yet',
   );
 });

@@ -5,11 +5,13 @@
  */
 import type { Why } from "../../core/index.ts";
 
-/** @param replicaOf the replica of an actor; undefined where the actor is none */
-export function waitText(why: Why, replicaOf: (actorId: string) => string | undefined): string {
+/** @param replicaOf the replica of an actor; undefined where the actor is none @param group the bundles of its placement group, if it is in one */
+export function waitText(why: Why, replicaOf: (actorId: string) => string | undefined, group?: string): string {
   let cause = why;
   while (cause.causes[0] !== undefined) cause = cause.causes[0];
-  if (cause.state === "running") return "is in its constructor, reconfigure or checkHealth";
+  // Nothing but the user's code holds a replica's process up.
+  if (cause.state === "running" || cause.state === "waits for its turn") return "is in its constructor, reconfigure or checkHealth";
+  if (cause.state === "waits for a placement group" && group !== undefined) return `${cause.state} of ${group}: ${cause.reason}`;
   const holders = (cause.details["holders"] ?? []) as readonly { readonly id: string }[];
   const replicas = holders.map(({ id }) => replicaOf(id)).filter((id) => id !== undefined);
   const named = replicas.length === 0 ? "" : `; among these: ${replicas.map((id) => `replica ${id}`).join(", ")}`;

@@ -34,6 +34,8 @@ export interface PythonOffers {
   /** `__call__` is a coroutine, which reads a body when it wants to. */
   readonly awaitsBody: boolean;
   readonly hasReconfigure: boolean;
+  /** Methods of its class. */
+  readonly methods: readonly string[];
 }
 
 /** The head of an answer, with as much of its body as there was at once. */

@@ -81,7 +81,7 @@ export class PythonObject implements UserCode {
 
   /** By gRPC's own name. Python gets the message alone. */
   grpcMethod([name]: readonly string[], { streamsIn, streamsOut }: { streamsIn: boolean; streamsOut: boolean }): AnyFunction | undefined {
-    if (name === undefined || streamsIn) return undefined;
+    if (name === undefined || streamsIn || !this.#offers.methods.includes(name)) return undefined;
     return streamsOut ? (message) => this.#stream(name, [message]) : (message) => this.method(name)(message);
   }
 

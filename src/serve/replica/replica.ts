@@ -36,6 +36,9 @@ interface ReplicaSpec {
   readonly version: string;
   readonly maxOngoingRequests: number;
   readonly userConfig: string | undefined;
+  readonly gang: string | undefined;
+  /** Its placement group; that of the gang, if it is in one. */
+  readonly group: string | undefined;
   readonly showsErrors: boolean;
   /** Undefined: the console is left as it is. */
   readonly logging: LoggingConfig | undefined;
@@ -43,6 +46,24 @@ interface ReplicaSpec {
   /** Other replicas share this process: globals are left as they are. */
   readonly isInProcess: boolean;
 }
+
+/** What the next controller has to know of a replica. */
+export interface ReplicaDescription {
+  readonly version: string;
+  readonly userConfig: string | undefined;
+  readonly maxOngoing: number;
+  readonly rank: number;
+  readonly gang: string | undefined;
+  readonly group: string | undefined;
+  readonly isStarted: boolean;
+  readonly nodeId: string;
+  readonly pid: number;
+  readonly code: CodeSource;
+}
+
+/** Why a replica of code that captured references does not start, with the remedy. */
+export const CODE_LOST =
+  "its code captured references, actors or remote functions, which ended with the program that deployed it or with its last replica: deploy it again. Code that is to outlive its program finds actors by their names, with getActor(), and imports functions from modules";
 
 /** A deployment's code: its bytes, or a reference to it where something in it is counted. */
 export type CodeSource = Uint8Array | { readonly ref: ObjectRef<DeploymentCode> };
@@ -95,8 +116,7 @@ export class Replica {
     if (logging !== undefined && !this.#spec.isInProcess) useReplicaLog(logging, context);
     if (tracing !== undefined)
       await setUpTracing(tracing, { application: context.appName, deployment: context.deployment, replicaId: context.replicaId });
-    const code = this.#code instanceof Uint8Array ? await valueOfKept(this.#code) : await this.#code.ref;
-    const user = await this.#userCode(code as DeploymentCode);
+    const user = await this.#userCode(await this.#readCode());
     if (userConfig !== undefined) await user.reconfigure(JSON.parse(userConfig));
     this.#userConfig = userConfig;
     await user.checkHealth();
@@ -173,10 +193,20 @@ export class Replica {
   }
 
   /** Describes the replica for a new controller that adopts it. */
-  describe(): { version: string; userConfig: string | undefined; isStarted: boolean; nodeId: string; pid: number; code: CodeSource } {
-    const { version } = this.#spec;
-    const isStarted = this.#user !== undefined;
-    return { version, userConfig: this.#userConfig, isStarted, nodeId: getRuntimeContext().nodeId, pid: process.pid, code: this.#code };
+  describe(): ReplicaDescription {
+    const { version, gang, group, context } = this.#spec;
+    return {
+      version,
+      userConfig: this.#userConfig,
+      maxOngoing: this.#maxOngoing,
+      rank: context.rank,
+      gang,
+      group,
+      isStarted: this.#user !== undefined,
+      nodeId: getRuntimeContext().nodeId,
+      pid: process.pid,
+      code: this.#code,
+    };
   }
 
   /** Takes nothing new, and resolves when all that is under way has ended. Nobody sends anything any more: what comes all the same is refused. */
@@ -229,6 +259,16 @@ export class Replica {
   /** The deployment's code in Python has loaded or dropped models. */
   tellModels(models: readonly string[]): void {
     tellController(models);
+  }
+
+  /** @throws Error where the program that deployed it has ended, and with that what the code captured */
+  async #readCode(): Promise<DeploymentCode> {
+    if (this.#code instanceof Uint8Array) return (await valueOfKept(this.#code)) as DeploymentCode;
+    try {
+      return await this.#code.ref;
+    } catch (cause) {
+      throw new Error(CODE_LOST, { cause });
+    }
   }
 
   async #userCode({ target, args }: DeploymentCode): Promise<UserCode> {

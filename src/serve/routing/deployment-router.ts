@@ -55,8 +55,8 @@ export class DeploymentRouter {
   #routes: DeploymentRoutes | undefined;
   /** The router that is in use, by its code and its arguments; empty: power of two choices. */
   #routerKey = "";
-  /** The routes whose router is on its way. */
-  #latest: DeploymentRoutes | undefined;
+  /** The controller's last word; its router may be on its way. */
+  #latest: DeploymentRoutes | null | undefined;
   #isDeleted = false;
   #waitingCount = 0;
   #ongoing = 0;
@@ -105,11 +105,13 @@ export class DeploymentRouter {
 
   /** The controller's word; `null`: there is no such deployment. */
   update(routes: DeploymentRoutes | null): void {
-    if (routes !== null && routerKey(routes) !== this.#routerKey) {
-      // Until the router is here nothing is placed.
-      void this.#loadRouter(routes);
-      return;
-    }
+    this.#latest = routes;
+    // Until the router is here nothing changes.
+    if (routes !== null && routerKey(routes) !== this.#routerKey) void this.#loadRouter(routes);
+    else this.#apply(routes);
+  }
+
+  #apply(routes: DeploymentRoutes | null): void {
     this.#isDeleted = routes === null;
     const isFirst = this.#routes === undefined;
     this.#routes = routes ?? undefined;
@@ -173,7 +175,7 @@ export class DeploymentRouter {
     if (this.#waitingCount > 0) this.#pump();
     // Its connection alone may have broken.
     setTimeout(() => {
-      if (this.#routes !== undefined) this.update(this.#routes);
+      if (this.#routes !== undefined) this.#apply(this.#routes);
     }, LOST_FOR_MS).unref();
   }
 
@@ -195,13 +197,12 @@ export class DeploymentRouter {
 
   async #loadRouter(routes: DeploymentRoutes): Promise<void> {
     const { routerId, requestRouterArgs } = routes;
-    this.#latest = routes;
     const router = routerId === undefined ? undefined : await loadRequestRouter(routerId, requestRouterArgs);
     // Others may have come meanwhile.
     if (this.#latest !== routes) return;
     this.#routerKey = routerKey(routes);
     this.#set.router = router;
-    this.update(routes);
+    this.#apply(routes);
   }
 
   #begin(replica: RoutedReplica): void {

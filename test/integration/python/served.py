@@ -114,6 +114,17 @@ class Ingress:
         return {"scaled": scaled.result(timeout_s=20), "counted": counted, "failure": failure}
 
 
+class Sessions:
+    """Asks a deployment of TypeScript where it runs: in the session that is named, or else in the request's."""
+
+    def __init__(self, place):
+        self.place = place
+
+    async def Describe(self, item):
+        place = self.place.options(session_id=item["name"]) if item["name"] else self.place
+        return {"name": await place.where.remote()}
+
+
 class Configured:
     def __init__(self, args=None):
         self.args = args

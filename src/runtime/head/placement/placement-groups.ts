@@ -75,9 +75,9 @@ export class PlacementGroups {
   infeasible(id: string): void {
     const group = this.#table.get(id);
     if (group === undefined) return;
-    const { name, strategy, bundles } = group.header;
+    const { name, strategy, bundles, labels } = group.header;
     this.#options.warn(
-      `Placement group ${name ?? id} (${strategy}) waits for bundles that no set of the cluster's nodes can hold: ${bundlesText(bundles)}. ` +
+      `Placement group ${name ?? id} (${strategy}) waits for bundles that no set of the cluster's nodes can hold: ${bundlesText(bundles, labels)}. ` +
         "It stays pending; ask for less, or start Shoal with more.",
     );
   }
@@ -139,7 +139,10 @@ function stateOf(group: GroupRecord): GroupStateHeader {
   return { id: group.header.id, state: group.header.state === "removed" ? "removed" : "created", reason: group.reason };
 }
 
-function bundlesText(bundles: readonly Record<string, number>[]): string {
-  const shown = bundles.slice(0, 5).map((bundle) => JSON.stringify(bundle));
+function bundlesText(bundles: readonly Record<string, number>[], labels: readonly Readonly<Record<string, string>>[]): string {
+  const shown = bundles.slice(0, 5).map((bundle, index) => {
+    const selector = labels[index] ?? {};
+    return `${JSON.stringify(bundle)}${Object.keys(selector).length === 0 ? "" : ` on a node of ${JSON.stringify(selector)}`}`;
+  });
   return bundles.length > shown.length ? `${shown.join(", ")}, and ${bundles.length - shown.length} more` : shown.join(", ");
 }

@@ -47,6 +47,12 @@ describe("a summary", () => {
     ).toMatchObject({ mean: expect.closeTo(1 / 3, 9), max: true });
   });
 
+  test("finds the type of a column that begins with nulls", async () => {
+    const late = data.fromItems<{ id: number | null }>([{ id: null }, { id: null }]).union(data.range(4));
+    expect((await late.summary()).column("id")).toMatchObject({ count: 6, mean: 1.5, max: 3 });
+    expect((await late.limit(2).summary()).column("id")).toEqual({ count: 2, missingPct: 100 });
+  });
+
   test("is refused for what can be read once, before it is read", async () => {
     const once = data.fromAsyncIterable([{ n: 1 }, { n: 2 }]);
     await expect(once.summary()).rejects.toThrow("an iterable can be read once");

@@ -249,3 +249,29 @@ describe("written files", () => {
     expect(() => rows.writeCsv(to, { filenameProvider: "x" as never })).toThrow("filenameProvider");
   });
 });
+
+test("files are read in a random order, in each run and in each epoch another one, and with a seed in its own", async () => {
+  const to = join(folder, "many");
+  await data.range(40).repartition(20).writeParquet(to);
+  const ids = async (shuffle?: "files" | { seed: number }): Promise<number[]> =>
+    (await data.readParquet<{ id: number }>(to, { shuffle }).takeAll()).map(({ id }) => id);
+  const [first, second, seeded] = [await ids("files"), await ids("files"), await ids({ seed: 5 })];
+  expect(first).not.toEqual(second);
+  for (const order of [first, second, seeded]) {
+    expect(order.toSorted((a, b) => a - b)).toEqual(upTo(40));
+    expect(order).not.toEqual(upTo(40));
+    // A file's rows stay together.
+    for (let at = 0; at < 40; at += 2) expect(order[at + 1]).toBe((order[at] as number) + 1);
+  }
+  expect(await ids({ seed: 5 })).toEqual(seeded);
+  const [part] = await data.readParquet<{ id: number }>(to, { shuffle: "files" }).streamingSplit(1);
+  const epochs: number[][] = [[], []];
+  for (const epoch of epochs) for await (const { id } of (part as data.DataIterator<{ id: number }>).iterRows()) epoch.push(id);
+  expect(epochs[0]?.toSorted((a, b) => a - b)).toEqual(upTo(40));
+  expect(epochs[0]).not.toEqual(epochs[1]);
+  for (const wrong of ["rows", {}, { seed: 0.5 }, { seed: 1, more: 2 }, true])
+    expect(() => data.readCsv(to, { shuffle: wrong as never })).toThrow("shuffle");
+  expect(() => data.readCsv(to, { fileExtensions: ["."] })).toThrow("fileExtensions");
+  expect(() => data.readCsv(to, { partitioning: "none", partitionFilter: () => true })).toThrow("no partitionFilter");
+  expect(await data.readParquet(to, { fileExtensions: ["parquet"] }).count()).toBe(40);
+});

@@ -73,7 +73,7 @@ AGGREGATES = {
     "valueCounter": "ValueCounter", "approxQuantile": "ApproximateQuantile", "approxTopK": "ApproximateTopK",
 }
 OPTIONS = {"ignoreNulls": "ignore_nulls", "ddof": "ddof"}
-MODES = {"append": SaveMode.APPEND, "overwrite": SaveMode.OVERWRITE, "error": SaveMode.ERROR, "ignore": SaveMode.IGNORE}
+MODES = {"append": SaveMode.APPEND, "overwrite": SaveMode.OVERWRITE, "error": SaveMode.ERROR, "create": SaveMode.CREATE, "ignore": SaveMode.IGNORE}
 JOINS = {
     "inner": "inner", "left": "left_outer", "right": "right_outer", "full": "full_outer",
     "leftSemi": "left_semi", "rightSemi": "right_semi", "leftAnti": "left_anti", "rightAnti": "right_anti",

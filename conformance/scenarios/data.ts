@@ -509,6 +509,7 @@ const FILES: readonly Case[] = [
   { name: "write mode append", steps: [LETTERS, ["writeCsv", path("out")], LETTERS, ["writeCsv", path("out"), { mode: "append" }], ["readCsv", path("out")], ["count"]] },
   { name: "write mode overwrite", steps: [LETTERS, ["writeCsv", path("out")], LETTERS, ["writeCsv", path("out"), { mode: "overwrite" }], ["readCsv", path("out")], ["count"]] },
   { name: "write mode error", steps: [LETTERS, ["writeCsv", path("out")], LETTERS, ["writeCsv", path("out"), { mode: "error" }]] },
+  { name: "write mode create", steps: [LETTERS, ["writeCsv", path("out"), { mode: "create" }], MANY, ["writeCsv", path("out"), { mode: "create" }]] },
   { name: "write mode ignore", steps: [LETTERS, ["writeCsv", path("out")], MANY, ["writeCsv", path("out"), { mode: "ignore" }], ["readCsv", path("out")], ["count"]] },
 ]; // biome-ignore format: a case a line
 

@@ -230,7 +230,7 @@ METHODS = {
     "each": lambda parts, name: [METHODS[name](part) if name in METHODS else getattr(part, name)() for part in parts],
     "summary": summary,
     "take": lambda ds, count: ds.take(count),
-    "takeAll": lambda ds: ds.take_all(),
+    "takeAll": lambda ds, options={}: ds.take_all(options.get("limit")),
     "takeBatch": lambda ds, count: {name: list(column) for name, column in ds.take_batch(count).items()},
     "iterBatches": batches,
     "schema": lambda ds: ds.schema().names,

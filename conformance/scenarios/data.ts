@@ -413,6 +413,14 @@ const CONSUMING: readonly Case[] = [
       ["take", 5],
     ],
   },
+  {
+    name: "takeAll with a limit",
+    steps: [
+      ["range", 3],
+      ["takeAll", { limit: 3 }],
+    ],
+  },
+  { name: "takeAll of more than its limit", steps: [MANY, ["takeAll", { limit: 3 }]] },
   { name: "takeBatch", steps: [MANY, ["takeBatch", 3]] },
   {
     name: "iterBatches",

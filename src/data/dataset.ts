@@ -532,9 +532,20 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return allRows<R>(this.limit(rows).#blocks(options, this));
   }
 
-  /** All rows: they have to fit into the memory of this process. */
-  async takeAll(options: ConsumeOptions = {}): Promise<R[]> {
-    return allRows<R>(this.#blocks(options));
+  /**
+   * All rows: they have to fit into the memory of this process.
+   *
+   * @param options - `limit`: more rows than these are an error, and are not made. Default: none
+   * @throws DataError for more rows than the limit, RangeError for a limit that is no whole number from 1
+   */
+  async takeAll({ signal, ...given }: ConsumeOptions & { limit?: number | undefined } = {}): Promise<R[]> {
+    const { limit } = readOptions(given, { of: "takeAll", options: { limit: countOption({ min: 1 }, undefined) } });
+    if (limit === undefined) return allRows<R>(this.#blocks({ signal }));
+    const rows = await allRows<R>(this.limit(limit + 1).#blocks({ signal }, this));
+    if (rows.length <= limit) return rows;
+    throw new DataError(`takeAll has a limit of ${limit} rows, and there are more`, {
+      hint: "take(n) gives the first ones, and iterRows() one after the other",
+    });
   }
 
   /** The first rows as one batch. */

@@ -69,6 +69,13 @@ describe("a summary", () => {
   });
 });
 
+test("takeAll with a limit gives all rows up to it, and refuses more", async () => {
+  expect(await rides.takeAll({ limit: 100 })).toEqual(await rides.takeAll());
+  await expect(data.range(1_000_000_000).takeAll({ limit: 5 })).rejects.toThrow("takeAll has a limit of 5 rows, and there are more");
+  await expect(rides.takeAll({ limit: 0 })).rejects.toThrow("limit of takeAll");
+  await expect(rides.takeAll({ rows: 3 } as never)).rejects.toThrow("limit");
+});
+
 const sizesOf = async (dataset: data.Dataset<any>): Promise<string[]> => {
   const blocks = await dataset.mapBatches((rows) => [{ ids: rows.map(({ id }) => id).join(" ") }], { batchFormat: "rows" }).takeAll();
   return blocks.map(({ ids }) => ids);

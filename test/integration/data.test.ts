@@ -261,7 +261,6 @@ describe("files", () => {
     await expect(failing.writeJson(to, { mode: "overwrite" })).rejects.toThrow("no");
     expect(readdirSync(to)).toHaveLength(1);
     expect(await data.readJson(to).takeAll()).toEqual([{ id: 1 }]);
-    for (const mode of ["error", "create"] as const)
-      await expect(rides.writeJson(to, { mode })).rejects.toThrow("it has 1 files already");
+    for (const mode of ["error", "create"] as const) await expect(rides.writeJson(to, { mode })).rejects.toThrow("it has 1 files already");
   });
 });

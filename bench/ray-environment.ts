@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 
 export const RAY_VERSION = "2.60.0";
-/** numpy is no dependency of Ray, but its microbenchmark and ours put numpy arrays. `data` brings pandas and pyarrow; joins of Ray Data need polars, images need pillow. */
-const REQUIREMENTS = [`ray[default,data,serve,train]==${RAY_VERSION}`, "numpy", "polars", "duckdb", "pillow"];
+/** numpy is no dependency of Ray, but its microbenchmark and ours put numpy arrays. `data` brings pandas and pyarrow; joins of Ray Data need polars, images pillow, sketches datasketches. */
+const REQUIREMENTS = [`ray[default,data,serve,train]==${RAY_VERSION}`, "numpy", "polars", "duckdb", "pillow", "datasketches"];
 /** PyTorch and what its import needs; for Linux on x86-64 its wheel is linked with 2.4 GB of CUDA, in whose place the tests' script puts empty libraries. */
 const TORCH = (
   "torch==2.15.0 filelock typing_extensions sympy mpmath networkx jinja2 markupsafe fsspec " +

@@ -52,6 +52,7 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
   asMany: ({ id }: Row) => Array.from({ length: id }, () => ({ id })),
   isEven: ({ id }: Row) => id % 2 === 0,
   never: () => false,
+  hasText: ({ value }: Row) => value !== null,
   residue: ({ id }: Row) => ({ id, residue: id % 3 }),
   failAtThree: ({ id }: Row) => {
     if (id === 3) throw new AppError("three");
@@ -103,11 +104,20 @@ async function run(steps: readonly Step[], folder: string): Promise<unknown> {
     else if (name === "schema") current = [...(await (current as data.Dataset).schema()).names];
     else if (name === "types") current = [...(await (current as data.Dataset).schema()).types];
     else if (name === "each") current = await Promise.all((current as data.Dataset[]).map((part) => part[given[0] as "takeAll"]()));
+    else if (name === "summary") current = await statistics(current as data.Dataset, given[0] as object | undefined);
     else if (name === "stats") current = (await (current as data.Dataset).stats()) !== undefined;
     else current = await (owner[name] as (...values: unknown[]) => unknown).apply(owner, given);
     if (name.startsWith("write")) current = undefined;
   }
   return current;
+}
+
+/** The statistics of each column that are no nulls. */
+async function statistics(of: data.Dataset, options?: object): Promise<object> {
+  const summary = await of.summary(options);
+  const ofColumn = (column: string): object =>
+    Object.fromEntries(Object.entries(summary.column(column)).filter(([, value]) => value !== null && !Number.isNaN(value)));
+  return Object.fromEntries(summary.columns.map((column) => [column, ofColumn(column)]));
 }
 
 async function batches(of: data.Dataset, options: object): Promise<unknown[]> {

@@ -3,13 +3,13 @@ The steps of data-steps.ts on ray.data: the same names, functions and arguments.
 
 Ray gives rows in any order unless it is told otherwise, while ours keep theirs, so it is told.
 """
-import datetime, math, os, re, shutil
+import datetime, math, operator, os, re, shutil
 import numpy as np
 import pyarrow as pa
 import ray
 from ray.data import ActorPoolStrategy, DataContext, Dataset, SaveMode, aggregate
 from ray.data.datatype import DataType
-from ray.data.expressions import col
+from ray.data.expressions import Expr, col
 
 
 class AppError(Exception):
@@ -50,6 +50,7 @@ FUNCTIONS = {
     "asMany": lambda row: [{"id": row["id"]}] * row["id"],
     "isEven": lambda row: row["id"] % 2 == 0,
     "never": lambda row: False,
+    "hasText": lambda row: row["value"] is not None,
     "residue": lambda row: {"id": row["id"], "residue": row["id"] % 3},
     "failAtThree": fail_at_three,
     "sizeOf": lambda batch: {"size": np.array([len(batch["id"])])},
@@ -69,13 +70,16 @@ FUNCTIONS = {
 AGGREGATES = {
     "count": "Count", "sum": "Sum", "min": "Min", "max": "Max", "mean": "Mean", "std": "Std", "absMax": "AbsMax", "quantile": "Quantile", "unique": "Unique",
     "countDistinct": "CountDistinct", "asList": "AsList", "missingValuePercentage": "MissingValuePercentage", "zeroPercentage": "ZeroPercentage",
+    "valueCounter": "ValueCounter", "approxQuantile": "ApproximateQuantile", "approxTopK": "ApproximateTopK",
 }
 OPTIONS = {"ignoreNulls": "ignore_nulls", "ddof": "ddof"}
-MODES = {"append": SaveMode.APPEND, "overwrite": SaveMode.OVERWRITE, "error": SaveMode.ERROR, "ignore": SaveMode.IGNORE}
+MODES = {"append": SaveMode.APPEND, "overwrite": SaveMode.OVERWRITE, "error": SaveMode.ERROR, "create": SaveMode.CREATE, "ignore": SaveMode.IGNORE}
 JOINS = {
     "inner": "inner", "left": "left_outer", "right": "right_outer", "full": "full_outer",
     "leftSemi": "left_semi", "rightSemi": "right_semi", "leftAnti": "left_anti", "rightAnti": "right_anti",
 }
+STATISTIC_NAMES = {"missing_pct": "missingPct", "zero_pct": "zeroPct", "approx_quantile": "approxQuantile", "approx_topk": "approxTopK"}
+STATISTICS = re.compile("|".join(STATISTIC_NAMES))
 # pyarrow's names of types, where ours are others.
 TYPES = {"double": "float64", "float": "float32", "date32[day]": "date"}
 # Ray's names of functions of expressions, where they are not ours in snake case.
@@ -83,6 +87,7 @@ EXPRESSION_METHODS = {
     "length": "len", "byteLength": "byte_len", "swapCase": "swapcase", "matchLike": "match", "trim": "strip", "trimStart": "lstrip", "trimEnd": "rstrip",
     "padStart": "lpad", "padEnd": "rpad",
 }
+COMPARISONS = {name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")}
 ORDERS = {False: "ascending", True: "descending"}
 ENDS = {"first": "start", "last": "end"}
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -137,6 +142,19 @@ def sort(ds, keys, options={}):
     return ds.sort(keys, descending=options.get("descending", False), boundaries=options.get("boundaries"))
 
 
+def summary(ds, options={}):
+    """The statistics of each column that are no nulls, by our names. get_column_stats breaks on the frequent values of texts, so the tables are read."""
+    told = ds.summary(columns=options.get("columns"))
+    found = {column: {} for column in options.get("columns") or ds.schema().names}
+    for table in (told._stats_matching_column_dtype, told._stats_mismatching_column_dtype):
+        for row in table.to_pylist():
+            statistic = STATISTICS.sub(lambda name: STATISTIC_NAMES[name[0]], row.pop("statistic"))
+            for column, value in row.items():
+                if value is not None and value == value:
+                    found[column][statistic] = {"value": value[column], "count": value["count"]} if isinstance(value, dict) else value
+    return found
+
+
 def names(columns):
     return (columns,) if isinstance(columns, str) else tuple(columns)
 
@@ -163,6 +181,9 @@ def expression(column, *calls):
             args = [args[0].replace("(?<", "(?P<")]
         for space in spaces:
             made = getattr(made, space)
+        if method in COMPARISONS:
+            made = COMPARISONS[method](made, *args)
+            continue
         made = getattr(made, EXPRESSION_METHODS.get(method) or re.sub("([A-Z])", r"_\1", method).lower())(*args, **keywords)
     return made
 
@@ -184,7 +205,7 @@ SOURCES = {
 METHODS = {
     "map": lambda ds, fn: ds.map(fn),
     "flatMap": lambda ds, fn: ds.flat_map(fn),
-    "filter": lambda ds, fn: ds.filter(fn),
+    "filter": lambda ds, fn: ds.filter(expr=fn) if isinstance(fn, Expr) else ds.filter(fn),
     "mapBatches": lambda ds, fn, options={}: ds.map_batches(fn, **map_options(options)),
     "selectColumns": lambda ds, names: ds.select_columns(names),
     "withColumn": lambda ds, name, made: ds.with_column(name, made),
@@ -207,8 +228,9 @@ METHODS = {
     "splitProportionately": lambda ds, fractions: ds.split_proportionately(fractions),
     "trainTestSplit": train_test_split,
     "each": lambda parts, name: [METHODS[name](part) if name in METHODS else getattr(part, name)() for part in parts],
+    "summary": summary,
     "take": lambda ds, count: ds.take(count),
-    "takeAll": lambda ds: ds.take_all(),
+    "takeAll": lambda ds, options={}: ds.take_all(options.get("limit")),
     "takeBatch": lambda ds, count: {name: list(column) for name, column in ds.take_batch(count).items()},
     "iterBatches": batches,
     "schema": lambda ds: ds.schema().names,

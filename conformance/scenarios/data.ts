@@ -24,6 +24,13 @@ const WITH_NULLS: Step = ["fromItems", [
   { key: "c", value: -3.5 },
 ]]; // biome-ignore format: one row a line
 const WITH_NAN: Step = ["fromItems", [{ x: 2.5 }, { x: "NaN" }, { x: -1.5 }, { x: 0.5 }]];
+const WORDS: Step = ["fromItems", [
+  { key: "a", value: "x", n: 4 },
+  { key: "b", value: "x", n: null },
+  { key: "a", value: "y", n: 0 },
+  { key: "a", value: "x", n: 9 },
+  { key: "a", value: null, n: 2 },
+]]; // biome-ignore format: one row a line
 const CITIES: Step = [
   "fromItems",
   [
@@ -291,6 +298,10 @@ const GROUPS: readonly Case[] = [
   { name: "groupBy std of all values that there are", steps: grouped(LETTERS, "std", "value", { ddof: 0 }) },
   { name: "groupBy countDistinct, with null", steps: grouped(WITH_NULLS, "countDistinct", "value", { ignoreNulls: false }) },
   { name: "groupBy zeroPercentage of all rows", steps: grouped(WITH_NULLS, "zeroPercentage", "value", { ignoreNulls: false }) },
+  { name: "groupBy valueCounter", differs: "nulls are no values in ours", steps: grouped(WORDS, "valueCounter", "value") },
+  { name: "groupBy approxTopK", steps: grouped(WORDS, "approxTopK", "value", 2) },
+  { name: "groupBy approxQuantile", steps: grouped(LETTERS, "approxQuantile", "value", [0, 0.25, 0.5, 0.75, 1]) },
+  { name: "approxQuantile of few", steps: [MANY, ["limit", 300], ["aggregate", { result: aggregate("approxQuantile", "id", [0.1, 0.5, 0.9]) }]] },
   { name: "groupBy quantile between values", steps: grouped(LETTERS, "quantile", "value", 0.3) },
   { name: "groupBy asList, with nulls", differs: "nulls are no values in ours, in no aggregate; in Ray they are in this one", steps: grouped(WITH_NULLS, "asList", "value") },
   { name: "groupBy unique", steps: grouped(["fromItems", [{ key: "a", value: 1 }, { key: "b", value: 2 }, { key: "a", value: 1 }]], "unique", "value") },
@@ -368,6 +379,30 @@ const JOINING: readonly Case[] = [
   { name: "a join of many", steps: [MANY, ["join", dataset(MANY, ["map", fn("residue")]), { on: "id", type: "inner" }], ["groupBy", "residue"], ["count"], ["sort", "residue"], TAKE_ALL] },
 ]; // biome-ignore format: a case a line
 
+const MOMENTS: readonly Step[] = [
+  ["fromItems", ["2024-02-29T13:45:30.000", "1969-12-31T23:59:59.000", null].map((x) => ({ x }))],
+  ["repartition", 1],
+  ["withColumn", "made", expression("x", IN_TIME)],
+  ["selectColumns", ["made"]],
+];
+const SUMMARIES: readonly Case[] = [
+  { name: "summary of numbers", steps: [MANY, ["map", fn("square")], ["summary"]] },
+  { name: "summary of numbers with nulls", steps: [WITH_NULLS, ["summary", { columns: ["value"] }]] },
+  { name: "summary of numbers with NaN", steps: [WITH_NAN, ["summary"]] },
+  { name: "summary of whole numbers in several blocks", steps: [["range", 10], ["union", dataset(["fromItems", [{ id: 3 }, { id: null }]])], ["summary"]] },
+  { name: "summary of texts", steps: [["fromItems", ["x", "y", "x", "x", null, "y", ""].map((t) => ({ t }))], ["summary"]] },
+  { name: "summary of moments", steps: [...MOMENTS, ["summary"]] },
+  { name: "summary of some columns", steps: [WORDS, ["summary", { columns: ["n"] }]] },
+  { name: "summary of columns of all types", steps: [WORDS, ["selectColumns", ["value", "n"]], ["filter", fn("hasText")], ["summary"]] },
+  { name: "summary of no rows", steps: [MANY, ["repartition", 1], ["filter", expression("id", ["lt", 0])], ["summary"]] },
+  { name: "summary of what is not there", steps: [MANY, ["summary", { columns: ["nothing"] }]] },
+  { name: "summary of no columns", steps: [MANY, ["summary", { columns: [] }]] },
+  { name: "summary of booleans", differs: "Ray has no extremes of booleans, and fails", steps: [["fromItems", [{ b: true }, { b: false }]], ["summary"]] },
+  { name: "summary of nulls", differs: "ours tells how many are missing, too", steps: [["fromItems", [{ n: null }, { n: null }]], ["summary"]] },
+  { name: "summary of lists", differs: "lists are no keys in ours, so there are no most frequent ones", steps: [["fromItems", [{ l: [1] }, { l: [1] }]], ["summary"]] },
+  { name: "summary of whole numbers beyond 2^53", differs: "Ray fails on them", steps: [["file", "a.csv", "n\n9007199254740993\n-5\n"], ["readCsv", path("a.csv")], ["summary"]] },
+]; // biome-ignore format: a case a line
+
 const CONSUMING: readonly Case[] = [
   { name: "count", steps: [MANY, ["count"]] },
   { name: "take", steps: [MANY, ["take", 3]] },
@@ -378,6 +413,14 @@ const CONSUMING: readonly Case[] = [
       ["take", 5],
     ],
   },
+  {
+    name: "takeAll with a limit",
+    steps: [
+      ["range", 3],
+      ["takeAll", { limit: 3 }],
+    ],
+  },
+  { name: "takeAll of more than its limit", steps: [MANY, ["takeAll", { limit: 3 }]] },
   { name: "takeBatch", steps: [MANY, ["takeBatch", 3]] },
   {
     name: "iterBatches",
@@ -474,6 +517,7 @@ const FILES: readonly Case[] = [
   { name: "write mode append", steps: [LETTERS, ["writeCsv", path("out")], LETTERS, ["writeCsv", path("out"), { mode: "append" }], ["readCsv", path("out")], ["count"]] },
   { name: "write mode overwrite", steps: [LETTERS, ["writeCsv", path("out")], LETTERS, ["writeCsv", path("out"), { mode: "overwrite" }], ["readCsv", path("out")], ["count"]] },
   { name: "write mode error", steps: [LETTERS, ["writeCsv", path("out")], LETTERS, ["writeCsv", path("out"), { mode: "error" }]] },
+  { name: "write mode create", steps: [LETTERS, ["writeCsv", path("out"), { mode: "create" }], MANY, ["writeCsv", path("out"), { mode: "create" }]] },
   { name: "write mode ignore", steps: [LETTERS, ["writeCsv", path("out")], MANY, ["writeCsv", path("out"), { mode: "ignore" }], ["readCsv", path("out")], ["count"]] },
 ]; // biome-ignore format: a case a line
 
@@ -484,6 +528,7 @@ const SECTIONS: Readonly<Record<string, readonly Case[]>> = {
   "3.3 Order": ORDER,
   "3.3 Groups": GROUPS,
   "3.3 Joins": JOINING,
+  "3.3 Summaries": SUMMARIES,
   "3.4 Consuming": CONSUMING,
   "3.5 Files": FILES,
 };

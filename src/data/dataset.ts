@@ -131,6 +131,10 @@ type AnyTransformOptions = TransformOptions | ActorTransformOptions;
 type UserFunction = (value: never) => unknown;
 type UserClass = abstract new (...args: any) => object;
 
+function isUntyped({ type }: Field): boolean {
+  return type.kind === "null";
+}
+
 export let newDataset: <R extends AnyRow>(plan: LogicalPlan, settings?: DataSettings) => Dataset<R>;
 
 /**
@@ -528,9 +532,20 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return allRows<R>(this.limit(rows).#blocks(options, this));
   }
 
-  /** All rows: they have to fit into the memory of this process. */
-  async takeAll(options: ConsumeOptions = {}): Promise<R[]> {
-    return allRows<R>(this.#blocks(options));
+  /**
+   * All rows: they have to fit into the memory of this process.
+   *
+   * @param options - `limit`: more rows than these are an error, and are not made. Default: none
+   * @throws DataError for more rows than the limit, RangeError for a limit that is no whole number from 1
+   */
+  async takeAll({ signal, ...given }: ConsumeOptions & { limit?: number | undefined } = {}): Promise<R[]> {
+    const { limit } = readOptions(given, { of: "takeAll", options: { limit: countOption({ min: 1 }, undefined) } });
+    if (limit === undefined) return allRows<R>(this.#blocks({ signal }));
+    const rows = await allRows<R>(this.limit(limit + 1).#blocks({ signal }, this));
+    if (rows.length <= limit) return rows;
+    throw new DataError(`takeAll has a limit of ${limit} rows, and there are more`, {
+      hint: "take(n) gives the first ones, and iterRows() one after the other",
+    });
   }
 
   /** The first rows as one batch. */
@@ -584,7 +599,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
       throw new DataError("Cannot summarize: an iterable can be read once, and the types of columns are needed before", {
         hint: "keep its rows first: (await dataset.materialize()).summary()",
       });
-    const plan = summaryPlan(await this.#fields({ signal }), read);
+    const plan = summaryPlan(await this.#typedFields({ signal }), read);
     return new DatasetSummary<R>(plan, await this.aggregate(plan.aggregates, { signal }));
   }
 
@@ -598,6 +613,18 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     for await (const block of this.limit(1).#run(options)) {
       fields = block.schema;
       block.release();
+    }
+    return fields;
+  }
+
+  /** As `#fields`, with the types of columns that begin with nulls from the first block that knows them. */
+  async #typedFields(options: ConsumeOptions): Promise<readonly Field[]> {
+    let fields = await this.#fields(options);
+    if (!fields.some(isUntyped)) return fields;
+    for await (const block of this.#run(options)) {
+      fields = fields.map((field) => (isUntyped(field) ? (block.schema.find(({ name }) => name === field.name) ?? field) : field));
+      block.release();
+      if (!fields.some(isUntyped)) break;
     }
     return fields;
   }

@@ -6,6 +6,7 @@
  */
 import "./well-known-exports.ts";
 
+export type { Partition, Paths } from "./file-choice.ts";
 export {
   absMax,
   type Aggregate,
@@ -81,7 +82,6 @@ export {
 } from "./expressions/expression.ts";
 export type { AnyRow, Batch, BatchColumn } from "./row-types.ts";
 export {
-  type Paths,
   readBinaryFiles,
   readCsv,
   type ReadCsvOptions,

@@ -140,3 +140,6 @@ export const INTERRUPTED_WRITE_MS = 1500;
 
 /** Files of a written dataset that go to their places together. */
 export const FILES_PUBLISHED_AT_A_TIME = 16;
+
+/** How long a worker goes without reading its memory again. Linux takes up to 0.1 ms to tell it, which is a quarter of what a block of one row costs. */
+export const MEMORY_READ_MS = 20;

@@ -5,9 +5,7 @@
  * `year=2026/month=1/` in a path gives the columns `year` and `month` (Hive's partitioning), unless `partitioning` is `"none"`.
  */
 import { type NdArray, remote, type TaskOptions } from "../core/index.ts";
-import { custom, describeValue, flag, isPlainObject, isTaskOption, oneOf, readOptions, text } from "../core/internal.ts";
-import type { ListedFile } from "../storage/file-system.ts";
-import { listFiles } from "../storage/list-files.ts";
+import { custom, describeValue, flag, isPlainObject, isTaskOption, readOptions, text } from "../core/internal.ts";
 import { shownPath } from "../storage/paths.ts";
 import { type Block, vectorOf } from "./blocks/block.ts";
 import { keepOrigin, noteFile } from "./blocks/origin.ts";
@@ -17,6 +15,15 @@ import { buildVector } from "./blocks/vector-builder.ts";
 import { type Dataset, newDataset } from "./dataset.ts";
 import type { Reader } from "./engine/task.ts";
 import { DataError } from "./errors.ts";
+import {
+  checkChoice,
+  chosenFiles,
+  FILE_CHOICE,
+  type FileChoice,
+  type FileChoiceOptions,
+  type PathColumns,
+  type Paths,
+} from "./file-choice.ts";
 import { type ColumnFacts, mayMatch } from "./expressions/may-match.ts";
 import { columnsOf, expressionText, type ExpressionNode } from "./expressions/nodes.ts";
 import { readBinaryFile } from "./formats/binary-reader.ts";
@@ -27,21 +34,13 @@ import { readNumpyFile } from "./formats/numpy-reader.ts";
 import { type ParquetFooter, type ParquetPart, readParquetFooter, readParquetPart } from "./formats/parquet-reader.ts";
 import { readTextFile } from "./formats/text-reader.ts";
 import { BLOCK_BYTES_MAX, SMALL_FILE_TASKS_PER_CPU, SMALL_FILES_PER_TASK_MAX } from "./limits.ts";
-import type { Source, SourcePart, Wanted } from "./plan/logical-plan.ts";
+import { shuffled, type Source, type SourcePart, type Wanted } from "./plan/logical-plan.ts";
 import type { AnyRow } from "./row-types.ts";
-import { HIVE_NULL } from "./engine/write-transform.ts";
-
-/** One path or several. */
-export type Paths = string | readonly string[];
 
 /** The options of all readers of files. */
-export interface ReadFilesOptions extends Omit<TaskOptions<1>, "name" | "numReturns" | "highWaterMark" | "signal"> {
+export interface ReadFilesOptions extends FileChoiceOptions, Omit<TaskOptions<1>, "name" | "numReturns" | "highWaterMark" | "signal"> {
   /** Add the column `path` with the path of the file of each row. Default: false. */
   includePaths?: boolean | undefined;
-  /** Whether `name=value` in paths gives columns. Default: `"hive"`. */
-  partitioning?: "hive" | "none" | undefined;
-  /** Whether paths that do not exist are left out instead of an error. Default: false. */
-  ignoreMissingPaths?: boolean | undefined;
 }
 
 /** Types of columns by their names, such as `{ id: "int64", born: "timestamp[ms]" }`. */
@@ -119,11 +118,7 @@ function isNames(value: unknown): value is readonly string[] {
 const NAMES = custom<readonly string[] | undefined>("an array of texts is needed", undefined, (value) =>
   isNames(value) ? "ok" : "wrong type",
 );
-const FILES = {
-  includePaths: flag(false),
-  partitioning: oneOf(["hive", "none"], "hive"),
-  ignoreMissingPaths: flag(false),
-};
+const FILES = { ...FILE_CHOICE, includePaths: flag(false) };
 const CSV = {
   ...FILES,
   header: custom<boolean | readonly string[]>("a boolean or an array of names is needed", true, (value) =>
@@ -203,7 +198,9 @@ export function readCsv<R extends AnyRow = AnyRow>(paths: Paths, options: ReadCs
 }
 
 /** @throws TypeError for what is no path and no list of paths. An empty list is a mistake more often than not, and `ignoreMissingPaths` takes it. */
-function checkPaths(of: string, paths: unknown, { ignoreMissingPaths }: FilesOptions): void {
+function checkPaths(of: string, paths: unknown, files: FilesOptions): void {
+  checkChoice(of, files);
+  const { ignoreMissingPaths } = files;
   const isPath = (path: unknown): boolean => typeof path === "string" && path !== "";
   if (isPath(paths) || (Array.isArray(paths) && paths.every(isPath) && (paths.length > 0 || ignoreMissingPaths))) return;
   const wrong: unknown = Array.isArray(paths) && paths.length > 0 ? paths.find((path) => !isPath(path)) : paths;
@@ -301,7 +298,8 @@ function parquetSource(read: ParquetRead): Source {
     name: `readParquet${only.length === 0 ? "" : `(${only.join("; ")})`}`,
     reader: readWithColumns as Reader,
     parts: (_cpus, leavesOut) => parquetParts(read, leavesOut),
-    files: () => shownFiles(paths, files),
+    shuffle: files.shuffle,
+    files: () => shownFiles("readParquet", paths, files),
     knowsRowCounts: true,
     columns,
     pushDown: (more) => {
@@ -316,7 +314,7 @@ async function parquetParts(
   { paths, files, columns, decimal, wanted }: ParquetRead,
   leavesOut: (error: unknown) => boolean,
 ): Promise<SourcePart[]> {
-  const listed = await listFiles(paths, { ignoreMissingPaths: files.ignoreMissingPaths });
+  const { listed, columnsOfPath } = await filesToRead("readParquet", paths, files);
   const asked = wanted.filters.flatMap(columnsOf);
   const readable = await inParallel(listed, ({ path }) =>
     readParquetFooter(path, asked).catch((error: unknown) => {
@@ -326,7 +324,6 @@ async function parquetParts(
   );
   const footers = readable.filter((footer) => footer !== undefined);
   const wide = [...new Set(footers.flatMap((footer) => footer.wideColumns))];
-  const columnsOfPath = pathColumns(listed, files);
   const partsOf = (footer: ParquetFooter, parts: readonly ParquetPart[]): SourcePart[] => {
     const added = columnsOfPath(footer.path);
     if (columns !== undefined) columnsInFile(columns, footer, added);
@@ -414,10 +411,16 @@ function partsOfFooter({ path, rowGroups }: ParquetFooter, excluded: ReadonlySet
 // ---------------------------------------------------------------------------------------------------------------------
 // All readers of files
 
-interface FilesOptions {
+interface FilesOptions extends FileChoice {
   readonly includePaths: boolean;
-  readonly partitioning: "hive" | "none";
-  readonly ignoreMissingPaths: boolean;
+}
+
+/** The files to read, and the columns that the path of each gives. */
+async function filesToRead(of: string, paths: Paths, files: FilesOptions) {
+  const { listed, partitionOf } = await chosenFiles(of, paths, files);
+  const columnsOfPath = (path: string): PathColumns =>
+    files.includePaths ? [...partitionOf(path), ["path", shownPath(path)]] : partitionOf(path);
+  return { listed, columnsOfPath };
 }
 
 /** The options of the reader itself, and those of its tasks. A name that neither knows is taken for one of the reader's, which says what there is. */
@@ -453,20 +456,20 @@ function fileDataset<R extends AnyRow>(
 ): Dataset<R> {
   checkPaths(name, paths, files);
   const parts = async (cpus: number): Promise<SourcePart[]> => {
-    const listed: readonly ListedFile[] = await listFiles(paths, { ignoreMissingPaths: files.ignoreMissingPaths });
-    const columnsOfPath = pathColumns(listed, files);
+    const { listed, columnsOfPath } = await filesToRead(name, paths, files);
     if (!isManySmall) return listed.map(({ path }) => ({ args: [reader, [path, ...args], columnsOfPath(path)] }));
-    const read = listed.map(({ path }) => [path, columnsOfPath(path)] as const);
+    // Tasks read neighbours, so the files are mixed before they are neighbours.
+    const read = shuffled(listed, files.shuffle).map(({ path }) => [path, columnsOfPath(path)] as const);
     return inGroups(read, cpus * SMALL_FILE_TASKS_PER_CPU).map((group) => ({ args: [reader, args, group] }));
   };
   const read = (isManySmall ? readFilesWithColumns : readWithColumns) as Reader;
-  const source: Source = { name, reader: read, parts, files: () => shownFiles(paths, files) };
+  const source: Source = { name, reader: read, parts, shuffle: files.shuffle, files: () => shownFiles(name, paths, files) };
   return newDataset({ kind: "read", name, source, options: tasks });
 }
 
 /** The paths of files as they may be shown: what of a URL may be secret is in requests alone. */
-async function shownFiles(paths: Paths, { ignoreMissingPaths }: FilesOptions): Promise<readonly string[]> {
-  return (await listFiles(paths, { ignoreMissingPaths })).map(({ path }) => shownPath(path));
+async function shownFiles(of: string, paths: Paths, files: FilesOptions): Promise<readonly string[]> {
+  return (await chosenFiles(of, paths, files)).listed.map(({ path }) => shownPath(path));
 }
 
 /** About so many groups of neighbours, which are equally large. */
@@ -499,40 +502,6 @@ export async function* readFilesWithColumns(
     }
   } finally {
     await Promise.all([file?.blocks.return(), next?.blocks.return()]);
-  }
-}
-
-/** Columns whose values are the same for all rows of a file. */
-type PathColumns = readonly (readonly [name: string, value: string | number | null])[];
-
-/** What the paths of the files say of their rows. A column of `name=value` folders is of numbers where all its values are. */
-function pathColumns(listed: readonly ListedFile[], { includePaths, partitioning }: FilesOptions): (path: string) => PathColumns {
-  const partsOf = (path: string): [string, string | null][] =>
-    partitioning === "hive" ? shownPath(path).split("/").slice(0, -1).flatMap(hiveColumn) : [];
-  const texts = new Set<string>();
-  for (const { path } of listed)
-    for (const [name, value] of partsOf(path)) if (value !== null && !WHOLE_NUMBER.test(value)) texts.add(name);
-  return (path) => {
-    const parts = partsOf(path).map(([name, value]) => [name, value === null || texts.has(name) ? value : Number(value)] as const);
-    return includePaths ? [...parts, ["path", shownPath(path)]] : parts;
-  };
-}
-
-const HIVE = /^([^=]+)=(.*)$/s;
-const WHOLE_NUMBER = /^-?(0|[1-9][0-9]{0,14})$/;
-
-function hiveColumn(folder: string): [string, string | null][] {
-  const match = HIVE.exec(folder);
-  if (match === null) return [];
-  const value = decoded(match[2] as string);
-  return [[decoded(match[1] as string), value === HIVE_NULL ? null : value]];
-}
-
-function decoded(escaped: string): string {
-  try {
-    return decodeURIComponent(escaped);
-  } catch {
-    return escaped;
   }
 }
 

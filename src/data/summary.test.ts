@@ -48,6 +48,7 @@ describe("a summary", () => {
   const top = [
     { value: "Rome", count: 2 },
     { value: "a city whose name goes on for longer than a cell", count: 1 },
+    { value: new Uint8Array([1, 171]), count: 1 },
   ];
   const result = { "statistic 0": 7.123456789, "statistic 1": null, "statistic 2": 3, "statistic 3": 100 / 3, "statistic 4": top };
   const summary = new DatasetSummary<{ km: number; city: string }>(plan, result);
@@ -56,6 +57,7 @@ describe("a summary", () => {
     expect(summary.rows).toEqual([
       { statistic: "approxTopK[0]", km: null, city: top[0] },
       { statistic: "approxTopK[1]", km: null, city: top[1] },
+      { statistic: "approxTopK[2]", km: null, city: top[2] },
       { statistic: "count", km: null, city: 3 },
       { statistic: "missingPct", km: null, city: 100 / 3 },
       { statistic: "total", km: 7.123456789, city: null },
@@ -70,6 +72,7 @@ describe("a summary", () => {
         "statistic      km       city",
         "approxTopK[0]           Rome x 2",
         "approxTopK[1]           a city whose name goes on for l…",
+        "approxTopK[2]           0x01ab x 1",
         "count                   3",
         "missingPct              33.3333",
         "total          7.12346",

@@ -220,6 +220,7 @@ function textOf(value: unknown): string {
   if (typeof value === "number") return String(Number.isInteger(value) ? value : Number(value.toPrecision(6)));
   if (typeof value === "bigint" || typeof value === "boolean") return String(value);
   if (value instanceof Date) return value.toISOString();
+  if (value instanceof Uint8Array) return `0x${Buffer.from(value).toString("hex")}`;
   if (typeof value === "object" && "value" in value && "count" in value) return `${textOf(value.value)} x ${String(value.count)}`;
   return describeValue(value);
 }

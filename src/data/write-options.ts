@@ -15,8 +15,8 @@ import { WRITE_MODES, type WriteMode } from "./write.ts";
 /** The options of what writes files. */
 export interface WriteOptions extends ConsumeOptions {
   /**
-   * What happens to files that the folder has already: `"append"` leaves them, `"overwrite"` removes them after the new ones are there, `"error"` refuses to write, `"ignore"` writes nothing. Default:
-   * `"append"`.
+   * What happens to files that the folder has already: `"append"` leaves them, `"overwrite"` removes them after the new ones are there, `"create"` and `"error"` refuse to write, `"ignore"` writes
+   * nothing. Default: `"append"`.
    */
   mode?: WriteMode | undefined;
   /** Columns whose values are folders, such as `city=Rome/`, and are left out of the files. Default: none. */

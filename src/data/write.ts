@@ -19,7 +19,7 @@ import { FILES_PUBLISHED_AT_A_TIME, INTERRUPTED_WRITE_MS } from "./limits.ts";
 import { makeStagingFolder, removeStagingFolder } from "./staging-folder.ts";
 import { counted } from "./statistics.ts";
 
-export const WRITE_MODES = ["append", "overwrite", "error", "ignore"] as const;
+export const WRITE_MODES = ["append", "overwrite", "create", "error", "ignore"] as const;
 export type WriteMode = (typeof WRITE_MODES)[number];
 
 /** What was written. */
@@ -51,7 +51,7 @@ export async function writeDataset({ folder, mode, extension, filenameProvider, 
       : (await listFiles(target, { ignoreMissingPaths: true })).map(({ path }) => path);
   const old = mode === "append" ? [] : found;
   if (old.length > 0 && mode === "ignore") return NOTHING;
-  if (old.length > 0 && mode === "error")
+  if (old.length > 0 && (mode === "error" || mode === "create"))
     throw new DataError(`Cannot write to ${target}: it has ${old.length} files already`, {
       hint: 'choose another folder, or mode: "append" or "overwrite"',
     });

@@ -47,6 +47,12 @@ describe("a summary", () => {
     ).toMatchObject({ mean: expect.closeTo(1 / 3, 9), max: true });
   });
 
+  test("finds the type of a column that begins with nulls", async () => {
+    const late = data.fromItems<{ id: number | null }>([{ id: null }, { id: null }]).union(data.range(4));
+    expect((await late.summary()).column("id")).toMatchObject({ count: 6, mean: 1.5, max: 3 });
+    expect((await late.limit(2).summary()).column("id")).toEqual({ count: 2, missingPct: 100 });
+  });
+
   test("is refused for what can be read once, before it is read", async () => {
     const once = data.fromAsyncIterable([{ n: 1 }, { n: 2 }]);
     await expect(once.summary()).rejects.toThrow("an iterable can be read once");
@@ -61,6 +67,13 @@ describe("a summary", () => {
     const perCity = await rides.groupBy("city").max("km", { ignoreNulls: false }).sort("city").takeAll();
     expect(perCity.map((row) => row["max(km)"])).toEqual([null, null, null]);
   });
+});
+
+test("takeAll with a limit gives all rows up to it, and refuses more", async () => {
+  expect(await rides.takeAll({ limit: 100 })).toEqual(await rides.takeAll());
+  await expect(data.range(1_000_000_000).takeAll({ limit: 5 })).rejects.toThrow("takeAll has a limit of 5 rows, and there are more");
+  await expect(rides.takeAll({ limit: 0 })).rejects.toThrow("limit of takeAll");
+  await expect(rides.takeAll({ rows: 3 } as never)).rejects.toThrow("limit");
 });
 
 const sizesOf = async (dataset: data.Dataset<any>): Promise<string[]> => {
@@ -242,4 +255,30 @@ describe("written files", () => {
     expect(() => rows.writeCsv(to, { minRowsPerFile: 5, maxRowsPerFile: 4 })).toThrow("received 5 and 4");
     expect(() => rows.writeCsv(to, { filenameProvider: "x" as never })).toThrow("filenameProvider");
   });
+});
+
+test("files are read in a random order, in each run and in each epoch another one, and with a seed in its own", async () => {
+  const to = join(folder, "many");
+  await data.range(40).repartition(20).writeParquet(to);
+  const ids = async (shuffle?: "files" | { seed: number }): Promise<number[]> =>
+    (await data.readParquet<{ id: number }>(to, { shuffle }).takeAll()).map(({ id }) => id);
+  const [first, second, seeded] = [await ids("files"), await ids("files"), await ids({ seed: 5 })];
+  expect(first).not.toEqual(second);
+  for (const order of [first, second, seeded]) {
+    expect(order.toSorted((a, b) => a - b)).toEqual(upTo(40));
+    expect(order).not.toEqual(upTo(40));
+    // A file's rows stay together.
+    for (let at = 0; at < 40; at += 2) expect(order[at + 1]).toBe((order[at] as number) + 1);
+  }
+  expect(await ids({ seed: 5 })).toEqual(seeded);
+  const [part] = await data.readParquet<{ id: number }>(to, { shuffle: "files" }).streamingSplit(1);
+  const epochs: number[][] = [[], []];
+  for (const epoch of epochs) for await (const { id } of (part as data.DataIterator<{ id: number }>).iterRows()) epoch.push(id);
+  expect(epochs[0]?.toSorted((a, b) => a - b)).toEqual(upTo(40));
+  expect(epochs[0]).not.toEqual(epochs[1]);
+  for (const wrong of ["rows", {}, { seed: 0.5 }, { seed: 1, more: 2 }, true])
+    expect(() => data.readCsv(to, { shuffle: wrong as never })).toThrow("shuffle");
+  expect(() => data.readCsv(to, { fileExtensions: ["."] })).toThrow("fileExtensions");
+  expect(() => data.readCsv(to, { partitioning: "none", partitionFilter: () => true })).toThrow("no partitionFilter");
+  expect(await data.readParquet(to, { fileExtensions: ["parquet"] }).count()).toBe(40);
 });

@@ -54,6 +54,23 @@ describe("a worker that dies", () => {
       }),
     );
   });
+
+  test("changes no random number, no UUID and no number of a row", async () => {
+    const ids = data.range(20_000).repartition(10);
+    const made = { n: data.monotonicallyIncreasingId(), r: data.random(), u: data.uuid() };
+    const whole = await ids.withColumns(made).takeAll();
+    const before = ids.map(dyingOnce(join(folder, "before numbers"), 7000));
+    const found = await before
+      .withColumns(made)
+      .map(dyingOnce(join(folder, "behind numbers"), 15_000))
+      .takeAll();
+    expect(found).toEqual(whole);
+    // Without their order, rows that were given out keep what they have: no number comes twice.
+    const unordered = before.withSettings({ preserveOrder: false }).withColumns(made);
+    const given = await unordered.map(dyingOnce(join(folder, "behind numbers, in any order"), 15_000)).takeAll();
+    const values = ({ n, r, u }: { n: number; r: number; u: string }): unknown[] => [n, r, u];
+    expect(given.toSorted((a, b) => a.n - b.n).map(values)).toEqual(whole.map(values));
+  });
 });
 
 test("a small side of a join goes to each task as a whole, on either side, and a worker that dies changes nothing", async () => {
@@ -244,6 +261,6 @@ describe("files", () => {
     await expect(failing.writeJson(to, { mode: "overwrite" })).rejects.toThrow("no");
     expect(readdirSync(to)).toHaveLength(1);
     expect(await data.readJson(to).takeAll()).toEqual([{ id: 1 }]);
-    await expect(rides.writeJson(to, { mode: "error" })).rejects.toThrow("it has 1 files already");
+    for (const mode of ["error", "create"] as const) await expect(rides.writeJson(to, { mode })).rejects.toThrow("it has 1 files already");
   });
 });

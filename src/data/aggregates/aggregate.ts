@@ -128,8 +128,10 @@ export function mean(column: string, options: NullOptions = {}): Aggregate<numbe
  * @param options - `ignoreNulls` as of `sum`
  */
 export function std(column: string, options: StdOptions = {}): Aggregate<number | null> {
-  const { ddof, ...others } = options ?? {};
-  return { ...withNulls(ofColumn<number | null>("std", column), others), ...readOptions({ ddof }, { of: "std", options: { ddof: DDOF } }) };
+  return {
+    ...ofColumn<number | null>("std", column),
+    ...readOptions(options, { of: "std", options: { ignoreNulls: flag(true), ddof: DDOF } }),
+  };
 }
 
 /** The largest absolute value of a column of numbers. @param options - as of `sum` */

@@ -113,6 +113,9 @@ describe("approxQuantile", () => {
         ["b", null],
       ]),
     );
+    // Where a border lies between two values, the one above it, as in DataSketches.
+    const four = [7, 0, 7, 5].map((value) => ({ key: "a", value }));
+    expect(aggregated(four, approxQuantile("value", [0.25, 0.5, 0.6])).get("a")).toEqual([5, 7, 7]);
   });
 
   test("wrong arguments are refused", () => {

@@ -118,6 +118,7 @@ describe("aggregates of columns with nulls", () => {
     expect(() => sum("n", { ignoreNulls: 1 as never })).toThrow("ignoreNulls");
     expect(() => std("n", { ddof: -1 })).toThrow("ddof");
     expect(() => std("n", { ignoreNull: true } as never)).toThrow("ignoreNulls");
+    for (const wrong of [0, null]) expect(() => std("n", wrong as never)).toThrow("std");
     expect(() => count(undefined, { ignoreNulls: true })).toThrow("count takes ignoreNulls with the name of a column: received none");
     expect(() => count(3 as never)).toThrow("count takes the name of a column");
     const named = [["rows", count("none")]] as const;

@@ -49,17 +49,17 @@ class QuantileSketch {
     return this.#levels;
   }
 
-  /** For each part from 0 to 1 a number of which about so many others are no larger; undefined where no number was added. */
+  /** For each part from 0 to 1 a number below which about so many others are, of few numbers the same as in DataSketches; undefined where no number was added. */
   quantiles(parts: readonly number[]): number[] | undefined {
     const weighted = this.#levels.flatMap((values, level) => values.map((value) => ({ value, weight: 2 ** level })));
     if (weighted.length === 0) return undefined;
     weighted.sort((a, b) => a.value - b.value);
     const total = weighted.reduce((sum, { weight }) => sum + weight, 0);
     return parts.map((part) => {
-      let left = Math.max(1, Math.ceil(part * total));
+      let below = Math.floor(part * total);
       for (const { value, weight } of weighted) {
-        left -= weight;
-        if (left <= 0) return value;
+        below -= weight;
+        if (below < 0) return value;
       }
       return (weighted.at(-1) as { value: number }).value;
     });

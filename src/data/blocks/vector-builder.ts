@@ -320,6 +320,7 @@ class TextBytes {
 
 /** A column of a block has at most this many bytes of texts: offsets have 32 bits. */
 const OFFSET_MAX = 0x7fffffff;
+const FEWER_ROWS = "repartition({ rowsPerBlock }) makes blocks of fewer rows";
 
 function fillStrings(values: Values, type: DataType): Filled {
   const offsets = new Int32Array(values.length + 1);
@@ -328,7 +329,8 @@ function fillStrings(values: Values, type: DataType): Filled {
     const value = values[row];
     if (typeof value === "string") texts.append(value);
     else if (!isNullish(value)) throw misfit(row, value, type);
-    if (texts.length > OFFSET_MAX) throw new MisfitError(row, "is too much: the texts of a block's column have at most 2 GiB");
+    if (texts.length > OFFSET_MAX)
+      throw new MisfitError(row, `is too much: the texts of a block's column have at most 2 GiB, and ${FEWER_ROWS}`);
     offsets[row + 1] = texts.length;
   }
   return { offsets, values: texts.bytes() };
@@ -341,7 +343,7 @@ function fillBinary(values: Values, type: DataType): Filled {
     const value = values[row];
     if (value instanceof Uint8Array) total += value.length;
     else if (!isNullish(value)) throw misfit(row, value, type);
-    if (total > OFFSET_MAX) throw new MisfitError(row, "is too much: the bytes of a block's column are at most 2 GiB");
+    if (total > OFFSET_MAX) throw new MisfitError(row, `is too much: the bytes of a block's column are at most 2 GiB, and ${FEWER_ROWS}`);
     offsets[row + 1] = total;
   }
   const bytes = new Uint8Array(total);

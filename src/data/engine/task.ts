@@ -10,7 +10,7 @@ import { type Block, blockBytes, concatBlocks, packBlock, schemaOf, sliceBlock }
 import type { Field } from "../blocks/data-type.ts";
 import { buffersOf, freeBuffers, freeDecoded } from "../blocks/memory.ts";
 import { type BlockOrigin, keepOrigins, originOf } from "../blocks/origin.ts";
-import { BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_AHEAD_MAX, GATHERED_BYTES_MAX } from "../limits.ts";
+import { BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_AHEAD_MAX, GATHERED_BYTES_MAX, MEMORY_READ_MS } from "../limits.ts";
 import { type Combine, combineBlocks } from "./combine.ts";
 import { type Join, joinEach } from "./join.ts";
 import type { SmallSide } from "./small-side.ts";
@@ -27,7 +27,10 @@ export interface BlockFacts {
   /** How long its task has worked for it, and how much its process has used processors meanwhile. */
   readonly wallMs?: number;
   readonly cpuMs?: number;
-  /** Memory of its process then, without what is mapped from the object store. Absent where it is not known, or of a process that all tasks share. */
+  /**
+   * Memory of its process then, without what is mapped from the object store. Absent where it is not known, of a process that all tasks share, and of blocks that follow others within
+   * `MEMORY_READ_MS`.
+   */
   readonly memoryBytes?: number;
   /** Where its rows came from, as far as its task knows. */
   readonly origin?: BlockOrigin;
@@ -206,7 +209,7 @@ function* withFacts(block: Block, watch: StopWatch): Generator<Block | BlockFact
     const { spent } = watch;
     yield piece;
     const origin = originOf(block, [start, end - 1]);
-    const memoryBytes = runsInProcess() ? undefined : ownMemoryBytes();
+    const memoryBytes = memoryNow();
     yield {
       ...factsOf(piece),
       ...spent,
@@ -215,6 +218,16 @@ function* withFacts(block: Block, watch: StopWatch): Generator<Block | BlockFact
     };
     watch.restart();
   }
+}
+
+let memoryReadMs = Number.NEGATIVE_INFINITY;
+
+/** Of this process, unless it was asked just before. */
+function memoryNow(): number | undefined {
+  const now = performance.now();
+  if (runsInProcess() || now - memoryReadMs < MEMORY_READ_MS) return undefined;
+  memoryReadMs = now;
+  return ownMemoryBytes();
 }
 
 export function factsOf(block: Block): BlockFacts {

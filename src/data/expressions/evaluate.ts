@@ -7,7 +7,7 @@
 import { type Block, vectorOf } from "../blocks/block.ts";
 import { NULL, typeName } from "../blocks/data-type.ts";
 import { nullVector, UnsafeInteger, type Vector } from "../blocks/vector.ts";
-import { buildVector } from "../blocks/vector-builder.ts";
+import { buildVector, MisfitError } from "../blocks/vector-builder.ts";
 import { DataError } from "../errors.ts";
 import { arithmetic, NUMBER_FUNCTIONS, numberFunction } from "./arithmetic.ts";
 import { arrayToList } from "./arrays.ts";
@@ -190,7 +190,8 @@ function call(node: CallNode, inputs: readonly Operand[], length: number, name: 
     const place = `${name}: ${node.fn} in ${expressionText(node)}`;
     if (error instanceof TypeProblem)
       throw new DataError(`${place} ${error.message}`, error.hint === undefined ? {} : { hint: error.hint });
-    if (error instanceof RowProblem) throw new DataError(`${place}: row ${error.row} of a block ${error.problem}`);
+    if (error instanceof RowProblem || error instanceof MisfitError)
+      throw new DataError(`${place}: row ${error.row} of a block ${error.problem}`);
     if (error instanceof UnsafeInteger)
       throw new DataError(`${place}: row ${error.row} of a block has ${error.value}, and numbers beyond 2^53 would be rounded`, {
         hint: "compute with whole numbers of 64 bits alone, which is exact",

@@ -118,6 +118,11 @@ describe("texts", () => {
       }),
     );
   });
+
+  test("that would be longer than a text can be are an error that names the row", () => {
+    const long = "x".repeat(20_000);
+    expect(() => computed(["a", long], STRING, v.repeat(65_536))).toThrow("row 1 of a block would be a longer text than JavaScript has");
+  });
 });
 
 /** What pyarrow 17 gives, whose functions Ray's are. */

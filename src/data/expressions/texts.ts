@@ -10,7 +10,7 @@ import { nullVector, packVector, type Vector } from "../blocks/vector.ts";
 import { valueReader } from "../blocks/value-reader.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import type { TextFunctionName } from "./nodes.ts";
-import { booleans, isNullOperand, type Kernel, nullsOf, type Operand, requireTypes } from "./operand.ts";
+import { booleans, isNullOperand, type Kernel, nullsOf, type Operand, requireTypes, RowProblem } from "./operand.ts";
 import { groupsOf, likeTest } from "./patterns.ts";
 
 const INT32: DataType = { kind: "int32" };
@@ -34,13 +34,18 @@ function ofText(type: DataType, compute: (vector: TextVector, input: Operand, ar
 function byStrings(type: DataType, change: (text: string, args: readonly unknown[]) => unknown): Kernel {
   return ofText(type, (vector, _, args) => {
     const read = valueReader(vector);
-    return buildVector(
-      Array.from({ length: vector.length }, (_value, i) => {
-        const text = read(i);
-        return text === null ? null : change(text as string, args);
-      }),
-      type,
-    );
+    const changed = new Array<unknown>(vector.length);
+    let row = 0;
+    try {
+      for (; row < changed.length; row += 1) {
+        const text = read(row);
+        changed[row] = text === null ? null : change(text as string, args);
+      }
+    } catch (error) {
+      if (error instanceof RangeError) throw new RowProblem(row, "would be a longer text than JavaScript has, of 512 Mi characters");
+      throw error;
+    }
+    return buildVector(changed, type);
   });
 }
 

@@ -15,6 +15,7 @@ import type { Partitioning } from "../engine/partition-task.ts";
 import type { Reader } from "../engine/task.ts";
 import type { Transform } from "../engine/transform.ts";
 import type { ExpressionNode } from "../expressions/nodes.ts";
+import { Random } from "../kernels/random.ts";
 
 /** A place where rows come from, in parts that are read apart. */
 export interface Source {
@@ -23,6 +24,8 @@ export interface Source {
   readonly reader: Reader;
   /** The parts, in the order of their rows, where they were listed before, or what lists them. */
   readonly parts: readonly SourcePart[] | ListParts;
+  /** Whether each run brings the parts into another order. Default: they are read in theirs. */
+  readonly shuffle?: Shuffle | undefined;
   /** Each part says how many rows it has. */
   readonly knowsRowCounts?: boolean;
   /** Lists the files that it reads. Absent where it reads none. */
@@ -43,8 +46,27 @@ type ListParts = (cpus: number, leavesOut: LeavesOut) => Promise<readonly Source
 
 type LeavesOut = (error: unknown) => boolean;
 
-export async function partsOf({ parts }: Source, cpus: number, leavesOut: LeavesOut = () => false): Promise<readonly SourcePart[]> {
-  return typeof parts === "function" ? parts(cpus, leavesOut) : parts;
+export async function partsOf(
+  { parts, shuffle }: Source,
+  cpus: number,
+  leavesOut: LeavesOut = () => false,
+): Promise<readonly SourcePart[]> {
+  return shuffled(typeof parts === "function" ? await parts(cpus, leavesOut) : parts, shuffle);
+}
+
+/** A random order: another one each time, or that of the seed. */
+export type Shuffle = "files" | { readonly seed: number };
+
+/** The items in a random order where there is to be one. */
+export function shuffled<T>(items: readonly T[], shuffle: Shuffle | undefined): readonly T[] {
+  if (shuffle === undefined) return items;
+  const random = new Random(shuffle === "files" ? Math.floor(Math.random() * 2 ** 32) : shuffle.seed);
+  const mixed = [...items];
+  for (let i = mixed.length - 1; i > 0; i -= 1) {
+    const other = random.below(i + 1);
+    [mixed[i], mixed[other]] = [mixed[other] as T, mixed[i] as T];
+  }
+  return mixed;
 }
 
 /** What the steps behind a read ask for. */

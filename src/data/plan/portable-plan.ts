@@ -17,8 +17,8 @@ export async function portablePlan(plan: PhysicalPlan, cpus: number): Promise<Ph
       return { ...plan, blocks };
     }
     case "read": {
-      const { name, reader } = plan.source;
-      return { ...plan, source: { name, reader, parts: await partsOf(plan.source, cpus) } };
+      const { name, reader, shuffle } = plan.source;
+      return { ...plan, source: { name, reader, shuffle, parts: await partsOf(plan.source, cpus) } };
     }
     case "exchange":
       return {

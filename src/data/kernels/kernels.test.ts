@@ -113,6 +113,32 @@ describe("sorting", () => {
     expect((ordered.vectors[0] as Vector).values).toEqual((whole.vectors[0] as Vector).values?.slice().sort());
   });
 
+  test("a row belongs to the range behind all borders that do not come after it", () => {
+    const random = new Random(2);
+    const spreads: Record<string, () => unknown> = {
+      even: () => random.uint32() / 2 ** 32,
+      steep: () => 10 ** (random.below(600) - 300) * (random.below(2) === 0 ? -1 : 1),
+      few: () => [0.1, 0.1 + 2 ** -55, -0, 0, 1e300, null, Number.NaN][random.below(7)],
+      same: () => 4,
+      wide: () => BigInt(random.uint32()) * 2n ** 31n - 2n ** 61n,
+      small: () => random.below(300),
+    };
+    for (const [column, next] of Object.entries(spreads))
+      for (const descending of [false, true]) {
+        const by = [{ column, descending }];
+        const { block, own } = blockOf(Array.from({ length: 1000 }, () => ({ [column]: next() })));
+        const sample = takeBlock(
+          block,
+          Uint32Array.from({ length: 300 }, (_, i) => i),
+        );
+        for (const borders of [takeBlock(sample, sortedIndices(sample, by)), sliceBlock(sample, 0, 1), sliceBlock(sample, 0, 0)]) {
+          const others = rowsOf(borders);
+          const expected = own.map((one) => others.filter((border) => compareRows(border, one, by) <= 0).length);
+          expect(Array.from(rangeOfRows(block, borders, by))).toEqual(expected);
+        }
+      }
+  });
+
   test("by what cannot be ordered, or is not there, names the column", () => {
     const { block } = blockOf([{ l: [1] }]);
     expect(() => sortedIndices(block, [{ column: "l", descending: false }])).toThrow("list<float64>");

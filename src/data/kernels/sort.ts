@@ -63,6 +63,8 @@ function rangesByWords({ vector }: ColumnOrder, words: Words, rowCount: number):
   let end = vector.length;
   if (hasNulls) while (end > rowCount && isNull(vector, end - 1)) end -= 1;
   const { high: tops, low: rests = new Uint32Array(vector.length) } = words;
+  const { least, shift, starts } = bordersByPrefix(tops, rowCount, end);
+  const last = starts.length - 2;
   for (let row = 0; row < rowCount; row += 1) {
     if (hasNulls && isNull(vector, row)) {
       ranges[row] = vector.length - rowCount;
@@ -70,8 +72,10 @@ function rangesByWords({ vector }: ColumnOrder, words: Words, rowCount: number):
     }
     const top = tops[row] as number;
     const rest = rests[row] as number;
-    let low = rowCount;
-    let high = end;
+    if (top < least) continue;
+    const prefix = Math.min((top - least) >>> shift, last);
+    let low = starts[prefix] as number;
+    let high = starts[prefix + 1] as number;
     while (low < high) {
       const middle = (low + high) >> 1;
       const border = tops[middle] as number;
@@ -81,6 +85,26 @@ function rangesByWords({ vector }: ColumnOrder, words: Words, rowCount: number):
     ranges[row] = low - rowCount;
   }
   return ranges;
+}
+
+/** The highest bits of numbers by which borders are looked up: of a few hundred borders most prefixes have one or none. */
+const BORDER_BITS = 12;
+
+/**
+ * Where the borders of each prefix begin, and the end behind the last: a number is compared with those of its own prefix alone.
+ *
+ * @param tops - the borders are those from `begin` to before `end`, in order
+ */
+function bordersByPrefix(tops: Uint32Array, begin: number, end: number): { least: number; shift: number; starts: Uint32Array } {
+  const least = begin < end ? (tops[begin] as number) : 0;
+  const span = begin < end ? (tops[end - 1] as number) - least : 0;
+  const shift = Math.max(0, 32 - Math.clz32(span) - BORDER_BITS);
+  const starts = new Uint32Array((span >>> shift) + 2).fill(end);
+  for (let border = end - 1; border >= begin; border -= 1) starts[((tops[border] as number) - least) >>> shift] = border;
+  // A prefix without borders begins where the next one does.
+  for (let prefix = starts.length - 2; prefix >= 0; prefix -= 1)
+    starts[prefix] = Math.min(starts[prefix] as number, starts[prefix + 1] as number);
+  return { least, shift, starts };
 }
 
 function keyVector(block: Block, column: string): Vector {

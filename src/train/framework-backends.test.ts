@@ -29,10 +29,10 @@ function groupOn(...gpus: readonly [nodeId: string, ids: readonly string[]][]): 
 
 test("ranks that share a GPU need another backend than nccl, and the error says which", async () => {
   const shared = groupOn(["a", ["0"]], ["b", ["0"]], ["a", ["1"]], ["a", ["0"]]);
-  const start = torchBackend({ timeoutMs: 1000 }, true).onTrainingStart?.(shared);
+  const start = torchBackend({ timeoutMs: 1000 }, true, false).onTrainingStart?.(shared);
   await expect(start).rejects.toThrow(/ranks 0 and 3 share GPU 0, .* torchConfig: \{ backend: "gloo" \}/);
   expect(shared.calls).toEqual([]);
-  for (const backend of ["gloo", "nccl"] as const) await torchBackend({ timeoutMs: 1000, backend }, true).onTrainingStart?.(shared);
+  for (const backend of ["gloo", "nccl"] as const) await torchBackend({ timeoutMs: 1000, backend }, true, false).onTrainingStart?.(shared);
   expect(shared.calls).toEqual([
     ["torch", "gloo"],
     ["torch", "nccl"],
@@ -41,6 +41,6 @@ test("ranks that share a GPU need another backend than nccl, and the error says 
 
 test("ranks with GPUs of their own begin without a word", async () => {
   const apart = groupOn(["a", ["0"]], ["b", ["0"]], ["a", ["1"]]);
-  await torchBackend({ timeoutMs: 1000 }, true).onTrainingStart?.(apart);
+  await torchBackend({ timeoutMs: 1000 }, true, false).onTrainingStart?.(apart);
   expect(apart.calls).toEqual([["torch", null]]);
 });

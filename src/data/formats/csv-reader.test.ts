@@ -199,6 +199,18 @@ test("files as Excel, pandas and Polars write them", async () => {
   });
 });
 
+test("files as Excel writes them where numbers have a decimal comma", async () => {
+  const file =
+    '\uFEFFName;Betrag;Anteil;Tag;Bezahlt;Notiz\r\n"Müller; Söhne";1.234,56;12,5%;31.01.2026;WAHR;"zwei\nZeilen ""so"""\r\nMeyer;-0,5;3;01.02.2026;FALSCH;\r\n;;;;;\r\n';
+  const texts = { Name: "string", Betrag: "string", Anteil: "string", Tag: "string", Bezahlt: "string", Notiz: "string" };
+  const rows = [
+    ["Müller; Söhne", "1.234,56", "12,5%", "31.01.2026", "WAHR", 'zwei\nZeilen "so"'],
+    ["Meyer", "-0,5", "3", "01.02.2026", "FALSCH", null],
+    [null, null, null, null, null, null],
+  ];
+  for (const chunkBytes of [1, 7, 1 << 20]) expect(await read(file, { delimiter: ";" }, chunkBytes)).toEqual({ types: texts, rows });
+});
+
 test("headers: none, given, equal and empty names", async () => {
   expect((await read("1,x\n2,y\n", { header: false })).types).toEqual({ column1: "int64", column2: "string" });
   expect((await read("1,x\n2,y\n", { header: ["id", "t"] })).rows).toEqual([

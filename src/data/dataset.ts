@@ -862,7 +862,8 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     const { signal, ...others } = options;
     const { name = "writeDatasink", batchFormat = "columns" } = sink;
     const transform = { kind: "sink", name, batchFormat, sink: sink as SinkTransform["sink"] } as const;
-    return writeToDatasink(sink as Datasink<never, T>, () => this.#transform(transform, others).#run({ signal }, this));
+    const written = this.#transform(transform, others);
+    return writeToDatasink(sink as Datasink<never, T>, () => written.#run({ signal }, this));
   }
 
   /**
@@ -922,11 +923,13 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return this.#derived<U>({ kind: "exchange", input: this.#plan, ...step });
   }
 
-  #write(name: string, folder: string, { mode, signal, filenameProvider, ...plan }: WritePlan): Promise<WriteResult> {
+  #write(name: string, folder: string, { mode, signal, filenameProvider, tasks, ...plan }: WritePlan): Promise<WriteResult> {
     if (typeof folder !== "string" || folder === "")
       throw new TypeError(`${name} takes the path of a folder: received ${JSON.stringify(folder)}`);
-    const runInto = (stagingFolder: string): AsyncIterable<BlockRef> =>
-      this.#transform({ kind: "write", name, stagingFolder, ...plan }).#run({ signal }, this);
+    const runInto = (stagingFolder: string): AsyncIterable<BlockRef> => {
+      const transform = { kind: "write", name, stagingFolder, ...plan } as const;
+      return this.#derived({ kind: "map", name, input: this.#plan, transform, ...tasks }).#run({ signal }, this);
+    };
     return writeDataset({ folder, mode, extension: plan.extension, filenameProvider, run: runInto });
   }
 

@@ -255,6 +255,22 @@ describe("written files", () => {
     expect(() => rows.writeCsv(to, { minRowsPerFile: 5, maxRowsPerFile: 4 })).toThrow("received 5 and 4");
     expect(() => rows.writeCsv(to, { filenameProvider: "x" as never })).toThrow("filenameProvider");
   });
+
+  test("are written by tasks of their own, so many at a time, where the options say so", async () => {
+    const parts = rows.repartition(4);
+    const { files, rowCount } = await parts.writeCsv(join(folder, "few"), { concurrency: 1, numCpus: 0.5 });
+    expect([files.length, rowCount]).toEqual([4, 100]);
+    expect((await parts.stats())?.operators.map(({ name, tasks }) => [name, tasks]).at(-1)).toEqual(["writeCsv", 4]);
+    const sink = {
+      async write(batches: AsyncIterable<data.Batch<{ id: number }>>) {
+        const from = Date.now();
+        for await (const _ of batches) await new Promise((resolve) => setTimeout(resolve, 20));
+        return { from, to: Date.now() };
+      },
+    };
+    const times = (await parts.writeDatasink(sink, { concurrency: 1 })).toSorted((a, b) => a.from - b.from);
+    for (const [i, { from }] of times.slice(1).entries()) expect(from).toBeGreaterThanOrEqual(times[i]?.to ?? Infinity);
+  });
 });
 
 test("files are read in a random order, in each run and in each epoch another one, and with a seed in its own", async () => {

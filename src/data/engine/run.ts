@@ -203,7 +203,9 @@ function buildOperator(
       const options = { name, ...plan.options };
       const startTask =
         first?.kind === "pythonBatches" ? pythonTasks(first, options) : (isNumbered ? numberedTasks : mapTasks)(chain, options);
-      return new TaskOperator({ ...shared, concurrencyMax, startTask, isNumbered, rowsPerTaskMin });
+      // A block is a file, however many tasks write at a time.
+      const keepsBlocksApart = first?.kind === "write";
+      return new TaskOperator({ ...shared, concurrencyMax, startTask, isNumbered, rowsPerTaskMin, keepsBlocksApart });
     }
     case "exchange": {
       const { name, inputs, combine, partitions, chain, options } = plan;

@@ -50,6 +50,10 @@ describe("where files are written", () => {
         { name: "map", options: {} },
       ]);
   });
+
+  test.each([{ minRowsPerFile: 10 }, { minBytesPerFile: 1000 }])("with %j in tasks that wait for as much", (options) => {
+    expect(operatorsOf(parquetWrite(options))).toMatchObject([{ name: "write", chain: [options] }, { name: "map" }]);
+  });
 });
 
 describe("what is refused", () => {
@@ -61,6 +65,8 @@ describe("what is refused", () => {
     ["CPUs below zero", { numCpus: -1 }, "numCpus"],
     ["a misspelt option", { concurency: 2 }, "did you mean concurrency"],
     ["a pool", { compute: new data.ActorPoolStrategy({ size: 2 }) }, 'there is no option "compute"'],
+    ["a file of no bytes", { minBytesPerFile: 0 }, "Cannot set minBytesPerFile of writeCsv"],
+    ["Ray's spelling", { min_bytes_per_file: 5 }, "it is spelled minBytesPerFile"],
   ])("%s", (_, options, message) => {
     expect(() => rows.writeCsv("out", options as never)).toThrow(message);
   });

@@ -41,6 +41,13 @@ export interface WriteRowsOptions extends WriteOptions {
    * file of a task may have fewer. Default: tasks take what there is.
    */
   minRowsPerFile?: number | undefined;
+  /**
+   * The same by bytes, as rows have them in memory: files are smaller, as far as their format compresses. With `minRowsPerFile` a task waits for both. Default: tasks take what there is.
+   *
+   * @example
+   * await rides.writeParquet("out/", { minBytesPerFile: 256 * 1024 * 1024 });
+   */
+  minBytesPerFile?: number | undefined;
 }
 
 export interface WriteJsonOptions extends WriteRowsOptions {
@@ -73,7 +80,8 @@ export interface WriteImagesOptions extends WriteOptions {
 }
 
 /** What is to be written, and how. */
-export interface WritePlan extends Pick<WriteTransform, "extension" | "format" | "partitionBy" | "maxRowsPerFile" | "minRowsPerFile"> {
+export interface WritePlan
+  extends Pick<WriteTransform, "extension" | "format" | "partitionBy" | "maxRowsPerFile" | "minRowsPerFile" | "minBytesPerFile"> {
   readonly mode: WriteMode;
   readonly filenameProvider: FilenameProvider | undefined;
   readonly signal: AbortSignal | undefined;
@@ -90,9 +98,9 @@ const NAMES = custom<readonly string[]>("an array of column names is needed", []
 const PROVIDER = custom<FilenameProvider | undefined>("a function is needed", undefined, (value) =>
   typeof value === "function" ? "ok" : "wrong type",
 );
-const CONCURRENCY = count({ min: 1 }, undefined);
-const WRITE = { mode: oneOf(WRITE_MODES, "append"), partitionBy: NAMES, filenameProvider: PROVIDER, concurrency: CONCURRENCY };
-const WRITE_ROWS = { ...WRITE, maxRowsPerFile: count({ min: 1 }, undefined), minRowsPerFile: count({ min: 1 }, undefined) };
+const AT_LEAST_ONE = count({ min: 1 }, undefined);
+const WRITE = { mode: oneOf(WRITE_MODES, "append"), partitionBy: NAMES, filenameProvider: PROVIDER, concurrency: AT_LEAST_ONE };
+const WRITE_ROWS = { ...WRITE, maxRowsPerFile: AT_LEAST_ONE, minRowsPerFile: AT_LEAST_ONE, minBytesPerFile: AT_LEAST_ONE };
 
 function checkRows(method: string, { minRowsPerFile = 1, maxRowsPerFile = minRowsPerFile }: WriteRowsOptions): void {
   if (minRowsPerFile > maxRowsPerFile)

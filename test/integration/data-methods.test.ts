@@ -249,6 +249,11 @@ describe("written files", () => {
     expect((await data.readParquet<{ id: number }>(to).takeAll()).map(({ id }) => id)).toEqual(upTo(100));
     const all = await small.withSettings({ memoryBytes: 1 }).writeCsv(join(folder, "one"), { minRowsPerFile: 1000 });
     expect([all.files.length, all.rowCount]).toEqual([1, 100]);
+    // A row has 8 bytes, and the last task takes what is left.
+    const heavy = await small.writeParquet(join(folder, "heavy"), { minBytesPerFile: 240 });
+    const heavyCounts = await Promise.all(heavy.files.map((file) => data.readParquet(file).count()));
+    expect(heavyCounts.reduce((a, b) => a + b, 0)).toBe(100);
+    expect(Math.min(...heavyCounts.slice(0, -1))).toBeGreaterThanOrEqual(30);
     const cut = await small.writeCsv(join(folder, "cut"), { minRowsPerFile: 20, maxRowsPerFile: 25 });
     const sizes = await Promise.all(cut.files.map((file) => data.readCsv(file).count()));
     expect(Math.max(...sizes)).toBeLessThanOrEqual(25);

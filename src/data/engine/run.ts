@@ -205,7 +205,8 @@ function buildOperator(
         first?.kind === "pythonBatches" ? pythonTasks(first, options) : (isNumbered ? numberedTasks : mapTasks)(chain, options);
       // A block is a file, however many tasks write at a time.
       const keepsBlocksApart = first?.kind === "write";
-      return new TaskOperator({ ...shared, concurrencyMax, startTask, isNumbered, rowsPerTaskMin, keepsBlocksApart });
+      const bytesPerTaskMin = first?.kind === "write" ? first.minBytesPerFile : undefined;
+      return new TaskOperator({ ...shared, concurrencyMax, startTask, isNumbered, rowsPerTaskMin, bytesPerTaskMin, keepsBlocksApart });
     }
     case "exchange": {
       const { name, inputs, combine, partitions, chain, options } = plan;

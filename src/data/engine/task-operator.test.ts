@@ -96,8 +96,8 @@ test("a task is waited for from its pull to its block, and not while nobody asks
   expect(operator.pulledSinceMs).toEqual([]);
 });
 
-test("small blocks go to one task together, unless they are to stay apart or it needs more rows", () => {
-  const taken = (options: { keepsBlocksApart?: boolean; rowsPerTaskMin?: number }): number[] => {
+test("small blocks go to one task together, unless they are to stay apart or it needs more rows or bytes", () => {
+  const taken = (options: { keepsBlocksApart?: boolean; rowsPerTaskMin?: number; bytesPerTaskMin?: number }): number[] => {
     const counts: number[] = [];
     const startTask = ((_args: unknown, inputs: readonly unknown[]) => {
       counts.push(inputs.length);
@@ -121,4 +121,6 @@ test("small blocks go to one task together, unless they are to stay apart or it 
   expect(taken({})[0]).toBeGreaterThan(1);
   expect(taken({ keepsBlocksApart: true })).toEqual(Array.from({ length: 20 }, () => 1));
   expect(taken({ keepsBlocksApart: true, rowsPerTaskMin: 50 })).toEqual([10, 10]);
+  expect(taken({ keepsBlocksApart: true, bytesPerTaskMin: 75 })).toEqual([8, 8, 4]);
+  expect(taken({ keepsBlocksApart: true, rowsPerTaskMin: 50, bytesPerTaskMin: 75 })).toEqual([10, 10]);
 });

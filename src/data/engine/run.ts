@@ -19,6 +19,7 @@ import { ActorPoolOperator } from "./actor-operator.ts";
 import { MemoryBudget } from "./budget.ts";
 import { CommonSchema } from "./common-schema.ts";
 import { BlockOrderOperator, InputOperator, LimitOperator, StoredOperator } from "./driver-operators.ts";
+import { rangeOf } from "./cut-blocks.ts";
 import { ErroredBlocks } from "./errored-blocks.ts";
 import { ExchangeOperator } from "./exchange-operator.ts";
 import { ItemOperator } from "./item-operator.ts";
@@ -30,8 +31,8 @@ import { type Stage, StreamingExecutor } from "./streaming-executor.ts";
 import { pythonActors, pythonTasks } from "./python-batches.ts";
 import { MixOperator, UnionOperator } from "./several-inputs.ts";
 import type { SmallSide } from "./small-side.ts";
-import { combineTasks, joiningReadTasks, mapTasks, numberedTasks, readTasks } from "./task.ts";
-import { TaskOperator } from "./task-operator.ts";
+import { combineTasks, joiningReadTasks, mapTasks, numberedTasks, rangeTasks, readTasks } from "./task.ts";
+import { TaskOperator, type TaskOperatorOptions } from "./task-operator.ts";
 import type { Transform } from "./transform.ts";
 import { isByBins } from "./whole-transforms.ts";
 import { type LogicalPlan, partsOf, rowCountOf, type SourcePart } from "../plan/logical-plan.ts";
@@ -186,28 +187,8 @@ function buildOperator(
       const reads = (parts.get(plan) as readonly SourcePart[]).map((part) => part.args);
       return new TaskOperator({ ...shared, startTask, reads, rowsPerTaskMin: 0, isHeld: side && (() => !side.isSettled) });
     }
-    case "map": {
-      const { name, chain, compute } = plan;
-      const first = chain[0];
-      const rowsPerTaskMin = first === undefined ? 0 : rowsWanted(first);
-      if (compute?.kind === "actors") {
-        const size = pools.sizeOf(plan);
-        const initial = Math.min(compute.initial, size.max);
-        const actors = first?.kind === "pythonBatches" ? pythonActors(first, compute) : actorStart(chain, name, compute);
-        const operator = new ActorPoolOperator({ ...compute, ...shared, ...size, initial, actors, cpus: pools.cpus, rowsPerTaskMin });
-        pools.made(plan, operator);
-        return operator;
-      }
-      const concurrencyMax = compute?.concurrency ?? shared.concurrencyMax;
-      const isNumbered = first?.kind === "sample" || first?.kind === "numbered";
-      const options = { name, ...plan.options };
-      const startTask =
-        first?.kind === "pythonBatches" ? pythonTasks(first, options) : (isNumbered ? numberedTasks : mapTasks)(chain, options);
-      // A block is a file, however many tasks write at a time.
-      const keepsBlocksApart = first?.kind === "write";
-      const bytesPerTaskMin = first?.kind === "write" ? first.minBytesPerFile : undefined;
-      return new TaskOperator({ ...shared, concurrencyMax, startTask, isNumbered, rowsPerTaskMin, bytesPerTaskMin, keepsBlocksApart });
-    }
+    case "map":
+      return buildMap(plan, shared, pools);
     case "exchange": {
       const { name, inputs, combine, partitions, chain, options } = plan;
       const named = { name, ...options };
@@ -236,6 +217,36 @@ function buildOperator(
     case "union":
       return plan.mix === undefined ? new UnionOperator(plan.name, plan.inputs.length) : new MixOperator(plan.name, plan.mix);
   }
+}
+
+type MapPlan = Extract<PhysicalPlan, { kind: "map" }>;
+
+/** @param shared - what all operators are made with */
+function buildMap(plan: MapPlan, shared: Omit<TaskOperatorOptions, "startTask" | "rowsPerTaskMin">, pools: Pools): Operator {
+  const { name, chain, compute } = plan;
+  const first = chain[0];
+  const rowsPerTaskMin = first === undefined ? 0 : rowsWanted(first);
+  if (compute?.kind === "actors") {
+    const size = pools.sizeOf(plan);
+    const initial = Math.min(compute.initial, size.max);
+    const actors = first?.kind === "pythonBatches" ? pythonActors(first, compute) : actorStart(chain, name, compute);
+    const operator = new ActorPoolOperator({ ...compute, ...shared, ...size, initial, actors, cpus: pools.cpus, rowsPerTaskMin });
+    pools.made(plan, operator);
+    return operator;
+  }
+  const concurrencyMax = compute?.concurrency ?? shared.concurrencyMax;
+  if (first?.kind === "rebatch" && first.isStrict === true) {
+    const startTask = rangeTasks(chain, { name, ...plan.options });
+    const argsOf = (inputs: readonly BlockRef[]): readonly unknown[] => [inputs.map(rangeOf), ...inputs.map(({ ref }) => ref)];
+    return new TaskOperator({ ...shared, startTask, rowsPerTaskMin, cutsBlocks: true, argsOf });
+  }
+  const isNumbered = first?.kind === "sample" || first?.kind === "numbered";
+  const options = { name, ...plan.options };
+  const startTask = first?.kind === "pythonBatches" ? pythonTasks(first, options) : (isNumbered ? numberedTasks : mapTasks)(chain, options);
+  // A block is a file, however many tasks write at a time.
+  const keepsBlocksApart = first?.kind === "write";
+  const bytesPerTaskMin = first?.kind === "write" ? first.minBytesPerFile : undefined;
+  return new TaskOperator({ ...shared, concurrencyMax, startTask, isNumbered, rowsPerTaskMin, bytesPerTaskMin, keepsBlocksApart });
 }
 
 /** How many rows a task needs at least for what it does first, as long as there are more. */

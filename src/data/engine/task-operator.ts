@@ -24,6 +24,8 @@ export interface TaskOperatorOptions {
   readonly rowsPerTaskMin: number;
   /** The same of bytes. Default: 0. */
   readonly bytesPerTaskMin?: number | undefined;
+  /** Each task takes a multiple of `rowsPerTaskMin` rows, for which blocks are cut, and the last one what is left. Then `argsOf` says which rows are a task's. Default: false. */
+  readonly cutsBlocks?: boolean | undefined;
   /** No task takes more blocks than it needs, however small they are. Default: false. */
   readonly keepsBlocksApart?: boolean | undefined;
   /** Arguments of tasks that take blocks. Default: the references of these. */

@@ -12,6 +12,7 @@ import { buffersOf, freeBuffers, freeDecoded } from "../blocks/memory.ts";
 import { type BlockOrigin, keepOrigins, originOf } from "../blocks/origin.ts";
 import { BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_AHEAD_MAX, GATHERED_BYTES_MAX, MEMORY_READ_MS } from "../limits.ts";
 import { type Combine, combineBlocks } from "./combine.ts";
+import type { RowRange } from "./cut-blocks.ts";
 import { type Join, joinEach } from "./join.ts";
 import type { SmallSide } from "./small-side.ts";
 import { withoutRowNumbers, withRowNumbers } from "./row-numbers.ts";
@@ -106,11 +107,25 @@ export function numberedTasks(chain: readonly Transform[], options: TaskOptions<
   return (args) => task.remote(...args);
 }
 
+/** Tasks that take parts of blocks: the arguments are the rows of each, and references of the blocks. */
+export function rangeTasks(chain: readonly Transform[], options: TaskOptions<1>): TaskStart {
+  const task = remote(mapRanges.bind(undefined, chain), streaming(options));
+  return (args) => task.remote(...args);
+}
+
 /** What a task on blocks runs. */
 export async function* mapBlocks(chain: readonly Transform[], ...blocks: unknown[]): AsyncGenerator<Block | BlockFacts, void, undefined> {
   const inputs = chain.length > 0 && chain.every(isOwnCode) ? buffersOf(blocks as Block[]) : undefined;
   yield* produce(given(blocks as Block[]), chain, inputs);
   if (inputs !== undefined) freeBuffers(inputs);
+}
+
+/** What a task on parts of blocks runs. */
+export async function* mapRanges(
+  chain: readonly Transform[],
+  ...[ranges, ...blocks]: unknown[]
+): AsyncGenerator<Block | BlockFacts, void, undefined> {
+  yield* produce(given((blocks as Block[]).map((block, i) => sliceBlock(block, ...((ranges as RowRange[])[i] as RowRange)))), chain);
 }
 
 /** What a task on blocks of several inputs runs. */

@@ -29,7 +29,8 @@ type Blocks = AsyncIterable<Block>;
 type GroupFunction = (batch: never) => unknown;
 
 export type WholeTransform =
-  | { readonly kind: "sortRows"; readonly name: string; readonly keys: readonly SortKey[] }
+  /** `sortBlock` sorts all rows of the task as one, and `sortRows` those of each bin: bins of ranges are in order, and those of hashes are not. */
+  | { readonly kind: "sortRows" | "sortBlock"; readonly name: string; readonly keys: readonly SortKey[] }
   | {
       readonly kind: "partialAggregate" | "mergeAggregates";
       readonly name: string;
@@ -68,6 +69,8 @@ export function applyWhole(blocks: Blocks, transform: WholeTransform): Blocks {
   switch (transform.kind) {
     case "sortRows":
       return byBins(blocks, transform, (block) => takeBlock(block, sortedIndices(block, transform.keys)));
+    case "sortBlock":
+      return whole(blocks, (block) => takeBlock(block, sortedIndices(block, transform.keys)));
     case "orderByHidden":
       return byBins(blocks, transform, orderByHidden);
     case "oneBlock":

@@ -466,7 +466,8 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
 
   /** The distinct values of a column that are not null. They have to fit into the memory of this process. */
   async unique<K extends keyof R & string>(column: K, options: ConsumeOptions = {}): Promise<R[K][]> {
-    const distinct = this.selectColumns([column]).#exchange<Pick<R, K>>(aggregateStep([column], { rows: count() }));
+    const step = aggregateStep([column], { rows: count() }, "take unique values of");
+    const distinct = this.selectColumns([column]).#exchange<Pick<R, K>>(step);
     return (await distinct.takeAll(options)).map((row) => row[column]).filter((value) => value !== null);
   }
 

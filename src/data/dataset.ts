@@ -797,9 +797,11 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     requireParts("streamingSplit", n);
     const read = readSplitOptions(n, options);
     if (!isInitialized()) await init();
-    const plan = await portablePlan(physicalPlan(this.#plan), await clusterCpus());
-    const actorClass = remote(SplitCoordinator, { numCpus: 0, maxConcurrency: 4 * n });
-    const coordinator = actorClass.remote({ plan, settings: resolveSettings(this.#settings), name: this.#name, splits: n, ...read });
+    const settings = resolveSettings(this.#settings);
+    const { labelSelector } = settings;
+    const plan = await portablePlan(physicalPlan(this.#plan), await clusterCpus(labelSelector));
+    const actorClass = remote(SplitCoordinator, { numCpus: 0, maxConcurrency: 4 * n, labelSelector });
+    const coordinator = actorClass.remote({ plan, settings, name: this.#name, splits: n, ...read });
     await ready(coordinator);
     return Array.from({ length: n }, (_, i) => new DataIterator<R>(coordinator, i));
   }

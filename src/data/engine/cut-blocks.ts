@@ -6,7 +6,7 @@
 import type { BlockRef } from "./operator.ts";
 
 /** Rows of a block that follow each other, from a row to before another one. */
-export type RowRange = readonly [from: number, to: number];
+type RowRange = readonly [from: number, to: number];
 
 /** A part of a block. Its rows and bytes are counted as those of a block are. */
 interface CutBlock extends BlockRef {

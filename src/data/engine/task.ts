@@ -12,7 +12,6 @@ import { buffersOf, freeBuffers, freeDecoded } from "../blocks/memory.ts";
 import { type BlockOrigin, keepOrigins, originOf } from "../blocks/origin.ts";
 import { BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_AHEAD_MAX, GATHERED_BYTES_MAX, MEMORY_READ_MS } from "../limits.ts";
 import { type Combine, combineBlocks } from "./combine.ts";
-import type { RowRange } from "./cut-blocks.ts";
 import { type Join, joinEach } from "./join.ts";
 import type { SmallSide } from "./small-side.ts";
 import { withoutRowNumbers, withRowNumbers } from "./row-numbers.ts";
@@ -125,7 +124,9 @@ export async function* mapRanges(
   chain: readonly Transform[],
   ...[ranges, ...blocks]: unknown[]
 ): AsyncGenerator<Block | BlockFacts, void, undefined> {
-  yield* produce(given((blocks as Block[]).map((block, i) => sliceBlock(block, ...((ranges as RowRange[])[i] as RowRange)))), chain);
+  const own = ranges as readonly (readonly [from: number, to: number])[];
+  const parts = (blocks as Block[]).map((block, i) => sliceBlock(block, ...(own[i] as (typeof own)[number])));
+  yield* produce(given(parts), chain);
 }
 
 /** What a task on blocks of several inputs runs. */

@@ -466,7 +466,8 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
 
   /** The distinct values of a column that are not null. They have to fit into the memory of this process. */
   async unique<K extends keyof R & string>(column: K, options: ConsumeOptions = {}): Promise<R[K][]> {
-    const distinct = this.selectColumns([column]).#exchange<Pick<R, K>>(aggregateStep([column], { rows: count() }));
+    const step = aggregateStep([column], { rows: count() }, "take unique values of");
+    const distinct = this.selectColumns([column]).#exchange<Pick<R, K>>(step);
     return (await distinct.takeAll(options)).map((row) => row[column]).filter((value) => value !== null);
   }
 
@@ -796,9 +797,11 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     requireParts("streamingSplit", n);
     const read = readSplitOptions(n, options);
     if (!isInitialized()) await init();
-    const plan = await portablePlan(physicalPlan(this.#plan), await clusterCpus());
-    const actorClass = remote(SplitCoordinator, { numCpus: 0, maxConcurrency: 4 * n });
-    const coordinator = actorClass.remote({ plan, settings: resolveSettings(this.#settings), name: this.#name, splits: n, ...read });
+    const settings = resolveSettings(this.#settings);
+    const { labelSelector } = settings;
+    const plan = await portablePlan(physicalPlan(this.#plan), await clusterCpus(labelSelector));
+    const actorClass = remote(SplitCoordinator, { numCpus: 0, maxConcurrency: 4 * n, labelSelector });
+    const coordinator = actorClass.remote({ plan, settings, name: this.#name, splits: n, ...read });
     await ready(coordinator);
     return Array.from({ length: n }, (_, i) => new DataIterator<R>(coordinator, i));
   }
@@ -862,7 +865,8 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     const { signal, ...others } = options;
     const { name = "writeDatasink", batchFormat = "columns" } = sink;
     const transform = { kind: "sink", name, batchFormat, sink: sink as SinkTransform["sink"] } as const;
-    return writeToDatasink(sink as Datasink<never, T>, () => this.#transform(transform, others).#run({ signal }, this));
+    const written = this.#transform(transform, others);
+    return writeToDatasink(sink as Datasink<never, T>, () => written.#run({ signal }, this));
   }
 
   /**
@@ -922,11 +926,13 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return this.#derived<U>({ kind: "exchange", input: this.#plan, ...step });
   }
 
-  #write(name: string, folder: string, { mode, signal, filenameProvider, ...plan }: WritePlan): Promise<WriteResult> {
+  #write(name: string, folder: string, { mode, signal, filenameProvider, tasks, ...plan }: WritePlan): Promise<WriteResult> {
     if (typeof folder !== "string" || folder === "")
       throw new TypeError(`${name} takes the path of a folder: received ${JSON.stringify(folder)}`);
-    const runInto = (stagingFolder: string): AsyncIterable<BlockRef> =>
-      this.#transform({ kind: "write", name, stagingFolder, ...plan }).#run({ signal }, this);
+    const runInto = (stagingFolder: string): AsyncIterable<BlockRef> => {
+      const transform = { kind: "write", name, stagingFolder, ...plan } as const;
+      return this.#derived({ kind: "map", name, input: this.#plan, transform, ...tasks }).#run({ signal }, this);
+    };
     return writeDataset({ folder, mode, extension: plan.extension, filenameProvider, run: runInto });
   }
 

@@ -89,16 +89,17 @@ export function namesOf(method: string, keys: string | readonly string[]): reado
 /**
  * The step that gives a row for each group of equal keys, or a single row for all rows where there are no keys.
  *
+ * @param use - what errors say that cannot be done by the keys. Default: `group by`
  * @throws TypeError for what is no aggregate, DataError for the name of a key
  */
-export function aggregateStep(keys: readonly string[], aggregates: Readonly<Record<string, Aggregate>>): ExchangeStep {
+export function aggregateStep(keys: readonly string[], aggregates: Readonly<Record<string, Aggregate>>, use?: string): ExchangeStep {
   checkAggregates(aggregates, keys);
   const named = Object.entries(aggregates);
   const list = named.map(([name]) => name).join(", ");
   const name = keys.length === 0 ? `aggregate(${list})` : `groupBy(${keys.join(", ")}).aggregate(${list})`;
   return {
     name,
-    before: { kind: "partialAggregate", name: "partialAggregate", keys, aggregates: named },
+    before: { kind: "partialAggregate", name: "partialAggregate", keys, aggregates: named, ...(use === undefined ? {} : { use }) },
     partitioning: { kind: "hash", keys, use: "group by" },
     ...(keys.length === 0 ? { partitions: 1 } : {}),
     after: { kind: "mergeAggregates", name, keys, aggregates: named },

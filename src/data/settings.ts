@@ -1,5 +1,10 @@
-/** The settings of the engine: those of this process, which `configure` changes, and those of single pipelines. */
-import { count, custom, flag, number, readOptions } from "../core/internal.ts";
+/**
+ * The settings of the engine: those of this process, which `configure` changes, and those of single pipelines.
+ *
+ * They are checked where the user sets them. A pipeline's own settings go before those of the process, each as a whole.
+ * `Dataset` resolves them when it is consumed, and `engine/run.ts` does what they say.
+ */
+import { count, custom, flag, LABEL_SELECTOR, type LabelSelector, number, readOptions } from "../core/internal.ts";
 
 /** What `configure` and `withSettings` take. */
 export interface DataSettings {
@@ -22,6 +27,14 @@ export interface DataSettings {
    * machine. Default: true.
    */
   detectIssues?: boolean | undefined;
+  /**
+   * Conditions on the labels of the nodes where all tasks and actors run. A step's own `labelSelector` goes before it on the same label, and a step that names a node or a placement group
+   * keeps that. Default: none.
+   *
+   * @example
+   * data.configure({ labelSelector: { pool: "in(data,spare)" } });
+   */
+  labelSelector?: LabelSelector | undefined;
 }
 
 /** The settings with their defaults. */
@@ -31,14 +44,17 @@ export interface Settings {
   readonly maxErroredBlocks: number;
   readonly progress: boolean | undefined;
   readonly detectIssues: boolean;
+  readonly labelSelector: LabelSelector | undefined;
 }
 
 const SETTINGS = {
   of: "data",
+  otherNames: { resource_limits: "the limit of memory is memoryBytes", exclude_resources: "choose nodes by labelSelector" },
   options: {
     memoryBytes: count({ min: 1 }, undefined),
     preserveOrder: flag(true),
     detectIssues: flag(true),
+    labelSelector: LABEL_SELECTOR,
     progress: custom<boolean | undefined>("true or false is needed", undefined, (value) =>
       typeof value === "boolean" ? "ok" : "wrong type",
     ),

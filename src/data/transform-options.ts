@@ -108,7 +108,7 @@ function requireSizes(of: string, { minSize, maxSize = Number.POSITIVE_INFINITY,
 }
 
 /** What a method was given, parted. `options` are those of tasks; a pool has its own in `compute`. */
-interface ReadOptions {
+export interface ReadOptions {
   readonly compute: Compute | undefined;
   readonly options: TaskOptions<1>;
 }
@@ -119,10 +119,16 @@ interface ReadOptions {
  * @throws TypeError, RangeError for options that the core, or the pool, would refuse
  */
 export function readCompute(transform: Transform, given: TransformOptions | ActorTransformOptions): ReadOptions {
-  const { kind } = transform;
+  const method = methodOf(transform);
   const isPool = transform.kind === "pythonBatches" ? transform.code.kind === "class" : "fn" in transform && isClass(transform.fn);
-  refuseMisspelt(kind === "pythonBatches" ? "mapBatches" : kind, given, isPool ? isActorOption : isTaskOption);
-  return isPool ? readPool(kind, given) : readTasks(kind, given as TransformOptions);
+  refuseMisspelt(method, given, isPool ? isActorOption : isTaskOption);
+  return isPool ? readPool(method, given) : readTasks(method, given as TransformOptions);
+}
+
+/** The method that users call. */
+function methodOf({ kind }: Transform): string {
+  if (kind === "pythonBatches") return "mapBatches";
+  return kind === "sink" ? "writeDatasink" : kind;
 }
 
 /** Options of transforms that are none of tasks and actors. */
@@ -140,7 +146,12 @@ function refuseMisspelt(method: string, given: object, isCores: (name: string) =
   }
 }
 
-function readTasks(method: string, { concurrency, ...options }: TransformOptions): ReadOptions {
+/**
+ * The same of what runs in tasks in any case.
+ *
+ * @throws TypeError, RangeError for options that the core would refuse
+ */
+export function readTasks(method: string, { concurrency, ...options }: TransformOptions): ReadOptions {
   for (const name of ["compute", "constructorArgs"])
     if ((options as Record<string, unknown>)[name] !== undefined)
       throw new TypeError(`${method} takes ${name} with a class: received a function, which runs in tasks`);

@@ -30,7 +30,7 @@ import { Column } from "./blocks/column.ts";
 import { DataIterator, receivedDataIterator } from "./data-iterator.ts";
 import { Dataset } from "./dataset.ts";
 import { ChainActor } from "./engine/pool-actor.ts";
-import { combinePartition, mapBlocks, mapNumbered, readAndJoin, readBlocks } from "./engine/task.ts";
+import { combinePartition, mapBlocks, mapNumbered, mapRanges, readAndJoin, readBlocks } from "./engine/task.ts";
 import { SplitCoordinator } from "./engine/split-coordinator.ts";
 import { partition, sampleKeys } from "./engine/partition-task.ts";
 import { DataError } from "./errors.ts";
@@ -105,6 +105,7 @@ registerExports("shoal/data", {
   combinePartition,
   mapBlocks,
   mapNumbered,
+  mapRanges,
   Expression,
   lit,
   NamedExpression,

@@ -1,19 +1,20 @@
 /**
- * The options of what writes files, and what each writer makes of them: the mode, the columns that are folders, the extension, and the form of the files.
+ * The options of what writes files, and what each writer makes of them: the mode, the columns that are folders, the extension, the form of the files, and where its tasks run.
  *
  * They are checked where the user wrote them, before anything runs. `write.ts` does what they say.
  * A compression is part of the extension, by which readers find it.
  */
-import { count, custom, describeValue, flag, oneOf, readOptions } from "../core/internal.ts";
+import { count, custom, describeValue, flag, isTaskOption, type Option, oneOf, readOptions } from "../core/internal.ts";
 import type { ConsumeOptions } from "./consume.ts";
 import type { WriteTransform } from "./engine/write-transform.ts";
 import type { FilenameProvider } from "./file-names.ts";
 import { IMAGE_FORMATS, type ImageFormat } from "./formats/images.ts";
 import { PARQUET_CODECS, type ParquetCodec } from "./formats/parquet-writer.ts";
+import { type ReadOptions, readTasks, type TransformOptions } from "./transform-options.ts";
 import { WRITE_MODES, type WriteMode } from "./write.ts";
 
-/** The options of what writes files. */
-export interface WriteOptions extends ConsumeOptions {
+/** The options of what writes files. With `concurrency`, `numCpus` and others of tasks the files are written by tasks of their own. */
+export interface WriteOptions extends ConsumeOptions, TransformOptions {
   /**
    * What happens to files that the folder has already: `"append"` leaves them, `"overwrite"` removes them after the new ones are there, `"create"` and `"error"` refuse to write, `"ignore"` writes
    * nothing. Default: `"append"`.
@@ -40,6 +41,13 @@ export interface WriteRowsOptions extends WriteOptions {
    * file of a task may have fewer. Default: tasks take what there is.
    */
   minRowsPerFile?: number | undefined;
+  /**
+   * The same by bytes, as rows have them in memory: files are smaller, as far as their format compresses. With `minRowsPerFile` a task waits for both. Default: tasks take what there is.
+   *
+   * @example
+   * await rides.writeParquet("out/", { minBytesPerFile: 256 * 1024 * 1024 });
+   */
+  minBytesPerFile?: number | undefined;
 }
 
 export interface WriteJsonOptions extends WriteRowsOptions {
@@ -72,10 +80,13 @@ export interface WriteImagesOptions extends WriteOptions {
 }
 
 /** What is to be written, and how. */
-export interface WritePlan extends Pick<WriteTransform, "extension" | "format" | "partitionBy" | "maxRowsPerFile" | "minRowsPerFile"> {
+export interface WritePlan
+  extends Pick<WriteTransform, "extension" | "format" | "partitionBy" | "maxRowsPerFile" | "minRowsPerFile" | "minBytesPerFile"> {
   readonly mode: WriteMode;
   readonly filenameProvider: FilenameProvider | undefined;
   readonly signal: AbortSignal | undefined;
+  /** Where its tasks run. */
+  readonly tasks: ReadOptions;
 }
 
 /** The extensions that tell readers of a compression. */
@@ -87,30 +98,43 @@ const NAMES = custom<readonly string[]>("an array of column names is needed", []
 const PROVIDER = custom<FilenameProvider | undefined>("a function is needed", undefined, (value) =>
   typeof value === "function" ? "ok" : "wrong type",
 );
-const WRITE = { mode: oneOf(WRITE_MODES, "append"), partitionBy: NAMES, filenameProvider: PROVIDER };
-const WRITE_ROWS = { ...WRITE, maxRowsPerFile: count({ min: 1 }, undefined), minRowsPerFile: count({ min: 1 }, undefined) };
+const AT_LEAST_ONE = count({ min: 1 }, undefined);
+const WRITE = { mode: oneOf(WRITE_MODES, "append"), partitionBy: NAMES, filenameProvider: PROVIDER, concurrency: AT_LEAST_ONE };
+const WRITE_ROWS = { ...WRITE, maxRowsPerFile: AT_LEAST_ONE, minRowsPerFile: AT_LEAST_ONE, minBytesPerFile: AT_LEAST_ONE };
 
 function checkRows(method: string, { minRowsPerFile = 1, maxRowsPerFile = minRowsPerFile }: WriteRowsOptions): void {
   if (minRowsPerFile > maxRowsPerFile)
     throw new RangeError(`${method} takes a minRowsPerFile up to maxRowsPerFile: received ${minRowsPerFile} and ${maxRowsPerFile}`);
 }
 
+/** The values of the writer's own options, and where its tasks run. A name that neither knows is taken for one of the writer's, which says what there is. */
+function readWrite<V extends { concurrency: number | undefined }>(
+  method: string,
+  given: object,
+  options: { readonly [K in keyof V]: Option<V[K]> },
+): Omit<V, "concurrency"> & { readonly tasks: ReadOptions } {
+  const entries = Object.entries(given);
+  const isOfTasks = (name: string): boolean => !Object.hasOwn(options, name) && isTaskOption(name);
+  const own = Object.fromEntries(entries.filter(([name]) => !isOfTasks(name)));
+  const { concurrency, ...values } = readOptions<V>(own, { of: method, options });
+  const tasks = Object.fromEntries(entries.filter(([name]) => isOfTasks(name)));
+  return { ...values, tasks: readTasks(method, { ...tasks, concurrency }) };
+}
+
 export function csvWrite({ signal, ...given }: WriteCsvOptions): WritePlan {
-  const own = { ...WRITE_ROWS, header: flag(true), compression: COMPRESSION };
-  const { header, compression, ...rest } = readOptions(given, { of: "writeCsv", options: own });
+  const { header, compression, ...rest } = readWrite("writeCsv", given, { ...WRITE_ROWS, header: flag(true), compression: COMPRESSION });
   checkRows("writeCsv", rest);
   return { ...rest, signal, extension: `.csv${COMPRESSED[compression]}`, format: { kind: "csv", header } };
 }
 
 export function jsonWrite({ signal, ...given }: WriteJsonOptions): WritePlan {
-  const { compression, ...rest } = readOptions(given, { of: "writeJson", options: { ...WRITE_ROWS, compression: COMPRESSION } });
+  const { compression, ...rest } = readWrite("writeJson", given, { ...WRITE_ROWS, compression: COMPRESSION });
   checkRows("writeJson", rest);
   return { ...rest, signal, extension: `.jsonl${COMPRESSED[compression]}`, format: { kind: "json" } };
 }
 
 export function parquetWrite({ signal, ...given }: WriteParquetOptions): WritePlan {
-  const own = { ...WRITE_ROWS, compression: oneOf(PARQUET_CODECS, "snappy") };
-  const { compression, ...rest } = readOptions(given, { of: "writeParquet", options: own });
+  const { compression, ...rest } = readWrite("writeParquet", given, { ...WRITE_ROWS, compression: oneOf(PARQUET_CODECS, "snappy") });
   checkRows("writeParquet", rest);
   return { ...rest, signal, extension: ".parquet", format: { kind: "parquet", codec: compression } };
 }
@@ -118,7 +142,7 @@ export function parquetWrite({ signal, ...given }: WriteParquetOptions): WritePl
 export function numpyWrite(options: WriteNumpyOptions): WritePlan {
   const { signal, column, ...given } = options ?? {};
   requireColumn("writeNumpy", column);
-  const rest = readOptions(given, { of: "writeNumpy", options: WRITE_ROWS });
+  const rest = readWrite("writeNumpy", given, WRITE_ROWS);
   checkRows("writeNumpy", rest);
   return { ...rest, signal, extension: ".npy", format: { kind: "numpy", column } };
 }
@@ -126,8 +150,7 @@ export function numpyWrite(options: WriteNumpyOptions): WritePlan {
 export function imagesWrite(options: WriteImagesOptions): WritePlan {
   const { signal, column, ...given } = options ?? {};
   requireColumn("writeImages", column);
-  const own = { ...WRITE, fileFormat: oneOf(IMAGE_FORMATS, "png") };
-  const { fileFormat, ...rest } = readOptions(given, { of: "writeImages", options: own });
+  const { fileFormat, ...rest } = readWrite("writeImages", given, { ...WRITE, fileFormat: oneOf(IMAGE_FORMATS, "png") });
   return { ...rest, signal, extension: `.${fileFormat}`, format: { kind: "images", column, format: fileFormat } };
 }
 

@@ -9,7 +9,7 @@ function read(dataConfig: object, datasets: object = { train: data.range(4), che
 
 describe("dataConfig", () => {
   test("takes settings of the engine for all datasets, or for some by name", () => {
-    for (const executionOptions of [{ preserveOrder: false }, { train: { preserveOrder: false } }, {}])
+    for (const executionOptions of [{ preserveOrder: false }, { train: { preserveOrder: false } }, { labelSelector: { pool: "data" } }, {}])
       expect(Object.keys(read({ executionOptions }).datasets)).toEqual(["train", "check"]);
   });
 

@@ -159,8 +159,10 @@ function readDatasets(given: TrainDatasets["datasets"], dataConfig: unknown): Tr
       );
   };
   if (datasetsToSplit !== "all") mustExist("datasetsToSplit", datasetsToSplit);
-  // No setting of the engine is an object.
-  const isByName = Object.values(executionOptions).some(isPlainObject);
+  // One setting of the engine is an object.
+  const isByName = Object.entries(executionOptions).some(
+    ([name, value]) => isPlainObject(value) && (name !== "labelSelector" || Object.hasOwn(given, name)),
+  );
   if (isByName) mustExist("executionOptions", Object.keys(executionOptions));
   const settingsOf = (name: string): DataSettings =>
     isByName ? ((executionOptions as Record<string, DataSettings>)[name] ?? {}) : executionOptions;

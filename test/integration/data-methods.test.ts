@@ -249,11 +249,32 @@ describe("written files", () => {
     expect((await data.readParquet<{ id: number }>(to).takeAll()).map(({ id }) => id)).toEqual(upTo(100));
     const all = await small.withSettings({ memoryBytes: 1 }).writeCsv(join(folder, "one"), { minRowsPerFile: 1000 });
     expect([all.files.length, all.rowCount]).toEqual([1, 100]);
+    // A row has 8 bytes, and the last task takes what is left.
+    const heavy = await small.writeParquet(join(folder, "heavy"), { minBytesPerFile: 240 });
+    const heavyCounts = await Promise.all(heavy.files.map((file) => data.readParquet(file).count()));
+    expect(heavyCounts.reduce((a, b) => a + b, 0)).toBe(100);
+    expect(Math.min(...heavyCounts.slice(0, -1))).toBeGreaterThanOrEqual(30);
     const cut = await small.writeCsv(join(folder, "cut"), { minRowsPerFile: 20, maxRowsPerFile: 25 });
     const sizes = await Promise.all(cut.files.map((file) => data.readCsv(file).count()));
     expect(Math.max(...sizes)).toBeLessThanOrEqual(25);
     expect(() => rows.writeCsv(to, { minRowsPerFile: 5, maxRowsPerFile: 4 })).toThrow("received 5 and 4");
     expect(() => rows.writeCsv(to, { filenameProvider: "x" as never })).toThrow("filenameProvider");
+  });
+
+  test("are written by tasks of their own, so many at a time, where the options say so", async () => {
+    const parts = rows.repartition(4);
+    const { files, rowCount } = await parts.writeCsv(join(folder, "few"), { concurrency: 1, numCpus: 0.5 });
+    expect([files.length, rowCount]).toEqual([4, 100]);
+    expect((await parts.stats())?.operators.map(({ name, tasks }) => [name, tasks]).at(-1)).toEqual(["writeCsv", 4]);
+    const sink = {
+      async write(batches: AsyncIterable<data.Batch<{ id: number }>>) {
+        const from = Date.now();
+        for await (const _ of batches) await new Promise((resolve) => setTimeout(resolve, 20));
+        return { from, to: Date.now() };
+      },
+    };
+    const times = (await parts.writeDatasink(sink, { concurrency: 1 })).toSorted((a, b) => a.from - b.from);
+    for (const [i, { from }] of times.slice(1).entries()) expect(from).toBeGreaterThanOrEqual(times[i]?.to ?? Infinity);
   });
 });
 

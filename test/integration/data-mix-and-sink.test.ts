@@ -90,6 +90,28 @@ describe("repartition", () => {
     expect(await sizesOf(blocksOf([2, 2, 2]).repartition({ rowsPerBlock: 100 }))).toEqual([6]);
   });
 
+  test("that is strict gives blocks of exactly so many rows, and the last one what is left", async () => {
+    const rows = blocksOf([130, 7, 1, 62, 305]).repartition({ rowsPerBlock: 50, strict: true });
+    expect(await sizesOf(rows)).toEqual([...Array.from({ length: 10 }, () => 50), 5]);
+    expect(await idsOf(rows.withSettings({ memoryBytes: 1 }))).toEqual(upTo(505));
+    const sums = await rows.mapBatches(({ id }) => ({ rows: [id.length] })).takeAll();
+    expect(sums.map((row) => row.rows)).toEqual([...Array.from({ length: 10 }, () => 50), 5]);
+    expect(await sizesOf(blocksOf([2, 2, 2]).repartition({ rowsPerBlock: 100, strict: true }))).toEqual([6]);
+    expect(await rows.limit(70).count()).toBe(70);
+  });
+
+  test("by keys sorts the rows of each block by them, if it is to", async () => {
+    const rows = data.range(3000).map(({ id }) => ({ id, key: `k${id % 40}` }));
+    const blocks = await rows
+      .repartition({ blocks: 4, keys: ["key", "id"], sort: true })
+      .mapBatches(({ key, id }) => ({ all: [Array.from(id, (one, i) => `${key.at(i)} ${String(one).padStart(4, "0")}`).join()] }))
+      .takeAll();
+    const listed = blocks.map(({ all }) => all.split(","));
+    for (const own of listed) expect(own).toEqual(own.toSorted());
+    expect(listed.length).toBeGreaterThan(1);
+    expect(listed.flat()).toHaveLength(3000);
+  });
+
   test("by keys brings equal ones into one block", async () => {
     const rows = data.range(3000).map(({ id }) => ({ id, key: `k${id % 40}` }));
     const found = await rows

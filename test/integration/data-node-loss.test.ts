@@ -2,10 +2,11 @@
  * Pipelines whose node dies, in each operator: the rows are those of a run without deaths, each exactly once.
  *
  * Blocks lie where they were made, so with a node goes a part of what was read, partitioned or kept; its tasks make that again on the nodes that are left.
+ * At the end, while the cluster is there: pipelines that keep to nodes by their labels.
  */
 import { appendFileSync, mkdtempSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { init, shutdown } from "shoal";
+import { getRuntimeContext, init, nodes, shutdown } from "shoal";
 import * as data from "shoal/data";
 import { TestCluster } from "shoal/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -145,4 +146,38 @@ test("a dataset that was kept is made again where its blocks are gone", async ()
   await node.kill();
   expect((await kept.takeAll()).map(({ id }) => id)).toEqual(expected);
   expect(bytesIn(join(folder, "kept"))).toBeGreaterThan(BLOCKS);
+}, 120_000);
+
+test("a pipeline with a labelSelector runs on the nodes that meet it, in all of its tasks and actors", async () => {
+  const labelled = await cluster.addNode({ numCpus: 2, labels: { pool: "data" } });
+  const isData = (node: { alive: boolean; labels: Readonly<Record<string, string>> }): boolean =>
+    node.alive && node.labels["pool"] === "data";
+  const nodeId = (await nodes()).find(isData)?.nodeId;
+  class Placed {
+    call(row: { read: string; grouped: string }) {
+      return { ...row, pooled: getRuntimeContext().nodeId };
+    }
+  }
+  const placed = data
+    .range(2000)
+    .withSettings({ labelSelector: { pool: "data" } })
+    .mapBatches(({ id }) => ({ key: Float64Array.from(id, (one) => one % 7), read: Array.from(id, () => getRuntimeContext().nodeId) }))
+    .groupBy("key", { numPartitions: 3 })
+    .mapGroups((rows) => rows.slice(0, 1).map(({ read }) => ({ read, grouped: getRuntimeContext().nodeId as string })), {
+      batchFormat: "rows",
+    })
+    .map(Placed, { concurrency: { min: 1, max: 8 } });
+  const expected = Array.from({ length: 7 }, () => ({ read: nodeId, grouped: nodeId, pooled: nodeId }));
+  expect(await placed.takeAll()).toEqual(expected);
+  const [part] = await placed.streamingSplit(1);
+  const split: unknown[] = [];
+  for await (const row of (part as data.DataIterator).iterRows()) split.push(row);
+  expect(split).toEqual(expected);
+  // A step's own conditions go before those of the pipeline.
+  const elsewhere = placed.mapBatches((rows) => rows.map(() => ({ on: getRuntimeContext().nodeId })), {
+    batchFormat: "rows",
+    labelSelector: { pool: "!data" },
+  });
+  for (const { on } of await elsewhere.takeAll()) expect(on).not.toBe(nodeId);
+  await labelled.kill();
 }, 120_000);

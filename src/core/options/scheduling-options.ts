@@ -23,6 +23,7 @@ export const GROUP_OPTION: Option<PlacementGroup | undefined> = custom(
   (value) => (groupFacts(value) === undefined ? "wrong type" : "ok"),
 );
 
+/** Conditions on the labels of a node: refused where a key or a condition is none. Default: none. */
 export const LABEL_SELECTOR: Option<LabelSelector | undefined> = custom(
   'an object of labels and conditions, such as { region: "in(eu,us)" }, is needed',
   undefined,

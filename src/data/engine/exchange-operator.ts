@@ -7,7 +7,7 @@
  * between the two. Where one side of a join is small, nothing is cut, and blocks of the other side are not collected: as they come, each task takes some of them, and all of
  * the small side.
  */
-import { get, type ObjectRef, put } from "../../core/index.ts";
+import { get, type ObjectRef, put, type TaskOptions } from "../../core/index.ts";
 import { type Block, concatBlocks, EMPTY_BLOCK, takeBlock } from "../blocks/block.ts";
 import { type SortKey, sortedIndices } from "../kernels/sort.ts";
 import {
@@ -56,6 +56,8 @@ interface ExchangeOptions {
   readonly smallSide?: SmallSide | undefined;
   /** Begins the task of a partition: its arguments are the parts. Where inputs are combined, before them how many each input has. */
   readonly startTask: TaskStart;
+  /** Of the tasks that cut blocks and take samples. */
+  readonly taskOptions?: TaskOptions<1> | undefined;
   readonly cpus: number;
   readonly concurrencyMax: number;
   readonly preserveOrder: boolean;
@@ -100,7 +102,7 @@ export class ExchangeOperator implements Operator {
   constructor(options: ExchangeOptions) {
     this.name = options.name;
     this.#options = options;
-    this.#startPartition = options.partitionings.map((partitioning) => partitionTasks(partitioning, options.name));
+    this.#startPartition = options.partitionings.map((partitioning) => partitionTasks(partitioning, options.name, options.taskOptions));
     this.#collected = options.partitionings.map(() => []);
     this.#schemas = options.partitionings.map(() => new CommonSchema());
     this.#openInputs = new Set(options.partitionings.keys());
@@ -248,7 +250,7 @@ export class ExchangeOperator implements Operator {
 
   #sample({ keys }: Extract<Partitioning, { kind: "range" }>, collected: readonly BlockRef[]): void {
     this.#phase = "sampling";
-    const start = sampleTasks(keys, this.name);
+    const start = sampleTasks(keys, this.name, this.#options.taskOptions);
     const { count, bins, totalRows } = this.#request;
     const work = async (): Promise<void> => {
       const samples = collected.map((block) => {

@@ -1,25 +1,34 @@
 /**
  * The blocks that wait for a task of an operator, in their order.
  *
- * It decides which of them one task takes: small ones go to one together, and as many as have the rows that a batch needs. How many wait is what progress shows as the
- * operator's queue.
+ * It decides which of them one task takes: small ones go to one together, and as many as have the rows that a batch needs. Where tasks are to have whole batches, it cuts blocks. How many
+ * wait is what progress shows as the operator's queue.
  */
 import { Fifo } from "../../core/internal.ts";
 import { BLOCK_BYTES_MIN } from "../limits.ts";
+import { cutBlock } from "./cut-blocks.ts";
 import type { BlockRef } from "./operator.ts";
+
+interface InputQueueOptions {
+  readonly rowsPerTaskMin: number;
+  readonly bytesPerTaskMin?: number | undefined;
+  readonly cutsBlocks?: boolean | undefined;
+}
 
 export class InputQueue {
   readonly #rowsPerTaskMin: number;
   readonly #bytesPerTaskMin: number;
+  readonly #cutsBlocks: boolean;
   readonly #waiting = new Fifo<BlockRef>();
   #rows = 0;
   #bytes = 0;
   #hasMore = true;
 
-  /** A task begins with so many rows at least, and so many bytes, as long as input comes. */
-  constructor({ rowsPerTaskMin, bytesPerTaskMin = 0 }: { rowsPerTaskMin: number; bytesPerTaskMin?: number | undefined }) {
+  /** A task begins with so many rows at least, and so many bytes, as long as input comes. `cutsBlocks`: with a multiple of the rows; the last task takes what is left. */
+  constructor({ rowsPerTaskMin, bytesPerTaskMin = 0, cutsBlocks = false }: InputQueueOptions) {
     this.#rowsPerTaskMin = rowsPerTaskMin;
     this.#bytesPerTaskMin = bytesPerTaskMin;
+    this.#cutsBlocks = cutsBlocks;
   }
 
   get heldBytes(): number {
@@ -70,14 +79,28 @@ export class InputQueue {
     } while (this.#waiting.size > 0 && (this.#isTooLittle(rows, bytes) || (bytes < BLOCK_BYTES_MIN && this.#hasManySmall(workers))));
     this.#rows -= rows;
     this.#bytes -= bytes;
+    if (this.#cutsBlocks) this.#cutLast(inputs, rows % this.#rowsPerTaskMin);
     return inputs;
+  }
+
+  /** Gives back the last rows, which are less than a batch and so lie in the last block, unless nothing comes that could follow them. */
+  #cutLast(inputs: BlockRef[], excessRows: number): void {
+    const last = inputs.at(-1) as BlockRef;
+    if (excessRows === 0 || (!this.#hasMore && this.#waiting.size === 0)) return;
+    const [own, rest] = cutBlock(last, last.rowCount - excessRows);
+    inputs[inputs.length - 1] = own;
+    this.#waiting.unshift(rest);
+    this.#rows += rest.rowCount;
+    this.#bytes += rest.sizeBytes;
   }
 
   #isTooLittle(rows: number, bytes: number): boolean {
     return rows < this.#rowsPerTaskMin || bytes < this.#bytesPerTaskMin;
   }
 
+  /** Blocks that are cut are not put together: the last rows of a task would lie in several. */
   #hasManySmall(workers: number): boolean {
+    if (this.#cutsBlocks) return false;
     return this.#waiting.size > 2 * workers && this.#bytes < this.#waiting.size * BLOCK_BYTES_MIN;
   }
 

@@ -4,7 +4,7 @@
  * A partition task yields a part for each partition, empty ones too, and then their facts. Which rows come together is decided by their keys, or by their
  * numbers and a seed, and never by how they lie in blocks.
  */
-import { type ObjectRef, type ObjectRefGenerator, remote } from "../../core/index.ts";
+import { type ObjectRef, type ObjectRefGenerator, remote, type TaskOptions } from "../../core/index.ts";
 import { HeapGrowth } from "../../core/internal.ts";
 import { type Block, concatBlocks, packBlock, sliceBlock, takeBlock, vectorOf } from "../blocks/block.ts";
 import { hashRows, keyVectors } from "../kernels/hash.ts";
@@ -56,8 +56,9 @@ export interface PartitionFacts {
 
 export type PartitionStart = (request: PartitionRequest, blocks: readonly ObjectRef<Block>[]) => ObjectRefGenerator<Block | PartitionFacts>;
 
-export function partitionTasks(partitioning: Partitioning, name: string): PartitionStart {
+export function partitionTasks(partitioning: Partitioning, name: string, options: TaskOptions<1> = {}): PartitionStart {
   const task = remote(partition.bind(undefined, partitioning), {
+    ...options,
     name: `${name} (partition)`,
     highWaterMark: Number.POSITIVE_INFINITY,
     maxRetries: PARTITION_RETRIES,
@@ -76,8 +77,9 @@ interface KeySample {
 export function sampleTasks(
   keys: readonly SortKey[],
   name: string,
+  options: TaskOptions<1> = {},
 ): (rows: number, blocks: readonly ObjectRef<Block>[]) => ObjectRef<KeySample> {
-  const task = remote(sampleKeys.bind(undefined, keys), { name: `${name} (sample)`, maxRetries: PARTITION_RETRIES });
+  const task = remote(sampleKeys.bind(undefined, keys), { ...options, name: `${name} (sample)`, maxRetries: PARTITION_RETRIES });
   return (rows, blocks) => task.remote(rows, ...(blocks as unknown as Block[]));
 }
 

@@ -4,13 +4,14 @@
  * The blocks come in order unless `preserveOrder` is false, and all of one schema: a column that is of one type in some blocks and of another in others is an error here.
  * Whoever leaves the loop early stops the pipeline; a failure stops it, too, and is thrown.
  */
-import { clusterResources, init, isInitialized, nodes, objectStoreStatistics } from "../../core/index.ts";
+import { clusterResources, init, isInitialized, type NodeInfo, nodes, objectStoreStatistics } from "../../core/index.ts";
 import { type Block, blockBytes, packBlock, sliceBlock } from "../blocks/block.ts";
 import { BLOCK_BYTES_MAX, STORE_PART_OF_BUDGET, TASKS_PER_CPU } from "../limits.ts";
+import { labelledPlan } from "../plan/labelled-plan.ts";
 import { type PhysicalPlan, physicalInputs } from "../plan/physical-plan.ts";
 import { smallSideOf } from "../plan/small-sides.ts";
 import { processBoard, showsProgress, type WorkOutcome } from "../../progress/progress-board.ts";
-import { createMemoryProbe } from "../../core/internal.ts";
+import { createMemoryProbe, type LabelSelector, matchesLabels } from "../../core/internal.ts";
 import { IssueDetector, watchIssues, type WatchedOperator } from "../issues.ts";
 import { shownRun } from "../progress.ts";
 import type { Settings } from "../settings.ts";
@@ -19,6 +20,7 @@ import { ActorPoolOperator } from "./actor-operator.ts";
 import { MemoryBudget } from "./budget.ts";
 import { CommonSchema } from "./common-schema.ts";
 import { BlockOrderOperator, InputOperator, LimitOperator, StoredOperator } from "./driver-operators.ts";
+import { rangeOf } from "./cut-blocks.ts";
 import { ErroredBlocks } from "./errored-blocks.ts";
 import { ExchangeOperator } from "./exchange-operator.ts";
 import { ItemOperator } from "./item-operator.ts";
@@ -30,8 +32,8 @@ import { type Stage, StreamingExecutor } from "./streaming-executor.ts";
 import { pythonActors, pythonTasks } from "./python-batches.ts";
 import { MixOperator, UnionOperator } from "./several-inputs.ts";
 import type { SmallSide } from "./small-side.ts";
-import { combineTasks, joiningReadTasks, mapTasks, numberedTasks, readTasks } from "./task.ts";
-import { TaskOperator } from "./task-operator.ts";
+import { combineTasks, joiningReadTasks, mapTasks, numberedTasks, rangeTasks, readTasks } from "./task.ts";
+import { TaskOperator, type TaskOperatorOptions } from "./task-operator.ts";
 import type { Transform } from "./transform.ts";
 import { isByBins } from "./whole-transforms.ts";
 import { type LogicalPlan, partsOf, rowCountOf, type SourcePart } from "../plan/logical-plan.ts";
@@ -39,24 +41,25 @@ import { type LogicalPlan, partsOf, rowCountOf, type SourcePart } from "../plan/
 /** What running pipelines of this process hold. */
 const budget = new MemoryBudget(0);
 
-/** How many CPUs the cluster has, at least one. */
-export async function clusterCpus(): Promise<number> {
-  return Math.max(1, Math.floor((await clusterResources())["CPU"] ?? 1));
+/** How many CPUs there are, of the nodes that meet the conditions, at least one. */
+export async function clusterCpus(selector?: LabelSelector): Promise<number> {
+  const held = selector === undefined ? [await clusterResources()] : (await livingNodes(selector)).map(({ resources }) => resources);
+  return Math.max(1, Math.floor(held.reduce((sum, resources) => sum + (resources["CPU"] ?? 0), 0)));
 }
 
-/** How many nodes live, at least one. */
-async function nodeCount(): Promise<number> {
-  return Math.max(1, (await nodes()).filter(({ alive }) => alive).length);
+/** The nodes that live and meet the conditions. */
+async function livingNodes(selector: LabelSelector | undefined): Promise<readonly NodeInfo[]> {
+  return (await nodes()).filter(({ alive, labels }) => alive && matchesLabels(selector, labels));
 }
 
 /** The number of rows that a plan gives, where that is known without running it; undefined elsewhere. */
-export async function knownRowCount(plan: LogicalPlan, { maxErroredBlocks }: Settings): Promise<number | undefined> {
+export async function knownRowCount(plan: LogicalPlan, { maxErroredBlocks, labelSelector }: Settings): Promise<number | undefined> {
   const errored = new ErroredBlocks(maxErroredBlocks);
   // A run tells which files it leaves out.
   let isWhole = true;
   const rowCount = await rowCountOf(plan, async (source, name) => {
     if (!isInitialized()) await init();
-    return partsOf(source, await clusterCpus(), (error) => {
+    return partsOf(source, await clusterCpus(labelSelector), (error) => {
       isWhole = false;
       return errored.leavesOut(name, error);
     });
@@ -75,11 +78,16 @@ interface RunOptions {
 }
 
 /** The blocks of the plan's output. */
-export async function* run(plan: PhysicalPlan, { settings, signal, name, onBegin }: RunOptions): AsyncGenerator<BlockRef, void, undefined> {
+export async function* run(
+  given: PhysicalPlan,
+  { settings, signal, name, onBegin }: RunOptions,
+): AsyncGenerator<BlockRef, void, undefined> {
   signal?.throwIfAborted();
   if (!isInitialized()) await init();
-  const cpus = await clusterCpus();
-  const machines = settings.detectIssues ? await nodeCount() : 1;
+  const { labelSelector } = settings;
+  const plan = labelledPlan(given, labelSelector);
+  const cpus = await clusterCpus(labelSelector);
+  const machines = settings.detectIssues ? Math.max(1, (await livingNodes(labelSelector)).length) : 1;
   budget.limitBytes = settings.memoryBytes ?? (await objectStoreStatistics()).quotaBytes * STORE_PART_OF_BUDGET;
   const parts = new Map<PhysicalPlan, readonly SourcePart[]>();
   const errored = new ErroredBlocks(settings.maxErroredBlocks);
@@ -93,7 +101,7 @@ export async function* run(plan: PhysicalPlan, { settings, signal, name, onBegin
   const operators = executor.stages.map(({ operator }) => operator);
   onBegin?.({ operators, errored });
   const endProgress = showsProgress(settings.progress) ? processBoard().begin(shownRun({ name, operators, errored })) : undefined;
-  const endWatch = pools.watch(clusterCpus);
+  const endWatch = pools.watch(() => clusterCpus(labelSelector));
   const endDetection = settings.detectIssues ? detectIssues(watched, cpus / machines, name) : undefined;
   let outcome: WorkOutcome = "stopped";
   const stop = (): void => executor.onFailure(signal?.reason);
@@ -186,25 +194,8 @@ function buildOperator(
       const reads = (parts.get(plan) as readonly SourcePart[]).map((part) => part.args);
       return new TaskOperator({ ...shared, startTask, reads, rowsPerTaskMin: 0, isHeld: side && (() => !side.isSettled) });
     }
-    case "map": {
-      const { name, chain, compute } = plan;
-      const first = chain[0];
-      const rowsPerTaskMin = first === undefined ? 0 : rowsWanted(first);
-      if (compute?.kind === "actors") {
-        const size = pools.sizeOf(plan);
-        const initial = Math.min(compute.initial, size.max);
-        const actors = first?.kind === "pythonBatches" ? pythonActors(first, compute) : actorStart(chain, name, compute);
-        const operator = new ActorPoolOperator({ ...compute, ...shared, ...size, initial, actors, cpus: pools.cpus, rowsPerTaskMin });
-        pools.made(plan, operator);
-        return operator;
-      }
-      const concurrencyMax = compute?.concurrency ?? shared.concurrencyMax;
-      const isNumbered = first?.kind === "sample" || first?.kind === "numbered";
-      const options = { name, ...plan.options };
-      const startTask =
-        first?.kind === "pythonBatches" ? pythonTasks(first, options) : (isNumbered ? numberedTasks : mapTasks)(chain, options);
-      return new TaskOperator({ ...shared, concurrencyMax, startTask, isNumbered, rowsPerTaskMin });
-    }
+    case "map":
+      return buildMap(plan, shared, pools);
     case "exchange": {
       const { name, inputs, combine, partitions, chain, options } = plan;
       const named = { name, ...options };
@@ -214,6 +205,7 @@ function buildOperator(
       const wholeInputs = combine?.kind === "join" ? wholeSides(combine.type) : [];
       return new ExchangeOperator({
         ...shared,
+        taskOptions: options,
         partitionings,
         combines: combine?.kind,
         wholeInputs,
@@ -233,6 +225,36 @@ function buildOperator(
     case "union":
       return plan.mix === undefined ? new UnionOperator(plan.name, plan.inputs.length) : new MixOperator(plan.name, plan.mix);
   }
+}
+
+type MapPlan = Extract<PhysicalPlan, { kind: "map" }>;
+
+/** @param shared - what all operators are made with */
+function buildMap(plan: MapPlan, shared: Omit<TaskOperatorOptions, "startTask" | "rowsPerTaskMin">, pools: Pools): Operator {
+  const { name, chain, compute } = plan;
+  const first = chain[0];
+  const rowsPerTaskMin = first === undefined ? 0 : rowsWanted(first);
+  if (compute?.kind === "actors") {
+    const size = pools.sizeOf(plan);
+    const initial = Math.min(compute.initial, size.max);
+    const actors = first?.kind === "pythonBatches" ? pythonActors(first, compute) : actorStart(chain, name, compute);
+    const operator = new ActorPoolOperator({ ...compute, ...shared, ...size, initial, actors, cpus: pools.cpus, rowsPerTaskMin });
+    pools.made(plan, operator);
+    return operator;
+  }
+  const concurrencyMax = compute?.concurrency ?? shared.concurrencyMax;
+  if (first?.kind === "rebatch" && first.isStrict === true) {
+    const startTask = rangeTasks(chain, { name, ...plan.options });
+    const argsOf = (inputs: readonly BlockRef[]): readonly unknown[] => [inputs.map(rangeOf), ...inputs.map(({ ref }) => ref)];
+    return new TaskOperator({ ...shared, startTask, rowsPerTaskMin, cutsBlocks: true, argsOf });
+  }
+  const isNumbered = first?.kind === "sample" || first?.kind === "numbered";
+  const options = { name, ...plan.options };
+  const startTask = first?.kind === "pythonBatches" ? pythonTasks(first, options) : (isNumbered ? numberedTasks : mapTasks)(chain, options);
+  // A block is a file, however many tasks write at a time.
+  const keepsBlocksApart = first?.kind === "write";
+  const bytesPerTaskMin = first?.kind === "write" ? first.minBytesPerFile : undefined;
+  return new TaskOperator({ ...shared, concurrencyMax, startTask, isNumbered, rowsPerTaskMin, bytesPerTaskMin, keepsBlocksApart });
 }
 
 /** How many rows a task needs at least for what it does first, as long as there are more. */

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import type { ObjectRef } from "../../core/index.ts";
 import { TASKS_ENDED_AHEAD_MAX } from "../limits.ts";
+import { ownedBlock } from "./operator.ts";
 import type { TaskStart } from "./task.ts";
 import { TaskOperator } from "./task-operator.ts";
 
@@ -93,4 +94,33 @@ test("a task is waited for from its pull to its block, and not while nobody asks
   expect(operator.statistics.pullMs.count).toBe(2);
   operator.stop();
   expect(operator.pulledSinceMs).toEqual([]);
+});
+
+test("small blocks go to one task together, unless they are to stay apart or it needs more rows or bytes", () => {
+  const taken = (options: { keepsBlocksApart?: boolean; rowsPerTaskMin?: number; bytesPerTaskMin?: number }): number[] => {
+    const counts: number[] = [];
+    const startTask = ((_args: unknown, inputs: readonly unknown[]) => {
+      counts.push(inputs.length);
+      return { refs: async function* () {} };
+    }) as unknown as TaskStart;
+    const events = { onChange: () => {}, onFailure: expect.unreachable };
+    const operator = new TaskOperator({
+      name: "write",
+      startTask,
+      rowsPerTaskMin: 0,
+      concurrencyMax: 1,
+      preserveOrder: true,
+      events,
+      ...options,
+    });
+    for (let block = 0; block < 20; block += 1) operator.add(ownedBlock(refTo(block), { rowCount: 5, sizeBytes: 10, schema: [] }));
+    operator.endInput();
+    for (let left = 20; left > 0; left -= counts.at(-1) as number) operator.start();
+    return counts;
+  };
+  expect(taken({})[0]).toBeGreaterThan(1);
+  expect(taken({ keepsBlocksApart: true })).toEqual(Array.from({ length: 20 }, () => 1));
+  expect(taken({ keepsBlocksApart: true, rowsPerTaskMin: 50 })).toEqual([10, 10]);
+  expect(taken({ keepsBlocksApart: true, bytesPerTaskMin: 75 })).toEqual([8, 8, 4]);
+  expect(taken({ keepsBlocksApart: true, rowsPerTaskMin: 50, bytesPerTaskMin: 75 })).toEqual([10, 10]);
 });

@@ -24,6 +24,10 @@ export interface TaskOperatorOptions {
   readonly rowsPerTaskMin: number;
   /** The same of bytes. Default: 0. */
   readonly bytesPerTaskMin?: number | undefined;
+  /** Each task takes a multiple of `rowsPerTaskMin` rows, for which blocks are cut, and the last one what is left. Then `argsOf` says which rows are a task's. Default: false. */
+  readonly cutsBlocks?: boolean | undefined;
+  /** No task takes more blocks than it needs, however small they are. Default: false. */
+  readonly keepsBlocksApart?: boolean | undefined;
   /** Arguments of tasks that take blocks. Default: the references of these. */
   readonly argsOf?: ((inputs: readonly BlockRef[]) => readonly unknown[]) | undefined;
   /** No task begins as long as it says so. Default: never. */
@@ -140,10 +144,10 @@ export class TaskOperator implements Operator {
   }
 
   #nextWork(): TaskBundle {
-    const { reads, bundles, concurrencyMax } = this.#options;
+    const { reads, bundles, concurrencyMax, keepsBlocksApart = false } = this.#options;
     if (reads !== undefined) return { inputs: [], args: reads[this.#nextKnown++] as readonly unknown[] };
     if (bundles !== undefined) return bundles[this.#nextKnown++] as TaskBundle;
-    const inputs = this.#queue.next(concurrencyMax);
+    const inputs = this.#queue.next(keepsBlocksApart ? Number.POSITIVE_INFINITY : concurrencyMax);
     const { argsOf = refsOf, isNumbered } = this.#options;
     if (isNumbered !== true) return { inputs, args: argsOf(inputs) };
     const firstRow = this.#nextRow;

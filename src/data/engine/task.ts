@@ -106,11 +106,27 @@ export function numberedTasks(chain: readonly Transform[], options: TaskOptions<
   return (args) => task.remote(...args);
 }
 
+/** Tasks that take parts of blocks: the arguments are the rows of each, and references of the blocks. */
+export function rangeTasks(chain: readonly Transform[], options: TaskOptions<1>): TaskStart {
+  const task = remote(mapRanges.bind(undefined, chain), streaming(options));
+  return (args) => task.remote(...args);
+}
+
 /** What a task on blocks runs. */
 export async function* mapBlocks(chain: readonly Transform[], ...blocks: unknown[]): AsyncGenerator<Block | BlockFacts, void, undefined> {
   const inputs = chain.length > 0 && chain.every(isOwnCode) ? buffersOf(blocks as Block[]) : undefined;
   yield* produce(given(blocks as Block[]), chain, inputs);
   if (inputs !== undefined) freeBuffers(inputs);
+}
+
+/** What a task on parts of blocks runs. */
+export async function* mapRanges(
+  chain: readonly Transform[],
+  ...[ranges, ...blocks]: unknown[]
+): AsyncGenerator<Block | BlockFacts, void, undefined> {
+  const own = ranges as readonly (readonly [from: number, to: number])[];
+  const parts = (blocks as Block[]).map((block, i) => sliceBlock(block, ...(own[i] as (typeof own)[number])));
+  yield* produce(given(parts), chain);
 }
 
 /** What a task on blocks of several inputs runs. */

@@ -45,8 +45,8 @@ export type Transform =
   | { readonly kind: "project"; readonly name: string; readonly columns: readonly NamedNode[] }
   | { readonly kind: "limit"; readonly name: string; readonly count: number }
   | HashSplitTransform
-  /** Blocks of so many rows, which stay as small as that is. The last one of a task may have fewer. */
-  | { readonly kind: "rebatch"; readonly name: string; readonly rows: number }
+  /** Blocks of so many rows, which stay as small as that is. The last one of a task may have fewer, or with `isStrict` the last one of all. */
+  | { readonly kind: "rebatch"; readonly name: string; readonly rows: number; readonly isStrict?: boolean }
   /** A step on rows that know their numbers, by the column `ROW_NUMBER`. */
   | { readonly kind: "numbered"; readonly name: string; readonly step: Transform }
   | PythonBatches

@@ -29,12 +29,15 @@ type Blocks = AsyncIterable<Block>;
 type GroupFunction = (batch: never) => unknown;
 
 export type WholeTransform =
-  | { readonly kind: "sortRows"; readonly name: string; readonly keys: readonly SortKey[] }
+  /** `sortBlock` sorts all rows of the task as one, and `sortRows` those of each bin: bins of ranges are in order, and those of hashes are not. */
+  | { readonly kind: "sortRows" | "sortBlock"; readonly name: string; readonly keys: readonly SortKey[] }
   | {
       readonly kind: "partialAggregate" | "mergeAggregates";
       readonly name: string;
       readonly keys: readonly string[];
       readonly aggregates: Aggregates;
+      /** What errors say that cannot be done by the keys. Default: `group by`. */
+      readonly use?: string;
       /** Nobody else has the blocks, so the aggregate frees those that it has seen. */
       readonly freesBlocks?: boolean;
     }
@@ -68,6 +71,8 @@ export function applyWhole(blocks: Blocks, transform: WholeTransform): Blocks {
   switch (transform.kind) {
     case "sortRows":
       return byBins(blocks, transform, (block) => takeBlock(block, sortedIndices(block, transform.keys)));
+    case "sortBlock":
+      return whole(blocks, (block) => takeBlock(block, sortedIndices(block, transform.keys)));
     case "orderByHidden":
       return byBins(blocks, transform, orderByHidden);
     case "oneBlock":
@@ -142,7 +147,7 @@ function stratum(block: Block, { keys, testSize, isTest }: Extract<WholeTransfor
 /** Blocks of few groups become states as they pass, which are merged when they are many. Rows of very many groups are gathered before: states of each block would be hardly fewer. */
 async function* partialAggregates(
   blocks: Blocks,
-  { keys, aggregates, freesBlocks = false }: Extract<WholeTransform, { aggregates: unknown }>,
+  { keys, aggregates, use = "group by", freesBlocks = false }: Extract<WholeTransform, { aggregates: unknown }>,
 ): AsyncGenerator<Block, void, undefined> {
   // The file of states is for the error of keys of two types, which shows where the states of several tasks meet.
   const merging = new Gathering(BLOCK_BYTES_MAX, (states) => {
@@ -156,6 +161,7 @@ async function* partialAggregates(
   });
   for await (const block of blocks) {
     if (block.rowCount === 0) continue;
+    keyVectors(block, keys, use);
     // States come in the order of their rows, as lists of values have it.
     if (hasManyGroups(block, keys, aggregates)) {
       yield* merging.rest();

@@ -40,6 +40,8 @@ export interface WriteTransform {
   readonly maxRowsPerFile?: number | undefined;
   /** Rows that a task takes at least, as long as there are more. Default: no limit. */
   readonly minRowsPerFile?: number | undefined;
+  /** The same of bytes in memory. */
+  readonly minBytesPerFile?: number | undefined;
 }
 
 /** The row of a file that was written: its place in the staging folder, and the folders of its partition. */

@@ -125,7 +125,7 @@ function exchangeHasColumns({ before, after, input }: ExchangePlan, columns: rea
     return columns.every((column) => given.includes(column));
   }
   if (after.kind === "mapGroups") return false;
-  const keys = after.kind === "sortRows" ? after.keys.map(({ column }) => column) : [];
+  const keys = after.kind === "sortRows" || after.kind === "sortBlock" ? after.keys.map(({ column }) => column) : [];
   return hasColumns(input, without(columns, keys));
 }
 
@@ -236,10 +236,11 @@ function neededBelow(step: Transform, needed: Columns): Columns {
   }
 }
 
-function neededOfExchange({ before, after }: ExchangePlan, needed: Columns): Columns {
+function neededOfExchange({ before, partitioning, after }: ExchangePlan, needed: Columns): Columns {
   if (before?.kind === "partialAggregate") return neededOfAggregates(before.keys, before.aggregates);
   switch (after.kind) {
     case "sortRows":
+    case "sortBlock":
       return (
         needed &&
         merged(
@@ -251,7 +252,7 @@ function neededOfExchange({ before, after }: ExchangePlan, needed: Columns): Col
       return needed && merged(needed, after.keys);
     case "orderByHidden":
     case "oneBlock":
-      return needed;
+      return partitioning.kind === "hash" ? needed && merged(needed, partitioning.keys) : needed;
     default:
       return undefined;
   }

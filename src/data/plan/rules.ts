@@ -79,8 +79,8 @@ function appended(input: PhysicalPlan, transform: Transform, options: TaskOption
   if (input.kind === "map" && input.compute !== undefined && isUserCode(transform)) return undefined;
   // Some steps need to know which rows of all a task has, and only the driver does, when it gives out blocks.
   if (transform.kind === "sample" || transform.kind === "numbered") return undefined;
-  // A file of so many rows at least is of a task that waits for as many.
-  if (transform.kind === "write" && transform.minRowsPerFile !== undefined) return undefined;
+  // A file of so many rows or bytes at least is of a task that waits for as many.
+  if (transform.kind === "write" && (transform.minRowsPerFile ?? transform.minBytesPerFile) !== undefined) return undefined;
   // Batches of a number of rows are cut from all blocks that a task has, so such a task takes as many rows as it needs.
   if (transform.kind === "rebatch" || (transform.kind === "mapBatches" && transform.batchSize !== undefined)) return undefined;
   return { ...input, name: `${input.name}->${transform.name}`, chain: [...input.chain, transform] };

@@ -1,0 +1,32 @@
+/** Which columns the steps behind a read ask it for. */
+import { expect, test } from "vitest";
+import { readRepartition } from "../repartition-options.ts";
+import type { ExchangePlan, LogicalPlan, Wanted } from "./logical-plan.ts";
+import { pushDown } from "./push-down.ts";
+
+/** What a read is asked for by a step that gives so many columns of its rows. */
+function wantedBy(step: Omit<ExchangePlan, "kind" | "input">, columns: readonly string[]): Wanted["columns"] {
+  let wanted: Wanted | undefined;
+  const source = {
+    name: "read",
+    reader: async function* () {},
+    parts: [],
+    pushDown: (asked: Wanted) => {
+      wanted = asked;
+      return undefined;
+    },
+  };
+  const plan: LogicalPlan = { kind: "exchange", input: { kind: "read", name: "read", source, options: {} }, ...step };
+  pushDown(plan, columns);
+  return wanted?.columns;
+}
+
+test.each([
+  [{ keys: ["city"] }, ["km", "city"]],
+  [{ keys: ["city"], sort: true }, ["km", "city"]],
+  [{ blocks: 3 }, ["km"]],
+])("repartition by %j reads its keys, also where nobody asks for them behind it", (options, columns) => {
+  const step = readRepartition(options);
+  if (step.kind !== "exchange") return expect.unreachable();
+  expect(wantedBy(step.exchange, ["km"])).toEqual(columns);
+});

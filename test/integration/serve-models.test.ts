@@ -204,10 +204,13 @@ test("metrics have Ray's names, and users' own are beside them", async () => {
     [`serve_autoscaling_handle_metrics_delay_ms\\{${scaled},handle="\\d+"\\}`, "\\d+"],
     [`serve_replica_utilization_percent\\{${own}\\}`, "\\d+\\.\\d+"],
     ['serve_proxy_status\\{proxy="[^"]+",node_id="[^"]+"\\}', "2"],
+    [`serve_replica_startup_latency_ms_count\\{${scaled}\\}`, "1"],
+    [`serve_replica_initialization_latency_ms_count\\{${scaled}\\}`, "1"],
   ])
     expect(text).toMatch(new RegExp(`^${line} ${value}`, "m"));
   expect(text).toMatch(/^shop_asked\{application="counted",deployment="Counted",replica="[^"]+",kind="a \\"b\\""\} 3$/m);
   await serve.delete("counted");
+  expect(await controller.metrics.remote()).toMatch(new RegExp(`^serve_replica_shutdown_duration_ms_count\\{${scaled}\\} 1$`, "m"));
 });
 
 test("handles of a program are counted, which no controller can call, and no series is told twice", async () => {

@@ -248,12 +248,9 @@ export class Controller {
 
   #warningOf(app: string, routePrefix: string): string | undefined {
     const ingress = this.#state.application(app)?.ingress ?? "";
-    if (this.#options.http.location === "disabled" || this.#state.deployment(app, ingress)?.answersClients !== false) return undefined;
-    const names = [
-      "fetch(request)",
-      "websocket(socket, request)",
-      ...(this.#options.grpc === undefined ? [] : ["method of a gRPC service"]),
-    ];
+    const lacks = this.#state.deployment(app, ingress)?.lacks ?? [];
+    if (this.#options.http.location === "disabled" || lacks.length === 0) return undefined;
+    const names = [...lacks, ...(this.#options.grpc === undefined ? [] : ["method of a gRPC service"])];
     return `application ${app} answers every request at ${routePrefix} with 501, as its ingress ${ingress} has no ${names.join(" and no ")}: give it one, or run it with routePrefix: null where handles alone call it`;
   }
 

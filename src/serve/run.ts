@@ -20,6 +20,7 @@ import { REPLICA_CONCURRENCY, SLOW_START_AGAIN_MS } from "./limits.ts";
 import { type GrpcOptions, resolveGrpcOptions } from "./grpc/grpc-options.ts";
 import { runLocally } from "./local/local-application.ts";
 import { type HttpOptions, resolveHttpOptions, type ResolvedHttpOptions } from "./proxy/http-options.ts";
+import { isPath } from "./proxy/route-table.ts";
 import { type ApiOptions, resolveApiOptions } from "./rest/api-options.ts";
 import { closeRouters } from "./routing/process-routers.ts";
 import { loadTracing } from "./tracing.ts";
@@ -378,5 +379,5 @@ function checkName(value: unknown): "ok" | "wrong type" | "out of range" {
 function checkPrefix(value: unknown): "ok" | "wrong type" | "out of range" {
   if (value === null || value === "/") return "ok";
   if (typeof value !== "string") return "wrong type";
-  return /^(\/[^/?#\s]+)+$/.test(value) ? "ok" : "out of range";
+  return isPath(value) ? "ok" : "out of range";
 }

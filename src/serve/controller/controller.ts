@@ -21,6 +21,7 @@ import { metricSnapshots, prometheusText } from "../metrics/registry.ts";
 import { ControllerMetrics, type CountedDeployment } from "../metrics/controller-metrics.ts";
 import { measureEventLoop } from "../metrics/serve-metrics.ts";
 import { type ResolvedHttpOptions, resolveHttpOptions } from "../proxy/http-options.ts";
+import { underRoot } from "../proxy/route-table.ts";
 import type { ResolvedApiOptions } from "../rest/api-options.ts";
 import { ApiServer } from "../rest/api-server.ts";
 import { type DescribedApplication, instanceDetails } from "../rest/instance-details.ts";
@@ -251,7 +252,7 @@ export class Controller {
     const lacks = this.#state.deployment(app, ingress)?.lacks ?? [];
     if (this.#options.http.location === "disabled" || lacks.length === 0) return undefined;
     const names = [...lacks, ...(this.#options.grpc === undefined ? [] : ["method of a gRPC service"])];
-    return `application ${app} answers every request at ${routePrefix} with 501, as its ingress ${ingress} has no ${names.join(" and no ")}: give it one, or run it with routePrefix: null where handles alone call it`;
+    return `application ${app} answers every request at ${underRoot(this.#options.http.rootPath, routePrefix)} with 501, as its ingress ${ingress} has no ${names.join(" and no ")}: give it one, or run it with routePrefix: null where handles alone call it`;
   }
 
   async status(): Promise<ServeStatus> {
@@ -644,7 +645,10 @@ export class Controller {
   }
 
   #valueOf(key: string): UpdateBody["value"] {
-    if (key === ROUTES_KEY) return this.#state.routes satisfies RouteTableValue;
+    if (key === ROUTES_KEY) {
+      const { rootPath } = this.#options.http;
+      return this.#state.routes.map((route) => ({ ...route, prefix: underRoot(rootPath, route.prefix) })) satisfies RouteTableValue;
+    }
     const [, app, deployment] = key.split("/") as [string, string, string];
     return this.#state.deployment(app, deployment)?.routes() ?? null;
   }

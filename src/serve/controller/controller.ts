@@ -26,6 +26,7 @@ import type { ResolvedApiOptions } from "../rest/api-options.ts";
 import { ApiServer } from "../rest/api-server.ts";
 import { type DescribedApplication, instanceDetails } from "../rest/instance-details.ts";
 import { CODE_LOST, type CodeSource } from "../replica/replica.ts";
+import type { LoggingConfig } from "../replica/replica-log.ts";
 import { deploymentKey, type LoadReport, ROUTES_KEY, type RouteTableValue, type UpdateBody } from "../routing/controller-messages.ts";
 import type { DeploymentRoutes } from "../routing/deployment-router.ts";
 import type { AutoscalingContext } from "./autoscaling-policy.ts";
@@ -56,6 +57,8 @@ export interface ServeOptions {
   readonly http: ResolvedHttpOptions;
   /** Undefined: no gRPC. */
   readonly grpc?: ResolvedGrpcOptions | undefined;
+  /** How replicas print whose deployment does not say it. */
+  readonly logging?: LoggingConfig | undefined;
   /** Clients see what went wrong. */
   readonly showsErrors: boolean;
 }
@@ -346,11 +349,12 @@ export class Controller {
     const kept = await loadOptions<ServeOptions>();
     if (kept === undefined) await saveOptions(this.#options);
     else this.#options = kept;
-    const { http, grpc, showsErrors } = this.#options;
+    const { http, grpc, logging, showsErrors } = this.#options;
     this.#replicas = new ReplicaStarter({
       happened: (event) => this.#happened(event),
       subscribers: this.#subscribers,
       showsErrors,
+      logging,
       grpcMethods: () => methodNames(this.#options.grpc?.services ?? []),
     });
     this.#proxies = new ProxyStarter(http, grpc);

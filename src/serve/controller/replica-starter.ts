@@ -26,6 +26,7 @@ import { actorIdOf, runsInProcess } from "../../core/internal.ts";
 import { ADOPT_WITHIN_MS, METRICS_WITHIN_MS, REPLICA_CONCURRENCY } from "../limits.ts";
 import type { ProcessMetrics } from "../metrics/registry.ts";
 import { ReplicaLifeMetrics } from "../metrics/replica-life-metrics.ts";
+import type { LoggingConfig } from "../replica/replica-log.ts";
 import { type CodeSource, Replica, type ReplicaDescription } from "../replica/replica.ts";
 import type { ReplicaStart, ServeEvent } from "./serve-events.ts";
 import type { Subscribers } from "./subscribers.ts";
@@ -47,6 +48,8 @@ interface ReplicaStarterOptions {
   readonly happened: (event: ServeEvent) => void;
   readonly subscribers: Subscribers;
   readonly showsErrors: boolean;
+  /** For replicas of deployments without a configuration of their own. */
+  readonly logging: LoggingConfig | undefined;
   /** Names of methods of the services of gRPC that the proxies offer. */
   readonly grpcMethods: () => readonly string[];
 }
@@ -60,17 +63,19 @@ export class ReplicaStarter {
   readonly #happened: (event: ServeEvent) => void;
   readonly #subscribers: Subscribers;
   readonly #showsErrors: boolean;
+  readonly #logging: LoggingConfig | undefined;
   readonly #grpcMethods: () => readonly string[];
 
   constructor(options: ReplicaStarterOptions) {
     this.#happened = options.happened;
     this.#subscribers = options.subscribers;
     this.#showsErrors = options.showsErrors;
+    this.#logging = options.logging;
     this.#grpcMethods = options.grpcMethods;
   }
 
   start(start: ReplicaStart, code: CodeSource): void {
-    const { id, app, deployment, version, rank, worldSize, userConfig, maxOngoingRequests, logging, tracing } = start;
+    const { id, app, deployment, version, rank, worldSize, userConfig, maxOngoingRequests, logging = this.#logging, tracing } = start;
     const context = { appName: app, deployment, replicaId: id, rank, worldSize };
     const isInProcess = runsInProcess();
     const startMs = performance.now();

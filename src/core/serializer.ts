@@ -507,7 +507,12 @@ export class Serializer implements ValueCodec {
   }
 
   #encodeGraph(value: unknown, encoded: Encoded): void {
-    const captured = captureValue(value, this.hooks);
+    let captured: Pick<ReturnType<typeof captureValue>, "bytes" | "buffers" | "definitions" | "classes"> = captureValue(value, this.hooks);
+    if (captured.classes.some((target) => definitionOf(target)?.hasForms === true)) {
+      // A definition of its own would be read without the references that its class captured: they travel with the value, and so does the class.
+      this.#collected = undefined;
+      captured = { ...captureWhole(value, this.hooks), classes: [] };
+    }
     for (const target of captured.classes) {
       const definition = definitionOf(target);
       const reference =

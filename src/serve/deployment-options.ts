@@ -34,6 +34,9 @@ export type AutoscalingPolicy = (context: AutoscalingContext, args?: any) => num
 
 type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
+/** `loggingConfig`, all of it optional. */
+export type LoggingOptions = Optional<LoggingConfig>;
+
 /** Options of the replicas' actors that users can set; Serve sets all others. */
 export type ReplicaActorOptions = Pick<
   ActorOptions,
@@ -119,7 +122,7 @@ export interface DeploymentOptions {
   /** Part of the replicas that an update may have in excess, at least one. Default: 0.25. */
   maxSurgePercent?: number | undefined;
   /** How replicas print: levels, JSON, a line for each request. Default: the console as it is. */
-  loggingConfig?: Optional<LoggingConfig> | undefined;
+  loggingConfig?: LoggingOptions | undefined;
   /** A function that sets OpenTelemetry up in each replica: it registers an SDK itself, or returns span processors. Default: none. */
   tracing?: TracingOptions | undefined;
   /** Methods that may run twice, by name, and methods of HTTP such as "GET": a request whose replica dies is sent to another one. Default: none. */
@@ -240,6 +243,11 @@ const LOGGING = {
   },
 };
 
+/** @throws TypeError, RangeError that name the option */
+export function resolveLogging(given: LoggingOptions | undefined): LoggingConfig | undefined {
+  return given === undefined ? undefined : readOptions(given, LOGGING);
+}
+
 const TRACING = {
   of: "tracing",
   otherNames: { exporter_import_path: "it is setup, a function", sampling_ratio: "it is samplingRatio" },
@@ -299,7 +307,7 @@ export function resolveDeploymentOptions(
     backpressure: readOptions(backpressureConfig, BACKPRESSURE),
     userConfig: userConfig === undefined ? undefined : JSON.stringify(userConfig),
     actorOptions: resolveActorOptionsFor(name, actorOptions),
-    logging: loggingConfig === undefined ? undefined : readOptions(loggingConfig, LOGGING),
+    logging: resolveLogging(loggingConfig),
     tracing: tracing?.setup === undefined ? undefined : { setupId: undefined, samplingRatio: tracing.samplingRatio },
     routerId: undefined,
     requestRouterArgs: requestRouterArgs === undefined ? undefined : JSON.stringify(requestRouterArgs),

@@ -14,6 +14,7 @@ export type {
   AutoscalingPolicy,
   BackpressureConfig,
   DeploymentOptions,
+  LoggingOptions,
   ReplicaActorOptions,
   TracingOptions,
 } from "./deployment-options.ts";

@@ -13,6 +13,7 @@ import type { ConfigApplication } from "./config/read-config.ts";
 import { type Application, applicationParts, type Deployable, type Handle } from "./deployment.ts";
 import type { DeployedCode } from "./deployed-code.ts";
 import type { ApplicationTarget } from "./deployment-config.ts";
+import { type LoggingOptions, resolveLogging } from "./deployment-options.ts";
 import { DeploymentUnavailableError } from "./errors.ts";
 import { type DeploymentHandle, newHandle } from "./handle/deployment-handle.ts";
 import type { HandleOf } from "./handle/handle-types.ts";
@@ -20,6 +21,7 @@ import { REPLICA_CONCURRENCY, SLOW_START_AGAIN_MS } from "./limits.ts";
 import { type GrpcOptions, resolveGrpcOptions } from "./grpc/grpc-options.ts";
 import { runLocally } from "./local/local-application.ts";
 import { type HttpOptions, resolveHttpOptions, type ResolvedHttpOptions } from "./proxy/http-options.ts";
+import { isPath } from "./proxy/route-table.ts";
 import { type ApiOptions, resolveApiOptions } from "./rest/api-options.ts";
 import { closeRouters } from "./routing/process-routers.ts";
 import { loadTracing } from "./tracing.ts";
@@ -31,6 +33,8 @@ export interface StartOptions {
   apiOptions?: ApiOptions | undefined;
   /** Offers gRPC as well, through the packages `@grpc/grpc-js` and `@grpc/proto-loader`. Default: none. */
   grpcOptions?: GrpcOptions | undefined;
+  /** How all replicas print, where neither their application nor their deployment says it. Default: the console as it is. */
+  loggingConfig?: LoggingOptions | undefined;
   /** Show clients the errors of user code, with their stacks. Default: false; what went wrong is in the log, by the id that clients get. */
   development?: boolean | undefined;
 }
@@ -51,6 +55,8 @@ export interface RunOptions {
   name?: string | undefined;
   /** Requests of this path and all below it; `null`: none, it is reached by handles alone. Default: "/". */
   routePrefix?: string | null | undefined;
+  /** How its replicas print, where their deployment does not say it. Default: that of `serve.start`. */
+  loggingConfig?: LoggingOptions | undefined;
   /** Run it in this process, without any other: for tests of an application. Default: false. */
   localTestingMode?: boolean | undefined;
   /** Resolve when `shutdown` is called, or the application is deleted. Default: false. */
@@ -59,11 +65,18 @@ export interface RunOptions {
 
 const START = {
   of: "serve.start",
-  options: { httpOptions: anyObject(), grpcOptions: anyObject(), apiOptions: anyObject(), development: flag(false) },
+  otherNames: { logging_config: "it is loggingConfig" },
+  options: {
+    httpOptions: anyObject(),
+    grpcOptions: anyObject(),
+    apiOptions: anyObject(),
+    loggingConfig: anyObject(),
+    development: flag(false),
+  },
 };
 const RUN = {
   of: "serve.run",
-  otherNames: { route_prefix: "it is routePrefix" },
+  otherNames: { route_prefix: "it is routePrefix", logging_config: "it is loggingConfig" },
   options: {
     name: { allowed: 'text without "/" and "#" is needed', fallback: "default", check: checkName },
     routePrefix: {
@@ -71,6 +84,7 @@ const RUN = {
       fallback: "/" as string | null,
       check: checkPrefix,
     },
+    loggingConfig: anyObject(),
     localTestingMode: flag(false),
     blocking: flag(false),
   },
@@ -109,11 +123,12 @@ const blocked = new Set<() => void>();
  * const { address } = await serve.start({ httpOptions: { port: 0 } }); // http://127.0.0.1:40123
  */
 export async function start(options?: StartOptions): Promise<StartedServe> {
-  const { httpOptions, grpcOptions, apiOptions, development } = readOptions(options, START);
+  const { httpOptions, grpcOptions, apiOptions, loggingConfig, development } = readOptions(options, START);
+  const logging = resolveLogging(loggingConfig);
   const api = apiOptions === undefined ? undefined : resolveApiOptions(apiOptions);
   // Nothing is awaited without need: a `run` right after this call would start Serve with the defaults.
   const grpc = grpcOptions === undefined ? undefined : await resolveGrpcOptions(grpcOptions);
-  const wanted = { http: resolveHttpOptions(httpOptions), grpc, showsErrors: development };
+  const wanted = { http: resolveHttpOptions(httpOptions), grpc, logging, showsErrors: development };
   const controller = controllerWith(wanted);
   const started = await unwrapped(begun(controller, wanted));
   await warnOfOptions(controller, { given: httpOptions ?? {}, wanted: wanted.http });
@@ -130,9 +145,10 @@ export async function start(options?: StartOptions): Promise<StartedServe> {
  */
 export async function run<T extends Deployable>(application: Application<T>, options?: RunOptions): Promise<HandleOf<T>> {
   requireApplication(application);
-  const { name, routePrefix, localTestingMode, blocking } = readOptions(options, RUN);
+  const { name, routePrefix, loggingConfig, localTestingMode, blocking } = readOptions(options, RUN);
+  const logging = resolveLogging(loggingConfig);
   if (localTestingMode) return (await runLocally(application, name)) as HandleOf<T>;
-  const deployment = await deployed(application, { name, routePrefix, config: undefined });
+  const deployment = await deployed(application, { name, routePrefix, logging });
   if (blocking) await new Promise<void>((resolve) => blocked.add(resolve));
   await loadTracing();
   return ingressHandle(application, name, deployment);
@@ -164,7 +180,7 @@ export async function runMany<const T extends readonly RunTarget[]>(targets: T):
   await start();
   const settled = await Promise.allSettled(
     wanted.map(async ({ application, name, routePrefix }) => {
-      const deployment = await deployed(application, { name, routePrefix, config: undefined });
+      const deployment = await deployed(application, { name, routePrefix });
       return ingressHandle(application, name, deployment);
     }),
   );
@@ -200,14 +216,11 @@ export async function runBuilt({ target, code }: { target: ApplicationTarget; co
 }
 
 /** @returns the name of its ingress, once it answers */
-async function deployed(
-  application: Application<any>,
-  { name, routePrefix, config }: { name: string; routePrefix: string | null; config: ApplicationTarget["config"] },
-): Promise<string> {
+async function deployed(application: Application<any>, place: Omit<Parameters<typeof buildApplication>[1], "keepsCode">): Promise<string> {
   // The code is captured while the controller starts.
   const wanted = { http: resolveHttpOptions(undefined), showsErrors: false };
   const controller = controllerWith(wanted);
-  const { target, code, functions } = buildApplication(application, { name, routePrefix, keepsCode: true, config });
+  const { target, code, functions } = buildApplication(application, { ...place, keepsCode: true });
   await deployWith(controller, wanted, { target, code: { code: [...code], functions: [...functions] } });
   return target.ingress;
 }
@@ -378,5 +391,5 @@ function checkName(value: unknown): "ok" | "wrong type" | "out of range" {
 function checkPrefix(value: unknown): "ok" | "wrong type" | "out of range" {
   if (value === null || value === "/") return "ok";
   if (typeof value !== "string") return "wrong type";
-  return /^(\/[^/?#\s]+)+$/.test(value) ? "ok" : "out of range";
+  return isPath(value) ? "ok" : "out of range";
 }

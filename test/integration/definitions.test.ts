@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { type ActorHandle, get, kill, type ObjectRef, ready, type RemoteFunction, remote } from "shoal";
+import { type ActorHandle, get, kill, type ObjectRef, put, ready, type RemoteFunction, remote } from "shoal";
 import { describe, expect, test } from "vitest";
 import { collectGarbage, isAlive, shoalProcesses, until, useSession } from "./session.ts";
 
@@ -133,6 +133,26 @@ describe("what somebody needs stays", () => {
       const offset = Math.random() < 2 ? 41 : 0;
       const add = remote((value: number) => value + offset);
       sent = keeper.keep.remote(add);
+      return new WeakRef(add);
+    });
+    await sent;
+    sent = undefined;
+    for (let turns = 0; turns < 20; turns += 1) await collectGarbage();
+    expect(await keeper.call.remote(1)).toBe(42);
+  });
+
+  test("what a class in a value has captured", async () => {
+    const keeper = remote(Keeper, { numCpus: 0 }).remote();
+    let sent: ObjectRef<void> | undefined;
+    await gone(() => {
+      const base = put(40);
+      const add = remote((value: number, more: number) => value + more + 1);
+      class Adder {
+        async remote(value: number): Promise<number> {
+          return await add.remote(value, await get(base));
+        }
+      }
+      sent = keeper.keep.remote(new Adder() as never);
       return new WeakRef(add);
     });
     await sent;

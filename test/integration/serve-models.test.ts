@@ -204,10 +204,13 @@ test("metrics have Ray's names, and users' own are beside them", async () => {
     [`serve_autoscaling_handle_metrics_delay_ms\\{${scaled},handle="\\d+"\\}`, "\\d+"],
     [`serve_replica_utilization_percent\\{${own}\\}`, "\\d+\\.\\d+"],
     ['serve_proxy_status\\{proxy="[^"]+",node_id="[^"]+"\\}', "2"],
+    [`serve_replica_startup_latency_ms_count\\{${scaled}\\}`, "1"],
+    [`serve_replica_initialization_latency_ms_count\\{${scaled}\\}`, "1"],
   ])
     expect(text).toMatch(new RegExp(`^${line} ${value}`, "m"));
   expect(text).toMatch(/^shop_asked\{application="counted",deployment="Counted",replica="[^"]+",kind="a \\"b\\""\} 3$/m);
   await serve.delete("counted");
+  expect(await controller.metrics.remote()).toMatch(new RegExp(`^serve_replica_shutdown_duration_ms_count\\{${scaled}\\} 1$`, "m"));
 });
 
 test("handles of a program are counted, which no controller can call, and no series is told twice", async () => {
@@ -403,4 +406,16 @@ test("an application that does not run yet says what it waits for, and who holds
   await waiting;
   expect(await messageOf()).toBe("");
   await serve.delete("waits");
+});
+
+test("a root comes before the paths of all applications", async () => {
+  await serve.shutdown();
+  const { address: rooted = "" } = await serve.start({ httpOptions: { port: 0, rootPath: "/models" } });
+  const Echo = serve.deployment(({ url, headers }: Request) => [url.slice(url.lastIndexOf("/")), headers.get("x-forwarded-prefix")], {
+    name: "Echo",
+  });
+  await serve.run(Echo.bind(), { name: "echo", routePrefix: "/echo" });
+  expect((await ask(rooted, "/models/echo/a")).body).toBe('["/a","/models/echo"]');
+  expect((await ask(rooted, "/echo/a")).status).toBe(404);
+  expect(JSON.parse((await ask(rooted, "/-/routes")).body)).toEqual({ "/models/echo": "echo" });
 });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { getActor, python } from "shoal";
 import * as serve from "shoal/serve";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { ask } from "./serve-client.ts";
 import { failureOf, Log, until, useFolder, useSession } from "./session.ts";
 
@@ -108,6 +108,11 @@ test("a configuration changes in place, and a replica whose Python dies is repla
   const bound = serve.deployment(Model, { maxOngoingRequests: 4, healthCheckPeriodMs: 200, userConfig: { factor: 3 } }).bind(10, log.file);
   await serve.run(bound, { name: "model", routePrefix: "/model" });
   await until(async () => (await model.scale.remote(2)) === 6, "the new factor");
+  const controller = await getActor<{ metrics(): Promise<string> }>("SERVE_CONTROLLER", { namespace: "shoal.serve" });
+  for (const name of ["serve_replica_reconfigure_latency_ms", "serve_health_check_latency_ms"]) {
+    const line = new RegExp(`^${name}_count\\{application="model",deployment="Model"\\} [1-9]`, "m");
+    await until(async () => line.test(await controller.metrics.remote()), name);
+  }
   expect((await ask(address, "/model/dies")).status).toBe(500);
   await until(async () => (await ask(address, "/model/text")).status === 200, "another replica");
 });
@@ -160,6 +165,20 @@ class Priced:
   // A worker that has the module of before in its memory.
   expect(await python.task<() => number>(place, "price").remote()).toBe(1);
   await until(async () => (await told(222))[0] === 222, "the new price");
+});
+
+test("an ingress that answers no client is warned of in the words of Python", async () => {
+  const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  try {
+    await serve.run(serve.deployment(python.actor(FILE, "Servicer")).bind(), { name: "calls", routePrefix: "/calls" });
+    expect(write.mock.calls.map(([text]) => text)).toEqual([
+      expect.stringContaining("Servicer has no __call__(self, request) and no ASGI application (@serve.ingress(app)): give it one"),
+    ]);
+  } finally {
+    write.mockRestore();
+  }
+  expect(await ask(address, "/calls")).toMatchObject({ status: 501, body: expect.stringContaining("__call__") });
+  await serve.delete("calls");
 });
 
 test("what cannot run says so", async () => {

@@ -122,16 +122,20 @@ test("without an SDK there are no spans, and the trace goes on all the same", as
   expect(JSON.parse((await ask(address, "/")).body)).toEqual({});
 });
 
-test("a replica prints as its loggingConfig says", async () => {
+test("a replica prints as its loggingConfig says, or else that of its application, or that of all", async () => {
   const { runProgram } = await import("../house/run-program.ts");
   const file = join(project, "logs.ts");
   writeFileSync(
     file,
     `import * as serve from "shoal/serve";
 class Talker {
-  fetch() { console.debug("low"); console.warn("careful %d", 7); return "ok"; }
+  fetch() { console.debug("low"); console.warn("careful %d", 7); console.error("broken"); return "ok"; }
 }
-const { address } = await serve.start({ httpOptions: { port: 0 } });
+const { address } = await serve.start({ httpOptions: { port: 0 }, loggingConfig: { encoding: "JSON", level: "ERROR" } });
+const plain = serve.deployment(Talker).bind();
+await serve.run(plain, { name: "quiet", routePrefix: "/quiet" });
+await serve.run(plain, { name: "loud", routePrefix: "/loud", loggingConfig: { encoding: "JSON", level: "WARNING" } });
+for (const path of ["/quiet", "/loud"]) await (await fetch(address + path)).text();
 await serve.run(serve.deployment(Talker, { loggingConfig: { encoding: "JSON", level: "INFO", accessLog: true } }).bind());
 await (await fetch(address + "/x?secret=1", { headers: { "x-request-id": "r-1" } })).text();
 await new Promise((resolve) => setTimeout(resolve, 300));
@@ -144,8 +148,11 @@ await serve.shutdown();
     const at = line.indexOf("{");
     return at < 0 ? [] : [JSON.parse(line.slice(at)) as Record<string, string>];
   });
-  expect(objects).toEqual([
+  const of = (application: string): unknown[] => objects.filter((object) => object["application"] === application);
+  expect([...of("quiet"), ...of("loud")]).toEqual(["broken", "careful 7", "broken"].map((message) => expect.objectContaining({ message })));
+  expect(of("default")).toEqual([
     expect.objectContaining({ levelname: "INFO", message: expect.stringMatching(/^GET \/x OK [\d.]+ms r-1$/), deployment: "Talker" }),
     expect.objectContaining({ levelname: "WARNING", message: "careful 7", application: "default", request_id: "r-1" }),
+    expect.objectContaining({ levelname: "ERROR", message: "broken" }),
   ]);
 });

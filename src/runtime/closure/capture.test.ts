@@ -122,6 +122,18 @@ test("the text of a class is not in the values that use it", () => {
   expect(Buffer.from(bytes).includes("easy to find")).toBe(false);
 });
 
+test("the definition of a class tells of forms of the hooks in it", () => {
+  const handle = new (class Handle {})();
+  class Holder {
+    held = (): object => handle;
+  }
+  class Plain {
+    held = (): number => addOffset(1);
+  }
+  captureValue([new Holder(), new Plain()], { reduce: (value) => (value === handle ? { kind: 7, payload: 1 } : undefined) });
+  expect([definitionOf(Holder)?.hasForms, definitionOf(Plain)?.hasForms]).toEqual([true, false]);
+});
+
 test("hooks come before everything but data, and get their payload complete", async () => {
   class Handle {
     readonly name: string;

@@ -56,6 +56,8 @@ export interface Definition {
   readonly sizeBytes: number;
   /** It brings a class: values with instances of that refer to this definition. */
   readonly hasClasses: boolean;
+  /** Something in it became a form of the hooks, as what is counted does: others read the form with what is announced beside the definition. */
+  readonly hasForms: boolean;
 }
 
 /** A captured megabyte is copied to every worker: most often an accident. */
@@ -88,6 +90,7 @@ export function captureDefinition(target: AnyFunction, hooks: EncodeHooks): Defi
     notes: [...graph.notes],
     sizeBytes,
     hasClasses: graph.nodes.some((node) => (node.kind === "class" || node.kind === "function") && node.identity !== undefined),
+    hasForms: graph.nodes.some((node) => node.kind === "reduced"),
   };
 }
 

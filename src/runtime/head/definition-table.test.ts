@@ -2,7 +2,8 @@
 import { expect, test } from "vitest";
 import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../base/ids.ts";
 import type { DefinitionHeader } from "../wire/definition-messages.ts";
-import { DefinitionTable } from "./definition-table.ts";
+import { WireError } from "../wire/wire-error.ts";
+import { DefinitionTable, type StoredDefinition } from "./definition-table.ts";
 
 const OWNER = "0123456789abcdef0000000000000001" as ProcessId;
 const NODE: NodeTag = nodeTagOf(OWNER);
@@ -23,6 +24,10 @@ function header(id: string, contentId: string, reference?: string): DefinitionHe
     reference: reference as ObjectId | undefined,
     owner: OWNER,
   };
+}
+
+function textOf(found: StoredDefinition | WireError): string {
+  return found instanceof WireError ? found.message : found.header.id;
 }
 
 test("a definition is there as long as its reference is held", () => {
@@ -66,7 +71,30 @@ test("what a dead node counted goes, but what an actor starts again from", () =>
 test("one that comes after the question for it answers that", () => {
   const table = new DefinitionTable();
   const found: string[] = [];
-  table.fetch("1", (definition) => found.push(definition.header.id));
+  table.fetch("1", (definition) => found.push(textOf(definition)));
   table.define(header("1", "c", "r"), BODY);
   expect(found).toEqual(["1"]);
+});
+
+test("a function that has gone is refused by its name, and a class is waited for", () => {
+  const table = new DefinitionTable();
+  const found: string[] = [];
+  table.define(header("1", "c", "r"), BODY);
+  table.define(header("k", "k", "s"), BODY);
+  table.nodeGone(NODE, () => false);
+  for (const id of ["1", "k"]) table.fetch(id, (definition) => found.push(textOf(definition)));
+  expect(found).toEqual([expect.stringMatching(/^Cannot run f: its definition is gone: .* export it from a module/)]);
+  table.define(header("k", "k", "t"), BODY);
+  expect(found).toHaveLength(2);
+});
+
+test("of functions that have gone the last thousand are known", () => {
+  const table = new DefinitionTable();
+  for (let number = 0; number <= 1000; number += 1) {
+    table.define(header(`f${number}`, `c${number}`, `r${number}`), BODY);
+    table.unheld(`r${number}` as ObjectId, NODE);
+  }
+  const found: string[] = [];
+  for (const id of ["f0", "f1", "f1000"]) table.fetch(id, () => found.push(id));
+  expect(found).toEqual(["f1", "f1000"]);
 });

@@ -1,6 +1,6 @@
 /**
  * The functions and classes of the cluster by id and by content hash: sent here once by whoever captured them, fetched once by each process that
- * meets them inside a value or starts an actor of them. A fetch that comes before its definition waits for it.
+ * meets them inside a value or starts an actor of them. A fetch that comes before its definition waits for it; one that comes after a function has gone is refused.
  *
  * A definition is kept as long as one of its counted references is held (`definition-holds.ts` at the node that counts them); one without a
  * reference is kept for good. Of equal content one copy is kept.
@@ -9,6 +9,7 @@ import { copyBytes } from "../base/bytes.ts";
 import { type NodeTag, nodeTagOf, type ObjectId } from "../base/ids.ts";
 import { SetMap } from "../base/set-map.ts";
 import type { DefinitionHeader } from "../wire/definition-messages.ts";
+import { WireError } from "../wire/wire-error.ts";
 
 export interface StoredDefinition {
   header: DefinitionHeader;
@@ -21,12 +22,19 @@ interface Row {
   keepers: Map<ObjectId, NodeTag> | null;
 }
 
+type OnFetched = (found: StoredDefinition | WireError) => void;
+
+/** Functions that have gone, of which the last are known: what is asked for is asked for soon. */
+const GONE_MAX = 1000;
+
 export class DefinitionTable {
   readonly #rows = new Map<string, Row>();
   /** By content hash, the rows with that content. */
   readonly #byContent = new SetMap<string, Row>();
   readonly #byReference = new Map<ObjectId, Row>();
-  readonly #waiting = new Map<string, ((definition: StoredDefinition) => void)[]>();
+  readonly #waiting = new Map<string, OnFetched[]>();
+  /** Names of functions that have gone, by id. */
+  readonly #gone = new Map<string, string>();
 
   get size(): number {
     return this.#rows.size;
@@ -78,8 +86,9 @@ export class DefinitionTable {
     for (const { header, body } of definitions) this.define(header, body);
   }
 
-  fetch(id: string, resolve: (definition: StoredDefinition) => void): void {
-    const known = this.find(id);
+  fetch(id: string, resolve: OnFetched): void {
+    const gone = this.#gone.get(id);
+    const known = this.find(id) ?? (gone === undefined ? undefined : goneError(gone));
     if (known !== undefined) {
       resolve(known);
       return;
@@ -100,8 +109,20 @@ export class DefinitionTable {
   }
 
   #drop(row: Row): void {
-    const { id, contentId } = row.definition.header;
+    const { id, contentId, name } = row.definition.header;
     this.#rows.delete(id);
     this.#byContent.delete(contentId, row);
+    // The id of a class is that of its content, and comes again with the next process that sends it.
+    if (id === contentId) return;
+    this.#gone.set(id, name);
+    const [oldest] = this.#gone.keys();
+    if (this.#gone.size > GONE_MAX && oldest !== undefined) this.#gone.delete(oldest);
   }
+}
+
+function goneError(name: string): WireError {
+  return new WireError(
+    "notFound",
+    `Cannot run ${name}: its definition is gone: the program or node that made it remote has ended, or nobody held it any more: make it remote where it is called, or export it from a module that both import`,
+  );
 }

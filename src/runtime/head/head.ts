@@ -315,7 +315,10 @@ export class Head implements HeadService {
     return {
       [MESSAGE.DEFINE]: (header, peer, { body }) => this.#definitions.define({ ...header, owner: peer.id }, body),
       [MESSAGE.FETCH_DEFINITION]: (id, peer, { callId }) =>
-        this.#definitions.fetch(id, (found) => peer.connection.reply(callId, found.header, [found.body])),
+        this.#definitions.fetch(id, (found) => {
+          if (found instanceof WireError) peer.connection.replyError(callId, found);
+          else peer.connection.reply(callId, found.header, [found.body]);
+        }),
       [MESSAGE.ENVIRONMENT]: (header) => this.#environments.described(header),
       [MESSAGE.ENVIRONMENT_FETCH]: (key, peer, { callId }) =>
         this.#environments.fetch(key, (description) => peer.connection.reply(callId, description)),

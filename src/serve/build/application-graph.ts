@@ -10,6 +10,7 @@ import { describeValue, isClass, isGeneratorFunction, keptBytesOf } from "../../
 import { type Application, applicationParts, type Deployment } from "../deployment.ts";
 import type { ApplicationTarget, DeploymentConfig, DeploymentTarget } from "../deployment-config.ts";
 import type { CodeSource } from "../replica/replica.ts";
+import type { LoggingConfig } from "../replica/replica-log.ts";
 import type { AnyFunction, DeployedPython, DeploymentCode } from "../replica/user-object.ts";
 import { streamingMethods } from "../replica/python-object.ts";
 import { markOf, replaceIn } from "./handle-marks.ts";
@@ -52,9 +53,16 @@ const LIGHT: ReadonlySet<keyof DeploymentConfig> = new Set([
  */
 export function buildApplication(
   application: Application<any>,
-  options: { name: string; routePrefix: string | null; keepsCode: boolean; config?: ApplicationTarget["config"] },
+  options: {
+    name: string;
+    routePrefix: string | null;
+    keepsCode: boolean;
+    config?: ApplicationTarget["config"];
+    /** For deployments without a `loggingConfig`. */
+    logging?: LoggingConfig | undefined;
+  },
 ): BuiltApplication {
-  const { name: app, routePrefix, keepsCode, config: declared } = options;
+  const { name: app, routePrefix, keepsCode, config: declared, logging } = options;
   const names = new Map<Application<any>, string>();
   const order: Application<any>[] = [];
   collect(application, names, order);
@@ -73,7 +81,8 @@ export function buildApplication(
     local.set(name, whole);
     const kept = keepsCode ? captured(name, whole) : undefined;
     if (kept !== undefined) code.set(name, kept);
-    const config = withFunctions({ ...deployment.config, name }, deployment, keepsCode ? functions : undefined);
+    const named = { ...deployment.config, name, logging: deployment.config.logging ?? logging };
+    const config = withFunctions(named, deployment, keepsCode ? functions : undefined);
     return {
       name,
       config,

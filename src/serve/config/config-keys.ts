@@ -9,7 +9,7 @@
 export type ValueKind =
   | { readonly kind: "text" | "flag" | "any" | "texts" }
   | { readonly kind: "number"; readonly min?: number; readonly isWhole?: boolean }
-  | { readonly kind: "oneOf"; readonly values: readonly (string | number | null)[] }
+  | { readonly kind: "oneOf"; readonly values: readonly (string | number | boolean | null)[] }
   /** Any of several. */
   | { readonly kind: "either"; readonly kinds: readonly ValueKind[] }
   /** Names of the user's, all with values of one kind. */
@@ -54,6 +54,7 @@ const LOGGING: KeyTable = {
     describe: "What is below is not printed by replicas; a number is Python's.",
   },
   logs_dir: { value: TEXT_OR_NULL, describe: "Of Ray; lines go where all output of workers goes." },
+  additional_log_standard_attrs: { value: TEXTS, describe: "Of Ray, for Python's loggers; without effect here." },
 };
 
 const AUTOSCALING: KeyTable = {
@@ -88,6 +89,16 @@ const ACTOR: KeyTable = {
   resources: { value: { kind: "record", of: AMOUNT }, describe: "Other resources of each replica." },
   accelerator_type: { value: TEXT, describe: 'A kind of GPU, such as "H100".' },
   label_selector: { value: { kind: "record", of: TEXT }, describe: "Labels of the nodes where replicas may run." },
+  fallback_strategy: {
+    value: {
+      kind: "list",
+      of: {
+        kind: "object",
+        keys: { label_selector: { value: { kind: "record", of: TEXT }, describe: "Labels of other nodes.", isNeeded: true } },
+      },
+    },
+    describe: "Where replicas run, in this order, when no node has the labels of label_selector.",
+  },
   runtime_env: { value: { kind: "object", keys: RUNTIME_ENV }, describe: "The environment of the replicas, over the application's." },
 };
 
@@ -170,6 +181,7 @@ const APPLICATION: KeyTable = {
   args: { value: { kind: "record", of: ANY }, describe: "What the builder gets." },
   deployments: { value: { kind: "list", of: { kind: "object", keys: DEPLOYMENT } }, describe: "What is changed of its deployments." },
   logging_config: { value: { kind: "object", keys: LOGGING }, describe: "How its replicas print." },
+  external_scaler_enabled: { value: { kind: "oneOf", values: [false] }, describe: "Of Ray; here false alone: policies scale." },
 };
 
 const TLS: KeyTable = {

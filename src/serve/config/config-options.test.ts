@@ -20,6 +20,14 @@ test("without an environment of the application the options in code are not touc
   expect(deploymentOptionsOf({}, { ...settings, runtimeEnv: {} }, { numCpus: 2 })).toEqual({});
 });
 
+test("what replicas fall back on goes by the labels as they are", () => {
+  const fields = { ray_actor_options: { label_selector: { my_zone: "a" }, fallback_strategy: [{ label_selector: { my_zone: "b" } }] } };
+  expect(deploymentOptionsOf(fields, { ...settings, runtimeEnv: {} }, {}).actorOptions).toEqual({
+    labelSelector: { my_zone: "a" },
+    fallbackStrategy: [{ labelSelector: { my_zone: "b" } }],
+  });
+});
+
 test("arguments of a router go to its class as the configuration has them", () => {
   class Router {}
   const fields = { request_router_config: { request_router_class: Router, request_router_kwargs: { max_age_s: 2 } } };

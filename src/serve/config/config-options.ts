@@ -29,6 +29,7 @@ const WITHOUT_EFFECT: ReadonlySet<string> = new Set([
   "graceful_shutdown_wait_loop_s",
   "metrics_interval_s",
   "logs_dir",
+  "additional_log_standard_attrs",
   "runtime_failure_policy",
 ]);
 /** Their keys are the user's own. */
@@ -125,6 +126,7 @@ function translated(fields: Fields): Fields {
     entries.map(([name, value]): [string, unknown] => {
       if (name.endsWith("_s") && typeof value === "number") return [camelCase(`${name.slice(0, -2)}_ms`), value * 1000];
       const isNested = typeof value === "object" && value !== null && !Array.isArray(value) && !AS_THEY_ARE.has(name);
+      if (name === "fallback_strategy") return ["fallbackStrategy", (value as Fields[]).map(translated)];
       return [RENAMED[name] ?? camelCase(name), isNested ? translated(value as Fields) : value];
     }),
   );

@@ -122,6 +122,15 @@ test("the schema for editors is the one that docs publish", async () => {
   await expect(`${JSON.stringify(configSchema(), undefined, 2)}\n`).toMatchFileSnapshot("../../../docs/serve-config.schema.json");
 });
 
+test("keys that Ray writes out and that change nothing here are taken, and what they would switch on is refused", () => {
+  const text = (scaler: boolean): string =>
+    `applications:\n- import_path: app.ts:app\n  external_scaler_enabled: ${scaler}\n  logging_config: {additional_log_standard_attrs: [name]}\n`;
+  expect(readConfig(text(false), "serve.yaml").applications[0]?.name).toBe("default");
+  expect(() => readConfig(text(true), "serve.yaml")).toThrow(
+    "serve.yaml: line 3: applications[0].external_scaler_enabled: false is needed: received true",
+  );
+});
+
 test("Ray's keys for TLS are those of httpOptions.tls", () => {
   const http = "{ssl_keyfile: /k.pem, ssl_certfile: /c.pem, ssl_ca_certs: /a.pem, ssl_keyfile_password: p}";
   const options = httpOptionsOf(readConfig(`http_options: ${http}\napplications: []`, "serve.yaml"));

@@ -7,6 +7,7 @@
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
 import { describeValue } from "../../core/internal.ts";
 import { ServeConfigError } from "../errors.ts";
+import { underRoot } from "../proxy/route-table.ts";
 import { CONFIG, type KeyTable, RUNTIME_ENV, type ValueKind } from "./config-keys.ts";
 
 /** A value of YAML, by Ray's keys. */
@@ -120,7 +121,7 @@ function readApplications(whole: Fields, reader: Reader): ConfigApplication[] {
     }
     return {
       name,
-      routePrefix: underRoot(root, routePrefix as string | null),
+      routePrefix: routePrefix === null ? null : underRoot(root, routePrefix as string),
       importPath,
       fields: { name, ...fields },
       deployments,
@@ -131,13 +132,6 @@ function readApplications(whole: Fields, reader: Reader): ConfigApplication[] {
       line: reader.lineOf(at),
     };
   });
-}
-
-/** A route with what comes before all of them. */
-function underRoot(rootPath: string, routePrefix: string | null): string | null {
-  const root = rootPath.replace(/\/+$/, "");
-  if (routePrefix === null || root === "") return routePrefix;
-  return routePrefix === "/" ? root : root + routePrefix;
 }
 
 /** Holds the nodes of a document against the table of keys, and remembers where each key stands. */

@@ -21,10 +21,12 @@ import { metricSnapshots, prometheusText } from "../metrics/registry.ts";
 import { ControllerMetrics, type CountedDeployment } from "../metrics/controller-metrics.ts";
 import { measureEventLoop } from "../metrics/serve-metrics.ts";
 import { type ResolvedHttpOptions, resolveHttpOptions } from "../proxy/http-options.ts";
+import { underRoot } from "../proxy/route-table.ts";
 import type { ResolvedApiOptions } from "../rest/api-options.ts";
 import { ApiServer } from "../rest/api-server.ts";
 import { type DescribedApplication, instanceDetails } from "../rest/instance-details.ts";
 import { CODE_LOST, type CodeSource } from "../replica/replica.ts";
+import type { LoggingConfig } from "../replica/replica-log.ts";
 import { deploymentKey, type LoadReport, ROUTES_KEY, type RouteTableValue, type UpdateBody } from "../routing/controller-messages.ts";
 import type { DeploymentRoutes } from "../routing/deployment-router.ts";
 import type { AutoscalingContext } from "./autoscaling-policy.ts";
@@ -55,6 +57,8 @@ export interface ServeOptions {
   readonly http: ResolvedHttpOptions;
   /** Undefined: no gRPC. */
   readonly grpc?: ResolvedGrpcOptions | undefined;
+  /** How replicas print whose deployment does not say it. */
+  readonly logging?: LoggingConfig | undefined;
   /** Clients see what went wrong. */
   readonly showsErrors: boolean;
 }
@@ -248,13 +252,10 @@ export class Controller {
 
   #warningOf(app: string, routePrefix: string): string | undefined {
     const ingress = this.#state.application(app)?.ingress ?? "";
-    if (this.#options.http.location === "disabled" || this.#state.deployment(app, ingress)?.answersClients !== false) return undefined;
-    const names = [
-      "fetch(request)",
-      "websocket(socket, request)",
-      ...(this.#options.grpc === undefined ? [] : ["method of a gRPC service"]),
-    ];
-    return `application ${app} answers every request at ${routePrefix} with 501, as its ingress ${ingress} has no ${names.join(" and no ")}: give it one, or run it with routePrefix: null where handles alone call it`;
+    const lacks = this.#state.deployment(app, ingress)?.lacks ?? [];
+    if (this.#options.http.location === "disabled" || lacks.length === 0) return undefined;
+    const names = [...lacks, ...(this.#options.grpc === undefined ? [] : ["method of a gRPC service"])];
+    return `application ${app} answers every request at ${underRoot(this.#options.http.rootPath, routePrefix)} with 501, as its ingress ${ingress} has no ${names.join(" and no ")}: give it one, or run it with routePrefix: null where handles alone call it`;
   }
 
   async status(): Promise<ServeStatus> {
@@ -348,11 +349,12 @@ export class Controller {
     const kept = await loadOptions<ServeOptions>();
     if (kept === undefined) await saveOptions(this.#options);
     else this.#options = kept;
-    const { http, grpc, showsErrors } = this.#options;
+    const { http, grpc, logging, showsErrors } = this.#options;
     this.#replicas = new ReplicaStarter({
       happened: (event) => this.#happened(event),
       subscribers: this.#subscribers,
       showsErrors,
+      logging,
       grpcMethods: () => methodNames(this.#options.grpc?.services ?? []),
     });
     this.#proxies = new ProxyStarter(http, grpc);
@@ -647,7 +649,10 @@ export class Controller {
   }
 
   #valueOf(key: string): UpdateBody["value"] {
-    if (key === ROUTES_KEY) return this.#state.routes satisfies RouteTableValue;
+    if (key === ROUTES_KEY) {
+      const { rootPath } = this.#options.http;
+      return this.#state.routes.map((route) => ({ ...route, prefix: underRoot(rootPath, route.prefix) })) satisfies RouteTableValue;
+    }
     const [, app, deployment] = key.split("/") as [string, string, string];
     return this.#state.deployment(app, deployment)?.routes() ?? null;
   }

@@ -63,7 +63,7 @@ export class DeploymentState {
   /** What a replica that takes long to start waits for, as was last heard. */
   #waiting: { readonly replica: string; readonly reason: string } | undefined;
   #nextExplainMs = 0;
-  #answersClients = true;
+  #lacks: readonly string[] = [];
   /** Why the version that was wanted is given up. */
   #failure: string | undefined;
   #startFailures = 0;
@@ -113,9 +113,9 @@ export class DeploymentState {
     return this.#message === "" ? text : `${this.#message}; ${text}`;
   }
 
-  /** Whether the last replica that started has anything that answers clients of a proxy. */
-  get answersClients(): boolean {
-    return this.#answersClients;
+  /** What the last replica that started would need to answer clients of a proxy; empty where it does. */
+  get lacks(): readonly string[] {
+    return this.#lacks;
   }
 
   get isDeleting(): boolean {
@@ -185,10 +185,10 @@ export class DeploymentState {
 
   started(
     replica: ReplicaRecord,
-    { nodeId, pid, answersClients, nowMs }: { nodeId: string; pid: number; answersClients: boolean; nowMs: number },
+    { nodeId, pid, lacks, nowMs }: { nodeId: string; pid: number; lacks: readonly string[]; nowMs: number },
   ): ServeEffect[] {
     if (replica.phase !== "starting") return [];
-    this.#answersClients = answersClients;
+    this.#lacks = lacks;
     replica.phase = "running";
     replica.nodeId = nodeId;
     replica.pid = pid;

@@ -25,6 +25,8 @@ import {
 import { actorIdOf, runsInProcess } from "../../core/internal.ts";
 import { ADOPT_WITHIN_MS, METRICS_WITHIN_MS, REPLICA_CONCURRENCY } from "../limits.ts";
 import type { ProcessMetrics } from "../metrics/registry.ts";
+import { ReplicaLifeMetrics } from "../metrics/replica-life-metrics.ts";
+import type { LoggingConfig } from "../replica/replica-log.ts";
 import { type CodeSource, Replica, type ReplicaDescription } from "../replica/replica.ts";
 import type { ReplicaStart, ServeEvent } from "./serve-events.ts";
 import type { Subscribers } from "./subscribers.ts";
@@ -46,6 +48,8 @@ interface ReplicaStarterOptions {
   readonly happened: (event: ServeEvent) => void;
   readonly subscribers: Subscribers;
   readonly showsErrors: boolean;
+  /** For replicas of deployments without a configuration of their own. */
+  readonly logging: LoggingConfig | undefined;
   /** Names of methods of the services of gRPC that the proxies offer. */
   readonly grpcMethods: () => readonly string[];
 }
@@ -55,22 +59,26 @@ export class ReplicaStarter {
   /** The calls of `start` that have not ended. */
   readonly #starting = new Map<string, ObjectRef<Awaited<ReturnType<Replica["start"]>>>>();
   readonly #groups = new Map<string, ReservedGroup>();
+  readonly #life = new ReplicaLifeMetrics();
   readonly #happened: (event: ServeEvent) => void;
   readonly #subscribers: Subscribers;
   readonly #showsErrors: boolean;
+  readonly #logging: LoggingConfig | undefined;
   readonly #grpcMethods: () => readonly string[];
 
   constructor(options: ReplicaStarterOptions) {
     this.#happened = options.happened;
     this.#subscribers = options.subscribers;
     this.#showsErrors = options.showsErrors;
+    this.#logging = options.logging;
     this.#grpcMethods = options.grpcMethods;
   }
 
   start(start: ReplicaStart, code: CodeSource): void {
-    const { id, app, deployment, version, rank, worldSize, userConfig, maxOngoingRequests, logging, tracing } = start;
+    const { id, app, deployment, version, rank, worldSize, userConfig, maxOngoingRequests, logging = this.#logging, tracing } = start;
     const context = { appName: app, deployment, replicaId: id, rank, worldSize };
     const isInProcess = runsInProcess();
+    const startMs = performance.now();
     try {
       const replica = this.#actorOf(start).remote(
         {
@@ -92,8 +100,9 @@ export class ReplicaStarter {
       const started = replica.start.remote(this.#grpcMethods());
       this.#starting.set(id, started);
       started.then(
-        (facts) => {
+        ({ codeTookMs, ...facts }) => {
           this.#starting.delete(id);
+          this.#life.started(id, { tookMs: performance.now() - startMs, codeTookMs });
           this.#happened({ kind: "started", replica: id, ...facts });
         },
         (error: unknown) => {
@@ -169,23 +178,35 @@ export class ReplicaStarter {
   }
 
   reconfigure(id: string, userConfig: string | undefined, maxOngoingRequests: number): void {
+    const startMs = performance.now();
     this.#handles
       .get(id)
       ?.reconfigure.remote(userConfig, maxOngoingRequests)
       .then(
-        () => this.#happened({ kind: "reconfigured", replica: id }),
+        () => {
+          this.#life.reconfigured(id, performance.now() - startMs);
+          this.#happened({ kind: "reconfigured", replica: id });
+        },
         (error: unknown) => this.#happened({ kind: "reconfigureFailed", replica: id, reason: reasonOf(error) }),
       );
   }
 
   checkHealth(id: string, withinMs: number): void {
+    const startMs = performance.now();
+    const checked = (isHealthy: boolean): void => this.#life.checked(id, { tookMs: performance.now() - startMs, isHealthy });
     this.#handles
       .get(id)
       ?.checkHealth.options({ timeoutMs: withinMs })
       .remote()
       .then(
-        () => this.#happened({ kind: "healthy", replica: id }),
-        (error: unknown) => this.#happened({ kind: "unhealthy", replica: id, reason: reasonOf(error) }),
+        () => {
+          checked(true);
+          this.#happened({ kind: "healthy", replica: id });
+        },
+        (error: unknown) => {
+          checked(false);
+          this.#happened({ kind: "unhealthy", replica: id, reason: reasonOf(error) });
+        },
       );
   }
 
@@ -194,6 +215,7 @@ export class ReplicaStarter {
     const replica = this.#handles.get(id);
     if (replica === undefined) return;
     const startMs = performance.now();
+    this.#life.ending(id, startMs);
     await this.#subscribers.released(id, withinMs);
     const leftMs = Math.max(0, withinMs - (performance.now() - startMs));
     // An error of its dispose method does not keep it from ending.
@@ -203,7 +225,10 @@ export class ReplicaStarter {
 
   kill(id: string): void {
     const replica = this.#handles.get(id);
-    if (replica !== undefined) void kill(replica).catch(() => {});
+    if (replica !== undefined) {
+      this.#life.ending(id, performance.now());
+      void kill(replica).catch(() => {});
+    }
     // Its actor was never made. Not in the middle of the event that gave it up.
     else queueMicrotask(() => this.#happened({ kind: "ended", replica: id, reason: "it was not started" }));
   }
@@ -221,6 +246,7 @@ export class ReplicaStarter {
       void kill(replica).catch(() => {});
       this.#handles.delete(id);
       this.#leaveGroups(id);
+      this.#life.ended(id, performance.now());
       this.#happened({ kind: "ended", replica: id, reason: reasonOf(error) });
     });
   }

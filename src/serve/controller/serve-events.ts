@@ -13,8 +13,8 @@ import type { LoadReport } from "../routing/controller-messages.ts";
 export type ServeEvent =
   | { readonly kind: "deploy"; readonly target: ApplicationTarget }
   | { readonly kind: "delete"; readonly app: string }
-  /** Its object is there, has its configuration and is healthy. */
-  | { readonly kind: "started"; readonly replica: string; readonly nodeId: string; readonly pid: number; readonly answersClients: boolean }
+  /** Its object is there, has its configuration and is healthy. `lacks`: what it would need to answer clients of a proxy, empty where it does. */
+  | { readonly kind: "started"; readonly replica: string; readonly nodeId: string; readonly pid: number; readonly lacks: readonly string[] }
   /** What keeps it from starting so far. */
   | { readonly kind: "explained"; readonly replica: string; readonly reason: string }
   | { readonly kind: "startFailed"; readonly replica: string; readonly reason: string }

@@ -92,7 +92,7 @@ class World {
     }
     replica.state = "running";
     replica.nodeId = this.#pickNode(replica.start.fullNodes);
-    this.apply({ kind: "started", replica: id, nodeId: replica.nodeId, pid: 1, answersClients: true });
+    this.apply({ kind: "started", replica: id, nodeId: replica.nodeId, pid: 1, lacks: [] });
   }
 
   #pickNode(except: readonly string[]): string {

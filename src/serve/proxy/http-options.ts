@@ -4,8 +4,9 @@
  * Decides the defaults, which are safe for a proxy that strangers reach: everything that a client can make the proxy hold has a limit.
  * Read by `serve.start`; the resolved options go to each proxy.
  */
-import { count, flag, milliseconds, oneOf, readOptions, text, timeLimit } from "../../core/internal.ts";
+import { count, custom, flag, milliseconds, oneOf, readOptions, text, timeLimit } from "../../core/internal.ts";
 import { BODY_BYTES_MAX, BODY_PAUSE_MS, HEADER_BYTES_MAX, HEADERS_WITHIN_MS, KEEP_ALIVE_MS, MESSAGE_BYTES_MAX } from "../limits.ts";
+import { isPath } from "./route-table.ts";
 import { type ResolvedTlsOptions, tlsOption, type TlsOptions } from "./tls-options.ts";
 
 /** `httpOptions` of `serve.start`. */
@@ -14,6 +15,8 @@ export interface HttpOptions {
   host?: string | undefined;
   /** Default: 8000; 0 is any that is free. */
   port?: number | undefined;
+  /** Comes before the `routePrefix` of each application: a path such as "/models". Default: none. */
+  rootPath?: string | undefined;
   /** Where proxies run: on every node, on one, or nowhere. Default: "everyNode". */
   location?: "everyNode" | "headOnly" | "disabled" | undefined;
   /** Proxies on each node, which share the port. Default: 1. */
@@ -45,6 +48,7 @@ export interface HttpOptions {
 export interface ResolvedHttpOptions {
   readonly host: string;
   readonly port: number;
+  readonly rootPath: string;
   readonly location: "everyNode" | "headOnly" | "disabled";
   readonly proxies: number;
   readonly requestTimeoutMs: number | undefined;
@@ -64,11 +68,16 @@ const HTTP = {
   of: "httpOptions",
   otherNames: {
     request_timeout_s: "it is requestTimeoutMs, in milliseconds",
+    root_path: "it is rootPath",
     keep_alive_timeout_s: "it is keepAliveTimeoutMs, in milliseconds",
   },
   options: {
     host: text("127.0.0.1"),
     port: count({ min: 0, max: 65_535 }, 8000),
+    rootPath: custom<string>('a path such as "/models" without a slash at its end is needed', "", (value) => {
+      if (typeof value !== "string") return "wrong type";
+      return value === "" || isPath(value) ? "ok" : "out of range";
+    }),
     location: oneOf(["everyNode", "headOnly", "disabled"], "everyNode"),
     proxies: count({ min: 1, max: 64 }, 1),
     requestTimeoutMs: timeLimit(),

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { RouteTable } from "./route-table.ts";
+import { resolveHttpOptions } from "./http-options.ts";
+import { RouteTable, underRoot } from "./route-table.ts";
 
 function found(table: RouteTable, target: string): string | undefined {
   const match = table.match(target);
@@ -24,4 +25,12 @@ test("the longest prefix that ends at a slash wins, and goes off the path", () =
   expect(found(table, "/a/b?x")).toBe("root /a/b?x");
   table.update([]);
   expect(found(table, "/")).toBeUndefined();
+});
+
+test("a root comes before all routes, and is a path", () => {
+  expect(["/", "/a"].map((route) => underRoot("/models", route))).toEqual(["/models", "/models/a"]);
+  expect(["/", "/a"].map((route) => underRoot("", route))).toEqual(["/", "/a"]);
+  expect(resolveHttpOptions({ rootPath: "/models" }).rootPath).toBe("/models");
+  for (const rootPath of ["models", "/models/", "/a?b", "/"])
+    expect(() => resolveHttpOptions({ rootPath })).toThrow('a path such as "/models" without a slash at its end is needed');
 });

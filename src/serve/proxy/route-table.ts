@@ -7,6 +7,17 @@ interface RouteMatch {
   readonly rest: string;
 }
 
+/** Whether a text is a path below "/" that an application can have. */
+export function isPath(text: string): boolean {
+  return /^(\/[^/?#\s]+)+$/.test(text);
+}
+
+/** A route with what comes before all of them. */
+export function underRoot(rootPath: string, routePrefix: string): string {
+  const root = rootPath.replace(/\/+$/, "");
+  return root === "" ? routePrefix : routePrefix === "/" ? root : root + routePrefix;
+}
+
 export class RouteTable {
   #entries: readonly RouteEntry[] = [];
   /** A table with nothing but "/" is asked nothing. */

@@ -18,7 +18,7 @@ import type { PythonFeeds } from "./python-feeds.ts";
 import { PythonRequests } from "./python-requests.ts";
 import type { ReplicaContext } from "./replica-context.ts";
 import type { ServerWebSocket } from "./server-websocket.ts";
-import type { AnyFunction, DeployedPython, UserCode } from "./user-object.ts";
+import type { AnyFunction, ClientMethods, DeployedPython, UserCode } from "./user-object.ts";
 
 const MARK = "$shoal.serve.handle";
 
@@ -35,7 +35,11 @@ interface PythonObjectOptions {
   readonly onEnd: (error: Error) => void;
 }
 
+/** Requests go to either, WebSockets to an ASGI application alone. */
+const CLIENT_METHODS: ClientMethods = { fetch: "__call__(self, request)", websocket: "ASGI application (@serve.ingress(app))" };
+
 export class PythonObject implements UserCode {
+  readonly clientMethods = CLIENT_METHODS;
   readonly #actor: PythonActor;
   readonly #name: string;
   readonly #streaming: ReadonlySet<string>;

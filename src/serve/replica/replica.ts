@@ -108,18 +108,21 @@ export class Replica {
    * Makes the user's object, gives it its configuration and asks for its health.
    *
    * @param grpcMethods names of methods of the services that the proxies offer
-   * @returns where it runs, and whether clients of a proxy get anything but 501 from it
+   * @returns where it runs, how long the user's code took, and what it would need for clients of a proxy to get anything but 501 from it
    * @throws what the user's code throws
    */
-  async start(grpcMethods: readonly string[]): Promise<{ nodeId: string; pid: number; answersClients: boolean }> {
+  async start(grpcMethods: readonly string[]): Promise<{ nodeId: string; pid: number; codeTookMs: number; lacks: readonly string[] }> {
     const { context, userConfig, logging, tracing } = this.#spec;
     if (logging !== undefined && !this.#spec.isInProcess) useReplicaLog(logging, context);
     if (tracing !== undefined)
       await setUpTracing(tracing, { application: context.appName, deployment: context.deployment, replicaId: context.replicaId });
-    const user = await this.#userCode(await this.#readCode());
+    const code = await this.#readCode();
+    const startMs = performance.now();
+    const user = await this.#userCode(code);
     if (userConfig !== undefined) await user.reconfigure(JSON.parse(userConfig));
     this.#userConfig = userConfig;
     await user.checkHealth();
+    const codeTookMs = performance.now() - startMs;
     await loadTracing();
     this.#user = user;
     const { fetch, websocket } = user;
@@ -133,7 +136,8 @@ export class Replica {
     if (websocket !== undefined) this.#webSockets = new WebSocketRequests({ ...failures, websocket });
     const isGrpcServer = grpcMethods.some((name) => user.grpcMethod([name], { streamsIn: false, streamsOut: false }) !== undefined);
     const answersClients = fetch !== undefined || websocket !== undefined || isGrpcServer;
-    return { nodeId: getRuntimeContext().nodeId, pid: process.pid, answersClients };
+    const lacks = answersClients ? [] : Object.values(user.clientMethods);
+    return { nodeId: getRuntimeContext().nodeId, pid: process.pid, codeTookMs, lacks };
   }
 
   /** A call of a handle. @throws ReplicaBusyError where it has not begun */
@@ -338,7 +342,7 @@ export class Replica {
     }
     const requests = stream.messages === undefined ? this.#http : stream.head.method === GRPC_METHOD ? this.#grpc : this.#webSockets;
     if (requests === undefined) {
-      const missing = stream.messages === undefined ? "fetch(request)" : "websocket(socket, request)";
+      const missing = this.#user?.clientMethods[stream.messages === undefined ? "fetch" : "websocket"];
       stream.respond(
         { status: 501, statusText: "", headers: ["content-type", "application/json"], ongoing: this.#ongoing },
         errorBody(501, requestId, `the deployment has no ${missing}`),

@@ -20,8 +20,17 @@ export interface DeploymentCode {
   readonly args: readonly unknown[];
 }
 
+export interface ClientMethods {
+  readonly fetch: string;
+  readonly websocket: string;
+}
+
+const CLIENT_METHODS: ClientMethods = { fetch: "fetch(request)", websocket: "websocket(socket, request)" };
+
 /** The user's code as the replica calls it, in this process (`UserObject`) or in Python (`PythonObject`). */
 export interface UserCode {
+  /** What an ingress answers clients by, in the words of its language. */
+  readonly clientMethods: ClientMethods;
   readonly fetch: AnyFunction | undefined;
   readonly websocket: AnyFunction | undefined;
   /** @throws TypeError where there is no such method */
@@ -41,6 +50,7 @@ export interface UserCode {
 const DEFAULT_METHODS = ["call", "fetch"];
 
 export class UserObject implements UserCode {
+  readonly clientMethods = CLIENT_METHODS;
   readonly #name: string;
   readonly #isFunction: boolean;
   readonly #object: object;

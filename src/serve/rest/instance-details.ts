@@ -47,6 +47,7 @@ export function instanceDetails(instance: DescribedInstance): object {
     http_options: {
       host: http.host,
       port: http.port,
+      root_path: http.rootPath,
       request_timeout_s: http.requestTimeoutMs === undefined ? null : http.requestTimeoutMs / 1000,
       keep_alive_timeout_s: Math.round(http.keepAliveTimeoutMs / 1000),
     },

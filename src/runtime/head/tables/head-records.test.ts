@@ -214,7 +214,7 @@ describe("records of the head", () => {
     expect(await bench.keep()).toEqual([]);
     const next = await bench.next();
     const found: unknown[] = [];
-    for (const id of ["f", "hash"]) next.definitions.fetch(id, (definition) => found.push(definition.body));
+    for (const id of ["f", "hash"]) next.definitions.fetch(id, (definition) => found.push((definition as { body: Uint8Array }).body));
     expect(found).toEqual([new Uint8Array([1, 2]), new Uint8Array([1, 2])]);
   });
 

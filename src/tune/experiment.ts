@@ -62,6 +62,8 @@ interface Running {
   /** Where it runs, until a report has told the machine. */
   place: TrialPlace | undefined;
   nodeId: string | undefined;
+  /** Whether it was told to stop or to pause. */
+  isLeaving: boolean;
 }
 
 type Report = Extract<ProcessEvent, { type: "report" }>;
@@ -365,7 +367,15 @@ export class Experiment {
 
   async #drive(start: Extract<TrialEffect, { type: "start" }>): Promise<void> {
     const { trial } = start;
-    const running: Running = { process: undefined, answer: undefined, killTimer: undefined, isHung: false, place: undefined, nodeId: undefined };
+    const running: Running = {
+      process: undefined,
+      answer: undefined,
+      killTimer: undefined,
+      isHung: false,
+      place: undefined,
+      nodeId: undefined,
+      isLeaving: false,
+    };
     this.#running.set(trial.id, running);
     try {
       await Promise.all([this.#parts.files.pressure, this.#parts.callbacks.pressure]);
@@ -393,7 +403,8 @@ export class Experiment {
 
   async #next(trial: Trial, running: Running, answer: Answer | undefined): Promise<ProcessEvent> {
     const process = running.process as TrialProcess;
-    if (answer === undefined || answer.action === "continue") return await this.#untilReport(running, process.next(answer));
+    if (answer !== undefined && answer.action !== "continue") running.isLeaving = true;
+    if (!running.isLeaving) return await this.#untilReport(running, process.next(answer));
     const timer = setTimeout(() => {
       this.#parts.onProblem(`trial ${trial.id} was told to stop and did not within ${LEAVE_WITHIN_MS} ms: its process is ended`);
       process.kill();

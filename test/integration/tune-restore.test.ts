@@ -69,7 +69,7 @@ function start(file: string): { child: ChildProcess; ended: Promise<Ended> } {
 function sequence(samples: number): number[] {
   const searcher = new BasicVariantGenerator({ numSamples: samples, seed: 5 });
   searcher.setSearchProperties("x", "max", { x: uniform(0, 1) });
-  return Array.from({ length: samples }, () => (searcher.suggest() as { x: number }).x);
+  return Array.from({ length: samples }, (_, index) => (searcher.suggest(`t${index}`) as { x: number }).x);
 }
 
 test("a run whose driver is killed again and again ends with the same trials, and repeats no finished one", async () => {

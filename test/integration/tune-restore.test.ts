@@ -189,12 +189,14 @@ test("a search without a seed goes on with what it had drawn", async () => {
 
 test("what a folder cannot hold is asked for by name", async () => {
   const runConfig = { storagePath: folder, name: "with-code", stop: () => false };
-  const first = await new Tuner(() => ({ a: 1 }), { paramSpace: { f: (x: number) => x }, runConfig }).fit();
+  const tuneConfig = { trialNameCreator: () => "mine" };
+  const first = await new Tuner(() => ({ a: 1 }), { paramSpace: { f: (x: number) => x }, tuneConfig, runConfig }).fit();
   await expect(Tuner.restore(first.experimentPath, () => ({ a: 1 })).fit()).rejects.toThrow(
-    "its paramSpace and stop cannot be read from a folder",
+    "its paramSpace and stop and trialNameCreator cannot be read from a folder",
   );
   const again = await Tuner.restore(first.experimentPath, () => ({ a: 2 }), {
     paramSpace: { f: (x: number) => x },
+    tuneConfig,
     runConfig: { stop: () => false },
   }).fit();
   expect(again.at(0)?.metrics?.a).toBe(1);

@@ -1,4 +1,5 @@
-"""MLflow and Weights & Biases for runs: the actors behind ``MLflowLoggerCallback`` and ``WandbLoggerCallback`` of TypeScript (``src/runs/mlflow-tracker.ts``, ``src/runs/wandb-tracker.ts``).
+"""MLflow, Weights & Biases and Comet for runs: the actors behind ``MLflowLoggerCallback``, ``WandbLoggerCallback`` and ``CometLoggerCallback`` of TypeScript (``src/runs/mlflow-tracker.ts`` and
+its neighbours).
 
 An actor follows all runs, or trials, of its tracker by their ids. It stands on the libraries' own clients, so whatever they read from the environment (addresses, credentials, offline
 modes) counts here.
@@ -141,3 +142,52 @@ class WandbRuns:
 
     def close(self, id_, state):
         self._runs.pop(id_).finish(exit_code=0 if state == "finished" else 1)
+
+
+class CometRuns:
+    #: What Comet would look for by itself: the actor's own code, arguments and machine say nothing of a run.
+    _QUIET = {
+        "auto_metric_logging": False,
+        "auto_output_logging": False,
+        "auto_param_logging": False,
+        "display_summary_level": 0,
+        "log_code": False,
+        "log_env_details": False,
+        "log_git_metadata": False,
+        "log_git_patch": False,
+        "log_graph": False,
+        "parse_args": False,
+    }
+
+    def __init__(self, options):
+        os.environ.setdefault("COMET_LOGGING_CONSOLE", "ERROR")
+        self._comet = library("comet_ml", "CometLoggerCallback")
+        self._options = options
+        self._runs = {}
+
+    def open(self, run):
+        options = self._options
+        given = {"workspace": options["workspace"], "project_name": options["projectName"] or run["experimentName"]}
+        if options["online"]:
+            experiment = self._comet.Experiment(**given, **self._QUIET)
+        else:
+            experiment = self._comet.OfflineExperiment(offline_directory=options["offlineDirectory"], **given, **self._QUIET)
+        # Comet ends the experiment that a process has when another one begins.
+        self._comet.config.set_global_experiment(None)
+        experiment.set_name(run["name"])
+        experiment.add_tags(options["tags"])
+        experiment.log_others({"Created from": "Shoal", "shoal.run_id": run["id"]})
+        experiment.log_parameters(run["config"])
+        self._runs[run["id"]] = experiment
+
+    def log(self, id_, rows):
+        experiment = self._runs[id_]
+        for row in rows:
+            numbers = {name: value for name, value in row["values"].items() if isinstance(value, (int, float))}
+            experiment.log_metrics(numbers, step=row["step"])
+            experiment.log_others({name: value for name, value in row["values"].items() if isinstance(value, str)})
+
+    def close(self, id_, state):
+        experiment = self._runs.pop(id_)
+        experiment.log_other("state", state)
+        experiment.end()

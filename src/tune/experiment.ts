@@ -61,6 +61,9 @@ interface Running {
   isHung: boolean;
   /** Where it runs, until a report has told the machine. */
   place: TrialPlace | undefined;
+  nodeId: string | undefined;
+  /** Whether it was told to stop or to pause. */
+  isLeaving: boolean;
 }
 
 type Report = Extract<ProcessEvent, { type: "report" }>;
@@ -364,7 +367,15 @@ export class Experiment {
 
   async #drive(start: Extract<TrialEffect, { type: "start" }>): Promise<void> {
     const { trial } = start;
-    const running: Running = { process: undefined, answer: undefined, killTimer: undefined, isHung: false, place: undefined };
+    const running: Running = {
+      process: undefined,
+      answer: undefined,
+      killTimer: undefined,
+      isHung: false,
+      place: undefined,
+      nodeId: undefined,
+      isLeaving: false,
+    };
     this.#running.set(trial.id, running);
     try {
       await Promise.all([this.#parts.files.pressure, this.#parts.callbacks.pressure]);
@@ -372,6 +383,7 @@ export class Experiment {
       running.process = process;
       await this.#untilReady(trial, process);
       const first = await this.#untilReport(running, process.begin(this.#specOf(start)));
+      running.nodeId = first.process.nodeId;
       running.place = await this.#places.of(first.process);
       let event: ProcessEvent = first;
       for (;;) {
@@ -391,7 +403,8 @@ export class Experiment {
 
   async #next(trial: Trial, running: Running, answer: Answer | undefined): Promise<ProcessEvent> {
     const process = running.process as TrialProcess;
-    if (answer === undefined || answer.action === "continue") return await this.#untilReport(running, process.next(answer));
+    if (answer !== undefined && answer.action !== "continue") running.isLeaving = true;
+    if (!running.isLeaving) return await this.#untilReport(running, process.next(answer));
     const timer = setTimeout(() => {
       this.#parts.onProblem(`trial ${trial.id} was told to stop and did not within ${LEAVE_WITHIN_MS} ms: its process is ended`);
       process.kill();
@@ -501,7 +514,7 @@ export class Experiment {
     return to;
   }
 
-  #onError(trial: Trial, { process, isHung }: Running, error: unknown): void {
+  #onError(trial: Trial, { process, isHung, nodeId }: Running, error: unknown): void {
     if (this.#isOver) return;
     // No trial is to blame, and none could be tried again.
     if (!isSessionOpen()) return this.#end(this.#sessionLost(error));
@@ -515,7 +528,7 @@ export class Experiment {
     // The process of a function is as good as before; an instance of a class is in no known state.
     if (isUsers && this.#parts.survivesErrors && process !== undefined) this.#free(process);
     else process?.kill();
-    const failure = (isUsers ? undefined : deathOf(trial.id, error as Error)) ?? failureOf(cause);
+    const failure = (isUsers ? undefined : deathOf({ id: trial.id, nodeId }, error as Error)) ?? failureOf(cause);
     this.#dispatch({ type: "failed", trialId: trial.id, failure, ...(error instanceof SerializationError && { isFinal: true }) });
   }
 

@@ -1,29 +1,40 @@
 import { expect, test } from "vitest";
-import { ActorDiedError, NodeDiedError, OutOfMemoryError } from "../core/index.ts";
+import { ActorDiedError, ActorUnavailableError, NodeDiedError, OutOfMemoryError } from "../core/index.ts";
 import { deathOf, failureOf, trialError } from "./trial-failure.ts";
 
 const died = (fields: object): ActorDiedError =>
   new ActorDiedError("Call TrialActor.next failed: the actor died", { reason: "its process ended", ...fields });
 
 test("a process that died is told by how it ended, and what to do about it", () => {
-  const exited = deathOf("t1", died({ exitCode: 3, lastOutput: ["one", "two"] }));
+  const exited = deathOf({ id: "t1" }, died({ exitCode: 3, lastOutput: ["one", "two"] }));
   expect(exited?.message).toBe("Trial t1 failed: its process ended: it exited with code 3; the last it printed:\n    one\n    two");
   expect(exited?.hint).toMatch(/^Something in the trial called process.exit, .*maxFailures/);
-  const killed = deathOf("t1", died({ signal: "SIGKILL" }));
+  const killed = deathOf({ id: "t1" }, died({ signal: "SIGKILL" }));
   expect(killed?.message).toBe("Trial t1 failed: its process ended: it was ended by SIGKILL");
   expect(killed?.hint).toContain("maxConcurrentTrials");
-  expect(deathOf("t1", died({ signal: "SIGSEGV" }))?.hint).not.toContain("memory");
+  expect(deathOf({ id: "t1" }, died({ signal: "SIGSEGV" }))?.hint).not.toContain("memory");
   const full = new OutOfMemoryError("Call x failed", { exitCode: 134, reason: "the heap was full", hint: "Process less at a time." });
-  expect(deathOf("t1", full)).toMatchObject({
+  expect(deathOf({ id: "t1" }, full)).toMatchObject({
     message: "Trial t1 failed: its process ended: the heap was full",
     hint: expect.stringMatching(/^Process less at a time. failureConfig/),
   });
 });
 
+test("a trial that went with its node, or is out of reach, is told without the call that failed", () => {
+  const gone = died({ reason: "its process ended: its node died: it has been silent for 5000 ms", details: { ending: "crashed" } });
+  expect(deathOf({ id: "t1", nodeId: "n2" }, gone)).toMatchObject({
+    message: "Trial t1 failed: its process ended: its node died: it has been silent for 5000 ms (it ran on node n2)",
+    hint: expect.stringMatching(/^failureConfig: .*maxFailures/),
+  });
+  const cut = new ActorUnavailableError("Call TrialActor.next failed: x", { reason: "its connection broke: reset" });
+  expect(deathOf({ id: "t1" }, cut)?.message).toBe("Trial t1 failed: its connection broke: reset");
+  expect(deathOf({ id: "t1" }, died({ details: { ending: "constructorFailed" } }))).toBeUndefined();
+});
+
 test("errors that no process ended with keep their message and their hint", () => {
   const error = new NodeDiedError("The node is gone", { reason: "gone", hint: "Call init() again." });
-  expect(deathOf("t1", error)).toBeUndefined();
-  expect(deathOf("t1", new Error("mine"))).toBeUndefined();
+  expect(deathOf({ id: "t1" }, error)).toBeUndefined();
+  expect(deathOf({ id: "t1" }, new Error("mine"))).toBeUndefined();
   expect(trialError({ id: "t1" }, failureOf(error))).toMatchObject({
     message: "Trial t1 failed: NodeDiedError: The node is gone",
     hint: "Call init() again.",

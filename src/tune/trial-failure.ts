@@ -4,7 +4,7 @@
  * Each message names the trial. Where a process has died it tells how, instead of the internal call that failed with it. `experiment.ts` and the machine make failures,
  * and `ResultGrid` turns them into errors.
  */
-import { OutOfMemoryError, ShoalError } from "../core/index.ts";
+import { ActorDiedError, ActorUnavailableError, OutOfMemoryError, ShoalError } from "../core/index.ts";
 import { describeValue, processEnding } from "../core/internal.ts";
 import { TuneError } from "./errors.ts";
 import { CAUSES_MAX } from "./limits.ts";
@@ -21,28 +21,41 @@ export function failureOf(error: unknown): TrialFailure {
   return { name, message, ...(stack !== undefined && { stack }), ...(hint !== undefined && { hint }) };
 }
 
-/** The failure of a trial whose process has died; undefined where an error has another cause. */
-export function deathOf(trialId: string, error: Error): TrialFailure | undefined {
+/**
+ * The failure of a trial whose process has died, or is out of reach; undefined where an error has another cause.
+ *
+ * @param nodeId - where it ran, once that is known
+ */
+export function deathOf(trial: { readonly id: string; readonly nodeId?: string | undefined }, error: Error): TrialFailure | undefined {
   const ending = processEnding(error);
-  if (ending === undefined) return undefined;
+  const how = ending === undefined ? lossOf(error, trial.nodeId) : `its process ended: ${ending}`;
+  if (how === undefined) return undefined;
   return {
     name: "TuneError",
     namesTrial: true,
-    message: `Trial ${trialId} failed: its process ended: ${ending}`,
-    hint: remedyOf(error as ShoalError),
+    message: `Trial ${trial.id} failed: ${how}`,
+    hint: ending === undefined ? AGAIN : remedyOf(error as ShoalError),
   };
 }
 
+/** How a trial was lost whose process left no code and no signal, as its node went with it. */
+function lossOf(error: Error, nodeId: string | undefined): string | undefined {
+  const isLoss = error instanceof ActorUnavailableError || (error instanceof ActorDiedError && error.details?.["ending"] === "crashed");
+  if (!isLoss || error.reason === undefined) return undefined;
+  return nodeId === undefined ? error.reason : `${error.reason} (it ran on node ${nodeId})`;
+}
+
+const AGAIN = "failureConfig: { maxFailures: n } tries a trial again from its last checkpoint.";
+
 function remedyOf(error: ShoalError): string {
-  const again = "failureConfig: { maxFailures: n } tries a trial again from its last checkpoint.";
-  if (error instanceof OutOfMemoryError && error.hint !== undefined) return `${error.hint} ${again}`;
+  if (error instanceof OutOfMemoryError && error.hint !== undefined) return `${error.hint} ${AGAIN}`;
   if (error.signal === undefined)
-    return `Something in the trial called process.exit, or threw outside of its promise: let the trial return, or throw, instead. ${again}`;
+    return `Something in the trial called process.exit, or threw outside of its promise: let the trial return, or throw, instead. ${AGAIN}`;
   const memory =
     error.signal === "SIGKILL"
       ? " SIGKILL often means that the machine ran out of memory: maxConcurrentTrials lets fewer trials run at once."
       : "";
-  return `Look at its last output and the system's log.${memory} ${again}`;
+  return `Look at its last output and the system's log.${memory} ${AGAIN}`;
 }
 
 /** The error of a trial's failure. Its stack is that of the user's code: frames of the driver would say nothing. */

@@ -198,6 +198,8 @@ export class ClassTrial implements TrialLoop {
   #timeTotalMs: number;
   #nextCheckpoint: number;
   #isSaveDue = false;
+  /** Whether the trial has ended well, and only its export is left. */
+  #isExportDue = false;
 
   /** @param ready - the instance, when it has its configuration */
   constructor(spec: TrialSpec, ready: Promise<ClassTrainable>) {
@@ -217,8 +219,12 @@ export class ClassTrial implements TrialLoop {
     if (answer?.action === "pause") return this.#release(await this.#save(instance));
     if (answer?.action === "stop") {
       const checkpoint = this.#spec.checkpointAtEnd ? await this.#save(instance) : undefined;
-      return this.#release(checkpoint, answer.hasEnded === true ? await this.#export(instance) : undefined);
+      this.#isExportDue = answer.hasEnded === true && instance.exportModel !== undefined;
+      if (!this.#isExportDue) return this.#release(checkpoint);
+      // The driver has the checkpoint before the export begins, which may hang.
+      if (checkpoint !== undefined) return { type: "saved", checkpoint };
     }
+    if (this.#isExportDue) return this.#release(undefined, await this.#export(instance));
     if (answer?.save === true || this.#isSaveDue) {
       this.#isSaveDue = false;
       const checkpoint = await this.#save(instance);
@@ -281,7 +287,6 @@ export class ClassTrial implements TrialLoop {
 
   /** The trial has ended well, whatever becomes of this. @returns why there is no export */
   async #export(instance: ClassTrainable): Promise<string | undefined> {
-    if (instance.exportModel === undefined) return undefined;
     const from = newTemporaryFolder("shoal-tune-");
     const to = joinPath(this.#spec.trialDir, EXPORT_FOLDER);
     try {

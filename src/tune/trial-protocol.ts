@@ -46,6 +46,7 @@ export type ProcessEvent =
       /** The trial has returned: no answer is needed. */
       readonly isLast?: boolean;
     }
+  /** A checkpoint beside the reports: one that was due, or the last of a trial that has its export before it. */
   | { readonly type: "saved"; readonly checkpoint: StagedCheckpoint }
   | { readonly type: "ended" }
   /** `exportFailure`: why the class's `exportModel` has left nothing. */

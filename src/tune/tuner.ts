@@ -344,6 +344,9 @@ async function openNew(config: ResolvedRunConfig<TuneCallback | Tracker>, traina
   );
 }
 
+/** Functions of `tuneConfig`, without which new trials of a restored run would have other names than the first ones. */
+const NAMERS = ["trialNameCreator", "trialDirnameCreator"] as const;
+
 interface SavedParts {
   readonly trainable: TrainableParts;
   readonly runId: string;
@@ -364,6 +367,7 @@ function savedOf({ trainable, runId, space, tuneConfig, runConfig, searcher, sch
     ...(searcher === undefined ? ["searchAlg"] : []),
     ...(scheduler.definition === undefined ? ["scheduler"] : []),
     ...(stopIsJson ? [] : ["stop"]),
+    ...NAMERS.filter((name) => tuneConfig[name] !== undefined),
   ];
   return JSON.parse(
     JSON.stringify({
@@ -391,8 +395,7 @@ function savedOf({ trainable, runId, space, tuneConfig, runConfig, searcher, sch
 function givenParts({ paramSpace, tuneConfig, runConfig }: RestoreOptions): Set<string> {
   const given = new Set<string>();
   if (paramSpace !== undefined) given.add("paramSpace");
-  if (tuneConfig?.searchAlg !== undefined) given.add("searchAlg");
-  if (tuneConfig?.scheduler !== undefined) given.add("scheduler");
+  for (const name of ["searchAlg", "scheduler", ...NAMERS] as const) if (tuneConfig?.[name] !== undefined) given.add(name);
   if (runConfig?.stop !== undefined) given.add("stop");
   return given;
 }

@@ -1,4 +1,4 @@
-/** Runs that are followed by the real MLflow and Weights & Biases, offline, from the driver and from within loops: what they have stored is read with their own code. */
+/** Runs that are followed by the real MLflow, Weights & Biases and Comet, offline, from the driver and from within loops: what they have stored is read with their own code. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { python } from "shoal";
 import { DataParallelTrainer } from "shoal/train";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CometLoggerCallback } from "../../src/runs/comet-tracker.ts";
 import { MLflowLoggerCallback } from "../../src/runs/mlflow-tracker.ts";
 import { parseMetrics } from "../../src/runs/metrics.ts";
 import type { TrackedRunInfo, Tracker } from "../../src/runs/tracker.ts";
@@ -14,7 +15,7 @@ import { WandbLoggerCallback } from "../../src/runs/wandb-tracker.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { failureOf, useSession } from "../integration/session.ts";
 
-const VENV = join(REPOSITORY, ".test-cache", "tracking-1");
+const VENV = join(REPOSITORY, ".test-cache", "tracking-2");
 const PYTHON = join(VENV, "bin", "python3");
 const runtimeEnv = { python: PYTHON };
 
@@ -25,7 +26,16 @@ beforeAll(() => {
   rmSync(VENV, { recursive: true, force: true });
   mkdirSync(VENV, { recursive: true });
   execFileSync("python3", ["-m", "venv", VENV]);
-  execFileSync(PYTHON, ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "mlflow-skinny>=3,<4", "wandb>=0.22,<1"]);
+  execFileSync(PYTHON, [
+    "-m",
+    "pip",
+    "install",
+    "--quiet",
+    "--disable-pip-version-check",
+    "mlflow-skinny>=3,<4",
+    "wandb>=0.22,<1",
+    "comet_ml>=3.47,<4",
+  ]);
   writeFileSync(join(VENV, "complete"), "");
 }, 600_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -44,7 +54,7 @@ async function follow(tracker: Tracker, run: Partial<TrackedRunInfo>, state: "fi
   return problems;
 }
 
-function stored(library: "mlflow" | "wandb", place: string): unknown {
+function stored(library: "mlflow" | "wandb" | "comet", place: string): unknown {
   const script = join(REPOSITORY, "test", "frameworks", "python", "read_tracked.py");
   return parseMetrics(execFileSync(PYTHON, [script, library, place], { encoding: "utf8" }));
 }
@@ -70,6 +80,31 @@ test("Weights & Biases has two runs of one process", async () => {
   );
   const run = { project: "mine", group: "g", config: expect.objectContaining({ lr: 0.1, "model/act": "relu" }), history };
   expect(stored("wandb", folder)).toEqual({ first: { ...run, name: "first", exit: 1 }, second: { ...run, name: "second", exit: 0 } });
+});
+
+test("Comet has two archives of one process, each whole", async () => {
+  const offlineDirectory = join(folder, "comet");
+  const tracker = new CometLoggerCallback({ online: false, offlineDirectory, tags: ["red"], runtimeEnv });
+  expect(await Promise.all([follow(tracker, {}, "failed"), follow(tracker, { id: "run-2", name: "second" })])).toEqual([[], []]);
+  const run = {
+    project: "mine",
+    tags: ["red"],
+    params: { lr: 0.1, layers: "[8,8]", "model/act": "relu" },
+    metrics: expect.objectContaining({
+      loss: [
+        [1, 1],
+        [2, 0.5],
+      ],
+      "eval/acc": [
+        [1, 1],
+        [2, 2],
+      ],
+    }) as unknown,
+  };
+  expect(stored("comet", offlineDirectory)).toEqual({
+    first: { ...run, others: expect.objectContaining({ "shoal.run_id": "run-1", note: "text", state: "failed" }) },
+    second: { ...run, others: expect.objectContaining({ "shoal.run_id": "run-2", note: "text", state: "finished" }) },
+  });
 });
 
 describe("a loop that begins runs of both by itself", () => {

@@ -130,7 +130,7 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
     expect(found).toEqual(["Shoal's", "none", "another's", "Shoal's"]);
     // Names of the driver say what is to be done in their place.
     expect(said).toEqual([
-      expect.stringContaining("Cannot use CometLoggerCallback here: Shoal has no callback for Comet: call comet_ml in the loop"),
+      expect.stringContaining("Cannot use CometLoggerCallback here: the driver of a run is TypeScript: import it from shoal/train there"),
       "Cannot use DataConfig here: it is dataConfig of the trainers of shoal/train",
       expect.stringContaining("Cannot use RunConfig here: the driver of a run is TypeScript: import it from shoal/train there"),
     ]);

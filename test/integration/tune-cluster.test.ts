@@ -36,6 +36,8 @@ test("bundles spread a trial over nodes; trials of a node that dies go on elsewh
   for (const { metrics } of placed) expect(metrics).toMatchObject({ pid: expect.any(Number), nodeIp: "127.0.0.1" });
 
   const root = mkdtempSync(join(folder, "marks-"));
+  const failures: string[] = [];
+  const recoveries = { onTrialRecover: ({ error }: { error: Error }) => void failures.push(error.message) };
   const fitted = new Tuner(
     async ({ x, root: marks }: { x: number; root: string }) => {
       const fs = process.getBuiltinModule("node:fs");
@@ -50,7 +52,7 @@ test("bundles spread a trial over nodes; trials of a node that dies go on elsewh
         while (!fs.existsSync(`${marks}/go`)) await new Promise((resolve) => setTimeout(resolve, 5));
       }
     },
-    { paramSpace: { x: gridSearch([0, 1]), root }, runConfig: runConfig({ failureConfig: { maxFailures: 1 } }) },
+    { paramSpace: { x: gridSearch([0, 1]), root }, runConfig: runConfig({ failureConfig: { maxFailures: 1 }, callbacks: [recoveries] }) },
   ).fit();
   await until(() => existsSync(join(root, "waits-0")) && existsSync(join(root, "waits-1")), "both trials to wait");
   await second.kill();
@@ -58,6 +60,7 @@ test("bundles spread a trial over nodes; trials of a node that dies go on elsewh
   const results = await fitted;
   expect(results.errors.map(({ message }) => message)).toEqual([]);
   expect(Array.from(results, ({ metrics }) => metrics?.["at"])).toEqual([3, 3]);
+  expect(failures).toEqual([expect.stringMatching(/^Trial \S+ failed: its process ended: its node died: .* \(it ran on node \w+\)$/)]);
   // One trial went on, on the node that is left; the other was not disturbed.
   expect(Array.from(results, ({ metrics }) => Number(metrics?.["start"])).sort((a, b) => a - b)).toEqual([0, 1]);
   expect(new Set(Array.from(results, ({ metrics }) => metrics?.["node"])).size).toBe(1);

@@ -69,7 +69,7 @@ function start(file: string): { child: ChildProcess; ended: Promise<Ended> } {
 function sequence(samples: number): number[] {
   const searcher = new BasicVariantGenerator({ numSamples: samples, seed: 5 });
   searcher.setSearchProperties("x", "max", { x: uniform(0, 1) });
-  return Array.from({ length: samples }, () => (searcher.suggest() as { x: number }).x);
+  return Array.from({ length: samples }, (_, index) => (searcher.suggest(`t${index}`) as { x: number }).x);
 }
 
 test("a run whose driver is killed again and again ends with the same trials, and repeats no finished one", async () => {
@@ -189,12 +189,14 @@ test("a search without a seed goes on with what it had drawn", async () => {
 
 test("what a folder cannot hold is asked for by name", async () => {
   const runConfig = { storagePath: folder, name: "with-code", stop: () => false };
-  const first = await new Tuner(() => ({ a: 1 }), { paramSpace: { f: (x: number) => x }, runConfig }).fit();
+  const tuneConfig = { trialNameCreator: () => "mine" };
+  const first = await new Tuner(() => ({ a: 1 }), { paramSpace: { f: (x: number) => x }, tuneConfig, runConfig }).fit();
   await expect(Tuner.restore(first.experimentPath, () => ({ a: 1 })).fit()).rejects.toThrow(
-    "its paramSpace and stop cannot be read from a folder",
+    "its paramSpace and stop and trialNameCreator cannot be read from a folder",
   );
   const again = await Tuner.restore(first.experimentPath, () => ({ a: 2 }), {
     paramSpace: { f: (x: number) => x },
+    tuneConfig,
     runConfig: { stop: () => false },
   }).fit();
   expect(again.at(0)?.metrics?.a).toBe(1);

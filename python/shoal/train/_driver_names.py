@@ -18,7 +18,6 @@ _NO_CONFIG = "its trainer in shoal/train needs none"
 #: Names that ``shoal/train`` does not have, with what is to be done in their place.
 _NOT_THERE = {
     "BackendConfig": "pass backend: { onStart, onTrainingStart, onShutdown } to DataParallelTrainer of shoal/train",
-    "CometLoggerCallback": "Shoal has no callback for Comet: call comet_ml in the loop, on the first rank alone",
     "DataConfig": "it is dataConfig of the trainers of shoal/train",
     "RunAttempt": "callbacks of shoal/train are given reports and failures alone",
     "SyncConfig": "Shoal needs none: a checkpoint is stored when report returns",

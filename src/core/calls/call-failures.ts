@@ -120,10 +120,18 @@ export function groupRemovedError(record: CallRecord, group: string, reason: str
   });
 }
 
+/** Why an actor is dead. The head knows of a process that its node took along, and has no code or signal of it. */
+function deathReason({ reason, exit }: ActorStateHeader): string {
+  if (exit === undefined) return reason ?? "its process ended";
+  if (reason === undefined) return describeExit(exit);
+  const isCodeless = exit.exitCode === undefined && exit.signal === undefined;
+  return isCodeless && exit.reason !== undefined && exit.reason !== reason ? `${reason}: ${exit.reason}` : reason;
+}
+
 /** Why a call of an actor, or its creation, failed with its process. */
 export function actorLostError(call: string, state: ActorStateHeader, options: LostCall): Error {
-  const reason = state.reason ?? (state.exit === undefined ? "its process ended" : describeExit(state.exit));
-  const isTold = state.reason !== undefined && state.exit?.reason === state.reason;
+  const reason = deathReason(state);
+  const isTold = state.reason !== undefined && state.exit?.reason !== undefined && reason.endsWith(state.exit.reason);
   const { actorId, incarnation, ending } = state;
   // A call that was not sent may go to another actor: nothing has begun.
   const details = { call, actorId, incarnation, ...(ending !== undefined && { ending }), ...(!options.sent && { sent: false }) };

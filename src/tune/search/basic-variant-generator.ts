@@ -2,7 +2,7 @@
  * Random and grid search: every combination of the grids of a space, `numSamples` times, with all else drawn at random.
  *
  * The default searcher. Results do not affect its sequence of configurations.
- * Its state is the number of configurations given, the random generator's state, and the values that the present grid shares.
+ * Its state is the number of configurations given, the random generator's state, the values that the present grid shares, and the trials that run where they are limited.
  */
 import { count, custom, flag, isPlainObject, number, readOptions } from "../../core/internal.ts";
 import { Random, type RandomState } from "../random.ts";
@@ -17,6 +17,8 @@ export interface BasicVariantGeneratorOptions {
   pointsToEvaluate?: readonly Readonly<Record<string, unknown>>[] | undefined;
   /** Whether all points of one grid share what is drawn at random. Default: false. */
   constantGridSearch?: boolean | undefined;
+  /** Trials that run at once; 0 for any number. Default: 0, and so `maxConcurrentTrials` of `tuneConfig` alone counts. */
+  maxConcurrent?: number | undefined;
   /** Default: that of `tuneConfig`; without one, each run draws others. */
   seed?: number | undefined;
 }
@@ -26,8 +28,6 @@ const OPTIONS = {
   otherNames: {
     randomState: "it is seed",
     random_state: "it is seed",
-    maxConcurrent: "it is maxConcurrentTrials of tuneConfig",
-    max_concurrent: "it is maxConcurrentTrials of tuneConfig",
   },
   options: {
     numSamples: count({ min: -1 }, undefined as number | undefined),
@@ -35,6 +35,7 @@ const OPTIONS = {
       Array.isArray(value) && value.every(isPlainObject) ? "ok" : "wrong type",
     ),
     constantGridSearch: flag(false),
+    maxConcurrent: count({ min: 0 }, 0),
     seed: number<number | undefined>("a whole number from 0 is needed", undefined, (value) => Number.isSafeInteger(value) && value >= 0),
   },
 };
@@ -43,6 +44,7 @@ interface Values {
   readonly numSamples: number | undefined;
   readonly pointsToEvaluate: readonly Readonly<Record<string, unknown>>[];
   readonly constantGridSearch: boolean;
+  readonly maxConcurrent: number;
   readonly seed: number | undefined;
 }
 
@@ -50,6 +52,7 @@ interface State {
   readonly given: number;
   readonly random: RandomState;
   readonly constant: readonly (readonly [string, number])[];
+  readonly running: readonly string[];
 }
 
 export class BasicVariantGenerator implements Searcher {
@@ -63,6 +66,8 @@ export class BasicVariantGenerator implements Searcher {
   #given = 0;
   /** Values drawn for the present grid, where all its points share them (`constantGridSearch`). */
   #constant = new Map<string, number>();
+  /** Trials that run, where they are limited. */
+  #running = new Set<string>();
 
   constructor(options: BasicVariantGeneratorOptions = {}) {
     this.#options = readOptions<Values>(options, OPTIONS);
@@ -84,27 +89,33 @@ export class BasicVariantGenerator implements Searcher {
     forEachGridPoint(space, (point) => this.#grid.push(point));
   }
 
-  suggest(): Suggestion {
+  suggest(trialId: string): Suggestion {
     // A point that a user gave fixes the grid's places that it names: the grid of its sample has the rest.
     const sample = Math.floor(this.#given / this.#grid.length);
     if (this.#numSamples !== -1 && sample >= this.#numSamples) return "finished";
+    const { maxConcurrent } = this.#options;
+    if (maxConcurrent > 0 && this.#running.size >= maxConcurrent) return "later";
+    if (maxConcurrent > 0) this.#running.add(trialId);
     const point = this.#grid[this.#given % this.#grid.length] as Point;
     const isNewGrid = this.#given % this.#grid.length === 0;
     this.#given += 1;
     return this.#draw({ point, isNewGrid, fixed: this.#points[sample] });
   }
 
-  onTrialComplete(): void {}
+  onTrialComplete(trialId: string): void {
+    this.#running.delete(trialId);
+  }
 
   save(): JsonValue {
-    return { given: this.#given, random: this.#random.save(), constant: [...this.#constant] };
+    return { given: this.#given, random: this.#random.save(), constant: [...this.#constant], running: [...this.#running] };
   }
 
   restore(state: JsonValue): void {
-    const { given, random, constant } = state as unknown as State;
+    const { given, random, constant, running } = state as unknown as State;
     this.#given = given;
     this.#random.restore(random);
     this.#constant = new Map(constant);
+    this.#running = new Set(running);
   }
 
   #draw({ point, isNewGrid, fixed }: { point: Point; isNewGrid: boolean; fixed: Point | undefined }): Config {

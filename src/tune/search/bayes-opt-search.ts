@@ -5,7 +5,7 @@
  * most 300 points and searches its acquisition function from many starts. Trials that run are believed to give what is expected of them, so that parallel
  * asks spread. All work is limited by counts, not by time, so that the same results give the same proposals.
  */
-import { count, number, oneOf, readOptions } from "../../core/internal.ts";
+import { count, flag, number, oneOf, readOptions } from "../../core/internal.ts";
 import type { JsonValue } from "../trial.ts";
 import { type Worth, worthAt, worthWithSlopes } from "./acquisition.ts";
 import { type Axis, counts, fromUnit, toUnit, type UnitPoint } from "./axes.ts";
@@ -23,6 +23,10 @@ export interface BayesOptSearchOptions extends ModelSearchOptions {
   kappa?: number;
   /** Points that the process keeps: the best half and the newest. Default: 300, which is the most. */
   pointsMax?: number;
+  /** Whether a proposal that has run, or runs, gives way to a random point. False is for results with noise. Default: true. */
+  skipDuplicate?: boolean;
+  /** How many such proposals may come one after the other: with the next one the search ends. Default: any number. */
+  patience?: number | undefined;
 }
 
 const OPTIONS = {
@@ -31,6 +35,16 @@ const OPTIONS = {
   acquisition: oneOf(["ei", "ucb"], "ei"),
   kappa: number("a number from 0 is needed", 2.576, (value) => value >= 0 && value < 1e6),
   pointsMax: count({ min: 10, max: 300 }, 300),
+  skipDuplicate: flag(true),
+  patience: count<number | undefined>({ min: 1 }, undefined),
+};
+
+/** Names of Ray's class of this name. */
+const OTHER_NAMES = {
+  randomSearchSteps: "it is nInitialPoints",
+  random_search_steps: "it is nInitialPoints",
+  utilityKwargs: 'it is acquisition: "ucb" and kappa',
+  utility_kwargs: 'it is acquisition: "ucb" and kappa',
 };
 
 /** Hyperparameters are fitted to so many points at most: the time grows with the third power. */
@@ -49,6 +63,8 @@ export class BayesOptSearch extends ModelSearch {
   #at: Hyperparameters = [];
   /** By axis: which of as many strips as there are initial points each of them lies in. */
   #strips: number[][] = [];
+  /** Proposals of known points, one after the other up to now. */
+  #repeats = 0;
 
   constructor(options: BayesOptSearchOptions = {}) {
     const settings = readSettings(options);
@@ -62,7 +78,7 @@ export class BayesOptSearch extends ModelSearch {
     this.#strips = this.axes.map(() => this.random.shuffle(strips));
   }
 
-  protected override propose(proposal: number): UnitPoint {
+  protected override propose(proposal: number): UnitPoint | undefined {
     if (this.observations.length < this.#settings.nInitialPoints) return this.#spreadPoint(proposal);
     const kept = this.#kept();
     const points = kept.map(({ point }) => this.#filled(point));
@@ -76,7 +92,16 @@ export class BayesOptSearch extends ModelSearch {
     const worth: Worth =
       acquisition === "ucb" ? { kind: "ucb", kappa } : { kind: "ei", best: Math.min(...points.map((each) => process.see(each).mean)) };
     const best = this.#best(certain, { worth, points, values });
-    return this.#isKnown(best) ? this.randomPoint() : best;
+    return this.#taken(best);
+  }
+
+  /** What becomes of a proposal, which may be of a known point. */
+  #taken(point: UnitPoint): UnitPoint | undefined {
+    const { skipDuplicate, patience = Number.POSITIVE_INFINITY } = this.#settings;
+    const isKnown = this.#isKnown(point);
+    this.#repeats = isKnown ? this.#repeats + 1 : 0;
+    if (this.#repeats > patience) return undefined;
+    return isKnown && skipDuplicate ? this.randomPoint() : point;
   }
 
   /** A point of a Latin hypercube: on each axis the initial points lie in different strips. */
@@ -241,29 +266,31 @@ export class BayesOptSearch extends ModelSearch {
     return point;
   }
 
-  /** Whether a trial of this very point has run or runs. */
+  /** Whether a trial of this very configuration has run or runs. */
   #isKnown(point: UnitPoint): boolean {
+    const cell = (unit: number, index: number) => (this.axes[index]?.choiceCount === 0 ? snapped(this.axes[index], unit) : unit);
     const isSame = ({ point: other }: { point: UnitPoint }) =>
-      other.every(
-        (unit, index) =>
-          unit === point[index] || (unit !== null && point[index] !== null && Math.abs(unit - (point[index] as number)) < 1e-12),
-      );
+      other.every((unit, index) => {
+        const at = point[index] ?? null;
+        return unit === null || at === null ? unit === at : Math.abs(cell(unit, index) - cell(at, index)) < 1e-12;
+      });
     return this.observations.some(isSame) || [...this.pending.values()].some(isSame);
   }
 
   protected override saveModel(): JsonValue {
-    return { at: this.#at, strips: this.#strips };
+    return { at: this.#at, strips: this.#strips, repeats: this.#repeats };
   }
 
   protected override restoreModel(state: JsonValue): void {
-    const saved = state as unknown as { at: number[]; strips: number[][] };
-    this.#at = saved.at;
-    this.#strips = saved.strips;
+    const { at, strips, repeats = 0 } = state as unknown as { at: number[]; strips: number[][]; repeats?: number };
+    this.#at = at;
+    this.#strips = strips;
+    this.#repeats = repeats;
   }
 }
 
 function readSettings(options: BayesOptSearchOptions) {
-  return readOptions(options, { of: "a BayesOptSearch", options: OPTIONS });
+  return readOptions(options, { of: "a BayesOptSearch", otherNames: OTHER_NAMES, options: OPTIONS });
 }
 
 function lossAt(observations: readonly Observation[], index: number): number {

@@ -64,8 +64,11 @@ export abstract class ModelSearch implements Searcher {
       throw new RangeError(`Cannot make a ${name}: evaluatedRewards belong to the first of pointsToEvaluate: received ${rewards} of them`);
   }
 
-  /** The next point, for axes that count; others are null. Called with at least one axis, and the number that its observation will have. */
-  protected abstract propose(number: number): UnitPoint;
+  /**
+   * The next point, for axes that count; others are null. Called with at least one axis, and the number that its observation will have.
+   * Undefined where the search is over.
+   */
+  protected abstract propose(number: number): UnitPoint | undefined;
   /** A trial has ended with losses. It is in `observations` already. */
   protected learn?(observation: Observation): void;
   /** A trial has ended without losses. */
@@ -104,6 +107,7 @@ export abstract class ModelSearch implements Searcher {
 
   suggest(trialId: string): Suggestion {
     const point = this.#nextGiven() ?? (this.axes.length === 0 ? [] : this.propose(this.#asked));
+    if (point === undefined) return "finished";
     this.pending.set(trialId, { number: this.#asked++, point });
     return configAt(this.#space, { axes: this.axes, point });
   }

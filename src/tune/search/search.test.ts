@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { Searcher } from "../searcher.ts";
 import { choice, gridSearch, loguniform, quniform, randint, randn, sampleFrom, uniform } from "../space.ts";
 import type { Config, JsonValue, TrialResult } from "../trial.ts";
+import { BasicVariantGenerator } from "./basic-variant-generator.ts";
 import { BayesOptSearch } from "./bayes-opt-search.ts";
 import { BOHBSearch } from "./bohb-search.ts";
 import { CmaEsSearch } from "./cma-es-search.ts";
@@ -57,6 +58,7 @@ const WRAPPED: readonly (readonly [string, (seed: number) => Searcher])[] = [
     "ConcurrencyLimiter in batches",
     (seed) => new ConcurrencyLimiter(new TPESearch({ seed, nStartupTrials: 2 }), { maxConcurrent: 3, batch: true }),
   ],
+  ["BasicVariantGenerator with a limit", (seed) => new BasicVariantGenerator({ seed, numSamples: -1, maxConcurrent: 2 })],
   ["Repeater", (seed) => new Repeater(new TPESearch({ seed, nStartupTrials: 2 }), { repeat: 2 })],
 ];
 
@@ -325,6 +327,54 @@ test("BOHBSearch keeps known results apart from trials that were stopped early, 
   expect(Array.from({ length: 5 }, (_, index) => second.suggest(`t${index}`))).toEqual(
     Array.from({ length: 5 }, (_, index) => first.suggest(`t${index}`)),
   );
+});
+
+describe("BayesOptSearch, of what it has proposed before,", () => {
+  /** Configurations of three points, until the search ends. */
+  const run = (options: object) => {
+    const searcher = new BayesOptSearch({ seed: 1, nInitialPoints: 2, ...options });
+    searcher.setSearchProperties("loss", "min", { x: randint(0, 3) });
+    const asked: number[] = [];
+    while (asked.length < 30) {
+      const config = searcher.suggest(`t${asked.length}`);
+      if (typeof config === "string") return { asked, end: config };
+      asked.push(config["x"] as number);
+      searcher.onTrialComplete(`t${asked.length - 1}`, result({ loss: ((config["x"] as number) - 1) ** 2 }));
+    }
+    return { asked, end: undefined };
+  };
+
+  test("tries random points instead, and ends where its patience does", () => {
+    expect(run({}).end).toBeUndefined();
+    const short = run({ patience: 2 });
+    expect(short.end).toBe("finished");
+    expect(new Set(short.asked)).toEqual(new Set([0, 1, 2]));
+    expect(run({ patience: 6 }).asked.length).toBe(short.asked.length + 4);
+  });
+
+  test("runs it again where it may", () => {
+    const greedy = { acquisition: "ucb", kappa: 0 };
+    expect(new Set(run({ ...greedy, skipDuplicate: false }).asked.slice(-15))).toEqual(new Set([1]));
+    expect(new Set(run(greedy).asked.slice(-15)).size).toBe(3);
+  });
+
+  test("refuses names and values that it does not take", () => {
+    expect(() => new BayesOptSearch({ patience: 0 })).toThrow(/patience/);
+    expect(() => new BayesOptSearch({ randomSearchSteps: 3 } as never)).toThrow(/it is nInitialPoints/);
+  });
+});
+
+test("BasicVariantGenerator lets so many trials run as it is told", () => {
+  const searcher = new BasicVariantGenerator({ numSamples: 3, seed: 1, maxConcurrent: 2 });
+  searcher.setSearchProperties([], [], SIMPLE);
+  const ask = (id: string) => {
+    const suggestion = searcher.suggest(id);
+    return typeof suggestion === "string" ? suggestion : "given";
+  };
+  expect([ask("a"), ask("b"), ask("c")]).toEqual(["given", "given", "later"]);
+  searcher.onTrialComplete("b");
+  expect([ask("c"), ask("d")]).toEqual(["given", "finished"]);
+  expect(() => new BasicVariantGenerator({ maxConcurrent: -1 })).toThrow(/maxConcurrent/);
 });
 
 describe("ConcurrencyLimiter", () => {

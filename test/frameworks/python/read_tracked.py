@@ -1,10 +1,11 @@
-"""Reads what MLflow and Weights & Biases have stored, with their own code, and prints it as JSON: ``mlflow FOLDER`` or ``wandb FOLDER``."""
+"""Reads what MLflow, Weights & Biases and Comet have stored, the first two with their own code, and prints it as JSON: ``mlflow FOLDER``, ``wandb FOLDER`` or ``comet FOLDER``."""
 
 import glob
 import json
 import os
 import struct
 import sys
+import zipfile
 
 #: Of the log format of LevelDB, in which wandb writes its records.
 _BLOCK_BYTES = 32768
@@ -43,6 +44,23 @@ def wandb_runs(folder):
     return found
 
 
+def comet_runs(folder):
+    found = {}
+    for path in glob.glob(os.path.join(folder, "*.zip")):
+        with zipfile.ZipFile(path) as archive:
+            experiment = json.loads(archive.read("experiment.json"))
+            messages = [json.loads(line) for line in archive.read("messages.json").splitlines()]
+        payloads = [message["payload"] for message in messages]
+        params = {one["param"]["paramName"]: one["param"]["paramValue"] for one in payloads if one.get("param", {}).get("source") == "manual"}
+        others = {message["payload"]["key"]: message["payload"]["value"] for message in messages if message["type"] == "log_other"}
+        metrics = {}
+        for one in payloads:
+            if one.get("metric"):
+                metrics.setdefault(one["metric"]["metricName"], []).append([one["metric"]["step"], one["metric"]["metricValue"]])
+        found[others["Name"]] = {"project": experiment["project_name"], "tags": experiment["tags"], "params": params, "metrics": metrics, "others": others}
+    return found
+
+
 def records(path):
     with open(path, "rb") as file:
         data = file.read()
@@ -63,4 +81,4 @@ def records(path):
             parts = []
 
 
-print(json.dumps({"mlflow": mlflow_runs, "wandb": wandb_runs}[sys.argv[1]](sys.argv[2])))
+print(json.dumps({"mlflow": mlflow_runs, "wandb": wandb_runs, "comet": comet_runs}[sys.argv[1]](sys.argv[2])))

@@ -74,10 +74,14 @@ export async function completeCheckpoint({ to, parts, metrics }: CheckpointCompl
   if (there.length === 0 && (await isComplete(to))) return Checkpoint.fromDirectory(to);
   const left = new Map(there.map(({ name, sizeBytes }) => [name, sizeBytes]));
   for (const { name, sizeBytes } of files) {
-    if (left.get(name) !== sizeBytes)
-      throw new RunError(`Cannot complete the checkpoint ${shownPath(to)}: its file ${name} is not there as it was written`, {
-        hint: "every node must see the same storage: storagePath: a shared folder or s3://…",
-      });
+    const found = left.get(name);
+    if (found !== sizeBytes)
+      throw new RunError(
+        `Cannot complete the checkpoint ${shownPath(to)}: its file ${name} is not there as it was written: ${found ?? "no"} bytes of ${sizeBytes}`,
+        {
+          hint: "every node must see the same storage: storagePath: a shared folder or s3://…",
+        },
+      );
     left.delete(name);
   }
   left.delete(CHECKPOINT_RECORD);

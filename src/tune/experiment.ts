@@ -382,6 +382,7 @@ export class Experiment {
       const process = await this.#parts.processes.lease(trial.resources);
       running.process = process;
       await this.#untilReady(trial, process);
+      await this.#parts.files.whenMade(trial);
       const first = await this.#untilReport(running, process.begin(this.#specOf(start)));
       running.nodeId = first.process.nodeId;
       running.place = await this.#places.of(first.process);

@@ -29,6 +29,8 @@ export class TrialFiles {
   /** Trials that have results in their files, from this session or an earlier one. */
   readonly #begun = new Set<string>();
   #isRestored = false;
+  /** Folders that are being made, or cleared, by their trials. */
+  readonly #making = new Map<string, Promise<void>>();
   readonly #closing = new Set<Promise<void>>();
   readonly #problems = new Set<string>();
 
@@ -55,7 +57,11 @@ export class TrialFiles {
     const folder = this.folderOf(trial);
     const isResumed = this.#begun.has(trial.id);
     const made = this.#isRestored && !isResumed ? removeFolder(folder).then(() => makeFolder(folder)) : makeFolder(folder);
-    made.catch(() => {});
+    const making = made
+      // Trackers tell it.
+      .catch(() => {})
+      .finally(() => this.#making.delete(trial.id));
+    this.#making.set(trial.id, making);
     const { experimentName, trackers, shownConfig } = this.#options;
     const after = trackers.map((tracker) => ({
       name: tracker.name,
@@ -78,6 +84,11 @@ export class TrialFiles {
         onProblem: ({ tracker, error }) => this.#problem(tracker, `${tracker} of trial ${trial.id}: ${error.message}`),
       }),
     );
+  }
+
+  /** Until then the trial must not begin: what it writes into its folder would be removed with what was there. */
+  async whenMade({ id }: Pick<Trial, "id">): Promise<void> {
+    await this.#making.get(id);
   }
 
   log(trial: Trial, result: TrialResult): void {

@@ -14,9 +14,31 @@ export type ServerName = "s3rver" | "moto";
 
 const S3RVER = "3.7.1";
 const MOTO = "5.2.5";
-/** Starts the server on the port of its first argument, with its data in the folder of the second. */
+/**
+ * Starts the server on the port of its first argument, with its data in the folder of the second. S3 stores an object whole or not at all; s3rver by itself keeps what came of a request
+ * that broke off, answers before all is in the file, and removes a folder that has become empty where another request is about to write into it.
+ */
 const S3RVER_PROGRAM = `
   const [port, directory] = process.argv.slice(1);
+  const { createHash } = require("node:crypto");
+  const { mkdir, rename, rm, writeFile } = require("node:fs/promises");
+  const { dirname } = require("node:path");
+  const Store = require("s3rver/lib/stores/filesystem");
+  let puts = 0;
+  Store.prototype.putObject = async function ({ bucket, key, content, metadata }) {
+    const whole = Buffer.isBuffer(content) ? content : Buffer.concat(await Array.fromAsync(content));
+    const path = this.getResourcePath(bucket, key, "object");
+    const coming = path + (puts += 1);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(coming, whole);
+    await rename(coming, path);
+    const md5 = createHash("md5").update(whole).digest("hex");
+    await this.putMetadata(bucket, key, metadata, md5);
+    return { size: whole.length, md5 };
+  };
+  Store.prototype.deleteObject = async function (bucket, key) {
+    for (const kind of ["object", "object.md5", "metadata.json"]) await rm(this.getResourcePath(bucket, key, kind), { force: true });
+  };
   new (require("s3rver"))({ port, address: "127.0.0.1", silent: true, directory }).run();
 `;
 /** A server that does not answer by then does not start. */

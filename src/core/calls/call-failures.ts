@@ -120,18 +120,18 @@ export function groupRemovedError(record: CallRecord, group: string, reason: str
   });
 }
 
-/** Why an actor is dead. The head knows of a process that its node took along, and has no code or signal of it. */
-function deathReason({ reason, exit }: ActorStateHeader): string {
-  if (exit === undefined) return reason ?? "its process ended";
-  if (reason === undefined) return describeExit(exit);
+/** Why an actor is dead. The head knows of a process that its node took along, and has no code or signal of it: `isTold` says that the reason has all that the exit has. */
+function deathReason({ reason, exit }: ActorStateHeader): { reason: string; isTold: boolean } {
+  if (exit === undefined) return { reason: reason ?? "its process ended", isTold: true };
+  if (reason === undefined) return { reason: describeExit(exit), isTold: false };
+  if (exit.reason === reason) return { reason, isTold: true };
   const isCodeless = exit.exitCode === undefined && exit.signal === undefined;
-  return isCodeless && exit.reason !== undefined && exit.reason !== reason ? `${reason}: ${exit.reason}` : reason;
+  return isCodeless && exit.reason !== undefined ? { reason: `${reason}: ${exit.reason}`, isTold: true } : { reason, isTold: false };
 }
 
 /** Why a call of an actor, or its creation, failed with its process. */
 export function actorLostError(call: string, state: ActorStateHeader, options: LostCall): Error {
-  const reason = deathReason(state);
-  const isTold = state.reason !== undefined && state.exit?.reason !== undefined && reason.endsWith(state.exit.reason);
+  const { reason, isTold } = deathReason(state);
   const { actorId, incarnation, ending } = state;
   // A call that was not sent may go to another actor: nothing has begun.
   const details = { call, actorId, incarnation, ...(ending !== undefined && { ending }), ...(!options.sent && { sent: false }) };

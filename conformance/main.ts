@@ -37,7 +37,7 @@ Runs each scenario on Shoal and on the real Ray 2.60, and compares values, order
 const SCENARIO_WITHIN_MS = 60_000;
 const MACHINE = { numCpus: 4, numGpus: 2, resources: { widget: 2 } };
 
-/** Those of a group share a session on each side. Datasets have their own: actors and pools that scenarios of the core leave behind would hold the CPUs that datasets wait for. */
+/** Scenarios of one group share a session on each side. Datasets have a session of their own: actors and pools that scenarios of the core leave behind would hold the CPUs that datasets wait for. */
 const GROUPS: readonly (readonly Scenario[])[] = [[tasks, objects, actors, streams, errors, scheduling, faults, driver].flat(), data];
 
 interface Side {

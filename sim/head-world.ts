@@ -153,7 +153,7 @@ class ModelNode {
   readonly #wanted = new Set<ActorId>();
   /** What the head has not acknowledged, and whether it was sent to the head that there is now. */
   readonly outbox: { say: ToHead; isSent: boolean }[] = [];
-  /** It is in the tables. */
+  /** The head has committed the node's record. */
   isKept = false;
   #head: ModelHead | undefined;
   #workers = 0;
@@ -475,7 +475,7 @@ class HeadWorld {
   }
 }
 
-/** Of the actors. */
+/** Every second actor is pinned to one node. */
 const PINNED_EVERY = 2;
 const KILLED = { reason: "it was killed", goneMs: 0 };
 
@@ -542,7 +542,7 @@ function check(world: HeadWorld): void {
   for (const [id, { name }] of world.acknowledgedActors) {
     const actor = tables.actors.get(id);
     const pinned = world.pinned.get(id);
-    // Its node is dead, and it with it.
+    // The actor died with the only node that may hold it.
     if (actor?.refusal !== undefined && pinned !== undefined && world.deadNodes.has(pinned.nodeId)) continue;
     if (actor === undefined) lost.push(`actor ${id} is lost`);
     else if (actor.phase === "dead" && !world.killed.has(id)) lost.push(`actor ${id} is dead: ${actor.reason}`);

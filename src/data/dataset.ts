@@ -585,7 +585,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
-   * What the columns are like: of numbers and booleans the count, mean, deviation (of all values, as in Ray), extremes, median (about), and how many are missing or 0; of texts the most frequent
+   * Statistics of the columns: of numbers and booleans the count, mean, deviation (of all values, as in Ray), extremes, median (about), and how many are missing or 0; of texts the most frequent
    * ones; of times the extremes. Reads the first rows for the types, and then all rows once.
    *
    * @throws DataError for a column that is not there, for a dataset without columns, and for an iterable, which can be read once
@@ -618,7 +618,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return fields;
   }
 
-  /** As `#fields`, with the types of columns that begin with nulls from the first block that knows them. */
+  /** The fields, where a column that begins with nulls has the type of the first block that knows one. */
   async #typedFields(options: ConsumeOptions): Promise<readonly Field[]> {
     let fields = await this.#fields(options);
     if (!fields.some(isUntyped)) return fields;

@@ -1,4 +1,4 @@
-/** What steps that bring rows together say of columns that are no keys. */
+/** Errors of steps that bring rows together, for columns that are no keys. */
 import { expect, test } from "vitest";
 import { count } from "./aggregates/aggregate.ts";
 import { blockOfRows } from "./blocks/block.ts";

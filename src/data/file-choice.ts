@@ -12,7 +12,7 @@ import { HIVE_NULL } from "./engine/write-transform.ts";
 import { DataError } from "./errors.ts";
 import type { Shuffle } from "./plan/logical-plan.ts";
 
-/** One path or several. */
+/** A path, or a list of paths. */
 export type Paths = string | readonly string[];
 
 /** Values of the folders in a path: `{ year: 2026 }` of `year=2026/`. */

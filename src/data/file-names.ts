@@ -8,13 +8,13 @@ import { describeValue } from "../core/internal.ts";
 import { shownPath } from "../storage/paths.ts";
 import { DataError } from "./errors.ts";
 
-/** What a name may be made of. */
+/** The facts that a name may be made of. */
 export interface NamedFile {
-  /** Its number among the files of this write, from 0, in the order of the rows. */
+  /** The file's number among those of this write, from 0, in the order of the rows. */
   readonly index: number;
-  /** The same for all files of this write, and another one for each write. */
+  /** An id that all files of this write share, and no other write has. */
   readonly writeId: string;
-  /** With the dot, such as `.csv.gz`. It is added to names that do not end so. */
+  /** The extension with its dot, such as `.csv.gz`, which is added to names that do not end so. */
   readonly extension: string;
   /** The folder below that of the write, such as `city=Rome`; empty without `partitionBy`. */
   readonly partition: string;

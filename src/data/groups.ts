@@ -87,7 +87,7 @@ export class Groups<R extends AnyRow, K extends keyof R & string, D extends Data
     return this.#one(`mean(${column})`, mean(column, options));
   }
 
-  /** One row a group: its keys and the standard deviation of a column, of the sample unless `ddof: 0` says otherwise, as the column `std(name)`. */
+  /** A row for each group: the keys, and as `std(name)` the standard deviation of a column, of the sample unless `ddof: 0` says otherwise. */
   std<const C extends keyof R & string>(
     column: C,
     options?: StdOptions,

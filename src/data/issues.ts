@@ -32,7 +32,7 @@ interface Machine {
 
 const PULLS_MIN = 10;
 const DEVIATIONS = 10;
-/** What a recommendation has above the most that was measured. */
+/** A recommendation is the most that was measured, times this. */
 const HEADROOM = 1.25;
 const TURN_OFF = "data.configure({ detectIssues: false }) ends these warnings";
 

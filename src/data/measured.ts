@@ -13,7 +13,7 @@ export class Measured {
     this.max = Math.max(this.max, value);
   }
 
-  /** Of the sample; 0 for fewer than two numbers. */
+  /** The standard deviation of the sample; 0 for fewer than two numbers. */
   get deviation(): number {
     return this.count < 2 ? 0 : Math.sqrt(this.#squares / (this.count - 1));
   }

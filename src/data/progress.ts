@@ -5,7 +5,7 @@ import type { Operator } from "./engine/operator.ts";
 import { bytesText, counted, countText, reportOf } from "./statistics.ts";
 
 export interface ShownRun {
-  /** Of the dataset. Default: none. */
+  /** The dataset's name. Default: none. */
   readonly name?: string | undefined;
   readonly operators: readonly Operator[];
   readonly errored: ErroredBlocks;

@@ -1,4 +1,4 @@
-/** What `repartition` makes of its options, and what is refused. */
+/** Options of `repartition`: their meaning, and errors for wrong ones. */
 import { expect, test } from "vitest";
 import { type Block, blockOfRows, rowsOf } from "./blocks/block.ts";
 import { given } from "./engine/task.ts";

@@ -1,7 +1,7 @@
 /**
  * The settings of the engine: those of this process, which `configure` changes, and those of single pipelines.
  *
- * They are checked where the user sets them. A pipeline's own settings go before those of the process, each as a whole.
+ * Settings are checked where the user sets them. A pipeline's own settings go before those of the process, each as a whole.
  * `Dataset` resolves them when it is consumed, and `engine/run.ts` does what they say.
  */
 import { count, custom, flag, LABEL_SELECTOR, type LabelSelector, number, readOptions } from "../core/internal.ts";

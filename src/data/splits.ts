@@ -150,9 +150,9 @@ export interface StreamingTrainTestSplitOptions<R extends AnyRow = AnyRow> {
   testSize: number;
   /** `"random"`: chance decides for each row. `"hash"`: the value of `hashColumn` does, so equal values are on one side, whatever rows come or go. Default: `"random"`. */
   type?: "random" | "hash" | undefined;
-  /** Of `"hash"`: the column, whose values are keys as those of `groupBy`. */
+  /** The column that `"hash"` splits by. Its values are keys, as those of `groupBy`. */
   hashColumn?: (keyof R & string) | undefined;
-  /** Of `"random"`. Default: another one each time. */
+  /** The seed of `"random"`. Default: another one each time. */
   seed?: number | undefined;
 }
 

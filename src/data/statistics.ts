@@ -10,7 +10,7 @@ import type { Operator } from "./engine/operator.ts";
 
 /** A run, under way or over. */
 export interface RunState {
-  /** Of the dataset. */
+  /** The dataset's name. */
   readonly name: string | undefined;
   /** Producers before consumers. */
   readonly operators: readonly Operator[];

@@ -1,4 +1,4 @@
-/** Which statistics columns have by their types, and how a summary reads their results. */
+/** The statistics of columns by their types, and the table that a summary makes of them. */
 import { describe, expect, test } from "vitest";
 import { countDistinct, sum } from "./aggregates/aggregate.ts";
 import type { Field } from "./blocks/data-type.ts";

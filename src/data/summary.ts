@@ -1,7 +1,7 @@
 /**
  * The summary of a dataset: what each column's values are like, a statistic a row, as Ray's `summary()` has it.
  *
- * Which statistics a column has follows from its type, or from the user's function. All columns are aggregated in one pass; this file says what to aggregate and reads the result.
+ * The type of a column, or the user's function, decides its statistics. All columns are aggregated in one pass; this file says what to aggregate and reads the result.
  * Statistics that are lists, such as the most frequent values, have a row for each of their elements.
  */
 import { custom, describeValue } from "../core/internal.ts";
@@ -72,11 +72,11 @@ export const SUMMARY = {
 
 const TOP_VALUES = 10;
 
-/** What is asked for each column, by its name and that of the statistic. */
+/** The aggregates of a summary, by the names of the column and the statistic. */
 interface SummaryPlan {
   readonly columns: readonly string[];
   readonly statistics: readonly { readonly column: string; readonly statistic: string }[];
-  /** By the number of the statistic. */
+  /** Each aggregate under the index of its statistic. */
   readonly aggregates: Readonly<Record<string, Aggregate>>;
 }
 
@@ -143,7 +143,7 @@ function ofNumbers(column: string): Record<string, Aggregate> {
   };
 }
 
-/** What the columns of a dataset are like. It prints itself as a table. */
+/** Statistics of the columns of a dataset, printed as a table. */
 export class DatasetSummary<R extends AnyRow = AnyRow> {
   /** The columns that it tells of, in their order. */
   readonly columns: readonly string[];

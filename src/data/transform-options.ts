@@ -147,7 +147,7 @@ function refuseMisspelt(method: string, given: object, isCores: (name: string) =
 }
 
 /**
- * The same of what runs in tasks in any case.
+ * Checks the options of a step that always runs in tasks.
  *
  * @throws TypeError, RangeError for options that the core would refuse
  */

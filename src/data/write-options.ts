@@ -16,7 +16,7 @@ import { WRITE_MODES, type WriteMode } from "./write.ts";
 /** The options of what writes files. With `concurrency`, `numCpus` and others of tasks the files are written by tasks of their own. */
 export interface WriteOptions extends ConsumeOptions, TransformOptions {
   /**
-   * What happens to files that the folder has already: `"append"` leaves them, `"overwrite"` removes them after the new ones are there, `"create"` and `"error"` refuse to write, `"ignore"` writes
+   * How files are treated that the folder has already: `"append"` leaves them, `"overwrite"` removes them after the new ones are there, `"create"` and `"error"` refuse to write, `"ignore"` writes
    * nothing. Default: `"append"`.
    */
   mode?: WriteMode | undefined;
@@ -42,7 +42,7 @@ export interface WriteRowsOptions extends WriteOptions {
    */
   minRowsPerFile?: number | undefined;
   /**
-   * The same by bytes, as rows have them in memory: files are smaller, as far as their format compresses. With `minRowsPerFile` a task waits for both. Default: tasks take what there is.
+   * The least bytes of a file, counted as the rows lie in memory: files are smaller, as far as their format compresses. With `minRowsPerFile` a task waits for both. Default: tasks take what there is.
    *
    * @example
    * await rides.writeParquet("out/", { minBytesPerFile: 256 * 1024 * 1024 });

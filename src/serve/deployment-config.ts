@@ -62,7 +62,7 @@ export interface DeploymentConfig {
   readonly maxReplicasPerNode: number | undefined;
   readonly gang: GangConfig | undefined;
   readonly placementGroupBundles: readonly Readonly<Record<string, number>>[] | undefined;
-  /** One for each bundle, if there are any. */
+  /** A selector for each bundle; undefined where no labels are asked for. */
   readonly placementGroupBundleLabelSelector: readonly LabelSelector[] | undefined;
   readonly placementGroupStrategy: "PACK" | "SPREAD" | "STRICT_PACK" | "STRICT_SPREAD";
   /** Part of the replicas that an update may have away at a time. */

@@ -254,7 +254,7 @@ function tellOfWaits(controller: ControllerHandle, app: string): () => void {
         process.stderr.write(`shoal: application ${app} does not run yet: ${message}\n`);
       },
       () => {
-        // What keeps the controller from answering is the error of the call that waits.
+        // The call that waits has the error of a controller that does not answer.
       },
     );
   };

@@ -353,7 +353,7 @@ describe("preemptions", () => {
     return controller.handle({ kind: "failed", attempt: controller.attempt, failure: failure(rank, "died") });
   }
 
-  /** All ranks of two stop at a checkpoint, because of a notice. */
+  /** Both ranks stop at a checkpoint, because of a notice. */
   function move(controller: TrainingController<string>, report: number): Effect[] {
     preempt(controller, [1]);
     come(controller, 0, reportOf(1, "/a"));

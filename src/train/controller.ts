@@ -314,7 +314,7 @@ export class TrainingController<C> {
     this.#complete();
   }
 
-  /** All awaited ranks are there. */
+  /** Called when all awaited ranks have arrived. */
   #complete(): void {
     const awaited = this.#ranks().filter((rank) => this.#isAwaited(rank));
     const came = awaited.map((rank) => this.#arrivals.get(rank) as Arrival);

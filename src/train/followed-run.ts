@@ -67,7 +67,7 @@ export class FollowedRun implements ShownWork {
       run: { id: name, name, experimentName: name, folder, config: trackedConfig, isResumed },
       onProblem: ({ tracker, error }) => warn(`${tracker} of the training run ${name} does not work: ${error.message}`),
     });
-    /** Of the attempt before, where it failed. */
+    /** Failures of the attempt before. */
     let failures: readonly RankFailure[] | undefined;
     const observer: RunObserver = {
       started: (attempt, workers) => {

@@ -19,7 +19,7 @@ const NEEDED = ["RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_
 const OF_TORCHRUN =
   /^(RANK|WORLD_SIZE|LOCAL_RANK|LOCAL_WORLD_SIZE|(GROUP|ROLE)_[A-Z_]+|MASTER_(ADDR|PORT)|TORCHELASTIC_[A-Z_]+|OMP_NUM_THREADS)$/;
 
-/** Undefined for a program that torchrun has not started. @throws RangeError for numbers that are none */
+/** The place that torchrun gave this program; undefined without torchrun. @throws RangeError for variables that are no numbers */
 export function torchrunPlace(env: Readonly<Record<string, string | undefined>>): TorchrunPlace | undefined {
   if (NEEDED.some((name) => env[name] === undefined)) return undefined;
   const number = (name: string): number => {

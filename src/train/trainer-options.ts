@@ -159,7 +159,7 @@ function readDatasets(given: TrainDatasets["datasets"], dataConfig: unknown): Tr
       );
   };
   if (datasetsToSplit !== "all") mustExist("datasetsToSplit", datasetsToSplit);
-  // One setting of the engine is an object.
+  // `labelSelector` is the only setting of the engine that is an object.
   const isByName = Object.entries(executionOptions).some(
     ([name, value]) => isPlainObject(value) && (name !== "labelSelector" || Object.hasOwn(given, name)),
   );

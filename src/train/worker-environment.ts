@@ -6,7 +6,7 @@ export function workerEnvironment(...environments: readonly (RuntimeEnv | undefi
   const given = environments.filter((each) => each !== undefined);
   if (given.length < 2) return given[0];
   return given.reduce((outer, inner) => {
-    // What is left out belongs to the folder.
+    // `excludes` belongs to the folder that it is given with.
     const { excludes: _, ...withoutExcludes } = outer;
     const base = inner.workingDir === undefined ? outer : withoutExcludes;
     const envVars = { ...outer.envVars, ...inner.envVars };

@@ -417,7 +417,7 @@ export class Experiment {
     }
   }
 
-  /** Others may hold what a trial needs. That is no time of its own, and said once where it takes long. */
+  /** Waits for the trial's resources. The wait does not count as time of the trial, and a long one is told once. */
   async #untilReady(trial: Trial, process: TrialProcess): Promise<void> {
     const timer = setTimeout(() => void this.#tellWait(trial), WAIT_TOLD_AFTER_MS);
     try {

@@ -20,7 +20,7 @@ export interface FinishedTrial {
   readonly resources: TrialResources;
   readonly metrics: Metrics | undefined;
   readonly iteration: number;
-  /** Of its last report. Logs of earlier versions have none. */
+  /** The time of the last report. Logs of earlier versions have none. */
   readonly timeThisIterMs?: number;
   readonly timeTotalMs: number;
   readonly timestampMs: number;

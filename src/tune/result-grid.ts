@@ -48,9 +48,9 @@ export class TrialRun<C extends object = Config, M extends object = Readonly<Rec
   }
 }
 
-/** Which trials `getBestResult` compares, and by what. */
+/** Options of `getBestResult`. */
 export interface BestResultOptions {
-  /** Which value of a trial counts: its `"last"`, the best of `"all"`, their `"avg"`, `"last-5-avg"` or `"last-10-avg"`. Default: `"last"`. */
+  /** The value of a trial that counts: its `"last"`, the best of `"all"`, their `"avg"`, `"last-5-avg"` or `"last-10-avg"`. Default: `"last"`. */
   scope?: Scope | undefined;
   /** Whether trials with NaN or an infinity are left out. Without that an infinity counts as such, and NaN is worse than all else. Default: true. */
   filterNanAndInf?: boolean | undefined;

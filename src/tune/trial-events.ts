@@ -20,7 +20,7 @@ export interface TrialFailure {
   readonly name: string;
   readonly message: string;
   readonly stack?: string;
-  /** What the user can do about it. */
+  /** The remedy. */
   readonly hint?: string;
   /** Whether the message names the trial. */
   readonly namesTrial?: boolean;

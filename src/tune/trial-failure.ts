@@ -1,7 +1,7 @@
 /**
  * The failures of trials: plain data for the log and for files, made of what was thrown, and the error that users see.
  *
- * Each message names the trial. Where a process has died it tells how, instead of the internal call that failed with it. `experiment.ts` and the machine make failures,
+ * Messages name the trial. Where a process has died, the message tells how, and not which internal call failed with it. `experiment.ts` and the machine make failures,
  * and `ResultGrid` turns them into errors.
  */
 import { ActorDiedError, ActorUnavailableError, OutOfMemoryError, ShoalError } from "../core/index.ts";

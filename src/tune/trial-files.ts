@@ -58,7 +58,7 @@ export class TrialFiles {
     const isResumed = this.#begun.has(trial.id);
     const made = this.#isRestored && !isResumed ? removeFolder(folder).then(() => makeFolder(folder)) : makeFolder(folder);
     const making = made
-      // Trackers tell it.
+      // The trackers report the failure.
       .catch(() => {})
       .finally(() => this.#making.delete(trial.id));
     this.#making.set(trial.id, making);
@@ -86,7 +86,7 @@ export class TrialFiles {
     );
   }
 
-  /** Until then the trial must not begin: what it writes into its folder would be removed with what was there. */
+  /** Resolves when the trial's folder is ready. A trial that began earlier would lose what it writes there with the old files. */
   async whenMade({ id }: Pick<Trial, "id">): Promise<void> {
     await this.#making.get(id);
   }

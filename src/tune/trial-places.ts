@@ -10,7 +10,7 @@ import type { ProcessId } from "./trial-protocol.ts";
 
 type Machine = Omit<TrialPlace, "pid">;
 
-/** Of a node about which the cluster says nothing. */
+/** The place of a node that the cluster does not list. */
 const UNKNOWN: Machine = { hostname: "", nodeIp: "" };
 
 export class TrialPlaces {

@@ -1,4 +1,4 @@
-/** What `init` finds of the GPUs by itself. */
+/** Detection: `init` without options finds the GPUs and their kind. */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
 import { clusterResources, init, shutdown } from "shoal";

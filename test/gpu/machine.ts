@@ -60,7 +60,7 @@ function hasModule(name: string): boolean {
   return outputOf(pythonProgram, "-c", `import importlib.util as u; print(u.find_spec('${name}') is not None)`).trim() === "True";
 }
 
-/** One session for all tests of a file, with a folder for what they keep. */
+/** Starts a session for all tests of a file, with a folder for their files. */
 export function useGpuSession(): string {
   const folder = mkdtempSync(join(tmpdir(), "test-shoal-gpu-"));
   before(async () => {
@@ -101,7 +101,7 @@ export function gpuTrainer<M extends object>(
   });
 }
 
-/** The same loop file as a program under `torchrun`, on one rank. @returns what its last line of output says */
+/** Runs a loop file as a program under `torchrun`, on one rank. @returns the JSON of its last line of output */
 export function underTorchrun(file: string, ...args: readonly string[]): unknown {
   const torchrun = ["-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", "1", "--master-addr", "127.0.0.1", "--master-port"];
   const run = spawnSync(pythonProgram, [...torchrun, String(freePort()), fileURLToPath(loopFile(file)), ...args], {

@@ -50,7 +50,7 @@ onGpu(
     if (isPretended) return;
     seen("the GPU", outputOf("nvidia-smi", "--query-gpu=name,driver_version,memory.total,clocks.sm", "--format=csv,noheader").trim());
     const middle = ratios("step_ms").toSorted((a, b) => a - b)[Math.floor(PAIRS / 2)];
-    // One program alone took 33.6 to 39.6 ms a step on such a machine: three percent cannot be told.
+    // A single program took 33.6 to 39.6 ms a step on such a machine: three percent cannot be told.
     assert.ok((middle as number) < 1.1, "within 10 % of torchrun");
     assert.deepEqual(new Set(ours.map(({ loss }) => loss.toFixed(2))), new Set(theirs.map(({ loss }) => loss.toFixed(2))));
   },

@@ -117,7 +117,7 @@ test("run takes a working folder and an environment, refuses what is unknown in 
     writeFileSync(join(folder, "mine.ts"), "export const app = ;\n");
     await until(() => told.includes("SyntaxError"), "the mistake to be told");
     expect((await ask(addresses()[0] ?? "", "/")).body).toBe("hello");
-    // As editors save that never leave half a file.
+    // Editors that never leave half a file rename a new one over it.
     writeFileSync(
       join(folder, ".mine.ts"),
       'import * as serve from "shoal/serve";\nexport const app = serve.deployment(() => "hello again", { name: "Greeter", actorOptions: { numCpus: 0.1 } }).bind();\n',

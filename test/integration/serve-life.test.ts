@@ -80,7 +80,7 @@ test("updates, changes of configuration and of number lose no request, by HTTP a
   await serve.run(Base.options({ userConfig: { word: "two" } }).bind("v2", log.file), options);
   expect((await ask(address, "/update?n=y")).body).toMatch(/^v2 two /);
   expect(await pidsOf("update")).toEqual(before);
-  // Other code under the same name of its version, with a reference in it: nothing is replaced.
+  // The code changes and the named version stays: no replica is replaced.
   await serve.run(Base.options({ name: "Direct", version: "1" }).bind("v1", calls.file), { name: "direct", routePrefix: null });
   await until(async () => (await pidsOf("direct")).length === 2, "the replicas without a named version to end");
   const named = await pidsOf("direct");

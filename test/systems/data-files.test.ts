@@ -31,7 +31,7 @@ function python(name: string, ...args: string[]): string {
   return execFileSync(join(environment(), "bin", "python3"), [PROGRAM, name, ...args], { encoding: "utf8", maxBuffer: 2 ** 30 });
 }
 
-/** What each program has read: whole numbers are bigints here, with all their digits. */
+/** The columns that each program has read. Whole numbers are bigints, with all their digits. */
 function readBy(name: string, path: string): Readonly<Record<string, Columns>> {
   const exact = (_: string, value: unknown, { source }: { source: string }): unknown =>
     typeof value === "number" && /^-?\d+$/.test(source) ? BigInt(source) : value;
@@ -193,7 +193,7 @@ const NESTED: Readonly<Record<string, readonly (readonly [value: unknown, shown:
   ],
 };
 
-/** As many that columns of few values and of many are encoded in their two ways. */
+/** Enough rows for both encodings of Parquet: dictionaries for columns of few values, plain for many. */
 const ROWS = 1500;
 const IDS = Array.from({ length: ROWS }, (_, row) => row);
 
@@ -212,7 +212,7 @@ function shownOf(names: readonly string[]): Columns {
 
 /** The dataset of all columns. */
 let everything: data.Dataset<any>;
-/** Its rows, as Shoal gives them. */
+/** Rows of the file, as Shoal reads them. */
 let rows: Record<string, unknown>[];
 
 beforeAll(async () => {
@@ -300,7 +300,7 @@ describe("Shoal reads", () => {
       new Response(dataset.selectColumns(["us", "ns", "price", "digits"]).toReadableStream({ format: "csv" })).text();
     const expected = {
       duckdb: plainRows.map((row) => ({ ...row, took: row["took"] === null ? null : Number(row["took"]) })),
-      // Its times of day have nanoseconds.
+      // Polars writes times of day in nanoseconds.
       polars: plainRows.map((row) => ({ ...row, opens: row["opens"] === null ? null : (row["opens"] as bigint) * 1000n })),
     };
     const files = readdirSync(path);

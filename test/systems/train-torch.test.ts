@@ -90,7 +90,7 @@ describe.skipIf(problem !== undefined)(`torch on two ranks${unless(problem)}`, (
     expect(first).toMatchObject({ epoch: EPOCHS - 1 });
     // The first program may have reported the epoch in which the other one lost its rank.
     expect([2, 3]).toContain(first?.["start"]);
-    // Both have the losses of all ranks.
+    // Each rank has the losses of all ranks.
     expect(second).toEqual(first);
     // Two programs, each with a session and torch, start twice.
   }, 300_000);

@@ -50,7 +50,7 @@ export interface Aggregate<T = unknown> {
   readonly k?: number;
   /** Of those that are approximate: how much they keep. */
   readonly room?: number;
-  /** Of `std`: what is taken from the number of values. Default: 1. */
+  /** Delta degrees of freedom of `std`: it divides by the number of values minus `ddof`. Default: 1. */
   readonly ddof?: number;
   /** Whether nulls are left out. Default: the kind's own. */
   readonly ignoreNulls?: boolean;
@@ -64,7 +64,7 @@ function ofColumn<T>(kind: BuiltInKind, column: string): Aggregate<T> {
   return { kind, column };
 }
 
-/** What is done with nulls. */
+/** How an aggregate treats nulls. */
 export interface NullOptions {
   /** Whether nulls are left out. */
   ignoreNulls?: boolean | undefined;

@@ -87,7 +87,7 @@ describe("aggregates of columns with nulls", () => {
   test("are those of arrays, with nulls where they are not left out", () => {
     fc.assert(
       fc.property(fc.array(row, { maxLength: 40 }), fc.array(fc.nat(40), { maxLength: 5 }), (given, ends) => {
-        // One row has a value in each column, as else its type would not be known.
+        // The first row has a value in each column, so that each column has a type.
         const rows = [{ k: "a", n: 1, t: "x", b: true }, ...given];
         const results = aggregated(rows, ends);
         expect(results).toHaveLength(new Set(rows.map(({ k }) => k)).size);

@@ -56,7 +56,7 @@ interface ExchangeOptions {
   readonly smallSide?: SmallSide | undefined;
   /** Begins the task of a partition: its arguments are the parts. Where inputs are combined, before them how many each input has. */
   readonly startTask: TaskStart;
-  /** Of the tasks that cut blocks and take samples. */
+  /** Options of the tasks that cut blocks and take samples. */
   readonly taskOptions?: TaskOptions<1> | undefined;
   readonly cpus: number;
   readonly concurrencyMax: number;

@@ -11,7 +11,7 @@ export interface HashSplitTransform {
   readonly kind: "hashSplit";
   readonly name: string;
   readonly column: string;
-  /** Which part of all hashes is the test's, from 0 to 1. */
+  /** The share of all hashes that the test side gets, from 0 to 1. */
   readonly testSize: number;
   readonly isTest: boolean;
 }

@@ -1,7 +1,7 @@
 /**
  * The blocks that wait for a task of an operator, in their order.
  *
- * It decides which of them one task takes: small ones go to one together, and as many as have the rows that a batch needs. Where tasks are to have whole batches, it cuts blocks. How many
+ * The queue decides which blocks one task takes: small blocks together, and as many as have the rows that a batch needs. Where tasks are to have whole batches, the queue cuts blocks. How many
  * wait is what progress shows as the operator's queue.
  */
 import { Fifo } from "../../core/internal.ts";

@@ -1,4 +1,4 @@
-/** Which rows go to which part of a split with nodes: every row once, sizes as asked for, and blocks near where there is room. */
+/** Parts of a split with nodes: every row is in one part, sizes are as asked for, and blocks stay on their nodes where there is room. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { localParts } from "./local-parts.ts";

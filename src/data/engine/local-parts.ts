@@ -1,5 +1,5 @@
 /**
- * Which rows go to which part of a `split` whose parts name their nodes. Pure: `splits.ts` knows where blocks lie, and cuts them.
+ * Decides the rows of each part of a `split` whose parts name their nodes. Pure: `splits.ts` knows where blocks lie, and cuts them.
  *
  * A block goes whole to a part of a node that has it, as long as that part has room. The others are cut where parts are full, and parts of their nodes take from them first.
  * Always holds: parts get the numbers of rows that they are to have, no row twice, and rows of a part keep the order of the dataset.

@@ -71,7 +71,7 @@ export async function knownRowCount(plan: LogicalPlan, { maxErroredBlocks, label
 interface RunOptions {
   readonly settings: Settings;
   readonly signal?: AbortSignal | undefined;
-  /** Of the dataset, for progress. */
+  /** The dataset's name, for progress. */
   readonly name?: string | undefined;
   /** Given the operators, and what is left out, before they begin. */
   readonly onBegin?: ((run: Pick<RunState, "operators" | "errored">) => void) | undefined;
@@ -134,7 +134,7 @@ function detectIssues(operators: readonly WatchedOperator[], cpus: number, name:
   return watchIssues({ detector, operators, tell: (warning) => void process.stderr.write(`shoal: warning: ${ofDataset}${warning}\n`) });
 }
 
-/** What each task of an operator asks for. */
+/** The resources that each task of an operator asks for, by which the issue detectors judge. */
 function watchedOf(plan: PhysicalPlan, operator: Operator): WatchedOperator[] {
   if (plan.kind === "exchange") return [{ operator, numCpus: 1, requestedBytes: undefined }];
   if (plan.kind !== "read" && plan.kind !== "map") return [];

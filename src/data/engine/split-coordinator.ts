@@ -19,7 +19,7 @@ interface SplitRequest {
   /** One that may travel: see `portable-plan.ts`. */
   readonly plan: PhysicalPlan;
   readonly settings: Settings;
-  /** Of the dataset. */
+  /** The dataset's name. */
   readonly name: string | undefined;
   readonly splits: number;
   readonly equal: boolean;

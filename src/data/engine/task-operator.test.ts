@@ -90,7 +90,7 @@ test("a task is waited for from its pull to its block, and not while nobody asks
   for (const since of operator.pulledSinceMs) expect(since).toBeGreaterThanOrEqual(before);
   await end(0);
   expect(operator.pulledSinceMs).toHaveLength(1);
-  // One wait for its block, one for its end.
+  // The task was waited for twice: for its block and for its end.
   expect(operator.statistics.pullMs.count).toBe(2);
   operator.stop();
   expect(operator.pulledSinceMs).toEqual([]);

@@ -119,7 +119,7 @@ export async function* mapBlocks(chain: readonly Transform[], ...blocks: unknown
   if (inputs !== undefined) freeBuffers(inputs);
 }
 
-/** What a task on parts of blocks runs. */
+/** Runs a chain on ranges of rows of the blocks. */
 export async function* mapRanges(
   chain: readonly Transform[],
   ...[ranges, ...blocks]: unknown[]
@@ -141,7 +141,7 @@ export async function* combinePartition(
   if (chain.length === 0) freeBuffers(buffersOf(blocks as Block[]));
 }
 
-/** What a task runs whose first transform goes by the numbers of the rows. */
+/** Runs a chain whose first transform needs the numbers of the rows. */
 export async function* mapNumbered(
   chain: readonly Transform[],
   ...[firstRow, ...blocks]: unknown[]
@@ -238,7 +238,7 @@ function* withFacts(block: Block, watch: StopWatch): Generator<Block | BlockFact
 
 let memoryReadMs = Number.NEGATIVE_INFINITY;
 
-/** Of this process, unless it was asked just before. */
+/** The memory of this process; undefined where it was read less than `MEMORY_READ_MS` ago. */
 function memoryNow(): number | undefined {
   const now = performance.now();
   if (runsInProcess() || now - memoryReadMs < MEMORY_READ_MS) return undefined;

@@ -36,7 +36,7 @@ export type WholeTransform =
       readonly name: string;
       readonly keys: readonly string[];
       readonly aggregates: Aggregates;
-      /** What errors say that cannot be done by the keys. Default: `group by`. */
+      /** The verb of the error about a column that is no key. Default: `group by`. */
       readonly use?: string;
       /** Nobody else has the blocks, so the aggregate frees those that it has seen. */
       readonly freesBlocks?: boolean;

@@ -40,7 +40,7 @@ export interface WriteTransform {
   readonly maxRowsPerFile?: number | undefined;
   /** Rows that a task takes at least, as long as there are more. Default: no limit. */
   readonly minRowsPerFile?: number | undefined;
-  /** The same of bytes in memory. */
+  /** The least bytes of a file, as its rows lie in memory. */
   readonly minBytesPerFile?: number | undefined;
 }
 

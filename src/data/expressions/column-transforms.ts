@@ -1,7 +1,7 @@
 /**
  * Steps of a chain that compute expressions: `filter`, `withColumn`, `withColumns` and `selectColumns`.
  *
- * Their arguments are checked here, where the user wrote them.
+ * The arguments are checked here, so that an error has the user's line.
  * A step one of whose expressions asks for the numbers of rows is wrapped, so that its tasks are told them.
  */
 import { describeValue, isPlainObject } from "../../core/internal.ts";

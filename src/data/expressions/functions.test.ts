@@ -203,7 +203,7 @@ describe("times", () => {
     );
   });
 
-  /** What pyarrow 17 gives. */
+  /** The expected texts are pyarrow 17's. */
   test("texts by codes", () => {
     const values = [new Date("2024-02-29T13:45:30.123Z"), new Date("1969-12-31T23:59:59Z"), null];
     const written = (format: string, unit: "s" | "ms" | "us" = "ms"): unknown[] =>

@@ -125,7 +125,7 @@ export interface CallNode {
 /** A call of a user's function on whole columns. */
 export interface UserCallNode {
   readonly kind: "userCall";
-  /** What plans and errors call it. */
+  /** The function's name in plans and errors. */
   readonly name: string;
   readonly fn: (...columns: never[]) => unknown;
   readonly inputs: readonly ExpressionNode[];

@@ -1,14 +1,14 @@
 /**
  * Days and moments as texts, by the codes of C's `strftime` in its own language, all in UTC.
  *
- * As in Arrow, and so in Ray, `%S` and `%T` have as many digits behind the point as the column's unit has.
+ * `%S` and `%T` have, as in Arrow and in Ray, as many digits behind the point as the column's unit has.
  * Formats are checked where the user wrote them.
  */
 import { type DataType, STRING, type TimeUnit } from "../blocks/data-type.ts";
 import { isNull, nullVector, type Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
-import { isNullOperand, type Kernel, type Operand, requireTypes } from "./operand.ts";
-import { type CalendarDay, cycle, dayOf, MS_PER_DAY, msOf } from "./times.ts";
+import { isNullOperand, type Kernel, type Operand } from "./operand.ts";
+import { type CalendarDay, cycle, dayOf, MS_PER_DAY, msOf, requireMoments } from "./times.ts";
 
 interface Moment extends CalendarDay {
   readonly ms: number;
@@ -100,12 +100,7 @@ export function unknownCode(format: string): string | undefined {
 export const CODE_NAMES: string = Object.keys(CODES).join("");
 
 export const timeText: Kernel = (inputs, length, [format]) => {
-  requireTypes(
-    inputs,
-    "a day or a moment",
-    ({ kind }) => kind === "date" || kind === "timestamp",
-    'cast("timestamp[ms]") or cast("date") makes one of a text',
-  );
+  requireMoments(inputs);
   const input = inputs[0] as Operand;
   if (isNullOperand(input)) return nullVector(STRING, length);
   const { vector } = input;
@@ -133,7 +128,7 @@ function momentOf(ms: number, fraction: string): Moment {
 
 const DIGITS: Readonly<Record<TimeUnit, number>> = { s: 0, ms: 3, us: 6, ns: 9 };
 
-/** What stands behind the seconds of each row. */
+/** The point and the digits behind the seconds of a row. */
 function fractions({ type, values }: Vector): (row: number) => string {
   const digits = type.kind === "date" ? 0 : DIGITS[(type as DataType & { kind: "timestamp" }).unit];
   if (digits === 0) return () => "";

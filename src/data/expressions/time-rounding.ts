@@ -6,8 +6,8 @@
  */
 import type { TimeUnit } from "../blocks/data-type.ts";
 import { nullVector } from "../blocks/vector.ts";
-import { isNullOperand, isPresent, type Kernel, nullsOf, type Operand, requireTypes, RowProblem } from "./operand.ts";
-import { dayOf, daysTo, MS_PER_DAY } from "./times.ts";
+import { isNullOperand, isPresent, type Kernel, nullsOf, type Operand, RowProblem } from "./operand.ts";
+import { dayOf, daysTo, MS_PER_DAY, requireMoments } from "./times.ts";
 
 /** Units whose length is the same everywhere, in nanoseconds. */
 const LENGTHS = {
@@ -31,12 +31,7 @@ const MONDAY = -3n * LENGTHS.day;
 
 export function timeRounding(direction: "floor" | "ceil" | "round"): Kernel {
   return (inputs, length, [unit]) => {
-    requireTypes(
-      inputs,
-      "a day or a moment",
-      ({ kind }) => kind === "date" || kind === "timestamp",
-      'cast("timestamp[ms]") or cast("date") makes one of a text',
-    );
+    requireMoments(inputs);
     const input = inputs[0] as Operand;
     const { type, values } = input.vector;
     if (isNullOperand(input)) return nullVector(type, length);

@@ -16,13 +16,7 @@ const INT32: DataType = { kind: "int32" };
 export function timePart(part: TimePart): Kernel {
   const compute = PARTS[part];
   return (inputs, length) => {
-    const isOfDay = CLOCK_PARTS.has(part);
-    requireTypes(
-      inputs,
-      isOfDay ? "a day, a moment or a time of day" : "a day or a moment",
-      ({ kind }) => kind === "date" || kind === "timestamp" || (isOfDay && (kind === "time32" || kind === "time64")),
-      'cast("timestamp[ms]") or cast("date") makes one of a text',
-    );
+    requireMoments(inputs, { orTimesOfDay: CLOCK_PARTS.has(part) });
     const input = inputs[0] as Operand;
     if (isNullOperand(input)) return nullVector(INT32, length);
     const ms = msOf(input.vector);
@@ -34,6 +28,16 @@ export function timePart(part: TimePart): Kernel {
 
 /** Parts that a time of day has. */
 const CLOCK_PARTS: ReadonlySet<TimePart> = new Set(["hour", "minute", "second", "millisecond"]);
+
+/** @throws TypeProblem for operands that are no days and no moments */
+export function requireMoments(inputs: readonly Operand[], { orTimesOfDay = false } = {}): void {
+  requireTypes(
+    inputs,
+    orTimesOfDay ? "a day, a moment or a time of day" : "a day or a moment",
+    ({ kind }) => kind === "date" || kind === "timestamp" || (orTimesOfDay && (kind === "time32" || kind === "time64")),
+    'cast("timestamp[ms]") or cast("date") makes one of a text',
+  );
+}
 
 /** Milliseconds since 1970, or since midnight, rounded down. */
 export function msOf({ type, values, length }: Vector): Float64Array {

@@ -1,10 +1,10 @@
-/** Which columns the steps behind a read ask it for. */
+/** The columns that steps ask of the read before them. */
 import { expect, test } from "vitest";
 import { readRepartition } from "../repartition-options.ts";
 import type { ExchangePlan, LogicalPlan, Wanted } from "./logical-plan.ts";
 import { pushDown } from "./push-down.ts";
 
-/** What a read is asked for by a step that gives so many columns of its rows. */
+/** The columns that a read is asked for where `columns` of the step behind it are wanted. */
 function wantedBy(step: Omit<ExchangePlan, "kind" | "input">, columns: readonly string[]): Wanted["columns"] {
   let wanted: Wanted | undefined;
   const source = {

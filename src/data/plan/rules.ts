@@ -77,7 +77,7 @@ function appended(input: PhysicalPlan, transform: Transform, options: TaskOption
   // A transform without options of its own runs wherever its input is made.
   if (Object.keys(options).length > 0 && !sameOptions(input.options, options)) return undefined;
   if (input.kind === "map" && input.compute !== undefined && isUserCode(transform)) return undefined;
-  // Some steps need to know which rows of all a task has, and only the driver does, when it gives out blocks.
+  // Samples and numbered steps need the place of a task's rows among all rows, which only the driver knows, when it gives out blocks.
   if (transform.kind === "sample" || transform.kind === "numbered") return undefined;
   // A file of so many rows or bytes at least is of a task that waits for as many.
   if (transform.kind === "write" && (transform.minRowsPerFile ?? transform.minBytesPerFile) !== undefined) return undefined;

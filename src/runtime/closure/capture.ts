@@ -56,7 +56,7 @@ export interface Definition {
   readonly sizeBytes: number;
   /** It brings a class: values with instances of that refer to this definition. */
   readonly hasClasses: boolean;
-  /** Something in it became a form of the hooks, as what is counted does: others read the form with what is announced beside the definition. */
+  /** Captures a reference or another value that a hook encodes: a reader needs what is announced beside the definition. */
   readonly hasForms: boolean;
 }
 

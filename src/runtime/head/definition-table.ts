@@ -8,6 +8,7 @@
 import { copyBytes } from "../base/bytes.ts";
 import { type NodeTag, nodeTagOf, type ObjectId } from "../base/ids.ts";
 import { SetMap } from "../base/set-map.ts";
+import { GONE_FUNCTIONS_MAX } from "./limits.ts";
 import type { DefinitionHeader } from "../wire/definition-messages.ts";
 import { WireError } from "../wire/wire-error.ts";
 
@@ -23,9 +24,6 @@ interface Row {
 }
 
 type OnFetched = (found: StoredDefinition | WireError) => void;
-
-/** Functions that have gone, of which the last are known: what is asked for is asked for soon. */
-const GONE_MAX = 1000;
 
 export class DefinitionTable {
   readonly #rows = new Map<string, Row>();
@@ -116,7 +114,7 @@ export class DefinitionTable {
     if (id === contentId) return;
     this.#gone.set(id, name);
     const [oldest] = this.#gone.keys();
-    if (this.#gone.size > GONE_MAX && oldest !== undefined) this.#gone.delete(oldest);
+    if (this.#gone.size > GONE_FUNCTIONS_MAX && oldest !== undefined) this.#gone.delete(oldest);
   }
 }
 

@@ -155,15 +155,15 @@ export class Head implements HeadService {
     return head;
   }
 
-  /** An earlier head had this node, and it has not come to this one: what stands in for it keeps what it is to count. */
+  /** @param node - stands in for a node of an earlier head that has not registered with this one */
   expectNode(node: NodeServices): void {
     this.#nodes.set(nodeTagOf(node.nodeId), node);
     this.#placement.nodeExpected(node);
   }
 
-  /** An earlier head had nodes that the tables do not have. */
-  expectStrangers(withinMs: number): void {
-    this.#placement.strangersExpected(this.#nowMs() + withinMs);
+  /** Nodes of an earlier head that are not in the tables may register within this time. */
+  expectUnrecordedNodes(withinMs: number): void {
+    this.#placement.unrecordedNodesExpected(this.#nowMs() + withinMs);
   }
 
   addNode(node: NodeServices): void {

@@ -22,7 +22,10 @@ export const COMMIT_BYTES_MAX = 2 * 1024 * 1024;
 /** Dead lives of nodes are remembered, by the detector and in the store, so that none returns; the oldest are forgotten. */
 export const DEAD_NODES_MAX = 10_000;
 
+/** Functions whose definitions have gone, of which the head remembers the names: a fetch of one of them comes soon, or never. */
+export const GONE_FUNCTIONS_MAX = 1000;
+
 /** After a head has taken over, nothing that waits is placed for so long: in a cluster of which half is here every group would be placed on that half. */
 export const NODES_COME_WITHIN_MS = 1000;
 /** Without a store: how long nodes that an earlier head had may take to come, with the bundles that only they know. As long as nodes may stay away before they are dead. */
-export const STRANGERS_COME_WITHIN_MS = DEAD_AFTER_MS;
+export const UNRECORDED_NODES_COME_WITHIN_MS = DEAD_AFTER_MS;

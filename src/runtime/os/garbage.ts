@@ -54,7 +54,7 @@ export class HeapGrowth {
   }
 }
 
-/** By itself V8 also collects whenever arrays have 64 MB more than at any time since the last collection, even where all of it is freed soon. Before V8 13 that cannot be helped. */
+/** Without a flag V8 also collects whenever arrays have 64 MB more than at any time since the last collection, even where all of that is freed soon. V8 before 13 has no such flag. */
 const countsArraysApart = Number.parseInt(process.versions.v8, 10) >= 13;
 
 /** @param percent - 0: as V8 sees fit */

@@ -75,7 +75,7 @@ export async function redeployConfig(
   return { ...started, folders };
 }
 
-/** All are built before the first is deployed. @param beforeDeploy is done when they are built */
+/** Builds all applications before it deploys the first. @param beforeDeploy - called when all are built */
 async function redeploy(
   applications: readonly ApplicationToBuild[],
   signal: AbortSignal | undefined,

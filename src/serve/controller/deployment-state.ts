@@ -60,7 +60,7 @@ export class DeploymentState {
   #status: DeploymentStatus = "UPDATING";
   #decision: { readonly requests: number; readonly wanted: number } | undefined;
   #message = "";
-  /** What a replica that takes long to start waits for, as was last heard. */
+  /** A replica that takes long to start, and the resources that it waits for, as last heard. */
   #waiting: { readonly replica: string; readonly reason: string } | undefined;
   #nextExplainMs = 0;
   #lacks: readonly string[] = [];
@@ -96,7 +96,7 @@ export class DeploymentState {
     return this.#count;
   }
 
-  /** What the load asked for at the last step; undefined where the number is fixed. */
+  /** The autoscaler's last decision; undefined where the number of replicas is fixed. */
   get decision(): { readonly requests: number; readonly wanted: number } | undefined {
     return this.#target.config.autoscaling === undefined ? undefined : this.#decision;
   }
@@ -105,7 +105,7 @@ export class DeploymentState {
     return this.#status;
   }
 
-  /** What went wrong last, and what keeps a replica from starting. */
+  /** The last failure, and the reason why a replica has not started. */
   get message(): string {
     const waiting = this.#waiting;
     if (waiting === undefined || this.replicas.get(waiting.replica)?.phase !== "starting") return this.#message;
@@ -113,7 +113,7 @@ export class DeploymentState {
     return this.#message === "" ? text : `${this.#message}; ${text}`;
   }
 
-  /** What the last replica that started would need to answer clients of a proxy; empty where it does. */
+  /** Methods that the last started replica lacks to answer clients of a proxy; empty where it answers them. */
   get lacks(): readonly string[] {
     return this.#lacks;
   }
@@ -530,7 +530,7 @@ export class DeploymentState {
     return effects;
   }
 
-  /** One replica speaks for all: those that take long mostly wait for the same. */
+  /** Asks about one replica alone: slow replicas of a deployment mostly wait for the same. */
   #explain(nowMs: number): ServeEffect[] {
     if (nowMs < this.#nextExplainMs) return [];
     for (const { id, phase, sinceMs } of this.replicas.values()) {

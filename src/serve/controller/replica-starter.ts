@@ -40,7 +40,7 @@ type ReplicaHandle = ActorHandle<Replica>;
 interface ReservedGroup {
   readonly group: PlacementGroup;
   readonly members: Set<string>;
-  /** What it asks for, in words; undefined where another controller has made it. */
+  /** The group's bundles, in words; undefined where another controller has made the group. */
   readonly bundles: string | undefined;
 }
 
@@ -258,7 +258,7 @@ export class ReplicaStarter {
       const apart = fullNodes.length === 0 ? {} : { labelSelector: { ...labelSelector, [NODE_LABEL]: `!in(${fullNodes.join(",")})` } };
       return replicaClass({ ...actorOptions, schedulingStrategy: "spread", ...apart, name: replicaActorName(id) });
     }
-    // Of a gang all members are in one group, each with bundles of its own.
+    // All members of a gang are in one group, each with bundles of its own.
     const { id: groupId, gangSize, index, strategy } = gang ?? { id, gangSize: 1, index: 0, strategy: reserved.placementGroupStrategy };
     const labels = reserved.placementGroupBundleLabelSelector ?? bundles.map(() => labelSelector ?? {});
     const group = this.#groupOf(groupId, id, {

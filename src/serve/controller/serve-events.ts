@@ -13,9 +13,9 @@ import type { LoadReport } from "../routing/controller-messages.ts";
 export type ServeEvent =
   | { readonly kind: "deploy"; readonly target: ApplicationTarget }
   | { readonly kind: "delete"; readonly app: string }
-  /** Its object is there, has its configuration and is healthy. `lacks`: what it would need to answer clients of a proxy, empty where it does. */
+  /** The replica has its object and its configuration, and is healthy. `lacks`: methods that it would need to answer clients of a proxy. */
   | { readonly kind: "started"; readonly replica: string; readonly nodeId: string; readonly pid: number; readonly lacks: readonly string[] }
-  /** What keeps it from starting so far. */
+  /** The reason why the replica has not started yet. */
   | { readonly kind: "explained"; readonly replica: string; readonly reason: string }
   | { readonly kind: "startFailed"; readonly replica: string; readonly reason: string }
   | { readonly kind: "reconfigured"; readonly replica: string }
@@ -72,7 +72,7 @@ export type ServeEffect =
   /** Nothing is sent there any more: wait until nothing is under way, at most so long, and end it. */
   | { readonly kind: "retire"; readonly replica: string; readonly withinMs: number }
   | { readonly kind: "kill"; readonly replica: string }
-  /** It takes long to start: find out what it waits for. */
+  /** Find out what a replica that takes long to start waits for. */
   | { readonly kind: "explain"; readonly replica: string }
   | { readonly kind: "reconfigure"; readonly replica: string; readonly userConfig: string | undefined; readonly maxOngoingRequests: number }
   | { readonly kind: "checkHealth"; readonly replica: string; readonly withinMs: number }

@@ -36,7 +36,7 @@ export interface ApplicationStatusInfo {
   readonly deployments: Readonly<Record<string, DeploymentStatusInfo>>;
 }
 
-/** Of a deployment that is to end the next controller knows nothing, and ends the replicas that it finds. */
+/** A deployment that is being deleted is not saved: the next controller ends the replicas that it finds of it. */
 function isKept({ isDeleting }: DeploymentState): boolean {
   return !isDeleting;
 }

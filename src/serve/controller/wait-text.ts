@@ -1,5 +1,5 @@
 /**
- * What a replica that takes long to start waits for, in words for `status()`: made of what the core answers to `why`. Pure.
+ * Words for `status()` about a replica that takes long to start: the resources that it waits for, from the core's answer to `why`. Pure.
  *
  * The core names the actors that hold resources by their class, which is the same for all replicas; so those that are replicas are named beside it.
  */

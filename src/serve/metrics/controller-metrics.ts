@@ -1,7 +1,7 @@
 /**
  * Metrics of the controller, under Ray's names: its loop, who subscribes to it, what it makes of the load, and the state of all that it runs.
  *
- * What happens is counted as it does; the state is read when the metrics are, so that nothing is left of what is gone. Statuses are numbers, as Ray's dashboards for
+ * Events are counted as they happen; the state is read when the metrics are read, so that nothing is left of deleted deployments. Statuses are numbers, as Ray's dashboards for
  * Grafana read them.
  */
 import type { ApplicationStatus, DeploymentStatus } from "../controller/serve-events.ts";
@@ -31,7 +31,7 @@ const DEPLOYMENT = ["application", "deployment"];
 
 /** An autoscaled deployment's last decision. */
 interface CountedDecision {
-  /** All requests, as the policy has seen them. */
+  /** The requests that the policy has seen. */
   readonly requests: number;
   /** Replicas that the policy asked for, before the bounds. */
   readonly wanted: number;
@@ -47,7 +47,7 @@ export interface CountedDeployment {
   readonly healthy: Iterable<readonly [replica: string, isHealthy: boolean]>;
 }
 
-/** All that the controller knows and others want to see. */
+/** The controller's state that the metrics read. */
 interface CountedState {
   deployments(): Iterable<CountedDeployment>;
   applications(): Iterable<readonly [app: string, status: ApplicationStatus]>;

@@ -1,4 +1,4 @@
-/** What is counted of the life of replicas. */
+/** Counts and times of replicas' starts, health checks and ends. */
 import { expect, test } from "vitest";
 import { metricSnapshots } from "./registry.ts";
 import { ReplicaLifeMetrics } from "./replica-life-metrics.ts";

@@ -17,7 +17,7 @@ test("is near for what changes seldom, and for what changes often", () => {
   const used = new Utilization(0);
   used.changed(1, 0);
   used.changed(0, 500);
-  // One request for a second, after an hour.
+  // A request for a second, after an hour.
   used.changed(1, 3_600_000);
   used.changed(0, 3_601_000);
   expect(used.percent(1, 3_601_000)).toBeCloseTo(100 / 60, 1);

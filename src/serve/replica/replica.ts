@@ -37,7 +37,7 @@ interface ReplicaSpec {
   readonly maxOngoingRequests: number;
   readonly userConfig: string | undefined;
   readonly gang: string | undefined;
-  /** Its placement group; that of the gang, if it is in one. */
+  /** The replica's placement group, which members of a gang share. */
   readonly group: string | undefined;
   readonly showsErrors: boolean;
   /** Undefined: the console is left as it is. */
@@ -47,7 +47,7 @@ interface ReplicaSpec {
   readonly isInProcess: boolean;
 }
 
-/** What the next controller has to know of a replica. */
+/** The facts of a replica that the next controller needs. */
 export interface ReplicaDescription {
   readonly version: string;
   readonly userConfig: string | undefined;

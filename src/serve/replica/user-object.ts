@@ -29,7 +29,7 @@ const CLIENT_METHODS: ClientMethods = { fetch: "fetch(request)", websocket: "web
 
 /** The user's code as the replica calls it, in this process (`UserObject`) or in Python (`PythonObject`). */
 export interface UserCode {
-  /** What an ingress answers clients by, in the words of its language. */
+  /** The methods by which an ingress answers clients, as its language names them. */
   readonly clientMethods: ClientMethods;
   readonly fetch: AnyFunction | undefined;
   readonly websocket: AnyFunction | undefined;

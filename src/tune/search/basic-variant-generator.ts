@@ -2,7 +2,7 @@
  * Random and grid search: every combination of the grids of a space, `numSamples` times, with all else drawn at random.
  *
  * The default searcher. Results do not affect its sequence of configurations.
- * Its state is the number of configurations given, the random generator's state, the values that the present grid shares, and the trials that run where they are limited.
+ * The state is the number of configurations given, the random generator's state, the values that the present grid shares, and the trials that run where they are limited.
  */
 import { count, custom, flag, isPlainObject, number, readOptions } from "../../core/internal.ts";
 import { Random, type RandomState } from "../random.ts";

@@ -95,7 +95,7 @@ export class BayesOptSearch extends ModelSearch {
     return this.#taken(best);
   }
 
-  /** What becomes of a proposal, which may be of a known point. */
+  /** Applies `skipDuplicate` and `patience` to a proposal; undefined where it is skipped. */
   #taken(point: UnitPoint): UnitPoint | undefined {
     const { skipDuplicate, patience = Number.POSITIVE_INFINITY } = this.#settings;
     const isKnown = this.#isKnown(point);

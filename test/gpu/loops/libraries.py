@@ -1,4 +1,4 @@
-"""What Tune, Data and Serve run on a part of a GPU."""
+"""Trials of Tune, batches of Data and replicas of Serve on a part of a GPU."""
 
 import os
 import time

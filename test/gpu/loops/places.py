@@ -1,4 +1,4 @@
-"""What processes of Python see of the GPUs."""
+"""Tasks and actors of Python that tell which GPUs they see."""
 
 import os
 import time
@@ -7,7 +7,7 @@ import torch
 
 
 def view():
-    """What CUDA shows here."""
+    """The devices that CUDA shows to this process."""
     is_there = torch.cuda.is_available()
     return {
         "pid": os.getpid(),

@@ -1,10 +1,9 @@
 /**
- * A node that an earlier head had and that has not come to this one, as the head's tables see it.
+ * Stands in for a node of an earlier head that has not registered with this one.
  *
- * It is a place for what has to be there, and gets nothing. References of actors are counted on the node of their creator, and processes of other nodes find and drop such actors,
- * and end actors that live there, while the node is on its way: what it is told of that waits here, in its order, until it has registered, and is forgotten with a node that is
- * found dead. All else that it might be told is made good by its registration (`runtime/head/tables/recovery.ts`), or concerns processes that ask again. Made by the kept head for each
- * node of its tables.
+ * The scheduler counts the node's resources and places nothing there. References of actors are counted on the node of their creator, and processes of other nodes find and drop such actors,
+ * and end actors that live there, while the node is on its way: messages about that wait here, in their order, until the node has registered, and are dropped where it is found
+ * dead. Its registration makes up for all other messages (`runtime/head/tables/recovery.ts`), or their processes ask again. The kept head makes one for each node of its tables.
  */
 import { type NodeView, resourceVector } from "../../base/resources.ts";
 import type { NodeServices } from "../../rpc/head-service.ts";
@@ -29,7 +28,7 @@ export class ExpectedNode implements NodeServices {
     return this.info.daemonId;
   }
 
-  /** It has registered, and is told what waits; what is still on its way to it follows. */
+  /** The node has registered: messages that wait are sent, and later ones go straight to it. */
   came(node: Told): void {
     this.#node = node;
     for (const tell of this.#waiting) tell(node);
@@ -44,12 +43,12 @@ export class ExpectedNode implements NodeServices {
     this.#tell((node) => node.release(...told));
   }
 
-  /** A restart that somebody has asked for is in no table. */
+  /** No table has a restart that was asked for, so the message has to wait. */
   endActor(...told: Parameters<NodeServices["endActor"]>): void {
     this.#tell((node) => node.endActor(...told));
   }
 
-  /** What it has is as it was. Nothing of it is free before it says so itself. */
+  /** The resources that the node had, none of them free before the node says so itself. */
   view(): NodeView {
     const { nodeId: id, labels, resources } = this.info;
     return { id, labels, total: resourceVector(resources).amounts, free: new Map() };

@@ -122,7 +122,7 @@ export class HeadServer {
       proofs: options.proofs,
       refuses,
       keep: (nodeId, state, then) => {
-        // One that drains gets nothing new either way, and one of an earlier head not before it has come.
+        // A draining node gets nothing new either way, and a node of an earlier head nothing before it has registered.
         if (!this.#draining.has(nodeId) && this.#nodes.has(nodeTagOf(nodeId)))
           kept.run(() => this.#head.suspect(nodeId, state === "suspect"));
         kept.nodeState(nodeId, state, then);
@@ -315,7 +315,7 @@ export class HeadServer {
     this.#nodes.clear();
   }
 
-  /** Those of an earlier head that are still to come are among them: nobody else gets their ids. */
+  /** Includes nodes of an earlier head that have not registered yet, so that nobody else gets their ids. */
   *livingNodes(): Iterable<NodeId> {
     for (const node of this.#nodes.values()) yield node.nodeId;
     for (const { nodeId } of this.#kept.missing) yield nodeId;

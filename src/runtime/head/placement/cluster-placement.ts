@@ -40,8 +40,8 @@ export class ClusterPlacement implements Placement {
     this.#schedule({ kind: "nodeExpected", node: node.view() });
   }
 
-  strangersExpected(untilMs: number): void {
-    this.#schedule({ kind: "strangersExpected", untilMs });
+  unrecordedNodesExpected(untilMs: number): void {
+    this.#schedule({ kind: "unrecordedNodesExpected", untilMs });
   }
 
   nodeJoined(node: NodeServices): void {
@@ -50,7 +50,7 @@ export class ClusterPlacement implements Placement {
 
   nodeHolds(nodeId: NodeId, bundles: readonly DigestBundleHeader[]): void {
     this.#reserve({ kind: "nodeHas", nodeId, bundles, nowMs: this.#events.nowMs() });
-    // What was asked for in these groups before the node had come waits for it.
+    // Requests in these groups that were made before the node registered wait for it.
     for (const group of new Set(bundles.map(([id]) => id))) this.#groupChanged(group);
   }
 

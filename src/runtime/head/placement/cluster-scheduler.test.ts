@@ -352,7 +352,7 @@ describe("nodes of an earlier head that have not come yet", () => {
 
   test("where nobody knows which they are, any may come for a while; what only prefers one does not wait", () => {
     const cluster = clusterOf([nodeOf("a", { CPU: 4 })]);
-    cluster.scheduler.handle({ kind: "strangersExpected", untilMs: 10_000 });
+    cluster.scheduler.handle({ kind: "unrecordedNodesExpected", untilMs: 10_000 });
     expect(cluster.actor("x", {}, to(false))).toEqual([]);
     expect(cluster.actor("y", {}, to(true))).toMatchObject([{ kind: "placeActor", nodeId: "a" }]);
     expect(cluster.actor("z", {}, { node: { id: "c", soft: false } })).toEqual([]);

@@ -29,10 +29,10 @@ import {
 } from "./placement-waiters.ts";
 
 export type SchedulerEvent =
-  /** An earlier head had it. */
+  /** A node of an earlier head, which has not registered with this one. */
   | { kind: "nodeExpected"; node: Omit<NodeView, "free"> }
-  /** An earlier head had some, and which is not known. */
-  | { kind: "strangersExpected"; untilMs: number }
+  /** Nodes of an earlier head whose tables are lost: nobody knows which. */
+  | { kind: "unrecordedNodesExpected"; untilMs: number }
   | { kind: "nodeJoined"; node: NodeView }
   | { kind: "nodeReported"; nodeId: NodeId; report: NodeReport; nowMs: number }
   | { kind: "nodeState"; nodeId: NodeId; state: NodeState }
@@ -89,8 +89,8 @@ export class ClusterScheduler {
       case "nodeExpected":
         this.view.expect(event.node);
         return;
-      case "strangersExpected":
-        this.view.expectStrangers(event.untilMs);
+      case "unrecordedNodesExpected":
+        this.view.expectUnrecordedNodes(event.untilMs);
         return;
       case "nodeJoined":
         this.#offer(this.view.join(event.node));
@@ -103,7 +103,7 @@ export class ClusterScheduler {
         this.view.setState(event.nodeId, event.state);
         if (event.state === "draining") this.#askAgain();
         else this.#offer(this.view.row(event.nodeId));
-        // What runs in groups is not offered room: it goes where its bundle is, once that node is there again.
+        // Requests in groups are not offered room: each goes where its bundle is, once that node is there again.
         if (event.state === "alive") for (const group of this.#waiters.groups()) this.#groupChanged(group);
         return;
       case "nodeGone":
@@ -141,7 +141,7 @@ export class ClusterScheduler {
   #passed(nowMs: number): void {
     this.#nowMs = Math.max(this.#nowMs, nowMs);
     for (const row of this.view.expire(this.#nowMs)) this.#offer(row);
-    if (this.view.strangersLate(this.#nowMs)) this.#askAgain();
+    if (this.view.unrecordedNodesLate(this.#nowMs)) this.#askAgain();
   }
 
   #groupChanged(group: string): void {

@@ -80,8 +80,8 @@ export class ClusterView {
   readonly #shapes = new Map<string, Shape>();
   readonly #matching = new Map<string, { topology: number; rows: NodeRow[] }>();
   readonly #debits = new Map<number, Debit>();
-  /** Until then nodes may come that an earlier head had and this one does not know. */
-  #strangersUntilMs: number | undefined;
+  /** Nodes of an earlier head that this one does not know may register until then. */
+  #unrecordedNodesUntilMs: number | undefined;
   #nextDebit = 1;
   #topology = 1;
   readonly #cpu = this.#resource("CPU");
@@ -103,31 +103,31 @@ export class ClusterView {
     return this.#tagged.get(tag);
   }
 
-  /** An earlier head had this node: what it has is known, what of it is free is not. */
+  /** A node of an earlier head, which has not registered: its resources are known, and how much of them is free is not. */
   expect(node: Omit<NodeView, "free">): void {
     this.join({ ...node, free: new Map() });
     this.setState(node.id as NodeId, "suspect");
   }
 
-  /** An earlier head had nodes, and lost its tables: they come within a time that begins with the first of them. */
-  expectStrangers(untilMs: number): void {
-    this.#strangersUntilMs ??= untilMs;
+  /** Nodes of an earlier head whose tables are lost. The time begins with the first of them that registers. */
+  expectUnrecordedNodes(untilMs: number): void {
+    this.#unrecordedNodesUntilMs ??= untilMs;
   }
 
-  get expectsStrangers(): boolean {
-    return this.#strangersUntilMs !== undefined;
+  get expectsUnrecordedNodes(): boolean {
+    return this.#unrecordedNodesUntilMs !== undefined;
   }
 
-  /** @returns whether those that were expected until now come no more */
-  strangersLate(nowMs: number): boolean {
-    if (this.#strangersUntilMs === undefined || nowMs < this.#strangersUntilMs) return false;
-    this.#strangersUntilMs = undefined;
+  /** @returns whether the time of the unrecorded nodes has just run out */
+  unrecordedNodesLate(nowMs: number): boolean {
+    if (this.#unrecordedNodesUntilMs === undefined || nowMs < this.#unrecordedNodesUntilMs) return false;
+    this.#unrecordedNodesUntilMs = undefined;
     return true;
   }
 
   /** Whether all nodes of the cluster are heard of: together they are what there is. */
   get isComplete(): boolean {
-    return !this.expectsStrangers && this.#rows.values().every(({ state }) => state !== "suspect");
+    return !this.expectsUnrecordedNodes && this.#rows.values().every(({ state }) => state !== "suspect");
   }
 
   /** A node that joins, or joins again under the same id with other resources. */

@@ -21,7 +21,7 @@ export interface PickHints {
 
 type Pick =
   | { kind: "node"; row: NodeRow }
-  /** Some node could hold it, or may come that could, and none has it free now. */
+  /** A node that is there, or may come, could hold the request, and none has room for it now. */
   | { kind: "wait" }
   /** No node could ever hold it as they are. */
   | { kind: "infeasible" }
@@ -53,7 +53,8 @@ export class NodePicker {
     if (alternatives !== undefined) return this.#pickInOrder(alternatives, hints);
     if (spec.node !== undefined) {
       const pinned = this.#view.row(spec.node.id);
-      if (pinned === undefined && !spec.node.soft) return this.#view.expectsStrangers ? WAIT : { kind: "noSuchNode", nodeId: spec.node.id };
+      if (pinned === undefined && !spec.node.soft)
+        return this.#view.expectsUnrecordedNodes ? WAIT : { kind: "noSuchNode", nodeId: spec.node.id };
       const canHold = pinned !== undefined && couldHold(shape, pinned);
       if (!canHold && !spec.node.soft) return INFEASIBLE;
       // A soft affinity waits for its node as long as that could hold it.
@@ -61,7 +62,7 @@ export class NodePicker {
     }
     const row = this.#choose(shape, hints);
     if (row !== undefined) return { kind: "node", row };
-    return this.isFeasible(shape) || this.#view.expectsStrangers ? WAIT : INFEASIBLE;
+    return this.isFeasible(shape) || this.#view.expectsUnrecordedNodes ? WAIT : INFEASIBLE;
   }
 
   /** The first selector with room; where none has, whoever falls back waits for any of them. */

@@ -59,7 +59,7 @@ export class OnlyNodePlacement implements Placement {
 
   nodeExpected(): void {}
 
-  strangersExpected(): void {}
+  unrecordedNodesExpected(): void {}
 
   adopt(): void {}
 

@@ -117,7 +117,7 @@ export class PlacementWaiters {
     this.#byShape.set(shapeKey, waiters);
   }
 
-  /** Those for which somebody waits. */
+  /** Placement groups in which requests wait. */
   groups(): string[] {
     return Array.from(this.#byGroup.keys());
   }

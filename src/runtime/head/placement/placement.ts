@@ -27,10 +27,10 @@ export interface PlacementEvents {
 }
 
 export interface Placement {
-  /** An earlier head had it, and it has not come to this one. */
+  /** A node of an earlier head, which has not registered with this one. */
   nodeExpected(node: NodeServices): void;
-  /** An earlier head had nodes that this one does not know: they come until then. */
-  strangersExpected(untilMs: number): void;
+  /** Nodes of an earlier head that this one does not know may register until `untilMs`. */
+  unrecordedNodesExpected(untilMs: number): void;
   nodeJoined(node: NodeServices): void;
   /** What it says it has for groups, when it comes to a head that has not met it: what is too much is given back, and what is missing is placed again. */
   nodeHolds(nodeId: NodeId, bundles: readonly DigestBundleHeader[]): void;

@@ -6,7 +6,7 @@ import type { HeadPeer, NodeServices } from "../../rpc/head-service.ts";
 import { leaseKey, type LeasePlace } from "../../scheduling/lease-spec.ts";
 import type { NodeInfoHeader } from "../../wire/cluster-messages.ts";
 import { type ActorCreateHeader, MESSAGE, type PayloadHeader } from "../../wire/messages.ts";
-import { STRANGERS_COME_WITHIN_MS } from "../limits.ts";
+import { UNRECORDED_NODES_COME_WITHIN_MS } from "../limits.ts";
 import type { Journal } from "./journal.ts";
 import { KeptHead } from "./kept-head.ts";
 import { RecordedTables } from "./recorded-tables.ts";
@@ -152,7 +152,7 @@ describe("an actor that has to be on a node that has not come", () => {
     expect(a.take("send")).toEqual([]);
     register(b);
     expect(b.take("placeActor").map((told) => (told as unknown[])[1])).toEqual([actorId]);
-    clock.nowMs = STRANGERS_COME_WITHIN_MS;
+    clock.nowMs = UNRECORDED_NODES_COME_WITHIN_MS;
     ask(a, MESSAGE.ACTOR_CREATE, creationOf(3, { node: { id: "9".repeat(32), soft: false } }));
     expect(a.take("send")).toMatchObject([["send", MESSAGE.ACTOR_STATE, { phase: "dead" }]]);
   });

@@ -9,7 +9,7 @@ import type { HeadPeer, NodeServices } from "../../rpc/head-service.ts";
 import type { NodeDigestHeader, NodeInfoHeader } from "../../wire/cluster-messages.ts";
 import type { Extension } from "../../extension/extension.ts";
 import { Head } from "../head.ts";
-import { STRANGERS_COME_WITHIN_MS } from "../limits.ts";
+import { UNRECORDED_NODES_COME_WITHIN_MS } from "../limits.ts";
 import { ExpectedNode } from "../nodes/expected-node.ts";
 import { HEAD_PREFIX, type HeadTables, type NodeRecord } from "./head-records.ts";
 import { Journal } from "./journal.ts";
@@ -43,7 +43,7 @@ export class KeptHead {
   readonly #gate: OutputGate;
   readonly #nodes = new Map<NodeId, NodeServices>();
   readonly #living = new Map<NodeId, NodeRecord>();
-  /** Of an earlier head, as long as they have not come to this one. */
+  /** Nodes of an earlier head that have not registered with this one. */
   readonly #expected = new Map<NodeId, ExpectedNode>();
   /** Of the nodes that have registered with this head, as they then were. */
   readonly #processes = new Map<NodeTag, ReadonlySet<string>>();
@@ -107,15 +107,15 @@ export class KeptHead {
     const expected = this.#expected.get(node.nodeId);
     this.#expected.delete(node.nodeId);
     this.run(() => {
-      // It has met other heads, whose tables are lost: so have others, which are on their way.
-      if (hasLostTables && (digest.heads ?? 1) > 1) this.head.expectStrangers(STRANGERS_COME_WITHIN_MS);
+      // The node has met earlier heads, whose tables are lost: other nodes have, too, and are on their way.
+      if (hasLostTables && (digest.heads ?? 1) > 1) this.head.expectUnrecordedNodes(UNRECORDED_NODES_COME_WITHIN_MS);
       for (const environment of digest.environments ?? []) this.tables.environments.described(environment);
       if (hasLostTables) this.tables.adopt(actorsOfDigests([digest]));
       this.tables.node(record);
       this.head.addNode(gated);
       if (expected !== undefined) this.#gate.after(() => expected.came(node));
       const found = hasLostTables ? this.tables.adoptGroups(groupsOfDigest(digest, (owner) => this.#hasEnded(owner))) : [];
-      for (const group of found) this.head.recover({ kind: "group", group, notWithinMs: STRANGERS_COME_WITHIN_MS });
+      for (const group of found) this.head.recover({ kind: "group", group, notWithinMs: UNRECORDED_NODES_COME_WITHIN_MS });
       this.head.nodeHolds(node.nodeId, digest.bundles);
       const owners = Array.from(this.tables.groups.all()).flatMap(({ owner }) => (owner === undefined ? [] : [owner as ProcessId]));
       for (const step of reconcile(digest, { actors: this.tables.actors, owners })) this.head.recover(step);
@@ -156,7 +156,7 @@ export class KeptHead {
     return Array.from(this.#living.values()).filter(({ nodeId }) => !this.#nodes.has(nodeId));
   }
 
-  /** Those of them that were kept with what they have. */
+  /** Stand-ins for nodes of an earlier head that have not registered yet. */
   get expected(): ExpectedNode[] {
     return Array.from(this.#expected.values());
   }

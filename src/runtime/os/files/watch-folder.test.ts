@@ -32,7 +32,7 @@ async function after(change: () => void): Promise<void> {
   await noticed.promise;
 }
 
-/** As editors save that never leave half a file. */
+/** Saves as editors do that never leave half a file: a new file is renamed over the old one. */
 function replace(text: string): void {
   writeFileSync(join(folder, ".new"), text);
   renameSync(join(folder, ".new"), join(folder, "lib", "a.ts"));

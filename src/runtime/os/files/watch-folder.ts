@@ -1,7 +1,7 @@
 /**
  * Tells when something in a folder changes, for programs that start again then. What is installed, hidden, or compiled by Python does not count.
  *
- * Each folder below is watched by itself: the recursive watch of Node on Linux watches files, and loses a file that an editor replaces by another of its name.
+ * Every folder below gets a watch of its own: the recursive watch of Node on Linux watches files, and loses a file that an editor replaces by another of its name.
  */
 import { type FSWatcher, readdirSync, watch } from "node:fs";
 import { join, sep } from "node:path";
@@ -12,7 +12,7 @@ const SETTLES_AFTER_MS = 30;
 
 /**
  * @param changed called once for each burst of changes, until the watch is disposed of
- * @throws where the folder is none
+ * @throws where the folder is none, or the system watches no more folders
  */
 export function watchFolder(folder: string, changed: () => void): Disposable {
   const watchers = new Map<string, FSWatcher>();
@@ -22,7 +22,7 @@ export function watchFolder(folder: string, changed: () => void): Disposable {
       if (name === null || IGNORED.test(name)) return;
       clearTimeout(timer);
       timer = setTimeout(changed, SETTLES_AFTER_MS);
-      // Something came or went under this name, which may be a folder.
+      // A file or a folder of this name came or went.
       if (event === "rename") followAnew(join(path, name));
     });
     watcher.on("error", () => leave(path));
@@ -35,8 +35,9 @@ export function watchFolder(folder: string, changed: () => void): Disposable {
     try {
       readdirSync(path);
       follow(path);
-    } catch {
-      // A file, or gone.
+    } catch (error) {
+      // A limit of the system on watches is told, as changes would be missed without a word.
+      if (!["ENOTDIR", "ENOENT", "EACCES"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
     }
   };
   const leave = (path: string): void => {
@@ -46,7 +47,12 @@ export function watchFolder(folder: string, changed: () => void): Disposable {
       watchers.delete(known);
     }
   };
-  follow(folder);
+  try {
+    follow(folder);
+  } catch (error) {
+    leave(folder);
+    throw error;
+  }
   return {
     [Symbol.dispose]: () => {
       clearTimeout(timer);

@@ -5,7 +5,9 @@
  * Where the program dies, the ranks die with it, as their actors are its own; the run's folder has what the next program needs to go on.
  */
 import { availableResources, PlacementGroupRemovedError } from "../core/index.ts";
+import { isSessionOpen } from "../core/internal.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
+import { RunError, sessionLossOf } from "../runs/errors.ts";
 import type { Metrics } from "../runs/metrics.ts";
 import type { ResolvedRunConfig } from "../runs/run-config.ts";
 import { type ControllerEffect, type ControllerEvent, type ControllerOptions, type TimerName, TrainingController } from "./controller.ts";
@@ -85,7 +87,7 @@ export class TrainingRun {
     });
   }
 
-  /** @throws TrainingFailedError, and the signal's reason */
+  /** @throws TrainingFailedError, RunError where the session ends, and the signal's reason */
   async run(): Promise<TrainingOutcome> {
     const { signal } = this.#options;
     const abort = (): void => this.#handle({ kind: "abort", error: signal.reason });
@@ -101,7 +103,20 @@ export class TrainingRun {
   }
 
   #handle(event: ControllerEvent<Checkpoint>): void {
-    for (const effect of this.#controller.handle(event)) this.#carryOut(effect);
+    const ofSession = isSessionOpen() ? undefined : this.#sessionLoss(event);
+    for (const effect of this.#controller.handle(ofSession ?? event)) this.#carryOut(effect);
+  }
+
+  /** Without a session no rank is to blame for its failure, and none could be started. */
+  #sessionLoss(event: ControllerEvent<Checkpoint>): ControllerEvent<Checkpoint> | undefined {
+    if (event.kind !== "failed" && event.kind !== "notStarted") return undefined;
+    const cause = event.kind === "failed" ? event.failure.error : event.failures[0]?.error;
+    const reason = sessionLossOf(cause);
+    const hint = "Start the run again by the same name and storagePath: it goes on from its newest checkpoint.";
+    return {
+      kind: "abort",
+      error: new RunError(`The training run ${this.#options.name} cannot go on: ${reason}`, { reason, hint, cause }),
+    };
   }
 
   #carryOut(effect: Effect): void {

@@ -211,6 +211,19 @@ describe("a program", () => {
     expect(readdirSync(run).filter((name) => name.includes("partial"))).toEqual([]);
   });
 
+  test("whose daemon dies blames no rank, and says how to go on", async () => {
+    const root = mkdtempSync(join(folder, "program-"));
+    const child = program("daemonless", root);
+    const [stderr, ended] = [outputOf(child.stderr), once(child, "close")];
+    await bothWait(root);
+    const daemon = shoalProcesses({ under: child.pid as number }).find((pid) =>
+      /\bdaemon\b/.test(readFileSync(`/proc/${pid}/cmdline`, "utf8")),
+    );
+    process.kill(daemon as number, "SIGKILL");
+    expect((await ended)[0]).toBe(1);
+    expect(await stderr).toMatch(/RunError: The training run daemonless cannot go on: the daemon of this node has ended: /);
+  });
+
   test("that is interrupted says how to go on, and leaves nothing", async () => {
     const root = mkdtempSync(join(folder, "program-"));
     const child = program("interrupted", root);

@@ -8,6 +8,7 @@ import type { RemoteFunction, RuntimeEnv } from "../core/index.ts";
 import { custom, flag, isPlainObject, type Option, readOptions } from "../core/internal.ts";
 import { type DataSettings, Dataset } from "../data/index.ts";
 import type { RunConfig } from "../runs/run-config.ts";
+import type { Tracker } from "../runs/tracker.ts";
 import type { Backend } from "./backend.ts";
 import type { TrainCallback } from "./callbacks.ts";
 import type { TrainDatasets } from "./datasets.ts";
@@ -34,7 +35,7 @@ export interface CommonTrainerOptions {
   /** The number of ranks, and the resources of each. Default: one rank with a CPU. */
   scalingConfig?: ScalingConfigOptions | undefined;
   /** The run's name and storage, failures and checkpoints. */
-  runConfig?: RunConfig<TrainCallback> | undefined;
+  runConfig?: RunConfig<TrainCallback | Tracker> | undefined;
   /** Datasets for `getDatasetShard`, by name. Default: none. */
   // oxlint-disable-next-line no-explicit-any -- datasets of any rows
   datasets?: Readonly<Record<string, Dataset<any>>> | undefined;
@@ -64,7 +65,7 @@ export interface TrainerSettings {
   readonly trainLoopPerWorker: unknown;
   readonly trainLoopConfig: unknown;
   readonly scaling: ScalingConfig;
-  readonly runConfig: RunConfig<TrainCallback> | undefined;
+  readonly runConfig: RunConfig<TrainCallback | Tracker> | undefined;
   readonly datasets: TrainDatasets;
   readonly runtimeEnv: RuntimeEnv | undefined;
   readonly rayCompatibility: boolean | undefined;
@@ -141,7 +142,7 @@ export function readTrainerOptions(
     trainLoopPerWorker: values["trainLoopPerWorker"],
     trainLoopConfig: values["trainLoopConfig"],
     scaling: readScalingConfig(values["scalingConfig"] as ScalingConfigOptions | undefined),
-    runConfig: values["runConfig"] as RunConfig<TrainCallback> | undefined,
+    runConfig: values["runConfig"] as RunConfig<TrainCallback | Tracker> | undefined,
     datasets: readDatasets(values["datasets"] as TrainDatasets["datasets"], values["dataConfig"]),
     runtimeEnv: values["runtimeEnv"] as RuntimeEnv | undefined,
     rayCompatibility: values["rayCompatibility"] as boolean | undefined,

@@ -210,7 +210,7 @@ export abstract class Trainer<Config, M extends object = Metrics> {
     const observer: RunObserver = {
       started: () => {},
       reported: ({ metrics, checkpoint: reported }) => trial.report(metrics[0] as Metrics, reported),
-      failed: () => {},
+      failed: async () => {},
       warn,
     };
     const run = this.#newRun(observer, store, { runConfig, name, folder, signal, checkpoint: checkpoint ?? store.newest, trialName: name });

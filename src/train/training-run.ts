@@ -33,14 +33,14 @@ interface TrainingRunOptions {
   readonly signal: AbortSignal;
 }
 
-/** Receives the news of a run, for progress, trackers, callbacks and Tune. */
+/** Receives the news of a run, for progress, trackers, callbacks and Tune. An error of it ends the run. */
 export interface RunObserver {
   /** The ranks of an attempt are there. */
   started(attempt: number, workers: number): void;
   /** A report is recorded. The answer of `stop` ends the run well. */
   reported(report: RecordedReport): Promise<"continue" | "stop">;
-  /** Attempts failed, or the run. */
-  failed(failures: readonly RankFailure[]): void;
+  /** Attempts failed, or the run: what follows waits for the promise. */
+  failed(failures: readonly RankFailure[]): Promise<void>;
   warn(text: string): void;
 }
 
@@ -71,6 +71,8 @@ export class TrainingRun {
   readonly #recording = new Set<Promise<void>>();
   readonly #timers = new Map<TimerName, NodeJS.Timeout>();
   readonly #done = Promise.withResolvers<TrainingOutcome>();
+  /** What the observer makes of the failures of the last attempt. */
+  #told: Promise<void> = Promise.resolve();
   #metrics: Metrics = {};
   #checkpoint: Checkpoint | undefined;
 
@@ -149,7 +151,8 @@ export class TrainingRun {
       case "warn":
         return this.#options.observer.warn(effect.text);
       case "attemptFailed":
-        return this.#options.observer.failed(effect.failures);
+        this.#told = this.#options.observer.failed(effect.failures);
+        return void this.#told.catch(() => {});
       case "endGroup":
         return void this.#endGroup(effect.gently);
       default:
@@ -160,11 +163,17 @@ export class TrainingRun {
   #finish(effect: Extract<Effect, { kind: "finish" | "fail" | "aborted" }>): void {
     if (effect.kind === "finish") this.#done.resolve({ metrics: this.#metrics, checkpoint: this.#checkpoint, values: effect.values });
     else if (effect.kind === "aborted") this.#done.reject(effect.error);
-    else this.#done.reject(trainingFailed(this.#options.name, effect.failures, effect.attempts));
+    else this.#told.then(() => this.#done.reject(trainingFailed(this.#options.name, effect.failures, effect.attempts)), this.#done.reject);
   }
 
   async #start(attempt: number): Promise<void> {
     const { group: request, observer, signal } = this.#options;
+    try {
+      await this.#told;
+    } catch (error) {
+      this.#handle({ kind: "abort", error });
+    }
+    if (this.#controller.phase !== "starting") return;
     const group = new WorkerGroup({ ...request, context: { ...request.context, attempt }, warn: (text) => observer.warn(text), signal });
     this.#group = group;
     try {
@@ -248,7 +257,13 @@ export class TrainingRun {
       const metrics = reports.map((each) => each.metrics);
       if (checkpoint !== undefined) this.#checkpoint = checkpoint;
       this.#metrics = metrics[0] as Metrics;
-      const decision = await observer.reported({ metrics, checkpoint });
+      let decision: "continue" | "stop" = "continue";
+      try {
+        decision = await observer.reported({ metrics, checkpoint });
+      } catch (error) {
+        // The report is stored, and no rank is to blame.
+        this.#handle({ kind: "abort", error });
+      }
       this.#handle({ kind: "recorded", report, checkpoint, decision });
     } catch (error) {
       const rank = reports.findIndex(({ checkpoint }) => checkpoint !== null);

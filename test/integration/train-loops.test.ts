@@ -8,6 +8,7 @@ import {
   allReduce,
   Checkpoint,
   collective,
+  CSVLoggerCallback,
   DataParallelTrainer,
   getAllReportedCheckpoints,
   getCheckpoint,
@@ -15,7 +16,7 @@ import {
   getDatasetShard,
   report,
   Result,
-  type RunConfig,
+  TBXLoggerCallback,
   TorchTrainer,
   type TrainCallback,
   TrainingFailedError,
@@ -29,7 +30,9 @@ useSession({ numCpus: 2 });
 
 const TWO = { numWorkers: 2 };
 
-function config(name: string, more: RunConfig<TrainCallback> = {}): RunConfig<TrainCallback> {
+type Config = NonNullable<ConstructorParameters<typeof DataParallelTrainer>[0]["runConfig"]>;
+
+function config(name: string, more: Config = {}): Config {
   return { name, storagePath: folder, ...more };
 }
 
@@ -209,12 +212,63 @@ test("numWorkers 0 runs the loop in this process", async () => {
       const array = Float32Array.of(3);
       await allReduce(array);
       await report({ world: getContext().worldSize, sum: array[0] as number });
+      return { seen };
     },
     scalingConfig: { numWorkers: 0 },
     runConfig: config("here"),
   }).fit();
   expect(seen).toEqual([process.pid]);
+  expect(result.returnValue).toEqual({ seen });
   expect(result.metrics).toEqual({ world: 1, sum: 3 });
+});
+
+test.each(["afterReport", "afterException"] as const)("a callback whose %s fails ends the run, and blames no rank", async (method) => {
+  let attempts = 0;
+  const callback: TrainCallback = {
+    [method]: async () => {
+      await Promise.resolve();
+      throw new RangeError("the disk is full");
+    },
+  };
+  const error = await failureOf(
+    new DataParallelTrainer({
+      trainLoopPerWorker: async () => {
+        attempts += 1;
+        await report({ attempts });
+        throw new Error("the loop fails");
+      },
+      scalingConfig: { numWorkers: 0 },
+      runConfig: config(`broken ${method}`, { callbacks: [callback], failureConfig: { maxFailures: 3 } }),
+    }).fit(),
+  );
+  expect(error).toBeInstanceOf(TrainingFailedError);
+  expect((error as Error).message).toBe(
+    `Training run broken ${method} failed: ${method} of a callback of runConfig failed: the disk is full`,
+  );
+  expect((error as Error).cause).toBeInstanceOf(RangeError);
+  expect(attempts).toBe(1);
+});
+
+test("trackers of callbacks follow a run over its attempts", async () => {
+  const { path } = await new DataParallelTrainer({
+    trainLoopPerWorker: async () => {
+      const { attempt } = getContext();
+      for (let step = 1; step <= 2; step += 1) await report({ step, attempt });
+      if (attempt === 1) throw new Error("once");
+    },
+    scalingConfig: { numWorkers: 0 },
+    runConfig: config("tracked", { callbacks: [new CSVLoggerCallback(), new TBXLoggerCallback()], failureConfig: { maxFailures: 1 } }),
+  }).fit();
+  const [header = "", ...rows] = readFileSync(join(path, "progress.csv"), "utf8").trim().split("\n");
+  const columns = header.split(",");
+  const place = ["attempt", "step"].map((name) => columns.indexOf(name));
+  expect(rows.map((row) => place.map((at) => Number(row.split(",")[at])))).toEqual([
+    [1, 1],
+    [1, 2],
+    [2, 1],
+    [2, 2],
+  ]);
+  expect(readdirSync(path).filter((name) => name.startsWith("events.out.tfevents"))).toHaveLength(1);
 });
 
 test("a trainer is a trial of Tune: with the trial's parameters, in its folder, until the scheduler stops it", async () => {

@@ -1,25 +1,12 @@
 /**
- * The budget of memory: how many bytes the blocks of all running pipelines of this process may have together.
+ * The budget of memory: how many bytes the blocks of all running pipelines of this process have together.
  *
- * It decides nothing itself. Executors say what they hold and ask whether there is room; each of them may go one step beyond the budget where it would stand still
- * otherwise, so a budget of one byte ends, too.
+ * It decides nothing itself. Executors say what they hold and ask whether that of all is below their own limit, so that pipelines of different limits run beside each other. Each executor
+ * may go one step beyond its limit where it would stand still otherwise, so a limit of one byte ends, too.
  */
 export class MemoryBudget {
-  #limitBytes: number;
   readonly #held = new Map<object, number>();
   #heldBytes = 0;
-
-  constructor(limitBytes: number) {
-    this.#limitBytes = limitBytes;
-  }
-
-  set limitBytes(bytes: number) {
-    this.#limitBytes = bytes;
-  }
-
-  get limitBytes(): number {
-    return this.#limitBytes;
-  }
 
   /** What one executor holds now. */
   report(executor: object, bytes: number): void {
@@ -28,7 +15,8 @@ export class MemoryBudget {
     else this.#held.set(executor, bytes);
   }
 
-  get hasRoom(): boolean {
-    return this.#heldBytes < this.#limitBytes;
+  /** Whether all pipelines together hold less than one of them accepts. */
+  hasRoom(limitBytes: number): boolean {
+    return this.#heldBytes < limitBytes;
   }
 }

@@ -39,7 +39,7 @@ import { isByBins } from "./whole-transforms.ts";
 import { type LogicalPlan, partsOf, rowCountOf, type SourcePart } from "../plan/logical-plan.ts";
 
 /** What running pipelines of this process hold. */
-const budget = new MemoryBudget(0);
+const budget = new MemoryBudget();
 
 /** How many CPUs there are, of the nodes that meet the conditions, at least one. */
 export async function clusterCpus(selector?: LabelSelector): Promise<number> {
@@ -88,7 +88,7 @@ export async function* run(
   const plan = labelledPlan(given, labelSelector);
   const cpus = await clusterCpus(labelSelector);
   const machines = settings.detectIssues ? Math.max(1, (await livingNodes(labelSelector)).length) : 1;
-  budget.limitBytes = settings.memoryBytes ?? (await objectStoreStatistics()).quotaBytes * STORE_PART_OF_BUDGET;
+  const limitBytes = settings.memoryBytes ?? (await objectStoreStatistics()).quotaBytes * STORE_PART_OF_BUDGET;
   const parts = new Map<PhysicalPlan, readonly SourcePart[]>();
   const errored = new ErroredBlocks(settings.maxErroredBlocks);
   for (const read of readsOf(plan)) {
@@ -97,7 +97,7 @@ export async function* run(
   }
   const pools = new Pools(plan, cpus);
   const watched: WatchedOperator[] = [];
-  const executor = new StreamingExecutor(budget, (events) => buildStages(plan, { events, parts, cpus, pools, settings, errored, watched }));
+  const executor = new StreamingExecutor({ budget, limitBytes }, (events) => buildStages(plan, { events, parts, cpus, pools, settings, errored, watched }));
   const operators = executor.stages.map(({ operator }) => operator);
   onBegin?.({ operators, errored });
   const endProgress = showsProgress(settings.progress) ? processBoard().begin(shownRun({ name, operators, errored })) : undefined;

@@ -110,13 +110,14 @@ interface Case {
   readonly counts: readonly number[];
   readonly budgetBytes: number;
   readonly failsAt?: number;
+  /** Default: one of its own. */
+  readonly budget?: MemoryBudget;
 }
 
-function unionOf({ seed, counts, budgetBytes, failsAt }: Case): { executor: StreamingExecutor; blocks: Blocks; budget: MemoryBudget } {
+function unionOf({ seed, counts, budgetBytes, failsAt, budget = new MemoryBudget() }: Case): { executor: StreamingExecutor; blocks: Blocks; budget: MemoryBudget } {
   const blocks = new Blocks();
   const random = randomOf(seed);
-  const budget = new MemoryBudget(budgetBytes);
-  const executor = new StreamingExecutor(budget, (events) => {
+  const executor = new StreamingExecutor({ budget, limitBytes: budgetBytes }, (events) => {
     const stages: Stage[] = counts.map((count, i) => ({
       operator: new FakeSource({ blocks, first: i * 1000, count, events, random, failsAt }),
       inputs: [],
@@ -143,7 +144,7 @@ test("a union gives every block once and in order with any budget, and holds no 
     }
     expect(given).toEqual(counts.flatMap((count, i) => Array.from({ length: count }, (_, j) => i * 1000 + j)));
     expect([...blocks.released.values()].every((times) => times === 1)).toBe(true);
-    expect(budget.hasRoom).toBe(true);
+    expect(budget.hasRoom(1)).toBe(true);
   }
 });
 
@@ -158,6 +159,35 @@ test("a budget that a later input of a union has used up does not stop the first
   executor.stop();
 });
 
+test("pipelines of one process keep their own limits beside each other, of what all hold together", async () => {
+  const budget = new MemoryBudget();
+  const settled = async (): Promise<void> => {
+    for (let i = 0; i < 100; i += 1) await new Promise(setImmediate);
+  };
+  const endless = { counts: [Number.POSITIVE_INFINITY], budget };
+  const narrow = unionOf({ seed: 1, budgetBytes: 40, ...endless });
+  (await narrow.executor.next())?.release();
+  await settled();
+  expect(heldBytes(narrow.executor)).toBe(40);
+  const wide = unionOf({ seed: 2, budgetBytes: 200, ...endless });
+  (await wide.executor.next())?.release();
+  await settled();
+  // The wide one has what the narrow one leaves of 200 bytes, and no room of its neighbour is that one's.
+  expect([heldBytes(narrow.executor), heldBytes(wide.executor)]).toEqual([40, 160]);
+  const tiny = unionOf({ seed: 3, budgetBytes: 1, ...endless });
+  (await tiny.executor.next())?.release();
+  for (let i = 0; i < 10; i += 1) (await wide.executor.next())?.release();
+  (await narrow.executor.next())?.release();
+  await settled();
+  expect([heldBytes(narrow.executor), heldBytes(wide.executor)]).toEqual([30, 170]);
+  for (const { executor, blocks } of [narrow, wide, tiny]) {
+    executor.stop();
+    await settled();
+    expect([...blocks.released.values()].every((times) => times === 1)).toBe(true);
+  }
+  expect(budget.hasRoom(1)).toBe(true);
+});
+
 test("stopped at any block, it has released every block that nobody took exactly once", async () => {
   for (let seed = 0; seed < 300; seed += 1) {
     const { executor, blocks, budget } = unionOf({ seed, counts: [5, 5, 5], budgetBytes: 45 });
@@ -167,7 +197,7 @@ test("stopped at any block, it has released every block that nobody took exactly
     executor.stop();
     await new Promise(setImmediate);
     expect([...blocks.released.values()].every((times) => times === 1)).toBe(true);
-    expect(budget.hasRoom).toBe(true);
+    expect(budget.hasRoom(1)).toBe(true);
     expect(await executor.next()).toBeUndefined();
   }
 });

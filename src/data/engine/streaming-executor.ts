@@ -15,6 +15,11 @@ export interface Stage {
   readonly inputs: readonly number[];
 }
 
+interface ExecutorMemory {
+  readonly budget: MemoryBudget;
+  readonly limitBytes: number;
+}
+
 interface Waiter {
   resolve(block: BlockRef | undefined): void;
   reject(error: unknown): void;
@@ -23,6 +28,7 @@ interface Waiter {
 export class StreamingExecutor implements OperatorEvents {
   readonly #stages: readonly Stage[];
   readonly #budget: MemoryBudget;
+  readonly #limitBytes: number;
   readonly #endedInputs = new Set<string>();
   #waiter: Waiter | undefined;
   #failure: { readonly error: unknown } | undefined;
@@ -30,9 +36,13 @@ export class StreamingExecutor implements OperatorEvents {
   #isStopped = false;
   #isScheduled = false;
 
-  /** @param build - makes the stages; what it is given are the events that their operators tell */
-  constructor(budget: MemoryBudget, build: (events: OperatorEvents) => readonly Stage[]) {
+  /**
+   * @param memory - the budget that running pipelines share, and up to where this one may add to what they hold
+   * @param build - makes the stages; what it is given are the events that their operators tell
+   */
+  constructor({ budget, limitBytes }: ExecutorMemory, build: (events: OperatorEvents) => readonly Stage[]) {
     this.#budget = budget;
+    this.#limitBytes = limitBytes;
     this.#stages = build(this);
   }
 
@@ -147,6 +157,10 @@ export class StreamingExecutor implements OperatorEvents {
     );
   }
 
+  get #hasRoom(): boolean {
+    return this.#budget.hasRoom(this.#limitBytes);
+  }
+
   /** Begins what may begin. Answers whether blocks may be there at once. */
   #begin(): boolean {
     if (this.#isStopped) return false;
@@ -154,12 +168,12 @@ export class StreamingExecutor implements OperatorEvents {
     const needed = this.#neededStages();
     for (let i = this.#stages.length - 1; i >= 0; i -= 1) {
       const { operator } = this.#stages[i] as Stage;
-      while (this.#budget.hasRoom && operator.canStart()) {
+      while (this.#hasRoom && operator.canStart()) {
         operator.start();
         this.#report();
         hasBegun = true;
       }
-      if (this.#budget.hasRoom) operator.pull("all");
+      if (this.#hasRoom) operator.pull("all");
       else if (this.#isStarved(i, needed)) operator.pull("next");
     }
     if (hasBegun) return true;

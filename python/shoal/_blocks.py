@@ -1,7 +1,8 @@
 """Blocks of ``shoal/data`` as Arrow tables, and what users have of tables: NumPy arrays, frames of pandas.
 
 A block is what TypeScript has in the object store: columns in Arrow's layout, as NumPy arrays over shared memory. They become Arrow arrays over the same memory, and a table becomes a block
-over its own. Only strings, lists and columns with nulls are copied for NumPy, which has no such arrays.
+over its own. Only strings, lists and columns with nulls are copied for NumPy, which has no such arrays. Whole numbers with nulls become floats there, as in Ray, but never those that a float
+would round.
 """
 
 import importlib
@@ -101,24 +102,57 @@ def _arrow_type(pyarrow, type_):
     return {"bool": pyarrow.bool_, "date": pyarrow.date32}.get(kind, getattr(pyarrow, kind, None))()
 
 
-def batch_of(table, options):
+def batch_of(table, options, wide=()):
+    """The rows in the form that the options name. ``wide``: the columns that TypeScript reads as bigint."""
     format_ = options["batchFormat"]
     if format_ == "arrow":
         return table
+    columns = dict(zip(table.column_names, table.columns))
     if format_ == "pandas":
         library("pandas", options["name"])
-        return table.to_pandas()
-    return {name: numpy_of(column) for name, column in zip(table.column_names, table.columns)}
+        frame = table.to_pandas()
+        for name, column in columns.items():
+            if _is_rounded(column, name in wide):
+                frame[name] = _objects_of(column)
+        return frame
+    return {name: numpy_of(column, name in wide) for name, column in columns.items()}
 
 
-def numpy_of(column):
+def numpy_of(column, is_wide=False):
     array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if hasattr(array, "to_numpy_ndarray") and array.null_count == 0:
         return array.to_numpy_ndarray()
+    if _is_rounded(array, is_wide):
+        return _objects_of(array)
     try:
         return array.to_numpy(zero_copy_only=True)
     except Exception:
         return array.to_numpy(zero_copy_only=False)
+
+
+def _is_rounded(array, is_wide):
+    """Whether NumPy would have floats for whole numbers that a float does not hold, since there are nulls among them. Of a column of bigints that is said of all, so that each batch is exact."""
+    if hasattr(array, "chunks"):
+        return any(_is_rounded(chunk, is_wide) for chunk in array.chunks)
+    types = library("pyarrow", "a column").types
+    if types.is_list(array.type):
+        return _is_rounded(array.flatten(), is_wide)
+    if types.is_struct(array.type):
+        return any(_is_rounded(part, is_wide) for part in array.flatten())
+    if array.null_count == 0 or not (types.is_int64(array.type) or types.is_uint64(array.type)):
+        return False
+    if is_wide:
+        return True
+    ends = library("pyarrow.compute", "a column with nulls").min_max(array).as_py().values()
+    return any(end is not None and abs(end) > _SAFE_INTEGER for end in ends)
+
+
+def _objects_of(array):
+    """Python's own whole numbers, lists and dicts, and None for null."""
+    objects = library("numpy", "a column with nulls").empty(len(array), dtype=object)
+    for row, value in enumerate(array.to_pylist()):
+        objects[row] = value
+    return objects
 
 
 # ---- to blocks

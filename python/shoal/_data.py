@@ -54,7 +54,7 @@ def _run(function, options, origins, blocks):
     for table in _batches(pyarrow, [block for block, _ in filled], options.get("batchSize")):
         end = start + table.num_rows
         try:
-            yield from _made_of(pyarrow, function(batch_of(table, options)), wide, options["name"])
+            yield from _made_of(pyarrow, function(batch_of(table, options, wide)), wide, options["name"])
         except (DataError, TaskCancelledError):
             raise
         except Exception as error:

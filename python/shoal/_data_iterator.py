@@ -194,7 +194,7 @@ class MaterializedIterator(DataIterator):
         """All rows as one frame of pandas."""
         pandas = library("pandas", "to_pandas")
         tables = list(self._tables(self._open(0), "to_pandas", None))
-        return pandas.DataFrame() if not tables else concatenated(library("pyarrow", "to_pandas"), tables).to_pandas()
+        return pandas.DataFrame() if not tables else batch_of(concatenated(library("pyarrow", "to_pandas"), tables), {"batchFormat": "pandas", "name": "to_pandas"})
 
     def _open(self, rows_ahead):
         return _Kept(self._pieces)

@@ -7,7 +7,7 @@ tensors share memory with the store, and nobody sees what is written to them.
 import sys
 
 from . import _runtime
-from ._blocks import library
+from ._blocks import library, numpy_of
 
 
 def tensor_maker(dtypes, device, collate_fn, pin_memory):
@@ -65,7 +65,8 @@ def _tensor(torch, name, column, dtypes):
         return torch.as_tensor(array, dtype=dtype)
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(
-            "iter_torch_batches: column %r is no tensor: torch has none of the type %s: leave the column out with dropColumns, or make tensors of it with collate_fn (%s)" % (name, column.type, error)
+            "iter_torch_batches: column %r is no tensor: torch has none of the type %s%s: leave the column out with dropColumns, or make tensors of it with collate_fn (%s)"
+            % (name, column.type, " with nulls" if column.null_count else "", error)
         ) from error
 
 
@@ -74,7 +75,7 @@ def _writable_numpy(column):
     array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     found = _numbers(array)
     if found is None:
-        found = array.to_numpy(zero_copy_only=False)
+        found = numpy_of(column)
     return found if found.flags.writeable else found.copy()
 
 

@@ -89,6 +89,15 @@ describe.skipIf(problem !== undefined)(`Python consumes parts of datasets${unles
     ]);
   });
 
+  test("whole numbers beside nulls are floats where these hold them, and else Python's own", async () => {
+    const exact = async (n: bigint): Promise<string[][]> => {
+      const [part] = await data.fromItems([{ n }, { n: null }]).repartition(1).streamingSplit(1);
+      return task<(part: unknown) => string[][]>("exact").remote(part);
+    };
+    expect(await exact(2n ** 53n - 1n)).toEqual(Array.from({ length: 3 }, () => ["9007199254740991.0", "nan"]));
+    expect(await exact(-(2n ** 53n) - 1n)).toEqual(Array.from({ length: 3 }, () => ["-9007199254740993", "None"]));
+  });
+
   test("whoever stops early holds nobody up, and a part of which rows are kept needs no other", async () => {
     const [first, second] = (await consumersOf(blocksOf(8, 50), 2, { timeoutMs: 20_000 })) as [
       Awaited<ReturnType<typeof only>>,

@@ -52,6 +52,27 @@ describe.skipIf(problem !== undefined)(`Python's part of a pipeline${unless(prob
     expect(texts[0]?.types).toBe("[('id', 'double'), ('n', 'double'), ('odd', 'bool'), ('t', 'string')]");
   });
 
+  test.each(["numpy", "pandas"] as const)("never rounds whole numbers beside nulls in %s", async (batchFormat) => {
+    const large = 2n ** 60n + 1n;
+    const rows = data.fromItems([
+      { big: large, list: [large, null], inside: { big: large }, small: 5n },
+      { big: null, list: null, inside: { big: null }, small: null },
+      { big: -large, list: [], inside: null, small: 6n },
+    ]);
+    // In one block, and in blocks of a row each, of which some have no null and one has nothing else.
+    for (const laid of [rows.repartition(1), rows.repartition({ rowsPerBlock: 1, strict: true })]) {
+      const same = laid.mapBatches(fn("same"), { batchFormat });
+      expect(await same.takeAll()).toEqual(await rows.takeAll());
+      expect(String(await same.schema())).toContain("list<int64 as bigint>");
+    }
+    const kinds = rows.repartition(1).mapBatches<{ big: string; small: string }>(fn("kinds"), { batchFormat });
+    expect((await kinds.take(1))[0]).toMatchObject({ big: "object of int NoneType int", small: "object of int NoneType int" });
+    // Where TypeScript has numbers, they are floats, as in Ray.
+    const plain = data.fromItems([{ n: 5 }, { n: null }]).withColumn("n", data.col("n").cast("int64"));
+    const floats = plain.repartition(1).mapBatches<{ n: string }>(fn("kinds"), { batchFormat });
+    expect((await floats.take(1))[0]?.n).toBe("float64 of float float");
+  });
+
   test("reads numbers in shared memory, where they lie", async () => {
     const x = data.range(200_000).mapBatches(({ id }) => ({ x: Float64Array.from(id) }), { batchSize: 100_000 });
     const kept = await x.materialize();

@@ -30,6 +30,13 @@ def types(batch):
     return {"types": [repr(sorted(names.items()))] * rows}
 
 
+def kinds(batch):
+    """Of each column: its type in NumPy, and those of its values."""
+    named = {name: "%s of %s" % (batch[name].dtype, " ".join(type(value).__name__ for value in batch[name].tolist())) for name in batch}
+    rows = len(next(iter(batch.values()))) if isinstance(batch, dict) else len(batch)
+    return {name: [kind] * rows for name, kind in named.items()}
+
+
 def with_pandas(frame):
     frame = frame.copy()
     frame["total"] = frame["a"].fillna(0) + 1

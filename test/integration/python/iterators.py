@@ -146,6 +146,13 @@ def rich(part):
     return [{name: (value.tolist() if isinstance(value, numpy.ndarray) else value) for name, value in row.items()} for row in rows]
 
 
+def exact(part):
+    """The texts of the column `n`, in all forms."""
+    kept = part.materialize()
+    batches = [next(iter(kept.iter_batches(batch_format=format_)))["n"] for format_ in ("numpy", "pandas")]
+    return [[str(value) for value in column.tolist()] for column in (*batches, kept.to_pandas()["n"])]
+
+
 class Threads(Consumer):
     """An actor whose calls run on threads, so that batches are made ahead."""
 

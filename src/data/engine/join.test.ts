@@ -2,7 +2,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Block, blockOfRows, concatBlocks, type Row, rowsOf } from "../blocks/block.ts";
-import { type Join, JOIN_TYPES, type JoinType, joinBlocks, joinEach, wholeSides } from "./join.ts";
+import { GATHERED_BYTES_MAX } from "../limits.ts";
+import { withBinColumn, withoutColumn } from "./bins.ts";
+import { gathered, type Join, JOIN_TYPES, type JoinType, joinBlocks, joinEach, wholeSides } from "./join.ts";
 import { given } from "./task.ts";
 import { gather } from "./transform.ts";
 
@@ -184,4 +186,30 @@ test("one key that most rows have gives its product in blocks, and does not slow
   const blocks = [...joinBlocks(joinOf("inner", ["k"], { rightSuffix: "Right" }), blocksOf(rows, 3000), blocksOf(rows.slice(0, 300), 300))];
   expect(blocks.reduce((sum, block) => sum + block.rowCount, 0)).toBe(2700 * 270 + 30);
   expect(Math.max(...blocks.map((block) => block.rowCount))).toBeLessThanOrEqual(131_072);
+});
+
+/** Blocks of so many rows of 8 bytes, in two bins, of which the first one has all rows with the key 7. */
+function binnedBlocks(count: number, rows: number): Block[] {
+  return Array.from({ length: count }, (_, i) => {
+    const k = new Float64Array(rows).fill(7);
+    k[rows - 1] = i;
+    const vector = { type: { kind: "float64" as const }, length: rows, nullCount: 0, bitOffset: 0, values: k };
+    return withBinColumn({ rowCount: rows, names: ["k"], vectors: [vector] }, Uint32Array.of(0, rows - 1, rows), 2);
+  });
+}
+
+test("a bin that one key has filled is joined piece by piece, and none of its large blocks is copied", () => {
+  const rows = 200_000;
+  const blocks = binnedBlocks(12, rows);
+  const right = binnedBlocks(1, 2);
+  const sizes: number[] = [];
+  for (const block of joinBlocks(joinOf("leftSemi", ["k"]), blocks, right)) sizes.push(block.rowCount);
+  // 1.6 MB a block: five of them are below 8 MiB. The other bin has what is left, which is one block.
+  expect(sizes).toEqual([5, 5, 2].map((count) => count * (rows - 1)).concat(1));
+  const [small] = blocksOf([{ k: 1 }], 1) as [Block];
+  const large = withoutColumn(binnedBlocks(1, GATHERED_BYTES_MAX / 8)[0] as Block, "\0bin");
+  const kept = [...gathered([small, small, large, small])];
+  expect(kept.map(({ rowCount }) => rowCount)).toEqual([2, GATHERED_BYTES_MAX / 8, 1]);
+  expect(kept[1]?.vectors[0]?.values).toBe(large.vectors[0]?.values);
+  expect([...gathered([])]).toEqual([]);
 });

@@ -1,12 +1,13 @@
 /**
  * Joins the rows of two sides whose keys lie in one partition.
  *
- * The right side is brought into a table, and the blocks of the left side look their keys up in it, one block at a time: so a task has the right side of its partition in memory,
+ * The right side is brought into a table, and the blocks of the left side look their keys up in it, some MiB at a time: so a task has the right side of its partition in memory,
  * and little else, whatever the left side has. Rows come in the order of the left side, and for each in that of the right; rows of the right side that met none come last.
  */
 import {
   alignBlock,
   type Block,
+  blockBytes,
   concatBlocks,
   namingColumn,
   schemaOf,
@@ -22,7 +23,7 @@ import { DataError } from "../errors.ts";
 import { binsOf } from "./bins.ts";
 import { keyVectors, NO_GROUP } from "../kernels/hash.ts";
 import { KeyTable } from "../kernels/key-table.ts";
-import { ROWS_OF_JOINED_BLOCK } from "../limits.ts";
+import { GATHERED_BYTES_MAX, ROWS_OF_JOINED_BLOCK } from "../limits.ts";
 
 export const JOIN_TYPES = ["inner", "left", "right", "full", "leftSemi", "rightSemi", "leftAnti", "rightAnti"] as const;
 
@@ -51,10 +52,24 @@ export interface Join {
 export function* joinBlocks(join: Join, left: readonly Block[], right: readonly Block[]): Generator<Block, void, undefined> {
   const [leftBins, rightBins] = [binsOf(left), binsOf(right)];
   const binCount = Math.max(leftBins.length, rightBins.length);
-  for (let bin = 0; bin < binCount; bin += 1) {
-    const own = binAt(leftBins, bin);
-    yield* joinBin(join, binCount === 1 ? own : [concatBlocks(own)], binAt(rightBins, bin));
+  for (let bin = 0; bin < binCount; bin += 1) yield* joinBin(join, binAt(leftBins, bin), binAt(rightBins, bin));
+}
+
+/** The same rows in fewer blocks: small ones are put together, since each bin has one of every partition task. A bin with a key that most rows have is copied piece by piece, and never as a whole. */
+export function* gathered(blocks: readonly Block[]): Generator<Block, void, undefined> {
+  let own: Block[] = [];
+  let bytes = 0;
+  for (const block of blocks) {
+    const more = blockBytes(block);
+    if (own.length > 0 && bytes + more > GATHERED_BYTES_MAX) {
+      yield concatBlocks(own);
+      own = [];
+      bytes = 0;
+    }
+    own.push(block);
+    bytes += more;
   }
+  if (own.length > 0) yield concatBlocks(own);
 }
 
 /** The blocks of a bin; where there is none, a block with the columns. */
@@ -104,7 +119,7 @@ function* joinBlock(join: Join, { sides, table, met }: TabledSides, block: Block
 function* joinBin(join: Join, left: readonly Block[], right: readonly Block[]): Generator<Block, void, undefined> {
   const tabled = withTable(join, left, right);
   const { sides, table, met = new Uint8Array(0) } = tabled;
-  for (const block of sides.left) yield* joinBlock(join, tabled, block);
+  for (const block of gathered(sides.left)) yield* joinBlock(join, tabled, block);
   const { type } = join;
   if (type === "rightSemi" || type === "rightAnti") yield takeBlock(sides.right, rightRows(table, met, type === "rightSemi"));
   else if (type === "right" || type === "full") {

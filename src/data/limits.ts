@@ -114,6 +114,9 @@ export const INFERENCE_BYTES: number = 4 * 1024 * 1024;
 /** Of one record of a text format. A quote that is never closed makes the rest of the file one record; this ends the search. */
 export const RECORD_BYTES_MAX: number = 256 * 1024 * 1024;
 
+/** How deep arrays and objects of a row of JSON may lie in each other: each is a type within a type, and what walks types calls itself. Some thousands end the stack of a worker. */
+export const JSON_LEVELS_MAX = 1000;
+
 /** Of the dictionary at the beginning of a `.npy` file. NumPy itself reads 10,000. */
 export const NPY_HEADER_BYTES_MAX = 65_536;
 

@@ -187,3 +187,14 @@ test("bad UTF-8 is named with its byte", async () => {
     expect((await errorOf(Buffer.from(text, "latin1"))).message).toMatch(/^a\.json: byte [67] \(0xfc\) is no UTF-8$/);
   }
 });
+
+test("a row is nested up to 1000 levels deep, and beyond it is an error with file and line, in all forms and with long integers", async () => {
+  const row = (levels: number, value = ""): string => `{"a":${"[".repeat(levels - 1)}${value}${"]".repeat(levels - 1)}}`;
+  const { types } = await read(`{"a":[]}\n${row(1000, "1")}\n`);
+  expect(types["a"]).toMatch(/^(list<){999}int64/);
+  for (const levels of [1001, 20_000, 500_000])
+    for (const value of ["", "1234567890123456789"])
+      for (const text of [`{"a":[]}\n${row(levels, value)}\n`, `[{"a":[]},\n${row(levels, value)}]`])
+        expect((await errorOf(text)).message).toBe("a.json: line 2 is nested more than 1000 levels deep");
+  expect((await errorOf(row(20_000), { schema: { a: "string" } })).message).toContain("line 1 is nested more than 1000");
+});

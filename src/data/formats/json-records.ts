@@ -7,6 +7,7 @@
 import { describeValue } from "../../core/internal.ts";
 import { isPlainRow } from "../blocks/vector-builder.ts";
 import { DataError } from "../errors.ts";
+import { JSON_LEVELS_MAX } from "../limits.ts";
 import type { ByteWindow } from "./byte-window.ts";
 
 const LF = 10;
@@ -170,10 +171,26 @@ function parseRow(window: ByteWindow, start: number, end: number, line: number):
   try {
     row = LONG_INTEGER.test(text) ? JSON.parse(text, keepLongIntegers) : JSON.parse(text);
   } catch (error) {
+    // With a function for its values the parser calls itself, and ends the stack.
+    if (error instanceof RangeError) throw tooDeep(window, line);
     throw new DataError(`${window.file}: line ${line} is no JSON: ${(error as Error).message}`, { cause: error });
   }
+  if (text.length > 2 * JSON_LEVELS_MAX && isDeeper(row, JSON_LEVELS_MAX)) throw tooDeep(window, line);
   if (isPlainRow(row)) return row;
   throw new DataError(`${window.file}: line ${line} is ${describeValue(row)}, and rows are objects`);
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  for (const part of Array.isArray(value) ? value : Object.values(value)) if (isDeeper(part, levels - 1)) return true;
+  return false;
+}
+
+function tooDeep({ file }: ByteWindow, line: number): DataError {
+  return new DataError(`${file}: line ${line} is nested more than ${JSON_LEVELS_MAX} levels deep`, {
+    hint: "read the file with readText, and take what is needed from its lines",
+  });
 }
 
 function keepLongIntegers(_key: string, value: unknown, context?: { readonly source?: string }): unknown {

@@ -19,7 +19,8 @@ import { INFLATED_CHUNK_BYTES } from "./limits.ts";
 
 interface Compression {
   readonly compress: () => Transform;
-  readonly decompress: () => Transform;
+  /** `bytesWritten` are those of the file that have been decompressed. */
+  readonly decompress: () => Transform & { readonly bytesWritten: number };
 }
 
 const chunkSize = INFLATED_CHUNK_BYTES;

@@ -171,13 +171,38 @@ test.each([
   const length = readFileSync(path).length;
   for (const cut of [length - 1, length - 9, length >> 1, 3, 0]) {
     truncateSync(path, cut);
-    await expect(readWhole(path), `${cut} of ${length} bytes`).rejects.toThrow(`Cannot decompress ${path}: it is`);
+    await expect(readWhole(path), `${cut} of ${length} bytes`).rejects.toThrow(
+      `Cannot decompress ${path}: it is ${cut === 0 ? "empty" : `cut off amid its data, at byte ${cut}`}`,
+    );
   }
 });
 
+test.each([
+  ["x.gz", gzipSync],
+  ["x.deflate", deflateSync],
+])("%s with wrong bytes is an error that says up to where it was whole", async (name, pack) => {
+  const packed = Buffer.from(pack(Uint8Array.from({ length: 4 * READ_CHUNK_BYTES }, (_, i) => hashOf(i))));
+  const wrongAt = packed.length - 2000;
+  packed.fill(0xff, wrongAt, wrongAt + 100);
+  const folder = folderWith({ [name]: packed });
+  const { message } = await readWhole(join(folder, name)).then(
+    () => new Error("no error"),
+    (error: unknown) => error as Error,
+  );
+  expect(message).toContain(`Cannot decompress ${join(folder, name)}: `);
+  const wholeTo = Number(/\(behind byte ([0-9]+)\)$/.exec(message)?.[1]);
+  expect(wholeTo).toBeGreaterThan(0);
+  expect(wholeTo).toBeLessThanOrEqual(packed.length);
+});
+
+/** Bytes that no compression makes much smaller. */
+function hashOf(i: number): number {
+  return (Math.imul(i, 0x9e3779b1) >>> 13) & 0x3f;
+}
+
 test("what is no gzip, no file or a folder is an error with its name", async () => {
   const folder = folderWith({ "x.gz": "a,b\n1,2\n" });
-  await expect(readWhole(join(folder, "x.gz"))).rejects.toThrow(`Cannot decompress ${folder}/x.gz: incorrect header check`);
+  await expect(readWhole(join(folder, "x.gz"))).rejects.toThrow(`Cannot decompress ${folder}/x.gz: incorrect header check (behind byte 0)`);
   await expect(readWhole(join(folder, "none"))).rejects.toThrow(`Cannot read ${folder}/none: there is no such file`);
   await expect(readWhole(folder)).rejects.toThrow(`Cannot read ${folder}: it is a folder`);
 });

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parquetMetadata } from "hyparquet";
 import { afterAll, expect, test } from "vitest";
 import { blockOfRows, rowsOf } from "../blocks/block.ts";
 import { Random } from "../kernels/random.ts";
@@ -27,6 +28,8 @@ async function read(path: string): Promise<unknown[]> {
   return rows;
 }
 
+const PLACE = /\(it has [0-9]+ bytes\)$|it has [0-9]+ bytes, and the shortest|, in (its footer|row group 0) \(bytes [0-9]+ to [0-9]+\)$/;
+
 test.each(["none", "snappy", "zstd"] as const)("wrong bytes of a file compressed by %s", async (compression) => {
   const whole = await parquetFile([blockOfRows(ROWS, "rows")], compression);
   const path = join(folder, `${compression}.parquet`);
@@ -43,8 +46,32 @@ test.each(["none", "snappy", "zstd"] as const)("wrong bytes of a file compressed
     if (error === undefined) continue;
     expect((error as Error).message).toContain(path);
     if ((error as Error).message.includes("its pages are damaged")) panics += 1;
+    // hyparquet reads the footer, and the decoder the rest: each error says where in the file it was, but those of values, which name their column.
+    if ((error as Error).message.includes("as Parquet")) expect((error as Error).message).toMatch(PLACE);
   }
   expect(panics).toBeGreaterThan(10);
   writeFileSync(path, whole);
   expect(await read(path)).toEqual(ROWS);
+});
+
+test("an error names the row group that is damaged, and its bytes", async () => {
+  const rows = (n: number): Record<string, unknown>[] => Array.from({ length: n }, (_, id) => ({ id, text: `text ${id % 20}` }));
+  const whole = await parquetFile([blockOfRows(rows(1_048_576 + 300), "rows")], "snappy");
+  const path = join(folder, "groups.parquet");
+  writeFileSync(path, whole);
+  const groups = parquetMetadata(Uint8Array.from(whole).buffer).row_groups;
+  expect(groups.map(({ num_rows }) => Number(num_rows))).toEqual([1_048_576, 300]);
+  const pageAt = Number(groups[1]?.columns[0]?.meta_data?.data_page_offset);
+  writeFileSync(path, Uint8Array.from(whole).fill(0xff, pageAt, pageAt + 20));
+  const part = { path, rowGroups: [0, 1], firstRows: [0, 1_048_576], rowCount: 1_048_876 };
+  let rowCount = 0;
+  const failure = await (async () => {
+    for await (const block of readParquetPart(part, undefined, [])) rowCount += block.rowCount;
+    return undefined;
+  })().catch((error: unknown) => error as Error);
+  expect([rowCount, failure?.message]).toEqual([1_048_576, expect.stringContaining(path)]);
+  const [, from, to] = /in row group 1 \(bytes ([0-9]+) to ([0-9]+)\)$/.exec(failure?.message ?? "") ?? [];
+  expect(Number(from)).toBeGreaterThan(whole.length / 2);
+  expect(Number(from)).toBeLessThanOrEqual(pageAt);
+  expect(Number(to)).toBeGreaterThan(pageAt);
 });

@@ -77,7 +77,7 @@ export async function* readImageFile(path: string, { size, mode }: ImageOptions 
         : vectorOfNdArray(new NdArray(elements, [1, ...shape]));
     yield { rowCount: 1, names: ["image"], vectors: [vector] };
   } catch (error) {
-    throw new DataError(`Cannot read ${path} as an image: ${(error as Error).message}`, {
+    throw new DataError(`Cannot read ${path} as an image: ${(error as Error).message} (it has ${source.length} bytes)`, {
       cause: error,
       hint: "sharp reads JPEG, PNG, WebP, AVIF, TIFF, GIF and SVG; is the file whole, and one of them?",
     });

@@ -50,7 +50,7 @@ export async function readParquetFooter(path: string, asked: readonly string[]):
   const byteLength = bytes.sizeBytes;
   if (byteLength < LEAST_BYTES) throw notParquet(path, `it has ${byteLength} bytes, and the shortest such file has ${LEAST_BYTES}`);
   const slice = (start: number, end = byteLength): Promise<ArrayBuffer> => bytes.read(start, end);
-  const metadata = await naming(path, () => parquetMetadataAsync({ byteLength, slice }));
+  const metadata = await naming(path, () => parquetMetadataAsync({ byteLength, slice }), () => ` (it has ${byteLength} bytes)`);
   const wideColumns = new Set<string>();
   for (const { columns } of metadata.row_groups)
     for (const { meta_data: column } of columns) {
@@ -83,12 +83,12 @@ export async function* readParquetPart(
   const { ParquetFile, wasmMemory } = await import("parquet-wasm");
   await using opened = await openBytes(path);
   const bytes = new DecoderBytes(opened);
-  const file = await bytes.naming(path, () => ParquetFile.fromFile(bytes as unknown as Blob));
+  const file = await bytes.naming(path, "its footer", () => ParquetFile.fromFile(bytes as unknown as Blob));
   try {
     const wide = new Set(bigintColumns);
     // Without row groups the stream has the columns alone.
     for (const [i, groups] of (rowGroups.length === 0 ? [[]] : rowGroups.map((group) => [group])).entries()) {
-      const blocks = await bytes.naming(path, async () => {
+      const blocks = await bytes.naming(path, `row group ${groups[0]}`, async () => {
         const table = await file.read({
           rowGroups: groups,
           ...(columns === undefined ? {} : { columns: [...columns] }),
@@ -122,6 +122,9 @@ class DecoderBytes {
   readonly #bytes: FileBytes;
   readonly #failure = Promise.withResolvers<never>();
   hasFailed = false;
+  /** What the decoder has asked for since it began with a part of the file. */
+  #from = Number.POSITIVE_INFINITY;
+  #to = 0;
 
   constructor(bytes: FileBytes) {
     this.#bytes = bytes;
@@ -133,11 +136,16 @@ class DecoderBytes {
   }
 
   slice(start: number, end: number): { arrayBuffer(): Promise<ArrayBuffer> } {
+    this.#from = Math.min(this.#from, start);
+    this.#to = Math.max(this.#to, end);
     return { arrayBuffer: () => this.#guardedPromise(this.#bytes.read(start, end)) };
   }
 
-  naming<T>(path: string, run: () => Promise<T>): Promise<T> {
-    return naming(path, () => Promise.race([this.#guarded(run), this.#failure.promise]));
+  /** Runs the decoder on a part of the file, and names file, part and bytes where they are damaged. */
+  naming<T>(path: string, part: string, run: () => Promise<T>): Promise<T> {
+    [this.#from, this.#to] = [Number.POSITIVE_INFINITY, 0];
+    const place = (): string => (this.#to === 0 ? "" : `, in ${part} (bytes ${this.#from} to ${this.#to})`);
+    return naming(path, () => Promise.race([this.#guarded(run), this.#failure.promise]), place);
   }
 
   #fail(error: unknown): void {
@@ -179,14 +187,14 @@ class DecoderBytes {
 /** Files with a read that failed. Their decoder borrows them forever, and to free such a one is an error, which the garbage collector would run into. */
 const ABANDONED = new Set<object>();
 
-/** Runs what may find the file damaged, and names the file then. */
-async function naming<T>(path: string, run: () => Promise<T>): Promise<T> {
+/** Runs what may find the file damaged, and names the file then, and where in it. */
+async function naming<T>(path: string, run: () => Promise<T>, place: () => string): Promise<T> {
   try {
     return await run();
   } catch (error) {
     if (error instanceof StorageError) throw error;
     if (error instanceof DataError) throw new DataError(`${shownPath(path)}: ${error.message}`, { cause: error, hint: error.hint });
-    throw notParquet(path, messageOf(error), error);
+    throw notParquet(path, messageOf(error) + place(), error);
   }
 }
 

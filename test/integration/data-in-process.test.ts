@@ -82,3 +82,32 @@ test("an endless second input of a union does not keep the first from ending", a
   const both = data.range(1000).union(endless).withSettings({ memoryBytes: 1 });
   expect((await both.take(1500)).map(({ id }) => id).slice(990, 1002)).toEqual([990, 991, 992, 993, 994, 995, 996, 997, 998, 999, 0, 0]);
 }, 20_000);
+
+test("a key that nine of ten rows have is sorted, grouped, brought together and joined as any other, in several tasks", async () => {
+  const count = 300_000;
+  const rows = data.range(count).mapBatches(({ id }) => ({ id, key: Float64Array.from(id, (n) => (n % 10 === 0 ? n : 7)) }));
+  const own = Array.from({ length: count }, (_, id) => ({ id, key: id % 10 === 0 ? id : 7 }));
+
+  const sorted = rows.sort("key");
+  const ids: number[] = [];
+  for await (const { id } of sorted.iterBatches({ batchSize: 50_000 })) ids.push(...id);
+  expect(ids).toEqual(own.toSorted((a, b) => a.key - b.key).map(({ id }) => id));
+
+  const heavy = own.filter(({ key }) => key === 7).map(({ id }) => id);
+  const groups = rows.groupBy("key", { numPartitions: 4 }).aggregate({ rows: data.count(), middle: data.quantile("id", 0.5) });
+  const found = await groups.filter(({ key, rows: size }) => key === 7 || size !== 1).takeAll();
+  expect(found).toEqual([{ key: 7, rows: heavy.length, middle: ((heavy[134_999] as number) + (heavy[135_000] as number)) / 2 }]);
+  expect(await groups.count()).toBe(count / 10 + 1);
+
+  const together = rows.repartition({ keys: ["key"], blocks: 4 });
+  const blocks = await together.mapBatches(({ key }) => ({ sevens: [key.filter((one) => one === 7).length] }), { batchSize: count }).takeAll();
+  expect(blocks.map(({ sevens }) => sevens).filter((sevens) => sevens > 0)).toEqual([heavy.length]);
+
+  const joined = rows.join(
+    data.range(count).mapBatches(({ id }) => ({ key: Float64Array.from(id), twice: id.map((n) => 2 * n) })),
+    { on: "key" },
+  );
+  expect(await joined.sum("twice")).toBe(own.reduce((sum, { key }) => sum + 2 * key, 0));
+  // One partition would be one task.
+  for (const stats of [await sorted.stats(), await groups.stats()]) expect(stats?.operators.at(-1)?.tasks).toBeGreaterThan(2);
+});

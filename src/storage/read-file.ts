@@ -51,7 +51,9 @@ async function* decompressed(
     const { code, message } = error as NodeJS.ErrnoException;
     const isCutOff = code === "Z_BUF_ERROR";
     // Of data that are damaged it is known as which piece they were read: their error lies behind what was decompressed before.
-    const problem = isCutOff ? `it is cut off amid its data, at byte ${compressedBytes}` : `${message} (behind byte ${output.bytesWritten})`;
+    const problem = isCutOff
+      ? `it is cut off amid its data, at byte ${compressedBytes}`
+      : `${message} (behind byte ${output.bytesWritten})`;
     throw new StorageError(`Cannot decompress ${file}: ${problem}`, {
       cause: error,
       hint: isCutOff ? "was it copied to its end?" : "does its extension name the compression that it has?",

@@ -100,7 +100,9 @@ test("a key that nine of ten rows have is sorted, grouped, brought together and 
   expect(await groups.count()).toBe(count / 10 + 1);
 
   const together = rows.repartition({ keys: ["key"], blocks: 4 });
-  const blocks = await together.mapBatches(({ key }) => ({ sevens: [key.filter((one) => one === 7).length] }), { batchSize: count }).takeAll();
+  const blocks = await together
+    .mapBatches(({ key }) => ({ sevens: [key.filter((one) => one === 7).length] }), { batchSize: count })
+    .takeAll();
   expect(blocks.map(({ sevens }) => sevens).filter((sevens) => sevens > 0)).toEqual([heavy.length]);
 
   const joined = rows.join(

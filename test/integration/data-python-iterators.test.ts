@@ -91,7 +91,10 @@ describe.skipIf(problem !== undefined)(`Python consumes parts of datasets${unles
 
   test("whole numbers beside nulls are floats where these hold them, and else Python's own", async () => {
     const exact = async (n: bigint): Promise<string[][]> => {
-      const [part] = await data.fromItems([{ n }, { n: null }]).repartition(1).streamingSplit(1);
+      const [part] = await data
+        .fromItems([{ n }, { n: null }])
+        .repartition(1)
+        .streamingSplit(1);
       return task<(part: unknown) => string[][]>("exact").remote(part);
     };
     expect(await exact(2n ** 53n - 1n)).toEqual(Array.from({ length: 3 }, () => ["9007199254740991.0", "nan"]));

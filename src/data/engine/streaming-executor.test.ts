@@ -114,7 +114,11 @@ interface Case {
   readonly budget?: MemoryBudget;
 }
 
-function unionOf({ seed, counts, budgetBytes, failsAt, budget = new MemoryBudget() }: Case): { executor: StreamingExecutor; blocks: Blocks; budget: MemoryBudget } {
+function unionOf({ seed, counts, budgetBytes, failsAt, budget = new MemoryBudget() }: Case): {
+  executor: StreamingExecutor;
+  blocks: Blocks;
+  budget: MemoryBudget;
+} {
   const blocks = new Blocks();
   const random = randomOf(seed);
   const executor = new StreamingExecutor({ budget, limitBytes: budgetBytes }, (events) => {

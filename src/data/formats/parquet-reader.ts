@@ -50,7 +50,11 @@ export async function readParquetFooter(path: string, asked: readonly string[]):
   const byteLength = bytes.sizeBytes;
   if (byteLength < LEAST_BYTES) throw notParquet(path, `it has ${byteLength} bytes, and the shortest such file has ${LEAST_BYTES}`);
   const slice = (start: number, end = byteLength): Promise<ArrayBuffer> => bytes.read(start, end);
-  const metadata = await naming(path, () => parquetMetadataAsync({ byteLength, slice }), () => ` (it has ${byteLength} bytes)`);
+  const metadata = await naming(
+    path,
+    () => parquetMetadataAsync({ byteLength, slice }),
+    () => ` (it has ${byteLength} bytes)`,
+  );
   const wideColumns = new Set<string>();
   for (const { columns } of metadata.row_groups)
     for (const { meta_data: column } of columns) {

@@ -127,6 +127,27 @@ describe("on two CPUs", () => {
     expectEnded(log);
   });
 
+  test("the rows of one small file are cut for all actors and tasks, in whole batches and in their order", async () => {
+    const log = new Log(folder);
+    const file = join(folder, "one.csv");
+    writeFileSync(file, `id\n${upTo(1000).join("\n")}\n`);
+    const read = data.readCsv<{ id: number }>(file);
+    const slow = read.mapBatches(Slow, { constructorArgs: [log.file, 200], batchSize: 100, concurrency: 2 });
+    const rows = await slow.takeAll();
+    expect(rows.map(({ id }) => id)).toEqual(upTo(1000));
+    expect(new Set(rows.map(({ pid }) => pid)).size).toBe(2);
+    expectEnded(log);
+    const sizes = read.mapBatches(({ id }) => ({ rows: [id.length] }), { batchSize: 100, concurrency: 2 });
+    expect((await sizes.takeAll()).map(({ rows: size }) => size)).toEqual(Array.from({ length: 10 }, () => 100));
+    const mapped = read.map(({ id }) => ({ id }), { concurrency: 2 });
+    expect((await mapped.takeAll()).map(({ id }) => id)).toEqual(upTo(1000));
+    // Two for each that may run; one where no more than one may.
+    for (const dataset of [slow, sizes, mapped]) expect((await dataset.stats())?.operators.at(-1)?.tasks).toBe(4);
+    const alone = read.map(({ id }) => ({ id }), { concurrency: 1 });
+    expect(await alone.count()).toBe(1000);
+    expect((await alone.stats())?.operators.at(-1)?.tasks).toBe(1);
+  });
+
   test("a pool grows while blocks wait, and no further than its largest size", async () => {
     const log = new Log(folder);
     const options = { constructorArgs: [log.file, 60], batchSize: 20, concurrency: { min: 1, max: 3 }, numCpus: 0.25 } as const;

@@ -32,7 +32,7 @@ import { type Stage, StreamingExecutor } from "./streaming-executor.ts";
 import { pythonActors, pythonTasks } from "./python-batches.ts";
 import { MixOperator, UnionOperator } from "./several-inputs.ts";
 import type { SmallSide } from "./small-side.ts";
-import { combineTasks, joiningReadTasks, mapTasks, numberedTasks, rangeTasks, readTasks } from "./task.ts";
+import { type BlockCut, combineTasks, joiningReadTasks, mapTasks, numberedTasks, rangeTasks, readTasks } from "./task.ts";
 import { TaskOperator, type TaskOperatorOptions } from "./task-operator.ts";
 import type { Transform } from "./transform.ts";
 import { isByBins } from "./whole-transforms.ts";
@@ -97,7 +97,9 @@ export async function* run(
   }
   const pools = new Pools(plan, cpus);
   const watched: WatchedOperator[] = [];
-  const executor = new StreamingExecutor({ budget, limitBytes }, (events) => buildStages(plan, { events, parts, cpus, pools, settings, errored, watched }));
+  const executor = new StreamingExecutor({ budget, limitBytes }, (events) =>
+    buildStages(plan, { events, parts, cpus, pools, settings, errored, watched }),
+  );
   const operators = executor.stages.map(({ operator }) => operator);
   onBegin?.({ operators, errored });
   const endProgress = showsProgress(settings.progress) ? processBoard().begin(shownRun({ name, operators, errored })) : undefined;
@@ -187,11 +189,12 @@ function buildOperator(
     case "stored":
       return new StoredOperator(plan.name, plan.blocks);
     case "read": {
-      const { chain, source } = plan;
+      const { chain, source, cutFor } = plan;
       const options = { name: plan.name, ...plan.options };
-      const startTask =
-        side === undefined ? readTasks(source.reader, chain, options) : joiningReadTasks(source.reader, { chain, side }, options);
       const reads = (parts.get(plan) as readonly SourcePart[]).map((part) => part.args);
+      const cut = cutFor && cutOf(cutFor, reads.length, cpus);
+      const startTask =
+        side === undefined ? readTasks(source.reader, { chain, cut }, options) : joiningReadTasks(source.reader, { chain, side }, options);
       return new TaskOperator({ ...shared, startTask, reads, rowsPerTaskMin: 0, isHeld: side && (() => !side.isSettled) });
     }
     case "map":
@@ -225,6 +228,12 @@ function buildOperator(
     case "union":
       return plan.mix === undefined ? new UnionOperator(plan.name, plan.inputs.length) : new MixOperator(plan.name, plan.mix);
   }
+}
+
+/** The pieces of each block of a read, so that each worker behind it has one to work on and one that waits; undefined where its tasks are enough. */
+function cutOf({ rows, workers }: NonNullable<ReadPlan["cutFor"]>, tasks: number, cpus: number): BlockCut | undefined {
+  const pieces = workers === 1 ? 1 : Math.ceil(((workers ?? cpus) * TASKS_PER_CPU) / Math.max(1, tasks));
+  return pieces === 1 ? undefined : { pieces, rows };
 }
 
 type MapPlan = Extract<PhysicalPlan, { kind: "map" }>;

@@ -4,7 +4,7 @@ import { count, sum } from "../aggregates/aggregate.ts";
 import { type Block, rowsOf } from "../blocks/block.ts";
 import { noteDecoded } from "../blocks/memory.ts";
 import { FLOAT64 } from "../blocks/data-type.ts";
-import { readBlocks } from "./task.ts";
+import { type BlockCut, readBlocks } from "./task.ts";
 import type { Transform } from "./transform.ts";
 
 /** What a task gives of blocks of 150,000 numbers each, and whose memory is free at its end. */
@@ -63,4 +63,23 @@ test("an aggregate of the user's may keep what it sees", async () => {
     sumOfRows: TOTAL,
     free: NONE,
   });
+});
+
+test("what is read is cut in pieces of whole batches, in order, where few parts are to keep many workers busy", async () => {
+  async function* read(rows: number): AsyncGenerator<Block> {
+    const values = Float64Array.from({ length: rows }, (_, i) => i);
+    yield { rowCount: rows, names: ["n"], vectors: [{ type: FLOAT64, length: rows, nullCount: 0, bitOffset: 0, values }] };
+  }
+  const pieces = async (rows: number, cut: BlockCut | undefined): Promise<number[]> => {
+    const blocks: Block[] = [];
+    for await (const item of readBlocks(read as never, [], cut, rows)) if ("vectors" in item) blocks.push(structuredClone(item));
+    expect(blocks.flatMap(rowsOf)).toEqual(Array.from({ length: rows }, (_, n) => ({ n })));
+    return blocks.map(({ rowCount }) => rowCount);
+  };
+  expect(await pieces(1000, undefined)).toEqual([1000]);
+  expect(await pieces(1000, { pieces: 4, rows: 1 })).toEqual([250, 250, 250, 250]);
+  expect(await pieces(1000, { pieces: 4, rows: 100 })).toEqual([300, 300, 300, 100]);
+  expect(await pieces(10, { pieces: 4, rows: 256 })).toEqual([10]);
+  expect(await pieces(3, { pieces: 8, rows: 1 })).toEqual([1, 1, 1]);
+  expect(await pieces(0, { pieces: 8, rows: 1 })).toEqual([0]);
 });

@@ -42,9 +42,19 @@ export type Reader = (...args: never[]) => AsyncIterable<Block>;
 /** Begins a task of an operator. `inputs`: the facts of the blocks among its arguments. */
 export type TaskStart = (args: readonly unknown[], inputs: readonly BlockFacts[]) => ObjectRefGenerator<Block | BlockFacts>;
 
+/** How blocks are cut for the tasks behind, where too few come for all workers: into so many, each of a multiple of the rows. */
+export interface BlockCut {
+  readonly pieces: number;
+  readonly rows: number;
+}
+
 /** Tasks that read: the arguments are the reader's. */
-export function readTasks(reader: Reader, chain: readonly Transform[], options: TaskOptions<1>): TaskStart {
-  const task = remote(readBlocks.bind(undefined, reader as AnyReader, chain), streaming(options));
+export function readTasks(
+  reader: Reader,
+  { chain, cut }: { readonly chain: readonly Transform[]; readonly cut?: BlockCut | undefined },
+  options: TaskOptions<1>,
+): TaskStart {
+  const task = remote(readBlocks.bind(undefined, reader as AnyReader, chain, cut), streaming(options));
   return (args) => task.remote(...args);
 }
 
@@ -54,7 +64,7 @@ export function joiningReadTasks(
   { chain, side }: { chain: readonly Transform[]; side: SmallSide },
   options: TaskOptions<1>,
 ): TaskStart {
-  const alone = readTasks(reader, chain, options);
+  const alone = readTasks(reader, { chain }, options);
   const { join, after } = side;
   const task = remote(readAndJoin.bind(undefined, reader as AnyReader, { chain, join, after }), streaming(options));
   return (args, inputs) => {
@@ -79,9 +89,10 @@ type AnyReader = (...args: unknown[]) => AsyncIterable<Block>;
 export async function* readBlocks(
   read: AnyReader,
   chain: readonly Transform[],
+  cut?: BlockCut,
   ...args: unknown[]
 ): AsyncGenerator<Block | BlockFacts, void, undefined> {
-  yield* produce(read(...args), chain, keepsNothing(chain) ? "decoded" : undefined);
+  yield* produce(read(...args), chain, { inputs: keepsNothing(chain) ? "decoded" : undefined, cut });
 }
 
 /** The body of a task that reads one side of a join and has all of the other one. */
@@ -115,7 +126,7 @@ export function rangeTasks(chain: readonly Transform[], options: TaskOptions<1>)
 /** What a task on blocks runs. */
 export async function* mapBlocks(chain: readonly Transform[], ...blocks: unknown[]): AsyncGenerator<Block | BlockFacts, void, undefined> {
   const inputs = chain.length > 0 && chain.every(isOwnCode) ? buffersOf(blocks as Block[]) : undefined;
-  yield* produce(given(blocks as Block[]), chain, inputs);
+  yield* produce(given(blocks as Block[]), chain, { inputs });
   if (inputs !== undefined) freeBuffers(inputs);
 }
 
@@ -161,14 +172,11 @@ export async function* given(blocks: Iterable<Block>): AsyncGenerator<Block, voi
 
 /**
  * Runs the chain, gathers small blocks unless they are to be so, the more the longer it goes on, cuts large ones, and yields each with its facts behind it. Runs in workers.
- *
- * @param inputs - the memory of what is given, where the blocks that come out of the chain are nobody else's: they are freed once they are sent. `"decoded"`: what a decoder has
- *   filled for them is
  */
 export async function* produce(
   blocks: AsyncIterable<Block>,
   chain: readonly Transform[],
-  inputs?: Inputs,
+  sending: Sending = {},
 ): AsyncGenerator<Block | BlockFacts, void, undefined> {
   let bytesMin = chain.at(-1)?.kind === "rebatch" ? 0 : BLOCK_BYTES_MIN;
   let small: Block[] = [];
@@ -180,21 +188,28 @@ export async function* produce(
     small.push(block);
     smallBytes += blockBytes(block);
     if (smallBytes < bytesMin) continue;
-    yield* sent(small, watch, inputs);
+    yield* sent(small, watch, sending);
     growth.refresh();
     small = [];
     smallBytes = 0;
     bytesMin = Math.min(2 * bytesMin, GATHERED_BYTES_MAX);
   }
-  if (small.length > 0) yield* sent(small, watch, inputs);
+  if (small.length > 0) yield* sent(small, watch, sending);
 }
 
-type Inputs = ReadonlySet<ArrayBuffer> | "decoded";
+interface Sending {
+  /**
+   * The memory of what is given, where the blocks that come out of the chain are nobody else's: they are freed once they are sent. `"decoded"`: what a decoder has filled for
+   * them is.
+   */
+  readonly inputs?: ReadonlySet<ArrayBuffer> | "decoded" | undefined;
+  readonly cut?: BlockCut | undefined;
+}
 
 /** Yields the rows of blocks as one block, or in pieces. */
-function* sent(blocks: readonly Block[], watch: StopWatch, inputs: Inputs | undefined): Generator<Block | BlockFacts, void, undefined> {
+function* sent(blocks: readonly Block[], watch: StopWatch, { inputs, cut }: Sending): Generator<Block | BlockFacts, void, undefined> {
   const block = keepOrigins(concatBlocks(blocks), blocks);
-  yield* withFacts(block, watch);
+  yield* withFacts(block, watch, cut);
   if (inputs === "decoded") freeDecoded([...blocks, block]);
   else if (inputs !== undefined) freeBuffers(buffersOf([...blocks, block]), inputs);
 }
@@ -215,12 +230,13 @@ export class StopWatch {
   }
 }
 
-function* withFacts(block: Block, watch: StopWatch): Generator<Block | BlockFacts, void, undefined> {
-  const sizeBytes = blockBytes(block);
-  const pieces = Math.min(Math.max(1, Math.ceil(sizeBytes / BLOCK_BYTES_MAX)), Math.max(1, block.rowCount));
-  for (let i = 0; i < pieces; i += 1) {
-    const start = Math.floor((block.rowCount * i) / pieces);
-    const end = Math.floor((block.rowCount * (i + 1)) / pieces);
+function* withFacts(block: Block, watch: StopWatch, cut?: BlockCut): Generator<Block | BlockFacts, void, undefined> {
+  const { rowCount } = block;
+  const rowsMax = Math.max(1, Math.ceil(rowCount / Math.max(1, Math.ceil(blockBytes(block) / BLOCK_BYTES_MAX))));
+  const rows = cut === undefined ? rowsMax : Math.max(1, Math.min(rowsMax, cut.rows * Math.ceil(rowCount / cut.pieces / cut.rows)));
+  // A block without rows is sent, too.
+  for (let start = 0; start === 0 || start < rowCount; start += rows) {
+    const end = Math.min(start + rows, rowCount);
     const piece = packBlock(sliceBlock(block, start, end));
     const { spent } = watch;
     yield piece;

@@ -21,6 +21,8 @@ export type PhysicalPlan =
       readonly source: Source;
       readonly chain: readonly Transform[];
       readonly options: TaskOptions<1>;
+      /** Where a function runs in tasks or actors of its own behind it: a read of few parts cuts its blocks for these. */
+      readonly cutFor?: CutFor | undefined;
     }
   | {
       readonly kind: "map";
@@ -52,6 +54,13 @@ export type PhysicalPlan =
       /** Default: the blocks of one input after those of the other. */
       readonly mix?: Mix | undefined;
     };
+
+interface CutFor {
+  /** Of which the function takes a multiple best. */
+  readonly rows: number;
+  /** How many run at a time. Default: as many as there are CPUs. */
+  readonly workers: number | undefined;
+}
 
 /** Where an exchange takes rows from, and which of them come together. */
 interface ExchangeInput {

@@ -4,6 +4,7 @@
  * - **Fusion.** Transforms that follow each other run in one task, and those behind a read in the task that reads: no block is stored between them. Transforms that ask
  *   for other resources stay apart, and so do those of classes, which run in pools of actors, and functions behind a pool or behind tasks of
  *   limited number, which would hold them back.
+ * - **Cutting.** A read of few parts cuts its blocks for functions that run in tasks or actors of their own, so that all of these work.
  * - **Partial aggregates.** What a group by needs of its rows is computed where they are, so that few rows travel.
  * - **Filters and columns go down**, into the read where it can leave out what they exclude: `push-down.ts`.
  * - **Limits go down.** Behind a limit, each task of the operator below gives no more rows than the limit: a read of a large file stops early.
@@ -13,6 +14,7 @@ import type { Compute } from "../engine/compute.ts";
 import type { Combine } from "../engine/combine.ts";
 import type { Partitioning } from "../engine/partition-task.ts";
 import { isUserCode, type Transform } from "../engine/transform.ts";
+import { BATCH_ROWS } from "../limits.ts";
 import type { LogicalPlan } from "./logical-plan.ts";
 import type { PhysicalPlan } from "./physical-plan.ts";
 import { pushDown } from "./push-down.ts";
@@ -68,7 +70,16 @@ function partitioningOf(combine: Combine, input: number): Partitioning {
 
 function fuse(input: PhysicalPlan, name: string, transform: Transform, options: TaskOptions<1>, compute?: Compute): PhysicalPlan {
   const fused = compute === undefined ? appended(input, transform, options) : undefined;
-  return fused ?? { kind: "map", name, input, chain: [transform], options, compute };
+  return fused ?? { kind: "map", name, input: withCut(input, transform, compute), chain: [transform], options, compute };
+}
+
+/** A read cuts what it reads for a function in other tasks: whole batches, or rows. */
+function withCut(input: PhysicalPlan, transform: Transform, compute: Compute | undefined): PhysicalPlan {
+  if (input.kind !== "read") return input;
+  const isOfBatches = transform.kind === "mapBatches" || transform.kind === "pythonBatches";
+  if (!isOfBatches && !isUserCode(transform)) return input;
+  const workers = compute?.kind === "tasks" ? compute.concurrency : compute?.max;
+  return { ...input, cutFor: { rows: isOfBatches ? (transform.batchSize ?? BATCH_ROWS) : 1, workers } };
 }
 
 /** The input with one transform more in its tasks; undefined where they have other options, or there are none. */

@@ -27,7 +27,7 @@ export interface Tracker {
 }
 
 export interface TrackedRun {
-  /** Records the results since the last call, in order. Calls do not overlap. */
+  /** Records the results since the last call, in order. Calls do not overlap. One that fails with a `StorageError` comes again, with the same results and those since. */
   log(results: readonly Metrics[]): void | Promise<void>;
   close(state: "finished" | "failed"): void | Promise<void>;
 }

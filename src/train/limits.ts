@@ -40,3 +40,6 @@ export const STORAGE_RETRY_MAX_MS = 5000;
 
 /** After Ctrl-C: for the ranks to end, before the program ends without waiting for them. Its daemon ends them then. */
 export const INTERRUPTED_MS = 5000;
+
+/** Lines of a rank that wait while its log cannot be written; older ones are left out. */
+export const RANK_LOG_LINES_MAX = 10_000;

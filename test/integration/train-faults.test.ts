@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ActorDiedError, placementGroup, placementGroupTable } from "shoal";
-import { DataParallelTrainer, getContext, report, type RunConfig, TrainingFailedError } from "shoal/train";
+import { DataParallelTrainer, getContext, report, Result, type RunConfig, TrainingFailedError } from "shoal/train";
 import { describe, expect, test, vi } from "vitest";
 import { REPOSITORY } from "../house/source-files.ts";
 import { count, type CountConfig } from "./counting-loop.ts";
@@ -155,6 +155,40 @@ describe("storage", () => {
     const { metrics, bestCheckpoints } = await fitted;
     expect(metrics).toMatchObject({ step: 2, start: 0, attempt: 1 });
     expect(bestCheckpoints).toHaveLength(3);
+  });
+
+  test("that is away for a while gets all that was reported and printed meanwhile", async () => {
+    const [run, elsewhere] = [join(folder, "away"), join(folder, "elsewhere")];
+    const written = vi.spyOn(process.stderr, "write");
+    await new DataParallelTrainer({
+      trainLoopPerWorker: async (places: { run: string; elsewhere: string }) => {
+        const { setTimeout: pause } = process.getBuiltinModule("node:timers/promises");
+        const { renameSync, rmSync, writeFileSync } = process.getBuiltinModule("node:fs");
+        for (let step = 0; step < 3; step += 1) {
+          if (step === 1) {
+            renameSync(places.run, places.elsewhere);
+            writeFileSync(places.run, "");
+          }
+          await report({ step });
+          console.log(`step ${step}`);
+          await pause(400);
+          if (step === 1) {
+            rmSync(places.run);
+            renameSync(places.elsewhere, places.run);
+          }
+        }
+      },
+      trainLoopConfig: { run, elsewhere },
+      scalingConfig: { numWorkers: 1 },
+      runConfig: { name: "away", storagePath: folder },
+    }).fit();
+    const lines = written.mock.calls.map(([text]) => String(text)).filter((text) => text.includes("JsonLoggerCallback"));
+    written.mockRestore();
+    const { step } = await (await Result.fromPath<{ step: number }>(run)).metricsColumns();
+    expect([...(step ?? [])].map(Number)).toEqual([0, 1, 2]);
+    expect(readFileSync(join(run, "rank-0.log"), "utf8")).toBe("step 0\nstep 1\nstep 2\n");
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain("its results wait until that can be written");
   });
 });
 

@@ -26,7 +26,7 @@ export { isActorOption, isTaskOption } from "./options/options.ts";
 // Conditions on the labels of nodes: as an option, and which nodes meet them.
 export { LABEL_SELECTOR } from "./options/scheduling-options.ts";
 export type { LabelSelector } from "./options/scheduling-types.ts";
-export { matchesLabels } from "../runtime/scheduling/label-selector.ts";
+export { matchesLabels, NODE_ID_LABEL } from "../runtime/scheduling/label-selector.ts";
 
 export { nearNames } from "../runtime/base/near-names.ts";
 

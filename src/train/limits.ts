@@ -24,11 +24,11 @@ export const TEAR_DOWN_MS = 5000;
 /** A group that waits for its resources: a warning says what is missing. */
 export const ROOM_WARN_MS = 5000;
 
-/** How long a group may wait for resources that the cluster does not have in all. */
-export const NO_ROOM_MS = 60_000;
-
 /** For an elastic group: how long one of its larger sizes may take to be placed before a smaller one is tried. */
 export const ELASTIC_PLACEMENT_MS = 2000;
+
+/** For more ranks of an elastic group to find their places while the others train. */
+export const ROOM_FOR_MORE_MS = 500;
 
 /** The rendezvous of a framework. PyTorch's own default. */
 export const RENDEZVOUS_MS = 1_800_000;

@@ -38,6 +38,19 @@ test("ranks of two nodes compute together; a node that dies shrinks an elastic g
   }).fit();
   expect(placed.metrics).toEqual({ nodes: [1, 1, 2, 2], local: [0, 2], large: 2.5 });
 
+  // What is free is enough for a third rank in sum, and on neither node.
+  const grown = await new DataParallelTrainer<CountConfig>({
+    trainLoopPerWorker: count,
+    trainLoopConfig: { root: mkdtempSync(join(folder, "run-")), steps: 40 },
+    scalingConfig: {
+      numWorkers: { min: 2, max: 3 },
+      resourcesPerWorker: { CPU: 0.6 },
+      elasticResizeMonitorIntervalMs: 50,
+    },
+    runConfig: { name: "no third", storagePath: folder },
+  }).fit();
+  expect(grown.metrics).toMatchObject({ step: 39, attempt: 1, worldSize: 2 });
+
   const root = mkdtempSync(join(folder, "run-"));
   const fitted = new DataParallelTrainer<CountConfig>({
     trainLoopPerWorker: count,

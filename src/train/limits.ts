@@ -22,7 +22,7 @@ export const AGENT_START_MS = 10_000;
 export const TEAR_DOWN_MS = 5000;
 
 /** A group that waits for its resources: a warning says what is missing. */
-export const ROOM_WARN_MS = 5000;
+export const ROOM_WARN_MS = 2000;
 
 /** For an elastic group: how long one of its larger sizes may take to be placed before a smaller one is tried. */
 export const ELASTIC_PLACEMENT_MS = 2000;

@@ -88,12 +88,43 @@ describe("ranks", () => {
   test("that get no room in time have failed, and wait for none any more", async () => {
     const group = placementGroup([{ CPU: 1 }]);
     await group.ready();
-    const { trainer } = trainerOf("no room", { steps: 1 }, { startTimeoutMs: 300 });
+    const { trainer } = trainerOf("no room", { steps: 1 }, { startTimeoutMs: 2300 });
+    const written = vi.spyOn(process.stderr, "write");
     expect((await failureOf(trainer.fit())).message).toBe(
-      "Training run no room failed: the group of ranks has no room yet after 300 ms (startTimeoutMs of failureConfig)",
+      "Training run no room failed: the group of ranks has no room yet after 2300 ms (startTimeoutMs of failureConfig)",
+    );
+    const lines = written.mock.calls.map(([text]) => String(text)).filter((text) => text.includes("waits for room"));
+    written.mockRestore();
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(
+      /a training run waits for room for its 2 ranks: they need .*; the cluster has CPU: 2 in all, of which CPU: 1 are free; the ranks wait until others have given theirs back/,
     );
     await group.remove();
     expect((await placementGroupTable()).filter(({ state }) => state !== "removed")).toEqual([]);
+  });
+
+  test("that have no memory left are replaced, and the failure says so", async () => {
+    const failures: (Error | undefined)[] = [];
+    const { metrics } = await new DataParallelTrainer({
+      trainLoopPerWorker: async () => {
+        const { attempt, worldRank } = getContext();
+        const kept: number[][] = [];
+        while (attempt === 1 && worldRank === 1) kept.push(Array.from({ length: 10_000 }, () => kept.length));
+        await report({ attempt });
+      },
+      scalingConfig: { numWorkers: 2 },
+      runConfig: {
+        name: "memory",
+        storagePath: folder,
+        failureConfig: { maxFailures: 1 },
+        workerRuntimeEnv: { envVars: { NODE_OPTIONS: "--max-old-space-size=64" } },
+        callbacks: [{ afterException: ({ workerFailures }) => void failures.push(workerFailures.get(1)) }],
+      },
+    }).fit();
+    expect(metrics).toEqual({ attempt: 2 });
+    expect(failures).toHaveLength(1);
+    expect(failures[0]?.name).toBe("OutOfMemoryError");
+    expect(failures[0]?.message).toContain("heap out of memory");
   });
 
   test("that do not do the same are named", async () => {

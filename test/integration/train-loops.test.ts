@@ -189,6 +189,22 @@ test("ranks get parts of a dataset without overlap in each epoch, and all of wha
   }
 });
 
+test("with equal: false no row is left out", async () => {
+  const root = mkdtempSync(join(folder, "unequal-"));
+  await new DataParallelTrainer({
+    trainLoopPerWorker: readShards,
+    trainLoopConfig: { root },
+    scalingConfig: { numWorkers: 2, resourcesPerWorker: { CPU: 0.5 } },
+    runConfig: config("unequal"),
+    datasets: { train: data.range(101), check: data.range(1), bad: data.range(1) },
+    dataConfig: { datasetsToSplit: ["train"], equal: false },
+  }).fit();
+  for (const epoch of [0, 1]) {
+    const seen = [0, 1].flatMap((rank) => JSON.parse(readFileSync(join(root, `${epoch}-${rank}.json`), "utf8")) as number[]);
+    expect(seen.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 101 }, (_, id) => id));
+  }
+});
+
 test("small values pass between ranks, and what a loop returns does not matter", async () => {
   const result = await new DataParallelTrainer({
     trainLoopPerWorker: async () => {

@@ -151,6 +151,11 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
     expect(await messageOf("no venv", "places", LOOPS, { python: join(folder, "my venv") })).toMatch(
       /there is no Python at .*my venv on this machine\. Make a virtual environment there with: python3 -m venv '.*my venv'$/,
     );
+    const [old, other] = [join(folder, "old python"), join(folder, "no python")];
+    writeFileSync(old, "#!/bin/sh\necho 3.6.9\n", { mode: 0o755 });
+    writeFileSync(other, "#!/bin/sh\necho hello\n", { mode: 0o755 });
+    expect(await messageOf("old", "places", LOOPS, { python: old })).toContain("old python is Python 3.6.9, and 3.9 or later is needed");
+    expect(await messageOf("no python", "places", LOOPS, { python: other })).toContain("no python");
   });
 
   test("are made ready by a backend of one's own", async () => {

@@ -297,7 +297,7 @@ export class DeploymentState {
       if (replica.version === this.#target.version && !this.#isToMove(replica)) current.push(replica);
       else old.push(replica);
     }
-    effects.push(...this.#start(current.length, current.length + old.length, nowMs));
+    effects.push(...this.#start(current, old, nowMs));
     effects.push(...this.#reconfigure(current));
     effects.push(...this.#retireOld(current, old, nowMs));
     if (old.length === 0 && current.length > this.#count) effects.push(...this.#retireExcess(current));
@@ -371,14 +371,27 @@ export class DeploymentState {
     if (autoscaling === undefined) this.#count = numReplicas;
   }
 
-  #start(currentCount: number, liveCount: number, nowMs: number): ServeEffect[] {
+  /**
+   * Replicas that an update needs beside those that are wanted, or without them: an old gang leaves as a whole once as many run in its place, and what is left over then
+   * must hold a new gang.
+   */
+  #leastStep(old: readonly ReplicaRecord[]): number {
+    const gangs = Map.groupBy(
+      old.filter(({ phase }) => phase !== "retiring"),
+      ({ id, gang = id }) => gang,
+    );
+    const largest = [...gangs.values()].reduce((most, { length }) => Math.max(most, length), 1);
+    return largest + (this.#target.config.gang?.gangSize ?? 1) - 1;
+  }
+
+  #start(current: readonly ReplicaRecord[], old: readonly ReplicaRecord[], nowMs: number): ServeEffect[] {
     const { config } = this.#target;
     const gangSize = config.gang?.gangSize ?? 1;
-    const surge = config.maxSurgePercent === 0 ? 0 : Math.max(gangSize, Math.ceil(this.#count * config.maxSurgePercent));
-    const room = this.#count + surge - liveCount;
+    const surge = config.maxSurgePercent === 0 ? 0 : Math.max(this.#leastStep(old), Math.ceil(this.#count * config.maxSurgePercent));
+    const room = this.#count + surge - current.length - old.length;
     const hasGivenUp = this.#failure !== undefined && (this.#former === undefined || this.#former.version !== this.#target.version);
     if (hasGivenUp || nowMs < this.#nextStartMs) return [];
-    const wanted = Math.floor(Math.min(this.#count - currentCount, room) / gangSize) * gangSize;
+    const wanted = Math.floor(Math.min(this.#count - current.length, room) / gangSize) * gangSize;
     // Where a replica is to be is known once it runs: with a limit for each node they start one by one.
     const isStarting = config.maxReplicasPerNode !== undefined && [...this.replicas.values()].some(({ phase }) => phase === "starting");
     const number = isStarting ? 0 : config.maxReplicasPerNode === undefined ? wanted : Math.min(wanted, gangSize);
@@ -462,8 +475,7 @@ export class DeploymentState {
     const running = current.filter((replica) => this.#serves(replica)).length;
     // No room beside the old ones: either there is to be none, or a new one finds none.
     const isStuck = current.some(({ phase, sinceMs }) => phase === "starting" && nowMs - sinceMs >= SURGE_PATIENCE_MS);
-    const gangSize = config.gang?.gangSize ?? 1;
-    const few = Math.max(gangSize, Math.floor(this.#count * config.rollingUpdatePercentage));
+    const few = Math.max(this.#leastStep(old), Math.floor(this.#count * config.rollingUpdatePercentage));
     const mayMiss = config.maxSurgePercent === 0 || isStuck ? few : 0;
     let excess = running + serving.length - Math.max(0, this.#count - mayMiss);
     for (const replica of serving) {

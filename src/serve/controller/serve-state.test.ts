@@ -254,6 +254,33 @@ describe("updates", () => {
     );
   });
 
+  test.each([
+    { from: [4, 4], to: [4, 2] },
+    { from: [4, 4], to: [4, undefined] },
+    { from: [8, 4], to: [8, 2] },
+    { from: [8, 2], to: [8, 4] },
+    { from: [4, undefined], to: [4, 4] },
+    { from: [15, 5], to: [15, 3] },
+    { from: [12, 4], to: [2, 2] },
+  ] as const)("change the size of gangs: $from to $to replicas and gangSize, with and without a surge", ({ from, to }) => {
+    const sized = ([numReplicas, gangSize]: readonly [number, number | undefined]): DeploymentOptions => ({
+      numReplicas,
+      ...(gangSize !== undefined && { gangConfig: { gangSize } }),
+    });
+    for (const maxSurgePercent of [0.25, 0]) {
+      const world = running("v1", { ...sized(from), maxSurgePercent });
+      world.apply({ kind: "deploy", target: app(target("v2", { ...sized(to), maxSurgePercent })) });
+      world.until(
+        () => world.status("app") === "RUNNING",
+        () => {
+          if (maxSurgePercent > 0) expect(world.serving("D")).toBeGreaterThanOrEqual(Math.min(from[0], to[0]));
+          else expect([...world.replicas.values()].filter(({ state }) => state !== "ending").length).toBeLessThanOrEqual(from[0]);
+        },
+      );
+      expect(world.serving("D", "v2")).toBe(to[0]);
+    }
+  });
+
   test("that do not start leave the former version, and the status tells why", () => {
     const world = running("v1", { numReplicas: 4 });
     world.badVersions.add("v2");

@@ -158,6 +158,7 @@ export class DeploymentState {
       this.#nextStartMs = 0;
     }
     this.#failure = undefined;
+    this.#message = "";
     this.#isDeleting = false;
     this.#target = target;
     const { autoscaling, numReplicas } = target.config;
@@ -169,6 +170,8 @@ export class DeploymentState {
 
   delete(): void {
     this.#isDeleting = true;
+    // The code is forgotten with the record: nothing goes back to this version.
+    this.#former = undefined;
   }
 
   /** A target whose version the user has named is of the version of that name that runs, with its code. Where none runs there is no update to be saved. */
@@ -202,9 +205,11 @@ export class DeploymentState {
     const didServe = this.#serves(replica);
     replica.phase = "retiring";
     if (didServe) effects.push(this.#publish());
-    if (replica.version !== this.#target.version || this.#failure !== undefined) return effects;
+    if (replica.version !== this.#target.version) return effects;
     this.#startFailures += 1;
     this.#nextStartMs = nowMs + Math.min(START_RETRY_MAX_MS, START_RETRY_MIN_MS * 2 ** (this.#startFailures - 1));
+    // The status goes on telling why the version that was wanted is given up.
+    if (this.#failure !== undefined) return effects;
     this.#message = reason;
     // A version that has run before is retried without limit: the cause lies outside its code.
     if (this.#former === this.#target) {

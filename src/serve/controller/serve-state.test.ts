@@ -297,6 +297,43 @@ describe("updates", () => {
     expect(world.serving("D", "v3")).toBe(4);
   });
 
+  test("of an application that is being deleted do not go back to its former version, whose code is forgotten", () => {
+    const world = running("v1", { numReplicas: 2 });
+    world.badVersions.add("v2");
+    world.apply({ kind: "delete", app: "app" });
+    world.apply({ kind: "deploy", target: app(target("v2", { numReplicas: 2 })) });
+    world.until(() => world.status("app") === "DEPLOY_FAILED");
+    for (let step = 0; step < 50; step += 1) world.step();
+    expect(world.state.deployment("app", "D")?.versions).toEqual(["v2"]);
+    expect([world.replicas.size, world.serving("D")]).toEqual([0, 0]);
+  });
+
+  test("that went back start replicas of the former version with growing pauses where those fail, too", () => {
+    const world = running("v1", { numReplicas: 1 });
+    world.badVersions.add("v2").add("v1");
+    world.apply({ kind: "deploy", target: app(target("v2", { numReplicas: 1 })) });
+    world.until(() => world.status("app") === "DEPLOY_FAILED");
+    const [id] = [...world.replicas].find(([, { state }]) => state === "running") as [string, Simulated];
+    world.replicas.delete(id);
+    world.apply({ kind: "ended", replica: id, reason: "it died" });
+    const started = new Set<string>();
+    for (let step = 0; step < 300; step += 1) {
+      world.step();
+      for (const [replica, { start }] of world.replicas) if (start.version === "v1") started.add(replica);
+    }
+    expect(started.size).toBeGreaterThan(3);
+    expect(started.size).toBeLessThan(12);
+  });
+
+  test("tell nothing of the failure of an earlier one", () => {
+    const world = running("v1", { numReplicas: 1 });
+    world.badVersions.add("v2");
+    world.apply({ kind: "deploy", target: app(target("v2", { numReplicas: 1 })) });
+    world.until(() => world.status("app") === "DEPLOY_FAILED");
+    world.apply({ kind: "deploy", target: app(target("v3", { numReplicas: 1 })) });
+    expect(world.state.status("app")).toMatchObject({ status: "DEPLOYING", message: "" });
+  });
+
   test("of the configuration alone keep the replicas; one that fails is taken back", () => {
     const world = running("v1", { numReplicas: 5, userConfig: 1 });
     const before = [...world.replicas.keys()];

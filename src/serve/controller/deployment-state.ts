@@ -284,11 +284,12 @@ export class DeploymentState {
     return effects;
   }
 
-  found({ id, version, userConfig, maxOngoing, rank, gang, nodeId, pid }: FoundReplica, nowMs: number): ServeEffect[] {
+  /** A replica of an earlier controller. One that drains already counts for nothing, and is followed to its end. */
+  found({ id, version, userConfig, maxOngoing, rank, gang, nodeId, pid, isDraining }: FoundReplica, nowMs: number): ServeEffect[] {
     if (this.replicas.has(id)) return [];
     const record = newRecord(id, { version, rank, gang, userConfig, maxOngoing }, nowMs);
-    this.replicas.set(id, { ...record, phase: "running", nodeId, pid });
-    return [this.#publish()];
+    this.replicas.set(id, { ...record, phase: isDraining ? "retiring" : "running", nodeId, pid });
+    return isDraining ? [{ kind: "retire", replica: id, withinMs: this.#target.config.gracefulShutdownTimeoutMs }] : [this.#publish()];
   }
 
   /** The next steps. To be called after every event and from time to time. */

@@ -190,9 +190,10 @@ function restored(world: World, replicas: readonly Simulated[]): void {
   for (const simulated of replicas) world.apply(foundEvent(simulated));
 }
 
-function foundEvent({ start, nodeId }: Simulated): ServeEvent {
+function foundEvent({ start, nodeId }: Simulated, isDraining = false): ServeEvent {
   const { id, app: name, deployment, version, rank, userConfig, maxOngoingRequests: maxOngoing, gang } = start;
-  return { kind: "found", replica: { id, app: name, deployment, version, rank, userConfig, maxOngoing, gang: gang?.id, nodeId, pid: 1 } };
+  const place = { gang: gang?.id, nodeId, pid: 1, isDraining };
+  return { kind: "found", replica: { id, app: name, deployment, version, rank, userConfig, maxOngoing, ...place } };
 }
 
 describe("updates", () => {
@@ -429,6 +430,19 @@ describe("deaths", () => {
     expect(world.replicas.size).toBe(3);
     expect([...world.replicas.keys()]).toEqual(expect.arrayContaining(found.slice(1).map(({ start }) => start.id)));
     expect(new Set([...world.replicas.values()].map(({ start }) => start.rank))).toEqual(new Set([0, 1, 2]));
+  });
+
+  test("of a controller: a replica that drains already is not counted, gets nothing, and is followed to its end", () => {
+    const world = running("v1", { numReplicas: 2 });
+    const [draining, serving] = [...world.replicas.values()] as [Simulated, Simulated];
+    restored(world, [serving]);
+    world.apply(foundEvent(draining, true));
+    expect(world.published.get("app/D")).toEqual([serving.start.id]);
+    expect(world.replicas.get(draining.start.id)?.state).toBe("ending");
+    expect(world.state.deployment("app", "D")?.replicaStates).toEqual({ RUNNING: 1, STOPPING: 1 });
+    world.until(() => world.status("app") === "RUNNING" && world.replicas.size === 2);
+    expect(world.serving("D")).toBe(2);
+    expect(world.replicas.has(draining.start.id)).toBe(false);
   });
 
   test("of a controller are survived by gangs: one that has lost a member meanwhile is replaced, the others stay", () => {

@@ -56,6 +56,7 @@ export interface ReplicaDescription {
   readonly gang: string | undefined;
   readonly group: string | undefined;
   readonly isStarted: boolean;
+  readonly isDraining: boolean;
   readonly nodeId: string;
   readonly pid: number;
   readonly code: CodeSource;
@@ -84,7 +85,8 @@ export class Replica {
   #userConfig: string | undefined;
   readonly #metrics: ReplicaMetrics;
   readonly #utilization = new Utilization(performance.now());
-  #isDraining = false;
+  /** Undefined until the replica is told to end. */
+  #drained: Promise<void> | undefined;
   #onIdle: (() => void) | undefined;
 
   constructor(spec: ReplicaSpec, code: CodeSource) {
@@ -207,15 +209,23 @@ export class Replica {
       gang,
       group,
       isStarted: this.#user !== undefined,
+      isDraining: this.#drained !== undefined,
       nodeId: getRuntimeContext().nodeId,
       pid: process.pid,
       code: this.#code,
     };
   }
 
-  /** Takes nothing new, and resolves when all that is under way has ended. Nobody sends anything any more: what comes all the same is refused. */
-  async drain(): Promise<void> {
-    this.#isDraining = true;
+  /**
+   * Takes nothing new, and resolves when all that is under way has ended. Nobody sends anything any more: what comes all the same is refused. The next controller may ask
+   * again: the user's object is disposed of once.
+   */
+  drain(): Promise<void> {
+    this.#drained ??= this.#drain();
+    return this.#drained;
+  }
+
+  async #drain(): Promise<void> {
     if (this.#ongoing > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
     await this.#user?.dispose();
   }
@@ -292,7 +302,7 @@ export class Replica {
 
   /** @returns when it began */
   #begin(): number {
-    if (this.#isDraining || this.#ongoing >= this.#maxOngoing) throw ReplicaBusyError.with(this.#ongoing);
+    if (this.#drained !== undefined || this.#ongoing >= this.#maxOngoing) throw ReplicaBusyError.with(this.#ongoing);
     this.#ongoing += 1;
     this.#metrics.ongoing.set(this.#ongoing);
     const nowMs = performance.now();
@@ -336,7 +346,7 @@ export class Replica {
 
   #admit(stream: ServedStream, _server: RequestServer): void {
     const { method, url, headers, requestId, modelId, timeoutMs } = stream.head;
-    if (this.#isDraining || this.#ongoing >= this.#maxOngoing) {
+    if (this.#drained !== undefined || this.#ongoing >= this.#maxOngoing) {
       stream.refuse(this.#ongoing);
       return;
     }

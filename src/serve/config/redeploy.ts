@@ -40,24 +40,28 @@ export async function redeployApplication(
   await unlessAborted(signal, () => redeploy([application], signal));
 }
 
-/** A configuration that runs. */
-interface RedeployedConfig extends StartedServe {
-  /** Where the code of its applications is, beside the folder of the configuration. */
-  readonly folders: readonly string[];
-}
-
 /**
  * Runs the applications of a configuration as their files are now, and ends all others.
  *
+ * @param options `foundFolder` is called with each folder in which code of an application is, beside the folder of the configuration, before anything is deployed: a mistake there is mended there
  * @throws what `deployConfig` throws
  */
 export async function redeployConfig(
   text: string,
-  { source = "the configuration", folder = process.cwd(), signal }: ConfigPlace & RedeployOptions = {},
-): Promise<RedeployedConfig> {
+  {
+    source = "the configuration",
+    folder = process.cwd(),
+    signal,
+    foundFolder = () => {},
+  }: ConfigPlace & RedeployOptions & { readonly foundFolder?: (folder: string) => void } = {},
+): Promise<StartedServe> {
   // As the package for YAML would be loaded by every process of Serve.
   const { readConfig } = await import("./read-config.ts");
   const config = readConfig(text, source);
+  for (const { runtimeEnv } of config.applications) {
+    const found = workingDirOf(runtimeEnv, folder);
+    if (found !== undefined) foundFolder(found);
+  }
   const started = await start({ httpOptions: httpOptionsOf(config), grpcOptions: grpcOptionsOf(config, folder) });
   const wanted = new Set(config.applications.map(({ name }) => name));
   const others = Object.keys((await status()).applications).filter((name) => !wanted.has(name));
@@ -71,8 +75,7 @@ export async function redeployConfig(
     await redeploy(applications, signal, () => Promise.all(others.map((name) => deleteApplication(name))));
     await saveConfigText(text);
   });
-  const folders = config.applications.flatMap(({ runtimeEnv }) => workingDirOf(runtimeEnv, folder) ?? []);
-  return { ...started, folders };
+  return started;
 }
 
 /** Builds all applications before it deploys the first. @param beforeDeploy - called when all are built */

@@ -29,10 +29,10 @@ import { ReplicaLifeMetrics } from "../metrics/replica-life-metrics.ts";
 import type { LoggingConfig } from "../replica/replica-log.ts";
 import { type CodeSource, Replica, type ReplicaDescription } from "../replica/replica.ts";
 import type { ReplicaStart, ServeEvent } from "./serve-events.ts";
+import { spreadOptions } from "./spread-options.ts";
 import type { Subscribers } from "./subscribers.ts";
 import { waitText } from "./wait-text.ts";
 
-const NODE_LABEL = "shoal.io/node-id";
 const GROUP_PREFIX = "SERVE_GROUP::";
 
 type ReplicaHandle = ActorHandle<Replica>;
@@ -254,10 +254,7 @@ export class ReplicaStarter {
   #actorOf({ id, actorOptions, fullNodes, gang, ...reserved }: ReplicaStart): ReturnType<typeof replicaClass> {
     const { labelSelector, ...unlabelled } = actorOptions as { labelSelector?: LabelSelector };
     const bundles = reserved.placementGroupBundles ?? (gang === undefined ? undefined : [bundleOf(actorOptions)]);
-    if (bundles === undefined) {
-      const apart = fullNodes.length === 0 ? {} : { labelSelector: { ...labelSelector, [NODE_LABEL]: `!in(${fullNodes.join(",")})` } };
-      return replicaClass({ ...actorOptions, schedulingStrategy: "spread", ...apart, name: replicaActorName(id) });
-    }
+    if (bundles === undefined) return replicaClass({ ...spreadOptions(actorOptions, fullNodes), name: replicaActorName(id) });
     // All members of a gang are in one group, each with bundles of its own.
     const { id: groupId, gangSize, index, strategy } = gang ?? { id, gangSize: 1, index: 0, strategy: reserved.placementGroupStrategy };
     const labels = reserved.placementGroupBundleLabelSelector ?? bundles.map(() => labelSelector ?? {});

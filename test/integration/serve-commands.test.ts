@@ -10,7 +10,7 @@ import { ask } from "./serve-client.ts";
 import { until } from "./session.ts";
 import { SHOAL, useShoal } from "./shoal-program.ts";
 
-const { environment, startHead } = useShoal();
+const { environment, program, startHead } = useShoal();
 // Inside of the repository: the project finds the package by its name.
 const project = mkdtempSync(join(REPOSITORY, "test", "serve project-"));
 afterAll(() => rmSync(project, { recursive: true, force: true }));
@@ -136,4 +136,30 @@ test("run takes a working folder and an environment, refuses what is unknown in 
   }
   expect([await ended, told.split("something has changed").length]).toEqual([0, 4]);
   expect((await serve("status")).stdout).toBe("nothing is served\n");
+});
+
+test("a controller that another program starts anew knows the placement groups of the first one's replicas", async () => {
+  await startHead();
+  const imports = 'import { actors, getActor, init, kill, placementGroupTable, shutdown } from "shoal";\nimport * as serve from "shoal/serve";\n';
+  const groups = '(await placementGroupTable()).filter(({ name = "", state }) => name.startsWith("SERVE_GROUP::") && state !== "removed").length';
+  const pids =
+    '(await actors({ namespace: "shoal.serve" })).filter(({ name = "", phase }) => name.startsWith("SERVE_REPLICA::") && phase !== "dead").map(({ pid }) => pid).sort()';
+  const first = `${imports}await init({ address: "auto" });
+await serve.start({ httpOptions: { location: "disabled" } });
+class Member { where() { return 1; } }
+await serve.run(serve.deployment(Member, { numReplicas: 2, gangConfig: { gangSize: 2 }, actorOptions: { numCpus: 0.1 } }).bind(), { routePrefix: null });
+await kill(await getActor("SERVE_CONTROLLER", { namespace: "shoal.serve" }));
+console.log(JSON.stringify({ pids: ${pids}, groups: ${groups} }));
+await shutdown();`;
+  const second = `${imports}await init({ address: "auto" });
+await serve.start({ httpOptions: { location: "disabled" } });
+const pids = ${pids};
+await serve.delete("default");
+for (let tries = 0; ${groups} > 0 && tries < 100; tries += 1) await new Promise((resolve) => setTimeout(resolve, 50));
+console.log(JSON.stringify({ pids, groups: ${groups} }));
+await serve.shutdown();
+await shutdown();`;
+  const before = (await program(first)) as { pids: number[]; groups: number };
+  expect([before.pids.length, before.groups]).toEqual([2, 1]);
+  expect(await program(second)).toEqual({ pids: before.pids, groups: 0 });
 });

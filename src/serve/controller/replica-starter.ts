@@ -9,7 +9,6 @@ import {
   ActorDiedError,
   type ActorHandle,
   getActor,
-  getPlacementGroup,
   kill,
   type LabelSelector,
   type PlacementGroup,
@@ -22,12 +21,12 @@ import {
   TaskError,
   why,
 } from "../../core/index.ts";
-import { actorIdOf, runsInProcess } from "../../core/internal.ts";
+import { actorIdOf, placementGroupOfId, runsInProcess } from "../../core/internal.ts";
 import { ADOPT_WITHIN_MS, METRICS_WITHIN_MS, REPLICA_CONCURRENCY } from "../limits.ts";
 import type { ProcessMetrics } from "../metrics/registry.ts";
 import { ReplicaLifeMetrics } from "../metrics/replica-life-metrics.ts";
 import type { LoggingConfig } from "../replica/replica-log.ts";
-import { type CodeSource, Replica, type ReplicaDescription } from "../replica/replica.ts";
+import { type CodeSource, Replica, type ReplicaDescription, type ReplicaGroup } from "../replica/replica.ts";
 import type { ReplicaStart, ServeEvent } from "./serve-events.ts";
 import { spreadOptions } from "./spread-options.ts";
 import type { Subscribers } from "./subscribers.ts";
@@ -80,14 +79,15 @@ export class ReplicaStarter {
     const isInProcess = runsInProcess();
     const startMs = performance.now();
     try {
-      const replica = this.#actorOf(start).remote(
+      const actor = this.#actorOf(start);
+      const replica = actor.remote(
         {
           context,
           version,
           maxOngoingRequests,
           userConfig,
           gang: start.gang?.id,
-          group: groupKeyOf(start),
+          group: this.#groupWith(id),
           logging,
           tracing,
           showsErrors: this.#showsErrors,
@@ -140,8 +140,7 @@ export class ReplicaStarter {
       const description = await replica.describe.options({ timeoutMs: ADOPT_WITHIN_MS }).remote();
       const { group } = description;
       if (group !== undefined) {
-        const found = this.#groups.get(group)?.group ?? (await getPlacementGroup(groupName(group)));
-        this.#groupOf(group, id, { bundles: undefined, make: () => found });
+        this.#groupOf(group.key, id, { bundles: undefined, make: () => placementGroupOfId(group.id) });
       }
       this.#handles.set(id, replica);
       return description;
@@ -163,7 +162,7 @@ export class ReplicaStarter {
     // Not before: replicas may have been started meanwhile.
     const known = new Set([...this.#groups.values()].map(({ group }) => group.id));
     const orphans = table.filter(({ id, name = "", state }) => name.startsWith(GROUP_PREFIX) && state !== "removed" && !known.has(id));
-    await Promise.allSettled(orphans.map(async ({ name }) => await (await getPlacementGroup(name as string)).remove()));
+    await Promise.allSettled(orphans.map(({ id }) => placementGroupOfId(id).remove()));
   }
 
   /** Metrics of the replicas that answer in time. */
@@ -282,6 +281,11 @@ export class ReplicaStarter {
     return known.group;
   }
 
+  #groupWith(id: string): ReplicaGroup | undefined {
+    for (const [key, { group, members }] of this.#groups) if (members.has(id)) return { key, id: group.id };
+    return undefined;
+  }
+
   #leaveGroups(id: string): void {
     for (const [key, { group, members }] of this.#groups) {
       if (!members.delete(id) || members.size > 0) continue;
@@ -302,16 +306,7 @@ function replicaClass(options: object) {
 }
 
 function detached(id: string, options: PlacementGroupOptions): PlacementGroupOptions {
-  return { ...options, name: groupName(id), lifetime: "detached" };
-}
-
-function groupName(key: string): string {
-  return `${GROUP_PREFIX}${key}`;
-}
-
-/** By which key the placement group of a replica is known; undefined where it has none. */
-function groupKeyOf({ id, gang, placementGroupBundles }: ReplicaStart): string | undefined {
-  return gang?.id ?? (placementGroupBundles === undefined ? undefined : id);
+  return { ...options, name: `${GROUP_PREFIX}${id}`, lifetime: "detached" };
 }
 
 function bundlesText(bundles: readonly Readonly<Record<string, number>>[], labels: readonly LabelSelector[]): string {

@@ -30,6 +30,14 @@ import { accessLine, lineOf, type LoggingConfig, useReplicaLog } from "./replica
 import { type DeploymentCode, type UserCode, UserObject } from "./user-object.ts";
 import { WebSocketRequests } from "./websocket-requests.ts";
 
+/** The placement group of a replica, which members of a gang share. */
+export interface ReplicaGroup {
+  /** By which the controller knows it: the gang, or the replica alone. */
+  readonly key: string;
+  /** By which the cluster knows it, in whichever namespace it was made. */
+  readonly id: string;
+}
+
 /** Start options of a replica, besides its code. */
 interface ReplicaSpec {
   readonly context: ReplicaContext;
@@ -37,8 +45,7 @@ interface ReplicaSpec {
   readonly maxOngoingRequests: number;
   readonly userConfig: string | undefined;
   readonly gang: string | undefined;
-  /** The replica's placement group, which members of a gang share. */
-  readonly group: string | undefined;
+  readonly group: ReplicaGroup | undefined;
   readonly showsErrors: boolean;
   /** Undefined: the console is left as it is. */
   readonly logging: LoggingConfig | undefined;
@@ -54,7 +61,7 @@ export interface ReplicaDescription {
   readonly maxOngoing: number;
   readonly rank: number;
   readonly gang: string | undefined;
-  readonly group: string | undefined;
+  readonly group: ReplicaGroup | undefined;
   readonly isStarted: boolean;
   readonly isDraining: boolean;
   readonly nodeId: string;

@@ -17,10 +17,11 @@ import { type LoggingOptions, resolveLogging } from "./deployment-options.ts";
 import { DeploymentUnavailableError } from "./errors.ts";
 import { type DeploymentHandle, newHandle } from "./handle/deployment-handle.ts";
 import type { HandleOf } from "./handle/handle-types.ts";
+import { ineffectiveOptions } from "./ineffective-options.ts";
 import { REPLICA_CONCURRENCY, SLOW_START_AGAIN_MS } from "./limits.ts";
 import { type GrpcOptions, resolveGrpcOptions } from "./grpc/grpc-options.ts";
 import { runLocally } from "./local/local-application.ts";
-import { type HttpOptions, resolveHttpOptions, type ResolvedHttpOptions } from "./proxy/http-options.ts";
+import { type HttpOptions, resolveHttpOptions } from "./proxy/http-options.ts";
 import { isPath } from "./proxy/route-table.ts";
 import { type ApiOptions, resolveApiOptions } from "./rest/api-options.ts";
 import { closeRouters } from "./routing/process-routers.ts";
@@ -131,7 +132,7 @@ export async function start(options?: StartOptions): Promise<StartedServe> {
   const wanted = { http: resolveHttpOptions(httpOptions), grpc, logging, showsErrors: development };
   const controller = controllerWith(wanted);
   const started = await unwrapped(begun(controller, wanted));
-  await warnOfOptions(controller, { given: httpOptions ?? {}, wanted: wanted.http });
+  await warnOfOptions(controller, options ?? {}, wanted);
   return { ...started, ...(api !== undefined && { api: await unwrapped(controller.openApi.remote(api)) }) };
 }
 
@@ -334,17 +335,11 @@ function controllerWith(options: ServeOptions): ControllerHandle {
 }
 
 /** Serve that runs already keeps the options that it was started with. */
-async function warnOfOptions(
-  controller: ControllerHandle,
-  { given, wanted }: { given: HttpOptions; wanted: ResolvedHttpOptions },
-): Promise<void> {
-  const { http } = await controller.options.remote();
-  const ignored = (Object.keys(given) as (keyof ResolvedHttpOptions)[]).filter(
-    (name) => JSON.stringify(http[name]) !== JSON.stringify(wanted[name]),
-  );
+async function warnOfOptions(controller: ControllerHandle, given: StartOptions, wanted: ServeOptions): Promise<void> {
+  const ignored = ineffectiveOptions(given, { wanted, held: await controller.options.remote() });
   if (ignored.length > 0)
     process.stderr.write(
-      `shoal: Serve runs already and keeps its httpOptions: ${ignored.join(", ")} of this start() have no effect. serve.shutdown() ends what runs.\n`,
+      `shoal: Serve runs already and keeps its options: ${ignored.join(", ")} of this start() have no effect. serve.shutdown() ends what runs.\n`,
     );
 }
 

@@ -235,8 +235,16 @@ test("a port that another program has is an error with the way out, after which 
     const failure = await failureOf(serve.start({ httpOptions: { port } }));
     expect(failure).toBeInstanceOf(serve.ListenError);
     expect(failure.message).toBe(`Cannot listen on 127.0.0.1:${port}: another program has the port`);
-    const { address } = await serve.start({ httpOptions: { port: 0 } });
+    const { address } = await serve.start({ httpOptions: { port: 0 }, development: true });
     expect((await ask(address ?? "", "/-/healthz")).status).toBe(200);
+    // The other options of this start hold as well.
+    class Broken {
+      fetch(): never {
+        throw new Error("clients see this");
+      }
+    }
+    await serve.run(serve.deployment(Broken).bind());
+    expect(await ask(address ?? "", "/")).toMatchObject({ status: 500, body: expect.stringContaining("clients see this") });
   } finally {
     other.close();
   }

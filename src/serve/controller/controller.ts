@@ -349,12 +349,11 @@ export class Controller {
     const kept = await loadOptions<ServeOptions>();
     if (kept === undefined) await saveOptions(this.#options);
     else this.#options = kept;
-    const { http, grpc, logging, showsErrors } = this.#options;
+    const { http, grpc } = this.#options;
     this.#replicas = new ReplicaStarter({
       happened: (event) => this.#happened(event),
       subscribers: this.#subscribers,
-      showsErrors,
-      logging,
+      options: () => this.#options,
       grpcMethods: () => methodNames(this.#options.grpc?.services ?? []),
     });
     this.#proxies = new ProxyStarter(http, grpc);

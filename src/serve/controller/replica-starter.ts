@@ -46,9 +46,8 @@ interface ReservedGroup {
 interface ReplicaStarterOptions {
   readonly happened: (event: ServeEvent) => void;
   readonly subscribers: Subscribers;
-  readonly showsErrors: boolean;
-  /** For replicas of deployments without a configuration of their own. */
-  readonly logging: LoggingConfig | undefined;
+  /** The options of `serve.start` as they are now; `logging` is for replicas of deployments without a configuration of their own. */
+  readonly options: () => { readonly showsErrors: boolean; readonly logging?: LoggingConfig | undefined };
   /** Names of methods of the services of gRPC that the proxies offer. */
   readonly grpcMethods: () => readonly string[];
 }
@@ -61,20 +60,19 @@ export class ReplicaStarter {
   readonly #life = new ReplicaLifeMetrics();
   readonly #happened: (event: ServeEvent) => void;
   readonly #subscribers: Subscribers;
-  readonly #showsErrors: boolean;
-  readonly #logging: LoggingConfig | undefined;
+  readonly #options: ReplicaStarterOptions["options"];
   readonly #grpcMethods: () => readonly string[];
 
   constructor(options: ReplicaStarterOptions) {
     this.#happened = options.happened;
     this.#subscribers = options.subscribers;
-    this.#showsErrors = options.showsErrors;
-    this.#logging = options.logging;
+    this.#options = options.options;
     this.#grpcMethods = options.grpcMethods;
   }
 
   start(start: ReplicaStart, code: CodeSource): void {
-    const { id, app, deployment, version, rank, worldSize, userConfig, maxOngoingRequests, logging = this.#logging, tracing } = start;
+    const { id, app, deployment, version, rank, worldSize, userConfig, maxOngoingRequests, tracing } = start;
+    const { showsErrors, logging } = this.#options();
     const context = { appName: app, deployment, replicaId: id, rank, worldSize };
     const isInProcess = runsInProcess();
     const startMs = performance.now();
@@ -88,9 +86,9 @@ export class ReplicaStarter {
           userConfig,
           gang: start.gang?.id,
           group: this.#groupWith(id),
-          logging,
+          logging: start.logging ?? logging,
           tracing,
-          showsErrors: this.#showsErrors,
+          showsErrors,
           isInProcess,
         },
         code,

@@ -150,8 +150,8 @@ export async function ready(actor: AnyActorHandle, options?: GetOptions): Promis
   const state = requireHandle(actor, "wait for an actor");
   requireSessionOf(state.runtime, `${state.interface.className}.constructor`);
   const { timeoutMs, signal } = resolveGetOptions(options);
-  const started = state.client.ready().catch((phase: ActorStateHeader) => {
-    throw state.runtime.actors.failureOf(state.client.resolved, phase);
+  const started = state.client.ready().catch((cause: ActorStateHeader | Error) => {
+    throw state.runtime.actors.failureOf(state.client.resolved, cause);
   });
   const isReady = await state.runtime.holdWhile(
     within(

@@ -54,7 +54,7 @@ export { actorIdOf } from "./actors/actor-handle.ts";
 export { isSessionOpen } from "./current-runtime.ts";
 export { isWorker } from "./runtime-slot.ts";
 export { within } from "./objects/waiting-limits.ts";
-export { isThenable } from "../runtime/base/thenable.ts";
+export { ignoreRejection, isThenable } from "../runtime/base/thenable.ts";
 export { isObjectRef } from "./objects/object-ref.ts";
 
 export { startedHere } from "./session/session.ts";

@@ -11,7 +11,7 @@ import { tensorsOfBlock } from "./blocks/nd-arrays.ts";
 import { type BatchFormat, batchOf } from "./blocks/batch.ts";
 import { type Block, blockReader, concatBlocks, sliceBlock, takeBlock } from "./blocks/block.ts";
 import { rebatch } from "./engine/transform.ts";
-import { Random } from "./kernels/random.ts";
+import { Random, shuffleInPlace } from "./kernels/random.ts";
 import { BATCH_ROWS, BATCHES_AHEAD_MAX } from "./limits.ts";
 import type { AnyRow, Batch } from "./row-types.ts";
 
@@ -142,15 +142,10 @@ async function* mixBlocks(
   if (held > 0) yield mixRows(concatBlocks(parts), random);
 }
 
-/** The rows in random order (Fisher and Yates). */
+/** The rows in random order. */
 function mixRows(block: Block, random: Random): Block {
   const order = Uint32Array.from({ length: block.rowCount }, (_, i) => i);
-  for (let i = order.length - 1; i > 0; i -= 1) {
-    const other = random.below(i + 1);
-    const kept = order[i] as number;
-    order[i] = order[other] as number;
-    order[other] = kept;
-  }
+  shuffleInPlace(order, random);
   return takeBlock(block, order);
 }
 

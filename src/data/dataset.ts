@@ -586,7 +586,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
 
   /**
    * Statistics of the columns: of numbers and booleans the count, mean, deviation (of all values, as in Ray), extremes, median (about), and how many are missing or 0; of texts the most frequent
-   * ones; of times the extremes. Reads the first rows for the types, and then all rows once.
+   * ones; of times the extremes. Reads rows until each column has a type, which are all rows where a column has nothing but nulls, and then all rows once.
    *
    * @throws DataError for a column that is not there, for a dataset without columns, and for an iterable, which can be read once
    * @example

@@ -48,10 +48,28 @@ describe("files are chosen", () => {
     expect(await chosen({ partitionFilter: ({ year }) => year === null })).toEqual(["year=__HIVE_DEFAULT_PARTITION__/c.csv"]);
     expect(await chosen({ partitionFilter: () => false })).toEqual([]);
     await expect(chosen({ partitionFilter: async () => true } as never)).rejects.toThrow("partitionFilter gave an instance of Promise");
+    await expect(chosen({ partitionFilter: () => Promise.reject(new Error("later")) } as never)).rejects.toThrow(
+      "gave an instance of Promise",
+    );
     expect(() => checkChoice("readCsv", choice({ partitioning: "none", partitionFilter: () => true }))).toThrow(
       'readCsv takes no partitionFilter with partitioning: "none"',
     );
   });
+});
+
+test("files that are not read say nothing of the types of partitions", async () => {
+  const other = mkdtempSync(join(tmpdir(), "shoal file choice "));
+  try {
+    for (const path of ["year=2026/a.csv", "year=unknown/readme.txt"]) {
+      mkdirSync(join(other, path, ".."), { recursive: true });
+      writeFileSync(join(other, path), "a\n1\n");
+    }
+    const given = choice({ fileExtensions: ["csv"], partitionFilter: ({ year }) => year === 2026 });
+    const { listed, partitionOf } = await chosenFiles("readCsv", other, given);
+    expect(listed.map(({ path }) => partitionOf(path))).toEqual([[["year", 2026]]]);
+  } finally {
+    rmSync(other, { recursive: true, force: true });
+  }
 });
 
 test("a random order has each item once, and is that of its seed", () => {

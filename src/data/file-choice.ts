@@ -4,7 +4,7 @@
  *
  * Called by the readers of `read.ts`, in the process of the user.
  */
-import { custom, describeValue, flag, isPlainObject, oneOf } from "../core/internal.ts";
+import { custom, describeValue, flag, ignoreRejection, isPlainObject, oneOf } from "../core/internal.ts";
 import type { ListedFile } from "../storage/file-system.ts";
 import { listFiles } from "../storage/list-files.ts";
 import { shownPath } from "../storage/paths.ts";
@@ -91,12 +91,13 @@ export async function chosenFiles(
   { partitioning, partitionFilter, fileExtensions, ignoreMissingPaths }: FileChoice,
 ): Promise<{ readonly listed: readonly ListedFile[]; readonly partitionOf: (path: string) => PathColumns }> {
   const named = await listFiles(paths, { ignoreMissingPaths });
-  const partitionOf = partitionsOf(named, partitioning);
   const listed = ofExtensions(of, named, fileExtensions);
+  const partitionOf = partitionsOf(listed, partitioning);
   if (partitionFilter === undefined) return { listed, partitionOf };
   const isKept = ({ path }: ListedFile): boolean => {
     const answer: unknown = partitionFilter(Object.fromEntries(partitionOf(path)));
     if (typeof answer === "boolean") return answer;
+    ignoreRejection(answer);
     throw new DataError(`${of}: partitionFilter gave ${describeValue(answer)} for ${shownPath(path)}`, { hint: "it gives true or false" });
   };
   return { listed: listed.filter(isKept), partitionOf };

@@ -4,7 +4,7 @@
  * Names are given in this process, in the order of the rows, as files take their places. A name of the user's stays in its folder, is no hidden one, and takes no other file's place: neither
  * one of the same write nor, with `append`, one of before.
  */
-import { describeValue } from "../core/internal.ts";
+import { describeValue, ignoreRejection } from "../core/internal.ts";
 import { shownPath } from "../storage/paths.ts";
 import { DataError } from "./errors.ts";
 
@@ -43,10 +43,12 @@ export class FileNames {
     if (this.#provider === undefined) return `${folder}/part-${String(index).padStart(5, "0")}-${writeId}${extension}`;
     const given: unknown = this.#provider(file);
     const name = typeof given === "string" && !given.endsWith(extension) ? `${given}${extension}` : given;
-    if (!isFileName(name, extension))
+    if (!isFileName(name, extension)) {
+      ignoreRejection(given);
       throw new DataError(`filenameProvider gave ${describeValue(given)} for file ${index}`, {
         hint: "it gives the name of a file without folders, that begins with neither a dot nor an underscore",
       });
+    }
     const place = `${folder}/${name}`;
     if (this.#given.has(place))
       throw new DataError(`filenameProvider gave ${describeValue(name)} twice in ${shownPath(folder)}`, {

@@ -73,7 +73,8 @@ function hanging({ operator }: WatchedOperator, nowMs: number): string | undefin
 function highMemory({ operator, requestedBytes, numCpus }: WatchedOperator, { cpus, memoryBytes }: Machine): string | undefined {
   const used = operator.statistics.memoryBytes;
   if (used.count === 0 || memoryBytes === undefined || requestedBytes === undefined) return undefined;
-  const share = (memoryBytes * numCpus) / cpus;
+  // Without CPUs of its own a task counts as one with a CPU, as in Ray.
+  const share = (memoryBytes * (numCpus || 1)) / cpus;
   if (used.mean <= requestedBytes || used.mean < share) return undefined;
   const recommended = Math.ceil(HEADROOM * used.max);
   return (

@@ -10,7 +10,7 @@ import { sliceBlock } from "./blocks/block.ts";
 import { type BlockRef, keptBlock, ownedBlock } from "./engine/operator.ts";
 import { factsOf } from "./engine/task.ts";
 import type { ConsumeOptions } from "./consume.ts";
-import { localParts } from "./engine/local-parts.ts";
+import { localParts } from "./local-parts.ts";
 import type { Transform } from "./engine/transform.ts";
 import type { AnyRow } from "./row-types.ts";
 

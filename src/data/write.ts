@@ -68,8 +68,10 @@ export async function writeDataset({ folder, mode, extension, filenameProvider, 
     },
     withinMs: INTERRUPTED_WRITE_MS,
     kept: () => {
-      const beside = old.length > 0 && mode === "overwrite" ? `, beside the ${counted(old.length, "file")} of before` : "";
-      const { files: there, rows } = publisher.placed;
+      const { paths, rows } = publisher.placed;
+      const there = paths.size;
+      const left = mode === "overwrite" ? old.filter((path) => !paths.has(path)).length : 0;
+      const beside = left > 0 ? `, beside ${counted(left, "file")} of before` : "";
       return `interrupted: ${counted(there, "whole file")} with ${counted(rows, "row")} ${there === 1 ? "is" : "are"} in ${shownPath(target)}${beside}`;
     },
   });
@@ -113,7 +115,7 @@ interface PlacedFile extends StagedFile {
 /** Gives files their places, a few at a time: a copy on a server takes a while. */
 class Publisher {
   readonly #underWay = new Set<Promise<void>>();
-  readonly placed = { files: 0, rows: 0 };
+  readonly placed = { paths: new Set<string>(), rows: 0 };
   #failure: unknown;
   #isStopped = false;
 
@@ -122,7 +124,7 @@ class Publisher {
     await this.#goesOn();
     const published = publishFile(file).then(
       () => {
-        this.placed.files += 1;
+        this.placed.paths.add(file.to);
         this.placed.rows += file.rowCount;
       },
       (error: unknown) => {

@@ -373,8 +373,9 @@ describe("preemptions", () => {
     controller.handle({ kind: "timer", name: "settle" });
     expect(of(ended(controller), "startGroup")).toHaveLength(1);
     begin(controller);
-    const [failed] = of(move(controller, 2), "fail");
-    expect(failed).toMatchObject({ attempts: 3, failures: [{ rank: 1, cause: "preempted" }] });
+    const effects = move(controller, 2);
+    expect(of(effects, "fail")).toMatchObject([{ attempts: 3, failures: [{ rank: 1, cause: "preempted" }] }]);
+    expect(of(effects, "attemptFailed")).toMatchObject([{ failures: [{ rank: 1, cause: "preempted" }] }]);
     expect(controller.failures).toBe(0);
   });
 
@@ -407,6 +408,18 @@ describe("preemptions", () => {
     come(controller, 0, reportOf(1, "/a"));
     expect(of(controller.handle({ kind: "timer", name: "settle" }), "endGroup")).toHaveLength(1);
     expect(of(ended(controller), "startGroup")).toHaveLength(1);
+  });
+
+  test("do not hide the error of a rank whose node stays", () => {
+    const controller = running({ preemptionGraceMs: 700, maxFailures: 0 });
+    preempt(controller, [1]);
+    come(controller, 0, reportOf(1, "/a"));
+    come(controller, 1, reportOf(1));
+    controller.handle({ kind: "recorded", report: 1, checkpoint: "a", decision: "continue" });
+    come(controller, 1, { type: "stopped" });
+    controller.handle({ kind: "failed", attempt: controller.attempt, failure: failure(0, "user") });
+    controller.handle({ kind: "timer", name: "settle" });
+    expect(of(ended(controller), "fail")).toMatchObject([{ failures: [{ rank: 0, cause: "user" }] }]);
   });
 
   test("let the others report without the ranks that are gone, where that is wanted, and go on from there", () => {

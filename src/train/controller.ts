@@ -255,6 +255,8 @@ export class TrainingController<C> {
     if (ending.kind === "failed") this.#emit({ kind: "attemptFailed", failures: ending.failures });
     const refusal = this.#refusalOfAnother(ending);
     if (refusal === undefined) return this.#startAttempt();
+    // Ranks that left because their node was announced to go away are failures only where no other attempt may follow.
+    if (ending.kind === "again") this.#emit({ kind: "attemptFailed", failures: refusal });
     this.#phase = "done";
     this.#emit({ kind: "fail", failures: refusal, attempts: this.#attempt });
   }
@@ -486,8 +488,8 @@ export class TrainingController<C> {
 
   /** Within the grace after a preemption, loops that are told to end do so without the ranks that failed, and reports are made without those that are gone, where that was asked for. */
   #isAwaited(rank: number): boolean {
-    if (this.#isStopping) return !this.#hasFailed(rank);
     const gone = this.#failed.filter((failure) => this.#isOfPreemption(failure)).map((failure) => failure.rank);
+    if (this.#isStopping && gone.length > 0) return !this.#hasFailed(rank);
     // The metrics of a run are those of rank 0.
     return !this.#options.relaxCollectivesOnPreemption || gone.includes(0) || !gone.includes(rank);
   }

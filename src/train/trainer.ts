@@ -115,7 +115,8 @@ export abstract class Trainer<Config, M extends object = Metrics> {
     await using folder = await this.#openFolder(runConfig, torchrun);
     const { name } = folder;
     const before = folder.record;
-    if (before?.state === "finished")
+    // The run is that of the first rank. Another one may have ended before the first had written that.
+    if (before?.state === "finished" && (torchrun?.worldRank ?? 0) === 0)
       throw new RunError(`Cannot start the run ${JSON.stringify(name)}: a run of this name has finished in ${runConfig.storagePath}`, {
         hint: `Give the run another name, or read its result: await Result.fromPath(${JSON.stringify(folder.path)}).`,
       });
@@ -165,11 +166,12 @@ export abstract class Trainer<Config, M extends object = Metrics> {
     return place;
   }
 
-  /** Programs of torchrun have a folder each: the first one that of the run, the others folders beside it. */
+  /** Programs of torchrun have a folder each: the first rank that of the run, the others folders beside it. */
   async #openFolder({ storagePath, name }: ResolvedRunConfig, torchrun: TorchrunPlace | undefined): Promise<RunFolder> {
-    if (name === undefined) return await RunFolder.openUnnamed({ storagePath, prefix: this.#kind.name });
     const rank = torchrun?.worldRank ?? 0;
-    return await RunFolder.open({ storagePath, name: rank === 0 ? name : `${name}_rank_${rank}` });
+    const ofRank = (prefix: string): string => (rank === 0 ? prefix : `${prefix}_rank_${rank}`);
+    if (name === undefined) return await RunFolder.openUnnamed({ storagePath, prefix: ofRank(this.#kind.name) });
+    return await RunFolder.open({ storagePath, name: ofRank(name) });
   }
 
   [TRAINABLE](): TrainableDefinition {
@@ -256,7 +258,10 @@ export abstract class Trainer<Config, M extends object = Metrics> {
       config: this.#config,
       datasets,
       // torchrun starts all its ranks again where one fails.
-      failureConfig: torchrun === undefined ? runConfig.failureConfig : { ...runConfig.failureConfig, maxFailures: 0 },
+      failureConfig:
+        torchrun === undefined
+          ? runConfig.failureConfig
+          : { ...runConfig.failureConfig, maxFailures: 0, controllerFailureLimit: undefined },
       checkpoint: checkpoint === "none" ? undefined : checkpoint,
       store,
       observer,

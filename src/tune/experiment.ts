@@ -296,7 +296,8 @@ export class Experiment {
 
   #interrupt(trialId: string): void {
     const running = this.#running.get(trialId);
-    if (running === undefined) return;
+    // A trial that leaves has `LEAVE_WITHIN_MS` for its last checkpoint and its export.
+    if (running === undefined || running.isLeaving) return;
     running.killTimer ??= setTimeout(() => running.process?.kill(), INTERRUPT_WITHIN_MS);
   }
 
@@ -406,6 +407,7 @@ export class Experiment {
     const process = running.process as TrialProcess;
     if (answer !== undefined && answer.action !== "continue") running.isLeaving = true;
     if (!running.isLeaving) return await this.#untilReport(running, process.next(answer));
+    clearTimeout(running.killTimer);
     const timer = setTimeout(() => {
       this.#parts.onProblem(`trial ${trial.id} was told to stop and did not within ${LEAVE_WITHIN_MS} ms: its process is ended`);
       process.kill();
@@ -428,12 +430,11 @@ export class Experiment {
   }
 
   async #tellWait({ id, resources }: Trial): Promise<void> {
-    if (this.#hasToldWait || this.#hasToldLack) return;
-    this.#hasToldWait = true;
     const free = await availableResources().catch(() => undefined);
-    if (free === undefined || this.#isOver) return;
+    if (free === undefined || this.#isOver || this.#hasToldWait || this.#hasToldLack) return;
     const lacking = Object.entries(totalOf(resources)).find(([name, amount]) => amount > (free[name] ?? 0));
     if (lacking === undefined) return;
+    this.#hasToldWait = true;
     const [name, amount] = lacking;
     this.#parts.onProblem(
       `trial ${id} waits for ${amount} ${name}, of which ${free[name] ?? 0} is free: other work of the cluster holds it: the trial begins when that ends`,

@@ -33,7 +33,6 @@ import { gridSize, type SearchSpace } from "./space.ts";
 import type { Stopper } from "./stoppers.ts";
 import type { TrainableParts } from "./trainable.ts";
 import type { Config, JsonValue, Metrics, Mode, Trial } from "./trial.ts";
-import type { ClassTrainable } from "./trial-loop.ts";
 import type { SessionLimits } from "./trial-events.ts";
 import { TrialFiles } from "./trial-files.ts";
 import { TrialMachine } from "./trial-machine.ts";
@@ -140,8 +139,10 @@ export class Session {
       // A mode may stand alone: the scheduler then has a metric of its own.
       const isOne = tuneConfig.modes.length === 1;
       scheduler.setSearchProperties(isOne ? tuneConfig.metrics[0] : undefined, isOne ? tuneConfig.modes[0] : undefined);
-      if (this.#plan.restored === undefined) await experiment.writeBeginning();
-      else await this.#restore(experiment, this.#plan.restored);
+      const { restored } = this.#plan;
+      // A run that died before it wrote anything begins as a new one does.
+      if (restored === undefined || (restored.snapshot === undefined && restored.records.length === 0)) await experiment.writeBeginning();
+      if (restored !== undefined) await this.#restore(experiment, restored);
       this.#table.begin();
       await experiment.run(this.#limits(), signal);
       this.#callbacks.call("onExperimentEnd", { trials: this.#machine.finishedTrials });
@@ -255,9 +256,9 @@ function defaultTrackers(given: readonly Tracker[]): Tracker[] {
   return [new JsonLoggerCallback(), new CSVLoggerCallback(), new TBXLoggerCallback()].filter(({ name }) => !names.has(name));
 }
 
-/** Functions and trainers save with their reports. */
+/** Functions and trainers save with their reports. An instance tells only in its process whether it can save, so every class is asked to. */
 function savesWhenAsked({ body }: TrainableParts): boolean {
-  return body.kind === "class" && typeof (body.type.prototype as ClassTrainable).saveCheckpoint === "function";
+  return body.kind === "class";
 }
 
 function dirnameOf(trial: Trial | FinishedTrial): string {

@@ -55,6 +55,7 @@ class TrainerProcess implements TrialProcess {
   async ready(): Promise<void> {}
 
   async begin(spec: TrialSpec): Promise<FirstEvent> {
+    this.#abort.signal.throwIfAborted();
     this.#run = this.#start(spec);
     const { nodeId } = getRuntimeContext();
     return { ...(await this.#event.promise), process: { pid: process.pid, nodeId } };

@@ -100,7 +100,7 @@ test("an overwrite that is interrupted leaves the old files alone", async () => 
   await until(isUnderWay, "the write");
   const { signal, stderr } = await program.interrupt("terminal");
   expect(signal).toBe("SIGINT");
-  expect(stderr).toBe(`shoal: interrupted: 0 whole files with 0 rows are in ${target}, beside the 1 file of before\n`);
+  expect(stderr).toBe(`shoal: interrupted: 0 whole files with 0 rows are in ${target}, beside 1 file of before\n`);
   expect(readdirSync(target)).toEqual(["part-00000.csv"]);
 }, 30_000);
 

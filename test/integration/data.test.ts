@@ -195,16 +195,18 @@ describe("what is wrong in a function", () => {
 });
 
 test("ten times the budget flows through with little in the store", async () => {
-  const budget = 16 * 2 ** 20;
+  const budget = 32 * 2 ** 20;
+  // Processes keep blocks that they have dropped until they collect: 128 MB of arrays are no reason to (`HeapGrowth`).
+  const garbage = 128 * 2 ** 20;
   let most = 0;
   let rows = 0;
-  const source = data.range(10_000_000).mapBatches(({ id }) => ({ id, half: Float64Array.from(id, (x) => x / 2) }));
+  const source = data.range(20_000_000).mapBatches(({ id }) => ({ id, half: Float64Array.from(id, (x) => x / 2) }));
   for await (const batch of source.withSettings({ memoryBytes: budget }).iterBatches({ batchSize: 500_000 })) {
     rows += data.rowCount(batch);
     most = Math.max(most, (await objectStoreStatistics()).usedBytes);
   }
-  expect(rows).toBe(10_000_000);
-  expect(most).toBeLessThan(5 * budget);
+  expect(rows).toBe(20_000_000);
+  expect(most).toBeLessThan(budget + garbage);
 }, 60_000);
 
 describe("files", () => {

@@ -243,12 +243,20 @@ describe("the calls to an actor", () => {
     expect(existing.idle).toBe(idleBefore + 1);
   });
 
+  test("waits for the constructor fail with the session", async () => {
+    const { client } = new World();
+    const waits = client.ready();
+    client.close((call) => new Error(`${call} is over`));
+    await expect(waits).rejects.toThrow("C.constructor is over");
+    await expect(client.ready()).rejects.toThrow("C.constructor is over");
+  });
+
   test("nothing is tried again after the end of the session", async () => {
     const world = new World();
     world.refusals = 1;
     world.call("a");
     await world.state("alive", 0);
-    expect(world.client.close()).toHaveLength(1);
+    expect(world.client.close((call) => new Error(`${call} is over`))).toHaveLength(1);
     await vi.advanceTimersByTimeAsync(10_000);
     expect(world.links).toEqual([]);
   });

@@ -59,10 +59,11 @@ export class ActorClient {
   #whyClosed: string | undefined;
   #lostIncarnation = -1;
   #redirect: ActorClient | undefined;
-  #isClosed = false;
+  /** Makes the error of what is asked after the end of the session. */
+  #endedBy: ((call: string) => Error) | undefined;
   #endWaiters: (() => void)[] = [];
   #leaveWaiters: (() => void)[] = [];
-  #readyWaiters: { resolve: () => void; reject: (state: ActorStateHeader) => void }[] = [];
+  #readyWaiters: { resolve: () => void; reject: (why: ActorStateHeader | Error) => void }[] = [];
 
   constructor(options: ActorClientOptions) {
     this.id = options.id;
@@ -165,12 +166,13 @@ export class ActorClient {
     return this.#queue.size === 0 || (record.target.id !== TERMINATE_METHOD && this.#queue.isEmptyFor(record.target.group));
   }
 
-  /** Resolves when the constructor has ended. */
+  /** Resolves when the constructor has ended. Rejects with the state of a dead actor, and with the error of a session that is over. */
   ready(): Promise<void> {
     if (this.#redirect !== undefined) return this.#redirect.ready();
     if (this.#state?.phase === "alive") return Promise.resolve();
     return new Promise((resolve, reject) => {
       if (this.#state?.phase === "dead") reject(this.#state);
+      else if (this.#endedBy !== undefined) reject(this.#notReady(this.#endedBy));
       else this.#readyWaiters.push({ resolve, reject });
     });
   }
@@ -178,7 +180,7 @@ export class ActorClient {
   /** Resolves when it is dead and its process is gone, or its session over. */
   ended(): Promise<void> {
     if (this.#redirect !== undefined) return this.#redirect.ended();
-    if (isGone(this.#state) || this.#isClosed) return Promise.resolve();
+    if (isGone(this.#state) || this.#endedBy !== undefined) return Promise.resolve();
     return new Promise((resolve) => this.#endWaiters.push(resolve));
   }
 
@@ -207,10 +209,16 @@ export class ActorClient {
     if (isGone(state) || state.phase === "restarting") for (const resolve of this.#leaveWaiters.splice(0)) resolve();
   }
 
-  close(): CallRecord[] {
-    this.#isClosed = true;
+  /** @returns the calls without an answer */
+  close(endedBy: (call: string) => Error): CallRecord[] {
+    this.#endedBy = endedBy;
+    for (const waiter of this.#readyWaiters.splice(0)) waiter.reject(this.#notReady(endedBy));
     for (const resolve of [...this.#endWaiters.splice(0), ...this.#leaveWaiters.splice(0)]) resolve();
     return [...(this.#last?.link.close() ?? []), ...this.#takeAll(), ...this.#lost];
+  }
+
+  #notReady(endedBy: (call: string) => Error): Error {
+    return endedBy(`${this.className}.constructor`);
   }
 
   async #connect(state: ActorStateHeader): Promise<void> {
@@ -229,7 +237,7 @@ export class ActorClient {
 
   /** Whether that is the life in which the actor is, as far as is known. */
   #isCurrent(state: ActorStateHeader): boolean {
-    return this.#incarnation === state.incarnation && this.#state?.phase === "alive" && !this.#isClosed;
+    return this.#incarnation === state.incarnation && this.#state?.phase === "alive" && this.#endedBy === undefined;
   }
 
   async #open(state: ActorStateHeader, target: WorkerTarget): Promise<void> {

@@ -73,8 +73,9 @@ export class Actors {
   }
 
   /** Why an actor is gone, for `ready`: the constructor's own error when that was it. */
-  failureOf(client: ActorClient, state: ActorStateHeader): Error {
-    return actorLostError(client.className, state, { sent: false, constructorError: client.constructorError });
+  failureOf(client: ActorClient, why: ActorStateHeader | Error): Error {
+    if (why instanceof Error) return why;
+    return actorLostError(client.className, why, { sent: false, constructorError: client.constructorError });
   }
 
   refOf(id: ActorId): ContainedRef {

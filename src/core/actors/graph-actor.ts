@@ -37,8 +37,8 @@ export class GraphActorOfClient implements GraphActor {
   }
 
   ready(): Promise<void> {
-    const ready = this.#client.ready().catch((state: ActorStateHeader) => {
-      throw this.#runtime.actors.failureOf(this.#client.resolved, state);
+    const ready = this.#client.ready().catch((why: ActorStateHeader | Error) => {
+      throw this.#runtime.actors.failureOf(this.#client.resolved, why);
     });
     return this.#runtime.holdWhile(ready);
   }

@@ -207,7 +207,7 @@ export class Calls {
     this.#endedBy = failure;
     this.cancellation.close();
     const unanswered = this.submitter.close();
-    for (const actor of this.actors.values()) unanswered.push(...actor.close());
+    for (const actor of this.actors.values()) unanswered.push(...actor.close(failure));
     return unanswered.filter((record) => !record.isEnded);
   }
 

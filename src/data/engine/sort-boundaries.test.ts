@@ -1,6 +1,7 @@
 /** Borders of sorts whose boundaries are the user's: in the order of the sort, of the column's type, and which rows fall between them. */
 import { describe, expect, test } from "vitest";
 import { blockOfRows, rowsOf, schemaOf } from "../blocks/block.ts";
+import { buildVector } from "../blocks/vector-builder.ts";
 import { rangeOfRows } from "../kernels/sort.ts";
 import { bordersOf } from "./sort-boundaries.ts";
 
@@ -34,6 +35,20 @@ describe("boundaries", () => {
     expect(() => rangesOf([7n, 1n], [new Date(5)])).toThrow("the column is int64 as bigint");
     expect(() => rangesOf([7n, 1n], ["5"])).toThrow("the column is int64 as bigint");
     expect(rangesOf([new Date(0), new Date(5)], [new Date(3)])).toEqual([0, 1]);
+  });
+
+  test("keep 64-bit integers that are read as numbers exact", () => {
+    const type = { kind: "int64", as: "number" } as const;
+    const values = [2n ** 53n + 1n, 3n, 2n, -5n];
+    const block = { rowCount: values.length, names: ["x"], vectors: [buildVector(values, type)] };
+    const ranges = (boundaries: Boundaries, descending: boolean): number[] => {
+      const key = { column: "x", descending };
+      return Array.from(rangeOfRows(block, bordersOf(boundaries, key, schemaOf(block)), [key]));
+    };
+    expect(ranges([10], false)).toEqual([1, 0, 0, 0]);
+    expect(ranges([2.5], false)).toEqual([1, 1, 0, 0]);
+    expect(ranges([2.5], true)).toEqual([0, 0, 1, 1]);
+    expect(ranges([2, -4.5], true)).toEqual([0, 0, 1, 2]);
   });
 
   test("of another type than the column are an error that names both", () => {

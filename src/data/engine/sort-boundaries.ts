@@ -16,7 +16,7 @@ type Boundaries = readonly (number | bigint | string | Date)[];
 export function bordersOf(boundaries: Boundaries, key: SortKey, fields: readonly Field[]): Block {
   const type = fields.find(({ name }) => name === key.column)?.type;
   try {
-    const borders = blockOf(boundaries, key.column, type);
+    const borders = blockOf(wholeBoundaries(boundaries, key, type), key.column, type);
     if (type !== undefined) unifySchemas([[{ name: key.column, type }], schemaOf(borders)]);
     return takeBlock(borders, sortedIndices(borders, [key]));
   } catch {
@@ -28,6 +28,16 @@ export function bordersOf(boundaries: Boundaries, key: SortKey, fields: readonly
       },
     );
   }
+}
+
+/** Boundaries of a column of 64-bit integers as such integers, between the same rows: as doubles the column would be rounded. Left alone where a number is beyond what is exact. */
+function wholeBoundaries(boundaries: Boundaries, { descending }: SortKey, type: DataType | undefined): Boundaries {
+  const isWide = (type?.kind === "int64" || type?.kind === "uint64") && type.as !== "bigint";
+  const least = type?.kind === "uint64" ? 0 : Number.MIN_SAFE_INTEGER;
+  const isExact = (value: Boundaries[number]): value is number =>
+    typeof value === "number" && value >= least && value <= Number.MAX_SAFE_INTEGER;
+  if (!isWide || !boundaries.every(isExact)) return boundaries;
+  return boundaries.map((value) => BigInt(descending ? Math.floor(value) : Math.ceil(value)));
 }
 
 function blockOf(boundaries: Boundaries, column: string, type: DataType | undefined): Block {

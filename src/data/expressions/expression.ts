@@ -864,6 +864,7 @@ export function star(): Star {
 
 /**
  * The fields of a struct, for `withColumns`: a column for each, or another in the place of that of its name. The expression is computed once. Structs in the struct stay.
+ * A block whose structs are all null, with no type that names their fields, keeps its columns as they are.
  *
  * @example
  * files.withColumns(unnest(col("path").str.extract("(?<year>\\d{4})-(?<month>\\d\\d)")));

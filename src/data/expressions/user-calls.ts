@@ -3,7 +3,7 @@
  *
  * A block without rows is not shown to them.
  */
-import { describeValue, isThenable } from "../../core/internal.ts";
+import { describeValue, ignoreRejection, isThenable } from "../../core/internal.ts";
 import { userColumn, vectorOfGiven } from "../blocks/batch.ts";
 import { type Block, namingColumn } from "../blocks/block.ts";
 import { Column, vectorOfColumn } from "../blocks/column.ts";
@@ -32,10 +32,12 @@ export function userValues(block: Block, node: UserCallNode, inputs: readonly In
   } catch (error) {
     throw failureAt(error, name, block, [0, rowCount - 1]);
   }
-  if (isThenable(given))
+  if (isThenable(given)) {
+    ignoreRejection(given);
     throw new DataError(`${place} gave a promise`, {
       hint: "a function of udf gives its values at once: functions that await belong in mapBatches",
     });
+  }
   const vector = givenVector(given, node, place);
   if (vector.length !== rowCount)
     throw new DataError(`${place} gives a value for each of the ${rowCount} rows that it is shown: received ${vector.length} values`);

@@ -39,6 +39,16 @@ export class Random {
   }
 }
 
+/** Puts items into a random order (Fisher and Yates). */
+export function shuffleInPlace<T>(items: { readonly length: number; [index: number]: T }, random: Random): void {
+  for (let i = items.length - 1; i > 0; i -= 1) {
+    const other = random.below(i + 1);
+    const kept = items[i] as T;
+    items[i] = items[other] as T;
+    items[other] = kept;
+  }
+}
+
 function splitmix32(seed: number): () => number {
   let state = seed;
   return () => {

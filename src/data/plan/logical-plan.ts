@@ -15,7 +15,7 @@ import type { Partitioning } from "../engine/partition-task.ts";
 import type { Reader } from "../engine/task.ts";
 import type { Transform } from "../engine/transform.ts";
 import type { ExpressionNode } from "../expressions/nodes.ts";
-import { Random } from "../kernels/random.ts";
+import { Random, shuffleInPlace } from "../kernels/random.ts";
 
 /** A place where rows come from, in parts that are read apart. */
 export interface Source {
@@ -58,14 +58,11 @@ export async function partsOf(
 export type Shuffle = "files" | { readonly seed: number };
 
 /** The items in a random order where there is to be one. */
-export function shuffled<T>(items: readonly T[], shuffle: Shuffle | undefined): readonly T[] {
-  if (shuffle === undefined) return items;
-  const random = new Random(shuffle === "files" ? Math.floor(Math.random() * 2 ** 32) : shuffle.seed);
+export function shuffled<T>(items: readonly T[], order: Shuffle | undefined): readonly T[] {
+  if (order === undefined) return items;
+  const random = new Random(order === "files" ? Math.floor(Math.random() * 2 ** 32) : order.seed);
   const mixed = [...items];
-  for (let i = mixed.length - 1; i > 0; i -= 1) {
-    const other = random.below(i + 1);
-    [mixed[i], mixed[other]] = [mixed[other] as T, mixed[i] as T];
-  }
+  shuffleInPlace(mixed, random);
   return mixed;
 }
 

@@ -18,7 +18,9 @@ export async function portablePlan(plan: PhysicalPlan, cpus: number): Promise<Ph
     }
     case "read": {
       const { name, reader, shuffle } = plan.source;
-      return { ...plan, source: { name, reader, shuffle, parts: await partsOf(plan.source, cpus) } };
+      // Each run shuffles the parts once, there.
+      const parts = await partsOf({ ...plan.source, shuffle: undefined }, cpus);
+      return { ...plan, source: { name, reader, shuffle, parts } };
     }
     case "exchange":
       return {

@@ -1,6 +1,8 @@
 /** The columns that steps ask of the read before them. */
 import { expect, test } from "vitest";
 import { readRepartition } from "../repartition-options.ts";
+import type { Transform } from "../engine/transform.ts";
+import type { ExpressionNode } from "../expressions/nodes.ts";
 import type { ExchangePlan, LogicalPlan, Wanted } from "./logical-plan.ts";
 import { pushDown } from "./push-down.ts";
 
@@ -29,4 +31,33 @@ test.each([
   const step = readRepartition(options);
   if (step.kind !== "exchange") return expect.unreachable();
   expect(wantedBy(step.exchange, ["km"])).toEqual(columns);
+});
+
+/** The kinds of the steps above the read, from the read on. */
+function stepsBehind(step: Transform): readonly string[] {
+  const source = { name: "read", reader: async function* () {}, parts: [], columns: ["keep", "x"] };
+  const read: LogicalPlan = { kind: "read", name: "read", source, options: {} };
+  const made: LogicalPlan = { kind: "map", name: step.name, input: read, transform: step, options: {} };
+  const filter: Transform = { kind: "filterExpression", name: "filter", expression: { kind: "column", name: "keep" } };
+  const kinds: string[] = [];
+  for (
+    let plan = pushDown({ kind: "map", name: "filter", input: made, transform: filter, options: {} });
+    plan.kind === "map";
+    plan = plan.input
+  )
+    kinds.unshift(plan.transform.kind);
+  return kinds;
+}
+
+test("filters go below what expressions compute, and stay above functions of users, which would be shown other rows", () => {
+  const x: ExpressionNode = { kind: "column", name: "x" };
+  const call: ExpressionNode = { kind: "userCall", name: "f", fn: (values) => values, inputs: [x], type: undefined };
+  expect(stepsBehind({ kind: "withColumns", name: "withColumns", columns: [{ name: "y", node: x }] })).toEqual([
+    "filterExpression",
+    "withColumns",
+  ]);
+  expect(stepsBehind({ kind: "withColumns", name: "withColumns", columns: [{ name: "y", node: call }] })).toEqual([
+    "withColumns",
+    "filterExpression",
+  ]);
 });

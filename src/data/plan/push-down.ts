@@ -9,7 +9,7 @@
 import { columnsOf, type ExpressionNode, renamed } from "../expressions/nodes.ts";
 import type { Aggregates } from "../aggregates/group-aggregate.ts";
 import type { Join } from "../engine/join.ts";
-import type { Transform } from "../engine/transform.ts";
+import { isUserCode, type Transform } from "../engine/transform.ts";
 import type { ExchangePlan, LogicalPlan } from "./logical-plan.ts";
 
 /** @param needed - the columns that are asked for. Default: all */
@@ -62,6 +62,8 @@ function sunk(filter: FilterPlan, expression: ExpressionNode, input: LogicalPlan
 
 /** The expression on the rows before a step, where it gives the same there. */
 function belowStep(expression: ExpressionNode, columns: readonly string[], step: Transform): ExpressionNode | undefined {
+  // A function of the user would be shown other rows.
+  if (isUserCode(step)) return undefined;
   switch (step.kind) {
     case "select":
       return columns.every((column) => step.columns.includes(column)) ? expression : undefined;

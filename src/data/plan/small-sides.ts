@@ -4,6 +4,7 @@
  * The choice goes by what is known before anything is read: rows of parts of sources, and blocks that are there. `run.ts` asks once the parts are listed.
  * The bytes of the side show later, and the exchange decides by them.
  */
+import type { TaskOptions } from "../../core/index.ts";
 import { wholeSides } from "../engine/join.ts";
 import { SmallSide } from "../engine/small-side.ts";
 import type { Transform } from "../engine/transform.ts";
@@ -21,13 +22,18 @@ export function smallSideOf(
   if (combine?.kind !== "join" || partitions !== undefined || !wholeSides(combine.type).includes(1)) return undefined;
   const [left, right] = inputs.map(({ plan }) => plan) as [PhysicalPlan, PhysicalPlan];
   // Joined rows that ask for resources of their own are made apart.
-  if (left.kind !== "read" || Object.keys(options).length > 0) return undefined;
+  if (left.kind !== "read" || !asksOnlyFor(options, left.options)) return undefined;
   const rows = rowsAtMost(right, parts);
   if (rows === undefined || rows > WHOLE_INPUT_ROWS_MAX) return undefined;
   // Each task brings the small side into a table, which is worth it for as many rows of its own.
   const tasks = parts.get(left)?.length ?? 0;
   const leftRows = rowsIn(parts.get(left)) ?? 0;
   return rows * tasks <= Math.max(leftRows, SMALL_SIDE_TABLE_ROWS) ? new SmallSide(combine, chain) : undefined;
+}
+
+/** Whether an exchange asks for nothing, or for the labels of the pipeline alone, which the tasks of the read have, too. */
+function asksOnlyFor(options: TaskOptions<1>, { labelSelector }: TaskOptions<1>): boolean {
+  return Object.keys(options).length === 0 || JSON.stringify(options) === JSON.stringify({ labelSelector });
 }
 
 /** Transforms that give no more rows than they take. */

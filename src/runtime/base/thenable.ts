@@ -8,3 +8,8 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
     value !== null && (typeof value === "object" || typeof value === "function") && typeof (value as { then?: unknown }).then === "function"
   );
 }
+
+/** For a promise that is refused: it may fail later, and nobody else waits for it. Other values are left alone. */
+export function ignoreRejection(value: unknown): void {
+  if (isThenable(value)) value.then(undefined, () => {});
+}

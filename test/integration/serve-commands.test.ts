@@ -140,8 +140,10 @@ test("run takes a working folder and an environment, refuses what is unknown in 
 
 test("a controller that another program starts anew knows the placement groups of the first one's replicas", async () => {
   await startHead();
-  const imports = 'import { actors, getActor, init, kill, placementGroupTable, shutdown } from "shoal";\nimport * as serve from "shoal/serve";\n';
-  const groups = '(await placementGroupTable()).filter(({ name = "", state }) => name.startsWith("SERVE_GROUP::") && state !== "removed").length';
+  const imports =
+    'import { actors, getActor, init, kill, placementGroupTable, shutdown } from "shoal";\nimport * as serve from "shoal/serve";\n';
+  const groups =
+    '(await placementGroupTable()).filter(({ name = "", state }) => name.startsWith("SERVE_GROUP::") && state !== "removed").length';
   const pids =
     '(await actors({ namespace: "shoal.serve" })).filter(({ name = "", phase }) => name.startsWith("SERVE_REPLICA::") && phase !== "dead").map(({ pid }) => pid).sort()';
   const first = `${imports}await init({ address: "auto" });

@@ -9,7 +9,10 @@ test("without full nodes the options stay as they are", () => {
 test("full nodes are left out by the selector and by each fallback", () => {
   const not = { "shoal.io/node-id": "!in(n1,n2)" };
   expect(
-    spreadOptions({ labelSelector: { zone: "a" }, fallbackStrategy: [{ labelSelector: { zone: "b" } }, { labelSelector: {} }] }, ["n1", "n2"]),
+    spreadOptions({ labelSelector: { zone: "a" }, fallbackStrategy: [{ labelSelector: { zone: "b" } }, { labelSelector: {} }] }, [
+      "n1",
+      "n2",
+    ]),
   ).toEqual({
     schedulingStrategy: "spread",
     labelSelector: { zone: "a", ...not },

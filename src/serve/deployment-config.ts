@@ -102,4 +102,13 @@ export interface ApplicationTarget {
   readonly deployedMs: number;
   /** As the configuration has it, by Ray's keys; undefined for what a program runs. */
   readonly config: Readonly<Record<string, unknown>> | undefined;
+  /** The part of its replicas that the configuration wants; undefined: all. */
+  readonly capacity?: TargetCapacity | undefined;
+}
+
+/** `target_capacity` of a configuration. */
+export interface TargetCapacity {
+  readonly percent: number;
+  /** On the way up autoscaling keeps to `initialReplicas` at least. */
+  readonly direction: "up" | "down";
 }

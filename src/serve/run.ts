@@ -12,7 +12,7 @@ import { type ControllerHealth, Controller, type OpenedApi, type ServeOptions, t
 import type { ConfigApplication } from "./config/read-config.ts";
 import { type Application, applicationParts, type Deployable, type Handle } from "./deployment.ts";
 import type { DeployedCode } from "./deployed-code.ts";
-import type { ApplicationTarget } from "./deployment-config.ts";
+import type { ApplicationTarget, TargetCapacity } from "./deployment-config.ts";
 import { type LoggingOptions, resolveLogging } from "./deployment-options.ts";
 import { DeploymentUnavailableError } from "./errors.ts";
 import { type DeploymentHandle, newHandle } from "./handle/deployment-handle.ts";
@@ -199,9 +199,13 @@ function ingressHandle<T extends Deployable>(application: Application<T>, app: s
 }
 
 /** The same for an application of a configuration. */
-export async function runConfigured(application: Application, { name, routePrefix, fields }: ConfigApplication): Promise<void> {
+export async function runConfigured(
+  application: Application,
+  { name, routePrefix, fields }: ConfigApplication,
+  capacity: TargetCapacity | undefined,
+): Promise<void> {
   const read = readOptions({ name, routePrefix }, RUN);
-  await deployed(application, { name: read.name, routePrefix: read.routePrefix, config: fields });
+  await deployed(application, { name: read.name, routePrefix: read.routePrefix, config: fields, capacity });
 }
 
 /** Reads the name and the route of an application that is to be built elsewhere. @throws TypeError, RangeError that name the option */

@@ -124,7 +124,7 @@ test("a configuration is put, changed in place, loaded anew, broken, and deleted
 test("the API answers again, at the same place, after its controller has died", async () => {
   writeFileSync(join(project, "app.ts"), app("hello"));
   const client = await opened();
-  await client.put(config(3));
+  await client.put({ ...config(3), target_capacity: 50 });
   await client.until("RUNNING");
   const proxy = await client.proxy();
   const controller = (await actors({ namespace: "shoal.serve" })).find(({ name }) => name === "SERVE_CONTROLLER");
@@ -137,7 +137,7 @@ test("the API answers again, at the same place, after its controller has died", 
       ),
     "the API to know its application again",
   );
-  expect((await client.details()).applications["greet"]).toMatchObject({ source: "declarative" });
+  expect(await client.details()).toMatchObject({ applications: { greet: { source: "declarative" } }, target_capacity: 50 });
   expect(await client.proxy()).toBe(proxy);
   await client.put(config(6));
   await until(async () => (await ask(proxy, "/greet")).body === "hello 6!", "the next configuration to hold");

@@ -67,7 +67,7 @@ test("start, deploy, status, config, controller-health, build and shutdown on a 
       `${config("?")}- { name: greet, import_path: "app.ts:app" }\n`,
       'line 6: applications[1].name: another application has the name "greet"',
     ],
-    [`${config("?")}target_capacity: 50\n`, "line 6: target_capacity: 100 is needed: received 50"],
+    [`${config("?")}target_capacity: 150\n`, "line 6: target_capacity: a number from 0 to 100 is needed: received 150"],
   ] as const;
   await Promise.all(
     broken.map(async ([text, message], index) => {

@@ -58,11 +58,12 @@ export function buildApplication(
     routePrefix: string | null;
     keepsCode: boolean;
     config?: ApplicationTarget["config"];
+    capacity?: ApplicationTarget["capacity"];
     /** For deployments without a `loggingConfig`. */
     logging?: LoggingConfig | undefined;
   },
 ): BuiltApplication {
-  const { name: app, routePrefix, keepsCode, config: declared, logging } = options;
+  const { name: app, routePrefix, keepsCode, config: declared, capacity, logging } = options;
   const names = new Map<Application<any>, string>();
   const order: Application<any>[] = [];
   collect(application, names, order);
@@ -92,7 +93,8 @@ export function buildApplication(
     };
   });
   const ingress = names.get(application) as string;
-  return { target: { name: app, routePrefix, ingress, deployments, deployedMs: Date.now(), config: declared }, code, local, functions };
+  const target = { name: app, routePrefix, ingress, deployments, deployedMs: Date.now(), config: declared, capacity };
+  return { target, code, local, functions };
 }
 
 /** The code of a deployment as it is kept; says on stderr where much of it is what the code uses, as a library that a bundler has put beside it. */

@@ -8,7 +8,8 @@
 import { randomUUID } from "node:crypto";
 import { cancel, remote } from "../../core/index.ts";
 import { startedHere } from "../../core/internal.ts";
-import { saveConfigText } from "../controller/serve-store.ts";
+import { saveConfigText, takeCapacity } from "../controller/serve-store.ts";
+import type { TargetCapacity } from "../deployment-config.ts";
 import { useLazyResponse } from "../replica/lazy-response.ts";
 import { delete as deleteApplication, readPlace, runBuilt, type RunOptions, type StartedServe, start, status, unwrapped } from "../run.ts";
 import { type ApplicationToBuild, buildInTask, revisionVariables } from "./build-in-task.ts";
@@ -71,18 +72,21 @@ export async function redeployConfig(
     folder,
   }));
   await unlessAborted(signal, async () => {
-    // Before the others are deployed, which may want their routes.
-    await redeploy(applications, signal, () => Promise.all(others.map((name) => deleteApplication(name))));
+    await redeploy(applications, signal, async () => {
+      // Before the others are deployed, which may want their routes.
+      await Promise.all(others.map((name) => deleteApplication(name)));
+      return await takeCapacity(config);
+    });
     await saveConfigText(text);
   });
   return started;
 }
 
-/** Builds all applications before it deploys the first. @param beforeDeploy - called when all are built */
+/** Builds all applications before it deploys the first. @param beforeDeploy - called when all are built, tells which part of the replicas is to run */
 async function redeploy(
   applications: readonly ApplicationToBuild[],
   signal: AbortSignal | undefined,
-  beforeDeploy: () => Promise<unknown> = async () => {},
+  beforeDeploy: () => Promise<TargetCapacity | undefined> = async () => undefined,
 ): Promise<void> {
   const revision = nextRevision;
   nextRevision = randomUUID();
@@ -101,13 +105,13 @@ async function redeploy(
     if (!startedHere()) await Promise.all(ended);
     throw failed === undefined ? signal?.reason : failed.reason;
   }
-  await beforeDeploy();
+  const capacity = await beforeDeploy();
   const built = settled.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
   await Promise.all(
     built.map(async ({ target, code }) => {
       // All replicas change at once, as far as there is room.
       const deployments = target.deployments.map((one) => ({ ...one, config: { ...one.config, maxSurgePercent: 1 } }));
-      await runBuilt({ target: { ...target, deployments }, code });
+      await runBuilt({ target: { ...target, deployments, capacity }, code });
     }),
   );
   // A cluster is left after each deploy, and what was begun there ends with that.

@@ -42,6 +42,7 @@ import {
   forgetUnbuilt,
   loadApi,
   loadApplications,
+  loadCapacity,
   loadOptions,
   loadUnbuilt,
   saveApi,
@@ -49,6 +50,7 @@ import {
   saveConfigText,
   saveOptions,
   saveUnbuilt,
+  takeCapacity,
 } from "./serve-store.ts";
 import { Subscribers } from "./subscribers.ts";
 
@@ -137,7 +139,7 @@ export class Controller {
   #api: { readonly server: ApiServer; readonly opened: OpenedApi } | undefined;
   readonly #declared = new DeclaredApplications({
     build: buildInTask,
-    deploy: ({ target, code }) => this.#deploy(target, code),
+    deploy: async ({ target, code }) => this.#deploy({ ...target, capacity: await loadCapacity() }, code),
     apps: () => this.#state.apps,
     delete: (app) => this.#delete(app),
     settled: forgetUnbuilt,
@@ -399,7 +401,7 @@ export class Controller {
     const http = resolveHttpOptions(httpOptionsOf(config));
     const grpc = await resolveGrpcOptions(grpcOptionsOf(config, "/"));
     if (this.#isCleared) await this.#startProxies({ ...this.#options, http, ...(grpc !== undefined && { grpc }) });
-    await Promise.all([saveConfigText(text), saveUnbuilt(text)]);
+    await Promise.all([saveConfigText(text), saveUnbuilt(text), takeCapacity(config)]);
     this.#declared.put(config.applications);
   }
 
@@ -427,7 +429,7 @@ export class Controller {
   }
 
   async #details(source: string | undefined): Promise<object> {
-    const all = await nodes();
+    const [all, capacity] = await Promise.all([nodes(), loadCapacity()]);
     const applications = [...this.#applications()].filter(
       ([, { config }]) => source === undefined || (source === "declarative") === (config !== undefined),
     );
@@ -438,6 +440,7 @@ export class Controller {
       grpc: this.#options.grpc,
       proxies: this.#proxies.statuses,
       applications: new Map(applications),
+      capacity,
       originMs: Date.now() - performance.now(),
     });
   }

@@ -6,7 +6,7 @@
  * check before all have changed, makes way for the former one. Replicas of a node that is to go are replaced like those of an old version.
  */
 import { replicaActorName } from "../names.ts";
-import type { DeploymentTarget } from "../deployment-config.ts";
+import type { DeploymentTarget, TargetCapacity } from "../deployment-config.ts";
 import {
   HEALTH_FAILURES_MAX,
   SLOW_START_AGAIN_MS,
@@ -18,6 +18,7 @@ import {
 import type { DeploymentRoutes } from "../routing/deployment-router.ts";
 import { Autoscaler, type AutoscalingContext, desiredReplicas, loadOf } from "./autoscaling-policy.ts";
 import type { DeploymentStatus, FoundReplica, ReplicaState, ServeEffect } from "./serve-events.ts";
+import { configAt } from "./target-capacity.ts";
 
 export interface ReplicaRecord {
   readonly id: string;
@@ -46,6 +47,7 @@ export interface DeploymentRecord {
   readonly former: DeploymentTarget | undefined;
   readonly count: number;
   readonly failure: string | undefined;
+  readonly capacity?: TargetCapacity | undefined;
 }
 
 export class DeploymentState {
@@ -57,6 +59,7 @@ export class DeploymentState {
   /** The last version of which all replicas have run. */
   #former: DeploymentTarget | undefined;
   #count: number;
+  #capacity: TargetCapacity | undefined;
   #status: DeploymentStatus = "UPDATING";
   #decision: { readonly requests: number; readonly wanted: number } | undefined;
   #message = "";
@@ -78,6 +81,7 @@ export class DeploymentState {
     // The record is a copy: two equal targets of it are one.
     this.#former = JSON.stringify(record.former) === JSON.stringify(record.target) ? record.target : record.former;
     this.#count = record.count;
+    this.#capacity = record.capacity;
     this.#failure = record.failure;
     if (record.failure !== undefined) this.#status = "DEPLOY_FAILED";
     this.#message = record.failure ?? "";
@@ -89,7 +93,7 @@ export class DeploymentState {
   }
 
   get record(): DeploymentRecord {
-    return { target: this.#target, former: this.#former, count: this.#count, failure: this.#failure };
+    return { target: this.#target, former: this.#former, count: this.#count, failure: this.#failure, capacity: this.#capacity };
   }
 
   get count(): number {
@@ -150,7 +154,7 @@ export class DeploymentState {
   }
 
   /** Sets a new target, and drops the failure of the last one. */
-  retarget(given: DeploymentTarget): void {
+  retarget(given: DeploymentTarget, capacity?: TargetCapacity): void {
     const target = this.#asNamed(given);
     const isSame = target.version === this.#target.version && target.config.userConfig === this.#target.config.userConfig;
     if (!isSame || this.#failure !== undefined) {
@@ -161,7 +165,8 @@ export class DeploymentState {
     this.#message = "";
     this.#isDeleting = false;
     this.#target = target;
-    const { autoscaling, numReplicas } = target.config;
+    this.#capacity = capacity;
+    const { autoscaling, numReplicas } = configAt(target.config, capacity);
     // A running deployment keeps the number that its load has brought about.
     this.#count =
       autoscaling === undefined ? numReplicas : Math.min(autoscaling.maxReplicas, Math.max(autoscaling.minReplicas, this.#count));
@@ -315,7 +320,7 @@ export class DeploymentState {
 
   /** @param requests waiting and under way, of all processes @param wanted of a policy of the user, if there is one */
   scale(requests: number, nowMs: number, wanted?: (context: AutoscalingContext) => number): ServeEffect[] {
-    const { autoscaling } = this.#target.config;
+    const { autoscaling } = configAt(this.#target.config, this.#capacity);
     if (autoscaling === undefined || this.#isDeleting) return [];
     this.autoscaler.observe({ atMs: nowMs, requests }, autoscaling.lookBackPeriodMs);
     const context: AutoscalingContext = {
@@ -373,7 +378,7 @@ export class DeploymentState {
     this.#startFailures = 0;
     if (this.#former === undefined || this.#former === this.#target) return;
     this.#target = this.#former;
-    const { autoscaling, numReplicas } = this.#target.config;
+    const { autoscaling, numReplicas } = configAt(this.#target.config, this.#capacity);
     if (autoscaling === undefined) this.#count = numReplicas;
   }
 

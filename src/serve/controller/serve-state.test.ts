@@ -559,3 +559,51 @@ describe("load", () => {
     expect(world.serving("D")).toBe(1);
   });
 });
+
+describe("a target capacity", () => {
+  const at = (percent: number, direction: "up" | "down", deployment: DeploymentTarget): ServeEvent => ({
+    kind: "deploy",
+    target: { ...app(deployment), capacity: { percent, direction } },
+  });
+
+  test("takes replicas away and gives them back, without a new version, and outlives the controller", () => {
+    const deployment = target("v1", { numReplicas: 8 });
+    const world = running("v1", { numReplicas: 8 });
+    world.apply(at(50, "down", deployment));
+    world.until(
+      () => world.replicas.size === 4,
+      () => expect(world.serving("D")).toBeGreaterThanOrEqual(4),
+    );
+    const next = new ServeState({ newId: () => "next" });
+    next.restore(JSON.parse(JSON.stringify(world.state.record("app"))));
+    expect(next.deployment("app", "D")?.record).toMatchObject({ count: 4, capacity: { percent: 50 } });
+    world.apply(at(0, "down", deployment));
+    world.until(() => world.replicas.size === 0);
+    expect(world.status("app")).toBe("RUNNING");
+    world.apply({ kind: "deploy", target: app(deployment) });
+    world.until(() => world.serving("D") === 8);
+  });
+
+  test("holds for the former version, too", () => {
+    const world = running("v1", { numReplicas: 4 });
+    world.badVersions.add("v2");
+    world.apply(at(50, "down", target("v2", { numReplicas: 4 })));
+    world.until(() => world.status("app") === "DEPLOY_FAILED" && world.replicas.size === 2);
+    expect(world.serving("D", "v1")).toBe(2);
+  });
+
+  test("moves the bounds of autoscaling: on the way up no fewer than the initial number, on the way down what the load asks for", () => {
+    const autoscalingConfig = { minReplicas: 2, initialReplicas: 8, maxReplicas: 10, upscaleDelayMs: 0, downscaleDelayMs: 500 };
+    const world = new World();
+    world.apply(at(50, "up", target("v1", { autoscalingConfig })));
+    world.until(() => world.status("app") === "RUNNING");
+    for (let step = 0; step < 100; step += 1) world.step();
+    expect(world.serving("D")).toBe(4);
+    world.apply(at(20, "down", target("v1", { autoscalingConfig })));
+    world.until(() => world.replicas.size === 1);
+    world.apply({ kind: "load", source: "p1", report: [["app", "D", 0, 100]] });
+    world.until(() => world.serving("D") === 2);
+    for (let step = 0; step < 5; step += 1) world.step();
+    expect(world.replicas.size).toBe(2);
+  });
+});

@@ -4,7 +4,7 @@
  * Called by the controller for each question.
  * Names, units and shapes are Ray's (`serve/schema.py`), whose own models read them. What Ray's schema cannot say is left out: no replica wanted, a `userConfig` that is no object.
  */
-import type { DeploymentConfig } from "../deployment-config.ts";
+import type { DeploymentConfig, TargetCapacity } from "../deployment-config.ts";
 import type { Fields } from "../config/read-config.ts";
 import type { ProxyStatusInfo } from "../controller/proxy-starter.ts";
 import type { ApplicationRecord, ApplicationStatusInfo } from "../controller/serve-state.ts";
@@ -33,6 +33,8 @@ interface DescribedInstance {
   readonly grpc: ResolvedGrpcOptions | undefined;
   readonly proxies: Readonly<Record<string, ProxyStatusInfo>>;
   readonly applications: ReadonlyMap<string, DescribedApplication>;
+  /** Of the last configuration. */
+  readonly capacity: TargetCapacity | undefined;
   /** Milliseconds since 1970 at zero of the clock of the state. */
   readonly originMs: number;
 }
@@ -40,7 +42,7 @@ interface DescribedInstance {
 const LOCATIONS = { everyNode: "EveryNode", headOnly: "HeadOnly", disabled: "Disabled" } as const;
 
 export function instanceDetails(instance: DescribedInstance): object {
-  const { http, grpc, proxies, applications, nodeId, hosts } = instance;
+  const { http, grpc, proxies, applications, nodeId, hosts, capacity } = instance;
   return {
     controller_info: { node_id: nodeId, node_ip: hosts.get(nodeId) ?? null, actor_name: CONTROLLER_NAME },
     proxy_location: LOCATIONS[http.location],
@@ -66,7 +68,7 @@ export function instanceDetails(instance: DescribedInstance): object {
       ]),
     ),
     applications: Object.fromEntries([...applications].map(([name, app]) => [name, applicationDetails(name, app, instance)])),
-    target_capacity: null,
+    target_capacity: capacity?.percent ?? null,
     target_groups: targetGroups(instance),
   };
 }

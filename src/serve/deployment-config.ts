@@ -89,6 +89,8 @@ export interface DeploymentTarget {
   readonly versionKey: string | undefined;
   /** Methods that are generators. */
   readonly streaming: readonly string[];
+  /** Deployments of its application that are bound into its arguments. */
+  readonly calls: readonly string[];
 }
 
 /** An application, ready to be deployed; the code of its deployments goes beside it. */

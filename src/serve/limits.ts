@@ -55,6 +55,10 @@ export const LINGER_MS = 1_000;
 export const KEEP_ALIVE_MS = 90_000;
 /** How often a proxy looks whether the files of its certificate have been renewed. */
 export const CERTIFICATE_EVERY_MS = 5_000;
+/** Replicas of a deployment that are told of by REST after their end. Ray: RAY_SERVE_RETAINED_DEAD_REPLICAS. */
+export const ENDED_REPLICAS_KEPT = 10;
+/** Changes of the number of replicas of a deployment that are told of by REST. */
+export const DECISIONS_KEPT = 10;
 /** Connections of clients that a proxy has at a time: each costs some 10 KB. */
 export const CLIENTS_MAX = 20_000;
 /** Open files that a proxy keeps for itself, of all that its process may have: one for each replica, and those of the node. */

@@ -73,9 +73,12 @@ export function buildApplication(
   const deployments = order.map((bound): DeploymentTarget => {
     const { deployment, args } = applicationParts(bound);
     const name = names.get(bound) as string;
+    const calls = new Set<string>();
     const marked = replaceIn(args, (value) => {
       if (!isApplication(value)) return value;
-      return markOf({ app, deployment: names.get(value) as string, streaming: streamingMethodsOf(applicationParts(value).deployment) });
+      const called = names.get(value) as string;
+      calls.add(called);
+      return markOf({ app, deployment: called, streaming: streamingMethodsOf(applicationParts(value).deployment) });
     }) as unknown[];
     const { target } = deployment;
     const whole: DeploymentCode = { target: pythonCodeIn(deployment) ?? (target as AnyFunction), args: marked };
@@ -90,6 +93,7 @@ export function buildApplication(
       version: versionOf(kept, config),
       versionKey: config.version === undefined ? undefined : createHash("sha256").update(heavyOf(config)).digest("hex").slice(0, 16),
       streaming: streamingMethodsOf(deployment),
+      calls: [...calls],
     };
   });
   const ingress = names.get(application) as string;

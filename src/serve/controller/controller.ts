@@ -133,6 +133,8 @@ export class Controller {
   readonly #startMs = performance.now();
   #tickMs = 0;
   #tickEndMs = 0;
+  #ticks = 0;
+  #sleptMs = 0;
   #delayMs = 0;
   /** All was ended by the REST API, or no proxy could listen: whoever starts Serve next says how. */
   #isCleared = false;
@@ -442,6 +444,15 @@ export class Controller {
       applications: new Map(applications),
       capacity,
       originMs: Date.now() - performance.now(),
+      health: {
+        nowMs: performance.now(),
+        startMs: this.#startMs,
+        stepMs: this.#tickMs,
+        steps: this.#ticks,
+        sleptMs: this.#sleptMs,
+        delayMs: this.#delayMs,
+        memoryBytes: process.memoryUsage.rss(),
+      },
     });
   }
 
@@ -484,12 +495,13 @@ export class Controller {
 
   #tick(): void {
     const nowMs = performance.now();
-    const sleptMs = this.#tickEndMs === 0 ? 0 : nowMs - this.#tickEndMs;
+    this.#sleptMs = this.#tickEndMs === 0 ? 0 : nowMs - this.#tickEndMs;
+    this.#ticks += 1;
     if (this.#tickMs > 0) this.#delayMs = Math.max(0, nowMs - this.#tickMs - CONTROL_EVERY_MS);
     this.#tickMs = nowMs;
     this.#happened({ kind: "tick" });
     this.#tickEndMs = performance.now();
-    this.#metrics.looped({ tookMs: this.#tickEndMs - nowMs, sleptMs });
+    this.#metrics.looped({ tookMs: this.#tickEndMs - nowMs, sleptMs: this.#sleptMs });
   }
 
   /** Restores the state of an earlier controller: applications from the store, replicas by their actors' names. */

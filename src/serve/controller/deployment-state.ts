@@ -8,6 +8,7 @@
 import { replicaActorName } from "../names.ts";
 import type { DeploymentTarget, TargetCapacity } from "../deployment-config.ts";
 import {
+  ENDED_REPLICAS_KEPT,
   HEALTH_FAILURES_MAX,
   SLOW_START_AGAIN_MS,
   SLOW_START_MS,
@@ -55,6 +56,8 @@ export class DeploymentState {
   readonly name: string;
   readonly replicas = new Map<string, ReplicaRecord>();
   readonly autoscaler = new Autoscaler();
+  /** The last replicas that have ended, oldest first. */
+  readonly ended: ReplicaRecord[] = [];
   #target: DeploymentTarget;
   /** The last version of which all replicas have run. */
   #former: DeploymentTarget | undefined;
@@ -269,8 +272,10 @@ export class DeploymentState {
   }
 
   /** Its process is gone. */
-  ended(replica: ReplicaRecord, reason: string, nowMs: number): ServeEffect[] {
+  end(replica: ReplicaRecord, reason: string, nowMs: number): ServeEffect[] {
     this.replicas.delete(replica.id);
+    this.ended.push(replica);
+    if (this.ended.length > ENDED_REPLICAS_KEPT) this.ended.shift();
     const effects: ServeEffect[] = [];
     if (replica.phase === "starting") effects.push(...this.failed(replica, reason, nowMs).filter(({ kind }) => kind !== "kill"));
     else if (replica.phase !== "retiring") {

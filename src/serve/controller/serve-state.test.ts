@@ -148,7 +148,7 @@ class World {
 
 function target(version: string, options: DeploymentOptions, name = "D"): DeploymentTarget {
   const { config } = resolveDeploymentOptions(name, options);
-  return { name, config, version, versionKey: options.version, streaming: [] };
+  return { name, config, version, versionKey: options.version, streaming: [], calls: [] };
 }
 
 function app(...deployments: DeploymentTarget[]): ApplicationTarget {

@@ -195,7 +195,7 @@ export class ServeState {
         return deployment.unhealthy(replica, event.reason, nowMs);
       case "ended":
         this.#byReplica.delete(replica.id);
-        return deployment.ended(replica, event.reason, nowMs);
+        return deployment.end(replica, event.reason, nowMs);
       case "models":
         return deployment.models(replica, event.models);
     }

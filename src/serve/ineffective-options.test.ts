@@ -23,15 +23,16 @@ test("options that differ from those of what runs are named", async () => {
   const httpOptions = { port: 3, accessLog: true };
   const grpcOptions = { port: 2, reflection: false };
   const loggingConfig = { encoding: "JSON" } as const;
-  const given = { httpOptions, grpcOptions, loggingConfig, development: true };
+  const given = { httpOptions, grpcOptions, loggingConfig, tracing: {}, development: true };
   const wanted: ServeOptions = {
     http: resolveHttpOptions(httpOptions),
     grpc: await resolveGrpcOptions(grpcOptions),
     logging: resolveLogging(loggingConfig),
+    tracing: { setupId: "tracing-1", samplingRatio: 1 },
     showsErrors: true,
   };
   const named = ["port of httpOptions", "accessLog of httpOptions"];
-  expect(ineffectiveOptions(given, { wanted, held })).toEqual([...named, "grpcOptions", "loggingConfig", "development"]);
+  expect(ineffectiveOptions(given, { wanted, held })).toEqual([...named, "grpcOptions", "loggingConfig", "tracing", "development"]);
   const grpc = await resolveGrpcOptions({ port: 2 });
   expect(ineffectiveOptions({ grpcOptions }, { wanted, held: { ...held, grpc } })).toEqual(["reflection of grpcOptions"]);
 });

@@ -10,16 +10,18 @@ interface GivenOptions {
   readonly httpOptions?: object | undefined;
   readonly grpcOptions?: object | undefined;
   readonly loggingConfig?: object | undefined;
+  readonly tracing?: object | undefined;
   readonly development?: boolean | undefined;
 }
 
 /** @param wanted the same with defaults @param held those that Serve runs with @returns names such as `port of httpOptions` */
 export function ineffectiveOptions(given: GivenOptions, { wanted, held }: { wanted: ServeOptions; held: ServeOptions }): string[] {
-  const { httpOptions, grpcOptions, loggingConfig, development } = given;
+  const { httpOptions, grpcOptions, loggingConfig, tracing, development } = given;
   const names = differing(httpOptions, wanted.http, held.http).map((name) => `${name} of httpOptions`);
   if (grpcOptions !== undefined && wanted.grpc !== undefined && held.grpc === undefined) names.push("grpcOptions");
   else if (grpcOptions !== undefined) names.push(...differing(grpcOptions, wanted.grpc, held.grpc).map((name) => `${name} of grpcOptions`));
   if (loggingConfig !== undefined && !isSame(wanted.logging, held.logging)) names.push("loggingConfig");
+  if (tracing !== undefined && !isSame(wanted.tracing, held.tracing)) names.push("tracing");
   if (development !== undefined && wanted.showsErrors !== held.showsErrors) names.push("development");
   return names;
 }

@@ -121,12 +121,7 @@ function withFunctions(config: DeploymentConfig, { functions }: Deployment, kept
   if (kept === undefined) return config;
   const keep = (fn: unknown, what: string): string | undefined => {
     if (fn === undefined) return undefined;
-    const code = keptBytesOf(fn);
-    if (code === undefined)
-      throw new TypeError(
-        `Cannot run deployment ${config.name}: its ${what} captures references, actors or remote functions, or Shoal runs in process: it is kept as code alone`,
-      );
-    const id = `${what}-${createHash("sha256").update(code).digest("hex").slice(0, 16)}`;
+    const { id, code } = keptFunction(fn, what, `run deployment ${config.name}: its`);
     kept.set(id, code);
     return id;
   };
@@ -134,6 +129,16 @@ function withFunctions(config: DeploymentConfig, { functions }: Deployment, kept
   const scaled = autoscaling === undefined ? autoscaling : { ...autoscaling, policyId: keep(policy, "policy") };
   const tracing = config.tracing === undefined ? undefined : { ...config.tracing, setupId: keep(setup, "tracing") };
   return { ...config, autoscaling: scaled, tracing, routerId: keep(requestRouter, "requestRouter") };
+}
+
+/** The code of a function of the user's that is kept under its hash. @param action - for the message @throws TypeError where there is more to it than code */
+export function keptFunction(fn: unknown, what: string, action: string): { readonly id: string; readonly code: Uint8Array } {
+  const code = keptBytesOf(fn);
+  if (code === undefined)
+    throw new TypeError(
+      `Cannot ${action} ${what} captures references, actors or remote functions, or Shoal runs in process: it is kept as code alone`,
+    );
+  return { id: `${what}-${createHash("sha256").update(code).digest("hex").slice(0, 16)}`, code };
 }
 
 /** The names that the deployments of an application have when it is deployed. */

@@ -27,6 +27,7 @@ import { ApiServer } from "../rest/api-server.ts";
 import { type DescribedApplication, instanceDetails } from "../rest/instance-details.ts";
 import { CODE_LOST, type CodeSource } from "../replica/replica.ts";
 import type { LoggingConfig } from "../replica/replica-log.ts";
+import type { TracingConfig } from "../tracing.ts";
 import { deploymentKey, type LoadReport, ROUTES_KEY, type RouteTableValue, type UpdateBody } from "../routing/controller-messages.ts";
 import type { DeploymentRoutes } from "../routing/deployment-router.ts";
 import type { AutoscalingContext } from "./autoscaling-policy.ts";
@@ -61,6 +62,8 @@ export interface ServeOptions {
   readonly grpc?: ResolvedGrpcOptions | undefined;
   /** How replicas print whose deployment does not say it. */
   readonly logging?: LoggingConfig | undefined;
+  /** Tracing of replicas whose deployment does not say it. */
+  readonly tracing?: TracingConfig | undefined;
   /** Clients see what went wrong. */
   readonly showsErrors: boolean;
 }
@@ -652,6 +655,7 @@ export class Controller {
 
   #forgetCode(): void {
     const needed = new Set<string>();
+    if (this.#options.tracing?.setupId !== undefined) needed.add(this.#options.tracing.setupId);
     for (const app of this.#state.apps)
       for (const { target, former } of this.#state.record(app)?.deployments ?? [])
         for (const { version, config } of former === undefined ? [target] : [target, former])

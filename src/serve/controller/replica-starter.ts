@@ -26,6 +26,7 @@ import { ADOPT_WITHIN_MS, METRICS_WITHIN_MS, REPLICA_CONCURRENCY } from "../limi
 import type { ProcessMetrics } from "../metrics/registry.ts";
 import { ReplicaLifeMetrics } from "../metrics/replica-life-metrics.ts";
 import type { LoggingConfig } from "../replica/replica-log.ts";
+import type { TracingConfig } from "../tracing.ts";
 import { type CodeSource, Replica, type ReplicaDescription, type ReplicaGroup } from "../replica/replica.ts";
 import type { ReplicaStart, ServeEvent } from "./serve-events.ts";
 import { spreadOptions } from "./spread-options.ts";
@@ -46,8 +47,12 @@ interface ReservedGroup {
 interface ReplicaStarterOptions {
   readonly happened: (event: ServeEvent) => void;
   readonly subscribers: Subscribers;
-  /** The options of `serve.start` as they are now; `logging` is for replicas of deployments without a configuration of their own. */
-  readonly options: () => { readonly showsErrors: boolean; readonly logging?: LoggingConfig | undefined };
+  /** The options of `serve.start` as they are now; `logging` and `tracing` are for replicas of deployments without their own. */
+  readonly options: () => {
+    readonly showsErrors: boolean;
+    readonly logging?: LoggingConfig | undefined;
+    readonly tracing?: TracingConfig | undefined;
+  };
   /** Names of methods of the services of gRPC that the proxies offer. */
   readonly grpcMethods: () => readonly string[];
 }
@@ -71,8 +76,8 @@ export class ReplicaStarter {
   }
 
   start(start: ReplicaStart, code: CodeSource): void {
-    const { id, app, deployment, version, rank, worldSize, userConfig, maxOngoingRequests, tracing } = start;
-    const { showsErrors, logging } = this.#options();
+    const { id, app, deployment, version, rank, worldSize, userConfig, maxOngoingRequests } = start;
+    const { showsErrors, logging, tracing } = this.#options();
     const context = { appName: app, deployment, replicaId: id, rank, worldSize };
     const isInProcess = runsInProcess();
     const startMs = performance.now();
@@ -87,7 +92,7 @@ export class ReplicaStarter {
           gang: start.gang?.id,
           group: this.#groupWith(id),
           logging: start.logging ?? logging,
-          tracing,
+          tracing: start.tracing ?? tracing,
           showsErrors,
           isInProcess,
         },

@@ -221,6 +221,9 @@ test("metrics of all processes are in Prometheus' format, with Ray's names and u
   expect(line("serve_num_http_error_requests", 'status_code="404"')).toBe("1");
   expect(line("serve_http_request_latency_ms_count", 'application="greet"')).toBe("4");
   expect(line("serve_deployment_request_counter", 'deployment="Greeter"')).toBe("4");
+  expect(Number(line("serve_deployment_max_processing_latency_ms", 'deployment="Greeter"'))).toBeGreaterThan(0);
+  expect(line("serve_request_router_fulfillment_time_ms_count", 'deployment="Greeter"', 'proxy="')).toBe("4");
+  expect(line("serve_request_router_queue_len", 'deployment="Greeter"', 'proxy="', 'replica_id="greet#Greeter#')).toBe("0");
   expect(line("serve_autoscaling_target_replicas", 'application="greet"', 'deployment="Greeter"')).toBe("1");
   expect(line("serve_deployment_replica_healthy", 'deployment="Greeter"')).toBe("1");
   expect(line("serve_deployment_queued_queries", 'application="greet"')).toBe("0");

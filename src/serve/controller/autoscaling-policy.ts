@@ -33,7 +33,7 @@ interface Pending {
 }
 
 /** A change of the number of replicas, and what it followed from. */
-export interface ScalingDecision {
+interface ScalingDecision {
   readonly atMs: number;
   readonly requests: number;
   /** What the load or a policy asked for, before the bounds. */

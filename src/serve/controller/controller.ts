@@ -486,7 +486,9 @@ export class Controller {
         const healthy = [...found.replicas.values()].map(
           (replica) => [replica.id, replica.phase === "running" && replica.healthFailures === 0] as const,
         );
-        yield { app, name: found.name, status: found.status, count: found.count, decision: found.decision, healthy };
+        const { name, status, count, decision } = found;
+        const targetOngoing = found.target.config.autoscaling?.targetOngoingRequests;
+        yield { app, name, status, count, decision, targetOngoing, healthy };
       }
   }
 

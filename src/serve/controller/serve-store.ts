@@ -1,6 +1,7 @@
 /**
  * Serve's records in the cluster's store, from which the next controller restores its state: the options of `serve.start`, and each
- * application with its deployments. Their code is kept beside it, by `code-store.ts`. Written and read by the controller alone.
+ * application with its deployments. Their code is kept beside it, by `code-store.ts`. Written and read by the controller alone, but for what belongs to the last configuration:
+ * programs that deploy one write that, too.
  */
 import { SERVE_NAMESPACE } from "../names.ts";
 import { kvDelete, kvGet, kvList, kvPut } from "../../core/index.ts";

@@ -3,7 +3,7 @@ import { ControllerMetrics, type CountedDeployment } from "./controller-metrics.
 import { metricSnapshots } from "./registry.ts";
 
 function scaled(name: string): CountedDeployment {
-  return { app: "shop", name, status: "HEALTHY", count: 1, decision: { requests: 0, wanted: 1 }, healthy: [] };
+  return { app: "shop", name, status: "HEALTHY", count: 1, decision: { requests: 0, wanted: 1 }, targetOngoing: 2, healthy: [] };
 }
 
 test("the time of a policy goes with its deployment, and does not come back with another one of its name", () => {

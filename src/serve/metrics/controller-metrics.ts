@@ -44,6 +44,8 @@ export interface CountedDeployment {
   readonly status: DeploymentStatus;
   readonly count: number;
   readonly decision: CountedDecision | undefined;
+  /** Requests for each replica that autoscaling aims at; undefined where the number is fixed. */
+  readonly targetOngoing: number | undefined;
   readonly healthy: Iterable<readonly [replica: string, isHealthy: boolean]>;
 }
 
@@ -109,6 +111,7 @@ function stateGauges(state: CountedState, policyTimes: Map<string, number>): () 
   const targets = gauge("serve_autoscaling_target_replicas", "Replicas that a deployment is to have", DEPLOYMENT);
   const wanted = gauge("serve_autoscaling_desired_replicas", "Replicas that the load asks for, before the bounds and delays", DEPLOYMENT);
   const requests = gauge("serve_autoscaling_total_requests", "Requests that wait or are under way, as scaling sees them", DEPLOYMENT);
+  const aims = gauge("serve_autoscaling_target_ongoing_requests", "Requests for each replica that scaling aims at", DEPLOYMENT);
   const policyMs = gauge("serve_autoscaling_policy_execution_time_ms", "How long the last run of a policy of the user's took", [
     ...DEPLOYMENT,
     "policy_scope",
@@ -124,15 +127,16 @@ function stateGauges(state: CountedState, policyTimes: Map<string, number>): () 
     "handle",
   ]);
   return () => {
-    for (const metric of [applications, statuses, targets, wanted, requests, policyMs, healthy, proxies, subscribers, delays])
+    for (const metric of [applications, statuses, targets, wanted, requests, aims, policyMs, healthy, proxies, subscribers, delays])
       metric.clear();
     const times = new Map(policyTimes);
     policyTimes.clear();
     for (const [app, status] of state.applications()) applications.series([app]).set(APPLICATION_NUMBERS[status]);
-    for (const { app, name, status, count, decision, healthy: replicas } of state.deployments()) {
+    for (const { app, name, status, count, decision, targetOngoing, healthy: replicas } of state.deployments()) {
       const tags = [app, name];
       statuses.series(tags).set(DEPLOYMENT_NUMBERS[status]);
       targets.series(tags).set(count);
+      if (targetOngoing !== undefined) aims.series(tags).set(targetOngoing);
       if (decision !== undefined) {
         wanted.series(tags).set(decision.wanted);
         requests.series(tags).set(decision.requests);

@@ -13,6 +13,7 @@ import { withHandles } from "../build/handle-marks.ts";
 import { GrpcRequests } from "../grpc/grpc-requests.ts";
 import { GRPC_METHOD } from "../wire/frames.ts";
 import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
+import { Slowest } from "../metrics/slowest.ts";
 import { measureEventLoop, type ReplicaMetrics, replicaMetrics } from "../metrics/serve-metrics.ts";
 import { RequestServer, type ServedStream } from "../wire/request-server.ts";
 import { HttpRequests, errorBody, type RequestFailures } from "./http-requests.ts";
@@ -92,6 +93,7 @@ export class Replica {
   #userConfig: string | undefined;
   readonly #metrics: ReplicaMetrics;
   readonly #utilization = new Utilization(performance.now());
+  readonly #slowest = new Slowest();
   /** Undefined until the replica is told to end. */
   #drained: Promise<void> | undefined;
   #onIdle: (() => void) | undefined;
@@ -239,7 +241,9 @@ export class Replica {
 
   /** Metrics of this replica, of its process and of the one of its code in Python. */
   async metrics(): Promise<MetricSnapshot[]> {
-    this.#metrics.utilization.set(this.#utilization.percent(this.#maxOngoing, performance.now()));
+    const nowMs = performance.now();
+    this.#metrics.utilization.set(this.#utilization.percent(this.#maxOngoing, nowMs));
+    this.#metrics.slowest.set(this.#slowest.valueAt(nowMs));
     return [...metricSnapshots(), ...((await this.#user?.metrics()) ?? [])];
   }
 
@@ -326,6 +330,7 @@ export class Replica {
     const nowMs = performance.now();
     this.#utilization.changed(this.#ongoing, nowMs);
     latency.observe(nowMs - startMs);
+    this.#slowest.observe(nowMs - startMs, nowMs);
     if (this.#ongoing === 0) this.#onIdle?.();
   }
 

@@ -199,6 +199,7 @@ test("metrics have Ray's names, and users' own are beside them", async () => {
     ['serve_application_status\\{application="counted"\\}', "6"],
     [`serve_deployment_status\\{${scaled}\\}`, "6"],
     [`serve_autoscaling_desired_replicas\\{${scaled}\\}`, "1"],
+    [`serve_autoscaling_target_ongoing_requests\\{${scaled}\\}`, "\\d"],
     [`serve_autoscaling_total_requests\\{${scaled}\\}`, "\\d"],
     [`serve_autoscaling_policy_execution_time_ms\\{${scaled},policy_scope="deployment"\\}`, "\\d"],
     [`serve_autoscaling_handle_metrics_delay_ms\\{${scaled},handle="\\d+"\\}`, "\\d+"],

@@ -109,7 +109,7 @@ describe("ranks", () => {
       trainLoopPerWorker: async () => {
         const { attempt, worldRank } = getContext();
         const kept: number[][] = [];
-        while (attempt === 1 && worldRank === 1) kept.push(Array.from({ length: 10_000 }, () => kept.length));
+        if (attempt === 1 && worldRank === 1) for (;;) kept.push(Array.from({ length: 10_000 }, () => kept.length));
         await report({ attempt });
       },
       scalingConfig: { numWorkers: 2 },
@@ -194,18 +194,18 @@ describe("storage", () => {
     await new DataParallelTrainer({
       trainLoopPerWorker: async (places: { run: string; elsewhere: string }) => {
         const { setTimeout: pause } = process.getBuiltinModule("node:timers/promises");
-        const { renameSync, rmSync, writeFileSync } = process.getBuiltinModule("node:fs");
+        const files = process.getBuiltinModule("node:fs");
         for (let step = 0; step < 3; step += 1) {
           if (step === 1) {
-            renameSync(places.run, places.elsewhere);
-            writeFileSync(places.run, "");
+            files.renameSync(places.run, places.elsewhere);
+            files.writeFileSync(places.run, "");
           }
           await report({ step });
           console.log(`step ${step}`);
           await pause(400);
           if (step === 1) {
-            rmSync(places.run);
-            renameSync(places.elsewhere, places.run);
+            files.rmSync(places.run);
+            files.renameSync(places.elsewhere, places.run);
           }
         }
       },

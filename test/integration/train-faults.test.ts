@@ -271,8 +271,12 @@ describe("a program", () => {
     mkdirSync(join(run, "checkpoint_000003"));
     writeFileSync(join(run, "checkpoint_000003", "step.json"), "half");
     const second = program("driver", root);
-    const printed = await outputOf(second.stdout);
-    expect(JSON.parse(printed)).toEqual({ step: 3, start: 2, attempt: 1, worldSize: 2 });
+    const printed = (await outputOf(second.stdout)).trim().split("\n");
+    expect(JSON.parse(printed.pop() as string)).toEqual({ step: 3, start: 2, attempt: 1, worldSize: 2 });
+    expect(printed.map((line) => line.replace(/pid=\d+/, "pid=N")).toSorted()).toEqual([
+      "(rank 0 of driver pid=N) counts",
+      "(rank 1 of driver pid=N) counts",
+    ]);
     expect(readdirSync(run).filter((name) => name.includes("partial"))).toEqual([]);
   });
 

@@ -7,6 +7,13 @@
 import "../runs/index.ts";
 import "./well-known-exports.ts";
 
+export type { TrackedRun, TrackedRunInfo, Tracker } from "../runs/tracker.ts";
+export { CometLoggerCallback } from "../runs/comet-tracker.ts";
+export { CSVLoggerCallback } from "../runs/csv-tracker.ts";
+export { JsonLoggerCallback } from "../runs/json-lines-tracker.ts";
+export { MLflowLoggerCallback } from "../runs/mlflow-tracker.ts";
+export { TBXLoggerCallback } from "../runs/tensorboard-tracker.ts";
+export { WandbLoggerCallback } from "../runs/wandb-tracker.ts";
 export type { Scope } from "./aggregates.ts";
 export type { ExperimentInfo, StepInfo, TuneCallback } from "./callbacks.ts";
 export { TuneError } from "./errors.ts";
@@ -119,4 +126,3 @@ export { Checkpoint } from "../runs/checkpoint.ts";
 export { RunError } from "../runs/errors.ts";
 export { Result } from "../runs/result.ts";
 export type { CheckpointConfig, FailureConfig, RunConfig } from "../runs/run-config.ts";
-export type { TrackedRun, TrackedRunInfo, Tracker } from "../runs/tracker.ts";

@@ -144,7 +144,7 @@ export class Controller {
   #api: { readonly server: ApiServer; readonly opened: OpenedApi } | undefined;
   readonly #declared = new DeclaredApplications({
     build: buildInTask,
-    deploy: async ({ target, code }) => this.#deploy({ ...target, capacity: await loadCapacity() }, code),
+    deploy: ({ target, code }) => this.#deploy(target, code),
     apps: () => this.#state.apps,
     delete: (app) => this.#delete(app),
     settled: forgetUnbuilt,
@@ -374,8 +374,8 @@ export class Controller {
 
   /** Builds the applications that an earlier controller had accepted over the API and not built yet, and opens the API at its former address. */
   async #recoverApi(): Promise<void> {
-    const [api, unbuilt] = await Promise.all([loadApi<ResolvedApiOptions>(), loadUnbuilt()]);
-    if (unbuilt !== undefined) this.#declared.put((await readDeclared(unbuilt)).applications);
+    const [api, unbuilt, capacity] = await Promise.all([loadApi<ResolvedApiOptions>(), loadUnbuilt(), loadCapacity()]);
+    if (unbuilt !== undefined) this.#declared.put((await readDeclared(unbuilt)).applications, capacity);
     if (api === undefined) return;
     try {
       await this.#listen(api);
@@ -406,8 +406,8 @@ export class Controller {
     const http = resolveHttpOptions(httpOptionsOf(config));
     const grpc = await resolveGrpcOptions(grpcOptionsOf(config, "/"));
     if (this.#isCleared) await this.#startProxies({ ...this.#options, http, ...(grpc !== undefined && { grpc }) });
-    await Promise.all([saveConfigText(text), saveUnbuilt(text), takeCapacity(config)]);
-    this.#declared.put(config.applications);
+    const [capacity] = await Promise.all([takeCapacity(config), saveConfigText(text), saveUnbuilt(text)]);
+    this.#declared.put(config.applications, capacity);
   }
 
   /** Ends all applications and proxies; the controller and the API stay, for the next configuration. */

@@ -67,7 +67,7 @@ function steps(log: string, resources: data.TransformOptions = {}) {
 
 test.each([1, 2])("with a limit of %i CPUs so many tasks of all steps work at once, within a budget of one byte, too", async (CPU) => {
   for (const memoryBytes of [undefined, 1]) {
-    const log = join(`${folder}`, `tasks-${memoryBytes}`);
+    const log = join(folder, `tasks-${memoryBytes}`);
     const rows = await steps(log).withSettings({ resourceLimits: { CPU }, memoryBytes }).takeAll();
     expect(rows.map(({ id }) => id)).toEqual(upTo(64));
     expect(mostAtOnce(log)).toBeLessThanOrEqual(CPU);
@@ -75,10 +75,10 @@ test.each([1, 2])("with a limit of %i CPUs so many tasks of all steps work at on
 });
 
 test("without a limit more work at once, and what is left out of the cluster's CPUs is a limit", async () => {
-  const free = join(`${folder}`, "free");
+  const free = join(folder, "free");
   await steps(free).takeAll();
   expect(mostAtOnce(free)).toBeGreaterThan(1);
-  const log = join(`${folder}`, "left");
+  const log = join(folder, "left");
   await steps(log)
     .withSettings({ excludeResources: { CPU: 3 } })
     .takeAll();
@@ -91,7 +91,7 @@ test("without a limit more work at once, and what is left out of the cluster's C
 });
 
 test("custom resources have limits, and an endless read of one CPU lets the steps behind it work", async () => {
-  const log = join(`${folder}`, "tpu");
+  const log = join(folder, "tpu");
   expect(
     ids(
       await steps(log, { resources: { tpu: 1 } })
@@ -117,7 +117,7 @@ test("custom resources have limits, and an endless read of one CPU lets the step
 });
 
 test("exchanges end within limits", async () => {
-  const numbers = data.range(300_000).map(({ id }) => ({ id: Number(id), key: Number(id) % 7 }));
+  const numbers = data.range(300_000).map(({ id }) => ({ id, key: id % 7 }));
   for (const CPU of [1, 2]) {
     const limited = numbers.withSettings({ resourceLimits: { CPU } });
     const sorted = limited.sort("id", { descending: true });
@@ -128,7 +128,7 @@ test("exchanges end within limits", async () => {
 });
 
 test("a pool grows within what the limit leaves, and leaves a task room", async () => {
-  const log = join(`${folder}`, "pool");
+  const log = join(folder, "pool");
   const slow = async (row: { id: number }) => {
     await work(log, 5);
     return row;
@@ -139,7 +139,7 @@ test("a pool grows within what the limit leaves, and leaves a task room", async 
     .map(Worker, { concurrency: { min: 1, max: 4 }, constructorArgs: [log] });
   expect(ids(await pooled.withSettings({ resourceLimits: { CPU: 2 } }).takeAll())).toEqual(upTo(64));
   expect(mostAtOnce(log)).toBeLessThanOrEqual(2);
-  const refused = join(`${folder}`, "refused");
+  const refused = join(folder, "refused");
   const alone = pooled.map(Worker, { constructorArgs: [refused] }).withSettings({ resourceLimits: { CPU: 2 } });
   await expect(alone.takeAll()).rejects.toThrow(
     "the fewest actors of the pipeline hold 2 of CPU as long as it runs (map(Worker): 1 of 1, map(Worker): 1 of 1), and a task of map(slow) needs 1 beside them",

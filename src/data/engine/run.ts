@@ -54,13 +54,12 @@ interface Room {
 }
 
 async function roomOf({ labelSelector, resourceLimits, excludeResources }: Settings): Promise<Room> {
-  const nodesOrAll =
+  const offers: Amounts[] =
     labelSelector === undefined ? [await clusterResources()] : (await livingNodes(labelSelector)).map(({ resources }) => resources);
-  const totalOf = (name: string): number => nodesOrAll.reduce((sum, resources) => sum + ((resources as Amounts)[name] ?? 0), 0);
+  const totalOf = (name: string): number => offers.reduce((sum, offer) => sum + (offer[name] ?? 0), 0);
   const leftOf = (name: string): number => Math.max(0, totalOf(name) - (excludeResources[name] ?? 0));
-  const left = Object.keys(excludeResources).map((name) => [name, leftOf(name)] as const);
   const limits: Record<string, number> = { ...resourceLimits };
-  for (const [name, amount] of left) limits[name] = Math.min(amount, limits[name] ?? amount);
+  for (const name of Object.keys(excludeResources)) limits[name] = Math.min(leftOf(name), limits[name] ?? Number.POSITIVE_INFINITY);
   return {
     cpus: Math.max(1, Math.floor(leftOf("CPU"))),
     limits,

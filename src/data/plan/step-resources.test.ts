@@ -25,10 +25,7 @@ function mapped(input: LogicalPlan, options: TransformOptions | ActorTransformOp
   return { kind: "map", name, input, transform, ...readCompute(transform, options) };
 }
 
-const pipeline = mapped(
-  mapped(read, { concurrency: 2, numCpus: 0.5, numGpus: 0.5, resources: { tpu: 1 } } as ActorTransformOptions, Model),
-  { numCpus: 2 },
-);
+const pipeline = mapped(mapped(read, { concurrency: 2, numCpus: 0.5, numGpus: 0.5, resources: { tpu: 1 } }, Model), { numCpus: 2 });
 const steps = allResources(physicalPlan(pipeline));
 
 describe("steps", () => {

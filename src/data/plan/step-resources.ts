@@ -24,7 +24,7 @@ export function resourcesOf(plan: PhysicalPlan): StepResources | undefined {
   const { name, chain, options } = plan;
   const [first] = chain;
   // Options of Python's definition stand below those of the step.
-  const defined: Asked = first?.kind === "pythonBatches" ? (first.code.options as Asked) : {};
+  const defined: Asked = first?.kind === "pythonBatches" ? first.code.options : {};
   if (plan.kind === "map" && plan.compute?.kind === "actors") {
     const { actorOptions, numCpus, min } = plan.compute;
     return { name, kind: "actor", amounts: amountsOf({ ...defined, ...actorOptions, numCpus }), min };

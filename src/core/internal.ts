@@ -9,6 +9,7 @@
 export {
   count,
   custom,
+  customResources,
   flag,
   isPlainObject,
   milliseconds,
@@ -56,6 +57,7 @@ export { isWorker } from "./runtime-slot.ts";
 export { within } from "./objects/waiting-limits.ts";
 export { ignoreRejection, isThenable } from "../runtime/base/thenable.ts";
 export { isObjectRef } from "./objects/object-ref.ts";
+export { producerOf, type StreamProducer } from "./streams/object-ref-generator.ts";
 
 export { startedHere } from "./session/session.ts";
 export { runsInProcess } from "./runtime-slot.ts";

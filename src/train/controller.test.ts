@@ -105,6 +105,88 @@ describe("a run without faults", () => {
   });
 });
 
+describe("asynchronous uploads", () => {
+  /** Both ranks report; the first has a checkpoint. */
+  function reportBoth(controller: TrainingController<string>, loss: number): Effect[] {
+    come(controller, 0, reportOf(loss, `/${loss}`, "async"));
+    return come(controller, 1, reportOf(10 * loss));
+  }
+
+  function recorded(controller: TrainingController<string>, report: number, decision: "continue" | "stop" = "continue"): Effect[] {
+    return controller.handle({ kind: "recorded", report, checkpoint: `kept ${report}`, decision });
+  }
+
+  test("are told to the ranks when they are stored, and one at most goes on beside the loops", () => {
+    const controller = running();
+    expect(of(reportBoth(controller, 1), "answer")).toEqual([
+      { kind: "answer", ranks: [0, 1], decision: { action: "continue", isUploading: true } },
+    ]);
+    const second = reportBoth(controller, 2);
+    expect([...of(second, "record"), ...of(second, "answer")]).toEqual([]);
+    expect(recorded(controller, 1).filter(({ kind }) => kind !== "clearTimer")).toMatchObject([
+      { kind: "stored", checkpoint: "kept 1", metrics: [{ loss: 1 }, { loss: 10 }] },
+      { kind: "record", report: 2 },
+      { kind: "answer", ranks: [0, 1], decision: { action: "continue", isUploading: true } },
+    ]);
+    expect(recorded(controller, 2)).toEqual([{ kind: "stored", checkpoint: "kept 2", metrics: [{ loss: 2 }, { loss: 20 }] }]);
+  });
+
+  test("hold up the next report, also one without a checkpoint, and no barrier", () => {
+    const controller = running({ reportTimeoutMs: 500 });
+    reportBoth(controller, 1);
+    come(controller, 0, { type: "barrier", name: "barrier", value: undefined });
+    expect(of(come(controller, 1, { type: "barrier", name: "barrier", value: undefined }), "answer")).toHaveLength(1);
+    come(controller, 0, reportOf(2));
+    // Whoever waits for an upload is not late.
+    expect(come(controller, 1, reportOf(2)).filter(({ kind }) => kind !== "clearTimer")).toEqual([]);
+    expect(of(recorded(controller, 1), "record")).toMatchObject([{ report: 2 }]);
+  });
+
+  test("are waited for when nodes go away or ranks are to be more, so that the loops stop there", () => {
+    for (const reason of ["preempted", "resize"] as const) {
+      const controller = running({ resizeIntervalMs: 1000, maxWorkers: 4 });
+      reportBoth(controller, 1);
+      if (reason === "resize") controller.handle({ kind: "room", attempt: 1, workers: 3 });
+      else controller.handle({ kind: "preempted", attempt: 1, ranks: [1], reason: "preemption", deadlineMs: 5 });
+      reportBoth(controller, 2);
+      expect(of(recorded(controller, 1), "answer")).toEqual([]);
+      expect(of(recorded(controller, 2), "answer")).toEqual([
+        { kind: "answer", ranks: [0, 1], decision: { action: "stop", reason, checkpoint: "kept 2" } },
+      ]);
+      come(controller, 0, { type: "stopped" });
+      come(controller, 1, { type: "stopped" });
+      expect(of(ended(controller), "startGroup")).toHaveLength(1);
+      expect(of(begin(controller), "begin")).toEqual([{ kind: "begin", checkpoint: "kept 2" }]);
+    }
+  });
+
+  test("of a run that a scheduler stops end the loops at their next report, which does not count", () => {
+    for (const isLate of [false, true]) {
+      const controller = running();
+      reportBoth(controller, 1);
+      const effects = isLate
+        ? [...recorded(controller, 1, "stop"), ...reportBoth(controller, 2)]
+        : [...reportBoth(controller, 2), ...recorded(controller, 1, "stop")];
+      expect(of(effects, "record")).toEqual([]);
+      expect(of(effects, "answer")).toEqual([{ kind: "answer", ranks: [0, 1], decision: { action: "stop", reason: "scheduler" } }]);
+      come(controller, 0, { type: "stopped" });
+      come(controller, 1, { type: "stopped" });
+      expect(of(ended(controller), "finish")).toHaveLength(1);
+    }
+  });
+
+  test("that fail fail the attempt, while the ranks run or wait for them", () => {
+    for (const waits of [false, true]) {
+      const controller = running();
+      reportBoth(controller, 1);
+      if (waits) reportBoth(controller, 2);
+      controller.handle({ kind: "notRecorded", report: 1, failure: failure(0, "storage") });
+      expect(of(controller.handle({ kind: "timer", name: "settle" }), "endGroup")).toHaveLength(1);
+      expect(of(ended(controller), "fail")).toMatchObject([{ failures: [{ rank: 0, cause: "storage" }] }]);
+    }
+  });
+});
+
 describe("ranks that disagree", () => {
   test("are named with what they did", () => {
     const controller = running();

@@ -3,11 +3,12 @@
  *
  * A pure state machine: events in, effects out, without a clock, a process or a file. An attempt goes through starting → rendezvous → running → ending, and the run goes to the next
  * attempt or is done. `training-run.ts` carries the effects out and tells what came of them.
- * Always holds: a report is answered once, when all ranks have come to it and, unless its upload is asynchronous, when it is recorded; the next attempt begins when the group
- * before it is gone and what it reported is recorded; events of earlier attempts change nothing.
+ * Always holds: reports are recorded one after the other; a report is answered once, when all ranks have come to it and it is recorded, or, where its upload is asynchronous and no stop
+ * is due, when the one before it is; the next attempt begins when the group before it is gone and what it reported is recorded; events of earlier attempts change nothing.
  */
 import type { PreemptionInfo } from "../core/index.ts";
 import { describeArrivals } from "./arrivals.ts";
+import type { Metrics } from "../runs/metrics.ts";
 import { SETTLE_AFTER_CAUSE_MS, SETTLE_MS } from "./limits.ts";
 import type { RankFailure } from "./rank-failure.ts";
 import type { Arrival, RankDecision, RankEvent, RankReport, StopReason } from "./rank-protocol.ts";
@@ -68,6 +69,8 @@ export type ControllerEffect<C> =
   | { kind: "begin"; checkpoint: C | undefined }
   | { kind: "record"; report: number; reports: readonly RankReport[] }
   | { kind: "answer"; ranks: readonly number[]; decision: RankDecision<C> }
+  /** A report that was answered before its upload is recorded. `metrics`: by rank. */
+  | { kind: "stored"; checkpoint: C; metrics: readonly Metrics[] }
   | { kind: "notify"; ranks: readonly number[]; reason: PreemptionInfo["reason"]; deadlineMs: number | undefined }
   | { kind: "probe"; ranks: readonly number[] }
   | { kind: "ping"; ranks: readonly number[] }
@@ -91,6 +94,14 @@ type Ending =
   /** The ranks have stopped as they were told. */
   | { kind: "again" }
   | { kind: "aborted"; error: unknown };
+
+/** A report that is being recorded. */
+interface Recording {
+  readonly report: number;
+  readonly reports: readonly RankReport[];
+  /** The ranks wait for it. */
+  readonly isAwaited: boolean;
+}
 
 type PreemptionNotice = Omit<Extract<ControllerEvent<unknown>, { kind: "preempted" }>, "kind" | "attempt">;
 
@@ -122,9 +133,7 @@ export class TrainingController<C> {
   #hasBegun = false;
   /** Reports so far, of all attempts. */
   #reports = 0;
-  /** The report at which the ranks wait for its record. */
-  #waitedFor: number | undefined;
-  readonly #recording = new Set<number>();
+  #recording: Recording | undefined;
   #stop: StopReason | undefined;
   /** The stop was told to the ranks. */
   #isStopping = false;
@@ -206,7 +215,6 @@ export class TrainingController<C> {
     this.#hasBegun = false;
     this.#stop = undefined;
     this.#isStopping = false;
-    this.#waitedFor = undefined;
     this.#emit({ kind: "startGroup", attempt: this.#attempt });
   }
 
@@ -246,7 +254,7 @@ export class TrainingController<C> {
 
   /** Once the group is gone and everything that it reported is recorded, or lost. */
   #goOnWhenQuiet(): void {
-    if (this.#phase !== "ending" || !this.#groupHasEnded || this.#recording.size > 0) return;
+    if (this.#phase !== "ending" || !this.#groupHasEnded || this.#recording !== undefined) return;
     const ending = this.#ending as Ending;
     if (ending.kind === "finished" || ending.kind === "aborted") {
       this.#phase = "done";
@@ -325,15 +333,23 @@ export class TrainingController<C> {
     if (this.#isStopping) return this.#answer({ action: "stop", reason: this.#stop as StopReason });
     const [first] = came as [Arrival];
     if (first.type === "barrier") return this.#answer({ action: "continue", value: first.value });
+    this.#emit({ kind: "clearTimer", name: "report" });
+    // An upload goes on: `#recorded` comes back here. So at most one lasts longer than its report.
+    if (this.#recording !== undefined) return;
+    // The scheduler has decided on an earlier report after that was answered: the loop would not have come here.
+    if (this.#stop === "scheduler") return this.#answer({ action: "stop", reason: "scheduler" });
+    this.#record(this.#ranks().map((rank) => this.#reportOf(rank)));
+  }
+
+  #record(reports: readonly RankReport[]): void {
     this.#reports += 1;
     const report = this.#reports;
-    const reports = this.#ranks().map((rank) => this.#reportOf(rank));
-    this.#recording.add(report);
-    this.#emit({ kind: "clearTimer", name: "report" });
+    const isUploading = reports.some(({ uploadMode, checkpoint }) => checkpoint !== null && uploadMode === "async");
+    // A move needs the checkpoint, so a report that may be followed by one is waited for.
+    const isAwaited = !isUploading || this.#stop !== undefined;
+    this.#recording = { report, reports, isAwaited };
     this.#emit({ kind: "record", report, reports });
-    const uploadsLater = reports.some(({ uploadMode, checkpoint }) => checkpoint !== null && uploadMode === "async");
-    if (uploadsLater) this.#answer({ action: "continue" });
-    else this.#waitedFor = report;
+    if (!isAwaited) this.#answer({ action: "continue", isUploading: true });
   }
 
   #reportOf(rank: number): RankReport {
@@ -369,21 +385,28 @@ export class TrainingController<C> {
     if (reportTimeoutMs !== undefined) this.#emit({ kind: "setTimer", name: "report", ms: reportTimeoutMs });
   }
 
-  #recorded({ report, checkpoint, decision }: { report: number; checkpoint: C | undefined; decision: "continue" | "stop" }): void {
-    this.#recording.delete(report);
+  #recorded({ report, checkpoint, decision }: Extract<ControllerEvent<C>, { kind: "recorded" }>): void {
+    const recording = this.#recording;
+    if (recording?.report !== report) return;
+    this.#recording = undefined;
     if (checkpoint !== undefined) this.#checkpoint = checkpoint;
     if (decision === "stop") this.#stop = "scheduler";
-    if (this.#waitedFor === report && this.#phase === "running") {
-      this.#waitedFor = undefined;
-      // A scheduler may stop the run at any report; preemption and resizing wait for a report with a checkpoint, so that no progress is lost.
-      const stops = this.#stop === "scheduler" || (this.#stop !== undefined && checkpoint !== undefined);
-      this.#answer(stops ? { action: "stop", reason: this.#stop as StopReason, checkpoint } : { action: "continue", checkpoint });
+    if (this.#phase !== "running") return this.#goOnWhenQuiet();
+    if (!recording.isAwaited) {
+      const metrics = recording.reports.map((each) => each.metrics);
+      if (checkpoint !== undefined) this.#emit({ kind: "stored", checkpoint, metrics });
+      // The ranks may have come to the next report meanwhile.
+      if (this.#arrivals.size > 0 && this.#missing().length === 0) this.#complete();
+      return;
     }
-    this.#goOnWhenQuiet();
+    // A scheduler may stop the run at any report; preemption and resizing wait for a report with a checkpoint, so that no progress is lost.
+    const stops = this.#stop === "scheduler" || (this.#stop !== undefined && checkpoint !== undefined);
+    this.#answer(stops ? { action: "stop", reason: this.#stop as StopReason, checkpoint } : { action: "continue", checkpoint });
   }
 
   #notRecorded(report: number, failure: RankFailure): void {
-    this.#recording.delete(report);
+    if (this.#recording?.report !== report) return;
+    this.#recording = undefined;
     if (this.#phase === "ending") {
       // The run must not count as a success without what it reported.
       if (this.#ending?.kind === "finished") this.#ending = { kind: "failed", failures: [failure], isFinal: false };
@@ -415,7 +438,7 @@ export class TrainingController<C> {
       for (const { rank } of this.#failed) if (rank !== undefined) this.#arrivals.delete(rank);
       if (!knewLoss) this.#emit({ kind: "setTimer", name: "settle", ms: this.#options.preemptionGraceMs });
       // The other ranks may have waited for those that are gone.
-      if (this.#waitedFor === undefined && this.#arrivals.size > 0 && this.#missing().length === 0) this.#complete();
+      if (this.#recording?.isAwaited !== true && this.#arrivals.size > 0 && this.#missing().length === 0) this.#complete();
     } else if (!knewCause) this.#emit({ kind: "setTimer", name: "settle", ms: knowsCause ? SETTLE_AFTER_CAUSE_MS : SETTLE_MS });
   }
 

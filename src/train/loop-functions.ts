@@ -22,7 +22,7 @@ export interface ReportOptions {
   /** The name of the checkpoint's folder in the run. Default: `checkpoint_000000` and on. */
   checkpointDirName?: string | undefined;
   /**
-   * `"sync"`: `report` resolves when the checkpoint is stored. `"async"`: before; the folder must stay as it is until the next report with a checkpoint has resolved.
+   * `"sync"`: `report` resolves when the checkpoint is stored. `"async"`: before, but not before the report ahead of it is; the folder must stay as it is until the next report has resolved.
    * `"none"`: the checkpoint lies in a storage of yours, and stays there. Default: `"sync"`.
    */
   checkpointUploadMode?: "sync" | "async" | "none" | undefined;
@@ -44,7 +44,7 @@ const REPORT = {
 };
 
 /**
- * Reports how far the loop is, and hands over a checkpoint. All ranks report equally often: each call resolves when all have come to it and the checkpoint is stored.
+ * Reports how far the loop is, and hands over a checkpoint. All ranks report equally often: each call resolves when all have come to it and, with the upload mode `"sync"`, the checkpoint is stored.
  *
  * @throws TypeError for metrics that JSON cannot hold, with the path of the value
  * @example
@@ -110,12 +110,12 @@ export function getContext(): TrainContext {
   };
 }
 
-/** The checkpoint to go on from: the last reported checkpoint, of this attempt or an earlier one; undefined at a first start. */
+/** The checkpoint to go on from: the last that was reported and is stored, of this attempt or an earlier one; undefined at a first start. */
 export function getCheckpoint(): Checkpoint | undefined {
   return currentSession("get the checkpoint").checkpoint;
 }
 
-/** The checkpoints of this run that are known here and their metrics, in the order in which they were reported: those that were kept of earlier attempts, and all of this one. */
+/** The checkpoints of this run that are known here and their metrics, in the order in which they were reported: those that were kept of earlier attempts, and all of this one that are stored. */
 export function getAllReportedCheckpoints<M extends object = Metrics>(): readonly BestCheckpoint<M>[] {
   return [...currentSession("get the checkpoints").reported] as readonly BestCheckpoint<object>[] as readonly BestCheckpoint<M>[];
 }

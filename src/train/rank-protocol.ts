@@ -3,6 +3,7 @@
  *
  * Ranks in TypeScript (`rank-actor.ts`) and in Python (`python/shoal/train/_session.py`) share the protocol. All messages are plain data, because they cross languages.
  */
+import type { PreemptionInfo } from "../core/index.ts";
 import type { JsonValue, Metrics } from "../runs/metrics.ts";
 import type { FailureCause } from "./rank-failure.ts";
 
@@ -66,9 +67,21 @@ export type RankEvent =
   | { readonly type: "stopped" }
   | { readonly type: "failed"; readonly error: Error; readonly cause: FailureCause };
 
+/** What a rank is told while its loop goes on. Comes before all decisions that are made later. */
+export type RankNotice<C> =
+  | ({ readonly type: "preemption" } & PreemptionInfo)
+  /** An asynchronous upload has ended. `metrics`: the rank's own of that report. */
+  | { readonly type: "stored"; readonly checkpoint: C; readonly metrics: Metrics };
+
 /** Why the ranks are to end their loops at a report. */
 export type StopReason = "preempted" | "resize" | "scheduler";
 
 export type RankDecision<C> =
-  | { readonly action: "continue"; readonly checkpoint?: C | undefined; readonly value?: JsonValue | undefined }
+  | {
+      readonly action: "continue";
+      readonly checkpoint?: C | undefined;
+      readonly value?: JsonValue | undefined;
+      /** The checkpoint is still copied: a notice of `stored` follows. */
+      readonly isUploading?: true;
+    }
   | { readonly action: "stop"; readonly reason: StopReason; readonly checkpoint?: C | undefined };

@@ -118,7 +118,12 @@ export class TrainingRun {
       case "record":
         return this.#keepRecording(this.#record(effect.report, effect.reports));
       case "notify":
-        for (const rank of effect.ranks) this.#group?.notify(rank, effect);
+        for (const rank of effect.ranks)
+          this.#group?.notify(rank, { type: "preemption", reason: effect.reason, deadlineMs: effect.deadlineMs });
+        return;
+      case "stored":
+        for (const [rank, metrics] of effect.metrics.entries())
+          this.#group?.notify(rank, { type: "stored", checkpoint: effect.checkpoint, metrics });
         return;
       case "ping":
         return this.#ping(this.#group as WorkerGroup, effect.ranks);

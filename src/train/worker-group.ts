@@ -13,7 +13,6 @@ import {
   NodeDiedError,
   OutOfMemoryError,
   type PlacementGroup,
-  type PreemptionInfo,
   remote,
   type Resources,
   type RuntimeEnv,
@@ -32,7 +31,7 @@ import { type Placement, place } from "./placement.ts";
 import { RankActor } from "./rank-actor.ts";
 import type { RankFailure } from "./rank-failure.ts";
 import { type RankPlace, rankOrder } from "./rank-order.ts";
-import type { RankContext, RankDecision, RankEvent, RankFacts } from "./rank-protocol.ts";
+import type { RankContext, RankDecision, RankEvent, RankFacts, RankNotice } from "./rank-protocol.ts";
 import type { ScalingConfig } from "./scaling-config.ts";
 import type { TorchrunPlace } from "./torchrun.ts";
 
@@ -193,8 +192,8 @@ export class WorkerGroup {
     return event.type === "report" ? { ...event, checkpoint: event.checkpoint ?? null } : event;
   }
 
-  notify(rank: number, notice: PreemptionInfo): void {
-    this.#call(rank, "notify", [{ type: "preemption", ...notice }]).catch(() => {});
+  notify(rank: number, notice: RankNotice<Checkpoint>): void {
+    this.#call(rank, "notify", [notice]).catch(() => {});
   }
 
   /** Resolves when the process of a rank answers. */

@@ -68,6 +68,13 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
     await until(() => !isAlive(metrics?.["pid"] as number), "the process of the rank to be gone");
   });
 
+  test("go on beside asynchronous uploads, wait for the one before at the next report, and for all where they ask for all", async () => {
+    const run = { loggingConfig: { logLevel: "ERROR" } } as const;
+    const { metrics, bestCheckpoints } = await trainerOf("python later", "upload_later", {}, run).fit();
+    expect(metrics).toEqual({ at_once: [], with_the_next: 0, all: [0, 1], newest: "named", left: [] });
+    expect(bestCheckpoints.map(({ checkpoint }) => checkpoint.path.split("/").at(-1))).toEqual(["checkpoint_000000", "named"]);
+  });
+
   test("that throw are told with their traceback", async () => {
     const error = (await failureOf(
       trainerOf("python error", "count", { trainLoopConfig: { end: "throws" } }).fit(),

@@ -37,7 +37,7 @@ _UPLOAD_MODES = {CheckpointUploadMode.SYNC: "sync", CheckpointUploadMode.ASYNC: 
 
 
 class CheckpointConsistencyMode(Enum):
-    """Ray's modes of ``get_all_reported_checkpoints``. Shoal waits in neither mode: each checkpoint is known when its ``report`` has returned."""
+    """Ray's modes of ``get_all_reported_checkpoints``. They are the same here, as Shoal validates nothing: what was reported is waited for until it is stored."""
 
     COMMITTED = "COMMITTED"
     VALIDATED = "VALIDATED"
@@ -70,12 +70,12 @@ def report(
     checkpoint_upload_fn=None,
     validation=False,
 ):
-    """Tells the run's metrics, and a checkpoint. All ranks must call it equally often: it returns when all have.
+    """Tells the run's metrics, and a checkpoint. All ranks must call it equally often: it returns when all have, and what was reported before is stored.
 
     :param metrics: numbers, texts, lists and dicts; those of rank 0 are the run's
     :param checkpoint: a directory of this node; those of several ranks become one
     :param checkpoint_dir_name: its name in the run's folder; by default numbered
-    :param checkpoint_upload_mode: whether ``report`` waits until the checkpoint is in storage
+    :param checkpoint_upload_mode: whether ``report`` waits until the checkpoint is in storage. With ``ASYNC`` its directory must stay as it is until the next report has returned
     :param delete_local_checkpoint_after_upload: by default what is uploaded asynchronously
     :param checkpoint_upload_fn: called with the checkpoint and its name, puts it into storage itself and returns the checkpoint there
     :raises TypeError: for metrics that JSON has no form for
@@ -108,14 +108,18 @@ def get_context():
 
 
 def get_checkpoint():
-    """The last checkpoint that was reported, by this attempt or one before; None where there is none."""
+    """The last checkpoint that was reported and is stored, by this attempt or one before; None where there is none."""
     return _current.require("shoal.train.get_checkpoint").checkpoint
 
 
 def get_all_reported_checkpoints(consistency_mode=CheckpointConsistencyMode.VALIDATED, timeout_s=None):
-    """The checkpoints of this run that are known here, in the order in which they were reported."""
+    """The checkpoints of this run, in the order in which they were reported: those that were kept of earlier attempts, and all of this one. Waits for uploads that go on.
+
+    :param timeout_s: for how long at most; then those that are stored are returned. By default without end
+    """
     session = _current.require("shoal.train.get_all_reported_checkpoints")
-    return [ReportedCheckpoint(checkpoint, dict(metrics)) for checkpoint, metrics in session.reported]
+    session.wait_for_uploads(timeout_s)
+    return [ReportedCheckpoint(checkpoint, dict(metrics)) for checkpoint, metrics in list(session.reported)]
 
 
 def get_dataset_shard(dataset_name=TRAIN_DATASET_KEY):

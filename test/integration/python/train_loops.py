@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import tempfile
+import threading
 
 from shoal import train
 
@@ -34,6 +35,46 @@ def count(config):
             with open(os.path.join(folder, "step.json" if rank == 0 else "other.json"), "w") as file:
                 json.dump(step, file)
             train.report({"step": step, "start": start}, checkpoint=train.Checkpoint.from_directory(folder))
+
+
+def upload_later(config):
+    """Reports twice without waiting for the uploads, each of which is held up by a file in its place."""
+    is_first = train.get_context().get_world_rank() == 0
+    run = train.get_context().get_storage().experiment_fs_path
+    owns = []
+
+    def report_later(step, name=None):
+        owns.append(tempfile.mkdtemp())
+        with open(os.path.join(owns[-1], "step.json"), "w") as file:
+            json.dump(step, file)
+        checkpoint = train.Checkpoint.from_directory(owns[-1]) if is_first else None
+        train.report({"step": step}, checkpoint, name, checkpoint_upload_mode=train.CheckpointUploadMode.ASYNC)
+
+    def hold_up(name):
+        obstacle = os.path.join(run, ".%s.partial" % name)
+        if is_first:
+            open(obstacle, "w").close()
+        train.collective.barrier()
+        return obstacle
+
+    def free_later(obstacle):
+        if is_first:
+            threading.Timer(0.2, os.remove, [obstacle]).start()
+
+    def stored(timeout_s=None):
+        return [one.metrics["step"] for one in train.get_all_reported_checkpoints(timeout_s=timeout_s)]
+
+    obstacles = hold_up("checkpoint_000000"), hold_up("named")
+    report_later(0)
+    at_once = stored(timeout_s=0.05)
+    free_later(obstacles[0])
+    report_later(1, "named")
+    with_the_next = stored(timeout_s=0)[0]
+    free_later(obstacles[1])
+    everything = stored()
+    newest = os.path.basename(train.get_checkpoint().path)
+    left = [path for path in owns if is_first and os.path.exists(path)]
+    train.report({"at_once": at_once, "with_the_next": with_the_next, "all": everything, "newest": newest, "left": left})
 
 
 def sum_rows(config):

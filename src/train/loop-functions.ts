@@ -23,7 +23,7 @@ export interface ReportOptions {
   checkpointDirName?: string | undefined;
   /**
    * `"sync"`: `report` resolves when the checkpoint is stored. `"async"`: before, but not before the report ahead of it is; the folder must stay as it is until the next report has resolved.
-   * `"none"`: the checkpoint lies in a storage of yours, and stays there. Default: `"sync"`.
+   * `"none"`: the checkpoint lies where you have put it, and stays there: directly in the run's folder it is one of the run's, elsewhere no later `fit` goes on from it. Default: `"sync"`.
    */
   checkpointUploadMode?: "sync" | "async" | "none" | undefined;
   /** Remove the folder once it is stored. Default: false. */

@@ -33,6 +33,8 @@ export interface RankContext {
   readonly storagePath: string;
   readonly runPath: string;
   readonly attempt: number;
+  /** When the group was made, in milliseconds since 1970: the same in all ranks. */
+  readonly startedAtMs: number;
   /** Python only: whether `import ray` finds Shoal's modules; null: only where the real Ray is not installed. */
   readonly rayCompatibility: boolean | null;
   /** Marks what the process prints. */

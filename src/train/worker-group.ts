@@ -92,6 +92,7 @@ export class WorkerGroup {
   /** In the order of ranks once that is known. */
   #actors: ActorHandle<object>[] = [];
   #places: readonly RankPlace[] = [];
+  readonly #startedAtMs = Date.now();
   readonly #environments: Record<string, string>[] = [];
   #ending: Promise<void> | undefined;
   /** Ranks that have not answered a call of the backend. */
@@ -307,6 +308,7 @@ export class WorkerGroup {
       defaultEnv: scaling.max === 0 ? {} : { OMP_NUM_THREADS: String(cpus) },
       context: {
         ...context,
+        startedAtMs: this.#startedAtMs,
         worldSize,
         worldRank,
         localRank,

@@ -188,6 +188,41 @@ test("an asynchronous upload goes on beside the loop, which is told of its end, 
   expect(result.checkpoint?.path).toBe(join(result.path, "named"));
 });
 
+test("a checkpoint that is not uploaded stays where it was put, and is the run's own in the run's folder", async () => {
+  const elsewhere = mkdtempSync(join(folder, "elsewhere-"));
+  const put = (path: string): Checkpoint => {
+    mkdirSync(path, { recursive: true });
+    writeFileSync(join(path, "model"), "weights");
+    return Checkpoint.fromDirectory(path);
+  };
+  const result = await new DataParallelTrainer({
+    trainLoopPerWorker: async () => {
+      const { storagePath, experimentName } = getContext();
+      const inRun = (name: string): string => join(storagePath, experimentName, name);
+      const checkpointUploadMode = "none";
+      await report({ step: 0 }, { checkpoint: put(inRun("by hand")), checkpointUploadMode });
+      await report({ step: 1 }, { checkpoint: put(inRun("checkpoint_000004")), checkpointUploadMode });
+      await report({ step: 2 }, { checkpoint: put(elsewhere) });
+      await report({ step: 3 }, { checkpoint: put(elsewhere), checkpointUploadMode });
+      if (getCheckpoint()?.path !== elsewhere) throw new Error("the newest checkpoint is another one");
+      await report({ step: 4 }, { checkpoint: Checkpoint.fromDirectory(inRun("none")), checkpointUploadMode });
+    },
+    scalingConfig: { numWorkers: 0 },
+    runConfig: config("not uploaded"),
+  })
+    .fit()
+    .catch((error: Error) => error);
+  expect((result as Error).message).toMatch(/Cannot keep the checkpoint .*\/none: there is no such folder/);
+  const { bestCheckpoints } = await Result.fromPath(join(folder, "not uploaded"));
+  expect(bestCheckpoints.map(({ checkpoint, metrics }) => [checkpoint.path.split("/").at(-1), metrics])).toEqual([
+    ["by hand", { step: 0 }],
+    ["checkpoint_000004", { step: 1 }],
+    // Counted on from the name that the loop took.
+    ["checkpoint_000005", { step: 2 }],
+  ]);
+  expect(readdirSync(elsewhere)).toEqual(["model"]);
+});
+
 async function readShards({ root }: { root: string }): Promise<void> {
   const { worldRank } = getContext();
   for (let epoch = 0; epoch < 2; epoch += 1) {

@@ -28,6 +28,11 @@ class TrainContext:
         self._facts = facts
         self._preemption = None
 
+    @property
+    def started_at_ms(self):
+        """When the group was made, in milliseconds since 1970: the same in all ranks."""
+        return self._facts["startedAtMs"]
+
     def get_world_size(self):
         """How many ranks there are."""
         return self._facts["worldSize"]

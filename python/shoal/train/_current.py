@@ -50,6 +50,10 @@ class Session:
         self.checkpoint = checkpoint
         self.reported.append((checkpoint, metrics))
 
+    def checkpoint_dir_name(self):
+        """A name for the checkpoint of the next report: the same in all ranks, and another one in each attempt."""
+        return "checkpoint_%d_%06d" % (self.context.started_at_ms, self.report_count)
+
     def meet(self, name, value=None):
         """All ranks meet. @returns the value of rank 0"""
         decision = self._decided({"type": "barrier", "name": name, "value": value})

@@ -147,7 +147,7 @@ describe("asynchronous uploads", () => {
       const controller = running({ resizeIntervalMs: 1000, maxWorkers: 4 });
       reportBoth(controller, 1);
       if (reason === "resize") controller.handle({ kind: "room", attempt: 1, workers: 3 });
-      else controller.handle({ kind: "preempted", attempt: 1, ranks: [1], reason: "preemption", deadlineMs: 5 });
+      else controller.handle({ kind: "preempted", attempt: 1, nodeId: "b", ranks: [1], reason: "preemption", deadlineMs: 5 });
       reportBoth(controller, 2);
       expect(of(recorded(controller, 1), "answer")).toEqual([]);
       expect(of(recorded(controller, 2), "answer")).toEqual([
@@ -406,8 +406,9 @@ describe("moves", () => {
 
   test("ranks of a node that goes away are told, and stop at their next checkpoint", () => {
     const controller = running();
-    const told = controller.handle({ kind: "preempted", attempt: 1, ranks: [1], reason: "preemption", deadlineMs: 5 });
-    expect(told).toEqual([{ kind: "notify", ranks: [0, 1], reason: "preemption", deadlineMs: 5 }]);
+    const told = controller.handle({ kind: "preempted", attempt: 1, nodeId: "b", ranks: [1], reason: "preemption", deadlineMs: 5 });
+    const preemption = { reason: "preemption", deadlineMs: 5, preemptedNodeToRanks: { b: [1] }, preemptedRanks: [1] };
+    expect(told).toEqual([{ kind: "notify", ranks: [0, 1], preemption }]);
     come(controller, 0, reportOf(1, "/a"));
     come(controller, 1, reportOf(1));
     const effects = controller.handle({ kind: "recorded", report: 1, checkpoint: "a", decision: "continue" });
@@ -416,7 +417,7 @@ describe("moves", () => {
 
   test("the death of a rank whose node was announced to go away does not count", () => {
     const controller = running();
-    controller.handle({ kind: "preempted", attempt: 1, ranks: [1], reason: "preemption", deadlineMs: 5 });
+    controller.handle({ kind: "preempted", attempt: 1, nodeId: "b", ranks: [1], reason: "preemption", deadlineMs: 5 });
     controller.handle({ kind: "failed", attempt: 1, failure: failure(1, "died") });
     controller.handle({ kind: "timer", name: "settle" });
     expect(of(ended(controller), "startGroup")).toHaveLength(1);
@@ -425,7 +426,7 @@ describe("moves", () => {
 });
 
 describe("preemptions", () => {
-  const NOTICE = { kind: "preempted", reason: "preemption", deadlineMs: 5 } as const;
+  const NOTICE = { kind: "preempted", nodeId: "b", reason: "preemption", deadlineMs: 5 } as const;
 
   function preempt(controller: TrainingController<string>, ranks: readonly number[]): Effect[] {
     return controller.handle({ ...NOTICE, attempt: controller.attempt, ranks });
@@ -476,11 +477,26 @@ describe("preemptions", () => {
     const controller = new TrainingController<string>(OPTIONS);
     controller.handle({ kind: "start" });
     expect(preempt(controller, [0])).toEqual([]);
-    expect(of(begin(controller), "notify")).toMatchObject([{ ranks: [0, 1], reason: "preemption" }]);
+    expect(of(begin(controller), "notify")).toMatchObject([{ ranks: [0, 1], preemption: { reason: "preemption", preemptedRanks: [0] } }]);
     come(controller, 0, reportOf(1, "/a"));
     come(controller, 1, reportOf(1));
     const effects = controller.handle({ kind: "recorded", report: 1, checkpoint: "a", decision: "continue" });
     expect(of(effects, "answer")).toMatchObject([{ decision: { action: "stop", reason: "preempted" } }]);
+  });
+
+  test("of several nodes are told together, with the first deadline, also where they came before the loops began", () => {
+    const controller = new TrainingController<string>(OPTIONS);
+    const tell = (nodeId: string, ranks: readonly number[], deadlineMs: number | undefined): Effect[] =>
+      controller.handle({ ...NOTICE, attempt: 1, nodeId, ranks, deadlineMs });
+    controller.handle({ kind: "start" });
+    controller.handle({ kind: "started", attempt: 1, workers: 5 });
+    tell("b", [3, 4], undefined);
+    tell("a", [0], 70);
+    const two = { preemptedNodeToRanks: { a: [0], b: [3, 4] }, preemptedRanks: [0, 3, 4], deadlineMs: 70 };
+    expect(of(controller.handle({ kind: "met", attempt: 1 }), "notify")).toMatchObject([{ preemption: two }]);
+    expect(tell("c", [2], 50)).toMatchObject([
+      { preemption: { preemptedNodeToRanks: { c: [2] }, preemptedRanks: [0, 2, 3, 4], deadlineMs: 50 } },
+    ]);
   });
 
   test("leave the other ranks their grace, and then all end", () => {
@@ -557,7 +573,7 @@ describe("groups that cannot start", () => {
 
   /** The first attempt ends without counting as a failure. */
   function preemptAndDie(controller: TrainingController<string>): void {
-    controller.handle({ kind: "preempted", attempt: 1, ranks: [0], reason: "preemption", deadlineMs: 5 });
+    controller.handle({ kind: "preempted", attempt: 1, nodeId: "b", ranks: [0], reason: "preemption", deadlineMs: 5 });
     controller.handle({ kind: "failed", attempt: 1, failure: failure(0, "died") });
     controller.handle({ kind: "timer", name: "settle" });
     ended(controller);

@@ -11,7 +11,7 @@ import { describeArrivals } from "./arrivals.ts";
 import type { Metrics } from "../runs/metrics.ts";
 import { SETTLE_AFTER_CAUSE_MS, SETTLE_MS } from "./limits.ts";
 import type { RankFailure } from "./rank-failure.ts";
-import type { Arrival, RankDecision, RankEvent, RankReport, StopReason } from "./rank-protocol.ts";
+import type { Arrival, RankDecision, RankEvent, RankReport, StopReason, TrainPreemptionInfo } from "./rank-protocol.ts";
 
 export interface ControllerOptions<C> {
   /** Failures of a group that are followed by another attempt; -1 is without end, here and below. */
@@ -57,8 +57,8 @@ export type ControllerEvent<C> =
   | { kind: "probed"; attempt: number; silent: readonly number[] }
   /** For how many workers there is room, those of this run included. */
   | { kind: "room"; attempt: number; workers: number }
-  /** Nodes of these ranks are to go away. */
-  | { kind: "preempted"; attempt: number; ranks: readonly number[]; reason: PreemptionInfo["reason"]; deadlineMs: number | undefined }
+  /** A node is to go away, and these ranks with it. */
+  | ({ kind: "preempted"; attempt: number; nodeId: string; ranks: readonly number[] } & PreemptionInfo)
   | { kind: "abort"; error: unknown }
   /** No process of the group is left. */
   | { kind: "ended"; attempt: number };
@@ -71,7 +71,7 @@ export type ControllerEffect<C> =
   | { kind: "answer"; ranks: readonly number[]; decision: RankDecision<C> }
   /** A report that was answered before its upload is recorded. `metrics`: by rank. */
   | { kind: "stored"; checkpoint: C; metrics: readonly Metrics[] }
-  | { kind: "notify"; ranks: readonly number[]; reason: PreemptionInfo["reason"]; deadlineMs: number | undefined }
+  | { kind: "notify"; ranks: readonly number[]; preemption: TrainPreemptionInfo }
   | { kind: "probe"; ranks: readonly number[] }
   | { kind: "ping"; ranks: readonly number[] }
   | { kind: "lookForRoom" }
@@ -103,8 +103,6 @@ interface Recording {
   readonly isAwaited: boolean;
 }
 
-type PreemptionNotice = Omit<Extract<ControllerEvent<unknown>, { kind: "preempted" }>, "kind" | "attempt">;
-
 /** Stands for the report of a rank that the others did not wait for. */
 const NO_REPORT: RankReport = { type: "report", metrics: {}, checkpoint: null, uploadMode: "sync" };
 
@@ -123,10 +121,8 @@ export class TrainingController<C> {
   readonly #failed: RankFailure[] = [];
   /** Ranks that owe the answer of a ping, with the rounds since. */
   readonly #unanswered = new Map<number, number>();
-  /** Ranks whose nodes were announced to go away. */
-  readonly #preempted = new Set<number>();
-  /** A notice that came before the loops began. */
-  #earlyNotice: PreemptionNotice | undefined;
+  /** The nodes that were announced to go away, all together. */
+  #preemption: TrainPreemptionInfo | undefined;
   #ending: Ending | undefined;
   #groupHasEnded = false;
   /** The loops of this attempt have begun. */
@@ -190,7 +186,7 @@ export class TrainingController<C> {
       case "room":
         return this.#thereIsRoom(event.workers);
       case "preempted":
-        return this.#preemptedRanks(event);
+        return this.#preempted(event);
       case "abort":
         return this.#abort(event.error);
       case "ended":
@@ -207,9 +203,8 @@ export class TrainingController<C> {
     this.#phase = "starting";
     this.#arrivals.clear();
     this.#failed.length = 0;
-    this.#preempted.clear();
     this.#unanswered.clear();
-    this.#earlyNotice = undefined;
+    this.#preemption = undefined;
     this.#ending = undefined;
     this.#groupHasEnded = false;
     this.#hasBegun = false;
@@ -235,7 +230,7 @@ export class TrainingController<C> {
     if (healthCheck !== undefined) this.#emit({ kind: "setTimer", name: "health", ms: healthCheck.intervalMs });
     if (resizeIntervalMs !== undefined && this.#workers < maxWorkers)
       this.#emit({ kind: "setTimer", name: "resize", ms: resizeIntervalMs });
-    if (this.#earlyNotice !== undefined) this.#preemptedRanks(this.#earlyNotice);
+    if (this.#preemption !== undefined) this.#leaveSoon(this.#preemption);
   }
 
   #notStarted(failures: readonly RankFailure[], isFinal: boolean): void {
@@ -276,7 +271,9 @@ export class TrainingController<C> {
     if (ending.kind === "again" || ending.failures.some((failure) => this.#isOfPreemption(failure))) {
       this.#preemptions += 1;
       if (isWithin(this.#preemptions, maxPreemptionFailures)) return undefined;
-      return ending.kind === "again" ? [...this.#preempted].map(preemptionOf) : ending.failures.map((each) => this.#asPreemption(each));
+      return ending.kind === "again"
+        ? (this.#preemption?.preemptedRanks ?? []).map(preemptionOf)
+        : ending.failures.map((each) => this.#asPreemption(each));
     }
     if (ending.isFinal) return ending.failures;
     if (!this.#hasBegun && controllerFailureLimit !== undefined) {
@@ -289,7 +286,7 @@ export class TrainingController<C> {
 
   /** A node that was announced to go away took its ranks along. Errors of other ranks then follow from it. */
   #isOfPreemption({ rank, cause }: RankFailure): boolean {
-    return rank !== undefined && this.#preempted.has(rank) && cause === "died";
+    return rank !== undefined && this.#preemption?.preemptedRanks.includes(rank) === true && cause === "died";
   }
 
   #asPreemption(failure: RankFailure): RankFailure {
@@ -428,7 +425,7 @@ export class TrainingController<C> {
       if (failure.rank === undefined || !this.#failed.some(({ rank }) => rank === failure.rank)) this.#failed.push(failure);
     const knowsCause = this.#failed.some(({ cause }) => cause !== "communication");
     const knowsLoss = this.#failed.some((each) => this.#isOfPreemption(each));
-    const hasGrace = this.#phase === "running" && this.#preempted.size > 0 && this.#options.preemptionGraceMs > 0;
+    const hasGrace = this.#phase === "running" && this.#preemption !== undefined && this.#options.preemptionGraceMs > 0;
     if (!hasGrace) this.#phase = "settling";
     for (const name of ["report", "barrier", "resize", "health"] as const) this.#emit({ kind: "clearTimer", name });
     const areAll = this.#ranks().every((rank) => this.#hasFailed(rank));
@@ -527,14 +524,26 @@ export class TrainingController<C> {
     else this.#emit({ kind: "setTimer", name: "resize", ms: resizeIntervalMs });
   }
 
-  #preemptedRanks(notice: PreemptionNotice): void {
-    const { ranks, reason, deadlineMs } = notice;
-    for (const rank of ranks) this.#preempted.add(rank);
-    if (!this.#hasBegun) this.#earlyNotice = notice;
-    if (this.#phase !== "running") return;
+  #preempted({ nodeId, ranks, reason, deadlineMs }: Extract<ControllerEvent<C>, { kind: "preempted" }>): void {
+    const before = this.#preemption;
+    const preemptedNodeToRanks = { ...before?.preemptedNodeToRanks, [nodeId]: ranks };
+    const deadlines = [before?.deadlineMs, deadlineMs].filter((each) => each !== undefined);
+    this.#preemption = {
+      reason: before?.reason === "preemption" ? "preemption" : reason,
+      deadlineMs: deadlines.length === 0 ? undefined : Math.min(...deadlines),
+      preemptedNodeToRanks,
+      preemptedRanks: Object.values(preemptedNodeToRanks)
+        .flat()
+        .sort((a, b) => a - b),
+    };
+    // Before the loops begin nobody listens: they are told then.
+    if (this.#phase === "running") this.#leaveSoon(this.#preemption);
+  }
+
+  #leaveSoon(preemption: TrainPreemptionInfo): void {
     if (this.#stop === undefined || this.#stop === "resize") this.#stop = "preempted";
     // All ranks are told: they stop together.
-    this.#emit({ kind: "notify", ranks: this.#ranks(), reason, deadlineMs });
+    this.#emit({ kind: "notify", ranks: this.#ranks(), preemption });
   }
 
   #emit(effect: ControllerEffect<C>): void {

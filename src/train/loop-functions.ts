@@ -4,7 +4,6 @@
  * Each finds the session of the rank that it runs in. Arguments are checked here, before the other ranks hear of them.
  * Python has the same in `python/shoal/train/__init__.py`.
  */
-import type { PreemptionInfo } from "../core/index.ts";
 import { custom, describeValue, flag, oneOf, readOptions, text } from "../core/internal.ts";
 import type { AnyRow, DataIterator } from "../data/index.ts";
 import { Checkpoint } from "../runs/checkpoint.ts";
@@ -13,6 +12,7 @@ import type { BestCheckpoint } from "../runs/result.ts";
 import { checkName } from "../runs/run-names.ts";
 import type { NumericArray, ReduceOperation } from "../util/index.ts";
 import { TrainError } from "./errors.ts";
+import type { TrainPreemptionInfo } from "./rank-protocol.ts";
 import { currentSession } from "./rank-session.ts";
 
 /** The options of `report`. */
@@ -89,8 +89,8 @@ export interface TrainContext {
   readonly trialName: string | undefined;
   /** Number of the run's current attempt, from 1. */
   readonly attempt: number;
-  /** That this rank's node, or another rank's, is about to go away: report a checkpoint soon. */
-  readonly preemption: PreemptionInfo | undefined;
+  /** Which nodes with ranks of this run are about to go away, and until when: report a checkpoint soon. Ranks may hear of it at different steps. */
+  readonly preemption: TrainPreemptionInfo | undefined;
 }
 
 export function getContext(): TrainContext {

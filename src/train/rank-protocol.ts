@@ -69,9 +69,19 @@ export type RankEvent =
   | { readonly type: "stopped" }
   | { readonly type: "failed"; readonly error: Error; readonly cause: FailureCause };
 
+/** Nodes with ranks of this run are to go away. */
+export interface TrainPreemptionInfo extends PreemptionInfo {
+  /** When the first of them goes, in milliseconds since 1970, as `Date.now()`; undefined where all of them wait for what runs. */
+  readonly deadlineMs: number | undefined;
+  /** The ranks of each of them, by the node's id. */
+  readonly preemptedNodeToRanks: Readonly<Record<string, readonly number[]>>;
+  /** The ranks of all of them, sorted. */
+  readonly preemptedRanks: readonly number[];
+}
+
 /** What a rank is told while its loop goes on. Comes before all decisions that are made later. */
 export type RankNotice<C> =
-  | ({ readonly type: "preemption" } & PreemptionInfo)
+  | ({ readonly type: "preemption" } & TrainPreemptionInfo)
   /** An asynchronous upload has ended. `metrics`: the rank's own of that report. */
   | { readonly type: "stored"; readonly checkpoint: C; readonly metrics: Metrics };
 

@@ -4,14 +4,14 @@
  * Owned by the rank's actor (`rank-actor.ts`); found by the functions of `loop-functions.ts` through the actor that they run in, as several ranks may share a process in in-process
  * mode. A rank has at most one arrival that waits for a decision.
  */
-import { getRuntimeContext, type PreemptionInfo } from "../core/index.ts";
+import { getRuntimeContext } from "../core/index.ts";
 import type { DataIterator } from "../data/index.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
 import type { Metrics } from "../runs/metrics.ts";
 import type { BestCheckpoint } from "../runs/result.ts";
 import { type CollectiveGroup, destroyCollectiveGroup, initCollectiveGroup } from "../util/index.ts";
 import { TrainError } from "./errors.ts";
-import type { Arrival, RankContext, RankDecision, RankEvent, RankNotice } from "./rank-protocol.ts";
+import type { Arrival, RankContext, RankDecision, RankEvent, RankNotice, TrainPreemptionInfo } from "./rank-protocol.ts";
 
 /** Thrown by `report` where the loop is to end: it passes through the loop, and is no failure. */
 export class TrainingStopped extends Error {
@@ -24,7 +24,7 @@ export class RankSession {
   /** In the order in which they were reported, by this attempt and those before. */
   readonly reported: BestCheckpoint[] = [];
   datasets: Readonly<Record<string, DataIterator>> = {};
-  preemption: PreemptionInfo | undefined;
+  preemption: TrainPreemptionInfo | undefined;
   readonly #events: RankEvent[] = [];
   #listener: ((event: RankEvent) => void) | undefined;
   /** The arrival that waits. */
@@ -52,8 +52,9 @@ export class RankSession {
   }
 
   notify(notice: RankNotice<Checkpoint>): void {
-    if (notice.type === "stored") this.#keep(notice.checkpoint, notice.metrics);
-    else this.preemption = { reason: notice.reason, deadlineMs: notice.deadlineMs };
+    if (notice.type === "stored") return this.#keep(notice.checkpoint, notice.metrics);
+    const { type: _, ...preemption } = notice;
+    this.preemption = preemption;
   }
 
   #keep(checkpoint: Checkpoint, metrics: Metrics): void {

@@ -118,8 +118,7 @@ export class TrainingRun {
       case "record":
         return this.#keepRecording(this.#record(effect.report, effect.reports));
       case "notify":
-        for (const rank of effect.ranks)
-          this.#group?.notify(rank, { type: "preemption", reason: effect.reason, deadlineMs: effect.deadlineMs });
+        for (const rank of effect.ranks) this.#group?.notify(rank, { type: "preemption", ...effect.preemption });
         return;
       case "stored":
         for (const [rank, metrics] of effect.metrics.entries())
@@ -168,7 +167,7 @@ export class TrainingRun {
       placed.map(({ nodeId }) => nodeId),
       (nodeId, notice) => {
         const ranks = placed.filter((each) => each.nodeId === nodeId).map(({ rank }) => rank);
-        this.#handle({ kind: "preempted", attempt, ranks, ...notice });
+        this.#handle({ kind: "preempted", attempt, nodeId, ranks, ...notice });
       },
     );
     this.#handle({ kind: "started", attempt, workers: group.size });

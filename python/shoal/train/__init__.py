@@ -141,8 +141,12 @@ def get_dataset_shard(dataset_name=TRAIN_DATASET_KEY):
 
 
 def get_preemption_info():
-    """The notice that this rank's node will go away, with its ``deadline_ms``; None without such a notice."""
-    return get_context().get_preemption_info()
+    """Which nodes with ranks of this run will go away, and when: a ``PreemptionInfo``, the same in all ranks; None where none will. All ranks must call it equally often: it returns when all have.
+
+    :raises RuntimeError: outside of training loops
+    """
+    session = _current.require("shoal.train.get_preemption_info")
+    return collective.broadcast_from_rank_zero(session.context.get_preemption_info())
 
 
 def __getattr__(name):

@@ -5,7 +5,7 @@ class PreemptionInfo:
     """Nodes of this run are to go away."""
 
     def __init__(self, deadline_ms, preempted_node_to_ranks, reason=None):
-        #: Milliseconds since 1970 until when they are there; None where nobody knows.
+        #: When the first of them goes, in milliseconds since 1970; None where all of them wait for what runs.
         self.deadline_ms = deadline_ms
         #: Their ids, with the ranks that each has.
         self.preempted_node_to_ranks = preempted_node_to_ranks
@@ -88,7 +88,7 @@ class TrainContext:
         return self._facts.get("attempt", 0)
 
     def get_preemption_info(self):
-        """The notice that this rank's node will go away; None without such a notice."""
+        """What this rank knows of nodes that go away; other ranks may hear of it at another step. None where it has heard of none."""
         return self._preemption
 
 

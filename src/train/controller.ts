@@ -529,7 +529,7 @@ export class TrainingController<C> {
     const preemptedNodeToRanks = { ...before?.preemptedNodeToRanks, [nodeId]: ranks };
     const deadlines = [before?.deadlineMs, deadlineMs].filter((each) => each !== undefined);
     this.#preemption = {
-      reason: before?.reason === "preemption" ? "preemption" : reason,
+      reason,
       deadlineMs: deadlines.length === 0 ? undefined : Math.min(...deadlines),
       preemptedNodeToRanks,
       preemptedRanks: Object.values(preemptedNodeToRanks)

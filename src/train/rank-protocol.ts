@@ -1,6 +1,7 @@
 /**
  * The protocol between the controller and a rank: the methods of a rank's actor, its events, and the decisions that answer them.
  *
+ * An event of a rank is answered by a decision; notices come in between, and nothing answers them.
  * Ranks in TypeScript (`rank-actor.ts`) and in Python (`python/shoal/train/_session.py`) share the protocol. All messages are plain data, because they cross languages.
  */
 import type { PreemptionInfo } from "../core/index.ts";

@@ -30,8 +30,7 @@ export {
   type ReportOptions,
   type TrainContext,
 } from "./loop-functions.ts";
-export type { PreemptionInfo } from "../core/index.ts";
-export type { RankFacts } from "./rank-protocol.ts";
+export type { RankFacts, TrainPreemptionInfo as PreemptionInfo } from "./rank-protocol.ts";
 export type { NumWorkers, ScalingConfigOptions as ScalingConfig } from "./scaling-config.ts";
 export type { FitOptions } from "./trainer.ts";
 export type {

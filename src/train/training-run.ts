@@ -135,7 +135,11 @@ export class TrainingRun {
       case "record":
         return this.#keepRecording(this.#record(effect.report, effect.reports));
       case "notify":
-        for (const rank of effect.ranks) this.#group?.notify(rank, effect);
+        for (const rank of effect.ranks) this.#group?.notify(rank, { type: "preemption", ...effect.preemption });
+        return;
+      case "stored":
+        for (const [rank, metrics] of effect.metrics.entries())
+          this.#group?.notify(rank, { type: "stored", checkpoint: effect.checkpoint, metrics });
         return;
       case "ping":
         return this.#ping(this.#group as WorkerGroup, effect.ranks);
@@ -187,7 +191,7 @@ export class TrainingRun {
       placed.map(({ nodeId }) => nodeId),
       (nodeId, notice) => {
         const ranks = placed.filter((each) => each.nodeId === nodeId).map(({ rank }) => rank);
-        this.#handle({ kind: "preempted", attempt, ranks, ...notice });
+        this.#handle({ kind: "preempted", attempt, nodeId, ranks, ...notice });
       },
     );
     this.#handle({ kind: "started", attempt, workers: group.size });

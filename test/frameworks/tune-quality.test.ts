@@ -1,7 +1,7 @@
 /**
  * The quality of our searchers beside those of others, with the numbers of seeds that docs/tune-search.md reports: the mean of log10(regret + 1e-6) is at most 0.2 above.
  *
- * Prints the tables of that page. SHOAL_TUNE_SEEDS has another number of seeds, SHOAL_TUNE_FIRST_SEED the first of them; no constant was chosen by the seeds from 1,000 on. What others answer is kept
+ * Prints the tables of that page; asking others for their Gaussian processes takes the better part of an hour. SHOAL_TUNE_SEEDS has another number of seeds, SHOAL_TUNE_FIRST_SEED the first of them; no constant was chosen by the seeds from 1,000 on. What others answer is kept
  * beside their packages and not asked again: `-t TPESearch` and the like run a part, and a run that was ended loses nothing.
  */
 import { join } from "node:path";
@@ -18,7 +18,7 @@ import { ask, type Asked, compare, type Compared, compareModel, comparePair, fig
 import { environment } from "./environments.ts";
 
 const SEEDS = Number(process.env["SHOAL_TUNE_SEEDS"] ?? 50);
-/** An ask of another's Gaussian process takes up to a quarter of a second, and a model some tenths to train. */
+/** A model takes some tenths of a second to train. */
 const FEW_SEEDS = Math.min(SEEDS, 10);
 const FIRST_SEED = Number(process.env["SHOAL_TUNE_FIRST_SEED"] ?? 1_000);
 
@@ -49,7 +49,7 @@ interface Side {
   readonly seedsMixed?: number;
 }
 
-const GAUSSIAN = { name: "BayesOptSearch", make: (seed: number) => new BayesOptSearch({ seed }), trials: 60, seeds: FEW_SEEDS } as const;
+const GAUSSIAN = { name: "BayesOptSearch", make: (seed: number) => new BayesOptSearch({ seed }), trials: 60, seeds: SEEDS } as const;
 const SINGLE: readonly Side[] = [
   {
     name: "TPESearch",

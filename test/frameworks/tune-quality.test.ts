@@ -1,8 +1,9 @@
 /**
  * The quality of our searchers beside those of others, with the numbers of seeds that docs/tune-search.md reports: the mean of log10(regret + 1e-6) is at most 0.2 above.
  *
- * Prints the tables of that page; asking others for their Gaussian processes takes the better part of an hour. SHOAL_TUNE_SEEDS has another number of seeds, SHOAL_TUNE_FIRST_SEED the first of them; no constant was chosen by the seeds from 1,000 on. What others answer is kept
- * beside their packages and not asked again: `-t TPESearch` and the like run a part, and a run that was ended loses nothing.
+ * Prints the tables of that page; to ask others for their Gaussian processes takes the better part of an hour. SHOAL_TUNE_SEEDS has another number of seeds, SHOAL_TUNE_FIRST_SEED
+ * the first of them; no constant was chosen by the seeds from 1,000 on. What others answer is kept beside their packages and not asked again: `-t TPESearch` and the like run
+ * a part, and a run that was ended loses nothing.
  */
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";

@@ -120,16 +120,20 @@ describe("with as many steps as 40 whole trials, which can be cut short,", () =>
 });
 
 describe.each(["xgboost", "network"] as const)("training %s", (problem) => {
-  test("TPESearch and Optuna's TPESampler find good hyperparameters", { timeout: 3_600_000 }, async () => {
-    const make = (seed: number) => new TPESearch({ seed });
-    const asked = { ...others, reference: "tpe", make, trials: 30, seeds: FEW_SEEDS, firstSeed: FIRST_SEED } as const;
-    const { own, other } = await compareModel(problem, asked);
-    // Losses as they are: nobody knows the best.
-    const figures = (losses: readonly number[]) => ({
-      ...figuresOf(losses, 0),
-      mean: losses.reduce((sum, loss) => sum + loss, 0) / losses.length,
-    });
-    note(["TPESearch", "Optuna's TPESampler", `${problem}, loss`, `30, ${FEW_SEEDS}`], { own: figures(own), other: figures(other) });
-    for (const losses of [own, other]) expect(Math.max(...losses)).toBeLessThan(1);
-  });
+  // Whole numbers and choices are among what is searched.
+  test.each(SINGLE.filter(({ beside }) => beside === "tpe" || beside === "bayes-opt"))(
+    "$name and $besideName find good hyperparameters",
+    { timeout: 3_600_000 },
+    async ({ name, beside: reference, besideName, make }) => {
+      const asked = { ...others, reference, make, trials: 30, seeds: FEW_SEEDS, firstSeed: FIRST_SEED };
+      const { own, other } = await compareModel(problem, asked);
+      // Losses as they are: nobody knows the best.
+      const figures = (losses: readonly number[]) => ({
+        ...figuresOf(losses, 0),
+        mean: losses.reduce((sum, loss) => sum + loss, 0) / losses.length,
+      });
+      note([name, besideName, `${problem}, loss`, `30, ${FEW_SEEDS}`], { own: figures(own), other: figures(other) });
+      for (const losses of [own, other]) expect(Math.max(...losses)).toBeLessThan(1);
+    },
+  );
 });

@@ -64,6 +64,7 @@ export {
 } from "./search/python-searchers.ts";
 export type { PythonSearchOptions } from "./search/python-search.ts";
 export { Repeater, type RepeaterOptions } from "./search/repeater.ts";
+export type { SpaceFunction, SuggestingTrial } from "./search/space-function.ts";
 export { TPESearch, type TPESearchOptions } from "./search/tpe-search.ts";
 export type { Searcher, Suggestion } from "./searcher.ts";
 export { getCheckpoint, getContext, report, type ReportOptions, type TuneContext } from "./session.ts";

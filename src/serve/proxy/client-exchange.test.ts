@@ -1,6 +1,7 @@
-/** The body of a request as it goes on, without a socket. */
+/** The body of a request as it goes on, and the body of an answer that the client does not want, without a socket. */
 import { PassThrough } from "node:stream";
 import { afterEach, expect, test, vi } from "vitest";
+import { BodyReceiver } from "../wire/body-receiver.ts";
 import { ClientExchange, type HttpPorts } from "./client-exchange.ts";
 import type { Exchange, IncomingRequest, ReplyPort } from "./exchange.ts";
 import { resolveHttpOptions } from "./http-options.ts";
@@ -69,4 +70,12 @@ test("a replica that takes its time for a piece is no pause of the client; a cli
   expect(exchange.seen).toEqual([]);
   vi.advanceTimersByTime(1);
   expect([exchange.seen, cancelled]).toEqual([["refused 408"], ["the client paused in the middle of its body"]]);
+});
+
+test("HEAD of a stream ends with its head, and the stream is cancelled", () => {
+  const { exchange, cancelled } = exchanged((_request, reply) =>
+    reply.respond({ status: 200, statusText: "", ongoing: 1, headers: [] }, new BodyReceiver(() => {})),
+  );
+  exchange.request("HEAD", ["host", "h"]);
+  expect([exchange.seen, cancelled]).toEqual([["head 200", "end"], ["the client wants no body"]]);
 });

@@ -252,11 +252,17 @@ export abstract class ClientExchange implements ReplyPort {
     const { sink } = this;
     this.flushHead();
     // A stream of HTTP/2 whose answer has no body has ended with its head.
-    const isWanted = this.method !== "HEAD" && !sink.writableEnded;
+    if (this.method === "HEAD" || sink.writableEnded) {
+      // The body may have no end; until then its connection would answer nothing else.
+      this.#exchange?.cancel("the client wants no body");
+      this.end([]);
+      this.#served(this.#status);
+      return;
+    }
     try {
       for (let piece = await body.next(); piece !== undefined; piece = await body.next()) {
         if (sink.destroyed) return;
-        if (isWanted && !sink.write(piece)) await drained(sink);
+        if (!sink.write(piece)) await drained(sink);
       }
       this.end(body.trailers);
       this.#served(this.#status);

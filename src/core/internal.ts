@@ -23,6 +23,9 @@ export {
 export { resolvePlacementGroupOptions } from "./options/group-options.ts";
 export { isActorOption, isTaskOption } from "./options/options.ts";
 
+// A placement group that another process has made.
+export { placementGroupOfId } from "./groups/placement-group.ts";
+
 // Conditions on the labels of nodes: as an option, and which nodes meet them.
 export { LABEL_SELECTOR } from "./options/scheduling-options.ts";
 export type { LabelSelector } from "./options/scheduling-types.ts";

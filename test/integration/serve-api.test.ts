@@ -138,7 +138,7 @@ test("a configuration is put, changed in place, loaded anew, broken, and deleted
 test("the API answers again, at the same place, after its controller has died", async () => {
   writeFileSync(join(project, "app.ts"), app("hello"));
   const client = await opened();
-  await client.put(config(3));
+  await client.put({ ...config(3), target_capacity: 50 });
   await client.until("RUNNING");
   const proxy = await client.proxy();
   const controller = (await actors({ namespace: "shoal.serve" })).find(({ name }) => name === "SERVE_CONTROLLER");
@@ -151,7 +151,7 @@ test("the API answers again, at the same place, after its controller has died", 
       ),
     "the API to know its application again",
   );
-  expect((await client.details()).applications["greet"]).toMatchObject({ source: "declarative" });
+  expect(await client.details()).toMatchObject({ applications: { greet: { source: "declarative" } }, target_capacity: 50 });
   expect(await client.proxy()).toBe(proxy);
   await client.put(config(6));
   await until(async () => (await ask(proxy, "/greet")).body === "hello 6!", "the next configuration to hold");
@@ -249,8 +249,16 @@ test("a port that another program has is an error with the way out, after which 
     const failure = await failureOf(serve.start({ httpOptions: { port } }));
     expect(failure).toBeInstanceOf(serve.ListenError);
     expect(failure.message).toBe(`Cannot listen on 127.0.0.1:${port}: another program has the port`);
-    const { address } = await serve.start({ httpOptions: { port: 0 } });
+    const { address } = await serve.start({ httpOptions: { port: 0 }, development: true });
     expect((await ask(address ?? "", "/-/healthz")).status).toBe(200);
+    // The other options of this start hold as well.
+    class Broken {
+      fetch(): never {
+        throw new Error("clients see this");
+      }
+    }
+    await serve.run(serve.deployment(Broken).bind());
+    expect(await ask(address ?? "", "/")).toMatchObject({ status: 500, body: expect.stringContaining("clients see this") });
   } finally {
     other.close();
   }

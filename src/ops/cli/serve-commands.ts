@@ -5,11 +5,11 @@
  * a program of his would load it.
  */
 import { ShoalError } from "../../runtime/base/errors.ts";
-import { watchFolder } from "../../runtime/os/files/watch-folder.ts";
 import type { Terminal } from "../../runtime/os/terminal.ts";
 import { readUserFile } from "../../runtime/os/user-modules.ts";
 import { ADDRESS, type Command, defineCommand, EXIT, UsageError } from "./command.ts";
 import { type ServeLibrary, serveLibrary, type ServeStatusFacts, withLibrary } from "./serve-library.ts";
+import { WatchedFolders } from "./watched-folders.ts";
 
 const RESTART_LINE = "shoal serve: something has changed; running it again";
 
@@ -150,17 +150,19 @@ async function runTarget(serve: ServeLibrary, wanted: RunTarget): Promise<string
   return address;
 }
 
-/** The same with the files as they are now. */
+/** The same with the files as they are now. @param watch called with each folder of the code, before anything is deployed @returns where a proxy listens */
 async function runTargetAgain(
   serve: ServeLibrary,
   wanted: RunTarget,
-  signal: AbortSignal,
-): Promise<{ address: string | undefined; folders: readonly string[] }> {
+  { signal, watch }: { signal: AbortSignal; watch: (folder: string) => void },
+): Promise<string | undefined> {
   const { target, folder, name, routePrefix, host, port, args, runtimeEnv, workingDir } = wanted;
-  if (wanted.isFile) return await serve.redeployConfig(readUserFile(folder, target), { ...placeOf(target, folder), signal });
+  if (wanted.isFile)
+    return (await serve.redeployConfig(readUserFile(folder, target), { ...placeOf(target, folder), signal, foundFolder: watch })).address;
+  if (workingDir !== undefined) watch(folderFrom(folder, workingDir));
   const { address } = await serve.start({ httpOptions: { host, port } });
   await serve.redeployApplication({ importPath: target, folder, args, runtimeEnv, workingDir }, { name, routePrefix, signal });
-  return { address, folders: workingDir === undefined ? [] : [folderFrom(folder, workingDir)] };
+  return address;
 }
 
 /**
@@ -179,14 +181,9 @@ async function runReloading(wanted: RunTarget, address: string | undefined, term
   };
   const ending = new AbortController();
   let attempt = new AbortController();
-  using watched = new DisposableStack();
-  const folders: string[] = [];
-  const watch = (folder: string): void => {
-    if (folders.some((known) => folder === known || folder.startsWith(`${known}/`))) return;
-    folders.push(folder);
-    watched.use(watchFolder(folder, () => attempt.abort()));
-  };
-  watch(wanted.home);
+  using watched = new WatchedFolders({ changed: () => attempt.abort(), tell: (line) => terminal.tell(line) });
+  const watch = (folder: string): void => watched.add(folder);
+  watched.addOrThrow(wanted.home);
   const ended = untilSignal(async () => {
     ending.abort();
     attempt.abort();
@@ -194,8 +191,7 @@ async function runReloading(wanted: RunTarget, address: string | undefined, term
   while (!ending.signal.aborted) {
     const { signal } = attempt;
     try {
-      const { address: runsAt, folders: more } = await onNode((serve) => runTargetAgain(serve, wanted, signal));
-      more.forEach(watch);
+      const runsAt = await onNode((serve) => runTargetAgain(serve, wanted, { signal, watch }));
       terminal.tell(runsLine(wanted, runsAt));
     } catch (error) {
       if (!signal.aborted) tellFailure(error, terminal);

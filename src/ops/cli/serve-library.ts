@@ -37,8 +37,8 @@ export interface ServeLibrary {
   redeployApplication(target: ImportTarget, options: { name?: Text; routePrefix?: Text; signal: AbortSignal }): Promise<void>;
   redeployConfig(
     text: string,
-    place: { source: string; folder: string; signal: AbortSignal },
-  ): Promise<Started & { readonly folders: readonly string[] }>;
+    place: { source: string; folder: string; signal: AbortSignal; foundFolder: (folder: string) => void },
+  ): Promise<Started>;
 }
 
 interface ImportTarget {

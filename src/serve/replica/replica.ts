@@ -30,6 +30,14 @@ import { accessLine, lineOf, type LoggingConfig, useReplicaLog } from "./replica
 import { type DeploymentCode, type UserCode, UserObject } from "./user-object.ts";
 import { WebSocketRequests } from "./websocket-requests.ts";
 
+/** The placement group of a replica, which members of a gang share. */
+export interface ReplicaGroup {
+  /** By which the controller knows it: the gang, or the replica alone. */
+  readonly key: string;
+  /** By which the cluster knows it, in whichever namespace it was made. */
+  readonly id: string;
+}
+
 /** Start options of a replica, besides its code. */
 interface ReplicaSpec {
   readonly context: ReplicaContext;
@@ -37,8 +45,7 @@ interface ReplicaSpec {
   readonly maxOngoingRequests: number;
   readonly userConfig: string | undefined;
   readonly gang: string | undefined;
-  /** The replica's placement group, which members of a gang share. */
-  readonly group: string | undefined;
+  readonly group: ReplicaGroup | undefined;
   readonly showsErrors: boolean;
   /** Undefined: the console is left as it is. */
   readonly logging: LoggingConfig | undefined;
@@ -54,8 +61,9 @@ export interface ReplicaDescription {
   readonly maxOngoing: number;
   readonly rank: number;
   readonly gang: string | undefined;
-  readonly group: string | undefined;
+  readonly group: ReplicaGroup | undefined;
   readonly isStarted: boolean;
+  readonly isDraining: boolean;
   readonly nodeId: string;
   readonly pid: number;
   readonly code: CodeSource;
@@ -84,7 +92,8 @@ export class Replica {
   #userConfig: string | undefined;
   readonly #metrics: ReplicaMetrics;
   readonly #utilization = new Utilization(performance.now());
-  #isDraining = false;
+  /** Undefined until the replica is told to end. */
+  #drained: Promise<void> | undefined;
   #onIdle: (() => void) | undefined;
 
   constructor(spec: ReplicaSpec, code: CodeSource) {
@@ -207,15 +216,23 @@ export class Replica {
       gang,
       group,
       isStarted: this.#user !== undefined,
+      isDraining: this.#drained !== undefined,
       nodeId: getRuntimeContext().nodeId,
       pid: process.pid,
       code: this.#code,
     };
   }
 
-  /** Takes nothing new, and resolves when all that is under way has ended. Nobody sends anything any more: what comes all the same is refused. */
-  async drain(): Promise<void> {
-    this.#isDraining = true;
+  /**
+   * Takes nothing new, and resolves when all that is under way has ended. Nobody sends anything any more: what comes all the same is refused. The next controller may ask
+   * again: the user's object is disposed of once.
+   */
+  drain(): Promise<void> {
+    this.#drained ??= this.#drain();
+    return this.#drained;
+  }
+
+  async #drain(): Promise<void> {
     if (this.#ongoing > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
     await this.#user?.dispose();
   }
@@ -292,7 +309,7 @@ export class Replica {
 
   /** @returns when it began */
   #begin(): number {
-    if (this.#isDraining || this.#ongoing >= this.#maxOngoing) throw ReplicaBusyError.with(this.#ongoing);
+    if (this.#drained !== undefined || this.#ongoing >= this.#maxOngoing) throw ReplicaBusyError.with(this.#ongoing);
     this.#ongoing += 1;
     this.#metrics.ongoing.set(this.#ongoing);
     const nowMs = performance.now();
@@ -336,7 +353,7 @@ export class Replica {
 
   #admit(stream: ServedStream, _server: RequestServer): void {
     const { method, url, headers, requestId, modelId, timeoutMs } = stream.head;
-    if (this.#isDraining || this.#ongoing >= this.#maxOngoing) {
+    if (this.#drained !== undefined || this.#ongoing >= this.#maxOngoing) {
       stream.refuse(this.#ongoing);
       return;
     }

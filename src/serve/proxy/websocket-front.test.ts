@@ -1,5 +1,5 @@
 import { EventEmitter, once } from "node:events";
-import type { IncomingMessage, Server } from "node:http";
+import type { Server } from "node:http";
 import { Duplex } from "node:stream";
 import { expect, test } from "vitest";
 import { BodyReceiver } from "../wire/body-receiver.ts";
@@ -47,7 +47,7 @@ test.each(["before its replica has answered", "as its replica answers"])(
     });
     const connection = new Connection();
     const request = { method: "GET", url: "/", headers: HEADERS, rawHeaders: Object.entries(HEADERS).flat(), socket: connection };
-    server.emit("upgrade", request as unknown as IncomingMessage, connection, Buffer.alloc(0));
+    server.emit("upgrade", request, connection, Buffer.alloc(0));
     while (connection.written.length < 2) await once(connection, "written");
     const [handshake, ...frames] = connection.written;
     expect(handshake?.toString()).toMatch(/^HTTP\/1\.1 101 /);

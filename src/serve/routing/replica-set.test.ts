@@ -95,13 +95,13 @@ test("replicas on the preferred node get all while one of them has room, and ses
     set.begin(replica);
     return replica;
   });
-  const count = (from: number, to: number): string =>
+  const idsOf = (start: number, end: number): string =>
     taken
-      .slice(from, to)
+      .slice(start, end)
       .map(({ id }) => id)
       .sort()
       .join("");
-  expect([count(0, 4), count(4, 8), set.hasRoom]).toEqual(["aabb", "ccdd", false]);
+  expect([idsOf(0, 4), idsOf(4, 8), set.hasRoom]).toEqual(["aabb", "ccdd", false]);
   // Both have room again: the one that is near gets the next request.
   set.end(set.find("c") as RoutedReplica);
   set.end(set.find("a") as RoutedReplica);

@@ -251,18 +251,19 @@ export abstract class ClientExchange implements ReplyPort {
   async #download(body: BodyReceiver): Promise<void> {
     const { sink } = this;
     this.flushHead();
-    // A stream of HTTP/2 whose answer has no body has ended with its head.
-    if (this.method === "HEAD" || sink.writableEnded) {
+    if (this.method === "HEAD") {
       // The body may have no end; until then its connection would answer nothing else.
       this.#exchange?.cancel("the client wants no body");
       this.end([]);
       this.#served(this.#status);
       return;
     }
+    // A stream of HTTP/2 whose answer has no body has ended with its head, and one that its client has reset looks the same.
+    const isWanted = !sink.writableEnded;
     try {
       for (let piece = await body.next(); piece !== undefined; piece = await body.next()) {
         if (sink.destroyed) return;
-        if (!sink.write(piece)) await drained(sink);
+        if (isWanted && !sink.write(piece)) await drained(sink);
       }
       this.end(body.trailers);
       this.#served(this.#status);

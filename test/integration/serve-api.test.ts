@@ -40,8 +40,10 @@ const config = (level: number, more: object = {}): object => ({
       name: "greet",
       route_prefix: "/greet",
       import_path: "app.ts:build",
-      runtime_env: { working_dir: project, env_vars: { MOOD: "!" } },
-      deployments: [{ name: "Greeter", user_config: { level } }],
+      runtime_env: { working_dir: project, env_vars: { MOOD: "!", KEY: "sk-application" } },
+      deployments: [
+        { name: "Greeter", user_config: { level }, ray_actor_options: { runtime_env: { env_vars: { KEY: "sk-deployment" } } } },
+      ],
       ...more,
     },
   ],
@@ -51,7 +53,13 @@ interface Details {
   proxies: Record<string, { status: string }>;
   applications: Record<
     string,
-    { status: string; message: string; source: string; deployments: Record<string, { replicas: { state: string }[] }> }
+    {
+      status: string;
+      message: string;
+      source: string;
+      deployed_app_config: object;
+      deployments: Record<string, { replicas: { state: string }[] }>;
+    }
   >;
   target_groups: { targets: { port: number }[] }[];
 }
@@ -95,6 +103,12 @@ test("a configuration is put, changed in place, loaded anew, broken, and deleted
   expect(running).toMatchObject({ source: "declarative", message: "", deployments: { Greeter: { replicas: [{ state: "RUNNING" }] } } });
   expect((await ask(await client.proxy(), "/greet")).body).toBe("hello 3!");
   expect(await serve.deployedConfig()).toBe(JSON.stringify(config(3)));
+  // Other users of the machine may ask: they read the names of variables, and no value.
+  expect(running.deployed_app_config).toMatchObject({
+    runtime_env: { env_vars: { MOOD: "***", KEY: "***" } },
+    deployments: [{ name: "Greeter", ray_actor_options: { runtime_env: { env_vars: { KEY: "***" } } } }],
+  });
+  expect((await ask(client.address, APPLICATIONS)).body).not.toContain("sk-");
   // Code that has changed is loaded anew.
   writeFileSync(join(project, "app.ts"), app("bonjour"));
   await client.put(config(4));

@@ -81,6 +81,19 @@ test("start, deploy, status, config, controller-health, build and shutdown on a 
   expect(await serve("shutdown", "--yes")).toMatchObject({ exitCode: 0, stderr: "" });
   expect((await serve("status")).stdout).toBe("nothing is served\n");
   expect(await serve("config")).toMatchObject({ exitCode: 1, stderr: "shoal: no configuration was deployed\n" });
+  // Started anew with gRPC, for one proxy of the cluster, and with none at all.
+  const shop = `${join(import.meta.dirname, "grpc", "shop.proto")}:shop.v1.Shop`;
+  const words = ["--grpc-port", "0", "--grpc-servicer-functions", shop, "--grpc-disable-reflection", "--api-port", "0"];
+  const withGrpc = await serve("start", "--http-port", "0", "--proxy-location", "HeadOnly", ...words);
+  expect(withGrpc.stdout).toMatch(/^Proxies listen at \S+\ngRPC listens at 127\.0\.0\.1:\d+\nThe REST API listens at \S+\n$/);
+  const details = JSON.parse((await ask(/API listens at (\S+)/.exec(withGrpc.stdout)?.[1] ?? "", "/api/serve/applications/")).body);
+  expect(details).toMatchObject({
+    proxy_location: "HeadOnly",
+    grpc_options: { grpc_servicer_functions: ["shop.proto:shop.v1.Shop"], enable_reflection: false },
+  });
+  await serve("shutdown", "--yes");
+  const without = await serve("start", "--proxy-location", "Disabled", "--api-port", "0");
+  expect([without.exitCode, without.stdout]).toEqual([0, expect.stringMatching(/^The REST API listens at \S+\n$/)]);
 });
 
 test("run takes a working folder and an environment, refuses what is unknown in it, and runs a configuration anew whose files change", async () => {

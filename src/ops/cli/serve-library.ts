@@ -22,9 +22,20 @@ interface Listening {
   port?: number | undefined;
 }
 
+export type ProxyLocation = "everyNode" | "headOnly" | "disabled";
+
+export interface GrpcListening extends Listening {
+  services: { protoFile: string; service: string }[];
+  reflection: boolean;
+}
+
 /** The part of `shoal/serve` that commands call. */
 export interface ServeLibrary {
-  start(options: { httpOptions?: Listening; apiOptions?: Listening & { token?: Text } }): Promise<Started>;
+  start(options: {
+    httpOptions?: Listening & { location?: ProxyLocation | undefined };
+    grpcOptions?: GrpcListening | undefined;
+    apiOptions?: Listening & { token?: Text };
+  }): Promise<Started>;
   controllerHealth(): Promise<Readonly<Record<string, string | number | undefined>> | undefined>;
   run(application: Application, options: { name?: Text; routePrefix?: Text }): Promise<unknown>;
   delete(name: string): Promise<boolean>;

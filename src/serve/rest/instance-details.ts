@@ -115,7 +115,7 @@ function applicationDetails(name: string, app: DescribedApplication, instance: D
     status: status.status,
     message: status.message,
     last_deployed_time_s: deployedMs / 1000,
-    deployed_app_config: config === undefined ? null : { ...config, runtime_env: withUri(config["runtime_env"] as Fields | undefined) },
+    deployed_app_config: config === undefined ? null : shownConfig(config),
     source: config === undefined ? "imperative" : "declarative",
     deployments: Object.fromEntries(
       Object.keys(status.deployments).flatMap((deployment) => {
@@ -254,6 +254,16 @@ function rayActorOptions(options: Readonly<Record<string, unknown>>): object {
     ...(memoryBytes !== undefined && { memory: memoryBytes }),
     ...(resources !== undefined && { resources }),
   };
+}
+
+/** As it was given, without the values of environment variables, at whatever depth. */
+function shownConfig(config: Fields): Fields {
+  const hidden = (values: object): Fields => Object.fromEntries(Object.keys(values).map((name) => [name, "***"]));
+  const text = JSON.stringify(config, (key, value: unknown) =>
+    key === "env_vars" && typeof value === "object" && value !== null ? hidden(value) : value,
+  );
+  const shown = JSON.parse(text) as Fields;
+  return { ...shown, runtime_env: withUri(shown["runtime_env"] as Fields | undefined) };
 }
 
 /** Ray's schema takes folders as URIs alone. */

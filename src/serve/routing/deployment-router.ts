@@ -37,6 +37,8 @@ interface Waiting {
 }
 
 interface RouterPorts {
+  /** Replicas there go first; undefined: all are the same. */
+  readonly preferredNodeId?: string | undefined;
   /** A replica came: whoever calls it may connect. */
   added(replica: RoutedReplica): void;
   /** The replica ends by plan or is gone, while requests of this process are under way there. */
@@ -74,6 +76,7 @@ export class DeploymentRouter {
     this.app = app;
     this.deployment = deployment;
     this.#ports = ports;
+    this.#set.preferredNodeId = ports.preferredNodeId;
   }
 
   get queued(): number {

@@ -66,6 +66,17 @@ const OPTIONS = {
   },
 };
 
+/** Why a call was not sent in time, and the remedy. */
+interface Lateness {
+  readonly reason: string;
+  readonly hint: string;
+}
+const NOT_TAKEN: Lateness = { reason: "no replica took it in time", hint: "Add replicas, or raise timeoutMs." };
+const NOT_ARRIVED: Lateness = {
+  reason: "the responses among its arguments were not there in time",
+  hint: "Raise timeoutMs: it covers the calls that the arguments come from.",
+};
+
 const states = new WeakMap<object, HandleState>();
 const NOT_METHODS: ReadonlySet<string> = new Set([
   "then",
@@ -200,8 +211,9 @@ class DeploymentCall {
   }
 
   async *items(): AsyncGenerator<unknown, void, undefined> {
-    const passable = await this.#passable();
-    const args = (await withAnswers(passable)) ?? passable;
+    await this.#argumentsArrived();
+    const answered = withAnswers(this.#args);
+    const args = answered === undefined ? this.#args : await this.#arrival(answered);
     for (let attempt = 1; ; attempt += 1) {
       const replica = await this.#replica();
       let hasBegun = false;
@@ -235,35 +247,35 @@ class DeploymentCall {
     const replica = this.#untilMs === undefined ? this.#router.assign(this.#request) : this.#replica();
     if (replica instanceof Promise) return this.#runOn(replica, 1);
     const actor = actorOf(replica);
-    return actor instanceof Promise ? this.#runOn(replica, 1) : this.#send(replica, actor as unknown as ReplicaMethods, this.#args, 1);
+    return actor instanceof Promise ? this.#runOn(replica, 1) : this.#send(replica, actor as unknown as ReplicaMethods, 1);
   }
 
+  /** The arguments come first: a replica that was chosen before would keep a place free for them, and be blamed for their failures. */
   async #runAgain(attempt: number): Promise<unknown> {
+    await this.#argumentsArrived();
     return this.#runOn(this.#replica(), attempt);
   }
 
   async #runOn(chosen: RoutedReplica | Promise<RoutedReplica>, attempt: number): Promise<unknown> {
     const replica = await chosen;
     let actor: unknown;
-    let args: readonly unknown[];
     try {
-      args = await this.#passable();
       actor = await actorOf(replica);
     } catch (error) {
       if (!this.#failed(replica, error, attempt)) throw this.#shown(error);
       return this.#runAgain(attempt + 1);
     }
-    return this.#send(replica, actor as ReplicaMethods, args, attempt);
+    return this.#send(replica, actor as ReplicaMethods, attempt);
   }
 
-  #send(replica: RoutedReplica, { call }: ReplicaMethods, args: readonly unknown[], attempt: number): Promise<unknown> {
+  #send(replica: RoutedReplica, { call }: ReplicaMethods, attempt: number): Promise<unknown> {
     if (this.#cancelled !== undefined) {
       this.#router.ended(replica);
       return Promise.reject(this.#cancelled);
     }
     let ref: ObjectRef<unknown>;
     try {
-      ref = this.#limited(call).remote(this.#metaNow(), ...args);
+      ref = this.#limited(call).remote(this.#metaNow(), ...this.#args);
     } catch (error) {
       // An argument that cannot be sent.
       this.#router.ended(replica);
@@ -284,10 +296,9 @@ class DeploymentCall {
 
   /** What could not be sent may have responses inside of arguments. */
   async #sendAnswered(error: unknown, attempt: number): Promise<unknown> {
-    const answered = withAnswers(this.#args.filter((arg) => !isResponse(arg)));
+    const answered = withAnswers(this.#args);
     if (answered === undefined) throw error;
-    const values = (await answered).values();
-    this.#args = this.#args.map((arg) => (isResponse(arg) ? arg : values.next().value));
+    this.#args = await this.#arrival(answered);
     return this.#runAgain(attempt);
   }
 
@@ -314,32 +325,41 @@ class DeploymentCall {
     return error;
   }
 
-  async #replica(): Promise<RoutedReplica> {
+  #replica(): Promise<RoutedReplica> {
+    return this.#within(NOT_TAKEN, (signal) => this.#router.assign(this.#request, signal));
+  }
+
+  /** References take the place of responses: values go from replica to replica. @throws what a response rejects with */
+  async #argumentsArrived(): Promise<void> {
+    if (!this.#args.some(isResponse)) return;
+    const boxes = await this.#arrival(
+      Promise.all(this.#args.map(async (arg): Promise<[passed: unknown]> => (isResponse(arg) ? referenceOf(arg) : [arg]))),
+    );
+    this.#args = boxes.map(([passed]) => passed);
+  }
+
+  #arrival<T>(coming: Promise<T>): Promise<T> {
+    return this.#within(NOT_ARRIVED, (signal) => Promise.race([coming, abortOf(signal)]));
+  }
+
+  /** Waits no longer than the call may take, and until it is cancelled. @param late why it was not sent in time */
+  async #within<T>(late: Lateness, wait: (signal: AbortSignal) => T | Promise<T>): Promise<T> {
     const stop = new AbortController();
     this.#stop = (reason) => stop.abort(reason);
     if (this.#cancelled !== undefined) throw this.#cancelled;
     const leftMs = this.#leftMs();
-    // A driver that waits for a replica has not come to its end; a router alone would not hold it.
-    const timer = setTimeout(() => stop.abort(this.#late()), leftMs ?? 2 ** 31 - 1);
+    // A driver that waits has not come to its end; a promise alone would not hold it.
+    const timer = setTimeout(() => stop.abort(this.#late(late)), leftMs ?? 2 ** 31 - 1);
     const outer = currentRequest() === undefined ? undefined : getRuntimeContext().signal;
     const cancelled = (): void => stop.abort(outer?.reason);
     outer?.addEventListener("abort", cancelled, { once: true });
     try {
-      return await this.#router.assign(this.#request, stop.signal);
+      return await wait(stop.signal);
     } finally {
       clearTimeout(timer);
       outer?.removeEventListener("abort", cancelled);
       this.#stop = undefined;
     }
-  }
-
-  /** The arguments, with references in place of responses: the value goes from replica to replica. */
-  async #passable(): Promise<readonly unknown[]> {
-    if (!this.#args.some(isResponse)) return this.#args;
-    const boxes = await Promise.all(
-      this.#args.map(async (arg): Promise<[passed: unknown]> => (isResponse(arg) ? referenceOf(arg) : [arg])),
-    );
-    return boxes.map(([passed]) => passed);
   }
 
   #metaNow(): CallMeta {
@@ -357,11 +377,10 @@ class DeploymentCall {
     return timeoutMs === undefined ? method : method.options({ timeoutMs });
   }
 
-  #late(): TaskTimeoutError {
-    const reason = "no replica took it in time";
+  #late({ reason, hint }: Lateness): TaskTimeoutError {
     return new TaskTimeoutError(`Call ${this.#name} failed: ${reason}`, {
       reason,
-      hint: "Add replicas, or raise timeoutMs.",
+      hint,
       details: { timeoutMs: this.#options.timeoutMs },
     });
   }
@@ -370,6 +389,10 @@ class DeploymentCall {
 /** In a box: a promise of a reference would be a promise of its value. */
 async function referenceOf(response: DeploymentResponse<unknown>): Promise<[passed: unknown]> {
   return [(await callBehind(response).reference()).ref];
+}
+
+function abortOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 }
 
 function isResponse(value: unknown): value is DeploymentResponse<unknown> {

@@ -38,8 +38,14 @@ interface HandleState {
   readonly options: HandleOptions;
 }
 
+interface ReplicaMethod {
+  remote(meta: CallMeta, ...args: unknown[]): ObjectRef<unknown>;
+  options(more: object): ReplicaMethod;
+}
+
 interface ReplicaMethods {
-  readonly call: { remote(meta: CallMeta, ...args: unknown[]): ObjectRef<unknown>; options(more: object): ReplicaMethods["call"] };
+  readonly call: ReplicaMethod;
+  readonly callInTurn: ReplicaMethod;
   readonly stream: {
     remote(meta: CallMeta, ...args: unknown[]): AsyncIterableIterator<unknown>;
     options(more: object): ReplicaMethods["stream"];
@@ -135,7 +141,7 @@ function memberOf(state: HandleState, name: string): object {
   if (name === "remote") return (...args: unknown[]) => callOf(state, "", args);
   if (name === "options")
     return (more: HandleOptionsInput) => newHandle({ ...state, options: { ...state.options, ...readHandleOptions(more) } });
-  if (name === "broadcast") return (method: string, ...args: unknown[]) => broadcast(state, method, args);
+  if (name === "broadcast") return (method: string, ...args: unknown[]) => new DeploymentCall(state, method, args).everywhere();
   return methodOf(state, name);
 }
 
@@ -211,9 +217,7 @@ class DeploymentCall {
   }
 
   async *items(): AsyncGenerator<unknown, void, undefined> {
-    await this.#argumentsArrived();
-    const answered = withAnswers(this.#args);
-    const args = answered === undefined ? this.#args : await this.#arrival(answered);
+    const args = await this.#sendableArguments();
     for (let attempt = 1; ; attempt += 1) {
       const replica = await this.#replica();
       let hasBegun = false;
@@ -235,6 +239,39 @@ class DeploymentCall {
         if (!this.#givenBack.delete(replica)) this.#router.ended(replica);
       }
     }
+  }
+
+  /** Calls every replica. One that is gone before it has begun was none of them; one that is full takes the call as soon as it has room. */
+  async everywhere(): Promise<unknown[]> {
+    const args = await this.#sendableArguments();
+    for (;;) {
+      const replicas = await this.#within(NOT_TAKEN, (signal) => this.#router.everyReplica(signal));
+      const refs = new Set<ObjectRef<unknown>>();
+      this.#stop = () => refs.forEach((ref) => cancel(ref));
+      const answers = await Promise.all(replicas.map((replica) => this.#sendInTurn(replica, args, refs)));
+      if (answers.some((answer) => answer !== undefined)) return answers.flatMap((answer) => answer ?? []);
+    }
+  }
+
+  /** @returns the answer in a box; undefined where the replica is gone and has not begun */
+  async #sendInTurn(
+    replica: RoutedReplica,
+    args: readonly unknown[],
+    refs: Set<ObjectRef<unknown>>,
+  ): Promise<[answer: unknown] | undefined> {
+    let answer: unknown;
+    try {
+      const { callInTurn } = (await actorOf(replica)) as unknown as ReplicaMethods;
+      if (this.#cancelled !== undefined) throw this.#cancelled;
+      const ref = this.#limited(callInTurn).remote(this.#metaNow(), ...args);
+      refs.add(ref);
+      answer = await ref;
+    } catch (error) {
+      if (!this.#failed(replica, error, 1)) throw this.#shown(error);
+      return undefined;
+    }
+    this.#router.ended(replica);
+    return [answer];
   }
 
   get #name(): string {
@@ -338,6 +375,13 @@ class DeploymentCall {
     this.#args = boxes.map(([passed]) => passed);
   }
 
+  /** Also with values in place of responses inside of arguments. */
+  async #sendableArguments(): Promise<readonly unknown[]> {
+    await this.#argumentsArrived();
+    const answered = withAnswers(this.#args);
+    return answered === undefined ? this.#args : await this.#arrival(answered);
+  }
+
   #arrival<T>(coming: Promise<T>): Promise<T> {
     return this.#within(NOT_ARRIVED, (signal) => Promise.race([coming, abortOf(signal)]));
   }
@@ -406,18 +450,4 @@ function isOfReplica(error: unknown, { info }: RoutedReplica): boolean {
   return error instanceof TypeError
     ? false
     : (error as { message?: unknown } | null)?.message?.toString().includes(info.actorName) === true;
-}
-
-async function broadcast({ app, deployment, options }: HandleState, method: string, args: readonly unknown[]): Promise<unknown[]> {
-  const router = processRouters().router(app, deployment);
-  const replicas = await router.everyReplica();
-  const request = currentRequest();
-  const meta: CallMeta = [method, request?.requestId ?? "", options.multiplexedModelId ?? "", 0];
-  return Promise.all(
-    replicas.map(async (replica) => {
-      const { call } = (await actorOf(replica)) as unknown as ReplicaMethods;
-      const limits = options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs };
-      return await call.options({ ...limits, signal: options.signal }).remote(meta, ...args);
-    }),
-  );
 }

@@ -89,6 +89,8 @@ export class Replica {
   #grpc: GrpcRequests | undefined;
   #maxOngoing: number;
   #ongoing = 0;
+  /** Calls that wait for their turn, the first come first: each begins when it is called. */
+  readonly #inTurn = new Set<() => void>();
   #userConfig: string | undefined;
   readonly #metrics: ReplicaMetrics;
   readonly #utilization = new Utilization(performance.now());
@@ -150,8 +152,16 @@ export class Replica {
   }
 
   /** A call of a handle. @throws ReplicaBusyError where it has not begun */
-  async call(meta: CallMeta, ...args: unknown[]): Promise<unknown> {
-    const startMs = this.#begin();
+  call(meta: CallMeta, ...args: unknown[]): Promise<unknown> {
+    return this.#run(meta, args, this.#begin());
+  }
+
+  /** A call that is meant for this very replica: where it is full, the next place is this call's. @throws ReplicaBusyError where the replica is to end */
+  async callInTurn(meta: CallMeta, ...args: unknown[]): Promise<unknown> {
+    return this.#run(meta, args, await this.#turn());
+  }
+
+  async #run(meta: CallMeta, args: readonly unknown[], startMs: number): Promise<unknown> {
     const span = this.#spanOf(meta);
     let isFailed = true;
     try {
@@ -200,6 +210,7 @@ export class Replica {
   /** Changes what can be changed without a new replica. @throws what the user's `reconfigure` throws */
   async reconfigure(userConfig: string | undefined, maxOngoingRequests: number): Promise<void> {
     this.#maxOngoing = maxOngoingRequests;
+    this.#giveTurns();
     if (userConfig === this.#userConfig) return;
     this.#userConfig = userConfig;
     await this.#user?.reconfigure(userConfig === undefined ? undefined : JSON.parse(userConfig));
@@ -310,11 +321,41 @@ export class Replica {
   /** @returns when it began */
   #begin(): number {
     if (this.#drained !== undefined || this.#ongoing >= this.#maxOngoing) throw ReplicaBusyError.with(this.#ongoing);
+    return this.#enter();
+  }
+
+  #enter(): number {
     this.#ongoing += 1;
     this.#metrics.ongoing.set(this.#ongoing);
     const nowMs = performance.now();
     this.#utilization.changed(this.#ongoing, nowMs);
     return nowMs;
+  }
+
+  /** @returns when it began @throws the reason where the call is cancelled before */
+  async #turn(): Promise<number> {
+    if (this.#drained !== undefined || this.#ongoing < this.#maxOngoing) return this.#begin();
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    const { signal } = getRuntimeContext();
+    const enter = (): void => resolve(this.#enter());
+    const leave = (): void => {
+      if (this.#inTurn.delete(enter)) reject(signal.reason as Error);
+    };
+    this.#inTurn.add(enter);
+    signal.addEventListener("abort", leave, { once: true });
+    try {
+      return await promise;
+    } finally {
+      signal.removeEventListener("abort", leave);
+    }
+  }
+
+  #giveTurns(): void {
+    for (const enter of this.#inTurn) {
+      if (this.#ongoing >= this.#maxOngoing) return;
+      this.#inTurn.delete(enter);
+      enter();
+    }
   }
 
   #end(startMs: number, isFailed: boolean): void {
@@ -326,6 +367,7 @@ export class Replica {
     const nowMs = performance.now();
     this.#utilization.changed(this.#ongoing, nowMs);
     latency.observe(nowMs - startMs);
+    if (this.#inTurn.size > 0) this.#giveTurns();
     if (this.#ongoing === 0) this.#onIdle?.();
   }
 

@@ -55,3 +55,20 @@ test("without a limit nobody is sent away by the first routes", async () => {
   router.close();
   await outcomes(assigned);
 });
+
+test("all replicas are given out, the full one too, and count as taken until they are given back", async () => {
+  const released: string[] = [];
+  const router = new DeploymentRouter("app", "model", { ...ports, released: ({ id }) => released.push(id) });
+  const every = router.everyReplica();
+  router.update(routes(-1, ["a"]));
+  const [only] = await every;
+  expect([only?.id, router.ongoing, router.hasRoom]).toEqual(["a", 1, false]);
+  router.update(routes(-1, ["a", "b"]));
+  const all = await router.everyReplica();
+  expect(all.map(({ id }) => id)).toEqual(["a", "b"]);
+  router.update(routes(-1, []));
+  expect(released).toEqual([]);
+  for (const replica of [...all, only as (typeof all)[number]]) router.ended(replica);
+  expect(released.sort()).toEqual(["a", "b"]);
+  router.close();
+});

@@ -179,10 +179,12 @@ export class DeploymentRouter {
     }, LOST_FOR_MS).unref();
   }
 
-  /** All replicas that there are, once there is one. They are not counted as taken. */
-  async everyReplica(): Promise<RoutedReplica[]> {
-    if (this.#set.size === 0) this.ended(await this.assign({ modelId: "", sessionId: "", method: "" }));
-    return [...this.#set.all];
+  /** All replicas that there are, once there is one, also those without room. They count as taken, as by `assign`. */
+  async everyReplica(signal?: AbortSignal): Promise<RoutedReplica[]> {
+    if (this.#set.size === 0) this.ended(await this.assign({ modelId: "", sessionId: "", method: "" }, signal));
+    const replicas = [...this.#set.all];
+    for (const replica of replicas) this.#begin(replica);
+    return replicas;
   }
 
   /** A model was loaded there: requests for it prefer the replica. */

@@ -97,7 +97,7 @@ export class ProxyStarter {
       [...this.#proxies].map(async ([name, proxy]) => {
         proxy.isEnding = true;
         proxy.info.status = "DRAINING";
-        await Promise.allSettled([proxy.handle.drain.options({ timeoutMs: withinMs }).remote()]);
+        await Promise.allSettled([proxy.handle.drain.options({ timeoutMs: withinMs }).remote(0)]);
         this.#proxies.delete(name);
         // The next one of this name is to be another.
         await Promise.allSettled([kill(proxy.handle)]);
@@ -174,11 +174,13 @@ export class ProxyStarter {
     return `${bound.host.includes(":") ? `[${bound.host}]` : bound.host}:${bound.port}`;
   }
 
-  /** Its node is to go: it tells so by `/-/healthz`, finishes what it has, and ends. It stays in the table, so that no other is started there. */
+  /** Its node is to go: it tells so by `/-/healthz` and serves on for a grace, finishes what it has, and ends. It stays in the table, so that no other is started there. */
   async #leaveNode(proxy: RunningProxy): Promise<void> {
     proxy.isEnding = true;
     proxy.info.status = "DRAINING";
-    await Promise.allSettled([proxy.handle.drain.options({ timeoutMs: COMPONENT_START_WITHIN_MS }).remote()]);
+    const { drainGraceMs } = this.#options;
+    const timeoutMs = Math.min(2 ** 31 - 1, drainGraceMs + COMPONENT_START_WITHIN_MS);
+    await Promise.allSettled([proxy.handle.drain.options({ timeoutMs }).remote(drainGraceMs)]);
     proxy.info.status = "DRAINED";
     await Promise.allSettled([kill(proxy.handle)]);
   }

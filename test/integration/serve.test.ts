@@ -1,6 +1,7 @@
 /**
  * Applications behind a proxy: what a handler gets and may return, bodies in both directions, errors, several applications, handles, composition and cancellation.
  */
+import { getEventListeners } from "node:events";
 import { writeFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { get } from "shoal";
@@ -249,6 +250,12 @@ test("deployments call each other: values, unawaited responses, streams, errors"
     cause: { message: 'Cannot call deployment Scale: it has no method "nothing"' },
   });
   expect(await scale.broadcast("scale", [1])).toEqual([[10]]);
+  // A signal that outlives its calls keeps none of them.
+  const { signal } = new AbortController();
+  const followed = scale.options({ signal });
+  await Promise.all([followed.scale.remote([4]), followed.broadcast("scale", [1])]);
+  for await (const item of followed.count.remote(3)) expect(item).toBeLessThan(3);
+  expect(getEventListeners(signal, "abort")).toEqual([]);
   const large = new Float64Array(100_000).fill(1);
   expect(await scale.sum.remote(large as never)).toBe(100_000);
   void handle;

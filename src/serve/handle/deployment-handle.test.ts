@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { afterEach, expect, test } from "vitest";
 import { ActorDiedError } from "../../core/index.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
@@ -54,4 +55,18 @@ test("no place is taken while an argument is being computed, and the call ends m
   expect([router.hasRoom, router.queued]).toEqual([true, 0]);
   response.cancel();
   await expect(response).rejects.toMatchObject({ code: "REQUEST_CANCELLED" });
+});
+
+test("a signal keeps no call that is over, and cancels the one that waits", async () => {
+  routerOf("a");
+  const { signal } = new AbortController();
+  const failing = responseOf(Promise.reject(new RangeError("no")));
+  await expect(runOf().options({ signal }).remote(failing)).rejects.toThrow("no");
+  const stop = new AbortController();
+  const waiting = runOf().options({ signal: stop.signal }).remote(responseOf(new Promise(() => {})));
+  expect(getEventListeners(stop.signal, "abort").length).toBe(1);
+  stop.abort(new Error("enough"));
+  await expect(waiting).rejects.toMatchObject({ code: "REQUEST_CANCELLED", cause: { message: "enough" } });
+  await expect(runOf().options({ signal: stop.signal }).remote(1)).rejects.toMatchObject({ code: "REQUEST_CANCELLED" });
+  for (const used of [signal, stop.signal]) expect(getEventListeners(used, "abort")).toEqual([]);
 });

@@ -83,6 +83,8 @@ const NOT_ARRIVED: Lateness = {
   hint: "Raise timeoutMs: it covers the calls that the arguments come from.",
 };
 
+const NOTHING = (): void => {};
+
 const states = new WeakMap<object, HandleState>();
 const NOT_METHODS: ReadonlySet<string> = new Set([
   "then",
@@ -193,8 +195,6 @@ class DeploymentCall {
     const sessionId = options.sessionId ?? (request === undefined ? "" : sessionOf(request.headers));
     this.#request = { modelId, sessionId, method };
     this.#meta = [method, request?.requestId ?? "", modelId, 0, ...outgoingTrace(request?.headers), ...sessionHeaders(sessionId)];
-    options.signal?.addEventListener("abort", () => this.cancel(options.signal?.reason), { once: true });
-    if (options.signal?.aborted === true) this.cancel(options.signal.reason);
   }
 
   cancel(cause?: unknown): void {
@@ -206,9 +206,10 @@ class DeploymentCall {
   }
 
   unary(): CallInProgress<unknown> {
+    const unfollow = this.#followSignal();
     const value = this.#run();
     // The caller sees a failure by awaiting the response, maybe later: until then it is not an unhandled rejection.
-    value.catch(() => {});
+    value.then(unfollow, unfollow);
     return {
       value,
       reference: () => value.then(() => ({ ref: this.#ref as ObjectRef<unknown> })),
@@ -217,33 +218,46 @@ class DeploymentCall {
   }
 
   async *items(): AsyncGenerator<unknown, void, undefined> {
-    const args = await this.#sendableArguments();
-    for (let attempt = 1; ; attempt += 1) {
-      const replica = await this.#replica();
-      let hasBegun = false;
-      try {
-        const { stream } = (await actorOf(replica)) as unknown as ReplicaMethods;
-        const items = this.#limited(stream).remote(this.#metaNow(), ...args);
-        this.#stop = () => void items.return?.();
-        for await (const item of items) {
-          hasBegun = true;
-          yield item;
+    const unfollow = this.#followSignal();
+    try {
+      const args = await this.#sendableArguments();
+      for (let attempt = 1; ; attempt += 1) {
+        const replica = await this.#replica();
+        let hasBegun = false;
+        try {
+          const { stream } = (await actorOf(replica)) as unknown as ReplicaMethods;
+          const items = this.#limited(stream).remote(this.#metaNow(), ...args);
+          this.#stop = () => void items.return?.();
+          for await (const item of items) {
+            hasBegun = true;
+            yield item;
+          }
+          if (this.#cancelled !== undefined) throw this.#cancelled;
+          return;
+        } catch (error) {
+          const isAgain = this.#failed(replica, error, attempt) && !hasBegun;
+          if (!isAgain) throw this.#shown(error);
+        } finally {
+          // A failure has given it back already.
+          if (!this.#givenBack.delete(replica)) this.#router.ended(replica);
         }
-        if (this.#cancelled !== undefined) throw this.#cancelled;
-        return;
-      } catch (error) {
-        const isAgain = this.#failed(replica, error, attempt) && !hasBegun;
-        if (!isAgain) throw this.#shown(error);
-      } finally {
-        // A failure has given it back already.
-        if (!this.#givenBack.delete(replica)) this.#router.ended(replica);
       }
+    } finally {
+      unfollow();
     }
   }
 
   /** Calls every replica. One that is gone before it has begun was none of them; one that is full takes the call as soon as it has room. */
   async everywhere(): Promise<unknown[]> {
-    const args = await this.#sendableArguments();
+    const unfollow = this.#followSignal();
+    try {
+      return await this.#answersOfAll(await this.#sendableArguments());
+    } finally {
+      unfollow();
+    }
+  }
+
+  async #answersOfAll(args: readonly unknown[]): Promise<unknown[]> {
     for (;;) {
       const replicas = await this.#within(NOT_TAKEN, (signal) => this.#router.everyReplica(signal));
       const refs = new Set<ObjectRef<unknown>>();
@@ -272,6 +286,16 @@ class DeploymentCall {
     }
     this.#router.ended(replica);
     return [answer];
+  }
+
+  /** @returns what ends it: a signal may outlive its calls by far, and would keep them and their arguments */
+  #followSignal(): () => void {
+    const { signal } = this.#options;
+    if (signal === undefined) return NOTHING;
+    const cancelled = (): void => this.cancel(signal.reason);
+    if (signal.aborted) cancelled();
+    signal.addEventListener("abort", cancelled, { once: true });
+    return () => signal.removeEventListener("abort", cancelled);
   }
 
   get #name(): string {

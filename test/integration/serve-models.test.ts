@@ -1,6 +1,7 @@
 /**
  * Features for model servers: batches, streams in batches, many models in one replica, gangs, metrics; and local testing mode, which needs no process.
  */
+import { writeFileSync } from "node:fs";
 import { actors, nodes, placementGroupTable } from "shoal";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -85,6 +86,15 @@ test("a replica keeps the latest models, and requests go where theirs is loaded"
     async which(): Promise<string> {
       return (await this.#model()).id;
     }
+    /** Uses a model until all places have gone to others. */
+    async use(): Promise<string[]> {
+      const [{ id }, { existsSync, readFileSync }] = [await this.#model("used"), await import("node:fs")];
+      for (const other of ["x", "y"]) await this.#model(other);
+      while (!existsSync(`${file}-go`)) await new Promise((resolve) => setTimeout(resolve, 5));
+      return readFileSync(file, "utf8")
+        .split("\n")
+        .filter((line) => line === `drop ${id}`);
+    }
   }
   const handle = await serve.run(serve.deployment(Models, { numReplicas: 2, actorOptions: { numCpus: 0 } }).bind(), {
     name: "models",
@@ -103,6 +113,11 @@ test("a replica keeps the latest models, and requests go where theirs is loaded"
   expect(await handle.which.options({ multiplexedModelId: "two" }).remote()).toBe("two");
   for (const id of ["three", "four", "five", "six"]) await askFor(id);
   await until(() => log.lines.some((line) => line.startsWith("drop ")), "a model to be dropped");
+  const using = handle.use.remote();
+  await until(() => log.lines.includes("load y"), "a request to have asked for more models than there may be");
+  writeFileSync(`${file}-go`, "");
+  expect(await using).toEqual([]);
+  await until(() => log.lines.includes("drop used"), "the model to be dropped behind its request");
   const none = await ask(address, "/models");
   expect([none.status, none.body]).toEqual([500, expect.stringContaining("its id is needed")]);
   await serve.delete("models");

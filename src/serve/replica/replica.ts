@@ -20,7 +20,7 @@ import { useLazyResponse } from "./lazy-response.ts";
 import { tellController } from "./multiplexed.ts";
 import { type ReplicaContext, setReplicaContext } from "./replica-context.ts";
 import { type CallMeta, ReplicaBusyError } from "./replica-calls.ts";
-import { contextData, type RequestContext } from "./request-context.ts";
+import { contextData, endRequest, type RequestContext } from "./request-context.ts";
 import { Utilization } from "../metrics/utilization.ts";
 import { beginSpan, loadTracing, type ServedSpan, setUpTracing, type TracingConfig } from "../tracing.ts";
 import type { PythonMeta } from "./python-actor.ts";
@@ -163,9 +163,10 @@ export class Replica {
 
   async #run(meta: CallMeta, args: readonly unknown[], startMs: number): Promise<unknown> {
     const span = this.#spanOf(meta);
+    const context = this.#contextOf(meta);
     let isFailed = true;
     try {
-      setCallData(contextData(this.#contextOf(meta)));
+      setCallData(contextData(context));
       const method = this.#method(meta[0]);
       const value = await (span === undefined ? method(...args) : span.run(() => method(...args)));
       isFailed = false;
@@ -173,6 +174,7 @@ export class Replica {
     } finally {
       span?.end(isFailed);
       this.#end(startMs, isFailed);
+      endRequest(context);
       this.#logAccess(meta[0] || "call", meta[1], { startMs, isFailed });
     }
   }
@@ -181,9 +183,10 @@ export class Replica {
   async *stream(meta: CallMeta, ...args: unknown[]): AsyncGenerator<unknown, void, undefined> {
     const startMs = this.#begin();
     const span = this.#spanOf(meta);
+    const context = this.#contextOf(meta);
     let isFailed = false;
     try {
-      setCallData(contextData(this.#contextOf(meta)));
+      setCallData(contextData(context));
       const stream = (): unknown => this.#user?.stream(meta[0])(...args);
       const items = await (span === undefined ? stream() : span.run(stream));
       if (typeof items !== "object" || items === null || !(Symbol.asyncIterator in items || Symbol.iterator in items))
@@ -198,6 +201,7 @@ export class Replica {
     } finally {
       span?.end(isFailed);
       this.#end(startMs, isFailed);
+      endRequest(context);
       this.#logAccess(meta[0] || "call", meta[1], { startMs, isFailed });
     }
   }
@@ -412,7 +416,8 @@ export class Replica {
     if (stream.messages === undefined) stream.accept();
     const { appName: app, deployment } = this.#spec.context;
     const deadlineMs = timeoutMs === 0 ? undefined : Date.now() + timeoutMs;
-    const call = this.#newCall(`${deployment}.fetch`, contextData({ requestId, modelId, app, deployment, deadlineMs, headers }));
+    const context: RequestContext = { requestId, modelId, app, deployment, deadlineMs, headers };
+    const call = this.#newCall(`${deployment}.fetch`, contextData(context));
     const span = beginSpan(`${deployment}.fetch`, headers, {
       ...attributesOf({ appName: app, deployment, requestId }),
       "http.request.method": method,
@@ -420,6 +425,7 @@ export class Replica {
     const over = (isFailed: boolean): void => {
       span?.end(isFailed);
       this.#end(startMs, isFailed);
+      endRequest(context);
       if (this.#spec.logging?.accessLog === true)
         this.#logAccess(`${method} ${url.replace(/^\w+:\/\/[^/]*/, "").split("?", 1)[0]}`, requestId, { startMs, isFailed });
     };

@@ -226,6 +226,10 @@ test("metrics have Ray's names, and users' own are beside them", async () => {
   expect(text).toMatch(/^shop_asked\{application="counted",deployment="Counted",replica="[^"]+",kind="a \\"b\\""\} 3$/m);
   await serve.delete("counted");
   expect(await controller.metrics.remote()).toMatch(new RegExp(`^serve_replica_shutdown_duration_ms_count\\{${scaled}\\} 1$`, "m"));
+  // The proxies keep nothing of an application that is gone.
+  const kept = new RegExp(`^serve_num_router_requests\\{proxy="[^"]+",${scaled}\\}|^serve_long_poll_pending_clients\\{.*/counted/`, "m");
+  expect(text).toMatch(kept);
+  await until(async () => !kept.test(await controller.metrics.remote()), "the proxy's router to be gone, and its subscription");
 });
 
 test("handles of a program are counted, which no controller can call, and no series is told twice", async () => {
@@ -259,6 +263,8 @@ test("handles of a program are counted, which no controller can call, and no ser
   const series = text.split("\n").flatMap((line) => (line === "" || line.startsWith("#") ? [] : [line.slice(0, line.lastIndexOf(" "))]));
   expect(series.length).toBe(new Set(series).size);
   await serve.delete("two");
+  const kept = new RegExp(`^serve_num_router_requests\\{${ours}\\}`, "m");
+  await until(async () => !kept.test(await controller.metrics.remote()), "the program's router to be gone");
 });
 
 test("in development clients see what went wrong", async () => {

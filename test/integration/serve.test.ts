@@ -357,7 +357,11 @@ test("a broadcast reaches the replica that is full too, before its next request,
   expect((await cleared).sort((a, b) => a - b)).toEqual([1, 2]);
   await Promise.all([first, ...others]);
   const lines = log.lines;
-  expect(lines.filter((line) => line.startsWith("cleared")).sort()).toEqual(["cleared by all", "cleared by all", "cleared by the cancelled"]);
+  expect(lines.filter((line) => line.startsWith("cleared")).sort()).toEqual([
+    "cleared by all",
+    "cleared by all",
+    "cleared by the cancelled",
+  ]);
   expect(lines.lastIndexOf("cleared by all")).toBeLessThan(lines.lastIndexOf("third began"));
   await serve.delete("cache");
 });

@@ -63,7 +63,9 @@ test("a signal keeps no call that is over, and cancels the one that waits", asyn
   const failing = responseOf(Promise.reject(new RangeError("no")));
   await expect(runOf().options({ signal }).remote(failing)).rejects.toThrow("no");
   const stop = new AbortController();
-  const waiting = runOf().options({ signal: stop.signal }).remote(responseOf(new Promise(() => {})));
+  const waiting = runOf()
+    .options({ signal: stop.signal })
+    .remote(responseOf(new Promise(() => {})));
   expect(getEventListeners(stop.signal, "abort").length).toBe(1);
   stop.abort(new Error("enough"));
   await expect(waiting).rejects.toMatchObject({ code: "REQUEST_CANCELLED", cause: { message: "enough" } });

@@ -176,7 +176,7 @@ export class ServeProxy {
     const key = `${app}/${deployment}`;
     let ingress = this.#ingresses.get(key);
     if (ingress === undefined) {
-      const links = new ReplicaLinks();
+      const links = new ReplicaLinks(() => this.#ingresses.delete(key));
       ingress = { links, router: processRouters().watch(app, deployment, links) };
       this.#ingresses.set(key, ingress);
     }

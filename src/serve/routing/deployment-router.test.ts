@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { BackPressureError } from "../errors.ts";
 import { type DeploymentRoutes, DeploymentRouter } from "./deployment-router.ts";
+import type { RoutedReplica } from "./replica-set.ts";
 
-const ports = { added: () => {}, retired: () => {}, released: () => {}, needed: () => {} };
+const ports = { added: () => {}, retired: () => {}, released: () => {}, needed: () => {}, over: () => {} };
 const request = { modelId: "", sessionId: "", method: "GET" };
 
 function routes(maxQueuedRequests: number, replicas: readonly string[]): DeploymentRoutes {
@@ -71,4 +72,22 @@ test("all replicas are given out, the full one too, and count as taken until the
   for (const replica of [...all, only as (typeof all)[number]]) router.ended(replica);
   expect(released.sort()).toEqual(["a", "b"]);
   router.close();
+});
+
+test("a router whose deployment is deleted is over when its last request is", async () => {
+  let overs = 0;
+  const router = new DeploymentRouter("app", "model", { ...ports, over: () => (overs += 1) });
+  router.update(routes(-1, ["a", "b"]));
+  const [first, second] = [router.assign(request), router.assign(request)] as [RoutedReplica, RoutedReplica];
+  const waiting = router.assign(request);
+  router.update(null);
+  await expect(waiting).rejects.toThrow("it does not exist, or was deleted");
+  router.ended(first);
+  expect(overs).toBe(0);
+  router.lost(second);
+  expect(overs).toBe(1);
+  const idle = new DeploymentRouter("app", "other", { ...ports, over: () => (overs += 1) });
+  idle.update(routes(-1, ["a"]));
+  idle.update(null);
+  expect(overs).toBe(2);
 });

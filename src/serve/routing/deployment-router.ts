@@ -43,6 +43,8 @@ interface RouterPorts {
   released(replica: RoutedReplica): void;
   /** A request begins to wait, and there is no replica. */
   needed(): void;
+  /** The deployment does not exist, and nothing of this process waits or runs there any more. */
+  over(): void;
 }
 
 export class DeploymentRouter {
@@ -126,6 +128,7 @@ export class DeploymentRouter {
     for (const replica of added) this.#ports.added(replica);
     if (routes === null) this.#refuseAll(() => unavailable(this.app, this.deployment));
     else this.#pump();
+    this.#tellIfOver();
     // Requests that came before the limit was known.
     const max = routes?.maxQueuedRequests ?? -1;
     if (isFirst && max >= 0) this.#refuseAll(() => full(this.deployment, max), { after: max });
@@ -215,6 +218,11 @@ export class DeploymentRouter {
   #letGo(replica: RoutedReplica): void {
     if (replica.ongoing > 0 || !this.#retiring.delete(replica)) return;
     this.#ports.released(replica);
+    this.#tellIfOver();
+  }
+
+  #tellIfOver(): void {
+    if (this.#isDeleted && this.#ongoing === 0) this.#ports.over();
   }
 
   async #wait(request: RequestToRoute, signal: AbortSignal | undefined): Promise<RoutedReplica> {

@@ -20,8 +20,8 @@ class Where {
     this.#file = file;
   }
   async fetch(request: Request): Promise<string> {
-    const { pathname, searchParams } = new URL(request.url);
-    appendFileSync(this.#file, `${pathname.slice(1)}${searchParams.get("n")}\n`);
+    const [, path = "", n = ""] = /^https?:\/\/[^/]*\/([^?]*)\?n=(.*)/.exec(request.url) ?? [];
+    appendFileSync(this.#file, `${path}${n}\n`);
     await new Promise((resolve) => setTimeout(resolve, 5));
     return String(process.ppid);
   }

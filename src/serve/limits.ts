@@ -53,6 +53,10 @@ export const HTTP2_SETTINGS_MAX = 16;
 export const LINGER_MS = 1_000;
 /** A connection without a request is closed after that long. Ray: keep_alive_timeout_s. */
 export const KEEP_ALIVE_MS = 90_000;
+/** A proxy whose node is drained goes on serving for that long, while load balancers learn of it: three probes of most, ten seconds apart. Ray: PROXY_MIN_DRAINING_PERIOD_S. */
+export const DRAIN_GRACE_MS = 30_000;
+/** Where the node's deadline is near, the grace has no more than this part of what is left: open requests have the rest. */
+export const DRAIN_GRACE_PART = 0.5;
 /** How often a proxy looks whether the files of its certificate have been renewed. */
 export const CERTIFICATE_EVERY_MS = 5_000;
 /** Replicas of a deployment that are told of by REST after their end. Ray: RAY_SERVE_RETAINED_DEAD_REPLICAS. */

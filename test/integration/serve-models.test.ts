@@ -1,6 +1,7 @@
 /**
  * Features for model servers: batches, streams in batches, many models in one replica, gangs, metrics; and local testing mode, which needs no process.
  */
+import { writeFileSync } from "node:fs";
 import { actors, nodes, placementGroupTable } from "shoal";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -137,6 +138,15 @@ test("a replica keeps the latest models, and requests go where theirs is loaded"
     async which(): Promise<string> {
       return (await this.#model()).id;
     }
+    /** Uses a model until all places have gone to others. */
+    async use(): Promise<string[]> {
+      const [{ id }, { existsSync, readFileSync }] = [await this.#model("used"), await import("node:fs")];
+      for (const other of ["x", "y"]) await this.#model(other);
+      while (!existsSync(`${file}-go`)) await new Promise((resolve) => setTimeout(resolve, 5));
+      return readFileSync(file, "utf8")
+        .split("\n")
+        .filter((line) => line === `drop ${id}`);
+    }
   }
   const handle = await serve.run(serve.deployment(Models, { numReplicas: 2, actorOptions: { numCpus: 0 } }).bind(), {
     name: "models",
@@ -155,6 +165,11 @@ test("a replica keeps the latest models, and requests go where theirs is loaded"
   expect(await handle.which.options({ multiplexedModelId: "two" }).remote()).toBe("two");
   for (const id of ["three", "four", "five", "six"]) await askFor(id);
   await until(() => log.lines.some((line) => line.startsWith("drop ")), "a model to be dropped");
+  const using = handle.use.remote();
+  await until(() => log.lines.includes("load y"), "a request to have asked for more models than there may be");
+  writeFileSync(`${file}-go`, "");
+  expect(await using).toEqual([]);
+  await until(() => log.lines.includes("drop used"), "the model to be dropped behind its request");
   const none = await ask(address, "/models");
   expect([none.status, none.body]).toEqual([500, expect.stringContaining("its id is needed")]);
   await serve.delete("models");
@@ -264,6 +279,10 @@ test("metrics have Ray's names, and users' own are beside them", async () => {
   expect(text).toMatch(/^shop_asked\{application="counted",deployment="Counted",replica="[^"]+",kind="a \\"b\\""\} 3$/m);
   await serve.delete("counted");
   expect(await controller.metrics.remote()).toMatch(new RegExp(`^serve_replica_shutdown_duration_ms_count\\{${scaled}\\} 1$`, "m"));
+  // The proxies keep nothing of an application that is gone.
+  const kept = new RegExp(`^serve_num_router_requests\\{proxy="[^"]+",${scaled}\\}|^serve_long_poll_pending_clients\\{.*/counted/`, "m");
+  expect(text).toMatch(kept);
+  await until(async () => !kept.test(await controller.metrics.remote()), "the proxy's router to be gone, and its subscription");
 });
 
 test("handles of a program are counted, which no controller can call, and no series is told twice", async () => {
@@ -297,6 +316,8 @@ test("handles of a program are counted, which no controller can call, and no ser
   const series = text.split("\n").flatMap((line) => (line === "" || line.startsWith("#") ? [] : [line.slice(0, line.lastIndexOf(" "))]));
   expect(series.length).toBe(new Set(series).size);
   await serve.delete("two");
+  const kept = new RegExp(`^serve_num_router_requests\\{${ours}\\}`, "m");
+  await until(async () => !kept.test(await controller.metrics.remote()), "the program's router to be gone");
 });
 
 test("in development clients see what went wrong", async () => {

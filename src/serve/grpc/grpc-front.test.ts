@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   for (const client of clients.splice(0)) client.close();
-  await front.drain();
+  await front.drain(Promise.resolve());
 });
 
 /** @param connection clients of the same number share one */

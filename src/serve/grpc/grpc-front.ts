@@ -47,6 +47,7 @@ export class GrpcFront {
   readonly #ports: GrpcPorts;
   readonly #watches = new Set<HealthWatch>();
   readonly #ownStreams = new OwnStreams();
+  #isEnding = false;
   #listener: Server | undefined;
 
   private constructor(package_: typeof grpc, options: ResolvedGrpcOptions, ports: GrpcPorts) {
@@ -81,13 +82,13 @@ export class GrpcFront {
     return (listener.address() as AddressInfo).port;
   }
 
-  /** Takes no new calls, and resolves when all have ended. Whoever watches its health hears that it ends. */
-  async drain(): Promise<void> {
+  /** Takes no new calls once the grace is over, and resolves when all have ended. Whoever watches its health hears at once that it ends. */
+  async drain(graceOver: Promise<void>): Promise<void> {
+    for (const call of this.#watches) if (this.#offers(call.request.service)) call.write({ status: "NOT_SERVING" });
+    await graceOver;
+    this.#isEnding = true;
     this.#listener?.close();
-    for (const call of this.#watches) {
-      if (this.#offers(call.request.service)) call.write({ status: "NOT_SERVING" });
-      call.emit("error", { code: GRPC_STATUS.UNAVAILABLE, details: "the proxy ends" });
-    }
+    for (const call of this.#watches) call.emit("error", { code: GRPC_STATUS.UNAVAILABLE, details: "the proxy ends" });
     await new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));
   }
 
@@ -96,7 +97,7 @@ export class GrpcFront {
     this.#server.addService(await definitionOf(HEALTH_SERVICE), {
       Check: (call: { request: { service: string } }, reply: Reply) => {
         const { service } = call.request;
-        if (this.#offers(service)) reply(null, { status: this.#ports.isDraining() ? "NOT_SERVING" : "SERVING" });
+        if (this.#offers(service)) reply(null, { status: this.#health });
         else reply({ code: GRPC_STATUS.NOT_FOUND, details: "there is no such service" });
       },
       Watch: (call: HealthWatch) => this.#watch(call),
@@ -113,6 +114,10 @@ export class GrpcFront {
       });
   }
 
+  get #health(): string {
+    return this.#ports.isDraining() ? "NOT_SERVING" : "SERVING";
+  }
+
   #offers(service: string): boolean {
     return service === "" || this.#options.services.some((offered) => offered.service === service);
   }
@@ -126,7 +131,7 @@ export class GrpcFront {
       if (this.#watches.delete(call)) this.#ownStreams.ended(peer);
     };
     call.on("cancelled", leave).on("error", leave);
-    call.write({ status: this.#offers(call.request.service) ? "SERVING" : "SERVICE_UNKNOWN" });
+    call.write({ status: this.#offers(call.request.service) ? this.#health : "SERVICE_UNKNOWN" });
   }
 
   async #reflect(reflection: Reflection, call: grpc.ServerDuplexStream<ReflectionRequest, object>): Promise<void> {
@@ -155,6 +160,7 @@ export class GrpcFront {
           ports: this.#ports,
           url: targetUrl({ kind, names }),
           path,
+          isLate: this.#isEnding,
         }).start();
       };
       return [name, handle] as const;
@@ -169,6 +175,8 @@ interface CallSetting {
   readonly ports: GrpcPorts;
   readonly url: string;
   readonly path: string;
+  /** The proxy takes none any more. */
+  readonly isLate: boolean;
 }
 
 /** A client's call, from its metadata to its status. */
@@ -200,7 +208,7 @@ class GrpcCall implements ReplyPort {
     const header = new this.#setting.package_.Metadata();
     header.set("request_id", this.#requestId);
     this.#call.sendMetadata(header);
-    if (ports.isDraining()) return this.#end(GRPC_STATUS.UNAVAILABLE, "the proxy ends");
+    if (this.#setting.isLate) return this.#end(GRPC_STATUS.UNAVAILABLE, "the proxy ends");
     if (!known.includes(this.#app)) {
       const problem = this.#app === "" ? "metadata application is needed" : `there is no application ${this.#app.slice(0, 100)}`;
       return this.#end(GRPC_STATUS.NOT_FOUND, `${problem}: there are ${known.join(", ") || "none"}`);

@@ -47,6 +47,8 @@ interface RouterPorts {
   released(replica: RoutedReplica): void;
   /** A request begins to wait, and there is no replica. */
   needed(): void;
+  /** The deployment does not exist, and nothing of this process waits or runs there any more. */
+  over(): void;
 }
 
 export class DeploymentRouter {
@@ -139,6 +141,7 @@ export class DeploymentRouter {
     for (const replica of added) this.#ports.added(replica);
     if (routes === null) this.#refuseAll(() => unavailable(this.app, this.deployment));
     else this.#pump();
+    this.#tellIfOver();
     // Requests that came before the limit was known.
     const max = routes?.maxQueuedRequests ?? -1;
     if (isFirst && max >= 0) this.#refuseAll(() => full(this.deployment, max), { after: max });
@@ -192,10 +195,12 @@ export class DeploymentRouter {
     }, LOST_FOR_MS).unref();
   }
 
-  /** All replicas that there are, once there is one. They are not counted as taken. */
-  async everyReplica(): Promise<RoutedReplica[]> {
-    if (this.#set.size === 0) this.ended(await this.assign({ modelId: "", sessionId: "", method: "" }));
-    return [...this.#set.all];
+  /** All replicas that there are, once there is one, also those without room. They count as taken, as by `assign`. */
+  async everyReplica(signal?: AbortSignal): Promise<RoutedReplica[]> {
+    if (this.#set.size === 0) this.ended(await this.assign({ modelId: "", sessionId: "", method: "" }, signal));
+    const replicas = [...this.#set.all];
+    for (const replica of replicas) this.#begin(replica);
+    return replicas;
   }
 
   /** A model was loaded there: requests for it prefer the replica. */
@@ -226,6 +231,11 @@ export class DeploymentRouter {
   #letGo(replica: RoutedReplica): void {
     if (replica.ongoing > 0 || !this.#retiring.delete(replica)) return;
     this.#ports.released(replica);
+    this.#tellIfOver();
+  }
+
+  #tellIfOver(): void {
+    if (this.#isDeleted && this.#ongoing === 0) this.#ports.over();
   }
 
   async #wait(request: RequestToRoute, signal: AbortSignal | undefined): Promise<RoutedReplica> {

@@ -171,12 +171,7 @@ describe("options", () => {
       runConfig: runConfig(),
     }).fit();
     expect(results.errors).toEqual([]);
-    expect(
-      results
-        .getParetoFront()
-        .map(({ config }) => config.x)
-        .toSorted(),
-    ).toEqual([0, 1, 2, 3]);
+    expect(new Set(results.getParetoFront().map(({ config }) => config.x))).toEqual(new Set([0, 1, 2, 3]));
     const { cost, error } = (await results.toColumns()) as unknown as { cost: ArrayLike<number>; error: ArrayLike<number> };
     expect([Array.from(cost), Array.from(error)]).toEqual([
       [0, 1, 2, 3],

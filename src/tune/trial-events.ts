@@ -93,7 +93,7 @@ export type TrialEvent =
 /** Answer to a trial's report. */
 export interface Answer {
   readonly action: "continue" | "pause" | "stop";
-  /** Whether a trial that stops has ended well. One that failed has not, nor has one that begins again with other resources. */
+  /** Whether a trial that stops has ended well. One that failed has not. */
   readonly hasEnded?: boolean;
   /** Whether it saves a checkpoint before it goes on, where it can save when asked. */
   readonly save?: boolean;

@@ -691,7 +691,8 @@ export class TrialMachine {
 
   /** Answers the report of a trial that is to leave its process. */
   #answerLeaving(trial: LiveTrial): void {
-    if (trial.status === "paused") this.#answer(trial, { action: "pause" });
+    // A trial that is to have other resources goes on as one that was paused: it saves first.
+    if (trial.status === "paused" || trial.status === "pending") this.#answer(trial, { action: "pause" });
     else this.#answer(trial, { action: "stop", ...(trial.status === "terminated" && { hasEnded: true }) });
   }
 

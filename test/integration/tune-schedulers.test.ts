@@ -4,10 +4,12 @@ import { availableResources } from "shoal";
 import {
   Checkpoint,
   getCheckpoint,
+  getContext,
   gridSearch,
   HyperBandScheduler,
   PopulationBasedTraining,
   report,
+  ResourceChangingScheduler,
   TPESearch,
   Tuner,
   uniform,
@@ -114,4 +116,29 @@ test("HyperBand pauses classes in their brackets, and paused trials hold nothing
   for (const { metrics } of results) expect(metrics?.at).toBe(metrics?.trainingIteration);
   expect(results.getBestResult().iterations).toBe(9);
   await until(async () => (await availableResources()).CPU === 2, "the CPUs to be free");
+});
+
+test("a class that gets more CPUs saves first, and goes on from there with them", async () => {
+  class Counter {
+    #at = 0;
+    step() {
+      this.#at += 1;
+      return { at: this.#at, cpus: getContext().trialResources.bundles[0]?.["CPU"] ?? 0 };
+    }
+    saveCheckpoint(path: string) {
+      process.getBuiltinModule("node:fs").writeFileSync(`${path}/at`, String(this.#at));
+    }
+    loadCheckpoint(path: string) {
+      this.#at = Number(process.getBuiltinModule("node:fs").readFileSync(`${path}/at`, "utf8"));
+    }
+  }
+  const results = await new Tuner(Counter, {
+    tuneConfig: { metric: "at", mode: "max", scheduler: new ResourceChangingScheduler() },
+    runConfig: { storagePath: folder, name: "resources", stop: { trainingIteration: 4 } },
+  }).fit();
+  const columns = await results.at(0)?.metricsColumns();
+  expect([columns?.["at"], columns?.["cpus"]]).toEqual([
+    [1, 2, 3, 4],
+    [1, 2, 2, 2],
+  ]);
 });

@@ -14,6 +14,7 @@ import type { ConfigCodec } from "./config-codec.ts";
 import { TuneError } from "./errors.ts";
 import { ASK_AGAIN_MS, CLUSTER_LOOK_MS, INTERRUPT_WITHIN_MS, LEAVE_WITHIN_MS, SNAPSHOT_AGAIN_MS, WAIT_TOLD_AFTER_MS } from "./limits.ts";
 import type { DecisionRecorder } from "./recorded-decisions.ts";
+import type { PolicyFiles } from "./policy-files.ts";
 import type { Searcher, Suggestion } from "./searcher.ts";
 import type { Stopper } from "./stoppers.ts";
 import type { Config, JsonValue, Trial, TrialPlace, TrialResources } from "./trial.ts";
@@ -34,6 +35,7 @@ interface ExperimentParts {
   readonly stopper: Stopper | undefined;
   readonly processes: TrialProcesses;
   readonly files: TrialFiles;
+  readonly policies: PolicyFiles;
   readonly callbacks: CallbackQueue;
   readonly log: RunLog;
   readonly codec: ConfigCodec;
@@ -130,9 +132,18 @@ export class Experiment {
     await this.#snapshot().catch((error: unknown) => this.#logProblem(error));
   }
 
+  /** Takes the state of a snapshot. */
+  async restore({ machine: record, searcher: search, stopper: stop, policies: exploits }: ExperimentState): Promise<void> {
+    const { machine, searcher, stopper, policies, codec } = this.#parts;
+    machine.restore(codec.readMachine(record));
+    await searcher.restore(search);
+    if (stop !== null) stopper?.restore?.(stop);
+    policies.restore(exploits ?? []);
+  }
+
   /** Repeats the events of earlier sessions: machine and searcher are then as they were. */
   async replay(records: readonly JsonValue[]): Promise<void> {
-    const { machine, decisions, searcher, codec } = this.#parts;
+    const { machine, decisions, searcher, codec, policies } = this.#parts;
     for (const record of records) {
       const event = codec.readEvent(record);
       if (event.type === "searchDelayed" || event.type === "searchEnded" || event.type === "suggested") this.#suggestion = undefined;
@@ -141,8 +152,10 @@ export class Experiment {
         else if (effect.type === "tellResult") await searcher.onTrialResult?.(effect.trialId, effect.result);
         else if (effect.type === "tellComplete") await searcher.onTrialComplete(effect.trialId, effect.result, effect.isError);
         else if (effect.type === "removeCheckpoints") this.#removeCheckpoints(effect.paths);
+        else if (effect.type === "exploited") policies.add(effect);
       }
     }
+    policies.write();
     decisions?.take();
   }
 
@@ -234,6 +247,10 @@ export class Experiment {
         return this.#interrupt(effect.trialId);
       case "removeCheckpoints":
         return this.#removeCheckpoints(effect.paths);
+      case "exploited":
+        this.#parts.policies.add(effect);
+        void this.#logged.then(() => this.#parts.policies.write());
+        return;
       case "notify":
         return this.#notify(effect);
       case "finished":
@@ -574,7 +591,7 @@ export class Experiment {
 
   /** Replaces the log's events by the state that they led to. The searcher is idle then, so its state and the machine's are of the same moment. */
   async #snapshot(): Promise<void> {
-    const { searcher, stopper, machine, codec, log } = this.#parts;
+    const { searcher, stopper, machine, policies, codec, log } = this.#parts;
     const search = searcher.save();
     const savedSearch = search instanceof Promise ? await search : search;
     // Calls that came meanwhile are in the log, or will be: the next idle moment is soon enough.
@@ -583,14 +600,17 @@ export class Experiment {
       machine: codec.machineRecord(machine.save()),
       searcher: savedSearch,
       stopper: stopper?.save?.() ?? null,
+      policies: policies.save(),
     };
     await log.snapshot(state as unknown as JsonValue);
   }
 
   async #writeAll(): Promise<void> {
-    const { files, callbacks, log } = this.#parts;
+    const { files, policies, callbacks, log } = this.#parts;
     await this.#search;
     await files.closeAll();
+    await this.#logged;
+    await policies.close();
     await callbacks.settled();
     await Promise.all(this.#removals);
     try {
@@ -617,6 +637,8 @@ export interface ExperimentState {
   readonly machine: JsonValue;
   readonly searcher: JsonValue;
   readonly stopper: JsonValue;
+  /** Snapshots of earlier versions have none. */
+  readonly policies?: JsonValue;
 }
 
 function messageOf(error: unknown): string {

@@ -23,6 +23,7 @@ import { Experiment, type ExperimentState } from "./experiment.ts";
 import { EXPERIMENT_LOG } from "./limits.ts";
 import type { FinishedTrial, LiveTrial } from "./live-trial.ts";
 import { makeProcesses } from "./make-processes.ts";
+import { PolicyFiles } from "./policy-files.ts";
 import { type ResolvedReporter, ResultLines } from "./progress-reporter.ts";
 import { DecisionRecorder } from "./recorded-decisions.ts";
 import { ResultGrid } from "./result-grid.ts";
@@ -167,6 +168,7 @@ export class Session {
       stopper,
       processes: makeProcesses(trainable, tuneConfig.reuseActors),
       files: this.#files,
+      policies: new PolicyFiles({ folder: this.#folder.path, onProblem: tell }),
       callbacks: this.#callbacks,
       log,
       codec: this.#codec,
@@ -213,14 +215,8 @@ export class Session {
 
   /** Brings everything to where the last session ended, and decides what becomes of the trials. */
   async #restore(experiment: Experiment, { snapshot, records, options }: NonNullable<SessionPlan["restored"]>): Promise<void> {
-    const { searcher, stopper } = this.#plan;
     this.#files.restored();
-    if (snapshot !== undefined) {
-      const state = snapshot as unknown as ExperimentState;
-      this.#machine.restore(this.#codec.readMachine(state.machine));
-      await searcher.restore(state.searcher);
-      if (state.stopper !== null) stopper?.restore?.(state.stopper);
-    }
+    if (snapshot !== undefined) await experiment.restore(snapshot as unknown as ExperimentState);
     await experiment.replay(records);
     experiment.prepare({ type: "opened" });
     for (const id of this.#machine.heldTrials) experiment.prepare({ type: "interrupted", trialId: id });

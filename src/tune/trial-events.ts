@@ -108,6 +108,16 @@ export type TrialEffect =
   /** Ends a trial that does not report. */
   | { readonly type: "interrupt"; readonly trialId: string }
   | { readonly type: "removeCheckpoints"; readonly paths: readonly string[] }
+  /** A trial goes on from a donor's checkpoint, of `donorIteration`, with `config` instead of the donor's own. For the files of policies. */
+  | {
+      readonly type: "exploited";
+      readonly trialId: string;
+      readonly donorId: string;
+      readonly iteration: number;
+      readonly donorIteration: number;
+      readonly before: Config;
+      readonly config: Config;
+    }
   | {
       readonly type: "notify";
       readonly what: Notice;

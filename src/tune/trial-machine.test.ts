@@ -123,6 +123,8 @@ function describeEffect(effect: TrialEffect): string | undefined {
       return "finished";
     case "notify":
       return effect.what === "lacksCheckpoint" ? `lacks a checkpoint: ${effect.trial.id.slice(-1)}` : undefined;
+    case "exploited":
+      return `log ${effect.trialId.slice(-1)} from ${effect.donorId.slice(-1)} at ${effect.iteration} and ${effect.donorIteration}`;
     case "ask":
     case "tellResult":
       return undefined;
@@ -297,6 +299,23 @@ describe("exploitation", () => {
     bench.report(0, { loss: 8 }, { checkpoint: "own2" });
     expect(bench.taken()).toEqual(["remove d1", "remove own", "continue 0"]);
     expect(bench.machine.liveTrials.get(idOf(0))?.lastResult?.trainingIteration).toBe(3);
+  });
+
+  test("an exploit is logged with the donor's checkpoint, which the trial goes on from, where the scheduler wants that", () => {
+    const logged = (trial: number, donor: number): Decision => ({
+      verdict: "continue",
+      actions: [{ type: "exploit", trialId: idOf(trial), donorId: idOf(donor), config: { n: 70 }, isLogged: true }],
+    });
+    const script = { "0@1": logged(0, 1), "2@1": logged(2, 0), "2@2": exploit(2, 1) };
+    const bench = new Bench({ script, concurrentMax: 3, clusterResources: { CPU: 3 } }).begin();
+    // The donor is at its second iteration, and its only checkpoint is of the first.
+    bench.report(1, { loss: 1 }, { checkpoint: "d0" }).report(1);
+    bench.taken();
+    bench.report(0);
+    expect(bench.taken()).toEqual(["log 0 from 1 at 1 and 1", "pause 0"]);
+    // A donor without a checkpoint gives nothing, and the last exploit is not to be logged.
+    bench.report(2).report(2);
+    expect(bench.taken()).toEqual(["continue 2", "pause 2"]);
   });
 
   test("a trial that saves only when it pauses goes on from there, and not from the donor's checkpoint again", () => {

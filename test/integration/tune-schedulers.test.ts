@@ -8,6 +8,7 @@ import {
   gridSearch,
   HyperBandScheduler,
   PopulationBasedTraining,
+  PopulationBasedTrainingReplay,
   report,
   ResourceChangingScheduler,
   TPESearch,
@@ -38,48 +39,56 @@ test("ASHA by its name ends losing trials early", async () => {
 });
 
 test("population based training gives losers the checkpoint of a winner, with another configuration", async () => {
-  const { loaded } = { loaded: join(folder, "loaded-") };
-  const results = await new Tuner(
-    async ({ rate, temporary }: { rate: number; temporary: string }) => {
-      const fs = process.getBuiltinModule("node:fs");
-      const from = getCheckpoint();
-      let { at, origin } = (
-        from === undefined
-          ? { at: 0, origin: rate }
-          : JSON.parse(await from.asDirectory((path) => fs.readFileSync(`${path}/state`, "utf8")))
-      ) as {
-        at: number;
-        origin: number;
-      };
-      while (at < 100) {
-        at += rate;
-        const path = fs.mkdtempSync(temporary);
-        fs.writeFileSync(`${path}/state`, JSON.stringify({ at, origin }));
-        await report({ at, origin }, { checkpoint: Checkpoint.fromDirectory(path) });
-        fs.rmSync(path, { recursive: true });
-      }
+  const loaded = join(folder, "loaded-");
+  const train = async ({ rate, temporary }: { rate: number; temporary: string }) => {
+    const fs = process.getBuiltinModule("node:fs");
+    const from = getCheckpoint();
+    let { at, origin } = (
+      from === undefined ? { at: 0, origin: rate } : JSON.parse(await from.asDirectory((path) => fs.readFileSync(`${path}/state`, "utf8")))
+    ) as {
+      at: number;
+      origin: number;
+    };
+    while (at < 100) {
+      at += rate;
+      const path = fs.mkdtempSync(temporary);
+      fs.writeFileSync(`${path}/state`, JSON.stringify({ at, origin }));
+      await report({ at, origin }, { checkpoint: Checkpoint.fromDirectory(path) });
+      fs.rmSync(path, { recursive: true });
+    }
+  };
+  const runConfig = { storagePath: folder, stop: { trainingIteration: 30 }, checkpointConfig: { numToKeep: 2 } };
+  const results = await new Tuner(train, {
+    paramSpace: { rate: gridSearch([0.01, 0.02, 3, 4]), temporary: loaded },
+    tuneConfig: {
+      metric: "at",
+      mode: "max",
+      scheduler: new PopulationBasedTraining({
+        timeAttr: "trainingIteration",
+        perturbationInterval: 3,
+        hyperparamMutations: { rate: uniform(1, 4) },
+        quantileFraction: 0.5,
+        seed: 2,
+      }),
     },
-    {
-      paramSpace: { rate: gridSearch([0.01, 0.02, 3, 4]), temporary: loaded },
-      tuneConfig: {
-        metric: "at",
-        mode: "max",
-        scheduler: new PopulationBasedTraining({
-          timeAttr: "trainingIteration",
-          perturbationInterval: 3,
-          hyperparamMutations: { rate: uniform(1, 4) },
-          quantileFraction: 0.5,
-          seed: 2,
-        }),
-      },
-      runConfig: { storagePath: folder, name: "pbt", stop: { trainingIteration: 30 }, checkpointConfig: { numToKeep: 2 } },
-    },
-  ).fit();
+    runConfig: { ...runConfig, name: "pbt" },
+  }).fit();
   expect(results.errors.map(({ message }) => message)).toEqual([]);
   // Alone, the first two would get to 0.6 in 30 iterations. Whoever gave up has the origin of another.
   for (const { metrics } of results) expect(metrics?.at).toBeGreaterThan(10);
   expect(new Set(Array.from(results, ({ metrics }) => metrics?.origin)).size).toBeLessThan(4);
   for (const index of [0, 1]) expect(results.at(index)?.config.rate).toBeGreaterThan(0.5);
+
+  // The policy of a loser leads another trial to the same place, by way of the same configurations.
+  const first = results.at(0);
+  const scheduler = await PopulationBasedTrainingReplay.fromFile(join(results.experimentPath, `pbt_policy_${first?.trialId}.txt`));
+  const replayed = await new Tuner(train, {
+    paramSpace: { rate: 0, temporary: loaded },
+    tuneConfig: { scheduler },
+    runConfig: { ...runConfig, name: "replay" },
+  }).fit();
+  expect(replayed.at(0)?.config.rate).toBe(first?.config.rate);
+  expect(replayed.at(0)?.metrics).toMatchObject({ at: first?.metrics?.at, origin: first?.metrics?.origin });
 });
 
 test("HyperBand pauses classes in their brackets, and paused trials hold nothing", async () => {

@@ -16,8 +16,9 @@ import { ASK_AGAIN_MS, CLUSTER_LOOK_MS, INTERRUPT_WITHIN_MS, LEAVE_WITHIN_MS, SN
 import type { DecisionRecorder } from "./recorded-decisions.ts";
 import type { PolicyFiles } from "./policy-files.ts";
 import type { Searcher, Suggestion } from "./searcher.ts";
+import { SpentTime } from "./spent-time.ts";
 import type { Stopper } from "./stoppers.ts";
-import type { Config, JsonValue, Trial, TrialPlace, TrialResources } from "./trial.ts";
+import type { Config, JsonValue, Trial, TrialPlace, TrialResources, TrialResult } from "./trial.ts";
 import type { Answer, SessionLimits, TrialEffect, TrialEvent, TrialFailure } from "./trial-events.ts";
 import type { TrialFiles } from "./trial-files.ts";
 import { deathOf, failureOf, trialError } from "./trial-failure.ts";
@@ -70,6 +71,12 @@ interface Running {
 
 type Report = Extract<ProcessEvent, { type: "report" }>;
 
+/** A stopper's answers to a result. */
+interface Verdict {
+  readonly isStopped: boolean;
+  readonly stopsAll: boolean;
+}
+
 export class Experiment {
   readonly #parts: ExperimentParts;
   readonly #running = new Map<string, Running>();
@@ -79,6 +86,9 @@ export class Experiment {
   /** Calls of the searcher, one after the other. */
   #search: Promise<void> = Promise.resolve();
   #searching = 0;
+  /** Results for which the stopper is being asked. */
+  #judging = 0;
+  #spent = new SpentTime();
   #isOver = false;
   /** Resolves when the last event is in the log, or is known not to be. */
   #logged: Promise<void> = Promise.resolve();
@@ -103,14 +113,16 @@ export class Experiment {
 
   /** Runs until all trials have ended. @throws what the searcher or the scheduler throws, TuneError for `failFast`, the reason of the signal */
   async run(limits: SessionLimits, signal: AbortSignal): Promise<void> {
-    const { machine, processes, timeBudgetMs } = this.#parts;
+    const { machine, processes } = this.#parts;
     const abort = (): void => this.#end(signal.reason);
     if (signal.aborted) abort();
     signal.addEventListener("abort", abort);
-    const budget = timeBudgetMs === undefined ? undefined : setTimeout(() => this.#dispatch({ type: "stoppedAll" }), timeBudgetMs);
+    const budget = this.#limitTime();
     const look = setInterval(() => void this.#lookAtCluster(), CLUSTER_LOOK_MS);
     try {
-      this.#dispatch({ type: "begun", limits });
+      const atMs = Date.now();
+      this.#spent.see(atMs);
+      this.#dispatch({ type: "begun", limits, atMs });
       if (machine.isFinished) this.#end();
       const { trialId, suggestion } = this.#suggestion ?? {};
       if (trialId !== undefined) await this.#suggested(trialId, suggestion as Suggestion);
@@ -127,18 +139,33 @@ export class Experiment {
     }
   }
 
+  /** Earlier sessions have used their part of the budget. */
+  #limitTime(): NodeJS.Timeout | undefined {
+    const { machine, timeBudgetMs, onProblem } = this.#parts;
+    if (timeBudgetMs === undefined) return undefined;
+    const leftMs = timeBudgetMs - this.#spent.ms;
+    if (leftMs > 0) return setTimeout(() => this.#dispatch({ type: "stoppedAll" }), leftMs);
+    if (!machine.isFinished)
+      onProblem(
+        `the time budget of ${timeBudgetMs} ms is spent, and the run ends here: restore it with a larger timeBudgetMs in tuneConfig`,
+      );
+    this.#dispatch({ type: "stoppedAll" });
+    return undefined;
+  }
+
   /** Writes down how a new run begins: searchers and schedulers without seeds draw at random, and a restore repeats their calls from the same state. */
   async writeBeginning(): Promise<void> {
     await this.#snapshot().catch((error: unknown) => this.#logProblem(error));
   }
 
   /** Takes the state of a snapshot. */
-  async restore({ machine: record, searcher: search, stopper: stop, policies: exploits }: ExperimentState): Promise<void> {
+  async restore(state: ExperimentState): Promise<void> {
     const { machine, searcher, stopper, policies, codec } = this.#parts;
-    machine.restore(codec.readMachine(record));
-    await searcher.restore(search);
-    if (stop !== null) stopper?.restore?.(stop);
-    policies.restore(exploits ?? []);
+    machine.restore(codec.readMachine(state.machine));
+    await searcher.restore(state.searcher);
+    if (state.stopper !== null) stopper?.restore?.(state.stopper);
+    policies.restore(state.policies ?? []);
+    this.#spent = new SpentTime(state.spentMs);
   }
 
   /** Repeats the events of earlier sessions: machine and searcher are then as they were. */
@@ -146,6 +173,7 @@ export class Experiment {
     const { machine, decisions, searcher, codec, policies } = this.#parts;
     for (const record of records) {
       const event = codec.readEvent(record);
+      await this.#replayStopper(event);
       if (event.type === "searchDelayed" || event.type === "searchEnded" || event.type === "suggested") this.#suggestion = undefined;
       for (const effect of machine.apply(event)) {
         if (effect.type === "ask") this.#suggestion = { trialId: effect.trialId, suggestion: await searcher.suggest(effect.trialId) };
@@ -157,6 +185,33 @@ export class Experiment {
     }
     policies.write();
     decisions?.take();
+    this.#endSession();
+  }
+
+  /** Brings the stopper's state, and the time that is spent, to where they were after an event. The stopper's answers, and its errors, are in the log. */
+  async #replayStopper(event: TrialEvent): Promise<void> {
+    const { machine, stopper } = this.#parts;
+    if (event.type === "begun" && event.atMs !== undefined) this.#spent.see(event.atMs);
+    if (event.type === "opened") this.#endSession();
+    if (event.type !== "reported") return;
+    this.#spent.see(event.timestampMs);
+    // Stoppers that cannot be restored begin anew.
+    const preview = stopper?.restore && machine.preview(event.trialId, event);
+    if (preview === undefined) return;
+    try {
+      await stopper?.shouldStop(event.trialId, preview);
+      await stopper?.stopAll?.();
+    } catch {
+      // The report was taken. Another stopper than that of the run, which refuses it, refuses the next ones, too.
+    }
+  }
+
+  /** Each session begins with a stopper that was restored. */
+  #endSession(): void {
+    const { stopper } = this.#parts;
+    this.#spent.end();
+    const state = stopper?.save?.() ?? null;
+    if (state !== null) stopper?.restore?.(state);
   }
 
   /** An event of a restore, before the experiment runs. Its effects on trials and the searcher are done; what is to run next begins with `run`. */
@@ -504,22 +559,37 @@ export class Experiment {
     const { stopper, machine } = this.#parts;
     const { place } = running;
     running.place = undefined;
+    this.#spent.see(timestampMs);
     const preview = stopper && machine.preview(trial.id, { metrics, elapsedMs, timestampMs, place });
-    const isStopped = preview !== undefined && (await stopper?.shouldStop(trial.id, preview)) === true;
-    const stopsAll = preview !== undefined && (await stopper?.stopAll?.()) === true;
-    if (isLast) this.#free(running.process as TrialProcess);
-    // A report that nobody answers is of a trial that is over.
-    running.answer = { action: "stop" };
     const event = { type: "reported", trialId: trial.id, metrics, elapsedMs, timestampMs } as const;
-    this.#dispatch({
-      ...event,
-      ...(isLast && { isLast }),
-      ...(isStopped && { isStopped }),
-      ...(checkpoint !== undefined && { checkpoint }),
-      ...(place && { place }),
-    });
-    if (stopsAll) this.#dispatch({ type: "stoppedAll" });
+    const take = ({ isStopped, stopsAll }: Verdict): void => {
+      if (isLast) this.#free(running.process as TrialProcess);
+      // A report that nobody answers is of a trial that is over.
+      running.answer = { action: "stop" };
+      this.#dispatch({
+        ...event,
+        ...(isLast && { isLast }),
+        ...(isStopped && { isStopped }),
+        ...(checkpoint !== undefined && { checkpoint }),
+        ...(place && { place }),
+      });
+      if (stopsAll) this.#dispatch({ type: "stoppedAll" });
+    };
+    if (preview === undefined) take({ isStopped: false, stopsAll: false });
+    else await this.#judge(preview, take);
     return isLast || this.#isOver;
+  }
+
+  /** Asks the stopper, and takes its verdict. There is no snapshot meanwhile: it would have a result in the stopper's state that is in the log behind it. */
+  async #judge(result: TrialResult, take: (verdict: Verdict) => void): Promise<void> {
+    const stopper = this.#parts.stopper as Stopper;
+    this.#judging += 1;
+    try {
+      const isStopped = await stopper.shouldStop(result.trialId, result);
+      take({ isStopped, stopsAll: (await stopper.stopAll?.()) === true });
+    } finally {
+      this.#judging -= 1;
+    }
   }
 
   /** The trial has left: its process may take the next one, before the machine chooses that. */
@@ -579,7 +649,7 @@ export class Experiment {
 
   #snapshotIfDue(): void {
     const { log, machine } = this.#parts;
-    if (this.#isOver || this.#searching > 0 || machine.askedFor !== undefined || !(log.isSnapshotDue || this.#logFailed)) return;
+    if (this.#isOver || this.#isAsking || machine.askedFor !== undefined || !(log.isSnapshotDue || this.#logFailed)) return;
     const nowMs = performance.now();
     if (this.#logFailed && nowMs < this.#snapshotAgainMs) return;
     this.#snapshotAgainMs = nowMs + SNAPSHOT_AGAIN_MS;
@@ -589,18 +659,24 @@ export class Experiment {
     );
   }
 
+  /** Whether searcher or stopper may be ahead of the machine. */
+  get #isAsking(): boolean {
+    return this.#searching > 0 || this.#judging > 0;
+  }
+
   /** Replaces the log's events by the state that they led to. The searcher is idle then, so its state and the machine's are of the same moment. */
   async #snapshot(): Promise<void> {
     const { searcher, stopper, machine, policies, codec, log } = this.#parts;
     const search = searcher.save();
     const savedSearch = search instanceof Promise ? await search : search;
     // Calls that came meanwhile are in the log, or will be: the next idle moment is soon enough.
-    if (search instanceof Promise && this.#searching > 0) return;
+    if (search instanceof Promise && this.#isAsking) return;
     const state: ExperimentState = {
       machine: codec.machineRecord(machine.save()),
       searcher: savedSearch,
       stopper: stopper?.save?.() ?? null,
       policies: policies.save(),
+      spentMs: this.#spent.ms,
     };
     await log.snapshot(state as unknown as JsonValue);
   }
@@ -639,6 +715,7 @@ export interface ExperimentState {
   readonly stopper: JsonValue;
   /** Snapshots of earlier versions have none. */
   readonly policies?: JsonValue;
+  readonly spentMs?: number;
 }
 
 function messageOf(error: unknown): string {

@@ -40,8 +40,8 @@ export interface SessionLimits {
 export type TrialEvent =
   /** A session goes on with the run: nothing begins until it has told what became of what ran. */
   | { readonly type: "opened" }
-  /** The session is ready: trials may begin, within its limits. They are part of the log, as another session may have others. */
-  | { readonly type: "begun"; readonly limits: SessionLimits }
+  /** The session is ready: trials may begin, within its limits. They are part of the log, as another session may have others. Logs of earlier versions lack the time. */
+  | { readonly type: "begun"; readonly limits: SessionLimits; readonly atMs?: number }
   /** The searcher gave a configuration. */
   | {
       readonly type: "suggested";

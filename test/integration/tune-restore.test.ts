@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { BasicVariantGenerator, gridSearch, Tuner, uniform } from "shoal/tune";
+import { BasicVariantGenerator, gridSearch, report, type Stopper, TimeoutStopper, Tuner, uniform, withResources } from "shoal/tune";
 import { expect, test } from "vitest";
 import { REPOSITORY } from "../house/source-files.ts";
 import { isAlive, shoalProcesses, until, useFolder, useSession } from "./session.ts";
@@ -185,6 +185,63 @@ test("a search without a seed goes on with what it had drawn", async () => {
   const results = await Tuner.restore(join(folder, "unseeded"), train).fit();
   expect(results.length).toBe(4);
   expect(new Set(Array.from(results, ({ config }) => config["x"])).size).toBe(1);
+});
+
+test("stoppers and the time budget go on from where a run was cut", async () => {
+  const train = async () => {
+    for (let at = 1; ; at += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      await report({ at });
+    }
+  };
+  class TwentyResults {
+    seen = 0;
+    shouldStop(): boolean {
+      this.seen += 1;
+      return false;
+    }
+    stopAll(): boolean {
+      return this.seen >= 20;
+    }
+    save(): number {
+      return this.seen;
+    }
+    restore(seen: number): void {
+      this.seen = seen;
+    }
+  }
+  /** How many reports of a run that is cut after the tenth come before the cut, and how many in the restored run. */
+  const reports = async (name: string, { stop, budgets = [] }: { stop?: () => Stopper; budgets?: number[] }) => {
+    const cut = new AbortController();
+    let seen = 0;
+    const onTrialResult = () => (seen += 1) === 10 && cut.abort(new Error("cut"));
+    const runConfig = () => ({ callbacks: [{ onTrialResult }], ...(stop && { stop: stop() }) });
+    const first = new Tuner(withResources(train, { numCpus: 0.5 }), {
+      tuneConfig: { timeBudgetMs: budgets[0] },
+      runConfig: { storagePath: folder, name, ...runConfig() },
+    });
+    await expect(first.fit({ signal: cut.signal })).rejects.toThrow("cut");
+    const before = seen;
+    // Time while no driver runs does not count.
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    const tuneConfig = { timeBudgetMs: budgets[1] };
+    const results = await Tuner.restore(join(folder, name), train, { tuneConfig, runConfig: runConfig() }).fit();
+    expect(Array.from(results, ({ status }) => status)).toEqual(["terminated"]);
+    return { before, after: seen - before };
+  };
+  const [own, timeout, budget, spent] = await Promise.all([
+    reports("own-stopper", { stop: () => new TwentyResults() }),
+    reports("timeout", { stop: () => new TimeoutStopper(1000) }),
+    reports("budget", { budgets: [1000] }),
+    reports("spent", { budgets: [100_000, 10] }),
+  ]);
+  expect(own.before + own.after).toBe(20);
+  expect(spent.after).toBe(0);
+  for (const { before, after } of [timeout, budget]) {
+    // Of 20 ms each, and the first ones of both sessions; a second whole time would have room for ten more.
+    expect(before + after).toBeLessThanOrEqual(53);
+    expect(after).toBeGreaterThan(1);
+  }
 });
 
 test("what a folder cannot hold is asked for by name", async () => {

@@ -450,6 +450,32 @@ describe("failures", () => {
     socket.destroy();
   });
 
+  test("a searcher is closed at the end of each run, however it ends, and nothing that fails there changes that", async () => {
+    const closed: string[] = [];
+    const searcher = (name: string, suggest: () => { x: number }) => ({
+      setSearchProperties: () => {},
+      suggest,
+      onTrialComplete: () => {},
+      save: () => null,
+      restore: () => {},
+      close: () => {
+        closed.push(name);
+        throw new Error("no way out");
+      },
+    });
+    const fit = (name: string, suggest: () => { x: number }) =>
+      new Tuner(({ x }: { x: number }) => ({ x }), {
+        tuneConfig: { searchAlg: searcher(name, suggest), metric: "x", mode: "max" },
+        runConfig: { storagePath: folder, name: `closed-${name}` },
+      }).fit();
+    expect((await fit("good", () => ({ x: 7 }))).getBestResult().metrics?.x).toBe(7);
+    const bad = fit("bad", () => {
+      throw new Error("no idea");
+    });
+    await expect(bad).rejects.toThrow("no idea");
+    expect(closed).toEqual(["good", "bad"]);
+  });
+
   test("a run's name is refused while its run is there, unless it is overwritten", async () => {
     const config = runConfig();
     const tuner = () => new Tuner(() => ({ a: 1 }), { runConfig: config });

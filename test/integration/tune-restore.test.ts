@@ -4,7 +4,19 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { BasicVariantGenerator, gridSearch, report, type Stopper, TimeoutStopper, Tuner, uniform, withResources } from "shoal/tune";
+import {
+  BasicVariantGenerator,
+  Checkpoint,
+  getCheckpoint,
+  gridSearch,
+  report,
+  Result,
+  type Stopper,
+  TimeoutStopper,
+  Tuner,
+  uniform,
+  withResources,
+} from "shoal/tune";
 import { expect, test } from "vitest";
 import { REPOSITORY } from "../house/source-files.ts";
 import { isAlive, shoalProcesses, until, useFolder, useSession } from "./session.ts";
@@ -169,6 +181,64 @@ test("trials that failed stay failed, and begin anew where the user says so", as
   expect(Array.from(repaired, ({ metrics }) => (metrics as { again?: boolean } | undefined)?.again === true).filter(Boolean)).toHaveLength(
     failed,
   );
+});
+
+/** Reports 1 to 4 with a checkpoint each, and fails after the second where it is broken. */
+const counting = (isBroken: boolean) => async () => {
+  const fs = process.getBuiltinModule("node:fs");
+  const from = getCheckpoint();
+  const begunAt = from === undefined ? 0 : Number(await from.asDirectory((path) => fs.readFileSync(`${path}/at`, "utf8")));
+  for (let at = begunAt + 1; at <= 4; at += 1) {
+    const path = fs.mkdtempSync("/tmp/test-shoal-tune-");
+    fs.writeFileSync(`${path}/at`, String(at));
+    await report({ at, begunAt }, { checkpoint: Checkpoint.fromDirectory(path) });
+    fs.rmSync(path, { recursive: true });
+    if (isBroken && at === 2) throw new Error("broken");
+  }
+};
+
+test.each([
+  ["resumeErrored", "from its last checkpoint", [0, 0, 2, 2]],
+  ["restartErrored", "from its beginning", [0, 0, 0, 0]],
+] as const)(
+  "%s lets a failed trial go on %s, and leaves neither its error nor checkpoints that are not kept",
+  async (option, _, begunAt) => {
+    const runConfig = { storagePath: folder, name: option, checkpointConfig: { numToKeep: 1 } };
+    const first = await new Tuner(counting(true), { runConfig }).fit();
+    const path = first.at(0)?.path as string;
+    expect((await Result.fromPath(path)).error?.message).toContain("broken");
+    const again = await Tuner.restore(first.experimentPath, counting(false), { [option]: true }).fit();
+    expect(again.errors).toEqual([]);
+    const read = await Result.fromPath(path);
+    expect([read.error, read.bestCheckpoints.length]).toEqual([undefined, 1]);
+    expect(read.checkpoint?.path).toBe(again.at(0)?.checkpoint?.path);
+    expect(await read.metricsColumns()).toMatchObject({ at: [1, 2, 3, 4], begunAt, trainingIteration: [1, 2, 3, 4] });
+  },
+);
+
+test("resumeUnfinished: false gives up what had not ended, with what it had reported, and goes on with new trials", async () => {
+  const train = async ({ n }: { n: number }) => {
+    for (let at = 1; at <= 3; at += 1) {
+      await report({ at, n });
+      if (n === 2 && at === 2) await new Promise(() => {});
+    }
+  };
+  const cut = new AbortController();
+  const onTrialResult = ({ result }: { result: Record<string, unknown> }) => {
+    if (result["n"] === 2 && result["at"] === 2) cut.abort(new Error("cut"));
+  };
+  const first = new Tuner(train, {
+    paramSpace: { n: gridSearch([1, 2, 3]) },
+    tuneConfig: { maxConcurrentTrials: 1 },
+    runConfig: { storagePath: folder, name: "given-up", callbacks: [{ onTrialResult }] },
+  });
+  await expect(first.fit({ signal: cut.signal })).rejects.toThrow("cut");
+  const results = await Tuner.restore(join(folder, "given-up"), train, { resumeUnfinished: false }).fit();
+  expect(Array.from(results, ({ config, status, iterations }) => [config["n"], status, iterations])).toEqual([
+    [1, "terminated", 3],
+    [2, "terminated", 2],
+    [3, "terminated", 3],
+  ]);
 });
 
 test("a search without a seed goes on with what it had drawn", async () => {

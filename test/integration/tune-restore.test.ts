@@ -206,6 +206,8 @@ test.each([
     const runConfig = { storagePath: folder, name: option, checkpointConfig: { numToKeep: 1 } };
     const first = await new Tuner(counting(true), { runConfig }).fit();
     const path = first.at(0)?.path as string;
+    const failed = await Tuner.restore(first.experimentPath, counting(false)).getResults();
+    expect([failed.experimentPath, failed.at(0)?.error?.message]).toEqual([first.experimentPath, first.at(0)?.error?.message]);
     expect((await Result.fromPath(path)).error?.message).toContain("broken");
     const again = await Tuner.restore(first.experimentPath, counting(false), { [option]: true }).fit();
     expect(again.errors).toEqual([]);
@@ -233,7 +235,15 @@ test("resumeUnfinished: false gives up what had not ended, with what it had repo
     runConfig: { storagePath: folder, name: "given-up", callbacks: [{ onTrialResult }] },
   });
   await expect(first.fit({ signal: cut.signal })).rejects.toThrow("cut");
-  const results = await Tuner.restore(join(folder, "given-up"), train, { resumeUnfinished: false }).fit();
+  // To look at a run changes nothing in it, and runs nothing.
+  const seen = await Tuner.restore(join(folder, "given-up"), () => expect.fail("it ran")).getResults();
+  expect(Array.from(seen, ({ config, status, metrics }) => [config["n"], status, metrics?.["at"], metrics?.["done"]])).toEqual([
+    [1, "terminated", 3, true],
+    [2, "running", 2, false],
+  ]);
+  const tuner = Tuner.restore(join(folder, "given-up"), train, { resumeUnfinished: false });
+  const results = await tuner.fit();
+  expect(await tuner.getResults()).toBe(results);
   expect(Array.from(results, ({ config, status, iterations }) => [config["n"], status, iterations])).toEqual([
     [1, "terminated", 3],
     [2, "terminated", 2],
@@ -327,5 +337,8 @@ test("what a folder cannot hold is asked for by name", async () => {
     runConfig: { stop: () => false },
   }).fit();
   expect(again.at(0)?.metrics?.a).toBe(1);
-  await expect(Tuner.restore(join(folder, "nothing"), () => ({})).fit()).rejects.toThrow("there is no run of Tune in this folder");
+  const nothing = Tuner.restore(join(folder, "nothing"), () => ({}));
+  await expect(nothing.fit()).rejects.toThrow("there is no run of Tune in this folder");
+  await expect(nothing.getResults()).rejects.toThrow("there is no run of Tune in this folder");
+  await expect(new Tuner(() => ({})).getResults()).rejects.toThrow("Cannot get results: fit() has not ended: await tuner.fit()");
 });

@@ -65,7 +65,7 @@ describe("trainables", () => {
     expect((await Result.fromPath(best.path)).metrics).toMatchObject({ trainingIteration: 3 });
     const arrow = tableFromIPC((await results.toArrow()).stream);
     expect(arrow.getChild("loss")?.toArray()).toEqual(Float64Array.from(losses));
-    expect(tuner.getResults()).toBe(results);
+    expect(await tuner.getResults()).toBe(results);
   });
 
   test("a function may return its result, or yield results", async () => {

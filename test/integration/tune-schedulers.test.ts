@@ -49,7 +49,8 @@ test("population based training gives losers the checkpoint of a winner, with an
       at: number;
       origin: number;
     };
-    while (at < 100) {
+    // Without an end of its own: a trial that took over a checkpoint of the end would return at once, and have the result of before.
+    for (;;) {
       at += rate;
       const path = fs.mkdtempSync(temporary);
       fs.writeFileSync(`${path}/state`, JSON.stringify({ at, origin }));

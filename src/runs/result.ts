@@ -28,6 +28,7 @@ interface ResultFacts<M extends object = Metrics> {
   readonly metrics: M | undefined;
   readonly checkpoint?: Checkpoint | undefined;
   readonly error?: Error | undefined;
+  readonly returnValue?: unknown;
   readonly bestCheckpoints?: readonly BestCheckpoint<M>[];
   readonly config?: Readonly<Record<string, unknown>> | undefined;
 }
@@ -41,15 +42,18 @@ export class Result<M extends object = Metrics> {
   readonly checkpoint: Checkpoint | undefined;
   /** The error that ended the run; undefined where the run did not fail. */
   readonly error: Error | undefined;
+  /** What the loop of rank 0 returned; undefined for trials, and where the result was read from its folder. */
+  readonly returnValue: unknown;
   /** The checkpoints that were kept, with the metrics that were reported with them, in order of their completion. */
   readonly bestCheckpoints: readonly BestCheckpoint<M>[];
   readonly config: Readonly<Record<string, unknown>> | undefined;
 
-  constructor({ path, metrics, checkpoint, error, bestCheckpoints = [], config }: ResultFacts<M>) {
+  constructor({ path, metrics, checkpoint, error, returnValue, bestCheckpoints = [], config }: ResultFacts<M>) {
     this.path = path;
     this.metrics = metrics;
     this.checkpoint = checkpoint;
     this.error = error;
+    this.returnValue = returnValue;
     this.bestCheckpoints = bestCheckpoints;
     this.config = config;
   }

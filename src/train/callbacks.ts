@@ -10,10 +10,10 @@ export interface ReportNews {
   readonly checkpoint: Checkpoint | undefined;
 }
 
-/** A callback of `runConfig`. An error that a callback throws ends the run. */
+/** A callback of `runConfig`. An error that a callback throws ends the run, whatever `maxFailures` says. */
 export interface TrainCallback {
   /** All ranks have reported, and the checkpoint is stored; the ranks wait meanwhile. */
   afterReport?(news: ReportNews): void | Promise<void>;
-  /** The ranks of an attempt have failed. `workerFailures`: by rank. */
+  /** The ranks of an attempt have failed; the next attempt waits. `workerFailures`: by rank. */
   afterException?(news: { readonly runName: string; readonly workerFailures: ReadonlyMap<number, Error> }): void | Promise<void>;
 }

@@ -13,7 +13,7 @@ import type { ResolvedRunConfig } from "../runs/run-config.ts";
 import { isTracker, type Tracker } from "../runs/tracker.ts";
 import { Tracking } from "../runs/tracking.ts";
 import type { TrainCallback } from "./callbacks.ts";
-import { trainingFailed } from "./errors.ts";
+import { callbackFailed, trainingFailed } from "./errors.ts";
 import type { RankFailure } from "./rank-failure.ts";
 import { RankLogs } from "./rank-logs.ts";
 import { RunMessages } from "./run-messages.ts";
@@ -67,6 +67,13 @@ export class FollowedRun implements ShownWork {
       run: { id: name, name, experimentName: name, folder, config: trackedConfig, isResumed },
       onProblem: ({ tracker, error }) => warn(`${tracker} of the training run ${name} does not work: ${error.message}`),
     });
+    const tell = async (method: keyof TrainCallback, call: (callback: TrainCallback) => void | Promise<void>): Promise<void> => {
+      try {
+        for (const callback of callbacks) await call(callback);
+      } catch (error) {
+        throw callbackFailed(name, method, error);
+      }
+    };
     /** Failures of the attempt before. */
     let failures: readonly RankFailure[] | undefined;
     const observer: RunObserver = {
@@ -84,25 +91,26 @@ export class FollowedRun implements ShownWork {
         this.#ranks = [...report.metrics];
         tracking.log(this.#row(report));
         if (report.checkpoint !== undefined) messages.info(`training run ${name}: checkpoint ${report.checkpoint.path} is stored`);
-        for (const callback of callbacks) await callback.afterReport?.({ runName: name, ...report });
+        await tell("afterReport", (callback) => callback.afterReport?.({ runName: name, ...report }));
         return "continue";
       },
-      failed: (newFailures) => {
+      failed: async (newFailures) => {
         failures = newFailures;
         const workerFailures = new Map(newFailures.flatMap(({ rank, error }) => (rank === undefined ? [] : [[rank, error] as const])));
-        for (const callback of callbacks) void callback.afterException?.({ runName: name, workerFailures });
+        await tell("afterException", (callback) => callback.afterException?.({ runName: name, workerFailures }));
       },
       warn,
     };
     let state: "finished" | "failed" = "failed";
     const hide = showsProgress(undefined) ? processBoard().begin(this) : undefined;
     try {
-      const { metrics, checkpoint } = await newRun(observer, this.#store).run();
+      const { metrics, checkpoint, values } = await newRun(observer, this.#store).run();
       state = "finished";
       return new Result<M>({
         path: folder,
         metrics: metrics as M,
         checkpoint,
+        returnValue: values[0],
         bestCheckpoints: this.#store.all as never,
         config: trackedConfig,
       });

@@ -8,6 +8,7 @@ import type { RemoteFunction, RuntimeEnv } from "../core/index.ts";
 import { custom, flag, isPlainObject, type Option, readOptions } from "../core/internal.ts";
 import { type DataSettings, Dataset } from "../data/index.ts";
 import type { RunConfig } from "../runs/run-config.ts";
+import type { Tracker } from "../runs/tracker.ts";
 import type { Backend } from "./backend.ts";
 import type { TrainCallback } from "./callbacks.ts";
 import type { TrainDatasets } from "./datasets.ts";
@@ -34,7 +35,7 @@ export interface CommonTrainerOptions {
   /** The number of ranks, and the resources of each. Default: one rank with a CPU. */
   scalingConfig?: ScalingConfigOptions | undefined;
   /** The run's name and storage, failures and checkpoints. */
-  runConfig?: RunConfig<TrainCallback> | undefined;
+  runConfig?: RunConfig<TrainCallback | Tracker> | undefined;
   /** Datasets for `getDatasetShard`, by name. Default: none. */
   // oxlint-disable-next-line no-explicit-any -- datasets of any rows
   datasets?: Readonly<Record<string, Dataset<any>>> | undefined;
@@ -64,7 +65,7 @@ export interface TrainerSettings {
   readonly trainLoopPerWorker: unknown;
   readonly trainLoopConfig: unknown;
   readonly scaling: ScalingConfig;
-  readonly runConfig: RunConfig<TrainCallback> | undefined;
+  readonly runConfig: RunConfig<TrainCallback | Tracker> | undefined;
   readonly datasets: TrainDatasets;
   readonly runtimeEnv: RuntimeEnv | undefined;
   readonly rayCompatibility: boolean | undefined;
@@ -141,13 +142,16 @@ export function readTrainerOptions(
     trainLoopPerWorker: values["trainLoopPerWorker"],
     trainLoopConfig: values["trainLoopConfig"],
     scaling: readScalingConfig(values["scalingConfig"] as ScalingConfigOptions | undefined),
-    runConfig: values["runConfig"] as RunConfig<TrainCallback> | undefined,
+    runConfig: values["runConfig"] as RunConfig<TrainCallback | Tracker> | undefined,
     datasets: readDatasets(values["datasets"] as TrainDatasets["datasets"], values["dataConfig"]),
     runtimeEnv: values["runtimeEnv"] as RuntimeEnv | undefined,
     rayCompatibility: values["rayCompatibility"] as boolean | undefined,
     own: Object.fromEntries(Object.keys(trainer.own).map((name) => [name, values[name]])),
   };
 }
+
+/** The settings of the engine that are objects, as the settings of a dataset by its name are. */
+const OBJECTS_AMONG_SETTINGS: ReadonlySet<string> = new Set<keyof DataSettings>(["labelSelector", "resourceLimits", "excludeResources"]);
 
 function readDatasets(given: TrainDatasets["datasets"], dataConfig: unknown): TrainDatasets {
   const { datasetsToSplit, equal, enableShardLocality, executionOptions = {} } = readOptions(dataConfig, DATA);
@@ -159,9 +163,8 @@ function readDatasets(given: TrainDatasets["datasets"], dataConfig: unknown): Tr
       );
   };
   if (datasetsToSplit !== "all") mustExist("datasetsToSplit", datasetsToSplit);
-  // `labelSelector` is the only setting of the engine that is an object.
   const isByName = Object.entries(executionOptions).some(
-    ([name, value]) => isPlainObject(value) && (name !== "labelSelector" || Object.hasOwn(given, name)),
+    ([name, value]) => isPlainObject(value) && (!OBJECTS_AMONG_SETTINGS.has(name) || Object.hasOwn(given, name)),
   );
   if (isByName) mustExist("executionOptions", Object.keys(executionOptions));
   const settingsOf = (name: string): DataSettings =>

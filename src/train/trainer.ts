@@ -99,7 +99,7 @@ export abstract class Trainer<Config, M extends object = Metrics> {
    * Runs the loop on all ranks, to its end. A run with the name and storage of an unfinished one goes on from its last checkpoint.
    *
    * @throws TrainingFailedError when ranks failed more often than `maxFailures` says
-   * @throws RunError where the run of this name is finished, or another program runs it
+   * @throws RunError where the run of this name is finished, or another program runs it, or the session ends meanwhile
    * @example
    * const result = await trainer.fit();
    * console.log(result.metrics, result.checkpoint);
@@ -210,7 +210,7 @@ export abstract class Trainer<Config, M extends object = Metrics> {
     const observer: RunObserver = {
       started: () => {},
       reported: ({ metrics, checkpoint: reported }) => trial.report(metrics[0] as Metrics, reported),
-      failed: () => {},
+      failed: async () => {},
       warn,
     };
     const run = this.#newRun(observer, store, { runConfig, name, folder, signal, checkpoint: checkpoint ?? store.newest, trialName: name });

@@ -4,8 +4,10 @@
  * Each `fit` has a training run, in the program that called it; inside of Tune each trial has one. All steps are asynchronous, and each reports its end as an event.
  * Where the program dies, the ranks die with it, as their actors are its own; the run's folder has what the next program needs to go on.
  */
-import { availableResources, PlacementGroupRemovedError } from "../core/index.ts";
+import { PlacementGroupRemovedError } from "../core/index.ts";
+import { isSessionOpen } from "../core/internal.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
+import { RunError, sessionLossOf } from "../runs/errors.ts";
 import type { Metrics } from "../runs/metrics.ts";
 import type { ResolvedRunConfig } from "../runs/run-config.ts";
 import { type ControllerEffect, type ControllerEvent, type ControllerOptions, type TimerName, TrainingController } from "./controller.ts";
@@ -13,7 +15,7 @@ import { type DatasetShards, type TrainDatasets, splitDatasets } from "./dataset
 import { trainingFailed } from "./errors.ts";
 import { HEALTH_CHECK_TIMEOUT_MS } from "./limits.ts";
 import { NodeAgents } from "./node-agents.ts";
-import { fitting, NoRoomError, shortageOfData } from "./placement.ts";
+import { NoRoomError, roomForMore, shortageOfData } from "./placement.ts";
 import type { RankFailure } from "./rank-failure.ts";
 import type { RankDecision, RankReport } from "./rank-protocol.ts";
 import type { RunStore } from "./run-store.ts";
@@ -31,14 +33,14 @@ interface TrainingRunOptions {
   readonly signal: AbortSignal;
 }
 
-/** Receives the news of a run, for progress, trackers, callbacks and Tune. */
+/** Receives the news of a run, for progress, trackers, callbacks and Tune. An error of it ends the run. */
 export interface RunObserver {
   /** The ranks of an attempt are there. */
   started(attempt: number, workers: number): void;
   /** A report is recorded. The answer of `stop` ends the run well. */
   reported(report: RecordedReport): Promise<"continue" | "stop">;
-  /** Attempts failed, or the run. */
-  failed(failures: readonly RankFailure[]): void;
+  /** Attempts failed, or the run: what follows waits for the promise. */
+  failed(failures: readonly RankFailure[]): Promise<void>;
   warn(text: string): void;
 }
 
@@ -69,6 +71,8 @@ export class TrainingRun {
   readonly #recording = new Set<Promise<void>>();
   readonly #timers = new Map<TimerName, NodeJS.Timeout>();
   readonly #done = Promise.withResolvers<TrainingOutcome>();
+  /** What the observer makes of the failures of the last attempt. */
+  #told: Promise<void> = Promise.resolve();
   #metrics: Metrics = {};
   #checkpoint: Checkpoint | undefined;
 
@@ -85,7 +89,7 @@ export class TrainingRun {
     });
   }
 
-  /** @throws TrainingFailedError, and the signal's reason */
+  /** @throws TrainingFailedError, RunError where the session ends, and the signal's reason */
   async run(): Promise<TrainingOutcome> {
     const { signal } = this.#options;
     const abort = (): void => this.#handle({ kind: "abort", error: signal.reason });
@@ -101,7 +105,20 @@ export class TrainingRun {
   }
 
   #handle(event: ControllerEvent<Checkpoint>): void {
-    for (const effect of this.#controller.handle(event)) this.#carryOut(effect);
+    const ofSession = isSessionOpen() ? undefined : this.#sessionLoss(event);
+    for (const effect of this.#controller.handle(ofSession ?? event)) this.#carryOut(effect);
+  }
+
+  /** Without a session no rank is to blame for its failure, and none could be started. */
+  #sessionLoss(event: ControllerEvent<Checkpoint>): ControllerEvent<Checkpoint> | undefined {
+    if (event.kind !== "failed" && event.kind !== "notStarted") return undefined;
+    const cause = event.kind === "failed" ? event.failure.error : event.failures[0]?.error;
+    const reason = sessionLossOf(cause);
+    const hint = "Start the run again by the same name and storagePath: it goes on from its newest checkpoint.";
+    return {
+      kind: "abort",
+      error: new RunError(`The training run ${this.#options.name} cannot go on: ${reason}`, { reason, hint, cause }),
+    };
   }
 
   #carryOut(effect: Effect): void {
@@ -118,7 +135,11 @@ export class TrainingRun {
       case "record":
         return this.#keepRecording(this.#record(effect.report, effect.reports));
       case "notify":
-        for (const rank of effect.ranks) this.#group?.notify(rank, effect);
+        for (const rank of effect.ranks) this.#group?.notify(rank, { type: "preemption", ...effect.preemption });
+        return;
+      case "stored":
+        for (const [rank, metrics] of effect.metrics.entries())
+          this.#group?.notify(rank, { type: "stored", checkpoint: effect.checkpoint, metrics });
         return;
       case "ping":
         return this.#ping(this.#group as WorkerGroup, effect.ranks);
@@ -134,7 +155,8 @@ export class TrainingRun {
       case "warn":
         return this.#options.observer.warn(effect.text);
       case "attemptFailed":
-        return this.#options.observer.failed(effect.failures);
+        this.#told = this.#options.observer.failed(effect.failures);
+        return void this.#told.catch(() => {});
       case "endGroup":
         return void this.#endGroup(effect.gently);
       default:
@@ -145,11 +167,17 @@ export class TrainingRun {
   #finish(effect: Extract<Effect, { kind: "finish" | "fail" | "aborted" }>): void {
     if (effect.kind === "finish") this.#done.resolve({ metrics: this.#metrics, checkpoint: this.#checkpoint, values: effect.values });
     else if (effect.kind === "aborted") this.#done.reject(effect.error);
-    else this.#done.reject(trainingFailed(this.#options.name, effect.failures, effect.attempts));
+    else this.#told.then(() => this.#done.reject(trainingFailed(this.#options.name, effect.failures, effect.attempts)), this.#done.reject);
   }
 
   async #start(attempt: number): Promise<void> {
     const { group: request, observer, signal } = this.#options;
+    try {
+      await this.#told;
+    } catch (error) {
+      this.#handle({ kind: "abort", error });
+    }
+    if (this.#controller.phase !== "starting") return;
     const group = new WorkerGroup({ ...request, context: { ...request.context, attempt }, warn: (text) => observer.warn(text), signal });
     this.#group = group;
     try {
@@ -163,7 +191,7 @@ export class TrainingRun {
       placed.map(({ nodeId }) => nodeId),
       (nodeId, notice) => {
         const ranks = placed.filter((each) => each.nodeId === nodeId).map(({ rank }) => rank);
-        this.#handle({ kind: "preempted", attempt, ranks, ...notice });
+        this.#handle({ kind: "preempted", attempt, nodeId, ranks, ...notice });
       },
     );
     this.#handle({ kind: "started", attempt, workers: group.size });
@@ -233,7 +261,13 @@ export class TrainingRun {
       const metrics = reports.map((each) => each.metrics);
       if (checkpoint !== undefined) this.#checkpoint = checkpoint;
       this.#metrics = metrics[0] as Metrics;
-      const decision = await observer.reported({ metrics, checkpoint });
+      let decision: "continue" | "stop" = "continue";
+      try {
+        decision = await observer.reported({ metrics, checkpoint });
+      } catch (error) {
+        // The report is stored, and no rank is to blame.
+        this.#handle({ kind: "abort", error });
+      }
       this.#handle({ kind: "recorded", report, checkpoint, decision });
     } catch (error) {
       const rank = reports.findIndex(({ checkpoint }) => checkpoint !== null);
@@ -260,8 +294,9 @@ export class TrainingRun {
   async #lookForRoom(): Promise<void> {
     const { attempt } = this.#controller;
     const group = this.#group as WorkerGroup;
-    const available = await availableResources().catch(() => ({}));
-    const more = fitting(this.#options.group.scaling.resourcesPerWorker, available);
+    const { group: request, signal } = this.#options;
+    const nodeIds = group.places.map(({ facts }) => facts.nodeId);
+    const more = await roomForMore(nodeIds, request.scaling, signal).catch(() => 0);
     this.#handle({ kind: "room", attempt, workers: group.size + more });
   }
 

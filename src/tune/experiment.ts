@@ -4,8 +4,9 @@
  * Every event is logged in the order in which the machine took it. Nothing that is slow holds the machine up: logs, files and callbacks have queues of their own. Calls of the searcher
  * are made one at a time, in the order of the machine's effects, so that the log is enough to repeat them: `replay` does so, and `run` goes on from there.
  */
-import { availableResources, clusterResources, NodeDiedError, SerializationError, TaskError } from "../core/index.ts";
+import { availableResources, clusterResources, SerializationError, TaskError } from "../core/index.ts";
 import { isSessionOpen } from "../core/internal.ts";
+import { sessionLossOf } from "../runs/errors.ts";
 import { Checkpoint } from "../runs/checkpoint.ts";
 import { completeCheckpoint, removeCheckpoint } from "../runs/checkpoint-upload.ts";
 import type { RunLog } from "../runs/run-log.ts";
@@ -622,7 +623,7 @@ export class Experiment {
   }
 
   #sessionLost(error: unknown): TuneError {
-    const reason = error instanceof NodeDiedError ? `the daemon of this node has ended: ${error.reason}` : "Shoal was shut down";
+    const reason = sessionLossOf(error);
     return new TuneError(`The run ${this.#parts.name} cannot go on: ${reason}`, { reason, hint: this.#parts.kept(), cause: error });
   }
 

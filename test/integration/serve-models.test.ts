@@ -66,6 +66,58 @@ test("single calls become batches; a stream of each item comes out of a batch th
   await serve.delete("batch");
 });
 
+test("a call that is cancelled while it waits leaves its batch, a stream as well", async () => {
+  class Model {
+    readonly batches: string[][] = [];
+    readonly log: string[] = [];
+    readonly #plain: (text: string) => Promise<string>;
+    readonly #stream: (text: string) => AsyncIterable<string>;
+    constructor() {
+      const { batches, log } = this;
+      const batchSizeFn = (text: string): number => log.push(`${text} waits`) && 1;
+      const options = { maxBatchSize: 2, batchWaitTimeoutMs: 60_000, batchSizeFn };
+      this.#plain = serve.batch((texts: string[]) => (batches.push(texts), texts), options);
+      this.#stream = serve.batch(async function* (texts: string[]) {
+        batches.push(texts);
+        yield texts;
+      }, options);
+    }
+    async plain(text: string): Promise<string> {
+      try {
+        return await this.#plain(text);
+      } finally {
+        this.log.push(`${text} left`);
+      }
+    }
+    async *stream(text: string): AsyncGenerator<string, void, undefined> {
+      try {
+        yield* this.#stream(text);
+      } finally {
+        this.log.push(`${text} left`);
+      }
+    }
+    seen(): { batches: string[][]; log: string[] } {
+      return { batches: this.batches, log: this.log };
+    }
+  }
+  const handle = await serve.run(serve.deployment(Model, { maxOngoingRequests: 100 }).bind(), { name: "leaving", routePrefix: null });
+  const logged = (line: string): Promise<void> => until(async () => (await handle.seen.remote()).log.includes(line), line);
+  const stop = new AbortController();
+  const { signal } = stop;
+  const gone = [failureOf(handle.plain.options({ signal }).remote("one")), failureOf(all(handle.stream.options({ signal }).remote("two")))];
+  await Promise.all([logged("one waits"), logged("two waits")]);
+  stop.abort();
+  await Promise.all([logged("one left"), logged("two left")]);
+  for (const failure of await Promise.all(gone)) expect(failure).toBeInstanceOf(serve.RequestCancelledError);
+  expect(await Promise.all(["a", "b"].map((text) => handle.plain.remote(text)))).toEqual(["a", "b"]);
+  expect(await Promise.all(["c", "d"].map((text) => all(handle.stream.remote(text))))).toEqual([["c"], ["d"]]);
+  expect((await handle.seen.remote()).batches).toEqual([
+    ["a", "b"],
+    ["c", "d"],
+  ]);
+  await serve.delete("leaving");
+});
+
 test("a replica keeps the latest models, and requests go where theirs is loaded", async () => {
   const log = new Log(folder);
   const { file } = log;
@@ -199,6 +251,7 @@ test("metrics have Ray's names, and users' own are beside them", async () => {
     ['serve_application_status\\{application="counted"\\}', "6"],
     [`serve_deployment_status\\{${scaled}\\}`, "6"],
     [`serve_autoscaling_desired_replicas\\{${scaled}\\}`, "1"],
+    [`serve_autoscaling_target_ongoing_requests\\{${scaled}\\}`, "\\d"],
     [`serve_autoscaling_total_requests\\{${scaled}\\}`, "\\d"],
     [`serve_autoscaling_policy_execution_time_ms\\{${scaled},policy_scope="deployment"\\}`, "\\d"],
     [`serve_autoscaling_handle_metrics_delay_ms\\{${scaled},handle="\\d+"\\}`, "\\d+"],

@@ -1,5 +1,5 @@
 /**
- * Serve on several nodes: a proxy on each, requests that cross from node to node, a node that is drained under load, and a node that dies.
+ * Serve on several nodes: a proxy on each, which goes to the replicas of its own node first, requests that cross from node to node, a node that is drained under load, and a node that dies.
  */
 import { appendFileSync } from "node:fs";
 import { init, shutdown } from "shoal";
@@ -33,7 +33,7 @@ test("replicas leave a node that is drained without losing a request, and are st
   const second = await cluster.addNode({ numCpus: 2 });
   const third = await cluster.addNode({ numCpus: 2 });
   await init({ address: cluster.address, logToDriver: false });
-  await serve.start({ httpOptions: { port: 0 } });
+  await serve.start({ httpOptions: { port: 0, preferLocalNode: false } });
   const deployment = serve.deployment(Where, { numReplicas: 3, maxReplicasPerNode: 2, maxOngoingRequests: 20 });
   await serve.run(deployment.bind(log.file));
   const addresses = async (): Promise<string[]> =>
@@ -71,6 +71,24 @@ test("replicas leave a node that is drained without losing a request, and are st
   expect(client.failures.length).toBeLessThanOrEqual(8);
   expect(CountingClient.twice(log).filter((line) => line !== "seen")).toEqual([]);
   expect(await nodesSeen(kept?.address ?? "")).toEqual(new Set([first.pid]));
+  await serve.shutdown();
+  await shutdown();
+});
+
+test("a proxy sends requests to the replica of its own node as long as that has room", { timeout: 60_000 }, async () => {
+  await using cluster = await TestCluster.start({ head: { numCpus: 2 }, onLine: () => {} });
+  await cluster.addNode({ numCpus: 2 });
+  await init({ address: cluster.address, logToDriver: false });
+  await serve.start({ httpOptions: { port: 0 } });
+  await serve.run(serve.deployment(Where, { numReplicas: 2, maxReplicasPerNode: 1, maxOngoingRequests: 2 }).bind(new Log(folder).file));
+  const proxies = async (): Promise<[string, serve.ServeStatus["proxies"][string]][]> => Object.entries((await serve.status()).proxies);
+  await until(async () => (await proxies()).filter(([, { status }]) => status === "HEALTHY").length === 2, "a proxy on each node");
+  for (const [name, { address = "" }] of await proxies()) {
+    const own = cluster.nodes.find(({ nodeId }) => name.includes(nodeId))?.pid;
+    for (let request = 0; request < 8; request += 1) expect(Number((await ask(address, "/")).body)).toBe(own);
+    const many = await Promise.all(Array.from({ length: 40 }, () => ask(address, "/")));
+    expect(new Set(many.map(({ body }) => body)).size).toBe(2);
+  }
   await serve.shutdown();
   await shutdown();
 });

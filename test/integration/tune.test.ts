@@ -443,10 +443,11 @@ describe("failures", () => {
   test("a config that cannot be sent fails its trial alone", async () => {
     const socket = new (process.getBuiltinModule("node:net").Socket)();
     const results = await new Tuner((config: { value: unknown }) => ({ ok: typeof config.value }), {
-      paramSpace: { value: choice([socket]) },
+      paramSpace: { value: gridSearch([1, socket, "two"]) },
       runConfig: runConfig(),
     }).fit();
-    expect(results.errors[0]?.message).toMatch(/Trial .*_00000 failed: SerializationError/);
+    expect(results.errors.map(({ message }) => message)).toEqual([expect.stringMatching(/Trial .*_00001 failed: SerializationError/)]);
+    expect(Array.from(results, ({ metrics }) => metrics?.ok)).toEqual(["number", undefined, "string"]);
     socket.destroy();
   });
 

@@ -116,7 +116,7 @@ function unionOf({ seed, counts, budgetBytes, failsAt }: Case): { executor: Stre
   const blocks = new Blocks();
   const random = randomOf(seed);
   const budget = new MemoryBudget(budgetBytes);
-  const executor = new StreamingExecutor(budget, (events) => {
+  const executor = new StreamingExecutor({ budget }, (events) => {
     const stages: Stage[] = counts.map((count, i) => ({
       operator: new FakeSource({ blocks, first: i * 1000, count, events, random, failsAt }),
       inputs: [],

@@ -8,7 +8,7 @@
 import type * as grpc from "@grpc/grpc-js";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createSecureServer } from "node:tls";
-import { CLIENTS_MAX, HEADERS_WITHIN_MS } from "../limits.ts";
+import { CLIENTS_MAX, GRPC_CALLS_MAX, GRPC_OWN_STREAMS_MAX, HEADERS_WITHIN_MS } from "../limits.ts";
 import { listenAt } from "../listening.ts";
 import type { Exchange, IncomingRequest, ReplyPort, StreamedBody } from "../proxy/exchange.ts";
 import { newRequestId, REQUEST_ID } from "../proxy/request-headers.ts";
@@ -19,6 +19,7 @@ import { GRPC_METHOD, type Message, type ResponseHead } from "../wire/frames.ts"
 import { decodeMessage, encodeMessage, GRPC_STATUS, type GrpcKind, readEnd, targetUrl } from "./grpc-calls.ts";
 import type { ResolvedGrpcOptions } from "./grpc-options.ts";
 import { HEALTH_SERVICE, RAY_SERVICE, REFLECTION_SERVICES } from "./grpc-services.ts";
+import { OwnStreams } from "./own-streams.ts";
 import { Reflection, type ReflectionRequest } from "./reflection.ts";
 import { definitionOf, grpcPackage } from "./service-definition.ts";
 
@@ -45,13 +46,17 @@ export class GrpcFront {
   readonly #options: ResolvedGrpcOptions;
   readonly #ports: GrpcPorts;
   readonly #watches = new Set<HealthWatch>();
+  readonly #ownStreams = new OwnStreams();
   #listener: Server | undefined;
 
   private constructor(package_: typeof grpc, options: ResolvedGrpcOptions, ports: GrpcPorts) {
     this.#grpc = package_;
     this.#options = options;
     this.#ports = ports;
-    this.#server = new package_.Server({ "grpc.max_receive_message_length": options.maxMessageBytes });
+    this.#server = new package_.Server({
+      "grpc.max_receive_message_length": options.maxMessageBytes,
+      "grpc.max_concurrent_streams": GRPC_CALLS_MAX,
+    });
   }
 
   /** @throws DeployFailedError where a package is missing */
@@ -104,7 +109,7 @@ export class GrpcFront {
     const reflection = new Reflection([...this.#options.services, HEALTH_SERVICE, RAY_SERVICE, ...REFLECTION_SERVICES]);
     for (const service of REFLECTION_SERVICES)
       this.#server.addService(await definitionOf(service), {
-        ServerReflectionInfo: (call: grpc.ServerDuplexStream<ReflectionRequest, object>) => void reflect(reflection, call),
+        ServerReflectionInfo: (call: grpc.ServerDuplexStream<ReflectionRequest, object>) => void this.#reflect(reflection, call),
       });
   }
 
@@ -114,10 +119,29 @@ export class GrpcFront {
 
   /** The status now, and again when it changes. A service that is not offered is watched, too, as the protocol has it. */
   #watch(call: HealthWatch): void {
+    if (!this.#mayBegin(call)) return;
     this.#watches.add(call);
-    const leave = (): void => void this.#watches.delete(call);
+    const peer = call.getPeer();
+    const leave = (): void => {
+      if (this.#watches.delete(call)) this.#ownStreams.ended(peer);
+    };
     call.on("cancelled", leave).on("error", leave);
     call.write({ status: this.#offers(call.request.service) ? "SERVING" : "SERVICE_UNKNOWN" });
+  }
+
+  async #reflect(reflection: Reflection, call: grpc.ServerDuplexStream<ReflectionRequest, object>): Promise<void> {
+    if (!this.#mayBegin(call)) return;
+    const peer = call.getPeer();
+    await reflect(reflection, call);
+    this.#ownStreams.ended(peer);
+  }
+
+  /** Refuses a stream of a connection that has too many. */
+  #mayBegin(call: HealthWatch | grpc.ServerDuplexStream<ReflectionRequest, object>): boolean {
+    if (this.#ownStreams.begin(call.getPeer())) return true;
+    const details = `the connection has ${GRPC_OWN_STREAMS_MAX} watches and streams of reflection already`;
+    call.emit("error", { code: GRPC_STATUS.RESOURCE_EXHAUSTED, details });
+    return false;
   }
 
   #add(service: grpc.ServiceDefinition): void {

@@ -21,6 +21,8 @@ export interface HttpOptions {
   location?: "everyNode" | "headOnly" | "disabled" | undefined;
   /** Proxies on each node, which share the port. Default: 1. */
   proxies?: number | undefined;
+  /** Send requests to replicas of a proxy's own node as long as one there has room. Default: true. */
+  preferLocalNode?: boolean | undefined;
   /** How long an answer may take, until its head has come. Default: no limit. */
   requestTimeoutMs?: number | undefined;
   /** How long a connection without a request is kept. Default: 90,000. */
@@ -51,6 +53,7 @@ export interface ResolvedHttpOptions {
   readonly rootPath: string;
   readonly location: "everyNode" | "headOnly" | "disabled";
   readonly proxies: number;
+  readonly preferLocalNode: boolean;
   readonly requestTimeoutMs: number | undefined;
   readonly keepAliveTimeoutMs: number;
   readonly maxBodyBytes: number;
@@ -80,6 +83,7 @@ const HTTP = {
     }),
     location: oneOf(["everyNode", "headOnly", "disabled"], "everyNode"),
     proxies: count({ min: 1, max: 64 }, 1),
+    preferLocalNode: flag(true),
     requestTimeoutMs: timeLimit(),
     keepAliveTimeoutMs: milliseconds(KEEP_ALIVE_MS),
     maxBodyBytes: count({ min: 0 }, BODY_BYTES_MAX),

@@ -48,7 +48,9 @@ export class ServeProxy {
     this.#options = options;
     this.#grpcOptions = grpc;
     measureEventLoop("proxy", getRuntimeContext().actorId ?? "");
-    processRouters().watchRoutes((routes) => {
+    const routers = processRouters();
+    if (options.preferLocalNode) routers.preferredNodeId = getRuntimeContext().nodeId;
+    routers.watchRoutes((routes) => {
       this.#table.update(routes);
       for (const { app, ingress } of routes) this.#ingress(app, ingress);
       for (const resolve of this.#onRoutes.splice(0)) resolve();

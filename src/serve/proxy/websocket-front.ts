@@ -72,6 +72,7 @@ class ClientSocket implements ReplyPort {
   #socket: WebSocket | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isAlive = true;
+  #isRetired = false;
   #isOver = false;
 
   constructor(
@@ -153,6 +154,7 @@ class ClientSocket implements ReplyPort {
       this.#socket = socket;
       this.#read(socket);
       void this.#write(socket, messages);
+      if (this.#isRetired) this.retired();
     });
   }
 
@@ -161,6 +163,8 @@ class ClientSocket implements ReplyPort {
   }
 
   retired(): void {
+    // The handshake may be under way still.
+    this.#isRetired = true;
     if (this.#socket !== undefined) this.close(1012, "the service restarts");
   }
 

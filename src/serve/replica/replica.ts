@@ -13,6 +13,7 @@ import { withHandles } from "../build/handle-marks.ts";
 import { GrpcRequests } from "../grpc/grpc-requests.ts";
 import { GRPC_METHOD } from "../wire/frames.ts";
 import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
+import { Slowest } from "../metrics/slowest.ts";
 import { measureEventLoop, type ReplicaMetrics, replicaMetrics } from "../metrics/serve-metrics.ts";
 import { RequestServer, type ServedStream } from "../wire/request-server.ts";
 import { HttpRequests, errorBody, type RequestFailures } from "./http-requests.ts";
@@ -30,6 +31,14 @@ import { accessLine, lineOf, type LoggingConfig, useReplicaLog } from "./replica
 import { type DeploymentCode, type UserCode, UserObject } from "./user-object.ts";
 import { WebSocketRequests } from "./websocket-requests.ts";
 
+/** The placement group of a replica, which members of a gang share. */
+export interface ReplicaGroup {
+  /** By which the controller knows it: the gang, or the replica alone. */
+  readonly key: string;
+  /** By which the cluster knows it, in whichever namespace it was made. */
+  readonly id: string;
+}
+
 /** Start options of a replica, besides its code. */
 interface ReplicaSpec {
   readonly context: ReplicaContext;
@@ -37,8 +46,7 @@ interface ReplicaSpec {
   readonly maxOngoingRequests: number;
   readonly userConfig: string | undefined;
   readonly gang: string | undefined;
-  /** The replica's placement group, which members of a gang share. */
-  readonly group: string | undefined;
+  readonly group: ReplicaGroup | undefined;
   readonly showsErrors: boolean;
   /** Undefined: the console is left as it is. */
   readonly logging: LoggingConfig | undefined;
@@ -54,8 +62,9 @@ export interface ReplicaDescription {
   readonly maxOngoing: number;
   readonly rank: number;
   readonly gang: string | undefined;
-  readonly group: string | undefined;
+  readonly group: ReplicaGroup | undefined;
   readonly isStarted: boolean;
+  readonly isDraining: boolean;
   readonly nodeId: string;
   readonly pid: number;
   readonly code: CodeSource;
@@ -84,7 +93,9 @@ export class Replica {
   #userConfig: string | undefined;
   readonly #metrics: ReplicaMetrics;
   readonly #utilization = new Utilization(performance.now());
-  #isDraining = false;
+  readonly #slowest = new Slowest();
+  /** Undefined until the replica is told to end. */
+  #drained: Promise<void> | undefined;
   #onIdle: (() => void) | undefined;
 
   constructor(spec: ReplicaSpec, code: CodeSource) {
@@ -207,22 +218,32 @@ export class Replica {
       gang,
       group,
       isStarted: this.#user !== undefined,
+      isDraining: this.#drained !== undefined,
       nodeId: getRuntimeContext().nodeId,
       pid: process.pid,
       code: this.#code,
     };
   }
 
-  /** Takes nothing new, and resolves when all that is under way has ended. Nobody sends anything any more: what comes all the same is refused. */
-  async drain(): Promise<void> {
-    this.#isDraining = true;
+  /**
+   * Takes nothing new, and resolves when all that is under way has ended. Nobody sends anything any more: what comes all the same is refused. The next controller may ask
+   * again: the user's object is disposed of once.
+   */
+  drain(): Promise<void> {
+    this.#drained ??= this.#drain();
+    return this.#drained;
+  }
+
+  async #drain(): Promise<void> {
     if (this.#ongoing > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
     await this.#user?.dispose();
   }
 
   /** Metrics of this replica, of its process and of the one of its code in Python. */
   async metrics(): Promise<MetricSnapshot[]> {
-    this.#metrics.utilization.set(this.#utilization.percent(this.#maxOngoing, performance.now()));
+    const nowMs = performance.now();
+    this.#metrics.utilization.set(this.#utilization.percent(this.#maxOngoing, nowMs));
+    this.#metrics.slowest.set(this.#slowest.valueAt(nowMs));
     return [...metricSnapshots(), ...((await this.#user?.metrics()) ?? [])];
   }
 
@@ -292,7 +313,7 @@ export class Replica {
 
   /** @returns when it began */
   #begin(): number {
-    if (this.#isDraining || this.#ongoing >= this.#maxOngoing) throw ReplicaBusyError.with(this.#ongoing);
+    if (this.#drained !== undefined || this.#ongoing >= this.#maxOngoing) throw ReplicaBusyError.with(this.#ongoing);
     this.#ongoing += 1;
     this.#metrics.ongoing.set(this.#ongoing);
     const nowMs = performance.now();
@@ -309,6 +330,7 @@ export class Replica {
     const nowMs = performance.now();
     this.#utilization.changed(this.#ongoing, nowMs);
     latency.observe(nowMs - startMs);
+    this.#slowest.observe(nowMs - startMs, nowMs);
     if (this.#ongoing === 0) this.#onIdle?.();
   }
 
@@ -336,7 +358,7 @@ export class Replica {
 
   #admit(stream: ServedStream, _server: RequestServer): void {
     const { method, url, headers, requestId, modelId, timeoutMs } = stream.head;
-    if (this.#isDraining || this.#ongoing >= this.#maxOngoing) {
+    if (this.#drained !== undefined || this.#ongoing >= this.#maxOngoing) {
       stream.refuse(this.#ongoing);
       return;
     }

@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
 import { BackPressureError } from "../errors.ts";
+import { metricSnapshots } from "../metrics/registry.ts";
+import { measureRouters } from "../metrics/router-metrics.ts";
 import { type DeploymentRoutes, DeploymentRouter } from "./deployment-router.ts";
+import type { RoutedReplica } from "./replica-set.ts";
 
 const ports = { added: () => {}, retired: () => {}, released: () => {}, needed: () => {} };
 const request = { modelId: "", sessionId: "", method: "GET" };
@@ -54,4 +57,22 @@ test("without a limit nobody is sent away by the first routes", async () => {
   expect(await outcomes(assigned)).toEqual(["a", "waits", "waits"]);
   router.close();
   await outcomes(assigned);
+});
+
+test("is counted: what was placed at once, how long the others waited, and what is at each replica", async () => {
+  const router = new DeploymentRouter("counted", "model", ports);
+  measureRouters(() => [router]);
+  router.update(routes(-1, ["a"]));
+  const assigned = [router.assign(request), router.assign(request), router.assign(request)] as const;
+  router.ended(assigned[0] as RoutedReplica);
+  await assigned[1];
+  const seriesOf = (name: string): { tags: readonly string[]; value: number; counts: readonly number[] }[] =>
+    (metricSnapshots().find((metric) => metric.name === name)?.series ?? []) as ReturnType<typeof seriesOf>;
+  const countOf = ({ counts }: { counts: readonly number[] }): number => counts.reduce((sum, count) => sum + count, 0);
+  expect(seriesOf("serve_request_router_fulfillment_time_ms").map(countOf)).toEqual([2]);
+  expect(seriesOf("serve_request_router_queue_len")).toMatchObject([{ tags: ["counted", "model", "a"], value: 1 }]);
+  router.close();
+  await outcomes(assigned);
+  // Who was refused was not placed, and reading again counts nobody twice.
+  expect(seriesOf("serve_request_router_fulfillment_time_ms").map(countOf)).toEqual([2]);
 });

@@ -23,6 +23,8 @@ interface ReplicaWatcher {
 class ProcessRouters {
   readonly #routers = new Map<string, DeploymentRouter>();
   readonly #watchers = new Map<string, Set<ReplicaWatcher>>();
+  /** Set before the first router is made: the routers of this process prefer replicas there. */
+  preferredNodeId: string | undefined;
   readonly #link = new ControllerLink(() =>
     [...this.#routers.values()]
       .filter((router) => router.queued > 0 || router.ongoing > 0)
@@ -34,6 +36,7 @@ class ProcessRouters {
     let router = this.#routers.get(key);
     if (router === undefined) {
       const made = new DeploymentRouter(app, deployment, {
+        preferredNodeId: this.preferredNodeId,
         added: (replica) => {
           for (const watcher of this.#watchers.get(key) ?? []) watcher.added(replica);
         },

@@ -65,7 +65,7 @@ describe("trainables", () => {
     expect((await Result.fromPath(best.path)).metrics).toMatchObject({ trainingIteration: 3 });
     const arrow = tableFromIPC((await results.toArrow()).stream);
     expect(arrow.getChild("loss")?.toArray()).toEqual(Float64Array.from(losses));
-    expect(tuner.getResults()).toBe(results);
+    expect(await tuner.getResults()).toBe(results);
   });
 
   test("a function may return its result, or yield results", async () => {
@@ -449,6 +449,32 @@ describe("failures", () => {
     expect(results.errors.map(({ message }) => message)).toEqual([expect.stringMatching(/Trial .*_00001 failed: SerializationError/)]);
     expect(Array.from(results, ({ metrics }) => metrics?.ok)).toEqual(["number", undefined, "string"]);
     socket.destroy();
+  });
+
+  test("a searcher is closed at the end of each run, however it ends, and nothing that fails there changes that", async () => {
+    const closed: string[] = [];
+    const searcher = (name: string, suggest: () => { x: number }) => ({
+      setSearchProperties: () => {},
+      suggest,
+      onTrialComplete: () => {},
+      save: () => null,
+      restore: () => {},
+      close: () => {
+        closed.push(name);
+        throw new Error("no way out");
+      },
+    });
+    const fit = (name: string, suggest: () => { x: number }) =>
+      new Tuner(({ x }: { x: number }) => ({ x }), {
+        tuneConfig: { searchAlg: searcher(name, suggest), metric: "x", mode: "max" },
+        runConfig: { storagePath: folder, name: `closed-${name}` },
+      }).fit();
+    expect((await fit("good", () => ({ x: 7 }))).getBestResult().metrics?.x).toBe(7);
+    const bad = fit("bad", () => {
+      throw new Error("no idea");
+    });
+    await expect(bad).rejects.toThrow("no idea");
+    expect(closed).toEqual(["good", "bad"]);
   });
 
   test("a run's name is refused while its run is there, unless it is overwritten", async () => {

@@ -7,6 +7,7 @@ import { init, shutdown } from "shoal";
 import {
   BayesianOptimizationSearch,
   choice,
+  ConcurrencyLimiter,
   HyperOptSearch,
   lograndint,
   loguniform,
@@ -21,6 +22,7 @@ import {
   uniform,
 } from "shoal/tune";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { shoalProcesses } from "../integration/session.ts";
 import { pythonWithSearchers } from "./python-searchers.ts";
 
 const NUMBERS = { x: uniform(-5, 5), lr: loguniform(1e-5, 1) };
@@ -160,6 +162,23 @@ describe("OptunaSearch", () => {
     expect(Object.keys(await ask(searcher, "t2"))).toEqual(["x", "lr"]);
     await close(searcher);
   });
+});
+
+test("a run ends its library's process, also where a limiter is around it", async () => {
+  const storagePath = mkdtempSync(join(tmpdir(), "test-shoal-searchers-"));
+  try {
+    const processes: number[] = [];
+    for (const name of ["one", "two", "three"]) {
+      const search = new OptunaSearch({ seed: 1, runtimeEnv });
+      const searchAlg = name === "two" ? new ConcurrencyLimiter(search, { maxConcurrent: 1 }) : search;
+      const tuneConfig = { searchAlg, metric: "x", mode: "max", numSamples: 2 } as const;
+      await new Tuner(({ x }) => ({ x }), { paramSpace: { x: uniform(0, 1) }, tuneConfig, runConfig: { storagePath, name } }).fit();
+      processes.push(shoalProcesses({ kind: "worker" }).length);
+    }
+    expect(processes).toEqual([processes[0], processes[0], processes[0]]);
+  } finally {
+    rmSync(storagePath, { recursive: true });
+  }
 });
 
 /** Optuna by itself, asked by a function in Python for the same as `SPACE_FUNCTION` asks. Prints a line of JSON for each of 30 trials. */

@@ -5,7 +5,7 @@
  * that log, and a search that goes on repeats it in a new actor. So the state is JSON, and nothing is unpickled. A package that its Python lacks
  * is named with the command that installs it.
  */
-import { type ActorHandle, terminate } from "../../core/index.ts";
+import { type ActorHandle, kill } from "../../core/index.ts";
 import { custom, isPlainObject } from "../../core/internal.ts";
 import { python } from "../../python/python.ts";
 import { definitionOf } from "../definition.ts";
@@ -66,6 +66,12 @@ interface PythonLibrary {
   readonly define?: SpaceFunction | undefined;
 }
 
+/** The library's process, and what resolves when it knows everything of the log. */
+interface StartedLibrary {
+  readonly handle: ActorHandle<PythonSearcher>;
+  readonly replayed: PromiseLike<unknown>;
+}
+
 export abstract class PythonSearch implements Searcher {
   readonly definition: Definition | undefined;
   readonly #library: PythonLibrary;
@@ -77,7 +83,7 @@ export abstract class PythonSearch implements Searcher {
   #log: Call[] = [];
   #given = 0;
   #running = new Set<string>();
-  #actor: Promise<ActorHandle<PythonSearcher>> | undefined;
+  #actor: StartedLibrary | undefined;
 
   constructor(library: PythonLibrary, options: PythonSearchOptions) {
     this.#library = library;
@@ -172,23 +178,26 @@ export abstract class PythonSearch implements Searcher {
     this.#running = new Set(saved.running);
   }
 
-  /** Ends the library's process. Another question starts it again. */
+  /** Ends the library's process, also while it starts: all that it knows is in the log, or in its storage. Another question starts it again. */
   async close(): Promise<void> {
     const actor = this.#actor;
     this.#actor = undefined;
-    if (actor !== undefined) await actor.then((handle) => terminate(handle)).catch(() => undefined);
+    if (actor !== undefined) await kill(actor.handle);
   }
 
   /** The actor, which knows everything of the log. */
-  #started(): Promise<ActorHandle<PythonSearcher>> {
-    this.#actor ??= this.#start().catch((error: unknown) => {
-      this.#actor = undefined;
+  async #started(): Promise<ActorHandle<PythonSearcher>> {
+    const actor = (this.#actor ??= this.#start());
+    try {
+      await actor.replayed;
+      return actor.handle;
+    } catch (error) {
+      if (this.#actor === actor) this.#actor = undefined;
       throw error;
-    });
-    return this.#actor;
+    }
   }
 
-  async #start(): Promise<ActorHandle<PythonSearcher>> {
+  #start(): StartedLibrary {
     const { className, options, isStored } = this.#library;
     const { runtimeEnv } = this.#options;
     const actorClass = python.actor<PythonSearcher, [axes: JsonValue, options: JsonValue]>("shoal._searchers", className, {
@@ -202,8 +211,7 @@ export abstract class PythonSearch implements Searcher {
     });
     // In a storage the trials are there already: asks and tells that are repeated find them by their ids.
     const log = isStored ? this.#log.filter(([call, trialId]) => this.#running.has(trialId) && call !== "tell") : this.#log;
-    await handle.replay.remote(log);
-    return handle;
+    return { handle, replayed: handle.replay.remote(log) };
   }
 
   /** The next of the user's points. */

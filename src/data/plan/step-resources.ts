@@ -1,13 +1,14 @@
 /**
  * What each step of a physical plan asks for of the resources of the cluster, and whether limits leave enough for all of them.
  *
- * Called before a run begins. Nothing runs that would wait for ever: every task has to fit beside the fewest actors of all pools, as these hold their resources to the end.
+ * `engine/run.ts` asks before a run begins, so nothing starts that would wait for ever: every task has to fit beside the fewest actors of all pools, as these hold their
+ * resources to the end. What is counted while the pipeline runs is in `engine/resource-limits.ts`. The default of a task, and of an actor of a pool, is one CPU.
  */
 import type { TaskOptions } from "../../core/index.ts";
 import type { Amounts } from "../engine/resource-limits.ts";
 import { type PhysicalPlan, physicalInputs } from "./physical-plan.ts";
 
-export interface StepResources {
+interface StepResources {
   readonly name: string;
   readonly kind: "task" | "actor";
   /** What each task or actor asks for. */

@@ -4,7 +4,6 @@
  * The output of workers comes to the program that called `fit` in any case, marked with its source; the files hold a copy. A file that cannot be written causes one
  * warning; the run goes on, and the last lines wait until the file can be written.
  */
-import { setTimeout as pause } from "node:timers/promises";
 import { type OutputLines, takeOutput } from "../core/internal.ts";
 import { type AppendedFile, openAppended } from "../storage/appended-file.ts";
 import { joinPath } from "../storage/paths.ts";
@@ -23,7 +22,8 @@ export class RankLogs {
   readonly #files = new Map<number, RankLog>();
   readonly #ends: (() => void)[] = [];
   /** Wakes what waits for the storage. */
-  readonly #closing = new AbortController();
+  readonly #closing = Promise.withResolvers<void>();
+  #isClosing = false;
   #hasWarned = false;
 
   constructor(folder: string, warn: (text: string) => void) {
@@ -56,9 +56,9 @@ export class RankLogs {
       } catch (error) {
         if (!this.#hasWarned) this.#warn(`the output of ranks cannot be written, and its last lines wait: ${(error as Error).message}`);
         this.#hasWarned = true;
-        if (this.#closing.signal.aborted) return;
+        if (this.#isClosing) return;
         log.waiting = [...lines, ...log.waiting].slice(-RANK_LOG_LINES_MAX);
-        await pause(pauseMs, undefined, { signal: this.#closing.signal }).catch(() => {});
+        await Promise.race([new Promise((resolve) => setTimeout(resolve, pauseMs).unref()), this.#closing.promise]);
         pauseMs = Math.min(2 * pauseMs, STORAGE_RETRY_MAX_MS);
       }
     }
@@ -67,7 +67,8 @@ export class RankLogs {
   /** Tries once more to write what waits. */
   async close(): Promise<void> {
     for (const end of this.#ends.splice(0)) end();
-    this.#closing.abort();
+    this.#isClosing = true;
+    this.#closing.resolve();
     for (const { file, work } of this.#files.values()) {
       await work;
       await file.then((opened) => opened.close()).catch(() => {});

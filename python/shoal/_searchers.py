@@ -70,19 +70,19 @@ class Searcher:
         if losses is not None:
             self.observe(point, losses)
 
-    def give(self, trial_id, point):
+    def give(self, trial_id, point, axes=None):
         """A trial runs at a point that the user gave."""
         self.running[trial_id] = None
         self.foreign[trial_id] = point
 
     def replay(self, log):
         """Repeats asks, given points and tells. The same seed makes the library propose the same points; where another version proposes others, the logged points count."""
-        for call, trial_id, value in log:
+        for call, trial_id, value, *axes in log:
             if call == "ask":
-                if self.ask(trial_id) != value:
+                if self.ask(trial_id, *axes) != value:
                     self.foreign[trial_id] = value
             elif call == "give":
-                self.give(trial_id, value)
+                self.give(trial_id, value, *axes)
             elif call == "observe":
                 self.observe(value["point"], value["losses"])
             else:
@@ -170,6 +170,42 @@ class OptunaSearcher(Searcher):
         if axis["kind"] == "int":
             return kinds.IntDistribution(int(axis["low"]), int(axis["high"]), log=axis["log"], step=1 if axis["log"] else int(axis["step"]))
         return kinds.FloatDistribution(axis["low"], axis["high"], log=axis["log"], step=None if axis["log"] else axis.get("step"))
+
+
+class OptunaByFunctionSearcher(OptunaSearcher):
+    """Optuna's study where a function of the driver's asks for one value after another, so that each trial has axes of its own."""
+
+    def begin(self):
+        super().begin()
+        #: Optuna's trials that run, and their axes, by our ids.
+        self.asked = {}
+        self.suggested = {}
+
+    def ask(self, trial_id, axes=()):
+        known = self._stored(trial_id)
+        if known is None:
+            trial = self.study.ask()
+        else:
+            # Optuna gives the values again that this trial has.
+            trial = self.optuna.trial.Trial(self.study, known._trial_id)
+        self.running[trial_id] = trial.number
+        self.asked[trial_id] = trial
+        self.suggested[trial_id] = []
+        self.mark(trial_id)
+        return {axis["name"]: self.suggest(trial_id, axis) for axis in axes}
+
+    def suggest(self, trial_id, axis):
+        self.suggested[trial_id].append(axis)
+        return self._suggest(self.asked[trial_id], axis)
+
+    def give(self, trial_id, point, axes=None):
+        super().give(trial_id, point)
+        self.suggested[trial_id] = axes
+
+    def tell(self, trial_id, losses):
+        self.asked.pop(trial_id, None)
+        self.axes = self.suggested.pop(trial_id, [])
+        super().tell(trial_id, losses)
 
 
 class HyperOptSearcher(Searcher):

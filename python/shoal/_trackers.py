@@ -1,5 +1,5 @@
-"""MLflow, Weights & Biases and Comet for runs: the actors behind ``MLflowLoggerCallback``, ``WandbLoggerCallback`` and ``CometLoggerCallback`` of TypeScript (``src/runs/mlflow-tracker.ts`` and
-its neighbours).
+"""MLflow, Weights & Biases, Comet and Aim for runs: the actors behind ``MLflowLoggerCallback``, ``WandbLoggerCallback``, ``CometLoggerCallback`` and ``AimLoggerCallback`` of TypeScript
+(``src/runs/mlflow-tracker.ts`` and its neighbours).
 
 An actor follows all runs, or trials, of its tracker by their ids. It stands on the libraries' own clients, so whatever they read from the environment (addresses, credentials, offline
 modes) counts here.
@@ -191,3 +191,47 @@ class CometRuns:
         experiment = self._runs.pop(id_)
         experiment.log_other("state", state)
         experiment.end()
+
+
+class AimRuns:
+    #: Aim would measure the actor's own system and output, which say nothing of a run.
+    _QUIET = {"system_tracking_interval": None, "log_system_params": False, "capture_terminal_logs": False}
+
+    def __init__(self, options):
+        self._aim = library("aim", "AimLoggerCallback")
+        self._options = options
+        self._runs = {}
+
+    def open(self, run):
+        options = self._options
+        given = {"repo": options["repo"], "experiment": options["experimentName"] or run["experimentName"], **self._QUIET}
+        mark = "Shoal run %s" % run["id"]
+        earlier = self._earlier(mark) if run["isResumed"] else None
+        # A process that died has left its lock.
+        followed = self._aim.Run(**given) if earlier is None else self._aim.Run(earlier, force_resume=True, **given)
+        followed.name = run["name"]
+        followed.description = mark
+        followed["hparams"] = run["config"]
+        self._runs[run["id"]] = followed
+
+    def log(self, id_, rows):
+        run = self._runs[id_]
+        names = self._options["metrics"]
+        for row in rows:
+            for name, value in row["values"].items():
+                if names is not None and name not in names:
+                    continue
+                if isinstance(value, str):
+                    run.track(self._aim.Text(value), name=name, step=row["step"], epoch=row["step"])
+                elif isinstance(value, (int, float)) and not isinstance(value, bool):
+                    run.track(float(value), name=name, step=row["step"], epoch=row["step"])
+
+    def close(self, id_, state):
+        run = self._runs.pop(id_)
+        run["state"] = state
+        run.close()
+
+    def _earlier(self, mark):
+        """The run that has this description: Aim's database has it even of a run whose process died."""
+        repo = self._aim.Repo.from_path(self._options["repo"] or self._aim.Repo.default_repo_path(), init=True)
+        return next((one.hash for one in repo.structured_db.runs() if one.description == mark), None)

@@ -9,6 +9,7 @@
 export {
   count,
   custom,
+  customResources,
   flag,
   isPlainObject,
   milliseconds,
@@ -23,10 +24,13 @@ export {
 export { resolvePlacementGroupOptions } from "./options/group-options.ts";
 export { isActorOption, isTaskOption } from "./options/options.ts";
 
+// A placement group that another process has made.
+export { placementGroupOfId } from "./groups/placement-group.ts";
+
 // Conditions on the labels of nodes: as an option, and which nodes meet them.
 export { LABEL_SELECTOR } from "./options/scheduling-options.ts";
 export type { LabelSelector } from "./options/scheduling-types.ts";
-export { matchesLabels } from "../runtime/scheduling/label-selector.ts";
+export { matchesLabels, NODE_ID_LABEL } from "../runtime/scheduling/label-selector.ts";
 
 export { nearNames } from "../runtime/base/near-names.ts";
 
@@ -53,6 +57,7 @@ export { isWorker } from "./runtime-slot.ts";
 export { within } from "./objects/waiting-limits.ts";
 export { ignoreRejection, isThenable } from "../runtime/base/thenable.ts";
 export { isObjectRef } from "./objects/object-ref.ts";
+export { producerOf, type StreamProducer } from "./streams/object-ref-generator.ts";
 
 export { startedHere } from "./session/session.ts";
 export { runsInProcess } from "./runtime-slot.ts";

@@ -37,7 +37,7 @@ import {
   sortStep,
 } from "./exchange-steps.ts";
 import type { SinkTransform } from "./engine/sink-transform.ts";
-import { clusterCpus, knownRowCount, run } from "./engine/run.ts";
+import { knownRowCount, run, usableCpus } from "./engine/run.ts";
 import { SplitCoordinator } from "./engine/split-coordinator.ts";
 import { gather, type Transform } from "./engine/transform.ts";
 import { columnsTransform, columnTransform, filterTransform, selectTransform } from "./expressions/column-transforms.ts";
@@ -799,7 +799,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     if (!isInitialized()) await init();
     const settings = resolveSettings(this.#settings);
     const { labelSelector } = settings;
-    const plan = await portablePlan(physicalPlan(this.#plan), await clusterCpus(labelSelector));
+    const plan = await portablePlan(physicalPlan(this.#plan), await usableCpus(settings));
     const actorClass = remote(SplitCoordinator, { numCpus: 0, maxConcurrency: 4 * n, labelSelector });
     const coordinator = actorClass.remote({ plan, settings, name: this.#name, splits: n, ...read });
     await ready(coordinator);

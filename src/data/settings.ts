@@ -4,7 +4,7 @@
  * Settings are checked where the user sets them. A pipeline's own settings go before those of the process, each as a whole.
  * `Dataset` resolves them when it is consumed, and `engine/run.ts` does what they say.
  */
-import { count, custom, flag, LABEL_SELECTOR, type LabelSelector, number, readOptions } from "../core/internal.ts";
+import { count, custom, customResources, flag, LABEL_SELECTOR, type LabelSelector, number, readOptions } from "../core/internal.ts";
 
 /** What `configure` and `withSettings` take. */
 export interface DataSettings {
@@ -35,6 +35,16 @@ export interface DataSettings {
    * data.configure({ labelSelector: { pool: "in(data,spare)" } });
    */
   labelSelector?: LabelSelector | undefined;
+  /**
+   * What all tasks and actors of a pipeline may hold together: `CPU`, `GPU`, `memory` (in bytes), and custom resources by name. A step that needs more is refused before anything starts, and
+   * so are pools whose fewest actors leave too little for a task. Default: no limit but what the cluster has.
+   *
+   * @example
+   * rides.withSettings({ resourceLimits: { CPU: 4, GPU: 1 } });
+   */
+  resourceLimits?: Readonly<Record<string, number>> | undefined;
+  /** What the cluster has when a run begins and the pipeline leaves to others, by the same names. Default: nothing. */
+  excludeResources?: Readonly<Record<string, number>> | undefined;
 }
 
 /** The settings with their defaults. */
@@ -45,16 +55,30 @@ export interface Settings {
   readonly progress: boolean | undefined;
   readonly detectIssues: boolean;
   readonly labelSelector: LabelSelector | undefined;
+  readonly resourceLimits: Readonly<Record<string, number>>;
+  readonly excludeResources: Readonly<Record<string, number>>;
 }
+
+/** As nodes name them; what blocks take of the object store has a limit of its own. */
+const AMOUNTS = customResources({ cpu: "CPU", gpu: "GPU", memory: "memory", object_store_memory: "memoryBytes of data" }, [
+  "CPU",
+  "GPU",
+  "memory",
+]);
 
 const SETTINGS = {
   of: "data",
-  otherNames: { resource_limits: "the limit of memory is memoryBytes", exclude_resources: "choose nodes by labelSelector" },
+  otherNames: {
+    resource_limits: "it is resourceLimits: { CPU: 4, GPU: 1 }, and memoryBytes for the object store",
+    exclude_resources: "it is excludeResources: { CPU: 4 }",
+  },
   options: {
     memoryBytes: count({ min: 1 }, undefined),
     preserveOrder: flag(true),
     detectIssues: flag(true),
     labelSelector: LABEL_SELECTOR,
+    resourceLimits: AMOUNTS,
+    excludeResources: AMOUNTS,
     progress: custom<boolean | undefined>("true or false is needed", undefined, (value) =>
       typeof value === "boolean" ? "ok" : "wrong type",
     ),

@@ -111,6 +111,20 @@ function mergedFiles(parts: readonly CheckpointPart[], to: string): CopiedFile[]
   return [...merged.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
+/**
+ * Makes a folder a complete checkpoint where it lies, as its writer has put it there whole.
+ *
+ * @throws RunError where there is no such folder
+ */
+export async function adoptCheckpoint({ path, metrics }: { readonly path: string; readonly metrics: Metrics }): Promise<void> {
+  if (!(await folderExists(path)))
+    throw new RunError(`Cannot keep the checkpoint ${shownPath(path)}: there is no such folder`, {
+      hint: 'with the upload mode "none" a checkpoint is in its place, whole, before it is reported',
+    });
+  const files = (await folderFiles(path)).filter(({ name }) => name !== CHECKPOINT_RECORD);
+  await writeWhole(joinPath(path, CHECKPOINT_RECORD), Buffer.from(recordText({ metrics, files, completedAt: Date.now() })));
+}
+
 /** Drops what was staged of a checkpoint that will not be completed. */
 export async function discardCheckpoint(to: string): Promise<void> {
   await removeFolder(stagedPath(to));

@@ -31,12 +31,14 @@ async function openProgress(file: AppendedFile): Promise<TrackedRun> {
       const rows = results.map(flatRow);
       const added = new Set(rows.flatMap((row) => [...row.keys()]).filter((name) => !columns.has(name)));
       const isFirst = columns.size === 0;
-      for (const name of added) columns.add(name);
-      const lines = rows.map((row) => csvRow([...columns].map((name) => csvCell(row.get(name))))).join("");
+      const names = [...columns, ...added];
+      const lines = rows.map((row) => csvRow(names.map((name) => csvCell(row.get(name))))).join("");
       // The first rows bring their header: a file of its own, moved to its place, would cost each of ten thousand trials as much as all else.
-      if (isFirst) await file.append(csvRow([...columns]) + lines);
+      if (isFirst) await file.append(csvRow(names) + lines);
       else if (added.size === 0) await file.append(lines);
-      else await file.replace(Buffer.concat([await widened(file, [...columns]), Buffer.from(lines)]));
+      else await file.replace(Buffer.concat([await widened(file, names), Buffer.from(lines)]));
+      // Not before: a call that fails comes again.
+      for (const name of added) columns.add(name);
     },
     close: () => file.close(),
   };

@@ -4,6 +4,7 @@
  */
 import "./well-known-exports.ts";
 
+export type { AimLoggerOptions } from "./aim-tracker.ts";
 export { Checkpoint } from "./checkpoint.ts";
 export type { CheckpointPart, StoredCheckpoint } from "./checkpoint-upload.ts";
 export type { CometLoggerOptions } from "./comet-tracker.ts";

@@ -14,6 +14,8 @@ export const LOG_SEGMENTS_READ_AT_A_TIME = 16;
 
 /** Results gather for so long before trackers are called: one write for many, and nobody sees the delay. */
 export const TRACKED_EVERY_MS = 100;
+/** Between two tries to write results where the storage takes nothing. */
+export const TRACKED_RETRY_MS = 1000;
 /** Results that wait for a tracker that is slower than the reports. */
 export const TRACKED_RESULTS_MAX = 10_000;
 

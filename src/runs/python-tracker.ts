@@ -27,7 +27,7 @@ type TrackedRow = { readonly step: number; readonly timestampMs: number; readonl
 interface PythonTracker {
   readonly name: string;
   /** Class in `python/shoal/_trackers.py`. */
-  readonly className: "CometRuns" | "MlflowRuns" | "WandbRuns";
+  readonly className: "AimRuns" | "CometRuns" | "MlflowRuns" | "WandbRuns";
   /** Options of the class's constructor. */
   readonly options: Record<string, JsonValue>;
   readonly runtimeEnv: PythonTrackerOptions["runtimeEnv"];

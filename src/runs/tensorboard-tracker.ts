@@ -24,11 +24,13 @@ export class TBXLoggerCallback implements Tracker {
     let reports = 0;
     return {
       async log(results) {
-        const records = results.map((result) => {
-          reports += 1;
-          return eventRecord(scalarsEvent({ wallTime: timeOf(result) ?? now(), step: stepOf(result) ?? reports, values: scalars(result) }));
+        const records = results.map((result, i) => {
+          const step = stepOf(result) ?? reports + i + 1;
+          return eventRecord(scalarsEvent({ wallTime: timeOf(result) ?? now(), step, values: scalars(result) }));
         });
         await file.append(Buffer.concat([...start, ...records]));
+        // Not before: a call that fails comes again.
+        reports += results.length;
         start = [];
       },
       async close(state) {

@@ -1,5 +1,5 @@
 /**
- * Trackers record the reports of a run: in files, TensorBoard, MLflow, Weights & Biases, Comet, or a user's own store.
+ * Trackers record the reports of a run: in files, TensorBoard, MLflow, Weights & Biases, Comet, Aim, or a user's own store.
  *
  * Tracked data need not survive a power cut: the state of a run is in its log, and ten thousand trials must not wait for the disk forty thousand times. Each run or trial
  * opens its trackers. A queue (`tracking.ts`) calls them, never the reporting loop: a tracker may be slow, and an error that it throws ends the tracker and not the run.
@@ -27,7 +27,7 @@ export interface Tracker {
 }
 
 export interface TrackedRun {
-  /** Records the results since the last call, in order. Calls do not overlap. */
+  /** Records the results since the last call, in order. Calls do not overlap. One that fails with a `StorageError` comes again, with the same results and those since. */
   log(results: readonly Metrics[]): void | Promise<void>;
   close(state: "finished" | "failed"): void | Promise<void>;
 }

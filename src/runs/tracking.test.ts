@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
-import { TRACKED_EVERY_MS, TRACKED_RESULTS_MAX } from "./limits.ts";
+import { StorageError } from "../storage/errors.ts";
+import { TRACKED_EVERY_MS, TRACKED_RESULTS_MAX, TRACKED_RETRY_MS } from "./limits.ts";
 import type { Metrics } from "./metrics.ts";
 import type { TrackedRun, TrackedRunInfo, Tracker } from "./tracker.ts";
 import { Tracking } from "./tracking.ts";
@@ -59,6 +60,54 @@ test("a tracker that throws is told once and not called again; the others go on"
   await tracking.close("failed");
   expect(problems.sort()).toEqual(["bad: no space", "never: no package"]);
   expect([bad.ended, good.batches, good.ended]).toEqual([[], [[1], [2]], ["failed"]]);
+});
+
+test("results wait where the storage takes nothing, in order, and none is written twice", async () => {
+  vi.useFakeTimers();
+  try {
+    const disk = { isFull: true };
+    const batches: number[][] = [];
+    const log = async (results: readonly Metrics[]): Promise<void> => {
+      if (disk.isFull) throw new StorageError("Cannot write it: the disk is full");
+      batches.push(results.map(({ n }) => n as number));
+    };
+    const opened = tracker("opened", { log });
+    let opens = 0;
+    const unopened: Tracker = {
+      name: "unopened",
+      open: () => {
+        opens += 1;
+        if (disk.isFull) throw new StorageError("Cannot open it: the disk is full");
+        return { log, close: () => {} };
+      },
+    };
+    const { tracking, problems } = track([opened, unopened]);
+    for (const n of [1, 2]) tracking.log(of(n));
+    await vi.advanceTimersByTimeAsync(TRACKED_EVERY_MS);
+    tracking.log(of(3));
+    await vi.advanceTimersByTimeAsync(3 * TRACKED_RETRY_MS);
+    expect(opens).toBeGreaterThan(2);
+    disk.isFull = false;
+    await vi.advanceTimersByTimeAsync(TRACKED_RETRY_MS);
+    tracking.log(of(4));
+    await tracking.close("finished");
+    expect(batches).toEqual([[1, 2, 3], [1, 2, 3], [4], [4]]);
+    expect(problems).toEqual([
+      "opened: Cannot write it: the disk is full: its results wait until that can be written",
+      "unopened: Cannot open it: the disk is full: its results wait until that can be written",
+    ]);
+    expect(opened.ended).toEqual(["finished"]);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("results that the storage never took are told at the end", async () => {
+  const full = tracker("full", { log: () => Promise.reject(new StorageError("Cannot write it: the disk is full")) });
+  const { tracking, problems } = track([full]);
+  for (const n of [1, 2]) tracking.log(of(n));
+  await tracking.close("finished");
+  expect(problems).toEqual(["full: 2 results were not written: Cannot write it: the disk is full"]);
 });
 
 test("a slow tracker holds nobody up, and loses the oldest results rather than memory", async () => {

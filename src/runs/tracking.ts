@@ -1,11 +1,12 @@
 /**
  * Passes what a run reports to its trackers, without the run ever waiting for them.
  *
- * Results gather for a moment and go to each tracker in one call. A tracker that cannot keep up loses the oldest results of its queue, and a tracker that throws is not called again.
- * `onProblem` reports both once; the run itself goes on unchanged.
+ * Results gather for a moment and go to each tracker in one call. A tracker that cannot keep up loses the oldest results of its queue. Where the storage takes nothing, results wait until
+ * it does; a tracker that throws another error is not called again. `onProblem` reports each once; the run itself goes on unchanged.
  */
 import { Fifo } from "../core/internal.ts";
-import { TRACKED_EVERY_MS, TRACKED_RESULTS_MAX } from "./limits.ts";
+import { StorageError } from "../storage/errors.ts";
+import { TRACKED_EVERY_MS, TRACKED_RESULTS_MAX, TRACKED_RETRY_MS } from "./limits.ts";
 import type { Metrics } from "./metrics.ts";
 import type { TrackedRun, TrackedRunInfo, Tracker } from "./tracker.ts";
 
@@ -41,10 +42,15 @@ class TrackerLane {
   readonly #info: TrackedRunInfo;
   #run: Promise<TrackedRun> | undefined;
   readonly #queue = new Fifo<Metrics>();
+  /** Results of a call that failed, which come again. */
+  #unwritten: Metrics[] = [];
   #lost = 0;
   #timer: NodeJS.Timeout | undefined;
   #work: Promise<void> = Promise.resolve();
   #hasFailed = false;
+  /** Why the storage takes nothing now. */
+  #outage: Error | undefined;
+  #isClosing = false;
 
   constructor(tracker: Tracker, info: TrackedRunInfo, onProblem: (error: Error) => void) {
     this.#tracker = tracker;
@@ -55,17 +61,20 @@ class TrackerLane {
   log(metrics: Metrics): void {
     if (this.#hasFailed) return;
     this.#queue.push(metrics);
-    if (this.#queue.size > TRACKED_RESULTS_MAX) {
+    if (this.#queue.size > 0 && this.#unwritten.length + this.#queue.size > TRACKED_RESULTS_MAX) {
       this.#queue.shift();
       this.#lost += 1;
     }
-    this.#timer ??= setTimeout(() => this.#begin(), TRACKED_EVERY_MS);
+    this.#timer ??= setTimeout(() => this.#begin(), this.#outage === undefined ? TRACKED_EVERY_MS : TRACKED_RETRY_MS);
   }
 
   async close(state: "finished" | "failed"): Promise<void> {
+    this.#isClosing = true;
     this.#begin();
     await this.#work;
     await this.#trying(async () => (await this.#opened()).close(state));
+    const left = this.#unwritten.length + this.#queue.size;
+    if (this.#outage !== undefined && left > 0) this.#onProblem(new Error(`${left} results were not written: ${this.#outage.message}`));
     if (this.#lost > 0)
       this.#onProblem(
         new Error(
@@ -81,15 +90,18 @@ class TrackerLane {
   }
 
   async #write(): Promise<void> {
-    if (this.#queue.size === 0) return;
+    if (this.#unwritten.length + this.#queue.size === 0) return;
     const run = await this.#opened();
-    const results: Metrics[] = [];
-    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) results.push(next);
-    await run.log(results);
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) this.#unwritten.push(next);
+    await run.log(this.#unwritten);
+    this.#unwritten = [];
+    this.#outage = undefined;
   }
 
   #opened(): Promise<TrackedRun> {
     this.#run ??= (async () => this.#tracker.open(this.#info))();
+    // Opened again where the storage was away.
+    this.#run.catch(() => (this.#run = undefined));
     return this.#run;
   }
 
@@ -97,10 +109,21 @@ class TrackerLane {
     if (this.#hasFailed) return;
     try {
       await action();
-    } catch (error) {
+    } catch (thrown) {
+      const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+      if (error instanceof StorageError) return this.#waitForStorage(error);
       this.#hasFailed = true;
+      this.#unwritten = [];
       while (this.#queue.shift() !== undefined);
-      this.#onProblem(error instanceof Error ? error : new Error(String(error)));
+      this.#onProblem(error);
     }
+  }
+
+  #waitForStorage(error: StorageError): void {
+    const wasThere = this.#outage === undefined;
+    this.#outage = error;
+    if (this.#isClosing) return;
+    this.#timer ??= setTimeout(() => this.#begin(), TRACKED_RETRY_MS);
+    if (wasThere) this.#onProblem(new Error(`${error.message}: its results wait until that can be written`));
   }
 }

@@ -89,6 +89,8 @@ export interface DeploymentTarget {
   readonly versionKey: string | undefined;
   /** Methods that are generators. */
   readonly streaming: readonly string[];
+  /** Deployments of its application that are bound into its arguments. */
+  readonly calls: readonly string[];
 }
 
 /** An application, ready to be deployed; the code of its deployments goes beside it. */
@@ -102,4 +104,13 @@ export interface ApplicationTarget {
   readonly deployedMs: number;
   /** As the configuration has it, by Ray's keys; undefined for what a program runs. */
   readonly config: Readonly<Record<string, unknown>> | undefined;
+  /** The part of its replicas that the configuration wants; undefined: all. */
+  readonly capacity?: TargetCapacity | undefined;
+}
+
+/** `target_capacity` of a configuration. */
+export interface TargetCapacity {
+  readonly percent: number;
+  /** On the way up autoscaling keeps to `initialReplicas` at least. */
+  readonly direction: "up" | "down";
 }

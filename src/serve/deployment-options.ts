@@ -259,6 +259,14 @@ const TRACING = {
   },
 };
 
+/** @returns undefined where nothing is set up @throws TypeError, RangeError that name the option */
+export function resolveTracing(
+  given: TracingOptions | undefined,
+): { readonly setup: TracingOptions["setup"]; readonly samplingRatio: number } | undefined {
+  const { setup, samplingRatio } = readOptions(given, TRACING);
+  return setup === undefined ? undefined : { setup, samplingRatio };
+}
+
 const GANG = { of: "gangConfig", options: { gangSize: count({ min: 1 }, 1), strategy: oneOf(STRATEGIES, "PACK") } };
 
 /** @throws TypeError, RangeError that name the option, what is allowed and what was received */
@@ -281,7 +289,7 @@ export function resolveDeploymentOptions(
     throw new TypeError(
       `Cannot make deployment ${name}: requestRouterArgs are for a requestRouter, and there is none: received ${describeValue(read.requestRouterArgs)}`,
     );
-  const tracing = read.tracing === undefined ? undefined : readOptions(read.tracing, TRACING);
+  const tracing = resolveTracing(read.tracing);
   const {
     userConfig,
     backpressureConfig,
@@ -308,7 +316,7 @@ export function resolveDeploymentOptions(
     userConfig: userConfig === undefined ? undefined : JSON.stringify(userConfig),
     actorOptions: resolveActorOptionsFor(name, actorOptions),
     logging: resolveLogging(loggingConfig),
-    tracing: tracing?.setup === undefined ? undefined : { setupId: undefined, samplingRatio: tracing.samplingRatio },
+    tracing: tracing === undefined ? undefined : { setupId: undefined, samplingRatio: tracing.samplingRatio },
     routerId: undefined,
     requestRouterArgs: requestRouterArgs === undefined ? undefined : JSON.stringify(requestRouterArgs),
   };

@@ -36,6 +36,7 @@ export type { GrpcOptions, GrpcService } from "./grpc/grpc-options.ts";
 export { type GrpcContext, GrpcStatusError } from "./grpc/grpc-requests.ts";
 export type { HttpOptions } from "./proxy/http-options.ts";
 export { batch, type BatchedFunction, type BatchedStream, type BatchOptions, END_OF_STREAM, type EndOfStream } from "./replica/batch.ts";
+export { getClientAddress } from "./replica/lazy-request.ts";
 export { getMultiplexedModelId, multiplexed, type MultiplexedOptions } from "./replica/multiplexed.ts";
 export { nodeHandler, type NodeListener } from "./replica/node-handler.ts";
 export { ServerWebSocket, SocketCloseEvent, type SocketMessageEvent, type WebSocketMessage } from "./replica/server-websocket.ts";

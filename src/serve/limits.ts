@@ -17,6 +17,10 @@ export const MESSAGE_COST_BYTES = 64;
 export const MESSAGE_BYTES_MAX = 1024 * 1024;
 /** The largest message of a client of gRPC, where `maxMessageBytes` says nothing else: what gRPC's libraries take by default. */
 export const GRPC_MESSAGE_BYTES_MAX = 4 * 1024 * 1024;
+/** Watches of health and streams of reflection that a client's connection of gRPC has at a time: they never end by themselves, and a client needs one for each service. */
+export const GRPC_OWN_STREAMS_MAX = 100;
+/** Calls of one connection of gRPC at a time, of all services: clients are told, and hold back what is more. */
+export const GRPC_CALLS_MAX = 1_000;
 /** Bytes that a replica may have sent to a WebSocket before its client takes them. A program that awaits `send` stays far below. */
 export const SOCKET_BUFFER_BYTES_MAX = 64 * 1024 * 1024;
 /** Clients of WebSockets are asked whether they live that often; who has not answered by the next time is gone. */
@@ -49,8 +53,16 @@ export const HTTP2_SETTINGS_MAX = 16;
 export const LINGER_MS = 1_000;
 /** A connection without a request is closed after that long. Ray: keep_alive_timeout_s. */
 export const KEEP_ALIVE_MS = 90_000;
+/** A proxy whose node is drained goes on serving for that long, while load balancers learn of it: three probes of most, ten seconds apart. Ray: PROXY_MIN_DRAINING_PERIOD_S. */
+export const DRAIN_GRACE_MS = 30_000;
+/** Where the node's deadline is near, the grace has no more than this part of what is left: open requests have the rest. */
+export const DRAIN_GRACE_PART = 0.5;
 /** How often a proxy looks whether the files of its certificate have been renewed. */
 export const CERTIFICATE_EVERY_MS = 5_000;
+/** Replicas of a deployment that are told of by REST after their end. Ray: RAY_SERVE_RETAINED_DEAD_REPLICAS. */
+export const ENDED_REPLICAS_KEPT = 10;
+/** Changes of the number of replicas of a deployment that are told of by REST. */
+export const DECISIONS_KEPT = 10;
 /** Connections of clients that a proxy has at a time: each costs some 10 KB. */
 export const CLIENTS_MAX = 20_000;
 /** Open files that a proxy keeps for itself, of all that its process may have: one for each replica, and those of the node. */
@@ -85,6 +97,8 @@ export const LOOP_EVERY_MS = 1_000;
 export const UTILIZATION_WINDOW_MS = 60_000;
 /** How finely it is kept. */
 export const UTILIZATION_STEP_MS = 1_000;
+/** The same minute is kept in so many parts for the slowest request. Ray: RAY_SERVE_REPLICA_MAX_PROCESSING_LATENCY_NUM_BUCKETS. */
+export const SLOWEST_PARTS = 6;
 /** Series of one metric in one process; further ones are counted together. */
 export const SERIES_MAX = 1_000;
 /** How often the controller looks at its deployments. Ray: CONTROL_LOOP_INTERVAL_S. */

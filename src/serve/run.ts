@@ -7,24 +7,26 @@
 import { CONTROLLER_NAME, SERVE_NAMESPACE } from "./names.ts";
 import { ActorDiedError, type ActorHandle, getActor, kill, remote, TaskError } from "../core/index.ts";
 import { describeValue, flag, isWorker, readOptions, runsInProcess, startedHere } from "../core/internal.ts";
-import { buildApplication, requireApplication, streamingMethodsOf } from "./build/application-graph.ts";
+import { buildApplication, keptFunction, requireApplication, streamingMethodsOf } from "./build/application-graph.ts";
+import { saveCode } from "./code-store.ts";
 import { type ControllerHealth, Controller, type OpenedApi, type ServeOptions, type ServeStatus } from "./controller/controller.ts";
 import type { ConfigApplication } from "./config/read-config.ts";
 import { type Application, applicationParts, type Deployable, type Handle } from "./deployment.ts";
 import type { DeployedCode } from "./deployed-code.ts";
-import type { ApplicationTarget } from "./deployment-config.ts";
-import { type LoggingOptions, resolveLogging } from "./deployment-options.ts";
+import type { ApplicationTarget, TargetCapacity } from "./deployment-config.ts";
+import { type LoggingOptions, resolveLogging, resolveTracing, type TracingOptions } from "./deployment-options.ts";
 import { DeploymentUnavailableError } from "./errors.ts";
 import { type DeploymentHandle, newHandle } from "./handle/deployment-handle.ts";
 import type { HandleOf } from "./handle/handle-types.ts";
+import { ineffectiveOptions } from "./ineffective-options.ts";
 import { REPLICA_CONCURRENCY, SLOW_START_AGAIN_MS } from "./limits.ts";
 import { type GrpcOptions, resolveGrpcOptions } from "./grpc/grpc-options.ts";
 import { runLocally } from "./local/local-application.ts";
-import { type HttpOptions, resolveHttpOptions, type ResolvedHttpOptions } from "./proxy/http-options.ts";
+import { type HttpOptions, resolveHttpOptions } from "./proxy/http-options.ts";
 import { isPath } from "./proxy/route-table.ts";
 import { type ApiOptions, resolveApiOptions } from "./rest/api-options.ts";
 import { closeRouters } from "./routing/process-routers.ts";
-import { loadTracing } from "./tracing.ts";
+import { loadTracing, type TracingConfig } from "./tracing.ts";
 
 /** The options of `start`. */
 export interface StartOptions {
@@ -35,6 +37,8 @@ export interface StartOptions {
   grpcOptions?: GrpcOptions | undefined;
   /** How all replicas print, where neither their application nor their deployment says it. Default: the console as it is. */
   loggingConfig?: LoggingOptions | undefined;
+  /** Sets OpenTelemetry up in all replicas whose deployment does not say it. Default: none. */
+  tracing?: TracingOptions | undefined;
   /** Show clients the errors of user code, with their stacks. Default: false; what went wrong is in the log, by the id that clients get. */
   development?: boolean | undefined;
 }
@@ -65,12 +69,13 @@ export interface RunOptions {
 
 const START = {
   of: "serve.start",
-  otherNames: { logging_config: "it is loggingConfig" },
+  otherNames: { logging_config: "it is loggingConfig", tracing_config: "it is tracing" },
   options: {
     httpOptions: anyObject(),
     grpcOptions: anyObject(),
     apiOptions: anyObject(),
     loggingConfig: anyObject(),
+    tracing: anyObject(),
     development: flag(false),
   },
 };
@@ -123,15 +128,16 @@ const blocked = new Set<() => void>();
  * const { address } = await serve.start({ httpOptions: { port: 0 } }); // http://127.0.0.1:40123
  */
 export async function start(options?: StartOptions): Promise<StartedServe> {
-  const { httpOptions, grpcOptions, apiOptions, loggingConfig, development } = readOptions(options, START);
+  const { httpOptions, grpcOptions, apiOptions, loggingConfig, tracing: given, development } = readOptions(options, START);
   const logging = resolveLogging(loggingConfig);
   const api = apiOptions === undefined ? undefined : resolveApiOptions(apiOptions);
   // Nothing is awaited without need: a `run` right after this call would start Serve with the defaults.
   const grpc = grpcOptions === undefined ? undefined : await resolveGrpcOptions(grpcOptions);
-  const wanted = { http: resolveHttpOptions(httpOptions), grpc, logging, showsErrors: development };
+  const tracing = given === undefined ? undefined : await keptTracing(given as TracingOptions);
+  const wanted = { http: resolveHttpOptions(httpOptions), grpc, logging, tracing, showsErrors: development };
   const controller = controllerWith(wanted);
   const started = await unwrapped(begun(controller, wanted));
-  await warnOfOptions(controller, { given: httpOptions ?? {}, wanted: wanted.http });
+  await warnOfOptions(controller, options ?? {}, wanted);
   return { ...started, ...(api !== undefined && { api: await unwrapped(controller.openApi.remote(api)) }) };
 }
 
@@ -198,9 +204,13 @@ function ingressHandle<T extends Deployable>(application: Application<T>, app: s
 }
 
 /** The same for an application of a configuration. */
-export async function runConfigured(application: Application, { name, routePrefix, fields }: ConfigApplication): Promise<void> {
+export async function runConfigured(
+  application: Application,
+  { name, routePrefix, fields }: ConfigApplication,
+  capacity: TargetCapacity | undefined,
+): Promise<void> {
   const read = readOptions({ name, routePrefix }, RUN);
-  await deployed(application, { name: read.name, routePrefix: read.routePrefix, config: fields });
+  await deployed(application, { name: read.name, routePrefix: read.routePrefix, config: fields, capacity });
 }
 
 /** Reads the name and the route of an application that is to be built elsewhere. @throws TypeError, RangeError that name the option */
@@ -333,18 +343,21 @@ function controllerWith(options: ServeOptions): ControllerHandle {
   }).remote(options);
 }
 
+/** Keeps the code that sets tracing up where replicas find it. */
+async function keptTracing(given: TracingOptions): Promise<TracingConfig | undefined> {
+  const tracing = resolveTracing(given);
+  if (tracing === undefined) return undefined;
+  const { id, code } = keptFunction(tracing.setup, "tracing", "start Serve: its");
+  await saveCode(id, code);
+  return { setupId: id, samplingRatio: tracing.samplingRatio };
+}
+
 /** Serve that runs already keeps the options that it was started with. */
-async function warnOfOptions(
-  controller: ControllerHandle,
-  { given, wanted }: { given: HttpOptions; wanted: ResolvedHttpOptions },
-): Promise<void> {
-  const { http } = await controller.options.remote();
-  const ignored = (Object.keys(given) as (keyof ResolvedHttpOptions)[]).filter(
-    (name) => JSON.stringify(http[name]) !== JSON.stringify(wanted[name]),
-  );
+async function warnOfOptions(controller: ControllerHandle, given: StartOptions, wanted: ServeOptions): Promise<void> {
+  const ignored = ineffectiveOptions(given, { wanted, held: await controller.options.remote() });
   if (ignored.length > 0)
     process.stderr.write(
-      `shoal: Serve runs already and keeps its httpOptions: ${ignored.join(", ")} of this start() have no effect. serve.shutdown() ends what runs.\n`,
+      `shoal: Serve runs already and keeps its options: ${ignored.join(", ")} of this start() have no effect. serve.shutdown() ends what runs.\n`,
     );
 }
 

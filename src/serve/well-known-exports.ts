@@ -14,6 +14,7 @@ import { OpenAIIngress } from "./llm/openai-ingress.ts";
 import { Counter, Gauge, Histogram, metrics } from "./metrics/user-metrics.ts";
 import { ServeProxy } from "./proxy/proxy.ts";
 import { batch, END_OF_STREAM } from "./replica/batch.ts";
+import { getClientAddress } from "./replica/lazy-request.ts";
 import { getMultiplexedModelId, multiplexed } from "./replica/multiplexed.ts";
 import { nodeHandler } from "./replica/node-handler.ts";
 import { Replica } from "./replica/replica.ts";
@@ -35,6 +36,7 @@ registerExports("shoal/serve", {
   END_OF_STREAM,
   Gauge,
   getAppHandle,
+  getClientAddress,
   getDeploymentHandle,
   getMultiplexedModelId,
   getReplicaContext,

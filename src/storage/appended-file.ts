@@ -3,8 +3,10 @@
  *
  * On this machine bytes are appended in place, and nothing is held open between two appends, so a thousand paused trials take no file descriptors. S3 cannot append: the bytes
  * gather in a temporary file, which is uploaded whole when it has doubled, and at the end; so the cost stays linear, and a crash loses the end of a file that nothing depends on.
+ *
+ * An append that fails can be repeated: the next one removes whatever the failed one has left.
  */
-import { appendFile, open, readFile, rm, stat } from "node:fs/promises";
+import { appendFile, open, readFile, rm, stat, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { newTemporaryFolder } from "../core/internal.ts";
 import { StorageError, storageError } from "./errors.ts";
@@ -40,31 +42,32 @@ export async function openAppended(path: string, { isNew = false }: AppendedFile
 
 class LocalAppended implements AppendedFile {
   readonly #path: string;
-  /** Whether nothing is known to have been written. */
-  #isNew: boolean;
+  /** Of the appends that succeeded, and of the file before them; undefined where that is not known yet. */
+  #sizeBytes: number | undefined;
+  /** Whether an append has failed, which may have written a part. */
+  #isTorn = false;
 
   constructor(path: string, isNew: boolean) {
     this.#path = path;
-    this.#isNew = isNew;
+    this.#sizeBytes = isNew ? 0 : undefined;
   }
 
-  async append(bytes: Uint8Array | string): Promise<void> {
-    this.#isNew = false;
-    await naming(this.#path, () => appendFile(this.#path, bytes));
+  append(bytes: Uint8Array | string): Promise<void> {
+    return this.#whole(bytes, () => appendFile(this.#path, bytes));
   }
 
   contents(): Promise<Uint8Array> {
-    return this.#isNew ? Promise.resolve(new Uint8Array(0)) : bytesOf(this.#path);
+    return this.#sizeBytes === 0 ? Promise.resolve(new Uint8Array(0)) : bytesOf(this.#path);
   }
 
-  replace(bytes: Uint8Array): Promise<void> {
-    this.#isNew = false;
-    return writeWhole(this.#path, bytes, { isDurable: false });
+  async replace(bytes: Uint8Array): Promise<void> {
+    await writeWhole(this.#path, bytes, { isDurable: false });
+    this.#sizeBytes = bytes.length;
+    this.#isTorn = false;
   }
 
   async appendDurably(bytes: Uint8Array | string): Promise<void> {
-    this.#isNew = false;
-    await naming(this.#path, async () => {
+    await this.#whole(bytes, async () => {
       const handle = await open(this.#path, "a");
       try {
         await handle.appendFile(bytes);
@@ -72,6 +75,17 @@ class LocalAppended implements AppendedFile {
       } finally {
         await handle.close();
       }
+    });
+  }
+
+  async #whole(bytes: Uint8Array | string, write: () => Promise<void>): Promise<void> {
+    await naming(this.#path, async () => {
+      this.#sizeBytes ??= await sizeOf(this.#path);
+      if (this.#isTorn && (await sizeOf(this.#path)) > this.#sizeBytes) await truncate(this.#path, this.#sizeBytes);
+      this.#isTorn = true;
+      await write();
+      this.#isTorn = false;
+      this.#sizeBytes += Buffer.byteLength(bytes);
     });
   }
 
@@ -106,7 +120,8 @@ class UploadedAppended implements AppendedFile {
   async append(bytes: Uint8Array | string): Promise<void> {
     await naming(this.#path, () => appendFile(this.#local, bytes));
     this.#sizeBytes += Buffer.byteLength(bytes);
-    if (this.#sizeBytes >= Math.max(UPLOADED_AGAIN_FROM_BYTES, 2 * this.#uploadedBytes)) await this.#upload();
+    // An upload that fails is made up for by the next one, or by that at the end, whose failure is told.
+    if (this.#sizeBytes >= Math.max(UPLOADED_AGAIN_FROM_BYTES, 2 * this.#uploadedBytes)) await this.#upload().catch(() => undefined);
   }
 
   async appendDurably(bytes: Uint8Array | string): Promise<void> {
@@ -146,6 +161,15 @@ class UploadedAppended implements AppendedFile {
       await rm(this.#folder, { recursive: true, force: true });
     }
   }
+}
+
+/** 0 for a file that is not there. */
+async function sizeOf(path: string): Promise<number> {
+  const stats = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  return stats?.size ?? 0;
 }
 
 async function bytesOf(path: string): Promise<Uint8Array> {

@@ -105,6 +105,88 @@ describe("a run without faults", () => {
   });
 });
 
+describe("asynchronous uploads", () => {
+  /** Both ranks report; the first has a checkpoint. */
+  function reportBoth(controller: TrainingController<string>, loss: number): Effect[] {
+    come(controller, 0, reportOf(loss, `/${loss}`, "async"));
+    return come(controller, 1, reportOf(10 * loss));
+  }
+
+  function recorded(controller: TrainingController<string>, report: number, decision: "continue" | "stop" = "continue"): Effect[] {
+    return controller.handle({ kind: "recorded", report, checkpoint: `kept ${report}`, decision });
+  }
+
+  test("are told to the ranks when they are stored, and one at most goes on beside the loops", () => {
+    const controller = running();
+    expect(of(reportBoth(controller, 1), "answer")).toEqual([
+      { kind: "answer", ranks: [0, 1], decision: { action: "continue", isUploading: true } },
+    ]);
+    const second = reportBoth(controller, 2);
+    expect([...of(second, "record"), ...of(second, "answer")]).toEqual([]);
+    expect(recorded(controller, 1).filter(({ kind }) => kind !== "clearTimer")).toMatchObject([
+      { kind: "stored", checkpoint: "kept 1", metrics: [{ loss: 1 }, { loss: 10 }] },
+      { kind: "record", report: 2 },
+      { kind: "answer", ranks: [0, 1], decision: { action: "continue", isUploading: true } },
+    ]);
+    expect(recorded(controller, 2)).toEqual([{ kind: "stored", checkpoint: "kept 2", metrics: [{ loss: 2 }, { loss: 20 }] }]);
+  });
+
+  test("hold up the next report, also one without a checkpoint, and no barrier", () => {
+    const controller = running({ reportTimeoutMs: 500 });
+    reportBoth(controller, 1);
+    come(controller, 0, { type: "barrier", name: "barrier", value: undefined });
+    expect(of(come(controller, 1, { type: "barrier", name: "barrier", value: undefined }), "answer")).toHaveLength(1);
+    come(controller, 0, reportOf(2));
+    // Whoever waits for an upload is not late.
+    expect(come(controller, 1, reportOf(2)).filter(({ kind }) => kind !== "clearTimer")).toEqual([]);
+    expect(of(recorded(controller, 1), "record")).toMatchObject([{ report: 2 }]);
+  });
+
+  test("are waited for when nodes go away or ranks are to be more, so that the loops stop there", () => {
+    for (const reason of ["preempted", "resize"] as const) {
+      const controller = running({ resizeIntervalMs: 1000, maxWorkers: 4 });
+      reportBoth(controller, 1);
+      if (reason === "resize") controller.handle({ kind: "room", attempt: 1, workers: 3 });
+      else controller.handle({ kind: "preempted", attempt: 1, nodeId: "b", ranks: [1], reason: "preemption", deadlineMs: 5 });
+      reportBoth(controller, 2);
+      expect(of(recorded(controller, 1), "answer")).toEqual([]);
+      expect(of(recorded(controller, 2), "answer")).toEqual([
+        { kind: "answer", ranks: [0, 1], decision: { action: "stop", reason, checkpoint: "kept 2" } },
+      ]);
+      come(controller, 0, { type: "stopped" });
+      come(controller, 1, { type: "stopped" });
+      expect(of(ended(controller), "startGroup")).toHaveLength(1);
+      expect(of(begin(controller), "begin")).toEqual([{ kind: "begin", checkpoint: "kept 2" }]);
+    }
+  });
+
+  test("of a run that a scheduler stops end the loops at their next report, which does not count", () => {
+    for (const isLate of [false, true]) {
+      const controller = running();
+      reportBoth(controller, 1);
+      const effects = isLate
+        ? [...recorded(controller, 1, "stop"), ...reportBoth(controller, 2)]
+        : [...reportBoth(controller, 2), ...recorded(controller, 1, "stop")];
+      expect(of(effects, "record")).toEqual([]);
+      expect(of(effects, "answer")).toEqual([{ kind: "answer", ranks: [0, 1], decision: { action: "stop", reason: "scheduler" } }]);
+      come(controller, 0, { type: "stopped" });
+      come(controller, 1, { type: "stopped" });
+      expect(of(ended(controller), "finish")).toHaveLength(1);
+    }
+  });
+
+  test("that fail fail the attempt, while the ranks run or wait for them", () => {
+    for (const waits of [false, true]) {
+      const controller = running();
+      reportBoth(controller, 1);
+      if (waits) reportBoth(controller, 2);
+      controller.handle({ kind: "notRecorded", report: 1, failure: failure(0, "storage") });
+      expect(of(controller.handle({ kind: "timer", name: "settle" }), "endGroup")).toHaveLength(1);
+      expect(of(ended(controller), "fail")).toMatchObject([{ failures: [{ rank: 0, cause: "storage" }] }]);
+    }
+  });
+});
+
 describe("ranks that disagree", () => {
   test("are named with what they did", () => {
     const controller = running();
@@ -324,8 +406,9 @@ describe("moves", () => {
 
   test("ranks of a node that goes away are told, and stop at their next checkpoint", () => {
     const controller = running();
-    const told = controller.handle({ kind: "preempted", attempt: 1, ranks: [1], reason: "preemption", deadlineMs: 5 });
-    expect(told).toEqual([{ kind: "notify", ranks: [0, 1], reason: "preemption", deadlineMs: 5 }]);
+    const told = controller.handle({ kind: "preempted", attempt: 1, nodeId: "b", ranks: [1], reason: "preemption", deadlineMs: 5 });
+    const preemption = { reason: "preemption", deadlineMs: 5, preemptedNodeToRanks: { b: [1] }, preemptedRanks: [1] };
+    expect(told).toEqual([{ kind: "notify", ranks: [0, 1], preemption }]);
     come(controller, 0, reportOf(1, "/a"));
     come(controller, 1, reportOf(1));
     const effects = controller.handle({ kind: "recorded", report: 1, checkpoint: "a", decision: "continue" });
@@ -334,7 +417,7 @@ describe("moves", () => {
 
   test("the death of a rank whose node was announced to go away does not count", () => {
     const controller = running();
-    controller.handle({ kind: "preempted", attempt: 1, ranks: [1], reason: "preemption", deadlineMs: 5 });
+    controller.handle({ kind: "preempted", attempt: 1, nodeId: "b", ranks: [1], reason: "preemption", deadlineMs: 5 });
     controller.handle({ kind: "failed", attempt: 1, failure: failure(1, "died") });
     controller.handle({ kind: "timer", name: "settle" });
     expect(of(ended(controller), "startGroup")).toHaveLength(1);
@@ -343,7 +426,7 @@ describe("moves", () => {
 });
 
 describe("preemptions", () => {
-  const NOTICE = { kind: "preempted", reason: "preemption", deadlineMs: 5 } as const;
+  const NOTICE = { kind: "preempted", nodeId: "b", reason: "preemption", deadlineMs: 5 } as const;
 
   function preempt(controller: TrainingController<string>, ranks: readonly number[]): Effect[] {
     return controller.handle({ ...NOTICE, attempt: controller.attempt, ranks });
@@ -394,11 +477,26 @@ describe("preemptions", () => {
     const controller = new TrainingController<string>(OPTIONS);
     controller.handle({ kind: "start" });
     expect(preempt(controller, [0])).toEqual([]);
-    expect(of(begin(controller), "notify")).toMatchObject([{ ranks: [0, 1], reason: "preemption" }]);
+    expect(of(begin(controller), "notify")).toMatchObject([{ ranks: [0, 1], preemption: { reason: "preemption", preemptedRanks: [0] } }]);
     come(controller, 0, reportOf(1, "/a"));
     come(controller, 1, reportOf(1));
     const effects = controller.handle({ kind: "recorded", report: 1, checkpoint: "a", decision: "continue" });
     expect(of(effects, "answer")).toMatchObject([{ decision: { action: "stop", reason: "preempted" } }]);
+  });
+
+  test("of several nodes are told together, with the first deadline, also where they came before the loops began", () => {
+    const controller = new TrainingController<string>(OPTIONS);
+    const tell = (nodeId: string, ranks: readonly number[], deadlineMs: number | undefined): Effect[] =>
+      controller.handle({ ...NOTICE, attempt: 1, nodeId, ranks, deadlineMs });
+    controller.handle({ kind: "start" });
+    controller.handle({ kind: "started", attempt: 1, workers: 5 });
+    tell("b", [3, 4], undefined);
+    tell("a", [0], 70);
+    const two = { preemptedNodeToRanks: { a: [0], b: [3, 4] }, preemptedRanks: [0, 3, 4], deadlineMs: 70 };
+    expect(of(controller.handle({ kind: "met", attempt: 1 }), "notify")).toMatchObject([{ preemption: two }]);
+    expect(tell("c", [2], 50)).toMatchObject([
+      { preemption: { preemptedNodeToRanks: { c: [2] }, preemptedRanks: [0, 2, 3, 4], deadlineMs: 50 } },
+    ]);
   });
 
   test("leave the other ranks their grace, and then all end", () => {
@@ -475,7 +573,7 @@ describe("groups that cannot start", () => {
 
   /** The first attempt ends without counting as a failure. */
   function preemptAndDie(controller: TrainingController<string>): void {
-    controller.handle({ kind: "preempted", attempt: 1, ranks: [0], reason: "preemption", deadlineMs: 5 });
+    controller.handle({ kind: "preempted", attempt: 1, nodeId: "b", ranks: [0], reason: "preemption", deadlineMs: 5 });
     controller.handle({ kind: "failed", attempt: 1, failure: failure(0, "died") });
     controller.handle({ kind: "timer", name: "settle" });
     ended(controller);

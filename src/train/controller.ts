@@ -3,14 +3,15 @@
  *
  * A pure state machine: events in, effects out, without a clock, a process or a file. An attempt goes through starting → rendezvous → running → ending, and the run goes to the next
  * attempt or is done. `training-run.ts` carries the effects out and tells what came of them.
- * Always holds: a report is answered once, when all ranks have come to it and, unless its upload is asynchronous, when it is recorded; the next attempt begins when the group
- * before it is gone and what it reported is recorded; events of earlier attempts change nothing.
+ * Always holds: reports are recorded one after the other; a report is answered once, when all ranks have come to it and it is recorded, or, where its upload is asynchronous and no stop
+ * is due, when the one before it is; the next attempt begins when the group before it is gone and what it reported is recorded; events of earlier attempts change nothing.
  */
 import type { PreemptionInfo } from "../core/index.ts";
 import { describeArrivals } from "./arrivals.ts";
+import type { Metrics } from "../runs/metrics.ts";
 import { SETTLE_AFTER_CAUSE_MS, SETTLE_MS } from "./limits.ts";
 import type { RankFailure } from "./rank-failure.ts";
-import type { Arrival, RankDecision, RankEvent, RankReport, StopReason } from "./rank-protocol.ts";
+import type { Arrival, RankDecision, RankEvent, RankReport, StopReason, TrainPreemptionInfo } from "./rank-protocol.ts";
 
 export interface ControllerOptions<C> {
   /** Failures of a group that are followed by another attempt; -1 is without end, here and below. */
@@ -56,8 +57,8 @@ export type ControllerEvent<C> =
   | { kind: "probed"; attempt: number; silent: readonly number[] }
   /** For how many workers there is room, those of this run included. */
   | { kind: "room"; attempt: number; workers: number }
-  /** Nodes of these ranks are to go away. */
-  | { kind: "preempted"; attempt: number; ranks: readonly number[]; reason: PreemptionInfo["reason"]; deadlineMs: number | undefined }
+  /** A node is to go away, and these ranks with it. */
+  | ({ kind: "preempted"; attempt: number; nodeId: string; ranks: readonly number[] } & PreemptionInfo)
   | { kind: "abort"; error: unknown }
   /** No process of the group is left. */
   | { kind: "ended"; attempt: number };
@@ -68,7 +69,9 @@ export type ControllerEffect<C> =
   | { kind: "begin"; checkpoint: C | undefined }
   | { kind: "record"; report: number; reports: readonly RankReport[] }
   | { kind: "answer"; ranks: readonly number[]; decision: RankDecision<C> }
-  | { kind: "notify"; ranks: readonly number[]; reason: PreemptionInfo["reason"]; deadlineMs: number | undefined }
+  /** A report that was answered before its upload is recorded. `metrics`: by rank. */
+  | { kind: "stored"; checkpoint: C; metrics: readonly Metrics[] }
+  | { kind: "notify"; ranks: readonly number[]; preemption: TrainPreemptionInfo }
   | { kind: "probe"; ranks: readonly number[] }
   | { kind: "ping"; ranks: readonly number[] }
   | { kind: "lookForRoom" }
@@ -92,7 +95,13 @@ type Ending =
   | { kind: "again" }
   | { kind: "aborted"; error: unknown };
 
-type PreemptionNotice = Omit<Extract<ControllerEvent<unknown>, { kind: "preempted" }>, "kind" | "attempt">;
+/** A report that is being recorded. */
+interface Recording {
+  readonly report: number;
+  readonly reports: readonly RankReport[];
+  /** The ranks wait for it. */
+  readonly isAwaited: boolean;
+}
 
 /** Stands for the report of a rank that the others did not wait for. */
 const NO_REPORT: RankReport = { type: "report", metrics: {}, checkpoint: null, uploadMode: "sync" };
@@ -112,19 +121,15 @@ export class TrainingController<C> {
   readonly #failed: RankFailure[] = [];
   /** Ranks that owe the answer of a ping, with the rounds since. */
   readonly #unanswered = new Map<number, number>();
-  /** Ranks whose nodes were announced to go away. */
-  readonly #preempted = new Set<number>();
-  /** A notice that came before the loops began. */
-  #earlyNotice: PreemptionNotice | undefined;
+  /** The nodes that were announced to go away, all together. */
+  #preemption: TrainPreemptionInfo | undefined;
   #ending: Ending | undefined;
   #groupHasEnded = false;
   /** The loops of this attempt have begun. */
   #hasBegun = false;
   /** Reports so far, of all attempts. */
   #reports = 0;
-  /** The report at which the ranks wait for its record. */
-  #waitedFor: number | undefined;
-  readonly #recording = new Set<number>();
+  #recording: Recording | undefined;
   #stop: StopReason | undefined;
   /** The stop was told to the ranks. */
   #isStopping = false;
@@ -181,7 +186,7 @@ export class TrainingController<C> {
       case "room":
         return this.#thereIsRoom(event.workers);
       case "preempted":
-        return this.#preemptedRanks(event);
+        return this.#preempted(event);
       case "abort":
         return this.#abort(event.error);
       case "ended":
@@ -198,15 +203,13 @@ export class TrainingController<C> {
     this.#phase = "starting";
     this.#arrivals.clear();
     this.#failed.length = 0;
-    this.#preempted.clear();
     this.#unanswered.clear();
-    this.#earlyNotice = undefined;
+    this.#preemption = undefined;
     this.#ending = undefined;
     this.#groupHasEnded = false;
     this.#hasBegun = false;
     this.#stop = undefined;
     this.#isStopping = false;
-    this.#waitedFor = undefined;
     this.#emit({ kind: "startGroup", attempt: this.#attempt });
   }
 
@@ -227,7 +230,7 @@ export class TrainingController<C> {
     if (healthCheck !== undefined) this.#emit({ kind: "setTimer", name: "health", ms: healthCheck.intervalMs });
     if (resizeIntervalMs !== undefined && this.#workers < maxWorkers)
       this.#emit({ kind: "setTimer", name: "resize", ms: resizeIntervalMs });
-    if (this.#earlyNotice !== undefined) this.#preemptedRanks(this.#earlyNotice);
+    if (this.#preemption !== undefined) this.#leaveSoon(this.#preemption);
   }
 
   #notStarted(failures: readonly RankFailure[], isFinal: boolean): void {
@@ -246,7 +249,7 @@ export class TrainingController<C> {
 
   /** Once the group is gone and everything that it reported is recorded, or lost. */
   #goOnWhenQuiet(): void {
-    if (this.#phase !== "ending" || !this.#groupHasEnded || this.#recording.size > 0) return;
+    if (this.#phase !== "ending" || !this.#groupHasEnded || this.#recording !== undefined) return;
     const ending = this.#ending as Ending;
     if (ending.kind === "finished" || ending.kind === "aborted") {
       this.#phase = "done";
@@ -268,7 +271,9 @@ export class TrainingController<C> {
     if (ending.kind === "again" || ending.failures.some((failure) => this.#isOfPreemption(failure))) {
       this.#preemptions += 1;
       if (isWithin(this.#preemptions, maxPreemptionFailures)) return undefined;
-      return ending.kind === "again" ? [...this.#preempted].map(preemptionOf) : ending.failures.map((each) => this.#asPreemption(each));
+      return ending.kind === "again"
+        ? (this.#preemption?.preemptedRanks ?? []).map(preemptionOf)
+        : ending.failures.map((each) => this.#asPreemption(each));
     }
     if (ending.isFinal) return ending.failures;
     if (!this.#hasBegun && controllerFailureLimit !== undefined) {
@@ -281,7 +286,7 @@ export class TrainingController<C> {
 
   /** A node that was announced to go away took its ranks along. Errors of other ranks then follow from it. */
   #isOfPreemption({ rank, cause }: RankFailure): boolean {
-    return rank !== undefined && this.#preempted.has(rank) && cause === "died";
+    return rank !== undefined && this.#preemption?.preemptedRanks.includes(rank) === true && cause === "died";
   }
 
   #asPreemption(failure: RankFailure): RankFailure {
@@ -325,15 +330,23 @@ export class TrainingController<C> {
     if (this.#isStopping) return this.#answer({ action: "stop", reason: this.#stop as StopReason });
     const [first] = came as [Arrival];
     if (first.type === "barrier") return this.#answer({ action: "continue", value: first.value });
+    this.#emit({ kind: "clearTimer", name: "report" });
+    // An upload goes on: `#recorded` comes back here. So at most one lasts longer than its report.
+    if (this.#recording !== undefined) return;
+    // The scheduler has decided on an earlier report after that was answered: the loop would not have come here.
+    if (this.#stop === "scheduler") return this.#answer({ action: "stop", reason: "scheduler" });
+    this.#record(this.#ranks().map((rank) => this.#reportOf(rank)));
+  }
+
+  #record(reports: readonly RankReport[]): void {
     this.#reports += 1;
     const report = this.#reports;
-    const reports = this.#ranks().map((rank) => this.#reportOf(rank));
-    this.#recording.add(report);
-    this.#emit({ kind: "clearTimer", name: "report" });
+    const isUploading = reports.some(({ uploadMode, checkpoint }) => checkpoint !== null && uploadMode === "async");
+    // A move needs the checkpoint, so a report that may be followed by one is waited for.
+    const isAwaited = !isUploading || this.#stop !== undefined;
+    this.#recording = { report, reports, isAwaited };
     this.#emit({ kind: "record", report, reports });
-    const uploadsLater = reports.some(({ uploadMode, checkpoint }) => checkpoint !== null && uploadMode === "async");
-    if (uploadsLater) this.#answer({ action: "continue" });
-    else this.#waitedFor = report;
+    if (!isAwaited) this.#answer({ action: "continue", isUploading: true });
   }
 
   #reportOf(rank: number): RankReport {
@@ -369,21 +382,28 @@ export class TrainingController<C> {
     if (reportTimeoutMs !== undefined) this.#emit({ kind: "setTimer", name: "report", ms: reportTimeoutMs });
   }
 
-  #recorded({ report, checkpoint, decision }: { report: number; checkpoint: C | undefined; decision: "continue" | "stop" }): void {
-    this.#recording.delete(report);
+  #recorded({ report, checkpoint, decision }: Extract<ControllerEvent<C>, { kind: "recorded" }>): void {
+    const recording = this.#recording;
+    if (recording?.report !== report) return;
+    this.#recording = undefined;
     if (checkpoint !== undefined) this.#checkpoint = checkpoint;
     if (decision === "stop") this.#stop = "scheduler";
-    if (this.#waitedFor === report && this.#phase === "running") {
-      this.#waitedFor = undefined;
-      // A scheduler may stop the run at any report; preemption and resizing wait for a report with a checkpoint, so that no progress is lost.
-      const stops = this.#stop === "scheduler" || (this.#stop !== undefined && checkpoint !== undefined);
-      this.#answer(stops ? { action: "stop", reason: this.#stop as StopReason, checkpoint } : { action: "continue", checkpoint });
+    if (this.#phase !== "running") return this.#goOnWhenQuiet();
+    if (!recording.isAwaited) {
+      const metrics = recording.reports.map((each) => each.metrics);
+      if (checkpoint !== undefined) this.#emit({ kind: "stored", checkpoint, metrics });
+      // The ranks may have come to the next report meanwhile.
+      if (this.#arrivals.size > 0 && this.#missing().length === 0) this.#complete();
+      return;
     }
-    this.#goOnWhenQuiet();
+    // A scheduler may stop the run at any report; preemption and resizing wait for a report with a checkpoint, so that no progress is lost.
+    const stops = this.#stop === "scheduler" || (this.#stop !== undefined && checkpoint !== undefined);
+    this.#answer(stops ? { action: "stop", reason: this.#stop as StopReason, checkpoint } : { action: "continue", checkpoint });
   }
 
   #notRecorded(report: number, failure: RankFailure): void {
-    this.#recording.delete(report);
+    if (this.#recording?.report !== report) return;
+    this.#recording = undefined;
     if (this.#phase === "ending") {
       // The run must not count as a success without what it reported.
       if (this.#ending?.kind === "finished") this.#ending = { kind: "failed", failures: [failure], isFinal: false };
@@ -405,7 +425,7 @@ export class TrainingController<C> {
       if (failure.rank === undefined || !this.#failed.some(({ rank }) => rank === failure.rank)) this.#failed.push(failure);
     const knowsCause = this.#failed.some(({ cause }) => cause !== "communication");
     const knowsLoss = this.#failed.some((each) => this.#isOfPreemption(each));
-    const hasGrace = this.#phase === "running" && this.#preempted.size > 0 && this.#options.preemptionGraceMs > 0;
+    const hasGrace = this.#phase === "running" && this.#preemption !== undefined && this.#options.preemptionGraceMs > 0;
     if (!hasGrace) this.#phase = "settling";
     for (const name of ["report", "barrier", "resize", "health"] as const) this.#emit({ kind: "clearTimer", name });
     const areAll = this.#ranks().every((rank) => this.#hasFailed(rank));
@@ -415,7 +435,7 @@ export class TrainingController<C> {
       for (const { rank } of this.#failed) if (rank !== undefined) this.#arrivals.delete(rank);
       if (!knewLoss) this.#emit({ kind: "setTimer", name: "settle", ms: this.#options.preemptionGraceMs });
       // The other ranks may have waited for those that are gone.
-      if (this.#waitedFor === undefined && this.#arrivals.size > 0 && this.#missing().length === 0) this.#complete();
+      if (this.#recording?.isAwaited !== true && this.#arrivals.size > 0 && this.#missing().length === 0) this.#complete();
     } else if (!knewCause) this.#emit({ kind: "setTimer", name: "settle", ms: knowsCause ? SETTLE_AFTER_CAUSE_MS : SETTLE_MS });
   }
 
@@ -504,14 +524,26 @@ export class TrainingController<C> {
     else this.#emit({ kind: "setTimer", name: "resize", ms: resizeIntervalMs });
   }
 
-  #preemptedRanks(notice: PreemptionNotice): void {
-    const { ranks, reason, deadlineMs } = notice;
-    for (const rank of ranks) this.#preempted.add(rank);
-    if (!this.#hasBegun) this.#earlyNotice = notice;
-    if (this.#phase !== "running") return;
+  #preempted({ nodeId, ranks, reason, deadlineMs }: Extract<ControllerEvent<C>, { kind: "preempted" }>): void {
+    const before = this.#preemption;
+    const preemptedNodeToRanks = { ...before?.preemptedNodeToRanks, [nodeId]: ranks };
+    const deadlines = [before?.deadlineMs, deadlineMs].filter((each) => each !== undefined);
+    this.#preemption = {
+      reason,
+      deadlineMs: deadlines.length === 0 ? undefined : Math.min(...deadlines),
+      preemptedNodeToRanks,
+      preemptedRanks: Object.values(preemptedNodeToRanks)
+        .flat()
+        .sort((a, b) => a - b),
+    };
+    // Before the loops begin nobody listens: they are told then.
+    if (this.#phase === "running") this.#leaveSoon(this.#preemption);
+  }
+
+  #leaveSoon(preemption: TrainPreemptionInfo): void {
     if (this.#stop === undefined || this.#stop === "resize") this.#stop = "preempted";
     // All ranks are told: they stop together.
-    this.#emit({ kind: "notify", ranks: this.#ranks(), reason, deadlineMs });
+    this.#emit({ kind: "notify", ranks: this.#ranks(), preemption });
   }
 
   #emit(effect: ControllerEffect<C>): void {

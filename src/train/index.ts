@@ -8,6 +8,7 @@ export type { JsonValue, Metrics } from "../runs/metrics.ts";
 export { type BestCheckpoint, Result } from "../runs/result.ts";
 export type { CheckpointConfig, FailureConfig, LoggingConfig, RunConfig } from "../runs/run-config.ts";
 export type { TrackedRun, TrackedRunInfo, Tracker } from "../runs/tracker.ts";
+export { AimLoggerCallback } from "../runs/aim-tracker.ts";
 export { CometLoggerCallback } from "../runs/comet-tracker.ts";
 export { CSVLoggerCallback } from "../runs/csv-tracker.ts";
 export { JsonLoggerCallback } from "../runs/json-lines-tracker.ts";
@@ -30,8 +31,7 @@ export {
   type ReportOptions,
   type TrainContext,
 } from "./loop-functions.ts";
-export type { PreemptionInfo } from "../core/index.ts";
-export type { RankFacts } from "./rank-protocol.ts";
+export type { RankFacts, TrainPreemptionInfo as PreemptionInfo } from "./rank-protocol.ts";
 export type { NumWorkers, ScalingConfigOptions as ScalingConfig } from "./scaling-config.ts";
 export type { FitOptions } from "./trainer.ts";
 export type {

@@ -22,13 +22,13 @@ export const AGENT_START_MS = 10_000;
 export const TEAR_DOWN_MS = 5000;
 
 /** A group that waits for its resources: a warning says what is missing. */
-export const ROOM_WARN_MS = 5000;
-
-/** How long a group may wait for resources that the cluster does not have in all. */
-export const NO_ROOM_MS = 60_000;
+export const ROOM_WARN_MS = 2000;
 
 /** For an elastic group: how long one of its larger sizes may take to be placed before a smaller one is tried. */
 export const ELASTIC_PLACEMENT_MS = 2000;
+
+/** For more ranks of an elastic group to find their places while the others train. */
+export const ROOM_FOR_MORE_MS = 500;
 
 /** The rendezvous of a framework. PyTorch's own default. */
 export const RENDEZVOUS_MS = 1_800_000;
@@ -40,3 +40,6 @@ export const STORAGE_RETRY_MAX_MS = 5000;
 
 /** After Ctrl-C: for the ranks to end, before the program ends without waiting for them. Its daemon ends them then. */
 export const INTERRUPTED_MS = 5000;
+
+/** Lines of a rank that wait while its log cannot be written; older ones are left out. */
+export const RANK_LOG_LINES_MAX = 10_000;

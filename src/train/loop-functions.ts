@@ -4,7 +4,6 @@
  * Each finds the session of the rank that it runs in. Arguments are checked here, before the other ranks hear of them.
  * Python has the same in `python/shoal/train/__init__.py`.
  */
-import type { PreemptionInfo } from "../core/index.ts";
 import { custom, describeValue, flag, oneOf, readOptions, text } from "../core/internal.ts";
 import type { AnyRow, DataIterator } from "../data/index.ts";
 import { Checkpoint } from "../runs/checkpoint.ts";
@@ -13,6 +12,7 @@ import type { BestCheckpoint } from "../runs/result.ts";
 import { checkName } from "../runs/run-names.ts";
 import type { NumericArray, ReduceOperation } from "../util/index.ts";
 import { TrainError } from "./errors.ts";
+import type { TrainPreemptionInfo } from "./rank-protocol.ts";
 import { currentSession } from "./rank-session.ts";
 
 /** The options of `report`. */
@@ -22,8 +22,8 @@ export interface ReportOptions {
   /** The name of the checkpoint's folder in the run. Default: `checkpoint_000000` and on. */
   checkpointDirName?: string | undefined;
   /**
-   * `"sync"`: `report` resolves when the checkpoint is stored. `"async"`: before; the folder must stay as it is until the next report with a checkpoint has resolved.
-   * `"none"`: the checkpoint lies in a storage of yours, and stays there. Default: `"sync"`.
+   * `"sync"`: `report` resolves when the checkpoint is stored. `"async"`: before, but not before the report ahead of it is; the folder must stay as it is until the next report has resolved.
+   * `"none"`: the checkpoint lies where you have put it, and stays there: directly in the run's folder it is one of the run's, elsewhere no later `fit` goes on from it. Default: `"sync"`.
    */
   checkpointUploadMode?: "sync" | "async" | "none" | undefined;
   /** Remove the folder once it is stored. Default: false. */
@@ -44,7 +44,7 @@ const REPORT = {
 };
 
 /**
- * Reports how far the loop is, and hands over a checkpoint. All ranks report equally often: each call resolves when all have come to it and the checkpoint is stored.
+ * Reports how far the loop is, and hands over a checkpoint. All ranks report equally often: each call resolves when all have come to it and, with the upload mode `"sync"`, the checkpoint is stored.
  *
  * @throws TypeError for metrics that JSON cannot hold, with the path of the value
  * @example
@@ -89,8 +89,8 @@ export interface TrainContext {
   readonly trialName: string | undefined;
   /** Number of the run's current attempt, from 1. */
   readonly attempt: number;
-  /** That this rank's node, or another rank's, is about to go away: report a checkpoint soon. */
-  readonly preemption: PreemptionInfo | undefined;
+  /** Which nodes with ranks of this run are about to go away, and until when: report a checkpoint soon. Ranks may hear of it at different steps. */
+  readonly preemption: TrainPreemptionInfo | undefined;
 }
 
 export function getContext(): TrainContext {
@@ -110,12 +110,12 @@ export function getContext(): TrainContext {
   };
 }
 
-/** The checkpoint to go on from: the last reported checkpoint, of this attempt or an earlier one; undefined at a first start. */
+/** The checkpoint to go on from: the last that was reported and is stored, of this attempt or an earlier one; undefined at a first start. */
 export function getCheckpoint(): Checkpoint | undefined {
   return currentSession("get the checkpoint").checkpoint;
 }
 
-/** The checkpoints of this run that are known here and their metrics, in the order in which they were reported: those that were kept of earlier attempts, and all of this one. */
+/** The checkpoints of this run that are known here and their metrics, in the order in which they were reported: those that were kept of earlier attempts, and all of this one that are stored. */
 export function getAllReportedCheckpoints<M extends object = Metrics>(): readonly BestCheckpoint<M>[] {
   return [...currentSession("get the checkpoints").reported] as readonly BestCheckpoint<object>[] as readonly BestCheckpoint<M>[];
 }

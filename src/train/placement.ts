@@ -1,8 +1,8 @@
 /**
  * Room for the ranks of an attempt: how many there will be, and a placement group for them.
  *
- * Decides the size of an elastic group by what is free. While a group waits, says what it needs and what there is; one that the cluster can never hold is an error, at once where no other
- * node can join.
+ * Decides the size of an elastic group by what is free. While a group waits, says what it needs and what there is; one for which there is too little is an error where no other node can
+ * join.
  */
 import {
   availableResources,
@@ -13,7 +13,8 @@ import {
   placementGroup,
   type Resources,
 } from "../core/index.ts";
-import { ELASTIC_PLACEMENT_MS, NO_ROOM_MS, ROOM_WARN_MS } from "./limits.ts";
+import { NODE_ID_LABEL } from "../core/internal.ts";
+import { ELASTIC_PLACEMENT_MS, ROOM_FOR_MORE_MS, ROOM_WARN_MS } from "./limits.ts";
 import { hostOf } from "../runs/node-address.ts";
 import { type ScalingConfig, scalingText } from "./scaling-config.ts";
 
@@ -42,14 +43,8 @@ export async function place({ scaling, placedIn, warn, signal }: PlacementReques
   if (placedIn !== undefined) return { ...placedIn, size: scaling.max, remove: async () => {} };
   for (let size = await firstSize(scaling); ; size -= 1) {
     const isLast = size <= scaling.min;
-    if (isLast) await refuseHopeless(size, scaling, 0);
-    const group = placementGroup(
-      Array.from({ length: size }, () => scaling.resourcesPerWorker),
-      {
-        strategy: scaling.placementStrategy,
-        ...(scaling.labelSelector === undefined ? {} : { bundleLabelSelector: Array(size).fill(scaling.labelSelector) }),
-      },
-    );
+    if (isLast) await refuseHopeless(size, scaling);
+    const group = groupOf(size, scaling);
     let isPlaced = false;
     try {
       isPlaced = await (isLast ? waitForRoom(group, size, { scaling, warn, signal }) : isReady(group, ELASTIC_PLACEMENT_MS, signal));
@@ -58,6 +53,39 @@ export async function place({ scaling, placedIn, warn, signal }: PlacementReques
     }
     if (isPlaced) return { group, firstBundle: 0, size, remove: () => group.remove() };
   }
+}
+
+/**
+ * The number of ranks for which there is room beside those of a group, which are on `nodeIds`.
+ *
+ * Places are asked for, and given back: sums of what is free do not tell whether a node has enough, and the labels that are asked for.
+ */
+export async function roomForMore(nodeIds: readonly string[], scaling: ScalingConfig, signal: AbortSignal): Promise<number> {
+  const most = Math.min(scaling.max - nodeIds.length, fitting(scaling.resourcesPerWorker, await availableResources()));
+  for (let more = most; more > 0; more -= 1) {
+    const group = groupOf(more, { ...scaling, labelSelector: { ...scaling.labelSelector, ...besides(nodeIds, scaling) } });
+    try {
+      if (await isReady(group, ROOM_FOR_MORE_MS, signal)) return more;
+    } finally {
+      await group.remove();
+    }
+  }
+  return 0;
+}
+
+/** The nodes on which more ranks may be. */
+function besides(nodeIds: readonly string[], { placementStrategy }: ScalingConfig): Record<string, string> {
+  if (placementStrategy === "STRICT_PACK") return { [NODE_ID_LABEL]: nodeIds[0] as string };
+  if (placementStrategy === "STRICT_SPREAD") return { [NODE_ID_LABEL]: `!in(${nodeIds.join(",")})` };
+  return {};
+}
+
+function groupOf(size: number, { resourcesPerWorker, placementStrategy: strategy, labelSelector }: ScalingConfig): PlacementGroup {
+  const selectors = labelSelector === undefined ? {} : { bundleLabelSelector: Array(size).fill(labelSelector) };
+  return placementGroup(
+    Array.from({ length: size }, () => resourcesPerWorker),
+    { strategy, ...selectors },
+  );
 }
 
 /** The number of workers that the free resources hold, as far as sums can tell. */
@@ -82,11 +110,9 @@ async function waitForRoom(
   size: number,
   { scaling, warn, signal }: Pick<PlacementRequest, "scaling" | "warn" | "signal">,
 ): Promise<true> {
-  const since = performance.now();
   let hasWarned = false;
   while (!(await isReady(group, ROOM_WARN_MS, signal))) {
-    const waitedMs = performance.now() - since;
-    await refuseHopeless(size, scaling, waitedMs);
+    await refuseHopeless(size, scaling);
     if (!hasWarned) warn(`a training run waits for room for its ${size} ranks: ${await shortage(size, scaling)}`);
     hasWarned = true;
   }
@@ -103,12 +129,13 @@ async function isReady(group: PlacementGroup, timeoutMs: number, signal: AbortSi
   }
 }
 
-async function refuseHopeless(size: number, scaling: ScalingConfig, waitedMs: number): Promise<void> {
+/** A cluster may get other nodes, also in place of those that a run has lost; `startTimeoutMs` limits how long the group waits for them. */
+async function refuseHopeless(size: number, scaling: ScalingConfig): Promise<void> {
   if (fitting(scaling.resourcesPerWorker, await clusterResources()) >= size) return;
   const all = await nodes();
   // A node that `init` has started stays alone.
   const mayGrow = all.length !== 1 || hostOf(all[0]?.address ?? "") !== undefined;
-  if (mayGrow && waitedMs < NO_ROOM_MS) return;
+  if (mayGrow) return;
   throw new NoRoomError(`there is no room for ${size === 1 ? "a rank" : `${size} ranks`}: ${await shortage(size, scaling)}`);
 }
 

@@ -4,13 +4,13 @@
  * Its methods are those of `RankSession` in `python/shoal/train/_session.py`, called by `worker-group.ts` in one order: start, prepare, begin, then `nextEvent` again and again. Calls
  * overlap (`maxConcurrency`), so it answers while its loop awaits.
  */
-import { getRuntimeContext, nodes, type PreemptionInfo } from "../core/index.ts";
+import { getRuntimeContext, nodes } from "../core/index.ts";
 import { isWorker } from "../core/internal.ts";
 import type { DataIterator } from "../data/index.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
 import type { BestCheckpoint } from "../runs/result.ts";
 import { hostOf } from "../runs/node-address.ts";
-import type { RankContext, RankDecision, RankEvent, RankFacts } from "./rank-protocol.ts";
+import type { RankContext, RankDecision, RankEvent, RankFacts, RankNotice } from "./rank-protocol.ts";
 import { closeSession, openSession, RankSession, TrainingStopped } from "./rank-session.ts";
 
 /** A loop as its users write it. */
@@ -72,8 +72,8 @@ export class RankActor {
     return await fn(...args);
   }
 
-  notify({ reason, deadlineMs }: PreemptionInfo): void {
-    if (this.#session !== undefined) this.#session.preemption = { reason, deadlineMs };
+  notify(notice: RankNotice<Checkpoint>): void {
+    this.#session?.notify(notice);
   }
 
   /** Answered while the loop awaits. A rank of Python tells where its loop stands, too. */

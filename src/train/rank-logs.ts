@@ -2,18 +2,29 @@
  * Writes the output of ranks to files in the run's folder: `rank-0.log` and so on, over all attempts.
  *
  * The output of workers comes to the program that called `fit` in any case, marked with its source; the files hold a copy. A file that cannot be written causes one
- * warning; the run goes on.
+ * warning; the run goes on, and the last lines wait until the file can be written.
  */
 import { type OutputLines, takeOutput } from "../core/internal.ts";
 import { type AppendedFile, openAppended } from "../storage/appended-file.ts";
 import { joinPath } from "../storage/paths.ts";
+import { RANK_LOG_LINES_MAX, STORAGE_RETRY_FIRST_MS, STORAGE_RETRY_MAX_MS } from "./limits.ts";
+
+interface RankLog {
+  readonly file: Promise<AppendedFile>;
+  /** Lines that are not in the file yet. */
+  waiting: string[];
+  work: Promise<void> | undefined;
+}
 
 export class RankLogs {
   readonly #folder: string;
   readonly #warn: (text: string) => void;
-  readonly #files = new Map<number, { file: Promise<AppendedFile>; waiting: string[]; work: Promise<void> | undefined }>();
+  readonly #files = new Map<number, RankLog>();
   readonly #ends: (() => void)[] = [];
-  #hasFailed = false;
+  /** Wakes what waits for the storage. */
+  readonly #closing = Promise.withResolvers<void>();
+  #isClosing = false;
+  #hasWarned = false;
 
   constructor(folder: string, warn: (text: string) => void) {
     this.#folder = folder;
@@ -29,21 +40,35 @@ export class RankLogs {
 
   #write(rank: number, { lines }: OutputLines): void {
     const log = this.#files.get(rank);
-    if (log === undefined || this.#hasFailed || lines.length === 0) return;
+    if (log === undefined || lines.length === 0) return;
     log.waiting.push(...lines);
-    log.work ??= (async () => {
-      const file = await log.file;
-      while (log.waiting.length > 0) await file.append(`${log.waiting.splice(0).join("\n")}\n`);
-    })()
-      .catch((error: unknown) => {
-        if (!this.#hasFailed) this.#warn(`the output of ranks cannot be kept: ${(error as Error).message}`);
-        this.#hasFailed = true;
-      })
-      .finally(() => (log.work = undefined));
+    if (log.waiting.length > RANK_LOG_LINES_MAX) log.waiting.splice(0, log.waiting.length - RANK_LOG_LINES_MAX);
+    log.work ??= this.#drain(log).finally(() => (log.work = undefined));
   }
 
+  async #drain(log: RankLog): Promise<void> {
+    for (let pauseMs = STORAGE_RETRY_FIRST_MS; log.waiting.length > 0; ) {
+      const lines = log.waiting;
+      log.waiting = [];
+      try {
+        await (await log.file).append(`${lines.join("\n")}\n`);
+        pauseMs = STORAGE_RETRY_FIRST_MS;
+      } catch (error) {
+        if (!this.#hasWarned) this.#warn(`the output of ranks cannot be written, and its last lines wait: ${(error as Error).message}`);
+        this.#hasWarned = true;
+        if (this.#isClosing) return;
+        log.waiting = [...lines, ...log.waiting].slice(-RANK_LOG_LINES_MAX);
+        await Promise.race([new Promise((resolve) => setTimeout(resolve, pauseMs).unref()), this.#closing.promise]);
+        pauseMs = Math.min(2 * pauseMs, STORAGE_RETRY_MAX_MS);
+      }
+    }
+  }
+
+  /** Tries once more to write what waits. */
   async close(): Promise<void> {
     for (const end of this.#ends.splice(0)) end();
+    this.#isClosing = true;
+    this.#closing.resolve();
     for (const { file, work } of this.#files.values()) {
       await work;
       await file.then((opened) => opened.close()).catch(() => {});

@@ -1,8 +1,10 @@
 /**
  * The protocol between the controller and a rank: the methods of a rank's actor, its events, and the decisions that answer them.
  *
+ * An event of a rank is answered by a decision; notices come in between, and nothing answers them.
  * Ranks in TypeScript (`rank-actor.ts`) and in Python (`python/shoal/train/_session.py`) share the protocol. All messages are plain data, because they cross languages.
  */
+import type { PreemptionInfo } from "../core/index.ts";
 import type { JsonValue, Metrics } from "../runs/metrics.ts";
 import type { FailureCause } from "./rank-failure.ts";
 
@@ -32,6 +34,8 @@ export interface RankContext {
   readonly storagePath: string;
   readonly runPath: string;
   readonly attempt: number;
+  /** When the group was made, in milliseconds since 1970: the same in all ranks. */
+  readonly startedAtMs: number;
   /** Python only: whether `import ray` finds Shoal's modules; null: only where the real Ray is not installed. */
   readonly rayCompatibility: boolean | null;
   /** Marks what the process prints. */
@@ -66,9 +70,31 @@ export type RankEvent =
   | { readonly type: "stopped" }
   | { readonly type: "failed"; readonly error: Error; readonly cause: FailureCause };
 
+/** Nodes with ranks of this run are to go away. */
+export interface TrainPreemptionInfo extends PreemptionInfo {
+  /** When the first of them goes, in milliseconds since 1970, as `Date.now()`; undefined where all of them wait for what runs. */
+  readonly deadlineMs: number | undefined;
+  /** The ranks of each of them, by the node's id. */
+  readonly preemptedNodeToRanks: Readonly<Record<string, readonly number[]>>;
+  /** The ranks of all of them, sorted. */
+  readonly preemptedRanks: readonly number[];
+}
+
+/** What a rank is told while its loop goes on. Comes before all decisions that are made later. */
+export type RankNotice<C> =
+  | ({ readonly type: "preemption" } & TrainPreemptionInfo)
+  /** An asynchronous upload has ended. `metrics`: the rank's own of that report. */
+  | { readonly type: "stored"; readonly checkpoint: C; readonly metrics: Metrics };
+
 /** Why the ranks are to end their loops at a report. */
 export type StopReason = "preempted" | "resize" | "scheduler";
 
 export type RankDecision<C> =
-  | { readonly action: "continue"; readonly checkpoint?: C | undefined; readonly value?: JsonValue | undefined }
+  | {
+      readonly action: "continue";
+      readonly checkpoint?: C | undefined;
+      readonly value?: JsonValue | undefined;
+      /** The checkpoint is still copied: a notice of `stored` follows. */
+      readonly isUploading?: true;
+    }
   | { readonly action: "stop"; readonly reason: StopReason; readonly checkpoint?: C | undefined };

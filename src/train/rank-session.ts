@@ -4,13 +4,14 @@
  * Owned by the rank's actor (`rank-actor.ts`); found by the functions of `loop-functions.ts` through the actor that they run in, as several ranks may share a process in in-process
  * mode. A rank has at most one arrival that waits for a decision.
  */
-import { getRuntimeContext, type PreemptionInfo } from "../core/index.ts";
+import { getRuntimeContext } from "../core/index.ts";
 import type { DataIterator } from "../data/index.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
+import type { Metrics } from "../runs/metrics.ts";
 import type { BestCheckpoint } from "../runs/result.ts";
 import { type CollectiveGroup, destroyCollectiveGroup, initCollectiveGroup } from "../util/index.ts";
 import { TrainError } from "./errors.ts";
-import type { Arrival, RankContext, RankDecision, RankEvent } from "./rank-protocol.ts";
+import type { Arrival, RankContext, RankDecision, RankEvent, RankNotice, TrainPreemptionInfo } from "./rank-protocol.ts";
 
 /** Thrown by `report` where the loop is to end: it passes through the loop, and is no failure. */
 export class TrainingStopped extends Error {
@@ -23,7 +24,7 @@ export class RankSession {
   /** In the order in which they were reported, by this attempt and those before. */
   readonly reported: BestCheckpoint[] = [];
   datasets: Readonly<Record<string, DataIterator>> = {};
-  preemption: PreemptionInfo | undefined;
+  preemption: TrainPreemptionInfo | undefined;
   readonly #events: RankEvent[] = [];
   #listener: ((event: RankEvent) => void) | undefined;
   /** The arrival that waits. */
@@ -45,12 +46,20 @@ export class RankSession {
     const decided = new Promise<RankDecision<Checkpoint>>((resolve) => (this.#waiting = { resolve }));
     this.send(arrival);
     const decision = await decided;
-    if (decision.checkpoint !== undefined) {
-      this.checkpoint = decision.checkpoint;
-      if (arrival.type === "report") this.reported.push({ checkpoint: decision.checkpoint, metrics: arrival.metrics });
-    }
+    if (decision.checkpoint !== undefined && arrival.type === "report") this.#keep(decision.checkpoint, arrival.metrics);
     if (decision.action === "stop") throw new TrainingStopped(`The loop is told to end: ${decision.reason}`);
     return decision;
+  }
+
+  notify(notice: RankNotice<Checkpoint>): void {
+    if (notice.type === "stored") return this.#keep(notice.checkpoint, notice.metrics);
+    const { type: _, ...preemption } = notice;
+    this.preemption = preemption;
+  }
+
+  #keep(checkpoint: Checkpoint, metrics: Metrics): void {
+    this.checkpoint = checkpoint;
+    this.reported.push({ checkpoint, metrics });
   }
 
   send(event: RankEvent): void {

@@ -7,6 +7,7 @@
 import { KeptCheckpoints } from "../runs/kept-checkpoints.ts";
 import { Checkpoint } from "../runs/checkpoint.ts";
 import {
+  adoptCheckpoint,
   checkpointName,
   completeCheckpoint,
   discardCheckpoint,
@@ -54,8 +55,7 @@ export class RunStore {
     await removeUnfinishedCheckpoints(folder);
     for (const { name, checkpoint, metrics } of await listCheckpoints(folder)) {
       this.#kept.register({ path: checkpoint.path, metrics });
-      const number = Number(name.slice(name.lastIndexOf("_") + 1));
-      if (name === checkpointName(number)) this.#nextNumber = Math.max(this.#nextNumber, number + 1);
+      this.#countFrom(name);
     }
   }
 
@@ -84,14 +84,11 @@ export class RunStore {
     );
     const [one] = withFiles;
     if (one === undefined) return undefined;
-    if (one.uploadMode === "none") {
-      const checkpoint = Checkpoint.fromDirectory(one.checkpoint.path);
-      await this.#register(checkpoint, first.metrics);
-      return checkpoint;
-    }
+    if (one.uploadMode === "none") return await this.#adopt(one.checkpoint.path, first.metrics);
     const name =
       withFiles.find(({ checkpoint }) => checkpoint.directoryName !== null)?.checkpoint.directoryName ?? checkpointName(this.#nextNumber);
     this.#nextNumber += 1;
+    this.#countFrom(name);
     const to = joinPath(this.#options.folder, name);
     const parts = withFiles.map(({ checkpoint, rank }) => ({
       nodeId: nodeIds[rank] ?? "",
@@ -108,6 +105,25 @@ export class RunStore {
     await this.#register(checkpoint, first.metrics);
     await Promise.all(parts.filter(({ isRemoved }) => isRemoved).map(({ nodeId, part }) => agents.removeFolder(nodeId, part.from)));
     return checkpoint;
+  }
+
+  /** Keeps a checkpoint where its rank has put it. In the run's folder it is one of the run's as any other; elsewhere a later program does not find it. */
+  async #adopt(path: string, metrics: Metrics): Promise<Checkpoint> {
+    const checkpoint = Checkpoint.fromDirectory(path);
+    const cut = checkpoint.path.lastIndexOf("/");
+    if (checkpoint.path.slice(0, cut) === this.#options.folder) {
+      const name = checkpoint.path.slice(cut + 1);
+      await this.#again(`keep ${name}`, () => adoptCheckpoint({ path: checkpoint.path, metrics }));
+      this.#countFrom(name);
+    }
+    await this.#register(checkpoint, metrics);
+    return checkpoint;
+  }
+
+  /** Numbers given later are higher than that of a name that has one. */
+  #countFrom(name: string): void {
+    const number = Number(name.slice(name.lastIndexOf("_") + 1));
+    if (name === checkpointName(number)) this.#nextNumber = Math.max(this.#nextNumber, number + 1);
   }
 
   async #register(checkpoint: Checkpoint, metrics: Metrics): Promise<void> {

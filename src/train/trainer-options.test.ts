@@ -9,8 +9,15 @@ function read(dataConfig: object, datasets: object = { train: data.range(4), che
 
 describe("dataConfig", () => {
   test("takes settings of the engine for all datasets, or for some by name", () => {
-    for (const executionOptions of [{ preserveOrder: false }, { train: { preserveOrder: false } }, { labelSelector: { pool: "data" } }, {}])
-      expect(Object.keys(read({ executionOptions }).datasets)).toEqual(["train", "check"]);
+    const taken = [
+      { preserveOrder: false },
+      { train: { preserveOrder: false } },
+      { labelSelector: { pool: "data" } },
+      { resourceLimits: { CPU: 2 }, excludeResources: { GPU: 1 } },
+      { train: { resourceLimits: { CPU: 2 } } },
+      {},
+    ];
+    for (const executionOptions of taken) expect(Object.keys(read({ executionOptions }).datasets)).toEqual(["train", "check"]);
   });
 
   test("leaves the given datasets as they are; its own have a name", () => {
@@ -24,6 +31,7 @@ describe("dataConfig", () => {
     [{ executionOptions: { preserveOrdr: false } }, "did you mean preserveOrder"],
     [{ executionOptions: { tarin: {} } }, 'there is no dataset "tarin": there are train, check'],
     [{ executionOptions: { train: { memoryBytes: -1 } } }, "Cannot set memoryBytes of data"],
+    [{ executionOptions: { resourceLimits: { CPU: -1 } } }, "Cannot set resourceLimits of data"],
     [{ execution_options: {} }, "it is spelled executionOptions"],
     [{ datasetsToSplit: ["tset"] }, 'Cannot set datasetsToSplit of dataConfig: there is no dataset "tset"'],
   ])("%j is refused", (dataConfig, message) => {

@@ -150,6 +150,9 @@ export function readTrainerOptions(
   };
 }
 
+/** The settings of the engine that are objects, as the settings of a dataset by its name are. */
+const OBJECTS_AMONG_SETTINGS: ReadonlySet<string> = new Set<keyof DataSettings>(["labelSelector", "resourceLimits", "excludeResources"]);
+
 function readDatasets(given: TrainDatasets["datasets"], dataConfig: unknown): TrainDatasets {
   const { datasetsToSplit, equal, enableShardLocality, executionOptions = {} } = readOptions(dataConfig, DATA);
   const mustExist = (option: string, names: readonly string[]): void => {
@@ -160,9 +163,8 @@ function readDatasets(given: TrainDatasets["datasets"], dataConfig: unknown): Tr
       );
   };
   if (datasetsToSplit !== "all") mustExist("datasetsToSplit", datasetsToSplit);
-  // `labelSelector` is the only setting of the engine that is an object.
   const isByName = Object.entries(executionOptions).some(
-    ([name, value]) => isPlainObject(value) && (name !== "labelSelector" || Object.hasOwn(given, name)),
+    ([name, value]) => isPlainObject(value) && (!OBJECTS_AMONG_SETTINGS.has(name) || Object.hasOwn(given, name)),
   );
   if (isByName) mustExist("executionOptions", Object.keys(executionOptions));
   const settingsOf = (name: string): DataSettings =>

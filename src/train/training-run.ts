@@ -4,7 +4,7 @@
  * Each `fit` has a training run, in the program that called it; inside of Tune each trial has one. All steps are asynchronous, and each reports its end as an event.
  * Where the program dies, the ranks die with it, as their actors are its own; the run's folder has what the next program needs to go on.
  */
-import { availableResources, PlacementGroupRemovedError } from "../core/index.ts";
+import { PlacementGroupRemovedError } from "../core/index.ts";
 import { isSessionOpen } from "../core/internal.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
 import { RunError, sessionLossOf } from "../runs/errors.ts";
@@ -15,7 +15,7 @@ import { type DatasetShards, type TrainDatasets, splitDatasets } from "./dataset
 import { trainingFailed } from "./errors.ts";
 import { HEALTH_CHECK_TIMEOUT_MS } from "./limits.ts";
 import { NodeAgents } from "./node-agents.ts";
-import { fitting, NoRoomError, shortageOfData } from "./placement.ts";
+import { NoRoomError, roomForMore, shortageOfData } from "./placement.ts";
 import type { RankFailure } from "./rank-failure.ts";
 import type { RankDecision, RankReport } from "./rank-protocol.ts";
 import type { RunStore } from "./run-store.ts";
@@ -135,7 +135,11 @@ export class TrainingRun {
       case "record":
         return this.#keepRecording(this.#record(effect.report, effect.reports));
       case "notify":
-        for (const rank of effect.ranks) this.#group?.notify(rank, effect);
+        for (const rank of effect.ranks) this.#group?.notify(rank, { type: "preemption", ...effect.preemption });
+        return;
+      case "stored":
+        for (const [rank, metrics] of effect.metrics.entries())
+          this.#group?.notify(rank, { type: "stored", checkpoint: effect.checkpoint, metrics });
         return;
       case "ping":
         return this.#ping(this.#group as WorkerGroup, effect.ranks);
@@ -187,7 +191,7 @@ export class TrainingRun {
       placed.map(({ nodeId }) => nodeId),
       (nodeId, notice) => {
         const ranks = placed.filter((each) => each.nodeId === nodeId).map(({ rank }) => rank);
-        this.#handle({ kind: "preempted", attempt, ranks, ...notice });
+        this.#handle({ kind: "preempted", attempt, nodeId, ranks, ...notice });
       },
     );
     this.#handle({ kind: "started", attempt, workers: group.size });
@@ -290,8 +294,9 @@ export class TrainingRun {
   async #lookForRoom(): Promise<void> {
     const { attempt } = this.#controller;
     const group = this.#group as WorkerGroup;
-    const available = await availableResources().catch(() => ({}));
-    const more = fitting(this.#options.group.scaling.resourcesPerWorker, available);
+    const { group: request, signal } = this.#options;
+    const nodeIds = group.places.map(({ facts }) => facts.nodeId);
+    const more = await roomForMore(nodeIds, request.scaling, signal).catch(() => 0);
     this.#handle({ kind: "room", attempt, workers: group.size + more });
   }
 

@@ -13,7 +13,6 @@ import {
   NodeDiedError,
   OutOfMemoryError,
   type PlacementGroup,
-  type PreemptionInfo,
   remote,
   type Resources,
   type RuntimeEnv,
@@ -32,7 +31,7 @@ import { type Placement, place } from "./placement.ts";
 import { RankActor } from "./rank-actor.ts";
 import type { RankFailure } from "./rank-failure.ts";
 import { type RankPlace, rankOrder } from "./rank-order.ts";
-import type { RankContext, RankDecision, RankEvent, RankFacts } from "./rank-protocol.ts";
+import type { RankContext, RankDecision, RankEvent, RankFacts, RankNotice } from "./rank-protocol.ts";
 import type { ScalingConfig } from "./scaling-config.ts";
 import type { TorchrunPlace } from "./torchrun.ts";
 
@@ -93,6 +92,7 @@ export class WorkerGroup {
   /** In the order of ranks once that is known. */
   #actors: ActorHandle<object>[] = [];
   #places: readonly RankPlace[] = [];
+  readonly #startedAtMs = Date.now();
   readonly #environments: Record<string, string>[] = [];
   #ending: Promise<void> | undefined;
   /** Ranks that have not answered a call of the backend. */
@@ -193,8 +193,8 @@ export class WorkerGroup {
     return event.type === "report" ? { ...event, checkpoint: event.checkpoint ?? null } : event;
   }
 
-  notify(rank: number, notice: PreemptionInfo): void {
-    this.#call(rank, "notify", [{ type: "preemption", ...notice }]).catch(() => {});
+  notify(rank: number, notice: RankNotice<Checkpoint>): void {
+    this.#call(rank, "notify", [notice]).catch(() => {});
   }
 
   /** Resolves when the process of a rank answers. */
@@ -308,6 +308,7 @@ export class WorkerGroup {
       defaultEnv: scaling.max === 0 ? {} : { OMP_NUM_THREADS: String(cpus) },
       context: {
         ...context,
+        startedAtMs: this.#startedAtMs,
         worldSize,
         worldRank,
         localRank,

@@ -15,9 +15,11 @@ import type { ConfigCodec } from "./config-codec.ts";
 import { TuneError } from "./errors.ts";
 import { ASK_AGAIN_MS, CLUSTER_LOOK_MS, INTERRUPT_WITHIN_MS, LEAVE_WITHIN_MS, SNAPSHOT_AGAIN_MS, WAIT_TOLD_AFTER_MS } from "./limits.ts";
 import type { DecisionRecorder } from "./recorded-decisions.ts";
+import type { PolicyFiles } from "./policy-files.ts";
 import type { Searcher, Suggestion } from "./searcher.ts";
+import { SpentTime } from "./spent-time.ts";
 import type { Stopper } from "./stoppers.ts";
-import type { Config, JsonValue, Trial, TrialPlace, TrialResources } from "./trial.ts";
+import type { Config, JsonValue, Trial, TrialPlace, TrialResources, TrialResult } from "./trial.ts";
 import type { Answer, SessionLimits, TrialEffect, TrialEvent, TrialFailure } from "./trial-events.ts";
 import type { TrialFiles } from "./trial-files.ts";
 import { deathOf, failureOf, trialError } from "./trial-failure.ts";
@@ -35,6 +37,7 @@ interface ExperimentParts {
   readonly stopper: Stopper | undefined;
   readonly processes: TrialProcesses;
   readonly files: TrialFiles;
+  readonly policies: PolicyFiles;
   readonly callbacks: CallbackQueue;
   readonly log: RunLog;
   readonly codec: ConfigCodec;
@@ -69,6 +72,12 @@ interface Running {
 
 type Report = Extract<ProcessEvent, { type: "report" }>;
 
+/** A stopper's answers to a result. */
+interface Verdict {
+  readonly isStopped: boolean;
+  readonly stopsAll: boolean;
+}
+
 export class Experiment {
   readonly #parts: ExperimentParts;
   readonly #running = new Map<string, Running>();
@@ -78,6 +87,9 @@ export class Experiment {
   /** Calls of the searcher, one after the other. */
   #search: Promise<void> = Promise.resolve();
   #searching = 0;
+  /** Results for which the stopper is being asked. */
+  #judging = 0;
+  #spent = new SpentTime();
   #isOver = false;
   /** Resolves when the last event is in the log, or is known not to be. */
   #logged: Promise<void> = Promise.resolve();
@@ -102,14 +114,16 @@ export class Experiment {
 
   /** Runs until all trials have ended. @throws what the searcher or the scheduler throws, TuneError for `failFast`, the reason of the signal */
   async run(limits: SessionLimits, signal: AbortSignal): Promise<void> {
-    const { machine, processes, timeBudgetMs } = this.#parts;
+    const { machine, processes } = this.#parts;
     const abort = (): void => this.#end(signal.reason);
     if (signal.aborted) abort();
     signal.addEventListener("abort", abort);
-    const budget = timeBudgetMs === undefined ? undefined : setTimeout(() => this.#dispatch({ type: "stoppedAll" }), timeBudgetMs);
+    const budget = this.#limitTime();
     const look = setInterval(() => void this.#lookAtCluster(), CLUSTER_LOOK_MS);
     try {
-      this.#dispatch({ type: "begun", limits });
+      const atMs = Date.now();
+      this.#spent.see(atMs);
+      this.#dispatch({ type: "begun", limits, atMs });
       if (machine.isFinished) this.#end();
       const { trialId, suggestion } = this.#suggestion ?? {};
       if (trialId !== undefined) await this.#suggested(trialId, suggestion as Suggestion);
@@ -126,25 +140,79 @@ export class Experiment {
     }
   }
 
+  /** Earlier sessions have used their part of the budget. */
+  #limitTime(): NodeJS.Timeout | undefined {
+    const { machine, timeBudgetMs, onProblem } = this.#parts;
+    if (timeBudgetMs === undefined) return undefined;
+    const leftMs = timeBudgetMs - this.#spent.ms;
+    if (leftMs > 0) return setTimeout(() => this.#dispatch({ type: "stoppedAll" }), leftMs);
+    if (!machine.isFinished)
+      onProblem(
+        `the time budget of ${timeBudgetMs} ms is spent, and the run ends here: restore it with a larger timeBudgetMs in tuneConfig`,
+      );
+    this.#dispatch({ type: "stoppedAll" });
+    return undefined;
+  }
+
   /** Writes down how a new run begins: searchers and schedulers without seeds draw at random, and a restore repeats their calls from the same state. */
   async writeBeginning(): Promise<void> {
     await this.#snapshot().catch((error: unknown) => this.#logProblem(error));
   }
 
+  /** Takes the state of a snapshot. */
+  async restore(state: ExperimentState): Promise<void> {
+    const { machine, searcher, stopper, policies, codec } = this.#parts;
+    machine.restore(codec.readMachine(state.machine));
+    await searcher.restore(state.searcher);
+    if (state.stopper !== null) stopper?.restore?.(state.stopper);
+    policies.restore(state.policies ?? []);
+    this.#spent = new SpentTime(state.spentMs);
+  }
+
   /** Repeats the events of earlier sessions: machine and searcher are then as they were. */
   async replay(records: readonly JsonValue[]): Promise<void> {
-    const { machine, decisions, searcher, codec } = this.#parts;
+    const { machine, decisions, searcher, codec, policies } = this.#parts;
     for (const record of records) {
       const event = codec.readEvent(record);
+      await this.#replayStopper(event);
       if (event.type === "searchDelayed" || event.type === "searchEnded" || event.type === "suggested") this.#suggestion = undefined;
       for (const effect of machine.apply(event)) {
         if (effect.type === "ask") this.#suggestion = { trialId: effect.trialId, suggestion: await searcher.suggest(effect.trialId) };
         else if (effect.type === "tellResult") await searcher.onTrialResult?.(effect.trialId, effect.result);
         else if (effect.type === "tellComplete") await searcher.onTrialComplete(effect.trialId, effect.result, effect.isError);
         else if (effect.type === "removeCheckpoints") this.#removeCheckpoints(effect.paths);
+        else if (effect.type === "exploited") policies.add(effect);
       }
     }
+    policies.write();
     decisions?.take();
+    this.#endSession();
+  }
+
+  /** Brings the stopper's state, and the time that is spent, to where they were after an event. The stopper's answers, and its errors, are in the log. */
+  async #replayStopper(event: TrialEvent): Promise<void> {
+    const { machine, stopper } = this.#parts;
+    if (event.type === "begun" && event.atMs !== undefined) this.#spent.see(event.atMs);
+    if (event.type === "opened") this.#endSession();
+    if (event.type !== "reported") return;
+    this.#spent.see(event.timestampMs);
+    // Stoppers that cannot be restored begin anew.
+    const preview = stopper?.restore && machine.preview(event.trialId, event);
+    if (preview === undefined) return;
+    try {
+      await stopper?.shouldStop(event.trialId, preview);
+      await stopper?.stopAll?.();
+    } catch {
+      // The report was taken. Another stopper than that of the run, which refuses it, refuses the next ones, too.
+    }
+  }
+
+  /** Each session begins with a stopper that was restored. */
+  #endSession(): void {
+    const { stopper } = this.#parts;
+    this.#spent.end();
+    const state = stopper?.save?.() ?? null;
+    if (state !== null) stopper?.restore?.(state);
   }
 
   /** An event of a restore, before the experiment runs. Its effects on trials and the searcher are done; what is to run next begins with `run`. */
@@ -235,6 +303,10 @@ export class Experiment {
         return this.#interrupt(effect.trialId);
       case "removeCheckpoints":
         return this.#removeCheckpoints(effect.paths);
+      case "exploited":
+        this.#parts.policies.add(effect);
+        void this.#logged.then(() => this.#parts.policies.write());
+        return;
       case "notify":
         return this.#notify(effect);
       case "finished":
@@ -488,22 +560,37 @@ export class Experiment {
     const { stopper, machine } = this.#parts;
     const { place } = running;
     running.place = undefined;
+    this.#spent.see(timestampMs);
     const preview = stopper && machine.preview(trial.id, { metrics, elapsedMs, timestampMs, place });
-    const isStopped = preview !== undefined && (await stopper?.shouldStop(trial.id, preview)) === true;
-    const stopsAll = preview !== undefined && (await stopper?.stopAll?.()) === true;
-    if (isLast) this.#free(running.process as TrialProcess);
-    // A report that nobody answers is of a trial that is over.
-    running.answer = { action: "stop" };
     const event = { type: "reported", trialId: trial.id, metrics, elapsedMs, timestampMs } as const;
-    this.#dispatch({
-      ...event,
-      ...(isLast && { isLast }),
-      ...(isStopped && { isStopped }),
-      ...(checkpoint !== undefined && { checkpoint }),
-      ...(place && { place }),
-    });
-    if (stopsAll) this.#dispatch({ type: "stoppedAll" });
+    const take = ({ isStopped, stopsAll }: Verdict): void => {
+      if (isLast) this.#free(running.process as TrialProcess);
+      // A report that nobody answers is of a trial that is over.
+      running.answer = { action: "stop" };
+      this.#dispatch({
+        ...event,
+        ...(isLast && { isLast }),
+        ...(isStopped && { isStopped }),
+        ...(checkpoint !== undefined && { checkpoint }),
+        ...(place && { place }),
+      });
+      if (stopsAll) this.#dispatch({ type: "stoppedAll" });
+    };
+    if (preview === undefined) take({ isStopped: false, stopsAll: false });
+    else await this.#judge(preview, take);
     return isLast || this.#isOver;
+  }
+
+  /** Asks the stopper, and takes its verdict. There is no snapshot meanwhile: it would have a result in the stopper's state that is in the log behind it. */
+  async #judge(result: TrialResult, take: (verdict: Verdict) => void): Promise<void> {
+    const stopper = this.#parts.stopper as Stopper;
+    this.#judging += 1;
+    try {
+      const isStopped = await stopper.shouldStop(result.trialId, result);
+      take({ isStopped, stopsAll: (await stopper.stopAll?.()) === true });
+    } finally {
+      this.#judging -= 1;
+    }
   }
 
   /** The trial has left: its process may take the next one, before the machine chooses that. */
@@ -563,7 +650,7 @@ export class Experiment {
 
   #snapshotIfDue(): void {
     const { log, machine } = this.#parts;
-    if (this.#isOver || this.#searching > 0 || machine.askedFor !== undefined || !(log.isSnapshotDue || this.#logFailed)) return;
+    if (this.#isOver || this.#isAsking || machine.askedFor !== undefined || !(log.isSnapshotDue || this.#logFailed)) return;
     const nowMs = performance.now();
     if (this.#logFailed && nowMs < this.#snapshotAgainMs) return;
     this.#snapshotAgainMs = nowMs + SNAPSHOT_AGAIN_MS;
@@ -573,25 +660,34 @@ export class Experiment {
     );
   }
 
+  /** Whether searcher or stopper may be ahead of the machine. */
+  get #isAsking(): boolean {
+    return this.#searching > 0 || this.#judging > 0;
+  }
+
   /** Replaces the log's events by the state that they led to. The searcher is idle then, so its state and the machine's are of the same moment. */
   async #snapshot(): Promise<void> {
-    const { searcher, stopper, machine, codec, log } = this.#parts;
+    const { searcher, stopper, machine, policies, codec, log } = this.#parts;
     const search = searcher.save();
     const savedSearch = search instanceof Promise ? await search : search;
     // Calls that came meanwhile are in the log, or will be: the next idle moment is soon enough.
-    if (search instanceof Promise && this.#searching > 0) return;
+    if (search instanceof Promise && this.#isAsking) return;
     const state: ExperimentState = {
       machine: codec.machineRecord(machine.save()),
       searcher: savedSearch,
       stopper: stopper?.save?.() ?? null,
+      policies: policies.save(),
+      spentMs: this.#spent.ms,
     };
     await log.snapshot(state as unknown as JsonValue);
   }
 
   async #writeAll(): Promise<void> {
-    const { files, callbacks, log } = this.#parts;
+    const { files, policies, callbacks, log } = this.#parts;
     await this.#search;
     await files.closeAll();
+    await this.#logged;
+    await policies.close();
     await callbacks.settled();
     await Promise.all(this.#removals);
     try {
@@ -618,6 +714,9 @@ export interface ExperimentState {
   readonly machine: JsonValue;
   readonly searcher: JsonValue;
   readonly stopper: JsonValue;
+  /** Snapshots of earlier versions have none. */
+  readonly policies?: JsonValue;
+  readonly spentMs?: number;
 }
 
 function messageOf(error: unknown): string {

@@ -7,6 +7,13 @@
 import "../runs/index.ts";
 import "./well-known-exports.ts";
 
+export type { TrackedRun, TrackedRunInfo, Tracker } from "../runs/tracker.ts";
+export { CometLoggerCallback } from "../runs/comet-tracker.ts";
+export { CSVLoggerCallback } from "../runs/csv-tracker.ts";
+export { JsonLoggerCallback } from "../runs/json-lines-tracker.ts";
+export { MLflowLoggerCallback } from "../runs/mlflow-tracker.ts";
+export { TBXLoggerCallback } from "../runs/tensorboard-tracker.ts";
+export { WandbLoggerCallback } from "../runs/wandb-tracker.ts";
 export type { Scope } from "./aggregates.ts";
 export type { ExperimentInfo, StepInfo, TuneCallback } from "./callbacks.ts";
 export { TuneError } from "./errors.ts";
@@ -57,6 +64,7 @@ export {
 } from "./search/python-searchers.ts";
 export type { PythonSearchOptions } from "./search/python-search.ts";
 export { Repeater, type RepeaterOptions } from "./search/repeater.ts";
+export type { SpaceFunction, SuggestingTrial } from "./search/space-function.ts";
 export { TPESearch, type TPESearchOptions } from "./search/tpe-search.ts";
 export type { Searcher, Suggestion } from "./searcher.ts";
 export { getCheckpoint, getContext, report, type ReportOptions, type TuneContext } from "./session.ts";
@@ -119,4 +127,3 @@ export { Checkpoint } from "../runs/checkpoint.ts";
 export { RunError } from "../runs/errors.ts";
 export { Result } from "../runs/result.ts";
 export type { CheckpointConfig, FailureConfig, RunConfig } from "../runs/run-config.ts";
-export type { TrackedRun, TrackedRunInfo, Tracker } from "../runs/tracker.ts";

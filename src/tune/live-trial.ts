@@ -34,6 +34,11 @@ export interface FinishedTrial {
   readonly aggregates: Readonly<Record<string, MetricAggregate>>;
 }
 
+/** A trial of a run that may not have ended. */
+export interface KnownTrial extends Omit<FinishedTrial, "status"> {
+  readonly status: TrialStatus;
+}
+
 export interface SavedTrial extends Omit<FinishedTrial, "status"> {
   readonly status: TrialStatus;
   /** Automatic keys of the last result. The trial itself may have gone back to a checkpoint since. */
@@ -273,10 +278,11 @@ function reportedMetrics(result: TrialResult): Metrics {
   return Object.fromEntries(Object.entries(result).filter(([name]) => !AUTOMATIC.has(name))) as Metrics;
 }
 
-/** The last result of a trial that has ended, whole. */
-export function resultOf(trial: FinishedTrial): TrialResult | undefined {
+/** The last result of a trial, whole. */
+export function resultOf(trial: KnownTrial): TrialResult | undefined {
   const { id, metrics, iteration, timeThisIterMs = 0, timeTotalMs, timestampMs, config } = trial;
   if (metrics === undefined || metrics === null) return undefined;
-  const automaticKeys = { trialId: id, trainingIteration: iteration, timeThisIterMs, timeTotalMs, timestampMs, done: true };
+  const done = trial.status === "terminated" || trial.status === "errored";
+  const automaticKeys = { trialId: id, trainingIteration: iteration, timeThisIterMs, timeTotalMs, timestampMs, done };
   return { ...metrics, ...automaticKeys, ...placeOf(trial), config };
 }

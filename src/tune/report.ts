@@ -14,11 +14,11 @@ import { resolveFolder } from "../storage/places.ts";
 import { ConfigCodec } from "./config-codec.ts";
 import { importanceOf, type ImportanceRow } from "./importance.ts";
 import { REPORT_CURVE_POINTS, REPORT_CURVES, REPORT_LINES, REPORT_ROWS } from "./limits.ts";
-import { type FinishedTrial, resultOf } from "./live-trial.ts";
+import { type KnownTrial, resultOf } from "./live-trial.ts";
 import type { Metrics, Mode } from "./trial.ts";
 
 interface ReportFacts {
-  readonly trials: readonly FinishedTrial[];
+  readonly trials: readonly KnownTrial[];
   /** The run's folder. */
   readonly folder: string;
   readonly metrics: readonly string[];
@@ -27,7 +27,7 @@ interface ReportFacts {
 
 /** A trial with a value of the metric. */
 interface Ranked {
-  readonly trial: FinishedTrial;
+  readonly trial: KnownTrial;
   readonly value: number;
   readonly parameters: ReadonlyMap<string, number | string>;
 }
@@ -112,7 +112,7 @@ function varying(ranked: readonly Ranked[]): string[] {
   return names.filter((name) => new Set(ranked.map(({ parameters }) => parameters.get(name))).size > 1);
 }
 
-function bestTable(ranked: readonly Ranked[], trials: readonly FinishedTrial[], metric: string): string {
+function bestTable(ranked: readonly Ranked[], trials: readonly KnownTrial[], metric: string): string {
   const shown =
     ranked.length > 0
       ? ranked.slice(0, REPORT_ROWS)
@@ -241,7 +241,7 @@ function importanceBars(ranked: readonly Ranked[]): string {
   return `<svg viewBox="0 0 ${WIDTH} ${8 + shares.length * 24}" role="img" aria-label="Importance of parameters">${bars.join("")}</svg>`;
 }
 
-function failures(trials: readonly FinishedTrial[]): string {
+function failures(trials: readonly KnownTrial[]): string {
   const failed = trials.filter(({ failure }) => failure !== undefined && failure !== null);
   if (failed.length === 0) return "";
   const items = failed.slice(0, REPORT_ROWS).map(({ id, failure }) => `<pre>${escape(id)}: ${escape(failure?.message ?? "")}</pre>`);

@@ -14,21 +14,22 @@ import { joinPath } from "../storage/paths.ts";
 import { Aggregates, type Scope, SCOPES } from "./aggregates.ts";
 import { ConfigCodec } from "./config-codec.ts";
 import { TuneError } from "./errors.ts";
-import { type FinishedTrial, resultOf } from "./live-trial.ts";
+import { type KnownTrial, resultOf } from "./live-trial.ts";
 import { dominates } from "./pareto-front.ts";
 import { writeHtmlReport } from "./report.ts";
-import type { Config, JsonValue, Metrics, Mode, TrialResult } from "./trial.ts";
+import type { Config, JsonValue, Metrics, Mode, TrialResult, TrialStatus } from "./trial.ts";
 import { trialError } from "./trial-failure.ts";
 
 /** Outcome of a trial. */
 export class TrialRun<C extends object = Config, M extends object = Readonly<Record<string, unknown>>> extends Result<TrialResult<M>> {
   declare readonly config: C & Readonly<Record<string, unknown>>;
   readonly trialId: string;
-  readonly status: "terminated" | "errored";
+  /** A trial of a run that is only looked at, by `getResults` of a restored Tuner, may not have ended. */
+  readonly status: TrialStatus;
   /** How often it reported. */
   readonly iterations: number;
 
-  constructor(trial: FinishedTrial, folder: string) {
+  constructor(trial: KnownTrial, folder: string) {
     const path = joinPath(folder, trial.dirname);
     const bestCheckpoints = trial.checkpoints.map(({ path: at, metrics, iteration }) => ({
       checkpoint: Checkpoint.fromDirectory(at),
@@ -59,7 +60,7 @@ export interface BestResultOptions {
 interface ResultGridFacts {
   /** The run's folder. */
   readonly path: string;
-  readonly trials: readonly FinishedTrial[];
+  readonly trials: readonly KnownTrial[];
   readonly metrics: readonly string[];
   readonly modes: readonly Mode[];
 }
@@ -69,7 +70,7 @@ export class ResultGrid<C extends object = Config, M extends object = Readonly<R
 {
   /** The run's folder: what `Tuner.restore` takes. */
   readonly experimentPath: string;
-  readonly #trials: readonly FinishedTrial[];
+  readonly #trials: readonly KnownTrial[];
   readonly #metrics: readonly string[];
   readonly #modes: readonly Mode[];
 
@@ -121,7 +122,7 @@ export class ResultGrid<C extends object = Config, M extends object = Readonly<R
       typeof options === "string" ? { scope: options } : options,
       BEST_RESULT,
     );
-    let best: { readonly trial: FinishedTrial; readonly score: number } | undefined;
+    let best: { readonly trial: KnownTrial; readonly score: number } | undefined;
     for (const trial of this.#trials) {
       const value = valueOf(trial, { name, mode: direction, scope });
       if (value === undefined || (filterNanAndInf && !Number.isFinite(value))) continue;
@@ -230,7 +231,7 @@ const BEST_RESULT: OptionSet<BestResultValues> = {
 };
 
 /** A metric of a trial that counts in a scope. */
-function valueOf(trial: FinishedTrial, { name, mode, scope }: { name: string; mode: Mode; scope: Scope }): number | undefined {
+function valueOf(trial: KnownTrial, { name, mode, scope }: { name: string; mode: Mode; scope: Scope }): number | undefined {
   const result = resultOf(trial);
   const last = result && metricAt(result as unknown as Metrics, name);
   // A trial with a single report has no aggregates: every scope then gives the last value.

@@ -23,6 +23,7 @@ import { Experiment, type ExperimentState } from "./experiment.ts";
 import { EXPERIMENT_LOG } from "./limits.ts";
 import type { FinishedTrial, LiveTrial } from "./live-trial.ts";
 import { makeProcesses } from "./make-processes.ts";
+import { PolicyFiles } from "./policy-files.ts";
 import { type ResolvedReporter, ResultLines } from "./progress-reporter.ts";
 import { DecisionRecorder } from "./recorded-decisions.ts";
 import { ResultGrid } from "./result-grid.ts";
@@ -152,8 +153,18 @@ export class Session {
     } finally {
       this.#table.end(state === "finished" ? "done" : signal.aborted ? "stopped" : "failed");
       await this.#plan.log.close();
+      await this.#closeSearcher();
       if (!signal.aborted) await this.#folder.write({ ...(this.#folder.record as NonNullable<RunFolder["record"]>), state });
       this.#closed.resolve();
+    }
+  }
+
+  /** The run has its results, or the error that it ends with. */
+  async #closeSearcher(): Promise<void> {
+    try {
+      await this.#plan.searcher.close?.();
+    } catch (error) {
+      tell(`the searcher did not close: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
 
@@ -167,6 +178,7 @@ export class Session {
       stopper,
       processes: makeProcesses(trainable, tuneConfig.reuseActors),
       files: this.#files,
+      policies: new PolicyFiles({ folder: this.#folder.path, onProblem: tell }),
       callbacks: this.#callbacks,
       log,
       codec: this.#codec,
@@ -213,33 +225,36 @@ export class Session {
 
   /** Brings everything to where the last session ended, and decides what becomes of the trials. */
   async #restore(experiment: Experiment, { snapshot, records, options }: NonNullable<SessionPlan["restored"]>): Promise<void> {
-    const { searcher, stopper } = this.#plan;
     this.#files.restored();
-    if (snapshot !== undefined) {
-      const state = snapshot as unknown as ExperimentState;
-      this.#machine.restore(this.#codec.readMachine(state.machine));
-      await searcher.restore(state.searcher);
-      if (state.stopper !== null) stopper?.restore?.(state.stopper);
-    }
+    if (snapshot !== undefined) await experiment.restore(snapshot as unknown as ExperimentState);
     await experiment.replay(records);
     experiment.prepare({ type: "opened" });
     for (const id of this.#machine.heldTrials) experiment.prepare({ type: "interrupted", trialId: id });
     const { resumeUnfinished = true, resumeErrored = false, restartErrored = false } = options;
-    for (const trial of this.#machine.liveTrials.values()) {
-      await this.#removeUnknownCheckpoints(trial as LiveTrial);
-      this.#files.resume(trial);
+    const live = [...this.#machine.liveTrials.values()] as LiveTrial[];
+    const inUse = new Set(live.flatMap(({ start }) => start?.path ?? []));
+    for (const trial of live) {
+      await this.#removeUnknownCheckpoints(trial, inUse);
+      const beginsAnew = resumeUnfinished && trial.lastResult === undefined && trial.checkpointToStartFrom === undefined;
+      this.#keepFolder(trial, { beginsAnew, inUse });
       if (!resumeUnfinished) experiment.prepare({ type: "givenUp", trialId: trial.id });
     }
     if (!resumeErrored && !restartErrored) return;
     for (const trial of this.#machine.finishedTrials.filter(({ status }) => status === "errored")) {
-      this.#files.resume(trial);
+      this.#keepFolder(trial, { beginsAnew: restartErrored, inUse });
       experiment.prepare({ type: "revived", trialId: trial.id, fromCheckpoint: !restartErrored });
     }
   }
 
+  /** A trial that begins anew begins with an empty folder, unless another is to go on from a checkpoint in it. */
+  #keepFolder(trial: Trial | FinishedTrial, { beginsAnew, inUse }: { beginsAnew: boolean; inUse: ReadonlySet<string> }): void {
+    const folder = `${this.#files.folderOf(trial as Trial)}/`;
+    if (!beginsAnew || [...inUse].some((path) => path.startsWith(folder))) this.#files.resume(trial);
+  }
+
   /** Checkpoints that were completed and not logged: the log is the truth, and their names are used again. */
-  async #removeUnknownCheckpoints(trial: LiveTrial): Promise<void> {
-    const known = new Set(trial.finished("terminated").checkpoints.map(({ path }) => path));
+  async #removeUnknownCheckpoints(trial: LiveTrial, inUse: ReadonlySet<string>): Promise<void> {
+    const known = new Set([...inUse, ...trial.finished("terminated").checkpoints.map(({ path }) => path)]);
     for (const { checkpoint } of await listCheckpoints(this.#files.folderOf(trial)))
       if (!known.has(checkpoint.path)) await removeCheckpoint(checkpoint);
   }

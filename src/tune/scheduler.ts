@@ -20,9 +20,9 @@ export type SchedulerAction =
   | { readonly type: "checkpoint"; readonly trialId: string }
   /**
    * Makes a trial go on from the newest checkpoint of another, with another configuration: a running trial is interrupted for it, a paused one stays paused
-   * until it is chosen. A checkpoint of the donor that is being saved is waited for.
+   * until it is chosen. A checkpoint of the donor that is being saved is waited for. `isLogged`: it becomes a line of the trial's `pbt_policy` file.
    */
-  | { readonly type: "exploit"; readonly trialId: string; readonly donorId: string; readonly config: Config }
+  | { readonly type: "exploit"; readonly trialId: string; readonly donorId: string; readonly config: Config; readonly isLogged?: boolean }
   /** The trial has no checkpoint where the scheduler would have used one. Nothing is done, but the user is told once. */
   | { readonly type: "lacksCheckpoint"; readonly trialId: string }
   /** Gives a trial other resources: a running one goes on with them from its newest checkpoint. */

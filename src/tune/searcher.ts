@@ -31,4 +31,6 @@ export interface Searcher {
   save(): JsonValue | Promise<JsonValue>;
   /** Called after `setSearchProperties`, on a searcher that was constructed with the same options. */
   restore(state: JsonValue): void | Promise<void>;
+  /** Called at the end of each run, however it ends: frees what the searcher holds outside of itself, such as a process. Another question may follow, in another run. */
+  close?(): void | Promise<void>;
 }

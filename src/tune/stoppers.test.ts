@@ -72,9 +72,13 @@ test("an experiment whose best results are alike ends", () => {
   expect(stopper.stopAll()).toBe(true);
 });
 
-test("a timeout counts from the first result, over restores", () => {
+test("a timeout counts from the first result to the last, over restores", () => {
   const stopper = new TimeoutStopper(1000);
-  expect(stopper.stopAll()).toBe(false);
-  stopper.restore(1000);
-  expect(stopper.stopAll()).toBe(true);
+  const isOver = (timestampMs: number): boolean => {
+    stopper.shouldStop("a", { ...result({}), timestampMs });
+    return stopper.stopAll();
+  };
+  expect([stopper.stopAll(), isOver(5000), isOver(5700)]).toEqual([false, false, false]);
+  stopper.restore(JSON.parse(JSON.stringify(stopper.save())));
+  expect([isOver(90_000), isOver(90_299), isOver(90_300)]).toEqual([false, false, true]);
 });

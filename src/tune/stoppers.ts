@@ -1,12 +1,13 @@
 /**
  * Stoppers: when a trial, or the whole experiment, has gone on long enough. As in Ray, and what `runConfig.stop` may be: an object of bounds, a function, a stopper.
  *
- * A stopper is asked after each result, before the scheduler. Its answers are part of the run's log; those that keep a state of their own may `save` and `restore` it, else they begin anew
- * in a restored run.
+ * A stopper is asked after each result, before the scheduler. Its answers are part of the run's log. Those that keep a state of their own have `save` and `restore`, else they begin anew
+ * in a restored run: the last saved state is restored, and the stopper is asked again for the results since then, whose answers are known.
  */
 import { count, describeValue, isPlainObject, nearNames, number, oneOf, readOptions, TIMER_MS_MAX } from "../core/internal.ts";
 import { metricAt } from "../runs/kept-checkpoints.ts";
 import { TuneError } from "./errors.ts";
+import { SpentTime } from "./spent-time.ts";
 import type { JsonValue, Metrics, Mode, TrialResult } from "./trial.ts";
 
 export interface Stopper {
@@ -15,6 +16,7 @@ export interface Stopper {
   /** Whether the whole experiment ends. Asked after each result. */
   stopAll?(): boolean | Promise<boolean>;
   save?(): JsonValue;
+  /** Takes the place of all state that there is. */
   restore?(state: JsonValue): void;
 }
 
@@ -120,11 +122,10 @@ export class MaximumIterationStopper implements Stopper {
   }
 }
 
-/** Ends the experiment when its first result is so many milliseconds old. Time while no driver runs does not count. */
+/** Ends the experiment when its first result is so many milliseconds older than its last. Time while no driver runs does not count. */
 export class TimeoutStopper implements Stopper {
   readonly #timeoutMs: number;
-  #spentMs = 0;
-  #since: number | undefined;
+  #spent = new SpentTime();
 
   constructor(timeoutMs: number) {
     if (!(timeoutMs >= 0 && timeoutMs <= TIMER_MS_MAX))
@@ -134,25 +135,21 @@ export class TimeoutStopper implements Stopper {
     this.#timeoutMs = timeoutMs;
   }
 
-  shouldStop(): boolean {
-    this.#since ??= Date.now();
+  shouldStop(_trialId: string, { timestampMs }: TrialResult): boolean {
+    this.#spent.see(timestampMs);
     return false;
   }
 
   stopAll(): boolean {
-    return this.#elapsed() >= this.#timeoutMs;
+    return this.#spent.ms >= this.#timeoutMs;
   }
 
   save(): JsonValue {
-    return this.#elapsed();
+    return this.#spent.ms;
   }
 
   restore(state: JsonValue): void {
-    this.#spentMs = state as number;
-  }
-
-  #elapsed(): number {
-    return this.#spentMs + (this.#since === undefined ? 0 : Date.now() - this.#since);
+    this.#spent = new SpentTime(state as number);
   }
 }
 

@@ -11,17 +11,17 @@ import { resolveFolder } from "../storage/places.ts";
 import { ConfigCodec } from "./config-codec.ts";
 import { TuneError } from "./errors.ts";
 import type { ExperimentState } from "./experiment.ts";
-import { type FinishedTrial, LiveTrial } from "./live-trial.ts";
+import type { KnownTrial, LiveTrial } from "./live-trial.ts";
 import { EXPERIMENT_LOG } from "./limits.ts";
 import { decodeSpace, type SavedExperiment } from "./saved-experiment.ts";
 import { RecordedScheduler } from "./recorded-decisions.ts";
 import { createScheduler } from "./schedulers/create-scheduler.ts";
 import type { TrialScheduler } from "./scheduler.ts";
-import type { Definition, Metrics, Mode, TrialStatus } from "./trial.ts";
+import type { SearchSpace } from "./space.ts";
+import type { Definition, Metrics, Mode } from "./trial.ts";
 import { TrialMachine } from "./trial-machine.ts";
 
-export interface StoredTrial extends Omit<FinishedTrial, "status" | "config"> {
-  readonly status: TrialStatus;
+export interface StoredTrial extends Omit<KnownTrial, "config"> {
   /** The configuration as JSON, with a few words in place of values that JSON has no form for. */
   readonly config: Metrics;
   readonly path: string;
@@ -36,8 +36,26 @@ export interface StoredRun {
   readonly trials: readonly StoredTrial[];
 }
 
-/** @throws TuneError where the folder holds no run of Tune; RunError for one that is damaged or of a newer version */
+/** A run with the configurations of its trials as they were. */
+interface KnownRun extends Omit<StoredRun, "trials"> {
+  readonly trials: readonly KnownTrial[];
+}
+
+/** @throws as `readKnownRun` */
 export async function readStoredRun(given: string): Promise<StoredRun> {
+  const { path, trials, ...run } = await readKnownRun(given);
+  return {
+    ...run,
+    path,
+    trials: trials.map((trial) => ({ ...trial, config: ConfigCodec.shown(trial.config), path: joinPath(path, trial.dirname) })),
+  };
+}
+
+/**
+ * @param space - for values that JSON has no form for, which the folder does not hold. Default: that of the folder
+ * @throws TuneError where the folder holds no run of Tune; RunError for one that is damaged or of a newer version
+ */
+export async function readKnownRun(given: string, space?: SearchSpace): Promise<KnownRun> {
   const path = await resolveFolder(given);
   const record = await readRunRecord(path);
   if (record?.library !== "tune")
@@ -46,7 +64,7 @@ export async function readStoredRun(given: string): Promise<StoredRun> {
     });
   const saved = record.details as unknown as SavedExperiment;
   const { snapshot, records } = await RunLog.open({ folder: path, name: EXPERIMENT_LOG });
-  const codec = new ConfigCodec(decodeSpace(saved.space));
+  const codec = new ConfigCodec(space ?? decodeSpace(saved.space));
   const recorded = saved.scheduler === null ? new RecordedScheduler({ asksAhead: saved.asksAhead }) : undefined;
   const scheduler = recorded ?? createdScheduler(saved.scheduler as Definition);
   scheduler.setSearchProperties(
@@ -69,13 +87,7 @@ export async function readStoredRun(given: string): Promise<StoredRun> {
     status: trial.status,
   }));
   const trials = [...machine.finishedTrials, ...live].sort((a, b) => a.index - b.index);
-  return {
-    path,
-    state: record.state,
-    metrics: saved.metrics,
-    modes: saved.modes,
-    trials: trials.map((trial) => ({ ...trial, config: ConfigCodec.shown(trial.config), path: joinPath(path, trial.dirname) })),
-  };
+  return { path, state: record.state, metrics: saved.metrics, modes: saved.modes, trials };
 }
 
 function createdScheduler({ type, options }: Definition): TrialScheduler {

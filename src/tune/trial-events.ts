@@ -40,8 +40,8 @@ export interface SessionLimits {
 export type TrialEvent =
   /** A session goes on with the run: nothing begins until it has told what became of what ran. */
   | { readonly type: "opened" }
-  /** The session is ready: trials may begin, within its limits. They are part of the log, as another session may have others. */
-  | { readonly type: "begun"; readonly limits: SessionLimits }
+  /** The session is ready: trials may begin, within its limits. They are part of the log, as another session may have others. Logs of earlier versions lack the time. */
+  | { readonly type: "begun"; readonly limits: SessionLimits; readonly atMs?: number }
   /** The searcher gave a configuration. */
   | {
       readonly type: "suggested";
@@ -93,7 +93,7 @@ export type TrialEvent =
 /** Answer to a trial's report. */
 export interface Answer {
   readonly action: "continue" | "pause" | "stop";
-  /** Whether a trial that stops has ended well. One that failed has not, nor has one that begins again with other resources. */
+  /** Whether a trial that stops has ended well. One that failed has not. */
   readonly hasEnded?: boolean;
   /** Whether it saves a checkpoint before it goes on, where it can save when asked. */
   readonly save?: boolean;
@@ -108,6 +108,16 @@ export type TrialEffect =
   /** Ends a trial that does not report. */
   | { readonly type: "interrupt"; readonly trialId: string }
   | { readonly type: "removeCheckpoints"; readonly paths: readonly string[] }
+  /** A trial goes on from a donor's checkpoint, of `donorIteration`, with `config` instead of the donor's own. For the files of policies. */
+  | {
+      readonly type: "exploited";
+      readonly trialId: string;
+      readonly donorId: string;
+      readonly iteration: number;
+      readonly donorIteration: number;
+      readonly before: Config;
+      readonly config: Config;
+    }
   | {
       readonly type: "notify";
       readonly what: Notice;

@@ -4,7 +4,7 @@
  * The loop calls and never waits; a trial's writes are queued behind each other.
  * Where writing is slower than trials end, `pressure` holds new ones back.
  */
-import { writeRunError } from "../runs/run-error-file.ts";
+import { removeRunError, writeRunError } from "../runs/run-error-file.ts";
 import { Tracking } from "../runs/tracking.ts";
 import type { Tracker } from "../runs/tracker.ts";
 import { joinPath } from "../storage/paths.ts";
@@ -28,6 +28,8 @@ export class TrialFiles {
   readonly #open = new Map<string, Tracking>();
   /** Trials that have results in their files, from this session or an earlier one. */
   readonly #begun = new Set<string>();
+  /** Trials of an earlier session that have not started in this one. */
+  readonly #resumed = new Set<string>();
   #isRestored = false;
   /** Folders that are being made, or cleared, by their trials. */
   readonly #making = new Map<string, Promise<void>>();
@@ -42,21 +44,25 @@ export class TrialFiles {
     return joinPath(this.#options.folder, this.#options.dirnameOf(trial));
   }
 
-  /** The run goes on: folders of trials that the log does not know are what an end without warning has left, and are removed when their names are used again. */
+  /** The run goes on: folders of trials that do not `resume` are of no use, such as what an end without warning has left, and are removed when these trials start. */
   restored(): void {
     this.#isRestored = true;
   }
 
-  /** A trial of an earlier session: its files are there. */
+  /** A trial of an earlier session goes on: its files stay, but for the error of one that had failed. */
   resume({ id }: Pick<Trial, "id">): void {
     this.#begun.add(id);
+    this.#resumed.add(id);
   }
 
   start(trial: Trial): void {
     if (this.#open.has(trial.id)) return;
     const folder = this.folderOf(trial);
     const isResumed = this.#begun.has(trial.id);
-    const made = this.#isRestored && !isResumed ? removeFolder(folder).then(() => makeFolder(folder)) : makeFolder(folder);
+    const isCleared = this.#isRestored && !isResumed;
+    const mayHaveFailed = this.#resumed.delete(trial.id);
+    const cleared = isCleared ? removeFolder(folder) : mayHaveFailed ? removeRunError(folder) : Promise.resolve();
+    const made = cleared.then(() => makeFolder(folder));
     const making = made
       // The trackers report the failure.
       .catch(() => {})

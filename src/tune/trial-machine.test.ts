@@ -123,6 +123,8 @@ function describeEffect(effect: TrialEffect): string | undefined {
       return "finished";
     case "notify":
       return effect.what === "lacksCheckpoint" ? `lacks a checkpoint: ${effect.trial.id.slice(-1)}` : undefined;
+    case "exploited":
+      return `log ${effect.trialId.slice(-1)} from ${effect.donorId.slice(-1)} at ${effect.iteration} and ${effect.donorIteration}`;
     case "ask":
     case "tellResult":
       return undefined;
@@ -224,10 +226,8 @@ describe("the life of trials", () => {
   });
 
   test("a trial that is to stop hears whether it has ended well", () => {
-    const more = { bundles: [{ CPU: 2 }], strategy: "PACK" } as const;
-    const change: Decision = { verdict: "continue", actions: [{ type: "resources", trialId: idOf(2), resources: more }] };
     const bench = new Bench({
-      script: { "0@1": "stop", "2@1": change },
+      script: { "0@1": "stop", "2@1": "pause" },
       concurrentMax: 4,
       samplesMax: 4,
       clusterResources: { CPU: 8 },
@@ -237,14 +237,15 @@ describe("the life of trials", () => {
         .apply({ type: "reported", trialId: idOf(n), metrics, elapsedMs: 1, timestampMs: 0, ...report })
         .find(({ type }) => type === "answer");
     const stopped = (n: number) => ({ type: "answer", trialId: idOf(n), answer: { action: "stop" } });
+    const paused = (n: number) => ({ type: "answer", trialId: idOf(n), answer: { action: "pause" } });
     const ended = (n: number) => ({ type: "answer", trialId: idOf(n), answer: { action: "stop", hasEnded: true } });
     expect(answerTo(0, { loss: 1 })).toEqual(ended(0));
     expect(answerTo(1, { loss: Number.NaN })).toEqual(stopped(1));
-    expect(answerTo(2, { loss: 1 })).toEqual(stopped(2));
+    expect(answerTo(2, { loss: 1 })).toEqual(paused(2));
     expect(answerTo(3, { loss: 1, done: true })).toEqual(ended(3));
     // Reports of trials that had not been answered yet.
     expect(answerTo(3, { loss: 1 })).toEqual(ended(3));
-    expect(answerTo(2, { loss: 1 })).toEqual(stopped(2));
+    expect(answerTo(2, { loss: 1 })).toEqual(paused(2));
   });
 
   test("the end of all ends what runs and what waits", () => {
@@ -300,6 +301,23 @@ describe("exploitation", () => {
     expect(bench.machine.liveTrials.get(idOf(0))?.lastResult?.trainingIteration).toBe(3);
   });
 
+  test("an exploit is logged with the donor's checkpoint, which the trial goes on from, where the scheduler wants that", () => {
+    const logged = (trial: number, donor: number): Decision => ({
+      verdict: "continue",
+      actions: [{ type: "exploit", trialId: idOf(trial), donorId: idOf(donor), config: { n: 70 }, isLogged: true }],
+    });
+    const script = { "0@1": logged(0, 1), "2@1": logged(2, 0), "2@2": exploit(2, 1) };
+    const bench = new Bench({ script, concurrentMax: 3, clusterResources: { CPU: 3 } }).begin();
+    // The donor is at its second iteration, and its only checkpoint is of the first.
+    bench.report(1, { loss: 1 }, { checkpoint: "d0" }).report(1);
+    bench.taken();
+    bench.report(0);
+    expect(bench.taken()).toEqual(["log 0 from 1 at 1 and 1", "pause 0"]);
+    // A donor without a checkpoint gives nothing, and the last exploit is not to be logged.
+    bench.report(2).report(2);
+    expect(bench.taken()).toEqual(["continue 2", "pause 2"]);
+  });
+
   test("a trial that saves only when it pauses goes on from there, and not from the donor's checkpoint again", () => {
     const bench = new Bench({ script: { "0@1": exploit(0, 1), "0@3": "pause" }, samplesMax: 2 }).begin();
     bench.report(1, { loss: 1 }, { checkpoint: "d0" }).report(1, { loss: 1 }, { checkpoint: "d1" });
@@ -348,12 +366,13 @@ describe("exploitation", () => {
     expect(bench.taken()).toContain("start 0 from d0");
   });
 
-  test("other resources make a trial begin again with them", () => {
+  test("a trial that is to have other resources saves, and goes on with them from there", () => {
     const more = { bundles: [{ CPU: 2 }], strategy: "PACK" } as const;
     const change: Decision = { verdict: "continue", actions: [{ type: "resources", trialId: idOf(0), resources: more }] };
-    const bench = new Bench({ script: { "0@1": change }, samplesMax: 1 }).begin().report(0, { loss: 1 }, { checkpoint: "c0" }).release(0);
-    expect(bench.taken()).toEqual(["start 0", "stop 0", "start 0 from c0"]);
-    expect(bench.machine.liveTrials.get(idOf(0))?.resources).toEqual(more);
+    const bench = new Bench({ script: { "0@2": change }, samplesMax: 1 }).begin();
+    bench.report(0, { loss: 1 }, { checkpoint: "c0" }).report(0).release(0, "c1");
+    expect(bench.taken()).toEqual(["start 0", "continue 0", "pause 0", "start 0 from c1"]);
+    expect(bench.machine.liveTrials.get(idOf(0))).toMatchObject({ resources: more, iteration: 2 });
   });
 });
 

@@ -432,14 +432,29 @@ export class TrialMachine {
     }
   }
 
-  #exploit(trial: LiveTrial, { donorId, config }: { donorId: string; config: Config }): void {
+  #exploit(trial: LiveTrial, { donorId, config, isLogged }: Extract<SchedulerAction, { type: "exploit" }>): void {
     const donor = this.#live.get(donorId);
     if (donor === undefined || !donor.hasCheckpoint) return;
+    if (isLogged === true) this.#logExploit(trial, { donor, config });
     this.#dropStart(trial);
     trial.config = config;
     if (donor.isSaving) trial.awaitedDonor = donorId;
     else this.#startFrom(trial, donor);
     if (trial.status === "running" && !trial.isReleasing) this.#depart(trial, "paused");
+  }
+
+  /** The donor may be ahead of its checkpoint: a replay has to change the configuration where the trial really goes on. */
+  #logExploit(trial: LiveTrial, { donor, config }: { donor: LiveTrial; config: Config }): void {
+    const { isSaving, newestCheckpoint, iteration } = donor;
+    this.#effects.push({
+      type: "exploited",
+      trialId: trial.id,
+      donorId: donor.id,
+      iteration: trial.lastResult?.trainingIteration ?? 0,
+      donorIteration: isSaving ? iteration : (newestCheckpoint?.iteration ?? 0),
+      before: donor.config,
+      config,
+    });
   }
 
   #startFrom(trial: LiveTrial, donor: LiveTrial): void {
@@ -691,7 +706,8 @@ export class TrialMachine {
 
   /** Answers the report of a trial that is to leave its process. */
   #answerLeaving(trial: LiveTrial): void {
-    if (trial.status === "paused") this.#answer(trial, { action: "pause" });
+    // A trial that is to have other resources goes on as one that was paused: it saves first.
+    if (trial.status === "paused" || trial.status === "pending") this.#answer(trial, { action: "pause" });
     else this.#answer(trial, { action: "stop", ...(trial.status === "terminated" && { hasEnded: true }) });
   }
 

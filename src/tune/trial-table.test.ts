@@ -20,14 +20,14 @@ const result = (loss: number, more: object = {}): TrialResult => ({
   config: {},
 });
 
-const linesWith = (reporter: ProgressReporter | undefined): string[] =>
+const linesWith = (reporter: ProgressReporter | undefined, endedBefore = 0): string[] =>
   trialLines(
     [
       { id: "a", status: "terminated", config: { x: 1, act: "relu" }, result: result(0.5) },
       { id: "b", status: "running", config: { x: 2, act: "tanh" }, result: undefined },
       { id: "c", status: "terminated", config: { x: 3, act: "tanh" }, result: result(0.25) },
     ],
-    { name: "mine", metrics: ["loss"], modes: ["min"], trialsMax: 4, elapsedMs: 4000, reporter: readReporter(reporter) },
+    { name: "mine", metrics: ["loss"], modes: ["min"], trialsMax: 4, elapsedMs: 4000, endedBefore, reporter: readReporter(reporter) },
   );
 
 test("the table has the best first, and says how much is left", () => {
@@ -38,6 +38,11 @@ test("the table has the best first, and says how much is left", () => {
     "a      terminated   0.5          2  1.5 s  1  relu",
     "b      running                             2  tanh",
   ]);
+});
+
+test("trials of earlier sessions do not make a restored run look fast", () => {
+  expect(linesWith(undefined, 1)[0]).toBe("mine: 3 of 4 trials (2 terminated, 1 running), about 8.0 s left");
+  expect(linesWith(undefined, 2)[0]).toBe("mine: 3 of 4 trials (2 terminated, 1 running)");
 });
 
 test("the table has the columns and rows that are asked for", () => {

@@ -24,6 +24,13 @@ interface TableFacts {
   readonly reporter: ResolvedReporter;
 }
 
+/** The time that is left follows from the trials that have ended in this session. */
+interface SessionFacts {
+  readonly elapsedMs: number;
+  /** Trials that had ended when the session began. */
+  readonly endedBefore: number;
+}
+
 /** A trial, as the table has it. */
 interface TableTrial {
   readonly id: string;
@@ -49,17 +56,18 @@ export class TrialTable {
     const isAsked = this.#verbose !== undefined;
     if (this.#verbose === 0 || !showsProgress(isAsked ? true : undefined)) return;
     const since = performance.now();
+    const endedBefore = this.#machine.finishedTrials.length;
     let printedMs = since;
     this.#end = processBoard().begin({
       ...(isAsked && { afterMs: 0 }),
       plainLine: (nowMs) => {
         if (nowMs - printedMs < (this.#facts.reporter.reportIntervalMs ?? TABLE_PRINTED_EVERY_MS)) return undefined;
         printedMs = nowMs;
-        return `shoal tune: ${this.#current(nowMs, nowMs - since).join("\n")}`;
+        return `shoal tune: ${this.#current(nowMs, { elapsedMs: nowMs - since, endedBefore }).join("\n")}`;
       },
-      lines: (nowMs) => this.#current(nowMs, performance.now() - since),
+      lines: (nowMs) => this.#current(nowMs, { elapsedMs: performance.now() - since, endedBefore }),
       summary: (outcome, ms) => {
-        const lines = trialLines(this.#trials(), { ...this.#facts, elapsedMs: ms });
+        const lines = trialLines(this.#trials(), { ...this.#facts, elapsedMs: ms, endedBefore });
         return [`shoal tune: ${outcome} after ${durationText(ms)}: ${lines[0]}`, ...lines.slice(1)].join("\n");
       },
     });
@@ -71,9 +79,9 @@ export class TrialTable {
   }
 
   /** Thousands of trials are not sorted at each drawing. */
-  #current(nowMs: number, elapsedMs: number): readonly string[] {
+  #current(nowMs: number, session: SessionFacts): readonly string[] {
     if (this.#lines === undefined || nowMs - this.#lines.drawnMs >= (this.#facts.reporter.reportIntervalMs ?? TABLE_EVERY_MS))
-      this.#lines = { drawnMs: nowMs, lines: trialLines(this.#trials(), { ...this.#facts, elapsedMs }) };
+      this.#lines = { drawnMs: nowMs, lines: trialLines(this.#trials(), { ...this.#facts, ...session }) };
     return this.#lines.lines;
   }
 
@@ -89,14 +97,14 @@ export class TrialTable {
 /** A line of what there is, and the table: the best trials first; without a metric those that run before those that wait. */
 export function trialLines(
   trials: readonly TableTrial[],
-  { name, metrics, modes, trialsMax, reporter, elapsedMs }: TableFacts & { readonly elapsedMs: number },
+  { name, metrics, modes, trialsMax, reporter, elapsedMs, endedBefore }: TableFacts & SessionFacts,
 ): string[] {
   const counts = Map.groupBy(trials, ({ status }) => status);
   const states = Array.from(counts, ([status, some]) => `${some.length} ${status}`);
   const ended = (counts.get("terminated")?.length ?? 0) + (counts.get("errored")?.length ?? 0);
   const left =
-    ended > 0 && Number.isFinite(trialsMax) && ended < trialsMax
-      ? `, about ${durationText((elapsedMs / ended) * (trialsMax - ended))} left`
+    ended > endedBefore && Number.isFinite(trialsMax) && ended < trialsMax
+      ? `, about ${durationText((elapsedMs / (ended - endedBefore)) * (trialsMax - ended))} left`
       : "";
   const head = `${name}: ${trials.length}${Number.isFinite(trialsMax) ? ` of ${trialsMax}` : ""} trials (${states.join(", ")})${left}`;
   const shown = ranked(trials, reporter.sortByMetric ? metrics[0] : undefined, modes[0]).slice(0, reporter.maxProgressRows);

@@ -22,7 +22,7 @@ export interface TuneConfig {
   scheduler?: TrialScheduler | string | undefined;
   /** Default: as many as the cluster has room for. */
   maxConcurrentTrials?: number | undefined;
-  /** After so many milliseconds the experiment ends with what it has. Default: never. */
+  /** After so many milliseconds the experiment ends with what it has. A restored run has what its earlier sessions left of them. Default: never. */
   timeBudgetMs?: number | undefined;
   /** Whether trials run in actors that earlier ones have left. Default: true for functions; for classes, where they have `resetConfig`. */
   reuseActors?: boolean | undefined;

@@ -23,6 +23,7 @@ import { decodeSpace, encodeSpace, requireGivenAgain, type SavedExperiment } fro
 import type { TrialScheduler } from "./scheduler.ts";
 import type { SearchSpace, Sampled } from "./space.ts";
 import { readStop, type Stop } from "./stoppers.ts";
+import { readKnownRun } from "./stored-trials.ts";
 import { readTrainable, type TrainableParts } from "./trainable.ts";
 import type { Config, Metrics, Mode } from "./trial.ts";
 import { readTuneConfig, type ResolvedTuneConfig, type TuneConfig } from "./tune-config.ts";
@@ -150,10 +151,16 @@ export class Tuner<S extends SearchSpace = Record<string, never>, R = unknown> {
     }
   }
 
-  /** The results of the last `fit`. @throws TuneError before it has ended */
-  getResults(): ResultGrid<Sampled<S>, Reported<R>> {
-    if (this.#results === undefined) throw new TuneError("Cannot get results: fit() has not ended: await tuner.fit()");
-    return this.#results as never;
+  /**
+   * The results of the last `fit`; before one, those that a restored run has in its folder. These are read and nothing is run: trials that had not ended have the status that they had.
+   *
+   * @throws TuneError before `fit` of a new run has ended, or for a folder without a run
+   */
+  async getResults(): Promise<ResultGrid<Sampled<S>, Reported<R>>> {
+    if (this.#results !== undefined) return this.#results as never;
+    if (this.#restored === undefined || this.#isRunning) throw new TuneError("Cannot get results: fit() has not ended: await tuner.fit()");
+    const { path, options } = this.#restored;
+    return new ResultGrid(await readKnownRun(path, options.paramSpace && checkedSpace(options.paramSpace))) as never;
   }
 
   async #fit(signal: AbortSignal | undefined): Promise<ResultGrid<Config, Metrics>> {

@@ -1,4 +1,4 @@
-/** Runs that are followed by the real MLflow, Weights & Biases and Comet, offline, from the driver and from within loops: what they have stored is read with their own code. */
+/** Runs that are followed by the real MLflow, Weights & Biases, Comet and Aim, offline, from the driver and from within loops: what they have stored is read with their own code. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { python } from "shoal";
 import { DataParallelTrainer } from "shoal/train";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AimLoggerCallback } from "../../src/runs/aim-tracker.ts";
 import { CometLoggerCallback } from "../../src/runs/comet-tracker.ts";
 import { MLflowLoggerCallback } from "../../src/runs/mlflow-tracker.ts";
 import { parseMetrics } from "../../src/runs/metrics.ts";
@@ -15,7 +16,7 @@ import { WandbLoggerCallback } from "../../src/runs/wandb-tracker.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { failureOf, useSession } from "../integration/session.ts";
 
-const VENV = join(REPOSITORY, ".test-cache", "tracking-2");
+const VENV = join(REPOSITORY, ".test-cache", "tracking-3");
 const PYTHON = join(VENV, "bin", "python3");
 const runtimeEnv = { python: PYTHON };
 
@@ -35,6 +36,7 @@ beforeAll(() => {
     "mlflow-skinny>=3,<4",
     "wandb>=0.22,<1",
     "comet_ml>=3.47,<4",
+    "aim>=3.29,<4",
   ]);
   writeFileSync(join(VENV, "complete"), "");
 }, 600_000);
@@ -54,7 +56,7 @@ async function follow(tracker: Tracker, run: Partial<TrackedRunInfo>, state: "fi
   return problems;
 }
 
-function stored(library: "mlflow" | "wandb" | "comet", place: string): unknown {
+function stored(library: "mlflow" | "wandb" | "comet" | "aim", place: string): unknown {
   const script = join(REPOSITORY, "test", "frameworks", "python", "read_tracked.py");
   return parseMetrics(execFileSync(PYTHON, [script, library, place], { encoding: "utf8" }));
 }
@@ -105,6 +107,27 @@ test("Comet has two archives of one process, each whole", async () => {
     first: { ...run, others: expect.objectContaining({ "shoal.run_id": "run-1", note: "text", state: "failed" }) },
     second: { ...run, others: expect.objectContaining({ "shoal.run_id": "run-2", note: "text", state: "finished" }) },
   });
+});
+
+test("Aim has runs side by side, and one that goes on in another process is one run", async () => {
+  const repo = join(folder, "aim");
+  const tracker = new AimLoggerCallback({ repo, runtimeEnv });
+  expect(await Promise.all([follow(tracker, {}, "failed"), follow(tracker, { id: "run-2", name: "second" })])).toEqual([[], []]);
+  expect(await follow(tracker, { isResumed: true })).toEqual([]);
+  // A run that goes on, and is not there.
+  const few = new AimLoggerCallback({ repo: `${repo}-few`, experimentName: "few", metrics: ["loss"], runtimeEnv });
+  expect(await follow(few, { isResumed: true })).toEqual([]);
+  const params = { lr: 0.1, layers: "[8,8]", "model/act": "relu" };
+  const run = (steps: number[]) => ({
+    experiment: "mine",
+    params,
+    state: "finished",
+    metrics: { loss: steps.map((step) => [step, 1 / step]), "eval/acc": steps.map((step) => [step, step]) },
+    texts: { note: steps.map((step) => [step, "text"]) },
+  });
+  expect(stored("aim", repo)).toEqual({ first: run([1, 2, 3, 4]), second: run([1, 2]) });
+  const { loss } = run([3, 4]).metrics;
+  expect(stored("aim", `${repo}-few`)).toEqual({ first: { ...run([3, 4]), experiment: "few", metrics: { loss }, texts: {} } });
 });
 
 describe("a loop that begins runs of both by itself", () => {

@@ -40,8 +40,10 @@ const config = (level: number, more: object = {}): object => ({
       name: "greet",
       route_prefix: "/greet",
       import_path: "app.ts:build",
-      runtime_env: { working_dir: project, env_vars: { MOOD: "!" } },
-      deployments: [{ name: "Greeter", user_config: { level } }],
+      runtime_env: { working_dir: project, env_vars: { MOOD: "!", KEY: "sk-application" } },
+      deployments: [
+        { name: "Greeter", user_config: { level }, ray_actor_options: { runtime_env: { env_vars: { KEY: "sk-deployment" } } } },
+      ],
       ...more,
     },
   ],
@@ -51,7 +53,13 @@ interface Details {
   proxies: Record<string, { status: string }>;
   applications: Record<
     string,
-    { status: string; message: string; source: string; deployments: Record<string, { replicas: { state: string }[] }> }
+    {
+      status: string;
+      message: string;
+      source: string;
+      deployed_app_config: object;
+      deployments: Record<string, { replicas: { state: string }[] }>;
+    }
   >;
   target_groups: { targets: { port: number }[] }[];
 }
@@ -95,6 +103,12 @@ test("a configuration is put, changed in place, loaded anew, broken, and deleted
   expect(running).toMatchObject({ source: "declarative", message: "", deployments: { Greeter: { replicas: [{ state: "RUNNING" }] } } });
   expect((await ask(await client.proxy(), "/greet")).body).toBe("hello 3!");
   expect(await serve.deployedConfig()).toBe(JSON.stringify(config(3)));
+  // Other users of the machine may ask: they read the names of variables, and no value.
+  expect(running.deployed_app_config).toMatchObject({
+    runtime_env: { env_vars: { MOOD: "***", KEY: "***" } },
+    deployments: [{ name: "Greeter", ray_actor_options: { runtime_env: { env_vars: { KEY: "***" } } } }],
+  });
+  expect((await ask(client.address, APPLICATIONS)).body).not.toContain("sk-");
   // Code that has changed is loaded anew.
   writeFileSync(join(project, "app.ts"), app("bonjour"));
   await client.put(config(4));
@@ -124,7 +138,7 @@ test("a configuration is put, changed in place, loaded anew, broken, and deleted
 test("the API answers again, at the same place, after its controller has died", async () => {
   writeFileSync(join(project, "app.ts"), app("hello"));
   const client = await opened();
-  await client.put(config(3));
+  await client.put({ ...config(3), target_capacity: 50 });
   await client.until("RUNNING");
   const proxy = await client.proxy();
   const controller = (await actors({ namespace: "shoal.serve" })).find(({ name }) => name === "SERVE_CONTROLLER");
@@ -137,7 +151,7 @@ test("the API answers again, at the same place, after its controller has died", 
       ),
     "the API to know its application again",
   );
-  expect((await client.details()).applications["greet"]).toMatchObject({ source: "declarative" });
+  expect(await client.details()).toMatchObject({ applications: { greet: { source: "declarative" } }, target_capacity: 50 });
   expect(await client.proxy()).toBe(proxy);
   await client.put(config(6));
   await until(async () => (await ask(proxy, "/greet")).body === "hello 6!", "the next configuration to hold");
@@ -221,6 +235,9 @@ test("metrics of all processes are in Prometheus' format, with Ray's names and u
   expect(line("serve_num_http_error_requests", 'status_code="404"')).toBe("1");
   expect(line("serve_http_request_latency_ms_count", 'application="greet"')).toBe("4");
   expect(line("serve_deployment_request_counter", 'deployment="Greeter"')).toBe("4");
+  expect(Number(line("serve_deployment_max_processing_latency_ms", 'deployment="Greeter"'))).toBeGreaterThan(0);
+  expect(line("serve_request_router_fulfillment_time_ms_count", 'deployment="Greeter"', 'proxy="')).toBe("4");
+  expect(line("serve_request_router_queue_len", 'deployment="Greeter"', 'proxy="', 'replica_id="greet#Greeter#')).toBe("0");
   expect(line("serve_autoscaling_target_replicas", 'application="greet"', 'deployment="Greeter"')).toBe("1");
   expect(line("serve_deployment_replica_healthy", 'deployment="Greeter"')).toBe("1");
   expect(line("serve_deployment_queued_queries", 'application="greet"')).toBe("0");
@@ -235,8 +252,16 @@ test("a port that another program has is an error with the way out, after which 
     const failure = await failureOf(serve.start({ httpOptions: { port } }));
     expect(failure).toBeInstanceOf(serve.ListenError);
     expect(failure.message).toBe(`Cannot listen on 127.0.0.1:${port}: another program has the port`);
-    const { address } = await serve.start({ httpOptions: { port: 0 } });
+    const { address } = await serve.start({ httpOptions: { port: 0 }, development: true });
     expect((await ask(address ?? "", "/-/healthz")).status).toBe(200);
+    // The other options of this start hold as well.
+    class Broken {
+      fetch(): never {
+        throw new Error("clients see this");
+      }
+    }
+    await serve.run(serve.deployment(Broken).bind());
+    expect(await ask(address ?? "", "/")).toMatchObject({ status: 500, body: expect.stringContaining("clients see this") });
   } finally {
     other.close();
   }

@@ -10,7 +10,7 @@ import { ask } from "./serve-client.ts";
 import { until } from "./session.ts";
 import { SHOAL, useShoal } from "./shoal-program.ts";
 
-const { environment, startHead } = useShoal();
+const { environment, program, startHead } = useShoal();
 // Inside of the repository: the project finds the package by its name.
 const project = mkdtempSync(join(REPOSITORY, "test", "serve project-"));
 afterAll(() => rmSync(project, { recursive: true, force: true }));
@@ -67,7 +67,7 @@ test("start, deploy, status, config, controller-health, build and shutdown on a 
       `${config("?")}- { name: greet, import_path: "app.ts:app" }\n`,
       'line 6: applications[1].name: another application has the name "greet"',
     ],
-    [`${config("?")}target_capacity: 50\n`, "line 6: target_capacity: 100 is needed: received 50"],
+    [`${config("?")}target_capacity: 150\n`, "line 6: target_capacity: a number from 0 to 100 is needed: received 150"],
   ] as const;
   await Promise.all(
     broken.map(async ([text, message], index) => {
@@ -81,6 +81,19 @@ test("start, deploy, status, config, controller-health, build and shutdown on a 
   expect(await serve("shutdown", "--yes")).toMatchObject({ exitCode: 0, stderr: "" });
   expect((await serve("status")).stdout).toBe("nothing is served\n");
   expect(await serve("config")).toMatchObject({ exitCode: 1, stderr: "shoal: no configuration was deployed\n" });
+  // Started anew with gRPC, for one proxy of the cluster, and with none at all.
+  const shop = `${join(import.meta.dirname, "grpc", "shop.proto")}:shop.v1.Shop`;
+  const words = ["--grpc-port", "0", "--grpc-servicer-functions", shop, "--grpc-disable-reflection", "--api-port", "0"];
+  const withGrpc = await serve("start", "--http-port", "0", "--proxy-location", "HeadOnly", ...words);
+  expect(withGrpc.stdout).toMatch(/^Proxies listen at \S+\ngRPC listens at 127\.0\.0\.1:\d+\nThe REST API listens at \S+\n$/);
+  const details = JSON.parse((await ask(/API listens at (\S+)/.exec(withGrpc.stdout)?.[1] ?? "", "/api/serve/applications/")).body);
+  expect(details).toMatchObject({
+    proxy_location: "HeadOnly",
+    grpc_options: { grpc_servicer_functions: ["shop.proto:shop.v1.Shop"], enable_reflection: false },
+  });
+  await serve("shutdown", "--yes");
+  const without = await serve("start", "--proxy-location", "Disabled", "--api-port", "0");
+  expect([without.exitCode, without.stdout]).toEqual([0, expect.stringMatching(/^The REST API listens at \S+\n$/)]);
 });
 
 test("run takes a working folder and an environment, refuses what is unknown in it, and runs a configuration anew whose files change", async () => {
@@ -103,19 +116,25 @@ test("run takes a working folder and an environment, refuses what is unknown in 
   const there = join(folder, "there");
   mkdirSync(there);
   writeFileSync(join(there, "serve.yaml"), config("").replace("app.ts", "mine.ts").replace("{ env_vars", '{ working_dir: "..", env_vars'));
+  writeFileSync(join(folder, "mine.ts"), "export const app = ;\n");
   const child = spawn(process.execPath, [SHOAL, "serve", "run", join(there, "serve.yaml"), "--reload", "--address", "auto"], {
     cwd: tmpdir(),
     env: environment,
     stdio: ["ignore", "ignore", "pipe"],
   });
   let told = "";
+  const mistakes = (): number => told.split("SyntaxError").length - 1;
   child.stderr.on("data", (chunk: Buffer) => (told += chunk.toString()));
   const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
   try {
     const addresses = (): string[] => Array.from(told.matchAll(/runs at (\S+)/g), ([, found = ""]) => found);
+    // The folder of the code is watched before anything of it has run.
+    await until(() => mistakes() > 0, "the first mistake to be told");
+    writeFileSync(join(folder, "mine.ts"), 'export { app } from "../app.ts";\n');
     await until(() => addresses().length === 1, "the configuration to run");
+    const before = mistakes();
     writeFileSync(join(folder, "mine.ts"), "export const app = ;\n");
-    await until(() => told.includes("SyntaxError"), "the mistake to be told");
+    await until(() => mistakes() > before, "the mistake to be told");
     expect((await ask(addresses()[0] ?? "", "/")).body).toBe("hello");
     // Editors that never leave half a file rename a new one over it.
     writeFileSync(
@@ -128,6 +147,34 @@ test("run takes a working folder and an environment, refuses what is unknown in 
   } finally {
     child.kill("SIGTERM");
   }
-  expect([await ended, told.split("something has changed").length]).toEqual([0, 3]);
+  expect([await ended, told.split("something has changed").length]).toEqual([0, 4]);
   expect((await serve("status")).stdout).toBe("nothing is served\n");
+});
+
+test("a controller that another program starts anew knows the placement groups of the first one's replicas", async () => {
+  await startHead();
+  const imports =
+    'import { actors, getActor, init, kill, placementGroupTable, shutdown } from "shoal";\nimport * as serve from "shoal/serve";\n';
+  const groups =
+    '(await placementGroupTable()).filter(({ name = "", state }) => name.startsWith("SERVE_GROUP::") && state !== "removed").length';
+  const pids =
+    '(await actors({ namespace: "shoal.serve" })).filter(({ name = "", phase }) => name.startsWith("SERVE_REPLICA::") && phase !== "dead").map(({ pid }) => pid).sort()';
+  const first = `${imports}await init({ address: "auto" });
+await serve.start({ httpOptions: { location: "disabled" } });
+class Member { where() { return 1; } }
+await serve.run(serve.deployment(Member, { numReplicas: 2, gangConfig: { gangSize: 2 }, actorOptions: { numCpus: 0.1 } }).bind(), { routePrefix: null });
+await kill(await getActor("SERVE_CONTROLLER", { namespace: "shoal.serve" }));
+console.log(JSON.stringify({ pids: ${pids}, groups: ${groups} }));
+await shutdown();`;
+  const second = `${imports}await init({ address: "auto" });
+await serve.start({ httpOptions: { location: "disabled" } });
+const pids = ${pids};
+await serve.delete("default");
+for (let tries = 0; ${groups} > 0 && tries < 100; tries += 1) await new Promise((resolve) => setTimeout(resolve, 50));
+console.log(JSON.stringify({ pids, groups: ${groups} }));
+await serve.shutdown();
+await shutdown();`;
+  const before = (await program(first)) as { pids: number[]; groups: number };
+  expect([before.pids.length, before.groups]).toEqual([2, 1]);
+  expect(await program(second)).toEqual({ pids: before.pids, groups: 0 });
 });

@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import * as serve from "shoal/serve";
 import { afterAll, afterEach, expect, test } from "vitest";
 import { runProgram } from "../house/run-program.ts";
@@ -76,6 +77,17 @@ test("a configuration is deployed, changed in place, and what it does not name i
   ] as const)
     expect((await failureOf(serve.deployConfig(text, { folder: project }))).message).toContain(message);
   expect((await ask(address, "/api")).body).toBe("Hello, Ada! 4 :)");
+  // A part of the replicas runs; where that is none, requests wait.
+  const replicas = async (): Promise<object | undefined> =>
+    (await serve.status()).applications["greet"]?.deployments["Greeter"]?.replicaStates;
+  await serve.deployConfig(config(4, "target_capacity: 50\n"), { folder: project });
+  await until(async () => isDeepStrictEqual(await replicas(), { RUNNING: 1 }), "half of the replicas");
+  await serve.deployConfig(config(4, "target_capacity: 0\n"), { folder: project });
+  await until(async () => isDeepStrictEqual(await replicas(), {}), "no replica");
+  const held = ask(address, "/api");
+  await serve.deployConfig(config(4, ""), { folder: project });
+  expect((await held).body).toBe("Hello, Ada! 4 :)");
+  expect(await replicas()).toEqual({ RUNNING: 2 });
 });
 
 test("a policy of a configuration says how many replicas there are, with the arguments that the file gives; a router chooses among them", async () => {

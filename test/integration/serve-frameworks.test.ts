@@ -7,7 +7,7 @@ import { initTRPC } from "@trpc/server";
 import { fetchRequestHandler } from "@trpc/server/adapters/fetch";
 import express from "express";
 import fastify from "fastify";
-import { H3 } from "h3";
+import { getRequestIP, H3 } from "h3";
 import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { streamSSE } from "hono/streaming";
@@ -92,7 +92,7 @@ test("Express: middleware, bodies, cookies, redirects, errors, streams", async (
           .cookie("a", "1")
           .cookie("b", "2")
           .status(201)
-          .json({ id: request.params["id"], query: request.query, body: request.body, ip: typeof request.ip });
+          .json({ id: request.params["id"], query: request.query, body: request.body, ip: request.ip });
       });
       this.#app.get("/moved", (_request, response) => response.redirect("/else"));
       this.#app.get("/fails", async () => {
@@ -116,11 +116,11 @@ test("Express: middleware, bodies, cookies, redirects, errors, streams", async (
   await run(Api, "/express");
   const made = await ask(address, "/express/items/5?x=1", {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers: { "content-type": "application/json", "x-forwarded-for": "198.51.100.1" },
     body: '{"name":"ä"}',
   });
   expect(made).toMatchObject({ status: 201, headers: { "x-powered-by": "Express", "set-cookie": ["a=1; Path=/", "b=2; Path=/"] } });
-  expect(JSON.parse(made.body)).toMatchObject({ id: "5", query: { x: "1" }, body: { name: "ä" } });
+  expect(JSON.parse(made.body)).toEqual({ id: "5", query: { x: "1" }, body: { name: "ä" }, ip: "127.0.0.1" });
   expect(await ask(address, "/express/moved")).toMatchObject({ status: 302, headers: { location: "/else" } });
   expect(await ask(address, "/express/fails")).toMatchObject({ status: 409 });
   expect(await ask(address, "/express/nothing")).toMatchObject({ status: 404 });
@@ -231,6 +231,7 @@ test("h3", async () => {
     readonly #app = new H3();
     constructor() {
       this.#app.get("/hello/:name", (event) => ({ hello: event.context.params?.["name"] }));
+      this.#app.get("/ip", (event) => [getRequestIP(event), serve.getClientAddress(event.req as Request)]);
       this.#app.post("/sum", async (event) => String(((await event.req.json()) as number[]).reduce((sum, number) => sum + number, 0)));
     }
     fetch(request: Request): Response | Promise<Response> {
@@ -240,6 +241,7 @@ test("h3", async () => {
   await run(Api, "/h3");
   expect(await ask(address, "/h3/hello/you")).toMatchObject({ status: 200, body: '{"hello":"you"}' });
   expect((await ask(address, "/h3/sum", { method: "POST", body: "[1,2,3]" })).body).toBe("6");
+  expect((await ask(address, "/h3/ip", { headers: { "x-forwarded-for": "198.51.100.1" } })).body).toBe('["127.0.0.1","127.0.0.1"]');
   expect((await ask(address, "/h3/nothing")).status).toBe(404);
 });
 

@@ -183,6 +183,12 @@ test("pipelined requests are answered in their order, and not without end", asyn
   expect(many.match(/HTTP\/1\.1 429/g)?.length).toBeGreaterThan(0);
 });
 
+test("HEAD of a body without end is answered, its stream ends, and the connection serves on", async () => {
+  const answer = await said(raw(`HEAD /large HTTP/1.1\r\n${HEAD}\r\nGET /url?next HTTP/1.1\r\n${HEAD}\r\n`), /url\?next$/);
+  expect(answer.match(/HTTP\/1\.1 200/g)).toHaveLength(2);
+  await until(async () => (await proxy.checkHealth.remote()).openRequests === 0, "the requests to be over");
+});
+
 test("a connection without requests is closed after its time", async () => {
   const answer = await said(raw(`GET / HTTP/1.1\r\n${HEAD}\r\n`));
   expect(answer).toMatch(/^HTTP\/1\.1 200 /);

@@ -1,6 +1,7 @@
 /**
  * Features for model servers: batches, streams in batches, many models in one replica, gangs, metrics; and local testing mode, which needs no process.
  */
+import { writeFileSync } from "node:fs";
 import { actors, nodes, placementGroupTable } from "shoal";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -66,6 +67,58 @@ test("single calls become batches; a stream of each item comes out of a batch th
   await serve.delete("batch");
 });
 
+test("a call that is cancelled while it waits leaves its batch, a stream as well", async () => {
+  class Model {
+    readonly batches: string[][] = [];
+    readonly log: string[] = [];
+    readonly #plain: (text: string) => Promise<string>;
+    readonly #stream: (text: string) => AsyncIterable<string>;
+    constructor() {
+      const { batches, log } = this;
+      const batchSizeFn = (text: string): number => log.push(`${text} waits`) && 1;
+      const options = { maxBatchSize: 2, batchWaitTimeoutMs: 60_000, batchSizeFn };
+      this.#plain = serve.batch((texts: string[]) => (batches.push(texts), texts), options);
+      this.#stream = serve.batch(async function* (texts: string[]) {
+        batches.push(texts);
+        yield texts;
+      }, options);
+    }
+    async plain(text: string): Promise<string> {
+      try {
+        return await this.#plain(text);
+      } finally {
+        this.log.push(`${text} left`);
+      }
+    }
+    async *stream(text: string): AsyncGenerator<string, void, undefined> {
+      try {
+        yield* this.#stream(text);
+      } finally {
+        this.log.push(`${text} left`);
+      }
+    }
+    seen(): { batches: string[][]; log: string[] } {
+      return { batches: this.batches, log: this.log };
+    }
+  }
+  const handle = await serve.run(serve.deployment(Model, { maxOngoingRequests: 100 }).bind(), { name: "leaving", routePrefix: null });
+  const logged = (line: string): Promise<void> => until(async () => (await handle.seen.remote()).log.includes(line), line);
+  const stop = new AbortController();
+  const { signal } = stop;
+  const gone = [failureOf(handle.plain.options({ signal }).remote("one")), failureOf(all(handle.stream.options({ signal }).remote("two")))];
+  await Promise.all([logged("one waits"), logged("two waits")]);
+  stop.abort();
+  await Promise.all([logged("one left"), logged("two left")]);
+  for (const failure of await Promise.all(gone)) expect(failure).toBeInstanceOf(serve.RequestCancelledError);
+  expect(await Promise.all(["a", "b"].map((text) => handle.plain.remote(text)))).toEqual(["a", "b"]);
+  expect(await Promise.all(["c", "d"].map((text) => all(handle.stream.remote(text))))).toEqual([["c"], ["d"]]);
+  expect((await handle.seen.remote()).batches).toEqual([
+    ["a", "b"],
+    ["c", "d"],
+  ]);
+  await serve.delete("leaving");
+});
+
 test("a replica keeps the latest models, and requests go where theirs is loaded", async () => {
   const log = new Log(folder);
   const { file } = log;
@@ -85,6 +138,15 @@ test("a replica keeps the latest models, and requests go where theirs is loaded"
     async which(): Promise<string> {
       return (await this.#model()).id;
     }
+    /** Uses a model until all places have gone to others. */
+    async use(): Promise<string[]> {
+      const [{ id }, { existsSync, readFileSync }] = [await this.#model("used"), await import("node:fs")];
+      for (const other of ["x", "y"]) await this.#model(other);
+      while (!existsSync(`${file}-go`)) await new Promise((resolve) => setTimeout(resolve, 5));
+      return readFileSync(file, "utf8")
+        .split("\n")
+        .filter((line) => line === `drop ${id}`);
+    }
   }
   const handle = await serve.run(serve.deployment(Models, { numReplicas: 2, actorOptions: { numCpus: 0 } }).bind(), {
     name: "models",
@@ -103,6 +165,11 @@ test("a replica keeps the latest models, and requests go where theirs is loaded"
   expect(await handle.which.options({ multiplexedModelId: "two" }).remote()).toBe("two");
   for (const id of ["three", "four", "five", "six"]) await askFor(id);
   await until(() => log.lines.some((line) => line.startsWith("drop ")), "a model to be dropped");
+  const using = handle.use.remote();
+  await until(() => log.lines.includes("load y"), "a request to have asked for more models than there may be");
+  writeFileSync(`${file}-go`, "");
+  expect(await using).toEqual([]);
+  await until(() => log.lines.includes("drop used"), "the model to be dropped behind its request");
   const none = await ask(address, "/models");
   expect([none.status, none.body]).toEqual([500, expect.stringContaining("its id is needed")]);
   await serve.delete("models");
@@ -199,6 +266,7 @@ test("metrics have Ray's names, and users' own are beside them", async () => {
     ['serve_application_status\\{application="counted"\\}', "6"],
     [`serve_deployment_status\\{${scaled}\\}`, "6"],
     [`serve_autoscaling_desired_replicas\\{${scaled}\\}`, "1"],
+    [`serve_autoscaling_target_ongoing_requests\\{${scaled}\\}`, "\\d"],
     [`serve_autoscaling_total_requests\\{${scaled}\\}`, "\\d"],
     [`serve_autoscaling_policy_execution_time_ms\\{${scaled},policy_scope="deployment"\\}`, "\\d"],
     [`serve_autoscaling_handle_metrics_delay_ms\\{${scaled},handle="\\d+"\\}`, "\\d+"],
@@ -211,6 +279,10 @@ test("metrics have Ray's names, and users' own are beside them", async () => {
   expect(text).toMatch(/^shop_asked\{application="counted",deployment="Counted",replica="[^"]+",kind="a \\"b\\""\} 3$/m);
   await serve.delete("counted");
   expect(await controller.metrics.remote()).toMatch(new RegExp(`^serve_replica_shutdown_duration_ms_count\\{${scaled}\\} 1$`, "m"));
+  // The proxies keep nothing of an application that is gone.
+  const kept = new RegExp(`^serve_num_router_requests\\{proxy="[^"]+",${scaled}\\}|^serve_long_poll_pending_clients\\{.*/counted/`, "m");
+  expect(text).toMatch(kept);
+  await until(async () => !kept.test(await controller.metrics.remote()), "the proxy's router to be gone, and its subscription");
 });
 
 test("handles of a program are counted, which no controller can call, and no series is told twice", async () => {
@@ -244,6 +316,8 @@ test("handles of a program are counted, which no controller can call, and no ser
   const series = text.split("\n").flatMap((line) => (line === "" || line.startsWith("#") ? [] : [line.slice(0, line.lastIndexOf(" "))]));
   expect(series.length).toBe(new Set(series).size);
   await serve.delete("two");
+  const kept = new RegExp(`^serve_num_router_requests\\{${ours}\\}`, "m");
+  await until(async () => !kept.test(await controller.metrics.remote()), "the program's router to be gone");
 });
 
 test("in development clients see what went wrong", async () => {

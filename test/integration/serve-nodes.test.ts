@@ -1,7 +1,8 @@
 /**
- * Serve on several nodes: a proxy on each, requests that cross from node to node, a node that is drained under load, and a node that dies.
+ * Serve on several nodes: a proxy on each, which goes to the replicas of its own node first, requests that cross from node to node, a node that is drained under load, and a node that dies.
  */
 import { appendFileSync } from "node:fs";
+import { Agent } from "node:http";
 import { init, shutdown } from "shoal";
 import * as serve from "shoal/serve";
 import { TestCluster, type TestNode } from "shoal/testing";
@@ -9,7 +10,7 @@ import { expect, test } from "vitest";
 import { connectToCluster } from "../../src/ops/cli/cluster-connection.ts";
 import { MESSAGE } from "../../src/runtime/wire/messages.ts";
 import { ask, CountingClient } from "./serve-client.ts";
-import { Log, until, useFolder } from "./session.ts";
+import { failureOf, Log, until, useFolder } from "./session.ts";
 
 const folder = useFolder();
 
@@ -19,7 +20,8 @@ class Where {
     this.#file = file;
   }
   async fetch(request: Request): Promise<string> {
-    appendFileSync(this.#file, `${new URL(request.url).searchParams.get("n")}\n`);
+    const [, path = "", n = ""] = /^https?:\/\/[^/]*\/([^?]*)\?n=(.*)/.exec(request.url) ?? [];
+    appendFileSync(this.#file, `${path}${n}\n`);
     await new Promise((resolve) => setTimeout(resolve, 5));
     return String(process.ppid);
   }
@@ -33,7 +35,7 @@ test("replicas leave a node that is drained without losing a request, and are st
   const second = await cluster.addNode({ numCpus: 2 });
   const third = await cluster.addNode({ numCpus: 2 });
   await init({ address: cluster.address, logToDriver: false });
-  await serve.start({ httpOptions: { port: 0 } });
+  await serve.start({ httpOptions: { port: 0, preferLocalNode: false, drainGraceMs: 3_000 } });
   const deployment = serve.deployment(Where, { numReplicas: 3, maxReplicasPerNode: 2, maxOngoingRequests: 20 });
   await serve.run(deployment.bind(log.file));
   const addresses = async (): Promise<string[]> =>
@@ -46,16 +48,29 @@ test("replicas leave a node that is drained without losing a request, and are st
   // Each proxy reaches replicas of other nodes.
   for (const address of await addresses()) expect((await nodesSeen(address)).size).toBeGreaterThan(1);
 
-  // Through a proxy of a node that stays.
+  // Through a proxy of a node that stays, and through the one of the node that goes, for as long as a load balancer may not know.
   const first = cluster.nodes.find(({ nodeId }) => nodeId !== second.nodeId && nodeId !== third.nodeId) as TestNode;
-  const [, kept] = Object.entries((await serve.status()).proxies).find(([name]) => name.includes(first.nodeId)) ?? [];
-  const client = new CountingClient(kept?.address ?? "");
-  await client.more(50);
+  const proxyOf = async ({ nodeId }: TestNode): Promise<{ status: string; address: string }> =>
+    Object.entries((await serve.status()).proxies).find(([name]) => name.includes(nodeId))?.[1] as { status: string; address: string };
+  const kept = await proxyOf(first);
+  const leaving = await proxyOf(second);
+  const client = new CountingClient(kept.address);
+  const lateClient = new CountingClient(leaving.address, { path: "/late" });
+  await Promise.all([client.more(50), lateClient.more(50)]);
   using connection = await connectToCluster(cluster.address);
   await connection.ask(MESSAGE.NODE_DRAIN, { node: second.nodeId, deadlineMs: undefined });
+  // A connection of its own, as a probe has.
+  await until(async () => (await ask(leaving.address, "/-/healthz", { agent: new Agent() })).status === 503, "the probe to learn of it");
+  expect((await proxyOf(second)).status).toBe("DRAINING");
+  await lateClient.more(50);
+  await lateClient.stop();
+  expect(lateClient.failures).toEqual([]);
+  expect([...lateClient.answers.values()].at(-1)?.headers["connection"]).toBe("close");
+  await until(async () => (await proxyOf(second))?.status === "DRAINED", "the proxy to have ended");
+  expect(await failureOf(ask(leaving.address, "/", { agent: new Agent() }))).toMatchObject({ code: "ECONNREFUSED" });
   await until(async () => {
     await client.more(1);
-    return client.answers.size > 0 && !(await nodesSeen(kept?.address ?? "")).has(second.pid);
+    return client.answers.size > 0 && !(await nodesSeen(kept.address)).has(second.pid);
   }, "the replicas to have left the node");
   await client.more(50);
   expect(client.failures).toEqual([]);
@@ -70,7 +85,25 @@ test("replicas leave a node that is drained without losing a request, and are st
   for (const failure of client.failures) expect(failure).toContain("the replica died while it had the request");
   expect(client.failures.length).toBeLessThanOrEqual(8);
   expect(CountingClient.twice(log).filter((line) => line !== "seen")).toEqual([]);
-  expect(await nodesSeen(kept?.address ?? "")).toEqual(new Set([first.pid]));
+  expect(await nodesSeen(kept.address)).toEqual(new Set([first.pid]));
+  await serve.shutdown();
+  await shutdown();
+});
+
+test("a proxy sends requests to the replica of its own node as long as that has room", { timeout: 60_000 }, async () => {
+  await using cluster = await TestCluster.start({ head: { numCpus: 2 }, onLine: () => {} });
+  await cluster.addNode({ numCpus: 2 });
+  await init({ address: cluster.address, logToDriver: false });
+  await serve.start({ httpOptions: { port: 0 } });
+  await serve.run(serve.deployment(Where, { numReplicas: 2, maxReplicasPerNode: 1, maxOngoingRequests: 2 }).bind(new Log(folder).file));
+  const proxies = async (): Promise<[string, serve.ServeStatus["proxies"][string]][]> => Object.entries((await serve.status()).proxies);
+  await until(async () => (await proxies()).filter(([, { status }]) => status === "HEALTHY").length === 2, "a proxy on each node");
+  for (const [name, { address = "" }] of await proxies()) {
+    const own = cluster.nodes.find(({ nodeId }) => name.includes(nodeId))?.pid;
+    for (let request = 0; request < 8; request += 1) expect(Number((await ask(address, "/")).body)).toBe(own);
+    const many = await Promise.all(Array.from({ length: 40 }, () => ask(address, "/")));
+    expect(new Set(many.map(({ body }) => body)).size).toBe(2);
+  }
   await serve.shutdown();
   await shutdown();
 });

@@ -5,7 +5,7 @@ import * as serve from "shoal/serve";
 import { afterAll, afterEach, expect, test } from "vitest";
 import { REPOSITORY } from "../house/source-files.ts";
 import { ask } from "./serve-client.ts";
-import { useSession } from "./session.ts";
+import { failureOf, useSession } from "./session.ts";
 
 useSession({ numCpus: 4 });
 // Inside of the repository: the project finds the packages by their names.
@@ -120,6 +120,23 @@ test("without an SDK there are no spans, and the trace goes on all the same", as
   await serve.run(serve.deployment(First).bind(serve.deployment(Last).bind()));
   expect(JSON.parse((await ask(address, "/", { headers })).body)).toEqual(headers);
   expect(JSON.parse((await ask(address, "/")).body)).toEqual({});
+});
+
+test("replicas have the tracing of serve.start, where their deployment has none", async () => {
+  class Teller {
+    fetch() {
+      return String((globalThis as { tracedAs?: string }).tracedAs);
+    }
+  }
+  const setup = ({ deployment, samplingRatio }: serve.TracingSetup): void =>
+    void Object.assign(globalThis, { tracedAs: `${deployment} ${samplingRatio}` });
+  const own = (): void => void Object.assign(globalThis, { tracedAs: "its own" });
+  const { address = "" } = await serve.start({ httpOptions: { port: 0 }, tracing: { setup, samplingRatio: 0.5 } });
+  await serve.run(serve.deployment(Teller).bind());
+  expect((await ask(address, "/")).body).toBe("Teller 0.5");
+  await serve.run(serve.deployment(Teller, { tracing: { setup: own } }).bind());
+  expect((await ask(address, "/")).body).toBe("its own");
+  expect((await failureOf(serve.start({ tracing: { setup, samplingRatio: 2 } }))).message).toContain("samplingRatio of tracing");
 });
 
 test("a replica prints as its loggingConfig says, or else that of its application, or that of all", async () => {

@@ -1,6 +1,8 @@
 /**
  * Applications behind a proxy: what a handler gets and may return, bodies in both directions, errors, several applications, handles, composition and cancellation.
  */
+import { getEventListeners } from "node:events";
+import { writeFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { get } from "shoal";
 import * as serve from "shoal/serve";
@@ -248,6 +250,12 @@ test("deployments call each other: values, unawaited responses, streams, errors"
     cause: { message: 'Cannot call deployment Scale: it has no method "nothing"' },
   });
   expect(await scale.broadcast("scale", [1])).toEqual([[10]]);
+  // A signal that outlives its calls keeps none of them.
+  const { signal } = new AbortController();
+  const followed = scale.options({ signal });
+  await Promise.all([followed.scale.remote([4]), followed.broadcast("scale", [1])]);
+  for await (const item of followed.count.remote(3)) expect(item).toBeLessThan(3);
+  expect(getEventListeners(signal, "abort")).toEqual([]);
   const large = new Float64Array(100_000).fill(1);
   expect(await scale.sum.remote(large as never)).toBe(100_000);
   void handle;
@@ -313,6 +321,49 @@ test("requests above the limit of waiting ones are refused with what the deploym
   expect(statuses).toEqual([200, 200, 429, 429, 429, 429]);
   expect(answers.find(({ status }) => status === 429)?.headers["retry-after"]).toBe("2");
   await serve.delete("busy");
+});
+
+test("a broadcast reaches the replica that is full too, before its next request, and leaves the queue when it is cancelled", async () => {
+  const log = new Log(folder);
+  const { file } = log;
+  class Cache {
+    #cleared = 0;
+    async work(name: string): Promise<void> {
+      const { appendFileSync, existsSync } = await import("node:fs");
+      appendFileSync(file, `${name} began\n`);
+      while (!existsSync(`${file}-go`)) await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    clear(by: string): number {
+      process.getBuiltinModule("node:fs").appendFileSync(file, `cleared by ${by}\n`);
+      this.#cleared += 1;
+      return this.#cleared;
+    }
+  }
+  const deployment = serve.deployment(Cache, { numReplicas: 2, maxOngoingRequests: 1, actorOptions: { numCpus: 0 } });
+  const handle = await serve.run(deployment.bind(), { name: "cache", routePrefix: null });
+  const first = handle.work.remote("first");
+  await until(() => log.lines.length === 1, "one replica to be full");
+  const stop = new AbortController();
+  const cancelled = handle.options({ signal: stop.signal }).broadcast("clear", "the cancelled");
+  const cleared = handle.broadcast("clear", "all");
+  await until(() => log.lines.filter((line) => line.startsWith("cleared")).length === 2, "the idle replica to be cleared by both");
+  // Both replicas are taken now: the last call waits for one of them, behind the broadcast.
+  const others = [handle.work.remote("second"), handle.work.remote("third")];
+  await until(() => log.lines.includes("second began") || log.lines.includes("third began"), "the other replica to be full");
+  stop.abort();
+  expect(await failureOf(cancelled)).toBeInstanceOf(serve.RequestCancelledError);
+  expect(await failureOf(handle.options({ timeoutMs: 100 }).broadcast("clear", "the late"))).toMatchObject({ code: "TASK_TIMEOUT" });
+  writeFileSync(`${file}-go`, "");
+  expect((await cleared).sort((a, b) => a - b)).toEqual([1, 2]);
+  await Promise.all([first, ...others]);
+  const lines = log.lines;
+  expect(lines.filter((line) => line.startsWith("cleared")).sort()).toEqual([
+    "cleared by all",
+    "cleared by all",
+    "cleared by the cancelled",
+  ]);
+  expect(lines.lastIndexOf("cleared by all")).toBeLessThan(lines.lastIndexOf("third began"));
+  await serve.delete("cache");
 });
 
 test("functions are deployments as well", async () => {

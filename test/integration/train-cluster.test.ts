@@ -1,14 +1,15 @@
 /** Training on several nodes: the places of ranks, checkpoints of other nodes' ranks, nodes that die and nodes that are drained. */
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { getRuntimeContext, init, nodes, shutdown } from "shoal";
+import { getRuntimeContext, init, nodes, python, shutdown } from "shoal";
 import * as data from "shoal/data";
 import { TestCluster } from "shoal/testing";
-import { allReduce, DataParallelTrainer, getContext, getDatasetShard, report } from "shoal/train";
+import { allReduce, DataParallelTrainer, getContext, getDatasetShard, type PreemptionInfo, report } from "shoal/train";
 import { expect, test } from "vitest";
 import { connectToCluster } from "../../src/ops/cli/cluster-connection.ts";
 import { MESSAGE } from "../../src/runtime/wire/messages.ts";
 import { count, type CountConfig } from "./counting-loop.ts";
+import { PYTHON_FOLDER, unless, WITHOUT_PYTHON } from "./python-places.ts";
 import { until, useFolder } from "./session.ts";
 
 const folder = useFolder();
@@ -37,6 +38,19 @@ test("ranks of two nodes compute together; a node that dies shrinks an elastic g
     runConfig: { name: "two nodes", storagePath: folder },
   }).fit();
   expect(placed.metrics).toEqual({ nodes: [1, 1, 2, 2], local: [0, 2], large: 2.5 });
+
+  // What is free is enough for a third rank in sum, and on neither node.
+  const grown = await new DataParallelTrainer<CountConfig>({
+    trainLoopPerWorker: count,
+    trainLoopConfig: { root: mkdtempSync(join(folder, "run-")), steps: 40 },
+    scalingConfig: {
+      numWorkers: { min: 2, max: 3 },
+      resourcesPerWorker: { CPU: 0.6 },
+      elasticResizeMonitorIntervalMs: 50,
+    },
+    runConfig: { name: "no third", storagePath: folder },
+  }).fit();
+  expect(grown.metrics).toMatchObject({ step: 39, attempt: 1, worldSize: 2 });
 
   const root = mkdtempSync(join(folder, "run-"));
   const fitted = new DataParallelTrainer<CountConfig>({
@@ -113,9 +127,50 @@ test("ranks of a node that is drained are told, stop at a checkpoint and go on e
   await until(() => existsSync(join(root, "begun")), "the rank to begin");
   const stays = await cluster.addNode({ numCpus: 1 });
   using connection = await connectToCluster(cluster.address);
-  const deadlineMs = 30_000;
+  const [drainedAt, deadlineMs] = [Date.now(), 30_000];
   await connection.ask(MESSAGE.NODE_DRAIN, { node: leaves.nodeId, deadlineMs });
   expect((await fitted).metrics).toEqual({ step: 2, start: 1, attempt: 2, worldSize: 1 });
-  expect(JSON.parse(readFileSync(join(root, "told"), "utf8"))).toMatchObject({ reason: "preemption" });
+  const told = JSON.parse(readFileSync(join(root, "told"), "utf8")) as PreemptionInfo;
+  expect(told).toEqual({
+    reason: "preemption",
+    deadlineMs: expect.any(Number),
+    preemptedNodeToRanks: { [leaves.nodeId]: [0] },
+    preemptedRanks: [0],
+  });
+  // A moment that the drain's, counted from when it was asked for, is not before.
+  expect(told.deadlineMs).toBeGreaterThanOrEqual(drainedAt + deadlineMs - 1000);
+  expect(told.deadlineMs).toBeLessThan(drainedAt + deadlineMs + 10_000);
   expect(stays.nodeId).not.toBe(leaves.nodeId);
 });
+
+test.skipIf(WITHOUT_PYTHON !== undefined)(
+  `ranks of Python hear at one step whose node is drained, and until when${unless(WITHOUT_PYTHON)}`,
+  {
+    timeout: 60_000,
+  },
+  async () => {
+    await using cluster = await TestCluster.start({ head: { numCpus: 1 }, onLine });
+    const leaves = await cluster.addNode({ numCpus: 1 });
+    await using _program = await connected(cluster);
+    const root = mkdtempSync(join(folder, "run-"));
+    const fitted = new DataParallelTrainer({
+      trainLoopPerWorker: python.task(join(PYTHON_FOLDER, "train_loops.py"), "move_on"),
+      trainLoopConfig: { root },
+      scalingConfig: { numWorkers: 2 },
+      runConfig: { name: "python drained", storagePath: folder },
+    }).fit();
+    await until(() => existsSync(join(root, "begun-0")) && existsSync(join(root, "begun-1")), "both ranks to begin");
+    await cluster.addNode({ numCpus: 1 });
+    using connection = await connectToCluster(cluster.address);
+    const [drainedAt, deadlineMs] = [Date.now(), 30_000];
+    await connection.ask(MESSAGE.NODE_DRAIN, { node: leaves.nodeId, deadlineMs });
+    expect((await fitted).metrics).toEqual({ step: 1, start: 1 });
+    const told = [0, 1].map((rank) => JSON.parse(readFileSync(join(root, `told-${rank}`), "utf8")));
+    const gone = told.findIndex(({ node }) => node === leaves.nodeId);
+    for (const { step, info } of told) {
+      expect([step, info.nodes, info.ranks]).toEqual([told[0].step, { [leaves.nodeId]: [gone] }, [gone]]);
+      expect(info.deadline_ms).toBe(told[0].info.deadline_ms);
+      expect(Math.abs(info.deadline_ms - drainedAt - deadlineMs)).toBeLessThan(10_000);
+    }
+  },
+);

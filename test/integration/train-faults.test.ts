@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ActorDiedError, placementGroup, placementGroupTable } from "shoal";
-import { DataParallelTrainer, getContext, report, type RunConfig, TrainingFailedError } from "shoal/train";
+import { DataParallelTrainer, getContext, report, Result, type RunConfig, TrainingFailedError } from "shoal/train";
 import { describe, expect, test, vi } from "vitest";
 import { REPOSITORY } from "../house/source-files.ts";
 import { count, type CountConfig } from "./counting-loop.ts";
@@ -88,12 +88,43 @@ describe("ranks", () => {
   test("that get no room in time have failed, and wait for none any more", async () => {
     const group = placementGroup([{ CPU: 1 }]);
     await group.ready();
-    const { trainer } = trainerOf("no room", { steps: 1 }, { startTimeoutMs: 300 });
+    const { trainer } = trainerOf("no room", { steps: 1 }, { startTimeoutMs: 2300 });
+    const written = vi.spyOn(process.stderr, "write");
     expect((await failureOf(trainer.fit())).message).toBe(
-      "Training run no room failed: the group of ranks has no room yet after 300 ms (startTimeoutMs of failureConfig)",
+      "Training run no room failed: the group of ranks has no room yet after 2300 ms (startTimeoutMs of failureConfig)",
+    );
+    const lines = written.mock.calls.map(([text]) => String(text)).filter((text) => text.includes("waits for room"));
+    written.mockRestore();
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(
+      /a training run waits for room for its 2 ranks: they need .*; the cluster has CPU: 2 in all, of which CPU: 1 are free; the ranks wait until others have given theirs back/,
     );
     await group.remove();
     expect((await placementGroupTable()).filter(({ state }) => state !== "removed")).toEqual([]);
+  });
+
+  test("that have no memory left are replaced, and the failure says so", async () => {
+    const failures: (Error | undefined)[] = [];
+    const { metrics } = await new DataParallelTrainer({
+      trainLoopPerWorker: async () => {
+        const { attempt, worldRank } = getContext();
+        const kept: number[][] = [];
+        if (attempt === 1 && worldRank === 1) for (;;) kept.push(Array.from({ length: 10_000 }, () => kept.length));
+        await report({ attempt });
+      },
+      scalingConfig: { numWorkers: 2 },
+      runConfig: {
+        name: "memory",
+        storagePath: folder,
+        failureConfig: { maxFailures: 1 },
+        workerRuntimeEnv: { envVars: { NODE_OPTIONS: "--max-old-space-size=64" } },
+        callbacks: [{ afterException: ({ workerFailures }) => void failures.push(workerFailures.get(1)) }],
+      },
+    }).fit();
+    expect(metrics).toEqual({ attempt: 2 });
+    expect(failures).toHaveLength(1);
+    expect(failures[0]?.name).toBe("OutOfMemoryError");
+    expect(failures[0]?.message).toContain("heap out of memory");
   });
 
   test("that do not do the same are named", async () => {
@@ -156,6 +187,40 @@ describe("storage", () => {
     expect(metrics).toMatchObject({ step: 2, start: 0, attempt: 1 });
     expect(bestCheckpoints).toHaveLength(3);
   });
+
+  test("that is away for a while gets all that was reported and printed meanwhile", async () => {
+    const [run, elsewhere] = [join(folder, "away"), join(folder, "elsewhere")];
+    const written = vi.spyOn(process.stderr, "write");
+    await new DataParallelTrainer({
+      trainLoopPerWorker: async (places: { run: string; elsewhere: string }) => {
+        const { setTimeout: pause } = process.getBuiltinModule("node:timers/promises");
+        const files = process.getBuiltinModule("node:fs");
+        for (let step = 0; step < 3; step += 1) {
+          if (step === 1) {
+            files.renameSync(places.run, places.elsewhere);
+            files.writeFileSync(places.run, "");
+          }
+          await report({ step });
+          console.log(`step ${step}`);
+          await pause(400);
+          if (step === 1) {
+            files.rmSync(places.run);
+            files.renameSync(places.elsewhere, places.run);
+          }
+        }
+      },
+      trainLoopConfig: { run, elsewhere },
+      scalingConfig: { numWorkers: 1 },
+      runConfig: { name: "away", storagePath: folder },
+    }).fit();
+    const lines = written.mock.calls.map(([text]) => String(text)).filter((text) => text.includes("JsonLoggerCallback"));
+    written.mockRestore();
+    const { step } = await (await Result.fromPath<{ step: number }>(run)).metricsColumns();
+    expect([...(step ?? [])].map(Number)).toEqual([0, 1, 2]);
+    expect(readFileSync(join(run, "rank-0.log"), "utf8")).toBe("step 0\nstep 1\nstep 2\n");
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain("its results wait until that can be written");
+  });
 });
 
 describe("elastic groups", () => {
@@ -206,8 +271,12 @@ describe("a program", () => {
     mkdirSync(join(run, "checkpoint_000003"));
     writeFileSync(join(run, "checkpoint_000003", "step.json"), "half");
     const second = program("driver", root);
-    const printed = await outputOf(second.stdout);
-    expect(JSON.parse(printed)).toEqual({ step: 3, start: 2, attempt: 1, worldSize: 2 });
+    const printed = (await outputOf(second.stdout)).trim().split("\n");
+    expect(JSON.parse(printed.pop() as string)).toEqual({ step: 3, start: 2, attempt: 1, worldSize: 2 });
+    expect(printed.map((line) => line.replace(/pid=\d+/, "pid=N")).toSorted()).toEqual([
+      "(rank 0 of driver pid=N) counts",
+      "(rank 1 of driver pid=N) counts",
+    ]);
     expect(readdirSync(run).filter((name) => name.includes("partial"))).toEqual([]);
   });
 

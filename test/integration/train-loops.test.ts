@@ -1,5 +1,5 @@
 /** Training loops of TypeScript: what `report`, `allReduce`, checkpoints, datasets and callbacks do in two ranks, and what is refused. */
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { python } from "shoal";
@@ -150,6 +150,82 @@ test("the parts of all ranks become one checkpoint, and the best and the newest 
   expect(await (await Result.fromPath(result.path)).checkpoint?.getMetadata()).toEqual({ kind: "linear" });
 });
 
+/** Reports without waiting for uploads, of which the first is held up by a file in its place. Throws where a rank does not hear of them. */
+async function uploadLater({ root }: { root: string }): Promise<void> {
+  const { worldRank, storagePath, experimentName } = getContext();
+  const reportLater = async (step: number, checkpointDirName?: string): Promise<string> => {
+    const own = mkdtempSync(join(root, "own-"));
+    writeFileSync(join(own, "step.json"), JSON.stringify({ step }));
+    const checkpoint = worldRank === 0 ? Checkpoint.fromDirectory(own) : undefined;
+    await report({ step }, { checkpoint, checkpointDirName, checkpointUploadMode: "async" });
+    return own;
+  };
+  const stored = (): number[] => getAllReportedCheckpoints<{ step: number }>().map(({ metrics }) => metrics.step);
+  const obstacle = join(storagePath, experimentName, ".checkpoint_000000.partial");
+  if (worldRank === 0) writeFileSync(obstacle, "");
+  const first = await reportLater(0);
+  if (getCheckpoint() !== undefined || stored().length > 0) throw new Error("the report was waited for");
+  await collective.barrier();
+  if (worldRank === 0) setTimeout(() => rmSync(obstacle), 200);
+  await reportLater(1, "named");
+  if (stored()[0] !== 0) throw new Error(`the upload before was not waited for: ${stored().join()}`);
+  // The files of the first are stored, so that the folder may be used again.
+  writeFileSync(join(first, "step.json"), "{}");
+  while (stored().length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+  if (!getCheckpoint()?.path.endsWith("/named")) throw new Error("the newest checkpoint is another one");
+  await report({ stored: stored(), isFolderThere: existsSync(first) });
+}
+
+test("an asynchronous upload goes on beside the loop, which is told of its end, and the next report waits for it", async () => {
+  const result = await new DataParallelTrainer({
+    trainLoopPerWorker: uploadLater,
+    trainLoopConfig: { root: mkdtempSync(join(folder, "later-")) },
+    scalingConfig: TWO,
+    runConfig: config("later", { loggingConfig: { logLevel: "ERROR" } }),
+  }).fit();
+  expect(result.metrics).toEqual({ stored: [0, 1], isFolderThere: true });
+  const kept = result.bestCheckpoints.map(
+    async ({ checkpoint }) => await checkpoint.asDirectory((path) => readFileSync(join(path, "step.json"), "utf8")),
+  );
+  expect(await Promise.all(kept)).toEqual(['{"step":0}', '{"step":1}']);
+  expect(result.checkpoint?.path).toBe(join(result.path, "named"));
+});
+
+test("a checkpoint that is not uploaded stays where it was put, and is the run's own in the run's folder", async () => {
+  const elsewhere = mkdtempSync(join(folder, "elsewhere-"));
+  const put = (path: string): Checkpoint => {
+    mkdirSync(path, { recursive: true });
+    writeFileSync(join(path, "model"), "weights");
+    return Checkpoint.fromDirectory(path);
+  };
+  const result = await new DataParallelTrainer({
+    trainLoopPerWorker: async () => {
+      const { storagePath, experimentName } = getContext();
+      const inRun = (name: string): string => join(storagePath, experimentName, name);
+      const checkpointUploadMode = "none";
+      await report({ step: 0 }, { checkpoint: put(inRun("by hand")), checkpointUploadMode });
+      await report({ step: 1 }, { checkpoint: put(inRun("checkpoint_000004")), checkpointUploadMode });
+      await report({ step: 2 }, { checkpoint: put(elsewhere) });
+      await report({ step: 3 }, { checkpoint: put(elsewhere), checkpointUploadMode });
+      if (getCheckpoint()?.path !== elsewhere) throw new Error("the newest checkpoint is another one");
+      await report({ step: 4 }, { checkpoint: Checkpoint.fromDirectory(inRun("none")), checkpointUploadMode });
+    },
+    scalingConfig: { numWorkers: 0 },
+    runConfig: config("not uploaded"),
+  })
+    .fit()
+    .catch((error: Error) => error);
+  expect((result as Error).message).toMatch(/Cannot keep the checkpoint .*\/none: there is no such folder/);
+  const { bestCheckpoints } = await Result.fromPath(join(folder, "not uploaded"));
+  expect(bestCheckpoints.map(({ checkpoint, metrics }) => [checkpoint.path.split("/").at(-1), metrics])).toEqual([
+    ["by hand", { step: 0 }],
+    ["checkpoint_000004", { step: 1 }],
+    // Counted on from the name that the loop took.
+    ["checkpoint_000005", { step: 2 }],
+  ]);
+  expect(readdirSync(elsewhere)).toEqual(["model"]);
+});
+
 async function readShards({ root }: { root: string }): Promise<void> {
   const { worldRank } = getContext();
   for (let epoch = 0; epoch < 2; epoch += 1) {
@@ -186,6 +262,22 @@ test("ranks get parts of a dataset without overlap in each epoch, and all of wha
     ];
     expect([a.length, b.length]).toEqual([50, 50]);
     expect(new Set([...a, ...b]).size).toBe(100);
+  }
+});
+
+test("with equal: false no row is left out", async () => {
+  const root = mkdtempSync(join(folder, "unequal-"));
+  await new DataParallelTrainer({
+    trainLoopPerWorker: readShards,
+    trainLoopConfig: { root },
+    scalingConfig: { numWorkers: 2, resourcesPerWorker: { CPU: 0.5 } },
+    runConfig: config("unequal"),
+    datasets: { train: data.range(101), check: data.range(1), bad: data.range(1) },
+    dataConfig: { datasetsToSplit: ["train"], equal: false },
+  }).fit();
+  for (const epoch of [0, 1]) {
+    const seen = [0, 1].flatMap((rank) => JSON.parse(readFileSync(join(root, `${epoch}-${rank}.json`), "utf8")) as number[]);
+    expect(seen.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 101 }, (_, id) => id));
   }
 });
 
@@ -271,42 +363,46 @@ test("trackers of callbacks follow a run over its attempts", async () => {
   expect(readdirSync(path).filter((name) => name.startsWith("events.out.tfevents"))).toHaveLength(1);
 });
 
-test("a trainer is a trial of Tune: with the trial's parameters, in its folder, until the scheduler stops it", async () => {
-  const trainer = new DataParallelTrainer({
-    trainLoopPerWorker: async ({ lr, momentum, steps }: { lr: number; momentum: number; steps: number }) => {
-      const start = (await getCheckpoint()?.getMetadata())?.["step"] ?? 0;
-      for (let step = Number(start) + 1; step <= steps; step += 1) {
-        const checkpoint = getContext().worldRank === 0 ? Checkpoint.fromDirectory(mkdtempSync(join(tmpdir(), "own-"))) : undefined;
-        await checkpoint?.setMetadata({ step });
-        await report({ step, lr, momentum, trial: getContext().trialName ?? "" }, { checkpoint, deleteLocalCheckpointAfterUpload: true });
-      }
-    },
-    trainLoopConfig: { lr: 1, momentum: 0.5, steps: 5 },
-    scalingConfig: TWO,
-  });
-  const definition = trainer[TRAINABLE]();
-  expect(definition.resources({ scalingConfig: { numWorkers: 1 } }).bundles).toEqual([{}, { CPU: 1 }]);
-  const reports: unknown[] = [];
-  const runTrial = async (stopAt: number, checkpoint: Checkpoint | undefined): Promise<Checkpoint | undefined> => {
-    let last: Checkpoint | undefined;
-    await definition.run({
-      config: { lr: 0.1, trainLoopConfig: { momentum: 0.9 } },
-      checkpoint,
-      folder: join(folder, "trial"),
-      name: "trial_1",
-      signal: new AbortController().signal,
-      report: async (metrics, stored) => {
-        reports.push(metrics);
-        last = stored;
-        return metrics["step"] === stopAt ? "stop" : "continue";
+test.each(["sync", "async"] as const)(
+  "a trainer is a trial of Tune: with the trial's parameters, in its folder, until the scheduler stops it (%s)",
+  async (checkpointUploadMode) => {
+    const trainer = new DataParallelTrainer({
+      trainLoopPerWorker: async ({ lr, momentum, steps }: { lr: number; momentum: number; steps: number }) => {
+        const start = (await getCheckpoint()?.getMetadata())?.["step"] ?? 0;
+        for (let step = Number(start) + 1; step <= steps; step += 1) {
+          const checkpoint = getContext().worldRank === 0 ? Checkpoint.fromDirectory(mkdtempSync(join(tmpdir(), "own-"))) : undefined;
+          await checkpoint?.setMetadata({ step });
+          const metrics = { step, lr, momentum, trial: getContext().trialName ?? "" };
+          await report(metrics, { checkpoint, checkpointUploadMode, deleteLocalCheckpointAfterUpload: true });
+        }
       },
+      trainLoopConfig: { lr: 1, momentum: 0.5, steps: 5 },
+      scalingConfig: TWO,
     });
-    return last;
-  };
-  const paused = await runTrial(2, undefined);
-  await runTrial(4, paused);
-  expect(reports).toEqual([1, 2, 3, 4].map((step) => ({ step, lr: 0.1, momentum: 0.9, trial: "trial_1" })));
-});
+    const definition = trainer[TRAINABLE]();
+    expect(definition.resources({ scalingConfig: { numWorkers: 1 } }).bundles).toEqual([{}, { CPU: 1 }]);
+    const reports: unknown[] = [];
+    const runTrial = async (stopAt: number, checkpoint: Checkpoint | undefined): Promise<Checkpoint | undefined> => {
+      let last: Checkpoint | undefined;
+      await definition.run({
+        config: { lr: 0.1, trainLoopConfig: { momentum: 0.9 } },
+        checkpoint,
+        folder: join(folder, `trial ${checkpointUploadMode}`),
+        name: "trial_1",
+        signal: new AbortController().signal,
+        report: async (metrics, stored) => {
+          reports.push(metrics);
+          last = stored;
+          return metrics["step"] === stopAt ? "stop" : "continue";
+        },
+      });
+      return last;
+    };
+    const paused = await runTrial(2, undefined);
+    await runTrial(4, paused);
+    expect(reports).toEqual([1, 2, 3, 4].map((step) => ({ step, lr: 0.1, momentum: 0.9, trial: "trial_1" })));
+  },
+);
 
 describe("what is refused before anything starts", () => {
   const trainLoopPerWorker = async (): Promise<void> => {};

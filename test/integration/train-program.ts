@@ -4,7 +4,10 @@ import { count, type CountConfig } from "./counting-loop.ts";
 
 const [name, root, storagePath] = process.argv.slice(2) as [string, string, string];
 const trainer = new DataParallelTrainer<CountConfig>({
-  trainLoopPerWorker: count,
+  trainLoopPerWorker: async (config: CountConfig) => {
+    console.log("counts");
+    await count(config);
+  },
   trainLoopConfig: { root, steps: 4, waitsAt: 2 },
   scalingConfig: { numWorkers: 2 },
   runConfig: { name, storagePath },

@@ -1,5 +1,5 @@
 /** Ranks of plain Python: their environment, checkpoints, failures and logs, a backend of one's own, and what cannot be imported. */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { python } from "shoal";
 import * as data from "shoal/data";
@@ -7,6 +7,7 @@ import {
   type BackendGroup,
   type BackendRank,
   DataParallelTrainer,
+  Result,
   type RunConfig,
   type TrainCallback,
   TrainingFailedError,
@@ -66,6 +67,29 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
     expect(metrics).toMatchObject({ environment, world: [0, 1, 1], said: "said", shard: "DataIterator" });
     expect(checkpoint?.path).toMatch(/checkpoint_000000$/);
     await until(() => !isAlive(metrics?.["pid"] as number), "the process of the rank to be gone");
+  });
+
+  test("go on beside asynchronous uploads, wait for the one before at the next report, and for all where they ask for all", async () => {
+    const run = { loggingConfig: { logLevel: "ERROR" } } as const;
+    const { metrics, bestCheckpoints } = await trainerOf("python later", "upload_later", {}, run).fit();
+    expect(metrics).toEqual({ at_once: [], with_the_next: 0, all: [0, 1], newest: "named", left: [] });
+    expect(bestCheckpoints.map(({ checkpoint }) => checkpoint.path.split("/").at(-1))).toEqual(["checkpoint_000000", "named"]);
+  });
+
+  test("put checkpoints into the run's folder by themselves, under one name in all ranks", async () => {
+    const { metrics, path } = await trainerOf("python uploads", "upload_by_itself").fit();
+    expect(metrics).toEqual({
+      said: expect.stringContaining("checkpoint_upload_fn returns the Checkpoint"),
+      left: [false, true],
+      is_newest: true,
+    });
+    const { bestCheckpoints } = await Result.fromPath(path);
+    expect(bestCheckpoints.map(({ checkpoint }) => checkpoint.path.split("/").at(-1))).toEqual([
+      expect.stringMatching(/^checkpoint_\d+_000000$/),
+      "mine",
+    ]);
+    for (const { checkpoint } of bestCheckpoints)
+      expect(readdirSync(checkpoint.path).sort()).toEqual([".checkpoint.json", "rank-0", "rank-1"]);
   });
 
   test("that throw are told with their traceback", async () => {
@@ -151,6 +175,11 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
     expect(await messageOf("no venv", "places", LOOPS, { python: join(folder, "my venv") })).toMatch(
       /there is no Python at .*my venv on this machine\. Make a virtual environment there with: python3 -m venv '.*my venv'$/,
     );
+    const [old, other] = [join(folder, "old python"), join(folder, "no python")];
+    writeFileSync(old, "#!/bin/sh\necho 3.6.9\n", { mode: 0o755 });
+    writeFileSync(other, "#!/bin/sh\necho hello\n", { mode: 0o755 });
+    expect(await messageOf("old", "places", LOOPS, { python: old })).toContain("old python is Python 3.6.9, and 3.9 or later is needed");
+    expect(await messageOf("no python", "places", LOOPS, { python: other })).toContain("no python");
   });
 
   test("are made ready by a backend of one's own", async () => {

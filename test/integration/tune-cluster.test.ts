@@ -78,7 +78,8 @@ const trainer = () =>
         const own = fs.mkdtempSync(temporary);
         fs.writeFileSync(`${own}/at`, String(at));
         const checkpoint = worldRank === 0 ? train.Checkpoint.fromDirectory(own) : undefined;
-        await train.report({ loss: lr + 1 / at, at, start, worldSize }, { checkpoint });
+        const checkpointUploadMode = lr === 4 ? "async" : "sync";
+        await train.report({ loss: lr + 1 / at, at, start, worldSize }, { checkpoint, checkpointUploadMode });
         if (lr === 2 && start === 0 && at === 2) throw new Error("once");
       }
     },

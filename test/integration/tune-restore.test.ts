@@ -4,7 +4,19 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { BasicVariantGenerator, gridSearch, Tuner, uniform } from "shoal/tune";
+import {
+  BasicVariantGenerator,
+  Checkpoint,
+  getCheckpoint,
+  gridSearch,
+  report,
+  Result,
+  type Stopper,
+  TimeoutStopper,
+  Tuner,
+  uniform,
+  withResources,
+} from "shoal/tune";
 import { expect, test } from "vitest";
 import { REPOSITORY } from "../house/source-files.ts";
 import { isAlive, shoalProcesses, until, useFolder, useSession } from "./session.ts";
@@ -171,6 +183,74 @@ test("trials that failed stay failed, and begin anew where the user says so", as
   );
 });
 
+/** Reports 1 to 4 with a checkpoint each, and fails after the second where it is broken. */
+const counting = (isBroken: boolean) => async () => {
+  const fs = process.getBuiltinModule("node:fs");
+  const from = getCheckpoint();
+  const begunAt = from === undefined ? 0 : Number(await from.asDirectory((path) => fs.readFileSync(`${path}/at`, "utf8")));
+  for (let at = begunAt + 1; at <= 4; at += 1) {
+    const path = fs.mkdtempSync("/tmp/test-shoal-tune-");
+    fs.writeFileSync(`${path}/at`, String(at));
+    await report({ at, begunAt }, { checkpoint: Checkpoint.fromDirectory(path) });
+    fs.rmSync(path, { recursive: true });
+    if (isBroken && at === 2) throw new Error("broken");
+  }
+};
+
+test.each([
+  ["resumeErrored", "from its last checkpoint", [0, 0, 2, 2]],
+  ["restartErrored", "from its beginning", [0, 0, 0, 0]],
+] as const)(
+  "%s lets a failed trial go on %s, and leaves neither its error nor checkpoints that are not kept",
+  async (option, _, begunAt) => {
+    const runConfig = { storagePath: folder, name: option, checkpointConfig: { numToKeep: 1 } };
+    const first = await new Tuner(counting(true), { runConfig }).fit();
+    const path = first.at(0)?.path as string;
+    const failed = await Tuner.restore(first.experimentPath, counting(false)).getResults();
+    expect([failed.experimentPath, failed.at(0)?.error?.message]).toEqual([first.experimentPath, first.at(0)?.error?.message]);
+    expect((await Result.fromPath(path)).error?.message).toContain("broken");
+    const again = await Tuner.restore(first.experimentPath, counting(false), { [option]: true }).fit();
+    expect(again.errors).toEqual([]);
+    const read = await Result.fromPath(path);
+    expect([read.error, read.bestCheckpoints.length]).toEqual([undefined, 1]);
+    expect(read.checkpoint?.path).toBe(again.at(0)?.checkpoint?.path);
+    expect(await read.metricsColumns()).toMatchObject({ at: [1, 2, 3, 4], begunAt, trainingIteration: [1, 2, 3, 4] });
+  },
+);
+
+test("resumeUnfinished: false gives up what had not ended, with what it had reported, and goes on with new trials", async () => {
+  const train = async ({ n }: { n: number }) => {
+    for (let at = 1; at <= 3; at += 1) {
+      await report({ at, n });
+      if (n === 2 && at === 2) await new Promise(() => {});
+    }
+  };
+  const cut = new AbortController();
+  const onTrialResult = ({ result }: { result: Record<string, unknown> }) => {
+    if (result["n"] === 2 && result["at"] === 2) cut.abort(new Error("cut"));
+  };
+  const first = new Tuner(train, {
+    paramSpace: { n: gridSearch([1, 2, 3]) },
+    tuneConfig: { maxConcurrentTrials: 1 },
+    runConfig: { storagePath: folder, name: "given-up", callbacks: [{ onTrialResult }] },
+  });
+  await expect(first.fit({ signal: cut.signal })).rejects.toThrow("cut");
+  // To look at a run changes nothing in it, and runs nothing.
+  const seen = await Tuner.restore(join(folder, "given-up"), () => expect.fail("it ran")).getResults();
+  expect(Array.from(seen, ({ config, status, metrics }) => [config["n"], status, metrics?.["at"], metrics?.["done"]])).toEqual([
+    [1, "terminated", 3, true],
+    [2, "running", 2, false],
+  ]);
+  const tuner = Tuner.restore(join(folder, "given-up"), train, { resumeUnfinished: false });
+  const results = await tuner.fit();
+  expect(await tuner.getResults()).toBe(results);
+  expect(Array.from(results, ({ config, status, iterations }) => [config["n"], status, iterations])).toEqual([
+    [1, "terminated", 3],
+    [2, "terminated", 2],
+    [3, "terminated", 3],
+  ]);
+});
+
 test("a search without a seed goes on with what it had drawn", async () => {
   const train = ({ x }: { x: number }) => ({ x });
   const cut = new AbortController();
@@ -187,6 +267,57 @@ test("a search without a seed goes on with what it had drawn", async () => {
   expect(new Set(Array.from(results, ({ config }) => config["x"])).size).toBe(1);
 });
 
+test("stoppers and the time budget go on from where a run was cut", async () => {
+  const train = async () => {
+    for (let at = 1; ; at += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      await report({ at });
+    }
+  };
+  class TwentyResults {
+    seen = 0;
+    shouldStop(): boolean {
+      this.seen += 1;
+      return false;
+    }
+    stopAll(): boolean {
+      return this.seen >= 20;
+    }
+    save(): number {
+      return this.seen;
+    }
+    restore(seen: number): void {
+      this.seen = seen;
+    }
+  }
+  /** How many reports of a run that is cut after the tenth come before the cut, and how many in the restored run. */
+  const reports = async (name: string, { stop, budgets = [] }: { stop?: (isRestored: boolean) => Stopper; budgets?: number[] }) => {
+    const cut = new AbortController();
+    let seen = 0;
+    const onTrialResult = () => (seen += 1) === 10 && cut.abort(new Error("cut"));
+    const runConfig = (isRestored: boolean) => ({ callbacks: [{ onTrialResult }], ...(stop && { stop: stop(isRestored) }) });
+    const first = new Tuner(withResources(train, { numCpus: 0.5 }), {
+      tuneConfig: { timeBudgetMs: budgets[0] },
+      runConfig: { storagePath: folder, name, ...runConfig(false) },
+    });
+    await expect(first.fit({ signal: cut.signal })).rejects.toThrow("cut");
+    const before = seen;
+    const tuneConfig = { timeBudgetMs: budgets[1] };
+    const results = await Tuner.restore(join(folder, name), train, { tuneConfig, runConfig: runConfig(true) }).fit();
+    expect(Array.from(results, ({ status }) => status)).toEqual(["terminated"]);
+    return { before, after: seen - before };
+  };
+  // Ten results take 180 ms at least: more than the restored runs have.
+  const [own, timeout, budget] = await Promise.all([
+    reports("own-stopper", { stop: () => new TwentyResults() }),
+    reports("timeout", { stop: (isRestored) => new TimeoutStopper(isRestored ? 150 : 100_000) }),
+    reports("budget", { budgets: [100_000, 150] }),
+  ]);
+  expect(own.before + own.after).toBe(20);
+  expect(timeout.after).toBe(1);
+  expect(budget.after).toBe(0);
+});
+
 test("what a folder cannot hold is asked for by name", async () => {
   const runConfig = { storagePath: folder, name: "with-code", stop: () => false };
   const tuneConfig = { trialNameCreator: () => "mine" };
@@ -200,5 +331,8 @@ test("what a folder cannot hold is asked for by name", async () => {
     runConfig: { stop: () => false },
   }).fit();
   expect(again.at(0)?.metrics?.a).toBe(1);
-  await expect(Tuner.restore(join(folder, "nothing"), () => ({})).fit()).rejects.toThrow("there is no run of Tune in this folder");
+  const nothing = Tuner.restore(join(folder, "nothing"), () => ({}));
+  await expect(nothing.fit()).rejects.toThrow("there is no run of Tune in this folder");
+  await expect(nothing.getResults()).rejects.toThrow("there is no run of Tune in this folder");
+  await expect(new Tuner(() => ({})).getResults()).rejects.toThrow("Cannot get results: fit() has not ended: await tuner.fit()");
 });

@@ -4,10 +4,13 @@ import { availableResources } from "shoal";
 import {
   Checkpoint,
   getCheckpoint,
+  getContext,
   gridSearch,
   HyperBandScheduler,
   PopulationBasedTraining,
+  PopulationBasedTrainingReplay,
   report,
+  ResourceChangingScheduler,
   TPESearch,
   Tuner,
   uniform,
@@ -36,48 +39,57 @@ test("ASHA by its name ends losing trials early", async () => {
 });
 
 test("population based training gives losers the checkpoint of a winner, with another configuration", async () => {
-  const { loaded } = { loaded: join(folder, "loaded-") };
-  const results = await new Tuner(
-    async ({ rate, temporary }: { rate: number; temporary: string }) => {
-      const fs = process.getBuiltinModule("node:fs");
-      const from = getCheckpoint();
-      let { at, origin } = (
-        from === undefined
-          ? { at: 0, origin: rate }
-          : JSON.parse(await from.asDirectory((path) => fs.readFileSync(`${path}/state`, "utf8")))
-      ) as {
-        at: number;
-        origin: number;
-      };
-      while (at < 100) {
-        at += rate;
-        const path = fs.mkdtempSync(temporary);
-        fs.writeFileSync(`${path}/state`, JSON.stringify({ at, origin }));
-        await report({ at, origin }, { checkpoint: Checkpoint.fromDirectory(path) });
-        fs.rmSync(path, { recursive: true });
-      }
+  const loaded = join(folder, "loaded-");
+  const train = async ({ rate, temporary }: { rate: number; temporary: string }) => {
+    const fs = process.getBuiltinModule("node:fs");
+    const from = getCheckpoint();
+    let { at, origin } = (
+      from === undefined ? { at: 0, origin: rate } : JSON.parse(await from.asDirectory((path) => fs.readFileSync(`${path}/state`, "utf8")))
+    ) as {
+      at: number;
+      origin: number;
+    };
+    // Without an end of its own: a trial that took over a checkpoint of the end would return at once, and have the result of before.
+    for (;;) {
+      at += rate;
+      const path = fs.mkdtempSync(temporary);
+      fs.writeFileSync(`${path}/state`, JSON.stringify({ at, origin }));
+      await report({ at, origin }, { checkpoint: Checkpoint.fromDirectory(path) });
+      fs.rmSync(path, { recursive: true });
+    }
+  };
+  const runConfig = { storagePath: folder, stop: { trainingIteration: 30 }, checkpointConfig: { numToKeep: 2 } };
+  const results = await new Tuner(train, {
+    paramSpace: { rate: gridSearch([0.01, 0.02, 3, 4]), temporary: loaded },
+    tuneConfig: {
+      metric: "at",
+      mode: "max",
+      scheduler: new PopulationBasedTraining({
+        timeAttr: "trainingIteration",
+        perturbationInterval: 3,
+        hyperparamMutations: { rate: uniform(1, 4) },
+        quantileFraction: 0.5,
+        seed: 2,
+      }),
     },
-    {
-      paramSpace: { rate: gridSearch([0.01, 0.02, 3, 4]), temporary: loaded },
-      tuneConfig: {
-        metric: "at",
-        mode: "max",
-        scheduler: new PopulationBasedTraining({
-          timeAttr: "trainingIteration",
-          perturbationInterval: 3,
-          hyperparamMutations: { rate: uniform(1, 4) },
-          quantileFraction: 0.5,
-          seed: 2,
-        }),
-      },
-      runConfig: { storagePath: folder, name: "pbt", stop: { trainingIteration: 30 }, checkpointConfig: { numToKeep: 2 } },
-    },
-  ).fit();
+    runConfig: { ...runConfig, name: "pbt" },
+  }).fit();
   expect(results.errors.map(({ message }) => message)).toEqual([]);
   // Alone, the first two would get to 0.6 in 30 iterations. Whoever gave up has the origin of another.
   for (const { metrics } of results) expect(metrics?.at).toBeGreaterThan(10);
   expect(new Set(Array.from(results, ({ metrics }) => metrics?.origin)).size).toBeLessThan(4);
   for (const index of [0, 1]) expect(results.at(index)?.config.rate).toBeGreaterThan(0.5);
+
+  // The policy of a loser leads another trial to the same place, by way of the same configurations.
+  const first = results.at(0);
+  const scheduler = await PopulationBasedTrainingReplay.fromFile(join(results.experimentPath, `pbt_policy_${first?.trialId}.txt`));
+  const replayed = await new Tuner(train, {
+    paramSpace: { rate: 0, temporary: loaded },
+    tuneConfig: { scheduler },
+    runConfig: { ...runConfig, name: "replay" },
+  }).fit();
+  expect(replayed.at(0)?.config.rate).toBe(first?.config.rate);
+  expect(replayed.at(0)?.metrics).toMatchObject({ at: first?.metrics?.at, origin: first?.metrics?.origin });
 });
 
 test("HyperBand pauses classes in their brackets, and paused trials hold nothing", async () => {
@@ -114,4 +126,29 @@ test("HyperBand pauses classes in their brackets, and paused trials hold nothing
   for (const { metrics } of results) expect(metrics?.at).toBe(metrics?.trainingIteration);
   expect(results.getBestResult().iterations).toBe(9);
   await until(async () => (await availableResources()).CPU === 2, "the CPUs to be free");
+});
+
+test("a class that gets more CPUs saves first, and goes on from there with them", async () => {
+  class Counter {
+    #at = 0;
+    step() {
+      this.#at += 1;
+      return { at: this.#at, cpus: getContext().trialResources.bundles[0]?.["CPU"] ?? 0 };
+    }
+    saveCheckpoint(path: string) {
+      process.getBuiltinModule("node:fs").writeFileSync(`${path}/at`, String(this.#at));
+    }
+    loadCheckpoint(path: string) {
+      this.#at = Number(process.getBuiltinModule("node:fs").readFileSync(`${path}/at`, "utf8"));
+    }
+  }
+  const results = await new Tuner(Counter, {
+    tuneConfig: { metric: "at", mode: "max", scheduler: new ResourceChangingScheduler() },
+    runConfig: { storagePath: folder, name: "resources", stop: { trainingIteration: 4 } },
+  }).fit();
+  const columns = await results.at(0)?.metricsColumns();
+  expect([columns?.["at"], columns?.["cpus"]]).toEqual([
+    [1, 2, 3, 4],
+    [1, 2, 2, 2],
+  ]);
 });

@@ -65,7 +65,7 @@ describe("trainables", () => {
     expect((await Result.fromPath(best.path)).metrics).toMatchObject({ trainingIteration: 3 });
     const arrow = tableFromIPC((await results.toArrow()).stream);
     expect(arrow.getChild("loss")?.toArray()).toEqual(Float64Array.from(losses));
-    expect(tuner.getResults()).toBe(results);
+    expect(await tuner.getResults()).toBe(results);
   });
 
   test("a function may return its result, or yield results", async () => {
@@ -443,11 +443,38 @@ describe("failures", () => {
   test("a config that cannot be sent fails its trial alone", async () => {
     const socket = new (process.getBuiltinModule("node:net").Socket)();
     const results = await new Tuner((config: { value: unknown }) => ({ ok: typeof config.value }), {
-      paramSpace: { value: choice([socket]) },
+      paramSpace: { value: gridSearch([1, socket, "two"]) },
       runConfig: runConfig(),
     }).fit();
-    expect(results.errors[0]?.message).toMatch(/Trial .*_00000 failed: SerializationError/);
+    expect(results.errors.map(({ message }) => message)).toEqual([expect.stringMatching(/Trial .*_00001 failed: SerializationError/)]);
+    expect(Array.from(results, ({ metrics }) => metrics?.ok)).toEqual(["number", undefined, "string"]);
     socket.destroy();
+  });
+
+  test("a searcher is closed at the end of each run, however it ends, and nothing that fails there changes that", async () => {
+    const closed: string[] = [];
+    const searcher = (name: string, suggest: () => { x: number }) => ({
+      setSearchProperties: () => {},
+      suggest,
+      onTrialComplete: () => {},
+      save: () => null,
+      restore: () => {},
+      close: () => {
+        closed.push(name);
+        throw new Error("no way out");
+      },
+    });
+    const fit = (name: string, suggest: () => { x: number }) =>
+      new Tuner(({ x }: { x: number }) => ({ x }), {
+        tuneConfig: { searchAlg: searcher(name, suggest), metric: "x", mode: "max" },
+        runConfig: { storagePath: folder, name: `closed-${name}` },
+      }).fit();
+    expect((await fit("good", () => ({ x: 7 }))).getBestResult().metrics?.x).toBe(7);
+    const bad = fit("bad", () => {
+      throw new Error("no idea");
+    });
+    await expect(bad).rejects.toThrow("no idea");
+    expect(closed).toEqual(["good", "bad"]);
   });
 
   test("a run's name is refused while its run is there, unless it is overwritten", async () => {

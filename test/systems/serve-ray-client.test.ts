@@ -40,12 +40,12 @@ const downloader = serve.deployment((url: string) => "the picture of " + url, { 
 export const imageClassifier = serve.deployment(ImageClassifier).bind(downloader.bind());
 export const textTranslator = serve.deployment(Translator).bind();
 
-class Stand {
+export class Stand {
   #price = 0;
   reconfigure({ price }: { price: number }) { this.#price = price; }
   check(amount: number) { return this.#price * amount; }
 }
-class FruitMarket {
+export class FruitMarket {
   #stands: Record<string, serve.Handle<typeof Stand>>;
   constructor(mango: serve.Handle<typeof Stand>, orange: serve.Handle<typeof Stand>, pear: serve.Handle<typeof Stand>) {
     this.#stands = { MANGO: mango, ORANGE: orange, PEAR: pear };
@@ -183,8 +183,20 @@ afterAll(async () => {
 interface Details {
   location: string | null;
   proxies: string[];
-  applications: Record<string, { status: string; message: string; deployments: Record<string, [string, number, string[]]> }>;
+  applications: Record<
+    string,
+    {
+      status: string;
+      message: string;
+      deployments: Record<string, [string, number, string[]]>;
+      scaling: Record<string, string>;
+      dead: number;
+    }
+  >;
   ports: number[];
+  capacity: number | null;
+  loops: number;
+  restores: boolean;
 }
 
 async function client<T>(command: object): Promise<T> {
@@ -196,13 +208,19 @@ async function client<T>(command: object): Promise<T> {
   return JSON.parse(lines.shift() as string) as T;
 }
 
-async function running(): Promise<Details> {
+async function until(isReached: (details: Details) => boolean): Promise<Details> {
   for (;;) {
     const details = await client<Details>({ do: "details" });
-    const statuses = Object.values(details.applications).map(({ status }) => status);
-    if (statuses.length > 0 && statuses.every((status) => status !== "DEPLOYING")) return details;
+    if (isReached(details)) return details;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
+}
+
+function running(): Promise<Details> {
+  return until(({ applications }) => {
+    const statuses = Object.values(applications).map(({ status }) => status);
+    return statuses.length > 0 && statuses.every((status) => status !== "DEPLOYING");
+  });
 }
 
 async function ask(port: number | undefined, path: string, body: unknown): Promise<unknown> {
@@ -243,6 +261,9 @@ test("Ray's client deploys configurations that Ray has published, reads them bac
       source: "declarative",
       route: "/",
       importPath: "app.ts:textMl",
+      calls: { Translator: [], Summarizer: ["Translator"] },
+      scaling: {},
+      dead: 0,
       deployments: { Summarizer: ["HEALTHY", 1, ["RUNNING"]], Translator: ["HEALTHY", 1, ["RUNNING"]] },
     },
   });
@@ -251,7 +272,10 @@ test("Ray's client deploys configurations that Ray has published, reads them bac
   expect(await client({ do: "deploy", config: exchanged(PUBLISHED_MULTI_APP) })).toBe("taken");
   const several = await running();
   expect(
-    Object.entries(several.applications).map(([name, { status, deployments }]) => [name, status, Object.keys(deployments).sort()]),
+    // In the order in which they were built.
+    Object.entries(several.applications)
+      .map(([name, { status, deployments }]) => [name, status, Object.keys(deployments).sort()])
+      .sort(([one], [other]) => String(one).localeCompare(String(other))),
   ).toEqual([
     ["app1", "RUNNING", ["ImageClassifier", "downloader"]],
     ["app2", "RUNNING", ["Translator"]],
@@ -267,6 +291,17 @@ test("Ray's client deploys configurations that Ray has published, reads them bac
   });
   expect(await ask(second.ports[0], "/fruit", ["ORANGE", 3])).toEqual({ price: 6 });
   expect(await ask(second.ports[0], "/math", null)).toBe("9 pizzas please!");
+  expect(second.applications["math"]?.scaling).toEqual({ Adder: "STABLE" });
+  expect(second).toMatchObject({ capacity: null, restores: true });
+  expect(second.loops).toBeGreaterThan(0);
+  // Half of the replicas, as Ray rounds them.
+  expect(await client({ do: "deploy", config: { ...parse(FRUIT), target_capacity: 50 } })).toBe("taken");
+  const half = await until(({ applications }) => applications["fruit"]?.dead === 1);
+  expect(half.capacity).toBe(50);
+  expect(half.applications["fruit"]?.deployments).toMatchObject({
+    FruitMarket: ["HEALTHY", 1, ["RUNNING"]],
+    MangoStand: ["HEALTHY", 1, ["RUNNING"]],
+  });
   expect(await client<string[]>({ do: "metrics" })).toEqual(
     expect.arrayContaining([
       "serve_num_http_requests:counter",

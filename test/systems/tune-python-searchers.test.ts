@@ -1,4 +1,5 @@
 /** Searchers of Python libraries, with the real libraries: they search, honour conditions, and go on in another process as if nothing had been. */
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,16 +7,22 @@ import { init, shutdown } from "shoal";
 import {
   BayesianOptimizationSearch,
   choice,
+  ConcurrencyLimiter,
   HyperOptSearch,
+  lograndint,
   loguniform,
   NevergradSearch,
   OptunaSearch,
+  type OptunaSearchOptions,
   quniform,
   randint,
   type Searcher,
+  type SpaceFunction,
+  Tuner,
   uniform,
 } from "shoal/tune";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { shoalProcesses } from "../integration/session.ts";
 import { pythonWithSearchers } from "./python-searchers.ts";
 
 const NUMBERS = { x: uniform(-5, 5), lr: loguniform(1e-5, 1) };
@@ -154,6 +161,157 @@ describe("OptunaSearch", () => {
     await searcher.onTrialComplete("t1", undefined, true);
     expect(Object.keys(await ask(searcher, "t2"))).toEqual(["x", "lr"]);
     await close(searcher);
+  });
+});
+
+test("a run ends its library's process, also where a limiter is around it", async () => {
+  const storagePath = mkdtempSync(join(tmpdir(), "test-shoal-searchers-"));
+  try {
+    const processes: number[] = [];
+    for (const name of ["one", "two", "three"]) {
+      const search = new OptunaSearch({ seed: 1, runtimeEnv });
+      const searchAlg = name === "two" ? new ConcurrencyLimiter(search, { maxConcurrent: 1 }) : search;
+      const tuneConfig = { searchAlg, metric: "x", mode: "max", numSamples: 2 } as const;
+      await new Tuner(({ x }) => ({ x }), { paramSpace: { x: uniform(0, 1) }, tuneConfig, runConfig: { storagePath, name } }).fit();
+      processes.push(shoalProcesses({ kind: "worker" }).length);
+    }
+    expect(processes).toEqual([processes[0], processes[0], processes[0]]);
+  } finally {
+    rmSync(storagePath, { recursive: true });
+  }
+});
+
+/** Optuna by itself, asked by a function in Python for the same as `SPACE_FUNCTION` asks. Prints a line of JSON for each of 30 trials. */
+const OPTUNA_ALONE = `
+import json, optuna
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=7))
+for _ in range(30):
+    trial = study.ask()
+    if trial.suggest_categorical("kind", [0, 1]) == 0:
+        loss = sum(abs(trial.suggest_int(f"width{i}", 1, 64, log=True) - 8) for i in range(trial.suggest_int("layers", 1, 3)))
+    else:
+        loss = 20 * trial.suggest_float("penalty", 0, 1, step=0.25) + 5
+    print(json.dumps(list(trial.params.values())))
+    study.tell(trial, loss)
+`;
+
+const SPACE_FUNCTION: SpaceFunction = async (trial) => {
+  if ((await trial.suggest("kind", choice(["tree", "linear"]))) === "linear") {
+    const penalty = await trial.suggest("penalty", quniform(0, 1, 0.25));
+    return { loss: 20 * penalty + 5 };
+  }
+  const layers = await trial.suggest("layers", randint(1, 4));
+  let sum = 0;
+  for (let layer = 0; layer < layers; layer += 1) sum += Math.abs((await trial.suggest(`width${layer}`, lograndint(1, 65))) - 8);
+  return { loss: sum };
+};
+
+describe("OptunaSearch with a space function", () => {
+  const make = (options: OptunaSearchOptions = {}) => {
+    const searcher = new OptunaSearch({ seed: 7, space: SPACE_FUNCTION, runtimeEnv, ...options });
+    searcher.setSearchProperties("loss", "min", {});
+    return searcher;
+  };
+  const go = async (searcher: Searcher, from: number, to: number) => {
+    const configs: Config[] = [];
+    for (let index = from; index < to; index += 1) {
+      const config = await ask(searcher, `t${index}`);
+      configs.push(config);
+      await tell(searcher, `t${index}`, config["loss"] as number);
+    }
+    return configs;
+  };
+
+  test("proposes what Optuna proposes by itself, also where it goes on in another process", async () => {
+    const alone = execFileSync(runtimeEnv.python, ["-c", OPTUNA_ALONE], { encoding: "utf8" });
+    const expected = alone
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as number[]);
+    const first = make();
+    const configs = await go(first, 0, 15);
+    const state = JSON.parse(JSON.stringify(first.save()));
+    await close(first);
+    const second = make();
+    await second.restore(state);
+    configs.push(...(await go(second, 15, 30)));
+    await close(second);
+    const valuesOf = (config: object) =>
+      Object.entries(config)
+        .filter(([name]) => name !== "loss")
+        .map(([name, value]) => (name === "kind" ? ["tree", "linear"].indexOf(value as string) : value));
+    expect(configs.map(valuesOf)).toEqual(expected);
+    expect(new Set(configs.map((config) => Object.keys(config).length)).size).toBeGreaterThan(2);
+  });
+
+  test("finds a trial in its storage that was cut off between two suggestions", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "test-shoal-optuna-"));
+    const stored = { storage: `sqlite:///${folder}/study.db`, studyName: "study" };
+    let seen: number | undefined;
+    const cutOff = make({
+      ...stored,
+      space: async (trial) => {
+        seen = await trial.suggest("x", uniform(0, 1));
+        await new Promise(() => {});
+      },
+    });
+    void cutOff.suggest("t0");
+    await expect.poll(() => seen, { timeout: 60_000 }).toBeDefined();
+    await close(cutOff);
+    const again = make({
+      ...stored,
+      seed: 8,
+      space: async (trial) => ({ sum: (await trial.suggest("x", uniform(0, 1))) + (await trial.suggest("y", uniform(2, 3))) }),
+    });
+    const { x, y, sum } = await ask(again, "t0");
+    expect([x, sum]).toEqual([seen, (x as number) + (y as number)]);
+    await tell(again, "t0", 1);
+    await close(again);
+    rmSync(folder, { recursive: true });
+  });
+
+  test("runs the user's points first, and goes on after a function that throws", async () => {
+    let fails = true;
+    const searcher = make({
+      pointsToEvaluate: [
+        { kind: "linear", penalty: 0.5 },
+        { kind: "tree", layers: 2, width0: 8 },
+        { penalty: 7, kind: "linear" },
+      ],
+      space: async (trial) => {
+        const returned = await SPACE_FUNCTION(trial);
+        if (trial.trialId === "t3" && fails) throw new Error("no such data set");
+        return returned;
+      },
+    });
+    expect(await go(searcher, 0, 2)).toEqual([
+      { kind: "linear", penalty: 0.5, loss: 15 },
+      { kind: "tree", layers: 2, width0: 8, width1: 8, loss: 0 },
+    ]);
+    await expect(ask(searcher, "t2")).rejects.toThrow('"penalty" does not take 7');
+    await expect(ask(searcher, "t3")).rejects.toThrow("no such data set");
+    fails = false;
+    const state = JSON.parse(JSON.stringify(searcher.save()));
+    const expected = await go(searcher, 4, 7);
+    await close(searcher);
+    const other = make({ space: SPACE_FUNCTION });
+    await other.restore(state);
+    expect(await go(other, 4, 7)).toEqual(expected);
+    await close(other);
+  });
+
+  test("is the search of a Tuner", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "test-shoal-optuna-"));
+    const searchAlg = new OptunaSearch({ seed: 7, space: SPACE_FUNCTION, runtimeEnv });
+    const tuner = new Tuner((config: { kind: string; loss: number }) => ({ loss: config.loss + 1 }), {
+      tuneConfig: { metric: "loss", mode: "min", numSamples: 8, searchAlg },
+      runConfig: { storagePath: folder, name: "run" },
+    });
+    const results = [...(await tuner.fit())];
+    expect(results).toHaveLength(8);
+    for (const { config, metrics } of results) expect(metrics?.loss).toBe(config.loss + 1);
+    rmSync(folder, { recursive: true });
   });
 });
 

@@ -6,6 +6,7 @@ modules that need them alone, and those when they are first used: ``train.torch`
 """
 
 import importlib
+import shutil
 from enum import Enum
 
 from . import _current, collective
@@ -37,7 +38,7 @@ _UPLOAD_MODES = {CheckpointUploadMode.SYNC: "sync", CheckpointUploadMode.ASYNC: 
 
 
 class CheckpointConsistencyMode(Enum):
-    """Ray's modes of ``get_all_reported_checkpoints``. Shoal waits in neither mode: each checkpoint is known when its ``report`` has returned."""
+    """Ray's modes of ``get_all_reported_checkpoints``. They are the same here, as Shoal validates nothing: what was reported is waited for until it is stored."""
 
     COMMITTED = "COMMITTED"
     VALIDATED = "VALIDATED"
@@ -70,14 +71,15 @@ def report(
     checkpoint_upload_fn=None,
     validation=False,
 ):
-    """Tells the run's metrics, and a checkpoint. All ranks must call it equally often: it returns when all have.
+    """Tells the run's metrics, and a checkpoint. All ranks must call it equally often: it returns when all have, and what was reported before is stored.
 
     :param metrics: numbers, texts, lists and dicts; those of rank 0 are the run's
     :param checkpoint: a directory of this node; those of several ranks become one
     :param checkpoint_dir_name: its name in the run's folder; by default numbered
-    :param checkpoint_upload_mode: whether ``report`` waits until the checkpoint is in storage
+    :param checkpoint_upload_mode: whether ``report`` waits until the checkpoint is in storage. With ``ASYNC`` its directory must stay as it is until the next report has returned
     :param delete_local_checkpoint_after_upload: by default what is uploaded asynchronously
-    :param checkpoint_upload_fn: called with the checkpoint and its name, puts it into storage itself and returns the checkpoint there
+    :param checkpoint_upload_fn: called with the checkpoint and its name, the same in all ranks; puts it into storage itself and returns the checkpoint there. ``report`` waits for it, in all
+        modes. Directly in the run's folder, ``get_context().get_storage().experiment_fs_path``, it is one of the run's; elsewhere no later run goes on from it
     :raises TypeError: for metrics that JSON has no form for
     :raises SystemExit: where the run is to end here, or to go on elsewhere. Where the ranks do not agree, the run ends, and this does not return
     """
@@ -89,10 +91,14 @@ def report(
     if checkpoint is not None and not hasattr(checkpoint, "path"):
         raise TypeError("Cannot report: checkpoint is a Checkpoint: received %s: Checkpoint.from_directory(path) makes one" % type(checkpoint).__name__)
     mode = CheckpointUploadMode.SYNC if checkpoint_upload_mode is None else CheckpointUploadMode(getattr(checkpoint_upload_mode, "value", checkpoint_upload_mode))
-    if checkpoint is not None and checkpoint_upload_fn is not None:
-        checkpoint = checkpoint_upload_fn(checkpoint, checkpoint_dir_name)
-        mode = CheckpointUploadMode.NO_UPLOAD
     deletes = mode.default_delete_local_checkpoint_after_upload() if delete_local_checkpoint_after_upload is None else bool(delete_local_checkpoint_after_upload)
+    if checkpoint is not None and checkpoint_upload_fn is not None:
+        local, checkpoint = checkpoint, checkpoint_upload_fn(checkpoint, checkpoint_dir_name or session.checkpoint_dir_name())
+        if not hasattr(checkpoint, "path"):
+            raise ValueError("Cannot report: checkpoint_upload_fn returns the Checkpoint in its place: received %s" % type(checkpoint).__name__)
+        if deletes and str(checkpoint.path) != str(local.path):
+            shutil.rmtree(local.path, ignore_errors=True)
+        mode = CheckpointUploadMode.NO_UPLOAD
     event = {"type": "report", "metrics": plain(metrics), "uploadMode": _UPLOAD_MODES[mode]}
     if checkpoint is not None:
         event["checkpoint"] = {"path": str(checkpoint.path), "deleteAfterUpload": deletes, "directoryName": checkpoint_dir_name}
@@ -108,14 +114,18 @@ def get_context():
 
 
 def get_checkpoint():
-    """The last checkpoint that was reported, by this attempt or one before; None where there is none."""
+    """The last checkpoint that was reported and is stored, by this attempt or one before; None where there is none."""
     return _current.require("shoal.train.get_checkpoint").checkpoint
 
 
 def get_all_reported_checkpoints(consistency_mode=CheckpointConsistencyMode.VALIDATED, timeout_s=None):
-    """The checkpoints of this run that are known here, in the order in which they were reported."""
+    """The checkpoints of this run, in the order in which they were reported: those that were kept of earlier attempts, and all of this one. Waits for uploads that go on.
+
+    :param timeout_s: for how long at most; then those that are stored are returned. By default without end
+    """
     session = _current.require("shoal.train.get_all_reported_checkpoints")
-    return [ReportedCheckpoint(checkpoint, dict(metrics)) for checkpoint, metrics in session.reported]
+    session.wait_for_uploads(timeout_s)
+    return [ReportedCheckpoint(checkpoint, dict(metrics)) for checkpoint, metrics in list(session.reported)]
 
 
 def get_dataset_shard(dataset_name=TRAIN_DATASET_KEY):
@@ -131,8 +141,12 @@ def get_dataset_shard(dataset_name=TRAIN_DATASET_KEY):
 
 
 def get_preemption_info():
-    """The notice that this rank's node will go away, with its ``deadline_ms``; None without such a notice."""
-    return get_context().get_preemption_info()
+    """Which nodes with ranks of this run will go away, and when: a ``PreemptionInfo``, the same in all ranks; None where none will. All ranks must call it equally often: it returns when all have.
+
+    :raises RuntimeError: outside of training loops
+    """
+    session = _current.require("shoal.train.get_preemption_info")
+    return collective.broadcast_from_rank_zero(session.context.get_preemption_info())
 
 
 def __getattr__(name):

@@ -5,7 +5,7 @@ class PreemptionInfo:
     """Nodes of this run are to go away."""
 
     def __init__(self, deadline_ms, preempted_node_to_ranks, reason=None):
-        #: Milliseconds since 1970 until when they are there; None where nobody knows.
+        #: When the first of them goes, in milliseconds since 1970; None where all of them wait for what runs.
         self.deadline_ms = deadline_ms
         #: Their ids, with the ranks that each has.
         self.preempted_node_to_ranks = preempted_node_to_ranks
@@ -27,6 +27,11 @@ class TrainContext:
     def __init__(self, facts):
         self._facts = facts
         self._preemption = None
+
+    @property
+    def started_at_ms(self):
+        """When the group was made, in milliseconds since 1970: the same in all ranks."""
+        return self._facts["startedAtMs"]
 
     def get_world_size(self):
         """How many ranks there are."""
@@ -83,7 +88,7 @@ class TrainContext:
         return self._facts.get("attempt", 0)
 
     def get_preemption_info(self):
-        """The notice that this rank's node will go away; None without such a notice."""
+        """What this rank knows of nodes that go away; other ranks may hear of it at another step. None where it has heard of none."""
         return self._preemption
 
 

@@ -1,5 +1,7 @@
 """The session of the rank that this process is, for the functions that loops call; None elsewhere."""
 
+import threading
+
 from ._errors import StopLoop
 
 session = None
@@ -18,15 +20,39 @@ class Session:
         self.is_stopped = False
         #: How often this rank has reported in this attempt.
         self.report_count = 0
+        #: Reports that were answered before they were stored; guarded, as those that are stored are told on another thread.
+        self._uploading = 0
+        self._uploads = threading.Condition()
 
     def report(self, event):
         decision = self._decided(event)
         self.report_count += 1
-        stored = decision.get("checkpoint")
-        if stored:
-            self.checkpoint = stored
-            self.reported.append((stored, event["metrics"]))
+        if decision.get("isUploading"):
+            with self._uploads:
+                self._uploading += 1
+        elif decision.get("checkpoint"):
+            self._keep(decision["checkpoint"], event["metrics"])
         self._obey(decision)
+
+    def uploaded(self, checkpoint, metrics):
+        """What a report left to be stored is stored. Called on any thread, maybe before the loop's own has gone on from that report."""
+        with self._uploads:
+            self._keep(checkpoint, metrics)
+            self._uploading -= 1
+            self._uploads.notify_all()
+
+    def wait_for_uploads(self, timeout_s):
+        """Waits until all that was reported is stored, or the time is up."""
+        with self._uploads:
+            self._uploads.wait_for(lambda: self._uploading <= 0, timeout_s)
+
+    def _keep(self, checkpoint, metrics):
+        self.checkpoint = checkpoint
+        self.reported.append((checkpoint, metrics))
+
+    def checkpoint_dir_name(self):
+        """A name for the checkpoint of the next report: the same in all ranks, and another one in each attempt."""
+        return "checkpoint_%d_%06d" % (self.context.started_at_ms, self.report_count)
 
     def meet(self, name, value=None):
         """All ranks meet. @returns the value of rank 0"""

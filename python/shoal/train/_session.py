@@ -90,11 +90,11 @@ class RankSession:
         return await self._exchange.next(decision or None)
 
     async def notify(self, notice):
-        """Tells the loop something that it may ask for; nothing ends by it."""
+        """Tells the loop something that it may ask for; nothing ends by it. A notice of ``preemption``, or of a checkpoint that is ``stored``."""
         if notice["type"] == "preemption":
-            context = _current.session.context
-            ranks = notice.get("nodes") or {_runtime.require().configuration["nodeId"]: [context.get_world_rank()]}
-            context._preemption = PreemptionInfo(notice.get("deadlineMs"), ranks, notice.get("reason"))
+            _current.session.context._preemption = PreemptionInfo(notice.get("deadlineMs"), notice["preemptedNodeToRanks"], notice.get("reason"))
+        else:
+            _current.session.uploaded(notice["checkpoint"], notice["metrics"])
 
     async def ping(self):
         """Answered while the loop computes. @returns the line where its thread is"""

@@ -72,8 +72,16 @@ export function processEnding(error: unknown): string | undefined {
   return `${how}${lastWords({ lastOutput })}`;
 }
 
-function ranOutOfMemory(exit: WorkerExitedHeader | undefined): boolean {
-  return exit?.lastOutput.some((line) => line.includes("heap out of memory") || line.includes("Array buffer allocation failed")) === true;
+function ranOutOfMemory({ lastOutput }: WorkerExitedHeader): boolean {
+  return lastOutput.some((line) => line.includes("heap out of memory") || line.includes("Array buffer allocation failed"));
+}
+
+function heapFullError(what: string, exit: WorkerExitedHeader): OutOfMemoryError {
+  return new OutOfMemoryError(what, {
+    ...exitFields(exit),
+    reason: "the JavaScript heap of the worker was full",
+    hint: "Process less at a time, or put large data into typed arrays, which lie outside the heap.",
+  });
 }
 
 /** Why a task failed with its worker. */
@@ -86,13 +94,7 @@ export function workerLostError(record: CallRecord, exit: WorkerExitedHeader | u
   const what = `Task ${callName(record)} failed: its worker (pid ${exit.pid}) died: ${describeExit(exit)}${lastWords(exit)}`;
   const reason = describeExit(exit);
   if (exit.outOfMemory !== undefined) return outOfMemoryError(what, exit.outOfMemory, { ...exitFields(exit), reason });
-  if (ranOutOfMemory(exit)) {
-    return new OutOfMemoryError(what, {
-      ...exitFields(exit),
-      reason: "the JavaScript heap of the worker was full",
-      hint: "Process less at a time, or put large data into typed arrays, which lie outside the heap.",
-    });
-  }
+  if (ranOutOfMemory(exit)) return heapFullError(what, exit);
   const hint =
     exit.exitCode !== undefined && exit.signal === undefined
       ? "Something in the task called process.exit or threw outside of its promise; let the task return or throw instead."
@@ -164,10 +166,12 @@ export function actorLostError(call: string, state: ActorStateHeader, options: L
   }
   const behind = options.behind === undefined ? "" : `, behind ${options.behind}`;
   const when = options.sent ? `while the call was with it${behind}` : "before the call was sent";
-  if (options.sent && state.exit?.outOfMemory !== undefined) {
-    const why = describeExit(state.exit);
-    const what = `Call ${call} failed: the actor died while the call was with it: ${why}${lastWords(state.exit)}`;
-    return outOfMemoryError(what, state.exit.outOfMemory, { ...exitFields(state.exit), reason: why });
+  const { exit } = state;
+  if (options.sent && exit !== undefined && (exit.outOfMemory !== undefined || ranOutOfMemory(exit))) {
+    const why = describeExit(exit);
+    const what = `Call ${call} failed: the actor died while the call was with it: ${why}${lastWords(exit)}`;
+    if (exit.outOfMemory === undefined) return heapFullError(what, exit);
+    return outOfMemoryError(what, exit.outOfMemory, { ...exitFields(exit), reason: why });
   }
   if (ending === "nameTaken") {
     const hint = "Choose another name, or set getIfExists to get the actor that has it.";

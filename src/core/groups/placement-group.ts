@@ -128,6 +128,11 @@ function unknownGroup(name: string, namespace: string, groups: readonly Placemen
   );
 }
 
+/** The placement group of an id, in whichever namespace it is: for what a library has kept the id of. Nobody is asked whether there is one. */
+export function placementGroupOfId(id: string): PlacementGroup {
+  return new PlacementGroupHandle({ id, bundles: undefined });
+}
+
 /** All placement groups of the cluster, and those that were removed last. */
 export async function placementGroupTable(): Promise<PlacementGroupInfo[]> {
   const { header } = await askNode(MESSAGE.GROUPS, undefined);
@@ -146,7 +151,7 @@ export async function placementGroupTable(): Promise<PlacementGroupInfo[]> {
 export function getCurrentPlacementGroup(): PlacementGroup | undefined {
   const shape = taskContext.current?.place.shape;
   const bundle = shape === undefined ? undefined : parseLeaseSpec(shape).bundle;
-  return bundle === undefined ? undefined : new PlacementGroupHandle({ id: bundle.group, bundles: undefined });
+  return bundle === undefined ? undefined : placementGroupOfId(bundle.group);
 }
 
 /** A handle that came from another process. */

@@ -27,9 +27,41 @@ export let readinessOf: (generator: ObjectRefGeneratorHandle) => ObjectEntry;
 /** What ends with the stream: it stands for the call. */
 export let completionOf: (generator: ObjectRefGeneratorHandle) => ObjectEntry;
 
+/** What the reader can know of whoever produces the items. */
+export interface StreamProducer {
+  /** It has ended, or waits until items are taken: then its task holds no CPU. Known only where the call has a `highWaterMark`. */
+  readonly isAtRest: boolean;
+  readonly hasEnded: boolean;
+  /** Calls back each time that it has come to rest. One listener. */
+  onRest(listener: () => void): void;
+}
+
+/** The producer of a stream's items. */
+export let producerOf: (generator: object) => StreamProducer;
+
 const dropped = new FinalizationRegistry<StreamReceiver>((stream) => stream.dropped());
 
 type Step<T> = IteratorResult<T, undefined>;
+
+class ProducerView implements StreamProducer {
+  readonly #stream: StreamReceiver;
+
+  constructor(stream: StreamReceiver) {
+    this.#stream = stream;
+  }
+
+  get isAtRest(): boolean {
+    return this.#stream.isProducerAtRest;
+  }
+
+  get hasEnded(): boolean {
+    return this.#stream.completion.isSettled;
+  }
+
+  onRest(listener: () => void): void {
+    this.#stream.onProducerRest(listener);
+  }
+}
 
 export class ObjectRefGeneratorHandle {
   readonly #stream: StreamReceiver;
@@ -41,6 +73,7 @@ export class ObjectRefGeneratorHandle {
     isObjectRefGenerator = (value): value is ObjectRefGeneratorHandle => typeof value === "object" && value !== null && #stream in value;
     readinessOf = (generator) => generator.#stream.readiness();
     completionOf = (generator) => generator.#stream.completion;
+    producerOf = (generator) => new ProducerView((generator as ObjectRefGeneratorHandle).#stream);
   }
 
   constructor(stream: StreamReceiver, options: ReadingOptions) {

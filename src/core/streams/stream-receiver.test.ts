@@ -112,6 +112,31 @@ describe("what a stream has received", () => {
     expect(large.told).toEqual([1]);
   });
 
+  test("tells each time that its producer has come to rest: as far ahead as it may be, or ended", () => {
+    const { stream, completion, item } = fixture({ items: 4, bytes: 1000 });
+    const rests: number[] = [];
+    let sent = 0;
+    stream.onProducerRest(() => rests.push(sent));
+    const send = (count: number): void => {
+      for (const end = sent + count; sent < end; ) item(sent++);
+    };
+    send(3);
+    expect([stream.isProducerAtRest, rests]).toEqual([false, []]);
+    send(1);
+    expect([stream.isProducerAtRest, rests]).toEqual([true, [4]]);
+    // Credit goes to the producer by halves of four items.
+    stream.take();
+    expect(stream.isProducerAtRest).toBe(true);
+    stream.take();
+    expect(stream.isProducerAtRest).toBe(false);
+    send(2);
+    expect([stream.isProducerAtRest, rests]).toEqual([true, [4, 6]]);
+    stream.take();
+    stream.take();
+    completion.settlePrimitive(undefined);
+    expect([stream.isProducerAtRest, rests]).toEqual([true, [4, 6, 6]]);
+  });
+
   test("wakes who waits for the next item, or the end", () => {
     const { stream, completion, item } = fixture();
     const first = stream.readiness();

@@ -67,12 +67,18 @@ export class StreamReceiver implements ItemSink {
   #failureTaken = false;
   /** That of a shutdown, for example, is told once for all calls. */
   #isFailureTold = false;
+  #onRest: (() => void) | undefined;
 
   constructor(options: StreamReceiverOptions) {
     const { completion } = options;
     this.completion = completion;
     this.#options = options;
-    completion.addWaiter({ entrySettled: () => this.#announce() });
+    completion.addWaiter({
+      entrySettled: () => {
+        this.#announce();
+        this.#onRest?.();
+      },
+    });
   }
 
   get isStopped(): boolean {
@@ -82,6 +88,16 @@ export class StreamReceiver implements ItemSink {
   /** Whether `take` or `takeFailure` has something, or nothing will come any more. */
   get isReady(): boolean {
     return this.#arrived.size > 0 || this.completion.isSettled || this.#isStopped;
+  }
+
+  /** Whether the producer waits until items are taken, as it is so many ahead as it may be, or has ended. A limit in bytes is not looked at. */
+  get isProducerAtRest(): boolean {
+    return this.completion.isSettled || this.#received - this.#toldConsumed >= this.#options.limits.items;
+  }
+
+  /** Calls back each time that the producer has come to rest. One listener. */
+  onProducerRest(listener: () => void): void {
+    this.#onRest = listener;
   }
 
   /** What goes with the call: a retried one begins after the items that have come. */
@@ -160,6 +176,7 @@ export class StreamReceiver implements ItemSink {
     }
     this.#arrived.push({ entry, sizeBytes });
     this.#announce();
+    if (this.isProducerAtRest) this.#onRest?.();
   }
 
   #announce(): void {

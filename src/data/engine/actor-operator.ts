@@ -12,6 +12,7 @@ import { InputQueue } from "./input-queue.ts";
 import { type BlockRef, type Operator, type OperatorEvents, type OperatorLoad, OperatorStatistics } from "./operator.ts";
 import type { ActorStart, PoolActor } from "./pool-actor.ts";
 import type { CpuAccount } from "./pool-cpus.ts";
+import type { StepClaim } from "./resource-limits.ts";
 import { type RunningStream, RunningStreams } from "./running-streams.ts";
 
 export interface ActorPoolOptions {
@@ -29,6 +30,8 @@ export interface ActorPoolOptions {
   /** What each actor holds, of the pipeline's account. */
   readonly numCpus: number;
   readonly cpus: CpuAccount;
+  /** What each actor holds within the limits of the pipeline. Its calls hold nothing. Default: nothing that has a limit. */
+  readonly actorClaim?: StepClaim | undefined;
   readonly rowsPerTaskMin: number;
   readonly preserveOrder: boolean;
   readonly errored?: ErroredBlocks | undefined;
@@ -122,8 +125,8 @@ export class ActorPoolOperator implements Operator {
   }
 
   open(): void {
-    const { min, initial, cpus } = this.#options;
-    for (let i = 0; i < min || (i < initial && cpus.hasRoom(this.#numCpus)); i += 1) this.#addLane();
+    const { min, initial } = this.#options;
+    for (let i = 0; i < min || (i < initial && this.#hasRoom()); i += 1) this.#addLane();
   }
 
   add(block: BlockRef): void {
@@ -168,6 +171,8 @@ export class ActorPoolOperator implements Operator {
   }
 
   pull(which: "all" | "next"): boolean {
+    // Within limits the pool has its turn among the steps, and room may have come since its input did.
+    if (this.#options.actorClaim !== undefined) this.#grow();
     return this.#streams.pull(which);
   }
 
@@ -229,12 +234,18 @@ export class ActorPoolOperator implements Operator {
 
   /** Adds actors for what waits, where all that there are work already. Actors whose blocks nobody takes stand still, and others would, too. */
   #grow(): void {
-    const { cpus, tasksInFlightMax } = this.#options;
+    const { tasksInFlightMax } = this.#options;
     const lanes = [...this.#lanes].filter((lane) => lane.isReady);
     if (!lanes.every((lane) => lane.calls.some(({ stream }) => stream.isPulled))) return;
     const free = lanes.reduce((sum, lane) => sum + Math.max(0, tasksInFlightMax - lane.calls.length), 0);
     let missing = this.#queue.taskCount - free - this.#startingCount;
-    for (; missing > 0 && this.#lanes.size < this.#max && cpus.hasRoom(this.#numCpus) && !this.#isStopped; missing -= 1) this.#addLane();
+    for (; missing > 0 && this.#lanes.size < this.#max && !this.#isStopped && this.#hasRoom(); missing -= 1) this.#addLane();
+  }
+
+  /** Whether one more actor finds its resources. */
+  #hasRoom(): boolean {
+    const { cpus, actorClaim } = this.#options;
+    return cpus.hasRoom(this.#numCpus) && actorClaim?.admitsActor(this.#numCpus) !== false;
   }
 
   #addLane(): void {
@@ -242,7 +253,7 @@ export class ActorPoolOperator implements Operator {
     if (actor === undefined) return;
     const lane: Lane = { actor, isReady: false, calls: [], deaths: 0, deathsInRow: 0, idleTimer: undefined, numCpus: this.#numCpus };
     this.#lanes.add(lane);
-    this.#options.cpus.take(lane.numCpus);
+    this.#take(lane);
     this.#awaitReady(lane);
   }
 
@@ -250,7 +261,17 @@ export class ActorPoolOperator implements Operator {
     this.#lanes.delete(lane);
     clearTimeout(lane.idleTimer);
     this.#endActor(lane.actor, when);
-    this.#options.cpus.give(lane.numCpus);
+    this.#give(lane);
+  }
+
+  #take({ numCpus }: Lane): void {
+    this.#options.cpus.take(numCpus);
+    this.#options.actorClaim?.takeForActor(numCpus);
+  }
+
+  #give({ numCpus }: Lane): void {
+    this.#options.cpus.give(numCpus);
+    this.#options.actorClaim?.giveOfActor(numCpus);
   }
 
   #endActor(actor: PoolActor, when: "after its calls" | "now"): void {
@@ -374,10 +395,9 @@ export class ActorPoolOperator implements Operator {
     lane.isReady = false;
     for (const { stream } of lane.calls) this.#streams.suspend(stream);
     this.#endActor(lane.actor, "now");
-    const { cpus } = this.#options;
-    cpus.give(lane.numCpus);
+    this.#give(lane);
     lane.numCpus = this.#numCpus;
-    cpus.take(lane.numCpus);
+    this.#take(lane);
     const next = this.#startActor();
     if (next === undefined) return;
     lane.actor = next;

@@ -7,7 +7,7 @@
  * between the two. Where one side of a join is small, nothing is cut, and blocks of the other side are not collected: as they come, each task takes some of them, and all of
  * the small side.
  */
-import { get, type ObjectRef, put, type TaskOptions } from "../../core/index.ts";
+import { type ObjectRef, put, type TaskOptions } from "../../core/index.ts";
 import { type Block, concatBlocks, EMPTY_BLOCK, takeBlock } from "../blocks/block.ts";
 import { type SortKey, sortedIndices } from "../kernels/sort.ts";
 import {
@@ -25,6 +25,7 @@ import { DataError } from "../errors.ts";
 import { CommonSchema } from "./common-schema.ts";
 import type { Combine } from "./combine.ts";
 import type { ErroredBlocks } from "./errored-blocks.ts";
+import type { StepClaim } from "./resource-limits.ts";
 import { type BlockRef, type Operator, type OperatorEvents, type OperatorLoad, OperatorStatistics, ownedBlock } from "./operator.ts";
 import {
   type Partitioning,
@@ -32,6 +33,7 @@ import {
   type PartitionRequest,
   type PartitionStart,
   partitionTasks,
+  type SampleStart,
   sampleTasks,
 } from "./partition-task.ts";
 import { UnionOperator } from "./several-inputs.ts";
@@ -60,10 +62,14 @@ interface ExchangeOptions {
   readonly taskOptions?: TaskOptions<1> | undefined;
   readonly cpus: number;
   readonly concurrencyMax: number;
+  /** What each task holds within the limits of the pipeline. Default: nothing that has a limit. */
+  readonly claim?: StepClaim | undefined;
   readonly preserveOrder: boolean;
   readonly errored?: ErroredBlocks | undefined;
   readonly events: OperatorEvents;
 }
+
+type RangePartitioning = Extract<Partitioning, { kind: "range" }>;
 
 /** The blocks of one partition task, of one input, and the number of their first row. */
 interface Bundle {
@@ -92,6 +98,10 @@ export class ExchangeOperator implements Operator {
   /** For each bundle its parts, by partition. */
   #parts: (readonly BlockRef[])[] = [];
   #request: Omit<PartitionRequest, "firstRow"> = { count: 1, bins: 1, totalRows: 0 };
+  /** Rows of keys of each block, by its place. */
+  #samples: Block[] = [];
+  #startSample: SampleStart | undefined;
+  #nextSample = 0;
   #nextBundle = 0;
   #running = 0;
   #phase: "collecting" | "sampling" | "partitioning" | "reducing" = "collecting";
@@ -108,6 +118,10 @@ export class ExchangeOperator implements Operator {
     this.#openInputs = new Set(options.partitionings.keys());
     this.#rowCounts = options.partitionings.map(() => 0);
     this.#byteCounts = options.partitionings.map(() => 0);
+  }
+
+  get claim(): StepClaim | undefined {
+    return this.#options.claim;
   }
 
   get load(): OperatorLoad {
@@ -173,7 +187,6 @@ export class ExchangeOperator implements Operator {
       this.#reduce?.endInput(0);
       return;
     }
-    const collected = this.#collected.flat();
     const totalBytes = sumOf(this.#byteCounts);
     const rowCounts = this.#rowCounts;
     const isZip = this.#options.combines === "zip";
@@ -193,18 +206,21 @@ export class ExchangeOperator implements Operator {
     this.#request = { count, bins, totalRows };
     const [partitioning] = this.#options.partitionings;
     if (partitioning?.kind !== "range" || this.#request.count === 1 || totalRows === 0) this.#beginPartitioning();
-    else if (partitioning.boundaries === undefined) this.#sample(partitioning, collected);
+    else if (partitioning.boundaries === undefined) this.#beginSampling(partitioning);
     else this.#cutAt(partitioning.boundaries, partitioning.keys[0] as SortKey);
   }
 
   canStart(): boolean {
     if (this.#isStopped) return false;
-    if (this.#phase === "partitioning") return this.#nextBundle < this.#bundles.length && this.#running < this.#options.concurrencyMax;
+    const isFree = this.#running < this.#options.concurrencyMax;
+    if (this.#phase === "sampling") return isFree && this.#nextSample < this.#sampled.length;
+    if (this.#phase === "partitioning") return isFree && this.#nextBundle < this.#bundles.length;
     return this.#reduce?.canStart() ?? false;
   }
 
   start(): void {
     if (this.#phase === "reducing") this.#reduce?.start();
+    else if (this.#phase === "sampling") this.#sampleNext();
     else this.#partitionNext();
   }
 
@@ -235,12 +251,14 @@ export class ExchangeOperator implements Operator {
   /** Runs work that is no task of the reduction, and tells its failure. */
   #run(work: Promise<void>): void {
     this.#running += 1;
+    this.claim?.change("nothing", "everything");
     work
       .catch((error: unknown) => {
         if (!this.#isStopped) this.#options.events.onFailure(error);
       })
       .finally(() => {
         this.#running -= 1;
+        this.claim?.change("everything", "nothing");
         if (!this.#isStopped) this.#options.events.onChange();
       });
   }
@@ -248,29 +266,45 @@ export class ExchangeOperator implements Operator {
   // -------------------------------------------------------------------------------------------------------------------
   // Sampling
 
-  #sample({ keys }: Extract<Partitioning, { kind: "range" }>, collected: readonly BlockRef[]): void {
+  /** The blocks that samples are taken of: those of the only input. */
+  get #sampled(): readonly BlockRef[] {
+    return this.#collected[0] as BlockRef[];
+  }
+
+  #beginSampling({ keys }: RangePartitioning): void {
     this.#phase = "sampling";
-    const start = sampleTasks(keys, this.name, this.#options.taskOptions);
-    const { count, bins, totalRows } = this.#request;
+    this.#startSample = sampleTasks(keys, this.name, this.#options.taskOptions);
+  }
+
+  #sampleNext(): void {
+    const index = this.#nextSample;
+    this.#nextSample += 1;
+    this.statistics.beginTask();
+    const { ref, rowCount } = this.#sampled[index] as BlockRef;
+    const { count, totalRows } = this.#request;
+    const start = this.#startSample as SampleStart;
     const work = async (): Promise<void> => {
-      const samples = collected.map((block) => {
-        const rows = Math.ceil((SAMPLES_PER_PARTITION * count * block.rowCount) / totalRows);
-        this.statistics.beginTask();
-        return start(rows, [block.ref]);
-      });
-      const sampled = await get(samples);
-      for (const sample of sampled) this.statistics.work(sample);
-      const keyRows = concatBlocks(sampled.map(({ rows }) => rows));
-      const order = sortedIndices(keyRows, keys);
-      const length = count * bins - 1;
-      const borders = Uint32Array.from({ length }, (_, i) => order[Math.floor(((i + 1) * order.length) / (length + 1))] as number);
-      this.#request = { ...this.#request, borders: takeBlock(keyRows, borders) };
-      if (!this.#isStopped) this.#beginPartitioning();
+      const sample = await start(Math.ceil((SAMPLES_PER_PARTITION * count * rowCount) / totalRows), [ref]);
+      this.statistics.work(sample);
+      this.#samples[index] = sample.rows;
+      if (this.#running === 1 && this.#nextSample === this.#sampled.length && !this.#isStopped) this.#cutAtSamples();
     };
     this.#run(work());
   }
 
-  #cutAt(boundaries: NonNullable<Extract<Partitioning, { kind: "range" }>["boundaries"]>, key: SortKey): void {
+  #cutAtSamples(): void {
+    const { keys } = this.#options.partitionings[0] as RangePartitioning;
+    const keyRows = concatBlocks(this.#samples);
+    this.#samples = [];
+    const order = sortedIndices(keyRows, keys);
+    const { count, bins } = this.#request;
+    const length = count * bins - 1;
+    const borders = Uint32Array.from({ length }, (_, i) => order[Math.floor(((i + 1) * order.length) / (length + 1))] as number);
+    this.#request = { ...this.#request, borders: takeBlock(keyRows, borders) };
+    this.#beginPartitioning();
+  }
+
+  #cutAt(boundaries: NonNullable<RangePartitioning["boundaries"]>, key: SortKey): void {
     try {
       this.#request = { ...this.#request, borders: bordersOf(boundaries, key, (this.#schemas[0] as CommonSchema).fields) };
     } catch (error) {

@@ -1,12 +1,13 @@
 /**
  * What the executor runs: operators that take blocks, work on them, and give blocks.
  *
- * An operator decides what it could do next and keeps its outputs in order. Whether it may do so now is the executor's decision, by the budget of memory. An operator that
- * has nothing more to give is done, and one that nobody needs any more is stopped.
+ * An operator decides what it could do next and keeps its outputs in order. Whether it may do so now is the executor's decision, by the budget of memory and the limits of
+ * resources. An operator that has nothing more to give is done, and one that nobody needs any more is stopped.
  */
 import type { ObjectRef } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
 import { Measured } from "../measured.ts";
+import type { StepClaim } from "./resource-limits.ts";
 import type { BlockFacts } from "./task.ts";
 
 /** A block that somebody keeps, such as a materialized dataset. */
@@ -40,8 +41,10 @@ export interface Operator {
   endInput(input: number): void;
   /** Whether its next block depends on what comes from the input now. Answers true for every input unless they are taken in turn. */
   needs(input: number): boolean;
-  /** Whether there is work that it could begin. */
+  /** Whether there is work that it could begin, as far as it depends on the operator. */
   canStart(): boolean;
+  /** What each piece of its work holds within the limits of the pipeline, which the executor asks before `start`. Absent: nothing that has a limit. */
+  readonly claim?: StepClaim | undefined;
   /** Begins one piece of work. */
   start(): void;
   /** Lets tasks give blocks: all of them, or only the one whose block is next. Answers whether any was waiting for it. */

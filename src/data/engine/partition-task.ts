@@ -73,12 +73,10 @@ interface KeySample {
   readonly cpuMs: number;
 }
 
+export type SampleStart = (rows: number, blocks: readonly ObjectRef<Block>[]) => ObjectRef<KeySample>;
+
 /** Samples of the key columns, so many rows of each of its blocks. */
-export function sampleTasks(
-  keys: readonly SortKey[],
-  name: string,
-  options: TaskOptions<1> = {},
-): (rows: number, blocks: readonly ObjectRef<Block>[]) => ObjectRef<KeySample> {
+export function sampleTasks(keys: readonly SortKey[], name: string, options: TaskOptions<1> = {}): SampleStart {
   const task = remote(sampleKeys.bind(undefined, keys), { ...options, name: `${name} (sample)`, maxRetries: PARTITION_RETRIES });
   return (rows, blocks) => task.remote(rows, ...(blocks as unknown as Block[]));
 }

@@ -10,6 +10,7 @@ import { BLOCK_BYTES_MAX, STORE_PART_OF_BUDGET, TASKS_PER_CPU } from "../limits.
 import { labelledPlan } from "../plan/labelled-plan.ts";
 import { type PhysicalPlan, physicalInputs } from "../plan/physical-plan.ts";
 import { smallSideOf } from "../plan/small-sides.ts";
+import { allResources, largestTask, refuseBeyond, resourcesOf } from "../plan/step-resources.ts";
 import { processBoard, showsProgress, type WorkOutcome } from "../../progress/progress-board.ts";
 import { createMemoryProbe, type LabelSelector, matchesLabels } from "../../core/internal.ts";
 import { IssueDetector, watchIssues, type WatchedOperator } from "../issues.ts";
@@ -28,6 +29,7 @@ import { wholeSides } from "./join.ts";
 import type { BlockRef, Operator, OperatorEvents } from "./operator.ts";
 import { actorStart } from "./pool-actor.ts";
 import { Pools } from "./pools.ts";
+import { type Amounts, ResourceLimits } from "./resource-limits.ts";
 import { type Stage, StreamingExecutor } from "./streaming-executor.ts";
 import { pythonActors, pythonTasks } from "./python-batches.ts";
 import { MixOperator, UnionOperator } from "./several-inputs.ts";
@@ -41,10 +43,41 @@ import { type LogicalPlan, partsOf, rowCountOf, type SourcePart } from "../plan/
 /** What running pipelines of this process hold. */
 const budget = new MemoryBudget();
 
-/** How many CPUs there are, of the nodes that meet the conditions, at least one. */
-export async function clusterCpus(selector?: LabelSelector): Promise<number> {
-  const held = selector === undefined ? [await clusterResources()] : (await livingNodes(selector)).map(({ resources }) => resources);
-  return Math.max(1, Math.floor(held.reduce((sum, resources) => sum + (resources["CPU"] ?? 0), 0)));
+/** What a pipeline may count on: the resources of the nodes that meet its conditions, less what it leaves to others. */
+interface Room {
+  /** Of the cluster, at least one. */
+  readonly cpus: number;
+  /** What it may hold, of the resources that have a limit. */
+  readonly limits: Amounts;
+  /** Where the limit of a resource comes from. */
+  readonly from: (name: string) => string;
+}
+
+async function roomOf({ labelSelector, resourceLimits, excludeResources }: Settings): Promise<Room> {
+  const offers: Amounts[] =
+    labelSelector === undefined ? [await clusterResources()] : (await livingNodes(labelSelector)).map(({ resources }) => resources);
+  const totalOf = (name: string): number => offers.reduce((sum, offer) => sum + (offer[name] ?? 0), 0);
+  const leftOf = (name: string): number => Math.max(0, totalOf(name) - (excludeResources[name] ?? 0));
+  const limits: Record<string, number> = { ...resourceLimits };
+  for (const name of Object.keys(excludeResources)) limits[name] = Math.min(leftOf(name), limits[name] ?? Number.POSITIVE_INFINITY);
+  return {
+    cpus: Math.max(1, Math.floor(leftOf("CPU"))),
+    limits,
+    from: (name) =>
+      limits[name] === resourceLimits[name]
+        ? `resourceLimits allow ${limits[name]}`
+        : `excludeResources leave ${limits[name]} of the ${totalOf(name)} that the cluster has`,
+  };
+}
+
+/** How many CPUs a pipeline may use at a time, at least one. */
+export async function usableCpus(settings: Settings): Promise<number> {
+  const { cpus, limits } = await roomOf(settings);
+  return cpusWithin(cpus, limits);
+}
+
+function cpusWithin(cpus: number, { CPU = cpus }: Amounts): number {
+  return Math.max(1, Math.min(cpus, Math.floor(CPU)));
 }
 
 /** The nodes that live and meet the conditions. */
@@ -53,13 +86,13 @@ async function livingNodes(selector: LabelSelector | undefined): Promise<readonl
 }
 
 /** The number of rows that a plan gives, where that is known without running it; undefined elsewhere. */
-export async function knownRowCount(plan: LogicalPlan, { maxErroredBlocks, labelSelector }: Settings): Promise<number | undefined> {
-  const errored = new ErroredBlocks(maxErroredBlocks);
+export async function knownRowCount(plan: LogicalPlan, settings: Settings): Promise<number | undefined> {
+  const errored = new ErroredBlocks(settings.maxErroredBlocks);
   // A run tells which files it leaves out.
   let isWhole = true;
   const rowCount = await rowCountOf(plan, async (source, name) => {
     if (!isInitialized()) await init();
-    return partsOf(source, await clusterCpus(labelSelector), (error) => {
+    return partsOf(source, await usableCpus(settings), (error) => {
       isWhole = false;
       return errored.leavesOut(name, error);
     });
@@ -86,7 +119,11 @@ export async function* run(
   if (!isInitialized()) await init();
   const { labelSelector } = settings;
   const plan = labelledPlan(given, labelSelector);
-  const cpus = await clusterCpus(labelSelector);
+  const room = await roomOf(settings);
+  const steps = allResources(plan);
+  refuseBeyond(room.limits, steps, room.from);
+  const limits = Object.keys(room.limits).length === 0 ? undefined : new ResourceLimits(room.limits, largestTask(steps));
+  const cpus = cpusWithin(room.cpus, room.limits);
   const machines = settings.detectIssues ? Math.max(1, (await livingNodes(labelSelector)).length) : 1;
   const limitBytes = settings.memoryBytes ?? (await objectStoreStatistics()).quotaBytes * STORE_PART_OF_BUDGET;
   const parts = new Map<PhysicalPlan, readonly SourcePart[]>();
@@ -95,16 +132,16 @@ export async function* run(
     const leavesOut = (error: unknown): boolean => errored.leavesOut(read.name, error);
     parts.set(read, await partsOf(read.source, cpus, leavesOut));
   }
-  const pools = new Pools(plan, cpus);
+  const pools = new Pools(plan, room.cpus);
   const watched: WatchedOperator[] = [];
-  const executor = new StreamingExecutor({ budget, limitBytes }, (events) =>
-    buildStages(plan, { events, parts, cpus, pools, settings, errored, watched }),
+  const executor = new StreamingExecutor({ budget, limitBytes, limits }, (events) =>
+    buildStages(plan, { events, parts, cpus, pools, limits, settings, errored, watched }),
   );
   const operators = executor.stages.map(({ operator }) => operator);
   onBegin?.({ operators, errored });
   const endProgress = showsProgress(settings.progress) ? processBoard().begin(shownRun({ name, operators, errored })) : undefined;
-  const endWatch = pools.watch(() => clusterCpus(labelSelector));
-  const endDetection = settings.detectIssues ? detectIssues(watched, cpus / machines, name) : undefined;
+  const endWatch = pools.watch(async () => (await roomOf(settings)).cpus);
+  const endDetection = settings.detectIssues ? detectIssues(watched, room.cpus / machines, name) : undefined;
   let outcome: WorkOutcome = "stopped";
   const stop = (): void => executor.onFailure(signal?.reason);
   signal?.addEventListener("abort", stop, { once: true });
@@ -156,6 +193,7 @@ interface BuildOptions {
   readonly parts: ReadonlyMap<PhysicalPlan, readonly SourcePart[]>;
   readonly cpus: number;
   readonly pools: Pools;
+  readonly limits: ResourceLimits | undefined;
   readonly settings: Settings;
   readonly errored: ErroredBlocks;
   /** To which operators with tasks are added. */
@@ -179,10 +217,12 @@ function buildStages(plan: PhysicalPlan, options: BuildOptions): Stage[] {
 /** @param side - the small side of a join, of the read that is its large side, and of the exchange that has both */
 function buildOperator(
   plan: PhysicalPlan,
-  { events, parts, cpus, pools, settings, errored }: BuildOptions,
+  { events, parts, cpus, pools, limits, settings, errored }: BuildOptions,
   side: SmallSide | undefined,
 ): Operator {
-  const shared = { name: plan.name, events, errored, concurrencyMax: cpus * TASKS_PER_CPU, preserveOrder: settings.preserveOrder };
+  const { preserveOrder } = settings;
+  const claim = limits?.step(resourcesOf(plan)?.amounts ?? {});
+  const shared = { name: plan.name, events, errored, concurrencyMax: cpus * TASKS_PER_CPU, preserveOrder, claim };
   switch (plan.kind) {
     case "input":
       return new InputOperator(plan.name, cutInput(plan.blocks, cpus));
@@ -247,7 +287,17 @@ function buildMap(plan: MapPlan, shared: Omit<TaskOperatorOptions, "startTask" |
     const size = pools.sizeOf(plan);
     const initial = Math.min(compute.initial, size.max);
     const actors = first?.kind === "pythonBatches" ? pythonActors(first, compute) : actorStart(chain, name, compute);
-    const operator = new ActorPoolOperator({ ...compute, ...shared, ...size, initial, actors, cpus: pools.cpus, rowsPerTaskMin });
+    const { claim: actorClaim, ...others } = shared;
+    const operator = new ActorPoolOperator({
+      ...compute,
+      ...others,
+      ...size,
+      initial,
+      actors,
+      actorClaim,
+      cpus: pools.cpus,
+      rowsPerTaskMin,
+    });
     pools.made(plan, operator);
     return operator;
   }

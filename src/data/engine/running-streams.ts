@@ -3,12 +3,14 @@
  *
  * A stream gives blocks only when it is pulled, and stands still two blocks ahead of that, so a paused consumer stops it wherever it is. Blocks are taken in the order of the
  * streams, or as they come with `preserveOrder: false`. A stream may be begun again: what it has given before is left out then.
+ * Where the pipeline has limits of resources, a stream that stands still is pulled only where its CPUs are free.
  */
 import type { ObjectRef } from "../../core/index.ts";
-import { Fifo } from "../../core/internal.ts";
+import { Fifo, type StreamProducer } from "../../core/internal.ts";
 import type { Block } from "../blocks/block.ts";
 import type { ErroredBlocks } from "./errored-blocks.ts";
 import { type BlockRef, type OperatorEvents, type OperatorStatistics, ownedBlock } from "./operator.ts";
+import type { Hold, StepClaim } from "./resource-limits.ts";
 import type { BlockFacts } from "./task.ts";
 
 /** What a task gives: blocks, each with its facts behind it. */
@@ -29,6 +31,10 @@ export interface RunningStream {
   givenCount: number;
   /** Blocks that it gives once more, as it was begun again. */
   skipCount: number;
+  /** Who makes its blocks; undefined where no resources are counted. */
+  readonly producer: StreamProducer | undefined;
+  /** Of the resources of its task. */
+  hold: Hold;
 }
 
 interface RunningStreamsOptions {
@@ -38,6 +44,8 @@ interface RunningStreamsOptions {
   readonly errored?: ErroredBlocks | undefined;
   readonly events: OperatorEvents;
   readonly statistics: OperatorStatistics;
+  /** What each stream holds within the limits of the pipeline. Default: nothing that has a limit. */
+  readonly claim?: StepClaim | undefined;
   /** A stream failed. Default: so did the pipeline. */
   readonly onFailure?: ((stream: RunningStream, error: unknown) => void) | undefined;
   /** A stream gave a block, or ended. */
@@ -78,10 +86,14 @@ export class RunningStreams {
     return this.#bytes;
   }
 
-  /** Adds a stream, which has the inputs from now on, and pulls it. */
-  add(items: BlockItems, inputs: readonly BlockRef[]): RunningStream {
-    const outputs = new Fifo<BlockRef>();
-    const stream: RunningStream = { items, inputs, outputs, isPulled: false, pulledMs: 0, isEnded: false, givenCount: 0, skipCount: 0 };
+  /** Adds a stream, which has the inputs from now on, and pulls it. @param producer - needed where there is a claim */
+  add(items: BlockItems, inputs: readonly BlockRef[], producer?: StreamProducer): RunningStream {
+    const state = { outputs: new Fifo<BlockRef>(), isPulled: false, pulledMs: 0, isEnded: false, givenCount: 0, skipCount: 0 };
+    const stream: RunningStream = { ...state, items, inputs, producer, hold: "nothing" };
+    producer?.onRest(() => {
+      this.#updateHold(stream);
+      this.#options.events.onChange();
+    });
     for (const input of inputs) this.#bytes += input.sizeBytes;
     this.#options.statistics.beginTask();
     this.#streams.push(stream);
@@ -104,9 +116,10 @@ export class RunningStreams {
 
   /** Lets streams give their next blocks: all of them, or only the one whose block is next. Answers whether any was waiting for it. */
   pull(which: "all" | "next"): boolean {
+    const { claim } = this.#options;
     let hasPulled = false;
     for (const stream of this.#streams) {
-      if (!stream.isPulled && !stream.isEnded) {
+      if (!stream.isPulled && !stream.isEnded && claim?.admitsMore(stream.hold) !== false) {
         this.#pull(stream);
         hasPulled = true;
       }
@@ -135,14 +148,28 @@ export class RunningStreams {
   stop(): void {
     this.#isStopped = true;
     for (const stream of this.#streams.splice(0)) {
+      this.#setHold(stream, "nothing");
       stream.items?.return?.().catch(() => {});
       if (!stream.isEnded) for (const input of stream.inputs) this.#drop(input);
       for (let output = stream.outputs.shift(); output !== undefined; output = stream.outputs.shift()) this.#drop(output);
     }
   }
 
+  #updateHold(stream: RunningStream): void {
+    const { producer, isEnded, isPulled } = stream;
+    if (this.#isStopped || producer === undefined) return;
+    if (isEnded || producer.hasEnded) this.#setHold(stream, "nothing");
+    else this.#setHold(stream, isPulled || !producer.isAtRest ? "everything" : "rest");
+  }
+
+  #setHold(stream: RunningStream, hold: Hold): void {
+    this.#options.claim?.change(stream.hold, hold);
+    stream.hold = hold;
+  }
+
   #pull(stream: RunningStream): void {
     stream.isPulled = true;
+    this.#updateHold(stream);
     stream.pulledMs = performance.now();
     const { items } = stream;
     if (items === undefined) return;
@@ -151,6 +178,7 @@ export class RunningStreams {
       () => {
         if (isOver()) return;
         stream.isPulled = false;
+        this.#updateHold(stream);
         this.#options.statistics.pullMs.add(performance.now() - stream.pulledMs);
         this.#options.onProgress?.(stream);
         this.#options.events.onChange();
@@ -218,6 +246,7 @@ export class RunningStreams {
 
   #end(stream: RunningStream): void {
     stream.isEnded = true;
+    this.#updateHold(stream);
     this.#unendedCount -= 1;
     for (const input of stream.inputs) this.#drop(input);
   }

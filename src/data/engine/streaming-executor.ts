@@ -1,12 +1,15 @@
 /**
- * The executor: it moves blocks from operator to operator and decides which operator may work next, so that a pipeline streams within the budget of memory.
+ * The executor: it moves blocks from operator to operator and decides which operator may work next, so that a pipeline streams within the budget of memory and its limits of resources.
  *
  * All happens in `#advance`, after anything has changed. Blocks move down first. Then work begins where it is nearest to the consumer, as that empties the pipeline. With
  * the budget used up nothing begins and no task is pulled, until the consumer has taken a block. Only where nothing is under way and the consumer waits, one operator goes on
  * all the same. So a consumer that pauses stops every producer, an endless one too, and one that goes on is never stuck.
+ *
+ * Limits of resources are never passed. Steps are asked in the same order: what one of them lacks, those before it do not get (`resource-limits.ts`).
  */
 import type { MemoryBudget } from "./budget.ts";
 import type { BlockRef, Operator, OperatorEvents } from "./operator.ts";
+import type { ResourceLimits } from "./resource-limits.ts";
 
 /** An operator and where its blocks go. Producers come before consumers in the list; the last one is the pipeline's output. */
 export interface Stage {
@@ -15,9 +18,13 @@ export interface Stage {
   readonly inputs: readonly number[];
 }
 
-interface ExecutorMemory {
+interface ExecutorOptions {
+  /** Of memory, which running pipelines share. */
   readonly budget: MemoryBudget;
+  /** Up to where this pipeline may add to what all hold. */
   readonly limitBytes: number;
+  /** Of resources. Default: none. */
+  readonly limits?: ResourceLimits | undefined;
 }
 
 interface Waiter {
@@ -29,6 +36,7 @@ export class StreamingExecutor implements OperatorEvents {
   readonly #stages: readonly Stage[];
   readonly #budget: MemoryBudget;
   readonly #limitBytes: number;
+  readonly #limits: ResourceLimits | undefined;
   readonly #endedInputs = new Set<string>();
   #waiter: Waiter | undefined;
   #failure: { readonly error: unknown } | undefined;
@@ -36,13 +44,11 @@ export class StreamingExecutor implements OperatorEvents {
   #isStopped = false;
   #isScheduled = false;
 
-  /**
-   * @param memory - the budget that running pipelines share, and up to where this one may add to what they hold
-   * @param build - makes the stages; what it is given are the events that their operators tell
-   */
-  constructor({ budget, limitBytes }: ExecutorMemory, build: (events: OperatorEvents) => readonly Stage[]) {
+  /** @param build - makes the stages; what it is given are the events that their operators tell */
+  constructor({ budget, limitBytes, limits }: ExecutorOptions, build: (events: OperatorEvents) => readonly Stage[]) {
     this.#budget = budget;
     this.#limitBytes = limitBytes;
+    this.#limits = limits;
     this.#stages = build(this);
   }
 
@@ -166,15 +172,17 @@ export class StreamingExecutor implements OperatorEvents {
     if (this.#isStopped) return false;
     let hasBegun = false;
     const needed = this.#neededStages();
-    for (let i = this.#stages.length - 1; i >= 0; i -= 1) {
+    this.#limits?.beginRound();
+    for (const i of this.#inTurn(needed)) {
       const { operator } = this.#stages[i] as Stage;
-      while (this.#hasRoom && operator.canStart()) {
+      // What has begun goes before what has not: with a limit there may be room for one of them.
+      if (this.#hasRoom) operator.pull("all");
+      else if (this.#isStarved(i, needed)) operator.pull("next");
+      while (this.#hasRoom && mayStart(operator)) {
         operator.start();
         this.#report();
         hasBegun = true;
       }
-      if (this.#hasRoom) operator.pull("all");
-      else if (this.#isStarved(i, needed)) operator.pull("next");
     }
     if (hasBegun) return true;
     return this.#isStandingStill(needed) && this.#goBeyond(needed);
@@ -200,16 +208,27 @@ export class StreamingExecutor implements OperatorEvents {
     return needed;
   }
 
-  /** One step beyond the budget, as near to the consumer as there is one. */
+  /** The stages in the order in which they may work: the last one first, and those that the next block depends on before all others. */
+  #inTurn(needed: ReadonlySet<number>): readonly number[] {
+    const stages = [...this.#stages.keys()].toReversed();
+    return needed.size === stages.length ? stages : [...stages.filter((i) => needed.has(i)), ...stages.filter((i) => !needed.has(i))];
+  }
+
+  /** One step beyond the budget, as near to the consumer as there is one. Where that lacks what a stage keeps that nobody needs now, a task of this one goes on to its end. */
   #goBeyond(needed: ReadonlySet<number>): boolean {
-    for (let i = this.#stages.length - 1; i >= 0; i -= 1) {
+    this.#limits?.beginRound();
+    for (const i of this.#inTurn(needed)) {
       const { operator } = this.#stages[i] as Stage;
-      if (!needed.has(i)) continue;
+      if (!needed.has(i) && operator.claim?.keepsWhatIsLacking !== true) continue;
       if (operator.pull("next")) return true;
-      if (!operator.canStart()) continue;
+      if (!needed.has(i) || !mayStart(operator)) continue;
       operator.start();
       return true;
     }
     return false;
   }
+}
+
+function mayStart(operator: Operator): boolean {
+  return operator.canStart() && operator.claim?.admitsTask() !== false;
 }

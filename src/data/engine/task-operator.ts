@@ -4,10 +4,12 @@
  * It begins tasks in the order of its input, so many at a time as it may. From then on `running-streams.ts` has them, and pulls their blocks.
  * No task is retried here: the core does that, and gives the same blocks again.
  */
+import { producerOf } from "../../core/internal.ts";
 import { TASKS_ENDED_AHEAD_MAX } from "../limits.ts";
 import type { ErroredBlocks } from "./errored-blocks.ts";
 import { type BlockRef, type Operator, type OperatorEvents, type OperatorLoad, OperatorStatistics } from "./operator.ts";
 import { InputQueue } from "./input-queue.ts";
+import type { StepClaim } from "./resource-limits.ts";
 import { RunningStreams } from "./running-streams.ts";
 import type { TaskStart } from "./task.ts";
 
@@ -33,6 +35,10 @@ export interface TaskOperatorOptions {
   /** No task begins as long as it says so. Default: never. */
   readonly isHeld?: (() => boolean) | undefined;
   readonly concurrencyMax: number;
+  /** What each task holds within the limits of the pipeline. Default: nothing that has a limit. */
+  readonly claim?: StepClaim | undefined;
+  /** Who makes the blocks of a task. Default: as the core tells it. */
+  readonly producerOf?: typeof producerOf | undefined;
   readonly preserveOrder: boolean;
   readonly errored?: ErroredBlocks | undefined;
   /** To count in. Default: its own. */
@@ -63,6 +69,10 @@ export class TaskOperator implements Operator {
     this.#queue = new InputQueue(options);
     this.#streams = new RunningStreams({ ...options, statistics: this.statistics });
     if (options.reads !== undefined || options.bundles !== undefined) this.#queue.end();
+  }
+
+  get claim(): StepClaim | undefined {
+    return this.#options.claim;
   }
 
   get runningCount(): number {
@@ -111,7 +121,9 @@ export class TaskOperator implements Operator {
   start(): void {
     const { inputs, args } = this.#nextWork();
     try {
-      this.#streams.add(this.#options.startTask(args, inputs).refs(), inputs);
+      const started = this.#options.startTask(args, inputs);
+      const producer = this.claim === undefined ? undefined : (this.#options.producerOf ?? producerOf)(started);
+      this.#streams.add(started.refs(), inputs, producer);
     } catch (error) {
       for (const input of inputs) input.release();
       this.#options.events.onFailure(error);

@@ -87,5 +87,5 @@ describe("a step", () => {
 test("conditions that are none are refused, and Ray's names have hints", () => {
   expect(() => range(1).withSettings({ labelSelector: { pool: "in(" } })).toThrow("Cannot set labelSelector of data");
   expect(() => configure({ labelSelector: "data" as never })).toThrow("Cannot set labelSelector of data");
-  expect(() => range(1).withSettings({ resource_limits: {} } as never)).toThrow("the limit of memory is memoryBytes");
+  expect(() => range(1).withSettings({ resource_limits: {} } as never)).toThrow("it is resourceLimits");
 });

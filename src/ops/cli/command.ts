@@ -10,6 +10,8 @@ export interface OptionSpec {
   readonly short?: string;
   /** What stands for the value in the help: `FILE`. An option without one is a flag. */
   readonly valueName?: string;
+  /** It may be given several times, each time with a value. */
+  readonly isList?: true;
   /** A part of a sentence. */
   readonly help: string;
 }
@@ -17,7 +19,11 @@ export interface OptionSpec {
 export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
 
 export type OptionValues<Specs extends OptionSpecs> = {
-  readonly [Name in keyof Specs]: Specs[Name] extends { valueName: string } ? string | undefined : boolean;
+  readonly [Name in keyof Specs]: Specs[Name] extends { isList: true }
+    ? readonly string[]
+    : Specs[Name] extends { valueName: string }
+      ? string | undefined
+      : boolean;
 };
 
 interface Invocation<Specs extends OptionSpecs> {

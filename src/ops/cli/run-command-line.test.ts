@@ -49,6 +49,15 @@ const COMMANDS: readonly Command[] = [
       throw new TypeError("undefined is not a function");
     },
   }),
+  defineCommand({
+    name: "label",
+    summary: "label a node",
+    options: { label: { valueName: "KEY=VALUE", isList: true, help: "a label" } },
+    run: async ({ options: { label } }) => {
+      const labels: readonly string[] = label;
+      ran.push(labels);
+    },
+  }),
 ];
 
 interface Run {
@@ -74,6 +83,15 @@ test.each([[[]], [["--help"]], [["-h"]], [["help"]]] as string[][][])("help list
   const { code, out, err } = await shoal(...args);
   expect([code, err]).toEqual([0, ""]);
   expect(out).toMatch(/^Usage: shoal <command> \[options\]\n\nCommands:\n {2}start +start a node\n {2}nats install +install it\n/);
+});
+
+test("an option that is a list may be given several times; another one has its last value", async () => {
+  await shoal("label", "--label", "a=1", "--label=b=2");
+  expect(ran).toEqual([["a=1", "b=2"]]);
+  await shoal("label");
+  expect(ran).toEqual([[]]);
+  await shoal("start", "--address", "a:1", "--address", "b:2");
+  expect(ran).toEqual([{ address: "b:2", head: false }]);
 });
 
 test("a command that is an option in other programs is one here, too", async () => {

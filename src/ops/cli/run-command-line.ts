@@ -12,6 +12,8 @@ import { helpOf, helpOfAll } from "./help.ts";
 
 const HELP_OPTIONS: ReadonlySet<string> = new Set(["--help", "-h"]);
 
+type OptionValue = string | boolean | string[] | undefined;
+
 /** @returns the exit code */
 export async function runCommandLine(args: readonly string[], commands: readonly Command[], terminal: Terminal): Promise<number> {
   try {
@@ -59,9 +61,9 @@ async function runCommand(command: Command, args: readonly string[], terminal: T
     return EXIT.SUCCESS;
   }
   const options = Object.fromEntries(
-    Object.entries(command.options).map(([name, { valueName }]): [string, string | boolean | undefined] => [
+    Object.entries(command.options).map(([name, { valueName, isList }]): [string, OptionValue] => [
       name,
-      valueName === undefined ? false : undefined,
+      isList ? [] : valueName === undefined ? false : undefined,
     ]),
   );
   for (const { name, written, value } of given.options) {
@@ -70,7 +72,9 @@ async function runCommand(command: Command, args: readonly string[], terminal: T
     const isFlag = spec.valueName === undefined;
     if (isFlag && value !== undefined) throw misused(command, `${written} takes no value: received ${value}`);
     if (!isFlag && (value === undefined || value === "")) throw misused(command, `${written} needs a value`);
-    options[name] = isFlag ? true : value;
+    const known = options[name];
+    if (Array.isArray(known)) known.push(value as string);
+    else options[name] = isFlag ? true : value;
   }
   checkWords(command, given.words);
   // The table of options is what gave them their types.

@@ -5,11 +5,18 @@
  * a program of his would load it.
  */
 import { ShoalError } from "../../runtime/base/errors.ts";
-import { watchFolder } from "../../runtime/os/files/watch-folder.ts";
 import type { Terminal } from "../../runtime/os/terminal.ts";
 import { readUserFile } from "../../runtime/os/user-modules.ts";
 import { ADDRESS, type Command, defineCommand, EXIT, UsageError } from "./command.ts";
-import { type ServeLibrary, serveLibrary, type ServeStatusFacts, withLibrary } from "./serve-library.ts";
+import {
+  type GrpcListening,
+  type ProxyLocation,
+  type ServeLibrary,
+  serveLibrary,
+  type ServeStatusFacts,
+  withLibrary,
+} from "./serve-library.ts";
+import { WatchedFolders } from "./watched-folders.ts";
 
 const RESTART_LINE = "shoal serve: something has changed; running it again";
 
@@ -29,14 +36,25 @@ const startCommand: Command = defineCommand({
     address: ADDRESS,
     "http-host": { valueName: "HOST", help: "where proxies listen; default 127.0.0.1" },
     "http-port": { valueName: "PORT", help: "default 8000, 0 is any that is free" },
+    "proxy-location": { valueName: "PLACE", help: "EveryNode, HeadOnly or Disabled; default EveryNode" },
+    "grpc-port": { valueName: "PORT", help: "of the services; default 9000, 0 is any that is free" },
+    "grpc-servicer-functions": {
+      valueName: "FILE.proto:SERVICE",
+      isList: true,
+      help: "a service of gRPC; may be given several times. Default: nothing listens for gRPC",
+    },
+    "grpc-disable-reflection": { help: "do not tell clients which services there are" },
     ...API_OPTIONS,
   },
   run: ({ options, terminal }) => {
-    const httpOptions = { host: options["http-host"], port: portOf("start", "http-port", options["http-port"]) };
+    const port = portOf("start", "http-port", options["http-port"]);
+    const httpOptions = { host: options["http-host"], port, location: locationOf(options["proxy-location"]) };
+    const grpcOptions = grpcOf(options, terminal.workingDirectory);
     const apiOptions = { ...apiOf("start", options), token: terminal.environment["SHOAL_API_TOKEN"] };
     return onCluster(terminal, options.address, async (serve) => {
-      const { address, api } = await serve.start({ httpOptions, apiOptions });
+      const { address, grpcAddress, api } = await serve.start({ httpOptions, grpcOptions, apiOptions });
       if (address !== undefined) terminal.print(`Proxies listen at ${address}`);
+      if (grpcAddress !== undefined) terminal.print(`gRPC listens at ${grpcAddress}`);
       terminal.print(`The REST API listens at ${api?.address}`);
       if (api?.token !== undefined) terminal.print(`It asks for the header\n  authorization: Bearer ${api.token}`);
     });
@@ -150,17 +168,19 @@ async function runTarget(serve: ServeLibrary, wanted: RunTarget): Promise<string
   return address;
 }
 
-/** The same with the files as they are now. */
+/** The same with the files as they are now. @param watch called with each folder of the code, before anything is deployed @returns where a proxy listens */
 async function runTargetAgain(
   serve: ServeLibrary,
   wanted: RunTarget,
-  signal: AbortSignal,
-): Promise<{ address: string | undefined; folders: readonly string[] }> {
+  { signal, watch }: { signal: AbortSignal; watch: (folder: string) => void },
+): Promise<string | undefined> {
   const { target, folder, name, routePrefix, host, port, args, runtimeEnv, workingDir } = wanted;
-  if (wanted.isFile) return await serve.redeployConfig(readUserFile(folder, target), { ...placeOf(target, folder), signal });
+  if (wanted.isFile)
+    return (await serve.redeployConfig(readUserFile(folder, target), { ...placeOf(target, folder), signal, foundFolder: watch })).address;
+  if (workingDir !== undefined) watch(folderFrom(folder, workingDir));
   const { address } = await serve.start({ httpOptions: { host, port } });
   await serve.redeployApplication({ importPath: target, folder, args, runtimeEnv, workingDir }, { name, routePrefix, signal });
-  return { address, folders: workingDir === undefined ? [] : [folderFrom(folder, workingDir)] };
+  return address;
 }
 
 /**
@@ -179,14 +199,9 @@ async function runReloading(wanted: RunTarget, address: string | undefined, term
   };
   const ending = new AbortController();
   let attempt = new AbortController();
-  using watched = new DisposableStack();
-  const folders: string[] = [];
-  const watch = (folder: string): void => {
-    if (folders.some((known) => folder === known || folder.startsWith(`${known}/`))) return;
-    folders.push(folder);
-    watched.use(watchFolder(folder, () => attempt.abort()));
-  };
-  watch(wanted.home);
+  using watched = new WatchedFolders({ changed: () => attempt.abort(), tell: (line) => terminal.tell(line) });
+  const watch = (folder: string): void => watched.add(folder);
+  watched.addOrThrow(wanted.home);
   const ended = untilSignal(async () => {
     ending.abort();
     attempt.abort();
@@ -194,8 +209,7 @@ async function runReloading(wanted: RunTarget, address: string | undefined, term
   while (!ending.signal.aborted) {
     const { signal } = attempt;
     try {
-      const { address: runsAt, folders: more } = await onNode((serve) => runTargetAgain(serve, wanted, signal));
-      more.forEach(watch);
+      const runsAt = await onNode((serve) => runTargetAgain(serve, wanted, { signal, watch }));
       terminal.tell(runsLine(wanted, runsAt));
     } catch (error) {
       if (!signal.aborted) tellFailure(error, terminal);
@@ -382,6 +396,43 @@ function portOf(command: string, option: string, text: string | undefined): numb
   if (!/^\d+$/.test(text) || port > 65_535)
     throw new UsageError(`Cannot run shoal serve ${command}: --${option} takes a number from 0 to 65535: received ${JSON.stringify(text)}`);
   return port;
+}
+
+/** Ray's names of the places. */
+const LOCATIONS: Readonly<Record<string, ProxyLocation>> = { EveryNode: "everyNode", HeadOnly: "headOnly", Disabled: "disabled" };
+
+function locationOf(name: string | undefined): ProxyLocation | undefined {
+  if (name === undefined) return undefined;
+  const location = LOCATIONS[name];
+  if (location === undefined)
+    throw new UsageError(
+      `Cannot run shoal serve start: --proxy-location takes EveryNode, HeadOnly or Disabled: received ${JSON.stringify(name)}`,
+    );
+  return location;
+}
+
+interface GrpcWords {
+  readonly "grpc-port": string | undefined;
+  readonly "grpc-servicer-functions": readonly string[];
+  readonly "grpc-disable-reflection": boolean;
+}
+
+function grpcOf(options: GrpcWords, folder: string): GrpcListening | undefined {
+  const services = options["grpc-servicer-functions"].map((word) => {
+    const [, protoFile, service] = /^(.+\.proto):([\w.]+)$/.exec(word) ?? [];
+    if (protoFile === undefined || service === undefined)
+      throw new UsageError(
+        `Cannot run shoal serve start: --grpc-servicer-functions takes a .proto file and a service of it, such as shop.proto:shop.v1.Shop: received ${JSON.stringify(word)}`,
+      );
+    return { protoFile: folderFrom(folder, protoFile), service };
+  });
+  const port = portOf("start", "grpc-port", options["grpc-port"]);
+  if (services.length > 0) return { port, services, reflection: !options["grpc-disable-reflection"] };
+  if (port !== undefined || options["grpc-disable-reflection"])
+    throw new UsageError(
+      "Cannot run shoal serve start: --grpc-port and --grpc-disable-reflection need --grpc-servicer-functions, without which nothing listens for gRPC",
+    );
+  return undefined;
 }
 
 function apiOf(

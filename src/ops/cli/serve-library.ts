@@ -22,9 +22,20 @@ interface Listening {
   port?: number | undefined;
 }
 
+export type ProxyLocation = "everyNode" | "headOnly" | "disabled";
+
+export interface GrpcListening extends Listening {
+  services: { protoFile: string; service: string }[];
+  reflection: boolean;
+}
+
 /** The part of `shoal/serve` that commands call. */
 export interface ServeLibrary {
-  start(options: { httpOptions?: Listening; apiOptions?: Listening & { token?: Text } }): Promise<Started>;
+  start(options: {
+    httpOptions?: Listening & { location?: ProxyLocation | undefined };
+    grpcOptions?: GrpcListening | undefined;
+    apiOptions?: Listening & { token?: Text };
+  }): Promise<Started>;
   controllerHealth(): Promise<Readonly<Record<string, string | number | undefined>> | undefined>;
   run(application: Application, options: { name?: Text; routePrefix?: Text }): Promise<unknown>;
   delete(name: string): Promise<boolean>;
@@ -37,8 +48,8 @@ export interface ServeLibrary {
   redeployApplication(target: ImportTarget, options: { name?: Text; routePrefix?: Text; signal: AbortSignal }): Promise<void>;
   redeployConfig(
     text: string,
-    place: { source: string; folder: string; signal: AbortSignal },
-  ): Promise<Started & { readonly folders: readonly string[] }>;
+    place: { source: string; folder: string; signal: AbortSignal; foundFolder: (folder: string) => void },
+  ): Promise<Started>;
 }
 
 interface ImportTarget {

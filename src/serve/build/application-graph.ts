@@ -58,11 +58,12 @@ export function buildApplication(
     routePrefix: string | null;
     keepsCode: boolean;
     config?: ApplicationTarget["config"];
+    capacity?: ApplicationTarget["capacity"];
     /** For deployments without a `loggingConfig`. */
     logging?: LoggingConfig | undefined;
   },
 ): BuiltApplication {
-  const { name: app, routePrefix, keepsCode, config: declared, logging } = options;
+  const { name: app, routePrefix, keepsCode, config: declared, capacity, logging } = options;
   const names = new Map<Application<any>, string>();
   const order: Application<any>[] = [];
   collect(application, names, order);
@@ -72,9 +73,12 @@ export function buildApplication(
   const deployments = order.map((bound): DeploymentTarget => {
     const { deployment, args } = applicationParts(bound);
     const name = names.get(bound) as string;
+    const calls = new Set<string>();
     const marked = replaceIn(args, (value) => {
       if (!isApplication(value)) return value;
-      return markOf({ app, deployment: names.get(value) as string, streaming: streamingMethodsOf(applicationParts(value).deployment) });
+      const called = names.get(value) as string;
+      calls.add(called);
+      return markOf({ app, deployment: called, streaming: streamingMethodsOf(applicationParts(value).deployment) });
     }) as unknown[];
     const { target } = deployment;
     const whole: DeploymentCode = { target: pythonCodeIn(deployment) ?? (target as AnyFunction), args: marked };
@@ -89,10 +93,12 @@ export function buildApplication(
       version: versionOf(kept, config),
       versionKey: config.version === undefined ? undefined : createHash("sha256").update(heavyOf(config)).digest("hex").slice(0, 16),
       streaming: streamingMethodsOf(deployment),
+      calls: [...calls],
     };
   });
   const ingress = names.get(application) as string;
-  return { target: { name: app, routePrefix, ingress, deployments, deployedMs: Date.now(), config: declared }, code, local, functions };
+  const target = { name: app, routePrefix, ingress, deployments, deployedMs: Date.now(), config: declared, capacity };
+  return { target, code, local, functions };
 }
 
 /** The code of a deployment as it is kept; says on stderr where much of it is what the code uses, as a library that a bundler has put beside it. */
@@ -115,12 +121,7 @@ function withFunctions(config: DeploymentConfig, { functions }: Deployment, kept
   if (kept === undefined) return config;
   const keep = (fn: unknown, what: string): string | undefined => {
     if (fn === undefined) return undefined;
-    const code = keptBytesOf(fn);
-    if (code === undefined)
-      throw new TypeError(
-        `Cannot run deployment ${config.name}: its ${what} captures references, actors or remote functions, or Shoal runs in process: it is kept as code alone`,
-      );
-    const id = `${what}-${createHash("sha256").update(code).digest("hex").slice(0, 16)}`;
+    const { id, code } = keptFunction(fn, what, `run deployment ${config.name}: its`);
     kept.set(id, code);
     return id;
   };
@@ -128,6 +129,16 @@ function withFunctions(config: DeploymentConfig, { functions }: Deployment, kept
   const scaled = autoscaling === undefined ? autoscaling : { ...autoscaling, policyId: keep(policy, "policy") };
   const tracing = config.tracing === undefined ? undefined : { ...config.tracing, setupId: keep(setup, "tracing") };
   return { ...config, autoscaling: scaled, tracing, routerId: keep(requestRouter, "requestRouter") };
+}
+
+/** The code of a function of the user's that is kept under its hash. @param action - for the message @throws TypeError where there is more to it than code */
+export function keptFunction(fn: unknown, what: string, action: string): { readonly id: string; readonly code: Uint8Array } {
+  const code = keptBytesOf(fn);
+  if (code === undefined)
+    throw new TypeError(
+      `Cannot ${action} ${what} captures references, actors or remote functions, or Shoal runs in process: it is kept as code alone`,
+    );
+  return { id: `${what}-${createHash("sha256").update(code).digest("hex").slice(0, 16)}`, code };
 }
 
 /** The names that the deployments of an application have when it is deployed. */

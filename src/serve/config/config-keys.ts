@@ -8,7 +8,7 @@
 /** Kinds of values that keys can have. */
 export type ValueKind =
   | { readonly kind: "text" | "flag" | "any" | "texts" }
-  | { readonly kind: "number"; readonly min?: number; readonly isWhole?: boolean }
+  | { readonly kind: "number"; readonly min?: number; readonly max?: number; readonly isWhole?: boolean }
   | { readonly kind: "oneOf"; readonly values: readonly (string | number | boolean | null)[] }
   /** Any of several. */
   | { readonly kind: "either"; readonly kinds: readonly ValueKind[] }
@@ -166,7 +166,7 @@ const TRACING: KeyTable = {
     value: TEXT,
     describe: '"tracing.ts:setup": a module, then a function that registers an SDK or returns span processors.',
   },
-  sampling_ratio: { value: { kind: "number", min: 0 }, describe: "Part of the traces that is kept, up to 1. Default: 1." },
+  sampling_ratio: { value: { kind: "number", min: 0, max: 1 }, describe: "Part of the traces that is kept, up to 1. Default: 1." },
 };
 
 const APPLICATION: KeyTable = {
@@ -226,7 +226,10 @@ export const CONFIG: KeyTable = {
   grpc_options: { value: { kind: "object", keys: GRPC }, describe: "Where proxies speak gRPC, and which services." },
   logging_config: { value: { kind: "object", keys: LOGGING }, describe: "How replicas print, and whether proxies log requests." },
   tracing_config: { value: { kind: "object", keys: TRACING }, describe: "OpenTelemetry in all replicas." },
-  target_capacity: { value: { kind: "oneOf", values: [100] }, describe: "Of Ray; here 100 alone, which is all of it." },
+  target_capacity: {
+    value: { kind: "number", min: 0, max: 100 },
+    describe: "The part of all replicas that runs, in percent. Default: all.",
+  },
   applications: {
     value: { kind: "list", of: { kind: "object", keys: APPLICATION } },
     describe: "All that is to run: others are ended.",
@@ -254,7 +257,11 @@ function schemaOf(value: ValueKind): object {
     case "any":
       return {};
     case "number":
-      return { type: value.isWhole === true ? "integer" : "number", ...(value.min !== undefined && { minimum: value.min }) };
+      return {
+        type: value.isWhole === true ? "integer" : "number",
+        ...(value.min !== undefined && { minimum: value.min }),
+        ...(value.max !== undefined && { maximum: value.max }),
+      };
     case "oneOf":
       return { enum: value.values };
     case "either":

@@ -4,7 +4,7 @@
  * All applications are loaded and checked before the first is deployed.
  */
 import type { Application } from "../deployment.ts";
-import { loadConfigText, saveConfigText } from "../controller/serve-store.ts";
+import { loadConfigText, saveConfigText, takeCapacity } from "../controller/serve-store.ts";
 import { delete as deleteApplication, runConfigured, type StartedServe, start, status } from "../run.ts";
 import { grpcOptionsOf, httpOptionsOf } from "./config-options.ts";
 import { loadConfigApplication } from "./load-application.ts";
@@ -42,7 +42,8 @@ export async function deployConfig(
       .filter((name) => !wanted.has(name))
       .map((name) => deleteApplication(name)),
   );
-  await Promise.all(loaded.map(({ application, given }) => runConfigured(application, given)));
+  const capacity = await takeCapacity(config);
+  await Promise.all(loaded.map(({ application, given }) => runConfigured(application, given, capacity)));
   await saveConfigText(text);
   return started;
 }

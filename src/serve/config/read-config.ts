@@ -40,6 +40,8 @@ export interface ServeConfig {
   /** The entries of `grpc_servicer_functions`. */
   readonly grpcServices: readonly { readonly protoFile: string; readonly service: string }[];
   readonly accessLog: boolean | undefined;
+  /** Percent of the replicas; undefined: all. */
+  readonly targetCapacity: number | undefined;
   readonly applications: readonly ConfigApplication[];
 }
 
@@ -49,13 +51,6 @@ export interface ServeConfig {
  */
 export function readConfig(text: string, source: string): ServeConfig {
   const { whole, reader } = readWhole(text, source, CONFIG);
-  const ratio: unknown = whole["tracing_config"]?.["sampling_ratio"];
-  if (typeof ratio === "number" && ratio > 1)
-    throw reader.error(
-      reader.lineOf("tracing_config.sampling_ratio"),
-      "tracing_config.sampling_ratio",
-      `a number from 0 to 1 is needed: received ${ratio}`,
-    );
   return {
     source,
     proxyLocation: whole["proxy_location"],
@@ -63,6 +58,7 @@ export function readConfig(text: string, source: string): ServeConfig {
     grpc: whole["grpc_options"] ?? {},
     grpcServices: readServices(whole, reader),
     accessLog: whole["logging_config"]?.["enable_access_log"],
+    targetCapacity: whole["target_capacity"] ?? undefined,
     applications: readApplications(whole, reader),
   };
 }
@@ -227,7 +223,8 @@ function isScalarOf(scalar: unknown, value: ValueKind): boolean {
   if (value.kind === "flag") return typeof scalar === "boolean";
   if (value.kind === "oneOf") return (value.values as readonly unknown[]).includes(scalar);
   if (value.kind !== "number" || typeof scalar !== "number" || !Number.isFinite(scalar)) return false;
-  return scalar >= (value.min ?? Number.NEGATIVE_INFINITY) && (value.isWhole !== true || Number.isInteger(scalar));
+  const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY, isWhole } = value;
+  return scalar >= min && scalar <= max && (isWhole !== true || Number.isInteger(scalar));
 }
 
 function allowed(value: ValueKind): string {
@@ -236,7 +233,8 @@ function allowed(value: ValueKind): string {
   if (value.kind === "flag") return "true or false";
   if (value.kind === "oneOf") return value.values.map((one) => JSON.stringify(one)).join(" or ");
   if (value.kind !== "number") return `a ${value.kind}`;
-  return `a ${value.isWhole === true ? "whole " : ""}number${value.min === undefined ? "" : ` from ${value.min}`}`;
+  const { min, max } = value;
+  return `a ${value.isWhole === true ? "whole " : ""}number${min === undefined ? "" : ` from ${min}`}${max === undefined ? "" : ` to ${max}`}`;
 }
 
 function keyOf(key: unknown): string {

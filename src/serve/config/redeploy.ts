@@ -8,7 +8,8 @@
 import { randomUUID } from "node:crypto";
 import { cancel, remote } from "../../core/index.ts";
 import { startedHere } from "../../core/internal.ts";
-import { saveConfigText } from "../controller/serve-store.ts";
+import { saveConfigText, takeCapacity } from "../controller/serve-store.ts";
+import type { TargetCapacity } from "../deployment-config.ts";
 import { useLazyResponse } from "../replica/lazy-response.ts";
 import { delete as deleteApplication, readPlace, runBuilt, type RunOptions, type StartedServe, start, status, unwrapped } from "../run.ts";
 import { type ApplicationToBuild, buildInTask, revisionVariables } from "./build-in-task.ts";
@@ -40,24 +41,28 @@ export async function redeployApplication(
   await unlessAborted(signal, () => redeploy([application], signal));
 }
 
-/** A configuration that runs. */
-interface RedeployedConfig extends StartedServe {
-  /** Where the code of its applications is, beside the folder of the configuration. */
-  readonly folders: readonly string[];
-}
-
 /**
  * Runs the applications of a configuration as their files are now, and ends all others.
  *
+ * @param options `foundFolder` is called with each folder in which code of an application is, beside the folder of the configuration, before anything is deployed: a mistake there is mended there
  * @throws what `deployConfig` throws
  */
 export async function redeployConfig(
   text: string,
-  { source = "the configuration", folder = process.cwd(), signal }: ConfigPlace & RedeployOptions = {},
-): Promise<RedeployedConfig> {
+  {
+    source = "the configuration",
+    folder = process.cwd(),
+    signal,
+    foundFolder = () => {},
+  }: ConfigPlace & RedeployOptions & { readonly foundFolder?: (folder: string) => void } = {},
+): Promise<StartedServe> {
   // As the package for YAML would be loaded by every process of Serve.
   const { readConfig } = await import("./read-config.ts");
   const config = readConfig(text, source);
+  for (const { runtimeEnv } of config.applications) {
+    const found = workingDirOf(runtimeEnv, folder);
+    if (found !== undefined) foundFolder(found);
+  }
   const started = await start({ httpOptions: httpOptionsOf(config), grpcOptions: grpcOptionsOf(config, folder) });
   const wanted = new Set(config.applications.map(({ name }) => name));
   const others = Object.keys((await status()).applications).filter((name) => !wanted.has(name));
@@ -67,19 +72,21 @@ export async function redeployConfig(
     folder,
   }));
   await unlessAborted(signal, async () => {
-    // Before the others are deployed, which may want their routes.
-    await redeploy(applications, signal, () => Promise.all(others.map((name) => deleteApplication(name))));
+    await redeploy(applications, signal, async () => {
+      // Before the others are deployed, which may want their routes.
+      await Promise.all(others.map((name) => deleteApplication(name)));
+      return await takeCapacity(config);
+    });
     await saveConfigText(text);
   });
-  const folders = config.applications.flatMap(({ runtimeEnv }) => workingDirOf(runtimeEnv, folder) ?? []);
-  return { ...started, folders };
+  return started;
 }
 
-/** Builds all applications before it deploys the first. @param beforeDeploy - called when all are built */
+/** Builds all applications before it deploys the first. @param beforeDeploy - called when all are built, tells which part of the replicas is to run */
 async function redeploy(
   applications: readonly ApplicationToBuild[],
   signal: AbortSignal | undefined,
-  beforeDeploy: () => Promise<unknown> = async () => {},
+  beforeDeploy: () => Promise<TargetCapacity | undefined> = async () => undefined,
 ): Promise<void> {
   const revision = nextRevision;
   nextRevision = randomUUID();
@@ -98,13 +105,13 @@ async function redeploy(
     if (!startedHere()) await Promise.all(ended);
     throw failed === undefined ? signal?.reason : failed.reason;
   }
-  await beforeDeploy();
+  const capacity = await beforeDeploy();
   const built = settled.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
   await Promise.all(
     built.map(async ({ target, code }) => {
       // All replicas change at once, as far as there is room.
       const deployments = target.deployments.map((one) => ({ ...one, config: { ...one.config, maxSurgePercent: 1 } }));
-      await runBuilt({ target: { ...target, deployments }, code });
+      await runBuilt({ target: { ...target, deployments, capacity }, code });
     }),
   );
   // A cluster is left after each deploy, and what was begun there ends with that.

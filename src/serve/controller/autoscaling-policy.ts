@@ -6,6 +6,7 @@
  * request waits.
  */
 import type { AutoscalingConfig } from "../deployment-config.ts";
+import { DECISIONS_KEPT } from "../limits.ts";
 
 interface LoadSample {
   readonly atMs: number;
@@ -31,9 +32,25 @@ interface Pending {
   readonly sinceMs: number;
 }
 
+/** A change of the number of replicas, and what it followed from. */
+interface ScalingDecision {
+  readonly atMs: number;
+  readonly requests: number;
+  /** What the load or a policy asked for, before the bounds. */
+  readonly wanted: number;
+  readonly from: number;
+  readonly to: number;
+}
+
 export class Autoscaler {
   readonly #samples: LoadSample[] = [];
+  readonly #decisions: ScalingDecision[] = [];
   #pending: Pending | undefined;
+
+  /** The last ones, oldest first. */
+  get decisions(): readonly ScalingDecision[] {
+    return this.#decisions;
+  }
 
   get samples(): readonly LoadSample[] {
     return this.#samples;
@@ -47,7 +64,16 @@ export class Autoscaler {
   }
 
   /** @param wanted what the load asks for (`desiredReplicas`, or a policy's word) @returns how many there are to be */
-  decide(wanted: number, { currentReplicas: current, config }: AutoscalingContext, nowMs: number): number {
+  decide(wanted: number, context: AutoscalingContext, nowMs: number): number {
+    const { currentReplicas: from, totalRequests: requests } = context;
+    const to = this.#next(wanted, context, nowMs);
+    if (to === from) return to;
+    this.#decisions.push({ atMs: nowMs, requests, wanted, from, to });
+    if (this.#decisions.length > DECISIONS_KEPT) this.#decisions.shift();
+    return to;
+  }
+
+  #next(wanted: number, { currentReplicas: current, config }: AutoscalingContext, nowMs: number): number {
     const desired = Math.min(config.maxReplicas, Math.max(config.minReplicas, Math.round(wanted)));
     if (desired === current) {
       this.#pending = undefined;

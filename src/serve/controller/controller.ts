@@ -27,6 +27,7 @@ import { ApiServer } from "../rest/api-server.ts";
 import { type DescribedApplication, instanceDetails } from "../rest/instance-details.ts";
 import { CODE_LOST, type CodeSource } from "../replica/replica.ts";
 import type { LoggingConfig } from "../replica/replica-log.ts";
+import type { TracingConfig } from "../tracing.ts";
 import { deploymentKey, type LoadReport, ROUTES_KEY, type RouteTableValue, type UpdateBody } from "../routing/controller-messages.ts";
 import type { DeploymentRoutes } from "../routing/deployment-router.ts";
 import type { AutoscalingContext } from "./autoscaling-policy.ts";
@@ -42,6 +43,7 @@ import {
   forgetUnbuilt,
   loadApi,
   loadApplications,
+  loadCapacity,
   loadOptions,
   loadUnbuilt,
   saveApi,
@@ -49,6 +51,7 @@ import {
   saveConfigText,
   saveOptions,
   saveUnbuilt,
+  takeCapacity,
 } from "./serve-store.ts";
 import { Subscribers } from "./subscribers.ts";
 
@@ -59,6 +62,8 @@ export interface ServeOptions {
   readonly grpc?: ResolvedGrpcOptions | undefined;
   /** How replicas print whose deployment does not say it. */
   readonly logging?: LoggingConfig | undefined;
+  /** Tracing of replicas whose deployment does not say it. */
+  readonly tracing?: TracingConfig | undefined;
   /** Clients see what went wrong. */
   readonly showsErrors: boolean;
 }
@@ -131,6 +136,8 @@ export class Controller {
   readonly #startMs = performance.now();
   #tickMs = 0;
   #tickEndMs = 0;
+  #ticks = 0;
+  #sleptMs = 0;
   #delayMs = 0;
   /** All was ended by the REST API, or no proxy could listen: whoever starts Serve next says how. */
   #isCleared = false;
@@ -349,12 +356,11 @@ export class Controller {
     const kept = await loadOptions<ServeOptions>();
     if (kept === undefined) await saveOptions(this.#options);
     else this.#options = kept;
-    const { http, grpc, logging, showsErrors } = this.#options;
+    const { http, grpc } = this.#options;
     this.#replicas = new ReplicaStarter({
       happened: (event) => this.#happened(event),
       subscribers: this.#subscribers,
-      showsErrors,
-      logging,
+      options: () => this.#options,
       grpcMethods: () => methodNames(this.#options.grpc?.services ?? []),
     });
     this.#proxies = new ProxyStarter(http, grpc);
@@ -368,8 +374,8 @@ export class Controller {
 
   /** Builds the applications that an earlier controller had accepted over the API and not built yet, and opens the API at its former address. */
   async #recoverApi(): Promise<void> {
-    const [api, unbuilt] = await Promise.all([loadApi<ResolvedApiOptions>(), loadUnbuilt()]);
-    if (unbuilt !== undefined) this.#declared.put((await readDeclared(unbuilt)).applications);
+    const [api, unbuilt, capacity] = await Promise.all([loadApi<ResolvedApiOptions>(), loadUnbuilt(), loadCapacity()]);
+    if (unbuilt !== undefined) this.#declared.put((await readDeclared(unbuilt)).applications, capacity);
     if (api === undefined) return;
     try {
       await this.#listen(api);
@@ -400,8 +406,8 @@ export class Controller {
     const http = resolveHttpOptions(httpOptionsOf(config));
     const grpc = await resolveGrpcOptions(grpcOptionsOf(config, "/"));
     if (this.#isCleared) await this.#startProxies({ ...this.#options, http, ...(grpc !== undefined && { grpc }) });
-    await Promise.all([saveConfigText(text), saveUnbuilt(text)]);
-    this.#declared.put(config.applications);
+    const [capacity] = await Promise.all([takeCapacity(config), saveConfigText(text), saveUnbuilt(text)]);
+    this.#declared.put(config.applications, capacity);
   }
 
   /** Ends all applications and proxies; the controller and the API stay, for the next configuration. */
@@ -428,7 +434,7 @@ export class Controller {
   }
 
   async #details(source: string | undefined): Promise<object> {
-    const all = await nodes();
+    const [all, capacity] = await Promise.all([nodes(), loadCapacity()]);
     const applications = [...this.#applications()].filter(
       ([, { config }]) => source === undefined || (source === "declarative") === (config !== undefined),
     );
@@ -439,7 +445,17 @@ export class Controller {
       grpc: this.#options.grpc,
       proxies: this.#proxies.statuses,
       applications: new Map(applications),
+      capacity,
       originMs: Date.now() - performance.now(),
+      health: {
+        nowMs: performance.now(),
+        startMs: this.#startMs,
+        stepMs: this.#tickMs,
+        steps: this.#ticks,
+        sleptMs: this.#sleptMs,
+        delayMs: this.#delayMs,
+        memoryBytes: process.memoryUsage.rss(),
+      },
     });
   }
 
@@ -470,7 +486,9 @@ export class Controller {
         const healthy = [...found.replicas.values()].map(
           (replica) => [replica.id, replica.phase === "running" && replica.healthFailures === 0] as const,
         );
-        yield { app, name: found.name, status: found.status, count: found.count, decision: found.decision, healthy };
+        const { name, status, count, decision } = found;
+        const targetOngoing = found.target.config.autoscaling?.targetOngoingRequests;
+        yield { app, name, status, count, decision, targetOngoing, healthy };
       }
   }
 
@@ -482,12 +500,13 @@ export class Controller {
 
   #tick(): void {
     const nowMs = performance.now();
-    const sleptMs = this.#tickEndMs === 0 ? 0 : nowMs - this.#tickEndMs;
+    this.#sleptMs = this.#tickEndMs === 0 ? 0 : nowMs - this.#tickEndMs;
+    this.#ticks += 1;
     if (this.#tickMs > 0) this.#delayMs = Math.max(0, nowMs - this.#tickMs - CONTROL_EVERY_MS);
     this.#tickMs = nowMs;
     this.#happened({ kind: "tick" });
     this.#tickEndMs = performance.now();
-    this.#metrics.looped({ tookMs: this.#tickEndMs - nowMs, sleptMs });
+    this.#metrics.looped({ tookMs: this.#tickEndMs - nowMs, sleptMs: this.#sleptMs });
   }
 
   /** Restores the state of an earlier controller: applications from the store, replicas by their actors' names. */
@@ -638,6 +657,7 @@ export class Controller {
 
   #forgetCode(): void {
     const needed = new Set<string>();
+    if (this.#options.tracing?.setupId !== undefined) needed.add(this.#options.tracing.setupId);
     for (const app of this.#state.apps)
       for (const { target, former } of this.#state.record(app)?.deployments ?? [])
         for (const { version, config } of former === undefined ? [target] : [target, former])

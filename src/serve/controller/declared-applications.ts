@@ -6,6 +6,7 @@
  */
 import type { BuiltInTask } from "../config/build-in-task.ts";
 import type { ConfigApplication, Fields } from "../config/read-config.ts";
+import type { TargetCapacity } from "../deployment-config.ts";
 import type { ApplicationStatusInfo } from "./serve-state.ts";
 import { reasonOf } from "./replica-starter.ts";
 
@@ -46,15 +47,15 @@ export class DeclaredApplications {
     return this.#pending.get(app);
   }
 
-  /** Ends what the configuration does not name, and builds and deploys what it does, without waiting for it. */
-  put(applications: readonly ConfigApplication[]): void {
+  /** Ends what the configuration does not name, and builds and deploys what it does, without waiting for it. @param capacity the part of the replicas that it wants */
+  put(applications: readonly ConfigApplication[], capacity: TargetCapacity | undefined): void {
     this.#generation += 1;
     const generation = this.#generation;
     this.#pending.clear();
     const deployedMs = Date.now();
     for (const { name, fields, routePrefix } of applications)
       this.#pending.set(name, { fields, routePrefix, deployedMs, failure: undefined });
-    void this.#deploy(applications, generation);
+    void this.#deploy(applications, { generation, capacity });
   }
 
   forget(app: string): boolean {
@@ -79,7 +80,10 @@ export class DeclaredApplications {
     };
   }
 
-  async #deploy(applications: readonly ConfigApplication[], generation: number): Promise<void> {
+  async #deploy(
+    applications: readonly ConfigApplication[],
+    { generation, capacity }: { generation: number; capacity: TargetCapacity | undefined },
+  ): Promise<void> {
     const wanted = new Set(applications.map(({ name }) => name));
     // First, as one of the others may want its route.
     const ended = Promise.all(
@@ -91,10 +95,10 @@ export class DeclaredApplications {
     await Promise.all(
       applications.map(async (application) => {
         try {
-          const built = await this.#ports.build(application);
+          const { target, code } = await this.#ports.build(application);
           await ended;
           if (generation !== this.#generation) return;
-          await this.#ports.deploy(built);
+          await this.#ports.deploy({ target: { ...target, capacity }, code });
           if (generation === this.#generation) this.#pending.delete(application.name);
         } catch (error) {
           const declared = generation === this.#generation ? this.#pending.get(application.name) : undefined;

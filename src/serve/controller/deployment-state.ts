@@ -6,8 +6,9 @@
  * check before all have changed, makes way for the former one. Replicas of a node that is to go are replaced like those of an old version.
  */
 import { replicaActorName } from "../names.ts";
-import type { DeploymentTarget } from "../deployment-config.ts";
+import type { DeploymentTarget, TargetCapacity } from "../deployment-config.ts";
 import {
+  ENDED_REPLICAS_KEPT,
   HEALTH_FAILURES_MAX,
   SLOW_START_AGAIN_MS,
   SLOW_START_MS,
@@ -18,6 +19,7 @@ import {
 import type { DeploymentRoutes } from "../routing/deployment-router.ts";
 import { Autoscaler, type AutoscalingContext, desiredReplicas, loadOf } from "./autoscaling-policy.ts";
 import type { DeploymentStatus, FoundReplica, ReplicaState, ServeEffect } from "./serve-events.ts";
+import { configAt } from "./target-capacity.ts";
 
 export interface ReplicaRecord {
   readonly id: string;
@@ -46,6 +48,7 @@ export interface DeploymentRecord {
   readonly former: DeploymentTarget | undefined;
   readonly count: number;
   readonly failure: string | undefined;
+  readonly capacity?: TargetCapacity | undefined;
 }
 
 export class DeploymentState {
@@ -53,10 +56,13 @@ export class DeploymentState {
   readonly name: string;
   readonly replicas = new Map<string, ReplicaRecord>();
   readonly autoscaler = new Autoscaler();
+  /** The last replicas that have ended, oldest first. */
+  readonly ended: ReplicaRecord[] = [];
   #target: DeploymentTarget;
   /** The last version of which all replicas have run. */
   #former: DeploymentTarget | undefined;
   #count: number;
+  #capacity: TargetCapacity | undefined;
   #status: DeploymentStatus = "UPDATING";
   #decision: { readonly requests: number; readonly wanted: number } | undefined;
   #message = "";
@@ -78,6 +84,7 @@ export class DeploymentState {
     // The record is a copy: two equal targets of it are one.
     this.#former = JSON.stringify(record.former) === JSON.stringify(record.target) ? record.target : record.former;
     this.#count = record.count;
+    this.#capacity = record.capacity;
     this.#failure = record.failure;
     if (record.failure !== undefined) this.#status = "DEPLOY_FAILED";
     this.#message = record.failure ?? "";
@@ -89,7 +96,7 @@ export class DeploymentState {
   }
 
   get record(): DeploymentRecord {
-    return { target: this.#target, former: this.#former, count: this.#count, failure: this.#failure };
+    return { target: this.#target, former: this.#former, count: this.#count, failure: this.#failure, capacity: this.#capacity };
   }
 
   get count(): number {
@@ -150,7 +157,7 @@ export class DeploymentState {
   }
 
   /** Sets a new target, and drops the failure of the last one. */
-  retarget(given: DeploymentTarget): void {
+  retarget(given: DeploymentTarget, capacity?: TargetCapacity): void {
     const target = this.#asNamed(given);
     const isSame = target.version === this.#target.version && target.config.userConfig === this.#target.config.userConfig;
     if (!isSame || this.#failure !== undefined) {
@@ -158,9 +165,11 @@ export class DeploymentState {
       this.#nextStartMs = 0;
     }
     this.#failure = undefined;
+    this.#message = "";
     this.#isDeleting = false;
     this.#target = target;
-    const { autoscaling, numReplicas } = target.config;
+    this.#capacity = capacity;
+    const { autoscaling, numReplicas } = configAt(target.config, capacity);
     // A running deployment keeps the number that its load has brought about.
     this.#count =
       autoscaling === undefined ? numReplicas : Math.min(autoscaling.maxReplicas, Math.max(autoscaling.minReplicas, this.#count));
@@ -169,6 +178,8 @@ export class DeploymentState {
 
   delete(): void {
     this.#isDeleting = true;
+    // The code is forgotten with the record: nothing goes back to this version.
+    this.#former = undefined;
   }
 
   /** A target whose version the user has named is of the version of that name that runs, with its code. Where none runs there is no update to be saved. */
@@ -202,9 +213,11 @@ export class DeploymentState {
     const didServe = this.#serves(replica);
     replica.phase = "retiring";
     if (didServe) effects.push(this.#publish());
-    if (replica.version !== this.#target.version || this.#failure !== undefined) return effects;
+    if (replica.version !== this.#target.version) return effects;
     this.#startFailures += 1;
     this.#nextStartMs = nowMs + Math.min(START_RETRY_MAX_MS, START_RETRY_MIN_MS * 2 ** (this.#startFailures - 1));
+    // The status goes on telling why the version that was wanted is given up.
+    if (this.#failure !== undefined) return effects;
     this.#message = reason;
     // A version that has run before is retried without limit: the cause lies outside its code.
     if (this.#former === this.#target) {
@@ -259,8 +272,10 @@ export class DeploymentState {
   }
 
   /** Its process is gone. */
-  ended(replica: ReplicaRecord, reason: string, nowMs: number): ServeEffect[] {
+  end(replica: ReplicaRecord, reason: string, nowMs: number): ServeEffect[] {
     this.replicas.delete(replica.id);
+    this.ended.push(replica);
+    if (this.ended.length > ENDED_REPLICAS_KEPT) this.ended.shift();
     const effects: ServeEffect[] = [];
     if (replica.phase === "starting") effects.push(...this.failed(replica, reason, nowMs).filter(({ kind }) => kind !== "kill"));
     else if (replica.phase !== "retiring") {
@@ -279,11 +294,12 @@ export class DeploymentState {
     return effects;
   }
 
-  found({ id, version, userConfig, maxOngoing, rank, gang, nodeId, pid }: FoundReplica, nowMs: number): ServeEffect[] {
+  /** A replica of an earlier controller. One that drains already counts for nothing, and is followed to its end. */
+  found({ id, version, userConfig, maxOngoing, rank, gang, nodeId, pid, isDraining }: FoundReplica, nowMs: number): ServeEffect[] {
     if (this.replicas.has(id)) return [];
     const record = newRecord(id, { version, rank, gang, userConfig, maxOngoing }, nowMs);
-    this.replicas.set(id, { ...record, phase: "running", nodeId, pid });
-    return [this.#publish()];
+    this.replicas.set(id, { ...record, phase: isDraining ? "retiring" : "running", nodeId, pid });
+    return isDraining ? [{ kind: "retire", replica: id, withinMs: this.#target.config.gracefulShutdownTimeoutMs }] : [this.#publish()];
   }
 
   /** The next steps. To be called after every event and from time to time. */
@@ -297,7 +313,7 @@ export class DeploymentState {
       if (replica.version === this.#target.version && !this.#isToMove(replica)) current.push(replica);
       else old.push(replica);
     }
-    effects.push(...this.#start(current.length, current.length + old.length, nowMs));
+    effects.push(...this.#start(current, old, nowMs));
     effects.push(...this.#reconfigure(current));
     effects.push(...this.#retireOld(current, old, nowMs));
     if (old.length === 0 && current.length > this.#count) effects.push(...this.#retireExcess(current));
@@ -309,7 +325,7 @@ export class DeploymentState {
 
   /** @param requests waiting and under way, of all processes @param wanted of a policy of the user, if there is one */
   scale(requests: number, nowMs: number, wanted?: (context: AutoscalingContext) => number): ServeEffect[] {
-    const { autoscaling } = this.#target.config;
+    const { autoscaling } = configAt(this.#target.config, this.#capacity);
     if (autoscaling === undefined || this.#isDeleting) return [];
     this.autoscaler.observe({ atMs: nowMs, requests }, autoscaling.lookBackPeriodMs);
     const context: AutoscalingContext = {
@@ -367,18 +383,31 @@ export class DeploymentState {
     this.#startFailures = 0;
     if (this.#former === undefined || this.#former === this.#target) return;
     this.#target = this.#former;
-    const { autoscaling, numReplicas } = this.#target.config;
+    const { autoscaling, numReplicas } = configAt(this.#target.config, this.#capacity);
     if (autoscaling === undefined) this.#count = numReplicas;
   }
 
-  #start(currentCount: number, liveCount: number, nowMs: number): ServeEffect[] {
+  /**
+   * Replicas that an update needs beside those that are wanted, or without them: an old gang leaves as a whole once as many run in its place, and what is left over then
+   * must hold a new gang.
+   */
+  #leastStep(old: readonly ReplicaRecord[]): number {
+    const gangs = Map.groupBy(
+      old.filter(({ phase }) => phase !== "retiring"),
+      ({ id, gang = id }) => gang,
+    );
+    const largest = [...gangs.values()].reduce((most, { length }) => Math.max(most, length), 1);
+    return largest + (this.#target.config.gang?.gangSize ?? 1) - 1;
+  }
+
+  #start(current: readonly ReplicaRecord[], old: readonly ReplicaRecord[], nowMs: number): ServeEffect[] {
     const { config } = this.#target;
     const gangSize = config.gang?.gangSize ?? 1;
-    const surge = config.maxSurgePercent === 0 ? 0 : Math.max(gangSize, Math.ceil(this.#count * config.maxSurgePercent));
-    const room = this.#count + surge - liveCount;
+    const surge = config.maxSurgePercent === 0 ? 0 : Math.max(this.#leastStep(old), Math.ceil(this.#count * config.maxSurgePercent));
+    const room = this.#count + surge - current.length - old.length;
     const hasGivenUp = this.#failure !== undefined && (this.#former === undefined || this.#former.version !== this.#target.version);
     if (hasGivenUp || nowMs < this.#nextStartMs) return [];
-    const wanted = Math.floor(Math.min(this.#count - currentCount, room) / gangSize) * gangSize;
+    const wanted = Math.floor(Math.min(this.#count - current.length, room) / gangSize) * gangSize;
     // Where a replica is to be is known once it runs: with a limit for each node they start one by one.
     const isStarting = config.maxReplicasPerNode !== undefined && [...this.replicas.values()].some(({ phase }) => phase === "starting");
     const number = isStarting ? 0 : config.maxReplicasPerNode === undefined ? wanted : Math.min(wanted, gangSize);
@@ -462,8 +491,7 @@ export class DeploymentState {
     const running = current.filter((replica) => this.#serves(replica)).length;
     // No room beside the old ones: either there is to be none, or a new one finds none.
     const isStuck = current.some(({ phase, sinceMs }) => phase === "starting" && nowMs - sinceMs >= SURGE_PATIENCE_MS);
-    const gangSize = config.gang?.gangSize ?? 1;
-    const few = Math.max(gangSize, Math.floor(this.#count * config.rollingUpdatePercentage));
+    const few = Math.max(this.#leastStep(old), Math.floor(this.#count * config.rollingUpdatePercentage));
     const mayMiss = config.maxSurgePercent === 0 || isStuck ? few : 0;
     let excess = running + serving.length - Math.max(0, this.#count - mayMiss);
     for (const replica of serving) {

@@ -8,6 +8,7 @@ import { SERVE_NAMESPACE } from "../names.ts";
 import { type ActorHandle, getRuntimeContext, kill, nodes, remote } from "../../core/index.ts";
 import { COMPONENT_START_WITHIN_MS, METRICS_WITHIN_MS, REPLICA_CONCURRENCY, START_RETRY_MIN_MS } from "../limits.ts";
 import type { ProcessMetrics } from "../metrics/registry.ts";
+import { proxyEnded } from "../metrics/replica-life-metrics.ts";
 import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
 import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
 import { ServeProxy } from "../proxy/proxy.ts";
@@ -96,8 +97,7 @@ export class ProxyStarter {
     await Promise.all(
       [...this.#proxies].map(async ([name, proxy]) => {
         proxy.isEnding = true;
-        proxy.info.status = "DRAINING";
-        await Promise.allSettled([proxy.handle.drain.options({ timeoutMs: withinMs }).remote()]);
+        await this.#drain(proxy, { withinMs });
         this.#proxies.delete(name);
         // The next one of this name is to be another.
         await Promise.allSettled([kill(proxy.handle)]);
@@ -174,13 +174,20 @@ export class ProxyStarter {
     return `${bound.host.includes(":") ? `[${bound.host}]` : bound.host}:${bound.port}`;
   }
 
-  /** Its node is to go: it tells so by `/-/healthz`, finishes what it has, and ends. It stays in the table, so that no other is started there. */
+  /** Its node is to go: it tells so by `/-/healthz` and serves on for a grace, finishes what it has, and ends. It stays in the table, so that no other is started there. */
   async #leaveNode(proxy: RunningProxy): Promise<void> {
     proxy.isEnding = true;
-    proxy.info.status = "DRAINING";
-    await Promise.allSettled([proxy.handle.drain.options({ timeoutMs: COMPONENT_START_WITHIN_MS }).remote()]);
+    const { drainGraceMs: graceMs } = this.#options;
+    await this.#drain(proxy, { graceMs, withinMs: Math.min(2 ** 31 - 1, graceMs + COMPONENT_START_WITHIN_MS) });
     proxy.info.status = "DRAINED";
     await Promise.allSettled([kill(proxy.handle)]);
+  }
+
+  async #drain({ handle, info }: RunningProxy, { graceMs = 0, withinMs }: { graceMs?: number; withinMs: number }): Promise<void> {
+    const startMs = performance.now();
+    info.status = "DRAINING";
+    const [outcome] = await Promise.allSettled([handle.drain.options({ timeoutMs: withinMs }).remote(graceMs)]);
+    if (outcome.status === "fulfilled") proxyEnded(info.nodeId, performance.now() - startMs);
   }
 
   #end(name: string, proxy: RunningProxy): void {

@@ -9,7 +9,6 @@ import {
   ActorDiedError,
   type ActorHandle,
   getActor,
-  getPlacementGroup,
   kill,
   type LabelSelector,
   type PlacementGroup,
@@ -22,17 +21,18 @@ import {
   TaskError,
   why,
 } from "../../core/index.ts";
-import { actorIdOf, runsInProcess } from "../../core/internal.ts";
+import { actorIdOf, placementGroupOfId, runsInProcess } from "../../core/internal.ts";
 import { ADOPT_WITHIN_MS, METRICS_WITHIN_MS, REPLICA_CONCURRENCY } from "../limits.ts";
 import type { ProcessMetrics } from "../metrics/registry.ts";
 import { ReplicaLifeMetrics } from "../metrics/replica-life-metrics.ts";
 import type { LoggingConfig } from "../replica/replica-log.ts";
-import { type CodeSource, Replica, type ReplicaDescription } from "../replica/replica.ts";
+import type { TracingConfig } from "../tracing.ts";
+import { type CodeSource, Replica, type ReplicaDescription, type ReplicaGroup } from "../replica/replica.ts";
 import type { ReplicaStart, ServeEvent } from "./serve-events.ts";
+import { spreadOptions } from "./spread-options.ts";
 import type { Subscribers } from "./subscribers.ts";
 import { waitText } from "./wait-text.ts";
 
-const NODE_LABEL = "shoal.io/node-id";
 const GROUP_PREFIX = "SERVE_GROUP::";
 
 type ReplicaHandle = ActorHandle<Replica>;
@@ -47,9 +47,12 @@ interface ReservedGroup {
 interface ReplicaStarterOptions {
   readonly happened: (event: ServeEvent) => void;
   readonly subscribers: Subscribers;
-  readonly showsErrors: boolean;
-  /** For replicas of deployments without a configuration of their own. */
-  readonly logging: LoggingConfig | undefined;
+  /** The options of `serve.start` as they are now; `logging` and `tracing` are for replicas of deployments without their own. */
+  readonly options: () => {
+    readonly showsErrors: boolean;
+    readonly logging?: LoggingConfig | undefined;
+    readonly tracing?: TracingConfig | undefined;
+  };
   /** Names of methods of the services of gRPC that the proxies offer. */
   readonly grpcMethods: () => readonly string[];
 }
@@ -62,35 +65,35 @@ export class ReplicaStarter {
   readonly #life = new ReplicaLifeMetrics();
   readonly #happened: (event: ServeEvent) => void;
   readonly #subscribers: Subscribers;
-  readonly #showsErrors: boolean;
-  readonly #logging: LoggingConfig | undefined;
+  readonly #options: ReplicaStarterOptions["options"];
   readonly #grpcMethods: () => readonly string[];
 
   constructor(options: ReplicaStarterOptions) {
     this.#happened = options.happened;
     this.#subscribers = options.subscribers;
-    this.#showsErrors = options.showsErrors;
-    this.#logging = options.logging;
+    this.#options = options.options;
     this.#grpcMethods = options.grpcMethods;
   }
 
   start(start: ReplicaStart, code: CodeSource): void {
-    const { id, app, deployment, version, rank, worldSize, userConfig, maxOngoingRequests, logging = this.#logging, tracing } = start;
+    const { id, app, deployment, version, rank, worldSize, userConfig, maxOngoingRequests } = start;
+    const { showsErrors, logging, tracing } = this.#options();
     const context = { appName: app, deployment, replicaId: id, rank, worldSize };
     const isInProcess = runsInProcess();
     const startMs = performance.now();
     try {
-      const replica = this.#actorOf(start).remote(
+      const actor = this.#actorOf(start);
+      const replica = actor.remote(
         {
           context,
           version,
           maxOngoingRequests,
           userConfig,
           gang: start.gang?.id,
-          group: groupKeyOf(start),
-          logging,
-          tracing,
-          showsErrors: this.#showsErrors,
+          group: this.#groupWith(id),
+          logging: start.logging ?? logging,
+          tracing: start.tracing ?? tracing,
+          showsErrors,
           isInProcess,
         },
         code,
@@ -140,8 +143,7 @@ export class ReplicaStarter {
       const description = await replica.describe.options({ timeoutMs: ADOPT_WITHIN_MS }).remote();
       const { group } = description;
       if (group !== undefined) {
-        const found = this.#groups.get(group)?.group ?? (await getPlacementGroup(groupName(group)));
-        this.#groupOf(group, id, { bundles: undefined, make: () => found });
+        this.#groupOf(group.key, id, { bundles: undefined, make: () => placementGroupOfId(group.id) });
       }
       this.#handles.set(id, replica);
       return description;
@@ -163,7 +165,7 @@ export class ReplicaStarter {
     // Not before: replicas may have been started meanwhile.
     const known = new Set([...this.#groups.values()].map(({ group }) => group.id));
     const orphans = table.filter(({ id, name = "", state }) => name.startsWith(GROUP_PREFIX) && state !== "removed" && !known.has(id));
-    await Promise.allSettled(orphans.map(async ({ name }) => await (await getPlacementGroup(name as string)).remove()));
+    await Promise.allSettled(orphans.map(({ id }) => placementGroupOfId(id).remove()));
   }
 
   /** Metrics of the replicas that answer in time. */
@@ -254,10 +256,7 @@ export class ReplicaStarter {
   #actorOf({ id, actorOptions, fullNodes, gang, ...reserved }: ReplicaStart): ReturnType<typeof replicaClass> {
     const { labelSelector, ...unlabelled } = actorOptions as { labelSelector?: LabelSelector };
     const bundles = reserved.placementGroupBundles ?? (gang === undefined ? undefined : [bundleOf(actorOptions)]);
-    if (bundles === undefined) {
-      const apart = fullNodes.length === 0 ? {} : { labelSelector: { ...labelSelector, [NODE_LABEL]: `!in(${fullNodes.join(",")})` } };
-      return replicaClass({ ...actorOptions, schedulingStrategy: "spread", ...apart, name: replicaActorName(id) });
-    }
+    if (bundles === undefined) return replicaClass({ ...spreadOptions(actorOptions, fullNodes), name: replicaActorName(id) });
     // All members of a gang are in one group, each with bundles of its own.
     const { id: groupId, gangSize, index, strategy } = gang ?? { id, gangSize: 1, index: 0, strategy: reserved.placementGroupStrategy };
     const labels = reserved.placementGroupBundleLabelSelector ?? bundles.map(() => labelSelector ?? {});
@@ -285,6 +284,11 @@ export class ReplicaStarter {
     return known.group;
   }
 
+  #groupWith(id: string): ReplicaGroup | undefined {
+    for (const [key, { group, members }] of this.#groups) if (members.has(id)) return { key, id: group.id };
+    return undefined;
+  }
+
   #leaveGroups(id: string): void {
     for (const [key, { group, members }] of this.#groups) {
       if (!members.delete(id) || members.size > 0) continue;
@@ -305,16 +309,7 @@ function replicaClass(options: object) {
 }
 
 function detached(id: string, options: PlacementGroupOptions): PlacementGroupOptions {
-  return { ...options, name: groupName(id), lifetime: "detached" };
-}
-
-function groupName(key: string): string {
-  return `${GROUP_PREFIX}${key}`;
-}
-
-/** By which key the placement group of a replica is known; undefined where it has none. */
-function groupKeyOf({ id, gang, placementGroupBundles }: ReplicaStart): string | undefined {
-  return gang?.id ?? (placementGroupBundles === undefined ? undefined : id);
+  return { ...options, name: `${GROUP_PREFIX}${id}`, lifetime: "detached" };
 }
 
 function bundlesText(bundles: readonly Readonly<Record<string, number>>[], labels: readonly LabelSelector[]): string {

@@ -44,6 +44,8 @@ export interface FoundReplica {
   readonly gang: string | undefined;
   readonly nodeId: string;
   readonly pid: number;
+  /** An earlier controller has told it to end: it takes no request. */
+  readonly isDraining: boolean;
 }
 
 /** A replica to be started. */

@@ -148,7 +148,7 @@ class World {
 
 function target(version: string, options: DeploymentOptions, name = "D"): DeploymentTarget {
   const { config } = resolveDeploymentOptions(name, options);
-  return { name, config, version, versionKey: options.version, streaming: [] };
+  return { name, config, version, versionKey: options.version, streaming: [], calls: [] };
 }
 
 function app(...deployments: DeploymentTarget[]): ApplicationTarget {
@@ -190,9 +190,10 @@ function restored(world: World, replicas: readonly Simulated[]): void {
   for (const simulated of replicas) world.apply(foundEvent(simulated));
 }
 
-function foundEvent({ start, nodeId }: Simulated): ServeEvent {
+function foundEvent({ start, nodeId }: Simulated, isDraining = false): ServeEvent {
   const { id, app: name, deployment, version, rank, userConfig, maxOngoingRequests: maxOngoing, gang } = start;
-  return { kind: "found", replica: { id, app: name, deployment, version, rank, userConfig, maxOngoing, gang: gang?.id, nodeId, pid: 1 } };
+  const place = { gang: gang?.id, nodeId, pid: 1, isDraining };
+  return { kind: "found", replica: { id, app: name, deployment, version, rank, userConfig, maxOngoing, ...place } };
 }
 
 describe("updates", () => {
@@ -254,6 +255,33 @@ describe("updates", () => {
     );
   });
 
+  test.each([
+    { from: [4, 4], to: [4, 2] },
+    { from: [4, 4], to: [4, undefined] },
+    { from: [8, 4], to: [8, 2] },
+    { from: [8, 2], to: [8, 4] },
+    { from: [4, undefined], to: [4, 4] },
+    { from: [15, 5], to: [15, 3] },
+    { from: [12, 4], to: [2, 2] },
+  ] as const)("change the size of gangs: $from to $to replicas and gangSize, with and without a surge", ({ from, to }) => {
+    const sized = ([numReplicas, gangSize]: readonly [number, number | undefined]): DeploymentOptions => ({
+      numReplicas,
+      ...(gangSize !== undefined && { gangConfig: { gangSize } }),
+    });
+    for (const maxSurgePercent of [0.25, 0]) {
+      const world = running("v1", { ...sized(from), maxSurgePercent });
+      world.apply({ kind: "deploy", target: app(target("v2", { ...sized(to), maxSurgePercent })) });
+      world.until(
+        () => world.status("app") === "RUNNING",
+        () => {
+          if (maxSurgePercent > 0) expect(world.serving("D")).toBeGreaterThanOrEqual(Math.min(from[0], to[0]));
+          else expect([...world.replicas.values()].filter(({ state }) => state !== "ending").length).toBeLessThanOrEqual(from[0]);
+        },
+      );
+      expect(world.serving("D", "v2")).toBe(to[0]);
+    }
+  });
+
   test("that do not start leave the former version, and the status tells why", () => {
     const world = running("v1", { numReplicas: 4 });
     world.badVersions.add("v2");
@@ -268,6 +296,43 @@ describe("updates", () => {
     world.apply({ kind: "deploy", target: app(target("v3", { numReplicas: 4 })) });
     world.until(() => world.status("app") === "RUNNING");
     expect(world.serving("D", "v3")).toBe(4);
+  });
+
+  test("of an application that is being deleted do not go back to its former version, whose code is forgotten", () => {
+    const world = running("v1", { numReplicas: 2 });
+    world.badVersions.add("v2");
+    world.apply({ kind: "delete", app: "app" });
+    world.apply({ kind: "deploy", target: app(target("v2", { numReplicas: 2 })) });
+    world.until(() => world.status("app") === "DEPLOY_FAILED");
+    for (let step = 0; step < 50; step += 1) world.step();
+    expect(world.state.deployment("app", "D")?.versions).toEqual(["v2"]);
+    expect([world.replicas.size, world.serving("D")]).toEqual([0, 0]);
+  });
+
+  test("that went back start replicas of the former version with growing pauses where those fail, too", () => {
+    const world = running("v1", { numReplicas: 1 });
+    world.badVersions.add("v2").add("v1");
+    world.apply({ kind: "deploy", target: app(target("v2", { numReplicas: 1 })) });
+    world.until(() => world.status("app") === "DEPLOY_FAILED");
+    const [id] = [...world.replicas].find(([, { state }]) => state === "running") as [string, Simulated];
+    world.replicas.delete(id);
+    world.apply({ kind: "ended", replica: id, reason: "it died" });
+    const started = new Set<string>();
+    for (let step = 0; step < 300; step += 1) {
+      world.step();
+      for (const [replica, { start }] of world.replicas) if (start.version === "v1") started.add(replica);
+    }
+    expect(started.size).toBeGreaterThan(3);
+    expect(started.size).toBeLessThan(12);
+  });
+
+  test("tell nothing of the failure of an earlier one", () => {
+    const world = running("v1", { numReplicas: 1 });
+    world.badVersions.add("v2");
+    world.apply({ kind: "deploy", target: app(target("v2", { numReplicas: 1 })) });
+    world.until(() => world.status("app") === "DEPLOY_FAILED");
+    world.apply({ kind: "deploy", target: app(target("v3", { numReplicas: 1 })) });
+    expect(world.state.status("app")).toMatchObject({ status: "DEPLOYING", message: "" });
   });
 
   test("of the configuration alone keep the replicas; one that fails is taken back", () => {
@@ -365,6 +430,19 @@ describe("deaths", () => {
     expect(world.replicas.size).toBe(3);
     expect([...world.replicas.keys()]).toEqual(expect.arrayContaining(found.slice(1).map(({ start }) => start.id)));
     expect(new Set([...world.replicas.values()].map(({ start }) => start.rank))).toEqual(new Set([0, 1, 2]));
+  });
+
+  test("of a controller: a replica that drains already is not counted, gets nothing, and is followed to its end", () => {
+    const world = running("v1", { numReplicas: 2 });
+    const [draining, serving] = [...world.replicas.values()] as [Simulated, Simulated];
+    restored(world, [serving]);
+    world.apply(foundEvent(draining, true));
+    expect(world.published.get("app/D")).toEqual([serving.start.id]);
+    expect(world.replicas.get(draining.start.id)?.state).toBe("ending");
+    expect(world.state.deployment("app", "D")?.replicaStates).toEqual({ RUNNING: 1, STOPPING: 1 });
+    world.until(() => world.status("app") === "RUNNING" && world.replicas.size === 2);
+    expect(world.serving("D")).toBe(2);
+    expect(world.replicas.has(draining.start.id)).toBe(false);
   });
 
   test("of a controller are survived by gangs: one that has lost a member meanwhile is replaced, the others stay", () => {
@@ -479,5 +557,53 @@ describe("load", () => {
     world.apply({ kind: "sourceGone", source: "p1" });
     for (let step = 0; step < 100; step += 1) world.step();
     expect(world.serving("D")).toBe(1);
+  });
+});
+
+describe("a target capacity", () => {
+  const at = (percent: number, direction: "up" | "down", deployment: DeploymentTarget): ServeEvent => ({
+    kind: "deploy",
+    target: { ...app(deployment), capacity: { percent, direction } },
+  });
+
+  test("takes replicas away and gives them back, without a new version, and outlives the controller", () => {
+    const deployment = target("v1", { numReplicas: 8 });
+    const world = running("v1", { numReplicas: 8 });
+    world.apply(at(50, "down", deployment));
+    world.until(
+      () => world.replicas.size === 4,
+      () => expect(world.serving("D")).toBeGreaterThanOrEqual(4),
+    );
+    const next = new ServeState({ newId: () => "next" });
+    next.restore(JSON.parse(JSON.stringify(world.state.record("app"))));
+    expect(next.deployment("app", "D")?.record).toMatchObject({ count: 4, capacity: { percent: 50 } });
+    world.apply(at(0, "down", deployment));
+    world.until(() => world.replicas.size === 0);
+    expect(world.status("app")).toBe("RUNNING");
+    world.apply({ kind: "deploy", target: app(deployment) });
+    world.until(() => world.serving("D") === 8);
+  });
+
+  test("holds for the former version, too", () => {
+    const world = running("v1", { numReplicas: 4 });
+    world.badVersions.add("v2");
+    world.apply(at(50, "down", target("v2", { numReplicas: 4 })));
+    world.until(() => world.status("app") === "DEPLOY_FAILED" && world.replicas.size === 2);
+    expect(world.serving("D", "v1")).toBe(2);
+  });
+
+  test("moves the bounds of autoscaling: on the way up no fewer than the initial number, on the way down what the load asks for", () => {
+    const autoscalingConfig = { minReplicas: 2, initialReplicas: 8, maxReplicas: 10, upscaleDelayMs: 0, downscaleDelayMs: 500 };
+    const world = new World();
+    world.apply(at(50, "up", target("v1", { autoscalingConfig })));
+    world.until(() => world.status("app") === "RUNNING");
+    for (let step = 0; step < 100; step += 1) world.step();
+    expect(world.serving("D")).toBe(4);
+    world.apply(at(20, "down", target("v1", { autoscalingConfig })));
+    world.until(() => world.replicas.size === 1);
+    world.apply({ kind: "load", source: "p1", report: [["app", "D", 0, 100]] });
+    world.until(() => world.serving("D") === 2);
+    for (let step = 0; step < 5; step += 1) world.step();
+    expect(world.replicas.size).toBe(2);
   });
 });

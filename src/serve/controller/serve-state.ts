@@ -10,6 +10,7 @@ import type { LoadReport, RouteTableValue } from "../routing/controller-messages
 import { type DeploymentRecord, DeploymentState, type ReplicaRecord } from "./deployment-state.ts";
 import type { AutoscalingContext } from "./autoscaling-policy.ts";
 import type { ApplicationStatus, DeploymentStatus, ReplicaState, ServeEffect, ServeEvent } from "./serve-events.ts";
+import { configAt } from "./target-capacity.ts";
 
 interface ApplicationState {
   target: ApplicationTarget;
@@ -194,7 +195,7 @@ export class ServeState {
         return deployment.unhealthy(replica, event.reason, nowMs);
       case "ended":
         this.#byReplica.delete(replica.id);
-        return deployment.ended(replica, event.reason, nowMs);
+        return deployment.end(replica, event.reason, nowMs);
       case "models":
         return deployment.models(replica, event.models);
     }
@@ -208,9 +209,10 @@ export class ServeState {
     for (const wanted of target.deployments) {
       const there = deployments.get(wanted.name);
       if (there === undefined) {
-        const record = { target: wanted, former: undefined, count: wanted.config.numReplicas, failure: undefined };
+        const count = configAt(wanted.config, target.capacity).numReplicas;
+        const record = { target: wanted, former: undefined, count, failure: undefined, capacity: target.capacity };
         deployments.set(wanted.name, new DeploymentState(target.name, record, this.#options.newId));
-      } else there.retarget(wanted);
+      } else there.retarget(wanted, target.capacity);
       effects.push({ kind: "publishReplicas", app: target.name, deployment: wanted.name });
     }
     const names = new Set(target.deployments.map(({ name }) => name));

@@ -1,10 +1,13 @@
 /**
  * Serve's records in the cluster's store, from which the next controller restores its state: the options of `serve.start`, and each
- * application with its deployments. Their code is kept beside it, by `code-store.ts`. Written and read by the controller alone.
+ * application with its deployments. Their code is kept beside it, by `code-store.ts`. Written and read by the controller alone, but for what belongs to the last configuration:
+ * programs that deploy one write that, too.
  */
 import { SERVE_NAMESPACE } from "../names.ts";
 import { kvDelete, kvGet, kvList, kvPut } from "../../core/index.ts";
 import type { ApplicationRecord } from "./serve-state.ts";
+import { type CapacityRecord, nextCapacity } from "./target-capacity.ts";
+import type { TargetCapacity } from "../deployment-config.ts";
 
 const IN_SERVE = { namespace: SERVE_NAMESPACE };
 const APP = "app/";
@@ -12,6 +15,7 @@ const OPTIONS = "options";
 const API = "api";
 const CONFIG = "config";
 const UNBUILT = "unbuilt";
+const CAPACITY = "capacity";
 
 export async function saveOptions(options: object): Promise<void> {
   await kvPut(OPTIONS, options, IN_SERVE);
@@ -53,7 +57,26 @@ export async function forgetUnbuilt(): Promise<void> {
 }
 
 export async function forgetConfigText(): Promise<void> {
-  await kvDelete(CONFIG, IN_SERVE);
+  await Promise.all([kvDelete(CONFIG, IN_SERVE), kvDelete(CAPACITY, IN_SERVE)]);
+}
+
+/** Takes over the part of the replicas that a configuration wants. To be called before any of its applications is deployed. @returns what they are to be deployed with */
+export async function takeCapacity({
+  applications,
+  targetCapacity: percent,
+}: {
+  readonly applications: readonly { readonly name: string }[];
+  readonly targetCapacity: number | undefined;
+}): Promise<TargetCapacity | undefined> {
+  const apps = applications.map(({ name }) => name);
+  const capacity = nextCapacity(await kvGet<CapacityRecord>(CAPACITY, IN_SERVE), { apps, percent });
+  await kvPut(CAPACITY, { apps, capacity }, IN_SERVE);
+  return capacity;
+}
+
+/** The part of the replicas that the last configuration wants. */
+export async function loadCapacity(): Promise<TargetCapacity | undefined> {
+  return (await kvGet<CapacityRecord>(CAPACITY, IN_SERVE))?.capacity;
 }
 
 export async function saveApplication(record: ApplicationRecord): Promise<void> {

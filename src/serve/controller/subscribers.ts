@@ -16,6 +16,7 @@ import {
   type SubscribeBody,
   tell,
   TOLD,
+  type UnsubscribeBody,
   type UpdateBody,
 } from "../routing/controller-messages.ts";
 
@@ -117,6 +118,7 @@ export class Subscribers {
     this.#all.add(subscriber);
     connection.onFrame = ({ type, body }) => {
       if (type === TOLD.SUBSCRIBE) this.#subscribe(subscriber, bodyOf(body) as SubscribeBody);
+      else if (type === TOLD.UNSUBSCRIBE) subscriber.keys.delete((bodyOf(body) as UnsubscribeBody).key);
       else if (type === TOLD.RELEASED) this.#release(subscriber, (bodyOf(body) as ReleasedBody).replica);
       else if (type === TOLD.METRICS) subscriber.onMetrics?.(bodyOf(body) as MetricsBody);
       else if (type === TOLD.REPORT) this.#ports.reported(subscriber.source, bodyOf(body) as ReportBody);

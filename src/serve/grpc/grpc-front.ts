@@ -8,7 +8,7 @@
 import type * as grpc from "@grpc/grpc-js";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createSecureServer } from "node:tls";
-import { CLIENTS_MAX, HEADERS_WITHIN_MS } from "../limits.ts";
+import { CLIENTS_MAX, GRPC_CALLS_MAX, GRPC_OWN_STREAMS_MAX, HEADERS_WITHIN_MS } from "../limits.ts";
 import { listenAt } from "../listening.ts";
 import type { Exchange, IncomingRequest, ReplyPort, StreamedBody } from "../proxy/exchange.ts";
 import { newRequestId, REQUEST_ID } from "../proxy/request-headers.ts";
@@ -19,6 +19,7 @@ import { GRPC_METHOD, type Message, type ResponseHead } from "../wire/frames.ts"
 import { decodeMessage, encodeMessage, GRPC_STATUS, type GrpcKind, readEnd, targetUrl } from "./grpc-calls.ts";
 import type { ResolvedGrpcOptions } from "./grpc-options.ts";
 import { HEALTH_SERVICE, RAY_SERVICE, REFLECTION_SERVICES } from "./grpc-services.ts";
+import { OwnStreams } from "./own-streams.ts";
 import { Reflection, type ReflectionRequest } from "./reflection.ts";
 import { definitionOf, grpcPackage } from "./service-definition.ts";
 
@@ -45,13 +46,18 @@ export class GrpcFront {
   readonly #options: ResolvedGrpcOptions;
   readonly #ports: GrpcPorts;
   readonly #watches = new Set<HealthWatch>();
+  readonly #ownStreams = new OwnStreams();
+  #isEnding = false;
   #listener: Server | undefined;
 
   private constructor(package_: typeof grpc, options: ResolvedGrpcOptions, ports: GrpcPorts) {
     this.#grpc = package_;
     this.#options = options;
     this.#ports = ports;
-    this.#server = new package_.Server({ "grpc.max_receive_message_length": options.maxMessageBytes });
+    this.#server = new package_.Server({
+      "grpc.max_receive_message_length": options.maxMessageBytes,
+      "grpc.max_concurrent_streams": GRPC_CALLS_MAX,
+    });
   }
 
   /** @throws DeployFailedError where a package is missing */
@@ -76,13 +82,13 @@ export class GrpcFront {
     return (listener.address() as AddressInfo).port;
   }
 
-  /** Takes no new calls, and resolves when all have ended. Whoever watches its health hears that it ends. */
-  async drain(): Promise<void> {
+  /** Takes no new calls once the grace is over, and resolves when all have ended. Whoever watches its health hears at once that it ends. */
+  async drain(graceOver: Promise<void>): Promise<void> {
+    for (const call of this.#watches) if (this.#offers(call.request.service)) call.write({ status: "NOT_SERVING" });
+    await graceOver;
+    this.#isEnding = true;
     this.#listener?.close();
-    for (const call of this.#watches) {
-      if (this.#offers(call.request.service)) call.write({ status: "NOT_SERVING" });
-      call.emit("error", { code: GRPC_STATUS.UNAVAILABLE, details: "the proxy ends" });
-    }
+    for (const call of this.#watches) call.emit("error", { code: GRPC_STATUS.UNAVAILABLE, details: "the proxy ends" });
     await new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));
   }
 
@@ -91,7 +97,7 @@ export class GrpcFront {
     this.#server.addService(await definitionOf(HEALTH_SERVICE), {
       Check: (call: { request: { service: string } }, reply: Reply) => {
         const { service } = call.request;
-        if (this.#offers(service)) reply(null, { status: this.#ports.isDraining() ? "NOT_SERVING" : "SERVING" });
+        if (this.#offers(service)) reply(null, { status: this.#health });
         else reply({ code: GRPC_STATUS.NOT_FOUND, details: "there is no such service" });
       },
       Watch: (call: HealthWatch) => this.#watch(call),
@@ -104,8 +110,12 @@ export class GrpcFront {
     const reflection = new Reflection([...this.#options.services, HEALTH_SERVICE, RAY_SERVICE, ...REFLECTION_SERVICES]);
     for (const service of REFLECTION_SERVICES)
       this.#server.addService(await definitionOf(service), {
-        ServerReflectionInfo: (call: grpc.ServerDuplexStream<ReflectionRequest, object>) => void reflect(reflection, call),
+        ServerReflectionInfo: (call: grpc.ServerDuplexStream<ReflectionRequest, object>) => void this.#reflect(reflection, call),
       });
+  }
+
+  get #health(): string {
+    return this.#ports.isDraining() ? "NOT_SERVING" : "SERVING";
   }
 
   #offers(service: string): boolean {
@@ -114,10 +124,29 @@ export class GrpcFront {
 
   /** The status now, and again when it changes. A service that is not offered is watched, too, as the protocol has it. */
   #watch(call: HealthWatch): void {
+    if (!this.#mayBegin(call)) return;
     this.#watches.add(call);
-    const leave = (): void => void this.#watches.delete(call);
+    const peer = call.getPeer();
+    const leave = (): void => {
+      if (this.#watches.delete(call)) this.#ownStreams.ended(peer);
+    };
     call.on("cancelled", leave).on("error", leave);
-    call.write({ status: this.#offers(call.request.service) ? "SERVING" : "SERVICE_UNKNOWN" });
+    call.write({ status: this.#offers(call.request.service) ? this.#health : "SERVICE_UNKNOWN" });
+  }
+
+  async #reflect(reflection: Reflection, call: grpc.ServerDuplexStream<ReflectionRequest, object>): Promise<void> {
+    if (!this.#mayBegin(call)) return;
+    const peer = call.getPeer();
+    await reflect(reflection, call);
+    this.#ownStreams.ended(peer);
+  }
+
+  /** Refuses a stream of a connection that has too many. */
+  #mayBegin(call: HealthWatch | grpc.ServerDuplexStream<ReflectionRequest, object>): boolean {
+    if (this.#ownStreams.begin(call.getPeer())) return true;
+    const details = `the connection has ${GRPC_OWN_STREAMS_MAX} watches and streams of reflection already`;
+    call.emit("error", { code: GRPC_STATUS.RESOURCE_EXHAUSTED, details });
+    return false;
   }
 
   #add(service: grpc.ServiceDefinition): void {
@@ -131,6 +160,7 @@ export class GrpcFront {
           ports: this.#ports,
           url: targetUrl({ kind, names }),
           path,
+          isLate: this.#isEnding,
         }).start();
       };
       return [name, handle] as const;
@@ -145,6 +175,8 @@ interface CallSetting {
   readonly ports: GrpcPorts;
   readonly url: string;
   readonly path: string;
+  /** The proxy takes none any more. */
+  readonly isLate: boolean;
 }
 
 /** A client's call, from its metadata to its status. */
@@ -176,7 +208,7 @@ class GrpcCall implements ReplyPort {
     const header = new this.#setting.package_.Metadata();
     header.set("request_id", this.#requestId);
     this.#call.sendMetadata(header);
-    if (ports.isDraining()) return this.#end(GRPC_STATUS.UNAVAILABLE, "the proxy ends");
+    if (this.#setting.isLate) return this.#end(GRPC_STATUS.UNAVAILABLE, "the proxy ends");
     if (!known.includes(this.#app)) {
       const problem = this.#app === "" ? "metadata application is needed" : `there is no application ${this.#app.slice(0, 100)}`;
       return this.#end(GRPC_STATUS.NOT_FOUND, `${problem}: there are ${known.join(", ") || "none"}`);

@@ -38,8 +38,14 @@ interface HandleState {
   readonly options: HandleOptions;
 }
 
+interface ReplicaMethod {
+  remote(meta: CallMeta, ...args: unknown[]): ObjectRef<unknown>;
+  options(more: object): ReplicaMethod;
+}
+
 interface ReplicaMethods {
-  readonly call: { remote(meta: CallMeta, ...args: unknown[]): ObjectRef<unknown>; options(more: object): ReplicaMethods["call"] };
+  readonly call: ReplicaMethod;
+  readonly callInTurn: ReplicaMethod;
   readonly stream: {
     remote(meta: CallMeta, ...args: unknown[]): AsyncIterableIterator<unknown>;
     options(more: object): ReplicaMethods["stream"];
@@ -65,6 +71,19 @@ const OPTIONS = {
     ),
   },
 };
+
+/** Why a call was not sent in time, and the remedy. */
+interface Lateness {
+  readonly reason: string;
+  readonly hint: string;
+}
+const NOT_TAKEN: Lateness = { reason: "no replica took it in time", hint: "Add replicas, or raise timeoutMs." };
+const NOT_ARRIVED: Lateness = {
+  reason: "the responses among its arguments were not there in time",
+  hint: "Raise timeoutMs: it covers the calls that the arguments come from.",
+};
+
+const NOTHING = (): void => {};
 
 const states = new WeakMap<object, HandleState>();
 const NOT_METHODS: ReadonlySet<string> = new Set([
@@ -124,7 +143,7 @@ function memberOf(state: HandleState, name: string): object {
   if (name === "remote") return (...args: unknown[]) => callOf(state, "", args);
   if (name === "options")
     return (more: HandleOptionsInput) => newHandle({ ...state, options: { ...state.options, ...readHandleOptions(more) } });
-  if (name === "broadcast") return (method: string, ...args: unknown[]) => broadcast(state, method, args);
+  if (name === "broadcast") return (method: string, ...args: unknown[]) => new DeploymentCall(state, method, args).everywhere();
   return methodOf(state, name);
 }
 
@@ -176,8 +195,6 @@ class DeploymentCall {
     const sessionId = options.sessionId ?? (request === undefined ? "" : sessionOf(request.headers));
     this.#request = { modelId, sessionId, method };
     this.#meta = [method, request?.requestId ?? "", modelId, 0, ...outgoingTrace(request?.headers), ...sessionHeaders(sessionId)];
-    options.signal?.addEventListener("abort", () => this.cancel(options.signal?.reason), { once: true });
-    if (options.signal?.aborted === true) this.cancel(options.signal.reason);
   }
 
   cancel(cause?: unknown): void {
@@ -189,9 +206,10 @@ class DeploymentCall {
   }
 
   unary(): CallInProgress<unknown> {
+    const unfollow = this.#followSignal();
     const value = this.#run();
     // The caller sees a failure by awaiting the response, maybe later: until then it is not an unhandled rejection.
-    value.catch(() => {});
+    value.then(unfollow, unfollow);
     return {
       value,
       reference: () => value.then(() => ({ ref: this.#ref as ObjectRef<unknown> })),
@@ -200,29 +218,84 @@ class DeploymentCall {
   }
 
   async *items(): AsyncGenerator<unknown, void, undefined> {
-    const passable = await this.#passable();
-    const args = (await withAnswers(passable)) ?? passable;
-    for (let attempt = 1; ; attempt += 1) {
-      const replica = await this.#replica();
-      let hasBegun = false;
-      try {
-        const { stream } = (await actorOf(replica)) as unknown as ReplicaMethods;
-        const items = this.#limited(stream).remote(this.#metaNow(), ...args);
-        this.#stop = () => void items.return?.();
-        for await (const item of items) {
-          hasBegun = true;
-          yield item;
+    const unfollow = this.#followSignal();
+    try {
+      const args = await this.#sendableArguments();
+      for (let attempt = 1; ; attempt += 1) {
+        const replica = await this.#replica();
+        let hasBegun = false;
+        try {
+          const { stream } = (await actorOf(replica)) as unknown as ReplicaMethods;
+          const items = this.#limited(stream).remote(this.#metaNow(), ...args);
+          this.#stop = () => void items.return?.();
+          for await (const item of items) {
+            hasBegun = true;
+            yield item;
+          }
+          if (this.#cancelled !== undefined) throw this.#cancelled;
+          return;
+        } catch (error) {
+          const isAgain = this.#failed(replica, error, attempt) && !hasBegun;
+          if (!isAgain) throw this.#shown(error);
+        } finally {
+          // A failure has given it back already.
+          if (!this.#givenBack.delete(replica)) this.#router.ended(replica);
         }
-        if (this.#cancelled !== undefined) throw this.#cancelled;
-        return;
-      } catch (error) {
-        const isAgain = this.#failed(replica, error, attempt) && !hasBegun;
-        if (!isAgain) throw this.#shown(error);
-      } finally {
-        // A failure has given it back already.
-        if (!this.#givenBack.delete(replica)) this.#router.ended(replica);
       }
+    } finally {
+      unfollow();
     }
+  }
+
+  /** Calls every replica. One that is gone before it has begun was none of them; one that is full takes the call as soon as it has room. */
+  async everywhere(): Promise<unknown[]> {
+    const unfollow = this.#followSignal();
+    try {
+      return await this.#answersOfAll(await this.#sendableArguments());
+    } finally {
+      unfollow();
+    }
+  }
+
+  async #answersOfAll(args: readonly unknown[]): Promise<unknown[]> {
+    for (;;) {
+      const replicas = await this.#within(NOT_TAKEN, (signal) => this.#router.everyReplica(signal));
+      const refs = new Set<ObjectRef<unknown>>();
+      this.#stop = () => refs.forEach((ref) => cancel(ref));
+      const answers = await Promise.all(replicas.map((replica) => this.#sendInTurn(replica, args, refs)));
+      if (answers.some((answer) => answer !== undefined)) return answers.flatMap((answer) => answer ?? []);
+    }
+  }
+
+  /** @returns the answer in a box; undefined where the replica is gone and has not begun */
+  async #sendInTurn(
+    replica: RoutedReplica,
+    args: readonly unknown[],
+    refs: Set<ObjectRef<unknown>>,
+  ): Promise<[answer: unknown] | undefined> {
+    let answer: unknown;
+    try {
+      const { callInTurn } = (await actorOf(replica)) as unknown as ReplicaMethods;
+      if (this.#cancelled !== undefined) throw this.#cancelled;
+      const ref = this.#limited(callInTurn).remote(this.#metaNow(), ...args);
+      refs.add(ref);
+      answer = await ref;
+    } catch (error) {
+      if (!this.#failed(replica, error, 1)) throw this.#shown(error);
+      return undefined;
+    }
+    this.#router.ended(replica);
+    return [answer];
+  }
+
+  /** @returns what ends it: a signal may outlive its calls by far, and would keep them and their arguments */
+  #followSignal(): () => void {
+    const { signal } = this.#options;
+    if (signal === undefined) return NOTHING;
+    const cancelled = (): void => this.cancel(signal.reason);
+    if (signal.aborted) cancelled();
+    signal.addEventListener("abort", cancelled, { once: true });
+    return () => signal.removeEventListener("abort", cancelled);
   }
 
   get #name(): string {
@@ -235,35 +308,35 @@ class DeploymentCall {
     const replica = this.#untilMs === undefined ? this.#router.assign(this.#request) : this.#replica();
     if (replica instanceof Promise) return this.#runOn(replica, 1);
     const actor = actorOf(replica);
-    return actor instanceof Promise ? this.#runOn(replica, 1) : this.#send(replica, actor as unknown as ReplicaMethods, this.#args, 1);
+    return actor instanceof Promise ? this.#runOn(replica, 1) : this.#send(replica, actor as unknown as ReplicaMethods, 1);
   }
 
+  /** The arguments come first: a replica that was chosen before would keep a place free for them, and be blamed for their failures. */
   async #runAgain(attempt: number): Promise<unknown> {
+    await this.#argumentsArrived();
     return this.#runOn(this.#replica(), attempt);
   }
 
   async #runOn(chosen: RoutedReplica | Promise<RoutedReplica>, attempt: number): Promise<unknown> {
     const replica = await chosen;
     let actor: unknown;
-    let args: readonly unknown[];
     try {
-      args = await this.#passable();
       actor = await actorOf(replica);
     } catch (error) {
       if (!this.#failed(replica, error, attempt)) throw this.#shown(error);
       return this.#runAgain(attempt + 1);
     }
-    return this.#send(replica, actor as ReplicaMethods, args, attempt);
+    return this.#send(replica, actor as ReplicaMethods, attempt);
   }
 
-  #send(replica: RoutedReplica, { call }: ReplicaMethods, args: readonly unknown[], attempt: number): Promise<unknown> {
+  #send(replica: RoutedReplica, { call }: ReplicaMethods, attempt: number): Promise<unknown> {
     if (this.#cancelled !== undefined) {
       this.#router.ended(replica);
       return Promise.reject(this.#cancelled);
     }
     let ref: ObjectRef<unknown>;
     try {
-      ref = this.#limited(call).remote(this.#metaNow(), ...args);
+      ref = this.#limited(call).remote(this.#metaNow(), ...this.#args);
     } catch (error) {
       // An argument that cannot be sent.
       this.#router.ended(replica);
@@ -284,10 +357,9 @@ class DeploymentCall {
 
   /** What could not be sent may have responses inside of arguments. */
   async #sendAnswered(error: unknown, attempt: number): Promise<unknown> {
-    const answered = withAnswers(this.#args.filter((arg) => !isResponse(arg)));
+    const answered = withAnswers(this.#args);
     if (answered === undefined) throw error;
-    const values = (await answered).values();
-    this.#args = this.#args.map((arg) => (isResponse(arg) ? arg : values.next().value));
+    this.#args = await this.#arrival(answered);
     return this.#runAgain(attempt);
   }
 
@@ -314,32 +386,48 @@ class DeploymentCall {
     return error;
   }
 
-  async #replica(): Promise<RoutedReplica> {
+  #replica(): Promise<RoutedReplica> {
+    return this.#within(NOT_TAKEN, (signal) => this.#router.assign(this.#request, signal));
+  }
+
+  /** References take the place of responses: values go from replica to replica. @throws what a response rejects with */
+  async #argumentsArrived(): Promise<void> {
+    if (!this.#args.some(isResponse)) return;
+    const boxes = await this.#arrival(
+      Promise.all(this.#args.map(async (arg): Promise<[passed: unknown]> => (isResponse(arg) ? referenceOf(arg) : [arg]))),
+    );
+    this.#args = boxes.map(([passed]) => passed);
+  }
+
+  /** Also with values in place of responses inside of arguments. */
+  async #sendableArguments(): Promise<readonly unknown[]> {
+    await this.#argumentsArrived();
+    const answered = withAnswers(this.#args);
+    return answered === undefined ? this.#args : await this.#arrival(answered);
+  }
+
+  #arrival<T>(coming: Promise<T>): Promise<T> {
+    return this.#within(NOT_ARRIVED, (signal) => Promise.race([coming, abortOf(signal)]));
+  }
+
+  /** Waits no longer than the call may take, and until it is cancelled. @param late why it was not sent in time */
+  async #within<T>(late: Lateness, wait: (signal: AbortSignal) => T | Promise<T>): Promise<T> {
     const stop = new AbortController();
     this.#stop = (reason) => stop.abort(reason);
     if (this.#cancelled !== undefined) throw this.#cancelled;
     const leftMs = this.#leftMs();
-    // A driver that waits for a replica has not come to its end; a router alone would not hold it.
-    const timer = setTimeout(() => stop.abort(this.#late()), leftMs ?? 2 ** 31 - 1);
+    // A driver that waits has not come to its end; a promise alone would not hold it.
+    const timer = setTimeout(() => stop.abort(this.#late(late)), leftMs ?? 2 ** 31 - 1);
     const outer = currentRequest() === undefined ? undefined : getRuntimeContext().signal;
     const cancelled = (): void => stop.abort(outer?.reason);
     outer?.addEventListener("abort", cancelled, { once: true });
     try {
-      return await this.#router.assign(this.#request, stop.signal);
+      return await wait(stop.signal);
     } finally {
       clearTimeout(timer);
       outer?.removeEventListener("abort", cancelled);
       this.#stop = undefined;
     }
-  }
-
-  /** The arguments, with references in place of responses: the value goes from replica to replica. */
-  async #passable(): Promise<readonly unknown[]> {
-    if (!this.#args.some(isResponse)) return this.#args;
-    const boxes = await Promise.all(
-      this.#args.map(async (arg): Promise<[passed: unknown]> => (isResponse(arg) ? referenceOf(arg) : [arg])),
-    );
-    return boxes.map(([passed]) => passed);
   }
 
   #metaNow(): CallMeta {
@@ -357,11 +445,10 @@ class DeploymentCall {
     return timeoutMs === undefined ? method : method.options({ timeoutMs });
   }
 
-  #late(): TaskTimeoutError {
-    const reason = "no replica took it in time";
+  #late({ reason, hint }: Lateness): TaskTimeoutError {
     return new TaskTimeoutError(`Call ${this.#name} failed: ${reason}`, {
       reason,
-      hint: "Add replicas, or raise timeoutMs.",
+      hint,
       details: { timeoutMs: this.#options.timeoutMs },
     });
   }
@@ -370,6 +457,10 @@ class DeploymentCall {
 /** In a box: a promise of a reference would be a promise of its value. */
 async function referenceOf(response: DeploymentResponse<unknown>): Promise<[passed: unknown]> {
   return [(await callBehind(response).reference()).ref];
+}
+
+function abortOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 }
 
 function isResponse(value: unknown): value is DeploymentResponse<unknown> {
@@ -383,18 +474,4 @@ function isOfReplica(error: unknown, { info }: RoutedReplica): boolean {
   return error instanceof TypeError
     ? false
     : (error as { message?: unknown } | null)?.message?.toString().includes(info.actorName) === true;
-}
-
-async function broadcast({ app, deployment, options }: HandleState, method: string, args: readonly unknown[]): Promise<unknown[]> {
-  const router = processRouters().router(app, deployment);
-  const replicas = await router.everyReplica();
-  const request = currentRequest();
-  const meta: CallMeta = [method, request?.requestId ?? "", options.multiplexedModelId ?? "", 0];
-  return Promise.all(
-    replicas.map(async (replica) => {
-      const { call } = (await actorOf(replica)) as unknown as ReplicaMethods;
-      const limits = options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs };
-      return await call.options({ ...limits, signal: options.signal }).remote(meta, ...args);
-    }),
-  );
 }

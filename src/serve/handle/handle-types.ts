@@ -60,7 +60,10 @@ interface CallableHandle<F, I> {
   remote: F extends (...args: infer A) => infer R ? HandleMethod<A, R>["remote"] : never;
   /** A handle with other options for its calls. */
   options(options: HandleOptionsInput): InstanceHandle<I> & CallableHandle<F, I>;
-  /** Calls a method on every replica that there is. */
+  /**
+   * Calls a method on every replica that there is. One that is full takes the call as soon as it has room, so a request that broadcasts to its own deployment needs a place beside
+   * its own. Ends with the options of the handle, as calls do.
+   */
   broadcast<K extends MethodNames<I>>(
     method: K,
     ...args: I[K] extends (...args: infer A) => unknown ? A : never

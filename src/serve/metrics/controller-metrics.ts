@@ -44,6 +44,8 @@ export interface CountedDeployment {
   readonly status: DeploymentStatus;
   readonly count: number;
   readonly decision: CountedDecision | undefined;
+  /** Requests for each replica that autoscaling aims at; undefined where the number is fixed. */
+  readonly targetOngoing: number | undefined;
   readonly healthy: Iterable<readonly [replica: string, isHealthy: boolean]>;
 }
 
@@ -62,10 +64,8 @@ export class ControllerMetrics {
   readonly #loopSeconds = gauge("serve_controller_control_loop_duration_s", "How long the last step of the control loop took").series([]);
   readonly #sleepSeconds = gauge("serve_controller_sleep_duration_s", "How long the control loop slept before its last step").series([]);
   readonly #loops: Series;
-  readonly #policyMs = gauge("serve_autoscaling_policy_execution_time_ms", "How long the last run of a policy of the user's took", [
-    ...DEPLOYMENT,
-    "policy_scope",
-  ]);
+  /** How long the last run of a policy of the user's took, by `application/deployment`. */
+  readonly #policyTimes = new Map<string, number>();
   readonly #told = metricOf("counter", {
     name: "serve_long_poll_host_transmission_counter",
     description: "How often a process was told of a key",
@@ -74,7 +74,7 @@ export class ControllerMetrics {
 
   constructor(actorId: string, state: CountedState) {
     this.#loops = gauge("serve_controller_num_control_loops", "Steps of the control loop", ["actor_id"]).series([actorId]);
-    beforeSnapshots(stateGauges(state));
+    beforeSnapshots(stateGauges(state, this.#policyTimes));
   }
 
   looped({ tookMs, sleptMs }: { tookMs: number; sleptMs: number }): void {
@@ -84,7 +84,7 @@ export class ControllerMetrics {
   }
 
   policyRan(app: string, deployment: string, tookMs: number): void {
-    this.#policyMs.series([app, deployment, "deployment"]).set(tookMs);
+    this.#policyTimes.set(`${app}/${deployment}`, tookMs);
   }
 
   told(key: string): void {
@@ -96,8 +96,8 @@ function gauge(name: string, description: string, tagKeys: readonly string[] = [
   return metricOf("gauge", { name, description, tagKeys });
 }
 
-/** Makes the gauges of the state, and returns how they are set. */
-function stateGauges(state: CountedState): () => void {
+/** Makes the gauges of the state, and returns how they are set. Times of policies are forgotten with their deployments. */
+function stateGauges(state: CountedState, policyTimes: Map<string, number>): () => void {
   const applications = gauge(
     "serve_application_status",
     "1 DEPLOY_FAILED, 2 UNHEALTHY, 3 NOT_STARTED, 4 DELETING, 5 DEPLOYING, 6 RUNNING",
@@ -111,6 +111,11 @@ function stateGauges(state: CountedState): () => void {
   const targets = gauge("serve_autoscaling_target_replicas", "Replicas that a deployment is to have", DEPLOYMENT);
   const wanted = gauge("serve_autoscaling_desired_replicas", "Replicas that the load asks for, before the bounds and delays", DEPLOYMENT);
   const requests = gauge("serve_autoscaling_total_requests", "Requests that wait or are under way, as scaling sees them", DEPLOYMENT);
+  const aims = gauge("serve_autoscaling_target_ongoing_requests", "Requests for each replica that scaling aims at", DEPLOYMENT);
+  const policyMs = gauge("serve_autoscaling_policy_execution_time_ms", "How long the last run of a policy of the user's took", [
+    ...DEPLOYMENT,
+    "policy_scope",
+  ]);
   const healthy = gauge("serve_deployment_replica_healthy", "1 for a replica that runs and passes its health check, otherwise 0", [
     ...DEPLOYMENT,
     "replica",
@@ -122,15 +127,24 @@ function stateGauges(state: CountedState): () => void {
     "handle",
   ]);
   return () => {
-    for (const metric of [applications, statuses, targets, wanted, requests, healthy, proxies, subscribers, delays]) metric.clear();
+    for (const metric of [applications, statuses, targets, wanted, requests, aims, policyMs, healthy, proxies, subscribers, delays])
+      metric.clear();
+    const times = new Map(policyTimes);
+    policyTimes.clear();
     for (const [app, status] of state.applications()) applications.series([app]).set(APPLICATION_NUMBERS[status]);
-    for (const { app, name, status, count, decision, healthy: replicas } of state.deployments()) {
+    for (const { app, name, status, count, decision, targetOngoing, healthy: replicas } of state.deployments()) {
       const tags = [app, name];
       statuses.series(tags).set(DEPLOYMENT_NUMBERS[status]);
       targets.series(tags).set(count);
+      if (targetOngoing !== undefined) aims.series(tags).set(targetOngoing);
       if (decision !== undefined) {
         wanted.series(tags).set(decision.wanted);
         requests.series(tags).set(decision.requests);
+      }
+      const tookMs = times.get(`${app}/${name}`);
+      if (decision !== undefined && tookMs !== undefined) {
+        policyTimes.set(`${app}/${name}`, tookMs);
+        policyMs.series([...tags, "deployment"]).set(tookMs);
       }
       for (const [replica, isHealthy] of replicas) healthy.series([...tags, replica]).set(isHealthy ? 1 : 0);
     }

@@ -1,7 +1,7 @@
 /** Counts and times of replicas' starts, health checks and ends. */
 import { expect, test } from "vitest";
 import { metricSnapshots } from "./registry.ts";
-import { ReplicaLifeMetrics } from "./replica-life-metrics.ts";
+import { proxyEnded, ReplicaLifeMetrics } from "./replica-life-metrics.ts";
 
 /** Tags, sum or number, and how many were counted. */
 function seriesOf(name: string): unknown[] {
@@ -33,4 +33,10 @@ test("an end counts from its first order, and one that nobody ordered does not",
   life.ended("shop#Till#2", 150);
   life.ended("shop#Till#2", 170);
   expect(seriesOf("serve_replica_shutdown_duration_ms")).toEqual([[["shop", "Till"], 50, 1]]);
+});
+
+test("the end of a proxy counts for its node", () => {
+  proxyEnded("n1", 30);
+  proxyEnded("n1", 50);
+  expect(seriesOf("serve_proxy_shutdown_duration_ms")).toEqual([[["n1"], 80, 2]]);
 });

@@ -1,5 +1,6 @@
 /**
  * Times of the life of replicas, under Ray's names: how long they take to start, to change their configuration, to pass a health check and to end.
+ * The ends of proxies are among them.
  *
  * Counted by the controller, which gives the orders. An end that nobody has ordered has no time.
  */
@@ -59,6 +60,16 @@ export class ReplicaLifeMetrics {
     this.#endingMs.delete(replica);
     this.#shutdown.series(tagsOf(replica)).observe(nowMs - sinceMs);
   }
+}
+
+/** A proxy has finished what it had. */
+export function proxyEnded(nodeId: string, tookMs: number): void {
+  const facts = {
+    name: "serve_proxy_shutdown_duration_ms",
+    description: "Time from the order to end a proxy until it has answered what it had",
+    tagKeys: ["node_id"],
+  };
+  metricOf("histogram", facts, LIFE_BOUNDARIES).series([nodeId]).observe(tookMs);
 }
 
 /** The id of a replica begins with its application and its deployment. */

@@ -5,14 +5,26 @@
  * that they have (`routing/controller-link.ts`). Routers count by themselves, and are read when the metrics are.
  */
 import { findReplicaContext } from "../replica/replica-context.ts";
-import { beforeSnapshots, LATENCY_BOUNDARIES, type Metric, metricOf, type MetricSnapshot, metricSnapshots } from "./registry.ts";
+import {
+  beforeSnapshots,
+  LATENCY_BOUNDARIES,
+  type Metric,
+  metricOf,
+  type MetricSnapshot,
+  metricSnapshots,
+  type Series,
+} from "./registry.ts";
 
 /** A router of this process, which counts what it does. */
 interface CountedRouter {
   readonly app: string;
   readonly deployment: string;
   readonly ongoing: number;
-  readonly counts: { readonly requests: number; readonly handleCalls: number };
+  readonly counts: { readonly requests: number; readonly handleCalls: number; readonly placedAtOnce: number };
+  /** Milliseconds that requests waited for a replica which were not placed at once. */
+  readonly waits: Series;
+  /** Requests of this process at each replica. */
+  readonly loads: Iterable<readonly [replica: string, ongoing: number]>;
 }
 
 /** Requests of this process by application and deployment: those at replicas, and how many there were. */
@@ -22,10 +34,29 @@ export function measureRouters(routers: () => Iterable<CountedRouter>): void {
   const ongoing = of("gauge", "serve_num_ongoing_requests_at_replicas", "Requests and calls of a process that are at a replica");
   const requests = of("counter", "serve_num_router_requests", "Requests and calls of a process that were to be placed");
   const handleCalls = of("counter", "serve_handle_request_counter", "Calls of handles of a process");
+  const loads = metricOf("gauge", {
+    name: "serve_request_router_queue_len",
+    description: "Requests and calls of a process that are at a replica",
+    tagKeys: ["application", "deployment", "replica_id"],
+  });
+  const waits = metricOf(
+    "histogram",
+    {
+      name: "serve_request_router_fulfillment_time_ms",
+      description: "Time that a request or call of a process waited for a replica",
+      tagKeys: ["application", "deployment"],
+    },
+    LATENCY_BOUNDARIES,
+  );
   beforeSnapshots(() => {
-    for (const metric of [ongoing, requests, handleCalls]) metric.clear();
-    for (const { app, deployment, ongoing: under, counts } of routers()) {
+    for (const metric of [ongoing, requests, handleCalls, loads, waits]) metric.clear();
+    for (const { app, deployment, ongoing: under, counts, waits: waited, loads: found } of routers()) {
       const tags = [app, deployment];
+      const series = waits.series(tags);
+      series.add(waited.value);
+      const counted = [counts.placedAtOnce + (waited.counts[0] ?? 0), ...waited.counts.slice(1)];
+      for (const [index, count] of counted.entries()) series.counts[index] = (series.counts[index] ?? 0) + count;
+      for (const [replica, atReplica] of found) loads.series([...tags, replica]).set(atReplica);
       ongoing.series(tags).set(under);
       requests.series(tags).set(counts.requests);
       handleCalls.series(tags).set(counts.handleCalls);

@@ -95,6 +95,7 @@ export interface ReplicaMetrics {
   readonly requests: Series;
   readonly errors: Series;
   readonly latency: Series;
+  readonly slowest: Series;
   readonly ongoing: Series;
   readonly utilization: Series;
 }
@@ -113,6 +114,10 @@ export function replicaMetrics(tags: ReplicaTags): ReplicaMetrics {
       "histogram",
       facts("serve_deployment_processing_latency_ms", "Time that a replica took for a request or call"),
       LATENCY_BOUNDARIES,
+    ).series(tags),
+    slowest: metricOf(
+      "gauge",
+      facts("serve_deployment_max_processing_latency_ms", "The longest time that a replica took for a request or call of the last minute"),
     ).series(tags),
     ongoing: metricOf("gauge", facts("serve_replica_processing_queries", "Requests and calls under way")).series(tags),
     utilization: metricOf(

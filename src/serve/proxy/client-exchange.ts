@@ -227,14 +227,20 @@ export abstract class ClientExchange implements ReplyPort {
     const { maxBodyBytes, bodyTimeoutMs } = this.options;
     this.writeContinue();
     let size = 0;
-    const timer = setTimeout(() => this.#refuseBody(408), bodyTimeoutMs).unref();
+    let timer: NodeJS.Timeout | undefined;
+    const awaitClient = (): void => {
+      timer = setTimeout(() => this.#refuseBody(408), bodyTimeoutMs).unref();
+    };
     try {
+      awaitClient();
       // The connection is not cut off where nobody wants the rest: the answer goes out by it.
       for await (const piece of this.source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
         size += piece.byteLength;
         if (size > maxBodyBytes) return this.#refuseBody(413);
+        // The time that the replica takes for a piece is no pause of the client.
+        clearTimeout(timer);
         yield piece;
-        timer.refresh();
+        awaitClient();
       }
       if (!this.isWhole) throw new Error("the client broke off its body");
     } finally {
@@ -245,8 +251,15 @@ export abstract class ClientExchange implements ReplyPort {
   async #download(body: BodyReceiver): Promise<void> {
     const { sink } = this;
     this.flushHead();
-    // A stream of HTTP/2 whose answer has no body has ended with its head.
-    const isWanted = this.method !== "HEAD" && !sink.writableEnded;
+    if (this.method === "HEAD") {
+      // The body may have no end; until then its connection would answer nothing else.
+      this.#exchange?.cancel("the client wants no body");
+      this.end([]);
+      this.#served(this.#status);
+      return;
+    }
+    // A stream of HTTP/2 whose answer has no body has ended with its head, and one that its client has reset looks the same.
+    const isWanted = !sink.writableEnded;
     try {
       for (let piece = await body.next(); piece !== undefined; piece = await body.next()) {
         if (sink.destroyed) return;

@@ -5,7 +5,15 @@
  * Read by `serve.start`; the resolved options go to each proxy.
  */
 import { count, custom, flag, milliseconds, oneOf, readOptions, text, timeLimit } from "../../core/internal.ts";
-import { BODY_BYTES_MAX, BODY_PAUSE_MS, HEADER_BYTES_MAX, HEADERS_WITHIN_MS, KEEP_ALIVE_MS, MESSAGE_BYTES_MAX } from "../limits.ts";
+import {
+  BODY_BYTES_MAX,
+  BODY_PAUSE_MS,
+  DRAIN_GRACE_MS,
+  HEADER_BYTES_MAX,
+  HEADERS_WITHIN_MS,
+  KEEP_ALIVE_MS,
+  MESSAGE_BYTES_MAX,
+} from "../limits.ts";
 import { isPath } from "./route-table.ts";
 import { type ResolvedTlsOptions, tlsOption, type TlsOptions } from "./tls-options.ts";
 
@@ -21,6 +29,8 @@ export interface HttpOptions {
   location?: "everyNode" | "headOnly" | "disabled" | undefined;
   /** Proxies on each node, which share the port. Default: 1. */
   proxies?: number | undefined;
+  /** Send requests to replicas of a proxy's own node as long as one there has room. Default: true. */
+  preferLocalNode?: boolean | undefined;
   /** How long an answer may take, until its head has come. Default: no limit. */
   requestTimeoutMs?: number | undefined;
   /** How long a connection without a request is kept. Default: 90,000. */
@@ -41,6 +51,8 @@ export interface HttpOptions {
   accessLog?: boolean | undefined;
   /** Connections of clients that a proxy has at a time. Default: 20,000, or fewer where its process may have fewer files open. */
   maxConnections?: number | undefined;
+  /** How long a proxy goes on serving when its node is drained, with 503 at `/-/healthz`, so that load balancers leave it in time; half of what is left until the node's deadline where that is less. Default: 30,000. */
+  drainGraceMs?: number | undefined;
   /** Speak HTTPS: HTTP/2, and HTTP/1.1 with those that do not know it. Default: plain HTTP/1.1. */
   tls?: TlsOptions | undefined;
 }
@@ -51,6 +63,7 @@ export interface ResolvedHttpOptions {
   readonly rootPath: string;
   readonly location: "everyNode" | "headOnly" | "disabled";
   readonly proxies: number;
+  readonly preferLocalNode: boolean;
   readonly requestTimeoutMs: number | undefined;
   readonly keepAliveTimeoutMs: number;
   readonly maxBodyBytes: number;
@@ -61,6 +74,7 @@ export interface ResolvedHttpOptions {
   readonly maxRequestsPerConnection: number;
   readonly maxMessageBytes: number;
   readonly accessLog: boolean;
+  readonly drainGraceMs: number;
   readonly tls: ResolvedTlsOptions | undefined;
 }
 
@@ -80,6 +94,7 @@ const HTTP = {
     }),
     location: oneOf(["everyNode", "headOnly", "disabled"], "everyNode"),
     proxies: count({ min: 1, max: 64 }, 1),
+    preferLocalNode: flag(true),
     requestTimeoutMs: timeLimit(),
     keepAliveTimeoutMs: milliseconds(KEEP_ALIVE_MS),
     maxBodyBytes: count({ min: 0 }, BODY_BYTES_MAX),
@@ -90,6 +105,7 @@ const HTTP = {
     maxRequestsPerConnection: count({ min: 0 }, 0),
     maxMessageBytes: count({ min: 1, max: 64 * 1024 * 1024 }, MESSAGE_BYTES_MAX),
     accessLog: flag(false),
+    drainGraceMs: milliseconds(DRAIN_GRACE_MS),
     tls: tlsOption("httpOptions"),
   },
 };

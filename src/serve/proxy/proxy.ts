@@ -1,8 +1,8 @@
 /**
  * The actor of one proxy: listens for clients, and gets the routes of all applications from the controller.
  *
- * The proxy serves on while the controller is away. The proxies of a node share a port (`reusePort`). When its node is drained, the proxy answers `/-/healthz` with 503,
- * takes no new connections and finishes the open requests.
+ * The proxy serves on while the controller is away. The proxies of a node share a port (`reusePort`). When its node is drained, the proxy answers `/-/healthz` with 503 and serves
+ * on, until load balancers have left it; then it takes no new connections and finishes the open requests.
  */
 import { getRuntimeContext } from "../../core/index.ts";
 import type { AddressInfo } from "node:net";
@@ -16,6 +16,7 @@ import { Exchange } from "./exchange.ts";
 import type { HttpPorts, RoutedTarget } from "./client-exchange.ts";
 import { createHttpFront, type HttpFront } from "./http-front.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
+import { DRAIN_GRACE_PART } from "../limits.ts";
 import { ReplicaLinks } from "./replica-links.ts";
 import { GrpcFront } from "../grpc/grpc-front.ts";
 import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
@@ -36,7 +37,11 @@ export class ServeProxy {
   readonly #ingresses = new Map<string, Ingress>();
   #fronts: (HttpFront & { readonly webSockets: WebSocketFront }) | undefined;
   #grpc: { readonly front: GrpcFront; readonly port: number } | undefined;
+  /** Where it listens, or has listened. */
+  #listening: AddressInfo | undefined;
   #isDraining = false;
+  #drained: Promise<void> | undefined;
+  readonly #graceOver = Promise.withResolvers<void>();
   #onRoutes: (() => void)[] = [];
   readonly #metrics = new HttpMetrics();
   #openRequests = 0;
@@ -48,7 +53,9 @@ export class ServeProxy {
     this.#options = options;
     this.#grpcOptions = grpc;
     measureEventLoop("proxy", getRuntimeContext().actorId ?? "");
-    processRouters().watchRoutes((routes) => {
+    const routers = processRouters();
+    if (options.preferLocalNode) routers.preferredNodeId = getRuntimeContext().nodeId;
+    routers.watchRoutes((routes) => {
       this.#table.update(routes);
       for (const { app, ingress } of routes) this.#ingress(app, ingress);
       for (const resolve of this.#onRoutes.splice(0)) resolve();
@@ -79,8 +86,10 @@ export class ServeProxy {
       if (front.http2 !== undefined) front.http2.onRequest = count;
       await listenAt(server, { host, port, reusePort: proxies > 1, backlog: 1024 });
       this.#fronts = { ...front, webSockets };
+      this.#listening = server.address() as AddressInfo;
     }
-    const listening = this.#fronts.server.address() as AddressInfo;
+    // The next controller asks a proxy that may have stopped listening.
+    const listening = this.#listening as AddressInfo;
     return { host: listening.address, port: listening.port, pid: process.pid };
   }
 
@@ -124,11 +133,25 @@ export class ServeProxy {
     return metricSnapshots();
   }
 
-  /** Takes no new connections, and resolves when every request has been answered. WebSockets are closed: their clients go elsewhere. */
-  async drain(): Promise<void> {
+  /**
+   * Resolves when the proxy takes no new connections and every request has been answered. WebSockets are closed: their clients go elsewhere.
+   *
+   * @param graceMs serves on for so long first, as a proxy that is ending; the shortest counts where it is asked again
+   */
+  drain(graceMs: number): Promise<void> {
+    const deadlineMs = getRuntimeContext().preemption?.deadlineMs ?? Number.POSITIVE_INFINITY;
+    setTimeout(this.#graceOver.resolve, Math.min(graceMs, DRAIN_GRACE_PART * Math.max(0, deadlineMs - Date.now())));
     this.#isDraining = true;
-    const ended = this.#grpc?.front.drain();
-    if (this.#fronts === undefined) return;
+    this.#drained ??= this.#drain();
+    return this.#drained;
+  }
+
+  async #drain(): Promise<void> {
+    const ended = this.#grpc?.front.drain(this.#graceOver.promise);
+    // Clients of connections that are open already connect again, to another proxy once a balancer knows.
+    this.#fronts?.http2?.close();
+    await this.#graceOver.promise;
+    if (this.#fronts === undefined) return ended;
     const { server, http2, webSockets } = this.#fronts;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeIdleConnections();
@@ -155,7 +178,7 @@ export class ServeProxy {
     const key = `${app}/${deployment}`;
     let ingress = this.#ingresses.get(key);
     if (ingress === undefined) {
-      const links = new ReplicaLinks();
+      const links = new ReplicaLinks(() => this.#ingresses.delete(key));
       ingress = { links, router: processRouters().watch(app, deployment, links) };
       this.#ingresses.set(key, ingress);
     }

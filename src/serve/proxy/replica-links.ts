@@ -9,6 +9,12 @@ import { RequestClient } from "../wire/request-client.ts";
 
 export class ReplicaLinks {
   readonly #clients = new Map<RoutedReplica, RequestClient | Promise<RequestClient>>();
+  /** The deployment does not exist any more. */
+  readonly over: () => void;
+
+  constructor(over: () => void) {
+    this.over = over;
+  }
 
   /** Connects to a new replica, so that its first request does not wait for the connection. */
   added(replica: RoutedReplica): void {

@@ -26,13 +26,14 @@ export class WebSocketFront {
   readonly #options: ResolvedHttpOptions;
   readonly #ports: HttpPorts;
   readonly #sockets = new Set<ClientSocket>();
+  #isClosed = false;
   #pings: NodeJS.Timeout | undefined;
 
   constructor(server: Pick<Server, "on">, options: ResolvedHttpOptions, ports: HttpPorts) {
     this.#options = options;
     this.#ports = ports;
     server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      const client = new ClientSocket(request, socket, { head, options: this.#options, ports: this.#ports });
+      const client = new ClientSocket(request, socket, { head, options: this.#options, ports: this.#ports, isLate: this.#isClosed });
       this.#sockets.add(client);
       client.onOver = () => this.#sockets.delete(client);
       this.#pings ??= setInterval(() => this.#ping(), PING_EVERY_MS).unref();
@@ -46,6 +47,7 @@ export class WebSocketFront {
 
   /** The proxy is to end: clients connect again, to another one. */
   close(): void {
+    this.#isClosed = true;
     clearInterval(this.#pings);
     for (const socket of this.#sockets) socket.close(1001, "the proxy ends");
   }
@@ -62,6 +64,8 @@ class ClientSocket implements ReplyPort {
   readonly #head: Buffer;
   readonly #options: ResolvedHttpOptions;
   readonly #ports: HttpPorts;
+  /** The proxy takes none any more. */
+  readonly #isLate: boolean;
   readonly #startMs = performance.now();
   readonly #incoming = new ClientMessages();
   onOver: () => void = () => {};
@@ -72,18 +76,20 @@ class ClientSocket implements ReplyPort {
   #socket: WebSocket | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isAlive = true;
+  #isRetired = false;
   #isOver = false;
 
   constructor(
     request: IncomingMessage,
     raw: Duplex,
-    { head, options, ports }: { head: Buffer; options: ResolvedHttpOptions; ports: HttpPorts },
+    { head, options, ports, isLate }: { head: Buffer; options: ResolvedHttpOptions; ports: HttpPorts; isLate: boolean },
   ) {
     this.#request = request;
     this.#raw = raw;
     this.#head = head;
     this.#options = options;
     this.#ports = ports;
+    this.#isLate = isLate;
   }
 
   start(): void {
@@ -96,7 +102,7 @@ class ClientSocket implements ReplyPort {
     if (read.mistake !== undefined || target === undefined) return this.refuse(400, { detail: read.mistake ?? "its target is no path" });
     if (request.method !== "GET" || request.headers.upgrade?.toLowerCase() !== "websocket")
       return this.refuse(400, { detail: "only WebSockets can be upgraded to" });
-    if (this.#ports.isDraining()) return this.refuse(503, { detail: "the proxy ends" });
+    if (this.#isLate) return this.refuse(503, { detail: "the proxy ends" });
     const routed = this.#ports.route(target.path);
     if (routed === undefined) return this.refuse(404, { detail: "no application has this path" });
     this.#app = routed.app;
@@ -153,6 +159,7 @@ class ClientSocket implements ReplyPort {
       this.#socket = socket;
       this.#read(socket);
       void this.#write(socket, messages);
+      if (this.#isRetired) this.retired();
     });
   }
 
@@ -161,6 +168,8 @@ class ClientSocket implements ReplyPort {
   }
 
   retired(): void {
+    // The handshake may be under way still.
+    this.#isRetired = true;
     if (this.#socket !== undefined) this.close(1012, "the service restarts");
   }
 

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { batch, END_OF_STREAM } from "./batch.ts";
 import { ModelCache } from "./multiplexed.ts";
+import { endRequest, type RequestContext } from "./request-context.ts";
 
 async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   const found: T[] = [];
@@ -101,4 +102,51 @@ test("where all places are being loaded the next model waits for one", async () 
   await new Promise<void>((resolve) => setImmediate(resolve));
   release.get("b")?.();
   expect(await second).toBe("b");
+});
+
+test("a model that goes is disposed of when the requests that asked for it are over; one that nobody uses goes first", async () => {
+  const log: string[] = [];
+  const newRequest = (requestId: string): RequestContext => ({
+    requestId,
+    app: "",
+    deployment: "",
+    modelId: "",
+    headers: [],
+    deadlineMs: undefined,
+  });
+  let request: RequestContext | undefined;
+  const cache = new ModelCache((id: string) => ({ id, [Symbol.dispose]: () => log.push(id) }), {
+    maxModels: 2,
+    changed: () => {},
+    request: () => request,
+  });
+  const askedBy = (by: RequestContext | undefined, id: string): Promise<unknown> => {
+    request = by;
+    return cache.get(id);
+  };
+  const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  const [first, second] = [newRequest("1"), newRequest("2")];
+  await askedBy(first, "a");
+  await askedBy(first, "a");
+  await askedBy(second, "a");
+  await askedBy(undefined, "b");
+  // Only b is unused.
+  await askedBy(second, "c");
+  await settle();
+  expect([log, cache.models]).toEqual([["b"], ["a", "c"]]);
+  await askedBy(undefined, "d");
+  await settle();
+  expect([log, cache.models]).toEqual([["b"], ["c", "d"]]);
+  endRequest(first);
+  await settle();
+  expect(log).toEqual(["b"]);
+  endRequest(second);
+  await settle();
+  expect(log).toEqual(["b", "a"]);
+  // Code that runs on behind the end of its request holds nothing.
+  await askedBy(second, "d");
+  await askedBy(undefined, "e");
+  await askedBy(undefined, "f");
+  await settle();
+  expect(log).toEqual(["b", "a", "c", "d"]);
 });

@@ -217,7 +217,8 @@ function deliver(entries: readonly Entry[], results: unknown, { isLast }: { isLa
 function resultOf(batcher: Batcher, item: unknown): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const leave = batcher.add(item, { result: resolve, failed: reject, ended: () => resolve(undefined) });
-  onAbort(leave, promise);
+  const stay = onAbort(leave);
+  promise.then(stay, stay);
   return promise;
 }
 
@@ -244,6 +245,7 @@ async function* streamOf(batcher: Batcher, item: unknown): AsyncGenerator<unknow
       changed();
     },
   });
+  const stay = onAbort(leave);
   try {
     for (;;) {
       if (results.length > 0) yield results.shift();
@@ -253,15 +255,15 @@ async function* streamOf(batcher: Batcher, item: unknown): AsyncGenerator<unknow
     }
   } finally {
     isOver = true;
+    stay();
     leave();
   }
 }
 
-/** A call that nobody waits for any more does not wait in a batch. */
-function onAbort(leave: () => void, until: Promise<unknown>): void {
-  if (currentRequest() === undefined) return;
+/** A call that nobody waits for any more does not wait in a batch. @returns called when it waits no longer */
+function onAbort(leave: () => void): () => void {
+  if (currentRequest() === undefined) return () => {};
   const { signal } = getRuntimeContext();
   signal.addEventListener("abort", leave, { once: true });
-  const stay = (): void => signal.removeEventListener("abort", leave);
-  until.then(stay, stay);
+  return () => signal.removeEventListener("abort", leave);
 }

@@ -67,6 +67,12 @@ class LazyRequest {
     return this[parts].signal();
   }
 
+  /** Named as by the servers below h3 and Nitro, whose `getRequestIP` reads it. */
+  get ip(): string | undefined {
+    const { client } = this[parts].head;
+    return client === "" ? undefined : client;
+  }
+
   get body(): ReadableStream | null {
     return this[real].body;
   }
@@ -125,6 +131,17 @@ export function lazyRequest(head: RequestHead, body: Uint8Array | BodyReceiver, 
     isRequest = true;
   }
   return new LazyRequest({ head, body, signal, headers: undefined, made: undefined, isUsed: false }) as unknown as Request;
+}
+
+/**
+ * The address of the client that sent a request, as its proxy saw it; no header changes it. Behind a load balancer it is the balancer's.
+ *
+ * @returns undefined for a request that was made in some other way, such as a copy
+ * @example
+ * const isLocal = (request: Request) => serve.getClientAddress(request) === "127.0.0.1";
+ */
+export function getClientAddress(request: Request): string | undefined {
+  return request instanceof LazyRequest ? request.ip : undefined;
 }
 
 /** The head of a request that `lazyRequest` made, with its headers as the client sent them. */

@@ -1,15 +1,16 @@
 /**
  * `serve.multiplexed`: one replica serves many models, of which it keeps the latest few.
  *
- * Decides which are loaded and which goes (the one that was asked for longest ago). A model that is being loaded takes up a place, and calls for it share the load; where all places
- * are being loaded, the next one waits. Tells the controller what is loaded, so that routers prefer this replica for it. A model that goes is disposed of.
+ * Decides which are loaded and which goes: of those that no request uses the one that was asked for longest ago, otherwise that one of all. A model that is being loaded takes up a place, and calls for it share the load; where all places
+ * are being loaded, the next one waits. Tells the controller what is loaded, so that routers prefer this replica for it. A model that goes is disposed of, when
+ * the requests that asked for it are over: no request waits for another one's end, so for so long there may be more models than places.
  */
 import { CONTROLLER_NAME, SERVE_NAMESPACE } from "../names.ts";
 import { getActor } from "../../core/index.ts";
 import { count, describeValue, outsideCalls, readOptions } from "../../core/internal.ts";
 import { type ModelMetrics, modelMetrics } from "../metrics/serve-metrics.ts";
 import { findReplicaContext, replicaTags } from "./replica-context.ts";
-import { currentRequest } from "./request-context.ts";
+import { currentRequest, type RequestContext, whenRequestEnds } from "./request-context.ts";
 
 /** The options of `multiplexed`. */
 export interface MultiplexedOptions {
@@ -26,6 +27,10 @@ const MULTIPLEXED = {
 interface Place<M> {
   readonly model: Promise<M>;
   isLoading: boolean;
+  /** Requests that have asked for it and are not over. */
+  readonly users: Set<RequestContext>;
+  /** Nobody uses it any more. */
+  onUnused: (() => void) | undefined;
 }
 
 /** The model that the request of this code asks for; empty where it names none. By HTTP: the header `serve_multiplexed_model_id`. */
@@ -69,6 +74,7 @@ export class ModelCache<M> {
   readonly #load: (modelId: string) => M | PromiseLike<M>;
   readonly #max: number;
   readonly #changed: (models: string[]) => void;
+  readonly #request: () => RequestContext | undefined;
   /** The one that was asked for longest ago is the first. */
   readonly #places = new Map<string, Place<M>>();
   #waiting: (() => void)[] = [];
@@ -77,8 +83,13 @@ export class ModelCache<M> {
 
   constructor(
     load: (modelId: string) => M | PromiseLike<M>,
-    { maxModels, changed }: { maxModels: number; changed: (models: string[]) => void },
+    {
+      maxModels,
+      changed,
+      request = currentRequest,
+    }: { maxModels: number; changed: (models: string[]) => void; request?: () => RequestContext | undefined },
   ) {
+    this.#request = request;
     this.#load = load;
     this.#max = maxModels;
     this.#changed = changed;
@@ -96,6 +107,7 @@ export class ModelCache<M> {
       if (known !== undefined) {
         this.#places.delete(id);
         this.#places.set(id, known);
+        this.#use(known);
         return await known.model;
       }
       if (this.#makeRoom()) return await this.#begin(id);
@@ -103,24 +115,36 @@ export class ModelCache<M> {
     }
   }
 
-  #makeRoom(): boolean {
-    if (this.#places.size < this.#max) return true;
-    for (const [id, { model, isLoading }] of this.#places) {
-      if (isLoading) continue;
-      this.#places.delete(id);
-      void this.#dispose(id, model);
-      return true;
-    }
-    return false;
+  /** The model is not disposed of before the request that has asked for it is over. */
+  #use(place: Place<M>): void {
+    const { users } = place;
+    const request = this.#request();
+    if (request === undefined || users.has(request)) return;
+    const ended = (): void => {
+      users.delete(request);
+      if (users.size === 0) place.onUnused?.();
+    };
+    if (whenRequestEnds(request, ended)) users.add(request);
   }
 
-  async #dispose(id: string, model: Promise<M>): Promise<void> {
+  #makeRoom(): boolean {
+    if (this.#places.size < this.#max) return true;
+    const loaded = [...this.#places].filter(([, { isLoading }]) => !isLoading);
+    const leaving = loaded.find(([, { users }]) => users.size === 0) ?? loaded[0];
+    if (leaving === undefined) return false;
+    this.#places.delete(leaving[0]);
+    void this.#dispose(...leaving);
+    return true;
+  }
+
+  async #dispose(id: string, place: Place<M>): Promise<void> {
+    if (place.users.size > 0) await new Promise<void>((resolve) => (place.onUnused = resolve));
     const metrics = this.#metrics as ModelMetrics;
     const startMs = performance.now();
     metrics.isLoaded(id).set(0);
     metrics.unloads.add(1);
     try {
-      await disposeOf(await model);
+      await disposeOf(await place.model);
     } catch (error) {
       console.error(`Model ${id} could not be disposed of:`, error);
     }
@@ -132,8 +156,9 @@ export class ModelCache<M> {
     const startMs = performance.now();
     // A request that is cancelled does not end the load for others.
     const model = outsideCalls(async () => await this.#load(id));
-    const place: Place<M> = { model, isLoading: true };
+    const place: Place<M> = { model, isLoading: true, users: new Set(), onUnused: undefined };
     this.#places.set(id, place);
+    this.#use(place);
     const settled = (): void => {
       place.isLoading = false;
       metrics.loaded.set(this.models.length);

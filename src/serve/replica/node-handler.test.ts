@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { expect, test } from "vitest";
+import { getClientAddress, lazyRequest } from "./lazy-request.ts";
 import { nodeHandler } from "./node-handler.ts";
 
 const send = (
@@ -26,6 +27,17 @@ test("a listener reads the request and writes the answer", async () => {
   expect(answer.headers.get("x-method")).toBe("POST");
   expect(answer.headers.get("transfer-encoding")).toBeNull();
   expect(await answer.text()).toBe("/p?q=1 1 hällo");
+});
+
+test("the address of the client is that of its connection, whatever its headers say", async () => {
+  const forged = ["x-forwarded-for", "198.51.100.1"];
+  const head = { method: "GET", url: "http://h/", requestId: "1", timeoutMs: 0, modelId: "", client: "192.0.2.7", headers: forged };
+  const address = nodeHandler((request, response) => response.end(String(request.socket.remoteAddress)));
+  const { signal } = new AbortController();
+  const request = lazyRequest(head, new Uint8Array(0), () => signal);
+  expect([getClientAddress(request), await (await address(request)).text()]).toEqual(["192.0.2.7", "192.0.2.7"]);
+  const made = new Request("http://h/", { headers: { "x-forwarded-for": "198.51.100.1" } });
+  expect([getClientAddress(made), await (await address(made)).text()]).toEqual([undefined, "undefined"]);
 });
 
 test("a writer waits for its reader, and hears when the reader leaves", async () => {

@@ -9,6 +9,7 @@ import { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { describeValue } from "../../core/internal.ts";
+import { getClientAddress } from "./lazy-request.ts";
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => unknown;
 /** A Fastify instance: `routing` is a listener once `ready()` has resolved. */
@@ -146,8 +147,7 @@ class AnswerSocket extends Duplex {
     super({ decodeStrings: true, emitClose: true });
     this.#request = request;
     this.#outcome = outcome;
-    const forwarded = request.headers.get("x-forwarded-for")?.split(",")[0]?.trim();
-    this.remoteAddress = forwarded === "" ? undefined : forwarded;
+    this.remoteAddress = getClientAddress(request);
     this.encrypted = request.url.startsWith("https:");
     this.#gone = () => this.destroy();
     // A listener may break its connection off; the `Response` tells it.

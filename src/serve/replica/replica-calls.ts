@@ -5,7 +5,7 @@ import { registerErrorClass } from "../../core/internal.ts";
 /** Flat, as it goes with each call; behind it headers, names and values in turn: of its trace and its session, where it has them. */
 export type CallMeta = readonly [method: string, requestId: string, modelId: string, leftMs: number, ...headers: string[]];
 
-/** The replica has as many requests as it may, and has not begun this one: it goes elsewhere. Users never see it. */
+/** The replica has as many requests as it may, and has not begun this one: it goes elsewhere, and a call of every replica leaves this one out, which is to end. Users never see it. */
 export class ReplicaBusyError extends ShoalError {
   static override readonly code = "REPLICA_BUSY";
 

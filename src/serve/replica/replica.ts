@@ -13,6 +13,7 @@ import { withHandles } from "../build/handle-marks.ts";
 import { GrpcRequests } from "../grpc/grpc-requests.ts";
 import { GRPC_METHOD } from "../wire/frames.ts";
 import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
+import { Slowest } from "../metrics/slowest.ts";
 import { measureEventLoop, type ReplicaMetrics, replicaMetrics } from "../metrics/serve-metrics.ts";
 import { RequestServer, type ServedStream } from "../wire/request-server.ts";
 import { HttpRequests, errorBody, type RequestFailures } from "./http-requests.ts";
@@ -20,7 +21,7 @@ import { useLazyResponse } from "./lazy-response.ts";
 import { tellController } from "./multiplexed.ts";
 import { type ReplicaContext, setReplicaContext } from "./replica-context.ts";
 import { type CallMeta, ReplicaBusyError } from "./replica-calls.ts";
-import { contextData, type RequestContext } from "./request-context.ts";
+import { contextData, endRequest, type RequestContext } from "./request-context.ts";
 import { Utilization } from "../metrics/utilization.ts";
 import { beginSpan, loadTracing, type ServedSpan, setUpTracing, type TracingConfig } from "../tracing.ts";
 import type { PythonMeta } from "./python-actor.ts";
@@ -30,6 +31,14 @@ import { accessLine, lineOf, type LoggingConfig, useReplicaLog } from "./replica
 import { type DeploymentCode, type UserCode, UserObject } from "./user-object.ts";
 import { WebSocketRequests } from "./websocket-requests.ts";
 
+/** The placement group of a replica, which members of a gang share. */
+export interface ReplicaGroup {
+  /** By which the controller knows it: the gang, or the replica alone. */
+  readonly key: string;
+  /** By which the cluster knows it, in whichever namespace it was made. */
+  readonly id: string;
+}
+
 /** Start options of a replica, besides its code. */
 interface ReplicaSpec {
   readonly context: ReplicaContext;
@@ -37,8 +46,7 @@ interface ReplicaSpec {
   readonly maxOngoingRequests: number;
   readonly userConfig: string | undefined;
   readonly gang: string | undefined;
-  /** The replica's placement group, which members of a gang share. */
-  readonly group: string | undefined;
+  readonly group: ReplicaGroup | undefined;
   readonly showsErrors: boolean;
   /** Undefined: the console is left as it is. */
   readonly logging: LoggingConfig | undefined;
@@ -54,8 +62,9 @@ export interface ReplicaDescription {
   readonly maxOngoing: number;
   readonly rank: number;
   readonly gang: string | undefined;
-  readonly group: string | undefined;
+  readonly group: ReplicaGroup | undefined;
   readonly isStarted: boolean;
+  readonly isDraining: boolean;
   readonly nodeId: string;
   readonly pid: number;
   readonly code: CodeSource;
@@ -81,10 +90,14 @@ export class Replica {
   #grpc: GrpcRequests | undefined;
   #maxOngoing: number;
   #ongoing = 0;
+  /** Calls that wait for their turn, the first come first: each begins when it is called. */
+  readonly #inTurn = new Set<() => void>();
   #userConfig: string | undefined;
   readonly #metrics: ReplicaMetrics;
   readonly #utilization = new Utilization(performance.now());
-  #isDraining = false;
+  readonly #slowest = new Slowest();
+  /** Undefined until the replica is told to end. */
+  #drained: Promise<void> | undefined;
   #onIdle: (() => void) | undefined;
 
   constructor(spec: ReplicaSpec, code: CodeSource) {
@@ -141,12 +154,21 @@ export class Replica {
   }
 
   /** A call of a handle. @throws ReplicaBusyError where it has not begun */
-  async call(meta: CallMeta, ...args: unknown[]): Promise<unknown> {
-    const startMs = this.#begin();
+  call(meta: CallMeta, ...args: unknown[]): Promise<unknown> {
+    return this.#run(meta, args, this.#begin());
+  }
+
+  /** A call that is meant for this very replica: where it is full, the next place is this call's. @throws ReplicaBusyError where the replica is to end */
+  async callInTurn(meta: CallMeta, ...args: unknown[]): Promise<unknown> {
+    return this.#run(meta, args, await this.#turn());
+  }
+
+  async #run(meta: CallMeta, args: readonly unknown[], startMs: number): Promise<unknown> {
     const span = this.#spanOf(meta);
+    const context = this.#contextOf(meta);
     let isFailed = true;
     try {
-      setCallData(contextData(this.#contextOf(meta)));
+      setCallData(contextData(context));
       const method = this.#method(meta[0]);
       const value = await (span === undefined ? method(...args) : span.run(() => method(...args)));
       isFailed = false;
@@ -154,6 +176,7 @@ export class Replica {
     } finally {
       span?.end(isFailed);
       this.#end(startMs, isFailed);
+      endRequest(context);
       this.#logAccess(meta[0] || "call", meta[1], { startMs, isFailed });
     }
   }
@@ -162,9 +185,10 @@ export class Replica {
   async *stream(meta: CallMeta, ...args: unknown[]): AsyncGenerator<unknown, void, undefined> {
     const startMs = this.#begin();
     const span = this.#spanOf(meta);
+    const context = this.#contextOf(meta);
     let isFailed = false;
     try {
-      setCallData(contextData(this.#contextOf(meta)));
+      setCallData(contextData(context));
       const stream = (): unknown => this.#user?.stream(meta[0])(...args);
       const items = await (span === undefined ? stream() : span.run(stream));
       if (typeof items !== "object" || items === null || !(Symbol.asyncIterator in items || Symbol.iterator in items))
@@ -179,6 +203,7 @@ export class Replica {
     } finally {
       span?.end(isFailed);
       this.#end(startMs, isFailed);
+      endRequest(context);
       this.#logAccess(meta[0] || "call", meta[1], { startMs, isFailed });
     }
   }
@@ -191,6 +216,7 @@ export class Replica {
   /** Changes what can be changed without a new replica. @throws what the user's `reconfigure` throws */
   async reconfigure(userConfig: string | undefined, maxOngoingRequests: number): Promise<void> {
     this.#maxOngoing = maxOngoingRequests;
+    this.#giveTurns();
     if (userConfig === this.#userConfig) return;
     this.#userConfig = userConfig;
     await this.#user?.reconfigure(userConfig === undefined ? undefined : JSON.parse(userConfig));
@@ -207,22 +233,32 @@ export class Replica {
       gang,
       group,
       isStarted: this.#user !== undefined,
+      isDraining: this.#drained !== undefined,
       nodeId: getRuntimeContext().nodeId,
       pid: process.pid,
       code: this.#code,
     };
   }
 
-  /** Takes nothing new, and resolves when all that is under way has ended. Nobody sends anything any more: what comes all the same is refused. */
-  async drain(): Promise<void> {
-    this.#isDraining = true;
+  /**
+   * Takes nothing new, and resolves when all that is under way has ended. Nobody sends anything any more: what comes all the same is refused. The next controller may ask
+   * again: the user's object is disposed of once.
+   */
+  drain(): Promise<void> {
+    this.#drained ??= this.#drain();
+    return this.#drained;
+  }
+
+  async #drain(): Promise<void> {
     if (this.#ongoing > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
     await this.#user?.dispose();
   }
 
   /** Metrics of this replica, of its process and of the one of its code in Python. */
   async metrics(): Promise<MetricSnapshot[]> {
-    this.#metrics.utilization.set(this.#utilization.percent(this.#maxOngoing, performance.now()));
+    const nowMs = performance.now();
+    this.#metrics.utilization.set(this.#utilization.percent(this.#maxOngoing, nowMs));
+    this.#metrics.slowest.set(this.#slowest.valueAt(nowMs));
     return [...metricSnapshots(), ...((await this.#user?.metrics()) ?? [])];
   }
 
@@ -292,12 +328,42 @@ export class Replica {
 
   /** @returns when it began */
   #begin(): number {
-    if (this.#isDraining || this.#ongoing >= this.#maxOngoing) throw ReplicaBusyError.with(this.#ongoing);
+    if (this.#drained !== undefined || this.#ongoing >= this.#maxOngoing) throw ReplicaBusyError.with(this.#ongoing);
+    return this.#enter();
+  }
+
+  #enter(): number {
     this.#ongoing += 1;
     this.#metrics.ongoing.set(this.#ongoing);
     const nowMs = performance.now();
     this.#utilization.changed(this.#ongoing, nowMs);
     return nowMs;
+  }
+
+  /** @returns when it began @throws the reason where the call is cancelled before */
+  async #turn(): Promise<number> {
+    if (this.#drained !== undefined || this.#ongoing < this.#maxOngoing) return this.#begin();
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    const { signal } = getRuntimeContext();
+    const enter = (): void => resolve(this.#enter());
+    const leave = (): void => {
+      if (this.#inTurn.delete(enter)) reject(signal.reason as Error);
+    };
+    this.#inTurn.add(enter);
+    signal.addEventListener("abort", leave, { once: true });
+    try {
+      return await promise;
+    } finally {
+      signal.removeEventListener("abort", leave);
+    }
+  }
+
+  #giveTurns(): void {
+    for (const enter of this.#inTurn) {
+      if (this.#ongoing >= this.#maxOngoing) return;
+      this.#inTurn.delete(enter);
+      enter();
+    }
   }
 
   #end(startMs: number, isFailed: boolean): void {
@@ -309,6 +375,8 @@ export class Replica {
     const nowMs = performance.now();
     this.#utilization.changed(this.#ongoing, nowMs);
     latency.observe(nowMs - startMs);
+    this.#slowest.observe(nowMs - startMs, nowMs);
+    if (this.#inTurn.size > 0) this.#giveTurns();
     if (this.#ongoing === 0) this.#onIdle?.();
   }
 
@@ -336,7 +404,7 @@ export class Replica {
 
   #admit(stream: ServedStream, _server: RequestServer): void {
     const { method, url, headers, requestId, modelId, timeoutMs } = stream.head;
-    if (this.#isDraining || this.#ongoing >= this.#maxOngoing) {
+    if (this.#drained !== undefined || this.#ongoing >= this.#maxOngoing) {
       stream.refuse(this.#ongoing);
       return;
     }
@@ -353,7 +421,8 @@ export class Replica {
     if (stream.messages === undefined) stream.accept();
     const { appName: app, deployment } = this.#spec.context;
     const deadlineMs = timeoutMs === 0 ? undefined : Date.now() + timeoutMs;
-    const call = this.#newCall(`${deployment}.fetch`, contextData({ requestId, modelId, app, deployment, deadlineMs, headers }));
+    const context: RequestContext = { requestId, modelId, app, deployment, deadlineMs, headers };
+    const call = this.#newCall(`${deployment}.fetch`, contextData(context));
     const span = beginSpan(`${deployment}.fetch`, headers, {
       ...attributesOf({ appName: app, deployment, requestId }),
       "http.request.method": method,
@@ -361,6 +430,7 @@ export class Replica {
     const over = (isFailed: boolean): void => {
       span?.end(isFailed);
       this.#end(startMs, isFailed);
+      endRequest(context);
       if (this.#spec.logging?.accessLog === true)
         this.#logAccess(`${method} ${url.replace(/^\w+:\/\/[^/]*/, "").split("?", 1)[0]}`, requestId, { startMs, isFailed });
     };

@@ -16,6 +16,8 @@ export interface RequestContext {
   readonly headers: readonly string[];
   /** When the answer is too late, by `Date.now()` of this machine; undefined without limit. Between machines what is left travels, not the time of day. */
   readonly deadlineMs: number | undefined;
+  /** Called when the request is over; undefined where nothing is to be. */
+  endings?: (() => void)[] | "over";
 }
 
 const KEY = Symbol.for("shoal.serve.request-context.1");
@@ -32,4 +34,19 @@ export function contextData(context: RequestContext): Held {
 export function currentRequest(): RequestContext | undefined {
   const data = callData() as Partial<Held> | undefined;
   return data?.[KEY];
+}
+
+/** @returns whether it will be called, once: code of a request may run on behind its end */
+export function whenRequestEnds(request: RequestContext, ended: () => void): boolean {
+  if (request.endings === "over") return false;
+  request.endings ??= [];
+  request.endings.push(ended);
+  return true;
+}
+
+/** Called by the replica, when the answer has gone out or nobody wants it any more. */
+export function endRequest(request: RequestContext): void {
+  const { endings } = request;
+  request.endings = "over";
+  if (typeof endings === "object") for (const ended of endings) ended();
 }

@@ -4,13 +4,14 @@
  * Called by the controller for each question.
  * Names, units and shapes are Ray's (`serve/schema.py`), whose own models read them. What Ray's schema cannot say is left out: no replica wanted, a `userConfig` that is no object.
  */
-import type { DeploymentConfig } from "../deployment-config.ts";
+import type { DeploymentConfig, TargetCapacity } from "../deployment-config.ts";
 import type { Fields } from "../config/read-config.ts";
 import type { ProxyStatusInfo } from "../controller/proxy-starter.ts";
 import type { ApplicationRecord, ApplicationStatusInfo } from "../controller/serve-state.ts";
-import type { DeploymentState } from "../controller/deployment-state.ts";
+import type { DeploymentState, ReplicaRecord } from "../controller/deployment-state.ts";
 import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
 import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
+import { CONTROL_EVERY_MS } from "../limits.ts";
 import { CONTROLLER_NAME, replicaActorName } from "../names.ts";
 
 /** The facts of an application that the details need. */
@@ -33,14 +34,29 @@ interface DescribedInstance {
   readonly grpc: ResolvedGrpcOptions | undefined;
   readonly proxies: Readonly<Record<string, ProxyStatusInfo>>;
   readonly applications: ReadonlyMap<string, DescribedApplication>;
+  /** Of the last configuration. */
+  readonly capacity: TargetCapacity | undefined;
   /** Milliseconds since 1970 at zero of the clock of the state. */
   readonly originMs: number;
+  readonly health: DescribedHealth;
+}
+
+/** How the controller is, by the clock of the state. */
+interface DescribedHealth {
+  readonly nowMs: number;
+  readonly startMs: number;
+  /** When the last step of its loop began. */
+  readonly stepMs: number;
+  readonly steps: number;
+  readonly sleptMs: number;
+  readonly delayMs: number;
+  readonly memoryBytes: number;
 }
 
 const LOCATIONS = { everyNode: "EveryNode", headOnly: "HeadOnly", disabled: "Disabled" } as const;
 
 export function instanceDetails(instance: DescribedInstance): object {
-  const { http, grpc, proxies, applications, nodeId, hosts } = instance;
+  const { http, grpc, proxies, applications, nodeId, hosts, capacity } = instance;
   return {
     controller_info: { node_id: nodeId, node_ip: hosts.get(nodeId) ?? null, actor_name: CONTROLLER_NAME },
     proxy_location: LOCATIONS[http.location],
@@ -66,13 +82,32 @@ export function instanceDetails(instance: DescribedInstance): object {
       ]),
     ),
     applications: Object.fromEntries([...applications].map(([name, app]) => [name, applicationDetails(name, app, instance)])),
-    target_capacity: null,
+    target_capacity: capacity?.percent ?? null,
     target_groups: targetGroups(instance),
+    controller_health_metrics: controllerHealth(instance),
+    // Each configuration is laid over what the code says.
+    restores_unset_config_options: true,
+  };
+}
+
+function controllerHealth({ health, originMs }: DescribedInstance): object {
+  const { nowMs, startMs, stepMs, steps, sleptMs, delayMs, memoryBytes } = health;
+  return {
+    timestamp: (originMs + nowMs) / 1000,
+    controller_start_time: (originMs + startMs) / 1000,
+    uptime_s: (nowMs - startMs) / 1000,
+    last_control_loop_time: steps === 0 ? 0 : (originMs + stepMs) / 1000,
+    num_control_loops: steps,
+    loops_per_second: steps / Math.max(1, (nowMs - startMs) / 1000),
+    last_sleep_duration_s: sleptMs / 1000,
+    expected_sleep_duration_s: CONTROL_EVERY_MS / 1000,
+    event_loop_delay_s: delayMs / 1000,
+    process_memory_mb: memoryBytes / 1024 / 1024,
   };
 }
 
 function applicationDetails(name: string, app: DescribedApplication, instance: DescribedInstance): object {
-  const { status, config, deployedMs } = app;
+  const { status, config, deployedMs, record } = app;
   return {
     name,
     route_prefix: status.routePrefix,
@@ -80,7 +115,7 @@ function applicationDetails(name: string, app: DescribedApplication, instance: D
     status: status.status,
     message: status.message,
     last_deployed_time_s: deployedMs / 1000,
-    deployed_app_config: config === undefined ? null : { ...config, runtime_env: withUri(config["runtime_env"] as Fields | undefined) },
+    deployed_app_config: config === undefined ? null : shownConfig(config),
     source: config === undefined ? "imperative" : "declarative",
     deployments: Object.fromEntries(
       Object.keys(status.deployments).flatMap((deployment) => {
@@ -89,11 +124,35 @@ function applicationDetails(name: string, app: DescribedApplication, instance: D
       }),
     ),
     external_scaler_enabled: false,
+    deployment_topology: record === undefined ? null : topology(record),
   };
+}
+
+/** Who calls whom, as far as deployments are bound: handles that a replica gets by a name are not known. */
+function topology({ target: { name: app, ingress, deployments } }: ApplicationRecord): object {
+  const nodes = deployments.map(({ name, calls }) => [
+    name,
+    {
+      name,
+      app_name: app,
+      outbound_deployments: calls.map((called) => ({ name: called, app_name: app })),
+      is_ingress: name === ingress,
+    },
+  ]);
+  return { app_name: app, ingress_deployment: ingress, nodes: Object.fromEntries(nodes) };
 }
 
 function deploymentDetails(state: DeploymentState, { hosts, originMs }: DescribedInstance): object {
   const { config } = state.target;
+  const described = ({ id, phase, nodeId, pid, sinceMs }: ReplicaRecord): object => ({
+    node_id: nodeId === "" ? null : nodeId,
+    node_ip: hosts.get(nodeId) ?? null,
+    actor_name: replicaActorName(id),
+    replica_id: id,
+    state: phase === "retiring" ? "STOPPING" : phase.toUpperCase(),
+    pid: pid === 0 ? null : pid,
+    start_time_s: (originMs + sinceMs) / 1000,
+  });
   const { numCpus = 1, numGpus, resources } = config.actorOptions as { numCpus?: number; numGpus?: number; resources?: Fields };
   return {
     name: state.name,
@@ -103,16 +162,32 @@ function deploymentDetails(state: DeploymentState, { hosts, originMs }: Describe
     deployment_config: deploymentConfig(state.name, config),
     target_num_replicas: state.count,
     required_resources: { CPU: numCpus, ...(numGpus !== undefined && { GPU: numGpus }), ...resources },
-    replicas: [...state.replicas.values()].map(({ id, phase, nodeId, pid, sinceMs }) => ({
-      node_id: nodeId === "" ? null : nodeId,
-      node_ip: hosts.get(nodeId) ?? null,
-      actor_name: replicaActorName(id),
-      replica_id: id,
-      state: phase === "retiring" ? "STOPPING" : phase.toUpperCase(),
-      pid: pid === 0 ? null : pid,
-      start_time_s: (originMs + sinceMs) / 1000,
-    })),
+    replicas: [...state.replicas.values()].map(described),
+    recent_dead_replicas: state.ended.map((replica) => ({ ...described(replica), state: "STOPPED" })),
+    autoscaling_detail: autoscalingDetail(state, originMs),
   };
+}
+
+function autoscalingDetail({ status, decision, autoscaler, target }: DeploymentState, originMs: number): object | null {
+  const { autoscaling } = target.config;
+  if (autoscaling === undefined) return null;
+  const reasonOf = (requests: number, wanted: number): string =>
+    `${round(requests)} requests, waiting or under way, ask for ${round(wanted)} replicas`;
+  return {
+    scaling_status: status === "UPSCALING" || status === "DOWNSCALING" ? status : "STABLE",
+    decisions: autoscaler.decisions.map(({ atMs, requests, wanted, from, to }) => ({
+      timestamp_s: (originMs + atMs) / 1000,
+      reason: reasonOf(requests, wanted),
+      prev_num_replicas: from,
+      curr_num_replicas: to,
+      policy: autoscaling.policyId ?? "default",
+    })),
+    metrics: decision === undefined ? null : { total_requests: decision.requests, desired_replicas: decision.wanted },
+  };
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100;
 }
 
 const TRIGGERS = {
@@ -179,6 +254,16 @@ function rayActorOptions(options: Readonly<Record<string, unknown>>): object {
     ...(memoryBytes !== undefined && { memory: memoryBytes }),
     ...(resources !== undefined && { resources }),
   };
+}
+
+/** As it was given, without the values of environment variables, at whatever depth. */
+function shownConfig(config: Fields): Fields {
+  const hidden = (values: object): Fields => Object.fromEntries(Object.keys(values).map((name) => [name, "***"]));
+  const text = JSON.stringify(config, (key, value: unknown) =>
+    key === "env_vars" && typeof value === "object" && value !== null ? hidden(value) : value,
+  );
+  const shown = JSON.parse(text) as Fields;
+  return { ...shown, runtime_env: withUri(shown["runtime_env"] as Fields | undefined) };
 }
 
 /** Ray's schema takes folders as URIs alone. */

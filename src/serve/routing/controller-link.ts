@@ -43,6 +43,10 @@ export class ControllerLink {
     else tell(this.#connection, TOLD.SUBSCRIBE, { key, held: subscription.held() });
   }
 
+  unsubscribe(key: string): void {
+    if (this.#subscriptions.delete(key) && this.#connection !== undefined) tell(this.#connection, TOLD.UNSUBSCRIBE, { key });
+  }
+
   /** Nothing of this process uses the replica any more. */
   released(key: string, replica: string): void {
     if (this.#connection !== undefined) tell(this.#connection, TOLD.RELEASED, { key, replica });

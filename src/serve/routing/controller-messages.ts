@@ -8,7 +8,7 @@ import type { ServiceConnection } from "../../core/internal.ts";
 import type { MetricSnapshot } from "../metrics/registry.ts";
 import type { DeploymentRoutes } from "./deployment-router.ts";
 
-export const TOLD = { SUBSCRIBE: 200, UPDATE: 201, RELEASED: 202, REPORT: 203, METRICS: 204 } as const;
+export const TOLD = { SUBSCRIBE: 200, UPDATE: 201, RELEASED: 202, REPORT: 203, METRICS: 204, UNSUBSCRIBE: 205 } as const;
 
 /** The route of an application. */
 export interface RouteEntry {
@@ -30,6 +30,10 @@ export function deploymentKey(app: string, deployment: string): string {
 export interface SubscribeBody {
   readonly key: string;
   readonly held: readonly string[];
+}
+
+export interface UnsubscribeBody {
+  readonly key: string;
 }
 
 /** `null`: there is no such deployment. */
@@ -60,7 +64,7 @@ export interface MetricsBody {
   readonly metrics: readonly MetricSnapshot[];
 }
 
-type Body = SubscribeBody | UpdateBody | ReleasedBody | ReportBody | MetricsBody;
+type Body = SubscribeBody | UnsubscribeBody | UpdateBody | ReleasedBody | ReportBody | MetricsBody;
 
 export function tell(connection: ServiceConnection, type: number, body: Body): void {
   connection.send(type, undefined, { parts: [Buffer.from(JSON.stringify(body))] });

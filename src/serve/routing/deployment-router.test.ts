@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
 import { BackPressureError } from "../errors.ts";
+import { metricSnapshots } from "../metrics/registry.ts";
+import { measureRouters } from "../metrics/router-metrics.ts";
 import { type DeploymentRoutes, DeploymentRouter } from "./deployment-router.ts";
+import type { RoutedReplica } from "./replica-set.ts";
 
-const ports = { added: () => {}, retired: () => {}, released: () => {}, needed: () => {} };
+const ports = { added: () => {}, retired: () => {}, released: () => {}, needed: () => {}, over: () => {} };
 const request = { modelId: "", sessionId: "", method: "GET" };
 
 function routes(maxQueuedRequests: number, replicas: readonly string[]): DeploymentRoutes {
@@ -54,4 +57,57 @@ test("without a limit nobody is sent away by the first routes", async () => {
   expect(await outcomes(assigned)).toEqual(["a", "waits", "waits"]);
   router.close();
   await outcomes(assigned);
+});
+
+test("is counted: what was placed at once, how long the others waited, and what is at each replica", async () => {
+  const router = new DeploymentRouter("counted", "model", ports);
+  measureRouters(() => [router]);
+  router.update(routes(-1, ["a"]));
+  const assigned = [router.assign(request), router.assign(request), router.assign(request)] as const;
+  router.ended(assigned[0] as RoutedReplica);
+  await assigned[1];
+  const seriesOf = (name: string): { tags: readonly string[]; value: number; counts: readonly number[] }[] =>
+    (metricSnapshots().find((metric) => metric.name === name)?.series ?? []) as ReturnType<typeof seriesOf>;
+  const countOf = ({ counts }: { counts: readonly number[] }): number => counts.reduce((sum, count) => sum + count, 0);
+  expect(seriesOf("serve_request_router_fulfillment_time_ms").map(countOf)).toEqual([2]);
+  expect(seriesOf("serve_request_router_queue_len")).toMatchObject([{ tags: ["counted", "model", "a"], value: 1 }]);
+  router.close();
+  await outcomes(assigned);
+  // Who was refused was not placed, and reading again counts nobody twice.
+  expect(seriesOf("serve_request_router_fulfillment_time_ms").map(countOf)).toEqual([2]);
+});
+
+test("all replicas are given out, the full one too, and count as taken until they are given back", async () => {
+  const released: string[] = [];
+  const router = new DeploymentRouter("app", "model", { ...ports, released: ({ id }) => released.push(id) });
+  const every = router.everyReplica();
+  router.update(routes(-1, ["a"]));
+  const [only] = await every;
+  expect([only?.id, router.ongoing, router.hasRoom]).toEqual(["a", 1, false]);
+  router.update(routes(-1, ["a", "b"]));
+  const all = await router.everyReplica();
+  expect(all.map(({ id }) => id)).toEqual(["a", "b"]);
+  router.update(routes(-1, []));
+  expect(released).toEqual([]);
+  for (const replica of [...all, only as (typeof all)[number]]) router.ended(replica);
+  expect(released.sort()).toEqual(["a", "b"]);
+  router.close();
+});
+
+test("a router whose deployment is deleted is over when its last request is", async () => {
+  let overs = 0;
+  const router = new DeploymentRouter("app", "model", { ...ports, over: () => (overs += 1) });
+  router.update(routes(-1, ["a", "b"]));
+  const [first, second] = [router.assign(request), router.assign(request)] as [RoutedReplica, RoutedReplica];
+  const waiting = router.assign(request);
+  router.update(null);
+  await expect(waiting).rejects.toThrow("it does not exist, or was deleted");
+  router.ended(first);
+  expect(overs).toBe(0);
+  router.lost(second);
+  expect(overs).toBe(1);
+  const idle = new DeploymentRouter("app", "other", { ...ports, over: () => (overs += 1) });
+  idle.update(routes(-1, ["a"]));
+  idle.update(null);
+  expect(overs).toBe(2);
 });

@@ -8,6 +8,7 @@
 import { Fifo } from "../../core/internal.ts";
 import { BackPressureError, DeploymentUnavailableError } from "../errors.ts";
 import { BUSY_RETRY_MAX_MS, BUSY_RETRY_MIN_MS, LOST_FOR_MS } from "../limits.ts";
+import { LATENCY_BOUNDARIES, Series } from "../metrics/registry.ts";
 import { loadRequestRouter } from "./load-request-router.ts";
 import type { RequestToRoute } from "./request-router.ts";
 import { type ReplicaInfo, ReplicaSet, type RoutedReplica } from "./replica-set.ts";
@@ -30,11 +31,14 @@ export interface DeploymentRoutes {
 interface Waiting {
   readonly request: RequestToRoute;
   isGone: boolean;
+  readonly sinceMs: number;
   resolve(replica: RoutedReplica): void;
   reject(error: Error): void;
 }
 
 interface RouterPorts {
+  /** Replicas there go first; undefined: all are the same. */
+  readonly preferredNodeId?: string | undefined;
   /** A replica came: whoever calls it may connect. */
   added(replica: RoutedReplica): void;
   /** The replica ends by plan or is gone, while requests of this process are under way there. */
@@ -43,11 +47,15 @@ interface RouterPorts {
   released(replica: RoutedReplica): void;
   /** A request begins to wait, and there is no replica. */
   needed(): void;
+  /** The deployment does not exist, and nothing of this process waits or runs there any more. */
+  over(): void;
 }
 
 export class DeploymentRouter {
   readonly app: string;
   readonly deployment: string;
+  /** Milliseconds that requests waited for a replica which were not placed at once. */
+  readonly waits = new Series([], LATENCY_BOUNDARIES);
   readonly #ports: RouterPorts;
   readonly #set = new ReplicaSet(1);
   readonly #waiting = new Fifo<Waiting>();
@@ -62,6 +70,7 @@ export class DeploymentRouter {
   #ongoing = 0;
   #requests = 0;
   #handleCalls = 0;
+  #notPlacedAtOnce = 0;
   #retry: NodeJS.Timeout | undefined;
   #retryMs = BUSY_RETRY_MIN_MS;
 
@@ -69,6 +78,7 @@ export class DeploymentRouter {
     this.app = app;
     this.deployment = deployment;
     this.#ports = ports;
+    this.#set.preferredNodeId = ports.preferredNodeId;
   }
 
   get queued(): number {
@@ -80,8 +90,13 @@ export class DeploymentRouter {
   }
 
   /** Requests that were to be placed, and of these the calls of handles, since the process has begun. */
-  get counts(): { requests: number; handleCalls: number } {
-    return { requests: this.#requests, handleCalls: this.#handleCalls };
+  get counts(): { requests: number; handleCalls: number; placedAtOnce: number } {
+    return { requests: this.#requests, handleCalls: this.#handleCalls, placedAtOnce: this.#requests - this.#notPlacedAtOnce };
+  }
+
+  /** Requests of this process at each replica. */
+  get loads(): (readonly [replica: string, ongoing: number])[] {
+    return [...this.#set.all].map(({ id, ongoing }) => [id, ongoing] as const);
   }
 
   /** A handle of this process is called. */
@@ -126,6 +141,7 @@ export class DeploymentRouter {
     for (const replica of added) this.#ports.added(replica);
     if (routes === null) this.#refuseAll(() => unavailable(this.app, this.deployment));
     else this.#pump();
+    this.#tellIfOver();
     // Requests that came before the limit was known.
     const max = routes?.maxQueuedRequests ?? -1;
     if (isFirst && max >= 0) this.#refuseAll(() => full(this.deployment, max), { after: max });
@@ -179,10 +195,12 @@ export class DeploymentRouter {
     }, LOST_FOR_MS).unref();
   }
 
-  /** All replicas that there are, once there is one. They are not counted as taken. */
-  async everyReplica(): Promise<RoutedReplica[]> {
-    if (this.#set.size === 0) this.ended(await this.assign({ modelId: "", sessionId: "", method: "" }));
-    return [...this.#set.all];
+  /** All replicas that there are, once there is one, also those without room. They count as taken, as by `assign`. */
+  async everyReplica(signal?: AbortSignal): Promise<RoutedReplica[]> {
+    if (this.#set.size === 0) this.ended(await this.assign({ modelId: "", sessionId: "", method: "" }, signal));
+    const replicas = [...this.#set.all];
+    for (const replica of replicas) this.#begin(replica);
+    return replicas;
   }
 
   /** A model was loaded there: requests for it prefer the replica. */
@@ -213,15 +231,21 @@ export class DeploymentRouter {
   #letGo(replica: RoutedReplica): void {
     if (replica.ongoing > 0 || !this.#retiring.delete(replica)) return;
     this.#ports.released(replica);
+    this.#tellIfOver();
+  }
+
+  #tellIfOver(): void {
+    if (this.#isDeleted && this.#ongoing === 0) this.#ports.over();
   }
 
   async #wait(request: RequestToRoute, signal: AbortSignal | undefined): Promise<RoutedReplica> {
+    this.#notPlacedAtOnce += 1;
     if (this.#isDeleted) throw unavailable(this.app, this.deployment);
     const max = this.#routes?.maxQueuedRequests ?? -1;
     if (max >= 0 && this.#waitingCount >= max) throw full(this.deployment, max);
     signal?.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<RoutedReplica>();
-    const waiting: Waiting = { request, isGone: false, resolve, reject };
+    const waiting: Waiting = { request, isGone: false, sinceMs: performance.now(), resolve, reject };
     this.#waiting.push(waiting);
     this.#waitingCount += 1;
     if (this.#set.size === 0) this.#ports.needed();
@@ -253,6 +277,7 @@ export class DeploymentRouter {
       first.isGone = true;
       this.#waitingCount -= 1;
       this.#begin(replica);
+      this.waits.observe(performance.now() - first.sinceMs);
       first.resolve(replica);
     }
   }

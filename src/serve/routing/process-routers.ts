@@ -1,7 +1,7 @@
 /**
  * The routers of this process, one for each deployment that it calls, and its link to the controller.
  *
- * Handles and proxies ask here, so that all of a process share what is known and count together. A session that ends takes its routers with it (`closeRouters`). Owns, too,
+ * Handles and proxies ask here, so that all of a process share what is known and count together. A router goes with its deployment, or with the session (`closeRouters`). Owns, too,
  * which actor a replica is: found by its name once.
  */
 import { SERVE_NAMESPACE } from "../names.ts";
@@ -18,11 +18,15 @@ interface ReplicaWatcher {
   added(replica: RoutedReplica): void;
   retired?(replica: RoutedReplica): void;
   released(replica: RoutedReplica): void;
+  /** The deployment does not exist any more, and the router is no longer used: one of the same name has another. */
+  over(): void;
 }
 
 class ProcessRouters {
   readonly #routers = new Map<string, DeploymentRouter>();
   readonly #watchers = new Map<string, Set<ReplicaWatcher>>();
+  /** Set before the first router is made: the routers of this process prefer replicas there. */
+  preferredNodeId: string | undefined;
   readonly #link = new ControllerLink(() =>
     [...this.#routers.values()]
       .filter((router) => router.queued > 0 || router.ongoing > 0)
@@ -34,6 +38,7 @@ class ProcessRouters {
     let router = this.#routers.get(key);
     if (router === undefined) {
       const made = new DeploymentRouter(app, deployment, {
+        preferredNodeId: this.preferredNodeId,
         added: (replica) => {
           for (const watcher of this.#watchers.get(key) ?? []) watcher.added(replica);
         },
@@ -45,6 +50,7 @@ class ProcessRouters {
           this.#link.released(key, replica.id);
         },
         needed: () => this.#link.report(),
+        over: () => this.#remove(key, made),
       });
       router = made;
       this.#routers.set(key, made);
@@ -67,6 +73,15 @@ class ProcessRouters {
 
   watchRoutes(changed: (routes: RouteTableValue) => void): void {
     this.#link.subscribe(ROUTES_KEY, { changed: (value) => changed((value ?? []) as RouteTableValue), held: () => [] });
+  }
+
+  #remove(key: string, router: DeploymentRouter): void {
+    if (this.#routers.get(key) !== router) return;
+    this.#routers.delete(key);
+    this.#link.unsubscribe(key);
+    const watchers = this.#watchers.get(key) ?? [];
+    this.#watchers.delete(key);
+    for (const watcher of watchers) watcher.over();
   }
 
   get all(): Iterable<DeploymentRouter> {

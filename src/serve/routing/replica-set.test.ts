@@ -83,6 +83,33 @@ test("a session keeps its replica; while that has no room the next one of the se
   expect(new Set(ofModel)).toEqual(new Set(["b", "c"]));
 });
 
+test("replicas on the preferred node get all while one of them has room, and sessions keep theirs", () => {
+  const set = new ReplicaSet(2, seeded(5));
+  set.preferredNodeId = "here";
+  const infos = ["a", "b", "c", "d"].map((id) => ({ ...info(id), nodeId: id < "c" ? "here" : "there" }));
+  set.update(infos, 2);
+  const owners = new Set(Array.from({ length: 40 }, (_, index) => set.choose(to("", `s${index}`))?.id));
+  expect(owners).toEqual(new Set(["a", "b", "c", "d"]));
+  const taken = Array.from({ length: 8 }, () => {
+    const replica = set.choose(to("")) as RoutedReplica;
+    set.begin(replica);
+    return replica;
+  });
+  const idsOf = (start: number, end: number): string =>
+    taken
+      .slice(start, end)
+      .map(({ id }) => id)
+      .sort()
+      .join("");
+  expect([idsOf(0, 4), idsOf(4, 8), set.hasRoom]).toEqual(["aabb", "ccdd", false]);
+  // Both have room again: the one that is near gets the next request.
+  set.end(set.find("c") as RoutedReplica);
+  set.end(set.find("a") as RoutedReplica);
+  expect(set.choose(to(""))?.id).toBe("a");
+  set.update(infos.slice(2), 2);
+  expect(set.choose(to(""))?.id).toBe("c");
+});
+
 test("what the controller leaves out is retired, and keeps what is under way", () => {
   const set = new ReplicaSet(3, seeded(3));
   set.update([info("a"), info("b")], 3);

@@ -3,7 +3,8 @@
  *
  * Pure: no clock, no socket. Power of two choices: of two replicas with room, drawn at random, the one with fewer requests; so routers that do not
  * know of each other still spread evenly. Choosing costs the same with one replica and with a thousand, as those with room are kept apart. A model goes to replicas
- * that have loaded it where one of them has room, and a session to its own replica (`sessions.ts`). A replica that answered BUSY counts as full until it has answered something else or the router tries it again.
+ * that have loaded it where one of them has room, and a session to its own replica (`sessions.ts`). A router that prefers a node chooses among the replicas there as long as
+ * one of them has room. A replica that answered BUSY counts as full until it has answered something else or the router tries it again.
  */
 
 import type { RequestRouter, RequestToRoute } from "./request-router.ts";
@@ -31,12 +32,15 @@ export class RoutedReplica {
   others = 0;
   /** The replica answered BUSY. */
   isBusy = false;
-  /** Where it is among those with room; -1 where it has none. */
+  /** It runs on the node that the router prefers. */
+  readonly isNear: boolean;
+  /** Where it is among those with room, near ones or others; -1 where it has none. */
   freeIndex = -1;
   /** Nothing more is sent there. */
   isRetired = false;
 
-  constructor(info: ReplicaInfo) {
+  constructor(info: ReplicaInfo, isNear: boolean) {
+    this.isNear = isNear;
     this.id = info.id;
     this.hash = hashOf(info.id);
     this.info = info;
@@ -50,13 +54,17 @@ export class RoutedReplica {
 export class ReplicaSet {
   readonly #random: () => number;
   readonly #replicas = new Map<string, RoutedReplica>();
-  readonly #free: RoutedReplica[] = [];
+  /** Those with room, on the preferred node and elsewhere. */
+  readonly #near: RoutedReplica[] = [];
+  readonly #far: RoutedReplica[] = [];
   /** By model, those that have loaded it. */
   readonly #byModel = new Map<string, Set<RoutedReplica>>();
   #ongoingMax: number;
 
   /** A router of the user's, which goes before the choice between two. */
   router: RequestRouter | undefined;
+  /** Set before replicas come. */
+  preferredNodeId: string | undefined;
 
   constructor(ongoingMax: number, random: () => number = Math.random) {
     this.#ongoingMax = ongoingMax;
@@ -72,7 +80,7 @@ export class ReplicaSet {
   }
 
   get hasRoom(): boolean {
-    return this.#free.length > 0;
+    return this.#near.length > 0 || this.#far.length > 0;
   }
 
   find(id: string): RoutedReplica | undefined {
@@ -90,7 +98,7 @@ export class ReplicaSet {
     for (const info of infos) {
       let replica = this.#replicas.get(info.id);
       if (replica === undefined) {
-        replica = new RoutedReplica(info);
+        replica = new RoutedReplica(info, info.nodeId === this.preferredNodeId);
         this.#replicas.set(info.id, replica);
         added.push(replica);
       }
@@ -110,7 +118,7 @@ export class ReplicaSet {
 
   /** The next replica for a request, or undefined where none has room. */
   choose({ modelId, sessionId, method }: RequestToRoute): RoutedReplica | undefined {
-    const free = this.#free;
+    const free = this.#near.length > 0 ? this.#near : this.#far;
     if (free.length === 0) return undefined;
     if (this.router !== undefined) return this.#ranked(this.router, { modelId, sessionId, method });
     if (modelId !== "") {
@@ -118,8 +126,8 @@ export class ReplicaSet {
       const holder = sessionId === "" ? leastOf(holders) : replicaOfSession(sessionId, holders);
       if (holder !== undefined) return holder;
     }
+    if (sessionId !== "") return replicaOfSession(sessionId, this.#free);
     if (free.length === 1) return free[0];
-    if (sessionId !== "") return replicaOfSession(sessionId, free);
     const first = Math.floor(this.#random() * free.length);
     const second = (first + 1 + Math.floor(this.#random() * (free.length - 1))) % free.length;
     const [a, b] = [free[first] as RoutedReplica, free[second] as RoutedReplica];
@@ -163,6 +171,10 @@ export class ReplicaSet {
     holders.add(replica);
   }
 
+  get #free(): RoutedReplica[] {
+    return this.#near.length === 0 ? this.#far : [...this.#near, ...this.#far];
+  }
+
   #ranked(router: RequestRouter, request: RequestToRoute): RoutedReplica | undefined {
     const candidates = this.#free.map(({ id, info, load }) => ({ id, nodeId: info.nodeId, models: info.models, ongoing: load }));
     for (const { id } of router.chooseReplicas(request, candidates)) {
@@ -184,7 +196,7 @@ export class ReplicaSet {
   /** Keeps the list of those with room. */
   #place(replica: RoutedReplica): void {
     const hasRoom = !replica.isRetired && !replica.isBusy && replica.ongoing < this.#ongoingMax;
-    const free = this.#free;
+    const free = replica.isNear ? this.#near : this.#far;
     if (hasRoom === replica.freeIndex >= 0) return;
     if (hasRoom) {
       replica.freeIndex = free.length;

@@ -5,6 +5,7 @@
  * configuration before and after. Only the chain of exploits counts that leads to the last line: an exploit of another trial replaces all that
  * came before it. At the iteration of a change the trial saves a checkpoint and goes on from it with the next configuration.
  */
+import { parseMetrics } from "../../runs/metrics.ts";
 import type { Decision, SchedulerView, TrialScheduler } from "../scheduler.ts";
 import type { Config, Definition, JsonValue, Trial, TrialResult } from "../trial.ts";
 import { readWhole } from "../../storage/read-file.ts";
@@ -102,7 +103,7 @@ function readPolicy(text: string): { first: Config | undefined; changes: Change[
 function readLine(line: string, number: number): { trial: string; donor: string; donorIteration: number; before: Config; after: Config } {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(line);
+    parsed = parseMetrics(line);
   } catch {
     parsed = undefined;
   }
@@ -110,6 +111,6 @@ function readLine(line: string, number: number): { trial: string; donor: string;
     throw new TypeError(
       `Cannot replay a policy: line ${number} is no exploit, which is a list of six in JSON: received ${JSON.stringify(line.slice(0, 80))}`,
     );
-  const [trial, donor, , donorIteration, before, after] = parsed as [string, string, number, number, Config, Config];
+  const [trial, donor, , donorIteration, before, after] = parsed as unknown as [string, string, number, number, Config, Config];
   return { trial, donor, donorIteration, before, after };
 }

@@ -27,7 +27,7 @@ export interface PopulationOptions {
   quantileFraction?: number;
   /** Changes a new configuration once more. */
   customExploreFn?: ((config: Config) => Config) | undefined;
-  /** Whether exploits are written to `pbt_policy_<trial>.txt`, which `PopulationBasedTrainingReplay` reads. Default: true. */
+  /** Whether exploits are written into the run's folder: to `pbt_policy_<trial>.txt`, which `PopulationBasedTrainingReplay` reads, and all to `pbt_global.txt`. Default: true. */
   logConfig?: boolean;
   /** Whether a result without the metric or `timeAttr` is an error. Default: true. */
   requireAttrs?: boolean;
@@ -140,11 +140,6 @@ export class PopulationBasedTraining implements TrialScheduler {
     this.random = new Random(this.#settings.seed);
     this.objective = new Objective(kind.name, this.#settings);
     this.#nextSync = Math.max(this.#interval, this.#settings.burnInPeriod);
-  }
-
-  /** Whether the loop is to keep a log of exploits. */
-  get logConfig(): boolean {
-    return this.#settings.logConfig;
   }
 
   setSearchProperties(metric: string | undefined, mode: Mode | undefined): void {
@@ -278,7 +273,7 @@ export class PopulationBasedTraining implements TrialScheduler {
     member.lastPerturbation = donorMember.lastPerturbation;
     member.lastTrainTime = donorMember.lastTrainTime;
     member.exploits = exploits + 1;
-    return [{ type: "exploit", trialId: trial.id, donorId: donor.id, config }];
+    return [{ type: "exploit", trialId: trial.id, donorId: donor.id, config, ...(this.#settings.logConfig && { isLogged: true }) }];
   }
 
   /** The configuration with which a trial goes on from its donor's checkpoint. */

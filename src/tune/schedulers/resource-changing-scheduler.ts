@@ -2,7 +2,7 @@
  * `ResourceChangingScheduler`: another scheduler's decisions, and more resources for trials that go on while some are free.
  *
  * After a result with which the base scheduler lets a trial go on, an allocation function says what the trial is to have. Where that is something else, the trial goes
- * on with it from its newest checkpoint. All trials begin with equal resources.
+ * on with it from a checkpoint that it saves on its way. All trials begin with equal resources.
  */
 import { describeValue } from "../../core/internal.ts";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "../scheduler.ts";

@@ -13,7 +13,7 @@ import type { Config, Definition, JsonValue, Mode } from "../trial.ts";
 export interface BasicVariantGeneratorOptions {
   /** How often the whole grid is run; without a grid, how many configurations there are. -1 is without end. Default: that of `tuneConfig`. */
   numSamples?: number | undefined;
-  /** Configurations, whole or in part, that are tried first; what they leave out is drawn. Each takes the place of one sample, or of one grid. Default: none. */
+  /** Configurations, whole or in part, that are tried first; what they leave out is drawn. Each takes the place of one sample: of a grid it fixes the axes that it names. Default: none. */
   pointsToEvaluate?: readonly Readonly<Record<string, unknown>>[] | undefined;
   /** Whether all points of one grid share what is drawn at random. Default: false. */
   constantGridSearch?: boolean | undefined;
@@ -62,7 +62,8 @@ export class BasicVariantGenerator implements Searcher {
   #numSamples: number;
   #space: SearchSpace = {};
   #grid: Point[] = [new Map()];
-  #points: Map<string, number>[] = [];
+  /** Points of the user, each with the grid that it leaves. */
+  #points: { readonly point: Point; readonly grid: readonly Point[] }[] = [];
   #given = 0;
   /** Values drawn for the present grid, where all its points share them (`constantGridSearch`). */
   #constant = new Map<string, number>();
@@ -84,22 +85,34 @@ export class BasicVariantGenerator implements Searcher {
 
   setSearchProperties(_metric: string | readonly string[], _mode: Mode | readonly Mode[], space: SearchSpace): void {
     this.#space = space;
-    this.#points = this.#options.pointsToEvaluate.map((config) => readPoint(space, config));
     this.#grid = [];
     forEachGridPoint(space, (point) => this.#grid.push(point));
+    this.#points = this.#options.pointsToEvaluate.map((config) => {
+      const point = readPoint(space, config);
+      return { point, grid: gridBeside(this.#grid, point) };
+    });
+  }
+
+  /** How many configurations there are. */
+  get trialsMax(): number {
+    if (this.#numSamples === -1) return Number.POSITIVE_INFINITY;
+    const points = this.#points.slice(0, this.#numSamples);
+    return points.reduce((sum, { grid }) => sum + grid.length, (this.#numSamples - points.length) * this.#grid.length);
   }
 
   suggest(trialId: string): Suggestion {
-    // A point that a user gave fixes the grid's places that it names: the grid of its sample has the rest.
-    const sample = Math.floor(this.#given / this.#grid.length);
-    if (this.#numSamples !== -1 && sample >= this.#numSamples) return "finished";
+    if (this.#given >= this.trialsMax) return "finished";
     const { maxConcurrent } = this.#options;
     if (maxConcurrent > 0 && this.#running.size >= maxConcurrent) return "later";
     if (maxConcurrent > 0) this.#running.add(trialId);
-    const point = this.#grid[this.#given % this.#grid.length] as Point;
-    const isNewGrid = this.#given % this.#grid.length === 0;
+    let at = this.#given;
     this.#given += 1;
-    return this.#draw({ point, isNewGrid, fixed: this.#points[sample] });
+    for (const { point, grid } of this.#points) {
+      if (at < grid.length) return this.#draw({ point: grid[at] as Point, isNewGrid: at === 0, fixed: point });
+      at -= grid.length;
+    }
+    at %= this.#grid.length;
+    return this.#draw({ point: this.#grid[at] as Point, isNewGrid: at === 0, fixed: undefined });
   }
 
   onTrialComplete(trialId: string): void {
@@ -129,4 +142,13 @@ export class BasicVariantGenerator implements Searcher {
       return value;
     });
   }
+}
+
+/** The points of a grid that differ in what a user's point leaves open. */
+function gridBeside(grid: readonly Point[], fixed: Point): Point[] {
+  const seen = new Set<string>();
+  return grid.filter((point) => {
+    const open = JSON.stringify([...point].filter(([name]) => !fixed.has(name)));
+    return !seen.has(open) && seen.add(open);
+  });
 }

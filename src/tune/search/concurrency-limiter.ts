@@ -85,4 +85,8 @@ export class ConcurrencyLimiter implements Searcher {
     this.#isBatchFull = saved.isBatchFull;
     await this.#searcher.restore(saved.searcher);
   }
+
+  async close(): Promise<void> {
+    await this.#searcher.close?.();
+  }
 }

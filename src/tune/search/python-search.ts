@@ -5,17 +5,18 @@
  * that log, and a search that goes on repeats it in a new actor. So the state is JSON, and nothing is unpickled. A package that its Python lacks
  * is named with the command that installs it.
  */
-import { type ActorHandle, terminate } from "../../core/index.ts";
+import { type ActorHandle, kill } from "../../core/index.ts";
 import { custom, isPlainObject } from "../../core/internal.ts";
 import { python } from "../../python/python.ts";
 import { definitionOf } from "../definition.ts";
 import { Random } from "../random.ts";
 import type { Searcher, Suggestion } from "../searcher.ts";
 import { configOf, readPoint, type SearchSpace, toAllowed } from "../space.ts";
-import type { Definition, JsonValue, Mode, TrialResult } from "../trial.ts";
+import type { Config, Definition, JsonValue, Mode, TrialResult } from "../trial.ts";
 import { type Axis, axesOf } from "./axes.ts";
 import { lossesOf, readObjectives, type Objectives } from "./losses.ts";
 import { modelSearchOptions, type ModelSearchOptions } from "./model-options.ts";
+import { type SpaceFunction, Suggestions } from "./space-function.ts";
 
 /** Options of all searchers of Python libraries. */
 export interface PythonSearchOptions extends ModelSearchOptions {
@@ -31,16 +32,19 @@ export const pythonSearchOptions = {
 };
 
 type PlainPoint = Readonly<Record<string, number>>;
-/** A call to the library, as the log keeps it for `replay`. */
+/** A call to the library, as the log keeps it for `replay`. With a space function each trial has axes of its own. */
 type Call =
   | readonly ["ask" | "give", trialId: string, point: PlainPoint]
+  | readonly ["ask" | "give", trialId: string, point: PlainPoint, axes: readonly JsonValue[]]
   | readonly ["tell", trialId: string, losses: readonly number[] | null]
   | readonly ["observe", trialId: "", value: { readonly point: PlainPoint; readonly losses: readonly number[] }];
 
 /** The classes of `python/shoal/_searchers.py`. */
 interface PythonSearcher {
   ask(trialId: string): PlainPoint;
-  give(trialId: string, point: PlainPoint): void;
+  /** The value of one more axis of a trial that was asked for. */
+  suggest(trialId: string, axis: JsonValue): number;
+  give(trialId: string, point: PlainPoint, axes?: readonly JsonValue[]): void;
   tell(trialId: string, losses: readonly number[] | null): void;
   observe(point: PlainPoint, losses: readonly number[]): void;
   replay(log: readonly Call[]): void;
@@ -58,6 +62,14 @@ interface PythonLibrary {
   readonly objectivesMax: number;
   /** Whether trials are kept in a storage of the library's, where they are found by their ids. */
   readonly isStored?: boolean;
+  /** The user's function that asks for one value after another, in place of a space. */
+  readonly define?: SpaceFunction | undefined;
+}
+
+/** The library's process, and what resolves when it knows everything of the log. */
+interface StartedLibrary {
+  readonly handle: ActorHandle<PythonSearcher>;
+  readonly replayed: PromiseLike<unknown>;
 }
 
 export abstract class PythonSearch implements Searcher {
@@ -71,7 +83,7 @@ export abstract class PythonSearch implements Searcher {
   #log: Call[] = [];
   #given = 0;
   #running = new Set<string>();
-  #actor: Promise<ActorHandle<PythonSearcher>> | undefined;
+  #actor: StartedLibrary | undefined;
 
   constructor(library: PythonLibrary, options: PythonSearchOptions) {
     this.#library = library;
@@ -83,7 +95,7 @@ export abstract class PythonSearch implements Searcher {
 
   /** @throws RangeError for a space or metrics that the library has no form for */
   setSearchProperties(metric: string | readonly string[], mode: Mode | readonly Mode[], space: SearchSpace): void {
-    const { name, objectivesMax } = this.#library;
+    const { name, objectivesMax, define } = this.#library;
     this.#objectives = readObjectives({
       searcher: name,
       objectivesMax,
@@ -92,6 +104,10 @@ export abstract class PythonSearch implements Searcher {
     });
     this.#space = space;
     this.#axes = axesOf(space, name);
+    if (define !== undefined && this.#axes[0] !== undefined)
+      throw new RangeError(
+        `Cannot search ${JSON.stringify(this.#axes[0].name)} with ${name}: its space function says what is searched: suggest it there, and leave constants in paramSpace`,
+      );
     for (const { name: place, domain } of this.#axes)
       if (domain.kind === "normal")
         throw new RangeError(
@@ -104,6 +120,8 @@ export abstract class PythonSearch implements Searcher {
   }
 
   async suggest(trialId: string): Promise<Suggestion> {
+    const { define } = this.#library;
+    if (define !== undefined) return await this.#suggestBy(define, trialId);
     const actor = await this.#started();
     const given = this.#nextGiven();
     const point = given ?? (await actor.ask.remote(trialId));
@@ -112,6 +130,31 @@ export abstract class PythonSearch implements Searcher {
     this.#log.push([given === undefined ? "ask" : "give", trialId, point]);
     this.#running.add(trialId);
     return configOf(this.#space, new Map(Object.entries(point)));
+  }
+
+  /** The configuration that a space function makes of the library's suggestions. A trial whose function throws has failed for the library, too. */
+  async #suggestBy(define: SpaceFunction, trialId: string): Promise<Config> {
+    const actor = await this.#started();
+    const given = this.#nextConfig();
+    if (given === undefined) await actor.ask.remote(trialId);
+    const suggestions = new Suggestions(this.#library.name, async (axis) =>
+      given === undefined
+        ? await actor.suggest.remote(trialId, plainAxis(axis))
+        : givenValue(axis, readPoint({ [axis.name]: axis.domain }, given)),
+    );
+    let hasFailed = true;
+    try {
+      const config = await suggestions.configBy(define, { trialId, constants: this.#space });
+      hasFailed = false;
+      return config;
+    } finally {
+      const { point } = suggestions;
+      const axes = suggestions.axes.filter(({ name }) => Object.hasOwn(point, name)).map(plainAxis);
+      if (given !== undefined) await actor.give.remote(trialId, point, axes);
+      this.#log.push([given === undefined ? "ask" : "give", trialId, point, axes]);
+      this.#running.add(trialId);
+      if (hasFailed) await this.onTrialComplete(trialId, undefined, true);
+    }
   }
 
   async onTrialComplete(trialId: string, result?: TrialResult, error = false): Promise<void> {
@@ -135,23 +178,26 @@ export abstract class PythonSearch implements Searcher {
     this.#running = new Set(saved.running);
   }
 
-  /** Ends the library's process. Another question starts it again. */
+  /** Ends the library's process, also while it starts: all that it knows is in the log, or in its storage. Another question starts it again. */
   async close(): Promise<void> {
     const actor = this.#actor;
     this.#actor = undefined;
-    if (actor !== undefined) await actor.then((handle) => terminate(handle)).catch(() => undefined);
+    if (actor !== undefined) await kill(actor.handle);
   }
 
   /** The actor, which knows everything of the log. */
-  #started(): Promise<ActorHandle<PythonSearcher>> {
-    this.#actor ??= this.#start().catch((error: unknown) => {
-      this.#actor = undefined;
+  async #started(): Promise<ActorHandle<PythonSearcher>> {
+    const actor = (this.#actor ??= this.#start());
+    try {
+      await actor.replayed;
+      return actor.handle;
+    } catch (error) {
+      if (this.#actor === actor) this.#actor = undefined;
       throw error;
-    });
-    return this.#actor;
+    }
   }
 
-  async #start(): Promise<ActorHandle<PythonSearcher>> {
+  #start(): StartedLibrary {
     const { className, options, isStored } = this.#library;
     const { runtimeEnv } = this.#options;
     const actorClass = python.actor<PythonSearcher, [axes: JsonValue, options: JsonValue]>("shoal._searchers", className, {
@@ -165,27 +211,37 @@ export abstract class PythonSearch implements Searcher {
     });
     // In a storage the trials are there already: asks and tells that are repeated find them by their ids.
     const log = isStored ? this.#log.filter(([call, trialId]) => this.#running.has(trialId) && call !== "tell") : this.#log;
-    await handle.replay.remote(log);
-    return handle;
+    return { handle, replayed: handle.replay.remote(log) };
   }
 
-  /** The next of the user's points; what it leaves out is in the middle of its axis, or the first option. */
+  /** The next of the user's points. */
   #nextGiven(): PlainPoint | undefined {
-    const config = this.#options.pointsToEvaluate?.[this.#given];
+    const config = this.#nextConfig();
     if (config === undefined) return undefined;
-    this.#given += 1;
     const values = readPoint(this.#space, config);
     const point: Record<string, number> = {};
-    for (const { name, domain, condition } of this.#axes) {
+    for (const axis of this.#axes) {
+      const { name, condition } = axis;
       if (condition !== undefined && point[(this.#axes[condition.axis] as Axis).name] !== condition.option) continue;
-      const value = values.get(name);
-      if (value !== undefined) point[name] = value;
-      else if (domain.kind === "float")
-        point[name] = toAllowed(domain, domain.log ? Math.sqrt(domain.lower * domain.upper) : (domain.lower + domain.upper) / 2);
-      else point[name] = domain.kind === "integer" ? toAllowed(domain, (domain.first + domain.last) / 2) : 0;
+      point[name] = givenValue(axis, values);
     }
     return point;
   }
+
+  #nextConfig(): Readonly<Record<string, unknown>> | undefined {
+    const config = this.#options.pointsToEvaluate?.[this.#given];
+    if (config !== undefined) this.#given += 1;
+    return config;
+  }
+}
+
+/** The value of an axis in a point of the user's; where the point leaves it out, the middle of the axis, or the first option. */
+function givenValue({ name, domain }: Axis, values: ReadonlyMap<string, number>): number {
+  const value = values.get(name);
+  if (value !== undefined) return value;
+  if (domain.kind !== "float" && domain.kind !== "integer") return 0;
+  const [low, high] = domain.kind === "float" ? [domain.lower, domain.upper] : [domain.first, domain.last];
+  return toAllowed(domain, domain.log ? Math.sqrt(low * high) : (low + high) / 2);
 }
 
 /** An axis as `_searchers.py` reads it. */

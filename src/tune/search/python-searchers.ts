@@ -7,8 +7,11 @@
 import { count, custom, isPlainObject, number, oneOf, readOptions, text } from "../../core/internal.ts";
 import type { JsonValue } from "../trial.ts";
 import { PythonSearch, pythonSearchOptions, type PythonSearchOptions } from "./python-search.ts";
+import type { SpaceFunction } from "./space-function.ts";
 
 export interface OptunaSearchOptions extends PythonSearchOptions {
+  /** A function that defines the space as it runs, in the place of `paramSpace`, whose constants the configuration has besides. */
+  space?: SpaceFunction | undefined;
   /** Optuna's sampler. Default: `"tpe"`; with several metrics, too. */
   sampler?: "tpe" | "gp" | "cmaes" | "random" | "qmc" | "nsgaii" | "nsgaiii" | undefined;
   /** Keyword arguments of the sampler, by their names in Optuna: `{ n_startup_trials: 20 }`. */
@@ -19,14 +22,27 @@ export interface OptunaSearchOptions extends PythonSearchOptions {
   studyName?: string | undefined;
 }
 
-/** Optuna's samplers over conditional spaces, for one metric or several. `pip install optuna`. */
+/**
+ * Optuna's samplers over conditional spaces, for one metric or several. `pip install optuna`.
+ *
+ * @example
+ * new OptunaSearch({
+ *   space: async (trial) => {
+ *     const layers = await trial.suggest("layers", randint(1, 4));
+ *     for (let layer = 0; layer < layers; layer++) await trial.suggest(`width${layer}`, lograndint(8, 257));
+ *   },
+ * });
+ */
 export class OptunaSearch extends PythonSearch {
   /** @throws TypeError, RangeError */
   constructor(options: OptunaSearchOptions = {}) {
-    const { sampler, samplerOptions, storage, studyName } = readOptions(options, {
+    const { space, sampler, samplerOptions, storage, studyName } = readOptions(options, {
       of: "an OptunaSearch",
       options: {
         ...pythonSearchOptions,
+        space: custom<SpaceFunction | undefined>("a function of the trial is needed", undefined, (value) =>
+          typeof value === "function" ? "ok" : "wrong type",
+        ),
         sampler: oneOf(["tpe", "gp", "cmaes", "random", "qmc", "nsgaii", "nsgaiii"], "tpe"),
         samplerOptions: custom<Readonly<Record<string, JsonValue>>>("an object of keyword arguments is needed", {}, (value) =>
           isPlainObject(value) ? "ok" : "wrong type",
@@ -37,14 +53,19 @@ export class OptunaSearch extends PythonSearch {
     });
     if (storage !== undefined && studyName === undefined)
       throw new TypeError("Cannot make an OptunaSearch: a study in a storage has a name, by which it is found again: set studyName");
+    if (space !== undefined && options.evaluatedRewards !== undefined)
+      throw new TypeError(
+        "Cannot make an OptunaSearch: known results need a space that is known before: leave out evaluatedRewards, or give the space as paramSpace",
+      );
     super(
       {
         name: "OptunaSearch",
         type: "optuna",
-        className: "OptunaSearcher",
+        className: space === undefined ? "OptunaSearcher" : "OptunaByFunctionSearcher",
         options: { sampler, samplerOptions, storage: storage ?? null, studyName: studyName ?? null },
         objectivesMax: 100,
         isStored: storage !== undefined,
+        define: space,
       },
       options,
     );

@@ -93,6 +93,10 @@ export class Repeater implements Searcher {
     this.#filling = saved.filling ?? undefined;
     await this.#searcher.restore(saved.searcher);
   }
+
+  async close(): Promise<void> {
+    await this.#searcher.close?.();
+  }
 }
 
 /** The last result, with the means of all its numbers: which of them the searcher's metrics are is the searcher's own affair. NaN does not count. */

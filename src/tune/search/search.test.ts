@@ -407,6 +407,17 @@ describe("Repeater", () => {
   });
 });
 
+test.each([
+  ["ConcurrencyLimiter", (inner: Searcher) => new ConcurrencyLimiter(inner, { maxConcurrent: 2 })],
+  ["Repeater", (inner: Searcher) => new Repeater(inner, { repeat: 2 })],
+])("%s closes its searcher", async (_, around) => {
+  let closed = 0;
+  const inner = Object.assign(new TPESearch({ seed: 1 }), { close: () => void (closed += 1) });
+  await around(inner).close();
+  expect(closed).toBe(1);
+  await expect(around(new TPESearch({ seed: 1 })).close()).resolves.toBeUndefined();
+});
+
 test("Repeater takes the mean of the metric that its searcher was made with", async () => {
   const inner = new TPESearch({ seed: 1, metric: "other", mode: "max" });
   const repeater = new Repeater(inner, { repeat: 2 });

@@ -1,4 +1,4 @@
-"""Reads what MLflow, Weights & Biases and Comet have stored, the first two with their own code, and prints it as JSON: ``mlflow FOLDER``, ``wandb FOLDER`` or ``comet FOLDER``."""
+"""Reads what MLflow, Weights & Biases, Comet and Aim have stored, all but Comet with their own code, and prints it as JSON: ``mlflow FOLDER``, or ``wandb``, ``comet`` or ``aim``."""
 
 import glob
 import json
@@ -61,6 +61,29 @@ def comet_runs(folder):
     return found
 
 
+def aim_runs(folder):
+    import aim
+    from aim.sdk.index_manager import RepoIndexManager
+    from aim.storage.context import Context
+
+    repo = aim.Repo.from_path(folder)
+    # As `aim up` does.
+    for each in repo.list_all_runs():
+        RepoIndexManager.get_index_manager(repo).index(each)
+    found = {}
+    for run in repo.iter_runs():
+        metrics = {metric.name: [[step, value] for step, value in zip(*steps_and_values(metric))] for metric in run.metrics()}
+        note = run.get_text_sequence("note", Context({}))
+        texts = {"note": [[step, value.data] for step, value in zip(*steps_and_values(note))]} if note else {}
+        found[run.name] = {"experiment": run.experiment, "params": run["hparams"], "state": run["state"], "metrics": metrics, "texts": texts}
+    return found
+
+
+def steps_and_values(sequence):
+    steps, (values, *_) = sequence.data.items_list()
+    return steps, values
+
+
 def records(path):
     with open(path, "rb") as file:
         data = file.read()
@@ -81,4 +104,4 @@ def records(path):
             parts = []
 
 
-print(json.dumps({"mlflow": mlflow_runs, "wandb": wandb_runs, "comet": comet_runs}[sys.argv[1]](sys.argv[2])))
+print(json.dumps({"mlflow": mlflow_runs, "wandb": wandb_runs, "comet": comet_runs, "aim": aim_runs}[sys.argv[1]](sys.argv[2])))

@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import tempfile
+import threading
 
 from shoal import train
 
@@ -34,6 +36,99 @@ def count(config):
             with open(os.path.join(folder, "step.json" if rank == 0 else "other.json"), "w") as file:
                 json.dump(step, file)
             train.report({"step": step, "start": start}, checkpoint=train.Checkpoint.from_directory(folder))
+
+
+def upload_later(config):
+    """Reports twice without waiting for the uploads, each of which is held up by a file in its place."""
+    is_first = train.get_context().get_world_rank() == 0
+    run = train.get_context().get_storage().experiment_fs_path
+    owns = []
+
+    def report_later(step, name=None):
+        owns.append(tempfile.mkdtemp())
+        with open(os.path.join(owns[-1], "step.json"), "w") as file:
+            json.dump(step, file)
+        checkpoint = train.Checkpoint.from_directory(owns[-1]) if is_first else None
+        train.report({"step": step}, checkpoint, name, checkpoint_upload_mode=train.CheckpointUploadMode.ASYNC)
+
+    def hold_up(name):
+        obstacle = os.path.join(run, ".%s.partial" % name)
+        if is_first:
+            open(obstacle, "w").close()
+        train.collective.barrier()
+        return obstacle
+
+    def free_later(obstacle):
+        if is_first:
+            threading.Timer(0.2, os.remove, [obstacle]).start()
+
+    def stored(timeout_s=None):
+        return [one.metrics["step"] for one in train.get_all_reported_checkpoints(timeout_s=timeout_s)]
+
+    obstacles = hold_up("checkpoint_000000"), hold_up("named")
+    report_later(0)
+    at_once = stored(timeout_s=0.05)
+    free_later(obstacles[0])
+    report_later(1, "named")
+    with_the_next = stored(timeout_s=0)[0]
+    free_later(obstacles[1])
+    everything = stored()
+    newest = os.path.basename(train.get_checkpoint().path)
+    left = [path for path in owns if is_first and os.path.exists(path)]
+    train.report({"at_once": at_once, "with_the_next": with_the_next, "all": everything, "newest": newest, "left": left})
+
+
+def upload_by_itself(config):
+    """Each rank copies its part into the run's folder, first by a function, then before it reports."""
+    context = train.get_context()
+    run, name = context.get_storage().experiment_fs_path, "rank-%d" % context.get_world_rank()
+    own = tempfile.mkdtemp()
+    open(os.path.join(own, name), "w").close()
+    local = train.Checkpoint.from_directory(own)
+
+    def upload(checkpoint, checkpoint_dir_name):
+        to = os.path.join(run, checkpoint_dir_name)
+        os.makedirs(to, exist_ok=True)
+        with checkpoint.as_directory() as folder:
+            shutil.copy(os.path.join(folder, name), to)
+        train.collective.barrier()
+        return train.Checkpoint.from_directory(to)
+
+    try:
+        train.report({}, local, checkpoint_upload_fn=lambda checkpoint, name: None)
+    except ValueError as error:
+        said = str(error)
+    train.report({}, local, checkpoint_upload_mode=train.CheckpointUploadMode.ASYNC, checkpoint_upload_fn=upload)
+    left = [os.path.exists(own)]
+    os.makedirs(own)
+    open(os.path.join(own, name), "w").close()
+    mine = upload(local, "mine")
+    train.report({}, mine, checkpoint_upload_mode=train.CheckpointUploadMode.NO_UPLOAD)
+    left.append(os.path.exists(own))
+    train.report({"said": said, "left": left, "is_newest": train.get_checkpoint() == mine})
+
+
+def move_on(config):
+    """Waits for the notice of a drain, writes down what it says, and reports twice."""
+    import ray
+
+    start, rank = 0, train.get_context().get_world_rank()
+    if train.get_checkpoint() is not None:
+        start = train.get_checkpoint().get_metadata()["step"] + 1
+    else:
+        open(os.path.join(config["root"], "begun-%d" % rank), "w").close()
+        step, info = 0, None
+        while info is None:
+            step, info = step + 1, train.get_preemption_info()
+        nodes, ranks = info.preempted_node_to_ranks, info.preempted_ranks
+        told = {"step": step, "node": ray.get_runtime_context().get_node_id(), "info": {"nodes": nodes, "ranks": ranks, "deadline_ms": info.deadline_ms}}
+        with open(os.path.join(config["root"], "told-%d" % rank), "w") as file:
+            json.dump(told, file)
+    for step in range(start, 2):
+        with tempfile.TemporaryDirectory() as folder:
+            checkpoint = train.Checkpoint.from_directory(folder)
+            checkpoint.set_metadata({"step": step})
+            train.report({"step": step, "start": start}, checkpoint=checkpoint if rank == 0 else None)
 
 
 def sum_rows(config):

@@ -27,6 +27,18 @@ def details():
                 "source": app.source.value,
                 "route": app.route_prefix,
                 "importPath": app.deployed_app_config.import_path if app.deployed_app_config else None,
+                "calls": {
+                    name: [called["name"] for called in node.outbound_deployments]
+                    for name, node in app.deployment_topology.nodes.items()
+                }
+                if app.deployment_topology
+                else None,
+                "scaling": {
+                    deployment: details.autoscaling_detail.scaling_status.value
+                    for deployment, details in app.deployments.items()
+                    if details.autoscaling_detail
+                },
+                "dead": sum(len(details.recent_dead_replicas) for details in app.deployments.values()),
                 "deployments": {
                     deployment: [details.status.value, details.target_num_replicas, [replica.state.value for replica in details.replicas]]
                     for deployment, details in app.deployments.items()
@@ -34,6 +46,9 @@ def details():
             }
             for name, app in found.applications.items()
         },
+        "capacity": found.target_capacity,
+        "loops": found.controller_health_metrics.num_control_loops,
+        "restores": found.restores_unset_config_options,
         "ports": [target.port for group in found.target_groups for target in group.targets],
     }
 

@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -8,6 +9,7 @@ let folder = "";
 let watched: Disposable;
 let changes = 0;
 let noticed = Promise.withResolvers<void>();
+const failures: Error[] = [];
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "watched-"));
@@ -15,10 +17,12 @@ beforeEach(() => {
   mkdirSync(join(folder, "node_modules"));
   writeFileSync(join(folder, "lib", "a.ts"), "1");
   changes = 0;
-  watched = watchFolder(folder, () => {
+  failures.length = 0;
+  const changed = (): void => {
     changes += 1;
     noticed.resolve();
-  });
+  };
+  watched = watchFolder(folder, changed, (error) => failures.push(error));
 });
 afterEach(() => {
   watched[Symbol.dispose]();
@@ -58,4 +62,34 @@ test("what is installed or hidden does not count, and a burst is told once", asy
     for (const text of ["2", "3", "4"]) replace(text);
   });
   expect(changes).toBe(1);
+});
+
+test("a link to itself is no folder, and what follows is told", async () => {
+  await after(() => symlinkSync("x", join(folder, "x")));
+  await after(() => replace("2"));
+  expect(failures).toEqual([]);
+});
+
+test("a later folder that cannot be watched is told as a failure, and what follows is told as well", async () => {
+  // With the next name a path is longer than the system takes.
+  const parent = join(folder, ...Array.from({ length: 15 }, () => "d".repeat(255)));
+  await after(() => mkdirSync(parent, { recursive: true }));
+  const name = "f".repeat(255);
+  try {
+    await after(() => execFileSync("mkdir", [name], { cwd: parent }));
+    expect(failures).toEqual([expect.objectContaining({ code: "ENAMETOOLONG" })]);
+    await after(() => replace("2"));
+  } finally {
+    execFileSync("rmdir", [name], { cwd: parent });
+  }
+});
+
+test("a folder that is none cannot be watched", () => {
+  expect(() =>
+    watchFolder(
+      join(folder, "none"),
+      () => {},
+      () => {},
+    ),
+  ).toThrow("ENOENT");
 });

@@ -10,11 +10,15 @@ const IGNORED = /^(node_modules|__pycache__|\..*)$/;
 /** Editors write a file in several steps. */
 const SETTLES_AFTER_MS = 30;
 
+/** Errors of a path that is no folder for us: a file, one that has gone again, a link to itself, and what others may not read. */
+const NO_FOLDER = ["ENOTDIR", "ENOENT", "ELOOP", "EACCES", "EPERM"];
+
 /**
  * @param changed called once for each burst of changes, until the watch is disposed of
+ * @param failed called where a folder that came later cannot be watched, such as at a limit of the system on watches
  * @throws where the folder is none, or the system watches no more folders
  */
-export function watchFolder(folder: string, changed: () => void): Disposable {
+export function watchFolder(folder: string, changed: () => void, failed: (error: Error) => void): Disposable {
   const watchers = new Map<string, FSWatcher>();
   let timer: NodeJS.Timeout | undefined;
   const follow = (path: string): void => {
@@ -23,7 +27,12 @@ export function watchFolder(folder: string, changed: () => void): Disposable {
       clearTimeout(timer);
       timer = setTimeout(changed, SETTLES_AFTER_MS);
       // A file or a folder of this name came or went.
-      if (event === "rename") followAnew(join(path, name));
+      if (event !== "rename") return;
+      try {
+        followAnew(join(path, name));
+      } catch (error) {
+        failed(error as Error);
+      }
     });
     watcher.on("error", () => leave(path));
     watchers.set(path, watcher);
@@ -37,7 +46,7 @@ export function watchFolder(folder: string, changed: () => void): Disposable {
       follow(path);
     } catch (error) {
       // A limit of the system on watches is told, as changes would be missed without a word.
-      if (!["ENOTDIR", "ENOENT", "EACCES"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+      if (!NO_FOLDER.includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
     }
   };
   const leave = (path: string): void => {

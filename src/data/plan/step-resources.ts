@@ -1,0 +1,85 @@
+/**
+ * What each step of a physical plan asks for of the resources of the cluster, and whether limits leave enough for all of them.
+ *
+ * `engine/run.ts` asks before a run begins, so nothing starts that would wait for ever: every task has to fit beside the fewest actors of all pools, as these hold their
+ * resources to the end. What is counted while the pipeline runs is in `engine/resource-limits.ts`. The default of a task, and of an actor of a pool, is one CPU.
+ */
+import type { TaskOptions } from "../../core/index.ts";
+import type { Amounts } from "../engine/resource-limits.ts";
+import { type PhysicalPlan, physicalInputs } from "./physical-plan.ts";
+
+interface StepResources {
+  readonly name: string;
+  readonly kind: "task" | "actor";
+  /** What each task or actor asks for. */
+  readonly amounts: Amounts;
+  /** The fewest actors. */
+  readonly min: number;
+}
+
+type Asked = Pick<TaskOptions<1>, "numCpus" | "numGpus" | "memoryBytes" | "resources">;
+
+/** What a step asks for; undefined for one that has neither tasks nor actors. */
+export function resourcesOf(plan: PhysicalPlan): StepResources | undefined {
+  if (plan.kind !== "read" && plan.kind !== "map" && plan.kind !== "exchange") return undefined;
+  const { name, chain, options } = plan;
+  const [first] = chain;
+  // Options of Python's definition stand below those of the step.
+  const defined: Asked = first?.kind === "pythonBatches" ? first.code.options : {};
+  if (plan.kind === "map" && plan.compute?.kind === "actors") {
+    const { actorOptions, numCpus, min } = plan.compute;
+    return { name, kind: "actor", amounts: amountsOf({ ...defined, ...actorOptions, numCpus }), min };
+  }
+  return { name, kind: "task", amounts: amountsOf({ ...defined, ...options }), min: 0 };
+}
+
+export function allResources(plan: PhysicalPlan): StepResources[] {
+  const own = resourcesOf(plan);
+  return [...physicalInputs(plan).flatMap(allResources), ...(own === undefined ? [] : [own])];
+}
+
+function amountsOf({ numCpus = 1, numGpus = 0, memoryBytes = 0, resources = {} }: Asked): Amounts {
+  return { ...resources, CPU: numCpus, GPU: numGpus, memory: memoryBytes };
+}
+
+/** Of each resource what the largest task needs. */
+export function largestTask(steps: readonly StepResources[]): Amounts {
+  const largest: Record<string, number> = {};
+  for (const { kind, amounts } of steps)
+    if (kind === "task") for (const [name, amount] of Object.entries(amounts)) largest[name] = Math.max(largest[name] ?? 0, amount);
+  return largest;
+}
+
+/**
+ * @param limits - what the pipeline may hold
+ * @param from - where the limit of a resource comes from, in words
+ * @throws RangeError where a task or an actor needs more, or where the fewest actors leave too little for a task
+ */
+export function refuseBeyond(limits: Amounts, steps: readonly StepResources[], from: (name: string) => string): void {
+  for (const [resource, limit] of Object.entries(limits)) {
+    const needs = ({ amounts }: StepResources): number => amounts[resource] ?? 0;
+    for (const step of steps) {
+      if (needs(step) > limit)
+        throw new RangeError(
+          `Cannot run ${step.name}: each of its ${step.kind}s needs ${needs(step)} of ${resource}, and ${from(resource)}: raise the limit, or let the step ask for less`,
+        );
+    }
+    const pools = steps.filter((step) => step.kind === "actor" && needs(step) > 0);
+    const held = pools.reduce((sum, pool) => sum + pool.min * needs(pool), 0);
+    const largest = steps.filter(({ kind }) => kind === "task").toSorted((a, b) => needs(b) - needs(a))[0];
+    const needed = rounded(held + (largest === undefined ? 0 : needs(largest)));
+    if (needed <= limit) continue;
+    const actors = pools.map((pool) => `${pool.name}: ${pool.min} of ${needs(pool)}`).join(", ");
+    const beside =
+      largest === undefined || needs(largest) === 0 ? "" : `, and a task of ${largest.name} needs ${needs(largest)} beside them`;
+    throw new RangeError(
+      `Cannot run ${(pools.at(-1) as StepResources).name}: the fewest actors of the pipeline hold ${rounded(held)} of ${resource} as long as it runs (${actors})${beside}, and ${from(resource)}: ` +
+        `raise the limit to ${needed}, or let a step ask for less`,
+    );
+  }
+}
+
+/** Without what sums of fractions add: 0.1 and 0.2 are 0.3. */
+function rounded(amount: number): number {
+  return Number(amount.toFixed(4));
+}

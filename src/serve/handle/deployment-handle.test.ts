@@ -1,0 +1,74 @@
+import { getEventListeners } from "node:events";
+import { afterEach, expect, test } from "vitest";
+import { ActorDiedError } from "../../core/index.ts";
+import type { DeploymentRouter } from "../routing/deployment-router.ts";
+import { closeRouters, processRouters } from "../routing/process-routers.ts";
+import { newHandle } from "./deployment-handle.ts";
+import { DeploymentResponse } from "./deployment-response.ts";
+
+afterEach(closeRouters);
+
+/** The router of a deployment with idle replicas that take one request each and may be called twice. */
+function routerOf(...ids: readonly string[]): DeploymentRouter {
+  const router = processRouters().router("app", "Model");
+  router.update({
+    replicas: ids.map((id) => ({ id, actorName: `actor ${id}`, nodeId: "n", models: [] })),
+    maxOngoingRequests: 1,
+    maxQueuedRequests: -1,
+    backpressure: { statusCode: 503, retryAfterMs: undefined },
+    idempotentMethods: ["run"],
+    routerId: undefined,
+    requestRouterArgs: undefined,
+  });
+  return router;
+}
+
+interface Callable {
+  remote(...args: unknown[]): PromiseLike<unknown> & { cancel(): void };
+  options(more: object): Callable;
+}
+
+function runOf(): Callable {
+  return (newHandle({ app: "app", deployment: "Model", streaming: [], options: {} }) as unknown as { run: Callable }).run;
+}
+
+/** A response of another deployment, whose outcome the test decides. */
+function responseOf(value: Promise<unknown>): DeploymentResponse<unknown> {
+  value.catch(() => {});
+  return new DeploymentResponse({ value, reference: () => value.then((ref) => ({ ref })), cancel: () => {} });
+}
+
+test("a response among the arguments that fails is its caller's failure, and no replica of the deployment that waits for it is blamed", async () => {
+  const router = routerOf("a", "b");
+  const died = new ActorDiedError("The replica of another deployment died", { reason: "it was ended by SIGKILL" });
+  await expect(runOf().remote(1, responseOf(Promise.reject(died)))).rejects.toBe(died);
+  expect(router.held).toEqual(["a", "b"]);
+  expect(router.ongoing).toBe(0);
+});
+
+test("no place is taken while an argument is being computed, and the call ends meanwhile when it is cancelled or late", async () => {
+  const router = routerOf("a");
+  const pending = responseOf(new Promise(() => {}));
+  const response = runOf().remote(pending);
+  const late = runOf().options({ timeoutMs: 1 }).remote(pending);
+  await expect(late).rejects.toThrow("Call Model.run failed: the responses among its arguments were not there in time");
+  expect([router.hasRoom, router.queued]).toEqual([true, 0]);
+  response.cancel();
+  await expect(response).rejects.toMatchObject({ code: "REQUEST_CANCELLED" });
+});
+
+test("a signal keeps no call that is over, and cancels the one that waits", async () => {
+  routerOf("a");
+  const { signal } = new AbortController();
+  const failing = responseOf(Promise.reject(new RangeError("no")));
+  await expect(runOf().options({ signal }).remote(failing)).rejects.toThrow("no");
+  const stop = new AbortController();
+  const waiting = runOf()
+    .options({ signal: stop.signal })
+    .remote(responseOf(new Promise(() => {})));
+  expect(getEventListeners(stop.signal, "abort").length).toBe(1);
+  stop.abort(new Error("enough"));
+  await expect(waiting).rejects.toMatchObject({ code: "REQUEST_CANCELLED", cause: { message: "enough" } });
+  await expect(runOf().options({ signal: stop.signal }).remote(1)).rejects.toMatchObject({ code: "REQUEST_CANCELLED" });
+  for (const used of [signal, stop.signal]) expect(getEventListeners(used, "abort")).toEqual([]);
+});

@@ -1,0 +1,62 @@
+import { EventEmitter, once } from "node:events";
+import type { Server } from "node:http";
+import { Duplex } from "node:stream";
+import { expect, test } from "vitest";
+import { BodyReceiver } from "../wire/body-receiver.ts";
+import type { Message } from "../wire/frames.ts";
+import type { Exchange, IncomingRequest, ReplyPort } from "./exchange.ts";
+import { resolveHttpOptions } from "./http-options.ts";
+import { WebSocketFront } from "./websocket-front.ts";
+
+/** In place of the connection of a client, which says nothing beyond the handshake. */
+class Connection extends Duplex {
+  readonly written: Buffer[] = [];
+  override _read(): void {}
+  override _write(piece: Buffer, _encoding: string, done: () => void): void {
+    this.written.push(piece);
+    this.emit("written");
+    done();
+  }
+}
+
+const HEADERS = {
+  host: "h",
+  connection: "upgrade",
+  upgrade: "websocket",
+  "sec-websocket-version": "13",
+  "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+};
+
+test.each(["before its replica has answered", "as its replica answers"])(
+  "a socket whose replica retires %s is closed with 1012",
+  async (when) => {
+    const server = new EventEmitter();
+    const cancelled: string[] = [];
+    const answer = (reply: ReplyPort): void => {
+      if (when.startsWith("before")) reply.retired?.();
+      reply.upgrade?.({ status: 101, statusText: "", ongoing: 1, headers: [] }, new BodyReceiver<Message>(() => {}));
+      if (when.startsWith("as")) reply.retired?.();
+    };
+    const begin = (_request: IncomingRequest, reply: ReplyPort): Exchange =>
+      ({ start: () => answer(reply), cancel: (reason: string) => cancelled.push(reason) }) as unknown as Exchange;
+    const front = new WebSocketFront(server as Server, resolveHttpOptions({}), {
+      route: () => ({ prefix: "/", rest: "/", app: "app", begin }),
+      routes: () => ({}),
+      isDraining: () => false,
+      served: () => {},
+    });
+    const connection = new Connection();
+    const request = { method: "GET", url: "/", headers: HEADERS, rawHeaders: Object.entries(HEADERS).flat(), socket: connection };
+    server.emit("upgrade", request, connection, Buffer.alloc(0));
+    while (connection.written.length < 2) await once(connection, "written");
+    const [handshake, ...frames] = connection.written;
+    expect(handshake?.toString()).toMatch(/^HTTP\/1\.1 101 /);
+    // The head of the frame, the code and the reason.
+    expect(Buffer.concat(frames)).toEqual(
+      Buffer.concat([Buffer.from([0x88, 22, 1012 >> 8, 1012 & 255]), Buffer.from("the service restarts")]),
+    );
+    expect(cancelled).toEqual(["the service restarts"]);
+    connection.destroy();
+    front.close();
+  },
+);

@@ -1,0 +1,97 @@
+/**
+ * The files of population based training: which configurations trials went through, for `PopulationBasedTrainingReplay` and for people.
+ *
+ * `pbt_global.txt` has all exploits of a run; `pbt_policy_<trial>.txt` has those that led to a trial's configuration: the donor's, and the trial's own last one. Both are Ray's, with a
+ * list of six in each line. The experiment tells each exploit and never waits. The files follow from the run's log alone: a restored run writes all of them again, so none
+ * lacks a line that a dead driver has not written, and none has one that was not logged.
+ */
+import { type AppendedFile, openAppended } from "../storage/appended-file.ts";
+import { writeWhole } from "../storage/folders.ts";
+import { joinPath } from "../storage/paths.ts";
+import { metricsText } from "../runs/metrics.ts";
+import { ConfigCodec } from "./config-codec.ts";
+import type { JsonValue, Metrics } from "./trial.ts";
+import type { TrialEffect } from "./trial-events.ts";
+
+/** An exploit: both trials, the iterations of both, and the configurations of the donor and, from then on, of the trial. */
+type Exploit = readonly [trialId: string, donorId: string, iteration: number, donorIteration: number, before: Metrics, after: Metrics];
+
+interface PolicyFilesOptions {
+  /** The run's folder. */
+  readonly folder: string;
+  readonly onProblem: (text: string) => void;
+}
+
+export class PolicyFiles {
+  readonly #options: PolicyFilesOptions;
+  #exploits: Exploit[] = [];
+  readonly #policies = new Map<string, readonly Exploit[]>();
+  /** Trials whose files are not as their policies. */
+  readonly #stale = new Set<string>();
+  #global: AppendedFile | undefined;
+  /** How many exploits `pbt_global.txt` has. */
+  #globalLines = 0;
+  #writing: Promise<void> = Promise.resolve();
+  #hasFailed = false;
+
+  constructor(options: PolicyFilesOptions) {
+    this.#options = options;
+  }
+
+  add({ trialId, donorId, iteration, donorIteration, before, config }: Extract<TrialEffect, { type: "exploited" }>): void {
+    this.#add([trialId, donorId, iteration, donorIteration, ConfigCodec.shown(before), ConfigCodec.shown(config)]);
+  }
+
+  save(): JsonValue {
+    return [...this.#exploits];
+  }
+
+  restore(state: JsonValue): void {
+    for (const exploit of state as unknown as Exploit[]) this.#add(exploit);
+  }
+
+  /** Brings the files up to date, behind what is being written. Where it fails, the next call writes what this one has not. */
+  write(): void {
+    this.#writing = this.#writing.then(() => this.#writeStale()).catch((error: unknown) => this.#problem(error));
+  }
+
+  async close(): Promise<void> {
+    await this.#writing;
+    await this.#global?.close().catch((error: unknown) => this.#problem(error));
+  }
+
+  #add(exploit: Exploit): void {
+    const [trialId, donorId] = exploit;
+    this.#exploits.push(exploit);
+    this.#policies.set(trialId, [...(this.#policies.get(donorId) ?? []), exploit]);
+    this.#stale.add(trialId);
+  }
+
+  async #writeStale(): Promise<void> {
+    if (this.#stale.size === 0) return;
+    const { folder } = this.#options;
+    this.#global ??= await openAppended(joinPath(folder, "pbt_global.txt"));
+    const lines = this.#exploits.length;
+    const text = textOf(this.#exploits.slice(this.#globalLines));
+    // What an earlier session wrote is among the exploits, and may have a torn end.
+    if (this.#globalLines === 0) await this.#global.replace(Buffer.from(text));
+    else await this.#global.append(text);
+    this.#globalLines = lines;
+    for (const trialId of this.#stale) {
+      const policy = this.#policies.get(trialId) ?? [];
+      await writeWhole(joinPath(folder, `pbt_policy_${trialId}.txt`), Buffer.from(textOf(policy)), { isDurable: false });
+      if (this.#policies.get(trialId) === policy) this.#stale.delete(trialId);
+    }
+  }
+
+  #problem(error: unknown): void {
+    if (!this.#hasFailed)
+      this.#options.onProblem(`cannot write the policies of the trials: ${error instanceof Error ? error.message : String(error)}`);
+    this.#hasFailed = true;
+    this.#globalLines = 0;
+  }
+}
+
+function textOf(exploits: readonly Exploit[]): string {
+  return exploits.map((exploit) => `${metricsText(exploit as unknown as JsonValue)}\n`).join("");
+}

@@ -11,7 +11,7 @@ import { dirname, join, relative, resolve } from "node:path";
 /** `from "./a.ts"`, `import "./a.ts"`, `import("./a.ts")`, `require("./a")`. */
 const SPECIFIERS = /\b(?:from|import|require)\s*\(?\s*["'`](\.{0,2}\/[^"'`\n]+)["'`]/gu;
 /** Further files are not looked at: a search that went astray ends. */
-const FILES_MAX = 10_000;
+const MODULE_FILES_MAX = 10_000;
 const ENDINGS = ["", ".ts", ".js", ".mts", ".mjs", ".cts", ".cjs", ".tsx", ".jsx", ".json"];
 const PACKAGES = /[\\/]node_modules[\\/]/u;
 
@@ -39,7 +39,7 @@ export function modulesOf(files: readonly string[]): string[] {
   };
   for (const file of files) add(file);
   for (const file of found) {
-    if (found.size >= FILES_MAX) break;
+    if (found.size >= MODULE_FILES_MAX) break;
     for (const [, specifier = ""] of readFileSync(file, "utf8").matchAll(SPECIFIERS))
       add(resolve(dirname(file), specifier.replace(/[?#].*$/u, "")));
   }

@@ -66,7 +66,7 @@ export { runsInProcess } from "./runtime-slot.ts";
 export { connectToActor, offerConnections, type ServiceConnection } from "./actors/actor-connections.ts";
 export { callData, type LibraryCall, libraryCalls, outsideCalls, setCallData } from "./calls/library-calls.ts";
 export { isGeneratorFunction } from "./calls/generators.ts";
-export { keptBytesOf, valueOfKept } from "./objects/kept-value.ts";
+export { comparableOfKept, keptBytesOf, valueOfKept } from "./objects/kept-value.ts";
 export type { Frame } from "../runtime/wire/frame.ts";
 
 // Python code.

@@ -58,7 +58,7 @@ interface Details {
       message: string;
       source: string;
       deployed_app_config: object;
-      deployments: Record<string, { replicas: { state: string }[] }>;
+      deployments: Record<string, { replicas: { state: string; replica_id: string }[] }>;
     }
   >;
   target_groups: { targets: { port: number }[] }[];
@@ -133,6 +133,44 @@ test("a configuration is put, changed in place, loaded anew, broken, and deleted
     grpc_options: { grpc_servicer_functions: ["shop.proto:shop.v1.Shop"], enable_reflection: true },
     target_groups: [{ protocol: "HTTP" }, { protocol: "gRPC", targets: [{ port: expect.any(Number) }] }],
   });
+});
+
+test("a configuration that is put again keeps all replicas; where a module has changed, those that load it are new", async () => {
+  const say = (word: string): void => writeFileSync(join(project, "word.ts"), `export const word = ${JSON.stringify(word)};\n`);
+  // One class goes by the name of its module, the other with its text.
+  const text = `
+import * as serve from "shoal/serve";
+import { word } from "./word.ts";
+export class Named {
+  #own: serve.Handle<typeof Own>;
+  constructor(own: serve.Handle<typeof Own>) { this.#own = own; }
+  async fetch() { return word + " " + (await this.#own.mark.remote()); }
+}
+class Own {
+  mark() { return "!"; }
+}
+export const app = serve.deployment(Named).bind(serve.deployment(Own).bind());
+`;
+  writeFileSync(join(project, "versions.ts"), text);
+  say("hello");
+  const client = await opened();
+  const put = async (): Promise<Record<string, unknown>> => {
+    const application = { name: "versions", import_path: "versions.ts:app", runtime_env: { working_dir: project } };
+    expect(await client.put({ http_options: { port: 0 }, applications: [application] })).toMatchObject({ status: 200 });
+    const { deployments } = await client.until("RUNNING", "versions");
+    return Object.fromEntries(Object.entries(deployments).map(([name, { replicas }]) => [name, replicas.map((one) => one.replica_id)]));
+  };
+  const first = await put();
+  expect((await ask(await client.proxy(), "/")).body).toBe("hello !");
+  expect(await put()).toEqual(first);
+  say("bonjour");
+  const second = await put();
+  expect((await ask(await client.proxy(), "/")).body).toBe("bonjour !");
+  expect(second["Named"]).not.toEqual(first["Named"]);
+  expect(second["Own"]).toEqual(first["Own"]);
+  writeFileSync(join(project, "versions.ts"), text.replace('"!"', '"?"'));
+  expect((await put())["Own"]).not.toEqual(first["Own"]);
+  expect((await ask(await client.proxy(), "/")).body).toBe("bonjour ?");
 });
 
 test("the API answers again, at the same place, after its controller has died", async () => {

@@ -8,7 +8,7 @@ import { afterAll, afterEach, expect, test } from "vitest";
 import { runProgram } from "../house/run-program.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { ask } from "./serve-client.ts";
-import { failureOf, until, useSession } from "./session.ts";
+import { failureOf, Log, until, useSession } from "./session.ts";
 import { SHOAL } from "./shoal-program.ts";
 
 useSession({ numCpus: 6 });
@@ -119,6 +119,49 @@ applications:
     (await failureOf(serve.deployConfig(scaled.replace("policies.ts:fixed", "policies.ts:none"), { folder: project }))).message,
   ).toContain("policies.ts exports no none: it exports");
   expect((await ask(address, "/")).body).toBe("Hello, world! 1");
+});
+
+test("a request that takes longer than it may is answered with 504, and what it called ends at its deadline, at any depth", async () => {
+  const log = new Log(project);
+  const text = `
+import { appendFileSync } from "node:fs";
+import { getRuntimeContext } from "shoal";
+import * as serve from "shoal/serve";
+class Last {
+  async wait(file: string) {
+    const { signal } = getRuntimeContext();
+    appendFileSync(file, "begun\\n");
+    await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    appendFileSync(file, "ended\\n");
+  }
+}
+// Answers before what it has called: only the deadline ends that.
+class Middle {
+  #last: serve.Handle<typeof Last>;
+  constructor(last: serve.Handle<typeof Last>) { this.#last = last; }
+  begin(file: string) { this.#last.wait.remote(file); }
+}
+class Front {
+  #middle: serve.Handle<typeof Middle>;
+  constructor(middle: serve.Handle<typeof Middle>) { this.#middle = middle; }
+  async fetch({ url, signal }: Request) {
+    if (url.endsWith("/slow")) return await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    await this.#middle.begin.remote(decodeURIComponent(new URL(url).search.slice(1)));
+    return "begun";
+  }
+}
+export const app = serve.deployment(Front).bind(serve.deployment(Middle).bind(serve.deployment(Last).bind()));
+`;
+  writeFileSync(join(project, "deadlines.ts"), text);
+  const limited = "http_options: { port: 0, request_timeout_s: 0.5 }\napplications:\n- import_path: deadlines.ts:app\n";
+  const { address = "" } = await serve.deployConfig(limited, { folder: project });
+  const slow = await ask(address, "/slow");
+  expect([slow.status, JSON.parse(slow.body)]).toEqual([504, expect.objectContaining({ status: 504 })]);
+  const startMs = performance.now();
+  expect((await ask(address, `/chain?${encodeURIComponent(log.file)}`)).body).toBe("begun");
+  await until(() => log.lines.includes("ended"), "the call at the end of the chain to end");
+  expect(log.lines).toEqual(["begun", "ended"]);
+  expect(performance.now() - startMs).toBeGreaterThan(450);
 });
 
 test("shoal serve build writes a configuration that deploys", async () => {

@@ -18,6 +18,7 @@ class Service {
   #version: string;
   #file: string;
   #config = "none";
+  #health: "well" | "throws" | "hangs" = "well";
   constructor(version: string, file: string) {
     this.#version = version;
     this.#file = file;
@@ -27,8 +28,14 @@ class Service {
     if (config.word === "bad") throw new Error("a bad word");
     this.#config = config.word;
   }
-  checkHealth(): void {
+  async checkHealth(): Promise<void> {
     if (this.#version.startsWith("sick")) throw new Error(`feels ${this.#version}`);
+    if (this.#health === "throws") throw new Error("feels worse");
+    if (this.#health === "hangs") await new Promise(() => {});
+  }
+  fallIll(how: "throws" | "hangs"): number {
+    this.#health = how;
+    return process.pid;
   }
   async fetch(request: Request): Promise<string> {
     return this.work(new URL(request.url).searchParams.get("n") ?? "");
@@ -158,6 +165,58 @@ test("a replica that dies is replaced; only what was in flight fails, or runs ag
   expect(CountingClient.twice(log)).toEqual([]);
   await until(async () => (await serve.status()).applications["dies"]?.status === "RUNNING", "the status to be RUNNING");
   await Promise.all([serve.delete("dies"), serve.delete("again")]);
+});
+
+test("a replica that runs is replaced when its health check begins to fail, or to hang", async () => {
+  const log = new Log(folder);
+  const Checked = Base.options({ healthCheckPeriodMs: 100, healthCheckTimeoutMs: 500 });
+  const handle = await serve.run(Checked.bind("v1", log.file), { name: "ill", routePrefix: "/ill" });
+  for (const how of ["throws", "hangs"] as const) {
+    const ill = await handle.fallIll.remote(how);
+    await until(async () => {
+      const pids = await pidsOf("ill");
+      return pids.length === 2 && !pids.includes(ill);
+    }, `another replica in place of one whose check ${how}`);
+  }
+  expect((await ask(address, "/ill?n=1")).body).toMatch(/^v1 /);
+  await serve.delete("ill");
+});
+
+test("a replica that retires ends what it has, disposes of its object, and waits no longer than it may", async () => {
+  const log = new Log(folder);
+  class Ends {
+    readonly #file: string;
+    constructor(file: string) {
+      this.#file = file;
+    }
+    async fetch(request: Request): Promise<string> {
+      appendFileSync(this.#file, "begun\n");
+      await new Promise((resolve) => setTimeout(resolve, Number(new URL(request.url).searchParams.get("ms"))));
+      appendFileSync(this.#file, "done\n");
+      return "done";
+    }
+    async [Symbol.asyncDispose](): Promise<void> {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      appendFileSync(this.#file, "disposed\n");
+    }
+  }
+  const Ending = serve.deployment(Ends, { actorOptions: { numCpus: 0 } });
+  await serve.run(Ending.bind(log.file), { name: "ends", routePrefix: "/ends" });
+  const last = ask(address, "/ends?ms=300");
+  await until(() => log.lines.length === 1, "the request to begin");
+  await serve.delete("ends");
+  expect((await last).body).toBe("done");
+  await until(() => log.lines.includes("disposed"), "the object to be disposed of");
+  expect(log.lines).toEqual(["begun", "done", "disposed"]);
+
+  const hasty = new Log(folder);
+  await serve.run(Ending.options({ gracefulShutdownTimeoutMs: 300 }).bind(hasty.file), { name: "hasty", routePrefix: "/hasty" });
+  const broken = ask(address, "/hasty?ms=600000");
+  await until(() => hasty.lines.length === 1, "the request to begin");
+  await serve.delete("hasty");
+  expect((await broken).status).toBe(500);
+  await until(async () => (await pidsOf("hasty")).length === 0, "the replica to end");
+  expect(hasty.lines).not.toContain("done");
 });
 
 test("the number of replicas follows the load, from and to zero; requests wait for the first", async () => {

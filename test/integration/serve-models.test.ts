@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs";
 import { actors, nodes, placementGroupTable } from "shoal";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ask } from "./serve-client.ts";
+import { ask, CountingClient } from "./serve-client.ts";
 import { failureOf, Log, until, useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();
@@ -175,8 +175,16 @@ test("a replica keeps the latest models, and requests go where theirs is loaded"
   await serve.delete("models");
 });
 
-test("gangs start and end together, in placement groups", async () => {
+test("gangs start and end together, in placement groups, and an update of theirs loses no request", async () => {
+  const log = new Log(folder);
+  const { file } = log;
   class Member {
+    async fetch(request: Request): Promise<string> {
+      const { appendFileSync } = await import("node:fs");
+      appendFileSync(file, `${new URL(request.url).searchParams.get("n")}\n`);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      return "member";
+    }
     where(): { rank: number; worldSize: number } {
       const { rank, worldSize } = serve.getReplicaContext();
       return { rank, worldSize };
@@ -189,7 +197,7 @@ test("gangs start and end together, in placement groups", async () => {
     gangConfig: { gangSize: 2 },
     actorOptions: { numCpus: 0.5, labelSelector: labels },
   });
-  const handle = await serve.run(Gang.bind(), { name: "gang", routePrefix: null });
+  const handle = await serve.run(Gang.bind(), { name: "gang", routePrefix: "/gang" });
   const places = await handle.broadcast("where");
   expect(new Set(places.map(({ rank }) => rank))).toEqual(new Set([0, 1]));
   const live = async () =>
@@ -197,7 +205,13 @@ test("gangs start and end together, in placement groups", async () => {
   expect(await live()).toHaveLength(1);
   // Each member has bundles of its own, on nodes with the labels.
   const own = { placementGroupBundles: [{ CPU: 0.5 }, { CPU: 0.25 }], placementGroupBundleLabelSelector: [labels] };
-  await serve.run(Gang.options({ ...own, actorOptions: { numCpus: 0.5 } }).bind(), { name: "gang", routePrefix: null });
+  const client = new CountingClient(address, { path: "/gang" });
+  await client.more(20);
+  await serve.run(Gang.options({ ...own, actorOptions: { numCpus: 0.5 } }).bind(), { name: "gang", routePrefix: "/gang" });
+  await client.more(20);
+  await client.stop();
+  expect(client.failures).toEqual([]);
+  expect(CountingClient.twice(log)).toEqual([]);
   expect((await live()).at(-1)?.bundles.map((bundle) => bundle.CPU)).toEqual([0.5, 0.25, 0.5, 0.25]);
   // The next controller knows the group as well.
   const controller = (await actors({ namespace: "shoal.serve" })).find(({ name }) => name === "SERVE_CONTROLLER");

@@ -148,7 +148,7 @@ test("a replica prints as its loggingConfig says, or else that of its applicatio
 class Talker {
   fetch() { console.debug("low"); console.warn("careful %d", 7); console.error("broken"); return "ok"; }
 }
-const { address } = await serve.start({ httpOptions: { port: 0 }, loggingConfig: { encoding: "JSON", level: "ERROR" } });
+const { address } = await serve.start({ httpOptions: { port: 0, accessLog: true }, loggingConfig: { encoding: "JSON", level: "ERROR" } });
 const plain = serve.deployment(Talker).bind();
 await serve.run(plain, { name: "quiet", routePrefix: "/quiet" });
 await serve.run(plain, { name: "loud", routePrefix: "/loud", loggingConfig: { encoding: "JSON", level: "WARNING" } });
@@ -172,4 +172,18 @@ await serve.shutdown();
     expect.objectContaining({ levelname: "WARNING", message: "careful 7", application: "default", request_id: "r-1" }),
     expect.objectContaining({ levelname: "ERROR", message: "broken" }),
   ]);
+  // The lines of the proxy.
+  expect(objects.filter(({ app }) => app === "default")).toEqual([
+    {
+      time: expect.stringMatching(/^\d{4}-.*Z$/),
+      method: "GET",
+      path: "/x",
+      route: "/",
+      app: "default",
+      status: 200,
+      durationMs: expect.any(Number),
+      requestId: "r-1",
+    },
+  ]);
+  expect(`${stdout}${stderr}`).not.toContain("secret");
 });

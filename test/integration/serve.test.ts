@@ -7,6 +7,7 @@ import { request as httpRequest } from "node:http";
 import { get } from "shoal";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { sharedMemory } from "../../src/runtime/os/shared-memory.ts";
 import { ask } from "./serve-client.ts";
 import { failureOf, Log, until, useFolder, useSession } from "./session.ts";
 
@@ -20,6 +21,8 @@ function pathOf({ url }: Request): string {
 }
 
 class Echo {
+  readonly #word = Promise.withResolvers<void>();
+
   async fetch(request: Request): Promise<unknown> {
     const url = new URL(request.url);
     switch (pathOf(request)) {
@@ -57,6 +60,18 @@ class Echo {
             pull: (controller) => controller.enqueue(new Uint8Array(65_536)),
           }),
         );
+      case "/events": {
+        const word = this.#word.promise;
+        const events = async function* (): AsyncGenerator<Uint8Array, void, undefined> {
+          yield new TextEncoder().encode("data: one\n\n");
+          await word;
+          yield new TextEncoder().encode("data: two\n\n");
+        };
+        return new Response(ReadableStream.from(events()), { headers: { "content-type": "text/event-stream" } });
+      }
+      case "/word":
+        this.#word.resolve();
+        return "heard";
       case "/mirror":
         return new Response(request.body);
       case "/empty":
@@ -153,6 +168,16 @@ test("bodies stream in both directions without being gathered", async () => {
   expect(received).toBeGreaterThan(20_000_000);
 });
 
+test("an event reaches its client before the next one is there", async () => {
+  const events = await fetch(`${address}/echo/events`);
+  const reader = (events.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+  expect((await reader.read()).value).toBe("data: one\n\n");
+  // Nothing else lets the handler go on.
+  expect((await ask(address, "/echo/word")).body).toBe("heard");
+  expect((await reader.read()).value).toBe("data: two\n\n");
+  expect((await reader.read()).done).toBe(true);
+});
+
 test("a body that is too large is refused, whether its size is said or not", async () => {
   const tooLarge = await ask(address, "/echo/length", { method: "POST", headers: { "content-length": "60000000" }, body: "" }).catch(
     (error: Error) => error,
@@ -196,6 +221,11 @@ test("deployments call each other: values, unawaited responses, streams, errors"
     }
     fail(): never {
       throw new RangeError("out of numbers");
+    }
+    /** How much this process has read from the store. */
+    read(): { copiedBytes: number; mappedBytes: number } {
+      type Counted = { store: { counters: { copiedBytes: number; mappedBytes: number } } };
+      return { ...((globalThis as unknown as Record<symbol, Counted>)[Symbol.for("shoal.runtime.1")] as Counted).store.counters };
     }
   }
   const Scale = serve.deployment(Model, { name: "Scale" });
@@ -257,7 +287,13 @@ test("deployments call each other: values, unawaited responses, streams, errors"
   for await (const item of followed.count.remote(3)) expect(item).toBeLessThan(3);
   expect(getEventListeners(signal, "abort")).toEqual([]);
   const large = new Float64Array(100_000).fill(1);
+  const before = await scale.read.remote();
   expect(await scale.sum.remote(large as never)).toBe(100_000);
+  const after = await scale.read.remote();
+  if (sharedMemory() !== undefined) {
+    expect(after.copiedBytes).toBe(before.copiedBytes);
+    expect(after.mappedBytes - before.mappedBytes).toBeGreaterThanOrEqual(large.byteLength);
+  }
   void handle;
   expect(await serve.delete("chain")).toBe(true);
   expect((await ask(address, "/chain")).status).toBe(404);

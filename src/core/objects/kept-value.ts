@@ -5,6 +5,7 @@
  * written down: nobody would hold it for the bytes. A value with such things in it travels by `put`.
  */
 import { SerializationError } from "../../runtime/base/errors.ts";
+import { type ComparableCapture, comparableOf } from "../../runtime/closure/comparable.ts";
 import { reviveValue } from "../../runtime/closure/revive.ts";
 import { requireRuntime } from "../current-runtime.ts";
 
@@ -33,6 +34,22 @@ export function keptBytesOf(value: unknown): Uint8Array | undefined {
  * @throws SerializationError where an import cannot be made here, or the bytes are of another version or none
  */
 export async function valueOfKept(kept: Uint8Array): Promise<unknown> {
+  const [inBand, ...buffers] = partsOf(kept);
+  const { serializer, values } = requireRuntime();
+  return await reviveValue(inBand, buffers, { hooks: serializer.readingHooks([]), definition: (id) => values.definitions.load(id) });
+}
+
+/**
+ * The bytes of `keptBytesOf` without what tells the process that made them, to compare them with those of another process.
+ *
+ * @throws SerializationError where the bytes are of another version or none
+ */
+export function comparableOfKept(kept: Uint8Array): ComparableCapture {
+  const [inBand, ...buffers] = partsOf(kept);
+  return comparableOf(inBand, buffers);
+}
+
+function partsOf(kept: Uint8Array): [inBand: Buffer, ...buffers: Buffer[]] {
   const bytes = Buffer.from(kept.buffer, kept.byteOffset, kept.byteLength);
   const count = bytes.length < COUNT_BYTES ? 0 : bytes.readUInt32LE(0);
   let offset = COUNT_BYTES * (count + 1);
@@ -44,9 +61,7 @@ export async function valueOfKept(kept: Uint8Array): Promise<unknown> {
     parts.push(Buffer.from(bytes.subarray(offset, offset + size)));
     offset += size;
   }
-  const [inBand, ...buffers] = parts as [Buffer, ...Buffer[]];
-  const { serializer, values } = requireRuntime();
-  return await reviveValue(inBand, buffers, { hooks: serializer.readingHooks([]), definition: (id) => values.definitions.load(id) });
+  return parts as [Buffer, ...Buffer[]];
 }
 
 function malformed(): SerializationError {

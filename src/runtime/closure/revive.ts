@@ -40,11 +40,8 @@ const NO_FORMS: DecodeHooks = {
   },
 };
 
-async function reviveGraph(
-  bytes: Uint8Array,
-  buffers: readonly Uint8Array[],
-  { context, definition }: { context: ReviveContext; definition: string | null },
-): Promise<unknown> {
+/** The graph that was captured, which runs no code. @throws SerializationError when the bytes are of another version */
+export function readGraph(bytes: Uint8Array, buffers: readonly Uint8Array[]): Graph {
   const received = decodeValue(bytes, buffers, NO_FORMS) as Graph;
   if (received?.version !== GRAPH_VERSION) {
     throw new SerializationError(
@@ -52,7 +49,15 @@ async function reviveGraph(
       { reason: "version-mismatch", hint: "Run the same version of shoal everywhere." },
     );
   }
-  const graph = toLocalGraph(received);
+  return received;
+}
+
+async function reviveGraph(
+  bytes: Uint8Array,
+  buffers: readonly Uint8Array[],
+  { context, definition }: { context: ReviveContext; definition: string | null },
+): Promise<unknown> {
+  const graph = toLocalGraph(readGraph(bytes, buffers));
   const scopes = graph.sources.map((source) => new FileScope(source));
   const imported = await importValues(graph, { scopes, definition: (id) => context.definition(id) });
   // Stack traces of revived code point into texts of ours; their source maps lead back to the user's lines.

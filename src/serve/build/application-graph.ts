@@ -1,10 +1,10 @@
 /**
  * From bound deployments to an application that can be deployed: names, versions, code.
  *
- * Decides the names (two deployments of one name get `_1`, `_2` as in Ray; one that is bound to two others is one deployment), what a version is (a hash of the code, its arguments and
- * of all configuration that needs new replicas), and how code is kept: as bytes, or by a reference where something in it is counted. Runs in the process that deploys.
+ * Decides the names (two deployments of one name get `_1`, `_2` as in Ray; one that is bound to two others is one deployment), what configuration
+ * needs new replicas, and how code is kept: as bytes, or by a reference where something in it is counted. Runs in the process that deploys.
  */
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { put } from "../../core/index.ts";
 import { describeValue, isClass, isGeneratorFunction, keptBytesOf } from "../../core/internal.ts";
 import { type Application, applicationParts, type Deployment } from "../deployment.ts";
@@ -13,6 +13,7 @@ import type { CodeSource } from "../replica/replica.ts";
 import type { LoggingConfig } from "../replica/replica-log.ts";
 import type { AnyFunction, DeployedPython, DeploymentCode } from "../replica/user-object.ts";
 import { streamingMethods } from "../replica/python-object.ts";
+import { versionsOf } from "./code-version.ts";
 import { markOf, replaceIn } from "./handle-marks.ts";
 import { LARGE_CODE_BYTES, SLOW_CAPTURE_MS } from "../limits.ts";
 import { digestOfPython } from "./python-modules.ts";
@@ -70,7 +71,7 @@ export function buildApplication(
   const code = new Map<string, CodeSource>();
   const local = new Map<string, DeploymentCode>();
   const functions = new Map<string, Uint8Array>();
-  const deployments = order.map((bound): DeploymentTarget => {
+  const unversioned = order.map((bound): Omit<DeploymentTarget, "version"> => {
     const { deployment, args } = applicationParts(bound);
     const name = names.get(bound) as string;
     const calls = new Set<string>();
@@ -90,12 +91,13 @@ export function buildApplication(
     return {
       name,
       config,
-      version: versionOf(kept, config),
       versionKey: config.version === undefined ? undefined : createHash("sha256").update(heavyOf(config)).digest("hex").slice(0, 16),
       streaming: streamingMethodsOf(deployment),
       calls: [...calls],
     };
   });
+  const versions = versionsOf(unversioned.map(({ name: deployed, config }) => ({ code: code.get(deployed), heavy: heavyOf(config) })));
+  const deployments = unversioned.map((one, index) => ({ ...one, version: versions[index] as string }));
   const ingress = names.get(application) as string;
   const target = { name: app, routePrefix, ingress, deployments, deployedMs: Date.now(), config: declared, capacity };
   return { target, code, local, functions };
@@ -200,12 +202,6 @@ function pythonCodeIn({ python, config }: Deployment): DeployedPython | undefine
   if (python === undefined) return undefined;
   const { workingDir } = (config.actorOptions["runtimeEnv"] ?? {}) as { workingDir?: string };
   return { ...python, digest: digestOfPython(python.place, [...(workingDir === undefined ? [] : [workingDir]), process.cwd()]) };
-}
-
-function versionOf(code: CodeSource | undefined, config: DeploymentConfig): string {
-  // Code that captures references cannot be compared, so each deployment of it is a new version.
-  if (!(code instanceof Uint8Array)) return randomUUID();
-  return createHash("sha256").update(code).update(heavyOf(config)).digest("hex").slice(0, 16);
 }
 
 /** The options whose change needs new replicas. */

@@ -214,10 +214,16 @@ export class Controller {
     // Routers are told of their code when it can be read.
     if (functions.length > 0) await this.#saving;
     await this.#loadPolicies(target, new Map(functions));
-    // From here to the event nothing is awaited: a deploy of another application forgets code that no application is known to need.
     const versions = new Map(target.deployments.map(({ name, version }) => [name, version]));
-    for (const [deployment, source] of code) {
-      const version = versions.get(deployment) as string;
+    // The first code of a version stays: in that of another process its classes have other identities, and replicas would not know each other's instances.
+    const codes = await Promise.all(
+      code.map(async ([deployment, source]) => {
+        const version = versions.get(deployment) as string;
+        return [version, this.#codes.get(version) ?? (await loadCode(version)) ?? source] as const;
+      }),
+    );
+    // From here to the event nothing is awaited: a deploy of another application forgets code that no application is known to need.
+    for (const [version, source] of codes) {
       this.#codes.set(version, source);
       if (source instanceof Uint8Array) this.#save(() => saveCode(version, source));
     }

@@ -46,6 +46,8 @@ export class GrpcFront {
   readonly #options: ResolvedGrpcOptions;
   readonly #ports: GrpcPorts;
   readonly #watches = new Set<HealthWatch>();
+  /** Of connections that are open. */
+  readonly #sockets = new Set<Socket>();
   readonly #ownStreams = new OwnStreams();
   #isEnding = false;
   #listener: Server | undefined;
@@ -75,7 +77,12 @@ export class GrpcFront {
   async listen(port: number, { isShared }: { isShared: boolean }): Promise<number> {
     const { host, tls } = this.#options;
     const { injectConnection } = this.#server.createConnectionInjector(this.#grpc.ServerCredentials.createInsecure());
-    const listener = tls === undefined ? createServer(injectConnection) : await secureServer(tls, injectConnection);
+    const take = (socket: Socket): void => {
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+      injectConnection(socket);
+    };
+    const listener = tls === undefined ? createServer(take) : await secureServer(tls, take);
     listener.maxConnections = CLIENTS_MAX;
     await listenAt(listener, { host, port, reusePort: isShared, backlog: 1024 });
     this.#listener = listener;
@@ -90,6 +97,8 @@ export class GrpcFront {
     this.#listener?.close();
     for (const call of this.#watches) call.emit("error", { code: GRPC_STATUS.UNAVAILABLE, details: "the proxy ends" });
     await new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));
+    // From Node 24 on the server closes its sessions itself, and then `tryShutdown` does not wait for the streams in them.
+    await Promise.all([...this.#sockets].map((socket) => new Promise((resolve) => socket.once("close", resolve))));
   }
 
   async #addOwn(): Promise<void> {

@@ -100,6 +100,67 @@ test("a run whose driver is killed again and again ends with the same trials, an
   expect(checkpoints).toHaveLength(samples);
 });
 
+/** A population that TPE begins and that waits for itself at every other of 8 reports, so that each run ends the same. `score` sums up `x` over checkpoints. */
+function populationProgram(name: string): string {
+  const file = join(folder, `${name}.mjs`);
+  writeFileSync(
+    file,
+    `
+import { Checkpoint, getCheckpoint, PopulationBasedTraining, report, TPESearch, Tuner, uniform } from ${JSON.stringify(DIST)};
+const train = async (config) => {
+  const fs = process.getBuiltinModule("node:fs");
+  const from = getCheckpoint();
+  let { at, score } = from === undefined ? { at: 0, score: 0 } : await from.asDirectory((path) => JSON.parse(fs.readFileSync(path + "/state", "utf8")));
+  while (at < 8) {
+    at += 1;
+    score += config.x;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const path = fs.mkdtempSync(${JSON.stringify(join(folder, `${name}-temporary-`))});
+    fs.appendFileSync(${JSON.stringify(join(folder, `${name}.log`))}, at + "\\n");
+    fs.writeFileSync(path + "/state", JSON.stringify({ at, score }));
+    await report({ at, score }, { checkpoint: Checkpoint.fromDirectory(path) });
+    fs.rmSync(path, { recursive: true });
+  }
+};
+const hyperparamMutations = { x: uniform(0, 1) };
+const scheduler = new PopulationBasedTraining({ timeAttr: "at", perturbationInterval: 2, synch: true, seed: 3, hyperparamMutations });
+const path = ${JSON.stringify(join(folder, name))};
+const tuner = (await Tuner.canRestore(path))
+  ? Tuner.restore(path, train, { tuneConfig: { scheduler } })
+  : new Tuner(train, {
+      paramSpace: { x: uniform(0, 1) },
+      tuneConfig: { metric: "score", mode: "max", numSamples: 4, searchAlg: new TPESearch({ seed: 5 }), scheduler },
+      runConfig: { storagePath: ${JSON.stringify(folder)}, name: ${JSON.stringify(name)} },
+    });
+const results = await tuner.fit();
+console.log(JSON.stringify(Array.from(results, ({ trialId, config, metrics, error }) => [trialId.slice(-2), config.x, metrics.score, metrics.at, error])));
+`,
+  );
+  return file;
+}
+
+test("a population whose driver is killed twice ends as one that was left alone", async () => {
+  const whole = start(populationProgram("whole")).ended;
+  const file = populationProgram("cut");
+  const log = join(folder, "cut.log");
+  for (const reports of [9, 21]) {
+    const { child, ended } = start(file);
+    await until(() => (existsSync(log) && readFileSync(log, "utf8").split("\n").length > reports) || child.exitCode !== null, "reports");
+    const processes = shoalProcesses({ under: child.pid as number });
+    child.kill("SIGKILL");
+    const { stderr } = await ended;
+    expect(child.signalCode, stderr).toBe("SIGKILL");
+    await until(() => processes.every((pid) => !isAlive(pid)), "the processes of the driver to end");
+  }
+  const { stdout, stderr, code } = await start(file).ended;
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  const found = JSON.parse(stdout) as [string, number, number, number, null][];
+  expect(found.map(([id, , , at, error]) => [id, at, error])).toEqual(["00", "01", "02", "03"].map((id) => [id, 8, null]));
+  // Trials have gone on from those of others: their scores are not eight times their own values.
+  expect(found.some(([, x, score]) => Math.abs(score - 8 * x) > 0.01)).toBe(true);
+  expect(found).toEqual(JSON.parse((await whole).stdout));
+});
+
 test("Ctrl-C tells what is kept and how to go on", async () => {
   const file = program("interrupted", { stepMs: 50, samples: 40 });
   const log = join(folder, "interrupted.log");

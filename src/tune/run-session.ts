@@ -222,12 +222,13 @@ export class Session {
       if (state.stopper !== null) stopper?.restore?.(state.stopper);
     }
     await experiment.replay(records);
+    // Before any of them ends here: the files of a trial that was being stopped as the driver died stand.
+    for (const trial of [...this.#machine.liveTrials.values(), ...this.#machine.endingTrials]) this.#files.resume(trial);
     experiment.prepare({ type: "opened" });
     for (const id of this.#machine.heldTrials) experiment.prepare({ type: "interrupted", trialId: id });
     const { resumeUnfinished = true, resumeErrored = false, restartErrored = false } = options;
     for (const trial of this.#machine.liveTrials.values()) {
       await this.#removeUnknownCheckpoints(trial as LiveTrial);
-      this.#files.resume(trial);
       if (!resumeUnfinished) experiment.prepare({ type: "givenUp", trialId: trial.id });
     }
     if (!resumeErrored && !restartErrored) return;

@@ -64,7 +64,7 @@ export async function readStoredRun(given: string): Promise<StoredRun> {
     recorded?.expect(codec.readDecisions(event));
     machine.apply(codec.readEvent(event));
   }
-  const live = Array.from(machine.liveTrials.values(), (trial) => ({
+  const live = [...machine.liveTrials.values(), ...machine.endingTrials].map((trial) => ({
     ...(trial as LiveTrial).finished("terminated"),
     status: trial.status,
   }));

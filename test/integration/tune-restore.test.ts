@@ -1,11 +1,12 @@
 /** Drivers that are killed at any moment, and what `Tuner.restore` makes of what they leave. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { BasicVariantGenerator, gridSearch, Tuner, uniform } from "shoal/tune";
+import { BasicVariantGenerator, Checkpoint, getCheckpoint, gridSearch, report, Tuner, uniform } from "shoal/tune";
 import { expect, test } from "vitest";
+import { readStoredRun } from "../../src/tune/stored-trials.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { isAlive, shoalProcesses, until, useFolder, useSession } from "./session.ts";
 
@@ -148,8 +149,8 @@ test("a population whose driver is killed twice ends as one that was left alone"
     await until(() => (existsSync(log) && readFileSync(log, "utf8").split("\n").length > reports) || child.exitCode !== null, "reports");
     const processes = shoalProcesses({ under: child.pid as number });
     child.kill("SIGKILL");
-    const { stderr } = await ended;
-    expect(child.signalCode, stderr).toBe("SIGKILL");
+    await ended;
+    expect(child.signalCode).toBe("SIGKILL");
     await until(() => processes.every((pid) => !isAlive(pid)), "the processes of the driver to end");
   }
   const { stdout, stderr, code } = await start(file).ended;
@@ -262,4 +263,53 @@ test("what a folder cannot hold is asked for by name", async () => {
   }).fit();
   expect(again.at(0)?.metrics?.a).toBe(1);
   await expect(Tuner.restore(join(folder, "nothing"), () => ({})).fit()).rejects.toThrow("there is no run of Tune in this folder");
+});
+
+/** Writes the files of `test/vectors/tune/stored-run.json`. They are never made anew: a folder of the first version of the format is to be readable for good. */
+function writeStoredRun(): string {
+  const path = join(folder, "stored-run");
+  const { files } = JSON.parse(readFileSync(join(REPOSITORY, "test", "vectors", "tune", "stored-run.json"), "utf8")) as {
+    files: Record<string, string>;
+  };
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(path, name)), { recursive: true });
+    writeFileSync(join(path, name), text.replaceAll("$RUN", path));
+  }
+  return path;
+}
+
+test("a run that the first version of the format has kept is read, and goes on", async () => {
+  const path = writeStoredRun();
+  const stored = await readStoredRun(path);
+  expect(stored).toMatchObject({ path, state: "running", metrics: ["loss"], modes: ["min"] });
+  expect(stored.trials.map(({ config, status, iteration }) => [config["x"], config["model"], status, iteration])).toEqual([
+    [0.5456691929858865, { width: 8 }, "running", 1],
+    [0.7384683131716231, { depth: 2 }, "errored", 0],
+    [0.29889203270674336, { width: 8 }, "terminated", 1],
+  ]);
+  const train = async ({ x }: { x: number }) => {
+    const fs = process.getBuiltinModule("node:fs");
+    const from = getCheckpoint();
+    let at = from === undefined ? 0 : Number(await from.asDirectory((place) => fs.readFileSync(`${place}/at`, "utf8")));
+    while (at < 4) {
+      at += 1;
+      const place = fs.mkdtempSync(`${process.getBuiltinModule("node:os").tmpdir()}/test-shoal-stored-`);
+      fs.writeFileSync(`${place}/at`, String(at));
+      await report({ loss: (x - 0.5) ** 2, at }, { checkpoint: Checkpoint.fromDirectory(place) });
+      fs.rmSync(place, { recursive: true });
+    }
+  };
+  const results = await Tuner.restore(path, train).fit();
+  // The searcher goes on with the values that an uninterrupted run has; the scheduler knows the losses of before.
+  expect(Array.from(results, ({ config, iterations, status }) => [(config as { x: number }).x, iterations, status])).toEqual([
+    [0.5456691929858865, 4, "terminated"],
+    [0.7384683131716231, 0, "errored"],
+    [0.29889203270674336, 1, "terminated"],
+    [0.626682050602665, 1, "terminated"],
+    [0.8828472105653045, 1, "terminated"],
+    [0.7667734683268007, 1, "terminated"],
+  ]);
+  expect(results.at(1)?.error?.message).toContain("no data");
+  // Trial 2 had been stopped and only had to end: what it had written stands.
+  expect(await results.at(2)?.checkpoint?.asDirectory((place) => readFileSync(join(place, "at"), "utf8"))).toBe("1");
 });

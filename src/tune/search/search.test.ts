@@ -11,6 +11,7 @@ import { CmaEsSearch } from "./cma-es-search.ts";
 import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { createSearcher } from "./create-searcher.ts";
 import type { ModelSearch } from "./model-search.ts";
+import { AxSearch, BayesianOptimizationSearch } from "./python-searchers.ts";
 import { Repeater } from "./repeater.ts";
 import { TPESearch } from "./tpe-search.ts";
 
@@ -443,4 +444,16 @@ test("searchers are made by name, with others inside by their definitions", () =
   expect(again.definition).toEqual(searcher.definition);
   expect(new TPESearch({ gamma: () => 3 }).definition).toBeUndefined();
   expect(() => createSearcher("tpee")).toThrow(/tpe, bayesopt/);
+});
+
+test("options of Python libraries are refused before their process starts", () => {
+  expect(() => new AxSearch({ outcomeConstraints: ["size < 3"] })).toThrow('such as "size <= 3": received "size < 3"');
+  expect(() => new AxSearch({ parameterConstraints: "x <= y" as never })).toThrow("a list of texts is needed");
+  const known = { pointsToEvaluate: [{ x: 1 }], evaluatedRewards: [1] };
+  expect(() => new AxSearch({ outcomeConstraints: ["size <= 3"], ...known })).toThrow("leave out evaluatedRewards");
+  const constrained = new AxSearch({ outcomeConstraints: ["loss <= 3"] });
+  expect(() => constrained.setSearchProperties("loss", "min", SIMPLE)).toThrow('the metric "loss" is searched for');
+  expect(() => new BayesianOptimizationSearch({ acquisition: "pi" as never })).toThrow("acquisition");
+  expect(() => new BayesianOptimizationSearch({ utilityKwargs: {} } as never)).toThrow("acquisition, kappa and xi");
+  expect(() => new BayesianOptimizationSearch({ xi: -1 })).toThrow("xi");
 });

@@ -254,14 +254,14 @@ describe("TPESearch", () => {
 // The limits are of processor time, in the best of some batches: a machine that is busy with something else says nothing of ours. Twice what a busy machine needs.
 describe("asks within milliseconds", () => {
   const space = Object.fromEntries(Array.from({ length: 6 }, (_, axis) => [`x${axis}`, uniform(0, 1)]));
-  const lossOf = (config: object) => Object.values(config).reduce<number>((sum, each: number) => sum + (each - 0.3) ** 2, 0);
+  const sphereOf = (config: object) => Object.values(config).reduce<number>((sum, each: number) => sum + (each - 0.3) ** 2, 0);
 
   /** The model's process at all the points that it keeps, without the seconds in which it would propose them. */
   const gaussianProcess = () => {
     const random = new BasicVariantGenerator({ numSamples: 300, seed: 1 });
     random.setSearchProperties("loss", "min", space);
     const points = Array.from({ length: 300 }, (_, index) => random.suggest(`t${index}`) as Config);
-    return new BayesOptSearch({ seed: 1, pointsToEvaluate: points, evaluatedRewards: points.map(lossOf) });
+    return new BayesOptSearch({ seed: 1, pointsToEvaluate: points, evaluatedRewards: points.map(sphereOf) });
   };
 
   test.each<readonly [string, () => ModelSearch, { metrics?: readonly string[]; trials?: number; batch?: number; msMax: number }]>([
@@ -282,7 +282,7 @@ describe("asks within milliseconds", () => {
     let asked = 0;
     const round = () => {
       const config = searcher.suggest(`t${asked}`) as Record<string, number>;
-      const report = result({ loss: lossOf(config), other: config["x0"] as number, third: config["x1"] as number });
+      const report = result({ loss: sphereOf(config), other: config["x0"] as number, third: config["x1"] as number });
       searcher.onTrialComplete(`t${asked}`, report);
       asked += 1;
     };

@@ -287,12 +287,19 @@ class BayesianOptimizationSearcher(Searcher):
             if axis["kind"] == "choice":
                 raise ValueError(f"Cannot search {axis['name']!r} with BayesianOptimizationSearch: it has no choices: use OptunaSearch or BayesOptSearch")
         bounds = {axis["name"]: (self._inner(axis, axis["low"]), self._inner(axis, axis["high"])) for axis in self.axes}
-        self.optimizer = bayes_opt.BayesianOptimization(f=None, pbounds=bounds, random_state=self.seed, verbose=0, allow_duplicate_points=True)
+        kind, kappa, xi = (self.options[name] for name in ("acquisition", "kappa", "xi"))
+        chosen = {}
+        self.utility = None
+        if hasattr(bayes_opt, "acquisition"):
+            functions = bayes_opt.acquisition
+            make = {"ucb": lambda: functions.UpperConfidenceBound(kappa=kappa), "ei": lambda: functions.ExpectedImprovement(xi=xi), "poi": lambda: functions.ProbabilityOfImprovement(xi=xi)}
+            chosen["acquisition_function"] = make[kind]()
+        else:
+            # Before version 2 each question names the function.
+            self.utility = bayes_opt.UtilityFunction(kind=kind, kappa=kappa, xi=xi)
+        self.optimizer = bayes_opt.BayesianOptimization(f=None, pbounds=bounds, random_state=self.seed, verbose=0, allow_duplicate_points=True, **chosen)
         self.random = random.Random(self.seed)
         self.asked = 0
-        self.utility = None
-        if hasattr(bayes_opt, "UtilityFunction") and "utility_function" in self.optimizer.suggest.__code__.co_varnames:
-            self.utility = bayes_opt.UtilityFunction(kind="ucb", kappa=self.options["kappa"], xi=0)
 
     def _inner(self, axis, value):
         return math.log(value) if axis["log"] else value
@@ -344,9 +351,13 @@ class AxSearcher(Searcher):
             convert = int if axis["kind"] == "int" else float
             parameters.append(RangeParameterConfig(name=axis["name"], parameter_type=numbers, bounds=(convert(axis["low"]), convert(axis["high"])), **kind))
         self.client = Client(random_seed=self.seed)
-        self.client.configure_experiment(parameters=parameters, name="shoal")
-        names = [f"loss{index}" for index in range(self.options["objectives"])]
-        self.client.configure_optimization(objective=", ".join(f"-{name}" for name in names))
+        self.client.configure_experiment(parameters=parameters, parameter_constraints=self.options["parameterConstraints"] or None, name="shoal")
+        losses = [f"loss{index}" for index in range(self.options["objectives"])]
+        bounds = self.options["outcomeBounds"]
+        #: Names in Ax of what is told of a trial: its losses, and then its constrained outcomes.
+        self.told = losses + [f"outcome{index}" for index in range(len(bounds))]
+        constraints = [f"outcome{index} {bound}" for index, bound in enumerate(bounds)]
+        self.client.configure_optimization(objective=", ".join(f"-{name}" for name in losses), outcome_constraints=constraints or None)
 
     def propose(self):
         [(index, point)] = self.client.get_next_trials(max_trials=1).items()
@@ -356,7 +367,7 @@ class AxSearcher(Searcher):
         if losses is None:
             self.client.mark_trial_failed(trial_index=handle)
         else:
-            self.client.complete_trial(trial_index=handle, raw_data={f"loss{index}": loss for index, loss in enumerate(losses)})
+            self.client.complete_trial(trial_index=handle, raw_data=dict(zip(self.told, losses)))
 
     def observe(self, point, losses):
         whole = {axis["name"] for axis in self.axes if axis["kind"] != "float"}

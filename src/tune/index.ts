@@ -53,6 +53,7 @@ export { createSearcher, type SearcherName } from "./search/create-searcher.ts";
 export type { ModelSearchOptions } from "./search/model-options.ts";
 export {
   AxSearch,
+  type AxSearchOptions,
   BayesianOptimizationSearch,
   type BayesianOptimizationSearchOptions,
   HyperOptSearch,

@@ -228,6 +228,8 @@ export class Session {
     this.#files.restored();
     if (snapshot !== undefined) await experiment.restore(snapshot as unknown as ExperimentState);
     await experiment.replay(records);
+    // Before they end here: the files of a trial that was being stopped as the driver died stand.
+    for (const trial of this.#machine.endingTrials) this.#files.resume(trial);
     experiment.prepare({ type: "opened" });
     for (const id of this.#machine.heldTrials) experiment.prepare({ type: "interrupted", trialId: id });
     const { resumeUnfinished = true, resumeErrored = false, restartErrored = false } = options;

@@ -82,7 +82,7 @@ export async function readKnownRun(given: string, space?: SearchSpace): Promise<
     recorded?.expect(codec.readDecisions(event));
     machine.apply(codec.readEvent(event));
   }
-  const live = Array.from(machine.liveTrials.values(), (trial) => ({
+  const live = [...machine.liveTrials.values(), ...machine.endingTrials].map((trial) => ({
     ...(trial as LiveTrial).finished("terminated"),
     status: trial.status,
   }));

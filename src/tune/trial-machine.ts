@@ -90,6 +90,11 @@ export class TrialMachine {
     return this.#open;
   }
 
+  /** Trials that have ended, and whose processes have not been released yet. */
+  get endingTrials(): readonly LiveTrial[] {
+    return [...this.#live.values()].filter(({ id }) => !this.#open.has(id));
+  }
+
   get finishedTrials(): readonly FinishedTrial[] {
     return this.#finished;
   }

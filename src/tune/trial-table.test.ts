@@ -1,8 +1,10 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { ProgressReporter } from "./progress-reporter.ts";
 import { readReporter, ResultLines } from "./progress-reporter.ts";
+import { FIFOScheduler } from "./schedulers/fifo-scheduler.ts";
 import type { Trial, TrialResult } from "./trial.ts";
-import { trialLines } from "./trial-table.ts";
+import { TrialMachine } from "./trial-machine.ts";
+import { trialLines, TrialTable } from "./trial-table.ts";
 
 const result = (loss: number, more: object = {}): TrialResult => ({
   loss,
@@ -87,4 +89,65 @@ test("results and failures as lines have the tuned metrics first", () => {
     "trial t_0: iteration 2, 1.5 s, its last: loss 0.25, eval/acc 0.75",
     "Trial t_0 failed: Error: no",
   ]);
+});
+
+/** Makes stderr a terminal of 40 columns until the test ends. @returns what is written there */
+function pretendTerminal(): string[] {
+  const written: string[] = [];
+  const { stderr } = process;
+  const had = Object.getOwnPropertyDescriptors(stderr);
+  Object.defineProperties(stderr, {
+    isTTY: { value: true, configurable: true },
+    columns: { value: 40, configurable: true },
+    rows: { value: 24, configurable: true },
+    write: { value: (text: string) => (written.push(text), true), configurable: true, writable: true },
+  });
+  vi.useFakeTimers();
+  vi.stubEnv("SHOAL_PROGRESS", "1");
+  onTestFinished(() => {
+    for (const name of ["isTTY", "columns", "rows", "write"] as const) {
+      Reflect.deleteProperty(stderr, name);
+      if (had[name] !== undefined) Object.defineProperty(stderr, name, had[name]);
+    }
+    vi.useRealTimers();
+    vi.unstubAllEnvs();
+  });
+  return written;
+}
+
+test("the table is drawn on a terminal, in place of the last one, and stays as the run ends", () => {
+  const written = pretendTerminal();
+  const machine = new TrialMachine({ runId: "r", metrics: ["loss"], keep: {}, scheduler: new FIFOScheduler() });
+  const limits = { samplesMax: 2, concurrentMax: 2, maxFailures: 0, clusterResources: { CPU: 2 } };
+  const resources = { bundles: [{ CPU: 1 }], strategy: "PACK" as const };
+  machine.apply({ type: "begun", limits });
+  machine.apply({ type: "suggested", trialId: "r_0", name: "f_0", dirname: "f_0", config: { x: 1 }, resources });
+  const table = new TrialTable(machine, {
+    name: "mine",
+    metrics: ["loss"],
+    modes: ["min"],
+    trialsMax: 2,
+    reporter: readReporter({ reportIntervalMs: 100, metricColumns: ["loss"] }),
+  });
+  table.begin();
+  vi.advanceTimersByTime(300);
+  // Runs that are over at once show nothing.
+  expect(written).toEqual([]);
+  vi.advanceTimersByTime(400);
+  const first = "mine: 1 of 2 trials (1 running)\ntrial  status   loss  x\nr_0    running        1\n";
+  expect(written[0]).toBe(first);
+  machine.apply({ type: "reported", trialId: "r_0", metrics: { loss: 0.5 }, elapsedMs: 10, timestampMs: 1 });
+  vi.advanceTimersByTime(200);
+  const later = written.join("").split("\u001b[3A\u001b[J");
+  expect(later.length).toBeGreaterThan(1);
+  expect(later[0]).toBe(first);
+  expect(later.at(-1)).toBe("mine: 1 of 2 trials (1 running)\ntrial  status   loss  x\nr_0    running   0.5  1\n");
+  // The program prints: the table makes room.
+  process.stderr.write("from the program\n");
+  expect(written.at(-2)).toBe("\u001b[3A\u001b[J");
+  written.length = 0;
+  table.end("done");
+  expect(written.join("")).toMatch(/^shoal tune: done after .*: mine: 1 of 2 trials \(1 running\)\ntrial .*\nr_0 .* 0\.5 {2}1\n$/);
+  vi.advanceTimersByTime(1_000);
+  expect(written).toHaveLength(1);
 });

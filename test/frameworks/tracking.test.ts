@@ -2,9 +2,10 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { python } from "shoal";
 import { DataParallelTrainer } from "shoal/train";
+import { gridSearch, report, MLflowLoggerCallback as TunerMLflow, Tuner } from "shoal/tune";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AimLoggerCallback } from "../../src/runs/aim-tracker.ts";
 import { CometLoggerCallback } from "../../src/runs/comet-tracker.ts";
@@ -72,6 +73,34 @@ test("MLflow has parameters, metrics by iteration and states; a run that goes on
     "mine/first": { params, metrics: metrics([1, 2, 3, 4]), status: "FINISHED", team: "red" },
     "mine/second": { params, metrics: metrics([1, 2]), status: "FINISHED", team: "red" },
   });
+});
+
+test("MLflow has a run for each trial of a Tuner, with its end", async () => {
+  const place = join(folder, "mlruns-tuner");
+  const train = async ({ x }: { x: number }) => {
+    for (let step = 1; step <= 2; step += 1) await report({ loss: x / step });
+    if (x === 2) throw new Error("no 2");
+  };
+  const callbacks = [new TunerMLflow({ trackingUri: place, experimentName: "tuned", tags: { team: "blue" }, runtimeEnv })];
+  const results = await new Tuner(train, {
+    paramSpace: { x: gridSearch([1, 2, 3]), model: { act: "relu" } },
+    tuneConfig: { metric: "loss", mode: "min" },
+    runConfig: { storagePath: folder, name: "followed", callbacks },
+  }).fit();
+  expect(results.numErrors).toBe(1);
+  const runs = stored("mlflow", place) as Record<string, { metrics: { loss: number[][] } }>;
+  const expected = Array.from(results, ({ path, config: { x } }) => [
+    `tuned/${basename(path)}`,
+    { params: { x: `${x}`, "model/act": "relu" }, status: x === 2 ? "FAILED" : "FINISHED", team: "blue" },
+  ]);
+  expect(runs).toMatchObject(Object.fromEntries(expected) as object);
+  expect(Object.keys(runs)).toHaveLength(3);
+  expect(Array.from(results, ({ path }) => runs[`tuned/${basename(path)}`]?.metrics.loss)).toEqual(
+    [1, 2, 3].map((x) => [
+      [1, x],
+      [2, x / 2],
+    ]),
+  );
 });
 
 test("Weights & Biases has two runs of one process", async () => {

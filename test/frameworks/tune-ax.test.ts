@@ -91,6 +91,21 @@ test("searches conditional places where they count, with several metrics, points
   await searcher.close();
 });
 
+test("keeps to constraints of parameters, and learns those of outcomes", { timeout: 900_000 }, async () => {
+  const searcher = new AxSearch({ seed: 1, parameterConstraints: ["x + y >= 1"], outcomeConstraints: ["sizes/bytes <= 0.4"], runtimeEnv });
+  searcher.setSearchProperties("loss", "min", { x: uniform(0, 1), y: uniform(0, 1) });
+  const configs: Config[] = [];
+  for (let index = 0; index < SPREAD + 4; index += 1) {
+    const config = (await searcher.suggest(`t${index}`)) as Config;
+    configs.push(config);
+    // The loss alone would lead to x = 1, which the outcome forbids.
+    await searcher.onTrialComplete(`t${index}`, { loss: 1 - (config["x"] as number), sizes: { bytes: config["x"] } } as never);
+  }
+  for (const { x = 0, y = 0 } of configs) expect(x + y).toBeGreaterThan(1 - 1e-6);
+  expect(Math.min(...configs.slice(-2).map(({ x = 0 }) => Math.abs(x - 0.4)))).toBeLessThan(0.1);
+  await searcher.close();
+});
+
 test("a Python without Ax is named with the command that installs it", async () => {
   const searcher = new AxSearch();
   searcher.setSearchProperties("loss", "min", NUMBERS);

@@ -1,8 +1,8 @@
 /** Drivers that are killed at any moment, and what `Tuner.restore` makes of what they leave. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
   BasicVariantGenerator,
@@ -18,6 +18,7 @@ import {
   withResources,
 } from "shoal/tune";
 import { expect, test } from "vitest";
+import { readStoredRun } from "../../src/tune/stored-trials.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { isAlive, shoalProcesses, until, useFolder, useSession } from "./session.ts";
 
@@ -110,6 +111,67 @@ test("a run whose driver is killed again and again ends with the same trials, an
     name.startsWith("train_") ? readdirSync(join(path, name)).filter((one) => one.startsWith("checkpoint_")) : [],
   );
   expect(checkpoints).toHaveLength(samples);
+});
+
+/** A population that TPE begins and that waits for itself at every other of 8 reports, so that each run ends the same. `score` sums up `x` over checkpoints. */
+function populationProgram(name: string): string {
+  const file = join(folder, `${name}.mjs`);
+  writeFileSync(
+    file,
+    `
+import { Checkpoint, getCheckpoint, PopulationBasedTraining, report, TPESearch, Tuner, uniform } from ${JSON.stringify(DIST)};
+const train = async (config) => {
+  const fs = process.getBuiltinModule("node:fs");
+  const from = getCheckpoint();
+  let { at, score } = from === undefined ? { at: 0, score: 0 } : await from.asDirectory((path) => JSON.parse(fs.readFileSync(path + "/state", "utf8")));
+  while (at < 8) {
+    at += 1;
+    score += config.x;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const path = fs.mkdtempSync(${JSON.stringify(join(folder, `${name}-temporary-`))});
+    fs.appendFileSync(${JSON.stringify(join(folder, `${name}.log`))}, at + "\\n");
+    fs.writeFileSync(path + "/state", JSON.stringify({ at, score }));
+    await report({ at, score }, { checkpoint: Checkpoint.fromDirectory(path) });
+    fs.rmSync(path, { recursive: true });
+  }
+};
+const hyperparamMutations = { x: uniform(0, 1) };
+const scheduler = new PopulationBasedTraining({ timeAttr: "at", perturbationInterval: 2, synch: true, seed: 3, hyperparamMutations });
+const path = ${JSON.stringify(join(folder, name))};
+const tuner = (await Tuner.canRestore(path))
+  ? Tuner.restore(path, train, { tuneConfig: { scheduler } })
+  : new Tuner(train, {
+      paramSpace: { x: uniform(0, 1) },
+      tuneConfig: { metric: "score", mode: "max", numSamples: 4, searchAlg: new TPESearch({ seed: 5 }), scheduler },
+      runConfig: { storagePath: ${JSON.stringify(folder)}, name: ${JSON.stringify(name)} },
+    });
+const results = await tuner.fit();
+console.log(JSON.stringify(Array.from(results, ({ trialId, config, metrics, error }) => [trialId.slice(-2), config.x, metrics.score, metrics.at, error])));
+`,
+  );
+  return file;
+}
+
+test("a population whose driver is killed twice ends as one that was left alone", async () => {
+  const whole = start(populationProgram("whole")).ended;
+  const file = populationProgram("cut");
+  const log = join(folder, "cut.log");
+  for (const reports of [9, 21]) {
+    const { child, ended } = start(file);
+    await until(() => (existsSync(log) && readFileSync(log, "utf8").split("\n").length > reports) || child.exitCode !== null, "reports");
+    const processes = shoalProcesses({ under: child.pid as number });
+    child.kill("SIGKILL");
+    await ended;
+    expect(child.signalCode).toBe("SIGKILL");
+    await until(() => processes.every((pid) => !isAlive(pid)), "the processes of the driver to end");
+  }
+  const { stdout, stderr, code } = await start(file).ended;
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  const found = JSON.parse(stdout) as [string, number, number, number, null][];
+  expect(found.map(([id, , , at, error]) => [id, at, error])).toEqual(["00", "01", "02", "03"].map((id) => [id, 8, null]));
+  // Trials have gone on from those of others: their scores are not eight times their own values.
+  expect(found.some(([, x, score]) => Math.abs(score - 8 * x) > 0.01)).toBe(true);
+  expect(found).toEqual(JSON.parse((await whole).stdout));
 });
 
 test("Ctrl-C tells what is kept and how to go on", async () => {
@@ -335,4 +397,53 @@ test("what a folder cannot hold is asked for by name", async () => {
   await expect(nothing.fit()).rejects.toThrow("there is no run of Tune in this folder");
   await expect(nothing.getResults()).rejects.toThrow("there is no run of Tune in this folder");
   await expect(new Tuner(() => ({})).getResults()).rejects.toThrow("Cannot get results: fit() has not ended: await tuner.fit()");
+});
+
+/** Writes the files of `test/vectors/tune/stored-run.json`. They are never made anew: a folder of the first version of the format is to be readable for good. */
+function writeStoredRun(): string {
+  const path = join(folder, "stored-run");
+  const { files } = JSON.parse(readFileSync(join(REPOSITORY, "test", "vectors", "tune", "stored-run.json"), "utf8")) as {
+    files: Record<string, string>;
+  };
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(path, name)), { recursive: true });
+    writeFileSync(join(path, name), text.replaceAll("$RUN", path));
+  }
+  return path;
+}
+
+test("a run that the first version of the format has kept is read, and goes on", async () => {
+  const path = writeStoredRun();
+  const stored = await readStoredRun(path);
+  expect(stored).toMatchObject({ path, state: "running", metrics: ["loss"], modes: ["min"] });
+  expect(stored.trials.map(({ config, status, iteration }) => [config["x"], config["model"], status, iteration])).toEqual([
+    [0.5456691929858865, { width: 8 }, "running", 1],
+    [0.7384683131716231, { depth: 2 }, "errored", 0],
+    [0.29889203270674336, { width: 8 }, "terminated", 1],
+  ]);
+  const train = async ({ x }: { x: number }) => {
+    const fs = process.getBuiltinModule("node:fs");
+    const from = getCheckpoint();
+    let at = from === undefined ? 0 : Number(await from.asDirectory((place) => fs.readFileSync(`${place}/at`, "utf8")));
+    while (at < 4) {
+      at += 1;
+      const place = fs.mkdtempSync(`${process.getBuiltinModule("node:os").tmpdir()}/test-shoal-stored-`);
+      fs.writeFileSync(`${place}/at`, String(at));
+      await report({ loss: (x - 0.5) ** 2, at }, { checkpoint: Checkpoint.fromDirectory(place) });
+      fs.rmSync(place, { recursive: true });
+    }
+  };
+  const results = await Tuner.restore(path, train).fit();
+  // The searcher goes on with the values that an uninterrupted run has; the scheduler knows the losses of before.
+  expect(Array.from(results, ({ config, iterations, status }) => [(config as { x: number }).x, iterations, status])).toEqual([
+    [0.5456691929858865, 4, "terminated"],
+    [0.7384683131716231, 0, "errored"],
+    [0.29889203270674336, 1, "terminated"],
+    [0.626682050602665, 1, "terminated"],
+    [0.8828472105653045, 1, "terminated"],
+    [0.7667734683268007, 1, "terminated"],
+  ]);
+  expect(results.at(1)?.error?.message).toContain("no data");
+  // Trial 2 had been stopped and only had to end: what it had written stands.
+  expect(await results.at(2)?.checkpoint?.asDirectory((place) => readFileSync(join(place, "at"), "utf8"))).toBe("1");
 });

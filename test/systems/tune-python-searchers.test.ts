@@ -76,6 +76,12 @@ describe.each([
   ["OptunaSearch", () => new OptunaSearch({ seed: 1, runtimeEnv }), MIXED, 40],
   ["HyperOptSearch", () => new HyperOptSearch({ seed: 1, nInitialPoints: 5, runtimeEnv }), MIXED, 40],
   ["BayesianOptimizationSearch", () => new BayesianOptimizationSearch({ seed: 1, randomSearchSteps: 5, runtimeEnv }), NUMBERS, 14],
+  [
+    "BayesianOptimizationSearch by expected improvement",
+    () => new BayesianOptimizationSearch({ seed: 1, randomSearchSteps: 5, acquisition: "ei", xi: 0.01, runtimeEnv }),
+    NUMBERS,
+    14,
+  ],
   ["NevergradSearch", () => new NevergradSearch({ seed: 1, optimizer: "TwoPointsDE", budget: 40, runtimeEnv }), MIXED, 40],
 ] as const)("%s", (_, make, space, asks) => {
   test("finds better configurations than the first ones, within the space", async () => {

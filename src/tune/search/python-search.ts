@@ -60,6 +60,8 @@ interface PythonLibrary {
   readonly options: Readonly<Record<string, JsonValue>>;
   /** How many metrics it takes. */
   readonly objectivesMax: number;
+  /** Metrics that the library is told of besides, as they are, behind the losses. */
+  readonly outcomes?: readonly string[];
   /** Whether trials are kept in a storage of the library's, where they are found by their ids. */
   readonly isStored?: boolean;
   /** The user's function that asks for one value after another, in place of a space. */
@@ -102,6 +104,11 @@ export abstract class PythonSearch implements Searcher {
       metric: this.#options.metric ?? metric,
       mode: this.#options.mode ?? mode,
     });
+    const tuned = this.#library.outcomes?.find((outcome) => this.#objectives.metrics.includes(outcome));
+    if (tuned !== undefined)
+      throw new RangeError(
+        `Cannot search with ${name}: the metric ${JSON.stringify(tuned)} is searched for, and cannot be constrained, too`,
+      );
     this.#space = space;
     this.#axes = axesOf(space, name);
     if (define !== undefined && this.#axes[0] !== undefined)
@@ -159,7 +166,10 @@ export abstract class PythonSearch implements Searcher {
 
   async onTrialComplete(trialId: string, result?: TrialResult, error = false): Promise<void> {
     if (!this.#running.delete(trialId)) return;
-    const losses = error ? null : (lossesOf(this.#objectives, result) ?? null);
+    const { metrics, signs } = this.#objectives;
+    const { outcomes = [] } = this.#library;
+    const told = { metrics: [...metrics, ...outcomes], signs: [...signs, ...outcomes.map(() => 1)] };
+    const losses = error ? null : (lossesOf(told, result) ?? null);
     const actor = await this.#started();
     await actor.tell.remote(trialId, losses);
     this.#log.push(["tell", trialId, losses]);

@@ -101,20 +101,28 @@ export class HyperOptSearch extends PythonSearch {
 export interface BayesianOptimizationSearchOptions extends PythonSearchOptions {
   /** Trials at random before the model is used. Default: 10. */
   randomSearchSteps?: number | undefined;
-  /** How many deviations of optimism the bound has. Default: 2.576. */
+  /** What a point is worth: its upper confidence bound, its expected improvement or the probability of one. Default: `"ucb"`. */
+  acquisition?: "ucb" | "ei" | "poi" | undefined;
+  /** How many deviations of optimism the bound has, with `"ucb"`. Default: 2.576. */
   kappa?: number | undefined;
+  /** How much better than the best a point is to be, with `"ei"` and `"poi"`. Default: 0. */
+  xi?: number | undefined;
 }
 
 /** The Gaussian process of the package bayesian-optimization, over numbers. `pip install bayesian-optimization`. */
 export class BayesianOptimizationSearch extends PythonSearch {
   /** @throws TypeError, RangeError */
   constructor(options: BayesianOptimizationSearchOptions = {}) {
-    const { randomSearchSteps, kappa } = readOptions(options, {
+    const fromZero = (fallback: number) => number("a number from 0 is needed", fallback, (value) => value >= 0 && value < 1e6);
+    const { randomSearchSteps, acquisition, kappa, xi } = readOptions(options, {
       of: "a BayesianOptimizationSearch",
+      otherNames: { utilityKwargs: "its kind, kappa and xi are acquisition, kappa and xi", randomState: "it is seed" },
       options: {
         ...pythonSearchOptions,
         randomSearchSteps: count({ min: 1 }, 10),
-        kappa: number("a number from 0 is needed", 2.576, (value) => value >= 0 && value < 1e6),
+        acquisition: oneOf(["ucb", "ei", "poi"], "ucb"),
+        kappa: fromZero(2.576),
+        xi: fromZero(0),
       },
     });
     super(
@@ -122,7 +130,7 @@ export class BayesianOptimizationSearch extends PythonSearch {
         name: "BayesianOptimizationSearch",
         type: "bayesian_optimization",
         className: "BayesianOptimizationSearcher",
-        options: { randomSearchSteps, kappa },
+        options: { randomSearchSteps, acquisition, kappa, xi },
         objectivesMax: 1,
       },
       options,
@@ -130,13 +138,52 @@ export class BayesianOptimizationSearch extends PythonSearch {
   }
 }
 
+export interface AxSearchOptions extends PythonSearchOptions {
+  /** Linear constraints of parameters at the top level of the space, in Ax's words: `["x + y <= 2", "x >= y"]`. */
+  parameterConstraints?: readonly string[] | undefined;
+  /** Bounds of further metrics of the results, which are not searched for: `["size <= 3"]`. A result without them teaches nothing. */
+  outcomeConstraints?: readonly string[] | undefined;
+}
+
+const OUTCOME = /^\s*([^\s<>=]+)\s*([<>]=)\s*([-+]?[\d.]+(?:e[-+]?\d+)?)\s*$/i;
+
 /** Ax's choice of methods, for one metric or several. `pip install ax-platform`. */
 export class AxSearch extends PythonSearch {
   /** @throws TypeError, RangeError */
-  constructor(options: PythonSearchOptions = {}) {
-    readOptions(options, { of: "an AxSearch", options: pythonSearchOptions });
-    super({ name: "AxSearch", type: "ax", className: "AxSearcher", options: {}, objectivesMax: 100 }, options);
+  constructor(options: AxSearchOptions = {}) {
+    const constraints = () =>
+      custom<readonly string[]>("a list of texts is needed", [], (value) =>
+        Array.isArray(value) && value.every((each) => typeof each === "string") ? "ok" : "wrong type",
+      );
+    const { parameterConstraints, outcomeConstraints } = readOptions(options, {
+      of: "an AxSearch",
+      options: { ...pythonSearchOptions, parameterConstraints: constraints(), outcomeConstraints: constraints() },
+    });
+    const outcomes = outcomeConstraints.map(readOutcome);
+    if (outcomes.length > 0 && options.evaluatedRewards !== undefined)
+      throw new TypeError("Cannot make an AxSearch: known results lack the metrics of outcomeConstraints: leave out evaluatedRewards");
+    super(
+      {
+        name: "AxSearch",
+        type: "ax",
+        className: "AxSearcher",
+        options: { parameterConstraints, outcomeBounds: outcomes.map(({ bound }) => bound) },
+        objectivesMax: 100,
+        outcomes: outcomes.map(({ metric }) => metric),
+      },
+      options,
+    );
   }
+}
+
+/** The metric of an outcome constraint, and its bound: `<= 3`. */
+function readOutcome(constraint: string): { readonly metric: string; readonly bound: string } {
+  const [, metric, comparison, bound] = OUTCOME.exec(constraint) ?? [];
+  if (metric === undefined || !Number.isFinite(Number(bound)))
+    throw new RangeError(
+      `Cannot make an AxSearch: an outcome constraint is a metric, <= or >=, and a number, such as "size <= 3": received ${JSON.stringify(constraint)}`,
+    );
+  return { metric, bound: `${comparison} ${Number(bound)}` };
 }
 
 export interface NevergradSearchOptions extends PythonSearchOptions {

@@ -11,6 +11,7 @@ import { CmaEsSearch } from "./cma-es-search.ts";
 import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { createSearcher } from "./create-searcher.ts";
 import type { ModelSearch } from "./model-search.ts";
+import { AxSearch, BayesianOptimizationSearch } from "./python-searchers.ts";
 import { Repeater } from "./repeater.ts";
 import { TPESearch } from "./tpe-search.ts";
 
@@ -237,35 +238,6 @@ describe("TPESearch", () => {
     expect(late[20]).toBeLessThan(1.5);
   });
 
-  // The limit is of processor time, in the best of some batches: a machine that is busy with something else says nothing of ours. Twice what a busy machine needs.
-  test.each([
-    ["together", {}, ["loss"], 2],
-    ["each for itself", { multivariate: false }, ["loss"], 2],
-    ["with two metrics", {}, ["loss", "other"], 3],
-    ["with three metrics", {}, ["loss", "other", "third"], 6],
-  ] as const)("asks within milliseconds at 1,000 trials: places %s", (_title, options, metrics, msMax) => {
-    const searcher = new TPESearch({ seed: 1, ...options });
-    const space = Object.fromEntries(Array.from({ length: 6 }, (_, axis) => [`x${axis}`, uniform(0, 1)]));
-    searcher.setSearchProperties(
-      metrics,
-      metrics.map(() => "min" as const),
-      space,
-    );
-    const round = (asked: number) => {
-      const config = searcher.suggest(`t${asked}`) as Record<string, number>;
-      const loss = Object.values(config).reduce((sum, each) => sum + (each - 0.3) ** 2, 0);
-      searcher.onTrialComplete(`t${asked}`, result({ loss, other: config["x0"] as number, third: config["x1"] as number }));
-    };
-    for (let trial = 0; trial < 1_000; trial += 1) round(trial);
-    const times = Array.from({ length: 8 }, (_each, batch) => {
-      const began = process.cpuUsage();
-      for (let each = 0; each < 10; each += 1) round(1_000 + 10 * batch + each);
-      const { user, system } = process.cpuUsage(began);
-      return (user + system) / 10_000;
-    });
-    expect(Math.min(...times)).toBeLessThan(msMax);
-  });
-
   test("refuses options that do not exist, and several metrics with one mode", () => {
     expect(() => new TPESearch({ nStartup: 3 } as never)).toThrow(/nStartupTrials/);
     expect(() => new TPESearch().setSearchProperties([], [], SIMPLE)).toThrow("Cannot search with TPESearch: it learns from a metric");
@@ -276,6 +248,52 @@ describe("TPESearch", () => {
     expect(() => new TPESearch({ metric: ["a", "b"] }).setSearchProperties("a", "min", SIMPLE)).toThrow(/each of 2 metrics needs a mode/);
     expect(() => new CmaEsSearch({ metric: ["a", "b"] }).setSearchProperties("a", "min", SIMPLE)).toThrow(/TPESearch/);
     expect(() => new TPESearch({ evaluatedRewards: [1] })).toThrow(/pointsToEvaluate/);
+  });
+});
+
+// The limits are of processor time, in the best of some batches: a machine that is busy with something else says nothing of ours. Twice what a busy machine needs.
+describe("asks within milliseconds", () => {
+  const space = Object.fromEntries(Array.from({ length: 6 }, (_, axis) => [`x${axis}`, uniform(0, 1)]));
+  const sphereOf = (config: object) => Object.values(config).reduce<number>((sum, each: number) => sum + (each - 0.3) ** 2, 0);
+
+  /** The model's process at all the points that it keeps, without the seconds in which it would propose them. */
+  const gaussianProcess = () => {
+    const random = new BasicVariantGenerator({ numSamples: 300, seed: 1 });
+    random.setSearchProperties("loss", "min", space);
+    const points = Array.from({ length: 300 }, (_, index) => random.suggest(`t${index}`) as Config);
+    return new BayesOptSearch({ seed: 1, pointsToEvaluate: points, evaluatedRewards: points.map(sphereOf) });
+  };
+
+  test.each<readonly [string, () => ModelSearch, { metrics?: readonly string[]; trials?: number; batch?: number; msMax: number }]>([
+    ["TPE, places together", () => new TPESearch({ seed: 1 }), { msMax: 2 }],
+    ["TPE, each place for itself", () => new TPESearch({ seed: 1, multivariate: false }), { msMax: 2 }],
+    ["TPE with two metrics", () => new TPESearch({ seed: 1 }), { metrics: ["loss", "other"], msMax: 3 }],
+    ["TPE with three metrics", () => new TPESearch({ seed: 1 }), { metrics: ["loss", "other", "third"], msMax: 6 }],
+    ["BOHB", () => new BOHBSearch({ seed: 1 }), { msMax: 3 }],
+    ["CMA-ES", () => new CmaEsSearch({ seed: 1 }), { msMax: 2 }],
+    ["a Gaussian process of 300 points", gaussianProcess, { trials: 0, batch: 2, msMax: 100 }],
+  ])("at 1,000 trials, or as many as are kept: %s", (_title, make, { metrics = ["loss"], trials = 1_000, batch = 10, msMax }) => {
+    const searcher = make();
+    searcher.setSearchProperties(
+      metrics,
+      metrics.map(() => "min" as const),
+      space,
+    );
+    let asked = 0;
+    const round = () => {
+      const config = searcher.suggest(`t${asked}`) as Record<string, number>;
+      const report = result({ loss: sphereOf(config), other: config["x0"] as number, third: config["x1"] as number });
+      searcher.onTrialComplete(`t${asked}`, report);
+      asked += 1;
+    };
+    for (let trial = 0; trial < trials; trial += 1) round();
+    const times = Array.from({ length: 8 }, () => {
+      const began = process.cpuUsage();
+      for (let each = 0; each < batch; each += 1) round();
+      const { user, system } = process.cpuUsage(began);
+      return (user + system) / (1_000 * batch);
+    });
+    expect(Math.min(...times)).toBeLessThan(msMax);
   });
 });
 
@@ -437,4 +455,16 @@ test("searchers are made by name, with others inside by their definitions", () =
   expect(again.definition).toEqual(searcher.definition);
   expect(new TPESearch({ gamma: () => 3 }).definition).toBeUndefined();
   expect(() => createSearcher("tpee")).toThrow(/tpe, bayesopt/);
+});
+
+test("options of Python libraries are refused before their process starts", () => {
+  expect(() => new AxSearch({ outcomeConstraints: ["size < 3"] })).toThrow('such as "size <= 3": received "size < 3"');
+  expect(() => new AxSearch({ parameterConstraints: "x <= y" as never })).toThrow("a list of texts is needed");
+  const known = { pointsToEvaluate: [{ x: 1 }], evaluatedRewards: [1] };
+  expect(() => new AxSearch({ outcomeConstraints: ["size <= 3"], ...known })).toThrow("leave out evaluatedRewards");
+  const constrained = new AxSearch({ outcomeConstraints: ["loss <= 3"] });
+  expect(() => constrained.setSearchProperties("loss", "min", SIMPLE)).toThrow('the metric "loss" is searched for');
+  expect(() => new BayesianOptimizationSearch({ acquisition: "pi" as never })).toThrow("acquisition");
+  expect(() => new BayesianOptimizationSearch({ utilityKwargs: {} } as never)).toThrow("acquisition, kappa and xi");
+  expect(() => new BayesianOptimizationSearch({ xi: -1 })).toThrow("xi");
 });

@@ -3,10 +3,17 @@ import { tableFromIPC } from "apache-arrow";
 import { ArrowData, NdArray } from "shoal";
 import * as data from "shoal/data";
 import { describe, expect, test } from "vitest";
+import { sharedMemory } from "../../src/runtime/os/shared-memory.ts";
 import { useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();
 useSession({ numCpus: 2, objectStoreMemoryBytes: 128 * 2 ** 20 });
+
+/** What the process of this `globalThis` has read from the store since it started; for tasks, too. */
+function countersOf(scope: object): { copiedBytes: number; mappedBytes: number } {
+  type Counted = { store: { counters: { copiedBytes: number; mappedBytes: number } } };
+  return { ...((scope as Record<symbol, Counted>)[Symbol.for("shoal.runtime.1")] as Counted).store.counters };
+}
 
 /** Tensors whose elements tell their row; every seventh is null. */
 const numbered = (count: number): { id: number; image: NdArray | null }[] =>
@@ -105,6 +112,37 @@ describe("consumers", () => {
     }
     expect(at).toBe(896);
   });
+
+  test.runIf(sharedMemory() !== undefined)(
+    "map blocks of other processes and copy nothing of them, in the driver and in tasks",
+    async () => {
+      const bytes = 8 * 400_000;
+      const kept = await data
+        .range(400_000)
+        .mapBatches(({ id }) => ({ x: Float64Array.from(id) }))
+        .repartition(2)
+        .materialize();
+      const before = countersOf(globalThis);
+      // Two batches a block, which show the block's own memory.
+      const buffers = new Set<unknown>();
+      for await (const { x } of kept.iterBatches({ batchSize: 100_000 })) buffers.add(x.buffer);
+      const here = countersOf(globalThis);
+      expect(here.copiedBytes - before.copiedBytes).toBe(0);
+      expect(here.mappedBytes - before.mappedBytes).toBeGreaterThanOrEqual(bytes);
+      expect(buffers.size).toBe(2);
+      const counted = await kept
+        .mapBatches(({ x }) => {
+          const { copiedBytes, mappedBytes } = countersOf(globalThis);
+          return { pid: [process.pid], read: [x.byteLength], copiedBytes: [copiedBytes], mappedBytes: [mappedBytes] };
+        })
+        .takeAll();
+      expect(counted.map(({ read }) => read)).toEqual([bytes / 2, bytes / 2]);
+      // What each worker has copied since its start.
+      expect(counted.map(({ copiedBytes }) => copiedBytes)).toEqual([0, 0]);
+      for (const { mappedBytes } of counted) expect(mappedBytes).toBeGreaterThanOrEqual(bytes / 2);
+      expect(counted.every(({ pid }) => pid !== process.pid)).toBe(true);
+    },
+  );
 
   test("find the elements of a block 64-byte aligned in shared memory", async () => {
     const rows = data.fromNumpy(new NdArray(new Uint8Array(300_000), [100, 3000])).map((row) => row);

@@ -216,7 +216,7 @@ describe("maxErroredBlocks", () => {
     }
   });
 
-  test("a death is no such error, and what is written is whole", async () => {
+  test("leaves whole files of the other tasks, and a death is no such error", async () => {
     const written = failing.withSettings({ maxErroredBlocks: 4 });
     const { rowCount, files } = await written.writeCsv(join(folder, "left out"));
     expect([rowCount, files.length]).toEqual([4000, 4]);

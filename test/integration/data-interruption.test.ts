@@ -1,9 +1,10 @@
-/** Ctrl-C in programs that read and write datasets: SIGINT to all processes of a terminal, and to the program alone. */
+/** Ends of programs that read and write datasets: Ctrl-C to all processes of a terminal and to the program alone, and SIGKILL. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
+import type * as data from "shoal/data";
 import { expect, test } from "vitest";
 import { REPOSITORY } from "../house/source-files.ts";
 import { isAlive, shoalProcesses, until, useFolder } from "./session.ts";
@@ -48,6 +49,12 @@ function start(name: string, ...lines: string[]): Program {
 }
 
 const filesIn = (target: string): string[] => (existsSync(target) ? readdirSync(target).filter((name) => name.startsWith("part-")) : []);
+
+/** What waits to be moved to its place, and the mark of the write. */
+const stagedIn = (target: string): string[] =>
+  readdirSync(target)
+    .filter((name) => name.startsWith(".staging"))
+    .flatMap((name) => readdirSync(join(target, name)));
 
 test.each(["terminal", "program"] as const)(
   "a write that is interrupted by the %s ends soon, says what is in place, and leaves that alone",
@@ -95,13 +102,32 @@ test("an overwrite that is interrupted leaves the old files alone", async () => 
   mkdirSync(target);
   writeFileSync(join(target, "part-00000.csv"), "id\n7\n");
   const program = start("overwrite", `await rows.writeCsv(${JSON.stringify(target)}, { mode: "overwrite" });`);
-  const isUnderWay = (): boolean =>
-    readdirSync(target).some((name) => name.startsWith(".staging") && readdirSync(join(target, name)).length > 2);
-  await until(isUnderWay, "the write");
+  await until(() => stagedIn(target).length > 2, "the write");
   const { signal, stderr } = await program.interrupt("terminal");
   expect(signal).toBe("SIGINT");
   expect(stderr).toBe(`shoal: interrupted: 0 whole files with 0 rows are in ${target}, beside 1 file of before\n`);
   expect(readdirSync(target)).toEqual(["part-00000.csv"]);
+}, 30_000);
+
+test("a program that is killed while it writes leaves whole files, and where it overwrites, the old ones", async () => {
+  const killed = async (target: string, options: data.WriteCsvOptions, isUnderWay: () => boolean): Promise<void> => {
+    const program = start(basename(target), `await rows.writeCsv(${JSON.stringify(target)}, ${JSON.stringify(options)});`);
+    await until(isUnderWay, `the write to ${basename(target)}`);
+    const processes = program.processes();
+    program.child.kill("SIGKILL");
+    await until(() => processes.every((pid) => !isAlive(pid)), "all processes to be gone");
+  };
+  const [added, replaced] = [join(folder, "killed-append"), join(folder, "killed-overwrite")];
+  mkdirSync(replaced);
+  writeFileSync(join(replaced, "part-00000.csv"), "id\n7\n");
+  await Promise.all([
+    killed(added, {}, () => filesIn(added).length >= 3),
+    killed(replaced, { mode: "overwrite" }, () => stagedIn(replaced).length > 4),
+  ]);
+  expect(filesIn(added).length).toBeGreaterThanOrEqual(3);
+  for (const file of filesIn(added)) expect([file, readFileSync(join(added, file), "utf8")]).toEqual([file, `id\n${"0\n".repeat(10)}`]);
+  expect(filesIn(replaced)).toEqual(["part-00000.csv"]);
+  expect(readFileSync(join(replaced, "part-00000.csv"), "utf8")).toBe("id\n7\n");
 }, 30_000);
 
 test("a program that reads ends at once by the signal", async () => {

@@ -5,7 +5,8 @@ import { NdArray, put, python, type PythonTaskOptions, TaskError } from "shoal";
 import * as data from "shoal/data";
 import { describe, expect, test } from "vitest";
 import { PYTHON_FOLDER, scientificPython, unless } from "./python-places.ts";
-import { failureOf, useFolder, useSession } from "./session.ts";
+import { sharedMemory } from "../../src/runtime/os/shared-memory.ts";
+import { driverRuntime, failureOf, useFolder, useSession } from "./session.ts";
 
 const found = scientificPython();
 const problem = "problem" in found ? found.problem : undefined;
@@ -73,13 +74,25 @@ describe.skipIf(problem !== undefined)(`Python's part of a pipeline${unless(prob
     expect((await floats.take(1))[0]?.n).toBe("float64 of float float");
   });
 
-  test("reads numbers in shared memory, where they lie", async () => {
+  test("reads numbers in shared memory, where they lie, and what it gives is read so", async () => {
     const x = data.range(200_000).mapBatches(({ id }) => ({ x: Float64Array.from(id) }), { batchSize: 100_000 });
     const kept = await x.materialize();
-    const rows = await kept.mapBatches<{ place: string; aligned: boolean; writeable: boolean }>(fn("addresses")).takeAll();
-    expect(rows).toHaveLength(200_000);
-    expect(new Set(rows.map(({ aligned, writeable }) => `${aligned} ${writeable}`))).toEqual(new Set(["true false"]));
-    for (const place of new Set(rows.map((row) => row.place))) expect(place).toMatch(/shm|memfd|shoal/);
+    for (const batchFormat of ["numpy", "arrow"] as const) {
+      const places = kept.mapBatches<{ place: string; aligned: boolean; writeable: boolean }>(fn("addresses"), { batchFormat });
+      const rows = await places.takeAll();
+      expect(rows).toHaveLength(200_000);
+      expect(new Set(rows.map(({ aligned, writeable }) => `${aligned} ${writeable}`))).toEqual(new Set(["true false"]));
+      for (const place of new Set(rows.map((row) => row.place))) expect(place).toMatch(/shm|memfd|shoal/);
+    }
+    const given = await data.range(200_000).repartition(2).mapBatches<{ id: number }>(fn("doubled")).materialize();
+    const { counters } = driverRuntime().store;
+    const before = { ...counters };
+    expect(await given.sum("id")).toBe(199_999 * 200_000);
+    let rows = 0;
+    for await (const batch of given.iterBatches({ batchSize: 100_000 })) rows += data.rowCount(batch);
+    expect(rows).toBe(200_000);
+    expect(counters.mappedBytes - before.mappedBytes).toBeGreaterThanOrEqual(8 * 200_000);
+    if (sharedMemory() !== undefined) expect(counters.copiedBytes - before.copiedBytes).toBe(0);
   });
 
   test("takes batches of a size, pandas, and generators", async () => {

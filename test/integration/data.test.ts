@@ -55,6 +55,64 @@ describe("a worker that dies", () => {
     );
   });
 
+  test("in a zip, in groups of mapGroups, and in a mix changes nothing", async () => {
+    const rows = data.range(40_000);
+    const marks = ["zip", "groups", "before mix", "behind mix"].map((name) => join(folder, name));
+    const [zip, groups, before, behind] = marks as [string, string, string, string];
+    const ids = (found: { id: number }[]): number[] => found.map(({ id }) => id).toSorted((a, b) => a - b);
+    // Map and zip are one task, whose pairs must be those of before.
+    const zipped = rows.zip(rows.repartition(3).map(({ id }) => ({ twin: id }))).map(dyingOnce(zip, 25_000));
+    expect(await zipped.takeAll()).toEqual(upTo(40_000).map((id) => ({ id, twin: id })));
+    const dying = dyingOnce(groups, 25_000);
+    const grouped = rows.map(({ id }) => ({ id, key: id % 10 })).groupBy("key");
+    expect(ids(await grouped.mapGroups((group) => group.map(dying), { batchFormat: "rows" }).takeAll())).toEqual(upTo(40_000));
+    const upper = data.range(40_000).map(({ id }) => ({ id: id + 40_000 }));
+    const mixed = rows
+      .map(dyingOnce(before, 25_000))
+      .mix(upper, { weights: [1, 2] })
+      .map(dyingOnce(behind, 65_000));
+    expect(ids(await mixed.takeAll())).toEqual(upTo(80_000));
+    expect(marks.map(existsSync)).toEqual([true, true, true, true]);
+  });
+
+  type Write = (rows: data.Dataset<{ id: number }>, to: string) => Promise<data.WriteResult>;
+  const ofCsv: Write = (rows, to) => rows.writeCsv(to, { maxRowsPerFile: 500 });
+  const ofParts: Write = (rows, to) =>
+    rows.map(({ id }) => ({ id, half: id % 2 })).writeParquet(to, { partitionBy: ["half"], maxRowsPerFile: 300 });
+
+  test.each([
+    ["CSV", ofCsv, (from: string) => data.readCsv<{ id: number }>(from)],
+    ["partitions of Parquet", ofParts, (from: string) => data.readParquet<{ id: number }>(from)],
+  ])("in a write of %s, after some of its files, leaves each row in one file and no other file", async (name, write, read) => {
+    const [to, mark] = [join(folder, `written ${name}`), join(folder, `staged ${name}`)];
+    const blocks = data.readDatasource<{ id: number }>({
+      name: "blocks",
+      getReadTasks: () => [
+        {
+          read: function* () {
+            for (let block = 0; block < 10; block += 1) yield { id: Float64Array.from({ length: 1000 }, (_, i) => block * 1000 + i) };
+          },
+        },
+      ],
+    });
+    // One task reads and writes all blocks.
+    const dying = blocks.map((row) => {
+      if (row.id === 6500 && !existsSync(mark)) {
+        writeFileSync(mark, readdirSync(to, { recursive: true }).join("\n"));
+        process.kill(process.pid, "SIGKILL");
+      }
+      return row;
+    });
+    const { rowCount, files } = await write(dying, to);
+    expect(rowCount).toBe(10_000);
+    expect(readFileSync(mark, "utf8").match(/\.(csv|parquet)$/gm)?.length).toBeGreaterThan(5);
+    const ids = (await read(to).takeAll()).map(({ id }) => id).toSorted((a, b) => a - b);
+    expect(ids).toEqual(upTo(10_000));
+    const names = readdirSync(to, { recursive: true }).map(String);
+    expect(names.filter((path) => /\.(csv|parquet)$/.test(path))).toHaveLength(files.length);
+    expect(readdirSync(to).filter((path) => path.startsWith("."))).toEqual([]);
+  });
+
   test("changes no random number, no UUID and no number of a row", async () => {
     const ids = data.range(20_000).repartition(10);
     const made = { n: data.monotonicallyIncreasingId(), r: data.random(), u: data.uuid() };

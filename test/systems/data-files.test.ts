@@ -314,6 +314,29 @@ describe("Shoal reads", () => {
     }
   });
 
+  test("Parquet in each encoding that can be asked for by name", async () => {
+    const path = newFolder("encodings");
+    const encodings = JSON.parse(python("write_encodings", path, "3000")) as string[];
+    const named = ["BYTE_STREAM_SPLIT", "DELTA_BINARY_PACKED", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY", "PLAIN", "RLE"];
+    expect(encodings).toEqual(expect.arrayContaining(named));
+    const expected = Array.from({ length: 3000 }, (_, i) => ({
+      i,
+      small: i % 97,
+      double: i % 7 === 0 ? null : i / 7,
+      single: i / 4,
+      text: i % 5 === 0 ? null : `text ${i}`,
+      flag: i % 3 === 0,
+    }));
+    const files = readdirSync(path);
+    expect(files).toHaveLength(4);
+    for (const file of files) {
+      const read = data.readParquet<{ i: number }>(join(path, file));
+      expectRows(file, await read.takeAll(), expected);
+      // Of the third row group alone.
+      expect(await read.filter(data.col("i").ge(2500)).count()).toBe(500);
+    }
+  });
+
   test("partitions that they write", async () => {
     const cities = ["Rome", "a/b c", "é=ü", "100%", null];
     const parted = data.fromItems(IDS.map((row) => ({ row, city: cities[row % 5] ?? null, size: row % 2 })));

@@ -16,12 +16,14 @@ def doubled(batch):
 
 def addresses(batch):
     """Where the array lies, what may be done with it, and whether that is shared memory."""
-    at = batch["x"].__array_interface__["data"][0]
+    x = batch["x"]
+    buffer = None if isinstance(x, numpy.ndarray) else x.chunk(0).buffers()[1]
+    at = x.__array_interface__["data"][0] if buffer is None else buffer.address
     with open("/proc/self/maps") as maps:
         ranges = [line.split(None, 5) for line in maps]
     places = [parts[5].strip() for parts in ranges if len(parts) > 5 and int(parts[0].split("-")[0], 16) <= at < int(parts[0].split("-")[1], 16)]
-    rows = len(batch["x"])
-    return {"place": [",".join(places)] * rows, "aligned": [at % 64 == 0] * rows, "writeable": [batch["x"].flags.writeable] * rows}
+    writeable = x.flags.writeable if buffer is None else buffer.is_mutable
+    return {"place": [",".join(places)] * len(x), "aligned": [at % 64 == 0] * len(x), "writeable": [writeable] * len(x)}
 
 
 def types(batch):

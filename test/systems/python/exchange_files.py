@@ -140,6 +140,36 @@ def write_text(source, target, csv_columns, json_columns):
     pa.csv.write_csv(pq.read_table(source, columns=for_csv), f"{target}/pyarrow.csv")
 
 
+# Per column: what is asked for by name, where dictionaries would be written otherwise.
+ENCODINGS = {
+    "delta": {"i": "DELTA_BINARY_PACKED", "small": "DELTA_BINARY_PACKED", "text": "DELTA_BYTE_ARRAY", "double": "BYTE_STREAM_SPLIT", "single": "BYTE_STREAM_SPLIT", "flag": "RLE"},
+    "lengths": {"i": "BYTE_STREAM_SPLIT", "small": "BYTE_STREAM_SPLIT", "text": "DELTA_LENGTH_BYTE_ARRAY", "double": "PLAIN", "single": "PLAIN", "flag": "PLAIN"},
+}
+
+
+def write_encodings(target, rows):
+    """The same rows in each encoding, in pages of both versions. Prints the encodings that the files have."""
+    numbers = range(int(rows))
+    table = pa.table(
+        {
+            "i": pa.array(numbers, pa.int64()),
+            "small": pa.array([x % 97 for x in numbers], pa.int32()),
+            "double": pa.array([None if x % 7 == 0 else x / 7 for x in numbers]),
+            "single": pa.array([x / 4 for x in numbers], pa.float32()),
+            "text": pa.array([None if x % 5 == 0 else f"text {x}" for x in numbers]),
+            "flag": pa.array([x % 3 == 0 for x in numbers]),
+        }
+    )
+    found = set()
+    for name, encodings in ENCODINGS.items():
+        for version in ["1.0", "2.0"]:
+            path = f"{target}/{name}-{version}.parquet"
+            pq.write_table(table, path, use_dictionary=False, column_encoding=encodings, data_page_version=version, row_group_size=1000)
+            group = pq.ParquetFile(path).metadata.row_group(0)
+            found.update(encoding for column in range(group.num_columns) for encoding in group.column(column).encodings)
+    print(json.dumps(sorted(found)))
+
+
 def write_as_spark(source, target):
     """The forms that Spark writes: times as INT96, lists of the older kind, decimals of fixed length, and files beside the data."""
     table = pq.read_table(source)

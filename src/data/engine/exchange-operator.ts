@@ -102,7 +102,9 @@ export class ExchangeOperator implements Operator {
   #samples: Block[] = [];
   #startSample: SampleStart | undefined;
   #nextSample = 0;
+  #samplesLeft = 0;
   #nextBundle = 0;
+  #bundlesLeft = 0;
   #running = 0;
   #phase: "collecting" | "sampling" | "partitioning" | "reducing" = "collecting";
   /** The source of the output: tasks, or blocks that come as they are to be. */
@@ -273,6 +275,7 @@ export class ExchangeOperator implements Operator {
 
   #beginSampling({ keys }: RangePartitioning): void {
     this.#phase = "sampling";
+    this.#samplesLeft = this.#sampled.length;
     this.#startSample = sampleTasks(keys, this.name, this.#options.taskOptions);
   }
 
@@ -287,7 +290,8 @@ export class ExchangeOperator implements Operator {
       const sample = await start(Math.ceil((SAMPLES_PER_PARTITION * count * rowCount) / totalRows), [ref]);
       this.statistics.work(sample);
       this.#samples[index] = sample.rows;
-      if (this.#running === 1 && this.#nextSample === this.#sampled.length && !this.#isStopped) this.#cutAtSamples();
+      this.#samplesLeft -= 1;
+      if (this.#samplesLeft === 0 && !this.#isStopped) this.#cutAtSamples();
     };
     this.#run(work());
   }
@@ -330,6 +334,7 @@ export class ExchangeOperator implements Operator {
       return;
     }
     this.#phase = "partitioning";
+    this.#bundlesLeft = this.#bundles.length;
     if (this.#bundles.length === 0) this.#beginReducing();
   }
 
@@ -352,7 +357,8 @@ export class ExchangeOperator implements Operator {
       for (const block of blocks) block.release();
       if (this.#isStopped) for (const part of parts) part.release();
       else this.#parts[index] = parts;
-      if (this.#running === 1 && this.#nextBundle === this.#bundles.length && !this.#isStopped) this.#beginReducing();
+      this.#bundlesLeft -= 1;
+      if (this.#bundlesLeft === 0 && !this.#isStopped) this.#beginReducing();
     };
     this.#run(work());
   }

@@ -28,7 +28,11 @@ const chunkSize = INFLATED_CHUNK_BYTES;
 const BY_EXTENSION: Readonly<Record<string, Compression>> = {
   gz: { compress: () => createGzip({ chunkSize }), decompress: () => createGunzip({ chunkSize }) },
   deflate: { compress: () => createDeflate({ chunkSize }), decompress: () => createInflate({ chunkSize }) },
-  zst: { compress: () => createZstdCompress({ chunkSize }), decompress: () => createZstdDecompress({ chunkSize }) },
+  zst: {
+    // With a checksum, as the program zstd writes it: without one, damaged data may be read as if it were whole.
+    compress: () => createZstdCompress({ chunkSize, params: { [constants.ZSTD_c_checksumFlag]: 1 } }),
+    decompress: () => createZstdDecompress({ chunkSize }),
+  },
   br: {
     // The default, 11, is for files that are written once and served for years.
     compress: () => createBrotliCompress({ chunkSize, params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),

@@ -221,6 +221,19 @@ test.each(["out.csv", "deep/er/out.csv.gz", "out.zst", "out.br", "out.deflate"])
   expect(readdirSync(dirname(path))).toHaveLength(1);
 });
 
+test.each(["out.gz", "out.zst", "out.deflate"])("%s that was written here tells a byte that has changed since", async (name) => {
+  const folder = folderWith({});
+  const path = join(folder, name);
+  await using writer = await FileWriter.open(path);
+  // Bytes that cannot be made smaller lie in the file as they are.
+  await writer.write(Uint8Array.from({ length: 20_000 }, (_, i) => hashOf(i)));
+  await writer.commit();
+  const packed = readFileSync(path);
+  packed[packed.length >> 1] = (packed[packed.length >> 1] as number) ^ 1;
+  writeFileSync(path, packed);
+  await expect(readWhole(path)).rejects.toThrow(`Cannot decompress ${path}: `);
+});
+
 test("folders are made with those above them, and are there until they are removed", async () => {
   const folder = folderWith({ file: "" });
   const deep = join(folder, "a b", "c");

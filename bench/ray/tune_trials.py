@@ -8,11 +8,11 @@ os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "1")
 
 
 def tune_trials(plan):
-    return _trials_per_second(10 if plan["quick"] else 40, reuse_actors=True)
+    return _trials_per_second(10 if plan["quick"] else 50, reuse_actors=True)
 
 
 def tune_trial_processes(plan):
-    return _trials_per_second(10 if plan["quick"] else 40, reuse_actors=False)
+    return _trials_per_second(10 if plan["quick"] else 50, reuse_actors=False)
 
 
 def _trials_per_second(trials, reuse_actors):

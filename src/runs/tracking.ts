@@ -61,7 +61,7 @@ class TrackerLane {
   log(metrics: Metrics): void {
     if (this.#hasFailed) return;
     this.#queue.push(metrics);
-    if (this.#queue.size > 0 && this.#unwritten.length + this.#queue.size > TRACKED_RESULTS_MAX) {
+    if (this.#queue.size > TRACKED_RESULTS_MAX) {
       this.#queue.shift();
       this.#lost += 1;
     }
@@ -74,7 +74,8 @@ class TrackerLane {
     await this.#work;
     await this.#trying(async () => (await this.#opened()).close(state));
     const left = this.#unwritten.length + this.#queue.size;
-    if (this.#outage !== undefined && left > 0) this.#onProblem(new Error(`${left} results were not written: ${this.#outage.message}`));
+    if (this.#outage !== undefined)
+      this.#onProblem(left > 0 ? new Error(`${left} results were not written: ${this.#outage.message}`) : this.#outage);
     if (this.#lost > 0)
       this.#onProblem(
         new Error(
@@ -93,6 +94,11 @@ class TrackerLane {
     if (this.#unwritten.length + this.#queue.size === 0) return;
     const run = await this.#opened();
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) this.#unwritten.push(next);
+    const over = this.#unwritten.length - TRACKED_RESULTS_MAX;
+    if (over > 0) {
+      this.#unwritten.splice(0, over);
+      this.#lost += over;
+    }
     await run.log(this.#unwritten);
     this.#unwritten = [];
     this.#outage = undefined;

@@ -56,8 +56,10 @@ class LocalAppended implements AppendedFile {
     return this.#whole(bytes, () => appendFile(this.#path, bytes));
   }
 
-  contents(): Promise<Uint8Array> {
-    return this.#sizeBytes === 0 ? Promise.resolve(new Uint8Array(0)) : bytesOf(this.#path);
+  async contents(): Promise<Uint8Array> {
+    if (this.#sizeBytes === 0) return new Uint8Array(0);
+    const bytes = await bytesOf(this.#path);
+    return this.#isTorn ? bytes.subarray(0, this.#sizeBytes) : bytes;
   }
 
   async replace(bytes: Uint8Array): Promise<void> {
@@ -118,7 +120,10 @@ class UploadedAppended implements AppendedFile {
   }
 
   async append(bytes: Uint8Array | string): Promise<void> {
-    await naming(this.#path, () => appendFile(this.#local, bytes));
+    await naming(this.#path, async () => {
+      await truncate(this.#local, this.#sizeBytes);
+      await appendFile(this.#local, bytes);
+    });
     this.#sizeBytes += Buffer.byteLength(bytes);
     // An upload that fails is made up for by the next one, or by that at the end, whose failure is told.
     if (this.#sizeBytes >= Math.max(UPLOADED_AGAIN_FROM_BYTES, 2 * this.#uploadedBytes)) await this.#upload().catch(() => undefined);

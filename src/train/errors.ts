@@ -58,13 +58,13 @@ export function trainingFailed(name: string, failures: readonly RankFailure[], a
   );
 }
 
-/** The message of a failure. For a process that died: how the process ended, instead of the internal call that failed. */
 /** The error of a run that a callback of the user ends. */
 export function callbackFailed(name: string, method: string, cause: unknown): TrainingFailedError {
   const reason = `${method} of a callback of runConfig failed: ${cause instanceof Error ? cause.message : String(cause)}`;
   return new TrainingFailedError(`Training run ${name} failed: ${reason}`, { reason, cause });
 }
 
+/** The message of a failure. For a process that died: how the process ended, instead of the internal call that failed. */
 function messageOf({ cause, error }: RankFailure): string {
   if (!["died", "preempted"].includes(cause) || !(error instanceof ShoalError) || error.reason === undefined) return error.message;
   const how = error.signal ?? (error.exitCode === undefined ? undefined : `exit code ${error.exitCode}`);

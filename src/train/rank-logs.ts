@@ -10,7 +10,9 @@ import { joinPath } from "../storage/paths.ts";
 import { RANK_LOG_LINES_MAX, STORAGE_RETRY_FIRST_MS, STORAGE_RETRY_MAX_MS } from "./limits.ts";
 
 interface RankLog {
-  readonly file: Promise<AppendedFile>;
+  readonly path: string;
+  /** Undefined until there is something to write, and the storage takes it. */
+  file: AppendedFile | undefined;
   /** Lines that are not in the file yet. */
   waiting: string[];
   work: Promise<void> | undefined;
@@ -34,7 +36,7 @@ export class RankLogs {
   /** The output of a rank goes to its file from now on. */
   take(rank: number, source: string): void {
     if (this.#files.has(rank)) return;
-    this.#files.set(rank, { file: openAppended(joinPath(this.#folder, `rank-${rank}.log`)), waiting: [], work: undefined });
+    this.#files.set(rank, { path: joinPath(this.#folder, `rank-${rank}.log`), file: undefined, waiting: [], work: undefined });
     this.#ends.push(takeOutput(source, (output) => this.#write(rank, output)));
   }
 
@@ -51,7 +53,8 @@ export class RankLogs {
       const lines = log.waiting;
       log.waiting = [];
       try {
-        await (await log.file).append(`${lines.join("\n")}\n`);
+        log.file ??= await openAppended(log.path);
+        await log.file.append(`${lines.join("\n")}\n`);
         pauseMs = STORAGE_RETRY_FIRST_MS;
       } catch (error) {
         if (!this.#hasWarned) this.#warn(`the output of ranks cannot be written, and its last lines wait: ${(error as Error).message}`);
@@ -69,9 +72,9 @@ export class RankLogs {
     for (const end of this.#ends.splice(0)) end();
     this.#isClosing = true;
     this.#closing.resolve();
-    for (const { file, work } of this.#files.values()) {
-      await work;
-      await file.then((opened) => opened.close()).catch(() => {});
+    for (const log of this.#files.values()) {
+      await log.work;
+      await log.file?.close().catch((error: unknown) => this.#warn(`${log.path} cannot be written: ${(error as Error).message}`));
     }
     this.#files.clear();
   }

@@ -148,7 +148,7 @@ export class Experiment {
     if (leftMs > 0) return setTimeout(() => this.#dispatch({ type: "stoppedAll" }), leftMs);
     if (!machine.isFinished)
       onProblem(
-        `the time budget of ${timeBudgetMs} ms is spent, and the run ends here: restore it with a larger timeBudgetMs in tuneConfig`,
+        `the time budget of ${timeBudgetMs} ms is spent, so the unfinished trials end here: a larger timeBudgetMs of tuneConfig would have let them go on`,
       );
     this.#dispatch({ type: "stoppedAll" });
     return undefined;

@@ -8,6 +8,7 @@ import "../runs/index.ts";
 import "./well-known-exports.ts";
 
 export type { TrackedRun, TrackedRunInfo, Tracker } from "../runs/tracker.ts";
+export { AimLoggerCallback } from "../runs/aim-tracker.ts";
 export { CometLoggerCallback } from "../runs/comet-tracker.ts";
 export { CSVLoggerCallback } from "../runs/csv-tracker.ts";
 export { JsonLoggerCallback } from "../runs/json-lines-tracker.ts";

@@ -34,6 +34,7 @@ import { gridSize, type SearchSpace } from "./space.ts";
 import type { Stopper } from "./stoppers.ts";
 import type { TrainableParts } from "./trainable.ts";
 import type { Config, JsonValue, Metrics, Mode, Trial } from "./trial.ts";
+import type { ClassTrainable } from "./trial-loop.ts";
 import type { SessionLimits } from "./trial-events.ts";
 import { TrialFiles } from "./trial-files.ts";
 import { TrialMachine } from "./trial-machine.ts";
@@ -273,9 +274,13 @@ function defaultTrackers(given: readonly Tracker[]): Tracker[] {
   return [new JsonLoggerCallback(), new CSVLoggerCallback(), new TBXLoggerCallback()].filter(({ name }) => !names.has(name));
 }
 
-/** Functions and trainers save with their reports. An instance tells only in its process whether it can save, so every class is asked to. */
+/** Functions and trainers save with their reports. A class may have the method as a field, which is known without an instance by its text alone. */
 function savesWhenAsked({ body }: TrainableParts): boolean {
-  return body.kind === "class";
+  if (body.kind !== "class") return false;
+  if (typeof (body.type.prototype as ClassTrainable).saveCheckpoint === "function") return true;
+  for (let type: unknown = body.type; typeof type === "function" && type !== Function.prototype; type = Object.getPrototypeOf(type))
+    if (Function.prototype.toString.call(type).includes("saveCheckpoint")) return true;
+  return false;
 }
 
 function dirnameOf(trial: Trial | FinishedTrial): string {

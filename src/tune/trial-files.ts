@@ -71,7 +71,7 @@ export class TrialFiles {
     const { experimentName, trackers, shownConfig } = this.#options;
     const after = trackers.map((tracker) => ({
       name: tracker.name,
-      open: async (run: Parameters<Tracker["open"]>[0]) => (await made, await tracker.open(run)),
+      open: async (run: Parameters<Tracker["open"]>[0]) => (await made.catch(() => makeFolder(folder)), await tracker.open(run)),
     }));
     const run = {
       id: trial.id,
@@ -87,7 +87,12 @@ export class TrialFiles {
       new Tracking({
         trackers: after,
         run,
-        onProblem: ({ tracker, error }) => this.#problem(tracker, `${tracker} of trial ${trial.id}: ${error.message}`),
+        // A tracker that waits for the storage may have to tell later that it has waited in vain.
+        onProblem: ({ tracker, error }) =>
+          this.#problem(
+            `${tracker}, ${this.#open.has(trial.id) ? "which runs" : "at its end"}`,
+            `${tracker} of trial ${trial.id}: ${error.message}`,
+          ),
       }),
     );
   }

@@ -367,7 +367,7 @@ test("a broadcast reaches the replica that is full too, before its next request,
     async work(name: string): Promise<void> {
       const { appendFileSync, existsSync } = await import("node:fs");
       appendFileSync(file, `${name} began\n`);
-      while (!existsSync(`${file}-go`)) await new Promise((resolve) => setTimeout(resolve, 5));
+      while (!existsSync(`${file}-go-${name}`)) await new Promise((resolve) => setTimeout(resolve, 5));
     }
     clear(by: string): number {
       process.getBuiltinModule("node:fs").appendFileSync(file, `cleared by ${by}\n`);
@@ -389,8 +389,12 @@ test("a broadcast reaches the replica that is full too, before its next request,
   stop.abort();
   expect(await failureOf(cancelled)).toBeInstanceOf(serve.RequestCancelledError);
   expect(await failureOf(handle.options({ timeoutMs: 100 }).broadcast("clear", "the late"))).toMatchObject({ code: "TASK_TIMEOUT" });
-  writeFileSync(`${file}-go`, "");
+  // The replicas hear of the ends of these two a moment after their callers.
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  // The other replica stays full, so that the last call can only come here.
+  writeFileSync(`${file}-go-first`, "");
   expect((await cleared).sort((a, b) => a - b)).toEqual([1, 2]);
+  for (const name of ["second", "third"]) writeFileSync(`${file}-go-${name}`, "");
   await Promise.all([first, ...others]);
   const lines = log.lines;
   expect(lines.filter((line) => line.startsWith("cleared")).sort()).toEqual([

@@ -76,6 +76,8 @@ export class ActorPoolOperator implements Operator {
   #max: number;
   #numCpus: number;
   #isStopped = false;
+  /** Whether the actors to begin with have begun. */
+  #isFilled = false;
 
   constructor(options: ActorPoolOptions) {
     this.name = options.name;
@@ -124,9 +126,17 @@ export class ActorPoolOperator implements Operator {
     return this.#isStopped || (this.#queue.isEnded && this.#streams.count === 0);
   }
 
+  /** Begins the fewest actors. Within limits the others begin once all pools have their fewest. */
   open(): void {
+    for (let i = 0; i < this.#options.min; i += 1) this.#addLane();
+    if (this.#options.actorClaim === undefined) this.#fill();
+  }
+
+  #fill(): void {
+    if (this.#isFilled || this.#isStopped) return;
+    this.#isFilled = true;
     const { min, initial } = this.#options;
-    for (let i = 0; i < min || (i < initial && this.#hasRoom()); i += 1) this.#addLane();
+    for (let i = min; i < initial && this.#hasRoom(); i += 1) this.#addLane();
   }
 
   add(block: BlockRef): void {
@@ -172,7 +182,10 @@ export class ActorPoolOperator implements Operator {
 
   pull(which: "all" | "next"): boolean {
     // Within limits the pool has its turn among the steps, and room may have come since its input did.
-    if (this.#options.actorClaim !== undefined) this.#grow();
+    if (this.#options.actorClaim !== undefined) {
+      this.#fill();
+      this.#grow();
+    }
     return this.#streams.pull(which);
   }
 
@@ -297,7 +310,10 @@ export class ActorPoolOperator implements Operator {
   #endLater(lane: Lane): void {
     clearTimeout(lane.idleTimer);
     lane.idleTimer = setTimeout(() => {
-      if (lane.calls.length === 0 && this.#lanes.has(lane) && this.#lanes.size > this.#options.min) this.#endLane(lane, "after its calls");
+      if (lane.calls.length > 0 || !this.#lanes.has(lane) || this.#lanes.size <= this.#options.min) return;
+      this.#endLane(lane, "after its calls");
+      // Other steps may have waited for the room that it took.
+      this.#options.events.onChange();
     }, ACTOR_IDLE_MS);
     lane.idleTimer.unref();
   }

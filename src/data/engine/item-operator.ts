@@ -65,7 +65,7 @@ export class ItemOperator extends DriverOperator {
     if (this.isStopped) return;
     super.stop();
     // Nobody waits for it: an iterator that waits for something that never comes would hold the pipeline's end.
-    Promise.resolve(this.#iterator?.return?.()).catch((error: unknown) => this.#events.onFailure(error));
+    (async () => this.#iterator?.return?.())().catch((error: unknown) => this.#events.onFailure(error));
   }
 
   async #readBlock(): Promise<void> {

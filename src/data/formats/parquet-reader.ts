@@ -92,7 +92,7 @@ export async function* readParquetPart(
     const wide = new Set(bigintColumns);
     // Without row groups the stream has the columns alone.
     for (const [i, groups] of (rowGroups.length === 0 ? [[]] : rowGroups.map((group) => [group])).entries()) {
-      const blocks = await bytes.naming(path, `row group ${groups[0]}`, async () => {
+      const blocks = await bytes.naming(path, groups.length === 0 ? "its columns" : `row group ${groups[0]}`, async () => {
         const table = await file.read({
           rowGroups: groups,
           ...(columns === undefined ? {} : { columns: [...columns] }),

@@ -29,7 +29,9 @@ export function versionsOf(deployments: readonly Versioned[]): string[] {
     ({ identity }) => identity,
   );
   const sharing = new Set([...users.values()].flatMap((of) => (of.length > 1 ? of.map(({ index }) => index) : [])));
-  const shared = [...sharing].map((index) => compared[index]?.digest ?? "").toSorted((left, right) => (left < right ? -1 : 1));
+  const shared = [...sharing]
+    .map((index) => hashOf(compared[index]?.digest ?? "", deployments[index]?.heavy ?? ""))
+    .toSorted((left, right) => (left < right ? -1 : 1));
   return deployments.map(({ heavy }, index) =>
     hashOf(compared[index]?.digest ?? "", JSON.stringify(sharing.has(index) ? shared : []), heavy).slice(0, 16),
   );

@@ -125,6 +125,8 @@ export class Controller {
   /** Undefined until the options are known. */
   #proxies!: ProxyStarter;
   /** By version. */
+  /** Functions of deploys that no record names yet. */
+  readonly #arriving = new Set<string>();
   readonly #codes = new Map<string, CodeSource>();
   /** Callers that wait for a state. Each function checks the state; once it is reached, it resolves its caller and returns true. */
   #waiters: (() => boolean)[] = [];
@@ -210,6 +212,15 @@ export class Controller {
       throw new RangeError(
         `Cannot run application ${target.name}: application ${holder} has the routePrefix already: received ${JSON.stringify(target.routePrefix)}`,
       );
+    for (const [id] of functions) this.#arriving.add(id);
+    try {
+      await this.#take(target, { code, functions });
+    } finally {
+      for (const [id] of functions) this.#arriving.delete(id);
+    }
+  }
+
+  async #take(target: ApplicationTarget, { code, functions }: DeployedCode): Promise<void> {
     for (const [id, source] of functions) this.#save(() => saveCode(id, source));
     // Routers are told of their code when it can be read.
     if (functions.length > 0) await this.#saving;
@@ -662,7 +673,7 @@ export class Controller {
   }
 
   #forgetCode(): void {
-    const needed = new Set<string>();
+    const needed = new Set(this.#arriving);
     if (this.#options.tracing?.setupId !== undefined) needed.add(this.#options.tracing.setupId);
     for (const app of this.#state.apps)
       for (const { target, former } of this.#state.record(app)?.deployments ?? [])

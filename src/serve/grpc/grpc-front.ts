@@ -46,6 +46,7 @@ export class GrpcFront {
   readonly #options: ResolvedGrpcOptions;
   readonly #ports: GrpcPorts;
   readonly #watches = new Set<HealthWatch>();
+  readonly #reflections = new Set<grpc.ServerDuplexStream<ReflectionRequest, object>>();
   /** Of connections that are open. */
   readonly #sockets = new Set<Socket>();
   readonly #ownStreams = new OwnStreams();
@@ -95,7 +96,8 @@ export class GrpcFront {
     await graceOver;
     this.#isEnding = true;
     this.#listener?.close();
-    for (const call of this.#watches) call.emit("error", { code: GRPC_STATUS.UNAVAILABLE, details: "the proxy ends" });
+    for (const call of [...this.#watches, ...this.#reflections])
+      call.emit("error", { code: GRPC_STATUS.UNAVAILABLE, details: "the proxy ends" });
     await new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));
     // From Node 24 on the server closes its sessions itself, and then `tryShutdown` does not wait for the streams in them.
     await Promise.all([...this.#sockets].map((socket) => new Promise((resolve) => socket.once("close", resolve))));
@@ -146,7 +148,9 @@ export class GrpcFront {
   async #reflect(reflection: Reflection, call: grpc.ServerDuplexStream<ReflectionRequest, object>): Promise<void> {
     if (!this.#mayBegin(call)) return;
     const peer = call.getPeer();
+    this.#reflections.add(call);
     await reflect(reflection, call);
+    this.#reflections.delete(call);
     this.#ownStreams.ended(peer);
   }
 

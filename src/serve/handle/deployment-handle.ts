@@ -168,7 +168,7 @@ function callOf(state: HandleState, method: string, args: readonly unknown[]): o
 
 /** A call of a deployment, with its attempts on several replicas. */
 class DeploymentCall {
-  readonly #router: DeploymentRouter;
+  #router: DeploymentRouter;
   readonly #method: string;
   #args: readonly unknown[];
   readonly #meta: CallMeta;
@@ -259,6 +259,7 @@ class DeploymentCall {
 
   async #answersOfAll(args: readonly unknown[]): Promise<unknown[]> {
     for (;;) {
+      this.#followRouter();
       const replicas = await this.#within(NOT_TAKEN, (signal) => this.#router.everyReplica(signal));
       const refs = new Set<ObjectRef<unknown>>();
       this.#stop = () => refs.forEach((ref) => cancel(ref));
@@ -305,7 +306,7 @@ class DeploymentCall {
   /** The hot path has no promise of its own until the replica is called. */
   #run(): Promise<unknown> {
     if (this.#cancelled !== undefined || this.#args.some(isResponse)) return this.#runAgain(1);
-    const replica = this.#untilMs === undefined ? this.#router.assign(this.#request) : this.#replica();
+    const replica = this.#untilMs === undefined && this.#router.hasRoom ? this.#router.assign(this.#request) : this.#replica();
     if (replica instanceof Promise) return this.#runOn(replica, 1);
     const actor = actorOf(replica);
     return actor instanceof Promise ? this.#runOn(replica, 1) : this.#send(replica, actor as unknown as ReplicaMethods, 1);
@@ -387,7 +388,13 @@ class DeploymentCall {
   }
 
   #replica(): Promise<RoutedReplica> {
+    this.#followRouter();
     return this.#within(NOT_TAKEN, (signal) => this.#router.assign(this.#request, signal));
+  }
+
+  /** The deployment may have been deleted, and run again, since the call was made. The call is at no replica. */
+  #followRouter(): void {
+    this.#router = processRouters().router(this.#router.app, this.#router.deployment);
   }
 
   /** References take the place of responses: values go from replica to replica. @throws what a response rejects with */
@@ -407,6 +414,8 @@ class DeploymentCall {
   }
 
   #arrival<T>(coming: Promise<T>): Promise<T> {
+    // A call that is cancelled already waits for nothing.
+    coming.catch(NOTHING);
     return this.#within(NOT_ARRIVED, (signal) => Promise.race([coming, abortOf(signal)]));
   }
 

@@ -141,7 +141,8 @@ export class ModelCache<M> {
     if (place.users.size > 0) await new Promise<void>((resolve) => (place.onUnused = resolve));
     const metrics = this.#metrics as ModelMetrics;
     const startMs = performance.now();
-    metrics.isLoaded(id).set(0);
+    // It may have been loaded anew while the requests of this one ended.
+    if (!this.#places.has(id)) metrics.isLoaded(id).set(0);
     metrics.unloads.add(1);
     try {
       await disposeOf(await place.model);

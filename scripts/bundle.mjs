@@ -33,6 +33,9 @@ const builtins = {
       const names = [...(imported.get(path) ?? [])];
       const load = `process.getBuiltinModule("${path}")`;
       if (lazily.has(path)) {
+        const values = names.filter((name) => typeof process.getBuiltinModule(path)[name] !== "function");
+        if (values.length > 0)
+          return { errors: [{ text: `${values.join(", ")} of ${path} is no function, and only functions of it may be imported` }] };
         return { contents: names.map((name) => `export function ${name}(...args) {\n  return ${load}.${name}(...args);\n}`).join("\n") };
       }
       const constants = names.map((name) => `export const ${name} = /* @__PURE__ */ (() => builtin.${name})();`);

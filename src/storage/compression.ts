@@ -5,7 +5,6 @@
  */
 import type { Transform } from "node:stream";
 import {
-  constants,
   createBrotliCompress,
   createBrotliDecompress,
   createDeflate,
@@ -25,17 +24,20 @@ interface Compression {
 
 const chunkSize = INFLATED_CHUNK_BYTES;
 
+/** Read when they are needed: of this module of Node the package imports functions alone, which load it when they are called. */
+const constants = () => process.getBuiltinModule("node:zlib").constants;
+
 const BY_EXTENSION: Readonly<Record<string, Compression>> = {
   gz: { compress: () => createGzip({ chunkSize }), decompress: () => createGunzip({ chunkSize }) },
   deflate: { compress: () => createDeflate({ chunkSize }), decompress: () => createInflate({ chunkSize }) },
   zst: {
     // With a checksum, as the program zstd writes it: without one, damaged data may be read as if it were whole.
-    compress: () => createZstdCompress({ chunkSize, params: { [constants.ZSTD_c_checksumFlag]: 1 } }),
+    compress: () => createZstdCompress({ chunkSize, params: { [constants().ZSTD_c_checksumFlag]: 1 } }),
     decompress: () => createZstdDecompress({ chunkSize }),
   },
   br: {
     // The default, 11, is for files that are written once and served for years.
-    compress: () => createBrotliCompress({ chunkSize, params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
+    compress: () => createBrotliCompress({ chunkSize, params: { [constants().BROTLI_PARAM_QUALITY]: 5 } }),
     decompress: () => createBrotliDecompress({ chunkSize }),
   },
 };

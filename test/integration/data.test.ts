@@ -277,6 +277,7 @@ describe("files", () => {
 
   test.each([
     ["CSV", (to: string) => rides.writeCsv(to, { compression: "gzip" }), (from: string) => data.readCsv(from)],
+    ["CSV by brotli", (to: string) => rides.writeCsv(to, { compression: "brotli" }), (from: string) => data.readCsv(from)],
     [
       "JSON",
       (to: string) => rides.writeJson(to, { compression: "zstd" }),

@@ -36,14 +36,14 @@ export interface DataSettings {
    */
   labelSelector?: LabelSelector | undefined;
   /**
-   * What all tasks and actors of a pipeline may hold together: `CPU`, `GPU`, `memory` (in bytes), and custom resources by name. A step that needs more is refused before anything starts, and
+   * The resources that all tasks and actors of a pipeline may hold together: `CPU`, `GPU`, `memory` (in bytes), and custom resources by name. A step that needs more is refused before anything starts, and
    * so are pools whose fewest actors leave too little for a task. Default: no limit but what the cluster has.
    *
    * @example
    * rides.withSettings({ resourceLimits: { CPU: 4, GPU: 1 } });
    */
   resourceLimits?: Readonly<Record<string, number>> | undefined;
-  /** What the cluster has when a run begins and the pipeline leaves to others, by the same names. Default: nothing. */
+  /** Resources of the cluster that the pipeline leaves to others, by the same names; the limits are what remains when a run begins. Default: none. */
   excludeResources?: Readonly<Record<string, number>> | undefined;
 }
 

@@ -42,7 +42,7 @@ export class Result<M extends object = Metrics> {
   readonly checkpoint: Checkpoint | undefined;
   /** The error that ended the run; undefined where the run did not fail. */
   readonly error: Error | undefined;
-  /** What the loop of rank 0 returned; undefined for trials, and where the result was read from its folder. */
+  /** The value that the loop of rank 0 returned; undefined for trials, and where the result was read from its folder. */
   readonly returnValue: unknown;
   /** The checkpoints that were kept, with the metrics that were reported with them, in order of their completion. */
   readonly bestCheckpoints: readonly BestCheckpoint<M>[];

@@ -1,5 +1,5 @@
 /**
- * Which options of a `serve.start` have no effect, since Serve runs already with others.
+ * The options of a `serve.start` that have no effect, since Serve runs already with others.
  *
  * Pure. Options that were not given are not compared: whoever leaves one out takes what there is. Called by `run.ts`, which tells them.
  */

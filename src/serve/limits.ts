@@ -55,7 +55,7 @@ export const LINGER_MS = 1_000;
 export const KEEP_ALIVE_MS = 90_000;
 /** A proxy whose node is drained goes on serving for that long, while load balancers learn of it: three probes of most, ten seconds apart. Ray: PROXY_MIN_DRAINING_PERIOD_S. */
 export const DRAIN_GRACE_MS = 30_000;
-/** Where the node's deadline is near, the grace has no more than this part of what is left: open requests have the rest. */
+/** The grace has no more than this part of the time that is left until the node's deadline: open requests have the rest. */
 export const DRAIN_GRACE_PART = 0.5;
 /** How often a proxy looks whether the files of its certificate have been renewed. */
 export const CERTIFICATE_EVERY_MS = 5_000;
@@ -136,3 +136,6 @@ export const API_BODY_BYTES_MAX = 4 * 1024 * 1024;
 export const API_BODY_WITHIN_MS = 30_000;
 /** Loading the module of an application and building it: beyond that the module hangs. */
 export const BUILD_WITHIN_MS = 600_000;
+
+/** Files that count to the version of a deployment. Further ones are not looked at: no code is made of more, and a search that went astray ends. */
+export const VERSIONED_FILES_MAX = 10_000;

@@ -42,7 +42,7 @@ export async function openAppended(path: string, { isNew = false }: AppendedFile
 
 class LocalAppended implements AppendedFile {
   readonly #path: string;
-  /** Of the appends that succeeded, and of the file before them; undefined where that is not known yet. */
+  /** The size of the file with all appends that succeeded; undefined where that is not known yet. */
   #sizeBytes: number | undefined;
   /** Whether an append has failed, which may have written a part. */
   #isTorn = false;

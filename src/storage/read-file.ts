@@ -50,7 +50,7 @@ async function* decompressed(
     if (error instanceof StorageError) throw error;
     const { code, message } = error as NodeJS.ErrnoException;
     const isCutOff = code === "Z_BUF_ERROR";
-    // Of data that are damaged it is known as which piece they were read: their error lies behind what was decompressed before.
+    // The damage lies somewhere behind the bytes that were decompressed before.
     const problem = isCutOff
       ? `it is cut off amid its data, at byte ${compressedBytes}`
       : `${message} (behind byte ${output.bytesWritten})`;

@@ -137,7 +137,7 @@ describe("asynchronous uploads", () => {
     come(controller, 0, { type: "barrier", name: "barrier", value: undefined });
     expect(of(come(controller, 1, { type: "barrier", name: "barrier", value: undefined }), "answer")).toHaveLength(1);
     come(controller, 0, reportOf(2));
-    // Whoever waits for an upload is not late.
+    // A rank that waits for an upload is not late.
     expect(come(controller, 1, reportOf(2)).filter(({ kind }) => kind !== "clearTimer")).toEqual([]);
     expect(of(recorded(controller, 1), "record")).toMatchObject([{ report: 2 }]);
   });

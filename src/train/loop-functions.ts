@@ -89,7 +89,7 @@ export interface TrainContext {
   readonly trialName: string | undefined;
   /** Number of the run's current attempt, from 1. */
   readonly attempt: number;
-  /** Which nodes with ranks of this run are about to go away, and until when: report a checkpoint soon. Ranks may hear of it at different steps. */
+  /** Set when nodes with ranks of this run are about to go away: which, and until when. Report a checkpoint soon. Ranks may hear of it at different steps. */
   readonly preemption: TrainPreemptionInfo | undefined;
 }
 

@@ -80,7 +80,7 @@ export interface TrainPreemptionInfo extends PreemptionInfo {
   readonly preemptedRanks: readonly number[];
 }
 
-/** What a rank is told while its loop goes on. Comes before all decisions that are made later. */
+/** News for a rank while its loop goes on. Comes before all decisions that are made later. */
 export type RankNotice<C> =
   | ({ readonly type: "preemption" } & TrainPreemptionInfo)
   /** An asynchronous upload has ended. `metrics`: the rank's own of that report. */

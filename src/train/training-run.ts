@@ -71,7 +71,7 @@ export class TrainingRun {
   readonly #recording = new Set<Promise<void>>();
   readonly #timers = new Map<TimerName, NodeJS.Timeout>();
   readonly #done = Promise.withResolvers<TrainingOutcome>();
-  /** What the observer makes of the failures of the last attempt. */
+  /** Settles when the observer has been told of the failures of the last attempt. */
   #told: Promise<void> = Promise.resolve();
   #metrics: Metrics = {};
   #checkpoint: Checkpoint | undefined;

@@ -73,7 +73,7 @@ export class PolicyFiles {
     this.#global ??= await openAppended(joinPath(folder, "pbt_global.txt"));
     const lines = this.#exploits.length;
     const text = textOf(this.#exploits.slice(this.#globalLines));
-    // What an earlier session wrote is among the exploits, and may have a torn end.
+    // Lines of an earlier session are among the exploits, and the last one may be torn.
     if (this.#globalLines === 0) await this.#global.replace(Buffer.from(text));
     else await this.#global.append(text);
     this.#globalLines = lines;

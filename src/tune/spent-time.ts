@@ -1,7 +1,7 @@
 /**
  * The time that a run has spent in its sessions, each from its beginning to its last result. Time while no driver ran does not count.
  *
- * It has no clock and is told times, so the results of a run's log give the same time again in a restore. The clocks of two nodes may differ: it never goes back.
+ * Pure: times are told, so the results of a run's log give the same time again in a restore. The clocks of two nodes may differ; the time never goes back.
  */
 export class SpentTime {
   #earlierMs: number;

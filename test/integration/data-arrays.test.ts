@@ -9,7 +9,7 @@ import { useFolder, useSession } from "./session.ts";
 const folder = useFolder();
 useSession({ numCpus: 2, objectStoreMemoryBytes: 128 * 2 ** 20 });
 
-/** What the process of this `globalThis` has read from the store since it started; for tasks, too. */
+/** The bytes that the process of this `globalThis` has read from the store since it started; for tasks, too. */
 function countersOf(scope: object): { copiedBytes: number; mappedBytes: number } {
   type Counted = { store: { counters: { copiedBytes: number; mappedBytes: number } } };
   return { ...((scope as Record<symbol, Counted>)[Symbol.for("shoal.runtime.1")] as Counted).store.counters };
@@ -137,7 +137,7 @@ describe("consumers", () => {
         })
         .takeAll();
       expect(counted.map(({ read }) => read)).toEqual([bytes / 2, bytes / 2]);
-      // What each worker has copied since its start.
+      // The bytes that each worker has copied since its start.
       expect(counted.map(({ copiedBytes }) => copiedBytes)).toEqual([0, 0]);
       for (const { mappedBytes } of counted) expect(mappedBytes).toBeGreaterThanOrEqual(bytes / 2);
       expect(counted.every(({ pid }) => pid !== process.pid)).toBe(true);

@@ -109,6 +109,6 @@ test("a key that nine of ten rows have is sorted, grouped, brought together and 
     { on: "key" },
   );
   expect(await joined.sum("twice")).toBe(own.reduce((sum, { key }) => sum + 2 * key, 0));
-  // One partition would be one task.
+  // A single partition would be a single task.
   for (const stats of [await sorted.stats(), await groups.stats()]) expect(stats?.operators.at(-1)?.tasks).toBeGreaterThan(2);
 });

@@ -50,7 +50,7 @@ function start(name: string, ...lines: string[]): Program {
 
 const filesIn = (target: string): string[] => (existsSync(target) ? readdirSync(target).filter((name) => name.startsWith("part-")) : []);
 
-/** What waits to be moved to its place, and the mark of the write. */
+/** Files that wait to be moved to their places, and the mark of the write. */
 const stagedIn = (target: string): string[] =>
   readdirSync(target)
     .filter((name) => name.startsWith(".staging"))

@@ -68,7 +68,7 @@ describe.skipIf(problem !== undefined)(`Python's part of a pipeline${unless(prob
     }
     const kinds = rows.repartition(1).mapBatches<{ big: string; small: string }>(fn("kinds"), { batchFormat });
     expect((await kinds.take(1))[0]).toMatchObject({ big: "object of int NoneType int", small: "object of int NoneType int" });
-    // Where TypeScript has numbers, they are floats, as in Ray.
+    // Columns that TypeScript reads as numbers are floats, as in Ray.
     const plain = data.fromItems([{ n: 5 }, { n: null }]).withColumn("n", data.col("n").cast("int64"));
     const floats = plain.repartition(1).mapBatches<{ n: string }>(fn("kinds"), { batchFormat });
     expect((await floats.take(1))[0]?.n).toBe("float64 of float float");

@@ -95,7 +95,7 @@ describe("a worker that dies", () => {
         },
       ],
     });
-    // One task reads and writes all blocks.
+    // A single task reads and writes all blocks.
     const dying = blocks.map((row) => {
       if (row.id === 6500 && !existsSync(mark)) {
         writeFileSync(mark, readdirSync(to, { recursive: true }).join("\n"));

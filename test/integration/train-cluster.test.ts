@@ -39,7 +39,7 @@ test("ranks of two nodes compute together; a node that dies shrinks an elastic g
   }).fit();
   expect(placed.metrics).toEqual({ nodes: [1, 1, 2, 2], local: [0, 2], large: 2.5 });
 
-  // What is free is enough for a third rank in sum, and on neither node.
+  // The free CPUs are enough for a third rank in sum, and on neither node.
   const grown = await new DataParallelTrainer<CountConfig>({
     trainLoopPerWorker: count,
     trainLoopConfig: { root: mkdtempSync(join(folder, "run-")), steps: 40 },

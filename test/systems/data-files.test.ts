@@ -332,7 +332,7 @@ describe("Shoal reads", () => {
     for (const file of files) {
       const read = data.readParquet<{ i: number }>(join(path, file));
       expectRows(file, await read.takeAll(), expected);
-      // Of the third row group alone.
+      // Rows of the third row group alone.
       expect(await read.filter(data.col("i").ge(2500)).count()).toBe(500);
     }
   });

@@ -141,7 +141,7 @@ def get_dataset_shard(dataset_name=TRAIN_DATASET_KEY):
 
 
 def get_preemption_info():
-    """Which nodes with ranks of this run will go away, and when: a ``PreemptionInfo``, the same in all ranks; None where none will. All ranks must call it equally often: it returns when all have.
+    """The nodes with ranks of this run that will go away, and when: a ``PreemptionInfo``, the same in all ranks; None where none will. All ranks must call it equally often: it returns when all have.
 
     :raises RuntimeError: outside of training loops
     """

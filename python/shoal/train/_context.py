@@ -88,7 +88,7 @@ class TrainContext:
         return self._facts.get("attempt", 0)
 
     def get_preemption_info(self):
-        """What this rank knows of nodes that go away; other ranks may hear of it at another step. None where it has heard of none."""
+        """The nodes that go away, as far as this rank has heard; other ranks may hear at another step. None where it has heard of none."""
         return self._preemption
 
 

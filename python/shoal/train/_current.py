@@ -35,7 +35,7 @@ class Session:
         self._obey(decision)
 
     def uploaded(self, checkpoint, metrics):
-        """What a report left to be stored is stored. Called on any thread, maybe before the loop's own has gone on from that report."""
+        """Hears that the checkpoint of an asynchronous report is stored. Called on any thread, maybe before the loop's own has gone on from that report."""
         with self._uploads:
             self._keep(checkpoint, metrics)
             self._uploading -= 1

@@ -27,12 +27,12 @@ export let readinessOf: (generator: ObjectRefGeneratorHandle) => ObjectEntry;
 /** What ends with the stream: it stands for the call. */
 export let completionOf: (generator: ObjectRefGeneratorHandle) => ObjectEntry;
 
-/** What the reader can know of whoever produces the items. */
+/** The task or method that produces the items, as far as the reader knows it. */
 export interface StreamProducer {
-  /** It has ended, or waits until items are taken: then its task holds no CPU. Known only where the call has a `highWaterMark`. */
+  /** Whether the producer has ended, or waits until items are taken: its task then holds no CPU. Known only where the call has a `highWaterMark`. */
   readonly isAtRest: boolean;
   readonly hasEnded: boolean;
-  /** Calls back each time that it has come to rest. One listener. */
+  /** Calls back each time that the producer has come to rest. One listener. */
   onRest(listener: () => void): void;
 }
 

@@ -30,7 +30,7 @@ export interface ActorPoolOptions {
   /** What each actor holds, of the pipeline's account. */
   readonly numCpus: number;
   readonly cpus: CpuAccount;
-  /** What each actor holds within the limits of the pipeline. Its calls hold nothing. Default: nothing that has a limit. */
+  /** The resources that each actor holds, of those that have a limit; its calls hold none. Default: none. */
   readonly actorClaim?: StepClaim | undefined;
   readonly rowsPerTaskMin: number;
   readonly preserveOrder: boolean;

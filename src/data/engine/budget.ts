@@ -1,7 +1,7 @@
 /**
  * The budget of memory: how many bytes the blocks of all running pipelines of this process have together.
  *
- * It decides nothing itself. Executors say what they hold and ask whether that of all is below their own limit, so that pipelines of different limits run beside each other. Each executor
+ * Executors say how much they hold and ask whether the sum of all is below their own limit, so that pipelines of different limits run beside each other. Each executor
  * may go one step beyond its limit where it would stand still otherwise, so a limit of one byte ends, too.
  */
 export class MemoryBudget {

@@ -62,7 +62,7 @@ interface ExchangeOptions {
   readonly taskOptions?: TaskOptions<1> | undefined;
   readonly cpus: number;
   readonly concurrencyMax: number;
-  /** What each task holds within the limits of the pipeline. Default: nothing that has a limit. */
+  /** The resources that each task holds, of those that have a limit. Default: none. */
   readonly claim?: StepClaim | undefined;
   readonly preserveOrder: boolean;
   readonly errored?: ErroredBlocks | undefined;

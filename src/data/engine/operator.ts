@@ -43,7 +43,7 @@ export interface Operator {
   needs(input: number): boolean;
   /** Whether there is work that it could begin, as far as it depends on the operator. */
   canStart(): boolean;
-  /** What each piece of its work holds within the limits of the pipeline, which the executor asks before `start`. Absent: nothing that has a limit. */
+  /** The resources that each piece of work holds, of those that have a limit; the executor asks before `start`. Absent: none. */
   readonly claim?: StepClaim | undefined;
   /** Begins one piece of work. */
   start(): void;

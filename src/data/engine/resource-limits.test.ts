@@ -90,7 +90,7 @@ function refTo(value: unknown): ObjectRef<never> {
   return Object.assign(Promise.resolve(value), { [Symbol.dispose]: () => {} }) as unknown as ObjectRef<never>;
 }
 
-/** What all tasks and actors of a pipeline really hold. */
+/** The resources that all tasks and actors of a pipeline really hold. */
 class World {
   readonly #limits: Amounts;
   readonly #held: Record<string, number> = {};

@@ -9,7 +9,7 @@
 /** Amounts of resources by name: `CPU`, `GPU`, `memory`, and custom ones. */
 export type Amounts = Readonly<Record<string, number>>;
 
-/** What a task holds: everything while it works, all but its CPUs while it stands still, nothing before and after. */
+/** The part of its resources that a task holds: everything while it works, all but its CPUs while it stands still, nothing before and after. */
 export type Hold = "everything" | "rest" | "nothing";
 
 /** Amounts are whole numbers of this part of one, so that sums are exact. The same as the core's. */
@@ -34,7 +34,7 @@ export class ResourceLimits {
     this.#names = Object.keys(limits);
   }
 
-  /** What one step asks for. @param amounts - of a task, or of an actor */
+  /** The claim of one step. @param amounts - of a task, or of an actor */
   step(amounts: Amounts): StepClaim {
     return new StepClaim(this, amounts);
   }
@@ -67,7 +67,7 @@ export class ResourceLimits {
     return this.#names.some((name) => stepsOf(amounts, name) > 0 && this.#lacking.has(name));
   }
 
-  /** What is held of a resource now. */
+  /** The amount of a resource that is held now. */
   held(name: string): number {
     return this.#heldOf(name) / STEPS;
   }
@@ -99,7 +99,7 @@ export class ResourceLimits {
   }
 }
 
-/** What the tasks or the actors of one step ask for, within the limits of its pipeline. */
+/** The claim of one step: what its tasks or actors ask for, and whether the limits of the pipeline leave it. */
 export class StepClaim {
   readonly #limits: ResourceLimits;
   readonly #amounts: Amounts;

@@ -43,13 +43,13 @@ import { type LogicalPlan, partsOf, rowCountOf, type SourcePart } from "../plan/
 /** What running pipelines of this process hold. */
 const budget = new MemoryBudget();
 
-/** What a pipeline may count on: the resources of the nodes that meet its conditions, less what it leaves to others. */
+/** The room of a pipeline: the resources of the nodes that meet its conditions, less what it leaves to others. */
 interface Room {
-  /** Of the cluster, at least one. */
+  /** CPUs of the cluster, at least one. */
   readonly cpus: number;
-  /** What it may hold, of the resources that have a limit. */
+  /** The most that the pipeline may hold, of each resource that has a limit. */
   readonly limits: Amounts;
-  /** Where the limit of a resource comes from. */
+  /** The setting that a resource has its limit from. */
   readonly from: (name: string) => string;
 }
 

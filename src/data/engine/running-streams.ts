@@ -3,7 +3,7 @@
  *
  * A stream gives blocks only when it is pulled, and stands still two blocks ahead of that, so a paused consumer stops it wherever it is. Blocks are taken in the order of the
  * streams, or as they come with `preserveOrder: false`. A stream may be begun again: what it has given before is left out then.
- * Where the pipeline has limits of resources, a stream that stands still is pulled only where its CPUs are free.
+ * With limits of resources a stream that stands still is pulled only where its CPUs are free.
  */
 import type { ObjectRef } from "../../core/index.ts";
 import { Fifo, type StreamProducer } from "../../core/internal.ts";
@@ -31,9 +31,9 @@ export interface RunningStream {
   givenCount: number;
   /** Blocks that it gives once more, as it was begun again. */
   skipCount: number;
-  /** Who makes its blocks; undefined where no resources are counted. */
+  /** The task that makes the blocks; undefined where no resources are counted. */
   readonly producer: StreamProducer | undefined;
-  /** Of the resources of its task. */
+  /** The part of its resources that the task holds now. */
   hold: Hold;
 }
 
@@ -44,7 +44,7 @@ interface RunningStreamsOptions {
   readonly errored?: ErroredBlocks | undefined;
   readonly events: OperatorEvents;
   readonly statistics: OperatorStatistics;
-  /** What each stream holds within the limits of the pipeline. Default: nothing that has a limit. */
+  /** The resources that the task of each stream holds, of those that have a limit. Default: none. */
   readonly claim?: StepClaim | undefined;
   /** A stream failed. Default: so did the pipeline. */
   readonly onFailure?: ((stream: RunningStream, error: unknown) => void) | undefined;

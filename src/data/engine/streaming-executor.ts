@@ -19,11 +19,11 @@ export interface Stage {
 }
 
 interface ExecutorOptions {
-  /** Of memory, which running pipelines share. */
+  /** The memory of all running pipelines. */
   readonly budget: MemoryBudget;
-  /** Up to where this pipeline may add to what all hold. */
+  /** The pipeline adds blocks as long as all pipelines together hold less. */
   readonly limitBytes: number;
-  /** Of resources. Default: none. */
+  /** Limits of resources. Default: none. */
   readonly limits?: ResourceLimits | undefined;
 }
 
@@ -175,7 +175,7 @@ export class StreamingExecutor implements OperatorEvents {
     this.#limits?.beginRound();
     for (const i of this.#inTurn(needed)) {
       const { operator } = this.#stages[i] as Stage;
-      // What has begun goes before what has not: with a limit there may be room for one of them.
+      // Work that has begun goes before work that has not: with a limit there may be room for one of them.
       if (this.#hasRoom) operator.pull("all");
       else if (this.#isStarved(i, needed)) operator.pull("next");
       while (this.#hasRoom && mayStart(operator)) {
@@ -214,7 +214,7 @@ export class StreamingExecutor implements OperatorEvents {
     return needed.size === stages.length ? stages : [...stages.filter((i) => needed.has(i)), ...stages.filter((i) => !needed.has(i))];
   }
 
-  /** One step beyond the budget, as near to the consumer as there is one. Where that lacks what a stage keeps that nobody needs now, a task of this one goes on to its end. */
+  /** Takes a step beyond the budget, as near to the consumer as there is one. If that step lacks a resource which a stage keeps that nobody needs now, a task of this stage goes on to its end. */
   #goBeyond(needed: ReadonlySet<number>): boolean {
     this.#limits?.beginRound();
     for (const i of this.#inTurn(needed)) {

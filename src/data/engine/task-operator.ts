@@ -35,9 +35,9 @@ export interface TaskOperatorOptions {
   /** No task begins as long as it says so. Default: never. */
   readonly isHeld?: (() => boolean) | undefined;
   readonly concurrencyMax: number;
-  /** What each task holds within the limits of the pipeline. Default: nothing that has a limit. */
+  /** The resources that each task holds, of those that have a limit. Default: none. */
   readonly claim?: StepClaim | undefined;
-  /** Who makes the blocks of a task. Default: as the core tells it. */
+  /** Finds the producer of a task's blocks. Default: the core's. */
   readonly producerOf?: typeof producerOf | undefined;
   readonly preserveOrder: boolean;
   readonly errored?: ErroredBlocks | undefined;

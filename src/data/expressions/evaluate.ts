@@ -123,7 +123,7 @@ export function withColumns(block: Block, columns: readonly NamedNode[], name: s
 export function unnested(block: Block, node: ExpressionNode, name: string): Block {
   const vector = computed(block, node, name);
   const { type, children } = vector;
-  // Where all structs of a block are null and no type says their fields, the block stays as it is: columns that other blocks get are null there.
+  // A block stays as it is if all its structs are null and no type says their fields: columns that other blocks get are null there.
   if (type.kind === "null") return block;
   if (type.kind !== "struct" || type.as === "tensor")
     throw new DataError(`${name}: unnest takes a struct: ${expressionText(node)} is ${typeName(type)}`);

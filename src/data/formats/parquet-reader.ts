@@ -126,7 +126,7 @@ class DecoderBytes {
   readonly #bytes: FileBytes;
   readonly #failure = Promise.withResolvers<never>();
   hasFailed = false;
-  /** What the decoder has asked for since it began with a part of the file. */
+  /** The bytes that the decoder has asked for since it began with a part of the file. */
   #from = Number.POSITIVE_INFINITY;
   #to = 0;
 

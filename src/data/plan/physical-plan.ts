@@ -21,7 +21,7 @@ export type PhysicalPlan =
       readonly source: Source;
       readonly chain: readonly Transform[];
       readonly options: TaskOptions<1>;
-      /** Where a function runs in tasks or actors of its own behind it: a read of few parts cuts its blocks for these. */
+      /** Set if a function behind the read runs in tasks or actors of its own: a read of few parts cuts its blocks for these. */
       readonly cutFor?: CutFor | undefined;
     }
   | {
@@ -56,9 +56,9 @@ export type PhysicalPlan =
     };
 
 interface CutFor {
-  /** Of which the function takes a multiple best. */
+  /** The function works best on multiples of so many rows. */
   readonly rows: number;
-  /** How many run at a time. Default: as many as there are CPUs. */
+  /** Tasks or actors that run at a time. Default: as many as there are CPUs. */
   readonly workers: number | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** What steps ask for, and which limits are refused before anything starts. */
+/** The resources of steps, and which limits are refused before anything starts. */
 import { describe, expect, test } from "vitest";
 import { configure, range } from "../index.ts";
 import { type ActorTransformOptions, readCompute, readTasks, type TransformOptions } from "../transform-options.ts";

@@ -1,5 +1,5 @@
 /**
- * What each step of a physical plan asks for of the resources of the cluster, and whether limits leave enough for all of them.
+ * The resources that each step of a physical plan asks for, and whether limits leave enough for all of them.
  *
  * `engine/run.ts` asks before a run begins, so nothing starts that would wait for ever: every task has to fit beside the fewest actors of all pools, as these hold their
  * resources to the end. What is counted while the pipeline runs is in `engine/resource-limits.ts`. The default of a task, and of an actor of a pool, is one CPU.
@@ -11,7 +11,7 @@ import { type PhysicalPlan, physicalInputs } from "./physical-plan.ts";
 interface StepResources {
   readonly name: string;
   readonly kind: "task" | "actor";
-  /** What each task or actor asks for. */
+  /** The resources of each task or actor. */
   readonly amounts: Amounts;
   /** The fewest actors. */
   readonly min: number;
@@ -19,7 +19,7 @@ interface StepResources {
 
 type Asked = Pick<TaskOptions<1>, "numCpus" | "numGpus" | "memoryBytes" | "resources">;
 
-/** What a step asks for; undefined for one that has neither tasks nor actors. */
+/** The resources of a step; undefined for one that has neither tasks nor actors. */
 export function resourcesOf(plan: PhysicalPlan): StepResources | undefined {
   if (plan.kind !== "read" && plan.kind !== "map" && plan.kind !== "exchange") return undefined;
   const { name, chain, options } = plan;
@@ -42,7 +42,7 @@ function amountsOf({ numCpus = 1, numGpus = 0, memoryBytes = 0, resources = {} }
   return { ...resources, CPU: numCpus, GPU: numGpus, memory: memoryBytes };
 }
 
-/** Of each resource what the largest task needs. */
+/** The most of each resource that a task of any step asks for. */
 export function largestTask(steps: readonly StepResources[]): Amounts {
   const largest: Record<string, number> = {};
   for (const { kind, amounts } of steps)

@@ -10,7 +10,7 @@ export interface OptionSpec {
   readonly short?: string;
   /** What stands for the value in the help: `FILE`. An option without one is a flag. */
   readonly valueName?: string;
-  /** It may be given several times, each time with a value. */
+  /** The option may be given several times, each time with a value. */
   readonly isList?: true;
   /** A part of a sentence. */
   readonly help: string;

@@ -1,33 +1,23 @@
 /**
- * Which files of a project code of TypeScript and JavaScript is made of: modules that it imports by name, and all that these import of the project, at any depth.
+ * The files of a project that code of TypeScript and JavaScript is made of: modules that it imports by name, and all that these import of the project, at any depth.
  *
  * Decides by the text of imports, without running them: what begins with a dot or a slash counts, packages do not. Text in comments and strings may name a module too many, which only makes a
  * version that need not be. Called when an application is built: the digest of these files is part of the version of a deployment, as replicas load them anew.
  */
-import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
+import { VERSIONED_FILES_MAX } from "../limits.ts";
+import { digestOfFiles } from "./file-digest.ts";
 
 /** `from "./a.ts"`, `import "./a.ts"`, `import("./a.ts")`, `require("./a")`. */
 const SPECIFIERS = /\b(?:from|import|require)\s*\(?\s*["'`](\.{0,2}\/[^"'`\n]+)["'`]/gu;
-/** Further files are not looked at: a search that went astray ends. */
-const MODULE_FILES_MAX = 10_000;
 const ENDINGS = ["", ".ts", ".js", ".mts", ".mjs", ".cts", ".cjs", ".tsx", ".jsx", ".json"];
 const PACKAGES = /[\\/]node_modules[\\/]/u;
 
 /** A digest of files and of all that they import; empty where none is there. Paths count from the first, so a folder may move. */
 export function digestOfModules(files: readonly string[]): string {
   const found = modulesOf(files).toSorted();
-  const [first] = found;
-  if (first === undefined) return "";
-  const hash = createHash("sha256");
-  for (const file of found)
-    hash
-      .update(relative(dirname(first), file))
-      .update("\0")
-      .update(readFileSync(file))
-      .update("\0");
-  return hash.digest("hex");
+  return digestOfFiles(found, found[0]);
 }
 
 /** @internal */
@@ -39,7 +29,7 @@ export function modulesOf(files: readonly string[]): string[] {
   };
   for (const file of files) add(file);
   for (const file of found) {
-    if (found.size >= MODULE_FILES_MAX) break;
+    if (found.size >= VERSIONED_FILES_MAX) break;
     for (const [, specifier = ""] of readFileSync(file, "utf8").matchAll(SPECIFIERS))
       add(resolve(dirname(file), specifier.replace(/[?#].*$/u, "")));
   }

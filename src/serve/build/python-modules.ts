@@ -5,15 +5,14 @@
  * installed elsewhere do not. Text in comments and strings may name a module too many, which only makes a version that need not be. Called when an application is built: the digest
  * of these files is part of the version of a deployment.
  */
-import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
+import { VERSIONED_FILES_MAX } from "../limits.ts";
+import { digestOfFiles } from "./file-digest.ts";
 
 /** `from a.b import c, d`, over several lines in brackets; `import a.b as x, c`; a name that `import_module` gets. */
 const STATEMENTS =
   /(?:^|[;:])[ \t]*from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]*(?:\(([^)]*)\)|([^\n;]*))|(?:^|[;:])[ \t]*import[ \t]+([^\n;]+)|\bimport_module\([ \t\n]*["'](\w[\w.]*)["']/gmu;
-/** Further files are not looked at: no class is made of more, and a search that went astray ends. */
-const FILES_MAX = 10_000;
 
 /** A module that a statement names: its parts, after so many dots. */
 interface Named {
@@ -29,16 +28,7 @@ interface Named {
  */
 export function digestOfPython(place: string, folders: readonly string[]): string {
   const files = filesOf(place, folders);
-  if (files.length === 0) return "";
-  const hash = createHash("sha256");
-  const [first = ""] = files;
-  for (const file of files.toSorted())
-    hash
-      .update(relative(dirname(first), file))
-      .update("\0")
-      .update(readFileSync(file))
-      .update("\0");
-  return hash.digest("hex");
+  return digestOfFiles(files, files[0]);
 }
 
 /** @internal the file of the place first */
@@ -46,7 +36,7 @@ export function filesOf(place: string, folders: readonly string[]): string[] {
   const { start, roots } = startOf(place, folders);
   const found = new Set(start);
   for (const file of found) {
-    if (found.size >= FILES_MAX) break;
+    if (found.size >= VERSIONED_FILES_MAX) break;
     for (const named of modulesNamedIn(readFileSync(file, "utf8"))) for (const one of filesNamed(named, file, roots)) found.add(one);
   }
   return [...found];

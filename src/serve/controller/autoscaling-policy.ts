@@ -36,7 +36,7 @@ interface Pending {
 interface ScalingDecision {
   readonly atMs: number;
   readonly requests: number;
-  /** What the load or a policy asked for, before the bounds. */
+  /** The number that the load or a policy asked for, before the bounds. */
   readonly wanted: number;
   readonly from: number;
   readonly to: number;

@@ -174,7 +174,7 @@ export class ProxyStarter {
     return `${bound.host.includes(":") ? `[${bound.host}]` : bound.host}:${bound.port}`;
   }
 
-  /** Its node is to go: it tells so by `/-/healthz` and serves on for a grace, finishes what it has, and ends. It stays in the table, so that no other is started there. */
+  /** Ends a proxy whose node is to go: the proxy tells so by `/-/healthz` and serves on for a grace, finishes what it has, and ends. It stays in the table, so that no other is started there. */
   async #leaveNode(proxy: RunningProxy): Promise<void> {
     proxy.isEnding = true;
     const { drainGraceMs: graceMs } = this.#options;

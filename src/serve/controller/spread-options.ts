@@ -4,8 +4,7 @@
  * Pure. Called by `replica-starter.ts`; which nodes are full is known by `deployment-state.ts`.
  */
 import type { FallbackOption, LabelSelector } from "../../core/index.ts";
-
-const NODE_LABEL = "shoal.io/node-id";
+import { NODE_ID_LABEL } from "../../core/internal.ts";
 
 /** Conditions on labels that the options of an actor have. */
 interface Labelled {
@@ -17,7 +16,7 @@ export function spreadOptions(actorOptions: Readonly<Record<string, unknown>>, f
   const options = { ...actorOptions, schedulingStrategy: "spread" };
   if (fullNodes.length === 0) return options;
   const { labelSelector, fallbackStrategy } = actorOptions as Labelled;
-  const apart = (selector: LabelSelector | undefined): LabelSelector => ({ ...selector, [NODE_LABEL]: `!in(${fullNodes.join(",")})` });
+  const apart = (selector: LabelSelector | undefined): LabelSelector => ({ ...selector, [NODE_ID_LABEL]: `!in(${fullNodes.join(",")})` });
   return {
     ...options,
     labelSelector: apart(labelSelector),

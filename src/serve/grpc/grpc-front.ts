@@ -47,7 +47,7 @@ export class GrpcFront {
   readonly #ports: GrpcPorts;
   readonly #watches = new Set<HealthWatch>();
   readonly #reflections = new Set<grpc.ServerDuplexStream<ReflectionRequest, object>>();
-  /** Of connections that are open. */
+  /** The sockets of open connections. */
   readonly #sockets = new Set<Socket>();
   readonly #ownStreams = new OwnStreams();
   #isEnding = false;

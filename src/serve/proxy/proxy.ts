@@ -37,7 +37,7 @@ export class ServeProxy {
   readonly #ingresses = new Map<string, Ingress>();
   #fronts: (HttpFront & { readonly webSockets: WebSocketFront }) | undefined;
   #grpc: { readonly front: GrpcFront; readonly port: number } | undefined;
-  /** Where it listens, or has listened. */
+  /** The address where the proxy listens, or has listened. */
   #listening: AddressInfo | undefined;
   #isDraining = false;
   #drained: Promise<void> | undefined;

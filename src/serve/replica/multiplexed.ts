@@ -141,7 +141,7 @@ export class ModelCache<M> {
     if (place.users.size > 0) await new Promise<void>((resolve) => (place.onUnused = resolve));
     const metrics = this.#metrics as ModelMetrics;
     const startMs = performance.now();
-    // It may have been loaded anew while the requests of this one ended.
+    // The model may have been loaded anew while the requests of this copy ended.
     if (!this.#places.has(id)) metrics.isLoaded(id).set(0);
     metrics.unloads.add(1);
     try {

@@ -5,7 +5,7 @@
  * Python raised. Used by `python-object.ts`, which owns the actor, and `python-requests.ts`.
  */
 import { type ActorHandle, getRuntimeContext, TaskError } from "../../core/index.ts";
-import { pythonClass } from "../../core/internal.ts";
+import { NODE_ID_LABEL, pythonClass } from "../../core/internal.ts";
 import { PYTHON_PIECES_AHEAD, REPLICA_CONCURRENCY } from "../limits.ts";
 import type { MetricSnapshot } from "../metrics/registry.ts";
 import { sessionHeaders, sessionOf } from "../routing/sessions.ts";
@@ -70,7 +70,6 @@ interface PythonReplica {
 
 export type PythonActor = ActorHandle<PythonReplica>;
 
-const NODE_LABEL = "shoal.io/node-id";
 const ANSWERS = ["read", "asgi", "socket"];
 
 /**
@@ -83,7 +82,7 @@ export function pythonReplicaClass(digest: string): { remote(...args: unknown[])
   const envVars = { ...(gpus !== undefined && { CUDA_VISIBLE_DEVICES: gpus }), ...(digest !== "" && { SHOAL_SERVE_CODE: digest }) };
   return pythonClass("shoal._serve_replica", "Replica", {
     numCpus: 0,
-    labelSelector: { [NODE_LABEL]: getRuntimeContext().nodeId },
+    labelSelector: { [NODE_ID_LABEL]: getRuntimeContext().nodeId },
     maxConcurrency: REPLICA_CONCURRENCY,
     ...(Object.keys(envVars).length > 0 && { runtimeEnv: { envVars } }),
     methods: {

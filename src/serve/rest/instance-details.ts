@@ -34,7 +34,7 @@ interface DescribedInstance {
   readonly grpc: ResolvedGrpcOptions | undefined;
   readonly proxies: Readonly<Record<string, ProxyStatusInfo>>;
   readonly applications: ReadonlyMap<string, DescribedApplication>;
-  /** Of the last configuration. */
+  /** The capacity that the last configuration asks for. */
   readonly capacity: TargetCapacity | undefined;
   /** Milliseconds since 1970 at zero of the clock of the state. */
   readonly originMs: number;
@@ -128,7 +128,7 @@ function applicationDetails(name: string, app: DescribedApplication, instance: D
   };
 }
 
-/** Who calls whom, as far as deployments are bound: handles that a replica gets by a name are not known. */
+/** The calls between deployments that are bound to each other: handles that a replica gets by a name are not known. */
 function topology({ target: { name: app, ingress, deployments } }: ApplicationRecord): object {
   const nodes = deployments.map(({ name, calls }) => [
     name,

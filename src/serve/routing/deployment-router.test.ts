@@ -73,7 +73,7 @@ test("is counted: what was placed at once, how long the others waited, and what 
   expect(seriesOf("serve_request_router_queue_len")).toMatchObject([{ tags: ["counted", "model", "a"], value: 1 }]);
   router.close();
   await outcomes(assigned);
-  // Who was refused was not placed, and reading again counts nobody twice.
+  // A refused request was not placed, and reading again counts none twice.
   expect(seriesOf("serve_request_router_fulfillment_time_ms").map(countOf)).toEqual([2]);
 });
 

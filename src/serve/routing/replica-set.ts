@@ -32,9 +32,9 @@ export class RoutedReplica {
   others = 0;
   /** The replica answered BUSY. */
   isBusy = false;
-  /** It runs on the node that the router prefers. */
+  /** The replica runs on the node that the router prefers. */
   readonly isNear: boolean;
-  /** Where it is among those with room, near ones or others; -1 where it has none. */
+  /** The place in the list of replicas with room, near or far; -1 where it has none. */
   freeIndex = -1;
   /** Nothing more is sent there. */
   isRetired = false;
@@ -54,7 +54,7 @@ export class RoutedReplica {
 export class ReplicaSet {
   readonly #random: () => number;
   readonly #replicas = new Map<string, RoutedReplica>();
-  /** Those with room, on the preferred node and elsewhere. */
+  /** Replicas with room, on the preferred node and elsewhere. */
   readonly #near: RoutedReplica[] = [];
   readonly #far: RoutedReplica[] = [];
   /** By model, those that have loaded it. */

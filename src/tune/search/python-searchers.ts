@@ -101,7 +101,7 @@ export class HyperOptSearch extends PythonSearch {
 export interface BayesianOptimizationSearchOptions extends PythonSearchOptions {
   /** Trials at random before the model is used. Default: 10. */
   randomSearchSteps?: number | undefined;
-  /** What a point is worth: its upper confidence bound, its expected improvement or the probability of one. Default: `"ucb"`. */
+  /** The measure of a point: its upper confidence bound, its expected improvement or the probability of one. Default: `"ucb"`. */
   acquisition?: "ucb" | "ei" | "poi" | undefined;
   /** How many deviations of optimism the bound has, with `"ucb"`. Default: 2.576. */
   kappa?: number | undefined;

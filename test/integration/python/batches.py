@@ -33,7 +33,7 @@ def types(batch):
 
 
 def kinds(batch):
-    """Of each column: its type in NumPy, and those of its values."""
+    """The type of each column in NumPy, and the types of its values."""
     named = {name: "%s of %s" % (batch[name].dtype, " ".join(type(value).__name__ for value in batch[name].tolist())) for name in batch}
     rows = len(next(iter(batch.values()))) if isinstance(batch, dict) else len(batch)
     return {name: [kind] * rows for name, kind in named.items()}

@@ -118,8 +118,10 @@ class ClientSession {
     this.streamCount -= 1;
     if (this.streamCount === 0) this.idleSinceMs = performance.now();
     this.#brokenCount = Math.max(0, this.#brokenCount + (isBroken ? 1 : -1));
-    if (this.#brokenCount > BROKEN_STREAMS_MAX && !this.session.destroyed)
-      this.session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    if (this.#brokenCount <= BROKEN_STREAMS_MAX || this.session.destroyed) return;
+    // Destroyed with an error, the session would close its socket before the client hears of the reason.
+    this.session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    this.session.destroy();
   }
 }
 

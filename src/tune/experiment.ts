@@ -91,6 +91,8 @@ export class Experiment {
   #judging = 0;
   #spent = new SpentTime();
   #isOver = false;
+  /** Ended by an error or the caller's signal: the searcher hears of the rest in a restore. */
+  #isBrokenOff = false;
   /** Resolves when the last event is in the log, or is known not to be. */
   #logged: Promise<void> = Promise.resolve();
   readonly #removals = new Set<Promise<void>>();
@@ -231,8 +233,9 @@ export class Experiment {
   /** The experiment ends here, with what it has. */
   #end(error?: unknown): void {
     this.#isOver = true;
-    if (error === undefined) this.#over.resolve();
-    else this.#over.reject(error);
+    if (error === undefined) return this.#over.resolve();
+    this.#isBrokenOff = true;
+    this.#over.reject(error);
   }
 
   #dispatch(event: TrialEvent): void {
@@ -330,7 +333,7 @@ export class Experiment {
     this.#searching += 1;
     this.#search = this.#search
       .then(async () => {
-        if (!this.#isOver) await call();
+        if (!this.#isBrokenOff) await call();
       })
       .catch((error: unknown) => this.#end(error))
       .finally(() => {
@@ -341,6 +344,7 @@ export class Experiment {
 
   #ask(trialId: string): void {
     this.#callSearcher(async () => {
+      if (this.#isOver) return;
       const suggestion = await this.#parts.searcher.suggest(trialId);
       // The next event must not be applied before this call counts as done: a snapshot would have it twice.
       queueMicrotask(() => void this.#suggested(trialId, suggestion));

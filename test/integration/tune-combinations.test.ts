@@ -47,18 +47,22 @@ class Nearing {
   }
 }
 
-/** Asks with a pause, as one would over a network. */
+/** Answers after a pause, as one would over a network. */
 class Slow implements Searcher {
+  readonly #pauseMs: number;
   readonly #left = [2.5, 3, 3.5];
   readonly told: [string, number | undefined][] = [];
+  constructor(pauseMs = 5) {
+    this.#pauseMs = pauseMs;
+  }
   setSearchProperties(): void {}
   async suggest() {
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, this.#pauseMs));
     const x = this.#left.shift();
     return x === undefined ? ("finished" as const) : { x };
   }
   async onTrialComplete(trialId: string, result?: Parameters<Searcher["onTrialComplete"]>[1]): Promise<void> {
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, this.#pauseMs));
     this.told.push([trialId.slice(-1), result?.["loss"] as number | undefined]);
   }
   save() {
@@ -113,8 +117,8 @@ test.each(Object.entries(CASES))("%s", async (_, { scheduler, searchAlg, numSamp
   if (searchAlg !== undefined) expect(results.getBestResult().metrics?.loss).toBeLessThan(1.5 ** 2 + 1);
 });
 
-test("an own searcher that answers later hears of all ends", async () => {
-  const searchAlg = new Slow();
+test.each([5, 100])("an own searcher that answers after %i ms hears of all ends", async (pauseMs) => {
+  const searchAlg = new Slow(pauseMs);
   const tuner = new Tuner(Nearing, {
     paramSpace: { x: uniform(0, 10) },
     tuneConfig: { metric: "loss", mode: "min", numSamples: 9, searchAlg },

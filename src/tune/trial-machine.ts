@@ -247,6 +247,7 @@ export class TrialMachine {
     if (trial.isReleasing) return this.#onLateReport(trial, event);
     if (trial.status !== "running") return;
     const { metrics } = event;
+    if (event.savesWhenAsked !== undefined) trial.savesWhenAsked = event.savesWhenAsked;
     const result = trial.record(event, this.#options.metrics);
     const fault = this.#faultOf(trial, metrics);
     if (fault !== undefined) {
@@ -280,7 +281,7 @@ export class TrialMachine {
     let save = false;
     for (const action of actions) {
       if (action.type === "checkpoint" && action.trialId === trial.id) {
-        save = this.#limits.savesWhenAsked !== false;
+        save = trial.savesWhenAsked ?? this.#limits.savesWhenAsked !== false;
         trial.isSaving = save;
       } else this.#act(action);
     }

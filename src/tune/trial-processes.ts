@@ -121,8 +121,8 @@ export class ActorProcesses implements TrialProcesses {
       begin: async (spec) => {
         given = spec;
         nextCheckpoint = spec.nextCheckpoint;
-        const { process, ...event } = await handle.begin.remote(spec);
-        return { ...(await staged(event)), process };
+        const { process, savesWhenAsked, ...event } = await handle.begin.remote(spec);
+        return { ...(await staged(event)), process, savesWhenAsked };
       },
       next: async (answer) => await staged(await handle.next.remote(answer)),
       kill: () => {

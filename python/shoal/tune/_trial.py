@@ -29,7 +29,8 @@ class TrialActor:
     async def begin(self, spec):
         self._trial = Trial(self._function, spec, asyncio.get_running_loop())
         event = await self._trial.next(None)
-        return {**event, "process": {"pid": os.getpid(), "nodeId": _runtime.require().configuration["nodeId"]}}
+        process = {"pid": os.getpid(), "nodeId": _runtime.require().configuration["nodeId"]}
+        return {**event, "process": process, "savesWhenAsked": False}
 
     async def next(self, answer=None):
         return await self._trial.next(answer)

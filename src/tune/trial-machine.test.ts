@@ -318,6 +318,28 @@ describe("exploitation", () => {
     expect(bench.taken()).toEqual(["continue 2", "pause 2"]);
   });
 
+  test("the searcher hears of the result of a trial that takes over a checkpoint or gets other resources, and of an end only once", () => {
+    const resources: SchedulerAction = { type: "resources", trialId: idOf(1), resources: { bundles: [{ CPU: 2 }], strategy: "PACK" } };
+    const script: Record<string, Decision> = {
+      "0@1": exploit(0, 1),
+      "1@2": { verdict: "continue", actions: [resources] },
+      "2@1": { verdict: "continue", actions: [{ type: "stop", trialId: idOf(2) }] },
+    };
+    const bench = new Bench({ script, concurrentMax: 3, clusterResources: { CPU: 3 } }).begin();
+    bench.report(1, { loss: 1 }, { checkpoint: "d0" });
+    const told = [0, 1, 2].flatMap((n) =>
+      bench.machine
+        .apply({ type: "reported", trialId: idOf(n), metrics: { loss: n }, elapsedMs: 10, timestampMs: 0 })
+        .flatMap((effect) => (effect.type === "tellResult" || effect.type === "tellComplete" ? [[effect.type, effect.result]] : [])),
+    );
+    expect(told).toMatchObject([
+      // As it was reported: with the configuration that led to it.
+      ["tellResult", { trialId: idOf(0), loss: 0, config: { n: 0 } }],
+      ["tellResult", { trialId: idOf(1), loss: 1 }],
+      ["tellComplete", { trialId: idOf(2), loss: 2 }],
+    ]);
+  });
+
   test("a trial that saves only when it pauses goes on from there, and not from the donor's checkpoint again", () => {
     const bench = new Bench({ script: { "0@1": exploit(0, 1), "0@3": "pause" }, samplesMax: 2 }).begin();
     bench.report(1, { loss: 1 }, { checkpoint: "d0" }).report(1, { loss: 1 }, { checkpoint: "d1" });

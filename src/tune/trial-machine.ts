@@ -287,6 +287,8 @@ export class TrialMachine {
     }
     // An action may have ended or interrupted the trial itself.
     if (trial.isReleasing || trial.status !== "running") {
+      // The searcher has heard of an end already, and hears of all other results: a trial that takes over a checkpoint goes on.
+      if (this.#open.has(trial.id)) this.#effects.push({ type: "tellResult", trialId: trial.id, result });
       this.#notify("result", trial, { result });
       this.#answerLeaving(trial);
       return;

@@ -30,7 +30,7 @@ import { ResultGrid } from "./result-grid.ts";
 import type { TrialScheduler } from "./scheduler.ts";
 import { BasicVariantGenerator } from "./search/basic-variant-generator.ts";
 import type { Searcher } from "./searcher.ts";
-import { gridSize, type SearchSpace } from "./space.ts";
+import type { SearchSpace } from "./space.ts";
 import type { Stopper } from "./stoppers.ts";
 import type { TrainableParts } from "./trainable.ts";
 import type { Config, JsonValue, Metrics, Mode, Trial } from "./trial.ts";
@@ -78,7 +78,6 @@ export class Session {
   readonly #codec: ConfigCodec;
   readonly #files: TrialFiles;
   readonly #callbacks: CallbackQueue;
-  readonly #info: ExperimentInfo;
   readonly #table: TrialTable;
   /** Folders of all trials, where the user names them. */
   #dirnames: Set<string> | undefined;
@@ -96,18 +95,11 @@ export class Session {
       keep: runConfig.checkpointConfig,
       scheduler: this.#decisions ?? scheduler,
     });
-    const { metrics, modes, numSamples } = tuneConfig;
-    const trialsMax = numSamples === -1 ? Number.POSITIVE_INFINITY : numSamples * gridSize(plan.space);
-    this.#table = new TrialTable(
-      this.#machine,
-      { metrics, modes, name: folder.name, trialsMax, reporter: plan.reporter },
-      runConfig.verbose,
-    );
+    const { metrics, modes } = tuneConfig;
+    this.#table = new TrialTable(this.#machine, { metrics, modes, name: folder.name, reporter: plan.reporter }, runConfig.verbose);
     const isTelling = runConfig.verbose === 3 && showsProgress(true);
     const own = isTelling ? [new ResultLines(metrics, tell)] : [];
     this.#callbacks = new CallbackQueue([...callbacks.callbacks, ...own], tell);
-    const { name: experimentName, path: experimentPath } = folder;
-    this.#info = { experimentName, experimentPath, numSamples, totalNumSamples: trialsMax, stop: runConfig.stop };
     this.#files = new TrialFiles({
       experimentName: folder.name,
       folder: folder.path,
@@ -134,9 +126,9 @@ export class Session {
     const { tuneConfig, searcher, scheduler, space } = this.#plan;
     const experiment = this.#experiment();
     let state: "finished" | "failed" = "failed";
-    this.#callbacks.call("setup", this.#info);
     try {
       await searcher.setSearchProperties(oneOrAll(tuneConfig.metrics), oneOrAll(tuneConfig.modes) as Mode, space);
+      this.#callbacks.call("setup", this.#info());
       // A mode may stand alone: the scheduler then has a metric of its own.
       const isOne = tuneConfig.modes.length === 1;
       scheduler.setSearchProperties(isOne ? tuneConfig.metrics[0] : undefined, isOne ? tuneConfig.modes[0] : undefined);
@@ -144,7 +136,7 @@ export class Session {
       // A run that died before it wrote anything begins as a new one does.
       if (restored === undefined || (restored.snapshot === undefined && restored.records.length === 0)) await experiment.writeBeginning();
       if (restored !== undefined) await this.#restore(experiment, restored);
-      this.#table.begin();
+      this.#table.begin(this.#trialsMax);
       await experiment.run(this.#limits(), signal);
       this.#callbacks.call("onExperimentEnd", { trials: this.#machine.finishedTrials });
       await this.#callbacks.settled();
@@ -195,12 +187,23 @@ export class Session {
     });
   }
 
+  #info(): ExperimentInfo {
+    const { tuneConfig, runConfig } = this.#plan;
+    const { name: experimentName, path: experimentPath } = this.#folder;
+    return { experimentName, experimentPath, numSamples: tuneConfig.numSamples, totalNumSamples: this.#trialsMax, stop: runConfig.stop };
+  }
+
+  /** How many trials there will be, as far as it is known. A grid has more points than samples: its searcher counts them, once it has the space. */
+  get #trialsMax(): number {
+    const { searcher, tuneConfig } = this.#plan;
+    if (searcher instanceof BasicVariantGenerator) return searcher.trialsMax;
+    return tuneConfig.numSamples === -1 ? Number.POSITIVE_INFINITY : tuneConfig.numSamples;
+  }
+
   #limits(): SessionLimits {
     const { searcher, tuneConfig, runConfig, clusterResources } = this.#plan;
-    // Grids have more points than samples: their searcher counts itself.
-    const countsItself = searcher instanceof BasicVariantGenerator || tuneConfig.numSamples === -1;
     return {
-      samplesMax: countsItself ? Number.POSITIVE_INFINITY : tuneConfig.numSamples,
+      samplesMax: searcher instanceof BasicVariantGenerator ? Number.POSITIVE_INFINITY : this.#trialsMax,
       concurrentMax: tuneConfig.maxConcurrentTrials,
       maxFailures: runConfig.failureConfig.maxFailures,
       clusterResources,

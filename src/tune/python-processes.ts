@@ -29,6 +29,7 @@ export function pythonProcesses({ place, name, options }: PythonCode, isReusing:
   const persist = remote(persistCheckpoint, { numCpus: 0 });
   return new ActorProcesses({
     isReusing,
+    hasInstances: false,
     make: (amounts) =>
       actorClass.options({ ...sharedOptions(given), ...amounts }).remote(place, name) as unknown as ActorHandle<TrialActor>,
     staging: async (event, spec, index) => {

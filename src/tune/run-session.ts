@@ -176,7 +176,7 @@ export class Session {
       codec: this.#codec,
       resourcesOf: trainable.resourcesOf,
       nameOf: (trial) => this.#nameOf(trial),
-      survivesErrors: trainable.body.kind === "function" || trainable.body.kind === "python",
+      survivesErrors: trainable.body.kind === "function" || (trainable.body.kind === "python" && trainable.body.code.kind === "function"),
       checkpointFrequency: runConfig.checkpointConfig.checkpointFrequency,
       checkpointAtEnd: runConfig.checkpointConfig.checkpointAtEnd,
       failFast: runConfig.failureConfig.failFast,

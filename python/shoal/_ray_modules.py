@@ -114,7 +114,13 @@ def _make_tune(module):
     module.__path__ = []
     for name in ("report", "get_checkpoint", "get_context", "Checkpoint"):
         setattr(module, name, getattr(functions, name))
+    _make_trainable(module)
     module.__getattr__ = _search_name
+
+
+def _make_trainable(module):
+    module.__path__ = []
+    module.Trainable = importlib.import_module("shoal.tune").Trainable
 
 
 def _make_search(module):
@@ -180,6 +186,8 @@ _CONFIGS = ("CheckpointConfig", "FailureConfig", "Result", "RunConfig", "Scaling
 _MADE = {
     "ray": _make_ray,
     "ray.tune": _make_tune,
+    "ray.tune.trainable": _make_trainable,
+    "ray.tune.trainable.trainable": _make_trainable,
     "ray.air": _make_air,
     "ray.air.config": _make_driver_names(*_CONFIGS),
     "ray.air.session": _make_session,

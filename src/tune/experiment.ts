@@ -63,8 +63,8 @@ interface Running {
   killTimer: NodeJS.Timeout | undefined;
   /** Whether it has reported nothing for too long, and its process is ended. */
   isHung: boolean;
-  /** Where it runs, until a report has told the machine. */
-  place: TrialPlace | undefined;
+  /** What its first report tells the machine of the process, until then. */
+  origin: { readonly place: TrialPlace; readonly savesWhenAsked: boolean } | undefined;
   nodeId: string | undefined;
   /** Whether it was told to stop or to pause. */
   isLeaving: boolean;
@@ -450,7 +450,7 @@ export class Experiment {
       answer: undefined,
       killTimer: undefined,
       isHung: false,
-      place: undefined,
+      origin: undefined,
       nodeId: undefined,
       isLeaving: false,
     };
@@ -463,7 +463,7 @@ export class Experiment {
       await this.#parts.files.whenMade(trial);
       const first = await this.#untilReport(running, process.begin(this.#specOf(start)));
       running.nodeId = first.process.nodeId;
-      running.place = await this.#places.of(first.process);
+      running.origin = { place: await this.#places.of(first.process), savesWhenAsked: first.savesWhenAsked };
       let event: ProcessEvent = first;
       for (;;) {
         const isOver = await this.#take(trial, running, event);
@@ -562,10 +562,10 @@ export class Experiment {
     const { metrics, elapsedMs, timestampMs, isLast = false } = report;
     const checkpoint = report.checkpoint === undefined ? report.stored : await this.#complete(trial, report.checkpoint);
     const { stopper, machine } = this.#parts;
-    const { place } = running;
-    running.place = undefined;
+    const { origin } = running;
+    running.origin = undefined;
     this.#spent.see(timestampMs);
-    const preview = stopper && machine.preview(trial.id, { metrics, elapsedMs, timestampMs, place });
+    const preview = stopper && machine.preview(trial.id, { metrics, elapsedMs, timestampMs, place: origin?.place });
     const event = { type: "reported", trialId: trial.id, metrics, elapsedMs, timestampMs } as const;
     const take = ({ isStopped, stopsAll }: Verdict): void => {
       if (isLast) this.#free(running.process as TrialProcess);
@@ -576,7 +576,7 @@ export class Experiment {
         ...(isLast && { isLast }),
         ...(isStopped && { isStopped }),
         ...(checkpoint !== undefined && { checkpoint }),
-        ...(place && { place }),
+        ...origin,
       });
       if (stopsAll) this.#dispatch({ type: "stoppedAll" });
     };

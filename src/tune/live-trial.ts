@@ -46,6 +46,7 @@ export interface SavedTrial extends Omit<FinishedTrial, "status"> {
   readonly start: TrialCheckpoint | null;
   readonly hasBegunFromStart?: boolean;
   readonly awaitedDonor: string | null;
+  readonly savesWhenAsked?: boolean;
   readonly isSaving: boolean;
   readonly isReleasing: boolean;
   /** Where the trial has ended, and its process is not free yet. */
@@ -91,6 +92,8 @@ export class LiveTrial implements Trial {
   hasBegunFromStart = false;
   /** The donor whose checkpoint is being saved: the trial cannot begin before. */
   awaitedDonor: string | undefined;
+  /** Whether the process saves a checkpoint when it is asked to. Undefined before the first report, and where logs of earlier versions do not tell. */
+  savesWhenAsked: boolean | undefined;
   isSaving = false;
   /** Whether it was told to leave its process and has not yet. Its status shows already what comes then. */
   isReleasing = false;
@@ -121,6 +124,7 @@ export class LiveTrial implements Trial {
     // Missing where an earlier version wrote it.
     trial.hasBegunFromStart = saved.hasBegunFromStart ?? saved.status === "running";
     trial.awaitedDonor = saved.awaitedDonor ?? undefined;
+    trial.savesWhenAsked = saved.savesWhenAsked;
     trial.isSaving = saved.isSaving;
     trial.isReleasing = saved.isReleasing;
     trial.nextCheckpoint = saved.nextCheckpoint;
@@ -200,6 +204,7 @@ export class LiveTrial implements Trial {
       start: this.start ?? null,
       hasBegunFromStart: this.hasBegunFromStart,
       awaitedDonor: this.awaitedDonor ?? null,
+      ...(this.savesWhenAsked !== undefined && { savesWhenAsked: this.savesWhenAsked }),
       isSaving: this.isSaving,
       isReleasing: this.isReleasing,
       hasEnded: this.status === "terminated" || this.status === "errored",

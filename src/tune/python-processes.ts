@@ -1,5 +1,5 @@
 /**
- * Trials of a Python function: actors of `python/shoal/tune/_trial.py`, which speak the same protocol as those of TypeScript.
+ * Trials of a function or a class of Python: actors of `python/shoal/tune/_trial.py`, which speak the same protocol as those of TypeScript.
  *
  * A checkpoint that Python reports is a folder of its node. A task of TypeScript on that node copies it to its staging place, with the code and the credentials for the run's storage.
  */
@@ -21,16 +21,17 @@ interface PythonTrialActor {
   cleanUp(): void;
 }
 
-export function pythonProcesses({ place, name, options }: PythonCode, isReusing: boolean): ActorProcesses {
+export function pythonProcesses({ kind, place, name, options }: PythonCode, isReusing: boolean): ActorProcesses {
   const { numReturns: _, ...given } = options as ActorOptions & { numReturns?: unknown };
-  const actorClass = python.actor<PythonTrialActor, [place: string, name: string]>("shoal.tune._trial", "TrialActor", {
+  const actorClass = python.actor<PythonTrialActor, [place: string, name: string, kind: string]>("shoal.tune._trial", "TrialActor", {
     maxConcurrency: 4,
   });
   const persist = remote(persistCheckpoint, { numCpus: 0 });
   return new ActorProcesses({
     isReusing,
+    hasInstances: kind === "class",
     make: (amounts) =>
-      actorClass.options({ ...sharedOptions(given), ...amounts }).remote(place, name) as unknown as ActorHandle<TrialActor>,
+      actorClass.options({ ...sharedOptions(given), ...amounts }).remote(place, name, kind) as unknown as ActorHandle<TrialActor>,
     staging: async (event, spec, index) => {
       const { local, nodeId, ...rest } = event as Extract<PythonEvent, { type: "report" }>;
       if (local === undefined || nodeId === undefined) return event;

@@ -30,11 +30,10 @@ import { ResultGrid } from "./result-grid.ts";
 import type { TrialScheduler } from "./scheduler.ts";
 import { BasicVariantGenerator } from "./search/basic-variant-generator.ts";
 import type { Searcher } from "./searcher.ts";
-import { gridSize, type SearchSpace } from "./space.ts";
+import type { SearchSpace } from "./space.ts";
 import type { Stopper } from "./stoppers.ts";
 import type { TrainableParts } from "./trainable.ts";
 import type { Config, JsonValue, Metrics, Mode, Trial } from "./trial.ts";
-import type { ClassTrainable } from "./trial-loop.ts";
 import type { SessionLimits } from "./trial-events.ts";
 import { TrialFiles } from "./trial-files.ts";
 import { TrialMachine } from "./trial-machine.ts";
@@ -79,7 +78,6 @@ export class Session {
   readonly #codec: ConfigCodec;
   readonly #files: TrialFiles;
   readonly #callbacks: CallbackQueue;
-  readonly #info: ExperimentInfo;
   readonly #table: TrialTable;
   /** Folders of all trials, where the user names them. */
   #dirnames: Set<string> | undefined;
@@ -97,18 +95,11 @@ export class Session {
       keep: runConfig.checkpointConfig,
       scheduler: this.#decisions ?? scheduler,
     });
-    const { metrics, modes, numSamples } = tuneConfig;
-    const trialsMax = numSamples === -1 ? Number.POSITIVE_INFINITY : numSamples * gridSize(plan.space);
-    this.#table = new TrialTable(
-      this.#machine,
-      { metrics, modes, name: folder.name, trialsMax, reporter: plan.reporter },
-      runConfig.verbose,
-    );
+    const { metrics, modes } = tuneConfig;
+    this.#table = new TrialTable(this.#machine, { metrics, modes, name: folder.name, reporter: plan.reporter }, runConfig.verbose);
     const isTelling = runConfig.verbose === 3 && showsProgress(true);
     const own = isTelling ? [new ResultLines(metrics, tell)] : [];
     this.#callbacks = new CallbackQueue([...callbacks.callbacks, ...own], tell);
-    const { name: experimentName, path: experimentPath } = folder;
-    this.#info = { experimentName, experimentPath, numSamples, totalNumSamples: trialsMax, stop: runConfig.stop };
     this.#files = new TrialFiles({
       experimentName: folder.name,
       folder: folder.path,
@@ -135,9 +126,9 @@ export class Session {
     const { tuneConfig, searcher, scheduler, space } = this.#plan;
     const experiment = this.#experiment();
     let state: "finished" | "failed" = "failed";
-    this.#callbacks.call("setup", this.#info);
     try {
       await searcher.setSearchProperties(oneOrAll(tuneConfig.metrics), oneOrAll(tuneConfig.modes) as Mode, space);
+      this.#callbacks.call("setup", this.#info());
       // A mode may stand alone: the scheduler then has a metric of its own.
       const isOne = tuneConfig.modes.length === 1;
       scheduler.setSearchProperties(isOne ? tuneConfig.metrics[0] : undefined, isOne ? tuneConfig.modes[0] : undefined);
@@ -145,7 +136,7 @@ export class Session {
       // A run that died before it wrote anything begins as a new one does.
       if (restored === undefined || (restored.snapshot === undefined && restored.records.length === 0)) await experiment.writeBeginning();
       if (restored !== undefined) await this.#restore(experiment, restored);
-      this.#table.begin();
+      this.#table.begin(this.#trialsMax);
       await experiment.run(this.#limits(), signal);
       this.#callbacks.call("onExperimentEnd", { trials: this.#machine.finishedTrials });
       await this.#callbacks.settled();
@@ -185,7 +176,7 @@ export class Session {
       codec: this.#codec,
       resourcesOf: trainable.resourcesOf,
       nameOf: (trial) => this.#nameOf(trial),
-      survivesErrors: trainable.body.kind === "function" || trainable.body.kind === "python",
+      survivesErrors: trainable.body.kind === "function" || (trainable.body.kind === "python" && trainable.body.code.kind === "function"),
       checkpointFrequency: runConfig.checkpointConfig.checkpointFrequency,
       checkpointAtEnd: runConfig.checkpointConfig.checkpointAtEnd,
       failFast: runConfig.failureConfig.failFast,
@@ -196,16 +187,26 @@ export class Session {
     });
   }
 
+  #info(): ExperimentInfo {
+    const { tuneConfig, runConfig } = this.#plan;
+    const { name: experimentName, path: experimentPath } = this.#folder;
+    return { experimentName, experimentPath, numSamples: tuneConfig.numSamples, totalNumSamples: this.#trialsMax, stop: runConfig.stop };
+  }
+
+  /** How many trials there will be, as far as it is known. A grid has more points than samples: its searcher counts them, once it has the space. */
+  get #trialsMax(): number {
+    const { searcher, tuneConfig } = this.#plan;
+    if (searcher instanceof BasicVariantGenerator) return searcher.trialsMax;
+    return tuneConfig.numSamples === -1 ? Number.POSITIVE_INFINITY : tuneConfig.numSamples;
+  }
+
   #limits(): SessionLimits {
-    const { trainable, searcher, tuneConfig, runConfig, clusterResources } = this.#plan;
-    // Grids have more points than samples: their searcher counts itself.
-    const countsItself = searcher instanceof BasicVariantGenerator || tuneConfig.numSamples === -1;
+    const { searcher, tuneConfig, runConfig, clusterResources } = this.#plan;
     return {
-      samplesMax: countsItself ? Number.POSITIVE_INFINITY : tuneConfig.numSamples,
+      samplesMax: searcher instanceof BasicVariantGenerator ? Number.POSITIVE_INFINITY : this.#trialsMax,
       concurrentMax: tuneConfig.maxConcurrentTrials,
       maxFailures: runConfig.failureConfig.maxFailures,
       clusterResources,
-      savesWhenAsked: savesWhenAsked(trainable),
     };
   }
 
@@ -272,15 +273,6 @@ export class Session {
 function defaultTrackers(given: readonly Tracker[]): Tracker[] {
   const names = new Set(given.map(({ name }) => name));
   return [new JsonLoggerCallback(), new CSVLoggerCallback(), new TBXLoggerCallback()].filter(({ name }) => !names.has(name));
-}
-
-/** Functions and trainers save with their reports. A class may have the method as a field, which is known without an instance by its text alone. */
-function savesWhenAsked({ body }: TrainableParts): boolean {
-  if (body.kind !== "class") return false;
-  if (typeof (body.type.prototype as ClassTrainable).saveCheckpoint === "function") return true;
-  for (let type: unknown = body.type; typeof type === "function" && type !== Function.prototype; type = Object.getPrototypeOf(type))
-    if (Function.prototype.toString.call(type).includes("saveCheckpoint")) return true;
-  return false;
 }
 
 function dirnameOf(trial: Trial | FinishedTrial): string {

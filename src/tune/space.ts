@@ -427,13 +427,6 @@ function describeDomain(of: DomainData): string {
   }
 }
 
-/** How many points the grids of a space make together, those in options of grids counted where they apply; 1 without a grid. */
-export function gridSize(space: SearchSpace): number {
-  let size = 0;
-  forEachGridPoint(space, () => (size += 1));
-  return size;
-}
-
 /** Each combination of the values of grids, the last place changing fastest, as in nested loops. Grids inside of choices are no part of it: they are drawn. */
 export function forEachGridPoint(space: SearchSpace, use: (point: Point) => void): void {
   const places = placesOf(space).filter(({ domain: { kind } }) => kind === "grid");

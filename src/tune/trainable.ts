@@ -1,5 +1,5 @@
 /**
- * Trainables: functions, classes, Python functions, and trainers, with the resources and parameters that wrap them.
+ * Trainables: functions and classes, those of Python, and trainers, with the resources and parameters that wrap them.
  *
  * `readTrainable` takes the trainable apart that a user gave to `new Tuner`.
  * `withResources` and `withParameters` wrap a trainable. Nothing here runs it.
@@ -111,17 +111,30 @@ export function readTrainable(given: unknown): TrainableParts {
 function bodyOf(given: unknown): TrainableParts["body"] {
   if (isTrainableSource(given)) return { kind: "definition", definition: given[TRAINABLE]() };
   const code = pythonCodeOf(given);
-  if (code?.kind === "function") return { kind: "python", code };
-  if (code !== undefined)
-    throw new TypeError("Cannot tune a class of Python: give python.task(...), a function that calls shoal.tune.report");
+  if (code !== undefined) return { kind: "python", code: withKnownOptions(code) };
   if (typeof given !== "function")
     throw new TypeError(
-      `Cannot make a Tuner: a function, a class with step(), python.task(...) or a trainer is needed: received ${describeValue(given)}`,
+      `Cannot make a Tuner: a function, a class with step(), python.task(...), python.actor(...) or a trainer is needed: received ${describeValue(given)}`,
     );
   if (!isClass(given as never)) return { kind: "function", fn: given as TrainFunction };
   if (typeof (given as { prototype: { step?: unknown } }).prototype.step !== "function")
     throw new TypeError(`Cannot make a Tuner: the class ${given.name || "without a name"} has no method step()`);
   return { kind: "class", type: given as TrainableClass };
+}
+
+const RESOURCE_OPTIONS: readonly string[] = ["numCpus", "numGpus", "memoryBytes", "resources"];
+
+/** Options of `python.actor` that mean something for trials. */
+const TRIAL_OPTIONS: readonly string[] = [...RESOURCE_OPTIONS, "runtimeEnv", "labelSelector"];
+
+/** Actors of a class are Tune's to name, to restart and to call. */
+function withKnownOptions(code: PythonCode): PythonCode {
+  const other = code.kind === "class" && Object.keys(code.options).find((name) => !TRIAL_OPTIONS.includes(name));
+  if (typeof other === "string")
+    throw new TypeError(
+      `Cannot tune the class ${code.name} of Python: its option ${other} is for actors, not for trials: there are ${TRIAL_OPTIONS.join(", ")}`,
+    );
+  return code;
 }
 
 function nameOf(given: unknown, body: TrainableParts["body"]): string {
@@ -154,8 +167,6 @@ function pythonResources(options: object): TrialResourceOptions {
   const { numCpus, numGpus, memoryBytes, resources } = options as TrialResourceOptions;
   return { numCpus, numGpus, memoryBytes, resources };
 }
-
-const RESOURCE_OPTIONS: readonly string[] = ["numCpus", "numGpus", "memoryBytes", "resources"];
 
 function toTrialResources(request: ResourceRequest): TrialResources {
   if (request instanceof PlacementGroupFactory) return { bundles: request.bundles, strategy: request.strategy };

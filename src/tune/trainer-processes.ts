@@ -58,7 +58,7 @@ class TrainerProcess implements TrialProcess {
     this.#abort.signal.throwIfAborted();
     this.#run = this.#start(spec);
     const { nodeId } = getRuntimeContext();
-    return { ...(await this.#event.promise), process: { pid: process.pid, nodeId } };
+    return { ...(await this.#event.promise), process: { pid: process.pid, nodeId }, savesWhenAsked: false };
   }
 
   async next(answer: ProcessAnswer): Promise<ProcessEvent> {

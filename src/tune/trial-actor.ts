@@ -37,7 +37,8 @@ export class TrialActor {
       ? new ClassTrial(spec, this.#instanceFor(trainable as TrainableClass, spec))
       : new FunctionTrial(trainable as TrainFunction, { spec, parameters });
     const { nodeId } = getRuntimeContext();
-    return { ...(await this.next(undefined)), process: { pid: process.pid, nodeId } };
+    const first = await this.next(undefined);
+    return { ...first, process: { pid: process.pid, nodeId }, savesWhenAsked: this.#instance?.saveCheckpoint !== undefined };
   }
 
   async next(answer: ProcessAnswer): Promise<ProcessEvent> {

@@ -33,7 +33,7 @@ export interface SessionLimits {
   /** -1: without end. */
   readonly maxFailures: number;
   readonly clusterResources: Readonly<Record<string, number>>;
-  /** Whether running trials save checkpoints when they are asked to. Others save with their reports alone. Logs of earlier versions say nothing, and mean true. */
+  /** In logs of earlier versions alone, whose reports do not tell it. Without it all trials counted as saving when asked. */
   readonly savesWhenAsked?: boolean;
 }
 
@@ -70,6 +70,8 @@ export type TrialEvent =
       readonly checkpoint?: string;
       /** Where the trial runs: with the first report of an attempt. */
       readonly place?: TrialPlace;
+      /** Whether the trial saves a checkpoint when it is asked to; others save with their reports alone. With the first report of an attempt. */
+      readonly savesWhenAsked?: boolean;
     }
   /** A running trial saved a checkpoint because it was asked to. */
   | { readonly type: "saved"; readonly trialId: string; readonly checkpoint: string }

@@ -318,6 +318,28 @@ describe("exploitation", () => {
     expect(bench.taken()).toEqual(["continue 2", "pause 2"]);
   });
 
+  test("the searcher hears of the result of a trial that takes over a checkpoint or gets other resources, and of an end only once", () => {
+    const resources: SchedulerAction = { type: "resources", trialId: idOf(1), resources: { bundles: [{ CPU: 2 }], strategy: "PACK" } };
+    const script: Record<string, Decision> = {
+      "0@1": exploit(0, 1),
+      "1@2": { verdict: "continue", actions: [resources] },
+      "2@1": { verdict: "continue", actions: [{ type: "stop", trialId: idOf(2) }] },
+    };
+    const bench = new Bench({ script, concurrentMax: 3, clusterResources: { CPU: 3 } }).begin();
+    bench.report(1, { loss: 1 }, { checkpoint: "d0" });
+    const told = [0, 1, 2].flatMap((n) =>
+      bench.machine
+        .apply({ type: "reported", trialId: idOf(n), metrics: { loss: n }, elapsedMs: 10, timestampMs: 0 })
+        .flatMap((effect) => (effect.type === "tellResult" || effect.type === "tellComplete" ? [[effect.type, effect.result]] : [])),
+    );
+    expect(told).toMatchObject([
+      // As it was reported: with the configuration that led to it.
+      ["tellResult", { trialId: idOf(0), loss: 0, config: { n: 0 } }],
+      ["tellResult", { trialId: idOf(1), loss: 1 }],
+      ["tellComplete", { trialId: idOf(2), loss: 2 }],
+    ]);
+  });
+
   test("a trial that saves only when it pauses goes on from there, and not from the donor's checkpoint again", () => {
     const bench = new Bench({ script: { "0@1": exploit(0, 1), "0@3": "pause" }, samplesMax: 2 }).begin();
     bench.report(1, { loss: 1 }, { checkpoint: "d0" }).report(1, { loss: 1 }, { checkpoint: "d1" });
@@ -340,12 +362,24 @@ describe("exploitation", () => {
     expect(bench.taken()).toEqual(["start 0 from d0"]);
   });
 
-  test("trials that save with their reports alone are not asked to save, and nobody waits for that", () => {
+  test.each([
+    ["its process says so", {}, { savesWhenAsked: false }],
+    ["the limits in a log of an earlier version say so", { savesWhenAsked: false }, {}],
+  ])("a trial that saves with its reports alone is not asked to save, and nobody waits for that: %s", (_, limits, told) => {
     const save: Decision = { verdict: "continue", actions: [{ type: "checkpoint", trialId: idOf(1) }] };
-    const bench = new Bench({ script: { "1@2": save, "0@1": exploit(0, 1) }, samplesMax: 2, savesWhenAsked: false }).begin();
-    bench.report(1, { loss: 1 }, { checkpoint: "d0" });
+    const bench = new Bench({ script: { "1@2": save, "0@1": exploit(0, 1) }, samplesMax: 2, ...limits }).begin();
+    bench.report(1, { loss: 1 }, { checkpoint: "d0", ...told });
     bench.report(1).report(0).release(0);
     expect(bench.taken()).toEqual(["start 0", "start 1", "continue 1", "continue 1", "pause 0", "start 0 from d0"]);
+  });
+
+  test("what the process says counts in the log of an earlier version, too, and after a snapshot", () => {
+    const save: Decision = { verdict: "continue", actions: [{ type: "checkpoint", trialId: idOf(0) }] };
+    const script = { "0@2": save };
+    const before = new Bench({ script, samplesMax: 1, savesWhenAsked: false }).begin().report(0, { loss: 1 }, { savesWhenAsked: true });
+    const bench = new Bench({ script });
+    bench.machine.restore(JSON.parse(JSON.stringify(before.machine.save())) as never);
+    expect(bench.report(0).taken()).toEqual(["continue and save 0"]);
   });
 
   test("a trial that begins anew, or that nobody can go on from, lacks a checkpoint", () => {

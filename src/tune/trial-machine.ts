@@ -247,6 +247,7 @@ export class TrialMachine {
     if (trial.isReleasing) return this.#onLateReport(trial, event);
     if (trial.status !== "running") return;
     const { metrics } = event;
+    if (event.savesWhenAsked !== undefined) trial.savesWhenAsked = event.savesWhenAsked;
     const result = trial.record(event, this.#options.metrics);
     const fault = this.#faultOf(trial, metrics);
     if (fault !== undefined) {
@@ -280,12 +281,14 @@ export class TrialMachine {
     let save = false;
     for (const action of actions) {
       if (action.type === "checkpoint" && action.trialId === trial.id) {
-        save = this.#limits.savesWhenAsked !== false;
+        save = trial.savesWhenAsked ?? this.#limits.savesWhenAsked !== false;
         trial.isSaving = save;
       } else this.#act(action);
     }
     // An action may have ended or interrupted the trial itself.
     if (trial.isReleasing || trial.status !== "running") {
+      // The searcher has heard of an end already, and hears of all other results: a trial that takes over a checkpoint goes on.
+      if (this.#open.has(trial.id)) this.#effects.push({ type: "tellResult", trialId: trial.id, result });
       this.#notify("result", trial, { result });
       this.#answerLeaving(trial);
       return;

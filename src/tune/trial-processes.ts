@@ -28,7 +28,7 @@ export interface TrialProcess {
   ready(): Promise<void>;
   begin(spec: TrialSpec): Promise<FirstEvent>;
   next(answer: ProcessAnswer): Promise<ProcessEvent>;
-  /** Ends it now, whatever it does: `begin` or `next` rejects. */
+  /** Ends it now, whatever it does: `begin` or `next` rejects. Nothing once it is free. */
   kill(): void;
   /** The trial has ended or left by itself. Its process may run another. */
   free(): Promise<void>;
@@ -58,6 +58,8 @@ type Staging = (event: ProcessEvent, spec: TrialSpec, index: number) => Promise<
 interface ActorProcessesOptions {
   readonly make: ActorMaker;
   readonly isReusing: boolean;
+  /** Whether an idle actor may have an instance of a class, which is cleaned up before the actor ends. */
+  readonly hasInstances: boolean;
   readonly close?: () => void;
   readonly staging?: Staging;
 }
@@ -65,14 +67,18 @@ interface ActorProcessesOptions {
 export class ActorProcesses implements TrialProcesses {
   readonly #make: ActorMaker;
   readonly #isReusing: boolean;
+  readonly #hasInstances: boolean;
   readonly #idle = new Map<string, PooledActor[]>();
   readonly #all = new Set<PooledActor>();
+  /** Actors on their way to their end. */
+  readonly #ending = new Set<Promise<void>>();
   readonly #close: () => void;
   readonly #staging: Staging | undefined;
 
-  constructor({ make, isReusing, close = () => {}, staging }: ActorProcessesOptions) {
+  constructor({ make, isReusing, hasInstances, close = () => {}, staging }: ActorProcessesOptions) {
     this.#make = make;
     this.#isReusing = isReusing;
+    this.#hasInstances = hasInstances;
     this.#close = close;
     this.#staging = staging;
   }
@@ -91,7 +97,9 @@ export class ActorProcesses implements TrialProcesses {
   }
 
   async close(): Promise<void> {
-    await Promise.all(Array.from(this.#all, (actor) => this.#end(actor, { isGentle: false })));
+    const idle = new Set(this.#hasInstances ? [...this.#idle.values()].flat() : []);
+    for (const actor of this.#all) void this.#end(actor, { isGentle: idle.has(actor) });
+    await Promise.all(this.#ending);
     this.#close();
   }
 
@@ -107,13 +115,14 @@ export class ActorProcesses implements TrialProcesses {
 
   #process(actor: PooledActor): TrialProcess {
     const { handle } = actor;
-    let isKilled = false;
+    /** Killed or freed: the actor is not this trial's any more. */
+    let isOver = false;
     let given: TrialSpec | undefined;
     let nextCheckpoint = 0;
     const staged = async (event: ProcessEvent): Promise<ProcessEvent> => {
       if (this.#staging === undefined || given === undefined) return event;
       const whole = await this.#staging(event, given, nextCheckpoint);
-      if (whole.type === "report" && whole.checkpoint !== undefined) nextCheckpoint += 1;
+      if (whole.type !== "ended" && whole.checkpoint !== undefined) nextCheckpoint += 1;
       return whole;
     };
     return {
@@ -121,16 +130,18 @@ export class ActorProcesses implements TrialProcesses {
       begin: async (spec) => {
         given = spec;
         nextCheckpoint = spec.nextCheckpoint;
-        const { process, ...event } = await handle.begin.remote(spec);
-        return { ...(await staged(event)), process };
+        const { process, savesWhenAsked, ...event } = await handle.begin.remote(spec);
+        return { ...(await staged(event)), process, savesWhenAsked };
       },
       next: async (answer) => await staged(await handle.next.remote(answer)),
       kill: () => {
-        isKilled = true;
+        if (isOver) return;
+        isOver = true;
         void this.#end(actor, { isGentle: false });
       },
       free: async () => {
-        if (isKilled) return;
+        if (isOver) return;
+        isOver = true;
         if (!this.#isReusing) return await this.#end(actor, { isGentle: true });
         this.#keep(actor);
       },
@@ -158,9 +169,15 @@ export class ActorProcesses implements TrialProcesses {
     await Promise.all(idle.map((actor) => this.#end(actor, { isGentle: true })));
   }
 
-  async #end(actor: PooledActor, { isGentle }: { isGentle: boolean }): Promise<void> {
+  async #end(actor: PooledActor, how: { isGentle: boolean }): Promise<void> {
     clearTimeout(actor.idleTimer);
     if (!this.#all.delete(actor)) return;
+    const ending = this.#finish(actor, how).finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+    await ending;
+  }
+
+  async #finish(actor: PooledActor, { isGentle }: { isGentle: boolean }): Promise<void> {
     try {
       if (isGentle) {
         await actor.handle.cleanUp.options({ timeoutMs: LEAVE_WITHIN_MS }).remote();
@@ -182,6 +199,7 @@ export function typescriptProcesses({ body, parameters }: TrainableParts, isReus
   const actorClass = remote(TrialActor);
   return new ActorProcesses({
     isReusing,
+    hasInstances: body.kind === "class",
     make: (options) => actorClass.options(options).remote(trainable as never, names, ...values),
     close: () => {
       for (const ref of [trainable, ...values]) ref[Symbol.dispose]();

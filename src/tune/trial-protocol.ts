@@ -58,8 +58,12 @@ export interface ProcessId {
   readonly nodeId: string;
 }
 
-/** First event of an attempt, with the process that it comes from. */
-export type FirstEvent = ProcessEvent & { readonly process: ProcessId };
+/** First event of an attempt, with the process that it comes from, and what only the process knows of the trainable. */
+export type FirstEvent = ProcessEvent & {
+  readonly process: ProcessId;
+  /** Whether it saves a checkpoint when an answer asks it to: an instance with `saveCheckpoint` does. Functions and trainers save with their reports. */
+  readonly savesWhenAsked: boolean;
+};
 
 /** Answer to an event; undefined where the event needs no answer. */
 export type ProcessAnswer = Answer | undefined;

@@ -126,10 +126,9 @@ test("the table is drawn on a terminal, in place of the last one, and stays as t
     name: "mine",
     metrics: ["loss"],
     modes: ["min"],
-    trialsMax: 2,
     reporter: readReporter({ reportIntervalMs: 100, metricColumns: ["loss"] }),
   });
-  table.begin();
+  table.begin(2);
   vi.advanceTimersByTime(300);
   // Runs that are over at once show nothing.
   expect(written).toEqual([]);

@@ -19,13 +19,13 @@ interface TableFacts {
   readonly name: string;
   readonly metrics: readonly string[];
   readonly modes: readonly Mode[];
-  /** How many trials there will be, where that is known. */
-  readonly trialsMax: number;
   readonly reporter: ResolvedReporter;
 }
 
 /** The time that is left follows from the trials that have ended in this session. */
 interface SessionFacts {
+  /** How many trials there will be; Infinity where that is not known. */
+  readonly trialsMax: number;
   readonly elapsedMs: number;
   /** Trials that had ended when the session began. */
   readonly endedBefore: number;
@@ -52,7 +52,8 @@ export class TrialTable {
     this.#verbose = verbose;
   }
 
-  begin(): void {
+  /** @param trialsMax - how many trials there will be; Infinity where that is not known */
+  begin(trialsMax: number): void {
     const isAsked = this.#verbose !== undefined;
     if (this.#verbose === 0 || !showsProgress(isAsked ? true : undefined)) return;
     const since = performance.now();
@@ -63,11 +64,11 @@ export class TrialTable {
       plainLine: (nowMs) => {
         if (nowMs - printedMs < (this.#facts.reporter.reportIntervalMs ?? TABLE_PRINTED_EVERY_MS)) return undefined;
         printedMs = nowMs;
-        return `shoal tune: ${this.#current(nowMs, { elapsedMs: nowMs - since, endedBefore }).join("\n")}`;
+        return `shoal tune: ${this.#current(nowMs, { trialsMax, elapsedMs: nowMs - since, endedBefore }).join("\n")}`;
       },
-      lines: (nowMs) => this.#current(nowMs, { elapsedMs: performance.now() - since, endedBefore }),
+      lines: (nowMs) => this.#current(nowMs, { trialsMax, elapsedMs: performance.now() - since, endedBefore }),
       summary: (outcome, ms) => {
-        const lines = trialLines(this.#trials(), { ...this.#facts, elapsedMs: ms, endedBefore });
+        const lines = trialLines(this.#trials(), { ...this.#facts, trialsMax, elapsedMs: ms, endedBefore });
         return [`shoal tune: ${outcome} after ${durationText(ms)}: ${lines[0]}`, ...lines.slice(1)].join("\n");
       },
     });

@@ -4,7 +4,7 @@
  * Checks what it is given, opens the run's folder, and puts together the parts that `Experiment` runs. Everything about one session of a run is here; what happens in it is the
  * machine's.
  */
-import { clusterResources } from "../core/index.ts";
+import { type ActorClass, clusterResources } from "../core/index.ts";
 import { describeValue, isPlainObject } from "../core/internal.ts";
 import { onInterruption } from "../progress/interruption.ts";
 import { readRunConfig, type ResolvedRunConfig, type RunConfig } from "../runs/run-config.ts";
@@ -54,10 +54,15 @@ export interface FitOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Trainable of a `Tuner`. `C` is a trial's configuration. `R` is the type that a function returns or yields, or that the `step()` of a class returns. */
+/**
+ * Trainable of a `Tuner`. `C` is a trial's configuration. `R` is the type that a function returns or yields, or that the `step()` of a class returns.
+ * A class of Python comes from `python.actor<I>`, where `I` has its `step(): R`.
+ */
 export type Trainable<C, R> =
   | ((config: C) => R)
   | (new () => { step(): R })
+  // oxlint-disable-next-line no-explicit-any -- whatever its constructor takes: Tune calls it
+  | ActorClass<new (...args: any[]) => { step(): R }>
   | { remote(config: C): unknown }
   | TrainableSource
   | { readonly [key: symbol]: unknown; fit(): unknown };

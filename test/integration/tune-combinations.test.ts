@@ -5,6 +5,7 @@ import {
   BOHBSearch,
   CmaEsSearch,
   ConcurrencyLimiter,
+  type ExperimentInfo,
   gridSearch,
   HyperBandForBOHB,
   MedianStoppingRule,
@@ -139,6 +140,8 @@ test("PB2 explores within its bounds, from the checkpoints of better trials", as
       metric: "loss",
       mode: "min",
       numSamples: 4,
+      // Draws two values that are near to 3 and two that are not.
+      seed: 4,
       scheduler: new PB2({ timeAttr: "steps", perturbationInterval: 3, hyperparamBounds: { x: [0, 10] }, seed }),
     },
     runConfig: runConfig({ stop: { steps: 12 } }),
@@ -153,12 +156,14 @@ test("PB2 explores within its bounds, from the checkpoints of better trials", as
 });
 
 describe("options", () => {
-  test("a grid is run for each sample, after the points that were asked for", async () => {
+  test("a grid is run for each sample, after the points that were asked for, and callbacks are told how many trials that makes", async () => {
+    const totals: number[] = [];
     const results = await new Tuner(({ x, y, z }: { x: number; y: number; z: number }) => ({ sum: x + y + z }), {
       paramSpace: { x: gridSearch([1, 2]), y: gridSearch([10, 20]), z: uniform(0, 1) },
       tuneConfig: { numSamples: 2, searchAlg: new BasicVariantGenerator({ pointsToEvaluate: [{ x: 2, y: 20, z: 0.5 }], seed }) },
-      runConfig: runConfig(),
+      runConfig: runConfig({ callbacks: [{ setup: ({ totalNumSamples }: ExperimentInfo) => totals.push(totalNumSamples) }] }),
     }).fit();
+    expect(totals).toEqual([5]);
     const seen = Array.from(results, ({ config: { x, y } }) => `${x} ${y}`);
     expect(results.at(0)?.config).toEqual({ x: 2, y: 20, z: 0.5 });
     expect(seen).toEqual(["2 20", "1 10", "1 20", "2 10", "2 20"]);

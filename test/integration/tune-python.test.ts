@@ -1,8 +1,8 @@
-/** Python functions as trainables, on real workers of Python. */
-import { writeFileSync } from "node:fs";
+/** Python functions and classes as trainables, on real workers of Python. */
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { python } from "shoal";
-import { ASHAScheduler, gridSearch, Tuner } from "shoal/tune";
+import { ASHAScheduler, type Decision, FIFOScheduler, gridSearch, type Trial, type TrialResult, Tuner } from "shoal/tune";
 import { expect, test } from "vitest";
 import { useFolder, useSession } from "./session.ts";
 
@@ -103,4 +103,99 @@ test("a file that imports Ray's names runs where there is no Ray", async () => {
       /^Cannot use shoal.train.xgboost: .* has no module xgboost. Install it where this runs: \S+ -m pip install xgboost$/,
     ),
   ]);
+});
+
+const MODELS = file(
+  "models",
+  "import os, threading",
+  "from ray import tune",
+  "from ray.tune.trainable import Trainable",
+  "class Model(Trainable):",
+  "    def setup(self, config):",
+  "        self.x, self.log, self.at, self.thread = config['x'], config['log'], 0, threading.get_ident()",
+  "        self.tell('setup')",
+  "    def tell(self, what):",
+  "        open(self.log, 'a').write('%s %s %d; ' % (self.x, what, self.at))",
+  "    def step(self):",
+  "        assert self.thread == threading.get_ident()",
+  "        if self.x == 2 and self.at == 1 and not os.path.exists(self.log + '.failed'):",
+  "            open(self.log + '.failed', 'w').close()",
+  "            raise ValueError('once')",
+  "        self.at += 1",
+  "        return {'at': self.at, 'before': self.iteration, 'trial': self.trial_id, 'done': self.at == 3}",
+  "    def save_checkpoint(self, folder):",
+  "        self.tell('save')",
+  "        return {'at': self.at}",
+  "    def load_checkpoint(self, saved):",
+  "        self.at = saved['at']",
+  "        self.tell('load')",
+  "    def reset_config(self, config):",
+  "        self.x, self.at = config['x'], 0",
+  "        self.tell('reset')",
+  "        return True",
+  "    def log_result(self, result): assert result['training_iteration'] == self.iteration == self.at",
+  "    def cleanup(self): self.tell('cleanup')",
+  "class Plain:",
+  "    def step(self): return {'at': 1, 'trial': tune.get_context().get_trial_id()}",
+  "    def save_checkpoint(self, folder): return {'weights': object()}",
+  "class Stepless: pass",
+);
+
+interface Model {
+  step(): { at: number; before: number; trial: string };
+}
+
+test("a class of Python is paused, goes on from its checkpoint, fails, and takes the next configuration", async () => {
+  class Pausing extends FIFOScheduler {
+    override onTrialResult({ config }: Trial = {} as Trial, { at }: TrialResult = {} as TrialResult): Decision {
+      return config["x"] === 0 && at === 1 ? "pause" : "continue";
+    }
+  }
+  const log = join(folder, "models.log");
+  const results = await new Tuner(python.actor<Model>(MODELS, "Model"), {
+    paramSpace: { x: gridSearch([0, 1, 2]), log },
+    tuneConfig: { metric: "at", mode: "max", scheduler: new Pausing(), maxConcurrentTrials: 1 },
+    runConfig: {
+      storagePath: folder,
+      name: "models",
+      failureConfig: { maxFailures: 1 },
+      checkpointConfig: { checkpointFrequency: 2 },
+    },
+  }).fit();
+  expect(results.errors.map(({ message }) => message)).toEqual([]);
+  for (const { metrics, trialId } of results) expect(metrics).toMatchObject({ at: 3, before: 2, trial: trialId, trainingIteration: 3 });
+  expect(readFileSync(log, "utf8").split("; ")).toEqual([
+    "0 setup 0",
+    "0 save 1",
+    // The next trial runs in the instance of the paused one.
+    "1 reset 0",
+    "1 save 2",
+    "2 reset 0",
+    // The instance that failed is gone with its process.
+    "2 setup 0",
+    "2 save 2",
+    "0 reset 0",
+    "0 load 1",
+    "0 save 2",
+    "0 cleanup 3",
+    "",
+  ]);
+});
+
+test("a class of Python that cannot be run, or saves what it cannot, fails by its name", async () => {
+  const runConfig = { storagePath: folder, stop: { trainingIteration: 2 }, checkpointConfig: { checkpointFrequency: 1 } };
+  const messages = [];
+  for (const name of ["Plain", "Stepless"]) {
+    const { errors } = await new Tuner(python.actor(MODELS, name), { runConfig: { ...runConfig, name } }).fit();
+    messages.push(errors[0]?.message);
+  }
+  expect(messages).toEqual([
+    expect.stringMatching(
+      /Cannot save trial \S+ by the dictionary of save_checkpoint, .*: weights must be a value of JSON: received <object/,
+    ),
+    expect.stringContaining("Cannot run Stepless: a class of Tune has a method step()"),
+  ]);
+  expect(() => new Tuner(python.actor(MODELS, "Plain", { maxRestarts: 1 }))).toThrow(
+    "its option maxRestarts is for actors, not for trials",
+  );
 });

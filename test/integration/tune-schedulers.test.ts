@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { availableResources } from "shoal";
 import {
   Checkpoint,
+  type Decision,
+  FIFOScheduler,
   getCheckpoint,
   getContext,
   gridSearch,
@@ -12,6 +14,7 @@ import {
   report,
   ResourceChangingScheduler,
   TPESearch,
+  type Trial,
   Tuner,
   uniform,
 } from "shoal/tune";
@@ -126,6 +129,38 @@ test("HyperBand pauses classes in their brackets, and paused trials hold nothing
   for (const { metrics } of results) expect(metrics?.at).toBe(metrics?.trainingIteration);
   expect(results.getBestResult().iterations).toBe(9);
   await until(async () => (await availableResources()).CPU === 2, "the CPUs to be free");
+});
+
+test("a class saves when its scheduler asks, wherever its instance has saveCheckpoint from; a class without goes on", async () => {
+  class Asking extends FIFOScheduler {
+    override onTrialResult(trial?: Trial): Decision {
+      return { verdict: "continue", actions: [{ type: "checkpoint", trialId: trial?.id ?? "" }] };
+    }
+  }
+  const name = ["save", "Checkpoint"].join("");
+  class Saving {
+    constructor() {
+      Object.assign(this, { [name]: (path: string) => process.getBuiltinModule("node:fs").writeFileSync(`${path}/state`, "") });
+    }
+    step() {
+      return { at: 1 };
+    }
+  }
+  class Plain {
+    step() {
+      return { at: 1 };
+    }
+  }
+  const saved = [];
+  for (const trainable of [Saving, Plain]) {
+    const results = await new Tuner(trainable, {
+      tuneConfig: { scheduler: new Asking() },
+      runConfig: { storagePath: folder, name: trainable.name, stop: { trainingIteration: 3 } },
+    }).fit();
+    saved.push(results.at(0)?.bestCheckpoints.length);
+  }
+  // The third result is the last, which no scheduler sees.
+  expect(saved).toEqual([2, 0]);
 });
 
 test("a class that gets more CPUs saves first, and goes on from there with them", async () => {

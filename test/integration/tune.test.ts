@@ -106,7 +106,8 @@ describe("trainables", () => {
     expect(first?.metrics).toMatchObject({ trialDir: first?.path, experimentName: `run-${runs}` });
   });
 
-  test("a class is stepped, checkpointed and reset for the next trial", async () => {
+  test("a class is stepped, checkpointed, reset for the next trial and cleaned up once", async () => {
+    const log = join(folder, "cleaned");
     class Counter {
       #at = 0;
       #by = 1;
@@ -135,6 +136,9 @@ describe("trainables", () => {
         this.#trials.push(getContext().trialId);
         return true;
       }
+      cleanup() {
+        process.getBuiltinModule("node:fs").appendFileSync(log, `${this.#instances} `);
+      }
     }
     const results = await new Tuner(Counter, {
       paramSpace: { by: gridSearch([1, 2, 3]) },
@@ -149,6 +153,7 @@ describe("trainables", () => {
       [8, 2, true],
       [12, 3, true],
     ]);
+    expect(readFileSync(log, "utf8")).toBe("3 ");
     const best = results.getBestResult();
     expect(readdirSync(best.path).filter((name) => name.startsWith("checkpoint_"))).toHaveLength(2);
     expect(await best.checkpoint?.asDirectory((path) => readFileSync(join(path, "at"), "utf8"))).toBe("12");

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { init, shutdown } from "shoal";
+import { init, python, shutdown } from "shoal";
 import { Result, Tuner } from "shoal/tune";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readWhole } from "../../src/storage/read-file.ts";
@@ -92,4 +92,36 @@ await new Tuner(count, {
   expect(list.stdout).toContain("finished, 6 trials (6 terminated)");
   const shown = await shoal("show", RUN, "00002", "--json");
   expect(JSON.parse(shown.stdout)).toMatchObject({ status: "terminated", metrics: { at: 4 } });
+});
+
+const MODEL = `
+class Model:
+    def setup(self, config): self.at = 0
+    def step(self):
+        if self.at == 2 and not self.loaded: raise ValueError("once")
+        self.at += 1
+        return {"at": self.at, "loaded": self.loaded, "done": self.at == 3}
+    loaded = False
+    def save_checkpoint(self, folder): open(folder + "/at", "w").write(str(self.at))
+    def load_checkpoint(self, folder): self.at, self.loaded = int(open(folder + "/at").read()), True
+`;
+
+test("a class of Python that fails goes on from its checkpoint in S3", { timeout: 100_000 }, async () => {
+  const file = join(folder, "model.py");
+  writeFileSync(file, MODEL);
+  await init({ numCpus: 2 });
+  try {
+    const results = await new Tuner(python.actor(file, "Model"), {
+      runConfig: {
+        name: "python-class",
+        storagePath: "s3://bucket/runs",
+        failureConfig: { maxFailures: 1 },
+        checkpointConfig: { checkpointFrequency: 1 },
+      },
+    }).fit();
+    expect(results.errors.map(({ message }) => message)).toEqual([]);
+    expect(results.at(0)?.metrics).toMatchObject({ at: 3, loaded: true });
+  } finally {
+    await shutdown();
+  }
 });

@@ -77,6 +77,10 @@ exactly<number | undefined>()(stepped.at(0)?.metrics?.at);
 
 const typed = python.task<(config: { x: number }) => { loss: number }>("train.py", "train");
 new Tuner(typed, { paramSpace: { x: uniform(0, 1) } });
+const ofPython = python.actor<{ step(): { loss: number } }>("train.py", "Model");
+const pythonSteps = await new Tuner(ofPython, { paramSpace: { x: uniform(0, 1) } }).fit();
+exactly<number | undefined>()(pythonSteps.at(0)?.metrics?.loss);
+new Tuner(withResources(ofPython, { numCpus: 2 }), { paramSpace: { x: uniform(0, 1) } });
 
 const withData = withParameters((config: { x: number }, { data }: { data: Float64Array }) => ({ y: config.x + data.length }), {
   data: new Float64Array(3),

@@ -1,11 +1,11 @@
-"""The actor in which trials of a Python function run, one after the other. ``src/tune/python-processes.ts`` is its only caller: ``begin``, then ``next`` until the trial is over.
+"""The actor in which trials of a function or a class of Python run, one after the other. ``src/tune/python-processes.ts`` is its only caller: ``begin``, then ``next`` until the trial is over.
 
-The events are those of ``src/tune/trial-protocol.ts``. The function runs on a thread of its own, so the driver is answered while it computes; a report waits there until it is answered.
+The events are those of ``src/tune/trial-protocol.ts``. A function runs on a thread of its own, so the driver is answered while it computes; a report waits there until it is answered.
+Classes are in ``_class_trial.py``.
 """
 
 import asyncio
 import inspect
-import math
 import os
 import threading
 import time
@@ -13,6 +13,8 @@ import time
 from .. import _loop_ends, _ray_modules, _runtime
 from .._checkpoint import Checkpoint
 from . import _session
+from ._class_trial import ClassTrial, Instances
+from ._results import exception_of, report_of
 
 
 class TrialLeft(BaseException):
@@ -20,25 +22,37 @@ class TrialLeft(BaseException):
 
 
 class TrialActor:
-    def __init__(self, place, name):
+    def __init__(self, place, name, kind):
         # Before the user's file is imported.
         _ray_modules.install(reports="shoal.tune")
-        self._function = _runtime.require().targets.find(place, name)
+        found = _runtime.require().targets.find(place, name)
+        if inspect.isclass(found) != (kind == "class"):
+            raise TypeError("Cannot tune %s of %s: it is %s: name it by %s" % ((name, place, *(("a function", "python.task"), ("a class", "python.actor"))[inspect.isclass(found)])))
+        self._function = found
+        self._instances = Instances(found) if kind == "class" else None
         self._trial = None
 
     async def begin(self, spec):
-        self._trial = Trial(self._function, spec, asyncio.get_running_loop())
+        if self._instances is None:
+            self._trial = Trial(self._function, spec, asyncio.get_running_loop())
+        else:
+            self._trial = ClassTrial(self._instances, spec)
         event = await self._trial.next(None)
-        return {**event, "process": {"pid": os.getpid(), "nodeId": _runtime.require().configuration["nodeId"]}}
+        process = {"pid": os.getpid(), "nodeId": _runtime.require().configuration["nodeId"]}
+        return {**event, "process": process, "savesWhenAsked": self._trial.saves_when_asked}
 
     async def next(self, answer=None):
         return await self._trial.next(answer)
 
     async def cleanUp(self):  # noqa: N802 -- the name that the actor of TypeScript has
-        return None
+        if self._instances is not None:
+            await self._instances.call(self._instances.clean_up)
 
 
 class Trial:
+    #: Functions save with their reports.
+    saves_when_asked = False
+
     def __init__(self, function, spec, loop):
         self.context = _session.TuneContext(spec)
         # An undefined value of TypeScript arrives as a false one.
@@ -89,7 +103,7 @@ class Trial:
             if self._has_left:
                 self._tell({"type": "released"})
             else:
-                self._loop.call_soon_threadsafe(self._event.set_exception, _exception(error))
+                self._loop.call_soon_threadsafe(self._event.set_exception, exception_of(error))
         finally:
             if _session.current is self:
                 _session.current = None
@@ -106,11 +120,7 @@ class Trial:
             generator.close()
 
     def _result(self, metrics):
-        if not isinstance(metrics, dict):
-            raise TypeError("Trial %s must report a dictionary such as {'loss': 0.5}: received %r" % (self._trial_id, metrics))
-        elapsed = (time.monotonic() - self._since) * 1000
-        plain = {_name(name): _plain(value, _name(name)) for name, value in metrics.items()}
-        return {"type": "report", "metrics": plain, "elapsedMs": elapsed, "timestampMs": time.time() * 1000}
+        return report_of(metrics, time.monotonic() - self._since, "Trial %s must report a dictionary such as {'loss': 0.5}" % self._trial_id)
 
     def _tell(self, event):
         self._loop.call_soon_threadsafe(self._event.set_result, event)
@@ -121,32 +131,3 @@ def _takes_config(function):
         return len(inspect.signature(function).parameters) > 0
     except (TypeError, ValueError):
         return True
-
-
-def _exception(error):
-    # A coroutine may not raise StopIteration, and SystemExit would end the worker.
-    return error if isinstance(error, Exception) and not isinstance(error, StopIteration) else RuntimeError("%s: %s" % (type(error).__name__, error))
-
-
-def _name(name):
-    if not isinstance(name, str):
-        raise TypeError("Cannot report: the names of metrics are text: received %r" % (name,))
-    return name
-
-
-def _plain(value, path):
-    """Converts a value to one with a form in JSON. Numbers of NumPy and torch become numbers."""
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float):
-        return float(value)
-    if isinstance(value, dict):
-        return {_name(name): _plain(item, "%s/%s" % (path, name)) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item, "%s[%d]" % (path, i)) for i, item in enumerate(value)]
-    item = getattr(value, "item", None)
-    if callable(item) and math.prod(getattr(value, "shape", (0,))) == 1:
-        return _plain(item(), path)
-    raise TypeError("Cannot report: %s must be a value of JSON: received %r" % (path, value))

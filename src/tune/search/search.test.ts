@@ -395,6 +395,16 @@ test("BasicVariantGenerator lets so many trials run as it is told", () => {
   expect(() => new BasicVariantGenerator({ maxConcurrent: -1 })).toThrow(/maxConcurrent/);
 });
 
+test("BasicVariantGenerator counts the trials that it gives, fewer for points that fix axes of a grid", () => {
+  const searcher = new BasicVariantGenerator({ numSamples: 3, seed: 1, pointsToEvaluate: [{ a: 1, b: 10 }, { a: 2 }] });
+  searcher.setSearchProperties([], [], { a: gridSearch([1, 2]), b: gridSearch([10, 20, 30]) });
+  let given = 0;
+  while (searcher.suggest(`t${given}`) !== "finished") given += 1;
+  expect([given, searcher.trialsMax]).toEqual([1 + 3 + 6, given]);
+  searcher.setDefaults({ numSamples: -1, seed: undefined });
+  expect(searcher.trialsMax).toBe(10);
+});
+
 describe("ConcurrencyLimiter", () => {
   test("asks for no more trials than may run, and in batches waits for all of one", async () => {
     const limiter = new ConcurrencyLimiter(new TPESearch({ seed: 1 }), { maxConcurrent: 2, batch: true });

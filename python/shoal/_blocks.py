@@ -50,6 +50,11 @@ def _array_of(pyarrow, vector):
         buffers = [_buffer(pyarrow, vector.get("validity")) if nulls else None, _buffer(pyarrow, vector["values"])]
         return pyarrow.Array.from_buffers(pyarrow.bool_(), length, buffers, nulls, vector["bitOffset"])
     validity = _bits(pyarrow, vector)
+    if kind == "dictionary":
+        codes = vector["values"]
+        width = {1: pyarrow.int8, 2: pyarrow.int16, 4: pyarrow.int32}[memoryview(codes).itemsize]()
+        indices = pyarrow.Array.from_buffers(width, length, [validity, _buffer(pyarrow, codes)], nulls)
+        return pyarrow.DictionaryArray.from_arrays(indices, _array_of(pyarrow, vector["children"][0]), safe=False)
     arrow = _arrow_type(pyarrow, type_)
     if kind in ("string", "binary"):
         values = vector.get("values")
@@ -120,6 +125,8 @@ def batch_of(table, options, wide=()):
 
 def numpy_of(column, is_wide=False):
     array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if hasattr(array, "dictionary_decode"):
+        array = array.dictionary_decode()
     if hasattr(array, "to_numpy_ndarray") and array.null_count == 0:
         return array.to_numpy_ndarray()
     if _is_rounded(array, is_wide):
@@ -203,13 +210,13 @@ def block_of(pyarrow, table, wide, name):
         if isinstance(array, pyarrow.ChunkedArray):
             array = pyarrow.concat_arrays(array.chunks) if array.num_chunks else pyarrow.array([], column.type)
         try:
-            vectors.append(_vector_of(pyarrow, array, key in wide))
+            vectors.append(_vector_of(pyarrow, array, key in wide, is_column=True))
         except NotImplementedError as error:
             raise DataError("%s: column %r: there is no column of the type %s" % (name, key, error)) from None
     return {"rowCount": table.num_rows, "names": list(table.column_names), "vectors": vectors}
 
 
-def _vector_of(pyarrow, array, is_wide):
+def _vector_of(pyarrow, array, is_wide, is_column=False):
     types = pyarrow.types
     type_ = array.type
     if isinstance(type_, pyarrow.FixedShapeTensorType) and list(type_.permutation or []) in ([], list(range(len(type_.shape)))):
@@ -217,7 +224,7 @@ def _vector_of(pyarrow, array, is_wide):
     if isinstance(array, pyarrow.ExtensionArray):
         return _vector_of(pyarrow, array.storage, is_wide)
     if types.is_dictionary(type_):
-        return _vector_of(pyarrow, array.dictionary_decode(), is_wide)
+        return _dictionary_of(pyarrow, array, is_wide) if is_column else _vector_of(pyarrow, array.dictionary_decode(), is_wide)
     cast = _cast_of(pyarrow, type_)
     if cast is not None:
         return _vector_of(pyarrow, array.cast(cast), is_wide)
@@ -250,6 +257,20 @@ def _vector_of(pyarrow, array, is_wide):
     kind, dtype = _kind_of(pyarrow, type_)
     values = _view(buffers[1], dtype, len(array))
     return {**own, "type": _with_reading(kind, values, is_wide), "values": values}
+
+
+def _dictionary_of(pyarrow, array, is_wide):
+    """A column with its dictionary where this has texts or bytes, without nulls among them; of other dictionaries the values."""
+    if array.dictionary.null_count > 0:
+        array = array.dictionary_decode().dictionary_encode()
+    words = _vector_of(pyarrow, array.dictionary, is_wide)
+    if words["type"]["kind"] not in ("string", "binary"):
+        return _vector_of(pyarrow, array.dictionary_decode(), is_wide)
+    indices = array.indices
+    if str(indices.type) not in ("int8", "int16", "int32"):
+        indices = indices.cast(pyarrow.int32())
+    codes = _vector_of(pyarrow, indices, False)
+    return {**codes, "type": {"kind": "dictionary", "of": words["type"]}, "children": [words]}
 
 
 def _tensor_of(pyarrow, array, is_wide):

@@ -62,8 +62,8 @@ test("blocks come back with their values and their types, cut, taken and put tog
 });
 
 test("blocks with dictionaries of their own are one stream, which other libraries read", () => {
-  const given = [["b", null, "a"], ["c"], [null], ["a", "c", "a"]];
-  const blocks = given.map((texts, i) =>
+  const parts = [["b", null, "a"], ["c"], [null], ["a", "c", "a"]];
+  const blocks = parts.map((texts, i) =>
     withDictionaries(
       blockOfRows(
         texts.map((t) => ({ t, s: "x" })),
@@ -76,11 +76,11 @@ test("blocks with dictionaries of their own are one stream, which other librarie
     i === 2 ? { ...block, vectors: [buildVector([null], WORDS), block.vectors[1] as Vector] } : block,
   );
   const stream = arrowOfBlocks(kept);
-  expect(blocksOfArrow(stream).map((block) => rowsOf(block).map(({ t }) => t))).toEqual(given);
+  expect(blocksOfArrow(stream).map((block) => rowsOf(block).map(({ t }) => t))).toEqual(parts);
   expect(names(blocksOfArrow(stream)[0] as Block)).toEqual(["t dictionary<string>", "s dictionary<string>"]);
   const [first, second] = [apache.tableFromIPC(stream), flechette.tableFromIPC(stream)];
-  for (const column of [first.getChild("t"), second.getChild("t")]) expect([...(column as Iterable<unknown>)]).toEqual(given.flat());
-  expect([...(first.getChild("s") as Iterable<unknown>)]).toEqual(given.flat().map(() => "x"));
+  for (const column of [first.getChild("t"), second.getChild("t")]) expect([...(column as Iterable<unknown>)]).toEqual(parts.flat());
+  expect([...(first.getChild("s") as Iterable<unknown>)]).toEqual(parts.flat().map(() => "x"));
 });
 
 test("dictionaries of other values than texts, with nulls and within lists are read as their values", () => {

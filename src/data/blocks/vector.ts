@@ -347,7 +347,7 @@ function concatCodes(vectors: readonly Vector[], length: number): Partial<Vector
   let [row, base] = [0, 0];
   for (const [i, words] of dictionaries.entries()) {
     // The code of a null is any number.
-    for (const code of own[i] as Codes) codes[row++] = (ids[base + code] as number | undefined) ?? 0;
+    for (const code of own[i] as Codes) codes[row++] = ids[base + code] ?? 0;
     if (!isOne) base += words.length;
   }
   return { values: codes, children: [takeVector(all, firstRows)] };

@@ -219,7 +219,7 @@ describe("groups", () => {
   test("hash texts with a dictionary as the same texts without one", () => {
     fc.assert(
       fc.property(rows, fc.nat(5), (given, dictionaries) => {
-        const hashes = (form: number | null) => hashRows(keyVectors(blockOf(given, form).block, ["t"], "group by"), given.length);
+        const hashes = (own: number | null) => hashRows(keyVectors(blockOf(given, own).block, ["t"], "group by"), given.length);
         expect(hashes(dictionaries)).toEqual(hashes(null));
       }),
     );

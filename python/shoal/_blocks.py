@@ -25,7 +25,40 @@ def library(name, needed_by):
 def concatenated(pyarrow, tables):
     if len(tables) < 2:
         return tables[0] if tables else None
-    return pyarrow.concat_tables(tables, promote_options="permissive")
+    return pyarrow.concat_tables(_of_one_kind(pyarrow, tables), promote_options="permissive")
+
+
+def _of_one_kind(pyarrow, tables):
+    """Columns that have a dictionary in some tables and none in others have none in all; where all have one, its indices are wide enough for all values."""
+    is_dictionary = pyarrow.types.is_dictionary
+    encoded = {field.name for table in tables for field in table.schema if is_dictionary(field.type)}
+    for name in encoded:
+        types = [table.schema.field(name).type for table in tables if name in table.column_names]
+        is_plain = any(not is_dictionary(type_) and not pyarrow.types.is_null(type_) for type_ in types)
+        change = _decoded if is_plain else _with_wide_indices
+        tables = [_with_column(table, name, change(pyarrow, table.column(name))) if name in table.column_names else table for table in tables]
+    return tables
+
+
+def _with_column(table, name, column):
+    return table.set_column(table.column_names.index(name), name, column)
+
+
+def _decoded(pyarrow, column):
+    """The values of a column with a dictionary; other columns as they are."""
+    if not pyarrow.types.is_dictionary(column.type):
+        return column
+    if not isinstance(column, pyarrow.ChunkedArray):
+        return column.dictionary_decode()
+    return pyarrow.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], column.type.value_type)
+
+
+def _with_wide_indices(pyarrow, column):
+    """Columns whose parts have dictionaries of their own, which pyarrow only joins where the indices are wide enough for the values of all."""
+    if not pyarrow.types.is_dictionary(column.type) or column.num_chunks == 0:
+        return column
+    wide = [pyarrow.DictionaryArray.from_arrays(chunk.indices.cast(pyarrow.int32()), chunk.dictionary, ordered=column.type.ordered) for chunk in column.chunks]
+    return pyarrow.chunked_array(wide)
 
 
 # ---- from blocks
@@ -124,9 +157,8 @@ def batch_of(table, options, wide=()):
 
 
 def numpy_of(column, is_wide=False):
+    column = _decoded(library("pyarrow", "a column"), column)
     array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    if hasattr(array, "dictionary_decode"):
-        array = array.dictionary_decode()
     if hasattr(array, "to_numpy_ndarray") and array.null_count == 0:
         return array.to_numpy_ndarray()
     if _is_rounded(array, is_wide):
@@ -206,6 +238,8 @@ def _column_of(pyarrow, key, value, name):
 def block_of(pyarrow, table, wide, name):
     vectors = []
     for key, column in zip(table.column_names, table.columns):
+        if column.num_chunks > 1:
+            column = _with_wide_indices(pyarrow, column)
         array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
         if isinstance(array, pyarrow.ChunkedArray):
             array = pyarrow.concat_arrays(array.chunks) if array.num_chunks else pyarrow.array([], column.type)

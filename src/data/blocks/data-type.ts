@@ -98,13 +98,15 @@ const COUNTS_OF_UNITS: readonly DataType[] = [
   ...UNITS.map((unit) => ({ kind: "duration", unit }) as const),
 ];
 
+const DICTIONARIES: readonly DataType[] = (["string", "binary"] as const).map((kind) => ({ kind: "dictionary", of: { kind } }));
+
 /** The type of times of day in a unit. */
 export function timeType(unit: TimeUnit): DataType & { kind: "time32" | "time64" } {
   return { kind: unit === "s" || unit === "ms" ? "time32" : "time64", unit };
 }
 
 /**
- * The type that a text names: a kind without parts, one of time with its unit, or a decimal with its digits.
+ * The type that a text names: a kind without parts, one of time with its unit, a dictionary, or a decimal with its digits.
  *
  * @returns undefined for any other text
  */
@@ -114,8 +116,8 @@ export function parseType(text: string): DataType | undefined {
     if (text === kind) return { kind, as: "number" };
     if (text === `${kind} as bigint`) return { kind, as: "bigint" };
   }
-  const counts = COUNTS_OF_UNITS.find((type) => text === typeName(type));
-  if (counts !== undefined) return counts;
+  const known = [...COUNTS_OF_UNITS, ...DICTIONARIES].find((type) => text === typeName(type));
+  if (known !== undefined) return known;
   const [, precision, scale] = /^decimal<([1-9]\d?), ?(\d\d?)>$/.exec(text) ?? [];
   return Number(scale) <= Number(precision) ? decimalType(Number(precision), Number(scale)) : undefined;
 }
@@ -126,6 +128,7 @@ export const TYPE_NAMES: readonly string[] = [
   ...WIDE_KINDS,
   ...PLAIN_KINDS,
   ...COUNTS_OF_UNITS.map(typeName),
+  ...DICTIONARIES.map(typeName),
   "decimal<digits, digits behind the point>",
 ];
 

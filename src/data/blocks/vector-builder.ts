@@ -410,6 +410,13 @@ function fillDictionary(values: Values, type: TypeOf<"dictionary">): Filled {
   return encoded(buildVector(values, type.of));
 }
 
+/** Texts or bytes as a column with a dictionary. */
+export function encodeVector(vector: Vector): Vector {
+  const { length, nullCount, validity, bitOffset, type } = vector;
+  const rows = { length, nullCount, bitOffset, ...(validity === undefined ? {} : { validity }) };
+  return { ...rows, type: { kind: "dictionary", of: { kind: type.kind as "string" | "binary" } }, ...encoded(vector) };
+}
+
 /** Each text of a vector once, in the order in which they first come, and the place of that of each row. Nulls are no value. */
 function encoded(texts: Vector): Filled {
   const { nullCount, length } = texts;

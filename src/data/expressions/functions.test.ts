@@ -12,6 +12,7 @@ import {
   type DataType,
   FLOAT64,
   INT64,
+  NULL,
   STRING,
   TIMESTAMP_MS,
   typeName,
@@ -83,6 +84,25 @@ describe("columns with dictionaries", () => {
     expect(message(block)).toBe(message(plain));
     expect(message(block)).toContain("row 1 ");
     expect(valuesOf(resultOf(sliceBlock(block, 2, 5), cast))).toEqual([7, 12, 7]);
+  });
+
+  test("are made of texts, of bytes, and of what has a text", () => {
+    fc.assert(
+      fc.property(texts, (values) => {
+        const vector = computed(values, STRING, col("v").cast("dictionary<string>"));
+        expect(typeName(vector.type)).toBe("dictionary<string>");
+        expect(valuesOf(vector)).toEqual(values);
+        expect(vector.children?.[0]?.length).toBe(new Set(values.filter((value) => value !== null)).size);
+      }),
+    );
+    const numbers = computed([1, 2, null, 1], FLOAT64, col("v").cast("dictionary<string>"));
+    expect(valuesOf(numbers)).toEqual(["1", "2", null, "1"]);
+    expect(typeName(computed(["a"], STRING, col("v").cast("dictionary<binary>")).type)).toBe("dictionary<binary>");
+    expect(valuesOf(computed([null], NULL, col("v").cast("dictionary<string>")))).toEqual([null]);
+    expect(typeName(resultOf(block, col("v").cast("string")).type)).toBe("string");
+    expect(() => computed([[1]], { kind: "list", of: FLOAT64, as: "array" }, col("v").cast("dictionary<binary>"))).toThrow(
+      "makes no dictionary<binary> of list<float64>",
+    );
   });
 
   test("a column that is selected under another name keeps its dictionary, and two of them compare by their values", () => {

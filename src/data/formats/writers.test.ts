@@ -80,6 +80,7 @@ const COLUMNS: readonly (readonly [DataType, fc.Arbitrary<unknown>])[] = [
   [{ kind: "uint64", as: "bigint" }, fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })],
   [{ kind: "bool" }, fc.boolean()],
   [{ kind: "string" }, TEXTS],
+  [{ kind: "dictionary", of: { kind: "string" } }, TEXTS],
   [{ kind: "date" }, DATES.map((date) => new Date(Math.floor(date.getTime() / 86_400_000) * 86_400_000))],
   [{ kind: "timestamp", unit: "ms" }, DATES],
   [{ kind: "timestamp", unit: "us" }, DATES],
@@ -100,6 +101,7 @@ test.each(COLUMNS.map(([type, values]) => [typeName(type), type, values] as cons
         const schema = { v: name };
         const csv = await whole(csvBlocks(chunk(csvChunks(block, { header: true })), "a.csv", { schema }));
         expect(rowsOf(csv)).toEqual(rowsOf(block));
+        expect(csv.vectors[0]?.type).toEqual(type);
         const encoded = withDictionaries(block, cut);
         expect(csvChunks(encoded, { header: true })).toEqual(csvChunks(block, { header: true }));
         expect(jsonLines(encoded)).toEqual(jsonLines(block));

@@ -354,6 +354,7 @@ function concatCodes(vectors: readonly Vector[], length: number): Partial<Vector
 }
 
 function haveSameBytes(a: Ranges, b: Ranges): boolean {
+  if (a === b) return true;
   if (a.length !== b.length) return false;
   const [from, other] = [a.offsets[0] as number, b.offsets[0] as number];
   for (let i = 1; i <= a.length; i += 1) if ((a.offsets[i] as number) - from !== (b.offsets[i] as number) - other) return false;

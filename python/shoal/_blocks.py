@@ -25,7 +25,40 @@ def library(name, needed_by):
 def concatenated(pyarrow, tables):
     if len(tables) < 2:
         return tables[0] if tables else None
-    return pyarrow.concat_tables(tables, promote_options="permissive")
+    return pyarrow.concat_tables(_of_one_kind(pyarrow, tables), promote_options="permissive")
+
+
+def _of_one_kind(pyarrow, tables):
+    """Columns that have a dictionary in some tables and none in others have none in all; where all have one, its indices are wide enough for all values."""
+    is_dictionary = pyarrow.types.is_dictionary
+    encoded = {field.name for table in tables for field in table.schema if is_dictionary(field.type)}
+    for name in encoded:
+        types = [table.schema.field(name).type for table in tables if name in table.column_names]
+        is_plain = any(not is_dictionary(type_) and not pyarrow.types.is_null(type_) for type_ in types)
+        change = _decoded if is_plain else _with_wide_indices
+        tables = [_with_column(table, name, change(pyarrow, table.column(name))) if name in table.column_names else table for table in tables]
+    return tables
+
+
+def _with_column(table, name, column):
+    return table.set_column(table.column_names.index(name), name, column)
+
+
+def _decoded(pyarrow, column):
+    """The values of a column with a dictionary; other columns as they are."""
+    if not pyarrow.types.is_dictionary(column.type):
+        return column
+    if not isinstance(column, pyarrow.ChunkedArray):
+        return column.dictionary_decode()
+    return pyarrow.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], column.type.value_type)
+
+
+def _with_wide_indices(pyarrow, column):
+    """Columns whose parts have dictionaries of their own, which pyarrow only joins where the indices are wide enough for the values of all."""
+    if not pyarrow.types.is_dictionary(column.type) or column.num_chunks == 0:
+        return column
+    wide = [pyarrow.DictionaryArray.from_arrays(chunk.indices.cast(pyarrow.int32()), chunk.dictionary, ordered=column.type.ordered) for chunk in column.chunks]
+    return pyarrow.chunked_array(wide)
 
 
 # ---- from blocks
@@ -50,6 +83,11 @@ def _array_of(pyarrow, vector):
         buffers = [_buffer(pyarrow, vector.get("validity")) if nulls else None, _buffer(pyarrow, vector["values"])]
         return pyarrow.Array.from_buffers(pyarrow.bool_(), length, buffers, nulls, vector["bitOffset"])
     validity = _bits(pyarrow, vector)
+    if kind == "dictionary":
+        codes = vector["values"]
+        width = {1: pyarrow.int8, 2: pyarrow.int16, 4: pyarrow.int32}[memoryview(codes).itemsize]()
+        indices = pyarrow.Array.from_buffers(width, length, [validity, _buffer(pyarrow, codes)], nulls)
+        return pyarrow.DictionaryArray.from_arrays(indices, _array_of(pyarrow, vector["children"][0]), safe=False)
     arrow = _arrow_type(pyarrow, type_)
     if kind in ("string", "binary"):
         values = vector.get("values")
@@ -119,6 +157,7 @@ def batch_of(table, options, wide=()):
 
 
 def numpy_of(column, is_wide=False):
+    column = _decoded(library("pyarrow", "a column"), column)
     array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if hasattr(array, "to_numpy_ndarray") and array.null_count == 0:
         return array.to_numpy_ndarray()
@@ -199,17 +238,19 @@ def _column_of(pyarrow, key, value, name):
 def block_of(pyarrow, table, wide, name):
     vectors = []
     for key, column in zip(table.column_names, table.columns):
+        if column.num_chunks > 1:
+            column = _with_wide_indices(pyarrow, column)
         array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
         if isinstance(array, pyarrow.ChunkedArray):
             array = pyarrow.concat_arrays(array.chunks) if array.num_chunks else pyarrow.array([], column.type)
         try:
-            vectors.append(_vector_of(pyarrow, array, key in wide))
+            vectors.append(_vector_of(pyarrow, array, key in wide, is_column=True))
         except NotImplementedError as error:
             raise DataError("%s: column %r: there is no column of the type %s" % (name, key, error)) from None
     return {"rowCount": table.num_rows, "names": list(table.column_names), "vectors": vectors}
 
 
-def _vector_of(pyarrow, array, is_wide):
+def _vector_of(pyarrow, array, is_wide, is_column=False):
     types = pyarrow.types
     type_ = array.type
     if isinstance(type_, pyarrow.FixedShapeTensorType) and list(type_.permutation or []) in ([], list(range(len(type_.shape)))):
@@ -217,7 +258,7 @@ def _vector_of(pyarrow, array, is_wide):
     if isinstance(array, pyarrow.ExtensionArray):
         return _vector_of(pyarrow, array.storage, is_wide)
     if types.is_dictionary(type_):
-        return _vector_of(pyarrow, array.dictionary_decode(), is_wide)
+        return _dictionary_of(pyarrow, array, is_wide) if is_column else _vector_of(pyarrow, array.dictionary_decode(), is_wide)
     cast = _cast_of(pyarrow, type_)
     if cast is not None:
         return _vector_of(pyarrow, array.cast(cast), is_wide)
@@ -250,6 +291,20 @@ def _vector_of(pyarrow, array, is_wide):
     kind, dtype = _kind_of(pyarrow, type_)
     values = _view(buffers[1], dtype, len(array))
     return {**own, "type": _with_reading(kind, values, is_wide), "values": values}
+
+
+def _dictionary_of(pyarrow, array, is_wide):
+    """A column with its dictionary where this has texts or bytes, without nulls among them; of other dictionaries the values."""
+    if array.dictionary.null_count > 0:
+        array = array.dictionary_decode().dictionary_encode()
+    words = _vector_of(pyarrow, array.dictionary, is_wide)
+    if words["type"]["kind"] not in ("string", "binary"):
+        return _vector_of(pyarrow, array.dictionary_decode(), is_wide)
+    indices = array.indices
+    if str(indices.type) not in ("int8", "int16", "int32"):
+        indices = indices.cast(pyarrow.int32())
+    codes = _vector_of(pyarrow, indices, False)
+    return {**codes, "type": {"kind": "dictionary", "of": words["type"]}, "children": [words]}
 
 
 def _tensor_of(pyarrow, array, is_wide):

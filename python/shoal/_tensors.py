@@ -50,7 +50,7 @@ def writable_block(block):
 
 
 def _writable_vector(vector):
-    if vector["nullCount"] or vector["type"]["kind"] in ("bool", "string", "binary", "list", "struct", "null"):
+    if vector["nullCount"] or vector["type"]["kind"] in ("bool", "string", "binary", "list", "struct", "null", "dictionary"):
         return vector
     view = memoryview(vector["values"])
     if view.nbytes == 0:

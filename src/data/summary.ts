@@ -18,7 +18,7 @@ import {
   std,
   zeroPercentage,
 } from "./aggregates/aggregate.ts";
-import { type DataType, type Field, isNumberKind, typeName } from "./blocks/data-type.ts";
+import { type DataType, type Field, isNumberKind, typeName, valueType } from "./blocks/data-type.ts";
 import type { ConsumeOptions } from "./consume.ts";
 import { DataError } from "./errors.ts";
 import type { AnyRow } from "./row-types.ts";
@@ -113,7 +113,7 @@ function fieldOf(fields: readonly Field[], column: string): Field {
 
 function defaults(column: string, type: DataType): Record<string, Aggregate> {
   const all = { count: count(column), missingPct: missingValuePercentage(column) };
-  switch (type.kind) {
+  switch (valueType(type).kind) {
     case "timestamp":
     case "date":
     case "time32":

@@ -1,10 +1,14 @@
 /**
- * Exchanges and other operators of datasets against plain arrays: random rows with nulls, NaN, big integers and empty text, in random blocks, with the usual budget and with one of a byte.
+ * Exchanges and other operators of datasets against plain arrays: random rows with nulls, NaN, big integers and empty text, in random blocks, some of which have dictionaries, with the usual
+ * budget and with one of a byte.
  * In-process, because what is checked is the rows; deaths and memory have tests of their own.
  */
 import fc from "fast-check";
 import * as data from "shoal/data";
 import { expect, test } from "vitest";
+import { arrowOfBlocks } from "../../src/data/arrow/to-arrow.ts";
+import { blockOfRows } from "../../src/data/blocks/block.ts";
+import { withDictionaries } from "../oracles/dictionary-blocks.ts";
 import { useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();
@@ -35,12 +39,15 @@ const settings = fc.constantFrom<data.DataSettings>({}, { memoryBytes: 1 });
 /** The rows, numbered in their order. */
 const rowsOf = (parts: Blocks): Row[] => parts.flat().map((one, i) => ({ ...one, i }));
 
-/** The same rows, one block a part. */
+/** The same rows, one block a part. Texts have a dictionary in some parts, and in others none. */
 function datasetOf(parts: Blocks): data.Dataset<Row> {
   let next = 0;
   const tasks = parts.map((part) => {
     const rows = part.map((one) => ({ ...one, i: next++ }));
-    return { read: () => [rows] };
+    const choice = part.length % 4;
+    if (choice === 0) return { read: () => [rows] };
+    const stream = arrowOfBlocks([withDictionaries(blockOfRows(rows, "a part"), choice)]);
+    return { read: () => [stream] };
   });
   return data.readDatasource<Row>({ name: "parts", getReadTasks: () => tasks });
 }

@@ -160,6 +160,37 @@ describe.skipIf(problem !== undefined)(`Python's libraries${unless(problem)}`, (
     expect(await data.readParquet(join(path, "again")).takeAll()).toEqual(rows);
   });
 
+  test("columns of categories that pandas and pyarrow write, which are categories for them again", async () => {
+    const path = join(folder, "categories");
+    mkdirSync(path);
+    python("write_categories", path);
+    const texts = ["b", null, "a", "é", "b", null, "a"];
+    const rows = texts.map((c, id) => ({ id, c }));
+    const [ofPandas, plain] = [`${path}/pandas.parquet`, `${path}/plain.parquet`];
+    for (const read of [
+      data.readParquet(ofPandas),
+      data.readParquet(`${path}/pyarrow.parquet`),
+      data.fromArrow(readFileSync(`${path}/replaced.arrow`)),
+      data.fromArrow(readFileSync(`${path}/deltas.arrow`)),
+    ]) {
+      expect(await read.takeAll()).toEqual(rows);
+      expect((await read.schema()).types[1]).toBe("dictionary<string>");
+    }
+    const both = data.readParquet<{ id: number; c: string }>([ofPandas, plain]);
+    expect((await both.sort("id").schema()).types).toEqual(["int64", "string"]);
+    expect((await both.takeAll()).map(({ c }) => c)).toEqual([...texts, ...texts]);
+    expect(await both.groupBy("c").count().sort("c").takeAll()).toEqual([
+      { c: "a", "count()": 4 },
+      { c: "b", "count()": 4 },
+      { c: "é", "count()": 2 },
+      { c: null, "count()": 4 },
+    ]);
+    const written = data.readParquet<{ id: number; c: string }>(ofPandas).filter(data.col("c").ne("é")).sort("c");
+    await written.writeParquet(join(path, "again"));
+    const again = { type: "string", values: ["a", "a", "b", "b"], dtype: "category" };
+    expect(python("read_categories", join(path, "again"))).toMatchObject(again);
+  });
+
   test("filters of decimals on row groups of pyarrow, which keep what they keep without pushdown", async () => {
     python("write_prices", folder);
     for (const name of ["prices", "price-integers"]) {

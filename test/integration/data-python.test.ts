@@ -95,6 +95,35 @@ describe.skipIf(problem !== undefined)(`Python's part of a pipeline${unless(prob
     if (sharedMemory() !== undefined) expect(counters.copiedBytes - before.copiedBytes).toBe(0);
   });
 
+  test("takes and gives columns with dictionaries, which are categories in pandas, where they lie", async () => {
+    const made = await data
+      .range(200_000)
+      .repartition(2)
+      .mapBatches<{ id: number; x: string }>(fn("categories"), { batchFormat: "pandas" })
+      .materialize();
+    const rows = await made.takeAll();
+    expect(rows.slice(0, 3).map(({ x }) => x)).toEqual([null, "n1", "n2"]);
+    const types = { arrow: "dictionary<string>", pandas: "dictionary<string>", numpy: "string" };
+    for (const [batchFormat, type] of Object.entries(types)) {
+      const same = await made.mapBatches(fn("same"), { batchFormat: batchFormat as "arrow" }).materialize();
+      expect((await same.schema()).types[1]).toBe(type);
+      expect(await same.takeAll()).toEqual(rows);
+    }
+    const seen = await made.mapBatches<{ types: string }>(fn("types"), { batchFormat: "arrow" }).take(1);
+    expect(seen[0]?.types).toBe("[('id', 'int64'), ('x', 'dictionary<values=string, indices=int8, ordered=0>')]");
+    const places = await made.mapBatches<{ place: string }>(fn("addresses"), { batchFormat: "arrow" }).takeAll();
+    for (const place of new Set(places.map((row) => row.place))) expect(place).toMatch(/shm|memfd|shoal/);
+    const beside = made
+      .limit(3)
+      .selectColumns(["x"])
+      .union(data.fromItems<{ x: string }>([{ x: "plain" }, { x: null as never }]));
+    const together = beside.mapBatches<{ x: string }>(fn("same"), { batchFormat: "arrow", batchSize: 5 });
+    expect((await together.takeAll()).map(({ x }) => x)).toEqual([null, "n1", "n2", "plain", null]);
+    const many = data.range(600).repartition(6).mapBatches<{ x: string }>(fn("distinct"), { batchFormat: "arrow" });
+    const joined = many.mapBatches<{ x: string }>(fn("same"), { batchFormat: "arrow", batchSize: 600 });
+    expect((await joined.takeAll()).map(({ x }) => x)).toEqual(upTo(600).map((n) => `n${n}`));
+  });
+
   test("takes batches of a size, pandas, and generators", async () => {
     const sized = await data.range(100).mapBatches<{ id: number; rows: number }>(fn("doubled"), { batchSize: 30 }).takeAll();
     expect(sized.map(({ id }) => id)).toEqual(upTo(100).map((id) => 2 * id));

@@ -6,7 +6,7 @@
  */
 import { type Block, blockReader, concatBlocks, namingColumn, sliceBlock, takeBlock, vectorOf } from "../blocks/block.ts";
 import { DataError } from "../errors.ts";
-import { nullVector, sliceVector, type Vector } from "../blocks/vector.ts";
+import { decodeVector, nullVector, sliceVector, type Vector } from "../blocks/vector.ts";
 import { NULL } from "../blocks/data-type.ts";
 import { buffersOf, freeArrays, freeBuffers } from "../blocks/memory.ts";
 import { binsOfNumbers } from "../kernels/direct-table.ts";
@@ -131,7 +131,9 @@ function accumulate(block: Block, name: string, aggregate: Aggregate, grouping: 
   if (aggregate.kind === "custom") return [accumulateCustom(block, name, aggregate, grouping)];
   const { kind, column } = aggregate;
   const values =
-    column === undefined ? nullVector(NULL, block.rowCount) : (keyOrColumn(block, column, `${kind}(${JSON.stringify(column)})`) as Vector);
+    column === undefined
+      ? nullVector(NULL, block.rowCount)
+      : decodeVector(keyOrColumn(block, column, `${kind}(${JSON.stringify(column)})`) as Vector);
   try {
     return namingColumn(column ?? name, () => kernelOf(aggregate).accumulate(values, grouping));
   } catch (error) {

@@ -3,8 +3,9 @@
  *
  * Each block is made a stream of its own; what is cut off is its schema, but for the first, and its end, which comes once. A message of the format is 0xffffffff, the length of its
  * metadata, the metadata, the body; a schema has no body, and the end is a message of length 0 (https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format).
+ * Columns with dictionaries are written as their values: each block has a dictionary of its own, and not every reader takes another one amid a stream.
  */
-import { alignBlock, type Block, schemaOf, unifySchemas } from "../blocks/block.ts";
+import { alignBlock, type Block, decodeBlock, schemaOf, unifySchemas } from "../blocks/block.ts";
 import { type Field, sameType } from "../blocks/data-type.ts";
 import { DataError } from "../errors.ts";
 import { arrowOfBlocks } from "./to-arrow.ts";
@@ -18,8 +19,9 @@ export async function* arrowStreamOf(blocks: AsyncIterable<Block>): AsyncGenerat
   for await (const block of blocks) {
     // A block of no rows may know no columns.
     if (block.rowCount === 0) continue;
-    fields ??= schemaOf(block);
-    const stream = arrowOfBlocks([withColumns(block, fields)]);
+    const plain = decodeBlock(block);
+    fields ??= schemaOf(plain);
+    const stream = arrowOfBlocks([withColumns(plain, fields)]);
     const start = end === undefined ? 0 : PREFIX_BYTES + new DataView(stream.buffer, stream.byteOffset).getUint32(4, true);
     end = stream.subarray(stream.length - PREFIX_BYTES);
     yield stream.subarray(start, stream.length - PREFIX_BYTES);

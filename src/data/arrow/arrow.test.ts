@@ -3,6 +3,7 @@ import * as apache from "apache-arrow";
 import * as flechette from "@uwdata/flechette";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { withDictionaries } from "../../../test/oracles/dictionary-blocks.ts";
 import { ArrowData, NdArray } from "../../core/index.ts";
 import { batchOf, blockOfBatch, rowCount } from "../blocks/batch.ts";
 import { type Block, blockOfRows, concatBlocks, rowsOf, schemaOf, sliceBlock, takeBlock } from "../blocks/block.ts";
@@ -11,8 +12,10 @@ import { Column } from "../blocks/column.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { arrowOfAll, blockOfTable, blocksOfTable } from "./arrow-batch.ts";
 import { blocksOfArrow } from "./from-arrow.ts";
+import { buildVector } from "../blocks/vector-builder.ts";
 import { arrowOfBlocks } from "./to-arrow.ts";
 
+const WORDS = { kind: "dictionary", of: { kind: "string" } } as const;
 const nullable = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(value, { freq: 4 });
 const floats = (count: number): fc.Arbitrary<Float32Array<ArrayBuffer>> => fc.float32Array({ minLength: count, maxLength: count });
 const fixed = floats(6).map((values) => new NdArray(values, [2, 3]));
@@ -39,9 +42,10 @@ const names = (block: Block): string[] => schemaOf(block).map(({ name, type }) =
 
 test("blocks come back with their values and their types, cut, taken and put together before and after", () => {
   fc.assert(
-    fc.property(rows, rows, fc.nat(), fc.nat(), (a, b, from, count) => {
+    fc.property(rows, rows, fc.nat(), fc.nat(), fc.option(fc.nat(5)), (a, b, from, count, form) => {
       const oracle = plain([...a, ...b]);
-      const block = concatBlocks([blockOfRows(plain(a), "a test"), blockOfRows(plain(b), "a test")]);
+      const whole = concatBlocks([blockOfRows(plain(a), "a test"), blockOfRows(plain(b), "a test")]);
+      const block = form === null ? whole : withDictionaries(whole, form);
       const start = from % (oracle.length + 1);
       const end = start + (count % (oracle.length - start + 1));
       const cut = sliceBlock(block, start, end);
@@ -55,6 +59,52 @@ test("blocks come back with their values and their types, cut, taken and put tog
       ]);
     }),
   );
+});
+
+test("blocks with dictionaries of their own are one stream, which other libraries read", () => {
+  const parts = [["b", null, "a"], ["c"], [null], ["a", "c", "a"]];
+  const blocks = parts.map((texts, i) =>
+    withDictionaries(
+      blockOfRows(
+        texts.map((t) => ({ t, s: "x" })),
+        "a test",
+      ),
+      i,
+    ),
+  );
+  const kept = blocks.map((block, i) =>
+    i === 2 ? { ...block, vectors: [buildVector([null], WORDS), block.vectors[1] as Vector] } : block,
+  );
+  const stream = arrowOfBlocks(kept);
+  expect(blocksOfArrow(stream).map((block) => rowsOf(block).map(({ t }) => t))).toEqual(parts);
+  expect(names(blocksOfArrow(stream)[0] as Block)).toEqual(["t dictionary<string>", "s dictionary<string>"]);
+  const [first, second] = [apache.tableFromIPC(stream), flechette.tableFromIPC(stream)];
+  for (const column of [first.getChild("t"), second.getChild("t")]) expect([...(column as Iterable<unknown>)]).toEqual(parts.flat());
+  expect([...(first.getChild("s") as Iterable<unknown>)]).toEqual(parts.flat().map(() => "x"));
+});
+
+test("dictionaries of other values than texts, with nulls and within lists are read as their values", () => {
+  const words = flechette.dictionary(flechette.float64(), flechette.int8());
+  const lists = flechette.list(flechette.dictionary(flechette.utf8(), flechette.uint16()));
+  const table = flechette.tableFromColumns({
+    n: flechette.columnFromArray([1.5, null, 1.5], words),
+    l: flechette.columnFromArray([["a", "b"], null, ["b", null]], lists),
+    u: flechette.columnFromArray(["x", null, "x"], flechette.dictionary(flechette.utf8(), flechette.uint8())),
+  });
+  const block = blockOfTable(flechette.tableToIPC(table, { format: "stream" }), "a test");
+  expect(names(block)).toEqual(["n float64", "l list<string>", "u dictionary<string>"]);
+  expect(rowsOf(block)).toEqual([
+    { n: 1.5, l: ["a", "b"], u: "x" },
+    { n: null, l: null, u: null },
+    { n: 1.5, l: ["b", null], u: "x" },
+  ]);
+});
+
+test("an index that is beyond its dictionary names column and row", () => {
+  const [block] = [withDictionaries(blockOfRows([{ t: "a" }, { t: "b" }], "a test"), 1)];
+  const [vector] = block.vectors as [Vector];
+  const broken = { ...block, vectors: [{ ...vector, values: Int16Array.of(0, 2) }] };
+  expect(() => blocksOfArrow(arrowOfBlocks([broken]))).toThrow('Column "t": row 1 has the index 2 into a dictionary of 2 values');
 });
 
 test("apache-arrow reads what we write", async () => {

@@ -1,11 +1,11 @@
 /**
  * From Arrow's interchange format to blocks. flechette parses the stream; the vectors are views of its bytes wherever Arrow's layout is ours.
  *
- * Other forms become ours: 64-bit offsets 32-bit ones, dictionaries their values, views of texts plain texts, half floats float32, maps lists of `{ key, value }`. Arrow's extension types for tensors are tensors. What has no
+ * Other forms become ours: 64-bit offsets 32-bit ones, dictionaries of other values than texts and bytes, and those within lists and structs, their values, views of texts plain texts, half floats float32, maps lists of `{ key, value }`. Arrow's extension types for tensors are tensors. What has no
  * column type here is an error that names the column and its Arrow type.
  */
 import { type Batch, type DataType as ArrowType, type Field as ArrowField, tableFromIPC, TimeUnit, Type } from "@uwdata/flechette";
-import { countZeros } from "../blocks/bitmap.ts";
+import { bitmapBytes, countZeros, setBit } from "../blocks/bitmap.ts";
 import type { Block } from "../blocks/block.ts";
 import {
   type DataType,
@@ -20,7 +20,9 @@ import {
 import { setUnscaled } from "../blocks/decimals.ts";
 import { asBigint } from "../blocks/safe-integers.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
-import { nullVector, takeVector, type ValueArray, type Vector } from "../blocks/vector.ts";
+import { type Codes, newCodes } from "../blocks/dictionary-codes.ts";
+import { valueReader } from "../blocks/value-reader.ts";
+import { concatVectors, isNull, nullVector, takeVector, type ValueArray, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 import { EXTENSION, READ_AS } from "./to-arrow.ts";
 
@@ -55,11 +57,11 @@ export function blocksOfBatches(
     options.bigintColumns?.has(field.name) === true ? asBigint(vector) : vector;
   const batchCount = columns[0]?.length ?? 0;
   if (batchCount === 0) {
-    const vectors = fields.map((field) => readAs(field, nullVector(typeOf(field, options), 0)));
+    const vectors = fields.map((field) => readAs(field, nullVector(columnType(field, options), 0)));
     return [{ rowCount: 0, names, vectors }];
   }
   return Array.from({ length: batchCount }, (_, i) => {
-    const vectors = fields.map((field, column) => readAs(field, vectorOf(field, columns[column]?.[i] as Batch<unknown>, options)));
+    const vectors = fields.map((field, column) => readAs(field, columnOf(field, columns[column]?.[i] as Batch<unknown>, options)));
     return { rowCount: vectors[0]?.length ?? 0, names, vectors };
   });
 }
@@ -84,6 +86,18 @@ const UNITS: ReadonlyMap<number, Unit> = new Map([
   [TimeUnit.MICROSECOND, "us"],
   [TimeUnit.NANOSECOND, "ns"],
 ]);
+
+/** The type of a whole column, which alone may have a dictionary. */
+function columnType(field: ArrowField, options: ArrowOptions): DataType {
+  const type = typeOf(field, options);
+  const isDictionary = field.type.typeId === Type.Dictionary && (type.kind === "string" || type.kind === "binary");
+  return isDictionary ? { kind: "dictionary", of: { kind: type.kind } } : type;
+}
+
+function columnOf(field: ArrowField, batch: Batch<unknown>, options: ArrowOptions): Vector {
+  const type = columnType(field, options);
+  return type.kind === "dictionary" ? dictionaryColumn(type, field, batch) : vectorOf(field, batch, options);
+}
 
 function typeOf(field: ArrowField, options: ArrowOptions): DataType {
   const type = field.type as unknown as AnyArrowType;
@@ -332,15 +346,61 @@ function wideDecimals({ values, length }: Batch<unknown>, bitWidth: number, type
   return wide;
 }
 
+/** The values of a batch's dictionary. Writers may send it in parts. */
+function wordsOf(field: ArrowField, batch: Batch<unknown>, options: ArrowOptions): Vector {
+  const { dictionary } = field.type as unknown as AnyArrowType;
+  const own = { ...field, type: dictionary };
+  const column = (batch as unknown as { readonly dictionary?: { readonly data: readonly Batch<unknown>[] } }).dictionary;
+  const parts = (column?.data ?? []).map((part) => vectorOf(own, part, options));
+  return parts.length === 0 ? nullVector(typeOf(own, options), 0) : concatVectors(parts);
+}
+
 /** The values that the indices of a dictionary stand for. */
 function dictionaryValues(field: ArrowField, batch: Batch<unknown>, options: ArrowOptions): Vector {
-  const { dictionary } = field.type as unknown as AnyArrowType;
-  const column = (batch as unknown as { readonly dictionary: { readonly data: readonly Batch<unknown>[] } }).dictionary;
-  const words = vectorOf({ ...field, type: dictionary }, column.data[0] as Batch<unknown>, options);
-  const indices = batch.values as ArrayLike<number | bigint>;
-  const hasNulls = batch.nullCount > 0;
-  const rows = Uint32Array.from({ length: batch.length }, (_, i) => (hasNulls && !batch.isValid(i) ? 0 : Number(indices[i])));
+  const words = wordsOf(field, batch, options);
+  const places = placesOf(field.name, batch, words.length);
   if (words.length === 0) return nullVector(words.type, batch.length);
+  const hasNulls = batch.nullCount > 0;
+  const rows = Uint32Array.from(places, (place, row) => (hasNulls && !batch.isValid(row) ? 0 : place));
   const taken = takeVector(words, rows);
-  return hasNulls ? { ...taken, nullCount: batch.nullCount, validity: batch.validity, bitOffset: 0 } : taken;
+  if (!hasNulls || taken.type.kind === "null") return taken;
+  const validity = new Uint8Array(bitmapBytes(batch.length));
+  let nullCount = batch.length;
+  for (let row = 0; row < batch.length; row += 1) {
+    if (!batch.isValid(row) || isNull(taken, row)) continue;
+    setBit(validity, row);
+    nullCount -= 1;
+  }
+  return { ...taken, nullCount, validity, bitOffset: 0 };
+}
+
+/** A column with its dictionary. A row whose value is a null of the dictionary is null. */
+function dictionaryColumn(type: DataType & { kind: "dictionary" }, field: ArrowField, batch: Batch<unknown>): Vector {
+  const words = wordsOf(field, batch, {});
+  if (words.nullCount > 0) {
+    const read = valueReader(dictionaryValues(field, batch, {}));
+    return buildVector(
+      Array.from({ length: batch.length }, (_, row) => read(row)),
+      type,
+    );
+  }
+  const { length, nullCount, validity } = batch;
+  const base = { type, length, nullCount, bitOffset: 0, ...(nullCount > 0 ? { validity } : {}) };
+  return { ...base, values: placesOf(field.name, batch, words.length), children: [words] };
+}
+
+/** The index of each row into its dictionary, whatever where the row is null. In the memory of the batch where the indices are signed and of 32 bits at most. */
+function placesOf(column: string, batch: Batch<unknown>, wordCount: number): Codes {
+  const { length, nullCount } = batch;
+  const indices = batch.values as unknown as Codes | ArrayLike<number | bigint>;
+  const isOurs = indices instanceof Int8Array || indices instanceof Int16Array || indices instanceof Int32Array;
+  const places = isOurs ? indices.subarray(0, length) : newCodes({ BYTES_PER_ELEMENT: 4 }, length);
+  for (let row = 0; row < length; row += 1) {
+    if (nullCount > 0 && !batch.isValid(row)) continue;
+    const index = Number(indices[row]);
+    if (!isOurs) places[row] = index;
+    if (index < 0 || index >= wordCount)
+      throw new DataError(`Column ${JSON.stringify(column)}: row ${row} has the index ${index} into a dictionary of ${wordCount} values`);
+  }
+  return places;
 }

@@ -37,6 +37,9 @@ const COLUMNS: Readonly<Record<string, readonly [flechette.DataType, fc.Arbitrar
     fc.uniqueArray(fc.string(), { maxLength: 2 }).map((keys) => new Map(keys.map((key, i) => [key, i]))),
   ],
   words: [flechette.dictionary(flechette.utf8(), flechette.int32()), fc.constantFrom("a", "b", "c")],
+  "bytes with codes of 8 bits": [flechette.dictionary(flechette.binary(), flechette.int8()), fc.uint8Array({ maxLength: 1 })],
+  "large words": [flechette.dictionary(flechette.largeUtf8(), flechette.uint16()), fc.constantFrom("a", "b", "c")],
+  "words that are numbers": [flechette.dictionary(flechette.float64(), flechette.int16()), fc.constantFrom(1, 2)],
 };
 
 function streamOf(type: flechette.DataType, values: readonly unknown[]): Uint8Array {

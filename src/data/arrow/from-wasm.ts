@@ -4,7 +4,7 @@
  *
  * The interface: https://arrow.apache.org/docs/format/CDataInterface.html. Its pointers have 32 bits in WebAssembly. Types that decoders seldom give go by the stream.
  */
-import { type Batch, batchType, type DataType as ArrowType, type Field as ArrowField, tableFromIPC, Type } from "@uwdata/flechette";
+import { type Batch, batchType, Column, type DataType as ArrowType, type Field as ArrowField, tableFromIPC, Type } from "@uwdata/flechette";
 import { bitmapBytes, countZeros, orBits } from "../blocks/bitmap.ts";
 import type { Block } from "../blocks/block.ts";
 import { noteDecoded } from "../blocks/memory.ts";
@@ -49,6 +49,9 @@ interface AnyArrowType {
   readonly values: BufferMaker;
   readonly offsets: BufferMaker;
   readonly children?: readonly ArrowField[];
+  /** Of a dictionary: the types of its indices and of its values. */
+  readonly indices?: AnyArrowType;
+  readonly dictionary?: ArrowType;
 }
 
 type BufferMaker = (new (
@@ -80,7 +83,12 @@ const DIRECT_TYPES: ReadonlySet<number> = new Set([
 ]);
 
 function isDirect({ type }: ArrowField): boolean {
-  const { typeId, children } = type as unknown as AnyArrowType;
+  return isDirectType(type);
+}
+
+function isDirectType(type: ArrowType): boolean {
+  const { typeId, children, dictionary } = type as unknown as AnyArrowType;
+  if (dictionary !== undefined) return isDirectType(dictionary);
   return DIRECT_TYPES.has(typeId) && (children?.every(isDirect) ?? true);
 }
 
@@ -90,6 +98,7 @@ const NULL_COUNT = 8;
 const OFFSET = 16;
 const BUFFERS = 40;
 const CHILDREN = 44;
+const DICTIONARY = 48;
 const POINTER_BYTES = 4;
 
 /** Rows of an array, numbered with those before its first one. */
@@ -122,7 +131,10 @@ class MemoryReader {
     const validity = hasNulls ? this.#bits(address, 0, rows) : new Uint8Array(0);
     const nullCount = arrow.typeId === Type.Null ? length : hasNulls ? countZeros(validity, 0, length) : 0;
     const Made = batchType(type, EXTRACTION) as unknown as new (parts: object) => Batch<unknown>;
-    return new Made({ type, length, nullCount, validity, ...this.#parts(arrow, address, rows) });
+    const batch = new Made({ type, length, nullCount, validity, ...this.#parts(arrow.indices ?? arrow, address, rows) });
+    if (arrow.dictionary === undefined) return batch;
+    const words = this.#batch(arrow.dictionary, this.#view.getUint32(address + DICTIONARY, true), undefined);
+    return Object.assign(batch, { dictionary: new Column([words], arrow.dictionary) });
   }
 
   #parts(type: AnyArrowType, address: number, rows: Rows): object {

@@ -10,9 +10,11 @@ import {
   batchType,
   Column,
   type DataType as ArrowType,
+  type DictionaryType,
   Endianness,
   type Field as ArrowField,
   field,
+  type IntType,
   Table,
   tableToIPC,
   TimeUnit,
@@ -23,6 +25,7 @@ import {
   bool,
   dateDay,
   decimal,
+  dictionary,
   duration,
   fixedSizeList,
   float32,
@@ -45,19 +48,46 @@ import {
 import { bitmapBytes, orBits } from "../blocks/bitmap.ts";
 import { type Block, packBlock } from "../blocks/block.ts";
 import { type DataType, elementsOf, numberType } from "../blocks/data-type.ts";
-import type { Vector } from "../blocks/vector.ts";
+import type { Codes } from "../blocks/dictionary-codes.ts";
+import { concatVectors, dictionaryOf, sliceVector, type Vector } from "../blocks/vector.ts";
 
 /** The blocks as one stream, a record batch each. All have the same columns and types. */
 export function arrowOfBlocks(blocks: readonly Block[]): Uint8Array {
-  const packed = blocks.map(packBlock);
+  const packed = withOneDictionary(blocks.map(packBlock));
   const first = packed[0] as Block;
-  const fields = first.names.map((name, i) => arrowField(name, (first.vectors[i] as Vector).type));
+  const fields = first.names.map((name, i) => {
+    const { type, values } = first.vectors[i] as Vector;
+    const own = type.kind === "dictionary" ? dictionary(arrowType(type.of), indexType(values as Codes)) : arrowType(type);
+    return field(name, own, true, metadataOf(type));
+  });
   const columns = fields.map(({ type }, i) => {
     const batches = packed.map((block) => batchOf(block.vectors[i] as Vector, type));
     return new Column(batches, type);
   });
   const schema = { version: Version.V5, endianness: Endianness.Little, fields, metadata: null };
   return tableToIPC(new Table(schema, columns), { format: "stream" }) as Uint8Array;
+}
+
+/** The blocks with one dictionary for each column that has any: a stream tells it once. */
+function withOneDictionary(blocks: readonly Block[]): readonly Block[] {
+  const [first] = blocks as readonly [Block];
+  const columns = first.vectors.flatMap(({ type }, i) => (type.kind === "dictionary" ? [i] : []));
+  if (blocks.length === 1 || columns.length === 0) return blocks;
+  const vectors = blocks.map((block) => [...block.vectors]);
+  for (const column of columns) {
+    const whole = concatVectors(blocks.map((block) => block.vectors[column] as Vector));
+    let start = 0;
+    for (const own of vectors) {
+      const end = start + (own[column] as Vector).length;
+      own[column] = sliceVector(whole, start, end);
+      start = end;
+    }
+  }
+  return blocks.map((block, i) => ({ ...block, vectors: vectors[i] as Vector[] }));
+}
+
+function indexType({ BYTES_PER_ELEMENT: width }: Codes): IntType {
+  return width === 1 ? int8() : width === 2 ? int16() : int32();
 }
 
 /** The names of Arrow's extension types for arrays, and the keys of metadata that they stand under. */
@@ -120,6 +150,8 @@ function arrowType(type: DataType): ArrowType {
     case "struct":
       // The parts of Arrow's tensor are of plain types.
       return struct(type.fields.map(({ name, type: own }) => (type.as === "tensor" ? field(name, arrowType(own)) : arrowField(name, own))));
+    case "dictionary":
+      return dictionary(arrowType(type.of));
     case "tensor":
       return fixedSizeList(field("item", NUMBER_TYPES[type.of.kind]()), elementsOf(type.shape));
     default:
@@ -132,7 +164,7 @@ function batchOf(vector: Vector, type: ArrowType): Batch<unknown> {
   const { length, nullCount, validity, values, offsets } = vector;
   const isBool = vector.type.kind === "bool";
   const BatchOfType = batchType(type) as unknown as new (options: object) => Batch<unknown>;
-  return new BatchOfType({
+  const batch = new BatchOfType({
     type,
     length,
     nullCount,
@@ -141,6 +173,9 @@ function batchOf(vector: Vector, type: ArrowType): Batch<unknown> {
     ...(offsets === undefined ? {} : { offsets }),
     ...childrenOf(vector, type),
   });
+  if (vector.type.kind !== "dictionary") return batch;
+  const { dictionary: wordType } = type as DictionaryType;
+  return Object.assign(batch, { dictionary: new Column([batchOf(dictionaryOf(vector), wordType)], wordType) });
 }
 
 function childrenOf({ type, children, values, length }: Vector, arrow: ArrowType): { children?: Batch<unknown>[] } {
@@ -155,7 +190,7 @@ function childrenOf({ type, children, values, length }: Vector, arrow: ArrowType
     };
     return { children: [batchOf(elements, (types[0] as { type: ArrowType }).type)] };
   }
-  if (children === undefined) return {};
+  if (children === undefined || type.kind === "dictionary") return {};
   return { children: children.map((child, i) => batchOf(child, (types[i] as { type: ArrowType }).type)) };
 }
 

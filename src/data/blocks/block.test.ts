@@ -1,7 +1,19 @@
 /** Blocks against arrays of rows: built and read back, and sliced, taken, put together and packed at random. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Block, blockOfRows, concatBlocks, packBlock, rowsOf, sliceBlock, takeBlock } from "./block.ts";
+import { withDictionaries } from "../../../test/oracles/dictionary-blocks.ts";
+import {
+  type Block,
+  blockBytes,
+  blockOfRows,
+  concatBlocks,
+  decodeBlock,
+  packBlock,
+  rowsOf,
+  schemaOf,
+  sliceBlock,
+  takeBlock,
+} from "./block.ts";
 import { Column } from "./column.ts";
 import { buildVector } from "./vector-builder.ts";
 
@@ -37,7 +49,7 @@ const steps = fc.array(fc.record({ kind: fc.constantFrom<Step["kind"]>("slice", 
   maxLength: 6,
 });
 
-function apply({ kind, a, b }: Step, block: Block, oracle: TestRow[], other: TestRow[]): [Block, TestRow[]] {
+function apply({ kind, a, b }: Step, block: Block, oracle: TestRow[], [otherBlock, other]: [Block, TestRow[]]): [Block, TestRow[]] {
   const size = oracle.length;
   switch (kind) {
     case "slice": {
@@ -50,7 +62,7 @@ function apply({ kind, a, b }: Step, block: Block, oracle: TestRow[], other: Tes
       return [takeBlock(block, Uint32Array.from(indices)), indices.map((i) => oracle[i] as TestRow)];
     }
     case "concat":
-      return [concatBlocks([block, blockOfRows(other, "test")]), [...oracle, ...other]];
+      return [concatBlocks([block, otherBlock]), [...oracle, ...other]];
     case "pack":
       return [packBlock(block), oracle];
   }
@@ -61,12 +73,60 @@ test("rows are read back as they were, whatever was cut, taken, put together and
     fc.property(rows, rows, steps, (given, other, chosen) => {
       let state: [Block, TestRow[]] = [blockOfRows(given, "test"), given];
       for (const step of chosen) {
-        state = apply(step, ...state, other);
+        state = apply(step, ...state, [blockOfRows(other, "test"), other]);
         expect(rowsOf(state[0])).toEqual(state[1]);
       }
     }),
     { numRuns: 300 },
   );
+});
+
+test("columns with dictionaries have the same rows, and are plain texts where they meet such", () => {
+  fc.assert(
+    fc.property(rows, rows, steps, fc.nat(5), fc.option(fc.nat(5)), (given, other, chosen, choice, otherChoice) => {
+      let state: [Block, TestRow[]] = [withDictionaries(blockOfRows(given, "test"), choice), given];
+      const plainOther = blockOfRows(other, "test");
+      const beside = otherChoice === null ? plainOther : withDictionaries(plainOther, otherChoice);
+      for (const step of chosen) {
+        state = apply(step, ...state, [beside, other]);
+        expect(rowsOf(state[0])).toEqual(state[1]);
+        expect(rowsOf(decodeBlock(state[0]))).toEqual(state[1]);
+      }
+      const isPlain = chosen.some(({ kind }) => kind === "concat") && otherChoice === null;
+      const types = schemaOf(state[0]).flatMap(({ name, type }) => (name === "text" || name === "bytes" ? [type.kind] : []));
+      if (!isPlain) expect(types.filter((kind) => kind !== "null" && kind !== "dictionary")).toEqual([]);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("a few rows of a large dictionary travel without its other values", () => {
+  const block = withDictionaries(
+    blockOfRows(
+      Array.from({ length: 2000 }, (_, i) => ({ t: `text ${i}` })),
+      "test",
+    ),
+    2,
+  );
+  const few = sliceBlock(block, 500, 503);
+  expect(blockBytes(few)).toBeLessThan(200);
+  const packed = packBlock(few);
+  expect(packed.vectors[0]?.children?.[0]?.length).toBe(3);
+  expect(rowsOf(packed)).toEqual([{ t: "text 500" }, { t: "text 501" }, { t: "text 502" }]);
+});
+
+test("a dictionary that outgrows its codes gets wider ones", () => {
+  const texts = (from: number): Block =>
+    withDictionaries(
+      blockOfRows(
+        Array.from({ length: 100 }, (_, i) => ({ t: `${from + i}` })),
+        "test",
+      ),
+      3,
+    );
+  const both = concatBlocks([texts(0), texts(100)]);
+  expect(both.vectors[0]?.values).toBeInstanceOf(Int16Array);
+  expect(rowsOf(both)).toEqual(Array.from({ length: 200 }, (_, i) => ({ t: `${i}` })));
 });
 
 test("a part of some structs that is named as what objects inherit is null in the others", () => {

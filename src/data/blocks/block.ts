@@ -8,6 +8,7 @@ import { DataError } from "../errors.ts";
 import { type Field, FieldConflict, sameType, typeName, unifyFields } from "./data-type.ts";
 import {
   concatVectors,
+  decodeVector,
   nullVector,
   packVector,
   sliceVector,
@@ -77,6 +78,12 @@ export function mapVectors(blocks: readonly Block[], make: (vectors: readonly Ve
 /** The same rows without the bytes beside them that a slice still shows, for the way to another process. */
 export function packBlock(block: Block): Block {
   return { ...block, vectors: mapVectors([block], ([vector]) => packVector(vector as Vector)) };
+}
+
+/** The block with the values of dictionary columns written out. */
+export function decodeBlock(block: Block): Block {
+  if (block.vectors.every(({ type }) => type.kind !== "dictionary")) return block;
+  return { ...block, vectors: mapVectors([block], ([vector]) => decodeVector(vector as Vector)) };
 }
 
 /**

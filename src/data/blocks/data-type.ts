@@ -27,6 +27,7 @@ export type TimeUnit = (typeof UNITS)[number];
  * - `list` is read as an array, or as a typed array where that is what it was made of.
  * - `tensor` is an array of one shape in each row, row-major.
  * - `struct` as `tensor` is an array in each row whose shapes differ: its elements, as a list, and its shape.
+ * - `dictionary` has each of its values once, and for each row the place of its value among them. Only columns are of it, never parts of lists and structs.
  */
 export type DataType =
   | { readonly kind: NumberKind | (typeof PLAIN_KINDS)[number] }
@@ -43,7 +44,8 @@ export type DataType =
     }
   | { readonly kind: "list"; readonly of: DataType; readonly as: "array" | "typed array" }
   | { readonly kind: "struct"; readonly fields: readonly Field[]; readonly as?: "tensor" }
-  | { readonly kind: "tensor"; readonly of: { readonly kind: NumberKind | WideKind }; readonly shape: readonly number[] };
+  | { readonly kind: "tensor"; readonly of: { readonly kind: NumberKind | WideKind }; readonly shape: readonly number[] }
+  | { readonly kind: "dictionary"; readonly of: { readonly kind: "string" | "binary" } };
 
 /** A named column of a schema, or a named part of a struct. */
 export interface Field {
@@ -61,7 +63,7 @@ export const BINARY: DataType = { kind: "binary" };
 export const DATE: DataType = { kind: "date" };
 export const TIMESTAMP_MS: DataType = { kind: "timestamp", unit: "ms" };
 
-/** The text form of a type, which is the same for equal types alone: `int64`, `timestamp[ms]`, `list<string>`, `struct<x: float64>`, `tensor<uint8, 28x28>`, `tensor<uint8, ?x?>`. */
+/** The text form of a type, which is the same for equal types alone: `int64`, `timestamp[ms]`, `list<string>`, `struct<x: float64>`, `tensor<uint8, 28x28>`, `tensor<uint8, ?x?>`, `dictionary<string>`. */
 export function typeName(type: DataType): string {
   switch (type.kind) {
     case "int64":
@@ -82,6 +84,8 @@ export function typeName(type: DataType): string {
       return `struct<${type.fields.map((field) => `${field.name}: ${typeName(field.type)}`).join(", ")}>`;
     case "tensor":
       return `tensor<${type.of.kind}, ${type.shape.join("x")}>`;
+    case "dictionary":
+      return `dictionary<${type.of.kind}>`;
     default:
       return type.kind;
   }
@@ -94,13 +98,15 @@ const COUNTS_OF_UNITS: readonly DataType[] = [
   ...UNITS.map((unit) => ({ kind: "duration", unit }) as const),
 ];
 
+const DICTIONARIES: readonly DataType[] = (["string", "binary"] as const).map((kind) => ({ kind: "dictionary", of: { kind } }));
+
 /** The type of times of day in a unit. */
 export function timeType(unit: TimeUnit): DataType & { kind: "time32" | "time64" } {
   return { kind: unit === "s" || unit === "ms" ? "time32" : "time64", unit };
 }
 
 /**
- * The type that a text names: a kind without parts, one of time with its unit, or a decimal with its digits.
+ * The type that a text names: a kind without parts, one of time with its unit, a dictionary, or a decimal with its digits.
  *
  * @returns undefined for any other text
  */
@@ -110,8 +116,8 @@ export function parseType(text: string): DataType | undefined {
     if (text === kind) return { kind, as: "number" };
     if (text === `${kind} as bigint`) return { kind, as: "bigint" };
   }
-  const counts = COUNTS_OF_UNITS.find((type) => text === typeName(type));
-  if (counts !== undefined) return counts;
+  const known = [...COUNTS_OF_UNITS, ...DICTIONARIES].find((type) => text === typeName(type));
+  if (known !== undefined) return known;
   const [, precision, scale] = /^decimal<([1-9]\d?), ?(\d\d?)>$/.exec(text) ?? [];
   return Number(scale) <= Number(precision) ? decimalType(Number(precision), Number(scale)) : undefined;
 }
@@ -122,6 +128,7 @@ export const TYPE_NAMES: readonly string[] = [
   ...WIDE_KINDS,
   ...PLAIN_KINDS,
   ...COUNTS_OF_UNITS.map(typeName),
+  ...DICTIONARIES.map(typeName),
   "decimal<digits, digits behind the point>",
 ];
 
@@ -155,6 +162,11 @@ function variableName(type: DataType): string {
   return `tensor<${kind}, ${new Array(dimensions).fill("?").join("x")}>`;
 }
 
+/** The type of a column's values: that of its dictionary where it has one. */
+export function valueType(type: DataType): DataType {
+  return type.kind === "dictionary" ? type.of : type;
+}
+
 /** How many elements an array of this shape has. */
 export function elementsOf(shape: readonly number[]): number {
   return shape.reduce((product, length) => product * length, 1);
@@ -169,7 +181,7 @@ export function sameType(a: DataType, b: DataType): boolean {
 }
 
 /**
- * The type that holds the values of both, for blocks of one dataset that were made apart: nulls fit everywhere, `number` reads widen to `bigint`, numbers widen to float64 where that is exact, structs have the parts of both, and tensors of different shapes become tensors of any.
+ * The type that holds the values of both, for blocks of one dataset that were made apart: nulls fit everywhere, `number` reads widen to `bigint`, numbers widen to float64 where that is exact, structs have the parts of both, tensors of different shapes become tensors of any, and a dictionary is its values beside plain ones.
  *
  * @returns undefined where no type holds both
  */
@@ -177,6 +189,7 @@ export function unifyTypes(a: DataType, b: DataType): DataType | undefined {
   if (sameType(a, b)) return a;
   if (a.kind === "null") return b;
   if (b.kind === "null") return a;
+  if (a.kind === "dictionary" || b.kind === "dictionary") return unifyTypes(valueType(a), valueType(b));
   if (a.kind === "decimal" && b.kind === "decimal") return unifyDecimals(a, b);
   if (a.kind === "list" && b.kind === "list") {
     const of = unifyTypes(a.of, b.of);

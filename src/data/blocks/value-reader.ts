@@ -13,6 +13,7 @@
  * | `binary` | Uint8Array, in the block's memory |
  * | `list` | array, or typed array in the block's memory |
  * | `struct` | object |
+ * | `dictionary` | what its values are; equal texts are one string |
  * | `tensor`, `struct` as tensor | NdArray, in the block's memory |
  * | null | null |
  */
@@ -21,7 +22,8 @@ import { getBit } from "./bitmap.ts";
 import { type DataType, type DecimalType, elementsOf, type TimeUnit } from "./data-type.ts";
 import { decimalText, unscaledReader } from "./decimals.ts";
 import { hasParts } from "./safe-integers.ts";
-import { isNull, sliceVector, UnsafeInteger, type ValueArray, type Vector } from "./vector.ts";
+import type { Codes } from "./dictionary-codes.ts";
+import { dictionaryOf, isNull, sliceVector, UnsafeInteger, type ValueArray, type Vector } from "./vector.ts";
 
 /** Gives the value of a row. */
 export type ValueReader = (row: number) => unknown;
@@ -72,6 +74,8 @@ function presentReader(vector: Vector): ValueReader {
       return structReader(type.fields, children as Vector[]);
     case "tensor":
       return tensorReader(type, values as ValueArray);
+    case "dictionary":
+      return dictionaryReader(dictionaryOf(vector), values as Codes);
     default:
       return (row) => (values as Float64Array)[row];
   }
@@ -109,6 +113,16 @@ export function timestampToMs(value: bigint, unit: TimeUnit): number {
 function stringReader(values: Uint8Array, offsets: Int32Array): ValueReader {
   const bytes = Buffer.from(values.buffer, values.byteOffset, values.byteLength);
   return (row) => bytes.toString("utf8", offsets[row], offsets[row + 1]);
+}
+
+/** Each value is made once, when the first row asks for it. */
+function dictionaryReader(words: Vector, codes: Codes): ValueReader {
+  const read = presentReader(words);
+  const known: unknown[] = [];
+  return (row) => {
+    const code = codes[row] as number;
+    return (known[code] ??= read(code));
+  };
 }
 
 function listReader(as: "array" | "typed array", child: Vector, offsets: Int32Array): ValueReader {

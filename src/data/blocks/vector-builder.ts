@@ -24,7 +24,8 @@ import {
   unifyTypes,
 } from "./data-type.ts";
 import { parseDecimal, setUnscaled } from "./decimals.ts";
-import { kindOfArray, newValueArray, type ValueArray, type Vector } from "./vector.ts";
+import { codesFor, distinctRanges, type Ranges } from "./dictionary-codes.ts";
+import { isNull, kindOfArray, newValueArray, takeVector, type ValueArray, type Vector } from "./vector.ts";
 
 /** A value that its column cannot hold: of another type than the rows before it, or out of range. */
 export class MisfitError extends TypeError {
@@ -180,6 +181,7 @@ const FILLERS: { readonly [K in Exclude<DataType["kind"], "null">]: (values: Val
   list: fillLists,
   struct: fillStructs,
   tensor: fillTensors,
+  dictionary: fillDictionary,
 };
 
 function misfit(row: number, value: unknown, type: DataType): MisfitError {
@@ -402,6 +404,29 @@ function fillTensors(values: Values, type: TypeOf<"tensor">): Filled {
     target.set(value.data as Float64Array, row * perRow);
   }
   return { values: target };
+}
+
+function fillDictionary(values: Values, type: TypeOf<"dictionary">): Filled {
+  return encoded(buildVector(values, type.of));
+}
+
+/** Texts or bytes as a column with a dictionary. */
+export function encodeVector(vector: Vector): Vector {
+  const { length, nullCount, validity, bitOffset, type } = vector;
+  const rows = { length, nullCount, bitOffset, ...(validity === undefined ? {} : { validity }) };
+  return { ...rows, type: { kind: "dictionary", of: { kind: type.kind as "string" | "binary" } }, ...encoded(vector) };
+}
+
+/** Each text of a vector once, in the order in which they first come, and the place of that of each row. Nulls are no value. */
+function encoded(texts: Vector): Filled {
+  const { nullCount, length } = texts;
+  const present = new Uint32Array(length - nullCount);
+  for (let row = 0, at = 0; row < length; row += 1) if (!isNull(texts, row)) present[at++] = row;
+  const own = nullCount === 0 ? texts : takeVector(texts, present);
+  const { ids, firstRows } = distinctRanges(own as Ranges);
+  const codes = codesFor([], firstRows.length, length);
+  for (let i = 0; i < ids.length; i += 1) codes[present[i] as number] = ids[i] as number;
+  return { values: codes, children: [takeVector(own, firstRows)] };
 }
 
 /** Arrays of one kind of elements and one number of dimensions, of any shape. */

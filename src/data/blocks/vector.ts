@@ -12,12 +12,14 @@
  * | `struct` | | | one a field |
  * | `tensor` | all elements, row after row | | |
  * | `struct` as `tensor` | | | lists of elements, and shapes |
+ * | `dictionary` | one code a row: the place of its value | | the values, each once |
  * | `null` | | | |
  *
  * Rows are cut out without a copy. Bits cannot begin amid a byte, so bitmaps keep the bits before the first row: `bitOffset` tells how many. Offsets need not begin at 0.
  */
 import { type DataType, elementsOf, type Field, type NumberKind, sameType } from "./data-type.ts";
 import { rescaled } from "./decimals.ts";
+import { type Codes, codesFor, compactCodes, distinctRanges, newCodes, type Ranges } from "./dictionary-codes.ts";
 import { gatherElements, gatherRanges } from "./gather.ts";
 import { bitmapBytes, countZeros, getBit, orBits, setBit } from "./bitmap.ts";
 
@@ -104,6 +106,8 @@ export function nullVector(type: DataType, length: number): Vector {
       return { ...rows, validity, offsets: new Int32Array(length + 1), children: [nullVector(type.of, 0)] };
     case "struct":
       return { ...rows, validity, children: type.fields.map((field) => nullVector(field.type, length)) };
+    case "dictionary":
+      return { ...rows, validity, values: new Int8Array(length), children: [nullVector(type.of, 0)] };
     default:
       return { ...rows, validity, values: newValueArray(elementKind(type), length * rowElements(type)) as ValueArray };
   }
@@ -152,6 +156,7 @@ export function takeVector(vector: Vector, indices: Uint32Array): Vector {
   if (type.kind === "null") return base;
   if (type.kind === "bool") return { ...base, values: takeBits(values as Uint8Array, bitOffset, indices) };
   if (type.kind === "struct") return { ...base, children: (children as Vector[]).map((child) => takeVector(child, indices)) };
+  if (type.kind === "dictionary") return takeCodes(vector, base, indices);
   if (offsets !== undefined) return { ...base, ...takeRanges(vector, offsets, indices) };
   const perRow = rowElements(type);
   const target = newValueArray(elementKind(type), length * perRow) as Float64Array;
@@ -187,6 +192,47 @@ function takeBits(bits: Uint8Array, offset: number, indices: Uint32Array): Uint8
   const taken = new Uint8Array(bitmapBytes(indices.length));
   for (let i = 0; i < indices.length; i += 1) if (getBit(bits, offset + (indices[i] as number))) setBit(taken, i);
   return taken;
+}
+
+/** The codes of rows, and a dictionary of their own: whoever frees the memory of the rows keeps what was taken of them. */
+function takeCodes({ values, children }: Vector, rows: Omit<Vector, "values" | "children">, indices: Uint32Array): Vector {
+  const codes = newCodes(values as Codes, indices.length);
+  gatherElements(codes, values as Codes, indices);
+  return withOwnDictionary({ ...rows, values: codes, children: children as Vector[] });
+}
+
+/** The same rows with a copy of their dictionary, of which only the values that they have where it has more of them than there are rows. */
+function withOwnDictionary(vector: Vector): Vector {
+  const words = dictionaryOf(vector);
+  if (words.length <= vector.length) {
+    const every = Uint32Array.from({ length: words.length }, (_, word) => word);
+    return { ...vector, children: [takeVector(words, every)] };
+  }
+  const isNullAt = vector.nullCount === 0 ? undefined : (row: number) => isNull(vector, row);
+  const { codes, used } = compactCodes(vector.values as Codes, words.length, isNullAt);
+  return { ...vector, values: codes, children: [takeVector(words, used)] };
+}
+
+/** The values of a dictionary column, which are no nulls. */
+export function dictionaryOf({ children }: Vector): Vector {
+  return (children as Vector[])[0] as Vector;
+}
+
+/** For each row of a dictionary column the place of its value; 0 where it is null. */
+export function codesOf(vector: Vector): Uint32Array {
+  const codes = new Uint32Array(vector.values as Codes);
+  if (vector.nullCount > 0) for (let row = 0; row < codes.length; row += 1) if (isNull(vector, row)) codes[row] = 0;
+  return codes;
+}
+
+/** The values of a dictionary column, written out for each row; other vectors as they are. */
+export function decodeVector(vector: Vector): Vector {
+  const { type, length, nullCount, validity, bitOffset } = vector;
+  if (type.kind !== "dictionary") return vector;
+  const words = dictionaryOf(vector);
+  if (words.length === 0) return nullVector(type.of, length);
+  const values = takeVector(words, codesOf(vector));
+  return nullCount === 0 || validity === undefined ? values : { ...values, nullCount, validity, bitOffset };
 }
 
 /** The bytes, or elements, of rows that lie between offsets. */
@@ -233,6 +279,8 @@ export function concatVectors(vectors: readonly Vector[]): Vector {
         ...base,
         children: type.fields.map((_, i) => concatVectors(vectors.map((vector) => (vector.children as Vector[])[i] as Vector))),
       };
+    case "dictionary":
+      return { ...base, ...concatCodes(vectors, length) };
     case "string":
     case "binary":
     case "list":
@@ -287,9 +335,38 @@ function concatRanges(vectors: readonly Vector[], length: number): Partial<Vecto
   return { offsets: ends, values };
 }
 
-/** The same rows with offsets from 0 and without the bytes or elements beside them. The vector itself where it is so already. */
+/** Codes of one dictionary for the rows of all: that of the first vector where all have the same one, else the values of all, each once. */
+function concatCodes(vectors: readonly Vector[], length: number): Partial<Vector> {
+  const own = vectors.map((vector) => vector.values as Codes);
+  const dictionaries = vectors.map(dictionaryOf);
+  const first = dictionaries[0] as Vector;
+  const isOne = dictionaries.every((words) => haveSameBytes(words as Ranges, first as Ranges));
+  const all = isOne ? packVector(first) : concatVectors(dictionaries);
+  const { ids, firstRows } = distinctRanges(all as Ranges);
+  const codes = codesFor(own, firstRows.length, length);
+  let [row, base] = [0, 0];
+  for (const [i, words] of dictionaries.entries()) {
+    // The code of a null is any number.
+    for (const code of own[i] as Codes) codes[row++] = ids[base + code] ?? 0;
+    if (!isOne) base += words.length;
+  }
+  return { values: codes, children: [takeVector(all, firstRows)] };
+}
+
+function haveSameBytes(a: Ranges, b: Ranges): boolean {
+  if (a === b) return true;
+  if (a.length !== b.length) return false;
+  const [from, other] = [a.offsets[0] as number, b.offsets[0] as number];
+  for (let i = 1; i <= a.length; i += 1) if ((a.offsets[i] as number) - from !== (b.offsets[i] as number) - other) return false;
+  const bytes = (ranges: Ranges, begin: number): Uint8Array => ranges.values.subarray(begin, ranges.offsets[ranges.length]);
+  return Buffer.compare(bytes(a, from), bytes(b, other)) === 0;
+}
+
+/** The same rows with offsets from 0, without the bytes or elements beside them, and without the values of a large dictionary that none has. The vector itself where it is so already. */
 export function packVector(vector: Vector): Vector {
   const { offsets, values, children, length } = vector;
+  if (vector.type.kind === "dictionary")
+    return dictionaryOf(vector).length > length ? withOwnDictionary(vector) : { ...vector, children: [packVector(dictionaryOf(vector))] };
   if (vector.type.kind === "struct") return { ...vector, children: (children as Vector[]).map(packVector) };
   if (offsets === undefined) return vector;
   const begin = offsets[0] as number;
@@ -309,6 +386,11 @@ export function vectorBytes(vector: Vector): number {
     if (type.kind === "list") return bytes + vectorBytes(sliceVector((children as Vector[])[0] as Vector, begin, end));
     return bytes + end - begin;
   }
+  // Of a dictionary with more values than there are rows, those go along that the rows have.
+  if (type.kind === "dictionary") {
+    const words = dictionaryOf(vector);
+    return bytes + (values as Codes).byteLength + Math.ceil(vectorBytes(words) * Math.min(1, length / Math.max(1, words.length)));
+  }
   for (const child of children ?? []) bytes += vectorBytes(child);
   return bytes + (values?.byteLength ?? 0);
 }
@@ -321,6 +403,7 @@ export function vectorBytes(vector: Vector): number {
 export function widenVector(vector: Vector, type: DataType): Vector {
   if (sameType(vector.type, type)) return vector;
   if (vector.type.kind === "null") return nullVector(type, vector.length);
+  if (vector.type.kind === "dictionary") return widenVector(decodeVector(vector), type);
   if (vector.type.kind === type.kind && (type.kind === "int64" || type.kind === "uint64")) return { ...vector, type };
   if (type.kind === "decimal" && vector.type.kind === "decimal")
     return { ...vector, type, values: rescaled(vector.values as ValueArray, vector.length, vector.type, type) };

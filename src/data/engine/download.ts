@@ -8,7 +8,7 @@ import { StorageError } from "../../storage/errors.ts";
 import { REMOTE_REQUESTS_AT_A_TIME } from "../../storage/limits.ts";
 import { readWhole } from "../../storage/read-file.ts";
 import { type Block, columnReader, sliceBlock, vectorOf } from "../blocks/block.ts";
-import { BINARY, typeName } from "../blocks/data-type.ts";
+import { BINARY, typeName, valueType } from "../blocks/data-type.ts";
 import { keepOrigin, placeOf } from "../blocks/origin.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
@@ -40,7 +40,7 @@ async function* downloadBlock(block: Block, transform: DownloadTransform): Async
   const { column, expression, name } = transform;
   const named = withColumns(block, [{ name: column, node: expression }], name);
   const paths = vectorOf(named, column) as Vector;
-  if (paths.type.kind !== "string" && paths.type.kind !== "null")
+  if (valueType(paths.type).kind !== "string" && paths.type.kind !== "null")
     throw new DataError(`${name}: a path or a URL is a text: ${expressionText(expression)} is ${typeName(paths.type)}`);
   const read = columnReader(column, paths);
   const ahead: Promise<Uint8Array | null>[] = [];

@@ -1,6 +1,7 @@
 /** Joins against nested loops over plain rows, for all types, with nulls, several keys, keys of different widths and sides cut into blocks. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { withDictionaries } from "../../../test/oracles/dictionary-blocks.ts";
 import { type Block, blockOfRows, concatBlocks, type Row, rowsOf } from "../blocks/block.ts";
 import { GATHERED_BYTES_MAX } from "../limits.ts";
 import { withBinColumn, withoutColumn } from "./bins.ts";
@@ -21,6 +22,11 @@ function blocksOf(rows: readonly Row[], size: number): Block[] {
   const blocks: Block[] = [];
   for (let i = 0; i < rows.length; i += size) blocks.push(blockOfRows(rows.slice(i, i + size), "test"));
   return blocks;
+}
+
+/** Every second block has dictionaries, or all of a side, or none. */
+function withSomeDictionaries(blocks: readonly Block[], form: number | null): Block[] {
+  return blocks.map((block, i) => (form === null || (form === 0 && i % 2 === 0) ? block : withDictionaries(block, form + i)));
 }
 
 function joinRows(join: Join, left: readonly Block[], right: readonly Block[]): Row[] {
@@ -59,8 +65,10 @@ test.each(JOIN_TYPES)("%s gives what nested loops over the rows give", (type) =>
       fc.array(leftRow, { minLength: 1, maxLength: 30 }),
       fc.array(rightRow, { minLength: 1, maxLength: 30 }),
       fc.nat(9),
-      (left, right, size) => {
-        const own = joinRows(joinOf(type), blocksOf(left, size + 1), blocksOf(right, 4));
+      fc.tuple(fc.option(fc.nat(5)), fc.option(fc.nat(5))),
+      (left, right, size, [leftForm, rightForm]) => {
+        const [leftBlocks, rightBlocks] = [blocksOf(left, size + 1), blocksOf(right, 4)];
+        const own = joinRows(joinOf(type), withSomeDictionaries(leftBlocks, leftForm), withSomeDictionaries(rightBlocks, rightForm));
         expect(sorted(own)).toEqual(sorted(oracle(type, left, right, ["k", "t"])));
       },
     ),

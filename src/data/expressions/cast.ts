@@ -8,7 +8,7 @@ import { getBit } from "../blocks/bitmap.ts";
 import { BIG_INT64, type DataType, isNumberKind, parseType, sameType, STRING, type TimeUnit, typeName } from "../blocks/data-type.ts";
 import { isNull, newValueArray, nullVector, packVector, type ValueArray, type Vector } from "../blocks/vector.ts";
 import { valueReader } from "../blocks/value-reader.ts";
-import { buildVector } from "../blocks/vector-builder.ts";
+import { buildVector, encodeVector } from "../blocks/vector-builder.ts";
 import { ByteSink } from "../formats/byte-sink.ts";
 import { PLAIN } from "../formats/csv-fields.ts";
 import { FieldMisfit, textColumn } from "../formats/text-columns.ts";
@@ -44,6 +44,10 @@ export const cast: Kernel = (inputs, length, args) => {
 function castInto(input: Operand, to: DataType): Vector | undefined {
   const { vector } = input;
   const from = vector.type;
+  if (to.kind === "dictionary") {
+    const values = sameType(from, to.of) ? vector : castInto(input, to.of);
+    return values && encodeVector(values);
+  }
   if (to.kind === "string") return toText(vector);
   if (from.kind === "string") return to.kind === "binary" ? { ...vector, type: to } : fromText(input, to);
   if (to.kind === "decimal") return isNumeric(from) || from.kind === "decimal" ? toDecimal(input, to) : undefined;

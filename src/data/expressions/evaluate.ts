@@ -1,12 +1,23 @@
 /**
  * Computes expressions on blocks, a vector at a time. Runs in workers.
  *
- * Each function of an expression is a kernel in the table below.
+ * Each function of an expression is a kernel in the table below. None knows dictionaries: a function of one column with a dictionary and of constants is computed for the values of
+ * the dictionary alone, and else the values are written out.
  * What is wrong with a row or a type is an error that shows the part of the expression in which it came up.
  */
 import { type Block, vectorOf } from "../blocks/block.ts";
 import { NULL, typeName } from "../blocks/data-type.ts";
-import { nullVector, UnsafeInteger, type Vector } from "../blocks/vector.ts";
+import {
+  codesOf,
+  concatVectors,
+  decodeVector,
+  dictionaryOf,
+  isNull,
+  nullVector,
+  takeVector,
+  UnsafeInteger,
+  type Vector,
+} from "../blocks/vector.ts";
 import { buildVector, MisfitError } from "../blocks/vector-builder.ts";
 import { DataError } from "../errors.ts";
 import { arithmetic, NUMBER_FUNCTIONS, numberFunction } from "./arithmetic.ts";
@@ -183,7 +194,10 @@ function evaluate(block: Block, node: ExpressionNode, name: string): Operand {
   return { vector: call(node, inputs, isConstant ? 1 : block.rowCount, name), isConstant };
 }
 
-function call(node: CallNode, inputs: readonly Operand[], length: number, name: string): Vector {
+function call(node: CallNode, given: readonly Operand[], length: number, name: string): Vector {
+  const ofValues = callOnDictionary(node, given);
+  if (ofValues !== undefined) return ofValues;
+  const inputs = given.map(({ vector, isConstant }) => ({ vector: decodeVector(vector), isConstant }));
   try {
     return KERNELS[node.fn](inputs, length, node.args);
   } catch (error) {
@@ -197,5 +211,26 @@ function call(node: CallNode, inputs: readonly Operand[], length: number, name: 
         hint: "compute with whole numbers of 64 bits alone, which is exact",
       });
     throw error;
+  }
+}
+
+/**
+ * The function's result for each value of a dictionary, and for null, brought to the rows. Undefined where it is of more columns than that one, or where there are more values than
+ * rows, and where it fails: an error tells the row, and may be of a value that no row has.
+ */
+function callOnDictionary({ fn, args }: CallNode, inputs: readonly Operand[]): Vector | undefined {
+  const columns = inputs.filter(({ isConstant }) => !isConstant);
+  const vector = columns[0]?.vector;
+  if (columns.length !== 1 || vector?.type.kind !== "dictionary") return undefined;
+  const words = dictionaryOf(vector);
+  if (words.length >= vector.length) return undefined;
+  const values = vector.nullCount === 0 ? words : concatVectors([words, nullVector(words.type, 1)]);
+  const own = inputs.map((input) => (input.isConstant ? input : { vector: values, isConstant: false }));
+  const rows = codesOf(vector);
+  if (vector.nullCount > 0) for (let row = 0; row < rows.length; row += 1) if (isNull(vector, row)) rows[row] = words.length;
+  try {
+    return takeVector(KERNELS[fn](own, values.length, args), rows);
+  } catch {
+    return undefined;
   }
 }

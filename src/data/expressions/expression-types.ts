@@ -129,9 +129,9 @@ export type WithFields<R, S> =
     : Omit<R, keyof Exclude<S, null>> & { -readonly [F in keyof Exclude<S, null> & string]: FieldIn<S, F> };
 
 /** What the values of a type, as `cast` names it, are. */
-export type CastValue<K extends string> = K extends "string" | `decimal<${string}`
+export type CastValue<K extends string> = K extends "string" | "dictionary<string>" | `decimal<${string}`
   ? string
-  : K extends "binary"
+  : K extends "binary" | "dictionary<binary>"
     ? Uint8Array
     : K extends "bool"
       ? boolean
@@ -171,4 +171,6 @@ export type CastName =
   | "duration[ms]"
   | "duration[us]"
   | "duration[ns]"
+  | "dictionary<string>"
+  | "dictionary<binary>"
   | `decimal<${number}, ${number}>`;

@@ -1,6 +1,7 @@
 /** Functions of expressions against JavaScript's own on each value: texts, times, lists, casts, and values in place of nulls. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { withDictionaries } from "../../../test/oracles/dictionary-blocks.ts";
 import { NdArray } from "../../core/index.ts";
 import { type Block, sliceBlock, vectorOf } from "../blocks/block.ts";
 import {
@@ -11,12 +12,13 @@ import {
   type DataType,
   FLOAT64,
   INT64,
+  NULL,
   STRING,
   TIMESTAMP_MS,
   typeName,
   variableTensorType,
 } from "../blocks/data-type.ts";
-import type { Vector } from "../blocks/vector.ts";
+import { decodeVector, type Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import { valueReader } from "../blocks/value-reader.ts";
 import { DataError } from "../errors.ts";
@@ -33,8 +35,18 @@ function blockOf(values: readonly unknown[], type: DataType): Block {
   return sliceBlock({ rowCount: vector.length, names: ["v"], vectors: [vector] }, 1, values.length + 1);
 }
 
+/** Of a column of texts or bytes with a dictionary the same comes out. */
 function computed(values: readonly unknown[], type: DataType, expression: Expression): Vector {
-  return vectorOf(withColumns(blockOf(values, type), [{ name: "result", node: nodeOf(expression) }], "test"), "result") as Vector;
+  const block = blockOf(values, type);
+  const result = resultOf(block, expression);
+  const hasDictionary = type.kind === "string" || type.kind === "binary";
+  for (const form of hasDictionary ? [0, 1] : [])
+    expect(valuesOf(decodeVector(resultOf(withDictionaries(block, form), expression)))).toEqual(valuesOf(result));
+  return result;
+}
+
+function resultOf(block: Block, expression: Expression): Vector {
+  return vectorOf(withColumns(block, [{ name: "result", node: nodeOf(expression) }], "test"), "result") as Vector;
 }
 
 function valuesOf(vector: Vector): unknown[] {
@@ -55,6 +67,57 @@ const text = fc.oneof(
 const ascii = fc.string({ unit: "binary-ascii", maxLength: 6 });
 const texts = fc.oneof(fc.array(nullable(text), { maxLength: 9 }), fc.array(nullable(ascii), { maxLength: 9 }));
 const piece = fc.oneof(character, fc.constantFrom("", "ab", "aa", "a-"));
+
+describe("columns with dictionaries", () => {
+  const plain = { rowCount: 5, names: ["v"], vectors: [buildVector(["12", "x", "7", "12", "7"], STRING)] };
+  const block = withDictionaries(plain, 0);
+
+  test("an error tells the row, and a value that no row has is none", () => {
+    const cast = col("v").cast("int32");
+    const message = (own: Block): unknown => {
+      try {
+        return valuesOf(resultOf(own, cast));
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    expect(message(block)).toBe(message(plain));
+    expect(message(block)).toContain("row 1 ");
+    expect(valuesOf(resultOf(sliceBlock(block, 2, 5), cast))).toEqual([7, 12, 7]);
+  });
+
+  test("are made of texts, of bytes, and of what has a text", () => {
+    fc.assert(
+      fc.property(texts, (values) => {
+        const vector = computed(values, STRING, col("v").cast("dictionary<string>"));
+        expect(typeName(vector.type)).toBe("dictionary<string>");
+        expect(valuesOf(vector)).toEqual(values);
+        expect(vector.children?.[0]?.length).toBe(new Set(values.filter((value) => value !== null)).size);
+      }),
+    );
+    const numbers = computed([1, 2, null, 1], FLOAT64, col("v").cast("dictionary<string>"));
+    expect(valuesOf(numbers)).toEqual(["1", "2", null, "1"]);
+    expect(typeName(computed(["a"], STRING, col("v").cast("dictionary<binary>")).type)).toBe("dictionary<binary>");
+    expect(valuesOf(computed([null], NULL, col("v").cast("dictionary<string>")))).toEqual([null]);
+    expect(typeName(resultOf(block, col("v").cast("string")).type)).toBe("string");
+    expect(() => computed([[1]], { kind: "list", of: FLOAT64, as: "array" }, col("v").cast("dictionary<binary>"))).toThrow(
+      "makes no dictionary<binary> of list<float64>",
+    );
+  });
+
+  test("a column that is selected under another name keeps its dictionary, and two of them compare by their values", () => {
+    expect(resultOf(block, col("v")).type).toEqual({ kind: "dictionary", of: STRING });
+    const two = { ...block, names: ["v", "w"], vectors: [block.vectors[0], buildVector(["12", null, "8", "1", "7"], STRING)] as Vector[] };
+    expect(valuesOf(resultOf(two, col("v").eq(col("w"))))).toEqual([true, null, false, false, true]);
+    expect(valuesOf(resultOf(withDictionaries(two, 1), col("v").str.concat(lit("-"), col("w"))))).toEqual([
+      "12-12",
+      null,
+      "7-8",
+      "12-1",
+      "7-7",
+    ]);
+  });
+});
 
 describe("texts", () => {
   const v = col("v").str;

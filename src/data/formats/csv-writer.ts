@@ -5,7 +5,8 @@
  * tensors are their JSON in a field. In a single column a null that is no text is `""`, since many programs skip empty lines.
  */
 import type { Block } from "../blocks/block.ts";
-import { isNull, type Vector } from "../blocks/vector.ts";
+import { valueType } from "../blocks/data-type.ts";
+import { codesOf, dictionaryOf, isNull, type Vector } from "../blocks/vector.ts";
 import { ByteSink } from "./byte-sink.ts";
 import { jsonWriter } from "./json-writer.ts";
 import { plainWriter, type ValueWriter } from "./value-text.ts";
@@ -21,7 +22,7 @@ export function csvChunks(block: Block, { header }: { header: boolean }): Uint8A
   if (header) writeHeader(block.names, sink);
   const writers = block.vectors.map((vector, i) => fieldWriter(vector, block.names[i] as string, sink));
   const [only] = block.vectors;
-  const quotesNulls = block.vectors.length === 1 && only !== undefined && only.nullCount > 0 && only.type.kind !== "string";
+  const quotesNulls = block.vectors.length === 1 && only !== undefined && only.nullCount > 0 && valueType(only.type).kind !== "string";
   for (let row = 0; row < block.rowCount; row += 1) {
     for (let i = 0; i < writers.length; i += 1) {
       if (i > 0) sink.byte(COMMA);
@@ -57,6 +58,11 @@ function presentWriter(vector: Vector, name: string, sink: ByteSink): ValueWrite
     return (row) => {
       writeText(sink, values as Uint8Array, (offsets as Int32Array)[row] as number, (offsets as Int32Array)[row + 1] as number);
     };
+  if (type.kind === "dictionary") {
+    const codes = codesOf(vector);
+    const write = presentWriter(dictionaryOf(vector), name, sink);
+    return (row) => write(codes[row] as number);
+  }
   const plain = plainWriter(vector, sink, (value) => (Number.isNaN(value) ? "NaN" : value > 0 ? "inf" : "-inf"));
   if (plain !== undefined) return plain;
   const json = new ByteSink();

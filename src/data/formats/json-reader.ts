@@ -7,7 +7,7 @@
 import { shownPath } from "../../storage/paths.ts";
 import { readChunks } from "../../storage/read-file.ts";
 import { type Block, sliceBlock } from "../blocks/block.ts";
-import { type DataType, parseType, TYPE_NAMES, typeName } from "../blocks/data-type.ts";
+import { type DataType, parseType, TYPE_NAMES, typeName, valueType } from "../blocks/data-type.ts";
 import { buildVector, MisfitError } from "../blocks/vector-builder.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
@@ -171,7 +171,7 @@ function unsafeNumber(value: unknown, type: DataType | undefined): string | unde
 
 function fixedType(text: string): DataType {
   const type = parseType(text);
-  if (type !== undefined && type.kind !== "binary") return type;
+  if (type !== undefined && valueType(type).kind !== "binary") return type;
   const name = type === undefined ? JSON.stringify(text) : typeName(type);
   throw new DataError(`schema: ${name} is no type for a column of JSON; there are ${TYPE_NAMES.join(", ")}`);
 }

@@ -4,7 +4,7 @@
  * A column of strings takes every value, as its JSON; days and times come from texts of ISO 8601, days and moments also from milliseconds (or seconds) since 1970. A whole number beyond
  * 2^53 in a column of floats is the float that is nearest, as everywhere in JSON.
  */
-import { type DataType, typeName } from "../blocks/data-type.ts";
+import { type DataType, typeName, valueType } from "../blocks/data-type.ts";
 import { buildVector, MisfitError } from "../blocks/vector-builder.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { FieldTable, PLAIN } from "./csv-fields.ts";
@@ -39,7 +39,7 @@ function checkDigits(values: readonly unknown[]): void {
 
 function conformValue(value: unknown, type: DataType): unknown {
   if (value === null || value === undefined) return null;
-  if (type.kind === "string") return typeof value === "string" ? value : jsonOf(value);
+  if (valueType(type).kind === "string") return typeof value === "string" ? value : jsonOf(value);
   if (typeof value === "bigint" && (type.kind === "float64" || type.kind === "float32")) return Number(value);
   if (type.kind === "list") return (value as readonly unknown[]).map((element) => conformValue(element, type.of));
   if (type.kind !== "struct") return value;

@@ -5,7 +5,7 @@
  * arrays. Bytes are no JSON: such a column is an error.
  */
 import type { Block } from "../blocks/block.ts";
-import { isNull, type ValueArray, type Vector } from "../blocks/vector.ts";
+import { codesOf, dictionaryOf, isNull, type ValueArray, type Vector } from "../blocks/vector.ts";
 import { vectorOfArray } from "../blocks/vector-builder.ts";
 import { DataError } from "../errors.ts";
 import { ByteSink } from "./byte-sink.ts";
@@ -58,6 +58,11 @@ function presentWriter(vector: Vector, name: string, sink: ByteSink): ValueWrite
       return (row) => {
         writeText(sink, values as Uint8Array, (offsets as Int32Array)[row] as number, (offsets as Int32Array)[row + 1] as number);
       };
+    case "dictionary": {
+      const codes = codesOf(vector);
+      const write = presentWriter(dictionaryOf(vector), name, sink);
+      return (row) => write(codes[row] as number);
+    }
     case "list": {
       const write = jsonWriter(children[0] as Vector, name, sink);
       return (row) => {

@@ -8,6 +8,7 @@ import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
 import { type DataType, type DecimalType, isNumberKind, NULL, type TimeUnit, timeType, typeName } from "../blocks/data-type.ts";
 import { parseDecimal, setUnscaled } from "../blocks/decimals.ts";
 import { newValueArray, nullVector, type ValueArray, type Vector } from "../blocks/vector.ts";
+import { encodeVector } from "../blocks/vector-builder.ts";
 import { ESCAPED, type Fields, fieldText, PLAIN, unescapeInto } from "./csv-fields.ts";
 import { numberWord, parseFloat64, TOO_LARGE, writeInt64, WRITTEN, WRITTEN_UNSAFE } from "./number-text.ts";
 import { booleanWord, hasLeadingZero, trimmed } from "./text-inference.ts";
@@ -475,6 +476,13 @@ class StringColumn extends TextColumn {
   }
 }
 
+/** Texts, each once and a number a row. */
+class DictionaryColumn extends StringColumn {
+  override take(): Vector {
+    return encodeVector(super.take());
+  }
+}
+
 function sumOfLengths({ starts, ends, columns, rows }: Fields, column: number): number {
   let sum = 0;
   for (let row = 0, field = column; row < rows; row += 1, field += columns) sum += (ends[field] as number) - (starts[field] as number);
@@ -508,6 +516,8 @@ export function textColumn(type: DataType, isInferred: boolean): TextColumn | un
       return new DecimalColumn(type);
     case "string":
       return new StringColumn(type);
+    case "dictionary":
+      return type.of.kind === "string" ? new DictionaryColumn(type.of) : undefined;
     case "null":
       return isInferred ? new NullColumn() : undefined;
     default:

@@ -33,6 +33,7 @@ export function plainWriter(vector: Vector, sink: ByteSink, nonFinite: NonFinite
     case "list":
     case "struct":
     case "tensor":
+    case "dictionary":
       return undefined;
     case "bool":
       return (row) => {

@@ -2,9 +2,13 @@
 import { NdArray } from "../../core/index.ts";
 import fc from "fast-check";
 import { parquetMetadata } from "hyparquet";
+import { readParquet, wasmMemory } from "parquet-wasm";
 import { expect, test } from "vitest";
-import { type Block, blockOfRows, concatBlocks, type Row, rowsOf, sliceBlock } from "../blocks/block.ts";
+import { withDictionaries } from "../../../test/oracles/dictionary-blocks.ts";
+import { blocksOfWasmTable } from "../arrow/from-wasm.ts";
+import { type Block, blockOfRows, concatBlocks, decodeBlock, type Row, rowsOf, schemaOf, sliceBlock } from "../blocks/block.ts";
 import { type DataType, typeName } from "../blocks/data-type.ts";
+import type { Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import { csvBlocks } from "./csv-reader.ts";
 import { csvChunks } from "./csv-writer.ts";
@@ -76,6 +80,7 @@ const COLUMNS: readonly (readonly [DataType, fc.Arbitrary<unknown>])[] = [
   [{ kind: "uint64", as: "bigint" }, fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })],
   [{ kind: "bool" }, fc.boolean()],
   [{ kind: "string" }, TEXTS],
+  [{ kind: "dictionary", of: { kind: "string" } }, TEXTS],
   [{ kind: "date" }, DATES.map((date) => new Date(Math.floor(date.getTime() / 86_400_000) * 86_400_000))],
   [{ kind: "timestamp", unit: "ms" }, DATES],
   [{ kind: "timestamp", unit: "us" }, DATES],
@@ -96,11 +101,17 @@ test.each(COLUMNS.map(([type, values]) => [typeName(type), type, values] as cons
         const schema = { v: name };
         const csv = await whole(csvBlocks(chunk(csvChunks(block, { header: true })), "a.csv", { schema }));
         expect(rowsOf(csv)).toEqual(rowsOf(block));
+        expect(csv.vectors[0]?.type).toEqual(type);
+        const encoded = withDictionaries(block, cut);
+        expect(csvChunks(encoded, { header: true })).toEqual(csvChunks(block, { header: true }));
+        expect(jsonLines(encoded)).toEqual(jsonLines(block));
         const alone = await whole(
           csvBlocks(chunk(csvChunks({ ...block, names: ["v"], vectors: block.vectors.slice(0, 1) }, { header: true })), "a.csv", {
             schema,
           }),
         );
+        const only = withDictionaries({ ...block, names: ["v"], vectors: block.vectors.slice(0, 1) }, cut);
+        expect(csvChunks(only, { header: true })).toEqual(csvChunks(decodeBlock(only), { header: true }));
         expect(rowsOf(alone).map(({ v }) => v)).toEqual(rowsOf(block).map(({ v }) => v));
         const json = await whole(jsonBlocks(chunk(jsonLines(block)), "a.json", { schema }));
         expect(rowsOf(json)).toEqual(rowsOf(block));
@@ -160,4 +171,19 @@ test("Parquet has dictionaries of columns in which values come again", async () 
   const encodings = groups.flatMap(({ columns }) => columns.map(({ meta_data: column }) => [column?.path_in_schema[0], column?.encodings]));
   const hasDictionary = Object.fromEntries(encodings.map(([name, own]) => [name, own?.includes("RLE_DICTIONARY")]));
   expect(hasDictionary).toEqual({ id: false, city: true, name: false, list: true });
+});
+
+test("Parquet tells of columns with dictionaries that they have them, and texts beside them stay plain", async () => {
+  const given = [["x", null, "é"], ["", "x"], [null]].map((texts) => texts.map((t) => ({ t, plain: t })));
+  const blocks = given.map((rows, i) => {
+    const block = blockOfRows(rows, "a test");
+    const text: DataType = { kind: "string" };
+    const values = rows.map(({ t }) => t);
+    const [encoded] = withDictionaries({ ...block, vectors: [buildVector(values, text)] }, i).vectors;
+    return { ...block, vectors: [encoded as Vector, buildVector(values, text)] };
+  });
+  const table = readParquet(await parquetFile(blocks, "snappy"));
+  const back = concatBlocks(blocksOfWasmTable(table, wasmMemory() as { buffer: ArrayBuffer }, {}));
+  expect(schemaOf(back).map(({ type }) => typeName(type))).toEqual(["dictionary<string>", "string"]);
+  expect(rowsOf(back)).toEqual(given.flat());
 });

@@ -2,14 +2,17 @@
  * Rows by the values of their key columns: a hash of each row, and a dense number for each group of rows with equal keys.
  *
  * Equal are values that JavaScript's `Object.is` calls equal, but 0 and -0 are one group, and so are all NaN, and all nulls. Numbers are hashed by their value whatever their
- * width, so blocks whose column is int32 in one place and float64 in another meet in the same partition.
+ * width, so blocks whose column is int32 in one place and float64 in another meet in the same partition. A column with a dictionary has the hashes and groups of its values: each
+ * of these is hashed and compared once, however many rows have it.
  */
 import { getBit } from "../blocks/bitmap.ts";
 import { type Block, vectorOf } from "../blocks/block.ts";
 import { type DecimalType, typeName } from "../blocks/data-type.ts";
 import { decimalText, unscaledReader } from "../blocks/decimals.ts";
+import { gatherElements } from "../blocks/gather.ts";
 import { freeArrays } from "../blocks/memory.ts";
-import { isNull, type Vector } from "../blocks/vector.ts";
+import { distinctRanges, type Ranges } from "../blocks/dictionary-codes.ts";
+import { codesOf, dictionaryOf, isNull, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 import { DirectTable } from "./direct-table.ts";
 
@@ -68,7 +71,8 @@ function addHashes(vector: Vector, hashes: Uint32Array): void {
 }
 
 /** The hash of each row in one column; whatever for nulls. */
-function fillHashes({ type, values, offsets, bitOffset }: Vector, hashes: Uint32Array): void {
+function fillHashes(vector: Vector, hashes: Uint32Array): void {
+  const { type, values, offsets, bitOffset } = vector;
   switch (type.kind) {
     case "null":
       return;
@@ -86,6 +90,11 @@ function fillHashes({ type, values, offsets, bitOffset }: Vector, hashes: Uint32
       return hashNumbers(hashes, (from, to, numbers) => readWide(values as BigInt64Array, from, to, numbers));
     case "decimal":
       return hashDecimals(values as BigUint64Array, type, hashes);
+    case "dictionary": {
+      const own = new Uint32Array(dictionaryOf(vector).length);
+      fillHashes(dictionaryOf(vector), own);
+      return gatherElements(hashes, own, codesOf(vector));
+    }
     default:
       return hashNumbers(hashes, (from, to, numbers) => numbers.set((values as Float64Array).subarray(from, to)));
   }
@@ -159,6 +168,11 @@ function equalityOf(left: Vector, right: Vector): RowEquality {
     case "duration": {
       const [mine, theirs] = [halvesOf(left), halvesOf(right)];
       return (a, b) => mine[2 * a] === theirs[2 * b] && mine[2 * a + 1] === theirs[2 * b + 1];
+    }
+    case "dictionary": {
+      const equal = equalityOf(dictionaryOf(left), dictionaryOf(right));
+      const [mine, theirs] = [codesOf(left), codesOf(right)];
+      return (a, b) => equal(mine[a] as number, theirs[b] as number);
     }
     case "decimal": {
       const [mine, theirs] = [left, right].map((one) => unscaledReader(one.values as BigUint64Array, one.type as DecimalType)) as [
@@ -335,8 +349,20 @@ export class GroupTable {
   }
 }
 
+/** The numbers of a column's values among those of its dictionary, the same for equal ones; null is a number of its own. Other columns as they are. */
+function asNumbers(vector: Vector): Vector {
+  if (vector.type.kind !== "dictionary") return vector;
+  const { length, nullCount } = vector;
+  const { ids, firstRows } = distinctRanges(dictionaryOf(vector) as Ranges);
+  const values = new Uint32Array(length);
+  gatherElements(values, ids, codesOf(vector));
+  if (nullCount > 0) for (let row = 0; row < length; row += 1) if (isNull(vector, row)) values[row] = firstRows.length;
+  return { type: { kind: "uint32" }, length, nullCount: 0, bitOffset: 0, values };
+}
+
 /** The groups of rows with equal keys. */
-export function groupRows(vectors: readonly Vector[], rowCount: number): Groups {
+export function groupRows(keys: readonly Vector[], rowCount: number): Groups {
+  const vectors = keys.map(asNumbers);
   const [key, ...others] = vectors;
   if (key === undefined) return { ids: new Uint32Array(rowCount), firstRows: new Uint32Array(rowCount > 0 ? 1 : 0) };
   const direct = others.length === 0 ? DirectTable.of(key) : undefined;

@@ -1,6 +1,7 @@
 /** The kernels against plain arrays: random rows with nulls, NaN and both zeros, sorted, grouped, cut into parts and aggregated. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { withDictionaries } from "../../../test/oracles/dictionary-blocks.ts";
 import { absMax, count, countDistinct, max, mean, min, quantile, std, sum, unique } from "../aggregates/aggregate.ts";
 import { mergeAggregates, partialAggregate } from "../aggregates/group-aggregate.ts";
 import { type Block, blockOfRows, concatBlocks, type Row, rowsOf, sliceBlock, takeBlock } from "../blocks/block.ts";
@@ -24,9 +25,13 @@ const keys = fc.uniqueArray(fc.record({ column: fc.constantFrom("n", "t", "b", "
   selector: ({ column }) => column,
 });
 
+/** Which form a column of texts has: plain, or one of those with dictionaries. */
+const form = fc.option(fc.nat(5));
+
 /** A lone surrogate has no UTF-8 and becomes U+FFFD, so texts are taken as they are in a block. */
-function blockOf(given: readonly Row[]) {
-  const block = blockOfRows(given, "the test");
+function blockOf(given: readonly Row[], dictionaries: number | null = null) {
+  const plain = blockOfRows(given, "the test");
+  const block = dictionaries === null ? plain : withDictionaries(plain, dictionaries);
   return { block, own: rowsOf(block).map((one, place) => ({ ...one, place })) };
 }
 
@@ -58,8 +63,8 @@ const text = (value: unknown): string =>
 describe("sorting", () => {
   test("is that of arrays: stable, NaN and null last in both directions, texts by code point", () => {
     fc.assert(
-      fc.property(rows, keys, (given, by) => {
-        const { block, own } = blockOf(given);
+      fc.property(rows, keys, form, (given, by, dictionaries) => {
+        const { block, own } = blockOf(given, dictionaries);
         const present = by.filter(({ column }) => block.names.includes(column));
         const sorted = Array.from(sortedIndices(block, present));
         expect(sorted).toEqual(own.toSorted((a, b) => compareRows(a, b, present)).map(({ place }) => place));
@@ -70,8 +75,8 @@ describe("sorting", () => {
 
   test("by ranges and then within them gives the same", () => {
     fc.assert(
-      fc.property(rows, keys, fc.array(fc.nat(39), { maxLength: 4 }), (given, by, samples) => {
-        const { block } = blockOf(given);
+      fc.property(rows, keys, fc.array(fc.nat(39), { maxLength: 4 }), form, (given, by, samples, dictionaries) => {
+        const { block } = blockOf(given, dictionaries);
         const keyRows = takeBlock(block, Uint32Array.from(samples.filter((sample) => sample < block.rowCount)));
         const borders = takeBlock(keyRows, sortedIndices(keyRows, by));
         const { block: ordered, starts } = binBlocks([block], [rangeOfRows(block, borders, by)], borders.rowCount + 1);
@@ -160,8 +165,10 @@ describe("bins", () => {
     });
     const block = fc.array(some, { minLength: 1, maxLength: 20 });
     fc.assert(
-      fc.property(fc.array(block, { minLength: 1, maxLength: 3 }), fc.nat(3), (given, cut) => {
-        const blocks = given.map((own) => blockOf(own).block).map((one) => sliceBlock(one, Math.min(cut, one.rowCount - 1), one.rowCount));
+      fc.property(fc.array(block, { minLength: 1, maxLength: 3 }), fc.nat(3), form, (given, cut, dictionaries) => {
+        const blocks = given
+          .map((own, i) => blockOf(own, dictionaries === null ? null : dictionaries + i).block)
+          .map((one) => sliceBlock(one, Math.min(cut, one.rowCount - 1), one.rowCount));
         const bins = blocks.map((one) => Uint32Array.from(rowsOf(one), ({ bin }) => bin as number));
         const { block: binned, starts } = binBlocks(blocks, bins, 7);
         const all = blocks.flatMap(rowsOf);
@@ -181,8 +188,8 @@ describe("bins", () => {
 describe("groups", () => {
   test("are the rows of equal keys, in the order in which they first come", () => {
     fc.assert(
-      fc.property(rows, fc.uniqueArray(fc.constantFrom("n", "t", "b", "i"), { minLength: 1 }), (given, by) => {
-        const { block, own } = blockOf(given);
+      fc.property(rows, fc.uniqueArray(fc.constantFrom("n", "t", "b", "i"), { minLength: 1 }), form, (given, by, dictionaries) => {
+        const { block, own } = blockOf(given, dictionaries);
         const { ids, firstRows } = groupRows(keyVectors(block, by, "group by"), block.rowCount);
         const known = new Map<string, number>();
         const wanted = own.map((one) => {
@@ -207,6 +214,15 @@ describe("groups", () => {
   test("hash whole numbers of every width alike, so blocks of different types meet", () => {
     const hashOf = (value: unknown): number => hashRows(keyVectors(blockOf([{ k: value }]).block, ["k"], "group by"), 1)[0] as number;
     for (const value of [0, 1, -1, 4294967296, -4294967297, 2 ** 53 - 1]) expect(hashOf(BigInt(value))).toBe(hashOf(value));
+  });
+
+  test("hash texts with a dictionary as the same texts without one", () => {
+    fc.assert(
+      fc.property(rows, fc.nat(5), (given, dictionaries) => {
+        const hashes = (own: number | null) => hashRows(keyVectors(blockOf(given, own).block, ["t"], "group by"), given.length);
+        expect(hashes(dictionaries)).toEqual(hashes(null));
+      }),
+    );
   });
 
   test("of more keys than a cache holds are aggregated in bins, with the same results", () => {
@@ -262,8 +278,8 @@ describe("groups", () => {
       t: fc.option(fc.constantFrom("x", "y", "z")),
     });
     fc.assert(
-      fc.property(fc.array(finite, { minLength: 1, maxLength: 30 }), fc.nat(30), (given, at) => {
-        const { block } = blockOf([{ k: "a", n: 1, t: "x" }, ...given]);
+      fc.property(fc.array(finite, { minLength: 1, maxLength: 30 }), fc.nat(30), form, (given, at, dictionaries) => {
+        const { block } = blockOf([{ k: "a", n: 1, t: "x" }, ...given], dictionaries);
         const cut = Math.min(at, block.rowCount);
         const parts = [sliceBlock(block, 0, cut), sliceBlock(block, cut, block.rowCount)].filter((part) => part.rowCount > 0);
         const merged = rowsOf(

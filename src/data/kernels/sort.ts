@@ -2,13 +2,15 @@
  * The order of rows by several keys, and the ranges into which sampled borders cut it.
  *
  * Numbers go before NaN and NaN before null, in both directions; texts and bytes are compared byte by byte, which for UTF-8 is the order of code points. Rows of equal keys
- * keep their order. Columns of numbers are sorted by radix: each value becomes up to 64 bits that order as unsigned numbers.
+ * keep their order. Columns of numbers are sorted by radix: each value becomes up to 64 bits that order as unsigned numbers. Of a column with a dictionary these are the places of
+ * its values in their order.
  */
 import { getBit } from "../blocks/bitmap.ts";
 import { type Block, concatBlocks, vectorOf } from "../blocks/block.ts";
 import { typeName } from "../blocks/data-type.ts";
 import { compareDecimals } from "../blocks/decimals.ts";
-import { isNull, type ValueArray, type Vector } from "../blocks/vector.ts";
+import { gatherElements } from "../blocks/gather.ts";
+import { codesOf, dictionaryOf, isNull, type ValueArray, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 import { orderByWords, type Words } from "./radix.ts";
 
@@ -180,8 +182,15 @@ function bytesOrder(vector: Vector, descending: boolean): (a: number, b: number)
 /** Behind all numbers, in either direction: the words of the infinities are smaller. */
 const NAN_HIGH = 0xffffffff;
 
-function wordsOf({ length, type, values, bitOffset }: Vector, descending: boolean): Words {
+function wordsOf(vector: Vector, descending: boolean): Words {
+  const { length, type, values, bitOffset } = vector;
   switch (type.kind) {
+    case "dictionary": {
+      const places = placesOf(dictionaryOf(vector));
+      const high = new Uint32Array(length);
+      gatherElements(high, places, codesOf(vector));
+      return inDirection({ high }, descending);
+    }
     case "int64":
     case "uint64":
     case "timestamp":
@@ -203,6 +212,18 @@ function wordsOf({ length, type, values, bitOffset }: Vector, descending: boolea
     default:
       return inDirection({ high: smallWords(values as Int32Array) }, descending);
   }
+}
+
+/** For each value of a dictionary how many different ones go before it. */
+function placesOf(words: Vector): Uint32Array {
+  const compare = bytesOrder(words, false);
+  const order = Uint32Array.from({ length: words.length }, (_, word) => word).sort(compare);
+  const places = new Uint32Array(words.length);
+  for (let i = 1; i < order.length; i += 1) {
+    const [last, word] = [order[i - 1] as number, order[i] as number];
+    places[word] = (places[last] as number) + (compare(last, word) === 0 ? 0 : 1);
+  }
+  return places;
 }
 
 /** The halves of 64-bit numbers. */

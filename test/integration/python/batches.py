@@ -39,6 +39,23 @@ def kinds(batch):
     return {name: [kind] * rows for name, kind in named.items()}
 
 
+def categories(frame):
+    import pandas
+
+    texts = ["n%d" % (n % 7) if n % 5 else None for n in frame["id"]]
+    return pandas.DataFrame({"id": frame["id"], "x": pandas.Categorical(texts)})
+
+
+def distinct(table):
+    """A text a row, in two parts with dictionaries of their own, whose indices are as narrow as pandas makes them."""
+    import pyarrow
+
+    texts = ["n%d" % n for n in table["id"].to_pylist()]
+    half = len(texts) // 2
+    type_ = pyarrow.dictionary(pyarrow.int8(), pyarrow.string())
+    return pyarrow.table({"x": pyarrow.chunked_array([pyarrow.array(texts[:half], type_), pyarrow.array(texts[half:], type_)])})
+
+
 def with_pandas(frame):
     frame = frame.copy()
     frame["total"] = frame["a"].fillna(0) + 1

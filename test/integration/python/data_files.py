@@ -3,6 +3,9 @@ import decimal
 import json
 import sys
 
+# Modules beside this program have names of the standard library, which pandas needs.
+sys.path.pop(0)
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -140,6 +143,33 @@ def read_times(path):
     counts = {name: table.column(name).combine_chunks() for name in table.column_names}
     width = lambda type_: pa.int32() if pa.types.is_time32(type_) else pa.int64()
     print(json.dumps({name: [str(one.type), [None if n is None else str(n) for n in one.cast(width(one.type)).to_pylist()]] for name, one in counts.items() if name in TIMES}))
+
+
+CATEGORIES = ["b", None, "a", "é", "b", None, "a"]
+
+
+def write_categories(path):
+    """Files of the same rows: of pandas, of pyarrow in row groups and batches with dictionaries of their own, and with plain texts."""
+    import pandas
+
+    frame = pandas.DataFrame({"id": range(7), "c": pandas.Categorical(CATEGORIES, categories=["unused", "é", "b", "a"])})
+    frame.to_parquet(path + "/pandas.parquet")
+    parts = [pa.array(CATEGORIES[start : start + 3]).dictionary_encode() for start in range(0, 7, 3)]
+    table = pa.table({"id": list(range(7)), "c": pa.chunked_array(parts)})
+    pq.write_table(table, path + "/pyarrow.parquet", row_group_size=2)
+    pq.write_table(pa.table({"id": list(range(7)), "c": CATEGORIES}), path + "/plain.parquet")
+    growing = pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array([1, None, 0], pa.int16()), ["a", "b"]), pa.DictionaryArray.from_arrays(pa.array([2, 1, None, 0], pa.int16()), ["a", "b", "é"])])
+    for name, column, deltas in (("replaced", table.column("c"), False), ("deltas", growing, True)):
+        own = pa.table({"id": list(range(7)), "c": column})
+        with pa.OSFile("%s/%s.arrow" % (path, name), "wb") as sink:
+            with pa.ipc.new_stream(sink, own.schema, options=pa.ipc.IpcWriteOptions(emit_dictionary_deltas=deltas)) as writer:
+                writer.write_table(own)
+
+
+def read_categories(path):
+    column = pq.read_table(path, columns=["c"]).column("c")
+    frame = pq.read_table(path).to_pandas()
+    print(json.dumps({"type": str(column.type.value_type), "values": column.to_pylist(), "dtype": str(frame["c"].dtype), "categories": sorted(frame["c"].cat.categories)}))
 
 
 def decimals(*texts):

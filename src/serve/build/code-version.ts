@@ -21,8 +21,8 @@ export function versionsOf(deployments: readonly Versioned[]): string[] {
   const compared = deployments.map(({ code }) => {
     // Code that captures references cannot be compared, so each deployment of it is a new version.
     if (!(code instanceof Uint8Array)) return { digest: randomUUID(), identities: new Set<string>() };
-    const { parts, identities, files } = comparableOfKept(code);
-    return { digest: hashOf(...parts, digestOfModules(files)), identities };
+    const { parts, identities, ...modules } = comparableOfKept(code);
+    return { digest: hashOf(...parts, digestOfModules(modules)), identities };
   });
   const users = Map.groupBy(
     compared.flatMap(({ identities }, index) => [...identities].map((identity) => ({ identity, index }))),

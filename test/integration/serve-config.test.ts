@@ -4,14 +4,15 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import * as serve from "shoal/serve";
-import { afterAll, afterEach, expect, test } from "vitest";
+import { afterAll, afterEach, expect, test, vi } from "vitest";
 import { runProgram } from "../house/run-program.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { ask } from "./serve-client.ts";
 import { failureOf, Log, until, useSession } from "./session.ts";
 import { SHOAL } from "./shoal-program.ts";
 
-useSession({ numCpus: 6 });
+// One test reads what a replica prints.
+useSession({ numCpus: 6, logToDriver: true });
 // Inside of the repository: the project finds the package by its name.
 const project = mkdtempSync(join(REPOSITORY, "test", "serve-project-"));
 afterAll(() => rmSync(project, { recursive: true, force: true }));
@@ -164,7 +165,7 @@ export const app = serve.deployment(Front).bind(serve.deployment(Middle).bind(se
   expect(performance.now() - startMs).toBeGreaterThan(450);
 });
 
-test("a change behind an alias, in a linked package, or of an installed package's version replaces the replicas", async () => {
+test("a change behind an alias, in a linked package, or of an installed package's version replaces the replicas; one not deployed is warned of", async () => {
   const write = (path: string, text: string): void => {
     mkdirSync(dirname(join(project, path)), { recursive: true });
     writeFileSync(join(project, path), text);
@@ -203,7 +204,21 @@ test("a change behind an alias, in a linked package, or of an installed package'
   write("units/units.ts", 'export const unit = "pence";');
   expect((await told()).slice(0, 2)).toEqual(["22", "pence"]);
   install("1.0.1", 3);
-  expect((await told()).slice(0, 2)).toEqual(["33", "pence"]);
+  const third = await told();
+  expect(third.slice(0, 2)).toEqual(["33", "pence"]);
+  // One that starts after a change that nobody has deployed says so.
+  const printed = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  try {
+    write("shop/price.ts", "export const price = 12;");
+    process.kill(Number(third[2]), "SIGKILL");
+    const said = (): string => printed.mock.calls.map(([text]) => String(text)).join("");
+    await until(() => said().includes("runs other code than was deployed"), "the warning");
+    expect(said()).toMatch(
+      /replica shop#Shop#\S+ runs other code than was deployed: \S+\/shop\/price\.ts has changed since\. Deploy again/,
+    );
+  } finally {
+    printed.mockRestore();
+  }
 });
 
 test("shoal serve build writes a configuration that deploys", async () => {

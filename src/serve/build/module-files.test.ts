@@ -37,19 +37,19 @@ test("imports of all forms are followed through the project, packages count by t
 test("the digest follows the content of each file, and is empty without any", () => {
   write("app.ts", `import "./a.ts";`);
   write("a.ts", "1");
-  const digest = (): string => digestOfModules({ files: [join(folder, "app.ts")], named: [] });
+  const digest = (): string => digestOfModules({ files: [join(folder, "app.ts")], named: [] }).digest;
   const first = digest();
   expect(digest()).toBe(first);
   write("a.ts", "2");
   expect(digest()).not.toBe(first);
-  expect(digestOfModules({ files: [join(folder, "none.ts")], named: [] })).toBe("");
+  expect(digestOfModules({ files: [join(folder, "none.ts")], named: [] })).toEqual({ digest: "", files: [] });
 });
 
 test("the digest follows the version of an installed package, and not its files", () => {
   const install = (version: string): void => write("node_modules/zod/package.json", `{ "name": "zod", "version": "${version}" }`);
   write("app.ts", "");
   install("4.0.0");
-  const digest = (): string => digestOfModules({ files: [], named: [{ specifier: "zod/mini", from: join(folder, "app.ts") }] });
+  const digest = (): string => digestOfModules({ files: [], named: [{ specifier: "zod/mini", from: join(folder, "app.ts") }] }).digest;
   const first = digest();
   write("node_modules/zod/mini.js", "1");
   expect(digest()).toBe(first);

@@ -9,7 +9,7 @@ import { readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { ComparableCapture } from "../../core/internal.ts";
 import { VERSIONED_FILES_MAX } from "../limits.ts";
-import { digestOfFiles } from "./file-digest.ts";
+import { digestOfFiles, digestsOf, type FileDigest } from "./file-digest.ts";
 import { NamedModules } from "./named-modules.ts";
 
 /** `from "./a.ts"`, `import "a"`, `import("./a.ts")`, `require("#a")`. */
@@ -20,10 +20,10 @@ const ENDINGS = ["", ".ts", ".js", ".mts", ".mjs", ".cts", ".cjs", ".tsx", ".jsx
 type ImportedModules = Pick<ComparableCapture, "files" | "named">;
 
 /** A digest of modules and of all that they import; empty where none is there. Paths count from the first, so a folder may move. */
-export function digestOfModules(imported: ImportedModules): string {
+export function digestOfModules(imported: ImportedModules): { readonly digest: string; readonly files: readonly FileDigest[] } {
   const { files, packages } = modulesOf(imported);
-  const found = files.toSorted();
-  return [digestOfFiles(found, found[0]), ...packages.toSorted()].join(" ").trim();
+  const found = digestsOf(files.toSorted());
+  return { digest: [digestOfFiles(found, found[0]?.[0]), ...packages.toSorted()].join(" ").trim(), files: found };
 }
 
 /** @internal the sources, and the installed packages as `name@version` */

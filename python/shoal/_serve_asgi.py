@@ -22,6 +22,8 @@ _HEAD_WAITS_SECONDS = 0.005
 _PREFIX_HEADER = "x-forwarded-prefix"
 _VERSIONS = {"version": "3.0", "spec_version": "2.3"}
 _END = object()
+#: The last item where the application has failed behind its whole answer: the replica counts it.
+_FAILED = ["failed"]
 
 
 def is_asgi(target):
@@ -60,7 +62,7 @@ class AsgiServer:
         await self._lifespan.stop()
 
     def http(self, given):
-        """The items of an answer: ``[status, headers, bytes, whether more follows]``, bytes, and ``None`` at the end of a body that followed."""
+        """The items of an answer: ``[status, headers, bytes, whether more follows]``, bytes, ``None`` at the end of a body that followed, ``["failed"]`` for what failed behind it."""
         headers = _headers_of(given)
         scope = dict(self._scope("http", given, headers), method=given["method"])
         return self._items_of(_HttpExchange(scope, Feed(self._gateway, given["feed"], given["body"])))
@@ -144,6 +146,7 @@ class _Exchange:
             print("Request %s failed in the ASGI application:" % ("" if known is None else known[0]), file=sys.stderr)
             traceback.print_exception(type(self._failure), self._failure, self._failure.__traceback__)
             self._failure = None
+            await self.items.put(_FAILED)
         await self.items.put(_END)
 
     def raise_failure(self):

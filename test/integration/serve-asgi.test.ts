@@ -1,6 +1,6 @@
 /** ASGI applications as deployments of Python, through plain clients: scopes, streams in both directions, ends of clients, WebSockets, lifespan. FastAPI itself is in `test/systems`. */
 import { request as httpRequest } from "node:http";
-import { python } from "shoal";
+import { getActor, python } from "shoal";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { WebSocket } from "ws";
@@ -118,6 +118,20 @@ test("WebSockets carry text, bytes, protocols and codes, and may be refused", as
   ]);
   const refused = new WebSocket(`${url}/asgi/refused`);
   expect(String(await new Promise((resolve) => refused.once("error", resolve)))).toContain("403");
+});
+
+test("an error that an application has answered itself counts as one of the deployment", async () => {
+  const controller = await getActor<{ metrics(): Promise<string> }>("SERVE_CONTROLLER", { namespace: "shoal.serve" });
+  const errors = async (): Promise<number> =>
+    Number(/^serve_deployment_error_counter\{application="asgi".*\} (\d+)$/m.exec(await controller.metrics.remote())?.[1] ?? 0);
+  const before = await errors();
+  expect(await ask(address, "/asgi/answers")).toMatchObject({ status: 500, body: "sorry" });
+  expect(await ask(address, "/asgi/answers?streams")).toMatchObject({ status: 500, body: "very sorry" });
+  await until(async () => (await errors()) === before + 2, "the errors behind the answers");
+  const socket = new WebSocket(`${address.replace("http", "ws")}/asgi/socket`);
+  socket.once("open", () => socket.send("fall"));
+  await new Promise((resolve) => socket.once("close", resolve));
+  await until(async () => (await errors()) === before + 3, "the error behind the close");
 });
 
 test("a class has an application, made by a function, and methods for handles", async () => {

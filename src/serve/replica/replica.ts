@@ -331,6 +331,7 @@ export class Replica {
       handles: this.#pythonHandles,
       feeds: this.#pythonFeeds,
       onEnd: (error) => this.#failed.reject(error),
+      onLateFailure: () => this.#metrics.errors.add(1),
     });
   }
 

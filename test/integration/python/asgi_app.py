@@ -105,12 +105,21 @@ async def after(scope, receive, send):
     note("after the answer")
 
 
+async def answers_and_raises(scope, receive, send):
+    """As the middleware of Starlette does with an error of a handler: it answers, and raises it for the server."""
+    await start(send, 500)
+    if scope["query_string"] == b"streams":
+        await body(send, b"very ", True)
+    await body(send, b"sorry")
+    raise ValueError("answered already")
+
+
 async def nothing(scope, receive, send):
     await start(send, 204, [])
     await body(send, b"")
 
 
-PATHS = {"/tell": tell, "/echo": echo, "/listens": listens, "/deaf": deaf, "/floods": floods, "/fails": fails, "/breaks": breaks, "/after": after, "/nothing": nothing}
+PATHS = {"/tell": tell, "/echo": echo, "/listens": listens, "/deaf": deaf, "/floods": floods, "/fails": fails, "/breaks": breaks, "/after": after, "/nothing": nothing, "/answers": answers_and_raises}
 
 
 async def socket(scope, receive, send):
@@ -127,6 +136,9 @@ async def socket(scope, receive, send):
         if message.get("text") == "bye":
             await send({"type": "websocket.close", "code": 4001, "reason": "enough"})
             return
+        if message.get("text") == "fall":
+            await send({"type": "websocket.close"})
+            raise ValueError("closed already")
         await send({"type": "websocket.send", **{kind: message[kind] for kind in ("text", "bytes") if message.get(kind) is not None}})
 
 

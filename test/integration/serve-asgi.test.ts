@@ -1,5 +1,5 @@
 /** ASGI applications as deployments of Python, through plain clients: scopes, streams in both directions, ends of clients, WebSockets, lifespan. FastAPI itself is in `test/systems`. */
-import { request as httpRequest } from "node:http";
+import { type IncomingHttpHeaders, request as httpRequest } from "node:http";
 import { getActor, python } from "shoal";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -101,9 +101,11 @@ test("WebSockets carry text, bytes, protocols and codes, and may be refused", as
   const url = address.replace("http", "ws");
   const socket = new WebSocket(`${url}/asgi/socket`, ["v1", "v2"]);
   const messages: unknown[] = [];
+  const upgraded = new Promise<IncomingHttpHeaders>((resolve) => socket.once("upgrade", ({ headers }) => resolve(headers)));
   socket.on("message", (data: Buffer, isBinary) => messages.push(isBinary ? [...data] : data.toString()));
   await new Promise((resolve) => socket.once("open", resolve));
   expect(socket.protocol).toBe("v2");
+  expect(await upgraded).toMatchObject({ "set-cookie": ["seat=7", "row=3"], "x-seat": "7", "x-request-id": expect.any(String) });
   for (const message of ["hello", new Uint8Array([1, 2]), ""]) socket.send(message);
   await until(() => messages.length === 3, "three answers");
   expect(messages).toEqual(["hello", [1, 2], ""]);
@@ -118,6 +120,15 @@ test("WebSockets carry text, bytes, protocols and codes, and may be refused", as
   ]);
   const refused = new WebSocket(`${url}/asgi/refused`);
   expect(String(await new Promise((resolve) => refused.once("error", resolve)))).toContain("403");
+  const handshake = {
+    connection: "upgrade",
+    upgrade: "websocket",
+    "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
+    "sec-websocket-version": "13",
+  };
+  const denied = await ask(address, "/asgi/denied", { headers: handshake });
+  expect(denied).toMatchObject({ status: 401, body: "no token" });
+  expect(denied.headers).toMatchObject({ "set-cookie": ["a=1", "b=2"], "content-type": "text/plain" });
 });
 
 test("an error that an application has answered itself counts as one of the deployment", async () => {

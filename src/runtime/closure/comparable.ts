@@ -10,7 +10,7 @@ import type { Graph, Node } from "./graph.ts";
 import { readGraph } from "./revive.ts";
 
 /** A module that is imported by the name of its package, or by an alias of package.json (`#db`). */
-export interface NamedModule {
+interface NamedModule {
   readonly specifier: string;
   /** The file that imports it. */
   readonly from: string;

@@ -25,7 +25,7 @@ interface Package {
 }
 
 /** The modules that a name may stand for. */
-export interface NamedSources {
+interface NamedSources {
   /** Of sources, as package.json names them: endings may lack. */
   readonly paths: readonly string[];
   /** Installed packages, as `name@version`. */

@@ -45,7 +45,8 @@ export type AsgiItem = AsgiHead | Uint8Array | null | readonly [kind: "failed"];
 export type SocketItem =
   | string
   | Uint8Array
-  | readonly [kind: "accept", protocol: string]
+  | readonly [kind: "accept", protocol: string, headers: readonly string[]]
+  | readonly [kind: "refuse", status: number, headers: readonly string[], body: Uint8Array<ArrayBuffer>]
   | readonly [kind: "close", code: number, reason: string]
   | readonly [kind: "failed"];
 

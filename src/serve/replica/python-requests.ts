@@ -22,7 +22,7 @@ import type { ServerWebSocket, WebSocketMessage } from "./server-websocket.ts";
 
 /** Statuses whose answer has no body. */
 const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
-/** The application has refused a handshake without a status of its own, which ASGI makes this one. */
+/** The status of a handshake that an application refuses by a close, as ASGI has it. */
 const FORBIDDEN = 403;
 
 interface PythonRequestsOptions {
@@ -57,7 +57,7 @@ export class PythonRequests {
     }
   }
 
-  /** A WebSocket of an ASGI application. @throws an error with a status where the application refuses it */
+  /** A WebSocket of an ASGI application. @throws a response where the application refuses it */
   async websocket(socket: ServerWebSocket, request: Request): Promise<void> {
     const accepted = Promise.withResolvers<void>();
     accepted.promise.catch(() => {});
@@ -77,10 +77,10 @@ export class PythonRequests {
       for await (const item of itemsOf<SocketItem>(items)) {
         if (typeof item === "string" || item instanceof Uint8Array) await socket.send(item);
         else if (item[0] === "accept") {
-          socket.accept(item[1]);
+          socket.accept(item[1], { headers: headersOf(item[2]) });
           accepted.resolve();
-        } else if (item[0] === "close" && socket.readyState === 0)
-          throw Object.assign(new Error("the application refuses the WebSocket"), { status: FORBIDDEN });
+        } else if (item[0] === "refuse") throw responseOf(item[1], item[2], item[3]);
+        else if (item[0] === "close" && socket.readyState === 0) throw new Response(null, { status: FORBIDDEN });
         else if (item[0] === "close") socket.end(item[1], item[2]);
         else this.#onLateFailure();
       }
@@ -147,9 +147,13 @@ function responseOf(
   flat: readonly string[],
   body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null,
 ): Response {
+  return new Response(WITHOUT_BODY.has(status) ? null : body, { status, headers: headersOf(flat) });
+}
+
+function headersOf(flat: readonly string[]): Headers {
   const headers = new Headers();
   for (let index = 0; index < flat.length; index += 2) headers.append(flat[index] as string, flat[index + 1] as string);
-  return new Response(WITHOUT_BODY.has(status) ? null : body, { status, headers });
+  return headers;
 }
 
 /** The pieces of a body up to its end; what the application does behind it goes on. */

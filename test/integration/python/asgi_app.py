@@ -127,7 +127,15 @@ async def socket(scope, receive, send):
     if scope["path"].endswith("/refused"):
         await send({"type": "websocket.close", "code": 1008})
         return
-    await send({"type": "websocket.accept", "subprotocol": (scope["subprotocols"] or [None])[-1]})
+    if scope["path"].endswith("/denied"):
+        assert "websocket.http.response" in scope["extensions"]
+        headers = [(b"content-type", b"text/plain"), (b"set-cookie", b"a=1"), (b"set-cookie", b"b=2")]
+        await send({"type": "websocket.http.response.start", "status": 401, "headers": headers})
+        await send({"type": "websocket.http.response.body", "body": b"no ", "more_body": True})
+        await send({"type": "websocket.http.response.body", "body": b"token"})
+        return
+    headers = [(b"set-cookie", b"seat=7"), (b"set-cookie", b"row=3"), (b"x-seat", b"7")]
+    await send({"type": "websocket.accept", "subprotocol": (scope["subprotocols"] or [None])[-1], "headers": headers})
     while True:
         message = await receive()
         if message["type"] == "websocket.disconnect":

@@ -22,6 +22,8 @@ _HEAD_WAITS_SECONDS = 0.005
 _PREFIX_HEADER = "x-forwarded-prefix"
 _VERSIONS = {"version": "3.0", "spec_version": "2.3"}
 _END = object()
+#: The last item where the application has failed behind its whole answer: the replica counts it.
+_FAILED = ["failed"]
 
 
 def is_asgi(target):
@@ -60,16 +62,17 @@ class AsgiServer:
         await self._lifespan.stop()
 
     def http(self, given):
-        """The items of an answer: ``[status, headers, bytes, whether more follows]``, bytes, and ``None`` at the end of a body that followed."""
+        """The items of an answer: ``[status, headers, bytes, whether more follows]``, bytes, ``None`` at the end of a body that followed, ``["failed"]`` for what failed behind it."""
         headers = _headers_of(given)
         scope = dict(self._scope("http", given, headers), method=given["method"])
         return self._items_of(_HttpExchange(scope, Feed(self._gateway, given["feed"], given["body"])))
 
     def socket(self, given):
-        """What a WebSocket sends: ``["accept", protocol]``, texts, bytes and ``["close", code, reason]``."""
+        """What a WebSocket sends: ``["accept", protocol, headers]`` or ``["refuse", status, headers, body]``, texts, bytes, ``["close", code, reason]`` and ``["failed"]``."""
         headers = _headers_of(given)
         scope = self._scope("websocket", given, headers)
         scope["scheme"] = "wss" if scope["scheme"] == "https" else "ws"
+        scope["extensions"] = {"websocket.http.response": {}}
         offered = b",".join(value for name, value in headers if name == b"sec-websocket-protocol").decode("latin-1")
         scope["subprotocols"] = [name.strip() for name in offered.split(",") if name.strip()]
         return self._items_of(_SocketExchange(scope, Feed(self._gateway, given["feed"], None), self._sockets))
@@ -144,6 +147,7 @@ class _Exchange:
             print("Request %s failed in the ASGI application:" % ("" if known is None else known[0]), file=sys.stderr)
             traceback.print_exception(type(self._failure), self._failure, self._failure.__traceback__)
             self._failure = None
+            await self.items.put(_FAILED)
         await self.items.put(_END)
 
     def raise_failure(self):
@@ -239,8 +243,7 @@ class _HttpExchange(_Exchange):
             self.items.put_nowait(self._head(b"", True))
 
     def _head(self, body, has_more):
-        headers = [part for pair in self._start.get("headers", ()) for part in (bytes(pair[0]).decode("latin-1"), bytes(pair[1]).decode("latin-1"))]
-        return [self._start["status"], headers, body, has_more]
+        return [self._start["status"], _flat(self._start), body, has_more]
 
     async def _send_body(self, body, has_more):
         self._timer.cancel()
@@ -267,6 +270,9 @@ class _SocketExchange(_Exchange):
         self._sockets = sockets
         self._is_connected = False
         self._state = "connecting"
+        #: The head and the pieces of a response that refuses the handshake.
+        self._refusal = None
+        self._refused_with = []
         self._close = (1006, "")
         sockets[feed.number] = self
 
@@ -278,8 +284,8 @@ class _SocketExchange(_Exchange):
         return self._state == "closed"
 
     def returned(self):
-        if self._state == "connecting" and not self._has_left:
-            raise RuntimeError("the ASGI application returned before it had accepted or closed the WebSocket")
+        if self._state in ("connecting", "refusing") and not self._has_left:
+            raise RuntimeError("the ASGI application returned before it had accepted or closed the WebSocket, or refused it with a whole response")
 
     def closed(self, code, reason):
         self._close = (code, reason)
@@ -311,11 +317,20 @@ class _SocketExchange(_Exchange):
         kind = message["type"]
         if kind == "websocket.accept" and self._state == "connecting":
             self._state = "open"
-            await self.put(["accept", message.get("subprotocol") or ""])
+            await self.put(["accept", message.get("subprotocol") or "", _flat(message)])
+        elif kind == "websocket.http.response.start" and self._state == "connecting":
+            self._state = "refusing"
+            self._refusal = message
+        elif kind == "websocket.http.response.body" and self._state == "refusing":
+            self._refused_with.append(bytes(message.get("body", b"")))
+            if not message.get("more_body", False):
+                self._state = "closed"
+                await self.put(["refuse", self._refusal["status"], _flat(self._refusal), b"".join(self._refused_with)])
+                self.gone.set()
         elif kind == "websocket.send" and self._state == "open":
             text, data = message.get("text"), message.get("bytes")
             await self.put(text if text is not None else bytes(data or b""))
-        elif kind == "websocket.close" and self._state != "closed":
+        elif kind == "websocket.close" and self._state in ("connecting", "open"):
             self._state = "closed"
             code = 1000 if message.get("code") is None else message["code"]
             await self.put(["close", code, message.get("reason") or ""])
@@ -375,6 +390,10 @@ class _Lifespan:
             self._answers.put_nowait((failed["type"], error or RuntimeError(text)))
         else:
             self._answers.put_nowait(("ended", error))
+
+
+def _flat(message):
+    return [part for name, value in message.get("headers") or () for part in (bytes(name).decode("latin-1"), bytes(value).decode("latin-1"))]
 
 
 def _headers_of(given):

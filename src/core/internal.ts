@@ -67,6 +67,8 @@ export { connectToActor, offerConnections, type ServiceConnection } from "./acto
 export { callData, type LibraryCall, libraryCalls, outsideCalls, setCallData } from "./calls/library-calls.ts";
 export { isGeneratorFunction } from "./calls/generators.ts";
 export { comparableOfKept, keptBytesOf, valueOfKept } from "./objects/kept-value.ts";
+export type { ComparableCapture } from "../runtime/closure/comparable.ts";
+export { toLocalPath as localCodePath } from "../runtime/closure/foreign-code.ts";
 export type { Frame } from "../runtime/wire/frame.ts";
 
 // Python code.

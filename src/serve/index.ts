@@ -39,7 +39,13 @@ export { batch, type BatchedFunction, type BatchedStream, type BatchOptions, END
 export { getClientAddress } from "./replica/lazy-request.ts";
 export { getMultiplexedModelId, multiplexed, type MultiplexedOptions } from "./replica/multiplexed.ts";
 export { nodeHandler, type NodeListener } from "./replica/node-handler.ts";
-export { ServerWebSocket, SocketCloseEvent, type SocketMessageEvent, type WebSocketMessage } from "./replica/server-websocket.ts";
+export {
+  ServerWebSocket,
+  type SocketAcceptOptions,
+  SocketCloseEvent,
+  type SocketMessageEvent,
+  type WebSocketMessage,
+} from "./replica/server-websocket.ts";
 export * as llm from "./llm/index.ts";
 export { metrics } from "./metrics/user-metrics.ts";
 export { getReplicaContext, type ReplicaContext } from "./replica/replica-context.ts";

@@ -1,6 +1,6 @@
 /** ASGI applications as deployments of Python, through plain clients: scopes, streams in both directions, ends of clients, WebSockets, lifespan. FastAPI itself is in `test/systems`. */
-import { request as httpRequest } from "node:http";
-import { python } from "shoal";
+import { type IncomingHttpHeaders, request as httpRequest } from "node:http";
+import { getActor, python } from "shoal";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { WebSocket } from "ws";
@@ -101,9 +101,11 @@ test("WebSockets carry text, bytes, protocols and codes, and may be refused", as
   const url = address.replace("http", "ws");
   const socket = new WebSocket(`${url}/asgi/socket`, ["v1", "v2"]);
   const messages: unknown[] = [];
+  const upgraded = new Promise<IncomingHttpHeaders>((resolve) => socket.once("upgrade", ({ headers }) => resolve(headers)));
   socket.on("message", (data: Buffer, isBinary) => messages.push(isBinary ? [...data] : data.toString()));
   await new Promise((resolve) => socket.once("open", resolve));
   expect(socket.protocol).toBe("v2");
+  expect(await upgraded).toMatchObject({ "set-cookie": ["seat=7", "row=3"], "x-seat": "7", "x-request-id": expect.any(String) });
   for (const message of ["hello", new Uint8Array([1, 2]), ""]) socket.send(message);
   await until(() => messages.length === 3, "three answers");
   expect(messages).toEqual(["hello", [1, 2], ""]);
@@ -118,6 +120,29 @@ test("WebSockets carry text, bytes, protocols and codes, and may be refused", as
   ]);
   const refused = new WebSocket(`${url}/asgi/refused`);
   expect(String(await new Promise((resolve) => refused.once("error", resolve)))).toContain("403");
+  const handshake = {
+    connection: "upgrade",
+    upgrade: "websocket",
+    "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
+    "sec-websocket-version": "13",
+  };
+  const denied = await ask(address, "/asgi/denied", { headers: handshake });
+  expect(denied).toMatchObject({ status: 401, body: "no token" });
+  expect(denied.headers).toMatchObject({ "set-cookie": ["a=1", "b=2"], "content-type": "text/plain" });
+});
+
+test("an error that an application has answered itself counts as one of the deployment", async () => {
+  const controller = await getActor<{ metrics(): Promise<string> }>("SERVE_CONTROLLER", { namespace: "shoal.serve" });
+  const errors = async (): Promise<number> =>
+    Number(/^serve_deployment_error_counter\{application="asgi".*\} (\d+)$/m.exec(await controller.metrics.remote())?.[1] ?? 0);
+  const before = await errors();
+  expect(await ask(address, "/asgi/answers")).toMatchObject({ status: 500, body: "sorry" });
+  expect(await ask(address, "/asgi/answers?streams")).toMatchObject({ status: 500, body: "very sorry" });
+  await until(async () => (await errors()) === before + 2, "the errors behind the answers");
+  const socket = new WebSocket(`${address.replace("http", "ws")}/asgi/socket`);
+  socket.once("open", () => socket.send("fall"));
+  await new Promise((resolve) => socket.once("close", resolve));
+  await until(async () => (await errors()) === before + 3, "the error behind the close");
 });
 
 test("a class has an application, made by a function, and methods for handles", async () => {

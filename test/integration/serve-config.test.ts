@@ -1,17 +1,18 @@
 /** Configurations and the commands of `shoal serve`, as a user runs them: a project with its own files, `run` with `--reload`, `build`, and a configuration that is deployed twice. */
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import * as serve from "shoal/serve";
-import { afterAll, afterEach, expect, test } from "vitest";
+import { afterAll, afterEach, expect, test, vi } from "vitest";
 import { runProgram } from "../house/run-program.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { ask } from "./serve-client.ts";
 import { failureOf, Log, until, useSession } from "./session.ts";
 import { SHOAL } from "./shoal-program.ts";
 
-useSession({ numCpus: 6 });
+// One test reads what a replica prints.
+useSession({ numCpus: 6, logToDriver: true });
 // Inside of the repository: the project finds the package by its name.
 const project = mkdtempSync(join(REPOSITORY, "test", "serve-project-"));
 afterAll(() => rmSync(project, { recursive: true, force: true }));
@@ -162,6 +163,62 @@ export const app = serve.deployment(Front).bind(serve.deployment(Middle).bind(se
   await until(() => log.lines.includes("ended"), "the call at the end of the chain to end");
   expect(log.lines).toEqual(["begun", "ended"]);
   expect(performance.now() - startMs).toBeGreaterThan(450);
+});
+
+test("a change behind an alias, in a linked package, or of an installed package's version replaces the replicas; one not deployed is warned of", async () => {
+  const write = (path: string, text: string): void => {
+    mkdirSync(dirname(join(project, path)), { recursive: true });
+    writeFileSync(join(project, path), text);
+  };
+  const install = (version: string, rate: number): void => {
+    write("shop/node_modules/rates/index.js", `export const rate = ${rate};`);
+    write(
+      "shop/node_modules/rates/package.json",
+      `{ "name": "rates", "version": "${version}", "type": "module", "exports": "./index.js" }`,
+    );
+  };
+  write("shop/package.json", '{ "type": "module", "imports": { "#price": "./price.ts" } }');
+  write(
+    "shop/tell.ts",
+    'import { price } from "#price"; import { rate } from "rates"; import { unit } from "units"; export const tell = () => `${price * rate} ${unit}`;',
+  );
+  write(
+    "shop.ts",
+    'import * as serve from "shoal/serve"; import { tell } from "./shop/tell.ts"; export class Shop { fetch() { return `${tell()} ${process.pid}`; } } export const app = serve.deployment(Shop).bind();',
+  );
+  write("units/package.json", '{ "name": "units", "type": "module", "exports": "./units.ts" }');
+  install("1.0.0", 2);
+  symlinkSync(join(project, "units"), join(project, "shop", "node_modules", "units"));
+  write("units/units.ts", 'export const unit = "pounds";');
+  write("shop/price.ts", "export const price = 10;");
+  const told = async (): Promise<string[]> => {
+    const text = "http_options: { port: 0 }\napplications: [{ name: shop, import_path: 'shop.ts:app' }]";
+    const { address = "" } = await serve.deployConfig(text, { folder: project });
+    return (await ask(address, "/")).body.split(" ");
+  };
+  const [price, unit, pid] = await told();
+  expect([price, unit]).toEqual(["20", "pounds"]);
+  expect(await told()).toEqual([price, unit, pid]);
+  write("shop/price.ts", "export const price = 11;");
+  expect((await told()).slice(0, 2)).toEqual(["22", "pounds"]);
+  write("units/units.ts", 'export const unit = "pence";');
+  expect((await told()).slice(0, 2)).toEqual(["22", "pence"]);
+  install("1.0.1", 3);
+  const third = await told();
+  expect(third.slice(0, 2)).toEqual(["33", "pence"]);
+  // One that starts after a change that nobody has deployed says so.
+  const printed = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  try {
+    write("shop/price.ts", "export const price = 12;");
+    process.kill(Number(third[2]), "SIGKILL");
+    const said = (): string => printed.mock.calls.map(([text]) => String(text)).join("");
+    await until(() => said().includes("runs other code than was deployed"), "the warning");
+    expect(said()).toMatch(
+      /replica shop#Shop#\S+ runs other code than was deployed: \S+\/shop\/price\.ts has changed since\. Deploy again/,
+    );
+  } finally {
+    printed.mockRestore();
+  }
 });
 
 test("shoal serve build writes a configuration that deploys", async () => {

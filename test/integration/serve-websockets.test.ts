@@ -1,4 +1,5 @@
 /** WebSockets through the `ws` client and Node's own: messages both ways, closes, refusals, back-pressure, limits, and what planned ends look like. */
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { WebSocket as WsClient } from "ws";
@@ -39,8 +40,15 @@ class Chat {
         socket.close(4001, "enough");
         return;
       case "/protocol":
-        socket.accept("v2");
+        socket.accept("v2", { headers: { "x-seat": "7" } });
         await socket.send(`${request.method} ${request instanceof Request} ${request.headers.get("x-mine")}`);
+        return;
+      case "/gone":
+        throw new Response("the room has closed", { status: 410, headers: { "x-room": "12" } });
+      case "/large-refusal":
+        throw new Response("x".repeat(2_000_000));
+      case "/mistaken":
+        socket.accept("", { headers: JSON.parse(url.searchParams.get("headers") ?? "") as Record<string, string> });
         return;
       case "/private":
         throw Object.assign(new Error("no token"), { status: 401 });
@@ -86,6 +94,8 @@ interface Connected {
   readonly socket: WsClient;
   readonly messages: (string | Buffer)[];
   readonly closed: Promise<[number, string]>;
+  /** Of the answer to the handshake. */
+  readonly headers: IncomingHttpHeaders;
 }
 
 async function connect(
@@ -96,14 +106,14 @@ async function connect(
   const messages: (string | Buffer)[] = [];
   socket.on("message", (data, isBinary) => messages.push(isBinary ? (data as Buffer) : (data as Buffer).toString()));
   const closed = new Promise<[number, string]>((resolve) => socket.on("close", (code, reason) => resolve([code, reason.toString()])));
-  await new Promise<void>((resolve, reject) => {
-    socket.on("open", resolve);
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    socket.on("upgrade", (response) => socket.on("open", () => resolve(response)));
     socket.on("error", reject);
   });
-  return { socket, messages, closed };
+  return { socket, messages, closed, headers: answer.headers };
 }
 
-const refusalOf = (path: string): Promise<{ status: number; body: string }> =>
+const refusalOf = (path: string): Promise<{ status: number; body: string; headers: IncomingHttpHeaders }> =>
   new Promise((resolve, reject) => {
     const socket = new WsClient(`${address}${path}`);
     socket.on("open", () => reject(new Error("it was opened")));
@@ -111,7 +121,7 @@ const refusalOf = (path: string): Promise<{ status: number; body: string }> =>
     socket.on("unexpected-response", (_request, response) => {
       let body = "";
       response.on("data", (piece: Buffer) => (body += piece.toString()));
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, body }));
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, body, headers: response.headers }));
     });
   });
 
@@ -157,7 +167,7 @@ test("the program's own close, its end and its failure have their codes", async 
   expect(await bye.closed).toEqual([4001, "enough"]);
   expect(bye.messages).toEqual(["last words"]);
   const returned = await connect("/chat/protocol", { protocols: ["v1", "v2"], headers: { "x-mine": "yes" } });
-  expect(returned.socket.protocol).toBe("v2");
+  expect([returned.socket.protocol, returned.headers["x-seat"]]).toEqual(["v2", "7"]);
   expect(await returned.closed).toEqual([1000, ""]);
   expect(returned.messages).toEqual(["GET true yes"]);
   const throws = await connect("/chat/throws");
@@ -169,6 +179,10 @@ test("a handshake is refused with a status of HTTP", async () => {
   const refused = await refusalOf("/chat/private");
   expect(refused.status).toBe(401);
   expect(refused.body).not.toContain("token");
+  expect(await refusalOf("/chat/gone")).toMatchObject({ status: 410, body: "the room has closed", headers: { "x-room": "12" } });
+  expect(await refusalOf("/chat/large-refusal")).toMatchObject({ status: 500 });
+  for (const headers of [{ Upgrade: "no" }, { "sec-websocket-protocol": "v1" }, { "x-y": "a\r\nb: c" }])
+    expect(await refusalOf(`/chat/mistaken?headers=${encodeURIComponent(JSON.stringify(headers))}`)).toMatchObject({ status: 500 });
   expect(await refusalOf("/nobody")).toMatchObject({ status: 404 });
   expect(await refusalOf("/plain")).toMatchObject({ status: 501 });
   expect(await ask(address.replace("ws", "http"), "/chat")).toMatchObject({ status: 200, body: "http" });

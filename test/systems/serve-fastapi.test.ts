@@ -92,7 +92,10 @@ test.each([
     type: expect.stringContaining("text/event-stream"),
     events: ["data: 0", "data: 10", "data: 20"],
     chat: { to: "ada", text: "hello", factor: 10 },
-    nobody: 403,
+    seat: "7",
+    nobody: [403, "", null],
+    stranger: [401, '{"who":"stranger"}', "Bearer"],
+    absent: [410, '{"detail":"has left"}', null],
   });
   expect(await handle.twice.remote(4)).toBe(8);
   const gone = new AbortController();

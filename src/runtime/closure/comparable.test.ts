@@ -35,5 +35,8 @@ test("two classes are not taken for one", () => {
 test("names the files of modules that are imported where the code runs", () => {
   expect(compared(counterFrom(1)).files).toEqual([]);
   expect(compared(() => import("./identity.ts")).files).toEqual([import.meta.filename]);
-  expect(compared(() => captureWhole).files).toEqual([join(import.meta.dirname, "capture.ts")]);
+  const byPath = compared(() => captureWhole);
+  expect([byPath.files, byPath.named]).toEqual([[join(import.meta.dirname, "capture.ts")], []]);
+  const byName = compared(() => join);
+  expect([byName.files, byName.named]).toEqual([[], [{ specifier: "node:path", from: import.meta.filename }]]);
 });

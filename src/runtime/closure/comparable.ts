@@ -9,14 +9,23 @@ import { encodeValue } from "../wire/value/encode.ts";
 import type { Graph, Node } from "./graph.ts";
 import { readGraph } from "./revive.ts";
 
+/** A module that is imported by the name of its package, or by an alias of package.json (`#db`). */
+interface NamedModule {
+  readonly specifier: string;
+  /** The file that imports it. */
+  readonly from: string;
+}
+
 /** A capture without what tells its process. */
 export interface ComparableCapture {
   /** Equal for equal code. */
   readonly parts: readonly Uint8Array[];
   /** The identities that were left out: captures that share one share a class. */
   readonly identities: ReadonlySet<string>;
-  /** Paths of modules that are imported where the code runs, as their importers name them: endings may lack. Packages are not among them. */
+  /** Paths of modules that are imported where the code runs, as their importers name them: endings may lack. */
   readonly files: readonly string[];
+  /** What is imported otherwise than by a path; modules of Node are among them. */
+  readonly named: readonly NamedModule[];
 }
 
 /** @throws SerializationError when the bytes are of another version */
@@ -24,9 +33,11 @@ export function comparableOf(bytes: Uint8Array, buffers: readonly Uint8Array[]):
   const graph = readGraph(bytes, buffers);
   const numbers = new Map<string, string>();
   const files = new Set<string>();
+  const named: NamedModule[] = [];
   const nodes = graph.nodes.map((node): Node => {
-    const file = fileOf(node, graph);
-    if (file !== undefined) files.add(file);
+    const module = moduleOf(node, graph);
+    if (typeof module === "string") files.add(module);
+    else if (module !== undefined) named.push(module);
     if (!("identity" in node) || node.identity === undefined) return node;
     const number = numbers.get(node.identity) ?? `${numbers.size}`;
     numbers.set(node.identity, number);
@@ -34,11 +45,11 @@ export function comparableOf(bytes: Uint8Array, buffers: readonly Uint8Array[]):
   });
   const encoded = encodeValue({ ...graph, nodes }, { reduce: () => undefined });
   const inBand = Uint8Array.prototype.slice.call(encoded.bytes, encoded.start, encoded.end);
-  return { parts: [inBand, ...encoded.buffers], identities: new Set(numbers.keys()), files: [...files] };
+  return { parts: [inBand, ...encoded.buffers], identities: new Set(numbers.keys()), files: [...files], named };
 }
 
-/** The module that a node names. A file whose code imports while it runs counts as a whole. */
-function fileOf(node: Node, { sources }: Graph): string | undefined {
+/** The module that a node names: its file, or its name. A file whose code imports while it runs counts as a whole. */
+function moduleOf(node: Node, { sources }: Graph): string | NamedModule | undefined {
   switch (node.kind) {
     case "module":
     case "commonJs":
@@ -49,7 +60,8 @@ function fileOf(node: Node, { sources }: Graph): string | undefined {
     case "import":
     case "require": {
       const from = sources[node.source]?.file;
-      if (typeof from !== "string" || !/^(?:\.{0,2}\/|file:)/.test(node.specifier)) return undefined;
+      if (typeof from !== "string") return undefined;
+      if (!/^(?:\.{0,2}\/|file:)/.test(node.specifier)) return { specifier: node.specifier, from };
       return fileURLToPath(new URL(node.specifier, pathToFileURL(from)));
     }
     default:

@@ -37,7 +37,8 @@ export function setForeignCode(code: ForeignCode | undefined): void {
   current = code;
 }
 
-function toLocalPath(path: string): string {
+/** Where this process loads a file of the driver's from. */
+export function toLocalPath(path: string): string {
   return current === undefined ? path : moved(path, current.there, current.here);
 }
 

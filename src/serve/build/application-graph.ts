@@ -13,7 +13,9 @@ import type { CodeSource } from "../replica/replica.ts";
 import type { LoggingConfig } from "../replica/replica-log.ts";
 import type { AnyFunction, DeployedPython, DeploymentCode } from "../replica/user-object.ts";
 import { streamingMethods } from "../replica/python-object.ts";
+import { packCode } from "./code-files.ts";
 import { versionsOf } from "./code-version.ts";
+import type { FileDigest } from "./file-digest.ts";
 import { markOf, replaceIn } from "./handle-marks.ts";
 import { LARGE_CODE_BYTES, SLOW_CAPTURE_MS } from "../limits.ts";
 import { digestOfPython } from "./python-modules.ts";
@@ -71,6 +73,7 @@ export function buildApplication(
   const code = new Map<string, CodeSource>();
   const local = new Map<string, DeploymentCode>();
   const functions = new Map<string, Uint8Array>();
+  const pythonFiles = new Map<string, readonly FileDigest[]>();
   const unversioned = order.map((bound): Omit<DeploymentTarget, "version"> => {
     const { deployment, args } = applicationParts(bound);
     const name = names.get(bound) as string;
@@ -82,7 +85,9 @@ export function buildApplication(
       return markOf({ app, deployment: called, streaming: streamingMethodsOf(applicationParts(value).deployment) });
     }) as unknown[];
     const { target } = deployment;
-    const whole: DeploymentCode = { target: pythonCodeIn(deployment) ?? (target as AnyFunction), args: marked };
+    const inPython = pythonCodeIn(deployment);
+    if (inPython !== undefined) pythonFiles.set(name, inPython.files);
+    const whole: DeploymentCode = { target: inPython?.code ?? (target as AnyFunction), args: marked };
     local.set(name, whole);
     const kept = keepsCode ? captured(name, whole) : undefined;
     if (kept !== undefined) code.set(name, kept);
@@ -97,7 +102,12 @@ export function buildApplication(
     };
   });
   const versions = versionsOf(unversioned.map(({ name: deployed, config }) => ({ code: code.get(deployed), heavy: heavyOf(config) })));
-  const deployments = unversioned.map((one, index) => ({ ...one, version: versions[index] as string }));
+  const deployments = unversioned.map((one, index) => {
+    const { version, files } = versions[index] as (typeof versions)[number];
+    const kept = code.get(one.name);
+    if (kept instanceof Uint8Array) code.set(one.name, packCode(kept, [...files, ...(pythonFiles.get(one.name) ?? [])]));
+    return { ...one, version };
+  });
   const ingress = names.get(application) as string;
   const target = { name: app, routePrefix, ingress, deployments, deployedMs: Date.now(), config: declared, capacity };
   return { target, code, local, functions };
@@ -198,10 +208,11 @@ export function streamingMethodsOf({ target, python }: Deployment): string[] {
 }
 
 /** Code in Python is named and not sent; the digest of its files makes a new version of a changed one. */
-function pythonCodeIn({ python, config }: Deployment): DeployedPython | undefined {
+function pythonCodeIn({ python, config }: Deployment): { code: DeployedPython; files: readonly FileDigest[] } | undefined {
   if (python === undefined) return undefined;
   const { workingDir } = (config.actorOptions["runtimeEnv"] ?? {}) as { workingDir?: string };
-  return { ...python, digest: digestOfPython(python.place, [...(workingDir === undefined ? [] : [workingDir]), process.cwd()]) };
+  const { digest, files } = digestOfPython(python.place, [...(workingDir === undefined ? [] : [workingDir]), process.cwd()]);
+  return { code: { ...python, digest }, files };
 }
 
 /** The options whose change needs new replicas. */

@@ -7,6 +7,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { comparableOfKept } from "../../core/internal.ts";
 import type { CodeSource } from "../replica/replica.ts";
+import type { FileDigest } from "./file-digest.ts";
 import { digestOfModules } from "./module-files.ts";
 
 /** A deployment whose version is wanted. */
@@ -16,13 +17,20 @@ interface Versioned {
   readonly heavy: string;
 }
 
+/** A version, and the files of modules that count for it. */
+interface VersionOfCode {
+  readonly version: string;
+  readonly files: readonly FileDigest[];
+}
+
 /** The versions of deployments, in their order. */
-export function versionsOf(deployments: readonly Versioned[]): string[] {
+export function versionsOf(deployments: readonly Versioned[]): VersionOfCode[] {
   const compared = deployments.map(({ code }) => {
     // Code that captures references cannot be compared, so each deployment of it is a new version.
-    if (!(code instanceof Uint8Array)) return { digest: randomUUID(), identities: new Set<string>() };
-    const { parts, identities, files } = comparableOfKept(code);
-    return { digest: hashOf(...parts, digestOfModules(files)), identities };
+    if (!(code instanceof Uint8Array)) return { digest: randomUUID(), identities: new Set<string>(), files: [] };
+    const { parts, identities, ...imported } = comparableOfKept(code);
+    const { digest, files } = digestOfModules(imported);
+    return { digest: hashOf(...parts, digest), identities, files };
   });
   const users = Map.groupBy(
     compared.flatMap(({ identities }, index) => [...identities].map((identity) => ({ identity, index }))),
@@ -32,9 +40,10 @@ export function versionsOf(deployments: readonly Versioned[]): string[] {
   const shared = [...sharing]
     .map((index) => hashOf(compared[index]?.digest ?? "", deployments[index]?.heavy ?? ""))
     .toSorted((left, right) => (left < right ? -1 : 1));
-  return deployments.map(({ heavy }, index) =>
-    hashOf(compared[index]?.digest ?? "", JSON.stringify(sharing.has(index) ? shared : []), heavy).slice(0, 16),
-  );
+  return compared.map(({ digest, files }, index) => {
+    const version = hashOf(digest, JSON.stringify(sharing.has(index) ? shared : []), deployments[index]?.heavy ?? "").slice(0, 16);
+    return { version, files };
+  });
 }
 
 function hashOf(...parts: (string | Uint8Array)[]): string {

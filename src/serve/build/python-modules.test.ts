@@ -73,11 +73,11 @@ describe("digestOfPython", () => {
   test("changes with what is imported, and with nothing else", () => {
     write({ "app.py": "import weights", "weights.py": "W = 1", "other.py": "" });
     const place = join(folder, "app.py");
-    const before = digestOfPython(place, []);
+    const before = digestOfPython(place, []).digest;
     write({ "other.py": "O = 1" });
-    expect(digestOfPython(place, [])).toBe(before);
+    expect(digestOfPython(place, []).digest).toBe(before);
     write({ "weights.py": "W = 2" });
-    expect(digestOfPython(place, [])).not.toBe(before);
-    expect(digestOfPython("not.there", [folder])).toBe("");
+    expect(digestOfPython(place, []).digest).not.toBe(before);
+    expect(digestOfPython("not.there", [folder]).digest).toBe("");
   });
 });

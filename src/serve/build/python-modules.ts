@@ -8,7 +8,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { VERSIONED_FILES_MAX } from "../limits.ts";
-import { digestOfFiles } from "./file-digest.ts";
+import { digestOfFiles, digestsOf, type FileDigest } from "./file-digest.ts";
 
 /** `from a.b import c, d`, over several lines in brackets; `import a.b as x, c`; a name that `import_module` gets. */
 const STATEMENTS =
@@ -21,14 +21,17 @@ interface Named {
 }
 
 /**
- * A digest of the files that the code at a place is made of; empty where the place is none of this machine's.
+ * The files that the code at a place is made of, and a digest of them all; empty where the place is none of this machine's.
  *
  * @param place a file, a dotted module, or one with a folder and a slash before it, as `python.actor` names them
  * @param folders where modules are searched, besides the folder of the place
  */
-export function digestOfPython(place: string, folders: readonly string[]): string {
-  const files = filesOf(place, folders);
-  return digestOfFiles(files, files[0]);
+export function digestOfPython(
+  place: string,
+  folders: readonly string[],
+): { readonly digest: string; readonly files: readonly FileDigest[] } {
+  const files = digestsOf(filesOf(place, folders));
+  return { digest: digestOfFiles(files, files[0]?.[0]), files };
 }
 
 /** @internal the file of the place first */

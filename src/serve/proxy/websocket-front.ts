@@ -144,15 +144,15 @@ class ClientSocket implements ReplyPort {
   async #upgrade(head: ResponseHead, messages: BodyReceiver<Message>): Promise<void> {
     const { WebSocketServer } = await import("ws");
     if (this.#isOver) return;
-    const chosen = head.headers[head.headers.indexOf("sec-websocket-protocol") + 1];
+    const { protocol, lines } = handshakeOf(head.headers);
     const server = new WebSocketServer({
       noServer: true,
       clientTracking: false,
       maxPayload: this.#options.maxMessageBytes,
       perMessageDeflate: false,
-      handleProtocols: () => (head.headers.length > 0 && chosen !== undefined ? chosen : false),
+      handleProtocols: () => protocol ?? false,
     });
-    server.on("headers", (headers) => headers.push(`x-request-id: ${this.#requestId}`));
+    server.on("headers", (headers) => headers.push(...lines, `x-request-id: ${this.#requestId}`));
     server.on("wsClientError", () => this.#raw.destroy());
     // Answers requests that are no handshake with 400 by itself.
     server.handleUpgrade(this.#request, this.#raw, this.#head, (socket) => {
@@ -262,6 +262,18 @@ class ClientSocket implements ReplyPort {
     const durationMs = performance.now() - this.#startMs;
     this.#ports.served({ method: "GET", target: url, app: this.#app, route: this.#route, status, durationMs, requestId: this.#requestId });
   }
+}
+
+/** The protocol that the replica has chosen, and the lines of its own headers. */
+function handshakeOf(headers: readonly string[]): { readonly protocol: string | undefined; readonly lines: readonly string[] } {
+  let protocol: string | undefined;
+  const lines: string[] = [];
+  for (let index = 0; index < headers.length; index += 2) {
+    const [name, value] = [headers[index] as string, headers[index + 1] as string];
+    if (name === "sec-websocket-protocol") protocol = value;
+    else lines.push(`${name}: ${value}`);
+  }
+  return { protocol, lines };
 }
 
 /** Messages of the client that the replica has no room for yet: what lay in one read of the socket, as it is paused then. */

@@ -40,13 +40,15 @@ export interface PythonOffers {
 
 /** The head of an answer, with as much of its body as there was at once. */
 export type AsgiHead = readonly [status: number, headers: readonly string[], body: Uint8Array<ArrayBuffer>, hasMore: boolean];
-/** The head, pieces of a body, and null at its end. */
-export type AsgiItem = AsgiHead | Uint8Array | null;
+/** The head, pieces of a body, null at its end, and a note where the application failed behind its whole answer. */
+export type AsgiItem = AsgiHead | Uint8Array | null | readonly [kind: "failed"];
 export type SocketItem =
   | string
   | Uint8Array
-  | readonly [kind: "accept", protocol: string]
-  | readonly [kind: "close", code: number, reason: string];
+  | readonly [kind: "accept", protocol: string, headers: readonly string[]]
+  | readonly [kind: "refuse", status: number, headers: readonly string[], body: Uint8Array<ArrayBuffer>]
+  | readonly [kind: "close", code: number, reason: string]
+  | readonly [kind: "failed"];
 
 interface PythonReplica {
   start(): PythonOffers;

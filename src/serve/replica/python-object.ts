@@ -33,6 +33,8 @@ interface PythonObjectOptions {
   readonly feeds: PythonFeeds;
   /** The actor has ended. */
   readonly onEnd: (error: Error) => void;
+  /** Code has failed behind the answer to a request, which counted as none that failed. */
+  readonly onLateFailure: () => void;
 }
 
 /** Requests go to either, WebSockets to an ASGI application alone. */
@@ -51,7 +53,7 @@ export class PythonObject implements UserCode {
     this.#name = options.context.deployment;
     this.#streaming = new Set(streamingMethods(options.code));
     this.#offers = offers;
-    this.#requests = new PythonRequests(actor, options.feeds, offers);
+    this.#requests = new PythonRequests(actor, { feeds: options.feeds, offers, onLateFailure: options.onLateFailure });
   }
 
   /** @throws what Python throws for the module, the class and its constructor, and for the startup of an ASGI application */

@@ -22,18 +22,27 @@ import type { ServerWebSocket, WebSocketMessage } from "./server-websocket.ts";
 
 /** Statuses whose answer has no body. */
 const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
-/** The application has refused a handshake without a status of its own, which ASGI makes this one. */
+/** The status of a handshake that an application refuses by a close, as ASGI has it. */
 const FORBIDDEN = 403;
+
+interface PythonRequestsOptions {
+  readonly feeds: PythonFeeds;
+  readonly offers: PythonOffers;
+  /** An application has failed behind its answer, which is whole: frameworks answer an error themselves, and raise it then for the server. */
+  readonly onLateFailure: () => void;
+}
 
 export class PythonRequests {
   readonly #actor: PythonActor;
   readonly #feeds: PythonFeeds;
   readonly #offers: PythonOffers;
+  readonly #onLateFailure: () => void;
 
-  constructor(actor: PythonActor, feeds: PythonFeeds, offers: PythonOffers) {
+  constructor(actor: PythonActor, { feeds, offers, onLateFailure }: PythonRequestsOptions) {
     this.#actor = actor;
     this.#feeds = feeds;
     this.#offers = offers;
+    this.#onLateFailure = onLateFailure;
   }
 
   /** @throws what the code in Python raises before it answers */
@@ -48,7 +57,7 @@ export class PythonRequests {
     }
   }
 
-  /** A WebSocket of an ASGI application. @throws an error with a status where the application refuses it */
+  /** A WebSocket of an ASGI application. @throws a response where the application refuses it */
   async websocket(socket: ServerWebSocket, request: Request): Promise<void> {
     const accepted = Promise.withResolvers<void>();
     accepted.promise.catch(() => {});
@@ -68,10 +77,12 @@ export class PythonRequests {
       for await (const item of itemsOf<SocketItem>(items)) {
         if (typeof item === "string" || item instanceof Uint8Array) await socket.send(item);
         else if (item[0] === "accept") {
-          socket.accept(item[1]);
+          socket.accept(item[1], { headers: headersOf(item[2]) });
           accepted.resolve();
-        } else if (socket.readyState === 0) throw Object.assign(new Error("the application refuses the WebSocket"), { status: FORBIDDEN });
-        else socket.end(item[1], item[2]);
+        } else if (item[0] === "refuse") throw responseOf(item[1], item[2], item[3]);
+        else if (item[0] === "close" && socket.readyState === 0) throw new Response(null, { status: FORBIDDEN });
+        else if (item[0] === "close") socket.end(item[1], item[2]);
+        else this.#onLateFailure();
       }
     } finally {
       accepted.reject(new Error("the WebSocket was not accepted"));
@@ -98,14 +109,25 @@ export class PythonRequests {
     const { value: head } = await items.next();
     if (!Array.isArray(head)) throw new Error("The ASGI application ended without an answer");
     const [status, headers, body, hasMore] = head as unknown as AsgiHead;
+    const finish = (): void => void this.#finish(items, over);
     if (hasMore)
       return responseOf(
         status,
         headers,
-        streamOf(() => piecesOf(body, items, over), { over }),
+        streamOf(() => piecesOf(body, items, finish), { over }),
       );
-    void finish(items, over);
+    finish();
     return responseOf(status, headers, body);
+  }
+
+  /** Waits for the end of an application whose answer is whole. */
+  async #finish(items: AsyncGenerator<AsgiItem>, over: () => void): Promise<void> {
+    try {
+      for await (const item of items) if (Array.isArray(item)) this.#onLateFailure();
+    } catch {
+      // Its process has ended, or its client has left.
+    }
+    over();
   }
 
   async #given(request: Request): Promise<PythonRequest> {
@@ -125,13 +147,17 @@ function responseOf(
   flat: readonly string[],
   body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null,
 ): Response {
+  return new Response(WITHOUT_BODY.has(status) ? null : body, { status, headers: headersOf(flat) });
+}
+
+function headersOf(flat: readonly string[]): Headers {
   const headers = new Headers();
   for (let index = 0; index < flat.length; index += 2) headers.append(flat[index] as string, flat[index + 1] as string);
-  return new Response(WITHOUT_BODY.has(status) ? null : body, { status, headers });
+  return headers;
 }
 
 /** The pieces of a body up to its end; what the application does behind it goes on. */
-async function* piecesOf(first: Uint8Array, items: AsyncGenerator<AsgiItem>, over: () => void): AsyncGenerator<Uint8Array> {
+async function* piecesOf(first: Uint8Array, items: AsyncGenerator<AsgiItem>, finish: () => void): AsyncGenerator<Uint8Array> {
   let isWhole = false;
   try {
     if (first.byteLength > 0) yield first;
@@ -141,19 +167,9 @@ async function* piecesOf(first: Uint8Array, items: AsyncGenerator<AsgiItem>, ove
       yield next.value as Uint8Array;
     }
   } finally {
-    if (isWhole) void finish(items, over);
+    if (isWhole) finish();
     else await items.return(undefined);
   }
-}
-
-/** Waits for the end of an application whose answer is whole. */
-async function finish(items: AsyncGenerator<AsgiItem>, over: () => void): Promise<void> {
-  try {
-    while ((await items.next()).done !== true);
-  } catch {
-    // Its process has ended, or its client has left.
-  }
-  over();
 }
 
 /** A body that Python gives piece by piece; it is closed where nobody reads on. */

@@ -9,6 +9,7 @@ import { getRuntimeContext, type ObjectRef } from "../../core/index.ts";
 import { type LibraryCall, libraryCalls, offerConnections, setCallData, valueOfKept } from "../../core/internal.ts";
 import { adoptHandle } from "../handle/deployment-handle.ts";
 import type { HandleOptions } from "../handle/handle-types.ts";
+import { changedFiles, changeWarning, unpackCode } from "../build/code-files.ts";
 import { withHandles } from "../build/handle-marks.ts";
 import { GrpcRequests } from "../grpc/grpc-requests.ts";
 import { GRPC_METHOD } from "../wire/frames.ts";
@@ -74,7 +75,7 @@ export interface ReplicaDescription {
 export const CODE_LOST =
   "its code captured references, actors or remote functions, which ended with the program that deployed it or with its last replica: deploy it again. Code that is to outlive its program finds actors by their names, with getActor(), and imports functions from modules";
 
-/** A deployment's code: its bytes, or a reference to it where something in it is counted. */
+/** A deployment's code: what `packCode` gave, or a reference to it where something in it is counted. */
 export type CodeSource = Uint8Array | { readonly ref: ObjectRef<DeploymentCode> };
 
 export class Replica {
@@ -150,6 +151,7 @@ export class Replica {
     const isGrpcServer = grpcMethods.some((name) => user.grpcMethod([name], { streamsIn: false, streamsOut: false }) !== undefined);
     const answersClients = fetch !== undefined || websocket !== undefined || isGrpcServer;
     const lacks = answersClients ? [] : Object.values(user.clientMethods);
+    void this.#tellChangedFiles();
     return { nodeId: getRuntimeContext().nodeId, pid: process.pid, codeTookMs, lacks };
   }
 
@@ -303,12 +305,18 @@ export class Replica {
 
   /** @throws Error where the program that deployed it has ended, and with that what the code captured */
   async #readCode(): Promise<DeploymentCode> {
-    if (this.#code instanceof Uint8Array) return (await valueOfKept(this.#code)) as DeploymentCode;
+    if (this.#code instanceof Uint8Array) return (await valueOfKept(unpackCode(this.#code).code)) as DeploymentCode;
     try {
       return await this.#code.ref;
     } catch (cause) {
       throw new Error(CODE_LOST, { cause });
     }
+  }
+
+  async #tellChangedFiles(): Promise<void> {
+    if (!(this.#code instanceof Uint8Array)) return;
+    const warning = changeWarning(await changedFiles(unpackCode(this.#code).files), this.#spec.context.replicaId);
+    if (warning !== undefined) console.warn(warning);
   }
 
   async #userCode({ target, args }: DeploymentCode): Promise<UserCode> {
@@ -323,6 +331,7 @@ export class Replica {
       handles: this.#pythonHandles,
       feeds: this.#pythonFeeds,
       onEnd: (error) => this.#failed.reject(error),
+      onLateFailure: () => this.#metrics.errors.add(1),
     });
   }
 

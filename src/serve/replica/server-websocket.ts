@@ -4,10 +4,11 @@
  * Owns the order of what is sent, and the end: whoever closes first decides the code. The client's handshake is answered at the first use (a listener, an iteration, `send`,
  * `accept`); until then user code can refuse it by throwing. Messages are taken of the wire one by one, so a handler that is slow holds its client up.
  */
-import { describeValue } from "../../core/internal.ts";
+import { custom, describeValue, readOptions } from "../../core/internal.ts";
 import { SOCKET_BUFFER_BYTES_MAX } from "../limits.ts";
 import { Message } from "../wire/frames.ts";
 import type { ServedStream } from "../wire/request-server.ts";
+import { flatHeaders } from "./lazy-response.ts";
 
 /** Content of a message: text, or bytes. */
 export type WebSocketMessage = string | Uint8Array;
@@ -40,13 +41,32 @@ interface SocketEvents {
 
 interface SocketPorts {
   readonly stream: ServedStream;
-  /** Answers the client's handshake. */
-  accepted(protocol: string): void;
+  /** Answers the client's handshake. @param headers names and values in turn */
+  accepted(protocol: string, headers: readonly string[]): void;
   /** Runs a listener as part of the request. */
   run(body: () => void): void;
   /** Protocols that the client offers. */
   readonly protocols: readonly string[];
 }
+
+/** Options of `accept`. */
+export interface SocketAcceptOptions {
+  /** Headers of the answer to the handshake, such as cookies. Those of the handshake itself are not among them. */
+  headers?: ConstructorParameters<typeof Headers>[0];
+}
+
+const ACCEPT = {
+  of: "accept()",
+  options: {
+    headers: custom<SocketAcceptOptions["headers"]>(
+      "names and values of headers are needed, as for new Headers(), without those of the handshake itself (connection, upgrade, sec-websocket-*)",
+      undefined,
+      (value) => headersVerdict(value as SocketAcceptOptions["headers"]),
+    ),
+  },
+};
+/** Headers that belong to the handshake and to its connection. */
+const OWN_HEADER = /^(?:connection|upgrade|sec-websocket-.*|content-length|transfer-encoding|keep-alive|trailer)$/u;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -104,9 +124,10 @@ export class ServerWebSocket extends EventTarget implements AsyncIterable<WebSoc
   /**
    * Answers the client's handshake now, with one of the protocols that it offered.
    *
-   * @throws RangeError where it did not offer the protocol
+   * @throws RangeError where it did not offer the protocol, or the headers are those of the handshake itself; TypeError for what are no headers
    */
-  accept(protocol = ""): void {
+  accept(protocol = "", options: SocketAcceptOptions = {}): void {
+    const { headers } = readOptions(options, ACCEPT);
     if (protocol !== "" && !this.#ports.protocols.includes(protocol))
       throw new RangeError(
         `Cannot accept a WebSocket: the client offers ${this.#ports.protocols.join(", ") || "no protocol"}: received ${describeValue(protocol)}`,
@@ -114,7 +135,7 @@ export class ServerWebSocket extends EventTarget implements AsyncIterable<WebSoc
     if (this.#state !== 0) return;
     this.#state = 1;
     this.#protocol = protocol;
-    this.#ports.accepted(protocol);
+    this.#ports.accepted(protocol, headers === undefined ? [] : flatHeaders(new Headers(headers)));
   }
 
   /**
@@ -264,6 +285,14 @@ export class ServerWebSocket extends EventTarget implements AsyncIterable<WebSoc
         reportError(this, error);
       }
     });
+  }
+}
+
+function headersVerdict(given: SocketAcceptOptions["headers"]): "ok" | "wrong type" | "out of range" {
+  try {
+    return [...new Headers(given).keys()].some((name) => OWN_HEADER.test(name)) ? "out of range" : "ok";
+  } catch {
+    return "wrong type";
   }
 }
 

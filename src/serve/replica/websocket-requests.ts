@@ -1,15 +1,17 @@
 /**
  * From a request for a WebSocket on the wire to the user's `websocket(socket, request)`, until the socket is closed.
  *
- * Decides how the end of user code and the end of the socket belong together: a method that throws before it uses the socket refuses the handshake with the status of its error,
- * later it closes with 1011; one that returns closes with 1000 unless listeners go on. A client that is gone ends the request's signal. The counterpart of
+ * Decides how the end of user code and the end of the socket belong together: a method that throws before it uses the socket refuses the handshake with the status of its error, or with
+ * the `Response` that it throws; later it closes with 1011; one that returns closes with 1000 unless listeners go on. A client that is gone ends the request's signal. The counterpart of
  * `http-requests.ts`, called by the replica for each that it has admitted.
  */
 import type { LibraryCall } from "../../core/internal.ts";
 import { RequestCancelledError } from "../errors.ts";
 import type { ServedStream } from "../wire/request-server.ts";
+import { MESSAGE_BYTES_MAX } from "../limits.ts";
 import { type RequestFailures, respondToError } from "./http-requests.ts";
 import { lazyRequest } from "./lazy-request.ts";
+import { flatHeaders } from "./lazy-response.ts";
 import { ServerWebSocket } from "./server-websocket.ts";
 
 type WebSocketFunction = (socket: ServerWebSocket, request: Request) => unknown;
@@ -35,9 +37,9 @@ export class WebSocketRequests {
       protocols: (request.headers.get("sec-websocket-protocol") ?? "")
         .split(",")
         .flatMap((name) => (name.trim() === "" ? [] : [name.trim()])),
-      accepted: (protocol) => {
-        const headers = protocol === "" ? [] : ["sec-websocket-protocol", protocol];
-        stream.begin({ status: 101, statusText: "", ongoing: this.#options.ongoing(), headers });
+      accepted: (protocol, headers) => {
+        const chosen = protocol === "" ? [] : ["sec-websocket-protocol", protocol];
+        stream.begin({ status: 101, statusText: "", ongoing: this.#options.ongoing(), headers: [...chosen, ...headers] });
         // Only now: a request that user code refuses is refused whole.
         stream.accept();
       },
@@ -70,6 +72,7 @@ export class WebSocketRequests {
       if (!socket.isHeardByListeners) socket.end(1000, "");
     } catch (error) {
       if (stream.cancelled !== undefined) return false;
+      if (socket.readyState === 0 && error instanceof Response) return await this.#refuse(stream, error);
       if (socket.readyState === 0) respondToError(error, stream, this.#options);
       else {
         this.#options.onError(error, stream);
@@ -79,5 +82,22 @@ export class WebSocketRequests {
     }
     await socket.whenClosed();
     return false;
+  }
+
+  /** Answers the handshake with a response, whole: it is no failure of the code. @returns whether its body failed */
+  async #refuse(stream: ServedStream, response: Response): Promise<boolean> {
+    const { status, statusText, headers } = response;
+    try {
+      const body = new Uint8Array(await response.arrayBuffer());
+      if (body.byteLength > MESSAGE_BYTES_MAX)
+        throw new RangeError(
+          `Cannot refuse a WebSocket: the body of its response has at most ${MESSAGE_BYTES_MAX} bytes: received ${body.byteLength}`,
+        );
+      stream.respond({ status, statusText, headers: flatHeaders(headers), ongoing: this.#options.ongoing() }, body);
+      return false;
+    } catch (error) {
+      respondToError(error, stream, this.#options);
+      return true;
+    }
   }
 }

@@ -105,12 +105,21 @@ async def after(scope, receive, send):
     note("after the answer")
 
 
+async def answers_and_raises(scope, receive, send):
+    """As the middleware of Starlette does with an error of a handler: it answers, and raises it for the server."""
+    await start(send, 500)
+    if scope["query_string"] == b"streams":
+        await body(send, b"very ", True)
+    await body(send, b"sorry")
+    raise ValueError("answered already")
+
+
 async def nothing(scope, receive, send):
     await start(send, 204, [])
     await body(send, b"")
 
 
-PATHS = {"/tell": tell, "/echo": echo, "/listens": listens, "/deaf": deaf, "/floods": floods, "/fails": fails, "/breaks": breaks, "/after": after, "/nothing": nothing}
+PATHS = {"/tell": tell, "/echo": echo, "/listens": listens, "/deaf": deaf, "/floods": floods, "/fails": fails, "/breaks": breaks, "/after": after, "/nothing": nothing, "/answers": answers_and_raises}
 
 
 async def socket(scope, receive, send):
@@ -118,7 +127,15 @@ async def socket(scope, receive, send):
     if scope["path"].endswith("/refused"):
         await send({"type": "websocket.close", "code": 1008})
         return
-    await send({"type": "websocket.accept", "subprotocol": (scope["subprotocols"] or [None])[-1]})
+    if scope["path"].endswith("/denied"):
+        assert "websocket.http.response" in scope["extensions"]
+        headers = [(b"content-type", b"text/plain"), (b"set-cookie", b"a=1"), (b"set-cookie", b"b=2")]
+        await send({"type": "websocket.http.response.start", "status": 401, "headers": headers})
+        await send({"type": "websocket.http.response.body", "body": b"no ", "more_body": True})
+        await send({"type": "websocket.http.response.body", "body": b"token"})
+        return
+    headers = [(b"set-cookie", b"seat=7"), (b"set-cookie", b"row=3"), (b"x-seat", b"7")]
+    await send({"type": "websocket.accept", "subprotocol": (scope["subprotocols"] or [None])[-1], "headers": headers})
     while True:
         message = await receive()
         if message["type"] == "websocket.disconnect":
@@ -127,6 +144,9 @@ async def socket(scope, receive, send):
         if message.get("text") == "bye":
             await send({"type": "websocket.close", "code": 4001, "reason": "enough"})
             return
+        if message.get("text") == "fall":
+            await send({"type": "websocket.close"})
+            raise ValueError("closed already")
         await send({"type": "websocket.send", **{kind: message[kind] for kind in ("text", "bytes") if message.get(kind) is not None}})
 
 

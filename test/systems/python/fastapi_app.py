@@ -5,7 +5,7 @@ import contextlib
 import os
 
 from fastapi import APIRouter, BackgroundTasks, Depends, FastAPI, Header, HTTPException, Request, UploadFile, WebSocket, WebSocketDisconnect, WebSocketException
-from fastapi.responses import FileResponse, StreamingResponse
+from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
@@ -107,7 +107,11 @@ class Scores:
     async def chat(self, socket: WebSocket, name: str):
         if name == "nobody":
             raise WebSocketException(1008)
-        await socket.accept()
+        if name == "stranger":
+            return await socket.send_denial_response(JSONResponse({"who": name}, 401, {"www-authenticate": "Bearer"}))
+        if name == "absent":
+            raise HTTPException(410, "has left")
+        await socket.accept(headers=[(b"x-seat", b"7")])
         try:
             async for text in socket.iter_text():
                 await socket.send_json({"to": name, "text": text, "factor": self.factor})

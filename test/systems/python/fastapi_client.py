@@ -48,10 +48,13 @@ async def main():
     async with websockets.connect(url + "/chat/ada") as socket:
         await socket.send("hello")
         found["chat"] = json.loads(await socket.recv())
-    try:
-        await websockets.connect(url + "/chat/nobody")
-    except websockets.InvalidStatus as refused:
-        found["nobody"] = refused.response.status_code
+        found["seat"] = socket.response.headers["x-seat"]
+    for name in ("nobody", "stranger", "absent"):
+        try:
+            await websockets.connect(url + "/chat/" + name)
+        except websockets.InvalidStatus as refused:
+            response = refused.response
+            found[name] = [response.status_code, response.body.decode(), response.headers.get("www-authenticate")]
     print(json.dumps(found))
 
 

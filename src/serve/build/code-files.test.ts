@@ -1,0 +1,39 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { changedFiles, changeWarning, packCode, unpackCode } from "./code-files.ts";
+import { digestsOf } from "./file-digest.ts";
+
+let folder = "";
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "shoal-files-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+test("code and its files come back as they were packed", () => {
+  const code = Uint8Array.of(0, 255, 7);
+  const files = [["/ä.ts", "digest"]] as const;
+  const unpacked = unpackCode(packCode(code, files));
+  expect([[...unpacked.code], unpacked.files]).toEqual([[0, 255, 7], files]);
+  expect(unpackCode(packCode(new Uint8Array(), []))).toMatchObject({ files: [] });
+});
+
+test("files with other bytes than at the deploy are found; what is gone is not told here", async () => {
+  const paths = ["a.ts", "b.ts", "c.ts"].map((name) => join(folder, name));
+  for (const path of paths) writeFileSync(path, "1");
+  const files = digestsOf(paths);
+  expect(await changedFiles(files)).toEqual([]);
+  writeFileSync(join(folder, "b.ts"), "2");
+  rmSync(join(folder, "c.ts"));
+  expect(await changedFiles(files)).toEqual([join(folder, "b.ts")]);
+});
+
+test("a warning names the replica, a few files and the remedy", () => {
+  const replica = "greet#Greeter#1";
+  expect(changeWarning([], replica)).toBeUndefined();
+  expect(changeWarning(["/a.ts"], replica)).toMatch(
+    /^shoal: replica greet#Greeter#1 runs other code than was deployed: \/a\.ts has changed since\. Deploy again/,
+  );
+  expect(changeWarning(["a", "b", "c", "d", "e"], replica)).toContain("a, b, c and 2 more have changed since");
+});

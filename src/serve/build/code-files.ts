@@ -1,0 +1,50 @@
+/**
+ * The code of a deployment as it is kept: its bytes, and the files that it is made of as they were at the deploy.
+ *
+ * Replicas load modules as these are when they start, so one that starts later may run other code than was deployed. The digests tell which files have changed; where a file is gone, or
+ * this machine never had it, loading the code says so itself. Packed where an application is built, read by replicas.
+ */
+import { readFile } from "node:fs/promises";
+import { localCodePath } from "../../core/internal.ts";
+import { digestOfBytes, type FileDigest } from "./file-digest.ts";
+
+const LENGTH_BYTES = 4;
+/** Files that a warning names. */
+const NAMED_FILES_MAX = 3;
+
+export function packCode(code: Uint8Array, files: readonly FileDigest[]): Uint8Array {
+  const head = Buffer.from(JSON.stringify(files));
+  const length = Buffer.alloc(LENGTH_BYTES);
+  length.writeUInt32LE(head.length);
+  return Buffer.concat([length, head, code]);
+}
+
+/** The parts of what `packCode` gave. */
+export function unpackCode(packed: Uint8Array): { readonly code: Uint8Array; readonly files: readonly FileDigest[] } {
+  const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength);
+  const end = LENGTH_BYTES + bytes.readUInt32LE(0);
+  return { code: bytes.subarray(end), files: JSON.parse(bytes.toString("utf8", LENGTH_BYTES, end)) as FileDigest[] };
+}
+
+/** Paths of files whose bytes are others than at the deploy, as they are on this machine. */
+export async function changedFiles(files: readonly FileDigest[]): Promise<string[]> {
+  const changed: string[] = [];
+  // One after the other: requests go on meanwhile.
+  for (const [path, digest] of files) {
+    const file = localCodePath(path);
+    const bytes = await readFile(file).catch(() => undefined);
+    if (bytes !== undefined && digestOfBytes(bytes) !== digest) changed.push(file);
+  }
+  return changed;
+}
+
+/** Undefined where nothing has changed. */
+export function changeWarning(changed: readonly string[], replicaId: string): string | undefined {
+  if (changed.length === 0) return undefined;
+  const more = changed.length - NAMED_FILES_MAX;
+  const named = `${changed.slice(0, NAMED_FILES_MAX).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  return (
+    `shoal: replica ${replicaId} runs other code than was deployed: ${named} ${changed.length === 1 ? "has" : "have"} changed since. ` +
+    "Deploy again, so that all replicas run the same code; where the deployment has a `version`, give it another one."
+  );
+}

@@ -4,6 +4,9 @@
  * Replicas append the number of each request that they begin to a file; a number that stands there twice was run twice.
  */
 import { Agent, request } from "node:http";
+import { kill, remote } from "shoal";
+import * as serve from "shoal/serve";
+import type { TestCluster, TestNode } from "shoal/testing";
 import type { Log } from "./session.ts";
 
 interface Answer {
@@ -91,4 +94,22 @@ export class CountingClient {
       }
     }
   }
+}
+
+class Holder {
+  ready(): void {}
+}
+
+/** Starts Serve with its controller on another node than the first, on which the test's own driver hangs. @returns the node */
+export async function startAwayFromDriver(cluster: TestCluster, options: serve.StartOptions): Promise<TestNode> {
+  const [first] = cluster.nodes as [TestNode];
+  // A node that is full gets no actor, also none without resources.
+  const holder = remote(Holder, { numCpus: 2, schedulingStrategy: { nodeId: first.nodeId } }).remote();
+  await holder.ready.remote();
+  await serve.start(options);
+  await kill(holder);
+  const health = await serve.controllerHealth();
+  const node = cluster.nodes.find(({ nodeId }) => nodeId === health?.nodeId);
+  if (node === undefined || node === first) throw new Error("the controller is on the first node");
+  return node;
 }

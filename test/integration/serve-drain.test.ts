@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import * as grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { Agent } from "node:http";
-import { init, remote, shutdown } from "shoal";
+import { init, nodes, remote, shutdown } from "shoal";
 import * as serve from "shoal/serve";
 import { TestCluster, type TestNode } from "shoal/testing";
 import { expect, test } from "vitest";
@@ -120,6 +120,7 @@ test("what is open at the proxy of a drained node has its grace, new clients go 
   const resident = remote(Resident, { numCpus: 0, schedulingStrategy: { nodeId: third.nodeId } }).remote();
   await resident.ready.remote();
   await drain(third);
+  expect((await nodes()).map(({ nodeId, draining }) => draining === (nodeId === third.nodeId))).toEqual([true, true, true]);
   const leaving = await startAwayFromDriver(cluster, {
     httpOptions: { port: 0, drainGraceMs: GRACE_MS },
     grpcOptions: { port: 0, services: [{ protoFile: PROTO, service: "shop.v1.Shop" }] },
@@ -136,7 +137,7 @@ test("what is open at the proxy of a drained node has its grace, new clients go 
   const chats = [chatOf(client), chatOf(client)] as const;
   const socket = new WebSocket(address.replace("http", "ws"));
   const heard: string[] = [];
-  socket.on("message", (data) => heard.push(String(data)));
+  socket.on("message", (data: Buffer) => heard.push(data.toString()));
   const closed = new Promise((resolve) => socket.on("close", (code, reason) => resolve([code, String(reason)])));
   await new Promise((resolve) => socket.on("open", resolve));
   const sayAll = async (word: string): Promise<void> => {

@@ -16,8 +16,8 @@ import { ask, CountingClient, startAwayFromDriver } from "./serve-client.ts";
 import { failureOf, Log, until, useFolder } from "./session.ts";
 
 const PROTO = fileURLToPath(new URL("grpc/shop.proto", import.meta.url));
-const GRACE_MS = 1_500;
-const DEADLINE_MS = 5_000;
+const GRACE_MS = 2_000;
+const DEADLINE_MS = 7_000;
 const folder = useFolder();
 
 interface Item {

@@ -101,6 +101,8 @@ export interface ActorInfo {
 export interface NodeInfo {
   readonly nodeId: NodeId;
   readonly alive: boolean;
+  /** It is to leave: it gets nothing new, and goes when what it has has ended. */
+  readonly draining: boolean;
   readonly hostname: string;
   readonly address: string;
   /** All that it has, whether in use or not. */

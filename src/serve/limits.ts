@@ -57,6 +57,12 @@ export const KEEP_ALIVE_MS = 90_000;
 export const DRAIN_GRACE_MS = 30_000;
 /** The grace has no more than this part of the time that is left until the node's deadline: open requests have the rest. */
 export const DRAIN_GRACE_PART = 0.5;
+/** Requests that are open when the grace is over have so long; those that are left then are ended. */
+export const DRAIN_WITHIN_MS = 60_000;
+/** They have no more than this part of the time until the node's deadline: the rest is for telling clients. */
+export const DRAIN_WITHIN_PART = 0.9;
+/** A proxy that has ended what was left has so long to say so. */
+export const DRAIN_ANSWER_MS = 2_000;
 /** How often a proxy looks whether the files of its certificate have been renewed. */
 export const CERTIFICATE_EVERY_MS = 5_000;
 /** Replicas of a deployment that are told of by REST after their end. Ray: RAY_SERVE_RETAINED_DEAD_REPLICAS. */
@@ -75,7 +81,7 @@ export const BUSY_RETRY_MIN_MS = 10;
 export const BUSY_RETRY_MAX_MS = 500;
 /** A replica whose connection broke gets nothing for that long, unless the controller says before what has become of it. */
 export const LOST_FOR_MS = 1_000;
-/** Replicas that one call may meet which have died, before its failure is the caller's. */
+/** Replicas that one call may meet which die while they have it, before its failure is the caller's: it may be what they die of. */
 export const CALL_ATTEMPTS_MAX = 4;
 /** How soon a process tries to reach the controller again. */
 export const WATCH_RETRY_MS = 200;

@@ -207,7 +207,7 @@ function processOf(nodeId: string): ProcessId {
 
 async function listed(): Promise<NodeInfoHeader[]> {
   const { header } = await driverRuntime().daemon.request(MESSAGE.NODES, undefined);
-  return (header as NodeInfoHeader[]).filter(({ alive, nodeId }) => alive && nodeId !== rogue.nodeId);
+  return (header as unknown as NodeInfoHeader[]).filter(({ alive, nodeId }) => alive && nodeId !== rogue.nodeId);
 }
 
 /** What breaks a link is counted in `ends`. */

@@ -4,7 +4,10 @@
  * Replicas append the number of each request that they begin to a file; a number that stands there twice was run twice.
  */
 import { Agent, request } from "node:http";
-import type { Log } from "./session.ts";
+import { type AnyActorHandle, kill, remote } from "shoal";
+import * as serve from "shoal/serve";
+import type { TestCluster, TestNode } from "shoal/testing";
+import { isAlive, type Log, shoalProcesses } from "./session.ts";
 
 interface Answer {
   readonly status: number;
@@ -91,4 +94,34 @@ export class CountingClient {
       }
     }
   }
+}
+
+class Holder {
+  ready(): void {}
+}
+
+/** Takes all CPUs of a node of two: one that is full gets no actor, also none without resources. @returns whoever is to be killed to free them */
+export async function fullNode(nodeId: string): Promise<AnyActorHandle> {
+  const holder = remote(Holder, { numCpus: 2, schedulingStrategy: { nodeId } }).remote();
+  await holder.ready.remote();
+  return holder;
+}
+
+/** Starts Serve with its controller on another node than the first, on which the test's own driver hangs. @returns the node */
+export async function startAwayFromDriver(cluster: TestCluster, options: serve.StartOptions): Promise<TestNode> {
+  const [first] = cluster.nodes as [TestNode];
+  const holder = await fullNode(first.nodeId);
+  await serve.start(options);
+  await kill(holder);
+  const health = await serve.controllerHealth();
+  const node = cluster.nodes.find(({ nodeId }) => nodeId === health?.nodeId);
+  if (node === undefined || node === first) throw new Error("the controller is on the first node");
+  return node;
+}
+
+/** SIGKILL for the daemon and for each of its workers, as when a machine loses its power. */
+export async function loses(node: TestNode): Promise<void> {
+  const workers = shoalProcesses({ under: node.pid });
+  await node.kill();
+  for (const pid of workers) if (isAlive(pid)) process.kill(pid, "SIGKILL");
 }

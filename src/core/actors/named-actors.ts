@@ -58,6 +58,8 @@ export class NamedActors {
       throw new ActorDiedError(`Cannot get actor ${JSON.stringify(name)}: ${(error as Error).message}`, {
         reason: "no actor has that name",
         hint: "Create it first with the option name, and look it up in the same namespace.",
+        // As of a call that was not sent: nothing has begun.
+        details: { name, namespace, sent: false },
       });
     }
     const client = clientOf(found);

@@ -9,7 +9,7 @@ import { MESSAGE } from "../wire/messages.ts";
 
 export function onlyNodeQuestions(node: NodeServices): HeadHandlers<typeof MESSAGE.NODES | typeof MESSAGE.RESOURCES> {
   return {
-    [MESSAGE.NODES]: (_nothing, { connection }, { callId }) => connection.reply(callId, [node.info]),
+    [MESSAGE.NODES]: (_nothing, { connection }, { callId }) => connection.reply(callId, [{ ...node.info, draining: false }]),
     [MESSAGE.RESOURCES]: ({ store }, { connection }, { callId }) => {
       const { total, free } = node.view();
       connection.reply(callId, { total: amountsOf(total), available: amountsOf(free), store });

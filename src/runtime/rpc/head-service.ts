@@ -30,7 +30,7 @@ export type HeadHandlers<Numbers extends keyof MessagesToHead> = Handlers<
 export interface NodeServices extends Methods<Omit<NodeCommands, "processGone">> {
   readonly nodeId: NodeId;
   /** What it tells whoever asks which nodes there are. */
-  readonly info: NodeHeader;
+  readonly info: Omit<NodeHeader, "draining">;
   /** The owner of the counted references of actors that were created there. */
   readonly daemonId: ProcessId;
   /** A process of that node. */

@@ -660,7 +660,7 @@ export type LogHeader = Of<typeof log>;
 /** A node as the head tells of it: to processes, and to an operator. */
 export const nodePlace = { nodeId, hostname: text, address: text, labels: record(text) };
 
-export const nodeEntry = fields({ ...nodePlace, alive: flag, resources: record(number), objectStoreMemoryBytes: number });
+export const nodeEntry = fields({ ...nodePlace, alive: flag, draining: flag, resources: record(number), objectStoreMemoryBytes: number });
 export type NodeHeader = Of<typeof nodeEntry>;
 
 const groupFields = {

@@ -190,7 +190,8 @@ export class Controller {
       if (!this.#proxies.hasListened) await this.#clearProxies();
       throw error;
     }
-    const statuses = Object.values(this.#proxies.statuses);
+    // A proxy that drains is no place to send anybody to.
+    const statuses = Object.values(this.#proxies.statuses).sort((a, b) => Number(b.status === "HEALTHY") - Number(a.status === "HEALTHY"));
     const address = statuses.find((status) => status.address !== undefined)?.address;
     return { address, grpcAddress: statuses.find((status) => status.grpcAddress !== undefined)?.grpcAddress };
   }

@@ -1,12 +1,19 @@
 /**
  * Proxies as actors: on each node of the cluster so many, or on one; started again when they die.
  *
- * Detached actors with names, like replicas: they serve on while no controller is there, and the next one finds them. Owns what is known of each: where it listens, and
- * what keeps it from that. Called by the controller.
+ * Detached actors with names, like replicas: they serve on while no controller is there, and the next one finds them, wherever they are. None is started on a node that is
+ * drained, where it would never come up. Owns what is known of each: where it listens, and what keeps it from that. Called by the controller.
  */
 import { SERVE_NAMESPACE } from "../names.ts";
-import { type ActorHandle, getRuntimeContext, kill, nodes, remote } from "../../core/index.ts";
-import { COMPONENT_START_WITHIN_MS, METRICS_WITHIN_MS, REPLICA_CONCURRENCY, START_RETRY_MIN_MS } from "../limits.ts";
+import { type ActorHandle, actors, getRuntimeContext, kill, type NodeInfo, nodes, remote } from "../../core/index.ts";
+import {
+  COMPONENT_START_WITHIN_MS,
+  DRAIN_ANSWER_MS,
+  DRAIN_WITHIN_MS,
+  METRICS_WITHIN_MS,
+  REPLICA_CONCURRENCY,
+  START_RETRY_MIN_MS,
+} from "../limits.ts";
 import type { ProcessMetrics } from "../metrics/registry.ts";
 import { proxyEnded } from "../metrics/replica-life-metrics.ts";
 import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
@@ -27,11 +34,15 @@ export interface ProxyStatusInfo {
   message: string;
 }
 
+const PROXY_NAME = /^SERVE_PROXY::(.+)::(\d+)$/;
+
 interface RunningProxy {
   handle: ActorHandle<ServeProxy>;
   readonly info: ProxyStatusInfo;
-  /** Settles with the first start. */
+  /** Settles with the first start, and where there will be none. */
   readonly started: Promise<void>;
+  /** Nobody is to wait for its start any more. */
+  readonly giveUp: () => void;
   isEnding: boolean;
 }
 
@@ -42,6 +53,7 @@ export class ProxyStarter {
   /** By node, where its proxies listen. */
   readonly #ports = new Map<string, number>();
   readonly #grpcPorts = new Map<string, number>();
+  #found: Promise<void> | undefined;
   #isOver = false;
 
   constructor(options: ResolvedHttpOptions, grpc: ResolvedGrpcOptions | undefined) {
@@ -58,16 +70,39 @@ export class ProxyStarter {
     return this.#ports.size > 0;
   }
 
-  /** Every node has its proxies, and nodes that have gone have none. */
+  /** Every node that stays has its proxies, and nodes that have gone have none. */
   async follow(): Promise<void> {
     const { location, proxies } = this.#options;
     if (location === "disabled") return;
-    const here = getRuntimeContext().nodeId;
-    const alive = location === "headOnly" ? [here] : (await nodes()).filter((node) => node.alive).map(({ nodeId }) => nodeId);
+    await (this.#found ??= this.#find().catch((error: unknown) => {
+      this.#found = undefined;
+      throw error;
+    }));
+    const alive = new Map((await nodes()).filter((node) => node.alive).map((node) => [node.nodeId as string, node]));
     // The nodes may have been asked for before the end: a proxy that started now would stay, with these options.
     if (this.#isOver) return;
-    for (const nodeId of alive) for (let index = 0; index < proxies; index += 1) this.#start(nodeId, index);
-    for (const [name, proxy] of this.#proxies) if (!(alive as string[]).includes(proxy.info.nodeId)) this.#end(name, proxy);
+    const home = location === "headOnly" ? this.#home(alive) : undefined;
+    for (const { nodeId, draining } of alive.values())
+      if (!draining && (home ?? nodeId) === nodeId) for (let index = 0; index < proxies; index += 1) this.#start(nodeId, index);
+    for (const [name, proxy] of this.#proxies) {
+      const node = alive.get(proxy.info.nodeId);
+      if (node === undefined) this.#end(name, proxy);
+      else if (node.draining) proxy.giveUp();
+    }
+  }
+
+  /** Proxies that an earlier controller has started. */
+  async #find(): Promise<void> {
+    for (const { name = "", phase } of await actors({ namespace: SERVE_NAMESPACE })) {
+      const [, nodeId, index] = PROXY_NAME.exec(name) ?? [];
+      if (nodeId !== undefined && phase !== "dead" && !this.#isOver) this.#start(nodeId, Number(index));
+    }
+  }
+
+  /** The node of the only proxies. They stay where they are, as clients know their address, when the controller goes to another node. */
+  #home(alive: ReadonlyMap<string, NodeInfo>): string {
+    const kept = [...this.#proxies.values()].find(({ info }) => alive.get(info.nodeId)?.draining === false);
+    return kept?.info.nodeId ?? getRuntimeContext().nodeId;
   }
 
   /** @throws where one that was to start could not listen */
@@ -106,20 +141,20 @@ export class ProxyStarter {
   }
 
   #start(nodeId: string, index: number): void {
-    const name = `SERVE_PROXY::${nodeId}::${index}`;
+    const name = nameOf(nodeId, index);
     if (this.#proxies.has(name)) return;
     const info: ProxyStatusInfo = { status: "STARTING", nodeId, address: undefined, message: "" };
     const { promise: started, resolve, reject } = Promise.withResolvers<void>();
     // `ready()` reports a failed start; without a call of it, the failure is in the status alone.
     started.catch(() => {});
-    const proxy: RunningProxy = { handle: this.#actor(name, nodeId), info, started, isEnding: false };
+    const proxy: RunningProxy = { handle: this.#actor(name, nodeId), info, started, giveUp: resolve, isEnding: false };
     this.#proxies.set(name, proxy);
-    void this.#keepRunning(name, proxy, { resolve, reject });
+    void this.#keepRunning(name, proxy, { resolve, reject }).finally(resolve);
   }
 
   /** With port 0 the first proxy of a node gets one that is free, for HTTP and for gRPC, and the others, and those that are started again, the same. */
   async #portOf(name: string, nodeId: string): Promise<number> {
-    const first = `SERVE_PROXY::${nodeId}::0`;
+    const first = nameOf(nodeId, 0);
     const isAny = this.#options.port === 0 || this.#grpcOptions?.port === 0;
     if (isAny && name !== first) await this.#proxies.get(first)?.started.catch(() => {});
     return this.#ports.get(nodeId) ?? this.#options.port;
@@ -177,16 +212,17 @@ export class ProxyStarter {
   /** Ends a proxy whose node is to go: the proxy tells so by `/-/healthz` and serves on for a grace, finishes what it has, and ends. It stays in the table, so that no other is started there. */
   async #leaveNode(proxy: RunningProxy): Promise<void> {
     proxy.isEnding = true;
-    const { drainGraceMs: graceMs } = this.#options;
-    await this.#drain(proxy, { graceMs, withinMs: Math.min(2 ** 31 - 1, graceMs + COMPONENT_START_WITHIN_MS) });
+    await this.#drain(proxy, { graceMs: this.#options.drainGraceMs, withinMs: DRAIN_WITHIN_MS });
     proxy.info.status = "DRAINED";
     await Promise.allSettled([kill(proxy.handle)]);
   }
 
+  /** @param times how long the proxy serves on, and how long requests that are open then have */
   async #drain({ handle, info }: RunningProxy, { graceMs = 0, withinMs }: { graceMs?: number; withinMs: number }): Promise<void> {
     const startMs = performance.now();
     info.status = "DRAINING";
-    const [outcome] = await Promise.allSettled([handle.drain.options({ timeoutMs: withinMs }).remote(graceMs)]);
+    const timeoutMs = Math.min(2 ** 31 - 1, graceMs + withinMs + DRAIN_ANSWER_MS);
+    const [outcome] = await Promise.allSettled([handle.drain.options({ timeoutMs }).remote(graceMs, withinMs)]);
     if (outcome.status === "fulfilled") proxyEnded(info.nodeId, performance.now() - startMs);
   }
 
@@ -195,4 +231,8 @@ export class ProxyStarter {
     this.#proxies.delete(name);
     void kill(proxy.handle).catch(() => {});
   }
+}
+
+function nameOf(nodeId: string, index: number): string {
+  return `SERVE_PROXY::${nodeId}::${index}`;
 }

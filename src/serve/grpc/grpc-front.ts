@@ -40,6 +40,8 @@ type HealthWatch = grpc.ServerWritableStream<{ service: string }, { status: stri
 type Failure = { readonly code: number; readonly details: string; readonly metadata?: grpc.Metadata };
 type Reply = (error: Failure | null, value?: unknown, trailer?: grpc.Metadata) => void;
 
+const ENDING = "the proxy ends";
+
 export class GrpcFront {
   readonly #grpc: typeof grpc;
   readonly #server: grpc.Server;
@@ -50,6 +52,7 @@ export class GrpcFront {
   /** The sockets of open connections. */
   readonly #sockets = new Set<Socket>();
   readonly #ownStreams = new OwnStreams();
+  readonly #calls = new Set<GrpcCall>();
   #isEnding = false;
   #listener: Server | undefined;
 
@@ -96,15 +99,19 @@ export class GrpcFront {
     await graceOver;
     this.#isEnding = true;
     this.#listener?.close();
-    for (const call of [...this.#watches, ...this.#reflections])
-      call.emit("error", { code: GRPC_STATUS.UNAVAILABLE, details: "the proxy ends" });
+    for (const call of [...this.#watches, ...this.#reflections]) call.emit("error", { code: GRPC_STATUS.UNAVAILABLE, details: ENDING });
     await new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));
     // From Node 24 on the server closes its sessions itself, and then `tryShutdown` does not wait for the streams in them.
     await Promise.all([...this.#sockets].map((socket) => new Promise((resolve) => socket.once("close", resolve))));
   }
 
+  /** Ends the calls that are open: their clients may make them again, elsewhere. */
+  endCalls(): void {
+    for (const call of this.#calls) call.close();
+  }
+
   async #addOwn(): Promise<void> {
-    const draining = (): Failure => ({ code: GRPC_STATUS.UNAVAILABLE, details: "the proxy ends" });
+    const draining = (): Failure => ({ code: GRPC_STATUS.UNAVAILABLE, details: ENDING });
     this.#server.addService(await definitionOf(HEALTH_SERVICE), {
       Check: (call: { request: { service: string } }, reply: Reply) => {
         const { service } = call.request;
@@ -167,14 +174,17 @@ export class GrpcFront {
       const kind: GrpcKind = requestStream ? (responseStream ? "bidi" : "clientStream") : responseStream ? "serverStream" : "unary";
       const names = originalName === undefined || originalName === name ? [name] : [name, originalName];
       const handle = (call: Call, reply?: Reply): void => {
-        new GrpcCall(call, reply, {
+        const begun: GrpcCall = new GrpcCall(call, reply, {
           package_: this.#grpc,
           options: this.#options,
           ports: this.#ports,
           url: targetUrl({ kind, names }),
           path,
           isLate: this.#isEnding,
-        }).start();
+          over: () => this.#calls.delete(begun),
+        });
+        this.#calls.add(begun);
+        begun.start();
       };
       return [name, handle] as const;
     });
@@ -190,6 +200,7 @@ interface CallSetting {
   readonly path: string;
   /** The proxy takes none any more. */
   readonly isLate: boolean;
+  readonly over: () => void;
 }
 
 /** A client's call, from its metadata to its status. */
@@ -221,7 +232,7 @@ class GrpcCall implements ReplyPort {
     const header = new this.#setting.package_.Metadata();
     header.set("request_id", this.#requestId);
     this.#call.sendMetadata(header);
-    if (this.#setting.isLate) return this.#end(GRPC_STATUS.UNAVAILABLE, "the proxy ends");
+    if (this.#setting.isLate) return this.#end(GRPC_STATUS.UNAVAILABLE, ENDING);
     if (!known.includes(this.#app)) {
       const problem = this.#app === "" ? "metadata application is needed" : `there is no application ${this.#app.slice(0, 100)}`;
       return this.#end(GRPC_STATUS.NOT_FOUND, `${problem}: there are ${known.join(", ") || "none"}`);
@@ -284,6 +295,12 @@ class GrpcCall implements ReplyPort {
     this.#end(code, details, { whole, metadata });
   }
 
+  /** The proxy ends, and cannot wait. */
+  close(): void {
+    this.#exchange?.cancel(ENDING);
+    this.#end(GRPC_STATUS.UNAVAILABLE, ENDING);
+  }
+
   /** The rest of the client's deadline and of the proxy's own limit, whichever is shorter; 0 is without limit. */
   #timeoutMs(): number {
     const deadline = this.#call.getDeadline();
@@ -323,7 +340,8 @@ class GrpcCall implements ReplyPort {
     if (this.#isOver) return false;
     this.#isOver = true;
     clearTimeout(this.#timer);
-    const { ports, path } = this.#setting;
+    const { ports, path, over } = this.#setting;
+    over();
     ports.served({
       app: this.#app,
       method: path,

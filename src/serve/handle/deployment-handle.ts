@@ -377,8 +377,8 @@ class DeploymentCall {
       return false;
     }
     this.#router.lost(replica);
-    if (this.#cancelled !== undefined || attempt >= CALL_ATTEMPTS_MAX) return false;
     const hasBegun = error instanceof ActorDiedError || error instanceof ActorUnavailableError ? error.details?.["sent"] !== false : false;
+    if (this.#cancelled !== undefined || attempt >= (hasBegun ? CALL_ATTEMPTS_MAX : this.#router.attemptsMax)) return false;
     return !hasBegun || this.#router.routes?.idempotentMethods.includes(this.#method) === true;
   }
 

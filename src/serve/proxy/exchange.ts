@@ -198,7 +198,7 @@ export class Exchange {
     const { head, body } = this.#request;
     const mayRepeat =
       !mayHaveBegun || (body instanceof Uint8Array && this.#router.routes?.idempotentMethods.includes(head.method) === true);
-    if (mayRepeat && this.#attempt < CALL_ATTEMPTS_MAX) this.start();
+    if (mayRepeat && this.#attempt < (mayHaveBegun ? CALL_ATTEMPTS_MAX : this.#router.attemptsMax)) this.start();
     else {
       this.#isOver = true;
       this.#reply.refuse(500, { detail: "the replica died while it had the request" });

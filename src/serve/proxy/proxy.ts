@@ -16,7 +16,7 @@ import { Exchange } from "./exchange.ts";
 import type { HttpPorts, RoutedTarget } from "./client-exchange.ts";
 import { createHttpFront, type HttpFront } from "./http-front.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
-import { DRAIN_GRACE_PART } from "../limits.ts";
+import { DRAIN_GRACE_PART, DRAIN_WITHIN_PART } from "../limits.ts";
 import { ReplicaLinks } from "./replica-links.ts";
 import { GrpcFront } from "../grpc/grpc-front.ts";
 import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
@@ -137,10 +137,13 @@ export class ServeProxy {
    * Resolves when the proxy takes no new connections and every request has been answered. WebSockets are closed: their clients go elsewhere.
    *
    * @param graceMs serves on for so long first, as a proxy that is ending; the shortest counts where it is asked again
+   * @param withinMs requests that are open then have so long; those that are left are ended
    */
-  drain(graceMs: number): Promise<void> {
-    const deadlineMs = getRuntimeContext().preemption?.deadlineMs ?? Number.POSITIVE_INFINITY;
-    setTimeout(this.#graceOver.resolve, Math.min(graceMs, DRAIN_GRACE_PART * Math.max(0, deadlineMs - Date.now())));
+  drain(graceMs: number, withinMs: number): Promise<void> {
+    const { deadlineMs = Number.POSITIVE_INFINITY } = getRuntimeContext().preemption ?? {};
+    const leftMs = Math.max(0, deadlineMs - Date.now());
+    setTimeout(this.#graceOver.resolve, Math.min(graceMs, DRAIN_GRACE_PART * leftMs));
+    setTimeout(() => this.#endOpen(), Math.min(2 ** 31 - 1, graceMs + withinMs, DRAIN_WITHIN_PART * leftMs));
     this.#isDraining = true;
     this.#drained ??= this.#drain();
     return this.#drained;
@@ -158,6 +161,12 @@ export class ServeProxy {
     http2?.close();
     webSockets.close();
     await Promise.all([closed, ended]);
+  }
+
+  /** The time is over: clients are told where their protocol allows it. */
+  #endOpen(): void {
+    this.#grpc?.front.endCalls();
+    this.#fronts?.server.closeAllConnections();
   }
 
   /** Answers when its node is to be drained; its failure is the end of the proxy. */

@@ -7,7 +7,7 @@
  */
 import { Fifo } from "../../core/internal.ts";
 import { BackPressureError, DeploymentUnavailableError } from "../errors.ts";
-import { BUSY_RETRY_MAX_MS, BUSY_RETRY_MIN_MS, LOST_FOR_MS } from "../limits.ts";
+import { BUSY_RETRY_MAX_MS, BUSY_RETRY_MIN_MS, CALL_ATTEMPTS_MAX, LOST_FOR_MS } from "../limits.ts";
 import { LATENCY_BOUNDARIES, Series } from "../metrics/registry.ts";
 import { loadRequestRouter } from "./load-request-router.ts";
 import type { RequestToRoute } from "./request-router.ts";
@@ -111,6 +111,11 @@ export class DeploymentRouter {
 
   get routes(): DeploymentRoutes | undefined {
     return this.#routes;
+  }
+
+  /** Replicas that one request may meet which are gone before it has begun: a node takes many along, and the controller may be away. */
+  get attemptsMax(): number {
+    return Math.max(CALL_ATTEMPTS_MAX, (this.#routes?.replicas.length ?? 0) + 1);
   }
 
   /** Replicas on which something of this process may run. */

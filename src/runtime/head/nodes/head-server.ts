@@ -369,7 +369,11 @@ export class HeadServer {
   }
 
   readonly #handlers: Handlers<MessagesToCluster, [peer: HeadPeer, callId: number]> = {
-    [MESSAGE.NODES]: (_nothing, peer, callId) => peer.connection.reply(callId, this.list()),
+    [MESSAGE.NODES]: (_nothing, peer, callId) =>
+      peer.connection.reply(
+        callId,
+        this.list().map((info) => ({ ...info, draining: this.#draining.has(info.nodeId) })),
+      ),
     [MESSAGE.RESOURCES]: ({ store }, peer, callId) => peer.connection.reply(callId, { ...this.#resources(), store }),
     [MESSAGE.NODE_DRAIN]: (asked, peer, callId) => this.#drain(peer, callId, asked),
     [MESSAGE.CLUSTER_STATUS]: (_nothing, peer, callId) => peer.connection.reply(callId, this.#status()),

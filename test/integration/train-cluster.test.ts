@@ -64,6 +64,40 @@ test("ranks of two nodes compute together; a node that dies shrinks an elastic g
   expect((await fitted).metrics).toEqual({ step: 3, start: 2, attempt: 2, worldSize: 1 });
 });
 
+test.skipIf(WITHOUT_PYTHON !== undefined)(
+  `an elastic group of ranks of Python shrinks when a node dies, and grows when another comes${unless(WITHOUT_PYTHON)}`,
+  { timeout: 60_000 },
+  async () => {
+    await using cluster = await TestCluster.start({ head: { numCpus: 1 }, onLine });
+    const dies = await cluster.addNode({ numCpus: 1 });
+    await using _program = await connected(cluster);
+    const root = mkdtempSync(join(folder, "run-"));
+    const sizes: number[] = [];
+    const fitted = new DataParallelTrainer({
+      trainLoopPerWorker: python.task(join(PYTHON_FOLDER, "train_loops.py"), "count_steps"),
+      trainLoopConfig: { root, steps: 4, waitsAt: 2, untilRanks: 2 },
+      scalingConfig: { numWorkers: { min: 1, max: 2 }, elasticResizeMonitorIntervalMs: 100 },
+      runConfig: {
+        name: "python elastic",
+        storagePath: folder,
+        failureConfig: { maxFailures: 1 },
+        checkpointConfig: { numToKeep: 2 },
+        callbacks: [{ afterReport: ({ metrics }) => void sizes.push(metrics.length) }],
+      },
+    }).fit();
+    await until(() => existsSync(join(root, "waits-0")) && existsSync(join(root, "waits-1")), "both ranks to wait");
+    await dies.kill();
+    await until(() => sizes.includes(1), "the rank that is left to report");
+    await cluster.addNode({ numCpus: 1 });
+    const { metrics } = await fitted;
+    const { step, start } = metrics as { step: number; start: number };
+    expect(metrics).toEqual({ step: expect.any(Number), start: expect.any(Number), attempt: 3, worldSize: 2 });
+    // Every step was reported once, by two ranks, by one, and by two again.
+    expect(sizes).toHaveLength(step + 1);
+    expect(sizes).toEqual(sizes.map((_, at) => (at < 2 || at >= start ? 2 : 1)));
+  },
+);
+
 /** The number of the node where a row was made, in large enough blocks. */
 const madeOn = (nodeIds: readonly string[]) => (batch: data.Batch<{ id: number }>) => ({
   id: batch.id,

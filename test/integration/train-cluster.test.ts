@@ -138,7 +138,7 @@ test("ranks get the blocks of their own node first, and as many rows as the othe
   for (const near of metrics?.near ?? []) expect(near).toBeGreaterThanOrEqual(18 * blockRows);
 });
 
-test("ranks of a node that is drained are told, stop at a checkpoint and go on elsewhere, without a failure", {
+test("ranks of a node that is drained are told, again when it is drained with another deadline, stop at a checkpoint and go on elsewhere, without a failure", {
   timeout: 60_000,
 }, async () => {
   await using cluster = await TestCluster.start({ head: { numCpus: 0 }, onLine });
@@ -150,8 +150,12 @@ test("ranks of a node that is drained are told, stop at a checkpoint and go on e
       const { attempt } = getContext();
       if (attempt === 1) {
         writeFileSync(join(config.root, "begun"), "");
-        while (getContext().preemption === undefined) await new Promise((resolve) => setTimeout(resolve, 10));
-        writeFileSync(join(config.root, "told"), JSON.stringify(getContext().preemption));
+        let deadline: number | undefined;
+        for (const name of ["told", "told-again"]) {
+          while (getContext().preemption?.deadlineMs === deadline) await new Promise((resolve) => setTimeout(resolve, 10));
+          deadline = getContext().preemption?.deadlineMs;
+          writeFileSync(join(config.root, name), JSON.stringify(getContext().preemption));
+        }
       }
       await count({ root: config.root, steps: 3 });
     },
@@ -163,8 +167,13 @@ test("ranks of a node that is drained are told, stop at a checkpoint and go on e
   using connection = await connectToCluster(cluster.address);
   const [drainedAt, deadlineMs] = [Date.now(), 30_000];
   await connection.ask(MESSAGE.NODE_DRAIN, { node: leaves.nodeId, deadlineMs });
+  await until(() => existsSync(join(root, "told")), "the rank to hear of it");
+  await connection.ask(MESSAGE.NODE_DRAIN, { node: leaves.nodeId, deadlineMs: 2 * deadlineMs });
   expect((await fitted).metrics).toEqual({ step: 2, start: 1, attempt: 2, worldSize: 1 });
-  const told = JSON.parse(readFileSync(join(root, "told"), "utf8")) as PreemptionInfo;
+  const [told, again] = ["told", "told-again"].map((name) => JSON.parse(readFileSync(join(root, name), "utf8")) as PreemptionInfo) as [
+    PreemptionInfo & { deadlineMs: number },
+    PreemptionInfo,
+  ];
   expect(told).toEqual({
     reason: "preemption",
     deadlineMs: expect.any(Number),
@@ -174,11 +183,13 @@ test("ranks of a node that is drained are told, stop at a checkpoint and go on e
   // A moment that the drain's, counted from when it was asked for, is not before.
   expect(told.deadlineMs).toBeGreaterThanOrEqual(drainedAt + deadlineMs - 1000);
   expect(told.deadlineMs).toBeLessThan(drainedAt + deadlineMs + 10_000);
+  expect(again).toEqual({ ...told, deadlineMs: expect.any(Number) });
+  expect(again.deadlineMs).toBeGreaterThan(told.deadlineMs + deadlineMs - 1000);
   expect(stays.nodeId).not.toBe(leaves.nodeId);
 });
 
 test.skipIf(WITHOUT_PYTHON !== undefined)(
-  `ranks of Python hear at one step whose node is drained, and until when${unless(WITHOUT_PYTHON)}`,
+  `ranks of Python hear at one step whose node is drained, and until when, also where that changes${unless(WITHOUT_PYTHON)}`,
   {
     timeout: 60_000,
   },
@@ -198,6 +209,8 @@ test.skipIf(WITHOUT_PYTHON !== undefined)(
     using connection = await connectToCluster(cluster.address);
     const [drainedAt, deadlineMs] = [Date.now(), 30_000];
     await connection.ask(MESSAGE.NODE_DRAIN, { node: leaves.nodeId, deadlineMs });
+    await until(() => existsSync(join(root, "told-0")) && existsSync(join(root, "told-1")), "both ranks to hear of it");
+    await connection.ask(MESSAGE.NODE_DRAIN, { node: leaves.nodeId, deadlineMs: deadlineMs / 2 });
     expect((await fitted).metrics).toEqual({ step: 1, start: 1 });
     const told = [0, 1].map((rank) => JSON.parse(readFileSync(join(root, `told-${rank}`), "utf8")));
     const gone = told.findIndex(({ node }) => node === leaves.nodeId);
@@ -205,6 +218,11 @@ test.skipIf(WITHOUT_PYTHON !== undefined)(
       expect([step, info.nodes, info.ranks]).toEqual([told[0].step, { [leaves.nodeId]: [gone] }, [gone]]);
       expect(info.deadline_ms).toBe(told[0].info.deadline_ms);
       expect(Math.abs(info.deadline_ms - drainedAt - deadlineMs)).toBeLessThan(10_000);
+    }
+    const sooner = [0, 1].map((rank) => JSON.parse(readFileSync(join(root, `told-again-${rank}`), "utf8")));
+    for (const { step, info } of sooner) {
+      expect([step, info]).toEqual([sooner[0].step, { ...told[0].info, deadline_ms: sooner[0].info.deadline_ms }]);
+      expect(info.deadline_ms).toBeLessThan(told[0].info.deadline_ms);
     }
   },
 );

@@ -145,7 +145,7 @@ def upload_by_itself(config):
 
 
 def move_on(config):
-    """Waits for the notice of a drain, writes down what it says, and reports twice."""
+    """Waits for the notice of a drain and for one of another deadline, writes down what they say, and reports twice."""
     import ray
 
     start, rank = 0, train.get_context().get_world_rank()
@@ -153,13 +153,15 @@ def move_on(config):
         start = train.get_checkpoint().get_metadata()["step"] + 1
     else:
         open(os.path.join(config["root"], "begun-%d" % rank), "w").close()
-        step, info = 0, None
-        while info is None:
-            step, info = step + 1, train.get_preemption_info()
-        nodes, ranks = info.preempted_node_to_ranks, info.preempted_ranks
-        told = {"step": step, "node": ray.get_runtime_context().get_node_id(), "info": {"nodes": nodes, "ranks": ranks, "deadline_ms": info.deadline_ms}}
-        with open(os.path.join(config["root"], "told-%d" % rank), "w") as file:
-            json.dump(told, file)
+        step, deadline_ms = 0, None
+        for name in ("told", "told-again"):
+            info = None
+            while info is None or info.deadline_ms == deadline_ms:
+                step, info = step + 1, train.get_preemption_info()
+            deadline_ms, nodes, ranks = info.deadline_ms, info.preempted_node_to_ranks, info.preempted_ranks
+            told = {"step": step, "node": ray.get_runtime_context().get_node_id(), "info": {"nodes": nodes, "ranks": ranks, "deadline_ms": deadline_ms}}
+            with open(os.path.join(config["root"], "%s-%d" % (name, rank)), "w") as file:
+                json.dump(told, file)
     for step in range(start, 2):
         with tempfile.TemporaryDirectory() as folder:
             checkpoint = train.Checkpoint.from_directory(folder)

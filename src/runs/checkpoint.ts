@@ -13,6 +13,7 @@ import { readWhole } from "../storage/read-file.ts";
 import { closeSharedCopy, openSharedCopy, type SharedCopy } from "../storage/shared-copy.ts";
 import { CHECKPOINT_RECORD } from "./checkpoint-record.ts";
 import { RunError } from "./errors.ts";
+import { CAUSES_MAX } from "./limits.ts";
 import { checkMetrics, type Metrics, metricsText, parseMetrics } from "./metrics.ts";
 
 const METADATA = ".metadata.json";
@@ -170,9 +171,6 @@ function isOfMissingFile(error: unknown): boolean {
   }
   return false;
 }
-
-/** How far the causes of an error are followed. */
-const CAUSES_MAX = 16;
 
 function fullPath(path: string): string {
   const scheme = schemeOf(path);

@@ -63,15 +63,23 @@ class Checkpoint:
         """Copies the checkpoint into a folder of this machine, and returns that.
 
         :param path: None: a new temporary folder, which is the caller's to remove
-        :raises RunError: where the checkpoint is not there
+        :raises RunError: where the checkpoint is not there, or is removed before all of it is copied
         """
         target = tempfile.mkdtemp(prefix="shoal-checkpoint-") if path is None else os.path.abspath(os.fspath(path))
         os.makedirs(target, exist_ok=True)
         if _is_remote(self.path):
             _copy_remote(self.path, target)
         else:
-            self._must_exist()
-            shutil.copytree(self.path, target, dirs_exist_ok=True, ignore=lambda folder, _: [_RECORD] if folder == self.path else [])
+            try:
+                with self._open() as opened:
+                    shutil.copytree(self.path, target, dirs_exist_ok=True, ignore=lambda folder, _: [_RECORD] if folder == self.path else [])
+                    # Files that were removed before they were listed are missing without an error.
+                    if not os.path.exists(opened):
+                        raise self._removed(opened)
+            except BaseException:
+                if path is None:
+                    shutil.rmtree(target, ignore_errors=True)
+                raise
         return target
 
     @contextlib.contextmanager
@@ -79,8 +87,8 @@ class Checkpoint:
         """``with checkpoint.as_directory() as folder``: a folder of this machine that holds the checkpoint. A copy of what lies elsewhere is removed afterwards; processes of a machine that
         open the same checkpoint at the same time share it, so it is there to be read."""
         if not _is_remote(self.path):
-            self._must_exist()
-            yield self.path
+            with self._open():
+                yield self.path
             return
         copy = _call("openCheckpoint", self.path, os.getpid())
         try:
@@ -123,12 +131,32 @@ class Checkpoint:
         _metadata_text(metadata)
         self.set_metadata({**self.get_metadata(), **metadata})
 
-    def _must_exist(self):
-        if os.path.isdir(self.path):
-            return
-        raise RunError(
-            "Cannot open the checkpoint %s: there is no such folder" % self.path,
-            {"hint": "A checkpoint that other nodes read lies in a storage that all of them see: storagePath: a shared folder or s3://..."},
+    @contextlib.contextmanager
+    def _open(self):
+        """Gives the path that is there until the checkpoint is removed: of a stored one that begins with its record. Errors of files name the removal where there was one."""
+        if not os.path.isdir(self.path):
+            raise RunError(
+                "Cannot open the checkpoint %s: there is no such folder" % self.path,
+                {
+                    "hint": "A checkpoint that other nodes read lies in a storage that all of them see (storagePath: a shared folder or s3://...), and numToKeep of its run removes older ones"
+                },
+            )
+        record = os.path.join(self.path, _RECORD)
+        there = record if os.path.exists(record) else self.path
+        try:
+            yield there
+        except OSError as error:
+            if os.path.exists(there):
+                raise
+            raise self._removed(there) from error
+
+    def _removed(self, opened):
+        """A stored checkpoint is its run's to remove; another folder is not."""
+        if opened == self.path:
+            return RunError("Cannot read the checkpoint %s: it was removed meanwhile" % self.path, {"hint": "Keep its folder until it has been read"})
+        return RunError(
+            "Cannot read the checkpoint %s: it was removed meanwhile, as numToKeep of its run keeps others" % self.path,
+            {"hint": "Set numToKeep of checkpointConfig higher, or read a checkpoint before the next ones are reported"},
         )
 
 

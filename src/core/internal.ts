@@ -27,6 +27,9 @@ export { isActorOption, isTaskOption } from "./options/options.ts";
 // A placement group that another process has made.
 export { placementGroupOfId } from "./groups/placement-group.ts";
 
+// That this process's node is to be drained, and each change of that.
+export { followPreemption } from "./runtime-context.ts";
+
 // Conditions on the labels of nodes: as an option, and which nodes meet them.
 export { LABEL_SELECTOR } from "./options/scheduling-options.ts";
 export type { LabelSelector } from "./options/scheduling-types.ts";

@@ -8,7 +8,7 @@ import { writtenRuntimeEnv } from "../runtime/environment/runtime-env.ts";
 import { parseLeaseSpec } from "../runtime/scheduling/lease-spec.ts";
 import { type TaskContext, taskContext } from "../runtime/worker/task-context.ts";
 import { requireRuntime } from "./current-runtime.ts";
-import type { RuntimeContext } from "./cluster-types.ts";
+import type { PreemptionInfo, RuntimeContext } from "./cluster-types.ts";
 
 export type ContextFacts = Omit<RuntimeContext, "signal" | "preemptionSignal">;
 
@@ -66,4 +66,9 @@ export function currentContext(): RuntimeContext {
     preemption: preemption.info,
   };
   return new ContextView(facts, context, preemption.signal) as ContextView & ContextFacts;
+}
+
+/** Follows the notices that this process's node is to be drained: what is known, and each later one, as a node may be drained again with another deadline. @returns ends that */
+export function followPreemption(tell: (notice: PreemptionInfo) => void): () => void {
+  return requireRuntime().preemption.follow(tell);
 }

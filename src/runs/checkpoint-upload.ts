@@ -132,9 +132,12 @@ export async function discardCheckpoint(to: string): Promise<void> {
 
 /** Removes a checkpoint. What is left of it if that breaks off is not listed. */
 export async function removeCheckpoint({ path }: Pick<Checkpoint, "path">): Promise<void> {
-  // The record goes first, so that a half removed one is none.
+  // The record goes first, so that a half removed one is none. Where the storage can, all the rest goes in one step, so that nobody takes what is left for a checkpoint without a record.
   await removeFiles([joinPath(path, CHECKPOINT_RECORD)]);
-  await removeFolder(path);
+  const cut = path.lastIndexOf("/");
+  const aside = `${path.slice(0, cut)}/.${path.slice(cut + 1)}.removed${STAGED_SUFFIX}`;
+  const isAside = schemeOf(path) === "file" && (await renameFolder(path, aside).catch(() => false));
+  await removeFolder(isAside ? aside : path);
 }
 
 /** A complete checkpoint of a run. */

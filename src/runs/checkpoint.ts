@@ -3,15 +3,17 @@
  *
  * A `Checkpoint` is the folder's path and nothing else, so it travels in messages at no cost. Python has the same class over the same folders (`python/shoal/_checkpoint.py`).
  * Metadata is a file in the folder, under the name that Ray gives it.
+ * The run of a checkpoint may remove it while others read it (`numToKeep`): what they read then is no whole checkpoint, and they get an error that says so.
  */
 import { describeValue, newTemporaryFolder, registerSerializer } from "../core/internal.ts";
 import { copyFolder, fileExists, folderExists, folderFiles, writeWhole } from "../storage/folders.ts";
 import { joinPath, localPath, schemeOf, shownPath } from "../storage/paths.ts";
-import { makeFolder, resolveFolder } from "../storage/places.ts";
+import { makeFolder, removeFolder, resolveFolder } from "../storage/places.ts";
 import { readWhole } from "../storage/read-file.ts";
 import { closeSharedCopy, openSharedCopy, type SharedCopy } from "../storage/shared-copy.ts";
 import { CHECKPOINT_RECORD } from "./checkpoint-record.ts";
 import { RunError } from "./errors.ts";
+import { CAUSES_MAX } from "./limits.ts";
 import { checkMetrics, type Metrics, metricsText, parseMetrics } from "./metrics.ts";
 
 const METADATA = ".metadata.json";
@@ -42,20 +44,29 @@ export class Checkpoint {
    *
    * @param path - Default: a new temporary folder, which is the caller's to remove
    * @returns the folder
-   * @throws RunError where the checkpoint is not there
+   * @throws RunError where the checkpoint is not there, or is removed before all of it is copied
    */
   async toDirectory(path?: string): Promise<string> {
-    await this.#mustExist();
+    const { isGone, removed } = await this.#opened();
     const folder = path === undefined ? newTemporaryFolder("shoal-checkpoint-") : await resolveFolder(path);
-    await makeFolder(folder);
-    await copyFolder({ from: this.path, to: folder, takes: (name) => name !== CHECKPOINT_RECORD });
-    return folder;
+    try {
+      await makeFolder(folder);
+      await copyFolder({ from: this.path, to: folder, takes: (name) => name !== CHECKPOINT_RECORD });
+      // Files that were removed before they were listed are missing without an error.
+      if (await isGone()) throw removed();
+      return folder;
+    } catch (error) {
+      if (path === undefined) await removeFolder(folder);
+      const isRemoved = !(error instanceof RunError) && (await isGone().catch(() => false));
+      throw isRemoved ? removed(error) : error;
+    }
   }
 
   /**
    * Calls a function with a folder of this machine that holds the checkpoint: the checkpoint's own where it is local, else a copy that is removed afterwards. Processes of
    * a machine that open the same checkpoint at the same time share one copy: it is there to be read.
    *
+   * @throws RunError where the checkpoint is not there, or the function misses a file because the checkpoint was removed meanwhile
    * @example
    * const weights = await checkpoint.asDirectory((path) => readFile(join(path, "weights.json"), "utf8"));
    */
@@ -63,8 +74,12 @@ export class Checkpoint {
     if (typeof use !== "function")
       throw new TypeError(`Cannot open a checkpoint: asDirectory takes a function of the folder's path: received ${describeValue(use)}`);
     if (schemeOf(this.path) === "file") {
-      await this.#mustExist();
-      return await use(this.path);
+      const { isGone, removed } = await this.#opened();
+      try {
+        return await use(this.path);
+      } catch (error) {
+        throw isOfMissingFile(error) && (await isGone()) ? removed(error) : error;
+      }
     }
     const copy = await openedCopy(this, process.pid);
     try {
@@ -103,11 +118,18 @@ export class Checkpoint {
     return `Checkpoint(${shownPath(this.path)})`;
   }
 
-  async #mustExist(): Promise<void> {
-    if (await folderExists(this.path)) return;
-    throw new RunError(`Cannot open the checkpoint ${shownPath(this.path)}: there is no such folder`, {
-      hint: "a checkpoint that other nodes read lies in a storage that all of them see: storagePath: a shared folder or s3://…",
-    });
+  /** @returns tells whether the checkpoint was removed since, and the error that says so. The removal of a stored one begins with its record. */
+  async #opened(): Promise<{ isGone: () => Promise<boolean>; removed: (cause?: unknown) => RunError }> {
+    if (!(await folderExists(this.path)))
+      throw new RunError(`Cannot open the checkpoint ${shownPath(this.path)}: there is no such folder`, {
+        hint: "a checkpoint that other nodes read lies in a storage that all of them see (storagePath: a shared folder or s3://…), and numToKeep of its run removes older ones",
+      });
+    const record = joinPath(this.path, CHECKPOINT_RECORD);
+    const isStored = await fileExists(record);
+    return {
+      isGone: async () => !(await (isStored ? fileExists(record) : folderExists(this.path))),
+      removed: (cause) => removedMeanwhile(this.path, { isStored, cause }),
+    };
   }
 }
 
@@ -116,10 +138,38 @@ export async function openedCopy(checkpoint: Checkpoint, pid: number): Promise<S
   const { path } = checkpoint;
   const record = joinPath(path, CHECKPOINT_RECORD);
   // Another run may write another checkpoint under the same path, and another server may have the same buckets.
-  const contents = (await fileExists(record)) ? Buffer.from(await readWhole(record)).toString("utf8") : await folderFiles(path);
+  const contents = (await fileExists(record)) ? await recordOf(path, record) : await folderFiles(path);
   const { AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_S3 } = process.env;
   const key = JSON.stringify([path, AWS_ENDPOINT_URL_S3 ?? AWS_ENDPOINT_URL, contents]);
   return await openSharedCopy({ key, pid, fetch: (folder) => checkpoint.toDirectory(folder) });
+}
+
+async function recordOf(path: string, record: string): Promise<string> {
+  try {
+    return Buffer.from(await readWhole(record)).toString("utf8");
+  } catch (error) {
+    throw (await fileExists(record).catch(() => true)) ? error : removedMeanwhile(path, { isStored: true, cause: error });
+  }
+}
+
+/** A stored checkpoint is its run's to remove; another folder is not. */
+function removedMeanwhile(path: string, { isStored, cause }: { isStored: boolean; cause: unknown }): RunError {
+  const why = isStored ? ", as numToKeep of its run keeps others" : "";
+  return new RunError(`Cannot read the checkpoint ${shownPath(path)}: it was removed meanwhile${why}`, {
+    hint: isStored
+      ? "set numToKeep of checkpointConfig higher, or read a checkpoint before the next ones are reported"
+      : "keep its folder until it has been read",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+/** Whether an error, or what led to it, is that there is no such file. */
+function isOfMissingFile(error: unknown): boolean {
+  for (let each = error, depth = 0; typeof each === "object" && each !== null && depth < CAUSES_MAX; depth += 1) {
+    if ((each as NodeJS.ErrnoException).code === "ENOENT") return true;
+    each = (each as { cause?: unknown }).cause;
+  }
+  return false;
 }
 
 function fullPath(path: string): string {

@@ -28,3 +28,10 @@ export const RENDEZVOUS_MS_MAX = 600_000;
 export const HEALTH_CHECK_INTERVAL_MS = 2000;
 /** After so long a warning says for whom ranks wait at a report. Ray's. */
 export const COLLECTIVE_WARN_INTERVAL_MS = 60_000;
+
+/** A storage that fails is tried again after pauses that double from the first to the longest. */
+export const STORAGE_RETRY_FIRST_MS = 100;
+export const STORAGE_RETRY_MAX_MS = 5000;
+
+/** How far the causes of an error are followed: some wrappers, and no end for an error that causes itself. */
+export const CAUSES_MAX = 16;

@@ -22,6 +22,7 @@ export class TBXLoggerCallback implements Tracker {
     // Written with the first results: a file that is opened twice costs a short trial as much as its result.
     let start = [eventRecord(versionEvent(now())), eventRecord(sessionStartEvent(now(), hyperparameters(config)))];
     let reports = 0;
+    let isEnded = false;
     return {
       async log(results) {
         const records = results.map((result, i) => {
@@ -34,7 +35,8 @@ export class TBXLoggerCallback implements Tracker {
         start = [];
       },
       async close(state) {
-        await file.append(Buffer.concat([...start, eventRecord(sessionEndEvent(now(), state))]));
+        if (!isEnded) await file.append(Buffer.concat([...start, eventRecord(sessionEndEvent(now(), state))]));
+        isEnded = true;
         await file.close();
       },
     };

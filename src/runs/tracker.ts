@@ -29,6 +29,7 @@ export interface Tracker {
 export interface TrackedRun {
   /** Records the results since the last call, in order. Calls do not overlap. One that fails with a `StorageError` comes again, with the same results and those since. */
   log(results: readonly Metrics[]): void | Promise<void>;
+  /** Ends it. A call that fails with a `StorageError` may come again. */
   close(state: "finished" | "failed"): void | Promise<void>;
 }
 

@@ -110,6 +110,49 @@ test("results that the storage never took are told at the end", async () => {
   expect(problems).toEqual(["full: 2 results were not written: Cannot write it: the disk is full"]);
 });
 
+test("the end waits for a storage that is away as long as it is told to, and then nothing is lost", async () => {
+  vi.useFakeTimers();
+  try {
+    const signal = new AbortController().signal;
+    const disk = { isFull: true };
+    const mustTake = (): void => {
+      if (disk.isFull) throw new StorageError("Cannot write it: the disk is full");
+    };
+    const batches: number[][] = [];
+    const ended: string[] = [];
+    const log = async (results: readonly Metrics[]): Promise<void> => {
+      mustTake();
+      batches.push(results.map(({ n }) => n as number));
+    };
+    const close = async (state: string): Promise<void> => {
+      mustTake();
+      ended.push(state);
+    };
+    const { tracking, problems } = track([tracker("writes", { log, close }), tracker("closes", { close })]);
+    tracking.log(of(1));
+    let isClosed = false;
+    const closed = tracking.close("finished", { untilMs: performance.now() + 10_000, signal }).then(() => (isClosed = true));
+    await vi.advanceTimersByTimeAsync(5000);
+    expect([isClosed, ended]).toEqual([false, []]);
+    disk.isFull = false;
+    await vi.advanceTimersByTimeAsync(5000);
+    await closed;
+    expect([batches, ended]).toEqual([[[1]], ["finished", "finished"]]);
+    const waits = "Cannot write it: the disk is full: its results wait until that can be written";
+    expect(problems.toSorted()).toEqual([`closes: ${waits}`, `writes: ${waits}`]);
+
+    disk.isFull = true;
+    const never = track([tracker("never", { log, close })]);
+    never.tracking.log(of(1));
+    const gaveUp = never.tracking.close("finished", { untilMs: performance.now() + 1000, signal });
+    await vi.advanceTimersByTimeAsync(1000);
+    await gaveUp;
+    expect(never.problems).toEqual([`never: ${waits}`, "never: 1 results were not written: Cannot write it: the disk is full"]);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test("a slow tracker holds nobody up, and loses the oldest results rather than memory", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const seen: number[] = [];

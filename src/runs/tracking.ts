@@ -8,6 +8,7 @@ import { Fifo } from "../core/internal.ts";
 import { StorageError } from "../storage/errors.ts";
 import { TRACKED_EVERY_MS, TRACKED_RESULTS_MAX, TRACKED_RETRY_MS } from "./limits.ts";
 import type { Metrics } from "./metrics.ts";
+import { retryStorage, type StorageRetries } from "./storage-retries.ts";
 import type { TrackedRun, TrackedRunInfo, Tracker } from "./tracker.ts";
 
 interface TrackingOptions {
@@ -29,11 +30,13 @@ export class Tracking {
     for (const lane of this.#lanes) lane.log(metrics);
   }
 
-  /** Writes what is left, and ends the trackers. */
-  async close(state: "finished" | "failed"): Promise<void> {
-    await Promise.all(this.#lanes.map((lane) => lane.close(state)));
+  /** Writes what is left, and ends the trackers. `retries`: how long a storage that takes nothing is waited for; by default it is tried once more. */
+  async close(state: "finished" | "failed", retries: StorageRetries = ONCE): Promise<void> {
+    await Promise.all(this.#lanes.map((lane) => lane.close(state, retries)));
   }
 }
+
+const ONCE: StorageRetries = { untilMs: 0, signal: new AbortController().signal };
 
 /** The queue of a tracker. */
 class TrackerLane {
@@ -68,12 +71,18 @@ class TrackerLane {
     this.#timer ??= setTimeout(() => this.#begin(), this.#outage === undefined ? TRACKED_EVERY_MS : TRACKED_RETRY_MS);
   }
 
-  async close(state: "finished" | "failed"): Promise<void> {
+  async close(state: "finished" | "failed", retries: StorageRetries): Promise<void> {
     this.#isClosing = true;
-    this.#begin();
+    clearTimeout(this.#timer);
     await this.#work;
-    await this.#trying(async () => (await this.#opened()).close(state));
+    const whileAway = (action: () => Promise<void>): Promise<void> =>
+      this.#trying(() => retryStorage(action, retries, (error) => this.#storageIsAway(error)));
+    await whileAway(() => this.#write());
     const left = this.#unwritten.length + this.#queue.size;
+    await whileAway(async () => {
+      await (await this.#opened()).close(state);
+      if (left === 0) this.#outage = undefined;
+    });
     if (this.#outage !== undefined)
       this.#onProblem(left > 0 ? new Error(`${left} results were not written: ${this.#outage.message}`) : this.#outage);
     if (this.#lost > 0)
@@ -117,7 +126,11 @@ class TrackerLane {
       await action();
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-      if (error instanceof StorageError) return this.#waitForStorage(error);
+      if (error instanceof StorageError) {
+        if (this.#isClosing) this.#outage = error;
+        else this.#waitForStorage(error);
+        return;
+      }
       this.#hasFailed = true;
       this.#unwritten = [];
       while (this.#queue.shift() !== undefined);
@@ -126,10 +139,12 @@ class TrackerLane {
   }
 
   #waitForStorage(error: StorageError): void {
-    const wasThere = this.#outage === undefined;
-    this.#outage = error;
-    if (this.#isClosing) return;
+    this.#storageIsAway(error);
     this.#timer ??= setTimeout(() => this.#begin(), TRACKED_RETRY_MS);
-    if (wasThere) this.#onProblem(new Error(`${error.message}: its results wait until that can be written`));
+  }
+
+  #storageIsAway(error: Error): void {
+    if (this.#outage === undefined) this.#onProblem(new Error(`${error.message}: its results wait until that can be written`));
+    this.#outage = error;
   }
 }

@@ -24,7 +24,7 @@ export interface AppendedFile {
   contents(): Promise<Uint8Array>;
   /** Sets all bytes, in one step. */
   replace(bytes: Uint8Array): Promise<void>;
-  /** Flushes appended bytes to the storage and ends the use of the file. */
+  /** Flushes appended bytes to the storage and ends the use of the file. A call that fails can come again: what it has not flushed stays on this machine, and its error says where. */
   close(): Promise<void>;
 }
 
@@ -162,9 +162,10 @@ class UploadedAppended implements AppendedFile {
   async close(): Promise<void> {
     try {
       await this.#upload();
-    } finally {
-      await rm(this.#folder, { recursive: true, force: true });
+    } catch (cause) {
+      throw new StorageError(`${(cause as Error).message}; its contents are in ${this.#local}`, { cause });
     }
+    await rm(this.#folder, { recursive: true, force: true });
   }
 }
 

@@ -499,6 +499,25 @@ describe("preemptions", () => {
     ]);
   });
 
+  test("are told again when a node is drained with another deadline, sooner or later or without any", () => {
+    const controller = running({}, 3);
+    const tell = (nodeId: string, ranks: readonly number[], deadlineMs: number | undefined): unknown =>
+      controller
+        .handle({ ...NOTICE, attempt: 1, nodeId, ranks, deadlineMs })
+        .map((effect) => (effect.kind === "notify" ? [effect.ranks, effect.preemption.deadlineMs] : effect.kind));
+    const all = [0, 1, 2];
+    expect(tell("a", [0], 70)).toEqual([[all, 70]]);
+    expect(tell("a", [0], 90)).toEqual([[all, 90]]);
+    expect(tell("b", [1], 100)).toEqual([[all, 90]]);
+    expect(tell("a", [0], 120)).toEqual([[all, 100]]);
+    expect(tell("b", [1], 30)).toEqual([[all, 30]]);
+    expect(tell("b", [1], undefined)).toEqual([[all, 120]]);
+    expect(tell("a", [0], undefined)).toEqual([[all, undefined]]);
+    expect(of(controller.handle({ ...NOTICE, attempt: 1, ranks: [1], deadlineMs: 40 }), "notify")).toMatchObject([
+      { preemption: { preemptedNodeToRanks: { a: [0], b: [1] }, preemptedRanks: [0, 1], deadlineMs: 40 } },
+    ]);
+  });
+
   test("leave the other ranks their grace, and then all end", () => {
     const controller = running({ preemptionGraceMs: 700 });
     preempt(controller, [1]);

@@ -57,7 +57,7 @@ export type ControllerEvent<C> =
   | { kind: "probed"; attempt: number; silent: readonly number[] }
   /** For how many workers there is room, those of this run included. */
   | { kind: "room"; attempt: number; workers: number }
-  /** A node is to go away, and these ranks with it. */
+  /** A node is to go away, and these ranks with it; or the time of that is another. */
   | ({ kind: "preempted"; attempt: number; nodeId: string; ranks: readonly number[] } & PreemptionInfo)
   | { kind: "abort"; error: unknown }
   /** No process of the group is left. */
@@ -121,7 +121,9 @@ export class TrainingController<C> {
   readonly #failed: RankFailure[] = [];
   /** Ranks that owe the answer of a ping, with the rounds since. */
   readonly #unanswered = new Map<number, number>();
-  /** The nodes that were announced to go away, all together. */
+  /** The last notice of each node that is to go away, with the ranks there. */
+  readonly #leaving = new Map<string, PreemptionInfo & { readonly ranks: readonly number[] }>();
+  /** All of them together. */
   #preemption: TrainPreemptionInfo | undefined;
   #ending: Ending | undefined;
   #groupHasEnded = false;
@@ -204,6 +206,7 @@ export class TrainingController<C> {
     this.#arrivals.clear();
     this.#failed.length = 0;
     this.#unanswered.clear();
+    this.#leaving.clear();
     this.#preemption = undefined;
     this.#ending = undefined;
     this.#groupHasEnded = false;
@@ -524,17 +527,16 @@ export class TrainingController<C> {
     else this.#emit({ kind: "setTimer", name: "resize", ms: resizeIntervalMs });
   }
 
+  /** A node that is drained again has another deadline, be it sooner or later. */
   #preempted({ nodeId, ranks, reason, deadlineMs }: Extract<ControllerEvent<C>, { kind: "preempted" }>): void {
-    const before = this.#preemption;
-    const preemptedNodeToRanks = { ...before?.preemptedNodeToRanks, [nodeId]: ranks };
-    const deadlines = [before?.deadlineMs, deadlineMs].filter((each) => each !== undefined);
+    this.#leaving.set(nodeId, { ranks, reason, deadlineMs });
+    const notices = [...this.#leaving.values()];
+    const deadlines = notices.flatMap((notice) => notice.deadlineMs ?? []);
     this.#preemption = {
       reason,
       deadlineMs: deadlines.length === 0 ? undefined : Math.min(...deadlines),
-      preemptedNodeToRanks,
-      preemptedRanks: Object.values(preemptedNodeToRanks)
-        .flat()
-        .sort((a, b) => a - b),
+      preemptedNodeToRanks: Object.fromEntries(Array.from(this.#leaving, ([id, notice]) => [id, notice.ranks])),
+      preemptedRanks: notices.flatMap((notice) => notice.ranks).sort((a, b) => a - b),
     };
     // Before the loops begin nobody listens: they are told then.
     if (this.#phase === "running") this.#leaveSoon(this.#preemption);

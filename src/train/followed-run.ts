@@ -14,6 +14,7 @@ import { isTracker, type Tracker } from "../runs/tracker.ts";
 import { Tracking } from "../runs/tracking.ts";
 import type { TrainCallback } from "./callbacks.ts";
 import { callbackFailed, trainingFailed } from "./errors.ts";
+import { STORAGE_RETRY_MS } from "./limits.ts";
 import type { RankFailure } from "./rank-failure.ts";
 import { RankLogs } from "./rank-logs.ts";
 import { RunMessages } from "./run-messages.ts";
@@ -116,8 +117,9 @@ export class FollowedRun implements ShownWork {
       });
     } finally {
       hide?.(state === "finished" ? "done" : this.#options.signal.aborted ? "stopped" : "failed");
-      await tracking.close(state);
-      await logs.close();
+      // The results of a run that succeeded wait for a storage that is away, as its checkpoints did.
+      const retries = { untilMs: state === "finished" ? performance.now() + STORAGE_RETRY_MS : 0, signal: this.#options.signal };
+      await Promise.all([tracking.close(state, retries), logs.close(retries)]);
     }
   }
 

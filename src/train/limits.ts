@@ -33,10 +33,8 @@ export const ROOM_FOR_MORE_MS = 500;
 /** The rendezvous of a framework. PyTorch's own default. */
 export const RENDEZVOUS_MS = 1_800_000;
 
-/** A storage that fails is tried again for so long, after pauses that double from the first to the longest. */
+/** A storage that fails is tried again for so long. */
 export const STORAGE_RETRY_MS = 60_000;
-export const STORAGE_RETRY_FIRST_MS = 100;
-export const STORAGE_RETRY_MAX_MS = 5000;
 
 /** After Ctrl-C: for the ranks to end, before the program ends without waiting for them. Its daemon ends them then. */
 export const INTERRUPTED_MS = 5000;

@@ -5,6 +5,7 @@
  * without a notice its ranks end, and the controller handles that as any other failure.
  */
 import { type ActorHandle, getRuntimeContext, kill, type PreemptionInfo, ready, remote } from "../core/index.ts";
+import { followPreemption } from "../core/internal.ts";
 import { type CheckpointPart, persistCheckpoint } from "../runs/checkpoint-upload.ts";
 import { removeFolder } from "../storage/places.ts";
 import { AGENT_START_MS } from "./limits.ts";
@@ -26,10 +27,9 @@ export class NodeAgent {
     await removeFolder(folder);
   }
 
-  /** Resolves when the node is to be drained. */
-  async preemption(): Promise<PreemptionInfo> {
-    const { preemptionSignal } = getRuntimeContext();
-    return await new Promise((resolve) => whenAborted(preemptionSignal, resolve));
+  /** Yields each notice that the node is to be drained: a later drain has another deadline. */
+  async *preemptions(): AsyncGenerator<PreemptionInfo> {
+    yield* new ReadableStream<PreemptionInfo>({ start: (notices) => void followPreemption((notice) => notices.enqueue(notice)) });
   }
 }
 
@@ -37,21 +37,17 @@ export class NodeAgent {
 export class NodeAgents {
   readonly #agents = new Map<string, ActorHandle<NodeAgent>>();
   readonly #own: string;
-  readonly #end = new AbortController();
+  #unfollow = (): void => {};
 
-  /** @param tell - is called with the notice of each node that is to go away */
+  /** @param tell - is called with each notice of a node that is to go away */
   constructor(nodeIds: Iterable<string>, tell: (nodeId: string, notice: PreemptionInfo) => void) {
-    const { nodeId: own, preemptionSignal } = getRuntimeContext();
-    this.#own = own;
+    this.#own = getRuntimeContext().nodeId;
     for (const nodeId of new Set(nodeIds)) {
-      if (nodeId === own) whenAborted(preemptionSignal, (notice) => tell(nodeId, notice), this.#end.signal);
+      if (nodeId === this.#own) this.#unfollow = followPreemption((notice) => tell(nodeId, notice));
       else {
         const agent = remote(NodeAgent, { numCpus: 0, maxConcurrency: CALLS_MAX, schedulingStrategy: { nodeId } }).remote();
         this.#agents.set(nodeId, agent);
-        agent.preemption.remote().then(
-          (notice) => tell(nodeId, notice),
-          () => {},
-        );
+        void followAgent(agent, (notice) => tell(nodeId, notice));
       }
     }
   }
@@ -76,7 +72,7 @@ export class NodeAgents {
   }
 
   async close(): Promise<void> {
-    this.#end.abort();
+    this.#unfollow();
     await Promise.allSettled([...this.#agents.values()].map((agent) => kill(agent)));
   }
 
@@ -86,14 +82,13 @@ export class NodeAgents {
   }
 }
 
-/** Copies of several ranks, and the wait for a notice, run at once. */
+/** Copies of several ranks, and the stream of notices, run at once. */
 const CALLS_MAX = 64;
 
-function whenAborted(notice: AbortSignal, tell: (notice: PreemptionInfo) => void, end?: AbortSignal): void {
-  if (notice.aborted) tell(notice.reason as PreemptionInfo);
-  else
-    notice.addEventListener("abort", () => tell(notice.reason as PreemptionInfo), {
-      once: true,
-      ...(end === undefined ? {} : { signal: end }),
-    });
+async function followAgent(agent: ActorHandle<NodeAgent>, tell: (notice: PreemptionInfo) => void): Promise<void> {
+  try {
+    for await (const notice of agent.preemptions.remote()) tell(notice);
+  } catch {
+    // The agent has ended, with its node or with the attempt.
+  }
 }

@@ -29,6 +29,8 @@ export interface Placement {
 
 interface PlacementRequest {
   readonly scaling: ScalingConfig;
+  /** The ranks that an elastic group has had room for. */
+  readonly expected: number;
   readonly placedIn: { readonly group: PlacementGroup; readonly firstBundle: number } | undefined;
   readonly warn: (text: string) => void;
   readonly signal: AbortSignal;
@@ -38,10 +40,10 @@ interface PlacementRequest {
 export class NoRoomError extends Error {}
 
 /** Resolves when the room is there. @throws NoRoomError, and the signal's reason */
-export async function place({ scaling, placedIn, warn, signal }: PlacementRequest): Promise<Placement> {
+export async function place({ scaling, expected, placedIn, warn, signal }: PlacementRequest): Promise<Placement> {
   if (scaling.max === 0) return { group: undefined, firstBundle: 0, size: 1, remove: async () => {} };
   if (placedIn !== undefined) return { ...placedIn, size: scaling.max, remove: async () => {} };
-  for (let size = await firstSize(scaling); ; size -= 1) {
+  for (let size = await firstSize(scaling, expected); ; size = Math.min(size - 1, await firstSize(scaling, 0))) {
     const isLast = size <= scaling.min;
     if (isLast) await refuseHopeless(size, scaling);
     const group = groupOf(size, scaling);
@@ -88,10 +90,15 @@ function groupOf(size: number, { resourcesPerWorker, placementStrategy: strategy
   );
 }
 
-/** The number of workers that the free resources hold, as far as sums can tell. */
-async function firstSize({ min, max, resourcesPerWorker }: ScalingConfig): Promise<number> {
+/**
+ * The number of workers that the free resources hold, as far as sums can tell. Nodes report late what a group has just given back, so the expected number is
+ * tried, too, where the cluster has that much in all.
+ */
+async function firstSize({ min, max, resourcesPerWorker }: ScalingConfig, expected: number): Promise<number> {
   if (min === max) return max;
-  return Math.min(max, Math.max(min, fitting(resourcesPerWorker, await availableResources())));
+  const free = fitting(resourcesPerWorker, await availableResources());
+  const hoped = expected > free ? Math.min(expected, fitting(resourcesPerWorker, await clusterResources())) : free;
+  return Math.min(max, Math.max(min, hoped, free));
 }
 
 /** How many of the ranks fit into so much. */

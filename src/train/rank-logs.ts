@@ -5,9 +5,11 @@
  * warning; the run goes on, and the last lines wait until the file can be written.
  */
 import { type OutputLines, takeOutput } from "../core/internal.ts";
+import { STORAGE_RETRY_FIRST_MS, STORAGE_RETRY_MAX_MS } from "../runs/limits.ts";
+import { retryStorage, type StorageRetries } from "../runs/storage-retries.ts";
 import { type AppendedFile, openAppended } from "../storage/appended-file.ts";
 import { joinPath } from "../storage/paths.ts";
-import { RANK_LOG_LINES_MAX, STORAGE_RETRY_FIRST_MS, STORAGE_RETRY_MAX_MS } from "./limits.ts";
+import { RANK_LOG_LINES_MAX } from "./limits.ts";
 
 interface RankLog {
   readonly path: string;
@@ -49,33 +51,53 @@ export class RankLogs {
   }
 
   async #drain(log: RankLog): Promise<void> {
-    for (let pauseMs = STORAGE_RETRY_FIRST_MS; log.waiting.length > 0; ) {
-      const lines = log.waiting;
-      log.waiting = [];
+    for (let pauseMs = STORAGE_RETRY_FIRST_MS; log.waiting.length > 0 && !this.#isClosing; ) {
       try {
-        log.file ??= await openAppended(log.path);
-        await log.file.append(`${lines.join("\n")}\n`);
+        await this.#flush(log);
         pauseMs = STORAGE_RETRY_FIRST_MS;
       } catch (error) {
-        if (!this.#hasWarned) this.#warn(`the output of ranks cannot be written, and its last lines wait: ${(error as Error).message}`);
-        this.#hasWarned = true;
-        if (this.#isClosing) return;
-        log.waiting = [...lines, ...log.waiting].slice(-RANK_LOG_LINES_MAX);
+        this.#warnOnce(error as Error);
         await Promise.race([new Promise((resolve) => setTimeout(resolve, pauseMs).unref()), this.#closing.promise]);
         pauseMs = Math.min(2 * pauseMs, STORAGE_RETRY_MAX_MS);
       }
     }
   }
 
-  /** Tries once more to write what waits. */
-  async close(): Promise<void> {
+  /** Writes what waits, which waits on where that fails. */
+  async #flush(log: RankLog): Promise<void> {
+    const lines = log.waiting;
+    if (lines.length === 0) return;
+    log.waiting = [];
+    try {
+      log.file ??= await openAppended(log.path);
+      await log.file.append(`${lines.join("\n")}\n`);
+    } catch (error) {
+      log.waiting = [...lines, ...log.waiting].slice(-RANK_LOG_LINES_MAX);
+      throw error;
+    }
+  }
+
+  #warnOnce({ message }: Error): void {
+    if (!this.#hasWarned) this.#warn(`the output of ranks cannot be written, and its last lines wait: ${message}`);
+    this.#hasWarned = true;
+  }
+
+  /** Writes what waits, and ends. `retries`: how long a storage that takes nothing is waited for. */
+  async close(retries: StorageRetries): Promise<void> {
     for (const end of this.#ends.splice(0)) end();
     this.#isClosing = true;
     this.#closing.resolve();
-    for (const log of this.#files.values()) {
+    const written = Array.from(this.#files.values(), async (log) => {
       await log.work;
-      await log.file?.close().catch((error: unknown) => this.#warn(`${log.path} cannot be written: ${(error as Error).message}`));
-    }
+      const close = async (): Promise<void> => {
+        await this.#flush(log);
+        await log.file?.close();
+      };
+      await retryStorage(close, retries, (error) => this.#warnOnce(error)).catch((error: unknown) =>
+        this.#warn(`${log.path} cannot be written: ${(error as Error).message}`),
+      );
+    });
+    await Promise.all(written);
     this.#files.clear();
   }
 }

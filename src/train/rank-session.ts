@@ -7,6 +7,7 @@
 import { getRuntimeContext } from "../core/index.ts";
 import type { DataIterator } from "../data/index.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
+import { CAUSES_MAX } from "../runs/limits.ts";
 import type { Metrics } from "../runs/metrics.ts";
 import type { BestCheckpoint } from "../runs/result.ts";
 import { type CollectiveGroup, destroyCollectiveGroup, initCollectiveGroup } from "../util/index.ts";
@@ -116,9 +117,6 @@ export class RankSession {
     return `shoal/train ${runPath} ${attempt}`;
   }
 }
-
-/** How far the causes of an error are followed. */
-const CAUSES_MAX = 16;
 
 const sessions = new Map<string, RankSession>();
 

@@ -17,9 +17,9 @@ import {
 } from "../runs/checkpoint-upload.ts";
 import type { Metrics } from "../runs/metrics.ts";
 import type { ResolvedRunConfig } from "../runs/run-config.ts";
+import { retryStorage } from "../runs/storage-retries.ts";
 import { joinPath } from "../storage/paths.ts";
-import { StorageError } from "../storage/errors.ts";
-import { STORAGE_RETRY_FIRST_MS, STORAGE_RETRY_MAX_MS, STORAGE_RETRY_MS } from "./limits.ts";
+import { STORAGE_RETRY_MS } from "./limits.ts";
 import type { NodeAgents } from "./node-agents.ts";
 import type { RankReport } from "./rank-protocol.ts";
 
@@ -138,16 +138,8 @@ export class RunStore {
   /** Tries until it works, while the failures are of the storage. */
   async #again<T>(what: string, work: () => Promise<T>): Promise<T> {
     const { signal, warn } = this.#options;
-    const since = performance.now();
-    for (let pauseMs = STORAGE_RETRY_FIRST_MS; ; pauseMs = Math.min(2 * pauseMs, STORAGE_RETRY_MAX_MS)) {
-      try {
-        return await work();
-      } catch (error) {
-        const isOfStorage = error instanceof StorageError || (error instanceof Error && error.cause instanceof StorageError);
-        if (!isOfStorage || signal.aborted || performance.now() - since + pauseMs > STORAGE_RETRY_MS) throw error;
-        if (pauseMs === STORAGE_RETRY_FIRST_MS) warn(`cannot ${what}, trying again: ${error.message}`);
-        await new Promise((resolve) => setTimeout(resolve, pauseMs));
-      }
-    }
+    return await retryStorage(work, { untilMs: performance.now() + STORAGE_RETRY_MS, signal }, ({ message }) =>
+      warn(`cannot ${what}, trying again: ${message}`),
+    );
   }
 }

@@ -16,6 +16,7 @@ import type { Result } from "../runs/result.ts";
 import { type ResolvedRunConfig, readRunConfig } from "../runs/run-config.ts";
 import { removeRunError, writeRunError } from "../runs/run-error-file.ts";
 import { RunFolder } from "../runs/run-folder.ts";
+import { retryStorage } from "../runs/storage-retries.ts";
 import type { Tracker } from "../runs/tracker.ts";
 import { TRAINABLE, type TrainableDefinition, type TrainableTrial } from "../runs/trainable.ts";
 import { joinPath } from "../storage/paths.ts";
@@ -25,7 +26,7 @@ import type { TrainCallback } from "./callbacks.ts";
 import { TrainError } from "./errors.ts";
 import { NO_FRAMEWORK } from "./framework-backends.ts";
 import { FollowedRun } from "./followed-run.ts";
-import { INTERRUPTED_MS } from "./limits.ts";
+import { INTERRUPTED_MS, STORAGE_RETRY_MS } from "./limits.ts";
 import { type Loop, loopOf } from "./loop.ts";
 import { RunMessages } from "./run-messages.ts";
 import { RunStore } from "./run-store.ts";
@@ -145,7 +146,8 @@ export abstract class Trainer<Config, M extends object = Metrics> {
     });
     try {
       const result = await ended;
-      await folder.write({ ...record, state: "finished" });
+      const retries = { untilMs: performance.now() + STORAGE_RETRY_MS, signal: place.signal };
+      await retryStorage(() => folder.write({ ...record, state: "finished" }), retries);
       return result;
     } catch (error) {
       await Promise.allSettled([folder.write({ ...record, state: "failed" }), writeRunError(folder.path, error as Error)]);

@@ -23,7 +23,9 @@ import { GroupNotStarted, type GroupRequest, lostRank, WorkerGroup } from "./wor
 
 interface TrainingRunOptions {
   readonly name: string;
-  readonly group: Omit<GroupRequest, "context" | "warn" | "signal"> & { readonly context: Omit<GroupRequest["context"], "attempt"> };
+  readonly group: Omit<GroupRequest, "context" | "expected" | "warn" | "signal"> & {
+    readonly context: Omit<GroupRequest["context"], "attempt">;
+  };
   readonly config: unknown;
   readonly datasets: TrainDatasets;
   readonly failureConfig: ResolvedRunConfig["failureConfig"];
@@ -73,6 +75,8 @@ export class TrainingRun {
   readonly #done = Promise.withResolvers<TrainingOutcome>();
   /** Settles when the observer has been told of the failures of the last attempt. */
   #told: Promise<void> = Promise.resolve();
+  /** For how many ranks there was room at last. */
+  #room = 0;
   #metrics: Metrics = {};
   #checkpoint: Checkpoint | undefined;
 
@@ -178,13 +182,15 @@ export class TrainingRun {
       this.#handle({ kind: "abort", error });
     }
     if (this.#controller.phase !== "starting") return;
-    const group = new WorkerGroup({ ...request, context: { ...request.context, attempt }, warn: (text) => observer.warn(text), signal });
+    const context = { ...request.context, attempt };
+    const group = new WorkerGroup({ ...request, expected: this.#room, context, warn: (text) => observer.warn(text), signal });
     this.#group = group;
     try {
       await group.start();
     } catch (error) {
       return this.#handle({ kind: "notStarted", attempt, ...reasonOf(error) });
     }
+    this.#room = group.size;
     observer.started(attempt, group.size);
     const placed = group.places.map(({ facts, rank }) => ({ nodeId: facts.nodeId, rank }));
     this.#agents = new NodeAgents(
@@ -297,7 +303,8 @@ export class TrainingRun {
     const { group: request, signal } = this.#options;
     const nodeIds = group.places.map(({ facts }) => facts.nodeId);
     const more = await roomForMore(nodeIds, request.scaling, signal).catch(() => 0);
-    this.#handle({ kind: "room", attempt, workers: group.size + more });
+    this.#room = group.size + more;
+    this.#handle({ kind: "room", attempt, workers: this.#room });
   }
 
   async #endGroup(gently: boolean): Promise<void> {

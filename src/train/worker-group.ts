@@ -38,6 +38,8 @@ import type { TorchrunPlace } from "./torchrun.ts";
 export interface GroupRequest {
   readonly loop: Loop;
   readonly scaling: ScalingConfig;
+  /** The ranks of an elastic run that had room, or have been found room for; 0 at first. */
+  readonly expected: number;
   readonly backend: Backend;
   readonly runtimeEnv: RuntimeEnv | undefined;
   /** How long room and processes may take to be there; undefined is without limit. */
@@ -130,8 +132,8 @@ export class WorkerGroup {
   }
 
   async #start(signal: AbortSignal): Promise<void> {
-    const { scaling, placedIn, warn } = this.#request;
-    this.#placement = await place({ scaling, placedIn, warn, signal });
+    const { scaling, expected, placedIn, warn } = this.#request;
+    this.#placement = await place({ scaling, expected, placedIn, warn, signal });
     if (this.#ending !== undefined) return await this.#placement.remove();
     this.#actors = Array.from({ length: this.#placement.size }, (_, index) => this.#newActor(index));
     const facts = (await this.#each("start", () => [{}])) as RankFacts[];

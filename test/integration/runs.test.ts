@@ -71,6 +71,19 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`checkpoints in Python${unless(WIT
       /Cannot open the checkpoint .*gone: there is no such folder/,
     );
   });
+
+  test("one that its run removes while it is open, or copied, is told by that", async () => {
+    const stored = (name: string): string => {
+      const path = join(folder, name);
+      mkdirSync(path);
+      for (const file of ["weights.txt", ".checkpoint.json"]) writeFileSync(join(path, file), "{}");
+      return path;
+    };
+    const said = /Cannot read the checkpoint .*pruned-[12]: it was removed meanwhile, as numToKeep of its run keeps others/;
+    const copied = task<(path: string, to: string) => void>("removed_while_copied");
+    expect((await failureOf(copied.remote(stored("pruned-1"), join(folder, "to")))).message).toMatch(said);
+    expect((await failureOf(task<(path: string) => void>("removed_while_open").remote(stored("pruned-2")))).message).toMatch(said);
+  });
 });
 
 describe("a process that is killed amid a checkpoint", () => {

@@ -64,6 +64,40 @@ test("ranks of two nodes compute together; a node that dies shrinks an elastic g
   expect((await fitted).metrics).toEqual({ step: 3, start: 2, attempt: 2, worldSize: 1 });
 });
 
+test.skipIf(WITHOUT_PYTHON !== undefined)(
+  `an elastic group of ranks of Python shrinks when a node dies, and grows when another comes${unless(WITHOUT_PYTHON)}`,
+  { timeout: 60_000 },
+  async () => {
+    await using cluster = await TestCluster.start({ head: { numCpus: 1 }, onLine });
+    const dies = await cluster.addNode({ numCpus: 1 });
+    await using _program = await connected(cluster);
+    const root = mkdtempSync(join(folder, "run-"));
+    const sizes: number[] = [];
+    const fitted = new DataParallelTrainer({
+      trainLoopPerWorker: python.task(join(PYTHON_FOLDER, "train_loops.py"), "count_steps"),
+      trainLoopConfig: { root, steps: 4, waitsAt: 2, untilRanks: 2 },
+      scalingConfig: { numWorkers: { min: 1, max: 2 }, elasticResizeMonitorIntervalMs: 100 },
+      runConfig: {
+        name: "python elastic",
+        storagePath: folder,
+        failureConfig: { maxFailures: 1 },
+        checkpointConfig: { numToKeep: 2 },
+        callbacks: [{ afterReport: ({ metrics }) => void sizes.push(metrics.length) }],
+      },
+    }).fit();
+    await until(() => existsSync(join(root, "waits-0")) && existsSync(join(root, "waits-1")), "both ranks to wait");
+    await dies.kill();
+    await until(() => sizes.includes(1), "the rank that is left to report");
+    await cluster.addNode({ numCpus: 1 });
+    const { metrics } = await fitted;
+    const { step, start } = metrics as { step: number; start: number };
+    expect(metrics).toEqual({ step: expect.any(Number), start: expect.any(Number), attempt: 3, worldSize: 2 });
+    // Every step was reported once, by two ranks, by one, and by two again.
+    expect(sizes).toHaveLength(step + 1);
+    expect(sizes).toEqual(sizes.map((_, at) => (at < 2 || at >= start ? 2 : 1)));
+  },
+);
+
 /** The number of the node where a row was made, in large enough blocks. */
 const madeOn = (nodeIds: readonly string[]) => (batch: data.Batch<{ id: number }>) => ({
   id: batch.id,
@@ -104,7 +138,7 @@ test("ranks get the blocks of their own node first, and as many rows as the othe
   for (const near of metrics?.near ?? []) expect(near).toBeGreaterThanOrEqual(18 * blockRows);
 });
 
-test("ranks of a node that is drained are told, stop at a checkpoint and go on elsewhere, without a failure", {
+test("ranks of a node that is drained are told, again when it is drained with another deadline, stop at a checkpoint and go on elsewhere, without a failure", {
   timeout: 60_000,
 }, async () => {
   await using cluster = await TestCluster.start({ head: { numCpus: 0 }, onLine });
@@ -116,8 +150,12 @@ test("ranks of a node that is drained are told, stop at a checkpoint and go on e
       const { attempt } = getContext();
       if (attempt === 1) {
         writeFileSync(join(config.root, "begun"), "");
-        while (getContext().preemption === undefined) await new Promise((resolve) => setTimeout(resolve, 10));
-        writeFileSync(join(config.root, "told"), JSON.stringify(getContext().preemption));
+        let deadline: number | undefined;
+        for (const name of ["told", "told-again"]) {
+          while (getContext().preemption?.deadlineMs === deadline) await new Promise((resolve) => setTimeout(resolve, 10));
+          deadline = getContext().preemption?.deadlineMs;
+          writeFileSync(join(config.root, name), JSON.stringify(getContext().preemption));
+        }
       }
       await count({ root: config.root, steps: 3 });
     },
@@ -129,8 +167,13 @@ test("ranks of a node that is drained are told, stop at a checkpoint and go on e
   using connection = await connectToCluster(cluster.address);
   const [drainedAt, deadlineMs] = [Date.now(), 30_000];
   await connection.ask(MESSAGE.NODE_DRAIN, { node: leaves.nodeId, deadlineMs });
+  await until(() => existsSync(join(root, "told")), "the rank to hear of it");
+  await connection.ask(MESSAGE.NODE_DRAIN, { node: leaves.nodeId, deadlineMs: 2 * deadlineMs });
   expect((await fitted).metrics).toEqual({ step: 2, start: 1, attempt: 2, worldSize: 1 });
-  const told = JSON.parse(readFileSync(join(root, "told"), "utf8")) as PreemptionInfo;
+  const [told, again] = ["told", "told-again"].map((name) => JSON.parse(readFileSync(join(root, name), "utf8")) as PreemptionInfo) as [
+    PreemptionInfo & { deadlineMs: number },
+    PreemptionInfo,
+  ];
   expect(told).toEqual({
     reason: "preemption",
     deadlineMs: expect.any(Number),
@@ -140,11 +183,13 @@ test("ranks of a node that is drained are told, stop at a checkpoint and go on e
   // A moment that the drain's, counted from when it was asked for, is not before.
   expect(told.deadlineMs).toBeGreaterThanOrEqual(drainedAt + deadlineMs - 1000);
   expect(told.deadlineMs).toBeLessThan(drainedAt + deadlineMs + 10_000);
+  expect(again).toEqual({ ...told, deadlineMs: expect.any(Number) });
+  expect(again.deadlineMs).toBeGreaterThan(told.deadlineMs + deadlineMs - 1000);
   expect(stays.nodeId).not.toBe(leaves.nodeId);
 });
 
 test.skipIf(WITHOUT_PYTHON !== undefined)(
-  `ranks of Python hear at one step whose node is drained, and until when${unless(WITHOUT_PYTHON)}`,
+  `ranks of Python hear at one step whose node is drained, and until when, also where that changes${unless(WITHOUT_PYTHON)}`,
   {
     timeout: 60_000,
   },
@@ -164,6 +209,8 @@ test.skipIf(WITHOUT_PYTHON !== undefined)(
     using connection = await connectToCluster(cluster.address);
     const [drainedAt, deadlineMs] = [Date.now(), 30_000];
     await connection.ask(MESSAGE.NODE_DRAIN, { node: leaves.nodeId, deadlineMs });
+    await until(() => existsSync(join(root, "told-0")) && existsSync(join(root, "told-1")), "both ranks to hear of it");
+    await connection.ask(MESSAGE.NODE_DRAIN, { node: leaves.nodeId, deadlineMs: deadlineMs / 2 });
     expect((await fitted).metrics).toEqual({ step: 1, start: 1 });
     const told = [0, 1].map((rank) => JSON.parse(readFileSync(join(root, `told-${rank}`), "utf8")));
     const gone = told.findIndex(({ node }) => node === leaves.nodeId);
@@ -171,6 +218,11 @@ test.skipIf(WITHOUT_PYTHON !== undefined)(
       expect([step, info.nodes, info.ranks]).toEqual([told[0].step, { [leaves.nodeId]: [gone] }, [gone]]);
       expect(info.deadline_ms).toBe(told[0].info.deadline_ms);
       expect(Math.abs(info.deadline_ms - drainedAt - deadlineMs)).toBeLessThan(10_000);
+    }
+    const sooner = [0, 1].map((rank) => JSON.parse(readFileSync(join(root, `told-again-${rank}`), "utf8")));
+    for (const { step, info } of sooner) {
+      expect([step, info]).toEqual([sooner[0].step, { ...told[0].info, deadline_ms: sooner[0].info.deadline_ms }]);
+      expect(info.deadline_ms).toBeLessThan(told[0].info.deadline_ms);
     }
   },
 );

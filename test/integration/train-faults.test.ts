@@ -9,6 +9,7 @@ import { DataParallelTrainer, getContext, report, Result, type RunConfig, Traini
 import { describe, expect, test, vi } from "vitest";
 import { REPOSITORY } from "../house/source-files.ts";
 import { count, type CountConfig } from "./counting-loop.ts";
+import { WITHOUT_PYTHON } from "./python-places.ts";
 import { failureOf, isAlive, shoalProcesses, until, useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();
@@ -245,9 +246,11 @@ describe("elastic groups", () => {
   });
 });
 
+const LANGUAGES = WITHOUT_PYTHON === undefined ? ["TypeScript", "Python"] : ["TypeScript"];
+
 /** A program with a run of this name; it prints the metrics of its end. */
-function program(name: string, root: string): ChildProcess {
-  return spawn(process.execPath, [PROGRAM, name, root, folder], { detached: true, stdio: ["ignore", "pipe", "pipe"] });
+function program(name: string, root: string, language = "TypeScript"): ChildProcess {
+  return spawn(process.execPath, [PROGRAM, name, root, folder, language], { detached: true, stdio: ["ignore", "pipe", "pipe"] });
 }
 
 async function outputOf(stream: NodeJS.ReadableStream | null): Promise<string> {
@@ -257,28 +260,32 @@ async function outputOf(stream: NodeJS.ReadableStream | null): Promise<string> {
 }
 
 describe("a program", () => {
-  test("that is killed takes its ranks along, and the next one goes on from the last checkpoint", async () => {
-    const root = mkdtempSync(join(folder, "program-"));
-    const first = program("driver", root);
-    await bothWait(root);
-    const pids = shoalProcesses({ under: first.pid as number });
-    expect(pids.length).toBeGreaterThan(2);
-    first.kill("SIGKILL");
-    await until(() => !pids.some(isAlive), "its processes to end");
-    // Leftovers of a program that died while it wrote a checkpoint.
-    const run = join(folder, "driver");
-    mkdirSync(join(run, ".checkpoint_000002.partial"));
-    mkdirSync(join(run, "checkpoint_000003"));
-    writeFileSync(join(run, "checkpoint_000003", "step.json"), "half");
-    const second = program("driver", root);
-    const printed = (await outputOf(second.stdout)).trim().split("\n");
-    expect(JSON.parse(printed.pop() as string)).toEqual({ step: 3, start: 2, attempt: 1, worldSize: 2 });
-    expect(printed.map((line) => line.replace(/pid=\d+/, "pid=N")).toSorted()).toEqual([
-      "(rank 0 of driver pid=N) counts",
-      "(rank 1 of driver pid=N) counts",
-    ]);
-    expect(readdirSync(run).filter((name) => name.includes("partial"))).toEqual([]);
-  });
+  test.each(LANGUAGES)(
+    "that is killed takes its ranks of %s along, and the next one goes on from the last checkpoint",
+    async (language) => {
+      const root = mkdtempSync(join(folder, "program-"));
+      const name = `driver of ${language}`;
+      const first = program(name, root, language);
+      await bothWait(root);
+      const pids = shoalProcesses({ under: first.pid as number });
+      expect(pids.length).toBeGreaterThan(2);
+      first.kill("SIGKILL");
+      await until(() => !pids.some(isAlive), "its processes to end");
+      // Leftovers of a program that died while it wrote a checkpoint.
+      const run = join(folder, name);
+      mkdirSync(join(run, ".checkpoint_000002.partial"));
+      mkdirSync(join(run, "checkpoint_000003"));
+      writeFileSync(join(run, "checkpoint_000003", "step.json"), "half");
+      const second = program(name, root, language);
+      const printed = (await outputOf(second.stdout)).trim().split("\n");
+      expect(JSON.parse(printed.pop() as string)).toEqual({ step: 3, start: 2, attempt: 1, worldSize: 2 });
+      expect(printed.map((line) => line.replace(/pid=\d+/, "pid=N")).toSorted()).toEqual([
+        `(rank 0 of ${name} pid=N) counts`,
+        `(rank 1 of ${name} pid=N) counts`,
+      ]);
+      expect(readdirSync(run).filter((each) => each.includes("partial"))).toEqual([]);
+    },
+  );
 
   test("whose daemon dies blames no rank, and says how to go on", async () => {
     const root = mkdtempSync(join(folder, "program-"));

@@ -1,5 +1,5 @@
 /** Ranks of plain Python: their environment, checkpoints, failures and logs, a backend of one's own, and what cannot be imported. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { python } from "shoal";
 import * as data from "shoal/data";
@@ -49,6 +49,31 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
     const { metrics } = await trainer.fit();
     expect(metrics).toEqual({ step: 2, start: 1 });
     expect(failures).toHaveLength(1);
+  });
+
+  test.each([
+    ["stopped", "reportTimeoutMs", { reportTimeoutMs: 1500 }],
+    ["stopped", "healthCheckTimeoutMs", { healthCheckIntervalMs: 100, healthCheckTimeoutMs: 1000 }],
+    ["asleep", "reportTimeoutMs", { reportTimeoutMs: 1500 }],
+  ])("are replaced when one is %s for longer than %s allows, and go on from the last checkpoint", async (how, limit, limits) => {
+    const root = mkdtempSync(join(folder, "frozen-"));
+    const failures: (Error | undefined)[] = [];
+    const callbacks: TrainCallback[] = [{ afterException: ({ workerFailures }) => void failures.push(workerFailures.get(1)) }];
+    const trainer = trainerOf(
+      `python ${how} ${limit}`,
+      "count_steps",
+      { trainLoopConfig: { root, steps: 4, waitsAt: 2, sleeps: how === "asleep" } },
+      { failureConfig: { maxFailures: 1, ...limits }, callbacks },
+    );
+    const fitted = trainer.fit();
+    await until(() => existsSync(join(root, "waits-0")) && existsSync(join(root, "waits-1")), "both ranks to wait");
+    const pid = Number(readFileSync(join(root, "pid-1-1"), "utf8"));
+    if (how === "stopped") process.kill(pid, "SIGSTOP");
+    writeFileSync(join(root, "go"), "");
+    expect((await fitted).metrics).toEqual({ step: 3, start: 2, attempt: 2, worldSize: 2 });
+    expect(failures.map((error) => error?.message)).toEqual([expect.stringContaining(`(${limit}`)]);
+    expect(failures[0]?.message.includes("does not answer")).toBe(how === "stopped" && limit === "reportTimeoutMs");
+    expect(isAlive(pid)).toBe(false);
   });
 
   test("with numWorkers 0 there is one that is alone: no rendezvous, no CPU of others, and a checkpoint", async () => {

@@ -63,20 +63,25 @@ function startMoto(port: string): ChildProcess {
 /** A server with nothing in it, to which the variables of this process point, as a user sets them. Disposing of it ends it and removes its data. */
 export class S3Server implements AsyncDisposable {
   readonly endpoint: string;
-  readonly #child: ChildProcess;
+  readonly #start: () => ChildProcess;
+  #child: ChildProcess;
   readonly #data: string;
 
-  private constructor(endpoint: string, child: ChildProcess, data: string) {
+  private constructor(endpoint: string, start: () => ChildProcess, data: string) {
     this.endpoint = endpoint;
-    this.#child = child;
+    this.#start = start;
+    this.#child = start();
     this.#data = data;
   }
 
   static async start(name: ServerName, bucket: string): Promise<S3Server> {
     const [port] = await freePorts(1);
     const data = mkdtempSync(join(tmpdir(), "test-shoal-s3-"));
-    const child = name === "s3rver" ? startS3rver(`${port}`, data) : startMoto(`${port}`);
-    const server = new S3Server(`http://127.0.0.1:${port}`, child, data);
+    const server = new S3Server(
+      `http://127.0.0.1:${port}`,
+      () => (name === "s3rver" ? startS3rver(`${port}`, data) : startMoto(`${port}`)),
+      data,
+    );
     await server.#makeBucket(bucket);
     Object.assign(process.env, {
       AWS_ENDPOINT_URL: server.endpoint,
@@ -87,9 +92,19 @@ export class S3Server implements AsyncDisposable {
     return server;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Ends the server as a crash does. What s3rver was given stays in its folder. */
+  async stop(): Promise<void> {
     const ended = new Promise((resolve) => this.#child.once("exit", resolve));
     if (this.#child.kill("SIGKILL")) await ended;
+  }
+
+  /** Starts a server that was stopped, at the same port and over the same folder. */
+  goOn(): void {
+    this.#child = this.#start();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
     rmSync(this.#data, { recursive: true, force: true });
   }
 

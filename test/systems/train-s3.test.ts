@@ -1,13 +1,17 @@
 /** A training run whose storage is S3, on a server that others have written: ranks of both languages, a failure, and what is read afterwards. */
 import { init, python, shutdown } from "shoal";
-import { Checkpoint, collective, DataParallelTrainer, getCheckpoint, getContext, report, Result } from "shoal/train";
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { Checkpoint, collective, CSVLoggerCallback, DataParallelTrainer, getCheckpoint, getContext, report, Result } from "shoal/train";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { readWhole } from "../../src/storage/read-file.ts";
 import { REPOSITORY } from "../house/source-files.ts";
+import { until } from "../integration/session.ts";
 import { S3Server } from "./s3-servers.ts";
 
+/** A request to S3 is given up after 12.7 seconds at most, and after half of that in the mean. */
+const OUTAGE_MS = 14_000;
 let server: S3Server;
 
 beforeAll(async () => {
@@ -69,6 +73,61 @@ test("ranks of a node that open the same checkpoint together fetch it once", { t
   expect(new Set(paths).size).toBe(1);
   expect(existsSync(paths[0] as string)).toBe(false);
 });
+
+/** Stands at its step 2, and at its end, until the test lets it go on. */
+async function countWithOutages({ root }: { root: string }): Promise<void> {
+  const { worldRank } = getContext();
+  const standAt = async (point: string): Promise<void> => {
+    writeFileSync(join(root, `${point}-${worldRank}`), "");
+    while (!existsSync(join(root, `go-${point}`))) await new Promise((resolve) => setTimeout(resolve, 20));
+  };
+  for (let step = 0; step < 4; step += 1) {
+    if (step === 2) await standAt("middle");
+    await report({ step, part: "metrics" });
+    const own = mkdtempSync(join(root, "own-"));
+    writeFileSync(join(own, worldRank === 0 ? "step" : "other"), String(step));
+    console.log(`step ${step}`);
+    await report({ step, part: "checkpoint" }, { checkpoint: Checkpoint.fromDirectory(own), deleteLocalCheckpointAfterUpload: true });
+  }
+  await standAt("end");
+}
+
+test("an S3 that is away for a while, in the middle of a run and at its end, holds it up and loses nothing", {
+  timeout: 120_000,
+}, async () => {
+  const root = mkdtempSync(join(tmpdir(), "test-shoal-outages-"));
+  const fitted = new DataParallelTrainer({
+    trainLoopPerWorker: countWithOutages,
+    trainLoopConfig: { root },
+    scalingConfig: { numWorkers: 2 },
+    runConfig: { name: "outages", storagePath: "s3://bucket/runs", callbacks: [new CSVLoggerCallback()] },
+  }).fit();
+  for (const point of ["middle", "end"]) {
+    await until(() => [0, 1].every((rank) => existsSync(join(root, `${point}-${rank}`))), `both ranks to come to the ${point}`);
+    await server.stop();
+    writeFileSync(join(root, `go-${point}`), "");
+    // Longer than a request is repeated.
+    await new Promise((resolve) => setTimeout(resolve, OUTAGE_MS));
+    server.goOn();
+  }
+  const { metrics, bestCheckpoints } = await fitted;
+  expect(metrics).toEqual({ step: 3, part: "checkpoint" });
+  expect(bestCheckpoints).toHaveLength(4);
+  const run = "s3://bucket/runs/outages";
+  const read = await Result.fromPath(run);
+  expect((await read.metricsColumns())["step"]).toEqual([0, 0, 1, 1, 2, 2, 3, 3]);
+  const text = async (name: string): Promise<string> => Buffer.from(await readWhole(`${run}/${name}`)).toString("utf8");
+  expect((await text("progress.csv")).trim().split("\n")).toHaveLength(9);
+  expect(JSON.parse(await text("run.json"))).toMatchObject({ state: "finished" });
+  for (const rank of [0, 1]) expect(await text(`rank-${rank}.log`)).toBe("step 0\nstep 1\nstep 2\nstep 3\n");
+  for (const [at, { checkpoint }] of read.bestCheckpoints.entries())
+    expect(await checkpoint.asDirectory((path) => ["step", "other"].map((name) => readFileSync(join(path, name), "utf8")))).toEqual([
+      `${at}`,
+      `${at}`,
+    ]);
+  rmSync(root, { recursive: true });
+});
+
 test("ranks of Python read their checkpoints from there", { timeout: 60_000 }, async () => {
   const result = await new DataParallelTrainer({
     trainLoopPerWorker: python.task(join(REPOSITORY, "test", "integration", "python", "train_loops.py"), "count"),

@@ -1,6 +1,7 @@
 """Checkpoints in Python: what the tests call."""
 
 import os
+import shutil
 
 from shoal._checkpoint import Checkpoint
 
@@ -36,6 +37,27 @@ def passed_on(checkpoint, call):
     from shoal import get
 
     return get(call.remote([checkpoint, Checkpoint(checkpoint.path)]))
+
+
+def removed_while_open(path):
+    with Checkpoint(path).as_directory() as folder:
+        shutil.rmtree(folder)
+        open(os.path.join(folder, "weights.txt"))
+
+
+def removed_while_copied(path, target):
+    """The record goes before the last file has come: what was copied need not be all."""
+    copytree = shutil.copytree
+
+    def copy_and_remove(*args, **options):
+        copytree(*args, **options)
+        os.remove(os.path.join(path, ".checkpoint.json"))
+
+    shutil.copytree = copy_and_remove
+    try:
+        Checkpoint(path).to_directory(target)
+    finally:
+        shutil.copytree = copytree
 
 
 def failing(path):

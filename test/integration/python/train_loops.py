@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
 
 from shoal import train
 
@@ -36,6 +37,41 @@ def count(config):
             with open(os.path.join(folder, "step.json" if rank == 0 else "other.json"), "w") as file:
                 json.dump(step, file)
             train.report({"step": step, "start": start}, checkpoint=train.Checkpoint.from_directory(folder))
+
+
+def count_steps(config):
+    """Counts like ``counting-loop.ts``: leaves its process id, stands at a step until the test lets it go on, and goes on from its last checkpoint.
+
+    Its rank 1 may ``sleep`` at that step for longer than anybody waits, and it may go on there are as many ranks as ``untilRanks`` says.
+    """
+    print("counts")
+    root, steps = config["root"], config["steps"]
+    context = train.get_context()
+    rank, size, attempt = context.get_world_rank(), context.get_world_size(), context.get_attempt()
+    before = train.get_checkpoint()
+    start = 0
+    if before is not None:
+        with before.as_directory() as folder, open(os.path.join(folder, "step.json")) as file:
+            start = json.load(file) + 1
+    with open(os.path.join(root, "pid-%d-%d" % (attempt, rank)), "w") as file:
+        file.write(str(os.getpid()))
+    step = start
+    # Each attempt reports at least once, so that the last report is the last attempt's.
+    while step < steps or step == start or size < config.get("untilRanks", 0):
+        if start == 0 and step == config.get("waitsAt"):
+            open(os.path.join(root, "waits-%d" % rank), "w").close()
+            if rank == 1 and config.get("sleeps"):
+                time.sleep(600)
+            while not os.path.exists(os.path.join(root, "go")):
+                time.sleep(0.005)
+        if step >= steps:
+            time.sleep(0.01)
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "step.json"), "w") as file:
+                json.dump(step, file)
+            checkpoint = train.Checkpoint.from_directory(folder) if rank == 0 else None
+            train.report({"step": step, "start": start, "attempt": attempt, "worldSize": size}, checkpoint=checkpoint)
+        step += 1
 
 
 def upload_later(config):
@@ -109,7 +145,7 @@ def upload_by_itself(config):
 
 
 def move_on(config):
-    """Waits for the notice of a drain, writes down what it says, and reports twice."""
+    """Waits for the notice of a drain and for one of another deadline, writes down what they say, and reports twice."""
     import ray
 
     start, rank = 0, train.get_context().get_world_rank()
@@ -117,13 +153,15 @@ def move_on(config):
         start = train.get_checkpoint().get_metadata()["step"] + 1
     else:
         open(os.path.join(config["root"], "begun-%d" % rank), "w").close()
-        step, info = 0, None
-        while info is None:
-            step, info = step + 1, train.get_preemption_info()
-        nodes, ranks = info.preempted_node_to_ranks, info.preempted_ranks
-        told = {"step": step, "node": ray.get_runtime_context().get_node_id(), "info": {"nodes": nodes, "ranks": ranks, "deadline_ms": info.deadline_ms}}
-        with open(os.path.join(config["root"], "told-%d" % rank), "w") as file:
-            json.dump(told, file)
+        step, deadline_ms = 0, None
+        for name in ("told", "told-again"):
+            info = None
+            while info is None or info.deadline_ms == deadline_ms:
+                step, info = step + 1, train.get_preemption_info()
+            deadline_ms, nodes, ranks = info.deadline_ms, info.preempted_node_to_ranks, info.preempted_ranks
+            told = {"step": step, "node": ray.get_runtime_context().get_node_id(), "info": {"nodes": nodes, "ranks": ranks, "deadline_ms": deadline_ms}}
+            with open(os.path.join(config["root"], "%s-%d" % (name, rank)), "w") as file:
+                json.dump(told, file)
     for step in range(start, 2):
         with tempfile.TemporaryDirectory() as folder:
             checkpoint = train.Checkpoint.from_directory(folder)
@@ -161,8 +199,6 @@ def which_ray(config):
 
 def stand_still():
     """For a backend: rank 1 does not come."""
-    import time
-
     if train.get_context().get_world_rank() == 1:
         time.sleep(600)
 

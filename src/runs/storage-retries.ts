@@ -1,0 +1,37 @@
+/**
+ * Repeats work while the storage of a run fails, up to a moment, with growing pauses.
+ *
+ * Used where what waits would be lost or done anew otherwise: the checkpoints of reports, and what a run writes at its end. Requests to S3 are repeated below it, for seconds.
+ * Errors that are not of the storage are thrown at once.
+ */
+import { StorageError } from "../storage/errors.ts";
+import { STORAGE_RETRY_FIRST_MS, STORAGE_RETRY_MAX_MS } from "./limits.ts";
+
+export interface StorageRetries {
+  /** By `performance.now()`: nothing is tried again later. */
+  readonly untilMs: number;
+  /** Ends the repetition. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Resolves when the work has succeeded.
+ *
+ * @param onFailure - is called with the first failure that is followed by another try
+ */
+export async function retryStorage<T>(
+  work: () => Promise<T>,
+  { untilMs, signal }: StorageRetries,
+  onFailure: (error: Error) => void = () => {},
+): Promise<T> {
+  for (let pauseMs = STORAGE_RETRY_FIRST_MS; ; pauseMs = Math.min(2 * pauseMs, STORAGE_RETRY_MAX_MS)) {
+    try {
+      return await work();
+    } catch (error) {
+      const isOfStorage = error instanceof StorageError || (error instanceof Error && error.cause instanceof StorageError);
+      if (!isOfStorage || signal.aborted || performance.now() + pauseMs > untilMs) throw error;
+      if (pauseMs === STORAGE_RETRY_FIRST_MS) onFailure(error);
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
+}

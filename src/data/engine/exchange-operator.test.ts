@@ -165,7 +165,7 @@ function makeSort(phase: "sample" | "partition") {
     takesBins: false,
     combines: undefined,
     wholeInputs: [],
-    startTask: expect.unreachable,
+    startTask: expect.unreachable as never,
     cutting: {
       partitionTasks: (_partitioning, _name, options) => (_request, blocks) => {
         const signal = options?.signal as AbortSignal;

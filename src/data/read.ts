@@ -32,6 +32,7 @@ import { IMAGE_MODES, type ImageMode, readImageFile } from "./formats/images.ts"
 import { readJsonFile } from "./formats/json-reader.ts";
 import { readNumpyFile } from "./formats/numpy-reader.ts";
 import { type ParquetFooter, type ParquetPart, readParquetFooter, readParquetPart } from "./formats/parquet-reader.ts";
+import { ENCODINGS, isEncoding, UTF8 } from "./formats/text-encoding.ts";
 import { readTextFile } from "./formats/text-reader.ts";
 import { BLOCK_BYTES_MAX, SMALL_FILE_TASKS_PER_CPU, SMALL_FILES_PER_TASK_MAX } from "./limits.ts";
 import { shuffled, type Source, type SourcePart, type Wanted } from "./plan/logical-plan.ts";
@@ -61,6 +62,8 @@ export interface ReadCsvOptions extends ReadFilesOptions {
   nullValues?: readonly string[] | undefined;
   /** Types of columns that are not to be inferred. Default: all are inferred from the first 4 MiB of a file. */
   schema?: SchemaOption | undefined;
+  /** A name or label of the Encoding Standard, such as `"windows-1252"` or `"utf-16le"`. A file that begins with the mark of UTF-8 or UTF-16 is read as that. Default: `"utf-8"`. */
+  encoding?: string | undefined;
 }
 
 /** The options of `readJson`. */
@@ -75,7 +78,7 @@ export interface ReadJsonOptions extends ReadFilesOptions {
 export interface ReadTextOptions extends ReadFilesOptions {
   /** Leave out lines without a character. Default: true. */
   dropEmptyLines?: boolean | undefined;
-  /** A label of the Encoding Standard, such as `latin1` or `utf-16le`. Default: `"utf-8"`. */
+  /** A name or label of the Encoding Standard, such as `"windows-1252"` or `"utf-16le"`. A file that begins with the mark of UTF-8 or UTF-16 is read as that. Default: `"utf-8"`. */
   encoding?: string | undefined;
 }
 
@@ -118,6 +121,9 @@ function isNames(value: unknown): value is readonly string[] {
 const NAMES = custom<readonly string[] | undefined>("an array of texts is needed", undefined, (value) =>
   isNames(value) ? "ok" : "wrong type",
 );
+const ENCODING = custom<string>(`one of ${ENCODINGS.join(", ")} is needed, or another label of one, such as latin1`, UTF8, (value) =>
+  typeof value !== "string" ? "wrong type" : isEncoding(value) ? "ok" : "out of range",
+);
 const FILES = { ...FILE_CHOICE, includePaths: flag(false) };
 const CSV = {
   ...FILES,
@@ -128,6 +134,7 @@ const CSV = {
   columns: NAMES,
   nullValues: NAMES,
   schema: SCHEMA,
+  encoding: ENCODING,
 };
 /** Names of the readers' options in pandas and Ray, each with a hint. */
 const OTHER_NAMES = {
@@ -141,7 +148,7 @@ const OTHER_NAMES = {
   compression: "it follows from the extension: .gz, .br or .zst",
 };
 const JSON_FILES = { ...FILES, columns: NAMES, schema: SCHEMA };
-const TEXT = { ...FILES, dropEmptyLines: flag(true), encoding: text("utf-8") };
+const TEXT = { ...FILES, dropEmptyLines: flag(true), encoding: ENCODING };
 const NUMPY = {
   ...FILES,
   schema: custom<SchemaOption>('an object is needed, such as { data: "int64 as bigint" }', {}, (value) =>
@@ -182,7 +189,7 @@ const PARQUET = {
  */
 export function readCsv<R extends AnyRow = AnyRow>(paths: Paths, options: ReadCsvOptions = {}): Dataset<R> {
   const { own, tasks } = splitOptions(options, CSV);
-  const { header, delimiter, columns, nullValues, schema, ...files } = readOptions(own, {
+  const { header, delimiter, columns, nullValues, schema, encoding, ...files } = readOptions(own, {
     of: "readCsv",
     otherNames: OTHER_NAMES,
     options: CSV,
@@ -193,7 +200,7 @@ export function readCsv<R extends AnyRow = AnyRow>(paths: Paths, options: ReadCs
     files,
     tasks,
     reader: readCsvFile as Reader,
-    args: [definedOptions({ header, delimiter, columns, nullValues, schema })],
+    args: [definedOptions({ header, delimiter, columns, nullValues, schema, encoding })],
   });
 }
 

@@ -268,7 +268,10 @@ test("a file or a folder without permission is named, with the cause, where it i
   const { stdout, stderr } = spawnSync(process.execPath, [file], { cwd: folder, encoding: "utf8", timeout: 30_000 });
   for (const name of ["closed", "open/closed"]) chmodSync(join(folder, name), 0o755);
   expect(stderr).toBe("");
-  const found = stdout.replaceAll(/[.]staging-[0-9a-f]+/g, ".staging").trim().split("\n");
+  const found = stdout
+    .replaceAll(/[.]staging-[0-9a-f]+/g, ".staging")
+    .trim()
+    .split("\n");
   expect(found.map((line) => JSON.parse(line) as unknown)).toEqual(
     [
       ["folder", "list the folder", "closed"],

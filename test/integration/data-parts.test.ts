@@ -159,6 +159,8 @@ test("streams of bytes are CSV, JSON lines or Arrow", async () => {
 
 test("a reader names options that it does not know, and its tasks theirs", () => {
   const read = (options: object) => () => data.readCsv("rides.csv", options);
+  expect(read({ encoding: "klingon" })).toThrow("Cannot set encoding of readCsv: one of utf-8, utf-16le, ");
+  expect(() => data.readText("a.txt", { encoding: "klingon" })).toThrow('or another label of one, such as latin1: received "klingon"');
   expect(read({ delimeter: ";" })).toThrow('Cannot set options of readCsv: there is no option "delimeter": did you mean delimiter?');
   expect(read({ num_cpus: 1 })).toThrow("Cannot set options of a task");
   expect(read({ numCpus: "two" })).toThrow("Cannot set numCpus of a task");

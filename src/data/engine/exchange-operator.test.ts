@@ -192,14 +192,17 @@ function makeSort(phase: "sample" | "partition") {
   return { operator, signals, released };
 }
 
-test.each(["sample", "partition"] as const)("a consumer that leaves cancels each %s under way, and all blocks are released", async (phase) => {
-  const { operator, signals, released } = makeSort(phase);
-  while (operator.canStart()) operator.start();
-  await settled();
-  expect([signals.map(({ aborted }) => aborted), operator.runningCount]).toEqual([[false, false], 1]);
-  operator.stop();
-  await operator.ended();
-  expect([signals.map(({ aborted }) => aborted), operator.runningCount]).toEqual([[true, true], 0]);
-  const parts = phase === "sample" ? [] : ["a0", "a1", "b0", "b1"];
-  expect(released.toSorted()).toEqual(["a", ...parts.slice(0, 2), "b", ...parts.slice(2), "c"]);
-});
+test.each(["sample", "partition"] as const)(
+  "a consumer that leaves cancels each %s under way, and all blocks are released",
+  async (phase) => {
+    const { operator, signals, released } = makeSort(phase);
+    while (operator.canStart()) operator.start();
+    await settled();
+    expect([signals.map(({ aborted }) => aborted), operator.runningCount]).toEqual([[false, false], 1]);
+    operator.stop();
+    await operator.ended();
+    expect([signals.map(({ aborted }) => aborted), operator.runningCount]).toEqual([[true, true], 0]);
+    const parts = phase === "sample" ? [] : ["a0", "a1", "b0", "b1"];
+    expect(released.toSorted()).toEqual(["a", ...parts.slice(0, 2), "b", ...parts.slice(2), "c"]);
+  },
+);

@@ -5,7 +5,7 @@
  * `year=2026/month=1/` in a path gives the columns `year` and `month` (Hive's partitioning), unless `partitioning` is `"none"`.
  */
 import { type NdArray, remote, type TaskOptions } from "../core/index.ts";
-import { custom, describeValue, flag, isPlainObject, isTaskOption, readOptions, text } from "../core/internal.ts";
+import { count, custom, describeValue, flag, isPlainObject, isTaskOption, readOptions, text } from "../core/internal.ts";
 import { shownPath } from "../storage/paths.ts";
 import { type Block, vectorOf } from "./blocks/block.ts";
 import { keepOrigin, noteFile } from "./blocks/origin.ts";
@@ -13,6 +13,7 @@ import { type DataType, INT64, parseType, STRING, TYPE_NAMES } from "./blocks/da
 import type { Vector } from "./blocks/vector.ts";
 import { buildVector } from "./blocks/vector-builder.ts";
 import { type Dataset, newDataset } from "./dataset.ts";
+import type { TaskLimit } from "./engine/compute.ts";
 import type { Reader } from "./engine/task.ts";
 import { DataError } from "./errors.ts";
 import {
@@ -40,6 +41,8 @@ import type { AnyRow } from "./row-types.ts";
 
 /** The options of all readers of files. */
 export interface ReadFilesOptions extends FileChoiceOptions, Omit<TaskOptions<1>, "name" | "numReturns" | "highWaterMark" | "signal"> {
+  /** How many tasks of it read at a time. Functions behind it have tasks of their own then. Default: as many as there are CPUs. */
+  concurrency?: number | undefined;
   /** Add the column `path` with the path of the file of each row. Default: false. */
   includePaths?: boolean | undefined;
 }
@@ -124,7 +127,7 @@ const NAMES = custom<readonly string[] | undefined>("an array of texts is needed
 const ENCODING = custom<string>(`one of ${ENCODINGS.join(", ")} is needed, or another label of one, such as latin1`, UTF8, (value) =>
   typeof value !== "string" ? "wrong type" : isEncoding(value) ? "ok" : "out of range",
 );
-const FILES = { ...FILE_CHOICE, includePaths: flag(false) };
+const FILES = { ...FILE_CHOICE, includePaths: flag(false), concurrency: count({ min: 1 }, undefined) };
 const CSV = {
   ...FILES,
   header: custom<boolean | readonly string[]>("a boolean or an array of names is needed", true, (value) =>
@@ -282,7 +285,7 @@ export function readParquet<R extends AnyRow = AnyRow, const K extends keyof R &
   const { columns, decimal, ...files } = readOptions(own, { of: "readParquet", options: PARQUET });
   checkPaths("readParquet", paths, files);
   const source = parquetSource({ paths, files, columns, decimal, wanted: { columns: undefined, filters: [] } });
-  return newDataset({ kind: "read", name: source.name, source, options: tasks });
+  return newDataset({ kind: "read", name: source.name, source, options: tasks, compute: taskLimit(files) });
 }
 
 interface ParquetRead {
@@ -420,6 +423,7 @@ function partsOfFooter({ path, rowGroups }: ParquetFooter, excluded: ReadonlySet
 
 interface FilesOptions extends FileChoice {
   readonly includePaths: boolean;
+  readonly concurrency: number | undefined;
 }
 
 /** The files to read, and the columns that the path of each gives. */
@@ -428,6 +432,10 @@ async function filesToRead(of: string, paths: Paths, files: FilesOptions) {
   const columnsOfPath = (path: string): PathColumns =>
     files.includePaths ? [...partitionOf(path), ["path", shownPath(path)]] : partitionOf(path);
   return { listed, columnsOfPath };
+}
+
+function taskLimit({ concurrency }: FilesOptions): TaskLimit | undefined {
+  return concurrency === undefined ? undefined : { kind: "tasks", concurrency };
 }
 
 /** The options of the reader itself, and those of its tasks. A name that neither knows is taken for one of the reader's, which says what there is. */
@@ -471,7 +479,7 @@ function fileDataset<R extends AnyRow>(
   };
   const read = (isManySmall ? readFilesWithColumns : readWithColumns) as Reader;
   const source: Source = { name, reader: read, parts, shuffle: files.shuffle, files: () => shownFiles(name, paths, files) };
-  return newDataset({ kind: "read", name, source, options: tasks });
+  return newDataset({ kind: "read", name, source, options: tasks, compute: taskLimit(files) });
 }
 
 /** The paths of files as they may be shown: what of a URL may be secret is in requests alone. */

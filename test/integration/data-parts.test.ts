@@ -169,7 +169,12 @@ test("a reader with a concurrency of one reads a part after the other, in order,
     appendFileSync(log, ")");
   };
   const source = { name: "parts", getReadTasks: () => Array.from({ length: 6 }, () => ({ read })) };
-  expect(await data.readDatasource<{ n: number }>(source, { concurrency: 1 }).map((row) => row).count()).toBe(60);
+  expect(
+    await data
+      .readDatasource<{ n: number }>(source, { concurrency: 1 })
+      .map((row) => row)
+      .count(),
+  ).toBe(60);
   expect(readFileSync(log, "utf8")).toBe("()".repeat(6));
   for (const name of ["1", "2", "3"]) writeFileSync(join(folder, `part ${name}.csv`), `x\n${name}\n`);
   expect(await data.readCsv(join(folder, "part *.csv"), { concurrency: 1 }).takeAll()).toEqual([{ x: 1 }, { x: 2 }, { x: 3 }]);

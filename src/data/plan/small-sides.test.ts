@@ -11,7 +11,10 @@ const combine: Join = { kind: "join", name: "join", type: "inner", leftKeys: ["k
 const pool = { pool: "data" };
 
 /** Whether the tasks of a read of a million rows join with `rightRows` others. */
-function joinsWhereRead(rightRows: number, labels: { leftOptions?: object; selector?: Record<string, string>; concurrency?: number } = {}): boolean {
+function joinsWhereRead(
+  rightRows: number,
+  labels: { leftOptions?: object; selector?: Record<string, string>; concurrency?: number } = {},
+): boolean {
   const part = (rowCount: number): SourcePart => ({ args: [], rowCount });
   const read = (name: string, rowCount: number, options: object): LogicalPlan => ({
     kind: "read",

@@ -21,7 +21,11 @@ export const ENCODINGS: readonly string[] = [
   "utf-16be",
   ...[1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257, 1258, 874].map((page) => `windows-${page}`),
   ...[2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15].map((part) => `iso-8859-${part}`),
-  ...["koi8-r", "koi8-u", "ibm866", "macintosh", "x-mac-cyrillic"],
+  "koi8-r",
+  "koi8-u",
+  "ibm866",
+  "macintosh",
+  "x-mac-cyrillic",
   ...MULTI_BYTE,
   WITH_STATES,
 ];
@@ -43,7 +47,7 @@ export function isEncoding(label: string): boolean {
 }
 
 /** A text in UTF-8, and what it was. */
-export interface Utf8Text {
+interface Utf8Text {
   readonly chunks: AsyncIterable<Uint8Array>;
   /** The encoding of the file: the bytes are at other places there if it is not UTF-8. */
   readonly encoding: string;

@@ -1,7 +1,8 @@
 /**
  * Reads text files into blocks: a row a line, in the column `text`, without the newline (LF or CRLF).
  *
- * Lines without any character but spaces are dropped unless options say otherwise. A byte that is none of the file's encoding is an error that names the file and the place.
+ * Lines without any character but spaces are dropped unless options say otherwise. Texts of other encodings come as UTF-8 (`text-encoding.ts`).
+ * A byte that is none of the file's encoding is an error that names the file and the place.
  */
 import { shownPath } from "../../storage/paths.ts";
 import { readChunks } from "../../storage/read-file.ts";

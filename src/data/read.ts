@@ -5,7 +5,7 @@
  * `year=2026/month=1/` in a path gives the columns `year` and `month` (Hive's partitioning), unless `partitioning` is `"none"`.
  */
 import { type NdArray, remote, type TaskOptions } from "../core/index.ts";
-import { custom, describeValue, flag, isPlainObject, isTaskOption, readOptions, text } from "../core/internal.ts";
+import { count, custom, describeValue, flag, isPlainObject, isTaskOption, readOptions, text } from "../core/internal.ts";
 import { shownPath } from "../storage/paths.ts";
 import { type Block, vectorOf } from "./blocks/block.ts";
 import { keepOrigin, noteFile } from "./blocks/origin.ts";
@@ -13,6 +13,7 @@ import { type DataType, INT64, parseType, STRING, TYPE_NAMES } from "./blocks/da
 import type { Vector } from "./blocks/vector.ts";
 import { buildVector } from "./blocks/vector-builder.ts";
 import { type Dataset, newDataset } from "./dataset.ts";
+import type { TaskLimit } from "./engine/compute.ts";
 import type { Reader } from "./engine/task.ts";
 import { DataError } from "./errors.ts";
 import {
@@ -32,6 +33,7 @@ import { IMAGE_MODES, type ImageMode, readImageFile } from "./formats/images.ts"
 import { readJsonFile } from "./formats/json-reader.ts";
 import { readNumpyFile } from "./formats/numpy-reader.ts";
 import { type ParquetFooter, type ParquetPart, readParquetFooter, readParquetPart } from "./formats/parquet-reader.ts";
+import { ENCODINGS, isEncoding, UTF8 } from "./formats/text-encoding.ts";
 import { readTextFile } from "./formats/text-reader.ts";
 import { BLOCK_BYTES_MAX, SMALL_FILE_TASKS_PER_CPU, SMALL_FILES_PER_TASK_MAX } from "./limits.ts";
 import { shuffled, type Source, type SourcePart, type Wanted } from "./plan/logical-plan.ts";
@@ -39,6 +41,8 @@ import type { AnyRow } from "./row-types.ts";
 
 /** The options of all readers of files. */
 export interface ReadFilesOptions extends FileChoiceOptions, Omit<TaskOptions<1>, "name" | "numReturns" | "highWaterMark" | "signal"> {
+  /** How many tasks of it read at a time. Functions behind it have tasks of their own then. Default: as many as there are CPUs. */
+  concurrency?: number | undefined;
   /** Add the column `path` with the path of the file of each row. Default: false. */
   includePaths?: boolean | undefined;
 }
@@ -61,6 +65,8 @@ export interface ReadCsvOptions extends ReadFilesOptions {
   nullValues?: readonly string[] | undefined;
   /** Types of columns that are not to be inferred. Default: all are inferred from the first 4 MiB of a file. */
   schema?: SchemaOption | undefined;
+  /** A name or label of the Encoding Standard, such as `"windows-1252"` or `"utf-16le"`. A file that begins with the mark of UTF-8 or UTF-16 is read as that. Default: `"utf-8"`. */
+  encoding?: string | undefined;
 }
 
 /** The options of `readJson`. */
@@ -75,7 +81,7 @@ export interface ReadJsonOptions extends ReadFilesOptions {
 export interface ReadTextOptions extends ReadFilesOptions {
   /** Leave out lines without a character. Default: true. */
   dropEmptyLines?: boolean | undefined;
-  /** A label of the Encoding Standard, such as `latin1` or `utf-16le`. Default: `"utf-8"`. */
+  /** A name or label of the Encoding Standard, such as `"windows-1252"` or `"utf-16le"`. A file that begins with the mark of UTF-8 or UTF-16 is read as that. Default: `"utf-8"`. */
   encoding?: string | undefined;
 }
 
@@ -118,7 +124,10 @@ function isNames(value: unknown): value is readonly string[] {
 const NAMES = custom<readonly string[] | undefined>("an array of texts is needed", undefined, (value) =>
   isNames(value) ? "ok" : "wrong type",
 );
-const FILES = { ...FILE_CHOICE, includePaths: flag(false) };
+const ENCODING = custom<string>(`one of ${ENCODINGS.join(", ")} is needed, or another label of one, such as latin1`, UTF8, (value) =>
+  typeof value !== "string" ? "wrong type" : isEncoding(value) ? "ok" : "out of range",
+);
+const FILES = { ...FILE_CHOICE, includePaths: flag(false), concurrency: count({ min: 1 }, undefined) };
 const CSV = {
   ...FILES,
   header: custom<boolean | readonly string[]>("a boolean or an array of names is needed", true, (value) =>
@@ -128,6 +137,7 @@ const CSV = {
   columns: NAMES,
   nullValues: NAMES,
   schema: SCHEMA,
+  encoding: ENCODING,
 };
 /** Names of the readers' options in pandas and Ray, each with a hint. */
 const OTHER_NAMES = {
@@ -141,7 +151,7 @@ const OTHER_NAMES = {
   compression: "it follows from the extension: .gz, .br or .zst",
 };
 const JSON_FILES = { ...FILES, columns: NAMES, schema: SCHEMA };
-const TEXT = { ...FILES, dropEmptyLines: flag(true), encoding: text("utf-8") };
+const TEXT = { ...FILES, dropEmptyLines: flag(true), encoding: ENCODING };
 const NUMPY = {
   ...FILES,
   schema: custom<SchemaOption>('an object is needed, such as { data: "int64 as bigint" }', {}, (value) =>
@@ -182,7 +192,7 @@ const PARQUET = {
  */
 export function readCsv<R extends AnyRow = AnyRow>(paths: Paths, options: ReadCsvOptions = {}): Dataset<R> {
   const { own, tasks } = splitOptions(options, CSV);
-  const { header, delimiter, columns, nullValues, schema, ...files } = readOptions(own, {
+  const { header, delimiter, columns, nullValues, schema, encoding, ...files } = readOptions(own, {
     of: "readCsv",
     otherNames: OTHER_NAMES,
     options: CSV,
@@ -193,7 +203,7 @@ export function readCsv<R extends AnyRow = AnyRow>(paths: Paths, options: ReadCs
     files,
     tasks,
     reader: readCsvFile as Reader,
-    args: [definedOptions({ header, delimiter, columns, nullValues, schema })],
+    args: [definedOptions({ header, delimiter, columns, nullValues, schema, encoding })],
   });
 }
 
@@ -275,7 +285,7 @@ export function readParquet<R extends AnyRow = AnyRow, const K extends keyof R &
   const { columns, decimal, ...files } = readOptions(own, { of: "readParquet", options: PARQUET });
   checkPaths("readParquet", paths, files);
   const source = parquetSource({ paths, files, columns, decimal, wanted: { columns: undefined, filters: [] } });
-  return newDataset({ kind: "read", name: source.name, source, options: tasks });
+  return newDataset({ kind: "read", name: source.name, source, options: tasks, compute: taskLimit(files) });
 }
 
 interface ParquetRead {
@@ -413,6 +423,7 @@ function partsOfFooter({ path, rowGroups }: ParquetFooter, excluded: ReadonlySet
 
 interface FilesOptions extends FileChoice {
   readonly includePaths: boolean;
+  readonly concurrency: number | undefined;
 }
 
 /** The files to read, and the columns that the path of each gives. */
@@ -421,6 +432,10 @@ async function filesToRead(of: string, paths: Paths, files: FilesOptions) {
   const columnsOfPath = (path: string): PathColumns =>
     files.includePaths ? [...partitionOf(path), ["path", shownPath(path)]] : partitionOf(path);
   return { listed, columnsOfPath };
+}
+
+function taskLimit({ concurrency }: FilesOptions): TaskLimit | undefined {
+  return concurrency === undefined ? undefined : { kind: "tasks", concurrency };
 }
 
 /** The options of the reader itself, and those of its tasks. A name that neither knows is taken for one of the reader's, which says what there is. */
@@ -464,7 +479,7 @@ function fileDataset<R extends AnyRow>(
   };
   const read = (isManySmall ? readFilesWithColumns : readWithColumns) as Reader;
   const source: Source = { name, reader: read, parts, shuffle: files.shuffle, files: () => shownFiles(name, paths, files) };
-  return newDataset({ kind: "read", name, source, options: tasks });
+  return newDataset({ kind: "read", name, source, options: tasks, compute: taskLimit(files) });
 }
 
 /** The paths of files as they may be shown: what of a URL may be secret is in requests alone. */

@@ -12,6 +12,7 @@ import { INT64 } from "./blocks/data-type.ts";
 import { failureIn } from "./engine/user-errors.ts";
 import { type Dataset, newDataset } from "./dataset.ts";
 import type { AnyBatch, AnyRow, RowOfBatch } from "./row-types.ts";
+import { readTasks, type TransformOptions } from "./transform-options.ts";
 import type { SourcePart } from "./plan/logical-plan.ts";
 import { ITEMS_PER_BLOCK, READ_TASKS_PER_CPU, ROWS_PER_BLOCK_MAX } from "./limits.ts";
 
@@ -118,9 +119,10 @@ export interface Datasource<R extends AnyRow = AnyRow> {
 /**
  * A dataset of a source of one's own.
  *
- * @throws TypeError for what is no source
+ * @param options - what its tasks ask for, such as `numCpus`, and `concurrency`: how many of them read at a time
+ * @throws TypeError for what is no source; TypeError, RangeError for options that the core would refuse
  */
-export function readDatasource<R extends AnyRow>(source: Datasource<R>): Dataset<R> {
+export function readDatasource<R extends AnyRow>(source: Datasource<R>, options: TransformOptions = {}): Dataset<R> {
   if (typeof source?.getReadTasks !== "function" || typeof source.name !== "string")
     throw new TypeError("readDatasource takes { name, getReadTasks({ parallelism }) }");
   const tasksFor = async (cpus: number): Promise<readonly ReadTask<R>[]> => source.getReadTasks({ parallelism: cpus * READ_TASKS_PER_CPU });
@@ -130,7 +132,8 @@ export function readDatasource<R extends AnyRow>(source: Datasource<R>): Dataset
       ...(task.rowCount === undefined ? {} : { rowCount: task.rowCount }),
     }));
   const files = async (): Promise<readonly string[]> => (await tasksFor(1)).flatMap(({ inputFiles = [] }) => inputFiles);
-  return newDataset({ kind: "read", name: source.name, source: { name: source.name, reader: readUserTask, parts, files }, options: {} });
+  const { name } = source;
+  return newDataset({ kind: "read", name, source: { name, reader: readUserTask, parts, files }, ...readTasks("readDatasource", options) });
 }
 
 export async function* readUserTask(name: string, task: ReadTask, index: number): AsyncGenerator<Block, void, undefined> {

@@ -57,6 +57,28 @@ describe("explain", () => {
   });
 });
 
+test.each([
+  ["readCsv", data.readCsv],
+  ["readJson", data.readJson],
+  ["readText", data.readText],
+  ["readBinaryFiles", data.readBinaryFiles],
+  ["readNumpy", data.readNumpy],
+  ["readImages", data.readImages],
+  ["readParquet", data.readParquet],
+  ["own", (_: string, options?: data.TransformOptions) => data.readDatasource({ name: "own", getReadTasks: () => [] }, options)],
+] as const)("%s reads with so many tasks at a time, and functions behind it are not held back", (name, reader) => {
+  const read = reader as (paths: string, options?: data.TransformOptions) => data.Dataset;
+  const linesOf = (dataset: data.Dataset): string[] =>
+    (dataset.explain().split("Physical plan\n")[1] as string).split("\n").map((line) => line.trim());
+  const limited = read("files/", { concurrency: 2, numCpus: 1 });
+  expect(linesOf(limited)).toEqual([`+- ReadTasks ${name} x 2`]);
+  expect(linesOf(limited.map((row) => row))).toEqual(["+- MapTasks map", `+- ReadTasks ${name} x 2`]);
+  expect(linesOf(read("files/").map((row) => row))).toEqual([`+- ReadTasks ${name}->map`]);
+  expect(() => read("files/", { concurrency: 0 })).toThrow("Cannot set concurrency of read");
+  expect(() => read("files/", { concurrency: { min: 1 } as never })).toThrow("Cannot set concurrency of read");
+  expect(() => read("files/", { concurency: 2 } as never)).toThrow("did you mean concurrency");
+});
+
 describe("what is refused", () => {
   const make = (fn: unknown, options: unknown) => () => rows.map(fn as never, options as never);
 

@@ -6,7 +6,7 @@
  */
 import { type ActorOptions, type MethodOptions, remote, type TaskOptions } from "../core/index.ts";
 import { count, custom, isActorOption, isClass, isPlainObject, isTaskOption, nearNames, number, readOptions } from "../core/internal.ts";
-import type { Compute } from "./engine/compute.ts";
+import type { Compute, TaskLimit } from "./engine/compute.ts";
 import { ChainActor } from "./engine/pool-actor.ts";
 import type { Transform } from "./engine/transform.ts";
 import { CALLS_PER_ACTOR, ERROR_RETRIES } from "./limits.ts";
@@ -121,8 +121,9 @@ export interface ReadOptions {
 export function readCompute(transform: Transform, given: TransformOptions | ActorTransformOptions): ReadOptions {
   const method = methodOf(transform);
   const isPool = transform.kind === "pythonBatches" ? transform.code.kind === "class" : "fn" in transform && isClass(transform.fn);
-  refuseMisspelt(method, given, isPool ? isActorOption : isTaskOption);
-  return isPool ? readPool(method, given) : readTasks(method, given as TransformOptions);
+  if (!isPool) return readTasks(method, given as TransformOptions);
+  refuseMisspelt(method, given, isActorOption);
+  return readPool(method, given);
 }
 
 /** The method that users call. */
@@ -151,7 +152,11 @@ function refuseMisspelt(method: string, given: object, isCores: (name: string) =
  *
  * @throws TypeError, RangeError for options that the core would refuse
  */
-export function readTasks(method: string, { concurrency, ...options }: TransformOptions): ReadOptions {
+export function readTasks(
+  method: string,
+  { concurrency, ...options }: TransformOptions,
+): { readonly compute: TaskLimit | undefined; readonly options: TaskOptions<1> } {
+  refuseMisspelt(method, options, isTaskOption);
   for (const name of ["compute", "constructorArgs"])
     if ((options as Record<string, unknown>)[name] !== undefined)
       throw new TypeError(`${method} takes ${name} with a class: received a function, which runs in tasks`);

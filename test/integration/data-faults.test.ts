@@ -1,9 +1,12 @@
 /** What is wrong in functions of users and in files: where it was, what is left out and counted, and what is written when a program is interrupted. */
-import { writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { TaskError, WorkerCrashedError } from "shoal";
 import * as data from "shoal/data";
 import { describe, expect, test } from "vitest";
+import { REPOSITORY } from "../house/source-files.ts";
 import { failureOf, useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();
@@ -230,6 +233,56 @@ describe("maxErroredBlocks", () => {
     );
     await expect(dying.withSettings({ maxErroredBlocks: -1 }).takeAll()).rejects.toThrow(WorkerCrashedError);
   });
+});
+
+test("a file or a folder without permission is named, with the cause, where it is listed, read and written", () => {
+  chmodSync(folder, 0o755);
+  for (const name of ["closed", "open", "open/closed", "readable"]) mkdirSync(join(folder, name));
+  for (const name of ["closed/a.csv", "open/b.csv", "open/closed/c.csv"]) writeFileSync(join(folder, name), "x\n1\n");
+  for (const name of ["closed", "open/closed", "open/b.csv"]) chmodSync(join(folder, name), 0);
+  // A user who may not do everything: the tests may run as root.
+  const program = `
+    import { init, shutdown } from ${JSON.stringify(pathToFileURL(join(REPOSITORY, "dist", "index.js")).href)};
+    import * as data from ${JSON.stringify(pathToFileURL(join(REPOSITORY, "dist", "data", "index.js")).href)};
+    if (process.getuid() === 0) { process.setgroups([]); process.setgid(65534); process.setuid(65534); }
+    await init({ mode: "inProcess", numCpus: 1, logToDriver: false });
+    const one = data.fromItems([{ x: 1 }]);
+    const attempts = {
+      folder: () => data.readCsv("closed").takeAll(),
+      inFolder: () => data.readCsv("open").takeAll(),
+      glob: () => data.readCsv("*/*.csv").takeAll(),
+      file: () => data.readCsv("open/b.csv").takeAll(),
+      parquet: () => data.readParquet("open/b.csv").takeAll(),
+      write: () => one.writeCsv("readable/new"),
+      append: () => one.writeParquet("readable", { mode: "append" }),
+    };
+    for (const [name, run] of Object.entries(attempts)) {
+      const error = await run().then(() => new Error("none"), (error) => error);
+      let cause = error;
+      while (cause.cause !== undefined) cause = cause.cause;
+      console.log(JSON.stringify([name, error.message, cause.code]));
+    }
+    await shutdown();`;
+  const file = join(folder, "permissions.mjs");
+  writeFileSync(file, program);
+  const { stdout, stderr } = spawnSync(process.execPath, [file], { cwd: folder, encoding: "utf8", timeout: 30_000 });
+  for (const name of ["closed", "open/closed"]) chmodSync(join(folder, name), 0o755);
+  expect(stderr).toBe("");
+  const found = stdout
+    .replaceAll(/[.]staging-[0-9a-f]+/g, ".staging")
+    .trim()
+    .split("\n");
+  expect(found.map((line) => JSON.parse(line) as unknown)).toEqual(
+    [
+      ["folder", "list the folder", "closed"],
+      ["inFolder", "list the folder", "open/closed"],
+      ["glob", "list the folder", "closed"],
+      ["file", "read", "open/b.csv"],
+      ["parquet", "open", "open/b.csv"],
+      ["write", "make the folder", "readable/new/.staging"],
+      ["append", "make the folder", "readable/.staging"],
+    ].map(([name, verb, path]) => [name, `Cannot ${verb} ${folder}/${path}: this process may not do that (permission denied)`, "EACCES"]),
+  );
 });
 
 describe("stats()", () => {

@@ -1,9 +1,12 @@
 /** Parts, pairs and samples of datasets, and datasets from and to iterators and streams, in in-process mode. */
+import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import fc from "fast-check";
 import * as data from "shoal/data";
 import { describe, expect, test } from "vitest";
-import { useSession } from "./session.ts";
+import { useFolder, useSession } from "./session.ts";
 
+const folder = useFolder();
 useSession({ mode: "inProcess", numCpus: 2 });
 
 const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
@@ -157,8 +160,30 @@ test("streams of bytes are CSV, JSON lines or Arrow", async () => {
   ).toBe(0);
 });
 
+test("a reader with a concurrency of one reads a part after the other, in order, while functions go on beside it", async () => {
+  const log = join(folder, "reads");
+  const read = async function* (): AsyncGenerator<{ n: Float64Array }> {
+    appendFileSync(log, "(");
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    yield { n: new Float64Array(10) };
+    appendFileSync(log, ")");
+  };
+  const source = { name: "parts", getReadTasks: () => Array.from({ length: 6 }, () => ({ read })) };
+  expect(
+    await data
+      .readDatasource<{ n: number }>(source, { concurrency: 1 })
+      .map((row) => row)
+      .count(),
+  ).toBe(60);
+  expect(readFileSync(log, "utf8")).toBe("()".repeat(6));
+  for (const name of ["1", "2", "3"]) writeFileSync(join(folder, `part ${name}.csv`), `x\n${name}\n`);
+  expect(await data.readCsv(join(folder, "part *.csv"), { concurrency: 1 }).takeAll()).toEqual([{ x: 1 }, { x: 2 }, { x: 3 }]);
+});
+
 test("a reader names options that it does not know, and its tasks theirs", () => {
   const read = (options: object) => () => data.readCsv("rides.csv", options);
+  expect(read({ encoding: "klingon" })).toThrow("Cannot set encoding of readCsv: one of utf-8, utf-16le, ");
+  expect(() => data.readText("a.txt", { encoding: "klingon" })).toThrow('or another label of one, such as latin1: received "klingon"');
   expect(read({ delimeter: ";" })).toThrow('Cannot set options of readCsv: there is no option "delimeter": did you mean delimiter?');
   expect(read({ num_cpus: 1 })).toThrow("Cannot set options of a task");
   expect(read({ numCpus: "two" })).toThrow("Cannot set numCpus of a task");

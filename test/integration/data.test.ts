@@ -3,15 +3,25 @@
  */
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { objectStoreStatistics, TaskError } from "shoal";
+import { get, objectStoreStatistics, remote, TaskError } from "shoal";
 import * as data from "shoal/data";
 import { describe, expect, test } from "vitest";
-import { failureOf, until, useFolder, useSession } from "./session.ts";
+import { failureOf, shoalProcesses, until, useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();
 useSession({ numCpus: 2, objectStoreMemoryBytes: 256 * 2 ** 20 });
 
 const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
+
+/** Processor time of all workers. */
+function workedMs(): number {
+  const ticks = shoalProcesses({ kind: "worker" }).map((pid) => {
+    const status = readFileSync(`/proc/${pid}/stat`, "utf8");
+    const fields = status.slice(status.lastIndexOf(")") + 2).split(" ");
+    return Number(fields[11]) + Number(fields[12]);
+  });
+  return ticks.reduce((sum, own) => sum + own, 0) * 10;
+}
 
 /** A function that ends its process once, at one row. */
 function dyingOnce(file: string, at: number): <R extends { id: number }>(row: R) => R {
@@ -324,4 +334,25 @@ describe("files", () => {
     expect(await data.readJson(to).takeAll()).toEqual([{ id: 1 }]);
     for (const mode of ["error", "create"] as const) await expect(rides.writeJson(to, { mode })).rejects.toThrow("it has 1 files already");
   });
+});
+
+// The last one: its rows stay in the store until they are collected.
+test("a consumer that aborts while an exchange cuts its blocks frees the workers at once, and the store", async () => {
+  const rows = await data
+    .range(6_000_000)
+    .mapBatches(({ id }) => ({ same: new Float64Array(id.length), id }))
+    .materialize();
+  const { objects } = await objectStoreStatistics();
+  const controller = new AbortController();
+  const workedBefore = workedMs();
+  const sorted = rows.sort(["same", "id"]).takeAll({ signal: controller.signal });
+  await until(() => workedMs() - workedBefore > 150, "tasks to compute");
+  const worked = workedMs();
+  controller.abort(new Error("enough"));
+  await expect(sorted).rejects.toThrow("enough");
+  const free = remote(() => 1);
+  await get([free.remote(), free.remote()]);
+  // The tasks under way would use twice as much until their end.
+  expect(workedMs() - worked).toBeLessThan(350);
+  await until(async () => (await objectStoreStatistics()).objects <= objects, "all blocks to be freed");
 });

@@ -47,10 +47,3 @@ export function scientificPython(): { venv: string } | { problem: string } {
   writeFileSync(done, "");
   return { venv };
 }
-
-/** An environment with torch, which is too large to be installed by tests; or why there is none. */
-export function torchPython(): { venv: string } | { problem: string } {
-  const venv = process.env["SHOAL_TEST_TORCH"];
-  if (venv === undefined) return { problem: "SHOAL_TEST_TORCH names no virtual environment with torch, numpy, pandas and pyarrow" };
-  return existsSync(venv) ? { venv } : { problem: `there is no ${venv}, which SHOAL_TEST_TORCH names` };
-}

@@ -3,7 +3,7 @@
  */
 import type { ActorOptions, MethodOptions } from "../../core/index.ts";
 
-interface TaskLimit {
+export interface TaskLimit {
   readonly kind: "tasks";
   /** How many run at a time. */
   readonly concurrency: number;

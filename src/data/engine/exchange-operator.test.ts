@@ -142,3 +142,67 @@ test("the other side's tasks read alone where a side is not small after all", as
   expect(await work()).toBe(10);
   expect(begun).toEqual([[[1, 1], "a", "large"]]);
 });
+
+/** A sort of two blocks with a task each, and how its tasks end: the first one as it would, the second one when its signal aborts. */
+function makeSort(phase: "sample" | "partition") {
+  const released: string[] = [];
+  const named = (name: string): never =>
+    Object.assign(Promise.resolve(), { [Symbol.dispose]: () => void released.push(name) }) as unknown as never;
+  const signals: AbortSignal[] = [];
+  const cancelled = (signal: AbortSignal): Promise<never> =>
+    new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error("cancelled")), { once: true }));
+  const hanging = (signal: AbortSignal): ObjectRef<never> => Object.assign(cancelled(signal), { [Symbol.dispose]: () => {} }) as never;
+  async function* parts(name: string, isHanging: boolean, signal: AbortSignal) {
+    for (const part of ["0", "1"]) yield { ref: named(`${name}${part}`) };
+    const facts = { rowCount: 1, sizeBytes: 1, schema: [] };
+    yield { ref: isHanging ? hanging(signal) : refTo({ parts: [facts, facts], wallMs: 0, cpuMs: 0 }) };
+  }
+  const isHanging = (name: unknown): boolean => name === "b";
+  const operator = new ExchangeOperator({
+    name: "sort",
+    partitionings: [phase === "sample" ? { kind: "range", keys: [{ column: "id", descending: false }] } : { kind: "even" }],
+    partitions: 2,
+    takesBins: false,
+    combines: undefined,
+    wholeInputs: [],
+    startTask: expect.unreachable as never,
+    cutting: {
+      partitionTasks: (_partitioning, _name, options) => (_request, blocks) => {
+        const signal = options?.signal as AbortSignal;
+        signals.push(signal);
+        const [name] = blocks as unknown as readonly [string];
+        return { refs: () => parts(name, isHanging(name), signal) } as never;
+      },
+      sampleTasks: (_keys, _name, options) => (_rows, blocks) => {
+        const signal = options?.signal as AbortSignal;
+        signals.push(signal);
+        return isHanging(blocks[0]) ? hanging(signal) : refTo({ rows: undefined, wallMs: 0, cpuMs: 0 });
+      },
+    },
+    cpus: 2,
+    concurrencyMax: 2,
+    preserveOrder: true,
+    events: { onChange: () => {}, onFailure: expect.unreachable },
+  });
+  for (const name of ["a", "b", "c"]) {
+    const ref = name as unknown as BlockRef["ref"];
+    operator.add({ ref, rowCount: 10, sizeBytes: 64 * MIB, schema: [], release: () => void released.push(name) }, 0);
+  }
+  operator.endInput(0);
+  return { operator, signals, released };
+}
+
+test.each(["sample", "partition"] as const)(
+  "a consumer that leaves cancels each %s under way, and all blocks are released",
+  async (phase) => {
+    const { operator, signals, released } = makeSort(phase);
+    while (operator.canStart()) operator.start();
+    await settled();
+    expect([signals.map(({ aborted }) => aborted), operator.runningCount]).toEqual([[false, false], 1]);
+    operator.stop();
+    await operator.ended();
+    expect([signals.map(({ aborted }) => aborted), operator.runningCount]).toEqual([[true, true], 0]);
+    const parts = phase === "sample" ? [] : ["a0", "a1", "b0", "b1"];
+    expect(released.toSorted()).toEqual(["a", ...parts.slice(0, 2), "b", ...parts.slice(2), "c"]);
+  },
+);

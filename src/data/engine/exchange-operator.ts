@@ -66,8 +66,12 @@ interface ExchangeOptions {
   readonly claim?: StepClaim | undefined;
   readonly preserveOrder: boolean;
   readonly errored?: ErroredBlocks | undefined;
+  /** Makes the tasks that cut blocks and take samples. Default: those of workers. */
+  readonly cutting?: typeof CUTTING | undefined;
   readonly events: OperatorEvents;
 }
+
+const CUTTING = { partitionTasks, sampleTasks };
 
 type RangePartitioning = Extract<Partitioning, { kind: "range" }>;
 
@@ -105,7 +109,11 @@ export class ExchangeOperator implements Operator {
   #samplesLeft = 0;
   #nextBundle = 0;
   #bundlesLeft = 0;
-  #running = 0;
+  /** Waits for the samples and partitions under way. */
+  readonly #underWay = new Set<Promise<void>>();
+  readonly #cuttingOptions: TaskOptions<1>;
+  /** Cancels the tasks that sample and partition. */
+  readonly #cancellation = new AbortController();
   #phase: "collecting" | "sampling" | "partitioning" | "reducing" = "collecting";
   /** The source of the output: tasks, or blocks that come as they are to be. */
   #reduce: Operator | undefined;
@@ -114,7 +122,8 @@ export class ExchangeOperator implements Operator {
   constructor(options: ExchangeOptions) {
     this.name = options.name;
     this.#options = options;
-    this.#startPartition = options.partitionings.map((partitioning) => partitionTasks(partitioning, options.name, options.taskOptions));
+    this.#cuttingOptions = { ...options.taskOptions, signal: this.#cancellation.signal };
+    this.#startPartition = options.partitionings.map((one) => this.#cutting.partitionTasks(one, options.name, this.#cuttingOptions));
     this.#collected = options.partitionings.map(() => []);
     this.#schemas = options.partitionings.map(() => new CommonSchema());
     this.#openInputs = new Set(options.partitionings.keys());
@@ -126,16 +135,20 @@ export class ExchangeOperator implements Operator {
     return this.#options.claim;
   }
 
+  get #cutting(): typeof CUTTING {
+    return this.#options.cutting ?? CUTTING;
+  }
+
   get load(): OperatorLoad {
     const queuedBlocks =
       this.#collected.reduce((count, blocks) => count + blocks.length, 0) +
       (this.#bundles.length - this.#nextBundle) +
       (this.#reduce?.load.queuedBlocks ?? 0);
-    return { queuedBlocks, workers: this.#running + (this.#reduce?.load.workers ?? 0) };
+    return { queuedBlocks, workers: this.#underWay.size + (this.#reduce?.load.workers ?? 0) };
   }
 
   get runningCount(): number {
-    return this.#running + (this.#reduce?.runningCount ?? 0);
+    return this.#underWay.size + (this.#reduce?.runningCount ?? 0);
   }
 
   get pulledSinceMs(): readonly number[] {
@@ -214,7 +227,7 @@ export class ExchangeOperator implements Operator {
 
   canStart(): boolean {
     if (this.#isStopped) return false;
-    const isFree = this.#running < this.#options.concurrencyMax;
+    const isFree = this.#underWay.size < this.#options.concurrencyMax;
     if (this.#phase === "sampling") return isFree && this.#nextSample < this.#sampled.length;
     if (this.#phase === "partitioning") return isFree && this.#nextBundle < this.#bundles.length;
     return this.#reduce?.canStart() ?? false;
@@ -240,9 +253,11 @@ export class ExchangeOperator implements Operator {
     return block;
   }
 
+  /** Tasks under way are cancelled: their blocks are released as soon as they have ended. */
   stop(): void {
     if (this.#isStopped) return;
     this.#isStopped = true;
+    this.#cancellation.abort();
     this.#reduce?.stop();
     this.#releaseBeside();
     for (const block of this.#collected.flat()) block.release();
@@ -250,19 +265,23 @@ export class ExchangeOperator implements Operator {
     if (this.#phase !== "reducing") for (const parts of this.#parts) for (const part of parts ?? []) part.release();
   }
 
-  /** Runs work that is no task of the reduction, and tells its failure. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#underWay);
+  }
+
+  /** Waits for a task that is none of the reduction, and tells its failure. */
   #run(work: Promise<void>): void {
-    this.#running += 1;
     this.claim?.change("nothing", "everything");
-    work
+    const told = work
       .catch((error: unknown) => {
         if (!this.#isStopped) this.#options.events.onFailure(error);
       })
       .finally(() => {
-        this.#running -= 1;
+        this.#underWay.delete(told);
         this.claim?.change("everything", "nothing");
         if (!this.#isStopped) this.#options.events.onChange();
       });
+    this.#underWay.add(told);
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -276,7 +295,7 @@ export class ExchangeOperator implements Operator {
   #beginSampling({ keys }: RangePartitioning): void {
     this.#phase = "sampling";
     this.#samplesLeft = this.#sampled.length;
-    this.#startSample = sampleTasks(keys, this.name, this.#options.taskOptions);
+    this.#startSample = this.#cutting.sampleTasks(keys, this.name, this.#cuttingOptions);
   }
 
   #sampleNext(): void {
@@ -345,22 +364,37 @@ export class ExchangeOperator implements Operator {
     const { input, blocks, firstRow } = this.#bundles[index] as Bundle;
     const startPartition = this.#startPartition[input] as PartitionStart;
     const work = async (): Promise<void> => {
-      const stream = startPartition(
-        { ...this.#request, firstRow },
-        blocks.map((block) => block.ref),
-      );
-      const refs: ObjectRef<unknown>[] = [];
-      for await (const { ref } of stream.refs()) refs.push(ref);
-      const facts = (await refs.pop()) as PartitionFacts;
-      this.statistics.work(facts);
-      const parts = refs.map((ref, partition) => ownedBlock(ref as ObjectRef<Block>, facts.parts[partition] as BlockFacts));
-      for (const block of blocks) block.release();
-      if (this.#isStopped) for (const part of parts) part.release();
-      else this.#parts[index] = parts;
+      try {
+        const stream = startPartition(
+          { ...this.#request, firstRow },
+          blocks.map((block) => block.ref),
+        );
+        const parts = await this.#partsFrom(stream);
+        if (this.#isStopped) for (const part of parts) part.release();
+        else this.#parts[index] = parts;
+      } finally {
+        for (const block of blocks) block.release();
+      }
       this.#bundlesLeft -= 1;
       if (this.#bundlesLeft === 0 && !this.#isStopped) this.#beginReducing();
     };
     this.#run(work());
+  }
+
+  /** The parts that a task gives, by partition. Of a task that fails they are dropped. */
+  async #partsFrom(stream: ReturnType<PartitionStart>): Promise<BlockRef[]> {
+    const refs: ObjectRef<unknown>[] = [];
+    for await (const { ref } of stream.refs()) refs.push(ref);
+    // The last one is what is known of the others, or the failure.
+    using last = refs.pop() as ObjectRef<PartitionFacts>;
+    try {
+      const facts = await last;
+      this.statistics.work(facts);
+      return refs.map((ref, partition) => ownedBlock(ref as ObjectRef<Block>, facts.parts[partition] as BlockFacts));
+    } catch (error) {
+      for (const ref of refs) ref[Symbol.dispose]();
+      throw error;
+    }
   }
 
   // -------------------------------------------------------------------------------------------------------------------

@@ -229,13 +229,14 @@ function buildOperator(
     case "stored":
       return new StoredOperator(plan.name, plan.blocks);
     case "read": {
-      const { chain, source, cutFor } = plan;
+      const { chain, source, cutFor, compute } = plan;
       const options = { name: plan.name, ...plan.options };
       const reads = (parts.get(plan) as readonly SourcePart[]).map((part) => part.args);
       const cut = cutFor && cutOf(cutFor, reads.length, cpus);
       const startTask =
         side === undefined ? readTasks(source.reader, { chain, cut }, options) : joiningReadTasks(source.reader, { chain, side }, options);
-      return new TaskOperator({ ...shared, startTask, reads, rowsPerTaskMin: 0, isHeld: side && (() => !side.isSettled) });
+      const concurrencyMax = compute?.concurrency ?? shared.concurrencyMax;
+      return new TaskOperator({ ...shared, concurrencyMax, startTask, reads, rowsPerTaskMin: 0, isHeld: side && (() => !side.isSettled) });
     }
     case "map":
       return buildMap(plan, shared, pools);

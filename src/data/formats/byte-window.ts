@@ -7,6 +7,7 @@
 import { badUtf8At } from "../../storage/utf8.ts";
 import { RECORD_BYTES_MAX } from "../limits.ts";
 import { DataError } from "../errors.ts";
+import { UTF8 } from "./text-encoding.ts";
 
 export class ByteWindow {
   readonly file: string;
@@ -17,12 +18,15 @@ export class ByteWindow {
   end = 0;
   /** Nothing follows behind `end`. */
   isLast = false;
+  readonly #encoding: string | undefined;
   /** The place in the file of the byte at index 0. */
   #origin = 0;
 
-  constructor(chunks: AsyncIterable<Uint8Array>, file: string) {
+  /** @param encoding - of the file, whose bytes come as UTF-8; undefined where the reader takes UTF-8 alone */
+  constructor(chunks: AsyncIterable<Uint8Array>, file: string, encoding?: string) {
     this.#chunks = chunks[Symbol.asyncIterator]();
     this.file = file;
+    this.#encoding = encoding;
   }
 
   get length(): number {
@@ -32,6 +36,12 @@ export class ByteWindow {
   /** Where the byte at this index of `bytes` lies in the file (decompressed). */
   offsetOf(index: number): number {
     return this.#origin + index;
+  }
+
+  /** The same in words. Where the file is no UTF-8, its own bytes lie elsewhere. */
+  placeOf(index: number): string {
+    const isUtf8 = this.#encoding === undefined || this.#encoding === UTF8;
+    return `byte ${this.offsetOf(index)}${isUtf8 ? "" : " of its text in UTF-8"}`;
   }
 
   /** Reads on until the window has at least `least` bytes, or all that are left. */
@@ -50,7 +60,7 @@ export class ByteWindow {
    */
   async grow(): Promise<void> {
     if (this.length >= RECORD_BYTES_MAX) {
-      throw new DataError(`${this.file}: the record at byte ${this.offsetOf(this.start)} does not end within ${RECORD_BYTES_MAX} bytes`, {
+      throw new DataError(`${this.file}: the record at ${this.placeOf(this.start)} does not end within ${RECORD_BYTES_MAX} bytes`, {
         hint: "a quote that is opened and never closed makes one record of the rest of a file",
       });
     }
@@ -82,7 +92,10 @@ export class ByteWindow {
     if (bad < 0) return;
     const byte = (this.bytes[this.start + bad] as number).toString(16).padStart(2, "0");
     throw new DataError(`${this.file}: byte ${this.offsetOf(this.start + bad)} (0x${byte}) is no UTF-8`, {
-      hint: "convert the file, such as by: iconv -f WINDOWS-1252 -t UTF-8",
+      hint:
+        this.#encoding === undefined
+          ? "convert the file, such as by: iconv -f WINDOWS-1252 -t UTF-8"
+          : 'name the encoding that the file has, such as encoding: "windows-1252"',
     });
   }
 

@@ -1,10 +1,11 @@
 /** CSV files as programs write them, cut at every byte, with faults; and numbers against `Number`. */
+import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Block, concatBlocks, rowsOf, schemaOf } from "../blocks/block.ts";
 import { typeName } from "../blocks/data-type.ts";
 import { DataError } from "../errors.ts";
-import { csvBlocks, type CsvOptions } from "./csv-reader.ts";
+import { csvBlocks, type CsvOptions, readCsvFile } from "./csv-reader.ts";
 
 type Input = string | Uint8Array;
 
@@ -357,10 +358,46 @@ test("lines that end with CR alone are refused, and no header of all the file", 
   expect((await read('a,"b\rc"\r\n1,2\r\n')).rows).toEqual([[1, 2]]);
 });
 
-test("bad UTF-8 and UTF-16 are named", async () => {
+test("bad UTF-8 is named", async () => {
   expect((await errorOf(Buffer.from("a,b\n1,M\xfcller\n", "latin1"))).message).toBe("a.csv: byte 7 (0xfc) is no UTF-8");
   expect((await errorOf(Buffer.from("\xfc,b\n1,2\n", "latin1"))).message).toBe("a.csv: byte 0 (0xfc) is no UTF-8");
-  expect((await errorOf(Buffer.from("\uFEFFa,b\n1,2\n", "utf16le"))).message).toBe("a.csv: the file is UTF-16, and only UTF-8 is read");
+});
+
+test("other encodings, by their names or by a mark, and where they are wrong", async () => {
+  const rows = [[1, "Müller, €"]];
+  const text = 'a,b\r\n1,"Müller, €"\r\n';
+  const windows = Buffer.from(text.replace("€", "\x80"), "latin1");
+  for (const chunkBytes of [1, 2, 3, 5, 100]) {
+    for (const encoding of ["windows-1252", "latin1"]) expect((await read(windows, { encoding }, chunkBytes)).rows).toEqual(rows);
+    const utf16 = Buffer.from(`\uFEFF${text}`, "utf16le");
+    expect((await read(utf16, {}, chunkBytes)).rows).toEqual(rows);
+    expect((await read(utf16.subarray(2), { encoding: "utf-16le" }, chunkBytes)).rows).toEqual(rows);
+    expect((await read(Buffer.from(utf16).swap16(), { encoding: "latin1" }, chunkBytes)).rows).toEqual(rows);
+    expect((await read(`\uFEFF${text}`, { encoding: "latin1" }, chunkBytes)).rows).toEqual(rows);
+    const cutOff = await errorOf(utf16.subarray(0, -1), {});
+    expect(cutOff.message).toBe(`a.csv: byte ${utf16.length - 2} (0x0a) is no utf-16le`);
+  }
+  expect(await errorOf(windows)).toMatchObject({ hint: 'name the encoding that the file has, such as encoding: "windows-1252"' });
+  expect((await errorOf(Buffer.from("a,b\n1,2,3\n", "utf16le"), { encoding: "utf-16le" })).message).toBe(
+    "a.csv: row 1 (line 2, byte 4 of its text in UTF-8) has 3 fields, and the header has 2",
+  );
+});
+
+test("files of a spreadsheet program", async () => {
+  const file = (name: string): string => fileURLToPath(new URL(`../../../test/vectors/data/${name}`, import.meta.url));
+  const rowsIn = async (name: string, options: CsvOptions): Promise<unknown[]> =>
+    rowsOf(concatBlocks(await all(readCsvFile(file(name), options)))).map((row) => Object.values(row));
+  const first = [1, 'Müller, "Hans"', "first line\nsecond; line", 1.5];
+  expect(await rowsIn("calc-windows-1252.csv", { delimiter: ";", encoding: "windows-1252" })).toEqual([
+    first,
+    [2, "?ód? €", null, -0.25],
+    [3, "?? ?", " padded ", 1000],
+  ]);
+  expect(await rowsIn("calc-utf-16.txt", { delimiter: "\t" })).toEqual([
+    first,
+    [2, "Łódź €", null, -0.25],
+    [3, "日本 😀", " padded ", 1000],
+  ]);
 });
 
 test("blocks have about the size that is asked for", async () => {

@@ -2,7 +2,7 @@
  * Reads CSV files into blocks: bytes go straight into typed vectors, without a string for each field.
  *
  * The first record names the columns, and the beginning of the file says their types, unless options do. A field that does not fit its column later, a record with too few or
- * too many fields, and bytes that are no UTF-8 are errors that name the file and the place. Lines and rows count from 1; rows do not count the header.
+ * too many fields, and bytes that are none of the file's encoding are errors that name the file and the place. Lines and rows count from 1; rows do not count the header.
  */
 import { shownPath } from "../../storage/paths.ts";
 import { readChunks } from "../../storage/read-file.ts";
@@ -13,6 +13,7 @@ import { INFERENCE_BYTES, READ_BLOCK_BYTES } from "../limits.ts";
 import { ByteWindow } from "./byte-window.ts";
 import { FieldTable, fieldText, PLAIN } from "./csv-fields.ts";
 import { FieldMisfit, textColumn, type TextColumn } from "./text-columns.ts";
+import { UTF8, utf8Text } from "./text-encoding.ts";
 import { ColumnInference } from "./text-inference.ts";
 
 export interface CsvOptions {
@@ -26,6 +27,8 @@ export interface CsvOptions {
   readonly columns?: readonly string[];
   /** Texts without quotes that are null beside the empty one: `["NA", "NULL"]`. Default: none. */
   readonly nullValues?: readonly string[];
+  /** A name or label of the Encoding Standard. A byte order mark in the file goes before it. Default: `utf-8`. */
+  readonly encoding?: string;
   /** About the size of a block in memory. Default: 8 MiB. */
   readonly blockBytes?: number;
 }
@@ -50,7 +53,8 @@ export async function* csvBlocks(
   file: string,
   options: CsvOptions,
 ): AsyncGenerator<Block, void, undefined> {
-  const window = new ByteWindow(chunks, file);
+  const text = await utf8Text(chunks, file, options.encoding ?? UTF8);
+  const window = new ByteWindow(text.chunks, file, text.encoding);
   try {
     await window.fill(INFERENCE_BYTES);
     window.endLastLine();
@@ -310,7 +314,7 @@ function badRecord(window: ByteWindow, table: FieldTable, place: Place): DataErr
   const { problem, rows, end, columns } = table;
   const at = problem?.at ?? end;
   const line = place.line + window.countLines(at);
-  const where = `${window.file}: row ${place.rows + rows + 1} (line ${line}, byte ${window.offsetOf(at)})`;
+  const where = `${window.file}: row ${place.rows + rows + 1} (line ${line}, ${window.placeOf(at)})`;
   if (problem?.kind === "ragged")
     return new DataError(`${where} has ${problem.fields} fields, and the header has ${columns}`, {
       hint:

@@ -1,7 +1,7 @@
 /**
  * Reads Parquet files: the footer in JavaScript, to plan; row groups in WebAssembly, one at a time, so that a task has one row group in memory.
  *
- * parquet-wasm, the Rust implementation of Apache Arrow, decodes all encodings and codecs (uncompressed, snappy, gzip, brotli, zstd, lz4). What it has decoded is copied out
+ * parquet-wasm, the Rust implementation of Apache Arrow, decodes all encodings and codecs (uncompressed, snappy, gzip, brotli, zstd, lz4 also in the frames of Hadoop). What it has decoded is copied out
  * of its memory, a copy a column. It is loaded by the first read.
  */
 import { parquetMetadataAsync } from "hyparquet";

@@ -50,7 +50,7 @@ test("other encodings", async () => {
     expect(await read(Buffer.from(text, "latin1"), { encoding: "latin1" }, size)).toEqual(["Müller", "ß"]);
     expect(await read(Buffer.from(`\uFEFF${text}`, "utf16le"), { encoding: "utf-16le" }, size)).toEqual(["Müller", "ß"]);
   }
-  await expect(read(Buffer.from([0xd8, 0x00, 0x41]), { encoding: "utf-16be" })).rejects.toThrow("a.txt: the file is no text in utf-16be");
+  await expect(read(Buffer.from([0xd8, 0x00, 0x41]), { encoding: "utf-16be" })).rejects.toThrow("a.txt: byte 0 (0xd8) is no utf-16be");
   await expect(read("x", { encoding: "klingon" })).rejects.toThrow('There is no encoding "klingon"');
   await expect(read(Buffer.from("ab\n\xfc\n", "latin1"))).rejects.toThrow("a.txt: byte 3 (0xfc) is no UTF-8");
 });

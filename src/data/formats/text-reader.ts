@@ -1,21 +1,21 @@
 /**
  * Reads text files into blocks: a row a line, in the column `text`, without the newline (LF or CRLF).
  *
- * Lines without any character but spaces are dropped unless options say otherwise. Other encodings than UTF-8 are those that the platform's TextDecoder knows; a byte that is
- * none in the encoding is an error that names the file.
+ * Lines without any character but spaces are dropped unless options say otherwise. Texts of other encodings come as UTF-8 (`text-encoding.ts`).
+ * A byte that is none of the file's encoding is an error that names the file and the place.
  */
 import { shownPath } from "../../storage/paths.ts";
 import { readChunks } from "../../storage/read-file.ts";
 import type { Block } from "../blocks/block.ts";
 import { STRING } from "../blocks/data-type.ts";
-import { DataError } from "../errors.ts";
 import { READ_BLOCK_BYTES } from "../limits.ts";
 import { ByteWindow } from "./byte-window.ts";
+import { UTF8, utf8Text } from "./text-encoding.ts";
 
 export interface TextOptions {
   /** Default: true. */
   readonly dropEmptyLines?: boolean;
-  /** A label of the Encoding Standard, such as `utf-8`, `latin1`, `utf-16le`, `shift_jis`. Default: `utf-8`. */
+  /** A name or label of the Encoding Standard. A byte order mark in the file goes before it. Default: `utf-8`. */
   readonly encoding?: string;
   /** About the size of a block. Default: 8 MiB. */
   readonly blockBytes?: number;
@@ -38,9 +38,10 @@ export function readTextFile(path: string, options: TextOptions = {}): AsyncGene
 export async function* textBlocks(
   chunks: AsyncIterable<Uint8Array>,
   file: string,
-  { dropEmptyLines = true, encoding = "utf-8", blockBytes = READ_BLOCK_BYTES }: TextOptions,
+  { dropEmptyLines = true, encoding = UTF8, blockBytes = READ_BLOCK_BYTES }: TextOptions,
 ): AsyncGenerator<Block, void, undefined> {
-  const window = new ByteWindow(isUtf8(encoding) ? chunks : decoded(chunks, file, encoding), file);
+  const text = await utf8Text(chunks, file, encoding);
+  const window = new ByteWindow(text.chunks, file, text.encoding);
   try {
     await window.fill(Math.max(blockBytes, BYTE_ORDER_MARK_LENGTH));
     window.skipByteOrderMark();
@@ -58,35 +59,6 @@ export async function* textBlocks(
     }
   } finally {
     await window.close();
-  }
-}
-
-function isUtf8(encoding: string): boolean {
-  return encoding.toLowerCase() === "utf-8" || encoding.toLowerCase() === "utf8";
-}
-
-/** The same text in UTF-8. */
-async function* decoded(chunks: AsyncIterable<Uint8Array>, file: string, encoding: string): AsyncGenerator<Uint8Array, void, undefined> {
-  const decoder = decoderOf(encoding);
-  const decode = (chunk?: Uint8Array): Uint8Array => {
-    try {
-      return Buffer.from(decoder.decode(chunk, { stream: chunk !== undefined }));
-    } catch (error) {
-      throw new DataError(`${file}: the file is no text in ${decoder.encoding}`, { cause: error });
-    }
-  };
-  for await (const chunk of chunks) yield decode(chunk);
-  yield decode();
-}
-
-function decoderOf(encoding: string): InstanceType<typeof TextDecoder> {
-  try {
-    return new TextDecoder(encoding, { fatal: true });
-  } catch (error) {
-    throw new DataError(`There is no encoding ${JSON.stringify(encoding)}`, {
-      cause: error,
-      hint: "such are utf-8, latin1, utf-16le, shift_jis",
-    });
   }
 }
 

@@ -23,7 +23,7 @@ function physicalLines(plan: PhysicalPlan, indent: string): string[] {
 }
 
 function operatorLine(plan: PhysicalPlan): string {
-  const compute = plan.kind === "map" ? plan.compute : undefined;
+  const compute = plan.kind === "map" || plan.kind === "read" ? plan.compute : undefined;
   if (compute === undefined) return `${OPERATORS[plan.kind]} ${plan.name}`;
   if (compute.kind === "tasks") return `${OPERATORS[plan.kind]} ${plan.name} x ${compute.concurrency}`;
   const { min, max } = compute;

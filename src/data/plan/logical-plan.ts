@@ -6,7 +6,7 @@
  */
 import type { TaskOptions } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
-import type { Compute } from "../engine/compute.ts";
+import type { Compute, TaskLimit } from "../engine/compute.ts";
 import type { Combine } from "../engine/combine.ts";
 import type { Mix } from "../engine/several-inputs.ts";
 import type { ItemSource } from "../engine/item-operator.ts";
@@ -84,7 +84,14 @@ export interface SourcePart {
 export type LogicalPlan =
   | { readonly kind: "input"; readonly name: string; readonly blocks: readonly Block[] }
   | { readonly kind: "stored"; readonly name: string; readonly blocks: readonly StoredBlock[] }
-  | { readonly kind: "read"; readonly name: string; readonly source: Source; readonly options: TaskOptions<1> }
+  | {
+      readonly kind: "read";
+      readonly name: string;
+      readonly source: Source;
+      readonly options: TaskOptions<1>;
+      /** Default: tasks, as many as suit the CPUs. */
+      readonly compute?: TaskLimit | undefined;
+    }
   | {
       readonly kind: "map";
       readonly name: string;

@@ -3,7 +3,7 @@
  */
 import type { TaskOptions } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
-import type { Compute } from "../engine/compute.ts";
+import type { Compute, TaskLimit } from "../engine/compute.ts";
 import type { Combine } from "../engine/combine.ts";
 import type { Mix } from "../engine/several-inputs.ts";
 import type { ItemSource } from "../engine/item-operator.ts";
@@ -21,6 +21,8 @@ export type PhysicalPlan =
       readonly source: Source;
       readonly chain: readonly Transform[];
       readonly options: TaskOptions<1>;
+      /** Default: tasks, as many as suit the CPUs. */
+      readonly compute?: TaskLimit | undefined;
       /** Set if a function behind the read runs in tasks or actors of its own: a read of few parts cuts its blocks for these. */
       readonly cutFor?: CutFor | undefined;
     }

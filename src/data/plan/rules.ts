@@ -31,7 +31,7 @@ function planned(plan: LogicalPlan): PhysicalPlan {
     case "iterable":
       return plan;
     case "read":
-      return { kind: "read", name: plan.name, source: plan.source, chain: [], options: plan.options };
+      return { ...plan, chain: [] };
     case "map":
       return fuse(planned(plan.input), plan.name, plan.transform, plan.options, plan.compute);
     case "limit":
@@ -87,7 +87,7 @@ function appended(input: PhysicalPlan, transform: Transform, options: TaskOption
   if (!hasTasks(input) || isPython(input) || transform.kind === "pythonBatches") return undefined;
   // A transform without options of its own runs wherever its input is made.
   if (Object.keys(options).length > 0 && !sameOptions(input.options, options)) return undefined;
-  if (input.kind === "map" && input.compute !== undefined && isUserCode(transform)) return undefined;
+  if (input.kind !== "exchange" && input.compute !== undefined && isUserCode(transform)) return undefined;
   // Samples and numbered steps need the place of a task's rows among all rows, which only the driver knows, when it gives out blocks.
   if (transform.kind === "sample" || transform.kind === "numbered") return undefined;
   // A file of so many rows or bytes at least is of a task that waits for as many.

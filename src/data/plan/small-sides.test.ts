@@ -11,7 +11,10 @@ const combine: Join = { kind: "join", name: "join", type: "inner", leftKeys: ["k
 const pool = { pool: "data" };
 
 /** Whether the tasks of a read of a million rows join with `rightRows` others. */
-function joinsWhereRead(rightRows: number, labels: { leftOptions?: object; selector?: Record<string, string> } = {}): boolean {
+function joinsWhereRead(
+  rightRows: number,
+  labels: { leftOptions?: object; selector?: Record<string, string>; concurrency?: number } = {},
+): boolean {
   const part = (rowCount: number): SourcePart => ({ args: [], rowCount });
   const read = (name: string, rowCount: number, options: object): LogicalPlan => ({
     kind: "read",
@@ -19,7 +22,10 @@ function joinsWhereRead(rightRows: number, labels: { leftOptions?: object; selec
     source: { name, reader: async function* () {}, parts: [part(rowCount)] },
     options,
   });
-  const inputs = [read("left", 1_000_000, labels.leftOptions ?? {}), read("right", rightRows, {})];
+  const { concurrency } = labels;
+  const compute = concurrency === undefined ? undefined : ({ kind: "tasks", concurrency } as const);
+  const left = { ...read("left", 1_000_000, labels.leftOptions ?? {}), compute } as LogicalPlan;
+  const inputs = [left, read("right", rightRows, {})];
   const plan = labelledPlan(physicalPlan({ kind: "combine", name: "join", inputs, combine }), labels.selector);
   if (plan.kind !== "exchange") return expect.unreachable();
   const parts = new Map(
@@ -34,6 +40,8 @@ function joinsWhereRead(rightRows: number, labels: { leftOptions?: object; selec
 test("a small side joins in the tasks that read the other one", () => {
   expect(joinsWhereRead(10)).toBe(true);
   expect(joinsWhereRead(10_000_000)).toBe(false);
+  // Few tasks that read would hold the join back.
+  expect(joinsWhereRead(10, { concurrency: 1 })).toBe(false);
 });
 
 test("labels of the pipeline, which the tasks of the read have, too, change nothing; other places do", () => {

@@ -22,7 +22,7 @@ export function smallSideOf(
   if (combine?.kind !== "join" || partitions !== undefined || !wholeSides(combine.type).includes(1)) return undefined;
   const [left, right] = inputs.map(({ plan }) => plan) as [PhysicalPlan, PhysicalPlan];
   // Joined rows that ask for resources of their own are made apart.
-  if (left.kind !== "read" || !asksOnlyFor(options, left.options)) return undefined;
+  if (left.kind !== "read" || left.compute !== undefined || !asksOnlyFor(options, left.options)) return undefined;
   const rows = rowsAtMost(right, parts);
   if (rows === undefined || rows > WHOLE_INPUT_ROWS_MAX) return undefined;
   // Each task brings the small side into a table, which is worth it for as many rows of its own.

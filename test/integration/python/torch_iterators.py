@@ -1,4 +1,4 @@
-"""Batches of tensors, for `data-python-iterators.test.ts`."""
+"""Batches of tensors, for `test/systems/data-torch.test.ts`."""
 
 import warnings
 

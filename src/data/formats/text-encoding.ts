@@ -1,0 +1,178 @@
+/**
+ * Texts of any encoding as UTF-8, which the parsers of CSV and of lines take.
+ *
+ * UTF-8 passes as it is. A byte order mark at the beginning of a file goes before the encoding that was asked for, as in the Encoding Standard, so files of Excel ("Unicode text") need
+ * no option. Texts are decoded in pieces of whole characters: that says where a byte is wrong, and decoders of some versions of Node refuse characters that are cut.
+ */
+import { DataError } from "../errors.ts";
+
+export const UTF8 = "utf-8";
+
+/** Characters of two bytes and more, none of whose later bytes is below `0`. */
+const MULTI_BYTE = ["gbk", "gb18030", "big5", "euc-jp", "shift_jis", "euc-kr"];
+
+/** What bytes stand for depends on all before them. */
+const WITH_STATES = "iso-2022-jp";
+
+/** Names of the Encoding Standard. Each has others, such as `latin1`, which is read as windows-1252 there, and `utf-16`. */
+export const ENCODINGS: readonly string[] = [
+  UTF8,
+  "utf-16le",
+  "utf-16be",
+  ...[1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257, 1258, 874].map((page) => `windows-${page}`),
+  ...[2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15].map((part) => `iso-8859-${part}`),
+  "koi8-r",
+  "koi8-u",
+  "ibm866",
+  "macintosh",
+  "x-mac-cyrillic",
+  ...MULTI_BYTE,
+  WITH_STATES,
+];
+
+type Decoder = InstanceType<typeof TextDecoder>;
+
+/** The decoder of a name or of another label; undefined where there is none. Marks are left to their texts. */
+function decoderOf(label: string): Decoder | undefined {
+  try {
+    const decoder = new TextDecoder(label, { fatal: true, ignoreBOM: true });
+    return ENCODINGS.includes(decoder.encoding) ? decoder : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function isEncoding(label: string): boolean {
+  return decoderOf(label) !== undefined;
+}
+
+/** A text in UTF-8, and what it was. */
+interface Utf8Text {
+  readonly chunks: AsyncIterable<Uint8Array>;
+  /** The encoding of the file: the bytes are at other places there if it is not UTF-8. */
+  readonly encoding: string;
+}
+
+/**
+ * Looks at the beginning of a file. Bytes that are said to be UTF-8 are not checked here.
+ *
+ * @param label - an encoding, where the file does not say one itself
+ * @throws DataError for a label without an encoding and, while it is read, for bytes that are none of its characters
+ */
+export async function utf8Text(chunks: AsyncIterable<Uint8Array>, file: string, label: string): Promise<Utf8Text> {
+  const asked = decoderOf(label);
+  if (asked === undefined)
+    throw new DataError(`There is no encoding ${JSON.stringify(label)}`, { hint: `there are ${ENCODINGS.join(", ")}` });
+  const rest = chunks[Symbol.asyncIterator]();
+  let head: Uint8Array = new Uint8Array(0);
+  try {
+    while (head.length < 3) {
+      const { value, done } = await rest.next();
+      if (done === true) break;
+      head = joined([head, value]);
+    }
+  } catch (error) {
+    await rest.return?.();
+    throw error;
+  }
+  const mark = MARKS.find(({ bytes }) => bytes.every((byte, i) => head[i] === byte));
+  const decoder = mark === undefined ? asked : (decoderOf(mark.encoding) as Decoder);
+  const { encoding } = decoder;
+  // The mark of UTF-8 is left to the parser, which counts its bytes.
+  if (encoding === UTF8) return { chunks: following(head, rest), encoding };
+  const origin = mark?.bytes.length ?? 0;
+  return { chunks: decoded(following(head.subarray(origin), rest), decoder, { file, origin }), encoding };
+}
+
+const MARKS = [
+  { bytes: [0xef, 0xbb, 0xbf], encoding: UTF8 },
+  { bytes: [0xff, 0xfe], encoding: "utf-16le" },
+  { bytes: [0xfe, 0xff], encoding: "utf-16be" },
+];
+
+async function* following(first: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    if (first.length > 0) yield first;
+    for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value;
+  } finally {
+    await rest.return?.();
+  }
+}
+
+interface Place {
+  readonly file: string;
+  /** Of the first byte. */
+  readonly origin: number;
+}
+
+async function* decoded(
+  chunks: AsyncIterable<Uint8Array>,
+  decoder: Decoder,
+  { file, origin }: Place,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let at = origin;
+  let held: Uint8Array[] = [];
+  const textOf = (piece: Uint8Array): Uint8Array => {
+    try {
+      return Buffer.from(decoder.decode(piece));
+    } catch (error) {
+      const bad = Math.min(badCharacterAt(piece, decoder), piece.length - 1);
+      const byte = (piece[bad] as number).toString(16).padStart(2, "0");
+      throw new DataError(`${file}: byte ${at + bad} (0x${byte}) is no ${decoder.encoding}`, {
+        cause: error,
+        hint: "name the encoding that the file has by the option encoding",
+      });
+    }
+  };
+  for await (const chunk of chunks) {
+    held.push(chunk);
+    // Such files are letters, and are held whole.
+    if (decoder.encoding === WITH_STATES) continue;
+    const bytes = joined(held);
+    const end = borderIn(bytes, decoder.encoding);
+    if (end > 0) yield textOf(bytes.subarray(0, end));
+    at += end;
+    held = end === bytes.length ? [] : [bytes.subarray(end)];
+  }
+  const last = joined(held);
+  if (last.length > 0) yield textOf(last);
+}
+
+/** The last place where a character begins or ends for sure, in bytes that begin with one; 0 where there is none. */
+function borderIn(bytes: Uint8Array, encoding: string): number {
+  if (encoding === WITH_STATES) return 0;
+  if (encoding.startsWith("utf-16")) {
+    const even = bytes.length - (bytes.length % 2);
+    const high = bytes[encoding === "utf-16le" ? even - 1 : even - 2];
+    return high !== undefined && (high & 0xfc) === 0xd8 ? even - 2 : even;
+  }
+  return MULTI_BYTE.includes(encoding) ? bytes.findLastIndex((byte) => byte < 0x30) + 1 : bytes.length;
+}
+
+/** Where the first bytes lie that are no character: halves what lies between two borders, and goes on by single characters. */
+function badCharacterAt(bytes: Uint8Array, decoder: Decoder): number {
+  const isText = (start: number, end: number): boolean => {
+    try {
+      decoder.decode(bytes.subarray(start, end));
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  let good = 0;
+  for (let bad = bytes.length; bad - good > 1; ) {
+    const middle = good + borderIn(bytes.subarray(good, (good + bad) >> 1), decoder.encoding);
+    if (middle === good) break;
+    if (isText(good, middle)) good = middle;
+    else bad = middle;
+  }
+  for (;;) {
+    const length = [1, 2, 3, 4].find((count) => good + count <= bytes.length && isText(good, good + count));
+    if (length === undefined) return good;
+    good += length;
+  }
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  return parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts);
+}

@@ -25,15 +25,12 @@ const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 interface Origin {
   readonly log: string;
   /** The node that the blocks are made on. There the last task stops after a block, until the node is killed and it runs elsewhere. */
-  readonly dying?: string | undefined;
-  /** A node on which all tasks run to their end. */
-  readonly at?: string | undefined;
-  readonly blocks?: number | undefined;
+  readonly dying: string;
 }
 
 /** Numbers in blocks of four tasks, a batch a block. Each block adds a byte to the log. */
-function source({ log, dying, at, blocks = BLOCKS }: Origin): data.Dataset<{ id: number; padding: string }> {
-  const perTask = blocks / TASKS;
+function source({ log, dying }: Origin): data.Dataset<{ id: number; padding: string }> {
+  const perTask = BLOCKS / TASKS;
   const tasks = data.readDatasource<{ task: number }>({
     name: "tasks",
     getReadTasks: () => upTo(TASKS).map((task) => ({ read: () => [{ task }] })),
@@ -49,8 +46,19 @@ function source({ log, dying, at, blocks = BLOCKS }: Origin): data.Dataset<{ id:
         if (task === TASKS - 1 && getRuntimeContext().nodeId === dying) await new Promise(() => {});
       }
     },
-    { schedulingStrategy: { nodeId: (dying ?? at) as string, soft: true } },
+    { schedulingStrategy: { nodeId: dying, soft: true } },
   );
+}
+
+/** The same numbers in a block a task. */
+function manyBlocks(blocks: number): data.Dataset<{ id: number }> {
+  return data.readDatasource<{ id: number }>({
+    name: "many",
+    getReadTasks: () =>
+      upTo(blocks).map((block) => ({
+        read: () => [{ id: Float64Array.from({ length: ROWS_OF_BLOCK }, (_, i) => block * ROWS_OF_BLOCK + i) }],
+      })),
+  });
 }
 
 /** Bytes of the log of a pipeline whose node is to be killed: one block of the last task, and most of the others. */
@@ -114,12 +122,13 @@ class Consumer {
     this.#log = log;
   }
 
-  /** The numbers of one epoch; each batch takes so long, and adds its first number to the log. */
-  async epoch(ms: number): Promise<number[]> {
+  /** The numbers of one epoch, or no end after so many batches; each batch adds its first number to the log. */
+  async epoch(ms: number, batches = Number.POSITIVE_INFINITY): Promise<number[]> {
     const ids: number[] = [];
     for await (const { id } of this.#part.iterBatches({ batchSize: ROWS_OF_BLOCK })) {
       ids.push(...id);
       appendFileSync(this.#log, `${id[0]}\n`);
+      if (ids.length >= batches * ROWS_OF_BLOCK) await new Promise(() => {});
       await new Promise((resolve) => setTimeout(resolve, ms));
     }
     return ids;
@@ -178,11 +187,10 @@ test.concurrent("a node that makes the blocks of writes and of splits dies: file
 test.concurrent("a consumer that dies with its node has its rows alone, and is named to the others with equal parts and in the next epoch", async () => {
   const dying = await cluster.addNode({ numCpus: 0 });
   const lasting = await lastingNodeId();
-  const rows = (name: string, blocks: number) => source({ log: join(folder, name), at: lasting, blocks });
   const options = { timeoutMs: 1500 };
-  const free = await consumersOn([lasting, dying.nodeId], rows("free", BLOCKS), options);
-  const equal = await consumersOn([lasting, dying.nodeId], rows("equal", 2 * BLOCKS), { ...options, equal: true });
-  const found = [free, equal].map((both) => both.map(({ consumer }, i) => Promise.resolve(consumer.epoch.remote(i === 0 ? 20 : 600))));
+  const free = await consumersOn([lasting, dying.nodeId], manyBlocks(BLOCKS), options);
+  const equal = await consumersOn([lasting, dying.nodeId], manyBlocks(2 * BLOCKS), { ...options, equal: true });
+  const found = [free, equal].map((both) => both.map(({ consumer }, i) => Promise.resolve(consumer.epoch.remote(20, [undefined, 2][i]))));
   for (const one of found.flat()) one.catch(() => {});
   await until(() => [...free, ...equal].every(({ log }) => batchesIn(log).length >= 2), "consumers that have begun");
   await dying.kill();

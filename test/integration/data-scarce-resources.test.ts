@@ -134,7 +134,7 @@ describe.skipIf(problem !== undefined)(`with Python${unless(problem)}`, () => {
       .mapBatches<{ id: number; key: number }>(python.actor(FILE, "Adder"), { constructorArgs: [0], batchSize: 5000 });
     expect(ids(await sorted.takeAll())).toEqual(upTo(40_000));
     const grouped = numbers.repartition(5).mapBatches<{ id: number; key: number }>(same).groupBy("key").count();
-    expect((await grouped.takeAll()).reduce((sum, row) => sum + Number(row["count()"]), 0)).toBe(40_000);
+    expect((await grouped.takeAll()).reduce((sum, row) => sum + row["count()"], 0)).toBe(40_000);
     const joined = numbers.join(numbers.mapBatches<{ id: number; key: number }>(same).selectColumns(["id"]), { on: "id" });
     expect(await joined.count()).toBe(40_000);
   }, 60_000);

@@ -4,7 +4,7 @@
  * A dataset is a plan and does nothing until it is consumed; each transform gives a new one. This file has what users call; plans are in `plan/`, what runs them is in
  * `engine/`.
  */
-import { type ArrowData, get, init, isInitialized, ready, remote } from "../core/index.ts";
+import { type ArrowData, get, getRuntimeContext, init, isInitialized, ready, remote } from "../core/index.ts";
 import { count as countOption, describeValue, flag, oneOf, readOptions } from "../core/internal.ts";
 import { type Aggregate, count, emptyResult, max, mean, min, type NullOptions, std, type StdOptions, sum } from "./aggregates/aggregate.ts";
 import { nameOf, requireCount, requireFunction, requireNames, requireParts, seedOf } from "./arguments.ts";
@@ -800,7 +800,9 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     const settings = resolveSettings(this.#settings);
     const { labelSelector } = settings;
     const plan = await portablePlan(physicalPlan(this.#plan), await usableCpus(settings));
-    const actorClass = remote(SplitCoordinator, { numCpus: 0, maxConcurrency: 4 * n, labelSelector });
+    // On the node of whoever splits, where its labels allow that: the death of another node then takes no epoch with it.
+    const schedulingStrategy = { nodeId: getRuntimeContext().nodeId, soft: true };
+    const actorClass = remote(SplitCoordinator, { numCpus: 0, maxConcurrency: 4 * n, labelSelector, schedulingStrategy });
     const coordinator = actorClass.remote({ plan, settings, name: this.#name, splits: n, ...read });
     await ready(coordinator);
     return Array.from({ length: n }, (_, i) => new DataIterator<R>(coordinator, i));

@@ -93,8 +93,8 @@ export class Recovery {
   }
 
   /**
-   * Runs the call of a lost or freed object again, once for all results of it that are lost, and before it the calls of arguments that were freed. A loop
-   * instead of recursion: a chain of calls may be long.
+   * Runs the call of a lost or freed object again, once for all results of it that are lost, such as those that lay on the same dead node, and before it the calls
+   * of arguments that were freed. A loop instead of recursion: a chain of calls may be long.
    */
   #remake(first: ObjectEntry, cause?: unknown): void {
     const { rerun, objects } = this.#options;
@@ -151,7 +151,7 @@ export class Recovery {
 
   #isLost(entry: ObjectEntry): boolean {
     const location = entry.payload?.stored?.location;
-    return entry.state === "ready" && location !== undefined && !this.#options.objects.store.canRead(location);
+    return entry.state === "ready" && location !== undefined && !this.#options.objects.store.canRead(location, entry);
   }
 
   #callFor(entry: ObjectEntry): CallRecord | Reason {

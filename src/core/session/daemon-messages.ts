@@ -131,6 +131,7 @@ export class DaemonMessages {
   /** A node is dead: its workers have ended, and values that its processes owed do not come. */
   #nodeGone(nodeId: NodeId, reason: string): void {
     const tag = nodeTagOf(nodeId);
+    this.#runtime.objects.store.nodeGone(tag);
     this.#runtime.calls.submitter.nodeGone(tag, reason);
     for (const entry of this.#runtime.table.ownedBy(tag)) {
       entry.fail(ownerDied(`its node died: ${reason}`, `node ${nodeId} died: ${reason}`));

@@ -43,6 +43,23 @@ describe("a limit", () => {
     expect([limits.held("CPU"), limits.held("GPU")]).toEqual([0, 0]);
   });
 
+  test("follows the cluster, and what is held beyond it comes back by itself", () => {
+    const limits = new ResourceLimits({ GPU: 2 }, {});
+    const step = limits.step({ GPU: 1 });
+    const admits = (): boolean => {
+      limits.beginRound();
+      return step.admitsTask();
+    };
+    for (let task = 0; task < 2; task += 1) step.change("nothing", "everything");
+    limits.fit({ GPU: 1 });
+    expect(admits()).toBe(false);
+    for (let task = 0; task < 2; task += 1) step.change("everything", "nothing");
+    expect(admits()).toBe(true);
+    for (let task = 0; task < 2; task += 1) step.change("nothing", "everything");
+    limits.fit({ GPU: 3 });
+    expect(admits()).toBe(true);
+  });
+
   test("keeps what a step lacks from those asked later in the round, and nothing else", () => {
     const limits = new ResourceLimits({ CPU: 2, GPU: 1 }, {});
     const [large, read, other] = [limits.step({ CPU: 2 }), limits.step({ CPU: 1 }), limits.step({ GPU: 1 })];

@@ -20,7 +20,7 @@ function stepsOf(amounts: Amounts, name: string): number {
 }
 
 export class ResourceLimits {
-  readonly #limits: Amounts;
+  #limits: Amounts;
   readonly #forTasks: Amounts;
   readonly #names: readonly string[];
   readonly #held = new Map<string, number>();
@@ -32,6 +32,11 @@ export class ResourceLimits {
     this.#limits = limits;
     this.#forTasks = forTasks;
     this.#names = Object.keys(limits);
+  }
+
+  /** There is more or less of the same resources now. What is held beyond a limit is given back as it ends. */
+  fit(limits: Amounts): void {
+    this.#limits = limits;
   }
 
   /** The claim of one step. @param amounts - of a task, or of an actor */

@@ -6,11 +6,11 @@
  */
 import { clusterResources, init, isInitialized, type NodeInfo, nodes, objectStoreStatistics } from "../../core/index.ts";
 import { type Block, blockBytes, packBlock, sliceBlock } from "../blocks/block.ts";
-import { BLOCK_BYTES_MAX, STORE_PART_OF_BUDGET, TASKS_PER_CPU } from "../limits.ts";
+import { BLOCK_BYTES_MAX, POOL_LOOK_MS, STORE_PART_OF_BUDGET, TASKS_PER_CPU } from "../limits.ts";
 import { labelledPlan } from "../plan/labelled-plan.ts";
 import { type PhysicalPlan, physicalInputs } from "../plan/physical-plan.ts";
 import { smallSideOf } from "../plan/small-sides.ts";
-import { allResources, largestTask, refuseBeyond, resourcesOf } from "../plan/step-resources.ts";
+import { allResources, largestTask, refuseBeyond, resourcesOf, scarceLimits, type StepResources } from "../plan/step-resources.ts";
 import { processBoard, showsProgress, type WorkOutcome } from "../../progress/progress-board.ts";
 import { createMemoryProbe, type LabelSelector, matchesLabels } from "../../core/internal.ts";
 import { IssueDetector, watchIssues, type WatchedOperator } from "../issues.ts";
@@ -49,6 +49,8 @@ interface Room {
   readonly cpus: number;
   /** The most that the pipeline may hold, of each resource that has a limit. */
   readonly limits: Amounts;
+  /** What there is of a resource. */
+  readonly totalOf: (name: string) => number;
   /** The setting that a resource has its limit from. */
   readonly from: (name: string) => string;
 }
@@ -63,11 +65,35 @@ async function roomOf({ labelSelector, resourceLimits, excludeResources }: Setti
   return {
     cpus: Math.max(1, Math.floor(leftOf("CPU"))),
     limits,
+    totalOf,
     from: (name) =>
       limits[name] === resourceLimits[name]
         ? `resourceLimits allow ${limits[name]}`
         : `excludeResources leave ${limits[name]} of the ${totalOf(name)} that the cluster has`,
   };
+}
+
+/** The limits that a pipeline keeps to: those of its settings, and what there is of resources that its steps compete for. */
+function keptLimits({ limits, totalOf }: Room, steps: readonly StepResources[]): Amounts {
+  const kept: Record<string, number> = { ...limits };
+  for (const [name, limit] of Object.entries(scarceLimits(steps, totalOf))) kept[name] = Math.min(limit, kept[name] ?? limit);
+  return kept;
+}
+
+/** Looks now and then how much the cluster has of what is limited, until what it gives is called. */
+function watchLimits(limits: ResourceLimits, look: () => Promise<Amounts>, onChange: () => void): () => void {
+  const timer = setInterval(() => {
+    look().then(
+      (kept) => {
+        limits.fit(kept);
+        onChange();
+      },
+      // Without a session there is nothing to look at.
+      () => {},
+    );
+  }, POOL_LOOK_MS);
+  timer.unref();
+  return () => clearInterval(timer);
 }
 
 /** How many CPUs a pipeline may use at a time, at least one. */
@@ -122,7 +148,8 @@ export async function* run(
   const room = await roomOf(settings);
   const steps = allResources(plan);
   refuseBeyond(room.limits, steps, room.from);
-  const limits = Object.keys(room.limits).length === 0 ? undefined : new ResourceLimits(room.limits, largestTask(steps));
+  const kept = keptLimits(room, steps);
+  const limits = Object.keys(kept).length === 0 ? undefined : new ResourceLimits(kept, largestTask(steps));
   const cpus = cpusWithin(room.cpus, room.limits);
   const machines = settings.detectIssues ? Math.max(1, (await livingNodes(labelSelector)).length) : 1;
   const limitBytes = settings.memoryBytes ?? (await objectStoreStatistics()).quotaBytes * STORE_PART_OF_BUDGET;
@@ -141,6 +168,15 @@ export async function* run(
   onBegin?.({ operators, errored });
   const endProgress = showsProgress(settings.progress) ? processBoard().begin(shownRun({ name, operators, errored })) : undefined;
   const endWatch = pools.watch(async () => (await roomOf(settings)).cpus);
+  const isScarce = Object.keys(scarceLimits(steps, room.totalOf)).length > 0;
+  const endLook =
+    limits !== undefined && isScarce
+      ? watchLimits(
+          limits,
+          async () => keptLimits({ ...(await roomOf(settings)), limits: room.limits }, steps),
+          () => executor.onChange(),
+        )
+      : undefined;
   const endDetection = settings.detectIssues ? detectIssues(watched, room.cpus / machines, name) : undefined;
   let outcome: WorkOutcome = "stopped";
   const stop = (): void => executor.onFailure(signal?.reason);
@@ -161,6 +197,7 @@ export async function* run(
     endProgress?.(outcome);
     endDetection?.();
     endWatch();
+    endLook?.();
     signal?.removeEventListener("abort", stop);
     await executor.close();
   }

@@ -4,7 +4,7 @@ import { configure, range } from "../index.ts";
 import { type ActorTransformOptions, readCompute, readTasks, type TransformOptions } from "../transform-options.ts";
 import type { LogicalPlan } from "./logical-plan.ts";
 import { physicalPlan } from "./rules.ts";
-import { allResources, largestTask, refuseBeyond } from "./step-resources.ts";
+import { allResources, largestTask, refuseBeyond, scarceLimits } from "./step-resources.ts";
 
 class Model {
   call(row: object) {
@@ -43,6 +43,25 @@ describe("steps", () => {
     const transform = { kind: "pythonBatches", name: "f", code, batchFormat: "numpy", batchSize: undefined, fnArgs: [], fnKwargs: {} };
     const plan = { kind: "map", name: "f", input: read, transform, ...readTasks("mapBatches", { numCpus: 2 }) } as unknown as LogicalPlan;
     expect(allResources(physicalPlan(plan)).at(-1)).toMatchObject({ amounts: { CPU: 2, GPU: 1 } });
+  });
+});
+
+describe("what several steps ask for", () => {
+  const has =
+    (amounts: Record<string, number>) =>
+    (name: string): number =>
+      amounts[name] ?? 0;
+
+  test("is limited to what the cluster has, and CPUs and what one step asks for are not", () => {
+    const both = [...steps, { name: "infer", kind: "task", min: 0, amounts: { CPU: 1, GPU: 1, memory: 100 } } as const];
+    expect(scarceLimits(both, has({ CPU: 8, GPU: 4, tpu: 2, memory: 1000 }))).toEqual({ GPU: 4, memory: 1000 });
+    expect(scarceLimits(steps, has({ CPU: 8, GPU: 4 }))).toEqual({});
+  });
+
+  test("is never limited to less than the pipeline needs, since the cluster may grow", () => {
+    const both = [...steps, { name: "infer", kind: "task", min: 0, amounts: { CPU: 1, GPU: 1 } } as const];
+    // Two actors of a half, and a task of one.
+    expect(scarceLimits(both, has({ GPU: 1 }))).toEqual({ GPU: 2 });
   });
 });
 

@@ -8,7 +8,7 @@ import type { TaskOptions } from "../../core/index.ts";
 import type { Amounts } from "../engine/resource-limits.ts";
 import { type PhysicalPlan, physicalInputs } from "./physical-plan.ts";
 
-interface StepResources {
+export interface StepResources {
   readonly name: string;
   readonly kind: "task" | "actor";
   /** The resources of each task or actor. */
@@ -64,10 +64,7 @@ export function refuseBeyond(limits: Amounts, steps: readonly StepResources[], f
           `Cannot run ${step.name}: each of its ${step.kind}s needs ${needs(step)} of ${resource}, and ${from(resource)}: raise the limit, or let the step ask for less`,
         );
     }
-    const pools = steps.filter((step) => step.kind === "actor" && needs(step) > 0);
-    const held = pools.reduce((sum, pool) => sum + pool.min * needs(pool), 0);
-    const largest = steps.filter(({ kind }) => kind === "task").toSorted((a, b) => needs(b) - needs(a))[0];
-    const needed = rounded(held + (largest === undefined ? 0 : needs(largest)));
+    const { pools, held, largest, needed } = leastOf(resource, steps);
     if (needed <= limit) continue;
     const actors = pools.map((pool) => `${pool.name}: ${pool.min} of ${needs(pool)}`).join(", ");
     const beside =
@@ -77,6 +74,27 @@ export function refuseBeyond(limits: Amounts, steps: readonly StepResources[], f
         `raise the limit to ${needed}, or let a step ask for less`,
     );
   }
+}
+
+/**
+ * Limits for what several steps ask for and a task keeps while it stands still, such as GPUs: what the cluster has of it. Without them a task that stands still, since memory is full, would
+ * keep its GPU from the very step that frees memory. Where the cluster has too little for the pipeline, nothing is refused, as it may grow.
+ */
+export function scarceLimits(steps: readonly StepResources[], totalOf: (name: string) => number): Amounts {
+  const asked = new Map<string, number>();
+  for (const { amounts } of steps)
+    for (const [name, amount] of Object.entries(amounts)) if (amount > 0 && name !== "CPU") asked.set(name, (asked.get(name) ?? 0) + 1);
+  const shared = [...asked].filter(([, count]) => count > 1).map(([name]) => name);
+  return Object.fromEntries(shared.map((name) => [name, Math.max(totalOf(name), leastOf(name, steps).needed)]));
+}
+
+/** What a pipeline needs of a resource to come to its end: the fewest actors of all pools, and beside them the largest task. */
+function leastOf(resource: string, steps: readonly StepResources[]) {
+  const needs = ({ amounts }: StepResources): number => amounts[resource] ?? 0;
+  const pools = steps.filter((step) => step.kind === "actor" && needs(step) > 0);
+  const held = pools.reduce((sum, pool) => sum + pool.min * needs(pool), 0);
+  const largest = steps.filter(({ kind }) => kind === "task").toSorted((a, b) => needs(b) - needs(a))[0];
+  return { pools, held, largest, needed: rounded(held + (largest === undefined ? 0 : needs(largest))) };
 }
 
 /** Without what sums of fractions add: 0.1 and 0.2 are 0.3. */

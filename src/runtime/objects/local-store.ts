@@ -4,7 +4,7 @@
  * Decides how a stored object is kept while somebody reads it: a mapped view pins the object's entry until the memory is unreachable, so an
  * extent is never reused under a reader. How much of the quota is left comes from the daemon and is corrected by what was written since.
  */
-import type { ProcessId } from "../base/ids.ts";
+import { type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import { MESSAGE, type WireLocation } from "../wire/messages.ts";
 import { ArenaReader } from "./arena-reader.ts";
 import { ArenaWriter, arenaBytesFor } from "./arena-writer.ts";
@@ -72,6 +72,8 @@ export class LocalStore {
   readonly #untold = new Set<string>();
   /** What other processes wrote and this one is to free, by its place. */
   readonly #claimed = new Set<string>();
+  /** Nodes that have died. */
+  readonly #nodesGone = new Set<NodeTag>();
   #restored: [objects: number, bytes: number] = [0, 0];
   #nextToken = 1;
   #usedBytes = 0;
@@ -188,10 +190,15 @@ export class LocalStore {
     if (location[3] === "memory") this.#writer?.abandon(location[0]);
   }
 
-  /** Whether an object's bytes are in their place; of another node's nobody here knows otherwise. */
-  canRead(location: WireLocation): boolean {
-    if (!this.copies.isOfNode(location)) return true;
-    return this.#reader.holds(fromWire(location));
+  /** Whether an object's bytes are in their place, as far as it is known here: those of another node are as long as it lives, and where this node has a copy. */
+  canRead(location: WireLocation, of: ObjectEntry): boolean {
+    if (this.copies.isOfNode(location)) return this.#reader.holds(fromWire(location));
+    return !this.#nodesGone.has(nodeTagOf(location[0])) || this.copies.isHere(location, of);
+  }
+
+  /** A node is dead, and its store with it. */
+  nodeGone(node: NodeTag): void {
+    this.#nodesGone.add(node);
   }
 
   /** What the daemon tells of the node's store. */

@@ -68,10 +68,13 @@ function draw({ axes, good, bad, candidateCount, goodFades }: Evidence, indexes:
 /** By axis, the values of samples. One in which these places did not count says nothing of them. */
 function columnsOf(samples: readonly Sample[], indexes: readonly number[]): Float64Array[] {
   const [first = 0] = indexes;
-  const counted = samples.filter(({ point }) => point[first] !== null);
-  return indexes.map((index) => {
-    const column = new Float64Array(counted.length);
-    for (let row = 0; row < column.length; row += 1) column[row] = (counted[row] as Sample).point[index] as number;
-    return column;
-  });
+  const columns = indexes.map(() => new Float64Array(samples.length));
+  let count = 0;
+  for (const { point } of samples) {
+    if (point[first] === null) continue;
+    for (let column = 0; column < columns.length; column += 1)
+      (columns[column] as Float64Array)[count] = point[indexes[column] as number] as number;
+    count += 1;
+  }
+  return columns.map((column) => column.subarray(0, count));
 }

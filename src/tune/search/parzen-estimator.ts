@@ -3,7 +3,7 @@
  *
  * The kernel of a point is the product of a normal distribution cut to the unit interval for each number, and for each choice a distribution that prefers
  * the observed option. The width on an axis is the distance to the farther neighbour there, so that the density is fine where points are close. The rules
- * (prior, widths, weights) are those of Optuna's sampler, after Bergstra et al. 2011. TPE compares two such densities.
+ * (prior, widths, weights), unless a caller narrows the widths, are those of Optuna's sampler, after Bergstra et al. 2011. TPE compares two such densities.
  *
  * Time goes into exponentials and into memory, so axes of single values (choices, integers, steps) share what equal kernels have in common.
  */
@@ -68,12 +68,16 @@ export class ParzenEstimator {
   /** The part of the prior in each kernel of a choice. */
   readonly #spread: number;
 
-  /** `columns` have for each of `axes` the values of all points, from the oldest to the newest. */
-  constructor(axes: readonly Axis[], columns: readonly Float64Array[], weights = weightsByAge(columns[0]?.length ?? 0)) {
+  /** `columns` have for each of `axes` the values of all points, from the oldest to the newest. `narrowing` divides the least width. */
+  constructor(
+    axes: readonly Axis[],
+    columns: readonly Float64Array[],
+    { weights = weightsByAge(columns[0]?.length ?? 0), narrowing = 1 }: { weights?: Float64Array | undefined; narrowing?: number } = {},
+  ) {
     this.#spread = PRIOR_WEIGHT / (weights.length + 1);
     this.#weights = new Float64Array(weights.length + 1).fill(PRIOR_WEIGHT);
     this.#weights.set(weights);
-    this.#columns = axes.map((axis, index) => kernelsOf(axis, columns[index] as Float64Array));
+    this.#columns = axes.map((axis, index) => kernelsOf(axis, columns[index] as Float64Array, narrowing));
     const [first] = this.#columns;
     if (this.#columns.length === 1 && first !== undefined && "shapes" in first) {
       // Kernels of one shape are one kernel with the weight of all.
@@ -164,7 +168,7 @@ export class ParzenEstimator {
   }
 }
 
-function kernelsOf(axis: Axis, column: Float64Array): Kernels {
+function kernelsOf(axis: Axis, column: Float64Array, narrowing: number): Kernels {
   const count = column.length;
   if (axis.choiceCount > 0) {
     const shapeOf = new Int32Array(count + 1).fill(axis.choiceCount);
@@ -174,7 +178,7 @@ function kernelsOf(axis: Axis, column: Float64Array): Kernels {
   const order = orderOf(column);
   const means = new Float64Array(count + 1).fill(0.5);
   means.set(column);
-  const widths = widthsOf(means, order);
+  const widths = widthsOf(means, order, narrowing);
   if (axis.halfStep === 0) {
     for (let kernel = 0; kernel < widths.length; kernel += 1) widths[kernel] = 1 / (widths[kernel] as number);
     return { axis, means, sharpness: widths, order };
@@ -349,9 +353,9 @@ function orderOf(values: Float64Array): Int32Array {
 }
 
 /** The widths of kernels whose last is the prior's; `order` has the others by their means. */
-function widthsOf(means: Float64Array, order: Int32Array): Float64Array {
+function widthsOf(means: Float64Array, order: Int32Array, narrowing: number): Float64Array {
   const widths = new Float64Array(means.length).fill(1);
-  const least = 1 / Math.min(NARROWING_MAX, order.length + 2);
+  const least = 1 / (narrowing * Math.min(NARROWING_MAX, order.length + 2));
   let below = 0;
   for (let rank = 0; rank < order.length; rank += 1) {
     const kernel = order[rank] as number;

@@ -10,7 +10,7 @@ import { defaultHyperparameters, fitHyperparameters, GaussianProcess } from "./g
 import { eigen, factorize, inverseOf, solveLower, solveUpper } from "./matrix.ts";
 import { minimize } from "./minimize.ts";
 import { logNormalCdf, normalCdf, normalMass, normalQuantile, truncatedNormalQuantile } from "./normal-distribution.ts";
-import { bestOf, frontOf, volumeOf } from "./pareto.ts";
+import { bestOf, FrontCover, frontOf, volumeOf } from "./pareto.ts";
 import { ParzenEstimator, weightsByAge } from "./parzen-estimator.ts";
 
 const units = (count: number) => fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: count, maxLength: count });
@@ -145,6 +145,24 @@ describe("fronts", () => {
         const front = frontOf(losses);
         if (count >= front.length) for (const index of front) expect(best).toContain(index);
         else for (const index of best) expect(front).toContain(index);
+      }),
+    );
+  });
+
+  test("are chosen of a growing set as of one that is seen at once", () => {
+    const growing = fc.integer({ min: 2, max: 4 }).chain((losses) => {
+      // Few whole numbers are often equal, fractions hardly ever.
+      const loss = fc.oneof(fc.integer({ min: -4, max: 4 }), fc.double({ min: -4, max: 4, noNaN: true }));
+      return fc.array(fc.array(loss, { minLength: losses, maxLength: losses }), { minLength: 1, maxLength: 60 });
+    });
+    fc.assert(
+      fc.property(growing, fc.double({ min: 0, max: 1, noNaN: true }), (losses, part) => {
+        const cover = new FrontCover();
+        for (let seen = 1; seen <= losses.length; seen += 1) {
+          const some = losses.slice(0, seen);
+          const count = Math.ceil(part * seen);
+          expect(bestOf(some, count, { cover })).toEqual(bestOf(some, count));
+        }
       }),
     );
   });

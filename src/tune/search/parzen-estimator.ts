@@ -3,7 +3,7 @@
  *
  * The kernel of a point is the product of a normal distribution cut to the unit interval for each number, and for each choice a distribution that prefers
  * the observed option. The width on an axis is the distance to the farther neighbour there, so that the density is fine where points are close. The rules
- * (prior, widths, weights) are those of Optuna's sampler, after Bergstra et al. 2011. TPE compares two such densities.
+ * (prior, widths, weights), unless a caller narrows the widths, are those of Optuna's sampler, after Bergstra et al. 2011. TPE compares two such densities.
  *
  * Time goes into exponentials and into memory, so axes of single values (choices, integers, steps) share what equal kernels have in common.
  */
@@ -23,11 +23,12 @@ const NARROW_CELL = 0.25;
 const WHOLE = 8.3;
 /** A kernel whose logarithm is so far below the largest adds less than 2e-11 of it. */
 const NEGLIGIBLE = 25;
-/** A narrow kernel whose exponent is so far below 0 adds less than 2e-14 of its weight, where the prior's adds most of its own. */
-const NEGLIGIBLE_ALONE = 36;
+/** So many widths from its mean, a kernel on a single axis adds less than 2e-14 of its weight, where the prior's adds most of its own. */
+const REACH = 8.4;
+const SQRT_TWO_PI = Math.sqrt(2 * Math.PI);
 /** Values of exp(-x) for `x` up to there, so many for each step of 1. */
 const EXP_STEPS = 32;
-const EXP_TABLE = Float64Array.from({ length: NEGLIGIBLE_ALONE * EXP_STEPS + 1 }, (_, step) => Math.exp(-step / EXP_STEPS));
+const EXP_TABLE = Float64Array.from({ length: 36 * EXP_STEPS + 1 }, (_, step) => Math.exp(-step / EXP_STEPS));
 
 /** The kernels on one axis. The last is the prior's. */
 type Kernels = ContinuousKernels | ShapedKernels;
@@ -37,6 +38,8 @@ interface ContinuousKernels {
   readonly means: Float64Array;
   /** Inverses of the widths. */
   readonly sharpness: Float64Array;
+  /** The kernels by their means, without the prior's. */
+  readonly order: Int32Array;
 }
 
 /** Kernels on an axis of single values, where many are equal: of one shape. */
@@ -64,15 +67,17 @@ export class ParzenEstimator {
   readonly #columns: readonly Kernels[];
   /** The part of the prior in each kernel of a choice. */
   readonly #spread: number;
-  /** Per kernel: the logarithm of its weight and of its factors that are the same everywhere. */
-  readonly #constants: Float64Array;
 
-  /** `columns` have for each of `axes` the values of all points, from the oldest to the newest. */
-  constructor(axes: readonly Axis[], columns: readonly Float64Array[], weights = weightsByAge(columns[0]?.length ?? 0)) {
+  /** `columns` have for each of `axes` the values of all points, from the oldest to the newest. `narrowing` divides the least width. */
+  constructor(
+    axes: readonly Axis[],
+    columns: readonly Float64Array[],
+    { weights = weightsByAge(columns[0]?.length ?? 0), narrowing = 1 }: { weights?: Float64Array | undefined; narrowing?: number } = {},
+  ) {
     this.#spread = PRIOR_WEIGHT / (weights.length + 1);
     this.#weights = new Float64Array(weights.length + 1).fill(PRIOR_WEIGHT);
     this.#weights.set(weights);
-    this.#columns = axes.map((axis, index) => kernelsOf(axis, columns[index] as Float64Array));
+    this.#columns = axes.map((axis, index) => kernelsOf(axis, columns[index] as Float64Array, narrowing));
     const [first] = this.#columns;
     if (this.#columns.length === 1 && first !== undefined && "shapes" in first) {
       // Kernels of one shape are one kernel with the weight of all.
@@ -85,10 +90,6 @@ export class ParzenEstimator {
     let total = 0;
     for (const weight of this.#weights) total += weight;
     this.#totalWeight = total;
-    this.#constants = new Float64Array(this.#weights.length);
-    for (let kernel = 0; kernel < this.#constants.length; kernel += 1)
-      this.#constants[kernel] = Math.log((this.#weights[kernel] as number) / total);
-    for (const kernels of this.#columns) if ("means" in kernels) addFactors(this.#constants, kernels);
   }
 
   /** Draws a point: one number for each of the axes. */
@@ -108,13 +109,14 @@ export class ParzenEstimator {
   logDensities(points: readonly (readonly number[])[]): Float64Array {
     const [first] = this.#columns;
     if (this.#columns.length === 1 && first !== undefined && "means" in first) {
-      const factors = this.#constants.map((constant) => Math.exp(constant));
-      return Float64Array.from(points, ([value]) => Math.log(sumOfKernels(first, factors, value as number)));
+      const line = lineOf(first, this.#weights);
+      return Float64Array.from(points, ([value]) => Math.log(sumOfKernels(line, value as number) / this.#totalWeight));
     }
-    const logs = new Float64Array(this.#constants.length);
+    const constants = this.#constants();
+    const logs = new Float64Array(constants.length);
     const known = this.#columns.map(() => new Map<number, Float64Array>());
     return Float64Array.from(points, (point) => {
-      logs.set(this.#constants);
+      logs.set(constants);
       for (const [index, kernels] of this.#columns.entries()) {
         const value = point[index] as number;
         if ("means" in kernels) addLogDensities(logs, kernels, value);
@@ -122,6 +124,13 @@ export class ParzenEstimator {
       }
       return logSumExp(logs);
     });
+  }
+
+  /** Per kernel: the logarithm of its weight and of its factors that are the same everywhere. */
+  #constants(): Float64Array {
+    const constants = this.#weights.map((weight) => Math.log(weight / this.#totalWeight));
+    for (const kernels of this.#columns) if ("means" in kernels) addFactors(constants, kernels);
+    return constants;
   }
 
   #pickKernel(random: Random): number {
@@ -159,7 +168,7 @@ export class ParzenEstimator {
   }
 }
 
-function kernelsOf(axis: Axis, column: Float64Array): Kernels {
+function kernelsOf(axis: Axis, column: Float64Array, narrowing: number): Kernels {
   const count = column.length;
   if (axis.choiceCount > 0) {
     const shapeOf = new Int32Array(count + 1).fill(axis.choiceCount);
@@ -169,10 +178,10 @@ function kernelsOf(axis: Axis, column: Float64Array): Kernels {
   const order = orderOf(column);
   const means = new Float64Array(count + 1).fill(0.5);
   means.set(column);
-  const widths = widthsOf(means, order);
+  const widths = widthsOf(means, order, narrowing);
   if (axis.halfStep === 0) {
     for (let kernel = 0; kernel < widths.length; kernel += 1) widths[kernel] = 1 / (widths[kernel] as number);
-    return { axis, means, sharpness: widths };
+    return { axis, means, sharpness: widths, order };
   }
   const shapeOf = new Int32Array(count + 1);
   const representatives: number[] = [];
@@ -207,15 +216,84 @@ function addFactors(constants: Float64Array, { means, sharpness }: ContinuousKer
   }
 }
 
-/** The density of kernels on a single axis. No logarithms are needed there: the prior's kernel keeps the sum above 0. */
-function sumOfKernels({ means, sharpness }: ContinuousKernels, factors: Float64Array, value: number): number {
+/**
+ * Kernels on a single axis, for sums of them. Where points are many, most kernels have the least allowed width: these are in the order of their means, so that those around a
+ * value are found at once.
+ */
+interface Line {
+  readonly narrow: Heights;
+  /** The inverse of their width. */
+  readonly sharpness: number;
+  /** All others, the prior's among them. */
+  readonly wide: Wide;
+}
+
+type Wide = Heights & { readonly sharpness: Float64Array };
+
+/** Heights of kernels at their means, one for each mean. */
+interface Heights {
+  readonly means: Float64Array;
+  readonly heights: Float64Array;
+}
+
+function lineOf({ means, sharpness, order }: ContinuousKernels, weights: Float64Array): Line {
+  let sharpest = 0;
+  for (let kernel = 0; kernel < sharpness.length; kernel += 1) sharpest = Math.max(sharpest, sharpness[kernel] as number);
+  const narrow = new Int32Array(means.length);
+  const wide = new Int32Array(means.length);
+  let narrowCount = 0;
+  let wideCount = 0;
+  for (let rank = 0; rank < means.length; rank += 1) {
+    const kernel = rank < order.length ? (order[rank] as number) : rank;
+    if (sharpness[kernel] === sharpest) narrow[narrowCount++] = kernel;
+    else wide[wideCount++] = kernel;
+  }
+  const heightsOf = (kernels: Int32Array): Wide => {
+    const line = {
+      means: new Float64Array(kernels.length),
+      heights: new Float64Array(kernels.length),
+      sharpness: new Float64Array(kernels.length),
+    };
+    for (let at = 0; at < kernels.length; at += 1) {
+      const kernel = kernels[at] as number;
+      const mean = means[kernel] as number;
+      const sharp = sharpness[kernel] as number;
+      line.means[at] = mean;
+      line.sharpness[at] = sharp;
+      line.heights[at] = ((weights[kernel] as number) * sharp) / (SQRT_TWO_PI * massInside(mean, 1 / sharp));
+    }
+    return line;
+  };
+  return { narrow: heightsOf(narrow.subarray(0, narrowCount)), sharpness: sharpest, wide: heightsOf(wide.subarray(0, wideCount)) };
+}
+
+/** The sum of kernels at a value. No logarithms are needed on a single axis: the prior's kernel keeps the sum above 0. */
+function sumOfKernels({ narrow, sharpness, wide }: Line, value: number): number {
+  const { means, heights } = narrow;
+  const reach = REACH / sharpness;
   let sum = 0;
-  for (let kernel = 0; kernel < factors.length; kernel += 1) {
-    const z = (value - (means[kernel] as number)) * (sharpness[kernel] as number);
-    const below = 0.5 * z * z;
-    if (below < NEGLIGIBLE_ALONE) sum += (factors[kernel] as number) * expOfMinus(below);
+  for (let at = firstFrom(means, value - reach); at < means.length; at += 1) {
+    const z = (value - (means[at] as number)) * sharpness;
+    if (z < -REACH) break;
+    sum += (heights[at] as number) * expOfMinus(0.5 * z * z);
+  }
+  for (let at = 0; at < wide.means.length; at += 1) {
+    const z = (value - (wide.means[at] as number)) * (wide.sharpness[at] as number);
+    if (z > -REACH && z < REACH) sum += (wide.heights[at] as number) * expOfMinus(0.5 * z * z);
   }
   return sum;
+}
+
+/** The index of the first of ascending values that is at least so large. */
+function firstFrom(values: Float64Array, least: number): number {
+  let from = 0;
+  let to = values.length;
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if ((values[middle] as number) < least) from = middle + 1;
+    else to = middle;
+  }
+  return from;
 }
 
 function addLogDensities(logs: Float64Array, { means, sharpness }: ContinuousKernels, value: number): void {
@@ -275,9 +353,9 @@ function orderOf(values: Float64Array): Int32Array {
 }
 
 /** The widths of kernels whose last is the prior's; `order` has the others by their means. */
-function widthsOf(means: Float64Array, order: Int32Array): Float64Array {
+function widthsOf(means: Float64Array, order: Int32Array, narrowing: number): Float64Array {
   const widths = new Float64Array(means.length).fill(1);
-  const least = 1 / Math.min(NARROWING_MAX, order.length + 2);
+  const least = 1 / (narrowing * Math.min(NARROWING_MAX, order.length + 2));
   let below = 0;
   for (let rank = 0; rank < order.length; rank += 1) {
     const kernel = order[rank] as number;

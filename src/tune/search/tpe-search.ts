@@ -11,7 +11,7 @@ import type { UnitPoint } from "./axes.ts";
 import { proposeByDensities, type Sample } from "./density-proposal.ts";
 import { modelSearchOptions, type ModelSearchOptions } from "./model-options.ts";
 import { ModelSearch, type Observation } from "./model-search.ts";
-import { bestOf, compareLosses } from "./pareto.ts";
+import { bestOf, compareLosses, FrontCover } from "./pareto.ts";
 
 export interface TPESearchOptions extends ModelSearchOptions {
   /** Trials at random before the model is used. Default: 10. */
@@ -46,6 +46,7 @@ export class TPESearch extends ModelSearch {
   readonly #settings: ReturnType<typeof readSettings>;
   /** Indexes of `observations` from the best to the worst; with several metrics by the first, then by the second, and so on. */
   #ranking: number[] = [];
+  #cover = new FrontCover();
 
   constructor(options: TPESearchOptions = {}) {
     const settings = readSettings(options);
@@ -55,6 +56,7 @@ export class TPESearch extends ModelSearch {
 
   protected override prepare(): void {
     this.#ranking = [];
+    this.#cover = new FrontCover();
   }
 
   protected override learn({ losses }: Observation): void {
@@ -96,7 +98,7 @@ export class TPESearch extends ModelSearch {
         ? bestOf(
             this.observations.map(({ losses }) => losses),
             goodCount,
-            this.#ranking,
+            { ordered: this.#ranking, cover: this.#cover },
           )
         : this.#ranking.slice(0, goodCount),
     );

@@ -17,9 +17,9 @@ class ReplicaContext:
         self.app_name = app_name
         self.deployment = deployment
         self.replica_id = replica_id
-        #: Among the replicas of its deployment that ran when it began, from 0.
+        #: The replica's number among those of its deployment, from 0 to ``world_size - 1``; it changes, here, where an update or fewer replicas leave a gap.
         self.rank = rank
-        #: How many replicas the deployment had then.
+        #: The number of replicas that the deployment has, or is to have.
         self.world_size = world_size
 
 
@@ -27,6 +27,11 @@ def set_replica(context, gateway):
     global _replica, _gateway
     _gateway = gateway
     _replica = ReplicaContext(context["appName"], context["deployment"], context["replicaId"], context["rank"], context["worldSize"])
+
+
+def set_rank(rank, world_size):
+    """In the very object that code may have kept."""
+    _replica.rank, _replica.world_size = rank, world_size
 
 
 def tell_models(models):

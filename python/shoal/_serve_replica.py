@@ -62,6 +62,9 @@ class Replica:
     async def reconfigure(self, user_config):
         await self._run_hook("reconfigure", user_config)
 
+    async def set_rank(self, rank, world_size):
+        _serve_context.set_rank(rank, world_size)
+
     async def close(self):
         """Runs the shutdown of an ASGI application, and lets the object end as objects do, by ``__del__``."""
         self._streams.clear()

@@ -18,6 +18,8 @@ class Service {
   #version: string;
   #file: string;
   #config = "none";
+  /** Kept from the beginning on, and current all the same. */
+  #context = serve.getReplicaContext();
   #health: "well" | "throws" | "hangs" = "well";
   constructor(version: string, file: string) {
     this.#version = version;
@@ -48,6 +50,9 @@ class Service {
   end(): void {
     process.exit(3);
   }
+  place(): string {
+    return `${this.#context.rank} of ${this.#context.worldSize}`;
+  }
 }
 const Base = serve.deployment(Service, {
   numReplicas: 2,
@@ -68,6 +73,10 @@ const pidsOf = async (name: string): Promise<number[]> =>
     .filter((actor) => actor.name?.startsWith(`SERVE_REPLICA::${name}#`) === true && actor.phase === "alive")
     .map(({ pid }) => pid ?? 0);
 
+/** Waits until this process knows of just these replicas, and they of their ranks. */
+const placesBecome = (handle: { broadcast(method: "place"): Promise<string[]> }, ...places: string[]): Promise<void> =>
+  until(async () => (await handle.broadcast("place")).sort().join() === places.join(), `the ranks ${places.join()}`);
+
 test("updates, changes of configuration and of number lose no request, by HTTP and by handles", async () => {
   const log = new Log(folder);
   const calls = new Log(folder);
@@ -83,6 +92,8 @@ test("updates, changes of configuration and of number lose no request, by HTTP a
   await client.more(50);
   expect((await ask(address, "/update?n=x")).body).toMatch(/^v2 one /);
   // Another configuration, in place: the processes stay.
+  // The replicas that came up beside others have taken their ranks.
+  await placesBecome(handle, "0 of 2", "1 of 2");
   const before = await pidsOf("update");
   await serve.run(Base.options({ userConfig: { word: "two" } }).bind("v2", log.file), options);
   expect((await ask(address, "/update?n=y")).body).toMatch(/^v2 two /);
@@ -97,9 +108,11 @@ test("updates, changes of configuration and of number lose no request, by HTTP a
   // More, fewer.
   const two = Base.options({ userConfig: { word: "two" } });
   await serve.run(two.options({ numReplicas: 3 }).bind("v2", log.file), options);
+  await placesBecome(handle, "0 of 3", "1 of 3", "2 of 3");
   await client.more(50);
   await serve.run(two.options({ numReplicas: 1 }).bind("v2", log.file), options);
   await until(async () => (await pidsOf("update")).length === 1, "two replicas to end");
+  await placesBecome(handle, "0 of 1");
   await client.more(50);
   await serve.run(Base.options({ name: "Direct" }).bind("v2", calls.file), { name: "direct", routePrefix: null });
   await caller.more(50);
@@ -108,7 +121,6 @@ test("updates, changes of configuration and of number lose no request, by HTTP a
   expect(client.answers.size).toBe(client.sent);
   expect(CountingClient.twice(log)).toEqual([]);
   expect(CountingClient.twice(calls)).toEqual([]);
-  void handle;
   await Promise.all([serve.delete("update"), serve.delete("direct")]);
 });
 

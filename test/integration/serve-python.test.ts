@@ -18,6 +18,7 @@ interface Model {
   waits(): void;
   sizes(text: string): string;
   named(): string;
+  place(): string;
 }
 
 const log = new Log(folder);
@@ -105,8 +106,8 @@ test("a replica keeps the latest models, and shares their loads", async () => {
 });
 
 test("a configuration changes in place, and a replica whose Python dies is replaced", async () => {
-  const bound = serve.deployment(Model, { maxOngoingRequests: 4, healthCheckPeriodMs: 200, userConfig: { factor: 3 } }).bind(10, log.file);
-  await serve.run(bound, { name: "model", routePrefix: "/model" });
+  const Configured = serve.deployment(Model, { maxOngoingRequests: 4, healthCheckPeriodMs: 200, userConfig: { factor: 3 } });
+  await serve.run(Configured.bind(10, log.file), { name: "model", routePrefix: "/model" });
   await until(async () => (await model.scale.remote(2)) === 6, "the new factor");
   const controller = await getActor<{ metrics(): Promise<string> }>("SERVE_CONTROLLER", { namespace: "shoal.serve" });
   for (const name of ["serve_replica_reconfigure_latency_ms", "serve_health_check_latency_ms"]) {
@@ -115,6 +116,9 @@ test("a configuration changes in place, and a replica whose Python dies is repla
   }
   expect((await ask(address, "/model/dies")).status).toBe(500);
   await until(async () => (await ask(address, "/model/text")).status === 200, "another replica");
+  // The context of the first shows that it has company.
+  await serve.run(Configured.options({ numReplicas: 2 }).bind(10, log.file), { name: "model", routePrefix: "/model" });
+  await until(async () => (await model.broadcast("place")).sort().join() === "0 of 2,1 of 2", "the ranks of both");
 });
 
 test("deployments of Python and TypeScript are bound to each other", async () => {

@@ -24,7 +24,8 @@ import { configAt } from "./target-capacity.ts";
 export interface ReplicaRecord {
   readonly id: string;
   readonly version: string;
-  readonly rank: number;
+  rank: number;
+  worldSize: number;
   readonly gang: string | undefined;
   phase: "starting" | "running" | "updating" | "retiring";
   userConfig: string | undefined;
@@ -295,10 +296,9 @@ export class DeploymentState {
   }
 
   /** A replica of an earlier controller. One that drains already counts for nothing, and is followed to its end. */
-  found({ id, version, userConfig, maxOngoing, rank, gang, nodeId, pid, isDraining }: FoundReplica, nowMs: number): ServeEffect[] {
+  found({ id, nodeId, pid, isDraining, ...given }: FoundReplica, nowMs: number): ServeEffect[] {
     if (this.replicas.has(id)) return [];
-    const record = newRecord(id, { version, rank, gang, userConfig, maxOngoing }, nowMs);
-    this.replicas.set(id, { ...record, phase: isDraining ? "retiring" : "running", nodeId, pid });
+    this.replicas.set(id, { ...newRecord(id, given, nowMs), phase: isDraining ? "retiring" : "running", nodeId, pid });
     return isDraining ? [{ kind: "retire", replica: id, withinMs: this.#target.config.gracefulShutdownTimeoutMs }] : [this.#publish()];
   }
 
@@ -425,7 +425,8 @@ export class DeploymentState {
     const { config, version } = this.#target;
     const id = `${this.app}#${this.name}#${this.#newId()}`;
     const { userConfig, maxOngoingRequests } = config;
-    this.replicas.set(id, newRecord(id, { version, rank, gang, userConfig, maxOngoing: maxOngoingRequests }, nowMs));
+    const worldSize = this.#count;
+    this.replicas.set(id, newRecord(id, { version, rank, worldSize, gang, userConfig, maxOngoing: maxOngoingRequests }, nowMs));
     return {
       kind: "start",
       start: {
@@ -434,7 +435,7 @@ export class DeploymentState {
         deployment: this.name,
         version,
         rank,
-        worldSize: this.#count,
+        worldSize,
         userConfig,
         maxOngoingRequests,
         logging: config.logging,
@@ -455,6 +456,32 @@ export class DeploymentState {
     for (let rank = 0; ; rank += 1) if (!taken.has(rank)) yield rank;
   }
 
+  /** Makes the ranks of the replicas that stay those from 0 to their number less 1. Each keeps its own where it may; the others, of which an update or fewer replicas left too high ones, fill the gaps. */
+  #rank(live: readonly ReplicaRecord[]): ServeEffect[] {
+    const free = this.#freeRanks();
+    const kept = new Set<number>();
+    const effects: ServeEffect[] = [];
+    for (const replica of live) {
+      const isKept = replica.rank < live.length && !kept.has(replica.rank);
+      if (isKept && replica.worldSize === live.length) {
+        kept.add(replica.rank);
+        continue;
+      }
+      if (!isKept) replica.rank = free.next().value;
+      kept.add(replica.rank);
+      replica.worldSize = live.length;
+      effects.push(this.#tell(replica));
+    }
+    return effects;
+  }
+
+  /** The replica is to take the configuration, the limit and the rank of its record. */
+  #tell(replica: ReplicaRecord): ServeEffect {
+    replica.phase = "updating";
+    const { id, userConfig, maxOngoing: maxOngoingRequests, rank, worldSize } = replica;
+    return { kind: "reconfigure", replica: id, settings: { userConfig, maxOngoingRequests, rank, worldSize } };
+  }
+
   #fullNodes(max: number | undefined): string[] {
     if (max === undefined) return [];
     const counts = new Map<string, number>();
@@ -473,11 +500,10 @@ export class DeploymentState {
       const isRight = replica.userConfig === userConfig && replica.maxOngoing === maxOngoingRequests && !replica.isMisconfigured;
       if (replica.phase !== "running" || isRight) continue;
       room -= 1;
-      replica.phase = "updating";
       replica.isMisconfigured = false;
       replica.userConfig = userConfig;
       replica.maxOngoing = maxOngoingRequests;
-      effects.push({ kind: "reconfigure", replica: replica.id, userConfig, maxOngoingRequests });
+      effects.push(this.#tell(replica));
     }
     return effects;
   }
@@ -504,10 +530,12 @@ export class DeploymentState {
     return effects;
   }
 
-  /** Retires replicas that have not started first, then the youngest, as the old ones have warm caches. A gang retires as a whole. */
+  /** Retires replicas that have not started first, then the youngest, as the old ones have warm caches, of the same age those of high rank. A gang retires as a whole. */
   #retireExcess(current: readonly ReplicaRecord[]): ServeEffect[] {
     const gangSize = this.#target.config.gang?.gangSize ?? 1;
-    const ordered = [...current].sort((a, b) => Number(a.phase !== "starting") - Number(b.phase !== "starting") || b.sinceMs - a.sinceMs);
+    const ordered = [...current].sort(
+      (a, b) => Number(a.phase !== "starting") - Number(b.phase !== "starting") || b.sinceMs - a.sinceMs || b.rank - a.rank,
+    );
     const effects: ServeEffect[] = [];
     let excess = Math.floor((current.length - this.#count) / gangSize) * gangSize;
     for (const replica of ordered) {
@@ -569,7 +597,7 @@ export class DeploymentState {
     return [];
   }
 
-  /** Once the replicas match the target: sets the status, and saves the target as the version to go back to. */
+  /** Once the replicas match the target: gives them their ranks, sets the status, and saves the target as the version to go back to. */
   #conclude(nowMs: number): ServeEffect[] {
     const live = [...this.replicas.values()].filter(({ phase }) => phase !== "retiring");
     const { version, config } = this.#target;
@@ -583,9 +611,10 @@ export class DeploymentState {
           replica.userConfig === config.userConfig &&
           !replica.isMisconfigured,
       );
-    if (!isDone) {
+    const told = isDone ? this.#rank(live) : [];
+    if (!isDone || told.length > 0) {
       if (this.#status === "HEALTHY") this.#status = "UPDATING";
-      return [];
+      return told;
     }
     // A young replica may still die: the count of failures is reset once all replicas are old enough.
     if (live.every(({ sinceMs }) => nowMs - sinceMs >= START_RETRY_MAX_MS)) this.#startFailures = 0;
@@ -599,12 +628,24 @@ export class DeploymentState {
 
 function newRecord(
   id: string,
-  given: Pick<ReplicaRecord, "version" | "rank" | "gang" | "userConfig" | "maxOngoing">,
+  {
+    version,
+    rank,
+    worldSize,
+    gang,
+    userConfig,
+    maxOngoing,
+  }: Omit<FoundReplica, "id" | "app" | "deployment" | "nodeId" | "pid" | "isDraining">,
   nowMs: number,
 ): ReplicaRecord {
   return {
-    ...given,
     id,
+    version,
+    rank,
+    worldSize,
+    gang,
+    userConfig,
+    maxOngoing,
     phase: "starting",
     nodeId: "",
     pid: 0,

@@ -27,7 +27,7 @@ import type { ProcessMetrics } from "../metrics/registry.ts";
 import { ReplicaLifeMetrics } from "../metrics/replica-life-metrics.ts";
 import type { LoggingConfig } from "../replica/replica-log.ts";
 import type { TracingConfig } from "../tracing.ts";
-import { type CodeSource, Replica, type ReplicaDescription, type ReplicaGroup } from "../replica/replica.ts";
+import { type CodeSource, Replica, type ReplicaDescription, type ReplicaGroup, type ReplicaSettings } from "../replica/replica.ts";
 import type { ReplicaStart, ServeEvent } from "./serve-events.ts";
 import { spreadOptions } from "./spread-options.ts";
 import type { Subscribers } from "./subscribers.ts";
@@ -179,11 +179,11 @@ export class ReplicaStarter {
     return asked.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
   }
 
-  reconfigure(id: string, userConfig: string | undefined, maxOngoingRequests: number): void {
+  reconfigure(id: string, settings: ReplicaSettings): void {
     const startMs = performance.now();
     this.#handles
       .get(id)
-      ?.reconfigure.remote(userConfig, maxOngoingRequests)
+      ?.reconfigure.remote(settings)
       .then(
         () => {
           this.#life.reconfigured(id, performance.now() - startMs);

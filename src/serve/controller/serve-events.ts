@@ -6,6 +6,7 @@
  */
 import type { LabelSelector } from "../../core/index.ts";
 import type { ApplicationTarget, GangConfig } from "../deployment-config.ts";
+import type { ReplicaSettings } from "../replica/replica.ts";
 import type { LoggingConfig } from "../replica/replica-log.ts";
 import type { TracingConfig } from "../tracing.ts";
 import type { LoadReport } from "../routing/controller-messages.ts";
@@ -41,6 +42,7 @@ export interface FoundReplica {
   readonly userConfig: string | undefined;
   readonly maxOngoing: number;
   readonly rank: number;
+  readonly worldSize: number;
   readonly gang: string | undefined;
   readonly nodeId: string;
   readonly pid: number;
@@ -76,7 +78,7 @@ export type ServeEffect =
   | { readonly kind: "kill"; readonly replica: string }
   /** Find out what a replica that takes long to start waits for. */
   | { readonly kind: "explain"; readonly replica: string }
-  | { readonly kind: "reconfigure"; readonly replica: string; readonly userConfig: string | undefined; readonly maxOngoingRequests: number }
+  | { readonly kind: "reconfigure"; readonly replica: string; readonly settings: ReplicaSettings }
   | { readonly kind: "checkHealth"; readonly replica: string; readonly withinMs: number }
   /** The routes have changed. */
   | { readonly kind: "publishRoutes" }

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ApplicationTarget, DeploymentTarget } from "../deployment-config.ts";
 import { resolveDeploymentOptions } from "../deployment-options.ts";
 import type { DeploymentOptions } from "../deployment-options.ts";
+import type { ReplicaSettings } from "../replica/replica.ts";
 import type { ReplicaStart, ServeEffect, ServeEvent } from "./serve-events.ts";
 import { ServeState } from "./serve-state.ts";
 
@@ -24,6 +25,8 @@ class World {
   nodeCount = 10;
   effectCount = 0;
   onExplain: ((replica: string) => void) | undefined;
+  /** Of replicas that were told others than those of their start. */
+  readonly settings = new Map<string, ReplicaSettings>();
   /** Replicas that were ended while routers still had them. */
   readonly routedToEnding: string[] = [];
   state = new ServeState({ newId: () => this.#newId() });
@@ -67,6 +70,12 @@ class World {
     return (this.published.get(`app/${deployment}`) ?? []).filter(
       (id) => version === undefined || this.replicas.get(id)?.start.version === version,
     ).length;
+  }
+
+  /** Ranks and sizes that the replicas which serve have been told, by rank. */
+  ranks(): [rank: number, worldSize: number][] {
+    const told = (this.published.get("app/D") ?? []).map((id) => this.settings.get(id) ?? (this.replicas.get(id) as Simulated).start);
+    return told.map(({ rank, worldSize }) => [rank, worldSize] as [number, number]).sort(([a], [b]) => a - b);
   }
 
   killNode(nodeId: string): void {
@@ -125,7 +134,8 @@ class World {
         break;
       }
       case "reconfigure":
-        if (this.badConfigs.has(effect.userConfig ?? ""))
+        if (this.replicas.has(effect.replica)) this.settings.set(effect.replica, effect.settings);
+        if (this.badConfigs.has(effect.settings.userConfig ?? ""))
           this.apply({ kind: "reconfigureFailed", replica: effect.replica, reason: "a bad configuration" });
         else this.apply({ kind: "reconfigured", replica: effect.replica });
         break;
@@ -187,13 +197,17 @@ function restored(world: World, replicas: readonly Simulated[]): void {
   const record = world.state.record("app");
   world.state = new ServeState({ newId: () => `again${Math.random()}` });
   world.state.restore(JSON.parse(JSON.stringify(record)));
-  for (const simulated of replicas) world.apply(foundEvent(simulated));
+  for (const simulated of replicas) world.apply(foundEvent(simulated, false, world.settings.get(simulated.start.id)));
 }
 
-function foundEvent({ start, nodeId }: Simulated, isDraining = false): ServeEvent {
-  const { id, app: name, deployment, version, rank, userConfig, maxOngoingRequests: maxOngoing, gang } = start;
-  const place = { gang: gang?.id, nodeId, pid: 1, isDraining };
-  return { kind: "found", replica: { id, app: name, deployment, version, rank, userConfig, maxOngoing, ...place } };
+function foundEvent(
+  { start, nodeId }: Simulated,
+  isDraining = false,
+  settings: Pick<ReplicaSettings, "rank" | "worldSize"> = start,
+): ServeEvent {
+  const { id, app: name, deployment, version, userConfig, maxOngoingRequests: maxOngoing, gang } = start;
+  const place = { gang: gang?.id, nodeId, pid: 1, isDraining, rank: settings.rank, worldSize: settings.worldSize };
+  return { kind: "found", replica: { id, app: name, deployment, version, userConfig, maxOngoing, ...place } };
 }
 
 describe("updates", () => {
@@ -360,6 +374,72 @@ describe("updates", () => {
     world.apply({ kind: "delete", app: "app" });
     world.until(() => world.status("app") === undefined);
     expect(world.replicas.size).toBe(0);
+  });
+});
+
+describe("ranks", () => {
+  const contiguous = (count: number): [number, number][] => Array.from({ length: count }, (_, rank) => [rank, count]);
+
+  test.each([{ numReplicas: 4 }, { numReplicas: 4, gangConfig: { gangSize: 2 } }])(
+    "are 0 to n - 1 once an update is through: %o",
+    (options) => {
+      const world = running("v1", options);
+      expect(world.ranks()).toEqual(contiguous(4));
+      world.apply({ kind: "deploy", target: app(target("v2", options)) });
+      const seen = new Set<number>();
+      world.until(
+        () => world.status("app") === "RUNNING",
+        () => {
+          const ranks = world.ranks().map(([rank]) => rank);
+          // No two have the same at a time, and replicas that come up beside others have higher ones.
+          expect(new Set(ranks).size).toBe(ranks.length);
+          for (const rank of ranks) seen.add(rank);
+        },
+      );
+      expect(Math.max(...seen)).toBeGreaterThan(3);
+      expect(world.serving("D", "v2")).toBe(4);
+      expect(world.ranks()).toEqual(contiguous(4));
+    },
+  );
+
+  test("stay with those that may keep them; with fewer and more replicas all are told the number, and nothing is told twice", () => {
+    const world = running("v1", { numReplicas: 5 });
+    const [first, second] = [...world.replicas.values()] as [Simulated, Simulated];
+    // Replaced, so that a low rank is with a young replica, which leaves first.
+    world.replicas.delete(first.start.id);
+    world.apply({ kind: "ended", replica: first.start.id, reason: "it died" });
+    world.until(() => world.status("app") === "RUNNING");
+    expect(world.settings.size).toBe(0);
+    const before = new Map([...world.replicas].map(([id, { start }]) => [id, start.rank]));
+    world.apply({ kind: "deploy", target: app(target("v1", { numReplicas: 3 })) });
+    world.until(() => world.status("app") === "RUNNING" && world.replicas.size === 3);
+    expect(world.ranks()).toEqual(contiguous(3));
+    const moved = [...world.settings].filter(([id, { rank }]) => rank !== before.get(id));
+    expect(moved.map(([, { rank }]) => rank)).toEqual([0]);
+    expect(world.settings.get(second.start.id)).toMatchObject({ rank: 1, worldSize: 3 });
+    const effects = world.effectCount;
+    for (let steps = 0; steps < 10; steps += 1) world.apply({ kind: "tick" });
+    expect(world.effectCount).toBe(effects);
+    world.apply({ kind: "deploy", target: app(target("v1", { numReplicas: 6 })) });
+    world.until(() => world.status("app") === "RUNNING");
+    expect(world.ranks()).toEqual(contiguous(6));
+  });
+
+  test("are those last told where another controller takes over, and mended where it finds gaps", () => {
+    const world = running("v1", { numReplicas: 4 });
+    world.apply({ kind: "deploy", target: app(target("v2", { numReplicas: 4 })) });
+    world.until(() => world.status("app") === "RUNNING" && world.replicas.size === 4);
+    const told = new Map(world.settings);
+    restored(world, [...world.replicas.values()]);
+    world.until(() => world.status("app") === "RUNNING");
+    expect(world.settings).toEqual(told);
+    expect(world.ranks()).toEqual(contiguous(4));
+    // The last controller died before it told any.
+    world.settings.clear();
+    expect(world.ranks()).not.toEqual(contiguous(4));
+    restored(world, [...world.replicas.values()]);
+    world.until(() => world.status("app") === "RUNNING");
+    expect(world.ranks()).toEqual(contiguous(4));
   });
 });
 

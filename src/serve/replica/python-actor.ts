@@ -55,6 +55,7 @@ interface PythonReplica {
   alive(): never;
   check_health(): void;
   reconfigure(userConfig: unknown): void;
+  set_rank(rank: number, worldSize: number): void;
   close(): void;
   metrics(): MetricSnapshot[];
   call(meta: PythonMeta, name: string, ...args: unknown[]): unknown;

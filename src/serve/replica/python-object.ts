@@ -101,6 +101,10 @@ export class PythonObject implements UserCode {
     await ofPython(this.#actor.reconfigure.remote(userConfig));
   }
 
+  async setRank(rank: number, worldSize: number): Promise<void> {
+    await ofPython(this.#actor.set_rank.remote(rank, worldSize));
+  }
+
   async metrics(): Promise<readonly MetricSnapshot[]> {
     // Code that computes keeps the rest of the replica's metrics from nobody.
     return await this.#actor.metrics

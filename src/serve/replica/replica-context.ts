@@ -6,9 +6,12 @@ export interface ReplicaContext {
   readonly appName: string;
   readonly deployment: string;
   readonly replicaId: string;
-  /** Among the replicas of its deployment that ran when it began, from 0. */
+  /**
+   * The replica's number among those of its deployment: from 0 to `worldSize - 1` once the deployment is as it is to be. While replicas start and end there may be higher ones;
+   * then those that stay take the free numbers, and this object shows the new one.
+   */
   readonly rank: number;
-  /** How many replicas the deployment had then. */
+  /** The number of replicas that the deployment has, or is to have. */
   readonly worldSize: number;
 }
 

@@ -40,6 +40,14 @@ export interface ReplicaGroup {
   readonly id: string;
 }
 
+/** The settings of a replica that may change while it runs. */
+export interface ReplicaSettings {
+  readonly userConfig: string | undefined;
+  readonly maxOngoingRequests: number;
+  readonly rank: number;
+  readonly worldSize: number;
+}
+
 /** Start options of a replica, besides its code. */
 interface ReplicaSpec {
   readonly context: ReplicaContext;
@@ -62,6 +70,7 @@ export interface ReplicaDescription {
   readonly userConfig: string | undefined;
   readonly maxOngoing: number;
   readonly rank: number;
+  readonly worldSize: number;
   readonly gang: string | undefined;
   readonly group: ReplicaGroup | undefined;
   readonly isStarted: boolean;
@@ -216,9 +225,15 @@ export class Replica {
   }
 
   /** Changes what can be changed without a new replica. @throws what the user's `reconfigure` throws */
-  async reconfigure(userConfig: string | undefined, maxOngoingRequests: number): Promise<void> {
+  async reconfigure({ userConfig, maxOngoingRequests, rank, worldSize }: ReplicaSettings): Promise<void> {
     this.#maxOngoing = maxOngoingRequests;
     this.#giveTurns();
+    const { context } = this.#spec;
+    if (rank !== context.rank || worldSize !== context.worldSize) {
+      // Code that keeps its context sees the change, too.
+      Object.assign(context, { rank, worldSize });
+      await this.#user?.setRank(rank, worldSize);
+    }
     if (userConfig === this.#userConfig) return;
     this.#userConfig = userConfig;
     await this.#user?.reconfigure(userConfig === undefined ? undefined : JSON.parse(userConfig));
@@ -232,6 +247,7 @@ export class Replica {
       userConfig: this.#userConfig,
       maxOngoing: this.#maxOngoing,
       rank: context.rank,
+      worldSize: context.worldSize,
       gang,
       group,
       isStarted: this.#user !== undefined,

@@ -41,6 +41,8 @@ export interface UserCode {
   grpcMethod(names: readonly string[], how: { readonly streamsIn: boolean; readonly streamsOut: boolean }): AnyFunction | undefined;
   checkHealth(): Promise<void>;
   reconfigure(userConfig: unknown): Promise<void>;
+  /** The replica has another rank, or its deployment another number of replicas. */
+  setRank(rank: number, worldSize: number): Promise<void>;
   /** Metrics of another process in which the code runs; those of this process are the replica's. */
   metrics(): Promise<readonly MetricSnapshot[]>;
   dispose(): Promise<void>;
@@ -114,6 +116,9 @@ export class UserObject implements UserCode {
       );
     await reconfigure(userConfig);
   }
+
+  /** The replica's context, which this process shares, shows it already. */
+  async setRank(): Promise<void> {}
 
   async metrics(): Promise<readonly MetricSnapshot[]> {
     return [];

@@ -14,10 +14,14 @@ class Model:
         self.factor = factor
         self.log = log
         self.healthy = True
+        self.context = serve.get_replica_context()
         self.scaled = serve.metrics.Counter("model_scaled", description="How often", tag_keys=("kind",))
 
     def reconfigure(self, user_config):
         self.factor = user_config["factor"]
+
+    def place(self):
+        return "%d of %d" % (self.context.rank, self.context.world_size)
 
     def check_health(self):
         if not self.healthy:

@@ -25,7 +25,8 @@ import {
 } from "./data-type.ts";
 import { parseDecimal, setUnscaled } from "./decimals.ts";
 import { codesFor, distinctRanges, type Ranges } from "./dictionary-codes.ts";
-import { FEWER_ROWS, isNull, kindOfArray, newValueArray, OFFSET_MAX, takeVector, type ValueArray, type Vector } from "./vector.ts";
+import { OFFSET_MAX } from "../limits.ts";
+import { FEWER_ROWS, isNull, kindOfArray, newValueArray, takeVector, type ValueArray, type Vector } from "./vector.ts";
 
 /** A value that its column cannot hold: of another type than the rows before it, or out of range. */
 export class MisfitError extends TypeError {

@@ -23,6 +23,7 @@ import { type Codes, codesFor, compactCodes, distinctRanges, newCodes, type Rang
 import { gatherElements, gatherRanges } from "./gather.ts";
 import { bitmapBytes, countZeros, getBit, orBits, setBit } from "./bitmap.ts";
 import { DataError } from "../errors.ts";
+import { OFFSET_MAX } from "../limits.ts";
 
 export type NumberArray = Int8Array | Int16Array | Int32Array | Uint8Array | Uint16Array | Uint32Array | Float32Array | Float64Array;
 export type ValueArray = NumberArray | BigInt64Array | BigUint64Array;
@@ -171,8 +172,7 @@ export function takeVector(vector: Vector, indices: Uint32Array): Vector {
   return { ...base, values: target };
 }
 
-/** A column of a block has at most this many bytes of texts: offsets have 32 bits. */
-export const OFFSET_MAX = 0x7fffffff;
+/** For messages: what to do where a column of a block is too large. */
 export const FEWER_ROWS = "repartition({ rowsPerBlock }) makes blocks of fewer rows";
 
 /** In place of the number of a row: a null. */

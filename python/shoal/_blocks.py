@@ -53,6 +53,14 @@ def _decoded(pyarrow, column):
     return pyarrow.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], column.type.value_type)
 
 
+def _with_distinct_words(pyarrow, table):
+    """Columns whose dictionary has a value twice, which no categories of pandas may, get one without."""
+    for name, column in zip(table.column_names, table.columns):
+        if pyarrow.types.is_dictionary(column.type) and any(len(chunk.dictionary.unique()) < len(chunk.dictionary) for chunk in column.chunks):
+            table = _with_column(table, name, _decoded(pyarrow, column).dictionary_encode())
+    return table
+
+
 def _with_wide_indices(pyarrow, column):
     """Columns whose parts have dictionaries of their own, which pyarrow only joins where the indices are wide enough for the values of all."""
     if not pyarrow.types.is_dictionary(column.type) or column.num_chunks == 0:
@@ -148,7 +156,7 @@ def batch_of(table, options, wide=()):
     columns = dict(zip(table.column_names, table.columns))
     if format_ == "pandas":
         library("pandas", options["name"])
-        frame = table.to_pandas()
+        frame = _with_distinct_words(library("pyarrow", options["name"]), table).to_pandas()
         for name, column in columns.items():
             if _is_rounded(column, name in wide):
                 frame[name] = _objects_of(column)
@@ -294,12 +302,17 @@ def _vector_of(pyarrow, array, is_wide, is_column=False):
 
 
 def _dictionary_of(pyarrow, array, is_wide):
-    """A column with its dictionary where this has texts or bytes, without nulls among them; of other dictionaries the values."""
-    if array.dictionary.null_count > 0:
-        array = array.dictionary_decode().dictionary_encode()
+    """A column with its dictionary where this has texts or bytes, without nulls among them; of other dictionaries the values. A slice of few rows leaves behind the values that none of them has."""
+    cast = _cast_of(pyarrow, array.dictionary.type)
+    if cast is not None:
+        # pyarrow takes no rows of some of these, such as views of texts.
+        array = pyarrow.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(cast), safe=False)
     words = _vector_of(pyarrow, array.dictionary, is_wide)
     if words["type"]["kind"] not in ("string", "binary"):
         return _vector_of(pyarrow, array.dictionary_decode(), is_wide)
+    if array.dictionary.null_count > 0 or len(array.dictionary) > len(array):
+        array = array.dictionary_decode().dictionary_encode()
+        words = _vector_of(pyarrow, array.dictionary, is_wide)
     indices = array.indices
     if str(indices.type) not in ("int8", "int16", "int32"):
         indices = indices.cast(pyarrow.int32())

@@ -14,6 +14,9 @@ export const GATHERED_BYTES_MAX: number = 8 * BLOCK_BYTES_MIN;
 /** A block with more is cut, as far as its rows allow. The same as Ray's target. */
 export const BLOCK_BYTES_MAX: number = 128 * BLOCK_BYTES_MIN;
 
+/** A column of a block has at most this many bytes of texts, or elements of lists: offsets have 32 bits. */
+export const OFFSET_MAX = 0x7fffffff;
+
 /** Rows that a function of single rows gives are made a block after this many, however small they are. */
 export const ROWS_PER_BLOCK_MAX = 65_536;
 

@@ -122,6 +122,15 @@ describe.skipIf(problem !== undefined)(`Python's part of a pipeline${unless(prob
     const many = data.range(600).repartition(6).mapBatches<{ x: string }>(fn("distinct"), { batchFormat: "arrow" });
     const joined = many.mapBatches<{ x: string }>(fn("same"), { batchFormat: "arrow", batchSize: 600 });
     expect((await joined.takeAll()).map(({ x }) => x)).toEqual(upTo(600).map((n) => `n${n}`));
+    const twice = data.range(1).mapBatches<{ x: string }>(fn("repeated"), { batchFormat: "arrow" });
+    expect(await twice.mapBatches(fn("same"), { batchFormat: "pandas" }).takeAll()).toEqual([{ x: "a" }, { x: "b" }, { x: "a" }]);
+  });
+
+  test("gives of a large dictionary what the rows of each batch have", async () => {
+    const one = data.range(200).repartition(1).mapBatches<{ x: string }>(fn("distinct"), { batchFormat: "arrow" });
+    const cut = await one.mapBatches(fn("same"), { batchFormat: "arrow", batchSize: 2 }).materialize();
+    expect((await cut.takeAll()).map(({ x }) => x)).toEqual(upTo(200).map((n) => `n${n}`));
+    expect(await cut.sizeBytes()).toBeLessThan(20_000);
   });
 
   test("takes batches of a size, pandas, and generators", async () => {

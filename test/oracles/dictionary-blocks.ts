@@ -40,5 +40,5 @@ function withDictionary(vector: Vector, choice: number): Vector {
 }
 
 function keyOf(value: unknown): string {
-  return value instanceof Uint8Array ? Buffer.from(value).toString("hex") : String(value);
+  return value instanceof Uint8Array ? Buffer.from(value).toString("hex") : JSON.stringify(value);
 }

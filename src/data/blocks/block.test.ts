@@ -115,6 +115,24 @@ test("a few rows of a large dictionary travel without its other values", () => {
   expect(rowsOf(packed)).toEqual([{ t: "text 500" }, { t: "text 501" }, { t: "text 502" }]);
 });
 
+test("nulls among a few rows of a large dictionary stay null, whatever their codes", () => {
+  const given = Array.from({ length: 2000 }, (_, i) => ({ t: i % 3 === 0 ? null : `text ${i}` }));
+  for (const choice of [1, 2, 4, 5]) {
+    const few = sliceBlock(withDictionaries(blockOfRows(given, "test"), choice), 500, 510);
+    expect(rowsOf(packBlock(few))).toEqual(given.slice(500, 510));
+    const beside = blockOfRows([{ t: "beside" }], "test");
+    expect(rowsOf(concatBlocks([few, withDictionaries(beside, choice)]))).toEqual([...given.slice(500, 510), { t: "beside" }]);
+  }
+});
+
+test("values of a dictionary that are more than a column holds are an error where they are written out", () => {
+  const rowCount = 2_200_000;
+  const children = [buildVector(["x".repeat(1000)])];
+  const codes = { length: rowCount, nullCount: 0, bitOffset: 0, values: new Int8Array(rowCount), children };
+  const block: Block = { rowCount, names: ["t"], vectors: [{ ...codes, type: { kind: "dictionary", of: { kind: "string" } } }] };
+  expect(() => decodeBlock(block)).toThrow("at most 2 GiB of texts");
+});
+
 test("a dictionary that outgrows its codes gets wider ones", () => {
   const texts = (from: number): Block =>
     withDictionaries(

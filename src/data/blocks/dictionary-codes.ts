@@ -24,6 +24,7 @@ export function compactCodes(
   wordCount: number,
   isNullAt: ((row: number) => boolean) | undefined,
 ): { codes: Codes; used: Uint32Array } {
+  if (codes.length * FEW_TIMES < wordCount) return compactFewCodes(codes, isNullAt);
   const isUsed = new Uint8Array(wordCount);
   for (let row = 0; row < codes.length; row += 1) if (isNullAt?.(row) !== true) isUsed[codes[row] as number] = 1;
   const places = new Uint32Array(wordCount);
@@ -36,6 +37,19 @@ export function compactCodes(
   for (let word = 0; word < wordCount; word += 1) if (isUsed[word] === 1) used[places[word] as number] = word;
   const compact = newCodes(codes, codes.length);
   for (let row = 0; row < codes.length; row += 1) if (isNullAt?.(row) !== true) compact[row] = places[codes[row] as number] as number;
+  return { codes: compact, used };
+}
+
+/** Rows are few where the dictionary has more values than so many times as many: it is not gone through for each slice then. */
+const FEW_TIMES = 64;
+
+function compactFewCodes(codes: Codes, isNullAt: ((row: number) => boolean) | undefined): { codes: Codes; used: Uint32Array } {
+  const isValue = (_: number, row: number): boolean => isNullAt?.(row) !== true;
+  const used = new Uint32Array(new Set((codes as Int32Array).filter(isValue))).sort();
+  const places = new Map(Array.from(used, (word, place) => [word, place]));
+  const compact = newCodes(codes, codes.length);
+  // The code of a null is any number, so that it may be none of those.
+  for (let row = 0; row < codes.length; row += 1) compact[row] = places.get(codes[row] as number) ?? 0;
   return { codes: compact, used };
 }
 

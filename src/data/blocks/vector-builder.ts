@@ -25,7 +25,8 @@ import {
 } from "./data-type.ts";
 import { parseDecimal, setUnscaled } from "./decimals.ts";
 import { codesFor, distinctRanges, type Ranges } from "./dictionary-codes.ts";
-import { isNull, kindOfArray, newValueArray, takeVector, type ValueArray, type Vector } from "./vector.ts";
+import { OFFSET_MAX } from "../limits.ts";
+import { FEWER_ROWS, isNull, kindOfArray, newValueArray, takeVector, type ValueArray, type Vector } from "./vector.ts";
 
 /** A value that its column cannot hold: of another type than the rows before it, or out of range. */
 export class MisfitError extends TypeError {
@@ -319,10 +320,6 @@ class TextBytes {
     this.#bytes = larger;
   }
 }
-
-/** A column of a block has at most this many bytes of texts: offsets have 32 bits. */
-const OFFSET_MAX = 0x7fffffff;
-const FEWER_ROWS = "repartition({ rowsPerBlock }) makes blocks of fewer rows";
 
 function fillStrings(values: Values, type: DataType): Filled {
   const offsets = new Int32Array(values.length + 1);

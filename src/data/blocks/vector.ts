@@ -22,6 +22,8 @@ import { rescaled } from "./decimals.ts";
 import { type Codes, codesFor, compactCodes, distinctRanges, newCodes, type Ranges } from "./dictionary-codes.ts";
 import { gatherElements, gatherRanges } from "./gather.ts";
 import { bitmapBytes, countZeros, getBit, orBits, setBit } from "./bitmap.ts";
+import { DataError } from "../errors.ts";
+import { OFFSET_MAX } from "../limits.ts";
 
 export type NumberArray = Int8Array | Int16Array | Int32Array | Uint8Array | Uint16Array | Uint32Array | Float32Array | Float64Array;
 export type ValueArray = NumberArray | BigInt64Array | BigUint64Array;
@@ -170,6 +172,9 @@ export function takeVector(vector: Vector, indices: Uint32Array): Vector {
   return { ...base, values: target };
 }
 
+/** For messages: what to do where a column of a block is too large. */
+export const FEWER_ROWS = "repartition({ rowsPerBlock }) makes blocks of fewer rows";
+
 /** In place of the number of a row: a null. */
 export const NO_ROW = 0xffffffff;
 
@@ -201,10 +206,15 @@ function takeCodes({ values, children }: Vector, rows: Omit<Vector, "values" | "
   return withOwnDictionary({ ...rows, values: codes, children: children as Vector[] });
 }
 
+/** Whether it is a column whose dictionary has more values than there are rows, as that of a slice may have. */
+export function hasMoreWordsThanRows(vector: Vector): boolean {
+  return vector.type.kind === "dictionary" && dictionaryOf(vector).length > vector.length;
+}
+
 /** The same rows with a copy of their dictionary, of which only the values that they have where it has more of them than there are rows. */
 function withOwnDictionary(vector: Vector): Vector {
   const words = dictionaryOf(vector);
-  if (words.length <= vector.length) {
+  if (!hasMoreWordsThanRows(vector)) {
     const every = Uint32Array.from({ length: words.length }, (_, word) => word);
     return { ...vector, children: [takeVector(words, every)] };
   }
@@ -244,6 +254,12 @@ function takeRanges({ type, values, children }: Vector, offsets: Int32Array, ind
     total += (offsets[row + 1] as number) - (offsets[row] as number);
     ends[i + 1] = total;
   }
+  // A row may be taken many times, as the values of a dictionary are where they are written out.
+  if (total > OFFSET_MAX)
+    throw new DataError(
+      `A column of a block has at most 2 GiB of texts or bytes, or 2^31 elements of lists: ${indices.length} rows have ${total}`,
+      { hint: FEWER_ROWS },
+    );
   if (type.kind === "list") {
     const elements = new Uint32Array(total);
     for (let i = 0, at = 0; i < indices.length; i += 1) {
@@ -336,11 +352,12 @@ function concatRanges(vectors: readonly Vector[], length: number): Partial<Vecto
 }
 
 /** Codes of one dictionary for the rows of all: that of the first vector where all have the same one, else the values of all, each once. */
-function concatCodes(vectors: readonly Vector[], length: number): Partial<Vector> {
+function concatCodes(given: readonly Vector[], length: number): Partial<Vector> {
+  const first = dictionaryOf(given[0] as Vector);
+  const isOne = given.every((vector) => haveSameBytes(dictionaryOf(vector) as Ranges, first as Ranges));
+  const vectors = isOne ? given : given.map((vector) => (hasMoreWordsThanRows(vector) ? withOwnDictionary(vector) : vector));
   const own = vectors.map((vector) => vector.values as Codes);
   const dictionaries = vectors.map(dictionaryOf);
-  const first = dictionaries[0] as Vector;
-  const isOne = dictionaries.every((words) => haveSameBytes(words as Ranges, first as Ranges));
   const all = isOne ? packVector(first) : concatVectors(dictionaries);
   const { ids, firstRows } = distinctRanges(all as Ranges);
   const codes = codesFor(own, firstRows.length, length);
@@ -366,7 +383,7 @@ function haveSameBytes(a: Ranges, b: Ranges): boolean {
 export function packVector(vector: Vector): Vector {
   const { offsets, values, children, length } = vector;
   if (vector.type.kind === "dictionary")
-    return dictionaryOf(vector).length > length ? withOwnDictionary(vector) : { ...vector, children: [packVector(dictionaryOf(vector))] };
+    return hasMoreWordsThanRows(vector) ? withOwnDictionary(vector) : { ...vector, children: [packVector(dictionaryOf(vector))] };
   if (vector.type.kind === "struct") return { ...vector, children: (children as Vector[]).map(packVector) };
   if (offsets === undefined) return vector;
   const begin = offsets[0] as number;

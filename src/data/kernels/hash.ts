@@ -12,7 +12,7 @@ import { decimalText, unscaledReader } from "../blocks/decimals.ts";
 import { gatherElements } from "../blocks/gather.ts";
 import { freeArrays } from "../blocks/memory.ts";
 import { distinctRanges, type Ranges } from "../blocks/dictionary-codes.ts";
-import { codesOf, dictionaryOf, isNull, type Vector } from "../blocks/vector.ts";
+import { codesOf, decodeVector, dictionaryOf, hasMoreWordsThanRows, isNull, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 import { DirectTable } from "./direct-table.ts";
 
@@ -91,6 +91,7 @@ function fillHashes(vector: Vector, hashes: Uint32Array): void {
     case "decimal":
       return hashDecimals(values as BigUint64Array, type, hashes);
     case "dictionary": {
+      if (hasMoreWordsThanRows(vector)) return fillHashes(decodeVector(vector), hashes);
       const own = new Uint32Array(dictionaryOf(vector).length);
       fillHashes(dictionaryOf(vector), own);
       return gatherElements(hashes, own, codesOf(vector));
@@ -349,9 +350,13 @@ export class GroupTable {
   }
 }
 
-/** The numbers of a column's values among those of its dictionary, the same for equal ones; null is a number of its own. Other columns as they are. */
+/**
+ * The numbers of a column's values among those of its dictionary, the same for equal ones; null is a number of its own. Other columns as they are, and the values themselves where
+ * there are more in the dictionary than rows, as in a slice: most would be looked up for nothing.
+ */
 function asNumbers(vector: Vector): Vector {
   if (vector.type.kind !== "dictionary") return vector;
+  if (hasMoreWordsThanRows(vector)) return decodeVector(vector);
   const { length, nullCount } = vector;
   const { ids, firstRows } = distinctRanges(dictionaryOf(vector) as Ranges);
   const values = new Uint32Array(length);

@@ -225,6 +225,20 @@ describe("groups", () => {
     );
   });
 
+  test("of a few rows of a large dictionary are those of plain texts, as are their hashes and their order", () => {
+    const random = new Random(5);
+    const given = Array.from({ length: 3000 }, (_, i) => ({ t: i % 7 === 0 ? null : `${random.below(900)}` }));
+    const [plain, encoded] = [blockOf(given).block, blockOf(given, 2).block].map((block) => sliceBlock(block, 1000, 1060)) as [
+      Block,
+      Block,
+    ];
+    const keysOf = (block: Block) => keyVectors(block, ["t"], "group by");
+    expect(groupRows(keysOf(encoded), 60)).toEqual(groupRows(keysOf(plain), 60));
+    expect(hashRows(keysOf(encoded), 60)).toEqual(hashRows(keysOf(plain), 60));
+    for (const descending of [false, true])
+      expect(sortedIndices(encoded, [{ column: "t", descending }])).toEqual(sortedIndices(plain, [{ column: "t", descending }]));
+  });
+
   test("of more keys than a cache holds are aggregated in bins, with the same results", () => {
     const random = new Random(3);
     const given = Array.from({ length: 150_000 }, (_, i) => ({ k: random.below(90_000), n: i % 5 === 0 ? null : i, unused: "x" }));

@@ -10,7 +10,7 @@ import { type Block, concatBlocks, vectorOf } from "../blocks/block.ts";
 import { typeName } from "../blocks/data-type.ts";
 import { compareDecimals } from "../blocks/decimals.ts";
 import { gatherElements } from "../blocks/gather.ts";
-import { codesOf, dictionaryOf, isNull, type ValueArray, type Vector } from "../blocks/vector.ts";
+import { codesOf, decodeVector, dictionaryOf, hasMoreWordsThanRows, isNull, type ValueArray, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 import { orderByWords, type Words } from "./radix.ts";
 
@@ -127,7 +127,9 @@ interface ColumnOrder {
   compare(a: number, b: number): number;
 }
 
-function orderOf(vector: Vector, descending: boolean): ColumnOrder {
+function orderOf(given: Vector, descending: boolean): ColumnOrder {
+  // A slice may have a few rows of a large dictionary, which is not put in order for them.
+  const vector = hasMoreWordsThanRows(given) ? decodeVector(given) : given;
   const { type } = vector;
   if (type.kind === "string" || type.kind === "binary") return { vector, words: undefined, compare: bytesOrder(vector, descending) };
   if (type.kind === "decimal") {

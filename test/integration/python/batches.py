@@ -56,6 +56,13 @@ def distinct(table):
     return pyarrow.table({"x": pyarrow.chunked_array([pyarrow.array(texts[:half], type_), pyarrow.array(texts[half:], type_)])})
 
 
+def repeated(table):
+    """A dictionary that has a value twice, as Arrow allows."""
+    import pyarrow
+
+    return pyarrow.table({"x": pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, 1, 2], pyarrow.int8()), ["a", "b", "a"])})
+
+
 def with_pandas(frame):
     frame = frame.copy()
     frame["total"] = frame["a"].fillna(0) + 1

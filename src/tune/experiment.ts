@@ -136,9 +136,8 @@ export class Experiment {
       clearInterval(look);
       signal.removeEventListener("abort", abort);
       for (const { process } of this.#running.values()) process?.kill();
-      await processes.close();
-      await Promise.all(this.#drives);
-      await this.#writeAll();
+      // Instances of classes are cleaned up beside the last writes: an interrupted program has two seconds for both.
+      await Promise.all([processes.close(), Promise.all(this.#drives).then(() => this.#writeAll())]);
     }
   }
 
@@ -233,9 +232,17 @@ export class Experiment {
   /** The experiment ends here, with what it has. */
   #end(error?: unknown): void {
     this.#isOver = true;
-    if (error === undefined) return this.#over.resolve();
+    if (error === undefined) return void this.#searched().then(() => this.#over.resolve());
     this.#isBrokenOff = true;
     this.#over.reject(error);
+  }
+
+  /** The searcher has heard of all that was queued. Until then it may fail the experiment, and the caller may break it off. */
+  async #searched(): Promise<void> {
+    for (let known: Promise<void> | undefined; known !== this.#search; ) {
+      known = this.#search;
+      await known;
+    }
   }
 
   #dispatch(event: TrialEvent): void {

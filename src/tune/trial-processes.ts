@@ -72,6 +72,7 @@ export class ActorProcesses implements TrialProcesses {
   readonly #all = new Set<PooledActor>();
   /** Actors on their way to their end. */
   readonly #ending = new Set<Promise<void>>();
+  #isClosed = false;
   readonly #close: () => void;
   readonly #staging: Staging | undefined;
 
@@ -91,13 +92,17 @@ export class ActorProcesses implements TrialProcesses {
       return this.#process(idle);
     }
     await this.#endIdle();
+    // Nobody would end an actor that is made after `close`.
+    if (this.#isClosed) throw new Error("Cannot lease an actor: the experiment has ended");
     const actor = this.#create(key, resources);
     this.#all.add(actor);
     return this.#process(actor);
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     const idle = new Set(this.#hasInstances ? [...this.#idle.values()].flat() : []);
+    this.#idle.clear();
     for (const actor of this.#all) void this.#end(actor, { isGentle: idle.has(actor) });
     await Promise.all(this.#ending);
     this.#close();
@@ -186,7 +191,8 @@ export class ActorProcesses implements TrialProcesses {
     } catch {
       await kill(actor.handle).catch(() => {});
     }
-    await actor.group?.remove();
+    // Where the session has ended, its groups are gone.
+    await actor.group?.remove().catch(() => {});
   }
 }
 

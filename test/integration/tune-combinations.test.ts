@@ -133,6 +133,21 @@ test.each([5, 100])("an own searcher that answers after %i ms hears of all ends"
   ]);
 });
 
+test("fit throws what a searcher throws at the last trial's end", async () => {
+  class Failing extends Slow {
+    override async onTrialComplete(trialId: string): Promise<void> {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      if (trialId.endsWith("2")) throw new Error("the search has no room for more");
+    }
+  }
+  const tuner = new Tuner(Nearing, {
+    paramSpace: { x: uniform(0, 10) },
+    tuneConfig: { metric: "loss", mode: "min", numSamples: 3, searchAlg: new Failing() },
+    runConfig: runConfig({ stop: { steps: 2 } }),
+  });
+  await expect(tuner.fit()).rejects.toThrow("the search has no room for more");
+});
+
 test("PB2 explores within its bounds, from the checkpoints of better trials", async () => {
   const results = await new Tuner(Nearing, {
     paramSpace: { x: uniform(0, 10) },

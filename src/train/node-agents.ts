@@ -29,7 +29,11 @@ export class NodeAgent {
 
   /** Yields each notice that the node is to be drained: a later drain has another deadline. */
   async *preemptions(): AsyncGenerator<PreemptionInfo> {
-    yield* new ReadableStream<PreemptionInfo>({ start: (notices) => void followPreemption((notice) => notices.enqueue(notice)) });
+    let unfollow = (): void => {};
+    yield* new ReadableStream<PreemptionInfo>({
+      start: (notices) => void (unfollow = followPreemption((notice) => notices.enqueue(notice))),
+      cancel: () => unfollow(),
+    });
   }
 }
 

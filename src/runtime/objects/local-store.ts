@@ -180,7 +180,8 @@ export class LocalStore {
   lost(location: WireLocation): void {
     this.#claimed.delete(placeOf(location));
     this.abandon(location);
-    if (location[3] === "memory") this.#writtenBytes -= location[2];
+    // The daemon counts what is freed on its node alone.
+    if (location[3] === "memory" && this.copies.isOfNode(location)) this.#writtenBytes -= location[2];
     this.#options.channel.arenaLost(location);
     this.#options.channel.freed(location, true);
   }

@@ -1,8 +1,8 @@
 /** How often V8 collects while arrays pass through a small heap. */
 import { constants, PerformanceObserver } from "node:perf_hooks";
 import { setImmediate as turn } from "node:timers/promises";
-import { expect, test } from "vitest";
-import { HeapGrowth } from "./garbage.ts";
+import { expect, test, vi } from "vitest";
+import { endHeapGrowths, HeapGrowth } from "./garbage.ts";
 
 const MB = 1024 * 1024;
 
@@ -32,4 +32,17 @@ test("arrays that are freed as they come are no reason to collect while the heap
   growth[Symbol.dispose]();
   // Before V8 13 there is no such choice, and each round may be a reason.
   expect(count).toBeLessThan(Number.parseInt(process.versions.v8, 10) >= 13 ? 5 : 25);
+});
+
+test("what code that was stopped had allowed is over", () => {
+  const set = vi.spyOn(process.getBuiltinModule("node:v8"), "setFlagsFromString");
+  const growth = new HeapGrowth();
+  expect(set.mock.calls[0]?.[0]).not.toBe("--heap-growing-percent=0");
+  endHeapGrowths();
+  expect(set.mock.calls.map(([flag]) => flag)).toContain("--heap-growing-percent=0");
+  set.mockClear();
+  growth.refresh();
+  growth[Symbol.dispose]();
+  expect(set).not.toHaveBeenCalled();
+  set.mockRestore();
 });

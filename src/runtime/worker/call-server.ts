@@ -14,6 +14,7 @@ import type { ObjectTable } from "../objects/object-table.ts";
 import { inBandPayload, type Payload } from "../objects/payload.ts";
 import type { ValueCodec } from "../objects/value-codec.ts";
 import type { Connection } from "../rpc/connection.ts";
+import { endHeapGrowths } from "../os/garbage.ts";
 import type { MarkedCall } from "../os/processes/interrupt-slot.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { EXITED } from "./actor-exit.ts";
@@ -525,6 +526,7 @@ export class CallServer {
   /** The code of a task was stopped where it stood. */
   #interrupted(context: TaskContext, call: { callId: number; numReturns: number }, { request, isUnsafe }: Interruption): void {
     const reason = interruptedError(context.name, request);
+    endHeapGrowths();
     if (request?.recursive === true) this.#options.cancelChildren(context);
     // Its own caller has not cancelled it, or not yet: the parent that was cancelled hears of that next.
     if (request === undefined || request.isForAncestor) this.#answerError(context, call, reason);

@@ -71,7 +71,7 @@ export { callData, type LibraryCall, libraryCalls, outsideCalls, setCallData } f
 export { isGeneratorFunction } from "./calls/generators.ts";
 export { comparableOfKept, keptBytesOf, valueOfKept } from "./objects/kept-value.ts";
 export type { ComparableCapture } from "../runtime/closure/comparable.ts";
-export { toLocalPath as localCodePath } from "../runtime/closure/foreign-code.ts";
+export { toDriverPath as driverCodePath, toLocalPath as localCodePath } from "../runtime/closure/foreign-code.ts";
 export type { Frame } from "../runtime/wire/frame.ts";
 
 // Python code.

@@ -42,6 +42,7 @@ export function toLocalPath(path: string): string {
   return current === undefined ? path : moved(path, current.there, current.here);
 }
 
+/** Where the driver has a file of this process; other files keep their paths. */
 export function toDriverPath(path: string): string {
   return current === undefined ? path : moved(path, current.here, current.there);
 }

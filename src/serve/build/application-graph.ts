@@ -13,7 +13,7 @@ import type { CodeSource } from "../replica/replica.ts";
 import type { LoggingConfig } from "../replica/replica-log.ts";
 import type { AnyFunction, DeployedPython, DeploymentCode } from "../replica/user-object.ts";
 import { streamingMethods } from "../replica/python-object.ts";
-import { packCode } from "./code-files.ts";
+import { filesOfCopy, packCode } from "./code-files.ts";
 import { versionsOf } from "./code-version.ts";
 import type { FileDigest } from "./file-digest.ts";
 import { markOf, replaceIn } from "./handle-marks.ts";
@@ -212,7 +212,7 @@ function pythonCodeIn({ python, config }: Deployment): { code: DeployedPython; f
   if (python === undefined) return undefined;
   const { workingDir } = (config.actorOptions["runtimeEnv"] ?? {}) as { workingDir?: string };
   const { digest, files } = digestOfPython(python.place, [...(workingDir === undefined ? [] : [workingDir]), process.cwd()]);
-  return { code: { ...python, digest }, files };
+  return { code: { ...python, digest }, files: workingDir === undefined ? files : filesOfCopy(files, workingDir) };
 }
 
 /** The options whose change needs new replicas. */

@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { changedFiles, changeWarning, packCode, unpackCode } from "./code-files.ts";
+import { join, resolve } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { changedFiles, changeWarning, filesOfCopy, packCode, unpackCode } from "./code-files.ts";
 import { digestsOf } from "./file-digest.ts";
 
 let folder = "";
@@ -27,6 +27,28 @@ test("files with other bytes than at the deploy are found; what is gone is not t
   writeFileSync(join(folder, "b.ts"), "2");
   rmSync(join(folder, "c.ts"));
   expect(await changedFiles(files)).toEqual([join(folder, "b.ts")]);
+});
+
+test("files of a folder that replicas have a copy of are looked at in the copy", async () => {
+  const [original, copy] = ["original", "copy"].map((name) => join(folder, name)) as [string, string];
+  mkdirSync(original);
+  mkdirSync(copy);
+  symlinkSync(original, join(folder, "link"));
+  for (const place of [original, copy]) writeFileSync(join(place, "a.py"), "1");
+  writeFileSync(join(folder, "b.py"), "1");
+  const files = digestsOf([join(original, "a.py"), join(folder, "b.py")]);
+  const named = filesOfCopy(files, join(folder, "link"));
+  expect(named.map(([path]) => path)).toEqual(["a.py", join(folder, "b.py")]);
+  expect(filesOfCopy(files, join(folder, "none"))).toEqual(files);
+  const cwd = vi.spyOn(process, "cwd").mockReturnValue(copy);
+  try {
+    writeFileSync(join(original, "a.py"), "2");
+    expect(await changedFiles(named)).toEqual([]);
+    writeFileSync(join(copy, "a.py"), "2");
+    expect(await changedFiles(named)).toEqual([resolve("a.py")]);
+  } finally {
+    cwd.mockRestore();
+  }
 });
 
 test("a warning names the replica, a few files and the remedy", () => {

@@ -4,9 +4,12 @@
  * Replicas load modules as these are when they start, so one that starts later may run other code than was deployed. The digests tell which files have changed; where a file is gone, or
  * this machine never had it, loading the code says so itself. Packed where an application is built, read by replicas.
  */
+import { realpathSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { join, relative, resolve } from "node:path";
 import { localCodePath } from "../../core/internal.ts";
 import { digestOfBytes, type FileDigest } from "./file-digest.ts";
+import { statIfThere } from "./file-stat.ts";
 
 const LENGTH_BYTES = 4;
 /** Files that a warning names. */
@@ -26,12 +29,22 @@ export function unpackCode(packed: Uint8Array): { readonly code: Uint8Array; rea
   return { code: bytes.subarray(end), files: JSON.parse(bytes.toString("utf8", LENGTH_BYTES, end)) as FileDigest[] };
 }
 
+/** Files of a folder that replicas run in a copy of, as their working directory: those below it count from there, so that each replica looks at its copy. */
+export function filesOfCopy(files: readonly FileDigest[], workingDir: string): FileDigest[] {
+  if (statIfThere(workingDir) === undefined) return [...files];
+  const folder = realpathSync(workingDir);
+  return files.map(([file, digest]) => {
+    const real = realpathSync(file);
+    return [real.startsWith(join(folder, "/")) ? relative(folder, real) : file, digest];
+  });
+}
+
 /** Paths of files whose bytes are others than at the deploy, as they are on this machine. */
 export async function changedFiles(files: readonly FileDigest[]): Promise<string[]> {
   const changed: string[] = [];
   // One after the other: requests go on meanwhile.
   for (const [path, digest] of files) {
-    const file = localCodePath(path);
+    const file = resolve(localCodePath(path));
     const bytes = await readFile(file).catch(() => undefined);
     if (bytes !== undefined && digestOfBytes(bytes) !== digest) changed.push(file);
   }

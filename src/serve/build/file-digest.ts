@@ -1,7 +1,8 @@
 /**
  * Digests of the files that code is made of: of each, by which a replica finds what has changed since the deploy, and one of all, which is part of the version of a deployment.
  *
- * In the digest of all, paths count from the first file, so a folder may move. The languages find the files (`module-files.ts`, `python-modules.ts`).
+ * In the digest of all of Python's, paths count from the first file, so a folder may move; that of TypeScript is made in `module-files.ts`. The languages find the files
+ * (`module-files.ts`, `python-modules.ts`).
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";

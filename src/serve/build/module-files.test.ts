@@ -1,7 +1,8 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { setForeignCode } from "../../runtime/closure/foreign-code.ts";
 import { digestOfModules, modulesOf } from "./module-files.ts";
 
 let folder = "";
@@ -55,6 +56,60 @@ test("the digest follows the version of an installed package, and not its files"
   expect(digest()).toBe(first);
   install("4.0.11");
   expect(digest()).not.toBe(first);
+});
+
+test("a package.json that another of the same size and time has replaced is read anew", () => {
+  const path = join(folder, "node_modules/zod/package.json");
+  write("app.ts", `import "zod";`);
+  write("node_modules/zod/package.json", `{ "name": "zod", "version": "4.0.1" }`);
+  write("new.json", `{ "name": "zod", "version": "4.0.2" }`);
+  for (const file of [path, join(folder, "new.json")]) utimesSync(file, 1, 1);
+  expect(found("app.ts")).toEqual(["app.ts", "zod@4.0.1"]);
+  renameSync(join(folder, "new.json"), path);
+  expect(found("app.ts")).toEqual(["app.ts", "zod@4.0.2"]);
+});
+
+test("texts that are no names are none, however long; paths may have spaces", () => {
+  const long = "a".repeat(5000);
+  write("app.ts", `Buffer.from("zod"); import("${long}"); import "./${long}"; import "./my module.ts"; import "loop/x";`);
+  write("my module.ts", "");
+  write("node_modules/zod/package.json", `{ "name": "zod", "version": "4.0.0" }`);
+  symlinkSync("loop", join(folder, "node_modules/loop"));
+  expect(found("app.ts")).toEqual(["app.ts", "my module.ts"]);
+});
+
+test("imports of a linked file are resolved from where it lies, and a link to the folder itself is no other file", () => {
+  write("project/app.ts", `import "./lib/x.ts"; import "./self/app.ts";`);
+  write("project/y.ts", "beside the link");
+  write("shared/lib/x.ts", `import "../y.ts";`);
+  write("shared/y.ts", "1");
+  symlinkSync("../shared/lib", join(folder, "project/lib"));
+  symlinkSync(".", join(folder, "project/self"));
+  expect(found("project/app.ts")).toEqual(["project/app.ts", "shared/lib/x.ts", "shared/y.ts"]);
+  const digest = (): string => digestOfModules({ files: [join(folder, "project/app.ts")], named: [] }).digest;
+  const first = digest();
+  // As on another machine.
+  renameSync(join(folder, "shared"), join(folder, "elsewhere"));
+  rmSync(join(folder, "project/lib"));
+  symlinkSync(join(folder, "elsewhere/lib"), join(folder, "project/lib"));
+  expect(digest()).toBe(first);
+  write("elsewhere/y.ts", "2");
+  expect(digest()).not.toBe(first);
+});
+
+test("on a node with the driver's files elsewhere they are read there, and named as the driver does", () => {
+  write("here/app.ts", `import "./a.ts";`);
+  write("here/a.ts", "");
+  write("here/node_modules/zod/package.json", `{ "name": "zod", "version": "4.0.0" }`);
+  const node = { node: "n", hostname: "h" };
+  setForeignCode({ there: "/driver", here: join(folder, "here"), driver: node, self: node, packageRoots: [], packages: [] });
+  try {
+    const { digest, files } = digestOfModules({ files: ["/driver/app.ts"], named: [{ specifier: "zod", from: "/driver/app.ts" }] });
+    expect(files.map(([path]) => path)).toEqual(["/driver/app.ts", "/driver/a.ts"]);
+    expect(digest).toMatch(/ zod@4\.0\.0$/u);
+  } finally {
+    setForeignCode(undefined);
+  }
 });
 
 test("aliases of package.json lead to sources and to packages, whatever their conditions", () => {
@@ -122,16 +177,20 @@ import "fs";`,
 });
 
 test("a package.json that is no JSON, or that has no such entry, says nothing; without a version the files count", () => {
-  write("package.json", "{");
+  write("package.json", `{ "name": "project", "version": "1.0.0" }`);
   write(
     "app.ts",
     `import "#db";
+import "torn";
 import "zod";
 import "far/x";
+import "./node_modules/lone.js";
 from "Ada Lovelace"; from "../up";`,
   );
+  write("node_modules/torn/package.json", "{");
   write("node_modules/zod/package.json", "[]");
+  write("node_modules/lone.js", "");
   write("node_modules/far/package.json", "{}");
   write("node_modules/far/x.js", "");
-  expect(found("app.ts")).toEqual(["app.ts", "node_modules/far/x.js"]);
+  expect(found("app.ts")).toEqual(["app.ts", "node_modules/far/x.js", "node_modules/lone.js"]);
 });

@@ -5,25 +5,27 @@
  * (`named-modules.ts`). Text in comments and strings may name a module too many, which only makes a version that need not be. Called when an application is built: the digest
  * is part of the version of a deployment, as replicas load the modules anew.
  */
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync, realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import type { ComparableCapture } from "../../core/internal.ts";
+import { type ComparableCapture, driverCodePath, localCodePath } from "../../core/internal.ts";
 import { VERSIONED_FILES_MAX } from "../limits.ts";
-import { digestOfFiles, digestsOf, type FileDigest } from "./file-digest.ts";
+import { digestsOf, type FileDigest } from "./file-digest.ts";
+import { statIfThere } from "./file-stat.ts";
 import { NamedModules } from "./named-modules.ts";
 
-/** `from "./a.ts"`, `import "a"`, `import("./a.ts")`, `require("#a")`. */
-const SPECIFIERS = /\b(?:from|import|require)\s*\(?\s*["'`]([^"'`\s]+)["'`]/gu;
+/** `from "./a.ts"`, `import "a"`, `import("./a.ts")`, `require("#a")`. Names have no spaces, paths may. */
+const SPECIFIERS = /\b(?:from|(?:import|require)\s*\(?)\s*["'`](\.{0,2}\/[^"'`\n]+|[^"'`\s]+)["'`]/gu;
 const ENDINGS = ["", ".ts", ".js", ".mts", ".mjs", ".cts", ".cjs", ".tsx", ".jsx", ".json"];
 
 /** Modules that code imports itself. */
 type ImportedModules = Pick<ComparableCapture, "files" | "named">;
 
-/** A digest of modules and of all that they import; empty where none is there. Paths count from the first, so a folder may move. */
+/** A digest of modules and of all that they import; empty where none is there. The order of imports counts and paths do not, so folders and the targets of links may move. */
 export function digestOfModules(imported: ImportedModules): { readonly digest: string; readonly files: readonly FileDigest[] } {
   const { files, packages } = modulesOf(imported);
-  const found = digestsOf(files.toSorted());
-  return { digest: [digestOfFiles(found, found[0]?.[0]), ...packages.toSorted()].join(" ").trim(), files: found };
+  const found = digestsOf(files);
+  const digest = [...found.map(([, ofFile]) => ofFile), ...packages.toSorted()].join(" ");
+  return { digest, files: found.map(([file, ofFile]) => [driverCodePath(file), ofFile]) };
 }
 
 /** @internal the sources, and the installed packages as `name@version` */
@@ -43,8 +45,8 @@ export function modulesOf({ files, named }: ImportedModules): { files: string[];
     for (const path of sources.paths) add(path);
     for (const installed of sources.packages) packages.add(installed);
   };
-  for (const file of files) add(file);
-  for (const { specifier, from } of named) addNamed(specifier, from);
+  for (const file of files) add(localCodePath(file));
+  for (const { specifier, from } of named) addNamed(specifier, localCodePath(from));
   for (const file of found) {
     if (found.size >= VERSIONED_FILES_MAX) break;
     for (const [, specifier = ""] of readFileSync(file, "utf8").matchAll(SPECIFIERS))
@@ -54,9 +56,10 @@ export function modulesOf({ files, named }: ImportedModules): { files: string[];
   return { files: [...found], packages: [...packages] };
 }
 
-/** The file of a path as an import names it: without its ending, by its folder, or with the ending that a compiler gives it. */
+/** The file of a path as an import names it: without its ending, by its folder, or with the ending that a compiler gives it. Where it really lies, as Node resolves its imports from there. */
 function fileAt(path: string): string | undefined {
   const source = path.replace(/\.([mc]?)js(x?)$/u, ".$1ts$2");
   const places = [path, source, join(path, "index")].flatMap((place) => ENDINGS.map((ending) => place + ending));
-  return places.find((place) => statSync(place, { throwIfNoEntry: false })?.isFile() === true);
+  const found = places.find((place) => statIfThere(place)?.isFile() === true);
+  return found && realpathSync(found);
 }

@@ -5,10 +5,11 @@
  * a new version; an installed package changes with its version. All targets of an alias or of an entry of `exports` count, whatever their conditions:
  * one too many only makes a version that need not be. Modules of Node and of Shoal do not count. Called by `module-files.ts`, once for each digest, as folders may change.
  */
-import { readFileSync, realpathSync, statSync } from "node:fs";
+import { readFileSync, realpathSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname, join } from "node:path";
 import { VERSIONED_FILES_MAX } from "../limits.ts";
+import { statIfThere } from "./file-stat.ts";
 
 const INSTALLED = /[\\/]node_modules[\\/]/u;
 const PACKAGE_NAME = /^(?:@[\w.~-]+\/)?[\w~-][\w.~-]*(?=\/|$)/u;
@@ -34,7 +35,7 @@ interface NamedSources {
 
 const NOTHING: NamedSources = { paths: [], packages: [] };
 
-/** By path, with the time and size of the file that was read. */
+/** By path, with the stamp of the file that was read: package managers give files the times of their archives. */
 const manifests = new Map<string, { readonly stamp: string; readonly manifest: Manifest }>();
 
 export class NamedModules {
@@ -63,7 +64,7 @@ export class NamedModules {
     // A package.json within a package may only say of which type its modules are.
     while (scope !== undefined && scope.manifest.version === undefined && isInstalled(dirname(scope.folder)))
       scope = this.#scopeOf(dirname(scope.folder));
-    return scope === undefined ? undefined : labelOf(scope);
+    return scope === undefined || !isInstalled(scope.folder) ? undefined : labelOf(scope);
   }
 
   #aliased(alias: string, from: string): NamedSources {
@@ -118,9 +119,9 @@ function pathsIn({ folder }: Package, targets: readonly string[]): NamedSources 
 
 function packageIn(folder: string): Package | undefined {
   const path = join(folder, "package.json");
-  const found = statSync(path, { throwIfNoEntry: false });
+  const found = statIfThere(path);
   if (found === undefined) return undefined;
-  const stamp = `${found.mtimeMs} ${found.size}`;
+  const stamp = `${found.mtimeMs} ${found.ctimeMs} ${found.ino} ${found.size}`;
   let known = manifests.get(path);
   if (known?.stamp !== stamp) {
     known = { stamp, manifest: readManifest(path) };

@@ -5,10 +5,11 @@
  * installed elsewhere do not. Text in comments and strings may name a module too many, which only makes a version that need not be. Called when an application is built: the digest
  * of these files is part of the version of a deployment.
  */
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { VERSIONED_FILES_MAX } from "../limits.ts";
 import { digestOfFiles, digestsOf, type FileDigest } from "./file-digest.ts";
+import { statIfThere } from "./file-stat.ts";
 
 /** `from a.b import c, d`, over several lines in brackets; `import a.b as x, c`; a name that `import_module` gets. */
 const STATEMENTS =
@@ -111,9 +112,9 @@ function filesAt(parts: readonly string[], roots: readonly string[]): string[] {
 }
 
 function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+  return statIfThere(path)?.isFile() === true;
 }
 
 function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  return statIfThere(path)?.isDirectory() === true;
 }

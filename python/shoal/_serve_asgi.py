@@ -20,6 +20,8 @@ _GONE_GRACE_SECONDS = 1.0
 _HEAD_WAITS_SECONDS = 0.005
 #: By which the proxy tells the route prefix of the application, behind the headers of the client.
 _PREFIX_HEADER = "x-forwarded-prefix"
+#: Of the body of a response that refuses a WebSocket; the TypeScript half takes no longer one.
+_REFUSAL_BYTES_MAX = 1024 * 1024
 _VERSIONS = {"version": "3.0", "spec_version": "2.3"}
 _END = object()
 #: The last item where the application has failed behind its whole answer: the replica counts it.
@@ -130,6 +132,8 @@ class _Exchange:
         self.gone = asyncio.Event()
         self._has_left = False
         self._failure = None
+        #: The answer was handed to its reader, whole.
+        self._is_answered = False
 
     async def run(self, app):
         try:
@@ -141,7 +145,7 @@ class _Exchange:
             self._failure = error
         self.gone.set()
         self.over()
-        if self._failure is not None and not self._has_left and self.is_answered:
+        if self._failure is not None and not self._has_left and self._is_answered:
             # Nobody can be told any more. Frameworks answer first and raise then, so that servers can write it down.
             known = _serve_context.request.get()
             print("Request %s failed in the ASGI application:" % ("" if known is None else known[0]), file=sys.stderr)
@@ -174,10 +178,6 @@ class _Exchange:
             raise ConnectionResetError("the client is gone")
         await self.items.put(item)
 
-    @property
-    def is_answered(self):
-        raise NotImplementedError
-
     def returned(self):
         """The application has returned. :raises RuntimeError: where that was too early"""
 
@@ -195,10 +195,6 @@ class _HttpExchange(_Exchange):
         #: What ``content-length`` leaves of the body; None where it says nothing.
         self._left = None
         self._timer = None
-
-    @property
-    def is_answered(self):
-        return not self._has_more
 
     async def receive(self):
         if not self._is_body_read and not self.gone.is_set():
@@ -223,7 +219,7 @@ class _HttpExchange(_Exchange):
             raise RuntimeError("Cannot send %s: a response is http.response.start once, and http.response.body until more_body is false" % kind)
 
     def returned(self):
-        if self._has_more and not self._has_left:
+        if not self._is_answered and not self._has_left:
             raise RuntimeError("the ASGI application returned before its response was complete")
 
     def over(self):
@@ -261,6 +257,7 @@ class _HttpExchange(_Exchange):
             if not has_more:
                 await self.put(None)
         if not has_more:
+            self._is_answered = True
             self.gone.set()
 
 
@@ -273,18 +270,15 @@ class _SocketExchange(_Exchange):
         #: The head and the pieces of a response that refuses the handshake.
         self._refusal = None
         self._refused_with = []
+        self._refused_bytes = 0
         self._close = (1006, "")
         sockets[feed.number] = self
 
     def over(self):
         self._sockets.pop(self.feed.number, None)
 
-    @property
-    def is_answered(self):
-        return self._state == "closed"
-
     def returned(self):
-        if self._state in ("connecting", "refusing") and not self._has_left:
+        if self._state != "open" and not self._is_answered and not self._has_left:
             raise RuntimeError("the ASGI application returned before it had accepted or closed the WebSocket, or refused it with a whole response")
 
     def closed(self, code, reason):
@@ -322,10 +316,15 @@ class _SocketExchange(_Exchange):
             self._state = "refusing"
             self._refusal = message
         elif kind == "websocket.http.response.body" and self._state == "refusing":
-            self._refused_with.append(bytes(message.get("body", b"")))
+            body = bytes(message.get("body", b""))
+            self._refused_with.append(body)
+            self._refused_bytes += len(body)
+            if self._refused_bytes > _REFUSAL_BYTES_MAX:
+                raise RuntimeError("Cannot refuse the WebSocket: the body of the response has at most %d bytes" % _REFUSAL_BYTES_MAX)
             if not message.get("more_body", False):
                 self._state = "closed"
                 await self.put(["refuse", self._refusal["status"], _flat(self._refusal), b"".join(self._refused_with)])
+                self._is_answered = True
                 self.gone.set()
         elif kind == "websocket.send" and self._state == "open":
             text, data = message.get("text"), message.get("bytes")
@@ -335,6 +334,7 @@ class _SocketExchange(_Exchange):
             code = 1000 if message.get("code") is None else message["code"]
             await self.put(["close", code, message.get("reason") or ""])
             self._close = (code, message.get("reason") or "")
+            self._is_answered = True
             self.gone.set()
         else:
             raise RuntimeError("Cannot send %s: the WebSocket is %s" % (kind, self._state))

@@ -3,7 +3,7 @@
  * were in flight.
  */
 import { appendFileSync } from "node:fs";
-import { actors, put } from "shoal";
+import { actors, put, remote } from "shoal";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ask, CountingClient } from "./serve-client.ts";
@@ -52,6 +52,11 @@ class Service {
   }
   place(): string {
     return `${this.#context.rank} of ${this.#context.worldSize}`;
+  }
+}
+class Dying {
+  end(): void {
+    process.exit(3);
   }
 }
 const Base = serve.deployment(Service, {
@@ -176,6 +181,15 @@ test("a replica that dies is replaced; only what was in flight fails, or runs ag
   expect(again.failures).toEqual([]);
   expect(CountingClient.twice(log)).toEqual([]);
   await until(async () => (await serve.status()).applications["dies"]?.status === "RUNNING", "the status to be RUNNING");
+  // An argument whose own actor has died says nothing of the replicas.
+  const handle = await serve.getAppHandle<typeof Base>("dies");
+  await until(async () => (await handle.broadcast("place")).length === 2, "this process to know both");
+  const argument = remote(Dying).remote().end.remote();
+  expect(await failureOf(handle.work.remote(argument as never))).toMatchObject({
+    code: "ACTOR_DIED",
+    message: expect.stringContaining("Dying.end"),
+  });
+  expect(await handle.broadcast("place")).toHaveLength(2);
   await Promise.all([serve.delete("dies"), serve.delete("again")]);
 });
 

@@ -632,7 +632,7 @@ export class Controller {
         void this.#replicas.explain(effect.replica);
         break;
       case "reconfigure":
-        this.#replicas.reconfigure(effect.replica, effect.settings);
+        this.#replicas.reconfigure(effect.replica, effect.settings, effect.withinMs);
         break;
       case "checkHealth":
         this.#replicas.checkHealth(effect.replica, effect.withinMs);

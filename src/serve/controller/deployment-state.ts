@@ -10,6 +10,7 @@ import type { DeploymentTarget, TargetCapacity } from "../deployment-config.ts";
 import {
   ENDED_REPLICAS_KEPT,
   HEALTH_FAILURES_MAX,
+  RANK_AGAIN_MS,
   SLOW_START_AGAIN_MS,
   SLOW_START_MS,
   START_RETRY_MAX_MS,
@@ -41,6 +42,10 @@ export interface ReplicaRecord {
   isMoving: boolean;
   /** The replica failed to take its last configuration. */
   isMisconfigured: boolean;
+  /** Its rank is on its way to it, beside its requests: it goes on to count as running. */
+  isRanking: boolean;
+  /** When it failed to take its rank, which it is told again. */
+  rankFailedMs: number | undefined;
 }
 
 /** The record of a deployment in the cluster's store. */
@@ -235,7 +240,12 @@ export class DeploymentState {
   /** A replica failed to take a configuration. It gets the former configuration back, if there is one; it is replaced only if that fails, too. */
   reconfigureFailed(replica: ReplicaRecord, reason: string, nowMs: number): ServeEffect[] {
     const former = this.#former;
-    if (replica.phase !== "updating") return [];
+    if (replica.phase !== "updating") {
+      // The call told its rank alone, which says nothing of the configuration.
+      if (replica.isRanking) replica.rankFailedMs = nowMs;
+      replica.isRanking = false;
+      return [];
+    }
     const isGoneBackTo = this.#failure !== undefined && this.#target === former;
     const mayGoBack = former !== undefined && former !== this.#target && former.version === replica.version;
     if (!mayGoBack && !isGoneBackTo) return this.failed(replica, reason, nowMs);
@@ -269,6 +279,8 @@ export class DeploymentState {
   }
 
   reconfigured(replica: ReplicaRecord): void {
+    replica.isRanking = false;
+    replica.rankFailedMs = undefined;
     if (replica.phase === "updating") replica.phase = "running";
   }
 
@@ -457,29 +469,31 @@ export class DeploymentState {
   }
 
   /** Makes the ranks of the replicas that stay those from 0 to their number less 1. Each keeps its own where it may; the others, of which an update or fewer replicas left too high ones, fill the gaps. */
-  #rank(live: readonly ReplicaRecord[]): ServeEffect[] {
+  #rank(live: readonly ReplicaRecord[], nowMs: number): ServeEffect[] {
     const free = this.#freeRanks();
     const kept = new Set<number>();
     const effects: ServeEffect[] = [];
     for (const replica of live) {
-      const isKept = replica.rank < live.length && !kept.has(replica.rank);
-      if (isKept && replica.worldSize === live.length) {
-        kept.add(replica.rank);
+      const { rank, worldSize, rankFailedMs } = replica;
+      const isKept = rank < live.length && !kept.has(rank);
+      const isWaiting = replica.isRanking || (rankFailedMs !== undefined && nowMs - rankFailedMs < RANK_AGAIN_MS);
+      if (isWaiting || (isKept && worldSize === live.length && rankFailedMs === undefined)) {
+        kept.add(rank);
         continue;
       }
       if (!isKept) replica.rank = free.next().value;
       kept.add(replica.rank);
       replica.worldSize = live.length;
-      effects.push(this.#tell(replica));
+      replica.isRanking = true;
+      effects.push(this.#tell(replica, this.#target.config.healthCheckTimeoutMs));
     }
     return effects;
   }
 
   /** The replica is to take the configuration, the limit and the rank of its record. */
-  #tell(replica: ReplicaRecord): ServeEffect {
-    replica.phase = "updating";
+  #tell(replica: ReplicaRecord, withinMs?: number): ServeEffect {
     const { id, userConfig, maxOngoing: maxOngoingRequests, rank, worldSize } = replica;
-    return { kind: "reconfigure", replica: id, settings: { userConfig, maxOngoingRequests, rank, worldSize } };
+    return { kind: "reconfigure", replica: id, withinMs, settings: { userConfig, maxOngoingRequests, rank, worldSize } };
   }
 
   #fullNodes(max: number | undefined): string[] {
@@ -498,8 +512,10 @@ export class DeploymentState {
     for (const replica of current) {
       if (room <= 0) break;
       const isRight = replica.userConfig === userConfig && replica.maxOngoing === maxOngoingRequests && !replica.isMisconfigured;
-      if (replica.phase !== "running" || isRight) continue;
+      // One call at a time: its answer says which of the two it was.
+      if (replica.phase !== "running" || replica.isRanking || isRight) continue;
       room -= 1;
+      replica.phase = "updating";
       replica.isMisconfigured = false;
       replica.userConfig = userConfig;
       replica.maxOngoing = maxOngoingRequests;
@@ -611,8 +627,9 @@ export class DeploymentState {
           replica.userConfig === config.userConfig &&
           !replica.isMisconfigured,
       );
-    const told = isDone ? this.#rank(live) : [];
-    if (!isDone || told.length > 0) {
+    const told = isDone ? this.#rank(live, nowMs) : [];
+    // A replica that does not take its rank at the first time is told it again, and holds nothing up.
+    if (!isDone || live.some(({ isRanking, rankFailedMs }) => isRanking && rankFailedMs === undefined)) {
       if (this.#status === "HEALTHY") this.#status = "UPDATING";
       return told;
     }
@@ -620,9 +637,9 @@ export class DeploymentState {
     if (live.every(({ sinceMs }) => nowMs - sinceMs >= START_RETRY_MAX_MS)) this.#startFailures = 0;
     this.#status = this.#failure === undefined ? "HEALTHY" : "DEPLOY_FAILED";
     this.#message = this.#failure ?? "";
-    if (this.#former === this.#target || this.#count === 0) return [];
+    if (this.#former === this.#target || this.#count === 0) return told;
     this.#former = this.#target;
-    return [{ kind: "save", app: this.app }];
+    return [...told, { kind: "save", app: this.app }];
   }
 }
 
@@ -656,5 +673,7 @@ function newRecord(
     isChecked: false,
     isMoving: false,
     isMisconfigured: false,
+    isRanking: false,
+    rankFailedMs: undefined,
   };
 }

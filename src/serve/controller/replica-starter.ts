@@ -179,11 +179,12 @@ export class ReplicaStarter {
     return asked.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
   }
 
-  reconfigure(id: string, settings: ReplicaSettings): void {
+  reconfigure(id: string, settings: ReplicaSettings, withinMs: number | undefined): void {
     const startMs = performance.now();
     this.#handles
       .get(id)
-      ?.reconfigure.remote(settings)
+      ?.reconfigure.options({ timeoutMs: withinMs })
+      .remote(settings)
       .then(
         () => {
           this.#life.reconfigured(id, performance.now() - startMs);

@@ -78,7 +78,7 @@ export type ServeEffect =
   | { readonly kind: "kill"; readonly replica: string }
   /** Find out what a replica that takes long to start waits for. */
   | { readonly kind: "explain"; readonly replica: string }
-  | { readonly kind: "reconfigure"; readonly replica: string; readonly settings: ReplicaSettings }
+  | { readonly kind: "reconfigure"; readonly replica: string; readonly settings: ReplicaSettings; readonly withinMs: number | undefined }
   | { readonly kind: "checkHealth"; readonly replica: string; readonly withinMs: number }
   /** The routes have changed. */
   | { readonly kind: "publishRoutes" }

@@ -20,6 +20,8 @@ class World {
   readonly deadNodes = new Set<string>();
   readonly badVersions = new Set<string>();
   readonly badConfigs = new Set<string>();
+  /** What becomes of calls that tell ranks. */
+  ranking: "taken" | "refused" | "unanswered" = "taken";
   readonly published = new Map<string, readonly string[]>();
   capacity = Number.POSITIVE_INFINITY;
   nodeCount = 10;
@@ -27,6 +29,8 @@ class World {
   onExplain: ((replica: string) => void) | undefined;
   /** Of replicas that were told others than those of their start. */
   readonly settings = new Map<string, ReplicaSettings>();
+  /** Replicas that were told a rank which they have not taken. */
+  readonly toldInVain: string[] = [];
   /** Replicas that were ended while routers still had them. */
   readonly routedToEnding: string[] = [];
   state = new ServeState({ newId: () => this.#newId() });
@@ -134,6 +138,11 @@ class World {
         break;
       }
       case "reconfigure":
+        if (effect.withinMs !== undefined && this.ranking !== "taken") {
+          this.toldInVain.push(effect.replica);
+          if (this.ranking === "refused") this.apply({ kind: "reconfigureFailed", replica: effect.replica, reason: "no answer" });
+          break;
+        }
         if (this.replicas.has(effect.replica)) this.settings.set(effect.replica, effect.settings);
         if (this.badConfigs.has(effect.settings.userConfig ?? ""))
           this.apply({ kind: "reconfigureFailed", replica: effect.replica, reason: "a bad configuration" });
@@ -423,6 +432,42 @@ describe("ranks", () => {
     world.apply({ kind: "deploy", target: app(target("v1", { numReplicas: 6 })) });
     world.until(() => world.status("app") === "RUNNING");
     expect(world.ranks()).toEqual(contiguous(6));
+  });
+
+  test("are told beside requests: all replicas go on to count as running, and one that does not answer holds nothing up", () => {
+    const world = running("v1", { numReplicas: 3 });
+    world.ranking = "unanswered";
+    world.apply({ kind: "deploy", target: app(target("v1", { numReplicas: 4 })) });
+    world.until(() => world.toldInVain.length === 3);
+    const deployment = world.state.deployment("app", "D");
+    expect(deployment?.replicaStates).toEqual({ RUNNING: 4 });
+    for (let steps = 0; steps < 10; steps += 1) world.step();
+    // The calls end with their time.
+    expect([deployment?.status, world.toldInVain.length]).toEqual(["UPDATING", 3]);
+    for (const replica of world.toldInVain.slice()) world.apply({ kind: "reconfigureFailed", replica, reason: "no answer" });
+    for (let steps = 0; steps < 100; steps += 1) {
+      expect(deployment?.status).toBe("HEALTHY");
+      world.step();
+    }
+    expect([deployment?.replicaStates, world.toldInVain.length]).toEqual([{ RUNNING: 4 }, 6]);
+  });
+
+  test("that replicas do not take are no bad configuration: the version stays, and they are told again", () => {
+    const world = running("v1", { numReplicas: 2 });
+    world.ranking = "refused";
+    world.apply({ kind: "deploy", target: app(target("v1", { numReplicas: 4, userConfig: { a: 1 } })) });
+    world.until(() => world.status("app") === "RUNNING");
+    for (let steps = 0; steps < 50; steps += 1) world.step();
+    expect(world.state.deployment("app", "D")?.status).toBe("HEALTHY");
+    expect(world.toldInVain.length).toBeGreaterThan(2);
+    // Not with each step.
+    expect(world.toldInVain.length).toBeLessThan(20);
+    expect(world.replicas.size).toBe(4);
+    world.ranking = "taken";
+    world.until(() => world.ranks().join() === contiguous(4).join());
+    world.apply({ kind: "deploy", target: app(target("v1", { numReplicas: 4, userConfig: { a: 2 } })) });
+    world.until(() => world.status("app") === "RUNNING");
+    expect([...world.settings.values()].every(({ userConfig }) => userConfig === '{"a":2}')).toBe(true);
   });
 
   test("are those last told where another controller takes over, and mended where it finds gaps", () => {

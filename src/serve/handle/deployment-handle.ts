@@ -22,7 +22,8 @@ import { currentRequest } from "../replica/request-context.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
 import type { RequestToRoute } from "../routing/request-router.ts";
 import { sessionHeaders, sessionOf } from "../routing/sessions.ts";
-import { actorOf, processRouters } from "../routing/process-routers.ts";
+import { isLossOf } from "../routing/replica-loss.ts";
+import { actorIdKnown, actorOf, processRouters } from "../routing/process-routers.ts";
 import type { RoutedReplica } from "../routing/replica-set.ts";
 import { outgoingTrace } from "../tracing.ts";
 import { type CallInProgress, callBehind, DeploymentResponse, DeploymentResponseGenerator } from "./deployment-response.ts";
@@ -371,7 +372,7 @@ class DeploymentCall {
       this.#router.refused(replica, error.ongoing);
       return this.#cancelled === undefined;
     }
-    const isLost = isOfReplica(error, replica);
+    const isLost = isLossOf(error, { actorName: replica.info.actorName, actorId: actorIdKnown(replica) });
     if (!isLost) {
       this.#router.ended(replica);
       return false;
@@ -474,13 +475,4 @@ function abortOf(signal: AbortSignal): Promise<never> {
 
 function isResponse(value: unknown): value is DeploymentResponse<unknown> {
   return value instanceof DeploymentResponse;
-}
-
-/** Whether the replica itself has gone, and not an actor that its code called. */
-function isOfReplica(error: unknown, { info }: RoutedReplica): boolean {
-  if (error instanceof ActorDiedError || error instanceof ActorUnavailableError) return true;
-  // The lookup of an actor that no longer exists fails with a message that names it.
-  return error instanceof TypeError
-    ? false
-    : (error as { message?: unknown } | null)?.message?.toString().includes(info.actorName) === true;
 }

@@ -27,10 +27,24 @@ const HEADERS = {
   "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
 };
 
+/** A client's request for a WebSocket, which a replica answers. */
+function upgraded(begin: (request: IncomingRequest, reply: ReplyPort) => Exchange): { front: WebSocketFront; connection: Connection } {
+  const server = new EventEmitter();
+  const front = new WebSocketFront(server as Server, resolveHttpOptions({}), {
+    route: () => ({ prefix: "/", rest: "/", app: "app", begin }),
+    routes: () => ({}),
+    isDraining: () => false,
+    served: () => {},
+  });
+  const connection = new Connection();
+  const request = { method: "GET", url: "/", headers: HEADERS, rawHeaders: Object.entries(HEADERS).flat(), socket: connection };
+  server.emit("upgrade", request, connection, Buffer.alloc(0));
+  return { front, connection };
+}
+
 test.each(["before its replica has answered", "as its replica answers"])(
   "a socket whose replica retires %s is closed with 1012",
   async (when) => {
-    const server = new EventEmitter();
     const cancelled: string[] = [];
     const answer = (reply: ReplyPort): void => {
       if (when.startsWith("before")) reply.retired?.();
@@ -39,15 +53,7 @@ test.each(["before its replica has answered", "as its replica answers"])(
     };
     const begin = (_request: IncomingRequest, reply: ReplyPort): Exchange =>
       ({ start: () => answer(reply), cancel: (reason: string) => cancelled.push(reason) }) as unknown as Exchange;
-    const front = new WebSocketFront(server as Server, resolveHttpOptions({}), {
-      route: () => ({ prefix: "/", rest: "/", app: "app", begin }),
-      routes: () => ({}),
-      isDraining: () => false,
-      served: () => {},
-    });
-    const connection = new Connection();
-    const request = { method: "GET", url: "/", headers: HEADERS, rawHeaders: Object.entries(HEADERS).flat(), socket: connection };
-    server.emit("upgrade", request, connection, Buffer.alloc(0));
+    const { front, connection } = upgraded(begin);
     while (connection.written.length < 2) await once(connection, "written");
     const [handshake, ...frames] = connection.written;
     expect(handshake?.toString()).toMatch(/^HTTP\/1\.1 101 /);
@@ -60,3 +66,15 @@ test.each(["before its replica has answered", "as its replica answers"])(
     front.close();
   },
 );
+
+test("headers of the handshake keep their bytes", async () => {
+  const head = { status: 101, statusText: "", ongoing: 1, headers: ["x-name", "Zo\u00eb"] };
+  const { front, connection } = upgraded((_request, reply) => {
+    const start = (): void => reply.upgrade?.(head, new BodyReceiver<Message>(() => {}));
+    return { start, cancel: () => {} } as unknown as Exchange;
+  });
+  while (connection.written.length === 0) await once(connection, "written");
+  expect(connection.written[0]?.toString("latin1")).toContain("x-name: Zo\u00eb\r\n");
+  connection.destroy();
+  front.close();
+});

@@ -154,6 +154,8 @@ class ClientSocket implements ReplyPort {
     });
     server.on("headers", (headers) => headers.push(...lines, `x-request-id: ${this.#requestId}`));
     server.on("wsClientError", () => this.#raw.destroy());
+    // Headers are of one byte a character, as all heads are; `ws` writes frames as bytes, and this head as a text.
+    this.#raw.setDefaultEncoding("latin1");
     // Answers requests that are no handshake with 400 by itself.
     server.handleUpgrade(this.#request, this.#raw, this.#head, (socket) => {
       this.#socket = socket;

@@ -229,14 +229,15 @@ export class Replica {
     this.#maxOngoing = maxOngoingRequests;
     this.#giveTurns();
     const { context } = this.#spec;
+    const isNew = userConfig !== this.#userConfig;
+    // At once: a later call may overtake this one while code in Python hears of its rank.
+    this.#userConfig = userConfig;
     if (rank !== context.rank || worldSize !== context.worldSize) {
       // Code that keeps its context sees the change, too.
       Object.assign(context, { rank, worldSize });
       await this.#user?.setRank(rank, worldSize);
     }
-    if (userConfig === this.#userConfig) return;
-    this.#userConfig = userConfig;
-    await this.#user?.reconfigure(userConfig === undefined ? undefined : JSON.parse(userConfig));
+    if (isNew) await this.#user?.reconfigure(userConfig === undefined ? undefined : JSON.parse(userConfig));
   }
 
   /** Describes the replica for a new controller that adopts it. */

@@ -71,7 +71,10 @@ export class WebSocketRequests {
       socket.listen();
       if (!socket.isHeardByListeners) socket.end(1000, "");
     } catch (error) {
-      if (stream.cancelled !== undefined) return false;
+      if (stream.cancelled !== undefined) {
+        if (error instanceof Response) void error.body?.cancel(stream.cancelled).catch(() => {});
+        return false;
+      }
       if (socket.readyState === 0 && error instanceof Response) return await this.#refuse(stream, error);
       if (socket.readyState === 0) respondToError(error, stream, this.#options);
       else {
@@ -88,16 +91,39 @@ export class WebSocketRequests {
   async #refuse(stream: ServedStream, response: Response): Promise<boolean> {
     const { status, statusText, headers } = response;
     try {
-      const body = new Uint8Array(await response.arrayBuffer());
-      if (body.byteLength > MESSAGE_BYTES_MAX)
-        throw new RangeError(
-          `Cannot refuse a WebSocket: the body of its response has at most ${MESSAGE_BYTES_MAX} bytes: received ${body.byteLength}`,
-        );
+      const body = await wholeBody(response, stream);
+      if (stream.cancelled !== undefined) return false;
       stream.respond({ status, statusText, headers: flatHeaders(headers), ongoing: this.#options.ongoing() }, body);
       return false;
     } catch (error) {
+      if (stream.cancelled !== undefined) return false;
       respondToError(error, stream, this.#options);
       return true;
     }
   }
+}
+
+/** Reads as long as the client waits, and no more than the answer may have. @throws RangeError for a longer body, and what the body fails with */
+async function wholeBody(response: Response, stream: ServedStream): Promise<Uint8Array> {
+  if (response.body === null) return NO_BYTES;
+  const reader = response.body.getReader() as ReadableStreamDefaultReader<Uint8Array | string>;
+  const cancelled = stream.onCancel;
+  stream.onCancel = (reason) => {
+    cancelled?.(reason);
+    void reader.cancel(reason).catch(() => {});
+  };
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    const bytes = typeof read.value === "string" ? new TextEncoder().encode(read.value) : read.value;
+    pieces.push(bytes);
+    size += bytes.byteLength;
+    if (size <= MESSAGE_BYTES_MAX) continue;
+    const error = new RangeError(
+      `Cannot refuse a WebSocket: the body of its response has at most ${MESSAGE_BYTES_MAX} bytes: received ${size} or more`,
+    );
+    void reader.cancel(error).catch(() => {});
+    throw error;
+  }
+  return Buffer.concat(pieces);
 }

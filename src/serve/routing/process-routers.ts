@@ -6,7 +6,7 @@
  */
 import { SERVE_NAMESPACE } from "../names.ts";
 import { type AnyActorHandle, getActor } from "../../core/index.ts";
-import { outsideCalls } from "../../core/internal.ts";
+import { actorIdOf, outsideCalls } from "../../core/internal.ts";
 import { measureRouters } from "../metrics/router-metrics.ts";
 import { measureQueues } from "../metrics/serve-metrics.ts";
 import { ControllerLink } from "./controller-link.ts";
@@ -125,4 +125,10 @@ export function actorOf(replica: RoutedReplica): AnyActorHandle | Promise<AnyAct
     () => actors.delete(replica),
   );
   return finding;
+}
+
+/** The id of a replica's actor; undefined where this process has not found it. */
+export function actorIdKnown(replica: RoutedReplica): string | undefined {
+  const known = actors.get(replica);
+  return known === undefined || known instanceof Promise ? undefined : actorIdOf(known, "compare an actor");
 }

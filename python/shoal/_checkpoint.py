@@ -74,8 +74,7 @@ class Checkpoint:
                 with self._open() as opened:
                     shutil.copytree(self.path, target, dirs_exist_ok=True, ignore=lambda folder, _: [_RECORD] if folder == self.path else [])
                     # Files that were removed before they were listed are missing without an error.
-                    if not os.path.exists(opened):
-                        raise self._removed(opened)
+                    os.stat(opened)
             except BaseException:
                 if path is None:
                     shutil.rmtree(target, ignore_errors=True)
@@ -133,7 +132,7 @@ class Checkpoint:
 
     @contextlib.contextmanager
     def _open(self):
-        """Gives the path that is there until the checkpoint is removed: of a stored one that begins with its record. Errors of files name the removal where there was one."""
+        """Gives the path that is there until the checkpoint is removed: of a stored one that begins with its record. Errors of missing files name the removal where there was one."""
         if not os.path.isdir(self.path):
             raise RunError(
                 "Cannot open the checkpoint %s: there is no such folder" % self.path,
@@ -145,10 +144,10 @@ class Checkpoint:
         there = record if os.path.exists(record) else self.path
         try:
             yield there
-        except OSError as error:
-            if os.path.exists(there):
-                raise
-            raise self._removed(there) from error
+        except (FileNotFoundError, shutil.Error) as error:
+            if _is_gone(there):
+                raise self._removed(there) from error
+            raise
 
     def _removed(self, opened):
         """A stored checkpoint is its run's to remove; another folder is not."""
@@ -158,6 +157,15 @@ class Checkpoint:
             "Cannot read the checkpoint %s: it was removed meanwhile, as numToKeep of its run keeps others" % self.path,
             {"hint": "Set numToKeep of checkpointConfig higher, or read a checkpoint before the next ones are reported"},
         )
+
+
+def _is_gone(path):
+    """Whether a path is certainly not there. A disk that fails has removed nothing."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        return isinstance(error, FileNotFoundError)
+    return False
 
 
 def _is_remote(path):

@@ -16,6 +16,8 @@ from .errors import RunError
 _METADATA = ".metadata.json"
 #: What makes a stored checkpoint complete. It belongs to the storage: copies do not have it.
 _RECORD = ".checkpoint.json"
+#: Lies in what is left of a checkpoint whose files are removed one by one.
+_REMOVAL_MARK = ".checkpoint.removed"
 #: The label that every node has.
 _NODE_LABEL = "shoal.io/node-id"
 
@@ -72,7 +74,7 @@ class Checkpoint:
         else:
             try:
                 with self._open() as opened:
-                    shutil.copytree(self.path, target, dirs_exist_ok=True, ignore=lambda folder, _: [_RECORD] if folder == self.path else [])
+                    shutil.copytree(self.path, target, dirs_exist_ok=True, ignore=lambda folder, _: [_RECORD, _REMOVAL_MARK] if folder == self.path else [])
                     # Files that were removed before they were listed are missing without an error.
                     os.stat(opened)
             except BaseException:
@@ -142,6 +144,8 @@ class Checkpoint:
             )
         record = os.path.join(self.path, _RECORD)
         there = record if os.path.exists(record) else self.path
+        if there == self.path and os.path.exists(os.path.join(self.path, _REMOVAL_MARK)):
+            raise self._removed(record)
         try:
             yield there
         except (FileNotFoundError, shutil.Error) as error:

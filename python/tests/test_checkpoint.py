@@ -57,6 +57,12 @@ class RemovedCheckpointTest(unittest.TestCase):
             with self.assertRaisesRegex(RunError, "removed meanwhile, as numToKeep"):
                 Checkpoint(self.path).to_directory()
 
+    def test_what_is_left_of_one_whose_removal_has_begun(self):
+        os.rename(os.path.join(self.path, ".checkpoint.json"), os.path.join(self.path, ".checkpoint.removed"))
+        for read in [Checkpoint(self.path).to_directory, Checkpoint(self.path).as_directory().__enter__]:
+            with self.assertRaisesRegex(RunError, "removed meanwhile, as numToKeep"):
+                read()
+
 
 if __name__ == "__main__":
     unittest.main()

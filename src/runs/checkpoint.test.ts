@@ -4,7 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Checkpoint } from "./checkpoint.ts";
-import { completeCheckpoint, persistCheckpoint, removeCheckpoint, removeUnfinishedCheckpoints } from "./checkpoint-upload.ts";
+import {
+  adoptCheckpoint,
+  completeCheckpoint,
+  persistCheckpoint,
+  removeCheckpoint,
+  removeUnfinishedCheckpoints,
+} from "./checkpoint-upload.ts";
 import { RunError } from "./errors.ts";
 
 const FILES = 100;
@@ -58,6 +64,63 @@ test("one that was removed before its files were listed is no empty copy", async
   const copying = errorOf(checkpoint.toDirectory(join(folder, "copy")));
   await removeCheckpoint(checkpoint);
   expect(await copying).toBeInstanceOf(RunError);
+});
+
+/** A storage without a step that gives a folder another name, as S3 is one. */
+async function withoutRename(): Promise<void> {
+  await writeFile(join(folder, "run", ".checkpoint_000000.removed.partial"), "");
+}
+
+test("without renames, what is left amid a removal has a mark, and readers that begin then are told", async () => {
+  const checkpoint = await stored();
+  await withoutRename();
+  const state = { isOver: false };
+  const removed = removeCheckpoint(checkpoint).finally(() => (state.isOver = true));
+  const outcomes: Promise<unknown>[] = [];
+  const seen: string[][] = [];
+  while (!state.isOver) {
+    const names = await readdir(checkpoint.path).catch(() => []);
+    seen.push(names);
+    const files = names.filter((name) => name.startsWith("file-")).length;
+    if (files > 0 && files < FILES && outcomes.length < 10)
+      outcomes.push(errorOf(checkpoint.toDirectory(join(folder, `copy-${outcomes.length}`))));
+  }
+  await removed;
+  const parts = seen.filter((names) => names.some((name) => name.startsWith("file-")) && names.length < FILES);
+  for (const names of parts) expect(names).toContain(".checkpoint.removed");
+  for (const error of await Promise.all(outcomes)) expect(error).toBeInstanceOf(RunError);
+});
+
+test("a removal that broke off without renames leaves none to read, and the next program removes it", async () => {
+  const checkpoint = await stored();
+  await withoutRename();
+  const run = join(folder, "run");
+  for (const name of [".checkpoint.json", "file-7"]) await rm(join(checkpoint.path, name));
+  // Nothing tells this one from a folder of the user's own.
+  expect(await readdir(await checkpoint.toDirectory(join(folder, "whole")))).toHaveLength(FILES - 1);
+  await writeFile(join(checkpoint.path, ".checkpoint.removed"), "");
+  for (const reading of [checkpoint.toDirectory(join(folder, "copy")), checkpoint.asDirectory((path) => readdir(path))])
+    expect(((await errorOf(reading)) as RunError).message).toMatch(REMOVED);
+  await removeUnfinishedCheckpoints(run);
+  expect(await readdir(run)).toEqual([".checkpoint_000000.removed.partial"]);
+});
+
+test("a copy that began between the record and the mark of a removal is an error", async () => {
+  const checkpoint = await stored();
+  await rm(join(checkpoint.path, ".checkpoint.json"));
+  const copy = join(folder, "copy");
+  const copying = errorOf(checkpoint.toDirectory(copy));
+  while ((await readdir(copy).catch(() => [])).length === 0);
+  await writeFile(join(checkpoint.path, ".checkpoint.removed"), "");
+  expect(await copying).toBeInstanceOf(RunError);
+});
+
+test("what a broken removal has left does not get into a checkpoint that is put there whole", async () => {
+  const checkpoint = await stored();
+  await rm(join(checkpoint.path, ".checkpoint.json"));
+  await writeFile(join(checkpoint.path, ".checkpoint.removed"), "");
+  await adoptCheckpoint({ path: checkpoint.path, metrics: {} });
+  expect(await readdir(await checkpoint.toDirectory(join(folder, "copy")))).toHaveLength(FILES);
 });
 
 test("a function that misses a file is told of the removal, with its own error as the cause; other errors pass", async () => {

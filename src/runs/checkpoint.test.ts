@@ -2,7 +2,9 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { StorageError } from "../storage/errors.ts";
+import { removeFiles } from "../storage/places.ts";
 import { Checkpoint } from "./checkpoint.ts";
 import {
   adoptCheckpoint,
@@ -13,7 +15,13 @@ import {
 } from "./checkpoint-upload.ts";
 import { RunError } from "./errors.ts";
 
+vi.mock("../storage/places.ts", async (original) => {
+  const places = await original<typeof import("../storage/places.ts")>();
+  return { ...places, removeFiles: vi.fn<typeof places.removeFiles>(places.removeFiles) };
+});
+
 const FILES = 100;
+const AWAY = new StorageError("Cannot remove it: the storage is away");
 const REMOVED = /^Cannot read the checkpoint .*checkpoint_000000: it was removed meanwhile, as numToKeep of its run keeps others$/;
 
 let folder: string;
@@ -71,38 +79,33 @@ async function withoutRename(): Promise<void> {
   await writeFile(join(folder, "run", ".checkpoint_000000.removed.partial"), "");
 }
 
-test("without renames, what is left amid a removal has a mark, and readers that begin then are told", async () => {
-  const checkpoint = await stored();
-  await withoutRename();
-  const state = { isOver: false };
-  const removed = removeCheckpoint(checkpoint).finally(() => (state.isOver = true));
-  const outcomes: Promise<unknown>[] = [];
-  const seen: string[][] = [];
-  while (!state.isOver) {
-    const names = await readdir(checkpoint.path).catch(() => []);
-    seen.push(names);
-    const files = names.filter((name) => name.startsWith("file-")).length;
-    if (files > 0 && files < FILES && outcomes.length < 10)
-      outcomes.push(errorOf(checkpoint.toDirectory(join(folder, `copy-${outcomes.length}`))));
-  }
-  await removed;
-  const parts = seen.filter((names) => names.some((name) => name.startsWith("file-")) && names.length < FILES);
-  for (const names of parts) expect(names).toContain(".checkpoint.removed");
-  for (const error of await Promise.all(outcomes)) expect(error).toBeInstanceOf(RunError);
-});
-
-test("a removal that broke off without renames leaves none to read, and the next program removes it", async () => {
+test("without renames, a mark is there before the first file is removed, until the last is gone: whatever is left is none to read", async () => {
   const checkpoint = await stored();
   await withoutRename();
   const run = join(folder, "run");
-  for (const name of [".checkpoint.json", "file-7"]) await rm(join(checkpoint.path, name));
-  // Nothing tells this one from a folder of the user's own.
-  expect(await readdir(await checkpoint.toDirectory(join(folder, "whole")))).toHaveLength(FILES - 1);
-  await writeFile(join(checkpoint.path, ".checkpoint.removed"), "");
-  for (const reading of [checkpoint.toDirectory(join(folder, "copy")), checkpoint.asDirectory((path) => readdir(path))])
-    expect(((await errorOf(reading)) as RunError).message).toMatch(REMOVED);
+  const { removeFiles: removes } = await vi.importActual<typeof import("../storage/places.ts")>("../storage/places.ts");
+  const breaksOffAfter = async (paths: readonly string[]): Promise<void> => {
+    await removes(paths);
+    throw AWAY;
+  };
+  for (const removed of [0, 7, FILES]) {
+    vi.mocked(removeFiles)
+      .mockImplementationOnce(removes)
+      .mockImplementationOnce((paths) => breaksOffAfter(paths.slice(0, removed)));
+    expect(await errorOf(removeCheckpoint(checkpoint))).toBe(AWAY);
+    expect(await readdir(checkpoint.path)).toContain(".checkpoint.removed");
+    for (const reading of [checkpoint.toDirectory(join(folder, `copy-${removed}`)), checkpoint.asDirectory((path) => readdir(path))])
+      expect(((await errorOf(reading)) as RunError).message).toMatch(REMOVED);
+  }
+  expect(await readdir(checkpoint.path)).toEqual([".checkpoint.removed"]);
   await removeUnfinishedCheckpoints(run);
   expect(await readdir(run)).toEqual([".checkpoint_000000.removed.partial"]);
+});
+
+test("a folder that never had a record is the user's own, whatever its name", async () => {
+  const checkpoint = await stored();
+  await rm(join(checkpoint.path, ".checkpoint.json"));
+  expect(await readdir(await checkpoint.toDirectory(join(folder, "copy")))).toHaveLength(FILES);
 });
 
 test("a copy that began between the record and the mark of a removal is an error", async () => {

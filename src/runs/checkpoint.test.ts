@@ -94,8 +94,8 @@ test("without renames, a mark is there before the first file is removed, until t
       .mockImplementationOnce((paths) => breaksOffAfter(paths.slice(0, removed)));
     expect(await errorOf(removeCheckpoint(checkpoint))).toBe(AWAY);
     expect(await readdir(checkpoint.path)).toContain(".checkpoint.removed");
-    for (const reading of [checkpoint.toDirectory(join(folder, `copy-${removed}`)), checkpoint.asDirectory((path) => readdir(path))])
-      expect(((await errorOf(reading)) as RunError).message).toMatch(REMOVED);
+    const read = [checkpoint.toDirectory(join(folder, `copy-${removed}`)), checkpoint.asDirectory((path) => readdir(path))];
+    for (const error of await Promise.all(read.map(errorOf))) expect((error as RunError).message).toMatch(REMOVED);
   }
   expect(await readdir(checkpoint.path)).toEqual([".checkpoint.removed"]);
   await removeUnfinishedCheckpoints(run);

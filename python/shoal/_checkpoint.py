@@ -16,6 +16,8 @@ from .errors import RunError
 _METADATA = ".metadata.json"
 #: What makes a stored checkpoint complete. It belongs to the storage: copies do not have it.
 _RECORD = ".checkpoint.json"
+#: Lies in what is left of a checkpoint whose files are removed one by one.
+_REMOVAL_MARK = ".checkpoint.removed"
 #: The label that every node has.
 _NODE_LABEL = "shoal.io/node-id"
 
@@ -72,10 +74,9 @@ class Checkpoint:
         else:
             try:
                 with self._open() as opened:
-                    shutil.copytree(self.path, target, dirs_exist_ok=True, ignore=lambda folder, _: [_RECORD] if folder == self.path else [])
+                    shutil.copytree(self.path, target, dirs_exist_ok=True, ignore=lambda folder, _: [_RECORD, _REMOVAL_MARK] if folder == self.path else [])
                     # Files that were removed before they were listed are missing without an error.
-                    if not os.path.exists(opened):
-                        raise self._removed(opened)
+                    os.stat(opened)
             except BaseException:
                 if path is None:
                     shutil.rmtree(target, ignore_errors=True)
@@ -133,7 +134,7 @@ class Checkpoint:
 
     @contextlib.contextmanager
     def _open(self):
-        """Gives the path that is there until the checkpoint is removed: of a stored one that begins with its record. Errors of files name the removal where there was one."""
+        """Gives the path that is there until the checkpoint is removed: of a stored one that begins with its record. Errors of missing files name the removal where there was one."""
         if not os.path.isdir(self.path):
             raise RunError(
                 "Cannot open the checkpoint %s: there is no such folder" % self.path,
@@ -143,12 +144,14 @@ class Checkpoint:
             )
         record = os.path.join(self.path, _RECORD)
         there = record if os.path.exists(record) else self.path
+        if there == self.path and os.path.exists(os.path.join(self.path, _REMOVAL_MARK)):
+            raise self._removed(record)
         try:
             yield there
-        except OSError as error:
-            if os.path.exists(there):
-                raise
-            raise self._removed(there) from error
+        except (FileNotFoundError, shutil.Error) as error:
+            if _is_gone(there):
+                raise self._removed(there) from error
+            raise
 
     def _removed(self, opened):
         """A stored checkpoint is its run's to remove; another folder is not."""
@@ -158,6 +161,15 @@ class Checkpoint:
             "Cannot read the checkpoint %s: it was removed meanwhile, as numToKeep of its run keeps others" % self.path,
             {"hint": "Set numToKeep of checkpointConfig higher, or read a checkpoint before the next ones are reported"},
         )
+
+
+def _is_gone(path):
+    """Whether a path is certainly not there. A disk that fails has removed nothing."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        return isinstance(error, FileNotFoundError)
+    return False
 
 
 def _is_remote(path):

@@ -10,6 +10,17 @@ import { type Metrics, metricsText, parseMetrics } from "./metrics.ts";
 
 export const CHECKPOINT_RECORD = ".checkpoint.json";
 
+/**
+ * Lies in a checkpoint while its files are removed one by one: comes before the first goes, and goes after the last. So readers know what is left of a removed checkpoint from a whole
+ * folder that never had a record.
+ */
+export const REMOVAL_MARK = ".checkpoint.removed";
+
+/** Whether a file is one of the checkpoint's contents, which copies have. */
+export function isContent(name: string): boolean {
+  return name !== CHECKPOINT_RECORD && name !== REMOVAL_MARK;
+}
+
 const FORMAT = "shoal-checkpoint";
 const VERSION = 1;
 

@@ -19,7 +19,7 @@ import { joinPath, schemeOf, shownPath } from "../storage/paths.ts";
 import { makeFolder, removeFiles, removeFolder } from "../storage/places.ts";
 import { readWhole } from "../storage/read-file.ts";
 import { Checkpoint } from "./checkpoint.ts";
-import { CHECKPOINT_RECORD, type CheckpointRecord, readRecord, recordText } from "./checkpoint-record.ts";
+import { CHECKPOINT_RECORD, type CheckpointRecord, isContent, readRecord, recordText, REMOVAL_MARK } from "./checkpoint-record.ts";
 import { RunError } from "./errors.ts";
 import type { Metrics } from "./metrics.ts";
 import { checkName } from "./run-names.ts";
@@ -51,7 +51,7 @@ export async function persistCheckpoint({ from, to, rank = 0, hasOthers = false,
     throw new RunError(`Cannot read the checkpoint ${shownPath(from)}: there is no such folder`, {
       hint: "report it before its folder is removed, from the node that it is on",
     });
-  const files = await copyFolder({ from, to: staged, takes: (name) => name !== CHECKPOINT_RECORD, isHashed: hasOthers, signal });
+  const files = await copyFolder({ from, to: staged, takes: isContent, isHashed: hasOthers, signal });
   return { rank, files };
 }
 
@@ -121,7 +121,7 @@ export async function adoptCheckpoint({ path, metrics }: { readonly path: string
     throw new RunError(`Cannot keep the checkpoint ${shownPath(path)}: there is no such folder`, {
       hint: 'with the upload mode "none" a checkpoint is in its place, whole, before it is reported',
     });
-  const files = (await folderFiles(path)).filter(({ name }) => name !== CHECKPOINT_RECORD);
+  const files = (await folderFiles(path)).filter(({ name }) => isContent(name));
   await writeWhole(joinPath(path, CHECKPOINT_RECORD), Buffer.from(recordText({ metrics, files, completedAt: Date.now() })));
 }
 
@@ -130,14 +130,23 @@ export async function discardCheckpoint(to: string): Promise<void> {
   await removeFolder(stagedPath(to));
 }
 
-/** Removes a checkpoint. What is left of it if that breaks off is not listed. */
+/** Removes a checkpoint. What is left of it if that breaks off is not listed, and readers take it for removed. */
 export async function removeCheckpoint({ path }: Pick<Checkpoint, "path">): Promise<void> {
   // The record goes first, so that a half removed one is none. Where the storage can, all the rest goes in one step, so that nobody takes what is left for a checkpoint without a record.
   await removeFiles([joinPath(path, CHECKPOINT_RECORD)]);
   const cut = path.lastIndexOf("/");
   const aside = `${path.slice(0, cut)}/.${path.slice(cut + 1)}.removed${STAGED_SUFFIX}`;
   const isAside = schemeOf(path) === "file" && (await renameFolder(path, aside).catch(() => false));
+  if (!isAside) await removeContents(path);
   await removeFolder(isAside ? aside : path);
+}
+
+/** Removes the files one by one, while a mark says so. */
+async function removeContents(path: string): Promise<void> {
+  const files = (await folderFiles(path)).filter(({ name }) => name !== REMOVAL_MARK);
+  if (files.length === 0) return;
+  await writeWhole(joinPath(path, REMOVAL_MARK), Buffer.from("removed\n"));
+  await removeFiles(files.map(({ name }) => joinPath(path, name)));
 }
 
 /** A complete checkpoint of a run. */
@@ -175,8 +184,8 @@ export async function removeUnfinishedCheckpoints(folder: string): Promise<void>
   for (const name of folders) {
     const path = joinPath(folder, name);
     const isStaged = name.startsWith(".") && name.endsWith(STAGED_SUFFIX);
-    if (isStaged || (name.startsWith(CHECKPOINT_PREFIX) && !(await fileExists(joinPath(path, CHECKPOINT_RECORD)))))
-      await removeFolder(path);
+    if (isStaged) await removeFolder(path);
+    else if (name.startsWith(CHECKPOINT_PREFIX) && !(await fileExists(joinPath(path, CHECKPOINT_RECORD)))) await removeCheckpoint({ path });
   }
 }
 

@@ -2,12 +2,26 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { StorageError } from "../storage/errors.ts";
+import { removeFiles } from "../storage/places.ts";
 import { Checkpoint } from "./checkpoint.ts";
-import { completeCheckpoint, persistCheckpoint, removeCheckpoint, removeUnfinishedCheckpoints } from "./checkpoint-upload.ts";
+import {
+  adoptCheckpoint,
+  completeCheckpoint,
+  persistCheckpoint,
+  removeCheckpoint,
+  removeUnfinishedCheckpoints,
+} from "./checkpoint-upload.ts";
 import { RunError } from "./errors.ts";
 
+vi.mock("../storage/places.ts", async (original) => {
+  const places = await original<typeof import("../storage/places.ts")>();
+  return { ...places, removeFiles: vi.fn<typeof places.removeFiles>(places.removeFiles) };
+});
+
 const FILES = 100;
+const AWAY = new StorageError("Cannot remove it: the storage is away");
 const REMOVED = /^Cannot read the checkpoint .*checkpoint_000000: it was removed meanwhile, as numToKeep of its run keeps others$/;
 
 let folder: string;
@@ -58,6 +72,58 @@ test("one that was removed before its files were listed is no empty copy", async
   const copying = errorOf(checkpoint.toDirectory(join(folder, "copy")));
   await removeCheckpoint(checkpoint);
   expect(await copying).toBeInstanceOf(RunError);
+});
+
+/** A storage without a step that gives a folder another name, as S3 is one. */
+async function withoutRename(): Promise<void> {
+  await writeFile(join(folder, "run", ".checkpoint_000000.removed.partial"), "");
+}
+
+test("without renames, a mark is there before the first file is removed, until the last is gone: whatever is left is none to read", async () => {
+  const checkpoint = await stored();
+  await withoutRename();
+  const run = join(folder, "run");
+  const { removeFiles: removes } = await vi.importActual<typeof import("../storage/places.ts")>("../storage/places.ts");
+  const breaksOffAfter = async (paths: readonly string[]): Promise<void> => {
+    await removes(paths);
+    throw AWAY;
+  };
+  for (const removed of [0, 7, FILES]) {
+    vi.mocked(removeFiles)
+      .mockImplementationOnce(removes)
+      .mockImplementationOnce((paths) => breaksOffAfter(paths.slice(0, removed)));
+    expect(await errorOf(removeCheckpoint(checkpoint))).toBe(AWAY);
+    expect(await readdir(checkpoint.path)).toContain(".checkpoint.removed");
+    const read = [checkpoint.toDirectory(join(folder, `copy-${removed}`)), checkpoint.asDirectory((path) => readdir(path))];
+    for (const error of await Promise.all(read.map(errorOf))) expect((error as RunError).message).toMatch(REMOVED);
+  }
+  expect(await readdir(checkpoint.path)).toEqual([".checkpoint.removed"]);
+  await removeUnfinishedCheckpoints(run);
+  expect(await readdir(run)).toEqual([".checkpoint_000000.removed.partial"]);
+});
+
+test("a folder that never had a record is the user's own, whatever its name", async () => {
+  const checkpoint = await stored();
+  await rm(join(checkpoint.path, ".checkpoint.json"));
+  expect(await readdir(await checkpoint.toDirectory(join(folder, "copy")))).toHaveLength(FILES);
+});
+
+test("a copy that began between the record and the mark of a removal is an error", async () => {
+  const checkpoint = await stored();
+  await rm(join(checkpoint.path, ".checkpoint.json"));
+  const copy = join(folder, "copy");
+  const copying = errorOf(checkpoint.toDirectory(copy));
+  while ((await readdir(copy).catch(() => [])).length === 0);
+  await writeFile(join(checkpoint.path, ".checkpoint.removed"), "");
+  expect(await copying).toBeInstanceOf(RunError);
+});
+
+test("what a broken removal has left does not get into a checkpoint that is put there whole", async () => {
+  const checkpoint = await stored();
+  await rm(join(checkpoint.path, ".checkpoint.json"));
+  await writeFile(join(checkpoint.path, ".checkpoint.removed"), "");
+  await adoptCheckpoint({ path: checkpoint.path, metrics: {} });
+  expect(await readdir(await checkpoint.toDirectory(join(folder, "copy")))).toHaveLength(FILES);
 });
 
 test("a function that misses a file is told of the removal, with its own error as the cause; other errors pass", async () => {

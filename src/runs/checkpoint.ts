@@ -11,7 +11,7 @@ import { joinPath, localPath, schemeOf, shownPath } from "../storage/paths.ts";
 import { makeFolder, removeFolder, resolveFolder } from "../storage/places.ts";
 import { readWhole } from "../storage/read-file.ts";
 import { closeSharedCopy, openSharedCopy, type SharedCopy } from "../storage/shared-copy.ts";
-import { CHECKPOINT_RECORD } from "./checkpoint-record.ts";
+import { CHECKPOINT_RECORD, isContent, REMOVAL_MARK } from "./checkpoint-record.ts";
 import { RunError } from "./errors.ts";
 import { CAUSES_MAX } from "./limits.ts";
 import { checkMetrics, type Metrics, metricsText, parseMetrics } from "./metrics.ts";
@@ -51,7 +51,7 @@ export class Checkpoint {
     const folder = path === undefined ? newTemporaryFolder("shoal-checkpoint-") : await resolveFolder(path);
     try {
       await makeFolder(folder);
-      await copyFolder({ from: this.path, to: folder, takes: (name) => name !== CHECKPOINT_RECORD });
+      await copyFolder({ from: this.path, to: folder, takes: isContent });
       // Files that were removed before they were listed are missing without an error.
       if (await isGone()) throw removed();
       return folder;
@@ -118,7 +118,10 @@ export class Checkpoint {
     return `Checkpoint(${shownPath(this.path)})`;
   }
 
-  /** @returns tells whether the checkpoint was removed since, and the error that says so. The removal of a stored one begins with its record. */
+  /**
+   * @returns tells whether the checkpoint was removed since, and the error that says so. The removal of a stored one begins with its record; one whose removal has begun before has its mark
+   * @throws RunError where there is no such folder, or its removal has begun
+   */
   async #opened(): Promise<{ isGone: () => Promise<boolean>; removed: (cause?: unknown) => RunError }> {
     if (!(await folderExists(this.path)))
       throw new RunError(`Cannot open the checkpoint ${shownPath(this.path)}: there is no such folder`, {
@@ -126,8 +129,11 @@ export class Checkpoint {
       });
     const record = joinPath(this.path, CHECKPOINT_RECORD);
     const isStored = await fileExists(record);
+    const mark = joinPath(this.path, REMOVAL_MARK);
+    if (!isStored && (await fileExists(mark))) throw removedMeanwhile(this.path, { isStored: true, cause: undefined });
     return {
-      isGone: async () => !(await (isStored ? fileExists(record) : folderExists(this.path))),
+      // The mark goes last, so the folder is looked for after it.
+      isGone: async () => (isStored ? !(await fileExists(record)) : (await fileExists(mark)) || !(await folderExists(this.path))),
       removed: (cause) => removedMeanwhile(this.path, { isStored, cause }),
     };
   }

@@ -51,6 +51,16 @@ test("nothing is tried after the last moment, nor once the signal has aborted", 
   expect(told).toHaveBeenCalledTimes(1);
 });
 
+test("an abort cuts the pause short, and the work is tried a last time", async () => {
+  const abort = new AbortController();
+  const retries = { untilMs: performance.now() + 60_000, signal: abort.signal };
+  const { work, triedMs } = failing(Number.POSITIVE_INFINITY);
+  setTimeout(() => abort.abort(), 4000);
+  expect(await outcomeOf(retryStorage(work, retries))).toBe(AWAY);
+  expect(triedMs).toEqual([0, 100, 300, 700, 1500, 3100, 4000]);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
 test("an error that the storage has caused counts as its own, and another one is thrown at once", async () => {
   const retries = { untilMs: performance.now() + 60_000, signal: new AbortController().signal };
   const caused = failing(2, new Error("the task failed", { cause: AWAY }));

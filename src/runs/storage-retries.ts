@@ -10,7 +10,7 @@ import { STORAGE_RETRY_FIRST_MS, STORAGE_RETRY_MAX_MS } from "./limits.ts";
 export interface StorageRetries {
   /** By `performance.now()`: nothing is tried again later. */
   readonly untilMs: number;
-  /** Ends the repetition. */
+  /** Ends the repetition: the work is tried once more then, at once. */
   readonly signal: AbortSignal;
 }
 
@@ -31,7 +31,20 @@ export async function retryStorage<T>(
       const isOfStorage = error instanceof StorageError || (error instanceof Error && error.cause instanceof StorageError);
       if (!isOfStorage || signal.aborted || performance.now() + pauseMs > untilMs) throw error;
       if (pauseMs === STORAGE_RETRY_FIRST_MS) onFailure(error);
-      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      await pause(pauseMs, signal);
     }
   }
+}
+
+/** Resolves after a time, or when the signal aborts. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener("abort", end);
+  });
 }

@@ -10,6 +10,7 @@ import type { Metrics } from "../runs/metrics.ts";
 import { durationText, metricsLine } from "../runs/progress-lines.ts";
 import { Result } from "../runs/result.ts";
 import type { ResolvedRunConfig } from "../runs/run-config.ts";
+import { retryStorage, type StorageRetries } from "../runs/storage-retries.ts";
 import { isTracker, type Tracker } from "../runs/tracker.ts";
 import { Tracking } from "../runs/tracking.ts";
 import type { TrainCallback } from "./callbacks.ts";
@@ -38,12 +39,15 @@ export class FollowedRun implements ShownWork {
   #lastMs = Date.now();
   #iterations = 0;
   #attempt = 0;
+  /** How long a storage that is away is waited for after the training: one time for all that is written then. Only a run that succeeded waits, as its checkpoints did. */
+  #retries: StorageRetries;
   /** Last reported metrics, by rank; an empty object before a rank's first report. */
   #ranks: Metrics[] = [];
 
   constructor(options: FollowedRunOptions) {
     this.#options = options;
     const { folder, runConfig, signal } = options;
+    this.#retries = { untilMs: 0, signal };
     this.#messages = new RunMessages(runConfig.logLevel);
     this.#store = new RunStore({ folder, checkpointConfig: runConfig.checkpointConfig, warn: (text) => this.#messages.warn(text), signal });
   }
@@ -107,6 +111,7 @@ export class FollowedRun implements ShownWork {
     try {
       const { metrics, checkpoint, values } = await newRun(observer, this.#store).run();
       state = "finished";
+      this.#retries = { ...this.#retries, untilMs: performance.now() + STORAGE_RETRY_MS };
       return new Result<M>({
         path: folder,
         metrics: metrics as M,
@@ -117,10 +122,19 @@ export class FollowedRun implements ShownWork {
       });
     } finally {
       hide?.(state === "finished" ? "done" : this.#options.signal.aborted ? "stopped" : "failed");
-      // The results of a run that succeeded wait for a storage that is away, as its checkpoints did.
-      const retries = { untilMs: state === "finished" ? performance.now() + STORAGE_RETRY_MS : 0, signal: this.#options.signal };
-      await Promise.all([tracking.close(state, retries), logs.close(retries)]);
+      await Promise.all([tracking.close(state, this.#retries), logs.close(this.#retries)]);
     }
+  }
+
+  /** Writes that the run has finished. @throws StorageError; the reason of an abort where the last try fails, too */
+  async finish(write: () => Promise<void>): Promise<void> {
+    const { name } = this.#options;
+    const warn = ({ message }: Error): void =>
+      this.#messages.warn(`cannot write that the training run ${name} has finished, trying again: ${message}`);
+    await retryStorage(write, this.#retries, warn).catch((error: unknown) => {
+      this.#retries.signal.throwIfAborted();
+      throw error;
+    });
   }
 
   /** A line a rank. */

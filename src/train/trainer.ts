@@ -16,7 +16,6 @@ import type { Result } from "../runs/result.ts";
 import { type ResolvedRunConfig, readRunConfig } from "../runs/run-config.ts";
 import { removeRunError, writeRunError } from "../runs/run-error-file.ts";
 import { RunFolder } from "../runs/run-folder.ts";
-import { retryStorage } from "../runs/storage-retries.ts";
 import type { Tracker } from "../runs/tracker.ts";
 import { TRAINABLE, type TrainableDefinition, type TrainableTrial } from "../runs/trainable.ts";
 import { joinPath } from "../storage/paths.ts";
@@ -26,7 +25,7 @@ import type { TrainCallback } from "./callbacks.ts";
 import { TrainError } from "./errors.ts";
 import { NO_FRAMEWORK } from "./framework-backends.ts";
 import { FollowedRun } from "./followed-run.ts";
-import { INTERRUPTED_MS, STORAGE_RETRY_MS } from "./limits.ts";
+import { INTERRUPTED_MS } from "./limits.ts";
 import { type Loop, loopOf } from "./loop.ts";
 import { RunMessages } from "./run-messages.ts";
 import { RunStore } from "./run-store.ts";
@@ -135,20 +134,22 @@ export abstract class Trainer<Config, M extends object = Metrics> {
     });
     const checkpoint = await checkpointOfFirst(runConfig, torchrun);
     const place = { runConfig, name, folder: folder.path, signal: AbortSignal.any(signals), checkpoint, torchrun };
-    const ended = run.follow<M>((observer, store) => this.#newRun(observer, store, place), this.#config);
+    const followed = run.follow<M>((observer, store) => this.#newRun(observer, store, place), this.#config);
+    const ended = followed.then(async (result) => {
+      await run.finish(() => folder.write({ ...record, state: "finished" }));
+      return result;
+    });
     const release = onInterruption({
       abandon: async () => {
         abort.abort(new TrainError(`The training run ${name} was interrupted`));
         await ended.catch(() => {});
       },
       withinMs: INTERRUPTED_MS,
-      kept: () => `training run ${name} was interrupted: ${run.kept()}`,
+      kept: () =>
+        folder.record?.state === "finished" ? `training run ${name} has finished` : `training run ${name} was interrupted: ${run.kept()}`,
     });
     try {
-      const result = await ended;
-      const retries = { untilMs: performance.now() + STORAGE_RETRY_MS, signal: place.signal };
-      await retryStorage(() => folder.write({ ...record, state: "finished" }), retries);
-      return result;
+      return await ended;
     } catch (error) {
       await Promise.allSettled([folder.write({ ...record, state: "failed" }), writeRunError(folder.path, error as Error)]);
       throw error;

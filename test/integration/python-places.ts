@@ -30,6 +30,14 @@ export function unless(problem: string | undefined): string {
   return problem === undefined ? "" : ` (skipped: ${problem})`;
 }
 
+/** Runs a file of Python's own unit tests. @returns the status, and the report, which ends with "OK" where all pass */
+export function pythonUnitTests(name: string): { status: number | null; stderr: string } {
+  return spawnSync("python3", [join(REPOSITORY, "python", "tests", name)], {
+    encoding: "utf8",
+    env: { ...process.env, PYTHONPATH: join(REPOSITORY, "python"), PYTHONDONTWRITEBYTECODE: "1" },
+  });
+}
+
 /** The virtual environment, or why there is none. */
 export function scientificPython(): { venv: string } | { problem: string } {
   if (WITHOUT_PYTHON !== undefined) return { problem: WITHOUT_PYTHON };

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { environmentKey, type RuntimeEnvSpec } from "../../src/runtime/environment/runtime-env.ts";
 import { decodeValue } from "../../src/runtime/wire/value/decode.ts";
 import { REPOSITORY } from "../house/source-files.ts";
-import { unless, WITHOUT_PYTHON } from "./python-places.ts";
+import { pythonUnitTests, unless, WITHOUT_PYTHON } from "./python-places.ts";
 import { useFolder } from "./session.ts";
 
 interface Written {
@@ -60,10 +60,7 @@ test.skipIf(WITHOUT_PYTHON !== undefined)(`what Python writes, TypeScript reads$
 test.skipIf(WITHOUT_PYTHON !== undefined)(
   `a worker of Python whose daemon does not say that it may run stands still${unless(WITHOUT_PYTHON)}`,
   () => {
-    const { status, stderr } = spawnSync("python3", [join(REPOSITORY, "python", "tests", "test_execution_lease.py")], {
-      encoding: "utf8",
-      env: { ...process.env, PYTHONPATH: join(REPOSITORY, "python"), PYTHONDONTWRITEBYTECODE: "1" },
-    });
+    const { status, stderr } = pythonUnitTests("test_execution_lease.py");
     expect(stderr).toMatch(/OK\n$/);
     expect(status).toBe(0);
   },

@@ -7,7 +7,7 @@ import { spawn } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Checkpoint } from "shoal/runs";
 import { listCheckpoints } from "../../src/runs/checkpoint-upload.ts";
-import { PYTHON_FOLDER, unless, WITHOUT_PYTHON } from "./python-places.ts";
+import { PYTHON_FOLDER, pythonUnitTests, unless, WITHOUT_PYTHON } from "./python-places.ts";
 import { failureOf, useSession } from "./session.ts";
 
 const FILE = join(PYTHON_FOLDER, "checkpoints.py");
@@ -83,6 +83,10 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`checkpoints in Python${unless(WIT
     const copied = task<(path: string, to: string) => void>("removed_while_copied");
     expect((await failureOf(copied.remote(stored("pruned-1"), join(folder, "to")))).message).toMatch(said);
     expect((await failureOf(task<(path: string) => void>("removed_while_open").remote(stored("pruned-2")))).message).toMatch(said);
+  });
+
+  test("errors of another cause are not taken for a removal", () => {
+    expect(pythonUnitTests("test_checkpoint.py")).toMatchObject({ status: 0, stderr: expect.stringMatching(/OK\n$/) });
   });
 });
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { python } from "shoal";
 import { ASHAScheduler, type Decision, FIFOScheduler, gridSearch, type Trial, type TrialResult, Tuner } from "shoal/tune";
 import { expect, test } from "vitest";
+import { pythonUnitTests } from "./python-places.ts";
 import { useFolder, useSession } from "./session.ts";
 
 useSession({ numCpus: 2 });
@@ -180,6 +181,10 @@ test("a class of Python is paused, goes on from its checkpoint, fails, and takes
     "0 cleanup 3",
     "",
   ]);
+});
+
+test("a load_checkpoint that fails is called once", () => {
+  expect(pythonUnitTests("test_class_trial.py")).toMatchObject({ status: 0, stderr: expect.stringMatching(/OK\n$/) });
 });
 
 test("a class of Python that cannot be run, or saves what it cannot, fails by its name", async () => {

@@ -23,7 +23,8 @@ import { Result } from "../../src/runs/result.ts";
 import { TBXLoggerCallback } from "../../src/runs/tensorboard-tracker.ts";
 import { Tracking } from "../../src/runs/tracking.ts";
 import { UPLOAD_PART_BYTES } from "../../src/storage/limits.ts";
-import { folderFiles } from "../../src/storage/folders.ts";
+import { folderFiles, writeWhole } from "../../src/storage/folders.ts";
+import { removeFiles } from "../../src/storage/places.ts";
 import { PYTHON_FOLDER } from "../integration/python-places.ts";
 import { S3Server, type ServerName } from "./s3-servers.ts";
 
@@ -131,6 +132,13 @@ describe.each<ServerName>(["s3rver", "moto"])("%s", (name) => {
     expect(await checkpoint.getMetadata()).toEqual({ epoch: 3, copied: true });
     await expect(task<(path: string) => void>("failing").remote(`${run}/checkpoint_000009`)).rejects.toThrow(/there is no such folder/);
 
+    // A removal that broke off: what is left is none to read, and the next one removes it.
+    await removeFiles([".checkpoint.json", "weights.txt"].map((file) => `${to}/${file}`));
+    await writeWhole(`${to}/.checkpoint.removed`, Buffer.from("removed"));
+    const said = /it was removed meanwhile, as numToKeep of its run keeps others/;
+    await expect(checkpoint.toDirectory(join(local, "part"))).rejects.toThrow(said);
+    await expect(checkpoint.asDirectory(() => {})).rejects.toThrow(said);
+    await expect(task<(path: string) => void>("failing").remote(to)).rejects.toThrow(said);
     await removeCheckpoint(checkpoint);
     expect(await folderFiles(run)).toEqual([]);
   });

@@ -5,6 +5,7 @@ All methods of an instance run on one thread, as some frameworks keep state by t
 """
 
 import asyncio
+import contextlib
 import copy
 import json
 import os
@@ -156,11 +157,10 @@ class ClassTrial:
         if load is None:
             raise TypeError("Trial %s cannot go on from its checkpoint: its class has no load_checkpoint(checkpoint)" % self._spec["trialId"])
         with self.checkpoint.as_directory() as folder:
-            try:
-                with open(os.path.join(folder, _DICTIONARY), encoding="utf-8") as file:
-                    load(json.load(file))
-            except FileNotFoundError:
-                load(folder)
+            saved = folder
+            with contextlib.suppress(FileNotFoundError), open(os.path.join(folder, _DICTIONARY), encoding="utf-8") as file:
+                saved = json.load(file)
+            load(saved)
 
     def _step(self):
         since = time.monotonic()

@@ -1,0 +1,41 @@
+"""What a class of Tune is given to go on from.
+
+Run by ``test/integration/tune-python.test.ts``, or by hand: ``PYTHONPATH=python python3 python/tests/test_class_trial.py``.
+"""
+
+import os
+import tempfile
+import unittest
+
+from shoal.tune._class_trial import ClassTrial, Instances
+
+SPEC = {"config": {}, "trialId": "0", "iteration": 0, "timeTotalMs": 0}
+
+
+class Model:
+    calls = []
+
+    def step(self):
+        return {}
+
+    def load_checkpoint(self, saved):
+        self.calls.append(saved)
+        open("/none of these")
+
+
+class LoadTest(unittest.TestCase):
+    def test_load_is_called_once_though_it_misses_a_file_of_its_own(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for saved, expected in [(None, folder), ('{"at": 3}', {"at": 3})]:
+                if saved is not None:
+                    with open(os.path.join(folder, "_dict_checkpoint.json"), "w") as file:
+                        file.write(saved)
+                Model.calls.clear()
+                trial = ClassTrial(Instances(Model), {**SPEC, "checkpoint": folder})
+                with self.assertRaisesRegex(FileNotFoundError, "none of these"):
+                    trial._begin()
+                self.assertEqual(Model.calls, [expected])
+
+
+if __name__ == "__main__":
+    unittest.main()

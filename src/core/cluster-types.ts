@@ -101,7 +101,7 @@ export interface ActorInfo {
 export interface NodeInfo {
   readonly nodeId: NodeId;
   readonly alive: boolean;
-  /** It is to leave: it gets nothing new, and goes when what it has has ended. */
+  /** A node that is to leave gets nothing new, and goes when what it has has ended. */
   readonly draining: boolean;
   readonly hostname: string;
   readonly address: string;

@@ -27,7 +27,7 @@ export { isActorOption, isTaskOption } from "./options/options.ts";
 // A placement group that another process has made.
 export { placementGroupOfId } from "./groups/placement-group.ts";
 
-// That this process's node is to be drained, and each change of that.
+// Notices that this process's node is to be drained, and each change of one.
 export { followPreemption } from "./runtime-context.ts";
 
 // Conditions on the labels of nodes: as an option, and which nodes meet them.

@@ -31,7 +31,7 @@ export class Preemption {
   told({ leftMs, reason }: NodeDrainingHeader): void {
     const notice = { deadlineMs: leftMs === undefined ? undefined : Date.now() + leftMs, reason };
     this.#info = notice;
-    // Who begins to follow because the signal aborts has heard of this notice then.
+    // A follower that begins because the signal aborts has heard of this notice then.
     const followers = [...this.#followers];
     this.#controller.abort(notice);
     for (const tell of followers) tell(notice);

@@ -41,7 +41,7 @@ import type { AnyRow } from "./row-types.ts";
 
 /** The options of all readers of files. */
 export interface ReadFilesOptions extends FileChoiceOptions, Omit<TaskOptions<1>, "name" | "numReturns" | "highWaterMark" | "signal"> {
-  /** How many tasks of it read at a time. Functions behind it have tasks of their own then. Default: as many as there are CPUs. */
+  /** Tasks of it that read at a time. Functions behind it have tasks of their own then. Default: as many as there are CPUs. */
   concurrency?: number | undefined;
   /** Add the column `path` with the path of the file of each row. Default: false. */
   includePaths?: boolean | undefined;

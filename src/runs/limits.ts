@@ -33,5 +33,5 @@ export const COLLECTIVE_WARN_INTERVAL_MS = 60_000;
 export const STORAGE_RETRY_FIRST_MS = 100;
 export const STORAGE_RETRY_MAX_MS = 5000;
 
-/** How far the causes of an error are followed: some wrappers, and no end for an error that causes itself. */
+/** The depth to which causes of an error are followed: some wrappers, and no end for an error that causes itself. */
 export const CAUSES_MAX = 16;

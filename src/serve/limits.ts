@@ -59,7 +59,7 @@ export const DRAIN_GRACE_MS = 30_000;
 export const DRAIN_GRACE_PART = 0.5;
 /** Requests that are open when the grace is over have so long; those that are left then are ended. */
 export const DRAIN_WITHIN_MS = 60_000;
-/** They have no more than this part of the time until the node's deadline: the rest is for telling clients. */
+/** Calls have no more than this part of the time until the node's deadline: the rest is for telling clients. */
 export const DRAIN_WITHIN_PART = 0.9;
 /** A proxy that has ended what was left has so long to say so. */
 export const DRAIN_ANSWER_MS = 2_000;

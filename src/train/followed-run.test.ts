@@ -1,4 +1,4 @@
-/** How a run shows itself while it is followed: a line a rank, and one at its end. And how long its end waits for a storage that is away. */
+/** Shows a run while it is followed, by a line a rank and one at its end; and decides how long its end waits for a storage that is away. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

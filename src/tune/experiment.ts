@@ -63,7 +63,7 @@ interface Running {
   killTimer: NodeJS.Timeout | undefined;
   /** Whether it has reported nothing for too long, and its process is ended. */
   isHung: boolean;
-  /** What its first report tells the machine of the process, until then. */
+  /** Facts of the process that its first report tells the machine, until then. */
   origin: { readonly place: TrialPlace; readonly savesWhenAsked: boolean } | undefined;
   nodeId: string | undefined;
   /** Whether it was told to stop or to pause. */

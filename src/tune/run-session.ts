@@ -193,7 +193,7 @@ export class Session {
     return { experimentName, experimentPath, numSamples: tuneConfig.numSamples, totalNumSamples: this.#trialsMax, stop: runConfig.stop };
   }
 
-  /** How many trials there will be, as far as it is known. A grid has more points than samples: its searcher counts them, once it has the space. */
+  /** The number of trials that there will be, as far as it is known. A grid has more points than samples: its searcher counts them, once it has the space. */
   get #trialsMax(): number {
     const { searcher, tuneConfig } = this.#plan;
     if (searcher instanceof BasicVariantGenerator) return searcher.trialsMax;

@@ -49,7 +49,7 @@ interface AnyArrowType {
   readonly values: BufferMaker;
   readonly offsets: BufferMaker;
   readonly children?: readonly ArrowField[];
-  /** Of a dictionary: the types of its indices and of its values. */
+  /** The types of a dictionary's indices and values. */
   readonly indices?: AnyArrowType;
   readonly dictionary?: ArrowType;
 }

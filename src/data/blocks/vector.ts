@@ -403,7 +403,7 @@ export function vectorBytes(vector: Vector): number {
     if (type.kind === "list") return bytes + vectorBytes(sliceVector((children as Vector[])[0] as Vector, begin, end));
     return bytes + end - begin;
   }
-  // Of a dictionary with more values than there are rows, those go along that the rows have.
+  // A dictionary with more values than there are rows sends those that the rows have.
   if (type.kind === "dictionary") {
     const words = dictionaryOf(vector);
     return bytes + (values as Codes).byteLength + Math.ceil(vectorBytes(words) * Math.min(1, length / Math.max(1, words.length)));

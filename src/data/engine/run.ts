@@ -49,7 +49,7 @@ interface Room {
   readonly cpus: number;
   /** The most that the pipeline may hold, of each resource that has a limit. */
   readonly limits: Amounts;
-  /** What there is of a resource. */
+  /** The amount that there is of a resource. */
   readonly totalOf: (name: string) => number;
   /** The setting that a resource has its limit from. */
   readonly from: (name: string) => string;

@@ -35,7 +35,7 @@ function blockOf(values: readonly unknown[], type: DataType): Block {
   return sliceBlock({ rowCount: vector.length, names: ["v"], vectors: [vector] }, 1, values.length + 1);
 }
 
-/** Of a column of texts or bytes with a dictionary the same comes out. */
+/** A column of texts or bytes with a dictionary stays one. */
 function computed(values: readonly unknown[], type: DataType, expression: Expression): Vector {
   const block = blockOf(values, type);
   const result = resultOf(block, expression);

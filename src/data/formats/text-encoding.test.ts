@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { ENCODINGS, isEncoding, utf8Text } from "./text-encoding.ts";
 
-/** What is decoded of bytes that come a few at a time. */
+/** The text of bytes that come a few at a time. */
 async function textOf(bytes: readonly number[], encoding: string, chunkBytes: number): Promise<string> {
   async function* chunks(): AsyncGenerator<Uint8Array, void, undefined> {
     for (let at = 0; at < bytes.length; at += chunkBytes) yield Uint8Array.from(bytes.slice(at, at + chunkBytes));

@@ -11,7 +11,7 @@ export const UTF8 = "utf-8";
 /** Characters of two bytes and more, none of whose later bytes is below `0`. */
 const MULTI_BYTE = ["gbk", "gb18030", "big5", "euc-jp", "shift_jis", "euc-kr"];
 
-/** What bytes stand for depends on all before them. */
+/** The meaning of bytes depends on all before them. */
 const WITH_STATES = "iso-2022-jp";
 
 /** Names of the Encoding Standard. Each has others, such as `latin1`, which is read as windows-1252 there, and `utf-16`. */
@@ -101,7 +101,7 @@ async function* following(first: Uint8Array, rest: AsyncIterator<Uint8Array>): A
 
 interface Place {
   readonly file: string;
-  /** Of the first byte. */
+  /** The first byte's place in the file. */
   readonly origin: number;
 }
 
@@ -149,7 +149,7 @@ function borderIn(bytes: Uint8Array, encoding: string): number {
   return MULTI_BYTE.includes(encoding) ? bytes.findLastIndex((byte) => byte < 0x30) + 1 : bytes.length;
 }
 
-/** Where the first bytes lie that are no character: halves what lies between two borders, and goes on by single characters. */
+/** Finds the first bytes that are no character: halves what lies between two borders, and goes on by single characters. */
 function badCharacterAt(bytes: Uint8Array, decoder: Decoder): number {
   const isText = (start: number, end: number): boolean => {
     try {

@@ -25,7 +25,7 @@ const keys = fc.uniqueArray(fc.record({ column: fc.constantFrom("n", "t", "b", "
   selector: ({ column }) => column,
 });
 
-/** Which form a column of texts has: plain, or one of those with dictionaries. */
+/** The form of a column of texts: plain, or one of those with dictionaries. */
 const form = fc.option(fc.nat(5));
 
 /** A lone surrogate has no UTF-8 and becomes U+FFFD, so texts are taken as they are in a block. */

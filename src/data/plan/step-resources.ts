@@ -88,7 +88,7 @@ export function scarceLimits(steps: readonly StepResources[], totalOf: (name: st
   return Object.fromEntries(shared.map((name) => [name, Math.max(totalOf(name), leastOf(name, steps).needed)]));
 }
 
-/** What a pipeline needs of a resource to come to its end: the fewest actors of all pools, and beside them the largest task. */
+/** The least of a resource with which a pipeline comes to its end: the fewest actors of all pools, and beside them the largest task. */
 function leastOf(resource: string, steps: readonly StepResources[]) {
   const needs = ({ amounts }: StepResources): number => amounts[resource] ?? 0;
   const pools = steps.filter((step) => step.kind === "actor" && needs(step) > 0);

@@ -24,7 +24,7 @@ export interface ComparableCapture {
   readonly identities: ReadonlySet<string>;
   /** Paths of modules that are imported where the code runs, as their importers name them: endings may lack. */
   readonly files: readonly string[];
-  /** What is imported otherwise than by a path; modules of Node are among them. */
+  /** Imports otherwise than by a path; modules of Node are among them. */
   readonly named: readonly NamedModule[];
 }
 

@@ -37,12 +37,12 @@ export function setForeignCode(code: ForeignCode | undefined): void {
   current = code;
 }
 
-/** Where this process loads a file of the driver's from. */
+/** The path from which this process loads a file of the driver's. */
 export function toLocalPath(path: string): string {
   return current === undefined ? path : moved(path, current.there, current.here);
 }
 
-/** Where the driver has a file of this process; other files keep their paths. */
+/** The driver's path of a file of this process; other files keep their paths. */
 export function toDriverPath(path: string): string {
   return current === undefined ? path : moved(path, current.here, current.there);
 }

@@ -13,7 +13,7 @@ import { statIfThere } from "./file-stat.ts";
 
 const INSTALLED = /[\\/]node_modules[\\/]/u;
 const PACKAGE_NAME = /^(?:@[\w.~-]+\/)?[\w~-][\w.~-]*(?=\/|$)/u;
-/** Its version is the cluster's, and in this repository its sources are all of Shoal. */
+/** The package itself: its version is the cluster's, and in this repository its sources are all of Shoal. */
 const SHOAL = "shoal";
 
 /** The parts of a package.json that count. */
@@ -27,7 +27,7 @@ interface Package {
 
 /** The modules that a name may stand for. */
 interface NamedSources {
-  /** Of sources, as package.json names them: endings may lack. */
+  /** Paths of sources, as package.json names them: endings may lack. */
   readonly paths: readonly string[];
   /** Installed packages, as `name@version`. */
   readonly packages: readonly string[];

@@ -42,7 +42,7 @@ export interface ReplicaRecord {
   isMoving: boolean;
   /** The replica failed to take its last configuration. */
   isMisconfigured: boolean;
-  /** Its rank is on its way to it, beside its requests: it goes on to count as running. */
+  /** A rank is on its way to the replica, beside its requests, and it goes on to count as running. */
   isRanking: boolean;
   /** When it failed to take its rank, which it is told again. */
   rankFailedMs: number | undefined;
@@ -512,7 +512,7 @@ export class DeploymentState {
     for (const replica of current) {
       if (room <= 0) break;
       const isRight = replica.userConfig === userConfig && replica.maxOngoing === maxOngoingRequests && !replica.isMisconfigured;
-      // One call at a time: its answer says which of the two it was.
+      // Calls go one at a time: an answer does not say which of the two it is for.
       if (replica.phase !== "running" || replica.isRanking || isRight) continue;
       room -= 1;
       replica.phase = "updating";

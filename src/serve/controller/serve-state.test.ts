@@ -20,14 +20,14 @@ class World {
   readonly deadNodes = new Set<string>();
   readonly badVersions = new Set<string>();
   readonly badConfigs = new Set<string>();
-  /** What becomes of calls that tell ranks. */
+  /** Ends of calls that tell ranks. */
   ranking: "taken" | "refused" | "unanswered" = "taken";
   readonly published = new Map<string, readonly string[]>();
   capacity = Number.POSITIVE_INFINITY;
   nodeCount = 10;
   effectCount = 0;
   onExplain: ((replica: string) => void) | undefined;
-  /** Of replicas that were told others than those of their start. */
+  /** Ranks of replicas that were told others than those of their start. */
   readonly settings = new Map<string, ReplicaSettings>();
   /** Replicas that were told a rank which they have not taken. */
   readonly toldInVain: string[] = [];

@@ -125,7 +125,7 @@ export class PythonRequests {
     try {
       for await (const item of items) if (Array.isArray(item)) this.#onLateFailure();
     } catch {
-      // Its process has ended, or its client has left.
+      // The process has ended, or the client has left.
     }
     over();
   }

@@ -62,6 +62,8 @@ test("gangs over several nodes are scaled, updated and moved without losing a re
   // The controller as well: the next one finds gangs that lack a member.
   process.kill((await serve.controllerHealth())?.pid ?? 0, "SIGKILL");
   await loses(lost);
+  // The next controller finds a proxy there before the death is known.
+  await serve.start();
   const deployment = async () => (await serve.status()).applications["default"]?.deployments["Member"];
   await until(async () => (await deployment())?.status !== "HEALTHY", "the death to be known");
   await until(async () => (await deployment())?.status === "HEALTHY", "the gangs to be replaced");
@@ -71,7 +73,8 @@ test("gangs over several nodes are scaled, updated and moved without losing a re
   expect(after.filter(({ node }) => node === lost.pid)).toEqual([]);
   expect(after.filter(({ pid }) => before.some((place) => place.pid === pid))).toEqual(before.filter(({ gang }) => !broken.has(gang)));
   for (const members of Map.groupBy(after, ({ gang }) => gang).values()) expect(new Set(members.map(({ node }) => node)).size).toBe(2);
-  expect(client.failures.length).toBeLessThanOrEqual(8);
+  // Eight are under way at a time: some are lost with the node, others with the gangs' members that end because of it.
+  expect(client.failures.length).toBeLessThanOrEqual(16);
   await serve.run(updated.options({ numReplicas: 2 }).bind(log.file));
   await until(async () => (await gangs()).length === 1, "the group of the second gang to be removed");
   await client.more(20);

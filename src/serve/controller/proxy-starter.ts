@@ -5,7 +5,7 @@
  * drained, where it would never come up. Owns what is known of each: where it listens, and what keeps it from that. Called by the controller.
  */
 import { SERVE_NAMESPACE } from "../names.ts";
-import { type ActorHandle, actors, getRuntimeContext, kill, type NodeInfo, nodes, remote } from "../../core/index.ts";
+import { ActorDiedError, type ActorHandle, actors, getRuntimeContext, kill, type NodeInfo, nodes, remote } from "../../core/index.ts";
 import {
   COMPONENT_START_WITHIN_MS,
   DRAIN_ANSWER_MS,
@@ -192,7 +192,9 @@ export class ProxyStarter {
         if (proxy.isEnding) return;
         info.status = "UNHEALTHY";
         info.message = reasonOf(error);
-        first.reject(error);
+        // A proxy that died with its node is no failed start: `follow` takes it out once it hears of that.
+        if (error instanceof ActorDiedError && (await hasDied(info.nodeId))) first.resolve();
+        else first.reject(error);
       }
       await new Promise<void>((resolve) => setTimeout(resolve, START_RETRY_MIN_MS));
       // A proxy that could not listen still runs, and the same actor is asked again.
@@ -231,6 +233,11 @@ export class ProxyStarter {
     this.#proxies.delete(name);
     void kill(proxy.handle).catch(() => {});
   }
+}
+
+async function hasDied(nodeId: string): Promise<boolean> {
+  const known = await nodes().catch(() => []);
+  return !known.some((node) => node.nodeId === nodeId && node.alive);
 }
 
 function nameOf(nodeId: string, index: number): string {

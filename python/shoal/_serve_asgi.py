@@ -70,7 +70,7 @@ class AsgiServer:
         return self._items_of(_HttpExchange(scope, Feed(self._gateway, given["feed"], given["body"])))
 
     def socket(self, given):
-        """What a WebSocket sends: ``["accept", protocol, headers]`` or ``["refuse", status, headers, body]``, texts, bytes, ``["close", code, reason]`` and ``["failed"]``."""
+        """Yields the messages of a WebSocket: ``["accept", protocol, headers]`` or ``["refuse", status, headers, body]``, texts, bytes, ``["close", code, reason]`` and ``["failed"]``."""
         headers = _headers_of(given)
         scope = self._scope("websocket", given, headers)
         scope["scheme"] = "wss" if scope["scheme"] == "https" else "ws"

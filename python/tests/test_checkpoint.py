@@ -1,4 +1,4 @@
-"""Which errors of those who read a checkpoint tell of its removal.
+"""Errors of a checkpoint's readers, and those of them that tell of its removal.
 
 Run by ``test/integration/runs.test.ts``, or by hand: ``PYTHONPATH=python python3 python/tests/test_checkpoint.py``.
 """

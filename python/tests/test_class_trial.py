@@ -1,4 +1,4 @@
-"""What a class of Tune is given to go on from.
+"""Checkpoints from which a class of Tune goes on.
 
 Run by ``test/integration/tune-python.test.ts``, or by hand: ``PYTHONPATH=python python3 python/tests/test_class_trial.py``.
 """

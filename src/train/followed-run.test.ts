@@ -95,7 +95,7 @@ test("a storage that is away is waited for once for all that a run writes at its
   ]);
   const after = await endWhileAway([away]);
   expect(after.error).toBe(AWAY);
-  // Both would take twice the time one after the other.
+  // Trackers and run.json would take twice the time one after the other.
   expect(after.ms).toBeLessThan(1.5 * STORAGE_RETRY_MS);
   expect(after.ofFinish.ms).toBeLessThan(STORAGE_RETRY_MAX_MS);
 });

@@ -92,7 +92,7 @@ export class ActorProcesses implements TrialProcesses {
       return this.#process(idle);
     }
     await this.#endIdle();
-    // Nobody would end an actor that is made after `close`.
+    // An actor that is made after `close` would never be ended.
     if (this.#isClosed) throw new Error("Cannot lease an actor: the experiment has ended");
     const actor = this.#create(key, resources);
     this.#all.add(actor);
@@ -191,7 +191,7 @@ export class ActorProcesses implements TrialProcesses {
     } catch {
       await kill(actor.handle).catch(() => {});
     }
-    // Where the session has ended, its groups are gone.
+    // A session that has ended has no groups any more.
     await actor.group?.remove().catch(() => {});
   }
 }

@@ -24,7 +24,7 @@ interface TableFacts {
 
 /** The time that is left follows from the trials that have ended in this session. */
 interface SessionFacts {
-  /** How many trials there will be; Infinity where that is not known. */
+  /** The number of trials that there will be; Infinity where that is not known. */
   readonly trialsMax: number;
   readonly elapsedMs: number;
   /** Trials that had ended when the session began. */

@@ -1,8 +1,8 @@
 /**
  * Nodes that die amid what a pipeline gives out: a write to files, and `streamingSplit` to consumers on other nodes.
  *
- * Each node is a daemon of its own that is killed with its workers. What is lost with it is made again, so files and consumers have each row exactly once;
- * rows that a dead consumer had are gone with it. The tests run side by side, since they mostly wait until the cluster knows that a node is dead.
+ * Nodes are daemons of their own that are killed with their workers. Blocks that a dead node had are made again, so files and consumers have each row exactly once;
+ * rows that a dead consumer had are gone. The tests run side by side, since they mostly wait until the cluster knows that a node is dead.
  */
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -197,7 +197,7 @@ test.concurrent("a consumer that dies with its node has its rows alone, and is n
   const [[living, dead], [waiting]] = found as [[Promise<number[]>, Promise<number[]>], [Promise<number[]>]];
   const rest = await living;
   expect(new Set(rest).size).toBe(rest.length);
-  // Others never get what it had, nor the few batches that it had fetched ahead.
+  // The other consumers never get what it had, nor the few batches that it had fetched ahead.
   const had = batchesIn(free[1]?.log as string);
   expect(rest.filter((id) => had.includes(id))).toEqual([]);
   const fetchedAhead = (ROWS - rest.length) / ROWS_OF_BLOCK - had.length;

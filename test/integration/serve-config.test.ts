@@ -11,7 +11,7 @@ import { ask } from "./serve-client.ts";
 import { failureOf, Log, until, useSession } from "./session.ts";
 import { SHOAL } from "./shoal-program.ts";
 
-// One test reads what a replica prints.
+// A test reads what a replica prints.
 useSession({ numCpus: 6, logToDriver: true });
 // Inside of the repository: the project finds the package by its name.
 const project = mkdtempSync(join(REPOSITORY, "test", "serve-project-"));
@@ -206,7 +206,7 @@ test("a change behind an alias, in a linked package, or of an installed package'
   install("1.0.1", 3);
   const third = await told();
   expect(third.slice(0, 2)).toEqual(["33", "pence"]);
-  // One that starts after a change that nobody has deployed says so.
+  // A replica that starts after a change that was not deployed says so.
   const printed = vi.spyOn(process.stderr, "write").mockReturnValue(true);
   try {
     write("shop/price.ts", "export const price = 12;");

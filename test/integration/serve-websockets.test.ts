@@ -94,7 +94,7 @@ interface Connected {
   readonly socket: WsClient;
   readonly messages: (string | Buffer)[];
   readonly closed: Promise<[number, string]>;
-  /** Of the answer to the handshake. */
+  /** Headers of the answer to the handshake. */
   readonly headers: IncomingHttpHeaders;
 }
 

@@ -67,7 +67,7 @@ test("gangs over several nodes are scaled, updated and moved without losing a re
   const deployment = async () => (await serve.status()).applications["default"]?.deployments["Member"];
   await until(async () => (await deployment())?.status !== "HEALTHY", "the death to be known");
   await until(async () => (await deployment())?.status === "HEALTHY", "the gangs to be replaced");
-  // Whoever was in a gang with a replica of that node is gone with it, and nobody else.
+  // Replicas in a gang with one of that node are gone with it, and no others.
   const broken = new Set(before.flatMap(({ node, gang }) => (node === lost.pid ? [gang] : [])));
   const after = await places();
   expect(after.filter(({ node }) => node === lost.pid)).toEqual([]);

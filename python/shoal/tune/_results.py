@@ -1,4 +1,4 @@
-"""What a trial tells the driver: results with values that JSON has a form for, and errors. For functions (``_trial.py``) and classes (``_class_trial.py``)."""
+"""Messages of a trial to the driver: results with values that JSON has a form for, and errors. For functions (``_trial.py``) and classes (``_class_trial.py``)."""
 
 import math
 import time

@@ -115,7 +115,7 @@ function stringReader(values: Uint8Array, offsets: Int32Array): ValueReader {
   return (row) => bytes.toString("utf8", offsets[row], offsets[row + 1]);
 }
 
-/** Each value is made once, when the first row asks for it. */
+/** Makes each value once, when the first row asks for it. */
 function dictionaryReader(words: Vector, codes: Codes): ValueReader {
   const read = presentReader(words);
   const known: unknown[] = [];

@@ -414,7 +414,7 @@ export function encodeVector(vector: Vector): Vector {
   return { ...rows, type: { kind: "dictionary", of: { kind: type.kind as "string" | "binary" } }, ...encoded(vector) };
 }
 
-/** Each text of a vector once, in the order in which they first come, and the place of that of each row. Nulls are no value. */
+/** Gives each text of a vector once, in the order in which they first come, and the place of that of each row. Nulls are no value. */
 function encoded(texts: Vector): Filled {
   const { nullCount, length } = texts;
   const present = new Uint32Array(length - nullCount);

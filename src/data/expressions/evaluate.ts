@@ -1,7 +1,7 @@
 /**
  * Computes expressions on blocks, a vector at a time. Runs in workers.
  *
- * Each function of an expression is a kernel in the table below. None knows dictionaries: a function of one column with a dictionary and of constants is computed for the values of
+ * Functions of an expression are kernels in the table below. Kernels know no dictionaries: a function of one column with a dictionary and of constants is computed for the values of
  * the dictionary alone, and else the values are written out.
  * What is wrong with a row or a type is an error that shows the part of the expression in which it came up.
  */

@@ -126,7 +126,7 @@ async function* decoded(
   };
   for await (const chunk of chunks) {
     held.push(chunk);
-    // Such files are letters, and are held whole.
+    // Files in ISO-2022-JP are letters, and are held whole.
     if (decoder.encoding === WITH_STATES) continue;
     const bytes = joined(held);
     const end = borderIn(bytes, decoder.encoding);

@@ -42,7 +42,7 @@ export function filesOfCopy(files: readonly FileDigest[], workingDir: string): F
 /** Paths of files whose bytes are others than at the deploy, as they are on this machine. */
 export async function changedFiles(files: readonly FileDigest[]): Promise<string[]> {
   const changed: string[] = [];
-  // One after the other: requests go on meanwhile.
+  // Files are read one after the other: requests go on meanwhile.
   for (const [path, digest] of files) {
     const file = resolve(localCodePath(path));
     const bytes = await readFile(file).catch(() => undefined);

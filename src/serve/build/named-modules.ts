@@ -71,7 +71,7 @@ export class NamedModules {
     const scope = this.#scopeOf(dirname(from));
     if (scope === undefined) return NOTHING;
     const targets = targetsOf(scope.manifest.imports, alias);
-    // Others are names of packages: Node refuses aliases of aliases.
+    // Targets that are no paths are names of packages: Node refuses aliases of aliases.
     const paths = targets.filter((target) => target.startsWith("./"));
     const sources = targets.filter((target) => !/^[.#]/u.test(target)).map((name) => this.sourcesOf(name, from));
     return {

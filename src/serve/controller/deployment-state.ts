@@ -44,7 +44,7 @@ export interface ReplicaRecord {
   isMisconfigured: boolean;
   /** A rank is on its way to the replica, beside its requests, and it goes on to count as running. */
   isRanking: boolean;
-  /** When it failed to take its rank, which it is told again. */
+  /** The time at which it failed to take its rank, which it is told again. */
   rankFailedMs: number | undefined;
 }
 
@@ -308,9 +308,11 @@ export class DeploymentState {
   }
 
   /** A replica of an earlier controller. One that drains already counts for nothing, and is followed to its end. */
-  found({ id, nodeId, pid, isDraining, ...given }: FoundReplica, nowMs: number): ServeEffect[] {
+  found(replica: FoundReplica, nowMs: number): ServeEffect[] {
+    const { id, version, userConfig, maxOngoing, rank, worldSize, gang, nodeId, pid, isDraining } = replica;
     if (this.replicas.has(id)) return [];
-    this.replicas.set(id, { ...newRecord(id, given, nowMs), phase: isDraining ? "retiring" : "running", nodeId, pid });
+    const record = newRecord(id, { version, rank, worldSize, gang, userConfig, maxOngoing }, nowMs);
+    this.replicas.set(id, { ...record, phase: isDraining ? "retiring" : "running", nodeId, pid });
     return isDraining ? [{ kind: "retire", replica: id, withinMs: this.#target.config.gracefulShutdownTimeoutMs }] : [this.#publish()];
   }
 
@@ -645,24 +647,12 @@ export class DeploymentState {
 
 function newRecord(
   id: string,
-  {
-    version,
-    rank,
-    worldSize,
-    gang,
-    userConfig,
-    maxOngoing,
-  }: Omit<FoundReplica, "id" | "app" | "deployment" | "nodeId" | "pid" | "isDraining">,
+  given: Pick<ReplicaRecord, "version" | "rank" | "worldSize" | "gang" | "userConfig" | "maxOngoing">,
   nowMs: number,
 ): ReplicaRecord {
   return {
+    ...given,
     id,
-    version,
-    rank,
-    worldSize,
-    gang,
-    userConfig,
-    maxOngoing,
     phase: "starting",
     nodeId: "",
     pid: 0,

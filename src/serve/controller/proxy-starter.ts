@@ -41,7 +41,7 @@ interface RunningProxy {
   readonly info: ProxyStatusInfo;
   /** Settles with the first start, and where there will be none. */
   readonly started: Promise<void>;
-  /** Nobody is to wait for its start any more. */
+  /** Ends the wait for its start. */
   readonly giveUp: () => void;
   isEnding: boolean;
 }

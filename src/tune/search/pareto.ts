@@ -132,7 +132,7 @@ export class FrontCover {
     return this.#choices.slice(0, count).map(({ index }) => index);
   }
 
-  /** What points of another front would add to the choices, or undefined where one of the choices would not be made there. */
+  /** The share that points of another front would add to the choices, or undefined where one of the choices would not be made there. */
   #gainsIn(front: readonly number[], points: Float64Array): Float64Array | undefined {
     const placeOf = new Map(front.map((index, at) => [index, at]));
     if (this.#choices.some(({ index }) => !placeOf.has(index))) return undefined;

@@ -56,7 +56,7 @@ def count_steps(config):
     with open(os.path.join(root, "pid-%d-%d" % (attempt, rank)), "w") as file:
         file.write(str(os.getpid()))
     step = start
-    # Each attempt reports at least once, so that the last report is the last attempt's.
+    # Attempts report at least once, so that the last report is the last attempt's.
     while step < steps or step == start or size < config.get("untilRanks", 0):
         if start == 0 and step == config.get("waitsAt"):
             open(os.path.join(root, "waits-%d" % rank), "w").close()

@@ -191,7 +191,7 @@ export class LocalStore {
     if (location[3] === "memory") this.#writer?.abandon(location[0]);
   }
 
-  /** Whether an object's bytes are in their place, as far as it is known here: those of another node are as long as it lives, and where this node has a copy. */
+  /** Whether an object's bytes are in their place, as far as it is known here: those of another node are as long as it lives, and where this process knows of a copy here. */
   canRead(location: WireLocation, of: ObjectEntry): boolean {
     if (this.copies.isOfNode(location)) return this.#reader.holds(fromWire(location));
     return !this.#nodesGone.has(nodeTagOf(location[0])) || this.copies.isHere(location, of);

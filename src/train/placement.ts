@@ -29,7 +29,7 @@ export interface Placement {
 
 interface PlacementRequest {
   readonly scaling: ScalingConfig;
-  /** The ranks that an elastic group has had room for. */
+  /** The ranks that an elastic group has had room for. Infinity before its first attempt. */
   readonly expected: number;
   readonly placedIn: { readonly group: PlacementGroup; readonly firstBundle: number } | undefined;
   readonly warn: (text: string) => void;
@@ -91,8 +91,8 @@ function groupOf(size: number, { resourcesPerWorker, placementStrategy: strategy
 }
 
 /**
- * The number of workers that the free resources hold, as far as sums can tell. Nodes report late what a group has just given back, so the expected number is
- * tried, too, where the cluster has that much in all.
+ * The number of workers that the free resources hold, as far as sums can tell. Nodes report late what this or another group has just given back, so the
+ * expected number is tried, too, where the cluster has that much in all.
  */
 async function firstSize({ min, max, resourcesPerWorker }: ScalingConfig, expected: number): Promise<number> {
   if (min === max) return max;

@@ -75,8 +75,8 @@ export class TrainingRun {
   readonly #done = Promise.withResolvers<TrainingOutcome>();
   /** Settles when the observer has been told of the failures of the last attempt. */
   #told: Promise<void> = Promise.resolve();
-  /** For how many ranks there was room at last. */
-  #room = 0;
+  /** For how many ranks there was room at last. The first attempt hopes for what the whole cluster holds. */
+  #room = Number.POSITIVE_INFINITY;
   #metrics: Metrics = {};
   #checkpoint: Checkpoint | undefined;
 

@@ -38,7 +38,7 @@ import type { TorchrunPlace } from "./torchrun.ts";
 export interface GroupRequest {
   readonly loop: Loop;
   readonly scaling: ScalingConfig;
-  /** The ranks of an elastic run that had room, or have been found room for; 0 at first. */
+  /** The ranks of an elastic run that had room, or have been found room for; infinity at first. */
   readonly expected: number;
   readonly backend: Backend;
   readonly runtimeEnv: RuntimeEnv | undefined;

@@ -244,6 +244,19 @@ describe("elastic groups", () => {
     expect(metrics).toMatchObject({ step: 59, worldSize: 2, attempt: 2 });
     expect(metrics?.["start"]).toBeGreaterThan(0);
   });
+
+  test("begin with what others are about to give back, too", async () => {
+    const other = await placementGroup([{ CPU: 1 }]).ready();
+    const fitted = new DataParallelTrainer<CountConfig>({
+      trainLoopPerWorker: count,
+      trainLoopConfig: { root: mkdtempSync(join(folder, "elastic-")), steps: 1 },
+      scalingConfig: { numWorkers: { min: 1, max: 2 } },
+      runConfig: { name: "soon", storagePath: folder },
+    }).fit();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    await other.remove();
+    expect((await fitted).metrics).toEqual({ step: 0, start: 0, attempt: 1, worldSize: 2 });
+  });
 });
 
 const LANGUAGES = WITHOUT_PYTHON === undefined ? ["TypeScript", "Python"] : ["TypeScript"];

@@ -433,6 +433,20 @@ describe("on one CPU", () => {
 
   test("a generator that computes without end after many quick items is ended by a bare break, once, and one that cleans up is not", async () => {
     const log = new Log(folder);
+    // Beside the other, which has the CPU.
+    const tidy = remote(
+      async function* (file: string) {
+        try {
+          for (let index = 0; ; index += 1) yield index;
+        } finally {
+          await new Promise((resolve) => setTimeout(resolve, 8000));
+          appendFileSync(file, "tidy\n");
+        }
+      },
+      { numCpus: 0 },
+    );
+    for await (const value of tidy.remote(log.file)) if (value === 20) break;
+
     const endless = remote(function* (file: string) {
       appendFileSync(file, `began\n`);
       for (let index = 0; index < 20; index += 1) yield index;
@@ -440,18 +454,8 @@ describe("on one CPU", () => {
     });
     for await (const value of endless.remote(log.file)) if (value === 15) break;
     expect(await remote(() => 1).remote()).toBe(1);
-    expect(log.lines).toEqual(["began"]);
-
-    const tidy = remote(async function* (file: string) {
-      try {
-        for (let index = 0; ; index += 1) yield index;
-      } finally {
-        await new Promise((resolve) => setTimeout(resolve, 8000));
-        appendFileSync(file, "tidy\n");
-      }
-    });
-    for await (const value of tidy.remote(log.file)) if (value === 20) break;
     await until(() => log.lines.includes("tidy"), "the generator to have cleaned up");
+    expect(log.lines).toEqual(["began", "tidy"]);
   });
   suite();
 

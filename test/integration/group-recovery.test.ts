@@ -1,6 +1,8 @@
 /**
  * Placement groups over a head that is killed and started again: with its tables in NATS, and without any, when only the nodes know what they hold.
  */
+import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import {
   availableResources,
   get,
@@ -16,10 +18,11 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type LocalHead, type LocalNodeProcess, type NodeOptions, startHead, startNode } from "../../src/ops/providers/local-processes.ts";
 import { NatsServers } from "../control-plane/nats-servers.ts";
 import { describeNats } from "../control-plane/planes.ts";
-import { until } from "./session.ts";
+import { until, useFolder } from "./session.ts";
 
 const TOKEN = "token of the test";
 const onLine = (): void => {};
+const folder = useFolder();
 
 /** A head, and nodes that are this test's own children. */
 class Machines {
@@ -92,23 +95,23 @@ function suite(newServers: () => Promise<NatsServers | undefined>): void {
       get(where.options({ schedulingStrategy: { placementGroup: group, bundleIndex } }).remote());
     const before = [await inBundle(0), await inBundle(1)];
     expect(new Set(before)).toEqual(new Set([first.pid, second.pid]));
-    const long = remote(async () => {
-      await new Promise((resolve) => {
-        setTimeout(resolve, 3000);
-      });
+    const go = join(mkdtempSync(join(folder, "go-")), "go");
+    const long = remote(async (file: string) => {
+      while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 10));
       return process.ppid;
     })
       .options({ schedulingStrategy: { placementGroup: group, bundleIndex: 1 }, maxRetries: 0 })
-      .remote();
+      .remote(go);
     await until(async () => (await freeCpus()) === 2, "the bundles to be reserved");
     await machines.kill();
     await machines.start();
     await until(async () => (await freeCpus()) === 2, "both nodes to have come back");
     await until(async () => (await infoOf(group))?.state === "created", "the group to be known");
+    writeFileSync(go, "");
     expect(await long).toBe(before[1]);
     expect([await inBundle(0), await inBundle(1)]).toEqual(before);
     const other = placementGroup([{ CPU: 2 }]);
-    await expect(other.ready({ timeoutMs: 1500 })).rejects.toThrow("were not reserved");
+    await expect(other.ready({ timeoutMs: 500 })).rejects.toThrow("were not reserved");
     await group.remove();
     await other.ready({ timeoutMs: 20_000 });
     await other.remove();

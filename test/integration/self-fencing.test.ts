@@ -117,7 +117,8 @@ describe.skipIf(process.platform !== "linux")("a node that is cut off from all o
     await cluster.partition([third]);
     const cutMs = performance.now();
     await until(() => !isAlive(third.pid), "the node to end");
-    expect(performance.now() - cutMs).toBeGreaterThan(5_500);
+    // Seven seconds after a question that was answered: the last one is a second older than the cut, or more on a busy machine. After two it is only suspected.
+    expect(performance.now() - cutMs).toBeGreaterThan(4_000);
     const pids = (): string[] => Array.from(new Set(log.lines.map((line) => line.split(" ")[0] ?? "")));
     await until(() => pids().length > 1, "the actor to live elsewhere");
     await cluster.heal();

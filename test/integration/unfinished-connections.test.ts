@@ -9,6 +9,7 @@ import { TestCluster } from "shoal/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { UNFINISHED_AT_PORT_MAX } from "../../src/runtime/os/limits.ts";
 import { parseNetworkAddress } from "../../src/runtime/os/network/network-address.ts";
+import { OPEN_WITHIN_MS } from "../../src/runtime/rpc/limits.ts";
 import { wholeFrame } from "../../src/runtime/wire/frame.ts";
 import { encodeHeader } from "../../src/runtime/wire/header.ts";
 import { MESSAGE, PROTOCOL_VERSION } from "../../src/runtime/wire/messages.ts";
@@ -103,13 +104,15 @@ describe("who only connects", () => {
   async function holds(pid: number, where: net.NetConnectOpts, says?: Buffer): Promise<void> {
     const before = descriptorsOf(pid);
     const { sockets, open } = await flood(where, says);
+    const floodedMs = performance.now();
     let most = 0;
     const watch = setInterval(() => (most = Math.max(most, descriptorsOf(pid))), 20);
     try {
       await works();
       // The oldest go at once, and of the others all but a few after their time, long before that of a hello is over.
       await until(() => descriptorsOf(pid) <= before + MAX + OTHERS, "most of them to be dropped", { withinMs: 4_500 });
-      expect(open()).toBeGreaterThan(0);
+      // On a machine that is busy enough the time of a first word is over by now, and none is left.
+      if (performance.now() - floodedMs < OPEN_WITHIN_MS) expect(open()).toBeGreaterThan(0);
     } finally {
       clearInterval(watch);
     }

@@ -5,7 +5,9 @@
 // whole programs, which compute, beside the store and the bus, which mostly wait for times to be over. `waiting` starts Shoal's own processes and waits for
 // limits of time to pass, so some of these files run side by side. `integration` starts Shoal's own processes, one file after another, since two cores are
 // little and much of it is measured against time.
+import { relative } from "node:path";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const RULES = [
   "test/circles.test.ts",
@@ -25,17 +27,42 @@ const RULES = [
 
 const APART = ["test/closures/**/*.test.ts", "test/control-plane/**/*.test.ts", "test/*simulation.test.ts"];
 
-/** Files that need less than half of one processor: the rest of their time they wait. Each has folders, ports and processes of its own. */
+/** Files that need less than half of one processor: the rest of their time they wait. Each has folders, ports and processes of its own. Longest first. */
 const WAITING = [
-  "actor-cycles",
+  "store-away",
+  "self-fencing",
+  "recovery-resources",
   "cluster-commands",
   "cluster-security",
   "network-namespaces",
-  "recovery-resources",
-  "self-fencing",
-  "store-away",
+  "actor-cycles",
   "unfinished-connections",
 ].map((name) => `test/integration/${name}.test.ts`);
+
+/** The files of ten seconds and more among those that run side by side, longest first: what begins last is what all others are waited for. */
+const LONGEST = [
+  "test/tools.test.ts",
+  "test/simulation.test.ts",
+  "test/closures/matrix.test.ts",
+  "test/control-plane/chaos.test.ts",
+  "test/control-plane/nats-operations.test.ts",
+  "test/control-plane/nats-logins.test.ts",
+  "test/closures/matrix-vitest.test.ts",
+  ...WAITING,
+];
+
+/** Without the times of an earlier run, which a fresh clone does not have, Vitest begins with the files that have the most bytes. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const place = ({ moduleId }: TestSpecification): number => {
+      const at = LONGEST.indexOf(relative(this.ctx.config.root, moduleId));
+      return at < 0 ? LONGEST.length : at;
+    };
+    const projects = Array.from(new Set(sorted.map(({ project }) => project.name)));
+    return projects.flatMap((name) => sorted.filter(({ project }) => project.name === name).sort((a, b) => place(a) - place(b)));
+  }
+}
 
 /** Against programs of others, which are downloaded: `npm run test:systems` runs these alone, and `npm test` does not. */
 const SYSTEMS = ["test/systems/**/*.test.ts"];
@@ -49,6 +76,7 @@ const ORACLES = ["test/oracles/*.test.ts"];
 const config: ViteUserConfig = defineConfig({
   test: {
     reporters: ["default", "./test/reporter/count-reporter.ts"],
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {

@@ -41,7 +41,6 @@ const WAITING = [
   "python-node-loss",
   "network-faults",
   "network-security",
-  "security",
 ].map((name) => `test/integration/${name}.test.ts`);
 
 /** The files of ten seconds and more among those that run side by side, longest first: what begins last is what all others are waited for. */

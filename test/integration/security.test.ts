@@ -6,7 +6,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import net from "node:net";
 import { dirname, join } from "node:path";
 import { init, nodes, remote, shutdown } from "shoal";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { ProcessId } from "../../src/runtime/base/ids.ts";
 import { randomHex } from "../../src/runtime/os/random.ts";
 import { proofOf } from "../../src/runtime/rpc/proof.ts";
@@ -15,9 +15,6 @@ import { type Frame, FRAME_FLAG, FrameParser, FrameWriter } from "../../src/runt
 import { MESSAGE, PROTOCOL_VERSION } from "../../src/runtime/wire/messages.ts";
 import type { OpenReply } from "../../src/runtime/wire/open-messages.ts";
 import { eventually, isAlive, Sandbox } from "./sandbox.ts";
-
-// Most of them wait until a silent caller's time is over, and each has callers of its own.
-vi.setConfig({ maxConcurrency: 32 });
 
 const sandbox = new Sandbox();
 const temporaryBefore = process.env["TMPDIR"];

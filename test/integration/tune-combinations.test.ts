@@ -84,6 +84,8 @@ const seed = 7;
 const CASES: Record<string, Case> = {
   "median stopping": {
     scheduler: () => new MedianStoppingRule({ timeAttr: "steps", gracePeriod: 2 }),
+    // With this seed the last trial is the worst. One run of 25 without a seed draws values of which each is better than the median of those before.
+    searchAlg: () => new BasicVariantGenerator({ seed: 8 }),
     numSamples: 8,
     steps: (steps) => steps.includes(9) && steps.some((count) => count < 9),
   },

@@ -95,6 +95,8 @@ export class LiveTrial implements Trial {
   /** Whether the process saves a checkpoint when it is asked to. Undefined before the first report, and where logs of earlier versions do not tell. */
   savesWhenAsked: boolean | undefined;
   isSaving = false;
+  /** While its report is being answered: whether it would save if it were asked now. */
+  canBeAsked = false;
   /** Whether it was told to leave its process and has not yet. Its status shows already what comes then. */
   isReleasing = false;
   nextCheckpoint = 0;
@@ -136,7 +138,7 @@ export class LiveTrial implements Trial {
   }
 
   get hasCheckpoint(): boolean {
-    return this.isSaving || this.newestCheckpoint !== undefined;
+    return this.isSaving || this.canBeAsked || this.newestCheckpoint !== undefined;
   }
 
   get newestCheckpoint(): TrialCheckpoint | undefined {

@@ -271,17 +271,20 @@ export class TrialMachine {
 
   #decide(trial: LiveTrial, result: TrialResult): void {
     let decision: Decision;
+    trial.canBeAsked = trial.savesWhenAsked === true;
     try {
       decision = this.#scheduler.onTrialResult(trial, result, this.#view);
     } catch (error) {
       this.#fail(trial, { failure: failureOf(error), isReleased: false });
       return;
+    } finally {
+      trial.canBeAsked = false;
     }
     const { verdict, actions } = typeof decision === "string" ? { verdict: decision, actions: [] } : decision;
     let save = false;
     for (const action of actions) {
       if (action.type === "checkpoint" && action.trialId === trial.id) {
-        save = trial.savesWhenAsked ?? this.#limits.savesWhenAsked !== false;
+        save = this.#savesWhenAsked(trial);
         trial.isSaving = save;
       } else this.#act(action);
     }
@@ -715,8 +718,14 @@ export class TrialMachine {
   /** Answers the report of a trial that is to leave its process. */
   #answerLeaving(trial: LiveTrial): void {
     // A trial that is to have other resources goes on as one that was paused: it saves first.
-    if (trial.status === "paused" || trial.status === "pending") this.#answer(trial, { action: "pause" });
-    else this.#answer(trial, { action: "stop", ...(trial.status === "terminated" && { hasEnded: true }) });
+    if (trial.status === "paused" || trial.status === "pending") {
+      trial.isSaving = this.#savesWhenAsked(trial);
+      this.#answer(trial, { action: "pause" });
+    } else this.#answer(trial, { action: "stop", ...(trial.status === "terminated" && { hasEnded: true }) });
+  }
+
+  #savesWhenAsked(trial: LiveTrial): boolean {
+    return trial.savesWhenAsked ?? this.#limits.savesWhenAsked !== false;
   }
 
   #tellComplete(trial: LiveTrial, isError: boolean): void {

@@ -33,6 +33,8 @@ class Instances:
     def __init__(self, type):
         self.type = type
         self.instance = None
+        #: The last trial of the instance.
+        self.trial = None
         #: The folder of the last checkpoint. The driver has copied it when it asks for something else.
         self.saved = None
         if hasattr(type, "default_resource_request"):
@@ -83,11 +85,14 @@ class Instances:
         instance, self.instance = self.instance, None
         if instance is None:
             return
+        # The next trial may have begun already: the instance is still of its own.
+        following, _session.current = _session.current, self.trial
         try:
             cleanup = getattr(instance, "cleanup", None)
             if cleanup is not None:
                 cleanup()
         finally:
+            _session.current = following
             _loop_ends.run(True)
 
     def _drop_saved(self):
@@ -150,6 +155,7 @@ class ClassTrial:
         if not callable(getattr(type, "step", None)):
             raise TypeError("Cannot run %s: a class of Tune has a method step()" % type.__name__)
         self._instance = self._instances.instance_for(self._spec["config"])
+        self._instances.trial = self
         self._count()
         if self.checkpoint is None:
             return

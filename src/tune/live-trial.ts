@@ -137,6 +137,11 @@ export class LiveTrial implements Trial {
     return trial;
   }
 
+  /** Whether it is to go on from a checkpoint of its own, not from a donor's. */
+  get goesOnFromItself(): boolean {
+    return this.awaitedDonor === undefined && (this.start === undefined || this.hasBegunFromStart);
+  }
+
   get hasCheckpoint(): boolean {
     return this.isSaving || this.canBeAsked || this.newestCheckpoint !== undefined;
   }

@@ -188,6 +188,25 @@ describe("the life of trials", () => {
     expect(bench.machine.finishedTrials.at(-1)).toMatchObject({ iteration: 3, timeTotalMs: 30 });
   });
 
+  test("a trial that cannot save as it is paused has failed: it would begin anew for ever", () => {
+    const script = { "0@1": "pause" } as const;
+    const failed = { type: "failed", trialId: idOf(0), failure: { name: "Error", message: "no room" } } as const;
+    const told = { savesWhenAsked: true };
+    const bench = new Bench({ script, samplesMax: 1 }).begin().report(0, { loss: 1 }, told).apply(failed);
+    expect(bench.machine.finishedTrials).toMatchObject([{ status: "errored", failure: { message: "no room" } }]);
+    expect(bench.scheduler.told).toEqual(["error 0"]);
+    const again = new Bench({ script, samplesMax: 1, maxFailures: 1 }).begin().report(0, { loss: 1 }, told).apply(failed);
+    expect([again.status(0), again.taken()]).toEqual(["running", ["start 0", "pause 0", "start 0"]]);
+    again.report(0, { loss: 1 }, told).apply(failed);
+    expect(again.status(0)).toBe("errored");
+    // Functions save with their reports, and what a trial that takes over another's checkpoint does not save is not missed.
+    const reporting = new Bench({ script, samplesMax: 1 }).begin().report(0, { loss: 1 }, { savesWhenAsked: false }).apply(failed);
+    expect(reporting.status(0)).toBe("running");
+    const taking: Decision = { verdict: "continue", actions: [{ type: "exploit", trialId: idOf(0), donorId: idOf(1), config: { n: 7 } }] };
+    const exploiting = new Bench({ script: { "0@1": taking }, samplesMax: 2 }).begin().report(1, { loss: 1 }, { checkpoint: "d" });
+    expect(exploiting.report(0, { loss: 1 }, told).apply(failed).status(0)).toBe("running");
+  });
+
   test("failures are tried again as often as allowed, from the newest checkpoint", () => {
     const bench = new Bench({ maxFailures: 1, samplesMax: 1 }).begin();
     bench.report(0, { loss: 1 }, { checkpoint: "c0" }).report(0);

@@ -361,10 +361,11 @@ export class TrialMachine {
     const trial = this.#live.get(trialId);
     if (trial === undefined) return;
     this.#searchDelayed = false;
+    const isLost = trial.isSaving && trial.goesOnFromItself && this.#open.has(trial.id);
     this.#saveFailed(trial);
-    // The trial was told to leave its process anyway, and its attempt has ended.
-    if (trial.isReleasing) return this.#settle(trial);
-    if (trial.status !== "running") return;
+    // The trial was told to leave its process anyway, and its attempt has ended: a failure where it should have saved before, to go on from there.
+    if (trial.isReleasing && !isLost) return this.#settle(trial);
+    if (trial.status !== "running" && !isLost) return;
     trial.failures += 1;
     const { maxFailures } = this.#limits;
     if (isFinal || (maxFailures !== -1 && trial.failures > maxFailures)) {
@@ -372,6 +373,7 @@ export class TrialMachine {
       return;
     }
     this.#notify("failure", trial, { failure });
+    if (trial.isReleasing) return this.#settle(trial);
     this.#free(trial);
     this.#setPending(trial);
   }
@@ -546,7 +548,8 @@ export class TrialMachine {
     this.#free(trial);
     trial.isReleasing = false;
     if (trial.status === "pending" || trial.status === "paused") {
-      if (trial.iteration > 0 && trial.checkpointToStartFrom === undefined && trial.awaitedDonor === undefined)
+      // A class that saves was cut short.
+      if (trial.iteration > 0 && trial.goesOnFromItself && trial.checkpointToStartFrom === undefined && trial.savesWhenAsked !== true)
         this.#notify("lacksCheckpoint", trial);
       trial.rewind();
       if (trial.status === "paused") this.#notify("paused", trial);

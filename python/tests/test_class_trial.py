@@ -1,4 +1,4 @@
-"""Checkpoints from which a class of Tune goes on.
+"""Checkpoints from which a class of Tune goes on, and whose trial its code runs in.
 
 Run by ``test/integration/tune-python.test.ts``, or by hand: ``PYTHONPATH=python python3 python/tests/test_class_trial.py``.
 """
@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 from shoal.tune._class_trial import ClassTrial, Instances
+from shoal.tune._trainable import Trainable
 
 SPEC = {"config": {}, "trialId": "0", "iteration": 0, "timeTotalMs": 0}
 
@@ -35,6 +36,24 @@ class LoadTest(unittest.TestCase):
                 with self.assertRaisesRegex(FileNotFoundError, "none of these"):
                     trial._begin()
                 self.assertEqual(Model.calls, [expected])
+
+
+class Cleaned(Trainable):
+    seen = []
+
+    def step(self):
+        return {}
+
+    def cleanup(self):
+        self.seen.append(self.trial_id)
+
+
+class ContextTest(unittest.TestCase):
+    def test_an_instance_is_cleaned_up_in_the_context_of_its_own_trial(self):
+        instances = Instances(Cleaned)
+        for trial in "01":
+            ClassTrial(instances, {**SPEC, "trialId": trial})._begin()
+        self.assertEqual((Cleaned.seen, instances.instance.trial_id), (["0"], "1"))
 
 
 if __name__ == "__main__":

@@ -406,7 +406,11 @@ describe("exploitation", () => {
     });
     scheduler.setSearchProperties("loss", "min");
     const told = { savesWhenAsked: true };
-    const bench = new Bench({ scheduler, samplesMax: 2 }).begin().report(0, { loss: 9 }, told).release(0, "own").report(1, { loss: 1 }, told);
+    const bench = new Bench({ scheduler, samplesMax: 2 })
+      .begin()
+      .report(0, { loss: 9 }, told)
+      .release(0, "own")
+      .report(1, { loss: 1 }, told);
     expect(bench.taken()).toEqual(["start 0", "start 1", "pause 0", "log 0 from 1 at 1 and 1", "pause 1"]);
     bench.release(1, "donor");
     expect(bench.taken()).toEqual(["start 0 from donor", "start 1 from donor"]);

@@ -55,6 +55,17 @@ class ContextTest(unittest.TestCase):
             ClassTrial(instances, {**SPEC, "trialId": trial})._begin()
         self.assertEqual((Cleaned.seen, instances.instance.trial_id), (["0"], "1"))
 
+    def test_a_cleanup_that_raises_is_told_and_no_fault_of_the_next_trial(self):
+        class Broken(Cleaned):
+            def cleanup(self):
+                raise ValueError("no such file")
+
+        instances = Instances(Broken)
+        for trial in "01":
+            ClassTrial(instances, {**SPEC, "trialId": trial})._begin()
+        self.assertEqual(instances.cleanup_failure, "cleanup() after trial 0 failed: no such file")
+        self.assertEqual((instances.instance.trial_id, instances.clean_up()), ("1", "cleanup() after trial 1 failed: no such file"))
+
 
 if __name__ == "__main__":
     unittest.main()

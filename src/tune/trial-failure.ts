@@ -4,7 +4,7 @@
  * Messages name the trial. Where a process has died, the message tells how, and not which internal call failed with it. `experiment.ts` and the machine make failures,
  * and `ResultGrid` turns them into errors.
  */
-import { ActorDiedError, ActorUnavailableError, OutOfMemoryError, ShoalError } from "../core/index.ts";
+import { ActorDiedError, ActorUnavailableError, OutOfMemoryError, type SerializationError, ShoalError } from "../core/index.ts";
 import { describeValue, processEnding } from "../core/internal.ts";
 import { TuneError } from "./errors.ts";
 import { CAUSES_MAX } from "./limits.ts";
@@ -19,6 +19,16 @@ export function failureOf(error: unknown): TrialFailure {
   const stack = stackOf(error);
   const hint = error instanceof ShoalError ? error.hint : undefined;
   return { name, message, ...(stack !== undefined && { stack }), ...(hint !== undefined && { hint }) };
+}
+
+/** The failure of a trial whose configuration cannot be sent: it says where in the configuration, and not in which call. */
+export function unsentFailureOf(error: SerializationError): TrialFailure {
+  // Its frames are the driver's.
+  const { message, stack: _, ...failure } = failureOf(error);
+  const named = message.replaceAll(/the arguments of TrialActor\.begin( → \[0\] → \.config)?/g, (_, inside?: string) =>
+    inside === undefined ? "its configuration" : "config",
+  );
+  return { ...failure, message: named };
 }
 
 /**

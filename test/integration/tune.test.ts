@@ -453,8 +453,14 @@ describe("failures", () => {
       paramSpace: { value: gridSearch([1, socket, "two"]) },
       runConfig: runConfig(),
     }).fit();
-    expect(results.errors.map(({ message }) => message)).toEqual([expect.stringMatching(/Trial .*_00001 failed: SerializationError/)]);
+    expect(results.errors.map(({ message }) => message)).toEqual([
+      expect.stringMatching(
+        /^Trial .*_00001 failed: SerializationError: its configuration cannot be sent .*\n *config → \.value \(Socket\)/,
+      ),
+    ]);
     expect(Array.from(results, ({ metrics }) => metrics?.ok)).toEqual(["number", undefined, "string"]);
+    const captures = new Tuner(() => ({ ok: String(socket.destroyed) }), { runConfig: runConfig() });
+    await expect(captures.fit()).rejects.toThrow("the trainable → captured `socket` (Socket) cannot be sent");
     socket.destroy();
   });
 
@@ -481,7 +487,9 @@ describe("failures", () => {
       throw new Error("no idea");
     });
     await expect(bad).rejects.toThrow("no idea");
-    expect(closed).toEqual(["good", "bad"]);
+    const odd = fit("odd", () => 7 as never);
+    await expect(odd).rejects.toThrow('suggest() of the searcher must give a configuration, "later" or "finished": received 7');
+    expect(closed).toEqual(["good", "bad", "odd"]);
   });
 
   test("a run's name is refused while its run is there, unless it is overwritten", async () => {

@@ -22,7 +22,7 @@ import type { Stopper } from "./stoppers.ts";
 import type { Config, JsonValue, Trial, TrialPlace, TrialResources, TrialResult } from "./trial.ts";
 import type { Answer, SessionLimits, TrialEffect, TrialEvent, TrialFailure } from "./trial-events.ts";
 import type { TrialFiles } from "./trial-files.ts";
-import { deathOf, failureOf, trialError, unsentFailureOf } from "./trial-failure.ts";
+import { causeOfDeath, deathOf, failureOf, trialError, unsentFailureOf } from "./trial-failure.ts";
 import { totalOf, type TrialMachine } from "./trial-machine.ts";
 import { TrialPlaces } from "./trial-places.ts";
 import type { TrialProcess, TrialProcesses } from "./trial-processes.ts";
@@ -628,7 +628,7 @@ export class Experiment {
       return this.#dispatch({ type: "failed", trialId: trial.id, failure: { name: "TuneError", message, namesTrial: true } });
     }
     const isUsers = error instanceof TaskError;
-    const cause = isUsers ? error.cause : error;
+    const cause = isUsers ? error.cause : causeOfDeath(error);
     this.#lastError = cause;
     // The process of a function is as good as before; an instance of a class is in no known state.
     if (isUsers && this.#parts.survivesErrors && process !== undefined) this.#free(process);

@@ -25,9 +25,11 @@ export function failureOf(error: unknown): TrialFailure {
 export function unsentFailureOf(error: SerializationError): TrialFailure {
   // Its frames are the driver's.
   const { message, stack: _, ...failure } = failureOf(error);
-  const named = message.replaceAll(/the arguments of TrialActor\.begin( → \[0\] → \.config)?/g, (_, inside?: string) =>
-    inside === undefined ? "its configuration" : "config",
-  );
+  const named = message
+    .replaceAll(/the arguments of TrialActor\.begin → \[0\] → \.config/g, "config")
+    .replaceAll("the arguments of TrialActor.begin", "its configuration")
+    // To Python.
+    .replace("Cannot call TrialActor.begin: the argument at [0].", "");
   return { ...failure, message: named };
 }
 
@@ -46,6 +48,12 @@ export function deathOf(trial: { readonly id: string; readonly nodeId?: string |
     message: `Trial ${trial.id} failed: ${how}`,
     hint: ending === undefined ? AGAIN : remedyOf(error as ShoalError),
   };
+}
+
+/** The process had started, and did not find the trainable, or what that imports: the error of that, not of the call. */
+export function causeOfDeath(error: unknown): unknown {
+  const isOfTrainable = error instanceof ActorDiedError && error.details?.["ending"] === "constructorFailed";
+  return isOfTrainable && error.cause instanceof Error ? error.cause : error;
 }
 
 /** How a trial was lost whose process left no code and no signal, as its node went with it. */

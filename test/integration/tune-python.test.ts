@@ -285,6 +285,8 @@ test("a class of Python that cannot be run, or saves what it cannot, fails by it
     ),
     expect.stringContaining("Cannot run Stepless: a class of Tune has a method step()"),
   ]);
+  const { errors } = await new Tuner(python.actor(MODELS, "Modell"), { runConfig: { storagePath: folder, name: "none" } }).fit();
+  expect(errors[0]?.message).toMatch(/^Trial \w+ failed: AttributeError: \S+\/models\.py has no Modell: did you mean Model\?$/);
   expect(() => new Tuner(python.actor(MODELS, "Plain", { maxRestarts: 1 }))).toThrow(
     "its option maxRestarts is for actors, not for trials",
   );

@@ -2,6 +2,7 @@
  * The actor in which trials run, one after the other: functions share it freely, a class keeps its instance for the next trial where `resetConfig` takes the new configuration.
  *
  * The driver's `ActorProcesses` is its only caller: `begin`, then `next` until the trial has ended or left.
+ * An instance that makes room for another is cleaned up before; what that throws is told beside the next trial's first event, and is not its failure.
  */
 import { getRuntimeContext } from "../core/index.ts";
 import { describeValue, isClass } from "../core/internal.ts";

@@ -67,8 +67,9 @@ class Targets:
 
                 near = difflib.get_close_matches(part, [known for known in dir(found) if not known.startswith("_")], 3)
                 also = ": did you mean %s?" % " or ".join(near) if near else ""
-                text = "%s has no %s%s; it is %s" % (place, name, also, getattr(module, "__file__", "a package without a file"))
-                raise AttributeError(text) from None
+                file = getattr(module, "__file__", "a package without a file")
+                which = "" if file == place else "; it is %s" % file
+                raise AttributeError("%s has no %s%s%s" % (place, name, also, which)) from None
         return getattr(found, "__shoal_function__", found)
 
     def _module(self, place):

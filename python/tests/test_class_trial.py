@@ -1,4 +1,4 @@
-"""Checkpoints from which a class of Tune goes on.
+"""Checkpoints from which a class of Tune goes on, and whose trial its code runs in.
 
 Run by ``test/integration/tune-python.test.ts``, or by hand: ``PYTHONPATH=python python3 python/tests/test_class_trial.py``.
 """
@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 from shoal.tune._class_trial import ClassTrial, Instances
+from shoal.tune._trainable import Trainable
 
 SPEC = {"config": {}, "trialId": "0", "iteration": 0, "timeTotalMs": 0}
 
@@ -35,6 +36,35 @@ class LoadTest(unittest.TestCase):
                 with self.assertRaisesRegex(FileNotFoundError, "none of these"):
                     trial._begin()
                 self.assertEqual(Model.calls, [expected])
+
+
+class Cleaned(Trainable):
+    seen = []
+
+    def step(self):
+        return {}
+
+    def cleanup(self):
+        self.seen.append(self.trial_id)
+
+
+class ContextTest(unittest.TestCase):
+    def test_an_instance_is_cleaned_up_in_the_context_of_its_own_trial(self):
+        instances = Instances(Cleaned)
+        for trial in "01":
+            ClassTrial(instances, {**SPEC, "trialId": trial})._begin()
+        self.assertEqual((Cleaned.seen, instances.instance.trial_id), (["0"], "1"))
+
+    def test_a_cleanup_that_raises_is_told_and_no_fault_of_the_next_trial(self):
+        class Broken(Cleaned):
+            def cleanup(self):
+                raise ValueError("no such file")
+
+        instances = Instances(Broken)
+        for trial in "01":
+            ClassTrial(instances, {**SPEC, "trialId": trial})._begin()
+        self.assertEqual(instances.cleanup_failure, "cleanup() after trial 0 failed: no such file")
+        self.assertEqual((instances.instance.trial_id, instances.clean_up()), ("1", "cleanup() after trial 1 failed: no such file"))
 
 
 if __name__ == "__main__":

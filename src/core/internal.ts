@@ -49,6 +49,7 @@ export { userStack } from "./serializer.ts";
 
 // What travels, and how.
 export { registerExports } from "../runtime/closure/well-known.ts";
+export { nameUnsent } from "../runtime/closure/graph-builder.ts";
 export { deregisterSerializer, registerSerializer } from "./objects/registered-serializers.ts";
 export { inspectSerializability, type SerializabilityReport } from "./objects/inspect-serializability.ts";
 

@@ -68,5 +68,6 @@ export function durationText(ms: number): string {
 
 /** Control characters of metrics and names must not move a terminal's cursor. */
 function oneLine(text: string): string {
-  return text.replace(/\p{Cc}+/gu, " ").slice(0, 40);
+  const line = text.replace(/\p{Cc}+/gu, " ");
+  return line.length > 40 ? `${line.slice(0, 39)}…` : line;
 }

@@ -5,7 +5,7 @@
  * are made one at a time, in the order of the machine's effects, so that the log is enough to repeat them: `replay` does so, and `run` goes on from there.
  */
 import { availableResources, clusterResources, SerializationError, TaskError } from "../core/index.ts";
-import { isSessionOpen } from "../core/internal.ts";
+import { describeValue, isPlainObject, isSessionOpen } from "../core/internal.ts";
 import { sessionLossOf } from "../runs/errors.ts";
 import { Checkpoint } from "../runs/checkpoint.ts";
 import { completeCheckpoint, removeCheckpoint } from "../runs/checkpoint-upload.ts";
@@ -22,7 +22,7 @@ import type { Stopper } from "./stoppers.ts";
 import type { Config, JsonValue, Trial, TrialPlace, TrialResources, TrialResult } from "./trial.ts";
 import type { Answer, SessionLimits, TrialEffect, TrialEvent, TrialFailure } from "./trial-events.ts";
 import type { TrialFiles } from "./trial-files.ts";
-import { deathOf, failureOf, trialError } from "./trial-failure.ts";
+import { causeOfDeath, deathOf, failureOf, trialError, unsentFailureOf } from "./trial-failure.ts";
 import { totalOf, type TrialMachine } from "./trial-machine.ts";
 import { TrialPlaces } from "./trial-places.ts";
 import type { TrialProcess, TrialProcesses } from "./trial-processes.ts";
@@ -353,6 +353,10 @@ export class Experiment {
     this.#callSearcher(async () => {
       if (this.#isOver) return;
       const suggestion = await this.#parts.searcher.suggest(trialId);
+      if (suggestion !== "later" && suggestion !== "finished" && !isPlainObject(suggestion))
+        throw new TypeError(
+          `Cannot run trial ${trialId}: suggest() of the searcher must give a configuration, "later" or "finished": received ${describeValue(suggestion)}`,
+        );
       // The next event must not be applied before this call counts as done: a snapshot would have it twice.
       queueMicrotask(() => void this.#suggested(trialId, suggestion));
     });
@@ -624,13 +628,15 @@ export class Experiment {
       return this.#dispatch({ type: "failed", trialId: trial.id, failure: { name: "TuneError", message, namesTrial: true } });
     }
     const isUsers = error instanceof TaskError;
-    const cause = isUsers ? error.cause : error;
+    const cause = isUsers ? error.cause : causeOfDeath(error);
     this.#lastError = cause;
     // The process of a function is as good as before; an instance of a class is in no known state.
     if (isUsers && this.#parts.survivesErrors && process !== undefined) this.#free(process);
     else process?.kill();
+    if (error instanceof SerializationError)
+      return this.#dispatch({ type: "failed", trialId: trial.id, failure: unsentFailureOf(error), isFinal: true });
     const failure = (isUsers ? undefined : deathOf({ id: trial.id, nodeId }, error as Error)) ?? failureOf(cause);
-    this.#dispatch({ type: "failed", trialId: trial.id, failure, ...(error instanceof SerializationError && { isFinal: true }) });
+    this.#dispatch({ type: "failed", trialId: trial.id, failure });
   }
 
   #sessionLost(error: unknown): TuneError {

@@ -51,6 +51,9 @@ export const TABLE_PARAMETERS = 6;
 /** Rows of the report's table, the best first. */
 export const REPORT_ROWS = 20;
 
+/** Metrics in the report's table, where none is tuned. */
+export const REPORT_METRICS = 6;
+
 /** Lines of the report's parallel coordinates: more would be one grey. */
 export const REPORT_LINES = 500;
 

@@ -95,6 +95,8 @@ export class LiveTrial implements Trial {
   /** Whether the process saves a checkpoint when it is asked to. Undefined before the first report, and where logs of earlier versions do not tell. */
   savesWhenAsked: boolean | undefined;
   isSaving = false;
+  /** While its report is being answered: whether it would save if it were asked now. */
+  canBeAsked = false;
   /** Whether it was told to leave its process and has not yet. Its status shows already what comes then. */
   isReleasing = false;
   nextCheckpoint = 0;
@@ -135,8 +137,13 @@ export class LiveTrial implements Trial {
     return trial;
   }
 
+  /** Whether it is to go on from a checkpoint of its own, not from a donor's. */
+  get goesOnFromItself(): boolean {
+    return this.awaitedDonor === undefined && (this.start === undefined || this.hasBegunFromStart);
+  }
+
   get hasCheckpoint(): boolean {
-    return this.isSaving || this.newestCheckpoint !== undefined;
+    return this.isSaving || this.canBeAsked || this.newestCheckpoint !== undefined;
   }
 
   get newestCheckpoint(): TrialCheckpoint | undefined {

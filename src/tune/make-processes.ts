@@ -2,11 +2,11 @@
 import { pythonProcesses } from "./python-processes.ts";
 import type { TrainableParts } from "./trainable.ts";
 import { TrainerProcesses } from "./trainer-processes.ts";
-import { type TrialProcesses, typescriptProcesses } from "./trial-processes.ts";
+import { type PoolOptions, type TrialProcesses, typescriptProcesses } from "./trial-processes.ts";
 
-export function makeProcesses(trainable: TrainableParts, reuseActors: boolean | undefined): TrialProcesses {
+export function makeProcesses(trainable: TrainableParts, options: PoolOptions): TrialProcesses {
   const { body } = trainable;
   if (body.kind === "definition") return new TrainerProcesses(body.definition);
-  if (body.kind === "python") return pythonProcesses(body.code, reuseActors ?? true);
-  return typescriptProcesses(trainable, reuseActors ?? true);
+  if (body.kind === "python") return pythonProcesses(body.code, options);
+  return typescriptProcesses(trainable, options);
 }

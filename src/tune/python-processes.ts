@@ -9,7 +9,7 @@ import { checkpointName, persistCheckpoint } from "../runs/checkpoint-upload.ts"
 import { python } from "../python/python.ts";
 import { joinPath } from "../storage/paths.ts";
 import type { TrialActor } from "./trial-actor.ts";
-import { ActorProcesses } from "./trial-processes.ts";
+import { ActorProcesses, type PoolOptions } from "./trial-processes.ts";
 import type { ProcessAnswer, ProcessEvent, TrialSpec } from "./trial-protocol.ts";
 
 /** The events of Python: a checkpoint is the path of a folder of a node. */
@@ -18,10 +18,10 @@ type PythonEvent = ProcessEvent & { readonly local?: string; readonly nodeId?: s
 interface PythonTrialActor {
   begin(spec: TrialSpec): PythonEvent;
   next(answer: ProcessAnswer): PythonEvent;
-  cleanUp(): void;
+  cleanUp(): string | null;
 }
 
-export function pythonProcesses({ kind, place, name, options }: PythonCode, isReusing: boolean): ActorProcesses {
+export function pythonProcesses({ kind, place, name, options }: PythonCode, { isReusing, onProblem }: PoolOptions): ActorProcesses {
   const { numReturns: _, ...given } = options as ActorOptions & { numReturns?: unknown };
   const actorClass = python.actor<PythonTrialActor, [place: string, name: string, kind: string]>("shoal.tune._trial", "TrialActor", {
     maxConcurrency: 4,
@@ -29,6 +29,7 @@ export function pythonProcesses({ kind, place, name, options }: PythonCode, isRe
   const persist = remote(persistCheckpoint, { numCpus: 0 });
   return new ActorProcesses({
     isReusing,
+    onProblem,
     hasInstances: kind === "class",
     make: (amounts) =>
       actorClass.options({ ...sharedOptions(given), ...amounts }).remote(place, name, kind) as unknown as ActorHandle<TrialActor>,

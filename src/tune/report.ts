@@ -13,9 +13,9 @@ import { joinPath } from "../storage/paths.ts";
 import { resolveFolder } from "../storage/places.ts";
 import { ConfigCodec } from "./config-codec.ts";
 import { importanceOf, type ImportanceRow } from "./importance.ts";
-import { REPORT_CURVE_POINTS, REPORT_CURVES, REPORT_LINES, REPORT_ROWS } from "./limits.ts";
+import { REPORT_CURVE_POINTS, REPORT_CURVES, REPORT_LINES, REPORT_METRICS, REPORT_ROWS } from "./limits.ts";
 import { type KnownTrial, resultOf } from "./live-trial.ts";
-import type { Metrics, Mode } from "./trial.ts";
+import type { JsonValue, Metrics, Mode } from "./trial.ts";
 
 interface ReportFacts {
   readonly trials: readonly KnownTrial[];
@@ -52,17 +52,32 @@ export function htmlReport(facts: ReportFacts, curves: readonly Curve[]): string
   const ranked = rankedTrials(facts);
   const name = folder.slice(folder.lastIndexOf("/") + 1);
   const errored = trials.filter(({ status }) => status === "errored").length;
+  const hasLines = ranked.length > 1 && varying(ranked).length > 0;
   const sections = [
     `<h1>${escape(name)}</h1>`,
-    `<p class="facts">${trials.length} trials, ${errored} failed${metric === "" ? "" : `; the ${modes[0] === "max" ? "highest" : "lowest"} <b>${escape(metric)}</b> is the best`}</p>`,
-    bestTable(ranked, trials, metric),
+    `<p class="facts">${countOf(trials.length)}, ${errored} failed${metric === "" ? "" : `; the ${modes[0] === "max" ? "highest" : "lowest"} <b>${escape(metric)}</b> is the best`}</p>`,
+    trialTable(ranked, facts),
     ...(ranked.length === 0
       ? []
       : [
-          section("Parallel coordinates", "A line is a trial; the bluest lines are the best ones.", parallelCoordinates(ranked, metric)),
+          ...(hasLines
+            ? [
+                section(
+                  "Parallel coordinates",
+                  "A line is a trial; the bluest lines are the best ones.",
+                  parallelCoordinates(ranked, metric),
+                ),
+              ]
+            : []),
           ...(curves.length === 0
             ? []
-            : [section("Learning curves", `${metric} over iterations, of the best ${curves.length} trials.`, learningCurves(curves))]),
+            : [
+                section(
+                  "Learning curves",
+                  `${metric} over iterations, of the best ${curves.length === 1 ? "trial" : countOf(curves.length)}.`,
+                  learningCurves(curves),
+                ),
+              ]),
           section("Importance", "The part of the differences between trials that a parameter alone explains.", importanceBars(ranked)),
         ]),
     failures(trials),
@@ -82,13 +97,17 @@ body{font:14px/1.5 system-ui,sans-serif;max-width:1080px;margin:2rem auto;paddin
 h1{font-size:1.6rem;margin:0}h2{font-size:1.1rem;margin:2rem 0 0}.facts,.hint{color:#5b6675;margin:.2rem 0 1rem}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}th,td{padding:.25rem .8rem;text-align:left;white-space:nowrap;border-bottom:1px solid #e4e8ee}
 th{color:#5b6675;font-weight:600}tr.best td{background:#eef6ff;font-weight:600}.wide{overflow-x:auto}
-svg{display:block;max-width:100%;height:auto}svg text{font:11px system-ui,sans-serif;fill:#5b6675;paint-order:stroke;stroke:#fff;stroke-width:3px}
-.axis{stroke:#b6bfca}.line{fill:none;stroke-width:1.4}.bar{fill:#2f6fde}pre{white-space:pre-wrap;background:#fbf1f0;padding:.6rem}
+svg{display:block;width:100%;min-width:720px;height:auto}svg text{font:11px system-ui,sans-serif;fill:#5b6675;paint-order:stroke;stroke:#fff;stroke-width:3px}
+.axis{stroke:#b6bfca}.line{fill:none;stroke-width:1.4}.bar,.dot{fill:#2f6fde}pre{white-space:pre-wrap;overflow-wrap:anywhere;background:#fbf1f0;padding:.6rem}
 @media (prefers-color-scheme:dark){body{background:#151a21;color:#e3e8ef}th,td{border-color:#2b333f}tr.best td{background:#1b2b42}pre{background:#2c1c1b}svg text,.facts,.hint,th{color:#9aa6b5;fill:#9aa6b5}svg text{stroke:#151a21}.line,.dot{stroke:color-mix(in srgb,#3d4754 calc(100%*var(--rank)),#6ea8ff)}.dot{fill:#6ea8ff}.axis{stroke:#556170}}
 `;
 
 function section(title: string, hint: string, body: string): string {
-  return `<h2>${escape(title)}</h2><p class="hint">${escape(hint)}</p>${body}`;
+  return `<h2>${escape(title)}</h2><p class="hint">${escape(hint)}</p><div class="wide">${body}</div>`;
+}
+
+function countOf(trials: number): string {
+  return `${trials} ${trials === 1 ? "trial" : "trials"}`;
 }
 
 /** Trials with a finite value, the best first. */
@@ -96,14 +115,24 @@ function rankedTrials({ trials, metrics, modes }: ReportFacts): Ranked[] {
   const [metric] = metrics;
   const sign = modes[0] === "max" ? -1 : 1;
   const ranked = trials.flatMap((trial): Ranked[] => {
-    const result = resultOf(trial);
-    const value = metric === undefined || result === undefined ? undefined : metricAt(result as unknown as Metrics, metric);
+    const value = metric === undefined ? undefined : metricOf(trial, metric);
     if (typeof value !== "number" || !Number.isFinite(value)) return [];
-    const flat = flatMetrics(ConfigCodec.shown(trial.config));
-    const parameters = new Map(Array.from(flat, ([name, part]) => [name, typeof part === "number" ? part : valueText(part)]));
-    return [{ trial, value, parameters }];
+    return [{ trial, value, parameters: parametersOf(trial) }];
   });
   return ranked.sort((a, b) => sign * (a.value - b.value));
+}
+
+function metricOf(trial: KnownTrial, name: string): JsonValue | undefined {
+  const result = resultOf(trial);
+  return result && metricAt(result as unknown as Metrics, name);
+}
+
+/** Whole texts: two that begin alike are two options. */
+function parametersOf({ config }: KnownTrial): Map<string, number | string> {
+  const flat = flatMetrics(ConfigCodec.shown(config));
+  return new Map(
+    Array.from(flat, ([name, part]) => [name, typeof part === "number" || typeof part === "string" ? part : JSON.stringify(part)]),
+  );
 }
 
 /** Parameters that differ between trials. */
@@ -112,34 +141,40 @@ function varying(ranked: readonly Ranked[]): string[] {
   return names.filter((name) => new Set(ranked.map(({ parameters }) => parameters.get(name))).size > 1);
 }
 
-function bestTable(ranked: readonly Ranked[], trials: readonly KnownTrial[], metric: string): string {
-  const shown =
-    ranked.length > 0
-      ? ranked.slice(0, REPORT_ROWS)
-      : trials
-          .slice(0, REPORT_ROWS)
-          .map((trial) => ({ trial, value: Number.NaN, parameters: new Map(flatMetrics(ConfigCodec.shown(trial.config))) }));
-  const names = [...new Set(shown.flatMap(({ parameters }) => [...parameters.keys()]))];
-  const head = ["trial", ...(metric === "" ? [] : [metric]), ...names, "iterations", "time"];
-  const rows = shown.map(({ trial, value, parameters }, i) => {
+/** The best trials, and behind them those that have no value to be compared by. */
+function trialTable(ranked: readonly Ranked[], { trials, metrics }: ReportFacts): string {
+  const known = new Set(ranked.map(({ trial }) => trial));
+  const shown = [...ranked.map(({ trial }) => trial), ...trials.filter((trial) => !known.has(trial))].slice(0, REPORT_ROWS);
+  const parameters = shown.map(parametersOf);
+  const reported = shown.flatMap((trial) => [...flatMetrics(trial.metrics ?? {}).keys()]);
+  const columns = metrics.length > 0 ? metrics : [...new Set(reported)].slice(0, REPORT_METRICS);
+  const names = [...new Set(parameters.flatMap((own) => [...own.keys()]))];
+  const hasStatus = shown.some(({ status }) => status !== "terminated");
+  const head = ["trial", ...(hasStatus ? ["status"] : []), ...columns, ...names, "iterations", "time"];
+  const rows = shown.map((trial, i) => {
     const cells = [
       trial.id,
-      ...(metric === "" ? [] : [valueText(value)]),
-      ...names.map((name) => valueText(parameters.get(name) ?? null)),
+      ...(hasStatus ? [trial.status] : []),
+      ...columns.map((name) => valueText(metricOf(trial, name))),
+      ...names.map((name) => valueText(parameters[i]?.get(name))),
       String(trial.iteration),
       durationText(trial.timeTotalMs),
     ];
     return `<tr${i === 0 && ranked.length > 0 ? ' class="best"' : ""}>${cells.map((cell) => `<td>${escape(cell)}</td>`).join("")}</tr>`;
   });
-  return `<h2>Trials</h2><div class="wide"><table><tr>${head.map((cell) => `<th>${escape(cell)}</th>`).join("")}</tr>${rows.join("")}</table></div>`;
+  const hint = shown.length === trials.length ? "" : `The ${ranked.length > 0 ? "best" : "first"} ${shown.length} of ${trials.length}.`;
+  return section("Trials", hint, `<table><tr>${head.map((cell) => `<th>${escape(cell)}</th>`).join("")}</tr>${rows.join("")}</table>`);
 }
 
 const WIDTH = 1040;
 
+/** On an axis, below its lowest value: a parameter that the trial does not have. */
+const NONE_AT = -0.09;
+
 /** An axis of parallel coordinates: where a value stands, from 0 to 1, and the texts at its ends or options. */
 interface Scale {
   readonly name: string;
-  place(value: number | string | undefined): number | undefined;
+  place(value: number | string | undefined): number;
   readonly ticks: readonly { readonly at: number; readonly text: string }[];
 }
 
@@ -149,7 +184,7 @@ function scaleOf(name: string, values: readonly (number | string | undefined)[])
     const options = [...new Set(values.filter((value) => value !== undefined).map(String))].sort();
     const at = (text: string): number => (options.length === 1 ? 0.5 : options.indexOf(text) / (options.length - 1));
     const ticks = options.slice(0, 12).map((text) => ({ at: at(text), text }));
-    return { name, place: (value) => (value === undefined ? undefined : at(String(value))), ticks };
+    return { name, place: (value) => (value === undefined ? NONE_AT : at(String(value))), ticks: withNone(ticks, values) };
   }
   const numbers = values.filter((value) => typeof value === "number");
   const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
@@ -157,11 +192,16 @@ function scaleOf(name: string, values: readonly (number | string | undefined)[])
   const isLog = low > 0 && high / low >= 100;
   const scaled = (value: number): number => (isLog ? Math.log(value) : value);
   const span = scaled(high) - scaled(low);
-  const place = (value: number | string | undefined): number | undefined =>
-    typeof value !== "number" ? undefined : span === 0 ? 0.5 : (scaled(value) - scaled(low)) / span;
+  const place = (value: number | string | undefined): number =>
+    typeof value !== "number" ? NONE_AT : span === 0 ? 0.5 : (scaled(value) - scaled(low)) / span;
   const between = isLog ? Math.sqrt(low * high) : (low + high) / 2;
   const middle = numbers.every(Number.isInteger) ? Math.round(between) : between;
-  return { name, place, ticks: [low, middle, high].map((value) => ({ at: place(value) as number, text: valueText(value) })) };
+  const ticks = [low, middle, high].map((value) => ({ at: place(value), text: valueText(value) }));
+  return { name, place, ticks: withNone(ticks, values) };
+}
+
+function withNone(ticks: Scale["ticks"], values: readonly unknown[]): Scale["ticks"] {
+  return values.includes(undefined) ? [...ticks, { at: NONE_AT, text: "none" }] : ticks;
 }
 
 function parallelCoordinates(ranked: readonly Ranked[], metric: string): string {
@@ -179,6 +219,7 @@ function parallelCoordinates(ranked: readonly Ranked[], metric: string): string 
     ),
   ];
   const [top, height] = [34, 280];
+  const below = scales.some(({ ticks }) => ticks.some(({ at }) => at === NONE_AT)) ? 40 : 16;
   const x = (i: number): number => 70 + (i * (WIDTH - 140)) / Math.max(1, scales.length - 1);
   const y = (part: number): number => top + height * (1 - part);
   const axes = scales.map(({ name, ticks }, i) => {
@@ -190,12 +231,14 @@ function parallelCoordinates(ranked: readonly Ranked[], metric: string): string 
   // The best are drawn last, above the others.
   const paths = lines
     .map(({ trial, value, parameters }, rank) => {
-      const places = scales.map(({ name, place }, i) => ({ i, at: place(i === scales.length - 1 ? value : parameters.get(name)) }));
-      const points = places.filter(({ at }) => at !== undefined).map(({ i, at }) => `${round(x(i))},${round(y(at as number))}`);
+      const points = scales.map(({ name, place }, i) => {
+        const at = place(i === scales.length - 1 ? value : parameters.get(name));
+        return `${round(x(i))},${round(y(at))}`;
+      });
       return `<polyline class="line" ${strokeOf(rank / Math.max(1, lines.length - 1))} points="${points.join(" ")}"><title>${escape(`${trial.id}: ${metric} ${valueText(value)}`)}</title></polyline>`;
     })
     .toReversed();
-  return `<svg viewBox="0 0 ${WIDTH} ${top + height + 16}" role="img" aria-label="Parallel coordinates">${paths.join("")}${axes.join("")}</svg>`;
+  return `<svg viewBox="0 0 ${WIDTH} ${top + height + below}" role="img" aria-label="Parallel coordinates">${paths.join("")}${axes.join("")}</svg>`;
 }
 
 function learningCurves(curves: readonly Curve[]): string {
@@ -209,8 +252,8 @@ function learningCurves(curves: readonly Curve[]): string {
     points.map(([, value]) => value),
   );
   const [left, top, width, height] = [70, 10, WIDTH - 90, 260];
-  const x = (value: number): number => left + width * (xs.place(value) as number);
-  const y = (value: number): number => top + height * (1 - (ys.place(value) as number));
+  const x = (value: number): number => left + width * xs.place(value);
+  const y = (value: number): number => top + height * (1 - ys.place(value));
   const lines = curves.map(({ label, points: own }, rank) => {
     const at = own.map(([iteration, value]) => `${round(x(iteration))},${round(y(value))}`);
     const stroke = strokeOf(rank / Math.max(1, curves.length - 1));
@@ -244,8 +287,12 @@ function importanceBars(ranked: readonly Ranked[]): string {
 function failures(trials: readonly KnownTrial[]): string {
   const failed = trials.filter(({ failure }) => failure !== undefined && failure !== null);
   if (failed.length === 0) return "";
-  const items = failed.slice(0, REPORT_ROWS).map(({ id, failure }) => `<pre>${escape(id)}: ${escape(failure?.message ?? "")}</pre>`);
-  return `<h2>Failures</h2>${items.join("")}`;
+  const items = failed.slice(0, REPORT_ROWS).map(({ id, failure }) => {
+    const { message = "", namesTrial = false } = failure ?? {};
+    return `<pre>${escape(namesTrial ? message : `${id}: ${message}`)}</pre>`;
+  });
+  const hint = items.length === failed.length ? "" : `<p class="hint">The first ${items.length} of ${failed.length}.</p>`;
+  return `<h2>Failures</h2>${hint}${items.join("")}`;
 }
 
 async function curvesOf(ranked: readonly Ranked[], { folder, metric }: { folder: string; metric: string }): Promise<Curve[]> {

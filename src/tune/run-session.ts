@@ -168,7 +168,7 @@ export class Session {
       decisions: this.#decisions,
       searcher,
       stopper,
-      processes: makeProcesses(trainable, tuneConfig.reuseActors),
+      processes: makeProcesses(trainable, { isReusing: tuneConfig.reuseActors ?? true, onProblem: tell }),
       files: this.#files,
       policies: new PolicyFiles({ folder: this.#folder.path, onProblem: tell }),
       callbacks: this.#callbacks,

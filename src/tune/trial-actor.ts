@@ -2,9 +2,10 @@
  * The actor in which trials run, one after the other: functions share it freely, a class keeps its instance for the next trial where `resetConfig` takes the new configuration.
  *
  * The driver's `ActorProcesses` is its only caller: `begin`, then `next` until the trial has ended or left.
+ * An instance that makes room for another is cleaned up before; what that throws is told beside the next trial's first event, and is not its failure.
  */
 import { getRuntimeContext } from "../core/index.ts";
-import { isClass } from "../core/internal.ts";
+import { describeValue, isClass } from "../core/internal.ts";
 import {
   ClassTrial,
   type ClassTrainable,
@@ -23,6 +24,7 @@ export class TrialActor {
   #instance: ClassTrainable | undefined;
   /** The last trial of the instance. */
   #spec: TrialSpec | undefined;
+  #cleanupFailure: string | undefined;
 
   /** @param names - of what `withParameters` gave; the values follow, as references are resolved only where they are arguments */
   constructor(trainable: TrainFunction | TrainableClass, names: readonly string[], ...values: readonly unknown[]) {
@@ -31,6 +33,7 @@ export class TrialActor {
   }
 
   async begin(spec: TrialSpec): Promise<FirstEvent> {
+    this.#cleanupFailure = undefined;
     const trainable = this.#trainable;
     const parameters = this.#parameters;
     this.#loop = isClass(trainable as never)
@@ -38,7 +41,13 @@ export class TrialActor {
       : new FunctionTrial(trainable as TrainFunction, { spec, parameters });
     const { nodeId } = getRuntimeContext();
     const first = await this.next(undefined);
-    return { ...first, process: { pid: process.pid, nodeId }, savesWhenAsked: this.#instance?.saveCheckpoint !== undefined };
+    const cleanupFailure = this.#cleanupFailure;
+    return {
+      ...first,
+      process: { pid: process.pid, nodeId },
+      savesWhenAsked: this.#instance?.saveCheckpoint !== undefined,
+      ...(cleanupFailure !== undefined && { cleanupFailure }),
+    };
   }
 
   async next(answer: ProcessAnswer): Promise<ProcessEvent> {
@@ -46,11 +55,18 @@ export class TrialActor {
     return await this.#loop.next(answer);
   }
 
-  /** Ends the instance of a class. */
-  async cleanUp(): Promise<void> {
+  /** Ends the instance of a class. @returns what its `cleanup` threw: its trial has ended, and no other is to blame */
+  async cleanUp(): Promise<string | undefined> {
     const instance = this.#instance;
     this.#instance = undefined;
-    if (instance?.cleanup !== undefined) await withinTrial(this.#spec as TrialSpec, () => instance.cleanup?.());
+    if (instance?.cleanup === undefined) return undefined;
+    const { trialId } = this.#spec as TrialSpec;
+    try {
+      await withinTrial(this.#spec as TrialSpec, () => instance.cleanup?.());
+      return undefined;
+    } catch (error) {
+      return `cleanup() after trial ${trialId} failed: ${error instanceof Error ? error.message : describeValue(error)}`;
+    }
   }
 
   async #instanceFor(trainable: TrainableClass, spec: TrialSpec): Promise<ClassTrainable> {
@@ -60,7 +76,7 @@ export class TrialActor {
       this.#spec = spec;
       return before;
     }
-    await this.cleanUp();
+    this.#cleanupFailure = await this.cleanUp();
     const instance = await withinTrial(spec, () => new trainable());
     if (typeof instance.step !== "function") throw new TypeError(`Cannot run ${trainable.name}: a class of Tune has a method step()`);
     this.#instance = instance;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { ActorDiedError, ActorUnavailableError, NodeDiedError, OutOfMemoryError } from "../core/index.ts";
-import { deathOf, failureOf, trialError } from "./trial-failure.ts";
+import { ActorDiedError, ActorUnavailableError, NodeDiedError, OutOfMemoryError, SerializationError } from "../core/index.ts";
+import { causeOfDeath, deathOf, failureOf, trialError, unsentFailureOf } from "./trial-failure.ts";
 
 const died = (fields: object): ActorDiedError =>
   new ActorDiedError("Call TrialActor.next failed: the actor died", { reason: "its process ended", ...fields });
@@ -41,6 +41,28 @@ test("errors that no process ended with keep their message and their hint", () =
   });
   expect(trialError({ id: "t1" }, failureOf(new Error("mine")))).not.toHaveProperty("hint");
   expect(failureOf("text")).toEqual({ name: "Error", message: 'it threw "text", which is no Error' });
+});
+
+test("what cannot be sent is named by its place in the configuration, not by the call", () => {
+  const call = "the arguments of TrialActor.begin";
+  const text = `${call} cannot be sent to another process:\n    ${call} → [0] → .config → .model (Socket) cannot be sent`;
+  const error = new SerializationError(text, { reason: "not-serializable", hint: "Open it there." });
+  const failure = unsentFailureOf(error);
+  expect(failure).toEqual({
+    name: "SerializationError",
+    message: "its configuration cannot be sent to another process:\n    config → .model (Socket) cannot be sent",
+    hint: "Open it there.",
+  });
+  expect(trialError({ id: "t1" }, failure).stack).toBe(`TuneError: Trial t1 failed: SerializationError: ${failure.message}`);
+  const toPython = new SerializationError("Cannot call TrialActor.begin: the argument at [0].config.model has no form in Python");
+  expect(unsentFailureOf(toPython).message).toBe("config.model has no form in Python");
+});
+
+test("a trainable that is not there where the trial runs is named by the error of that", () => {
+  const cause = new Error("train.py has no fit");
+  expect(causeOfDeath(died({ details: { ending: "constructorFailed" }, cause }))).toBe(cause);
+  const others = [died({ details: { ending: "constructorFailed" } }), died({ details: { ending: "crashed" }, cause }), cause, "text"];
+  for (const other of others) expect(causeOfDeath(other)).toBe(other);
 });
 
 test("the stack of a failed trial is that of the user's code alone", () => {

@@ -4,7 +4,7 @@
  * Messages name the trial. Where a process has died, the message tells how, and not which internal call failed with it. `experiment.ts` and the machine make failures,
  * and `ResultGrid` turns them into errors.
  */
-import { ActorDiedError, ActorUnavailableError, OutOfMemoryError, ShoalError } from "../core/index.ts";
+import { ActorDiedError, ActorUnavailableError, OutOfMemoryError, type SerializationError, ShoalError } from "../core/index.ts";
 import { describeValue, processEnding } from "../core/internal.ts";
 import { TuneError } from "./errors.ts";
 import { CAUSES_MAX } from "./limits.ts";
@@ -19,6 +19,18 @@ export function failureOf(error: unknown): TrialFailure {
   const stack = stackOf(error);
   const hint = error instanceof ShoalError ? error.hint : undefined;
   return { name, message, ...(stack !== undefined && { stack }), ...(hint !== undefined && { hint }) };
+}
+
+/** The failure of a trial whose configuration cannot be sent: it says where in the configuration, and not in which call. */
+export function unsentFailureOf(error: SerializationError): TrialFailure {
+  // Its frames are the driver's.
+  const { message, stack: _, ...failure } = failureOf(error);
+  const named = message
+    .replaceAll(/the arguments of TrialActor\.begin → \[0\] → \.config/g, "config")
+    .replaceAll("the arguments of TrialActor.begin", "its configuration")
+    // To Python.
+    .replace("Cannot call TrialActor.begin: the argument at [0].", "");
+  return { ...failure, message: named };
 }
 
 /**
@@ -36,6 +48,12 @@ export function deathOf(trial: { readonly id: string; readonly nodeId?: string |
     message: `Trial ${trial.id} failed: ${how}`,
     hint: ending === undefined ? AGAIN : remedyOf(error as ShoalError),
   };
+}
+
+/** The process had started, and did not find the trainable, or what that imports: the error of that, not of the call. */
+export function causeOfDeath(error: unknown): unknown {
+  const isOfTrainable = error instanceof ActorDiedError && error.details?.["ending"] === "constructorFailed";
+  return isOfTrainable && error.cause instanceof Error ? error.cause : error;
 }
 
 /** How a trial was lost whose process left no code and no signal, as its node went with it. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type FinishedTrial, resultOf } from "./live-trial.ts";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "./scheduler.ts";
 import { FIFOScheduler } from "./schedulers/fifo-scheduler.ts";
+import { PopulationBasedTraining } from "./schedulers/population-based-training.ts";
 import type { Metrics, Trial, TrialResult } from "./trial.ts";
 import type { SessionLimits, TrialEffect, TrialEvent } from "./trial-events.ts";
 import { type MachineOptions, TrialMachine } from "./trial-machine.ts";
@@ -187,6 +188,25 @@ describe("the life of trials", () => {
     expect(bench.machine.finishedTrials.at(-1)).toMatchObject({ iteration: 3, timeTotalMs: 30 });
   });
 
+  test("a trial that cannot save as it is paused has failed: it would begin anew for ever", () => {
+    const script = { "0@1": "pause" } as const;
+    const failed = { type: "failed", trialId: idOf(0), failure: { name: "Error", message: "no room" } } as const;
+    const told = { savesWhenAsked: true };
+    const bench = new Bench({ script, samplesMax: 1 }).begin().report(0, { loss: 1 }, told).apply(failed);
+    expect(bench.machine.finishedTrials).toMatchObject([{ status: "errored", failure: { message: "no room" } }]);
+    expect(bench.scheduler.told).toEqual(["error 0"]);
+    const again = new Bench({ script, samplesMax: 1, maxFailures: 1 }).begin().report(0, { loss: 1 }, told).apply(failed);
+    expect([again.status(0), again.taken()]).toEqual(["running", ["start 0", "pause 0", "start 0"]]);
+    again.report(0, { loss: 1 }, told).apply(failed);
+    expect(again.status(0)).toBe("errored");
+    // Functions save with their reports, and what a trial that takes over another's checkpoint does not save is not missed.
+    const reporting = new Bench({ script, samplesMax: 1 }).begin().report(0, { loss: 1 }, { savesWhenAsked: false }).apply(failed);
+    expect(reporting.status(0)).toBe("running");
+    const taking: Decision = { verdict: "continue", actions: [{ type: "exploit", trialId: idOf(0), donorId: idOf(1), config: { n: 7 } }] };
+    const exploiting = new Bench({ script: { "0@1": taking }, samplesMax: 2 }).begin().report(1, { loss: 1 }, { checkpoint: "d" });
+    expect(exploiting.report(0, { loss: 1 }, told).apply(failed).status(0)).toBe("running");
+  });
+
   test("failures are tried again as often as allowed, from the newest checkpoint", () => {
     const bench = new Bench({ maxFailures: 1, samplesMax: 1 }).begin();
     bench.report(0, { loss: 1 }, { checkpoint: "c0" }).report(0);
@@ -311,7 +331,7 @@ describe("exploitation", () => {
     // The donor is at its second iteration, and its only checkpoint is of the first.
     bench.report(1, { loss: 1 }, { checkpoint: "d0" }).report(1);
     bench.taken();
-    bench.report(0);
+    bench.report(0, { loss: 1 }, { savesWhenAsked: false });
     expect(bench.taken()).toEqual(["log 0 from 1 at 1 and 1", "pause 0"]);
     // A donor without a checkpoint gives nothing, and the last exploit is not to be logged.
     bench.report(2).report(2);
@@ -360,6 +380,40 @@ describe("exploitation", () => {
     expect(bench.taken()).toEqual(["start 0", "start 1", "continue and save 1", "pause 0"]);
     bench.apply({ type: "saved", trialId: idOf(1), checkpoint: "d0" });
     expect(bench.taken()).toEqual(["start 0 from d0"]);
+  });
+
+  test("a donor that is being paused saves, which is waited for, and has no other checkpoint meanwhile", () => {
+    const script = { "1@2": "pause", "0@2": exploit(0, 1) } as const;
+    const bench = new Bench({ script, samplesMax: 2 }).begin();
+    bench.report(1, { loss: 1 }, { checkpoint: "d0" }).report(0).report(1).report(0).release(0, "own");
+    expect(bench.taken()).toEqual(["start 0", "start 1", "continue 1", "continue 0", "pause 1", "pause 0"]);
+    bench.release(1, "d1");
+    expect(bench.taken()).toContain("start 0 from d1");
+    const saving = new Bench({ script, samplesMax: 2 }).begin().report(1).report(0).report(1);
+    expect(saving.machine.liveTrials.get(idOf(1))?.hasCheckpoint).toBe(true);
+    const reporting = new Bench({ script, samplesMax: 2 }).begin().report(1, { loss: 1 }, { savesWhenAsked: false }).report(0).report(1);
+    expect(reporting.machine.liveTrials.get(idOf(1))?.hasCheckpoint).toBe(false);
+  });
+
+  test("a population that waits for its last trial goes on from that one, too, from the first look on", () => {
+    const mutations = { n: [7] };
+    const scheduler = new PopulationBasedTraining({
+      timeAttr: "trainingIteration",
+      perturbationInterval: 1,
+      quantileFraction: 0.5,
+      synch: true,
+      hyperparamMutations: mutations,
+    });
+    scheduler.setSearchProperties("loss", "min");
+    const told = { savesWhenAsked: true };
+    const bench = new Bench({ scheduler, samplesMax: 2 })
+      .begin()
+      .report(0, { loss: 9 }, told)
+      .release(0, "own")
+      .report(1, { loss: 1 }, told);
+    expect(bench.taken()).toEqual(["start 0", "start 1", "pause 0", "log 0 from 1 at 1 and 1", "pause 1"]);
+    bench.release(1, "donor");
+    expect(bench.taken()).toEqual(["start 0 from donor", "start 1 from donor"]);
   });
 
   test.each([

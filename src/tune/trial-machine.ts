@@ -271,17 +271,20 @@ export class TrialMachine {
 
   #decide(trial: LiveTrial, result: TrialResult): void {
     let decision: Decision;
+    trial.canBeAsked = trial.savesWhenAsked === true;
     try {
       decision = this.#scheduler.onTrialResult(trial, result, this.#view);
     } catch (error) {
       this.#fail(trial, { failure: failureOf(error), isReleased: false });
       return;
+    } finally {
+      trial.canBeAsked = false;
     }
     const { verdict, actions } = typeof decision === "string" ? { verdict: decision, actions: [] } : decision;
     let save = false;
     for (const action of actions) {
       if (action.type === "checkpoint" && action.trialId === trial.id) {
-        save = trial.savesWhenAsked ?? this.#limits.savesWhenAsked !== false;
+        save = this.#savesWhenAsked(trial);
         trial.isSaving = save;
       } else this.#act(action);
     }
@@ -358,10 +361,11 @@ export class TrialMachine {
     const trial = this.#live.get(trialId);
     if (trial === undefined) return;
     this.#searchDelayed = false;
+    const isLost = trial.isSaving && trial.goesOnFromItself && this.#open.has(trial.id);
     this.#saveFailed(trial);
-    // The trial was told to leave its process anyway, and its attempt has ended.
-    if (trial.isReleasing) return this.#settle(trial);
-    if (trial.status !== "running") return;
+    // The trial was told to leave its process anyway, and its attempt has ended: a failure where it should have saved before, to go on from there.
+    if (trial.isReleasing && !isLost) return this.#settle(trial);
+    if (trial.status !== "running" && !isLost) return;
     trial.failures += 1;
     const { maxFailures } = this.#limits;
     if (isFinal || (maxFailures !== -1 && trial.failures > maxFailures)) {
@@ -369,6 +373,7 @@ export class TrialMachine {
       return;
     }
     this.#notify("failure", trial, { failure });
+    if (trial.isReleasing) return this.#settle(trial);
     this.#free(trial);
     this.#setPending(trial);
   }
@@ -543,7 +548,8 @@ export class TrialMachine {
     this.#free(trial);
     trial.isReleasing = false;
     if (trial.status === "pending" || trial.status === "paused") {
-      if (trial.iteration > 0 && trial.checkpointToStartFrom === undefined && trial.awaitedDonor === undefined)
+      // A class that saves was cut short.
+      if (trial.iteration > 0 && trial.goesOnFromItself && trial.checkpointToStartFrom === undefined && trial.savesWhenAsked !== true)
         this.#notify("lacksCheckpoint", trial);
       trial.rewind();
       if (trial.status === "paused") this.#notify("paused", trial);
@@ -715,8 +721,14 @@ export class TrialMachine {
   /** Answers the report of a trial that is to leave its process. */
   #answerLeaving(trial: LiveTrial): void {
     // A trial that is to have other resources goes on as one that was paused: it saves first.
-    if (trial.status === "paused" || trial.status === "pending") this.#answer(trial, { action: "pause" });
-    else this.#answer(trial, { action: "stop", ...(trial.status === "terminated" && { hasEnded: true }) });
+    if (trial.status === "paused" || trial.status === "pending") {
+      trial.isSaving = this.#savesWhenAsked(trial);
+      this.#answer(trial, { action: "pause" });
+    } else this.#answer(trial, { action: "stop", ...(trial.status === "terminated" && { hasEnded: true }) });
+  }
+
+  #savesWhenAsked(trial: LiveTrial): boolean {
+    return trial.savesWhenAsked ?? this.#limits.savesWhenAsked !== false;
   }
 
   #tellComplete(trial: LiveTrial, isError: boolean): void {

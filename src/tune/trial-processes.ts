@@ -16,6 +16,7 @@ import {
   remote,
   terminate,
 } from "../core/index.ts";
+import { nameUnsent } from "../core/internal.ts";
 import { IDLE_ACTOR_MS, LEAVE_WITHIN_MS } from "./limits.ts";
 import type { TrainableParts } from "./trainable.ts";
 import type { TrialResources } from "./trial.ts";
@@ -62,6 +63,7 @@ interface ActorProcessesOptions {
   readonly hasInstances: boolean;
   readonly close?: () => void;
   readonly staging?: Staging;
+  readonly onProblem: (text: string) => void;
 }
 
 export class ActorProcesses implements TrialProcesses {
@@ -75,13 +77,15 @@ export class ActorProcesses implements TrialProcesses {
   #isClosed = false;
   readonly #close: () => void;
   readonly #staging: Staging | undefined;
+  readonly #onProblem: (text: string) => void;
 
-  constructor({ make, isReusing, hasInstances, close = () => {}, staging }: ActorProcessesOptions) {
+  constructor({ make, isReusing, hasInstances, close = () => {}, staging, onProblem }: ActorProcessesOptions) {
     this.#make = make;
     this.#isReusing = isReusing;
     this.#hasInstances = hasInstances;
     this.#close = close;
     this.#staging = staging;
+    this.#onProblem = onProblem;
   }
 
   async lease(resources: TrialResources): Promise<TrialProcess> {
@@ -135,7 +139,8 @@ export class ActorProcesses implements TrialProcesses {
       begin: async (spec) => {
         given = spec;
         nextCheckpoint = spec.nextCheckpoint;
-        const { process, savesWhenAsked, ...event } = await handle.begin.remote(spec);
+        const { process, savesWhenAsked, cleanupFailure, ...event } = await handle.begin.remote(spec);
+        if (cleanupFailure !== undefined) this.#onProblem(cleanupFailure);
         return { ...(await staged(event)), process, savesWhenAsked };
       },
       next: async (answer) => await staged(await handle.next.remote(answer)),
@@ -185,7 +190,9 @@ export class ActorProcesses implements TrialProcesses {
   async #finish(actor: PooledActor, { isGentle }: { isGentle: boolean }): Promise<void> {
     try {
       if (isGentle) {
-        await actor.handle.cleanUp.options({ timeoutMs: LEAVE_WITHIN_MS }).remote();
+        const failure = await actor.handle.cleanUp.options({ timeoutMs: LEAVE_WITHIN_MS }).remote();
+        // Python has none as null.
+        if (typeof failure === "string") this.#onProblem(failure);
         await terminate(actor.handle);
       } else await kill(actor.handle);
     } catch {
@@ -196,19 +203,35 @@ export class ActorProcesses implements TrialProcesses {
   }
 }
 
+/** Settings of a pool. */
+export interface PoolOptions {
+  readonly isReusing: boolean;
+  readonly onProblem: (text: string) => void;
+}
+
 /** The pool for functions and classes of TypeScript. The trainable and its parameters are stored once. */
-export function typescriptProcesses({ body, parameters }: TrainableParts, isReusing: boolean): ActorProcesses {
+export function typescriptProcesses({ body, parameters }: TrainableParts, { isReusing, onProblem }: PoolOptions): ActorProcesses {
   if (body.kind !== "function" && body.kind !== "class") throw new TypeError(`A trainable of the kind ${body.kind} runs elsewhere`);
-  const trainable: ObjectRef<unknown> = put(body.kind === "function" ? body.fn : body.type);
+  const trainable: ObjectRef<unknown> = putNamed("the trainable", body.kind === "function" ? body.fn : body.type);
   const names = Object.keys(parameters ?? {});
-  const values = names.map((name) => put((parameters as Record<string, unknown>)[name]));
+  const values = names.map((name) => putNamed(`the parameter ${name}`, (parameters as Record<string, unknown>)[name]));
   const actorClass = remote(TrialActor);
   return new ActorProcesses({
     isReusing,
+    onProblem,
     hasInstances: body.kind === "class",
     make: (options) => actorClass.options(options).remote(trainable as never, names, ...values),
     close: () => {
       for (const ref of [trainable, ...values]) ref[Symbol.dispose]();
     },
   });
+}
+
+/** @throws SerializationError that names what cannot be sent */
+function putNamed(name: string, value: unknown): ObjectRef<unknown> {
+  try {
+    return put(value);
+  } catch (error) {
+    throw nameUnsent(error, () => name);
+  }
 }

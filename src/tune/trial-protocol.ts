@@ -63,6 +63,8 @@ export type FirstEvent = ProcessEvent & {
   readonly process: ProcessId;
   /** Whether it saves a checkpoint when an answer asks it to: an instance with `saveCheckpoint` does. Functions and trainers save with their reports. */
   readonly savesWhenAsked: boolean;
+  /** What the `cleanup` of the instance of an earlier trial, which made room for this one, threw. */
+  readonly cleanupFailure?: string;
 };
 
 /** Answer to an event; undefined where the event needs no answer. */

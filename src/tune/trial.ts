@@ -62,7 +62,7 @@ export interface Trial {
   readonly config: Config;
   readonly resources: TrialResources;
   readonly lastResult: TrialResult | undefined;
-  /** Whether there is a checkpoint that the trial, or one that exploits it, can go on from; or one is being saved. */
+  /** Whether there is a checkpoint that the trial, or one that exploits it, can go on from; or one is being saved, or is for a trial whose report is looked at if an action asks for it. */
   readonly hasCheckpoint: boolean;
 }
 

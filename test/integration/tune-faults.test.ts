@@ -225,6 +225,21 @@ describe("trials that do not answer", () => {
     expect(said).toEqual([`shoal tune: trial ${id} is tried again: ${message}\n`]);
   });
 
+  test("a cleanup that throws is said, and blames no other trial", async () => {
+    class Untidy {
+      step() {
+        return { at: 1, done: true };
+      }
+      cleanup() {
+        throw new Error("no such file");
+      }
+    }
+    const tuneConfig = { numSamples: 3, maxConcurrentTrials: 1 };
+    const { value: results, said } = await saidDuring(() => new Tuner(Untidy, { tuneConfig, runConfig: runConfig() }).fit());
+    expect(Array.from(results, ({ status }) => status)).toEqual(["terminated", "terminated", "terminated"]);
+    expect(said).toEqual(Array.from(results, ({ trialId }) => `shoal tune: cleanup() after trial ${trialId} failed: no such file\n`));
+  });
+
   test("a trial that never reports does not outlive the time budget", async () => {
     const results = await new Tuner(
       async ({ kind }: { kind: string }) => {

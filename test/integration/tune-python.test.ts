@@ -1,9 +1,23 @@
 /** Python functions and classes as trainables, on real workers of Python. */
+import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { python } from "shoal";
-import { ASHAScheduler, type Decision, FIFOScheduler, gridSearch, type Trial, type TrialResult, Tuner } from "shoal/tune";
+import {
+  ASHAScheduler,
+  type Decision,
+  FIFOScheduler,
+  gridSearch,
+  PopulationBasedTraining,
+  type SchedulerView,
+  type Trial,
+  type TrialResult,
+  Tuner,
+  uniform,
+} from "shoal/tune";
 import { expect, test } from "vitest";
+import { REPOSITORY } from "../house/source-files.ts";
 import { pythonUnitTests } from "./python-places.ts";
 import { useFolder, useSession } from "./session.ts";
 
@@ -183,6 +197,77 @@ test("a class of Python is paused, goes on from its checkpoint, fails, and takes
   ]);
 });
 
+const CLIMB = file(
+  "climb",
+  "import os",
+  "from shoal import tune",
+  "class Climb(tune.Trainable):",
+  "    def setup(self, config): self.reset_config(config)",
+  "    def reset_config(self, config):",
+  "        self.rate, self.at, self.line = config['rate'], 0, self.trial_id[-1]",
+  "        return True",
+  "    def step(self):",
+  "        self.at += self.rate",
+  "        return {'at': self.at, 'line': self.line, 'pid': os.getpid()}",
+  "    def save_checkpoint(self, folder): return {'at': self.at, 'line': self.line}",
+  "    def load_checkpoint(self, saved):",
+  "        self.at, self.line = saved['at'], saved['line'] + self.trial_id[-1]",
+);
+
+interface Climb {
+  step(): { at: number; line: string; pid: number };
+}
+
+test("a population of a class of Python takes over checkpoints, holds nothing while it is paused, and goes on after its driver was killed", async () => {
+  let pausedMax = 0;
+  class Watched extends PopulationBasedTraining {
+    override chooseTrialToRun(view: SchedulerView): string | undefined {
+      pausedMax = Math.max(pausedMax, [...view.liveTrials.values()].filter(({ status }) => status === "paused").length);
+      return super.chooseTrialToRun(view);
+    }
+  }
+  const mutations = { rate: uniform(1, 4) };
+  const population = { timeAttr: "trainingIteration", perturbationInterval: 2, quantileFraction: 0.5, synch: true, seed: 2 } as const;
+  const stop = { trainingIteration: 6 };
+  const climb = python.actor<Climb>(CLIMB, "Climb");
+  const whole = await new Tuner(climb, {
+    paramSpace: { rate: gridSearch([0.01, 0.02, 3, 4]) },
+    tuneConfig: { metric: "at", mode: "max", scheduler: new Watched({ ...population, hyperparamMutations: mutations }) },
+    runConfig: { storagePath: folder, name: "whole", stop },
+  }).fit();
+  expect(whole.errors.map(({ message }) => message)).toEqual([]);
+  // More than there are processes: two, which take turns.
+  expect(pausedMax).toBe(4);
+  expect(new Set(Array.from(whole, ({ metrics }) => metrics?.pid)).size).toBeLessThanOrEqual(2);
+  // Alone, the first two would get to 0.06 and 0.12.
+  for (const { metrics } of whole) expect(metrics?.at).toBeGreaterThan(10);
+  expect(whole.at(0)?.metrics?.line).toMatch(/^[23].*0$/);
+
+  const program = join(folder, "climb.mjs");
+  writeFileSync(
+    program,
+    `
+import { python } from ${JSON.stringify(pathToFileURL(join(REPOSITORY, "dist", "index.js")).href)};
+import { gridSearch, PopulationBasedTraining, Tuner, uniform } from ${JSON.stringify(pathToFileURL(join(REPOSITORY, "dist", "tune", "index.js")).href)};
+let results = 0;
+const onTrialResult = () => (results += 1) === 13 && process.kill(process.pid, "SIGKILL");
+const scheduler = new PopulationBasedTraining({ ...${JSON.stringify(population)}, hyperparamMutations: { rate: uniform(1, 4) } });
+await new Tuner(python.actor(${JSON.stringify(CLIMB)}, "Climb"), {
+  paramSpace: { rate: gridSearch([0.01, 0.02, 3, 4]) },
+  tuneConfig: { metric: "at", mode: "max", scheduler },
+  runConfig: { storagePath: ${JSON.stringify(folder)}, name: "cut", stop: ${JSON.stringify(stop)}, callbacks: [{ onTrialResult }] },
+}).fit();
+`,
+  );
+  expect(spawnSync(process.execPath, [program], { encoding: "utf8", timeout: 50_000 }).signal).toBe("SIGKILL");
+  const scheduler = new PopulationBasedTraining({ ...population, hyperparamMutations: mutations });
+  const restored = await Tuner.restore(join(folder, "cut"), climb, { tuneConfig: { scheduler } }).fit();
+  expect(restored.errors.map(({ message }) => message)).toEqual([]);
+  expect(Array.from(restored, ({ iterations }) => iterations)).toEqual([6, 6, 6, 6]);
+  // A donor that was saving at that moment has lost what it had, and the first two have its rate at least.
+  for (const { metrics } of restored) expect(metrics?.at).toBeGreaterThan(3);
+});
+
 test("a load_checkpoint that fails is called once", () => {
   expect(pythonUnitTests("test_class_trial.py")).toMatchObject({ status: 0, stderr: expect.stringMatching(/OK\n$/) });
 });
@@ -200,6 +285,8 @@ test("a class of Python that cannot be run, or saves what it cannot, fails by it
     ),
     expect.stringContaining("Cannot run Stepless: a class of Tune has a method step()"),
   ]);
+  const { errors } = await new Tuner(python.actor(MODELS, "Modell"), { runConfig: { storagePath: folder, name: "none" } }).fit();
+  expect(errors[0]?.message).toMatch(/^Trial \w+ failed: AttributeError: \S+\/models\.py has no Modell: did you mean Model\?$/);
   expect(() => new Tuner(python.actor(MODELS, "Plain", { maxRestarts: 1 }))).toThrow(
     "its option maxRestarts is for actors, not for trials",
   );

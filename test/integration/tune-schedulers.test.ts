@@ -52,6 +52,10 @@ test("population based training gives losers the checkpoint of a winner, with an
       at: number;
       origin: number;
     };
+    // A trial whose process begins late might find that all others have ended.
+    fs.writeFileSync(`${temporary}begun-${rate}`, "");
+    while (!fs.existsSync(`${temporary}begun-0.01`) || !fs.existsSync(`${temporary}begun-0.02`))
+      await new Promise((resolve) => setTimeout(resolve, 2));
     // Without an end of its own: a trial that took over a checkpoint of the end would return at once, and have the result of before.
     for (;;) {
       at += rate;

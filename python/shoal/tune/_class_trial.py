@@ -33,6 +33,9 @@ class Instances:
     def __init__(self, type):
         self.type = type
         self.instance = None
+        #: The last trial of the instance.
+        self.trial = None
+        self.cleanup_failure = None
         #: The folder of the last checkpoint. The driver has copied it when it asks for something else.
         self.saved = None
         if hasattr(type, "default_resource_request"):
@@ -58,17 +61,20 @@ class Instances:
             else:
                 loop.call_soon_threadsafe(_settle, answer.set_result, answer, value)
 
-    def instance_for(self, config):
+    def instance_for(self, trial, config):
         """The instance for a trial: the last one where it takes the configuration, else a new one."""
         config = copy.deepcopy(config)
+        self.cleanup_failure = None
         before = self.instance
         reset = getattr(before, "reset_config", None)
         if reset is not None:
             if isinstance(before, Trainable):
                 before.config = config
             if reset(config) is True:
+                self.trial = trial
                 return before
-        self.clean_up()
+        self.cleanup_failure = self.clean_up()
+        self.trial = trial
         if issubclass(self.type, Trainable):
             self.instance = self.type(config=config, storage=None)
             return self.instance
@@ -79,15 +85,21 @@ class Instances:
         return self.instance
 
     def clean_up(self):
-        """Ends the instance, and what has to be ended with it."""
+        """Ends the instance, and what has to be ended with it. Returns what its ``cleanup`` raised: its trial has ended, and no other is to blame."""
         instance, self.instance = self.instance, None
         if instance is None:
-            return
+            return None
+        # The next trial may have begun already: the instance is still of its own.
+        following, _session.current = _session.current, self.trial
         try:
             cleanup = getattr(instance, "cleanup", None)
             if cleanup is not None:
                 cleanup()
+            return None
+        except BaseException as error:
+            return "cleanup() after trial %s failed: %s" % (self.trial.context.get_trial_id(), error)
         finally:
+            _session.current = following
             _loop_ends.run(True)
 
     def _drop_saved(self):
@@ -149,7 +161,7 @@ class ClassTrial:
             raise TypeError("Cannot run %s: its base is of the Ray that this environment has installed: derive it from shoal.tune.Trainable, or leave Ray out" % type.__name__)
         if not callable(getattr(type, "step", None)):
             raise TypeError("Cannot run %s: a class of Tune has a method step()" % type.__name__)
-        self._instance = self._instances.instance_for(self._spec["config"])
+        self._instance = self._instances.instance_for(self, self._spec["config"])
         self._count()
         if self.checkpoint is None:
             return

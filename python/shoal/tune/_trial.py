@@ -39,14 +39,16 @@ class TrialActor:
             self._trial = ClassTrial(self._instances, spec)
         event = await self._trial.next(None)
         process = {"pid": os.getpid(), "nodeId": _runtime.require().configuration["nodeId"]}
-        return {**event, "process": process, "savesWhenAsked": self._trial.saves_when_asked}
+        failure = self._instances and self._instances.cleanup_failure
+        return {**event, "process": process, "savesWhenAsked": self._trial.saves_when_asked, **({"cleanupFailure": failure} if failure else {})}
 
     async def next(self, answer=None):
         return await self._trial.next(answer)
 
     async def cleanUp(self):  # noqa: N802 -- the name that the actor of TypeScript has
         if self._instances is not None:
-            await self._instances.call(self._instances.clean_up)
+            return await self._instances.call(self._instances.clean_up)
+        return None
 
 
 class Trial:

@@ -37,6 +37,10 @@ export const REMOVED_KEYS_MAX = 1000;
 /** Files of a folder that are copied at the same time: each may have `UPLOAD_PARTS_AT_A_TIME` parts of an upload in memory, and one that is filled. */
 export const COPIED_FILES_AT_A_TIME = 4;
 
+/** Times that a folder is removed anew because others have put files into it meanwhile, as tasks of a write that has failed may, with pauses of so many milliseconds more each. */
+export const FOLDER_REMOVALS_MAX = 10;
+export const FOLDER_REMOVAL_PAUSE_MS = 10;
+
 /** Between writing a claim of a folder and reading it back: two claims that are further apart than this see each other. */
 export const CLAIM_PAUSE_MS = 20;
 /** How often the owner of a folder renews its record. */

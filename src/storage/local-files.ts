@@ -12,7 +12,7 @@ import { basename, dirname, join, parse, sep } from "node:path";
 import { StorageError, storageError } from "./errors.ts";
 import type { FileBytes, FileSink, FileSystem, ListedFile, SinkOptions, StagedFile } from "./file-system.ts";
 import { expandBraces, hasWildcard, isHidden, isSkipped, wildcard } from "./globs.ts";
-import { READ_CHUNK_BYTES } from "./limits.ts";
+import { FOLDER_REMOVAL_PAUSE_MS, FOLDER_REMOVALS_MAX, READ_CHUNK_BYTES } from "./limits.ts";
 import { localPath } from "./paths.ts";
 
 export const LOCAL_FILES: FileSystem = {
@@ -46,7 +46,7 @@ export const LOCAL_FILES: FileSystem = {
   },
   async removeFolder(path) {
     try {
-      await rm(localPath(path), { recursive: true, force: true });
+      await rm(localPath(path), { recursive: true, force: true, maxRetries: FOLDER_REMOVALS_MAX, retryDelay: FOLDER_REMOVAL_PAUSE_MS });
     } catch (error) {
       throw storageError(`Cannot remove ${path}`, error);
     }

@@ -12,6 +12,7 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -243,6 +244,22 @@ test("folders are made with those above them, and are there until they are remov
   expect([await folderExists(deep), await folderExists(join(folder, "file"))]).toEqual([false, false]);
   await expect(makeFolder(join(folder, "file", "x"))).rejects.toThrow("a part of the path is no folder");
   await expect(makeFolder(join(folder, "file"))).rejects.toThrow(`Cannot make the folder ${folder}/file: `);
+});
+
+test("a folder into which others still put files is removed with these", async () => {
+  const removals = Array.from({ length: 20 }, async () => {
+    const folder = folderWith({ a: "", b: "", c: "" });
+    const adding = async (): Promise<void> => {
+      for (let i = 0; i < 20; i += 1) {
+        await writeFile(join(folder, `${i}`), "");
+        await new Promise(setImmediate);
+      }
+    };
+    // A file that comes later has no folder.
+    await Promise.all([removeFolder(folder), adding().catch(() => {})]);
+    expect(existsSync(folder)).toBe(false);
+  });
+  await Promise.all(removals);
 });
 
 // Node's own recursive mkdir turns round forever there.

@@ -1,7 +1,7 @@
 /**
  * Classes as transforms: pools of real actors, their state, their size, their deaths and their ends.
  */
-import { appendFileSync, existsSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { ActorDiedError, SerializationError, TaskError } from "shoal";
@@ -26,16 +26,22 @@ class Numbering {
   }
 }
 
-/** Takes some time for each batch. */
+/** Takes some time for each batch, and for the first one as long as there are not so many instances. */
 class Slow {
+  readonly #log: string;
   readonly #ms: number;
+  readonly #instances: number;
 
-  constructor(log: string, ms: number) {
+  constructor(log: string, ms: number, instances = 1) {
     appendFileSync(log, `${process.pid}\n`);
+    this.#log = log;
     this.#ms = ms;
+    this.#instances = instances;
   }
 
   async call(batch: data.Batch<{ id: number }>) {
+    // The first one to be there could take all blocks before the others are.
+    while (readFileSync(this.#log, "utf8").split("\n").length <= this.#instances) await new Promise((resolve) => setTimeout(resolve, 5));
     await new Promise((resolve) => setTimeout(resolve, this.#ms));
     return { id: batch.id, pid: Float64Array.from(batch.id, () => process.pid) };
   }
@@ -119,7 +125,7 @@ describe("on two CPUs", () => {
 
   test("two actors beside a read, on two CPUs, are both fed", async () => {
     const log = new Log(folder);
-    const slow = data.range(800).mapBatches(Slow, { constructorArgs: [log.file, 30], batchSize: 50, concurrency: 2 });
+    const slow = data.range(800).mapBatches(Slow, { constructorArgs: [log.file, 30, 2], batchSize: 50, concurrency: 2 });
     const rows = await slow.takeAll();
     expect(rows.map(({ id }) => id)).toEqual(upTo(800));
     expect(new Set(rows.map(({ pid }) => String(pid)))).toEqual(new Set(log.lines));
@@ -132,7 +138,7 @@ describe("on two CPUs", () => {
     const file = join(folder, "one.csv");
     writeFileSync(file, `id\n${upTo(1000).join("\n")}\n`);
     const read = data.readCsv<{ id: number }>(file);
-    const slow = read.mapBatches(Slow, { constructorArgs: [log.file, 200], batchSize: 100, concurrency: 2 });
+    const slow = read.mapBatches(Slow, { constructorArgs: [log.file, 50, 2], batchSize: 100, concurrency: 2 });
     const rows = await slow.takeAll();
     expect(rows.map(({ id }) => id)).toEqual(upTo(1000));
     expect(new Set(rows.map(({ pid }) => pid)).size).toBe(2);
@@ -150,7 +156,7 @@ describe("on two CPUs", () => {
 
   test("a pool grows while blocks wait, and no further than its largest size", async () => {
     const log = new Log(folder);
-    const options = { constructorArgs: [log.file, 60], batchSize: 20, concurrency: { min: 1, max: 3 }, numCpus: 0.25 } as const;
+    const options = { constructorArgs: [log.file, 30, 2], batchSize: 20, concurrency: { min: 1, max: 3 }, numCpus: 0.25 } as const;
     const rows = await data
       .fromItems(upTo(800).map((id) => ({ id })))
       .mapBatches(Slow, options)
@@ -244,23 +250,23 @@ describe("on two CPUs", () => {
   });
 
   test("after a break, an abort and a failure no actor is left", async () => {
-    const log = new Log(folder);
-    const slow = (): data.Dataset<{ id: number; pid: number }> =>
-      data.range(8000).mapBatches(Slow, { constructorArgs: [log.file, 5], batchSize: 20, concurrency: 2 });
-    for await (const { id } of slow()) if (id === 20) break;
-    expectEnded(log);
+    const logs = [new Log(folder), new Log(folder), new Log(folder)] as const;
+    const slow = (log: Log): data.Dataset<{ id: number; pid: number }> =>
+      data.range(8000).mapBatches(Slow, { constructorArgs: [log.file, 5, 2], batchSize: 20, concurrency: 2 });
+    for await (const { id } of slow(logs[0])) if (id === 20) break;
+    expectEnded(logs[0]);
     const abort = new AbortController();
-    const aborted = failureOf(slow().takeAll({ signal: abort.signal }));
-    await until(() => log.lines.length === 4, "the actors of the second run");
+    const aborted = failureOf(slow(logs[1]).takeAll({ signal: abort.signal }));
+    await until(() => logs[1].lines.length === 2, "the actors of the second run");
     abort.abort(new Error("enough"));
     expect((await aborted).message).toBe("enough");
-    expectEnded(log);
-    const failing = slow().map(({ id }) => {
+    expectEnded(logs[1]);
+    const failing = slow(logs[2]).map(({ id }) => {
       if (id === 100) throw new Error("no further");
       return { id };
     });
     expect((await failureOf(failing.takeAll())).message).toContain("no further");
-    expectEnded(log);
+    expectEnded(logs[2]);
   });
 
   test("errors that retryOn accepts are retried, and async calls of one actor overlap", async () => {

@@ -32,21 +32,19 @@ async function logged<T>(log: string, value: T): Promise<T> {
 }
 
 /** Blocks in an order of their own, and slowly, so that a node dies amid them. */
-function source(log: string): data.Dataset<Numbered> {
-  return data.readDatasource<Numbered>({
-    name: "numbers",
-    getReadTasks: () =>
-      Array.from({ length: BLOCKS }, (_, block) => ({
-        async *read() {
-          const ids = Array.from({ length: ROWS_OF_BLOCK }, (_row, i) => (block * ROWS_OF_BLOCK + i) * 7919);
-          yield await logged(log, {
-            id: Float64Array.from(ids, (id) => id % (BLOCKS * ROWS_OF_BLOCK)),
-            key: Float64Array.from(ids, (id) => id % 13),
-            padding: ids.map(() => PADDING),
-          });
-        },
-      })),
-  });
+function source(log: string, options: data.TransformOptions = {}): data.Dataset<Numbered> {
+  const getReadTasks = () =>
+    Array.from({ length: BLOCKS }, (_, block) => ({
+      async *read() {
+        const ids = Array.from({ length: ROWS_OF_BLOCK }, (_row, i) => (block * ROWS_OF_BLOCK + i) * 7919);
+        yield await logged(log, {
+          id: Float64Array.from(ids, (id) => id % (BLOCKS * ROWS_OF_BLOCK)),
+          key: Float64Array.from(ids, (id) => id % 13),
+          padding: ids.map(() => PADDING),
+        });
+      },
+    }));
+  return data.readDatasource<Numbered>({ name: "numbers", getReadTasks }, options);
 }
 
 class Passing {
@@ -141,7 +139,8 @@ test.each(Object.keys(PIPELINES))(
 
 test("a dataset that was kept is made again where its blocks are gone", async () => {
   const node = await cluster.addNode({ numCpus: 2 });
-  const kept = await source(join(folder, "kept")).materialize();
+  // A node that starts slowly would come too late for any of the tasks, if they were not its own.
+  const kept = await source(join(folder, "kept"), { schedulingStrategy: { nodeId: node.nodeId, soft: true } }).materialize();
   const expected = Array.from({ length: BLOCKS * ROWS_OF_BLOCK }, (_, i) => (i * 7919) % (BLOCKS * ROWS_OF_BLOCK));
   await node.kill();
   expect((await kept.takeAll()).map(({ id }) => id)).toEqual(expected);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import * as data from "shoal/data";
 import { describe, expect, test } from "vitest";
-import { useFolder, useSession } from "./session.ts";
+import { until, useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();
 useSession({ mode: "inProcess", numCpus: 2 });
@@ -123,7 +123,7 @@ describe("an iterator", () => {
       .map(({ n }) => ({ n: n * 2 }))
       .take(25);
     expect(rows.map(({ n }) => n)).toEqual(upTo(25).map((n) => n * 2));
-    await expect.poll(() => isReturned).toBe(true);
+    await until(() => isReturned, "the iterator to be returned");
     const read = given;
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(given).toBe(read);

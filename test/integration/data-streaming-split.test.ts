@@ -1,5 +1,5 @@
 /** `streamingSplit` on worker processes: rows of all parts, equal parts, epochs, and consumers that leave, stall or die. */
-import { get, kill, remote } from "shoal";
+import { get, kill, ready, remote } from "shoal";
 import * as data from "shoal/data";
 import { describe, expect, test } from "vitest";
 import { useSession } from "./session.ts";
@@ -39,7 +39,10 @@ class Consumer {
 
 async function consumersOf(dataset: data.Dataset<{ id: number }>, n: number, options: data.StreamingSplitOptions = {}) {
   const actorClass = remote(Consumer, { numCpus: 0 });
-  return (await dataset.streamingSplit(n, options)).map((part) => actorClass.remote(part));
+  const consumers = (await dataset.streamingSplit(n, options)).map((part) => actorClass.remote(part));
+  // A process that starts late would be one that does not begin its epoch in time.
+  await Promise.all(consumers.map((consumer) => ready(consumer)));
+  return consumers;
 }
 
 /** More blocks than wait for one consumer. */

@@ -248,6 +248,19 @@ describe("DuckDB, Polars and pyarrow read", () => {
     expectColumns(found, (reader) => (reader.startsWith("duckdb") ? { ...shown, took: counts } : shown));
   });
 
+  test("Parquet without a value in any column", async () => {
+    const path = newFolder("nulls");
+    await data
+      .fromItems([
+        { a: null, b: null },
+        { a: null, b: null },
+      ])
+      .writeParquet(join(path, "snappy"));
+    const found = readBy("read_parquet", path);
+    expect(Object.keys(found).length).toBe(3);
+    expectColumns(found, () => ({ a: [null, null], b: [null, null] }));
+  });
+
   test("partitions, whose folders are named after texts of any characters", async () => {
     const cities = ["Rome", "a/b c", "é=ü", "100%", "..", null];
     const parted = data.fromItems(IDS.map((row) => ({ row: BigInt(row), city: cities[row % 6] ?? null, size: row % 2 })));

@@ -83,6 +83,18 @@ test("blocks with dictionaries of their own are one stream, which other librarie
   expect([...(first.getChild("s") as Iterable<unknown>)]).toEqual(parts.flat().map(() => "x"));
 });
 
+test("blocks of nulls alone are a stream, which other libraries read", () => {
+  const parts = [
+    { a: null, b: null },
+    { a: null, b: null },
+  ].map((one) => blockOfRows([one, one], "a test"));
+  const stream = arrowOfBlocks(parts);
+  expect(blocksOfArrow(stream).map(rowsOf)).toEqual(parts.map(rowsOf));
+  expect(names(blocksOfArrow(stream)[0] as Block)).toEqual(["a null", "b null"]);
+  for (const column of [apache.tableFromIPC(stream).getChild("b"), flechette.tableFromIPC(stream).getChild("a")])
+    expect([...(column as Iterable<unknown>)]).toEqual([null, null, null, null]);
+});
+
 test("dictionaries of other values than texts, with nulls and within lists are read as their values", () => {
   const words = flechette.dictionary(flechette.float64(), flechette.int8());
   const lists = flechette.list(flechette.dictionary(flechette.utf8(), flechette.uint16()));

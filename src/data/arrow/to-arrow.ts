@@ -18,6 +18,7 @@ import {
   Table,
   tableToIPC,
   TimeUnit,
+  Type,
   Version,
 } from "@uwdata/flechette";
 import {
@@ -60,9 +61,12 @@ export function arrowOfBlocks(blocks: readonly Block[]): Uint8Array {
     const own = type.kind === "dictionary" ? dictionary(arrowType(type.of), indexType(values as Codes)) : arrowType(type);
     return field(name, own, true, metadataOf(type));
   });
+  const hasBuffers = fields.some(({ type }) => type.typeId !== Type.Null);
   const columns = fields.map(({ type }, i) => {
-    const batches = packed.map((block) => batchOf(block.vectors[i] as Vector, type));
-    return new Column(batches, type);
+    // A null column has no buffers. Without any the stream would lack their list, which decoders refuse, so the first column adds an empty one, as of a struct without fields.
+    const written = hasBuffers || i > 0 ? type : struct([]);
+    const batches = packed.map((block) => batchOf(block.vectors[i] as Vector, written));
+    return new Column(batches, written);
   });
   const schema = { version: Version.V5, endianness: Endianness.Little, fields, metadata: null };
   return tableToIPC(new Table(schema, columns), { format: "stream" }) as Uint8Array;

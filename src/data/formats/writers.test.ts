@@ -187,3 +187,13 @@ test("Parquet tells of columns with dictionaries that they have them, and texts 
   expect(schemaOf(back).map(({ type }) => typeName(type))).toEqual(["dictionary<string>", "string"]);
   expect(rowsOf(back)).toEqual(given.flat());
 });
+
+test("Parquet whose columns have no values comes back", async () => {
+  for (const columns of [{ a: null }, { a: null, b: null }, { a: null, l: [null] }]) {
+    const blocks = [1, 2].map((count) => blockOfRows(new Array(count).fill(columns), "a test"));
+    const table = readParquet(await parquetFile(blocks, "snappy"));
+    const back = concatBlocks(blocksOfWasmTable(table, wasmMemory() as { buffer: ArrayBuffer }, {}));
+    expect(rowsOf(back)).toEqual([columns, columns, columns]);
+    expect(schemaOf(back)).toEqual(schemaOf(blocks[0] as Block));
+  }
+});

@@ -1,5 +1,11 @@
-/** The context that `serve.getReplicaContext()` gives. A process has one replica; in local testing mode and in-process mode replicas share a process, and each call knows its own. */
+/**
+ * The context that `serve.getReplicaContext()` gives, wherever code of a replica has got to.
+ *
+ * A process has one replica, so its context is a variable. In in-process mode replicas share a process: each has its context beside its actor, in which all calls of the core and
+ * all requests run. In local testing mode there are no actors, and an asynchronous context has it.
+ */
 import { AsyncLocalStorage } from "node:async_hooks";
+import { actorData, libraryCalls, outsideCalls, setActorData } from "../../core/internal.ts";
 
 /** Where a deployment's code runs. */
 export interface ReplicaContext {
@@ -15,12 +21,21 @@ export interface ReplicaContext {
   readonly worldSize: number;
 }
 
+const KEY = Symbol.for("shoal.serve.replica-context.1");
 const storage = new AsyncLocalStorage<ReplicaContext>();
 let ofProcess: ReplicaContext | undefined;
+let hasReplica = false;
 
-/** This process is that replica. */
-export function setReplicaContext(context: ReplicaContext): void {
-  ofProcess = context;
+/** The actor that runs here is that replica, and with it all of its process unless others share that. */
+export function setReplicaContext(context: ReplicaContext, { isInProcess }: { isInProcess: boolean }): void {
+  hasReplica = true;
+  if (isInProcess) setActorData({ [KEY]: context });
+  else ofProcess = context;
+}
+
+/** Whether a replica has run in this process, or one of several. */
+export function isProcessOfReplica(): boolean {
+  return hasReplica;
 }
 
 /** Runs code of one of several replicas in this process. */
@@ -29,7 +44,16 @@ export function asReplica<T>(context: ReplicaContext, body: () => T): T {
 }
 
 export function findReplicaContext(): ReplicaContext | undefined {
-  return storage.getStore() ?? ofProcess;
+  return storage.getStore() ?? ofProcess ?? ofActor();
+}
+
+function ofActor(): ReplicaContext | undefined {
+  return (actorData() as { [KEY]?: ReplicaContext } | undefined)?.[KEY];
+}
+
+/** Runs code that several requests share, so the end of one must not end it for the others: outside of any call, or in one of the replica's own where others share its process. */
+export function outsideRequests<T>(body: () => T): T {
+  return ofActor() === undefined ? outsideCalls(body) : libraryCalls()("shared by requests", undefined).run(body);
 }
 
 /** Tag values of metrics that this code counts; empty outside of deployments. */

@@ -120,7 +120,7 @@ export class Replica {
     measureEventLoop("replica", replicaId);
     // It may fail before anybody asks.
     this.#failed.promise.catch(() => {});
-    setReplicaContext(spec.context);
+    setReplicaContext(spec.context, spec);
     if (!spec.isInProcess) useLazyResponse();
     offerConnections(REQUEST_SERVICE, (connection) => {
       const server: RequestServer = new RequestServer(connection, (stream) => this.#admit(stream, server));

@@ -185,9 +185,8 @@ test("gangs start and end together, in placement groups, and an update of theirs
       await new Promise((resolve) => setTimeout(resolve, 5));
       return "member";
     }
-    where(): { rank: number; worldSize: number } {
-      const { rank, worldSize } = serve.getReplicaContext();
-      return { rank, worldSize };
+    where(): serve.ReplicaContext {
+      return { ...serve.getReplicaContext() };
     }
   }
   const [{ nodeId } = { nodeId: "" }] = await nodes();
@@ -200,6 +199,11 @@ test("gangs start and end together, in placement groups, and an update of theirs
   const handle = await serve.run(Gang.bind(), { name: "gang", routePrefix: "/gang" });
   const places = await handle.broadcast("where");
   expect(new Set(places.map(({ rank }) => rank))).toEqual(new Set([0, 1]));
+  // Each knows the members, and which of them it is.
+  const { gangId, memberReplicaIds } = places[0]?.gangContext as serve.GangContext;
+  for (const { replicaId, gangContext } of places)
+    expect(gangContext).toEqual({ gangId, rank: memberReplicaIds.indexOf(replicaId), worldSize: 2, memberReplicaIds });
+  expect(new Set(memberReplicaIds)).toEqual(new Set(places.map(({ replicaId }) => replicaId)));
   const live = async () =>
     (await placementGroupTable()).filter(({ name, state }) => name?.startsWith("SERVE_GROUP::") === true && state !== "removed");
   expect(await live()).toHaveLength(1);

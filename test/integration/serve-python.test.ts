@@ -19,6 +19,7 @@ interface Model {
   sizes(text: string): string;
   named(): string;
   place(): string;
+  gang(): [gangId: string, rank: number, worldSize: number, place: number] | null;
 }
 
 const log = new Log(folder);
@@ -119,6 +120,15 @@ test("a configuration changes in place, and a replica whose Python dies is repla
   // The context of the first shows that it has company.
   await serve.run(Configured.options({ numReplicas: 2 }).bind(10, log.file), { name: "model", routePrefix: "/model" });
   await until(async () => (await model.broadcast("place")).sort().join() === "0 of 2,1 of 2", "the ranks of both");
+  expect(await model.gang.remote()).toBe(null);
+  // Members of a gang know it.
+  const gangs = Configured.options({ numReplicas: 2, gangConfig: { gangSize: 2 }, actorOptions: { numCpus: 0.1 } });
+  await serve.run(gangs.bind(10, log.file), { name: "model", routePrefix: "/model" });
+  const members = async () => (await model.broadcast("gang")).flatMap((gang) => (gang === null ? [] : [gang]));
+  await until(async () => (await members()).length === 2, "both members");
+  const [one, other] = (await members()).sort(([, a], [, b]) => a - b);
+  expect(one?.slice(1)).toEqual([0, 2, 0]);
+  expect(other).toEqual([one?.[0], 1, 2, 1]);
 });
 
 test("deployments of Python and TypeScript are bound to each other", async () => {

@@ -19,7 +19,7 @@ import {
 } from "../limits.ts";
 import type { DeploymentRoutes } from "../routing/deployment-router.ts";
 import { Autoscaler, type AutoscalingContext, desiredReplicas, loadOf } from "./autoscaling-policy.ts";
-import type { DeploymentStatus, FoundReplica, ReplicaState, ServeEffect } from "./serve-events.ts";
+import type { DeploymentStatus, FoundReplica, ReplicaStart, ReplicaState, ServeEffect } from "./serve-events.ts";
 import { configAt } from "./target-capacity.ts";
 
 export interface ReplicaRecord {
@@ -429,18 +429,20 @@ export class DeploymentState {
     const effects: ServeEffect[] = [];
     const ranks = this.#freeRanks();
     for (let started = 0; started < number; started += gangSize) {
-      const gang = config.gang === undefined ? undefined : this.#newId();
-      for (let index = 0; index < gangSize; index += 1) effects.push(this.#startOne({ gang, index, rank: ranks.next().value }, nowMs));
+      // Each member is told all of them.
+      const members = Array.from({ length: gangSize }, () => `${this.app}#${this.name}#${this.#newId()}`);
+      const gang = config.gang && { ...config.gang, id: this.#newId(), members };
+      for (const [index, id] of members.entries())
+        effects.push(this.#startOne({ id, gang: gang && { ...gang, index }, rank: ranks.next().value }, nowMs));
     }
     return effects;
   }
 
-  #startOne({ gang, index, rank }: { gang: string | undefined; index: number; rank: number }, nowMs: number): ServeEffect {
+  #startOne({ id, gang, rank }: Pick<ReplicaStart, "id" | "gang" | "rank">, nowMs: number): ServeEffect {
     const { config, version } = this.#target;
-    const id = `${this.app}#${this.name}#${this.#newId()}`;
     const { userConfig, maxOngoingRequests } = config;
     const worldSize = this.#count;
-    this.replicas.set(id, newRecord(id, { version, rank, worldSize, gang, userConfig, maxOngoing: maxOngoingRequests }, nowMs));
+    this.replicas.set(id, newRecord(id, { version, rank, worldSize, gang: gang?.id, userConfig, maxOngoing: maxOngoingRequests }, nowMs));
     return {
       kind: "start",
       start: {
@@ -456,7 +458,7 @@ export class DeploymentState {
         tracing: config.tracing,
         actorOptions: config.actorOptions,
         fullNodes: this.#fullNodes(config.maxReplicasPerNode),
-        gang: gang === undefined || config.gang === undefined ? undefined : { ...config.gang, id: gang, index },
+        gang,
         placementGroupBundles: config.placementGroupBundles,
         placementGroupBundleLabelSelector: config.placementGroupBundleLabelSelector,
         placementGroupStrategy: config.placementGroupStrategy,

@@ -25,6 +25,7 @@ import { actorIdOf, placementGroupOfId, runsInProcess } from "../../core/interna
 import { ADOPT_WITHIN_MS, METRICS_WITHIN_MS, REPLICA_CONCURRENCY } from "../limits.ts";
 import type { ProcessMetrics } from "../metrics/registry.ts";
 import { ReplicaLifeMetrics } from "../metrics/replica-life-metrics.ts";
+import type { ReplicaContext } from "../replica/replica-context.ts";
 import type { LoggingConfig } from "../replica/replica-log.ts";
 import type { TracingConfig } from "../tracing.ts";
 import { type CodeSource, Replica, type ReplicaDescription, type ReplicaGroup, type ReplicaSettings } from "../replica/replica.ts";
@@ -76,9 +77,10 @@ export class ReplicaStarter {
   }
 
   start(start: ReplicaStart, code: CodeSource): void {
-    const { id, app, deployment, version, rank, worldSize, userConfig, maxOngoingRequests } = start;
+    const { id, app, deployment, version, rank, worldSize, userConfig, maxOngoingRequests, gang } = start;
     const { showsErrors, logging, tracing } = this.#options();
-    const context = { appName: app, deployment, replicaId: id, rank, worldSize };
+    const gangContext = gang && { gangId: gang.id, rank: gang.index, worldSize: gang.gangSize, memberReplicaIds: gang.members };
+    const context: ReplicaContext = { appName: app, deployment, replicaId: id, rank, worldSize, gangContext };
     const isInProcess = runsInProcess();
     const startMs = performance.now();
     try {
@@ -89,7 +91,6 @@ export class ReplicaStarter {
           version,
           maxOngoingRequests,
           userConfig,
-          gang: start.gang?.id,
           group: this.#groupWith(id),
           logging: start.logging ?? logging,
           tracing: start.tracing ?? tracing,

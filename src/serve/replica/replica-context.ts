@@ -7,6 +7,18 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { actorData, libraryCalls, outsideCalls, setActorData } from "../../core/internal.ts";
 
+/** The gang of a replica: replicas that start, move and end together. A replica keeps it as long as it lives. */
+export interface GangContext {
+  /** No other gang has it; one that starts in place of this one has another. */
+  readonly gangId: string;
+  /** The replica's number among its members, from 0 to `worldSize - 1`; `rank` beside it counts the whole deployment. */
+  readonly rank: number;
+  /** The number of members: `gangSize`. */
+  readonly worldSize: number;
+  /** The `replicaId` of each member, in the order of their ranks. */
+  readonly memberReplicaIds: readonly string[];
+}
+
 /** Where a deployment's code runs. */
 export interface ReplicaContext {
   readonly appName: string;
@@ -19,6 +31,8 @@ export interface ReplicaContext {
   readonly rank: number;
   /** The number of replicas that the deployment has, or is to have. */
   readonly worldSize: number;
+  /** Undefined where the deployment has no `gangConfig`. */
+  readonly gangContext: GangContext | undefined;
 }
 
 const KEY = Symbol.for("shoal.serve.replica-context.1");

@@ -54,7 +54,6 @@ interface ReplicaSpec {
   readonly version: string;
   readonly maxOngoingRequests: number;
   readonly userConfig: string | undefined;
-  readonly gang: string | undefined;
   readonly group: ReplicaGroup | undefined;
   readonly showsErrors: boolean;
   /** Undefined: the console is left as it is. */
@@ -242,14 +241,14 @@ export class Replica {
 
   /** Describes the replica for a new controller that adopts it. */
   describe(): ReplicaDescription {
-    const { version, gang, group, context } = this.#spec;
+    const { version, group, context } = this.#spec;
     return {
       version,
       userConfig: this.#userConfig,
       maxOngoing: this.#maxOngoing,
       rank: context.rank,
       worldSize: context.worldSize,
-      gang,
+      gang: context.gangContext?.gangId,
       group,
       isStarted: this.#user !== undefined,
       isDraining: this.#drained !== undefined,

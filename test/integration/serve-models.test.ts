@@ -200,7 +200,7 @@ test("gangs start and end together, in placement groups, and an update of theirs
   const places = await handle.broadcast("where");
   expect(new Set(places.map(({ rank }) => rank))).toEqual(new Set([0, 1]));
   // Each knows the members, and which of them it is.
-  const { gangId, memberReplicaIds } = places[0]?.gangContext as serve.GangContext;
+  const { gangId = "", memberReplicaIds = [] } = places[0]?.gangContext ?? {};
   for (const { replicaId, gangContext } of places)
     expect(gangContext).toEqual({ gangId, rank: memberReplicaIds.indexOf(replicaId), worldSize: 2, memberReplicaIds });
   expect(new Set(memberReplicaIds)).toEqual(new Set(places.map(({ replicaId }) => replicaId)));

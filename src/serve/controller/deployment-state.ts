@@ -11,6 +11,7 @@ import {
   ENDED_REPLICAS_KEPT,
   HEALTH_FAILURES_MAX,
   RANK_AGAIN_MS,
+  RECONFIGURE_WITHIN_MS,
   SLOW_START_AGAIN_MS,
   SLOW_START_MS,
   START_RETRY_MAX_MS,
@@ -147,7 +148,8 @@ export class DeploymentState {
   get replicaStates(): Partial<Record<ReplicaState, number>> {
     const states: Partial<Record<ReplicaState, number>> = {};
     for (const { phase } of this.replicas.values()) {
-      const state = phase === "retiring" ? "STOPPING" : (phase.toUpperCase() as ReplicaState);
+      // A replica takes requests while it takes a configuration.
+      const state: ReplicaState = phase === "retiring" ? "STOPPING" : phase === "starting" ? "STARTING" : "RUNNING";
       states[state] = (states[state] ?? 0) + 1;
     }
     return states;
@@ -346,7 +348,7 @@ export class DeploymentState {
       app: this.app,
       deployment: this.name,
       currentReplicas: this.#count,
-      runningReplicas: [...this.replicas.values()].filter(({ phase }) => phase === "running").length,
+      runningReplicas: [...this.replicas.values()].filter((replica) => this.#serves(replica)).length,
       totalRequests: loadOf(this.autoscaler.samples, autoscaling, nowMs),
       samples: this.autoscaler.samples,
       config: autoscaling,
@@ -495,7 +497,7 @@ export class DeploymentState {
   }
 
   /** The replica is to take the configuration, the limit and the rank of its record. */
-  #tell(replica: ReplicaRecord, withinMs?: number): ServeEffect {
+  #tell(replica: ReplicaRecord, withinMs: number): ServeEffect {
     const { id, userConfig, maxOngoing: maxOngoingRequests, rank, worldSize } = replica;
     return { kind: "reconfigure", replica: id, withinMs, settings: { userConfig, maxOngoingRequests, rank, worldSize } };
   }
@@ -523,7 +525,7 @@ export class DeploymentState {
       replica.isMisconfigured = false;
       replica.userConfig = userConfig;
       replica.maxOngoing = maxOngoingRequests;
-      effects.push(this.#tell(replica));
+      effects.push(this.#tell(replica, RECONFIGURE_WITHIN_MS));
     }
     return effects;
   }

@@ -19,6 +19,7 @@ import {
   remote,
   ShoalError,
   TaskError,
+  TaskTimeoutError,
   why,
 } from "../../core/index.ts";
 import { actorIdOf, placementGroupOfId, runsInProcess } from "../../core/internal.ts";
@@ -180,7 +181,7 @@ export class ReplicaStarter {
     return asked.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
   }
 
-  reconfigure(id: string, settings: ReplicaSettings, withinMs: number | undefined): void {
+  reconfigure(id: string, settings: ReplicaSettings, withinMs: number): void {
     const startMs = performance.now();
     this.#handles
       .get(id)
@@ -191,7 +192,10 @@ export class ReplicaStarter {
           this.#life.reconfigured(id, performance.now() - startMs);
           this.#happened({ kind: "reconfigured", replica: id });
         },
-        (error: unknown) => this.#happened({ kind: "reconfigureFailed", replica: id, reason: reasonOf(error) }),
+        (error: unknown) => {
+          const reason = error instanceof TaskTimeoutError ? slowReconfigure(id, withinMs) : reasonOf(error);
+          this.#happened({ kind: "reconfigureFailed", replica: id, reason });
+        },
       );
   }
 
@@ -341,6 +345,11 @@ function bundleOf(options: Readonly<Record<string, unknown>>): Record<string, nu
     ...(memoryBytes === undefined ? {} : { memory: memoryBytes }),
     ...resources,
   };
+}
+
+/** Why a replica that does not take its configuration is given up, with the remedy. */
+function slowReconfigure(id: string, withinMs: number): string {
+  return `reconfigure() of replica ${id} had not returned after ${withinMs / 1000} s: let it begin slow work and return, or give what takes so long to the constructor, as an argument of bind()`;
 }
 
 /** The error of the user's code in one line, with its remedy, or the reason for which its process ended. */

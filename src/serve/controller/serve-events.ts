@@ -79,7 +79,7 @@ export type ServeEffect =
   | { readonly kind: "kill"; readonly replica: string }
   /** Find out what a replica that takes long to start waits for. */
   | { readonly kind: "explain"; readonly replica: string }
-  | { readonly kind: "reconfigure"; readonly replica: string; readonly settings: ReplicaSettings; readonly withinMs: number | undefined }
+  | { readonly kind: "reconfigure"; readonly replica: string; readonly settings: ReplicaSettings; readonly withinMs: number }
   | { readonly kind: "checkHealth"; readonly replica: string; readonly withinMs: number }
   /** The routes have changed. */
   | { readonly kind: "publishRoutes" }
@@ -91,4 +91,5 @@ export type ServeEffect =
 /** Ray's words. */
 export type ApplicationStatus = "NOT_STARTED" | "DEPLOYING" | "DEPLOY_FAILED" | "RUNNING" | "UNHEALTHY" | "DELETING";
 export type DeploymentStatus = "UPDATING" | "HEALTHY" | "UNHEALTHY" | "DEPLOY_FAILED" | "UPSCALING" | "DOWNSCALING";
-export type ReplicaState = "STARTING" | "UPDATING" | "RUNNING" | "STOPPING";
+/** A replica that is told a new configuration runs; the REST API calls it UPDATING. */
+export type ReplicaState = "STARTING" | "RUNNING" | "STOPPING";

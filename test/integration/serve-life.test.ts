@@ -305,13 +305,19 @@ test("the proxies of a node share its port; one that dies is started again there
   expect(addresses).toEqual([address, address]);
   const proxies = (await actors({ namespace: "shoal.serve" })).filter(({ name }) => name?.startsWith("SERVE_PROXY::") === true);
   process.kill(proxies[0]?.pid ?? 0, "SIGKILL");
+  const statuses = new Set<number>();
   await until(async () => {
     const { status } = await ask(address, "/proxied?n=a", { headers: { connection: "close" } }).catch(() => ({ status: 0 }));
+    statuses.add(status);
     const pids = (await actors({ namespace: "shoal.serve" })).filter(
       ({ name, phase }) => name?.startsWith("SERVE_PROXY::") === true && phase === "alive",
     );
     return status === 200 && pids.length === 2 && !pids.some(({ pid }) => pid === proxies[0]?.pid);
   }, "another proxy in its place");
+  // One that listens knows the paths: nobody is told that there is no such application.
+  for (let index = 0; index < 20; index += 1)
+    statuses.add((await ask(address, "/proxied?n=a", { headers: { connection: "close" } })).status);
+  expect([...statuses]).not.toContain(404);
   expect(Object.values((await serve.status()).proxies).map((proxy) => proxy.address)).toEqual([address, address]);
   await serve.delete("proxied");
 });

@@ -166,6 +166,9 @@ export class Controller {
         this.#reports.delete(source);
         this.#happened({ kind: "sourceGone", source });
       },
+      flush: () => {
+        if (this.#unpublished.size > 0) this.#publish();
+      },
     });
     this.#subscribers.listen();
     measureEventLoop("controller", getRuntimeContext().actorId ?? "");

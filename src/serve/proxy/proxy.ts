@@ -7,7 +7,7 @@
 import { getRuntimeContext } from "../../core/index.ts";
 import type { AddressInfo } from "node:net";
 import { listenAt } from "../listening.ts";
-import { processRouters } from "../routing/process-routers.ts";
+import { processRouters, routersSynced } from "../routing/process-routers.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
 import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
 import { GrpcMetrics, HttpMetrics, measureEventLoop } from "../metrics/serve-metrics.ts";
@@ -130,8 +130,9 @@ export class ServeProxy {
     return { host: options.host, port: this.#grpc.port };
   }
 
-  /** Resolves once the proxy routes to an application. */
+  /** Resolves once the proxy routes to an application, and to the replicas that it has now. */
   async routesTo(app: string): Promise<void> {
+    await routersSynced();
     while (!this.#table.entries.some((entry) => entry.app === app)) await new Promise<void>((resolve) => this.#onRoutes.push(resolve));
   }
 

@@ -237,7 +237,9 @@ test("metrics have Ray's names, and users' own are beside them", async () => {
       return `counted ${(await Promise.all([this.#sizes("a"), this.#sizes("b")])).join()}`;
     }
   }
-  const autoscalingConfig = { minReplicas: 0, maxReplicas: 2, policy: () => 1 };
+  // The first request waits for the replica, and is reported: else it may be over before its process reports.
+  const policy = ({ totalRequests }: serve.AutoscalingContext) => (totalRequests > 0 ? 1 : 0);
+  const autoscalingConfig = { minReplicas: 0, maxReplicas: 2, policy };
   await serve.run(serve.deployment(Counted, { autoscalingConfig }).bind(), { name: "counted", routePrefix: "/counted" });
   for (let index = 0; index < 3; index += 1) expect((await ask(address, "/counted")).body).toBe("counted 2,2");
   await ask(address, "/not-there");

@@ -99,6 +99,7 @@ test("updates, changes of configuration and of number lose no request, by HTTP a
   // Another configuration, in place: the processes stay.
   // The replicas that came up beside others have taken their ranks.
   await placesBecome(handle, "0 of 2", "1 of 2");
+  await until(async () => (await pidsOf("update")).length === 2, "the replicas of the first version to end");
   const before = await pidsOf("update");
   await serve.run(Base.options({ userConfig: { word: "two" } }).bind("v2", log.file), options);
   expect((await ask(address, "/update?n=y")).body).toMatch(/^v2 two /);

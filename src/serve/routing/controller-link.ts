@@ -10,7 +10,16 @@ import { getActor } from "../../core/index.ts";
 import { connectToActor, outsideCalls, type ServiceConnection } from "../../core/internal.ts";
 import { REPORT_EVERY_MS, WATCH_RETRY_MS } from "../limits.ts";
 import { metricsOfHandles, updateTook } from "../metrics/router-metrics.ts";
-import { bodyOf, type LoadReport, ROUTES_KEY, type SubscribeBody, type SyncBody, tell, TOLD, type UpdateBody } from "./controller-messages.ts";
+import {
+  bodyOf,
+  type LoadReport,
+  ROUTES_KEY,
+  type SubscribeBody,
+  type SyncBody,
+  tell,
+  TOLD,
+  type UpdateBody,
+} from "./controller-messages.ts";
 
 /** Names this process among others with handles. */
 const PROCESS = `${hostname()}-${process.pid}`;

@@ -79,6 +79,7 @@ class Model:
             yield number
 
     async def waits(self):
+        self.note("waits")
         try:
             await asyncio.sleep(3600)
         finally:

@@ -10,10 +10,22 @@ _replica = None
 _gateway = None
 
 
+class GangContext:
+    """The gang of a replica: replicas that start, move and end together."""
+
+    def __init__(self, gang_id, rank, world_size, member_replica_ids):
+        self.gang_id = gang_id
+        #: The replica's number among its members, from 0 to ``world_size - 1``; that of the replica's context counts the whole deployment.
+        self.rank = rank
+        self.world_size = world_size
+        #: The ``replica_id`` of each member, in the order of their ranks.
+        self.member_replica_ids = member_replica_ids
+
+
 class ReplicaContext:
     """The replica in which the code of a deployment runs: application, deployment, ids."""
 
-    def __init__(self, app_name, deployment, replica_id, rank, world_size):
+    def __init__(self, app_name, deployment, replica_id, rank, world_size, gang_context=None):
         self.app_name = app_name
         self.deployment = deployment
         self.replica_id = replica_id
@@ -21,12 +33,17 @@ class ReplicaContext:
         self.rank = rank
         #: The number of replicas that the deployment has, or is to have.
         self.world_size = world_size
+        #: ``None`` where the deployment has no ``gangConfig``.
+        self.gang_context = gang_context
 
 
 def set_replica(context, gateway):
     global _replica, _gateway
     _gateway = gateway
-    _replica = ReplicaContext(context["appName"], context["deployment"], context["replicaId"], context["rank"], context["worldSize"])
+    gang = context["gangContext"]
+    # `Undefined` outside of gangs.
+    gang_context = GangContext(gang["gangId"], gang["rank"], gang["worldSize"], gang["memberReplicaIds"]) if gang else None
+    _replica = ReplicaContext(context["appName"], context["deployment"], context["replicaId"], context["rank"], context["worldSize"], gang_context)
 
 
 def set_rank(rank, world_size):

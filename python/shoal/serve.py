@@ -6,7 +6,7 @@ A deployment needs none of it: an object with Starlette's attributes is answered
 
 from . import _serve_metrics as metrics
 from ._serve_batch import batch
-from ._serve_context import ReplicaContext, get_multiplexed_model_id, get_replica_context, get_request_id
+from ._serve_context import GangContext, ReplicaContext, get_multiplexed_model_id, get_replica_context, get_request_id
 from ._serve_handles import DeploymentHandle, DeploymentResponse, DeploymentResponseGenerator
 from ._serve_http import Headers, HTMLResponse, HTTPException, JSONResponse, PlainTextResponse, QueryParams, Request, Response, StreamingResponse, Url
 from ._serve_ingress import ingress
@@ -16,6 +16,7 @@ __all__ = [
     "DeploymentHandle",
     "DeploymentResponse",
     "DeploymentResponseGenerator",
+    "GangContext",
     "HTMLResponse",
     "HTTPException",
     "Headers",

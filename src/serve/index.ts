@@ -48,7 +48,7 @@ export {
 } from "./replica/server-websocket.ts";
 export * as llm from "./llm/index.ts";
 export { metrics } from "./metrics/user-metrics.ts";
-export { getReplicaContext, type ReplicaContext } from "./replica/replica-context.ts";
+export { type GangContext, getReplicaContext, type ReplicaContext } from "./replica/replica-context.ts";
 export {
   controllerHealth,
   delete,

@@ -25,7 +25,7 @@ import { runLocally } from "./local/local-application.ts";
 import { type HttpOptions, resolveHttpOptions } from "./proxy/http-options.ts";
 import { isPath } from "./proxy/route-table.ts";
 import { type ApiOptions, resolveApiOptions } from "./rest/api-options.ts";
-import { closeRouters } from "./routing/process-routers.ts";
+import { closeRouters, routersSynced } from "./routing/process-routers.ts";
 import { loadTracing, type TracingConfig } from "./tracing.ts";
 
 /** The options of `start`. */
@@ -246,6 +246,8 @@ async function deployWith(
   const telling = setInterval(tellOfWaits(controller, target.name), SLOW_START_AGAIN_MS);
   try {
     const [, warning] = await unwrapped(Promise.all([starting, controller.waitFor.remote(target.name)]));
+    // Handles of this process that were used before know the replicas of now.
+    await routersSynced();
     if (warning !== undefined) process.stderr.write(`shoal: ${warning}.\n`);
   } finally {
     clearInterval(telling);

@@ -84,8 +84,11 @@ class Client {
     if (found?.status !== status) throw new Error(`application ${name} is ${found?.status}, and not ${status}: ${JSON.stringify(found)}`);
     return found;
   }
+  /** Where a proxy listens, once the controller knows. */
   async proxy(): Promise<string> {
-    return `http://127.0.0.1:${(await this.details()).target_groups[0]?.targets[0]?.port}`;
+    let port: number | undefined;
+    await until(async () => (port = (await this.details()).target_groups[0]?.targets[0]?.port) !== undefined, "a proxy to listen");
+    return `http://127.0.0.1:${port}`;
   }
 }
 
@@ -129,6 +132,7 @@ test("a configuration is put, changed in place, loaded anew, broken, and deleted
   expect(await client.put({ ...config(5), ...grpc })).toMatchObject({ status: 200 });
   await client.until("RUNNING");
   expect((await ask(await client.proxy(), "/greet")).body).toBe("bonjour 5!");
+  await until(async () => (await client.details()).target_groups.length === 2, "the proxy to listen for gRPC");
   expect(await client.details()).toMatchObject({
     grpc_options: { grpc_servicer_functions: ["shop.proto:shop.v1.Shop"], enable_reflection: true },
     target_groups: [{ protocol: "HTTP" }, { protocol: "gRPC", targets: [{ port: expect.any(Number) }] }],

@@ -1,4 +1,5 @@
 /** ASGI applications as deployments of Python, through plain clients: scopes, streams in both directions, ends of clients, WebSockets, lifespan. FastAPI itself is in `test/systems`. */
+import { writeFileSync } from "node:fs";
 import { type IncomingHttpHeaders, request as httpRequest } from "node:http";
 import { getActor, python } from "shoal";
 import * as serve from "shoal/serve";
@@ -177,7 +178,9 @@ test("an application that does not start keeps its deployment from running", asy
 test("background tasks end before the shutdown of the application, which runs when the replica ends", async () => {
   expect(await ask(address, "/asgi/after")).toMatchObject({ status: 201, body: "answered" });
   expect(log.lines).not.toContain("after the answer");
-  await serve.delete("asgi");
+  const deleted = serve.delete("asgi");
+  writeFileSync(`${log.file}-go`, "");
+  await deleted;
   await until(() => log.lines.includes("shutdown"), "the shutdown");
   expect(log.lines.slice(-2)).toEqual(["after the answer", "shutdown"]);
 });

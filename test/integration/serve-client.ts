@@ -7,6 +7,7 @@ import { Agent, request } from "node:http";
 import { type AnyActorHandle, kill, remote } from "shoal";
 import * as serve from "shoal/serve";
 import type { TestCluster, TestNode } from "shoal/testing";
+import { onTestFinished } from "vitest";
 import { isAlive, type Log, shoalProcesses } from "./session.ts";
 
 interface Answer {
@@ -53,6 +54,8 @@ export class CountingClient {
     { path = "/", atATime = 8, via }: { path?: string; atATime?: number; via?: (n: number) => PromiseLike<string> } = {},
   ) {
     this.#address = address;
+    // A test that fails does not come to its `stop`, and a client whose server has gone fails without a pause.
+    onTestFinished(() => void this.stop());
     for (let index = 0; index < atATime; index += 1) this.#loops.push(this.#loop(path, via));
   }
 

@@ -158,8 +158,11 @@ export const app = serve.deployment(Front).bind(serve.deployment(Middle).bind(se
   const { address = "" } = await serve.deployConfig(limited, { folder: project });
   const slow = await ask(address, "/slow");
   expect([slow.status, JSON.parse(slow.body)]).toEqual([504, expect.objectContaining({ status: 504 })]);
+  // The first calls connect the three, for which the time may be too short.
+  const chain = async (file: string): Promise<string> => (await ask(address, `/chain?${encodeURIComponent(file)}`)).body;
+  await until(async () => (await chain(new Log(project).file)) === "begun", "the three to know each other");
   const startMs = performance.now();
-  expect((await ask(address, `/chain?${encodeURIComponent(log.file)}`)).body).toBe("begun");
+  expect(await chain(log.file)).toBe("begun");
   await until(() => log.lines.includes("ended"), "the call at the end of the chain to end");
   expect(log.lines).toEqual(["begun", "ended"]);
   expect(performance.now() - startMs).toBeGreaterThan(450);
@@ -212,10 +215,9 @@ test("a change behind an alias, in a linked package, or of an installed package'
     write("shop/price.ts", "export const price = 12;");
     process.kill(Number(third[2]), "SIGKILL");
     const said = (): string => printed.mock.calls.map(([text]) => String(text)).join("");
-    await until(() => said().includes("runs other code than was deployed"), "the warning");
-    expect(said()).toMatch(
-      /replica shop#Shop#\S+ runs other code than was deployed: \S+\/shop\/price\.ts has changed since\. Deploy again/,
-    );
+    // A former replica may tell late of what has changed before.
+    const warning = /replica shop#Shop#\S+ runs other code than was deployed: \S+\/shop\/price\.ts has changed since\. Deploy again/;
+    await until(() => warning.test(said()), "the warning");
   } finally {
     printed.mockRestore();
   }

@@ -99,6 +99,7 @@ test("updates, changes of configuration and of number lose no request, by HTTP a
   // Another configuration, in place: the processes stay.
   // The replicas that came up beside others have taken their ranks.
   await placesBecome(handle, "0 of 2", "1 of 2");
+  await until(async () => (await pidsOf("update")).length === 2, "the replicas of the first version to end");
   const before = await pidsOf("update");
   await serve.run(Base.options({ userConfig: { word: "two" } }).bind("v2", log.file), options);
   expect((await ask(address, "/update?n=y")).body).toMatch(/^v2 two /);
@@ -113,6 +114,8 @@ test("updates, changes of configuration and of number lose no request, by HTTP a
   // More, fewer.
   const two = Base.options({ userConfig: { word: "two" } });
   await serve.run(two.options({ numReplicas: 3 }).bind("v2", log.file), options);
+  // This process has heard of the third one by then.
+  expect(await handle.broadcast("place")).toHaveLength(3);
   await placesBecome(handle, "0 of 3", "1 of 3", "2 of 3");
   await client.more(50);
   await serve.run(two.options({ numReplicas: 1 }).bind("v2", log.file), options);
@@ -305,13 +308,19 @@ test("the proxies of a node share its port; one that dies is started again there
   expect(addresses).toEqual([address, address]);
   const proxies = (await actors({ namespace: "shoal.serve" })).filter(({ name }) => name?.startsWith("SERVE_PROXY::") === true);
   process.kill(proxies[0]?.pid ?? 0, "SIGKILL");
+  const statuses = new Set<number>();
   await until(async () => {
     const { status } = await ask(address, "/proxied?n=a", { headers: { connection: "close" } }).catch(() => ({ status: 0 }));
+    statuses.add(status);
     const pids = (await actors({ namespace: "shoal.serve" })).filter(
       ({ name, phase }) => name?.startsWith("SERVE_PROXY::") === true && phase === "alive",
     );
     return status === 200 && pids.length === 2 && !pids.some(({ pid }) => pid === proxies[0]?.pid);
   }, "another proxy in its place");
+  // One that listens knows the paths: nobody is told that there is no such application.
+  for (let index = 0; index < 20; index += 1)
+    statuses.add((await ask(address, "/proxied?n=a", { headers: { connection: "close" } })).status);
+  expect([...statuses]).not.toContain(404);
   expect(Object.values((await serve.status()).proxies).map((proxy) => proxy.address)).toEqual([address, address]);
   await serve.delete("proxied");
 });

@@ -213,17 +213,15 @@ test("one request more than may wait gets 429, and a client that goes ends the e
 });
 
 test("embeddings of several requests go to the engine together", async () => {
+  // Those that come within 2 ms of each other are together.
+  const inputs = Array.from({ length: 20 }, (_, index) => "x".repeat(index + 1));
   const answers = await Promise.all(
-    ["a", "bb", "ccc"].map((input) => client.embeddings.create({ model: "observed", input, encoding_format: "float" })),
+    inputs.map((input) => client.embeddings.create({ model: "observed", input, encoding_format: "float" })),
   );
-  expect(answers.map(({ data }) => data[0]?.embedding)).toEqual([
-    [1, 1],
-    [2, 1],
-    [3, 1],
-  ]);
+  expect(answers.map(({ data }) => data[0]?.embedding)).toEqual(inputs.map(({ length }) => [length, 1]));
   const sizes = log.lines.filter((line) => line.startsWith("embed ")).map((line) => Number(line.split(" ")[1]));
-  expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(3);
-  expect(sizes.length).toBeLessThan(3);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(20);
+  expect(sizes.length).toBeLessThan(20);
 });
 
 test("Vercel's AI SDK works, also through an upstream that is this very app", async () => {

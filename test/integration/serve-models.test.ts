@@ -185,9 +185,8 @@ test("gangs start and end together, in placement groups, and an update of theirs
       await new Promise((resolve) => setTimeout(resolve, 5));
       return "member";
     }
-    where(): { rank: number; worldSize: number } {
-      const { rank, worldSize } = serve.getReplicaContext();
-      return { rank, worldSize };
+    where(): serve.ReplicaContext {
+      return { ...serve.getReplicaContext() };
     }
   }
   const [{ nodeId } = { nodeId: "" }] = await nodes();
@@ -200,6 +199,11 @@ test("gangs start and end together, in placement groups, and an update of theirs
   const handle = await serve.run(Gang.bind(), { name: "gang", routePrefix: "/gang" });
   const places = await handle.broadcast("where");
   expect(new Set(places.map(({ rank }) => rank))).toEqual(new Set([0, 1]));
+  // Each knows the members, and which of them it is.
+  const { gangId = "", memberReplicaIds = [] } = places[0]?.gangContext ?? {};
+  for (const { replicaId, gangContext } of places)
+    expect(gangContext).toEqual({ gangId, rank: memberReplicaIds.indexOf(replicaId), worldSize: 2, memberReplicaIds });
+  expect(new Set(memberReplicaIds)).toEqual(new Set(places.map(({ replicaId }) => replicaId)));
   const live = async () =>
     (await placementGroupTable()).filter(({ name, state }) => name?.startsWith("SERVE_GROUP::") === true && state !== "removed");
   expect(await live()).toHaveLength(1);
@@ -233,7 +237,9 @@ test("metrics have Ray's names, and users' own are beside them", async () => {
       return `counted ${(await Promise.all([this.#sizes("a"), this.#sizes("b")])).join()}`;
     }
   }
-  const autoscalingConfig = { minReplicas: 0, maxReplicas: 2, policy: () => 1 };
+  // The first request waits for the replica, and is reported: else it may be over before its process reports.
+  const policy = ({ totalRequests }: serve.AutoscalingContext) => (totalRequests > 0 ? 1 : 0);
+  const autoscalingConfig = { minReplicas: 0, maxReplicas: 2, policy };
   await serve.run(serve.deployment(Counted, { autoscalingConfig }).bind(), { name: "counted", routePrefix: "/counted" });
   for (let index = 0; index < 3; index += 1) expect((await ask(address, "/counted")).body).toBe("counted 2,2");
   await ask(address, "/not-there");

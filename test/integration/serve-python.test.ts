@@ -19,6 +19,7 @@ interface Model {
   sizes(text: string): string;
   named(): string;
   place(): string;
+  gang(): [gangId: string, rank: number, worldSize: number, place: number] | null;
 }
 
 const log = new Log(folder);
@@ -87,7 +88,8 @@ test("handles call methods, read generators, and cancel", async () => {
   const failure = await failureOf((model as unknown as { missing: typeof model.scale }).missing.remote(1));
   expect((failure.cause as Error).message).toContain("it has no method missing: it has");
   const waiting = model.waits.remote();
-  setTimeout(() => waiting.cancel(), 200);
+  await until(() => log.lines.includes("waits"), "the coroutine to begin");
+  waiting.cancel();
   await failureOf(waiting);
   await until(() => log.lines.includes("cancelled"), "the coroutine to be cancelled");
 });
@@ -119,6 +121,15 @@ test("a configuration changes in place, and a replica whose Python dies is repla
   // The context of the first shows that it has company.
   await serve.run(Configured.options({ numReplicas: 2 }).bind(10, log.file), { name: "model", routePrefix: "/model" });
   await until(async () => (await model.broadcast("place")).sort().join() === "0 of 2,1 of 2", "the ranks of both");
+  expect(await model.gang.remote()).toBe(null);
+  // Members of a gang know it.
+  const gangs = Configured.options({ numReplicas: 2, gangConfig: { gangSize: 2 }, actorOptions: { numCpus: 0.1 } });
+  await serve.run(gangs.bind(10, log.file), { name: "model", routePrefix: "/model" });
+  const members = async () => (await model.broadcast("gang")).flatMap((gang) => (gang === null ? [] : [gang]));
+  await until(async () => (await members()).length === 2, "both members");
+  const [one, other] = (await members()).sort(([, a], [, b]) => a - b);
+  expect(one?.slice(1)).toEqual([0, 2, 0]);
+  expect(other).toEqual([one?.[0], 1, 2, 1]);
 });
 
 test("deployments of Python and TypeScript are bound to each other", async () => {
@@ -175,7 +186,8 @@ test("an ingress that answers no client is warned of in the words of Python", as
   const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
   try {
     await serve.run(serve.deployment(python.actor(FILE, "Servicer")).bind(), { name: "calls", routePrefix: "/calls" });
-    expect(write.mock.calls.map(([text]) => text)).toEqual([
+    // A replica that takes long to start is told of as well.
+    expect(write.mock.calls.map(([text]) => String(text)).filter((text) => !text.includes("does not run yet"))).toEqual([
       expect.stringContaining("Servicer has no __call__(self, request) and no ASGI application (@serve.ingress(app)): give it one"),
     ]);
   } finally {

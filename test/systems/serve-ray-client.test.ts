@@ -296,7 +296,11 @@ test("Ray's client deploys configurations that Ray has published, reads them bac
   expect(second.loops).toBeGreaterThan(0);
   // Half of the replicas, as Ray rounds them.
   expect(await client({ do: "deploy", config: { ...parse(FRUIT), target_capacity: 50 } })).toBe("taken");
-  const half = await until(({ applications }) => applications["fruit"]?.dead === 1);
+  const half = await until(({ applications }) => {
+    const { dead, deployments } = applications["fruit"] ?? {};
+    // The other replica takes its new rank meanwhile.
+    return dead === 1 && deployments?.["FruitMarket"]?.[0] === "HEALTHY";
+  });
   expect(half.capacity).toBe(50);
   expect(half.applications["fruit"]?.deployments).toMatchObject({
     FruitMarket: ["HEALTHY", 1, ["RUNNING"]],

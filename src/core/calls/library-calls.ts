@@ -65,6 +65,18 @@ export function setCallData(data: unknown): void {
   if (context !== undefined) context.data = data;
 }
 
+/** What the library has laid beside the actor whose code runs here. */
+export function actorData(): unknown {
+  return taskContext.current?.place.data;
+}
+
+/** Lays it beside this actor, for all of its calls: in in-process mode, where actors share a process, each has its own. @throws TypeError outside of an actor */
+export function setActorData(data: unknown): void {
+  const place = taskContext.current?.place;
+  if (place?.actor === undefined) throw new TypeError("Cannot lay data beside an actor: no actor runs here");
+  place.data = data;
+}
+
 /** Runs code outside of any call: what it begins lives on when the call that it is in ends. */
 export function outsideCalls<T>(body: () => T): T {
   return taskContext.run(undefined as never, body);

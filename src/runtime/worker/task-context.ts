@@ -32,6 +32,8 @@ export interface CallPlace {
   readonly isSerial: boolean;
   /** Of an actor: it ends once the call that decided so has been left. */
   readonly exitActor?: ((context: TaskContext) => void) | undefined;
+  /** A library lays it beside the actor. */
+  data?: unknown;
 }
 
 export class TaskContext {

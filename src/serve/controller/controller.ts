@@ -166,6 +166,9 @@ export class Controller {
         this.#reports.delete(source);
         this.#happened({ kind: "sourceGone", source });
       },
+      flush: () => {
+        if (this.#unpublished.size > 0) this.#publish();
+      },
     });
     this.#subscribers.listen();
     measureEventLoop("controller", getRuntimeContext().actorId ?? "");
@@ -502,7 +505,7 @@ export class Controller {
         const found = this.#state.deployment(app, target.name);
         if (found === undefined) continue;
         const healthy = [...found.replicas.values()].map(
-          (replica) => [replica.id, replica.phase === "running" && replica.healthFailures === 0] as const,
+          ({ id, phase, healthFailures }) => [id, (phase === "running" || phase === "updating") && healthFailures === 0] as const,
         );
         const { name, status, count, decision } = found;
         const targetOngoing = found.target.config.autoscaling?.targetOngoingRequests;

@@ -11,6 +11,7 @@ import {
   ENDED_REPLICAS_KEPT,
   HEALTH_FAILURES_MAX,
   RANK_AGAIN_MS,
+  RECONFIGURE_WITHIN_MS,
   SLOW_START_AGAIN_MS,
   SLOW_START_MS,
   START_RETRY_MAX_MS,
@@ -19,7 +20,7 @@ import {
 } from "../limits.ts";
 import type { DeploymentRoutes } from "../routing/deployment-router.ts";
 import { Autoscaler, type AutoscalingContext, desiredReplicas, loadOf } from "./autoscaling-policy.ts";
-import type { DeploymentStatus, FoundReplica, ReplicaState, ServeEffect } from "./serve-events.ts";
+import type { DeploymentStatus, FoundReplica, ReplicaStart, ReplicaState, ServeEffect } from "./serve-events.ts";
 import { configAt } from "./target-capacity.ts";
 
 export interface ReplicaRecord {
@@ -147,7 +148,8 @@ export class DeploymentState {
   get replicaStates(): Partial<Record<ReplicaState, number>> {
     const states: Partial<Record<ReplicaState, number>> = {};
     for (const { phase } of this.replicas.values()) {
-      const state = phase === "retiring" ? "STOPPING" : (phase.toUpperCase() as ReplicaState);
+      // A replica takes requests while it takes a configuration.
+      const state: ReplicaState = phase === "retiring" ? "STOPPING" : phase === "starting" ? "STARTING" : "RUNNING";
       states[state] = (states[state] ?? 0) + 1;
     }
     return states;
@@ -346,7 +348,7 @@ export class DeploymentState {
       app: this.app,
       deployment: this.name,
       currentReplicas: this.#count,
-      runningReplicas: [...this.replicas.values()].filter(({ phase }) => phase === "running").length,
+      runningReplicas: [...this.replicas.values()].filter((replica) => this.#serves(replica)).length,
       totalRequests: loadOf(this.autoscaler.samples, autoscaling, nowMs),
       samples: this.autoscaler.samples,
       config: autoscaling,
@@ -429,18 +431,20 @@ export class DeploymentState {
     const effects: ServeEffect[] = [];
     const ranks = this.#freeRanks();
     for (let started = 0; started < number; started += gangSize) {
-      const gang = config.gang === undefined ? undefined : this.#newId();
-      for (let index = 0; index < gangSize; index += 1) effects.push(this.#startOne({ gang, index, rank: ranks.next().value }, nowMs));
+      // Each member is told all of them.
+      const members = Array.from({ length: gangSize }, () => `${this.app}#${this.name}#${this.#newId()}`);
+      const gang = config.gang && { ...config.gang, id: this.#newId(), members };
+      for (const [index, id] of members.entries())
+        effects.push(this.#startOne({ id, gang: gang && { ...gang, index }, rank: ranks.next().value }, nowMs));
     }
     return effects;
   }
 
-  #startOne({ gang, index, rank }: { gang: string | undefined; index: number; rank: number }, nowMs: number): ServeEffect {
+  #startOne({ id, gang, rank }: Pick<ReplicaStart, "id" | "gang" | "rank">, nowMs: number): ServeEffect {
     const { config, version } = this.#target;
-    const id = `${this.app}#${this.name}#${this.#newId()}`;
     const { userConfig, maxOngoingRequests } = config;
     const worldSize = this.#count;
-    this.replicas.set(id, newRecord(id, { version, rank, worldSize, gang, userConfig, maxOngoing: maxOngoingRequests }, nowMs));
+    this.replicas.set(id, newRecord(id, { version, rank, worldSize, gang: gang?.id, userConfig, maxOngoing: maxOngoingRequests }, nowMs));
     return {
       kind: "start",
       start: {
@@ -456,7 +460,7 @@ export class DeploymentState {
         tracing: config.tracing,
         actorOptions: config.actorOptions,
         fullNodes: this.#fullNodes(config.maxReplicasPerNode),
-        gang: gang === undefined || config.gang === undefined ? undefined : { ...config.gang, id: gang, index },
+        gang,
         placementGroupBundles: config.placementGroupBundles,
         placementGroupBundleLabelSelector: config.placementGroupBundleLabelSelector,
         placementGroupStrategy: config.placementGroupStrategy,
@@ -493,7 +497,7 @@ export class DeploymentState {
   }
 
   /** The replica is to take the configuration, the limit and the rank of its record. */
-  #tell(replica: ReplicaRecord, withinMs?: number): ServeEffect {
+  #tell(replica: ReplicaRecord, withinMs: number): ServeEffect {
     const { id, userConfig, maxOngoing: maxOngoingRequests, rank, worldSize } = replica;
     return { kind: "reconfigure", replica: id, withinMs, settings: { userConfig, maxOngoingRequests, rank, worldSize } };
   }
@@ -521,7 +525,7 @@ export class DeploymentState {
       replica.isMisconfigured = false;
       replica.userConfig = userConfig;
       replica.maxOngoing = maxOngoingRequests;
-      effects.push(this.#tell(replica));
+      effects.push(this.#tell(replica, RECONFIGURE_WITHIN_MS));
     }
     return effects;
   }

@@ -19,12 +19,14 @@ import {
   remote,
   ShoalError,
   TaskError,
+  TaskTimeoutError,
   why,
 } from "../../core/index.ts";
 import { actorIdOf, placementGroupOfId, runsInProcess } from "../../core/internal.ts";
 import { ADOPT_WITHIN_MS, METRICS_WITHIN_MS, REPLICA_CONCURRENCY } from "../limits.ts";
 import type { ProcessMetrics } from "../metrics/registry.ts";
 import { ReplicaLifeMetrics } from "../metrics/replica-life-metrics.ts";
+import type { ReplicaContext } from "../replica/replica-context.ts";
 import type { LoggingConfig } from "../replica/replica-log.ts";
 import type { TracingConfig } from "../tracing.ts";
 import { type CodeSource, Replica, type ReplicaDescription, type ReplicaGroup, type ReplicaSettings } from "../replica/replica.ts";
@@ -76,9 +78,10 @@ export class ReplicaStarter {
   }
 
   start(start: ReplicaStart, code: CodeSource): void {
-    const { id, app, deployment, version, rank, worldSize, userConfig, maxOngoingRequests } = start;
+    const { id, app, deployment, version, rank, worldSize, userConfig, maxOngoingRequests, gang } = start;
     const { showsErrors, logging, tracing } = this.#options();
-    const context = { appName: app, deployment, replicaId: id, rank, worldSize };
+    const gangContext = gang && { gangId: gang.id, rank: gang.index, worldSize: gang.gangSize, memberReplicaIds: gang.members };
+    const context: ReplicaContext = { appName: app, deployment, replicaId: id, rank, worldSize, gangContext };
     const isInProcess = runsInProcess();
     const startMs = performance.now();
     try {
@@ -89,7 +92,6 @@ export class ReplicaStarter {
           version,
           maxOngoingRequests,
           userConfig,
-          gang: start.gang?.id,
           group: this.#groupWith(id),
           logging: start.logging ?? logging,
           tracing: start.tracing ?? tracing,
@@ -179,7 +181,7 @@ export class ReplicaStarter {
     return asked.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
   }
 
-  reconfigure(id: string, settings: ReplicaSettings, withinMs: number | undefined): void {
+  reconfigure(id: string, settings: ReplicaSettings, withinMs: number): void {
     const startMs = performance.now();
     this.#handles
       .get(id)
@@ -190,7 +192,10 @@ export class ReplicaStarter {
           this.#life.reconfigured(id, performance.now() - startMs);
           this.#happened({ kind: "reconfigured", replica: id });
         },
-        (error: unknown) => this.#happened({ kind: "reconfigureFailed", replica: id, reason: reasonOf(error) }),
+        (error: unknown) => {
+          const reason = error instanceof TaskTimeoutError ? slowReconfigure(id, withinMs) : reasonOf(error);
+          this.#happened({ kind: "reconfigureFailed", replica: id, reason });
+        },
       );
   }
 
@@ -340,6 +345,11 @@ function bundleOf(options: Readonly<Record<string, unknown>>): Record<string, nu
     ...(memoryBytes === undefined ? {} : { memory: memoryBytes }),
     ...resources,
   };
+}
+
+/** Why a replica that does not take its configuration is given up, with the remedy. */
+function slowReconfigure(id: string, withinMs: number): string {
+  return `reconfigure() of replica ${id} had not returned after ${withinMs / 1000} s: let it begin slow work and return, or give what takes so long to the constructor, as an argument of bind()`;
 }
 
 /** The error of the user's code in one line, with its remedy, or the reason for which its process ended. */

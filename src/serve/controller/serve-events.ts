@@ -65,7 +65,8 @@ export interface ReplicaStart {
   readonly actorOptions: Readonly<Record<string, unknown>>;
   /** Nodes that have as many replicas of the deployment as they may. */
   readonly fullNodes: readonly string[];
-  readonly gang: (GangConfig & { readonly id: string; readonly index: number }) | undefined;
+  /** Its gang, with the ids of all members, and its place among them. */
+  readonly gang: (GangConfig & { readonly id: string; readonly index: number; readonly members: readonly string[] }) | undefined;
   readonly placementGroupBundles: readonly Readonly<Record<string, number>>[] | undefined;
   readonly placementGroupBundleLabelSelector: readonly LabelSelector[] | undefined;
   readonly placementGroupStrategy: GangConfig["strategy"];
@@ -78,7 +79,7 @@ export type ServeEffect =
   | { readonly kind: "kill"; readonly replica: string }
   /** Find out what a replica that takes long to start waits for. */
   | { readonly kind: "explain"; readonly replica: string }
-  | { readonly kind: "reconfigure"; readonly replica: string; readonly settings: ReplicaSettings; readonly withinMs: number | undefined }
+  | { readonly kind: "reconfigure"; readonly replica: string; readonly settings: ReplicaSettings; readonly withinMs: number }
   | { readonly kind: "checkHealth"; readonly replica: string; readonly withinMs: number }
   /** The routes have changed. */
   | { readonly kind: "publishRoutes" }
@@ -90,4 +91,5 @@ export type ServeEffect =
 /** Ray's words. */
 export type ApplicationStatus = "NOT_STARTED" | "DEPLOYING" | "DEPLOY_FAILED" | "RUNNING" | "UNHEALTHY" | "DELETING";
 export type DeploymentStatus = "UPDATING" | "HEALTHY" | "UNHEALTHY" | "DEPLOY_FAILED" | "UPSCALING" | "DOWNSCALING";
-export type ReplicaState = "STARTING" | "UPDATING" | "RUNNING" | "STOPPING";
+/** A replica that is told a new configuration runs; the REST API calls it UPDATING. */
+export type ReplicaState = "STARTING" | "RUNNING" | "STOPPING";

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ApplicationTarget, DeploymentTarget } from "../deployment-config.ts";
 import { resolveDeploymentOptions } from "../deployment-options.ts";
 import type { DeploymentOptions } from "../deployment-options.ts";
+import { RECONFIGURE_WITHIN_MS } from "../limits.ts";
 import type { ReplicaSettings } from "../replica/replica.ts";
 import type { ReplicaStart, ServeEffect, ServeEvent } from "./serve-events.ts";
 import { ServeState } from "./serve-state.ts";
@@ -20,6 +21,8 @@ class World {
   readonly deadNodes = new Set<string>();
   readonly badVersions = new Set<string>();
   readonly badConfigs = new Set<string>();
+  /** Configurations in which `reconfigure` hangs. */
+  readonly slowConfigs = new Set<string>();
   /** Ends of calls that tell ranks. */
   ranking: "taken" | "refused" | "unanswered" = "taken";
   readonly published = new Map<string, readonly string[]>();
@@ -29,7 +32,7 @@ class World {
   onExplain: ((replica: string) => void) | undefined;
   /** Ranks of replicas that were told others than those of their start. */
   readonly settings = new Map<string, ReplicaSettings>();
-  /** Replicas that were told a rank which they have not taken. */
+  /** Replicas that were told a rank or a configuration which they have not taken. */
   readonly toldInVain: string[] = [];
   /** Replicas that were ended while routers still had them. */
   readonly routedToEnding: string[] = [];
@@ -138,7 +141,11 @@ class World {
         break;
       }
       case "reconfigure":
-        if (effect.withinMs !== undefined && this.ranking !== "taken") {
+        if (this.slowConfigs.has(effect.settings.userConfig ?? "")) {
+          this.toldInVain.push(effect.replica);
+          break;
+        }
+        if (effect.withinMs < RECONFIGURE_WITHIN_MS && this.ranking !== "taken") {
           this.toldInVain.push(effect.replica);
           if (this.ranking === "refused") this.apply({ kind: "reconfigureFailed", replica: effect.replica, reason: "no answer" });
           break;
@@ -372,6 +379,28 @@ describe("updates", () => {
     expect(world.state.deployment("app", "D")?.target.config.userConfig).toBe("2");
   });
 
+  test("of the configuration leave replicas running, as they take requests meanwhile; where they hang the former one comes back", () => {
+    const options: DeploymentOptions = { autoscalingConfig: { minReplicas: 3, maxReplicas: 5 }, rollingUpdatePercentage: 1, userConfig: 1 };
+    const world = running("v1", options);
+    const before = [...world.replicas.keys()];
+    world.slowConfigs.add("2");
+    world.apply({ kind: "deploy", target: app(target("v1", { ...options, userConfig: 2 })) });
+    expect([world.toldInVain, world.serving("D")]).toEqual([before, 3]);
+    const deployment = world.state.deployment("app", "D");
+    const counted: number[] = [];
+    deployment?.scale(0, world.nowMs, ({ currentReplicas, runningReplicas }) => {
+      counted.push(runningReplicas);
+      return currentReplicas;
+    });
+    expect([deployment?.status, deployment?.replicaStates, counted]).toEqual(["UPDATING", { RUNNING: 3 }, [3]]);
+    // The calls end with their time.
+    for (const replica of before) world.apply({ kind: "reconfigureFailed", replica, reason: "it had not returned" });
+    for (let step = 0; step < 20; step += 1) world.step();
+    expect(world.state.status("app")).toMatchObject({ status: "DEPLOY_FAILED", message: "D: it had not returned" });
+    expect([...world.settings.values()].map(({ userConfig }) => userConfig)).toEqual(["1", "1", "1"]);
+    expect([...world.replicas.keys()]).toEqual(before);
+  });
+
   test("add and remove deployments of the application", () => {
     const world = running("v1", {});
     world.apply({ kind: "deploy", target: app(target("v1", {}), target("v1", {}, "E")) });
@@ -530,6 +559,12 @@ describe("deaths", () => {
     expect([...world.replicas.values()].filter(({ start, state }) => start.gang?.id === gang && state === "ending")).toHaveLength(2);
     world.until(() => world.status("app") === "RUNNING");
     expect(new Set([...world.replicas.values()].map(({ start }) => start.gang?.id)).size).toBe(2);
+    // Each member is told all of its gang, those of the new one too.
+    for (const { start } of world.replicas.values()) {
+      const { id = "", index = -1, members = [] } = start.gang ?? {};
+      expect([members.length, members[index]]).toEqual([3, start.id]);
+      for (const member of members) expect(world.replicas.get(member)?.start.gang?.id).toBe(id);
+    }
   });
 
   test("a node that is to go is left: others start first", () => {

@@ -14,6 +14,7 @@ import {
   type ReleasedBody,
   type ReportBody,
   type SubscribeBody,
+  type SyncBody,
   tell,
   TOLD,
   type UnsubscribeBody,
@@ -29,6 +30,8 @@ interface SubscriberPorts {
   /** A process was told of a key. */
   told(key: string): void;
   gone(source: string): void;
+  /** Publishes what has changed and waits to be told. */
+  flush(): void;
 }
 
 interface Subscriber {
@@ -121,6 +124,7 @@ export class Subscribers {
       else if (type === TOLD.UNSUBSCRIBE) subscriber.keys.delete((bodyOf(body) as UnsubscribeBody).key);
       else if (type === TOLD.RELEASED) this.#release(subscriber, (bodyOf(body) as ReleasedBody).replica);
       else if (type === TOLD.METRICS) subscriber.onMetrics?.(bodyOf(body) as MetricsBody);
+      else if (type === TOLD.SYNC) this.#sync(subscriber, bodyOf(body) as SyncBody);
       else if (type === TOLD.REPORT) this.#ports.reported(subscriber.source, bodyOf(body) as ReportBody);
     };
     connection.onClose = () => {
@@ -135,6 +139,11 @@ export class Subscribers {
     subscriber.keys.add(key);
     for (const replica of held) subscriber.uses.add(replica);
     if (this.#isOpen) this.#tell(subscriber, { key, value: this.#ports.valueOf(key) });
+  }
+
+  #sync(subscriber: Subscriber, body: SyncBody): void {
+    this.#ports.flush();
+    tell(subscriber.connection, TOLD.SYNC, body);
   }
 
   #tell(subscriber: Subscriber, update: UpdateBody): void {

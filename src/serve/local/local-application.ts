@@ -24,7 +24,7 @@ export async function runLocally(application: Application<any>, name: string): P
       throw new TypeError(
         `Cannot run ${name} in local testing mode: deployment ${deployment} is written in Python, which needs a process of its own`,
       );
-    const context = { appName: name, deployment, replicaId: `${name}#${deployment}#local`, rank: 0, worldSize: 1 };
+    const context = { appName: name, deployment, replicaId: `${name}#${deployment}#local`, rank: 0, worldSize: 1, gangContext: undefined };
     const bound = withHandles(args, (state) => handles.get((state as { deployment: string }).deployment)) as unknown[];
     const user = asReplica(context, () => new UserObject(deployment, { target: code, args: bound }));
     if (config.userConfig !== undefined) await asReplica(context, () => user.reconfigure(JSON.parse(config.userConfig as string)));

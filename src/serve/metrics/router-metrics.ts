@@ -4,7 +4,7 @@
  * Proxies and replicas are called by the controller for all of their metrics. Other processes with handles, such as drivers, cannot be called: the controller asks them over the link
  * that they have (`routing/controller-link.ts`). Routers count by themselves, and are read when the metrics are.
  */
-import { findReplicaContext } from "../replica/replica-context.ts";
+import { isProcessOfReplica } from "../replica/replica-context.ts";
 import {
   beforeSnapshots,
   LATENCY_BOUNDARIES,
@@ -66,7 +66,7 @@ export function measureRouters(routers: () => Iterable<CountedRouter>): void {
 
 /** Metrics of a process that has handles and is neither a proxy nor a replica; of others none, as the controller has theirs already. */
 export function metricsOfHandles(isProxy: boolean): MetricSnapshot[] {
-  return isProxy || findReplicaContext() !== undefined ? [] : metricSnapshots().filter(({ series }) => series.length > 0);
+  return isProxy || isProcessOfReplica() ? [] : metricSnapshots().filter(({ series }) => series.length > 0);
 }
 
 /** A change of a key has come here. The clocks of two machines may differ by more than it took. */

@@ -7,7 +7,7 @@
 import { getRuntimeContext } from "../../core/index.ts";
 import type { AddressInfo } from "node:net";
 import { listenAt } from "../listening.ts";
-import { processRouters } from "../routing/process-routers.ts";
+import { processRouters, routersSynced } from "../routing/process-routers.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
 import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
 import { GrpcMetrics, HttpMetrics, measureEventLoop } from "../metrics/serve-metrics.ts";
@@ -37,12 +37,15 @@ export class ServeProxy {
   readonly #ingresses = new Map<string, Ingress>();
   #fronts: (HttpFront & { readonly webSockets: WebSocketFront }) | undefined;
   #grpc: { readonly front: GrpcFront; readonly port: number } | undefined;
+  #opening: Promise<void> | undefined;
   /** The address where the proxy listens, or has listened. */
   #listening: AddressInfo | undefined;
   #isDraining = false;
   #drained: Promise<void> | undefined;
   readonly #graceOver = Promise.withResolvers<void>();
   #onRoutes: (() => void)[] = [];
+  /** Fulfilled with the first routes. */
+  readonly #routed = Promise.withResolvers<void>();
   readonly #metrics = new HttpMetrics();
   #openRequests = 0;
 
@@ -59,38 +62,46 @@ export class ServeProxy {
       this.#table.update(routes);
       for (const { app, ingress } of routes) this.#ingress(app, ingress);
       for (const resolve of this.#onRoutes.splice(0)) resolve();
+      this.#routed.resolve();
     });
   }
 
-  /** Listens. @returns the address, with the port that was free where it was to be any. @throws where the port is taken */
+  /** Listens, once the routes are known. @returns the address, with the port that was free where it was to be any. @throws where the port is taken */
   async start(port: number): Promise<{ host: string; port: number; pid: number }> {
-    if (this.#fronts === undefined) {
-      const { host, proxies, tls } = this.#options;
-      const ports: HttpPorts = {
-        route: (target) => this.#route(target),
-        routes: () => Object.fromEntries(this.#table.entries.map(({ prefix, app }) => [prefix, app])),
-        isDraining: () => this.#isDraining,
-        served: (entry) => {
-          this.#openRequests -= 1;
-          this.#metrics.served(entry);
-          if (this.#options.accessLog) logAccess(entry);
-        },
-      };
-      const front = createHttpFront(this.#options, ports, tls === undefined ? undefined : await readTlsContext(tls, "httpOptions"));
-      const { server } = front;
-      const webSockets = new WebSocketFront(server, this.#options, ports);
-      const count = (): void => {
-        this.#openRequests += 1;
-      };
-      server.on("request", count).on("upgrade", count);
-      if (front.http2 !== undefined) front.http2.onRequest = count;
-      await listenAt(server, { host, port, reusePort: proxies > 1, backlog: 1024 });
-      this.#fronts = { ...front, webSockets };
-      this.#listening = server.address() as AddressInfo;
-    }
+    // Clients that came before would be told that there is no such application.
+    await this.#routed.promise;
+    // The next controller may ask before the answer to the last one.
+    this.#opening ??= this.#open(port).finally(() => (this.#opening = undefined));
+    await this.#opening;
     // The next controller asks a proxy that may have stopped listening.
     const listening = this.#listening as AddressInfo;
     return { host: listening.address, port: listening.port, pid: process.pid };
+  }
+
+  async #open(port: number): Promise<void> {
+    if (this.#fronts !== undefined) return;
+    const { host, proxies, tls } = this.#options;
+    const ports: HttpPorts = {
+      route: (target) => this.#route(target),
+      routes: () => Object.fromEntries(this.#table.entries.map(({ prefix, app }) => [prefix, app])),
+      isDraining: () => this.#isDraining,
+      served: (entry) => {
+        this.#openRequests -= 1;
+        this.#metrics.served(entry);
+        if (this.#options.accessLog) logAccess(entry);
+      },
+    };
+    const front = createHttpFront(this.#options, ports, tls === undefined ? undefined : await readTlsContext(tls, "httpOptions"));
+    const { server } = front;
+    const webSockets = new WebSocketFront(server, this.#options, ports);
+    const count = (): void => {
+      this.#openRequests += 1;
+    };
+    server.on("request", count).on("upgrade", count);
+    if (front.http2 !== undefined) front.http2.onRequest = count;
+    await listenAt(server, { host, port, reusePort: proxies > 1, backlog: 1024 });
+    this.#fronts = { ...front, webSockets };
+    this.#listening = server.address() as AddressInfo;
   }
 
   /** Listens for gRPC as well. @returns the address @throws where the port is taken, or a package is missing */
@@ -119,8 +130,9 @@ export class ServeProxy {
     return { host: options.host, port: this.#grpc.port };
   }
 
-  /** Resolves once the proxy routes to an application. */
+  /** Resolves once the proxy routes to an application, and to the replicas that it has now. */
   async routesTo(app: string): Promise<void> {
+    await routersSynced();
     while (!this.#table.entries.some((entry) => entry.app === app)) await new Promise<void>((resolve) => this.#onRoutes.push(resolve));
   }
 

@@ -5,9 +5,9 @@
  * gives another number of results than it got items fails all of them by name: nobody could say which result is whose.
  */
 import { getRuntimeContext } from "../../core/index.ts";
-import { count, custom, describeValue, isThenable, milliseconds, outsideCalls, readOptions } from "../../core/internal.ts";
+import { count, custom, describeValue, isThenable, milliseconds, readOptions } from "../../core/internal.ts";
 import { type BatchMetrics, batchMetrics } from "../metrics/serve-metrics.ts";
-import { replicaTags } from "./replica-context.ts";
+import { outsideRequests, replicaTags } from "./replica-context.ts";
 import { currentRequest } from "./request-context.ts";
 
 /** The options of `batch`. */
@@ -166,7 +166,7 @@ class Batcher {
     this.#running += 1;
     const ended = this.#measured(entries, size);
     // No call's own: the end of one must not end it for the others.
-    void outsideCalls(() => this.#run(entries)).finally(() => {
+    void outsideRequests(() => this.#run(entries)).finally(() => {
       ended();
       this.#running -= 1;
       this.#look();

@@ -9,7 +9,7 @@ import { CONTROLLER_NAME, SERVE_NAMESPACE } from "../names.ts";
 import { getActor } from "../../core/index.ts";
 import { count, describeValue, outsideCalls, readOptions } from "../../core/internal.ts";
 import { type ModelMetrics, modelMetrics } from "../metrics/serve-metrics.ts";
-import { findReplicaContext, replicaTags } from "./replica-context.ts";
+import { findReplicaContext, outsideRequests, replicaTags } from "./replica-context.ts";
 import { currentRequest, type RequestContext, whenRequestEnds } from "./request-context.ts";
 
 /** The options of `multiplexed`. */
@@ -156,7 +156,7 @@ export class ModelCache<M> {
     const metrics = this.#metrics as ModelMetrics;
     const startMs = performance.now();
     // A request that is cancelled does not end the load for others.
-    const model = outsideCalls(async () => await this.#load(id));
+    const model = outsideRequests(async () => await this.#load(id));
     const place: Place<M> = { model, isLoading: true, users: new Set(), onUnused: undefined };
     this.#places.set(id, place);
     this.#use(place);

@@ -1,5 +1,23 @@
-/** The context that `serve.getReplicaContext()` gives. A process has one replica; in local testing mode and in-process mode replicas share a process, and each call knows its own. */
+/**
+ * The context that `serve.getReplicaContext()` gives, wherever code of a replica has got to.
+ *
+ * A process has one replica, so its context is a variable. In in-process mode replicas share a process: each has its context beside its actor, in which all calls of the core and
+ * all requests run. In local testing mode there are no actors, and an asynchronous context has it.
+ */
 import { AsyncLocalStorage } from "node:async_hooks";
+import { actorData, libraryCalls, outsideCalls, setActorData } from "../../core/internal.ts";
+
+/** The gang of a replica: replicas that start, move and end together. A replica keeps it as long as it lives. */
+export interface GangContext {
+  /** No other gang has it; one that starts in place of this one has another. */
+  readonly gangId: string;
+  /** The replica's number among its members, from 0 to `worldSize - 1`; `rank` beside it counts the whole deployment. */
+  readonly rank: number;
+  /** The number of members: `gangSize`. */
+  readonly worldSize: number;
+  /** The `replicaId` of each member, in the order of their ranks. */
+  readonly memberReplicaIds: readonly string[];
+}
 
 /** Where a deployment's code runs. */
 export interface ReplicaContext {
@@ -13,14 +31,25 @@ export interface ReplicaContext {
   readonly rank: number;
   /** The number of replicas that the deployment has, or is to have. */
   readonly worldSize: number;
+  /** Undefined where the deployment has no `gangConfig`. */
+  readonly gangContext: GangContext | undefined;
 }
 
+const KEY = Symbol.for("shoal.serve.replica-context.1");
 const storage = new AsyncLocalStorage<ReplicaContext>();
 let ofProcess: ReplicaContext | undefined;
+let hasReplica = false;
 
-/** This process is that replica. */
-export function setReplicaContext(context: ReplicaContext): void {
-  ofProcess = context;
+/** The actor that runs here is that replica, and with it all of its process unless others share that. */
+export function setReplicaContext(context: ReplicaContext, { isInProcess }: { isInProcess: boolean }): void {
+  hasReplica = true;
+  if (isInProcess) setActorData({ [KEY]: context });
+  else ofProcess = context;
+}
+
+/** Whether a replica has run in this process, or one of several. */
+export function isProcessOfReplica(): boolean {
+  return hasReplica;
 }
 
 /** Runs code of one of several replicas in this process. */
@@ -29,7 +58,16 @@ export function asReplica<T>(context: ReplicaContext, body: () => T): T {
 }
 
 export function findReplicaContext(): ReplicaContext | undefined {
-  return storage.getStore() ?? ofProcess;
+  return storage.getStore() ?? ofProcess ?? ofActor();
+}
+
+function ofActor(): ReplicaContext | undefined {
+  return (actorData() as { [KEY]?: ReplicaContext } | undefined)?.[KEY];
+}
+
+/** Runs code that several requests share, so the end of one must not end it for the others: outside of any call, or in one of the replica's own where others share its process. */
+export function outsideRequests<T>(body: () => T): T {
+  return ofActor() === undefined ? outsideCalls(body) : libraryCalls()("shared by requests", undefined).run(body);
 }
 
 /** Tag values of metrics that this code counts; empty outside of deployments. */

@@ -54,7 +54,6 @@ interface ReplicaSpec {
   readonly version: string;
   readonly maxOngoingRequests: number;
   readonly userConfig: string | undefined;
-  readonly gang: string | undefined;
   readonly group: ReplicaGroup | undefined;
   readonly showsErrors: boolean;
   /** Undefined: the console is left as it is. */
@@ -120,7 +119,7 @@ export class Replica {
     measureEventLoop("replica", replicaId);
     // It may fail before anybody asks.
     this.#failed.promise.catch(() => {});
-    setReplicaContext(spec.context);
+    setReplicaContext(spec.context, spec);
     if (!spec.isInProcess) useLazyResponse();
     offerConnections(REQUEST_SERVICE, (connection) => {
       const server: RequestServer = new RequestServer(connection, (stream) => this.#admit(stream, server));
@@ -242,14 +241,14 @@ export class Replica {
 
   /** Describes the replica for a new controller that adopts it. */
   describe(): ReplicaDescription {
-    const { version, gang, group, context } = this.#spec;
+    const { version, group, context } = this.#spec;
     return {
       version,
       userConfig: this.#userConfig,
       maxOngoing: this.#maxOngoing,
       rank: context.rank,
       worldSize: context.worldSize,
-      gang,
+      gang: context.gangContext?.gangId,
       group,
       isStarted: this.#user !== undefined,
       isDraining: this.#drained !== undefined,

@@ -10,7 +10,16 @@ import { getActor } from "../../core/index.ts";
 import { connectToActor, outsideCalls, type ServiceConnection } from "../../core/internal.ts";
 import { REPORT_EVERY_MS, WATCH_RETRY_MS } from "../limits.ts";
 import { metricsOfHandles, updateTook } from "../metrics/router-metrics.ts";
-import { bodyOf, type LoadReport, ROUTES_KEY, type SubscribeBody, tell, TOLD, type UpdateBody } from "./controller-messages.ts";
+import {
+  bodyOf,
+  type LoadReport,
+  ROUTES_KEY,
+  type SubscribeBody,
+  type SyncBody,
+  tell,
+  TOLD,
+  type UpdateBody,
+} from "./controller-messages.ts";
 
 /** Names this process among others with handles. */
 const PROCESS = `${hostname()}-${process.pid}`;
@@ -29,6 +38,9 @@ export class ControllerLink {
   #isConnecting = false;
   #isClosed = false;
   #lastReport = "[]";
+  #nextSync = 1;
+  /** By number, whoever waits until the controller has told all. */
+  readonly #syncing = new Map<number, () => void>();
   readonly #reporting: NodeJS.Timeout;
 
   /** @param counts what is under way and waits, of each deployment of this process */
@@ -52,6 +64,17 @@ export class ControllerLink {
     if (this.#connection !== undefined) tell(this.#connection, TOLD.RELEASED, { key, replica });
   }
 
+  /** Resolves when this process knows what the controller knew when it was asked; at once without a connection, as the next one begins with all of it. */
+  async synced(): Promise<void> {
+    const connection = this.#connection;
+    if (connection === undefined) return;
+    const number = this.#nextSync++;
+    await new Promise<void>((resolve) => {
+      this.#syncing.set(number, resolve);
+      tell(connection, TOLD.SYNC, { number });
+    });
+  }
+
   /** Tells how many requests there are. An idle process says so once. */
   report(): void {
     if (this.#connection === undefined) return;
@@ -67,6 +90,12 @@ export class ControllerLink {
     clearInterval(this.#reporting);
     this.#connection?.close();
     this.#connection = undefined;
+    this.#endSyncs();
+  }
+
+  #endSyncs(): void {
+    for (const resolve of this.#syncing.values()) resolve();
+    this.#syncing.clear();
   }
 
   #connect(): void {
@@ -100,6 +129,11 @@ export class ControllerLink {
     connection.onFrame = (frame) => {
       if (frame.type === TOLD.METRICS)
         tell(connection, TOLD.METRICS, { process: PROCESS, metrics: metricsOfHandles(this.#subscriptions.has(ROUTES_KEY)) });
+      if (frame.type === TOLD.SYNC) {
+        const { number } = bodyOf(frame.body) as SyncBody;
+        this.#syncing.get(number)?.();
+        this.#syncing.delete(number);
+      }
       if (frame.type !== TOLD.UPDATE) return;
       const { key, value, changedMs } = bodyOf(frame.body) as UpdateBody;
       if (changedMs !== undefined) updateTook(key, Date.now() - changedMs);
@@ -107,6 +141,7 @@ export class ControllerLink {
     };
     connection.onClose = () => {
       this.#connection = undefined;
+      this.#endSyncs();
       this.#connect();
     };
     for (const [key, subscription] of this.#subscriptions)

@@ -8,7 +8,7 @@ import type { ServiceConnection } from "../../core/internal.ts";
 import type { MetricSnapshot } from "../metrics/registry.ts";
 import type { DeploymentRoutes } from "./deployment-router.ts";
 
-export const TOLD = { SUBSCRIBE: 200, UPDATE: 201, RELEASED: 202, REPORT: 203, METRICS: 204, UNSUBSCRIBE: 205 } as const;
+export const TOLD = { SUBSCRIBE: 200, UPDATE: 201, RELEASED: 202, REPORT: 203, METRICS: 204, UNSUBSCRIBE: 205, SYNC: 206 } as const;
 
 /** The route of an application. */
 export interface RouteEntry {
@@ -64,7 +64,12 @@ export interface MetricsBody {
   readonly metrics: readonly MetricSnapshot[];
 }
 
-type Body = SubscribeBody | UnsubscribeBody | UpdateBody | ReleasedBody | ReportBody | MetricsBody;
+/** The controller answers with the same, behind everything that it has to tell the process. */
+export interface SyncBody {
+  readonly number: number;
+}
+
+type Body = SubscribeBody | UnsubscribeBody | UpdateBody | ReleasedBody | ReportBody | MetricsBody | SyncBody;
 
 export function tell(connection: ServiceConnection, type: number, body: Body): void {
   connection.send(type, undefined, { parts: [Buffer.from(JSON.stringify(body))] });

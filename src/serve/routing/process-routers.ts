@@ -75,6 +75,11 @@ class ProcessRouters {
     this.#link.subscribe(ROUTES_KEY, { changed: (value) => changed((value ?? []) as RouteTableValue), held: () => [] });
   }
 
+  /** Resolves when all routers here know what the controller knows now. */
+  synced(): Promise<void> {
+    return this.#link.synced();
+  }
+
   #remove(key: string, router: DeploymentRouter): void {
     if (this.#routers.get(key) !== router) return;
     this.#routers.delete(key);
@@ -102,6 +107,11 @@ measureRouters(() => routers?.all ?? []);
 export function processRouters(): ProcessRouters {
   routers ??= new ProcessRouters();
   return routers;
+}
+
+/** Resolves when the routers of this process, if there are any, know what the controller knows now. */
+export async function routersSynced(): Promise<void> {
+  await routers?.synced();
 }
 
 /** Serve or the session ends in this process. */

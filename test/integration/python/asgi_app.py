@@ -101,7 +101,8 @@ async def breaks(scope, receive, send):
 async def after(scope, receive, send):
     await start(send, 201)
     await body(send, b"answered")
-    await asyncio.sleep(0.3)
+    while not os.path.exists(os.environ["ASGI_LOG"] + "-go"):
+        await asyncio.sleep(0.01)
     note("after the answer")
 
 

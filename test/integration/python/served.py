@@ -23,6 +23,11 @@ class Model:
     def place(self):
         return "%d of %d" % (self.context.rank, self.context.world_size)
 
+    def gang(self):
+        gang = self.context.gang_context
+        if gang is not None:
+            return [gang.gang_id, gang.rank, gang.world_size, gang.member_replica_ids.index(self.context.replica_id)]
+
     def check_health(self):
         if not self.healthy:
             raise RuntimeError("the model is ill")
@@ -74,6 +79,7 @@ class Model:
             yield number
 
     async def waits(self):
+        self.note("waits")
         try:
             await asyncio.sleep(3600)
         finally:

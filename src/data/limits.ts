@@ -101,12 +101,6 @@ export const ACTOR_IDLE_MS = 2000;
 /** A pipeline with pools looks so often how many CPUs the cluster has. */
 export const POOL_LOOK_MS = 1000;
 
-/**
- * Looks, `POOL_LOOK_MS` apart, at which a pipeline waits for workers alone, and nothing happens between, until a task that stands still and keeps what these need goes on to its end beyond the
- * budget of memory: longer than a worker usually takes to start.
- */
-export const BLOCKED_LOOKS_MAX = 5;
-
 /** How long actors of a pipeline that is over may take to end by themselves. */
 export const ACTOR_END_MS = 1000;
 

@@ -9,6 +9,7 @@ import { type Dirent, readFileSync, type Stats } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { basename, dirname, join, parse, sep } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { StorageError, storageError } from "./errors.ts";
 import type { FileBytes, FileSink, FileSystem, ListedFile, SinkOptions, StagedFile } from "./file-system.ts";
 import { expandBraces, hasWildcard, isHidden, isSkipped, wildcard } from "./globs.ts";
@@ -46,12 +47,24 @@ export const LOCAL_FILES: FileSystem = {
   },
   async removeFolder(path) {
     try {
-      await rm(localPath(path), { recursive: true, force: true, maxRetries: FOLDER_REMOVALS_MAX, retryDelay: FOLDER_REMOVAL_PAUSE_MS });
+      await removeAll(localPath(path));
     } catch (error) {
       throw storageError(`Cannot remove ${path}`, error);
     }
   },
 };
+
+/** Only the folder as a whole is tried again: retries of Node's own multiply with each level, and also wait for files that cannot be removed at all. */
+async function removeAll(path: string): Promise<void> {
+  for (let removals = 1; ; removals += 1) {
+    try {
+      return await rm(path, { recursive: true, force: true });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOTEMPTY" || removals === FOLDER_REMOVALS_MAX) throw error;
+      await pause(removals * FOLDER_REMOVAL_PAUSE_MS);
+    }
+  }
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Listing

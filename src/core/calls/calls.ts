@@ -265,7 +265,6 @@ export class Calls {
       limits,
       table,
       serializer,
-      isQueued: () => (completion.maker as CallRecord | undefined)?.isQueued === true,
       withdraw: () => withRecord((record) => this.cancellation.cancelRecord(record, { force: false, recursive: true })),
       stopped: () => withRecord((record) => this.cancellation.streamStopped(record)),
       onStored: (item) => withRecord((record) => this.#options.lineage.retainItem(record, item)),

@@ -32,8 +32,6 @@ export interface StreamProducer {
   /** Whether the producer has ended, or waits until items are taken: its task then holds no CPU. Known only where the call has a `highWaterMark`. */
   readonly isAtRest: boolean;
   readonly hasEnded: boolean;
-  /** Whether its call waits for a worker with its resources, for the first time or again. */
-  readonly isQueued: boolean;
   /** Calls back each time that the producer has come to rest. One listener. */
   onRest(listener: () => void): void;
 }
@@ -58,10 +56,6 @@ class ProducerView implements StreamProducer {
 
   get hasEnded(): boolean {
     return this.#stream.completion.isSettled;
-  }
-
-  get isQueued(): boolean {
-    return this.#stream.isProducerQueued;
   }
 
   onRest(listener: () => void): void {

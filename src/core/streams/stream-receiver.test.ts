@@ -56,7 +56,6 @@ function fixture(limits = { items: 4, bytes: 1000 }, isSent = true): Fixture {
     limits,
     table: pins as unknown as ObjectTable,
     serializer: { decodeParts: (inBand) => inBand[0] },
-    isQueued: () => !isSent,
     withdraw: () => told.push("withdraw"),
     stopped: () => told.push("pursued"),
     onStored: () => told.push("stored"),

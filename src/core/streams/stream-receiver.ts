@@ -38,8 +38,6 @@ interface StreamReceiverOptions {
   limits: StreamLimits;
   table: ObjectTable;
   serializer: PlainReader;
-  /** Whether the call waits for a worker now. */
-  isQueued: () => boolean;
   /** Takes the call back where it has not been sent. */
   withdraw: () => void;
   /** The producer was told to stop. */
@@ -95,11 +93,6 @@ export class StreamReceiver implements ItemSink {
   /** Whether the producer waits until items are taken, as it is so many ahead as it may be, or has ended. A limit in bytes is not looked at. */
   get isProducerAtRest(): boolean {
     return this.completion.isSettled || this.#received - this.#toldConsumed >= this.#options.limits.items;
-  }
-
-  /** Whether there is no producer yet, or none any more, as the call waits for a worker with its resources. */
-  get isProducerQueued(): boolean {
-    return !this.completion.isSettled && this.#options.isQueued();
   }
 
   /** Calls back each time that the producer has come to rest. One listener. */

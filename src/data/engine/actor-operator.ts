@@ -9,7 +9,7 @@ import { ActorDiedError } from "../../core/index.ts";
 import { ACTOR_DEATHS_MAX, ACTOR_END_MS, ACTOR_IDLE_MS } from "../limits.ts";
 import type { ErroredBlocks } from "./errored-blocks.ts";
 import { InputQueue } from "./input-queue.ts";
-import { type BlockRef, type Operator, type OperatorEvents, type OperatorLoad, OperatorStatistics, type Pull } from "./operator.ts";
+import { type BlockRef, type Operator, type OperatorEvents, type OperatorLoad, OperatorStatistics } from "./operator.ts";
 import type { ActorStart, PoolActor } from "./pool-actor.ts";
 import type { CpuAccount } from "./pool-cpus.ts";
 import type { StepClaim } from "./resource-limits.ts";
@@ -180,7 +180,7 @@ export class ActorPoolOperator implements Operator {
     return true;
   }
 
-  pull(which: Pull): boolean {
+  pull(which: "all" | "next"): boolean {
     // Within limits the pool has its turn among the steps, and room may have come since its input did.
     if (this.#options.actorClaim !== undefined) {
       this.#fill();

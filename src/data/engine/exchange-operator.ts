@@ -26,15 +26,7 @@ import { CommonSchema } from "./common-schema.ts";
 import type { Combine } from "./combine.ts";
 import type { ErroredBlocks } from "./errored-blocks.ts";
 import type { StepClaim } from "./resource-limits.ts";
-import {
-  type BlockRef,
-  type Operator,
-  type OperatorEvents,
-  type OperatorLoad,
-  OperatorStatistics,
-  ownedBlock,
-  type Pull,
-} from "./operator.ts";
+import { type BlockRef, type Operator, type OperatorEvents, type OperatorLoad, OperatorStatistics, ownedBlock } from "./operator.ts";
 import {
   type Partitioning,
   type PartitionFacts,
@@ -159,14 +151,6 @@ export class ExchangeOperator implements Operator {
     return this.#underWay.size + (this.#reduce?.runningCount ?? 0);
   }
 
-  get queuedCount(): number {
-    return this.#reduce?.queuedCount ?? 0;
-  }
-
-  get restingCount(): number {
-    return this.#reduce?.restingCount ?? 0;
-  }
-
   get pulledSinceMs(): readonly number[] {
     return this.#reduce?.pulledSinceMs ?? [];
   }
@@ -259,7 +243,7 @@ export class ExchangeOperator implements Operator {
     return true;
   }
 
-  pull(which: Pull): boolean {
+  pull(which: "all" | "next"): boolean {
     return this.#reduce?.pull(which) ?? false;
   }
 

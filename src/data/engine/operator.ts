@@ -31,9 +31,6 @@ export function keptBlock(block: StoredBlock): BlockRef {
   return { ...block, release: () => {} };
 }
 
-/** Which of the tasks that wait to be asked for a block are asked. */
-export type Pull = "all" | "next" | "any";
-
 export interface Operator {
   readonly name: string;
   /** Called once, before anything else. */
@@ -50,16 +47,12 @@ export interface Operator {
   readonly claim?: StepClaim | undefined;
   /** Begins one piece of work. */
   start(): void;
-  /** Lets tasks give blocks: all of them, only the one whose block is next, or one that waits for it. Answers whether any was waiting. */
-  pull(which: Pull): boolean;
+  /** Lets tasks give blocks: all of them, or only the one whose block is next. Answers whether any was waiting for it. */
+  pull(which: "all" | "next"): boolean;
   /** The next block of its output, as soon as it is there. */
   take(): BlockRef | undefined;
   /** Tasks under way that are not waiting to be pulled. */
   readonly runningCount: number;
-  /** Those of them that wait for a worker with their resources. Absent where that is not known: none. */
-  readonly queuedCount?: number;
-  /** Tasks that stand still and keep their resources, but for CPUs. Absent: none. */
-  readonly restingCount?: number;
   /** Bytes of the blocks that it holds, inputs and outputs. */
   readonly heldBytes: number;
   readonly statistics: OperatorStatistics;

@@ -110,15 +110,11 @@ function refTo(value: unknown): ObjectRef<never> {
 /** The resources that all tasks and actors of a pipeline really hold. */
 class World {
   readonly #limits: Amounts;
-  readonly #hasQueue: boolean;
   readonly #held: Record<string, number> = {};
-  #queue: { readonly amounts: Amounts; readonly begin: () => void }[] = [];
   readonly most: Record<string, number> = {};
 
-  /** @param hasQueue - tasks wait for what is not there, as in the core; else that is an error */
-  constructor(limits: Amounts, { hasQueue = false }: { readonly hasQueue?: boolean } = {}) {
+  constructor(limits: Amounts) {
     this.#limits = limits;
-    this.#hasQueue = hasQueue;
   }
 
   take(amounts: Amounts): void {
@@ -131,26 +127,8 @@ class World {
     }
   }
 
-  /** Undefined where they were taken at once. */
-  takeInTurn(amounts: Amounts): Promise<void> | undefined {
-    if (this.#hasQueue && !this.#hasRoom(amounts)) return new Promise((begin) => this.#queue.push({ amounts, begin }));
-    this.take(amounts);
-    return undefined;
-  }
-
   give(amounts: Amounts): void {
     for (const [name, amount] of Object.entries(amounts)) this.#held[name] = (this.#held[name] as number) - amount;
-    const begun = this.#queue.filter((next) => {
-      if (!this.#hasRoom(next.amounts)) return false;
-      this.take(next.amounts);
-      next.begin();
-      return true;
-    });
-    this.#queue = this.#queue.filter((next) => !begun.includes(next));
-  }
-
-  #hasRoom(amounts: Amounts): boolean {
-    return Object.entries(amounts).every(([name, amount]) => (this.#held[name] ?? 0) + amount <= (this.#limits[name] ?? amount));
   }
 }
 
@@ -158,7 +136,6 @@ class World {
 class FakeTask implements StreamProducer {
   isAtRest = false;
   hasEnded = false;
-  isQueued = false;
   readonly #world: World;
   readonly #cpus: Amounts;
   readonly #rest: Amounts;
@@ -185,12 +162,7 @@ class FakeTask implements StreamProducer {
   }
 
   async #run({ rows, random }: { readonly rows: number; readonly random: Random }): Promise<void> {
-    const turn = this.#world.takeInTurn({ ...this.#cpus, ...this.#rest });
-    if (turn !== undefined) {
-      this.isQueued = true;
-      await turn;
-      this.isQueued = false;
-    }
+    this.#world.take({ ...this.#cpus, ...this.#rest });
     for (let row = 0; row < rows; row += 1) {
       if (random() < 0.5) await new Promise(setImmediate);
       this.#items.push({ rowCount: 1 }, { rowCount: 1, sizeBytes: 10, schema: [] });
@@ -412,70 +384,6 @@ test("a task that stands still on the only GPU, for rows that nobody needs yet, 
   }
   clearTimeout(timer);
   expect(rows).toBe(32);
-});
-
-describe("where somebody else holds GPUs that the limits do not know of", () => {
-  const heldBytes = (executor: StreamingExecutor): number => executor.stages.reduce((sum, { operator }) => sum + operator.heldBytes, 0);
-
-  /** Reads and a step behind them that share GPUs, of which so many are there. */
-  function makeShared(there: number, { reads, behind = 1 }: { readonly reads: readonly number[]; readonly behind?: number }) {
-    const limits = new ResourceLimits({ GPU: 1 + behind }, { GPU: behind });
-    const world = new World({ GPU: there }, { hasQueue: true });
-    return [true, false].map(
-      (preserveOrder) =>
-        new StreamingExecutor({ budget: new MemoryBudget(), limitBytes: 35, limits }, (events) => {
-          const shape: Shape = { world, limits, events, random: () => 0, preserveOrder };
-          return [
-            { operator: tasksOf(shape, { GPU: 1 }, reads), inputs: [] },
-            { operator: tasksOf(shape, { GPU: behind }), inputs: [0] },
-          ];
-        }),
-    );
-  }
-
-  test("a task that stands still with one goes on to its end for those that wait for it, and the pipeline ends", async () => {
-    for (const executor of makeShared(1, { reads: [20, 1, 20] })) {
-      let rows = 0;
-      const looks = setInterval(() => executor.look(), 1);
-      const timer = setTimeout(() => executor.onFailure(new Error(`stands still after ${rows} rows`)), 5000);
-      for (let block = await executor.next(); block !== undefined; block = await executor.next()) {
-        rows += block.rowCount;
-        block.release();
-      }
-      clearInterval(looks);
-      clearTimeout(timer);
-      expect(rows).toBe(41);
-    }
-  });
-
-  test("no task begins meanwhile, and none goes on for one that has a worker and is slow", async () => {
-    // Tasks of the step never get their two GPUs; the three of the reads that the limit admits may end.
-    const [waiting] = makeShared(1, { reads: Array.from({ length: 50 }, () => 8), behind: 2 });
-    // Each task of the step has a worker, and does nothing.
-    const limits = new ResourceLimits({ GPU: 2 }, { GPU: 1 });
-    const slow = new StreamingExecutor({ budget: new MemoryBudget(), limitBytes: 35, limits }, (events) => {
-      const shape: Shape = { world: new World({ GPU: 2 }), limits, events, random: () => 0, preserveOrder: true };
-      const stuck = Object.assign(tasksOf(shape, { GPU: 1 }), { start: () => {}, canStart: () => false });
-      Object.defineProperty(stuck, "runningCount", { get: () => 1 });
-      return [
-        { operator: tasksOf(shape, { GPU: 1 }, [1000]), inputs: [] },
-        { operator: stuck, inputs: [0] },
-      ];
-    });
-    for (const [executor, most] of [
-      [waiting as StreamingExecutor, 3 * 80],
-      [slow, 45],
-    ] as const) {
-      const next = executor.next();
-      for (let turn = 0; turn < 500; turn += 1) {
-        executor.look();
-        await new Promise(setImmediate);
-      }
-      expect(heldBytes(executor)).toBeLessThanOrEqual(most);
-      executor.stop();
-      expect(await next).toBeUndefined();
-    }
-  });
 });
 
 test("a pipeline whose consumer pauses holds no CPU once its tasks stand still", async () => {

@@ -72,11 +72,6 @@ export class ResourceLimits {
     return this.#names.some((name) => stepsOf(amounts, name) > 0 && this.#lacking.has(name));
   }
 
-  /** Whether both ask for one of the resources that have a limit. */
-  haveInCommon(one: Amounts, other: Amounts): boolean {
-    return this.#names.some((name) => stepsOf(one, name) > 0 && stepsOf(other, name) > 0);
-  }
-
   /** The amount of a resource that is held now. */
   held(name: string): number {
     return this.#heldOf(name) / STEPS;
@@ -145,11 +140,6 @@ export class StepClaim {
   /** Whether tasks of this step that stand still keep what another one was refused. */
   get keepsWhatIsLacking(): boolean {
     return this.#limits.isLacking(this.#rest);
-  }
-
-  /** Whether tasks of this step that stand still keep a resource that those of another step ask for. */
-  keepsFrom(other: StepClaim): boolean {
-    return this.#limits.haveInCommon(this.#rest, other.#rest);
   }
 
   /** Whether one more actor may be made. @param numCpus - what an actor holds of CPUs, which may be less than the step asked for */

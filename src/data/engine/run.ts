@@ -81,12 +81,12 @@ function keptLimits({ limits, totalOf }: Room, steps: readonly StepResources[]):
 }
 
 /** Looks now and then how much the cluster has of what is limited, until what it gives is called. */
-function watchLimits(limits: ResourceLimits, look: () => Promise<Amounts>, onLook: () => void): () => void {
+function watchLimits(limits: ResourceLimits, look: () => Promise<Amounts>, onChange: () => void): () => void {
   const timer = setInterval(() => {
     look().then(
       (kept) => {
         limits.fit(kept);
-        onLook();
+        onChange();
       },
       // Without a session there is nothing to look at.
       () => {},
@@ -174,7 +174,7 @@ export async function* run(
       ? watchLimits(
           limits,
           async () => keptLimits({ ...(await roomOf(settings)), limits: room.limits }, steps),
-          () => executor.look(),
+          () => executor.onChange(),
         )
       : undefined;
   const endDetection = settings.detectIssues ? detectIssues(watched, room.cpus / machines, name) : undefined;

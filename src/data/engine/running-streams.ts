@@ -9,7 +9,7 @@ import type { ObjectRef } from "../../core/index.ts";
 import { Fifo, type StreamProducer } from "../../core/internal.ts";
 import type { Block } from "../blocks/block.ts";
 import type { ErroredBlocks } from "./errored-blocks.ts";
-import { type BlockRef, type OperatorEvents, type OperatorStatistics, ownedBlock, type Pull } from "./operator.ts";
+import { type BlockRef, type OperatorEvents, type OperatorStatistics, ownedBlock } from "./operator.ts";
 import type { Hold, StepClaim } from "./resource-limits.ts";
 import type { BlockFacts } from "./task.ts";
 
@@ -76,15 +76,6 @@ export class RunningStreams {
     return this.#streams.filter((stream) => stream.isPulled).length;
   }
 
-  /** Streams that are pulled and whose tasks have no worker. */
-  get queuedCount(): number {
-    return this.#streams.filter(({ isPulled, producer }) => isPulled && producer?.isQueued === true).length;
-  }
-
-  get restingCount(): number {
-    return this.#streams.filter(({ hold }) => hold === "rest").length;
-  }
-
   /** Since when streams are pulled that are. */
   get pulledSinceMs(): readonly number[] {
     return this.#streams.filter((stream) => stream.isPulled).map((stream) => stream.pulledMs);
@@ -123,8 +114,8 @@ export class RunningStreams {
     if (stream.isPulled) this.#pull(stream);
   }
 
-  /** Lets streams give their next blocks: all of them, only the one whose block is next, or the first that waits. Answers whether any was waiting for it. */
-  pull(which: Pull): boolean {
+  /** Lets streams give their next blocks: all of them, or only the one whose block is next. Answers whether any was waiting for it. */
+  pull(which: "all" | "next"): boolean {
     const { claim } = this.#options;
     let hasPulled = false;
     for (const stream of this.#streams) {
@@ -132,7 +123,7 @@ export class RunningStreams {
         this.#pull(stream);
         hasPulled = true;
       }
-      if (which !== "all" && (hasPulled || (which === "next" && this.#options.preserveOrder))) break;
+      if (which === "next" && (hasPulled || this.#options.preserveOrder)) break;
     }
     return hasPulled;
   }

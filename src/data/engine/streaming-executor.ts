@@ -5,12 +5,8 @@
  * the budget used up nothing begins and no task is pulled, until the consumer has taken a block. Only where nothing is under way and the consumer waits, one operator goes on
  * all the same. So a consumer that pauses stops every producer, an endless one too, and one that goes on is never stuck.
  *
- * Resources that somebody outside of the pipeline holds are in no limit. A task may wait for one then that another task keeps, which stands still as memory is full: once that has lasted for
- * some looks, this one goes on to its end.
- *
  * Limits of resources are never passed. Steps are asked in the same order: what one of them lacks, those before it do not get (`resource-limits.ts`).
  */
-import { BLOCKED_LOOKS_MAX } from "../limits.ts";
 import type { MemoryBudget } from "./budget.ts";
 import type { BlockRef, Operator, OperatorEvents } from "./operator.ts";
 import type { ResourceLimits } from "./resource-limits.ts";
@@ -47,10 +43,6 @@ export class StreamingExecutor implements OperatorEvents {
   #isOpen = false;
   #isStopped = false;
   #isScheduled = false;
-  /** Looks since anything has happened, at which the pipeline waited for workers alone. */
-  #blockedLooks = 0;
-  /** The operator of which a task goes on to its end beyond the budget, and how many it had then. */
-  #relief: { readonly keeper: Operator; readonly workers: number } | undefined;
 
   /** @param build - makes the stages; what it is given are the events that their operators tell */
   constructor({ budget, limitBytes, limits }: ExecutorOptions, build: (events: OperatorEvents) => readonly Stage[]) {
@@ -96,7 +88,6 @@ export class StreamingExecutor implements OperatorEvents {
   }
 
   onChange(): void {
-    this.#blockedLooks = 0;
     // Several changes of one turn of the event loop are looked at together.
     if (this.#isScheduled || this.#isStopped) return;
     this.#isScheduled = true;
@@ -104,15 +95,6 @@ export class StreamingExecutor implements OperatorEvents {
       this.#isScheduled = false;
       this.#advance();
     });
-  }
-
-  /** Called now and then: whether the pipeline still waits for what its own tasks keep. */
-  look(): void {
-    if (this.#isStopped) return;
-    const keeper = this.#keeper();
-    this.#blockedLooks = keeper === undefined ? 0 : this.#blockedLooks + 1;
-    if (keeper !== undefined && this.#blockedLooks >= BLOCKED_LOOKS_MAX) this.#relief = { keeper, workers: keeper.load.workers };
-    this.#advance();
   }
 
   onFailure(error: unknown): void {
@@ -203,7 +185,7 @@ export class StreamingExecutor implements OperatorEvents {
       }
     }
     if (hasBegun) return true;
-    return this.#isStandingStill(needed) ? this.#goBeyond(needed) : this.#relieve(needed);
+    return this.#isStandingStill(needed) && this.#goBeyond(needed);
   }
 
   /** Whether what comes after an operator has nothing to work on, so that its next block is worth going beyond the budget. */
@@ -214,44 +196,6 @@ export class StreamingExecutor implements OperatorEvents {
 
   #isStandingStill(needed: ReadonlySet<number>): boolean {
     return this.#waiter !== undefined && this.#stages.every(({ operator }, i) => !needed.has(i) || operator.runningCount === 0);
-  }
-
-  /** The operators whose tasks wait for workers, where nothing else goes on for the next block. @param keeper - may go on */
-  #waitingForWorkers(needed: ReadonlySet<number>, keeper?: Operator): readonly Operator[] {
-    if (this.#waiter === undefined) return [];
-    const working = this.#stages.filter(({ operator }, i) => needed.has(i) && operator.runningCount > 0).map(({ operator }) => operator);
-    return working.some((operator) => operator !== keeper && isAtWork(operator))
-      ? []
-      : working.filter(({ queuedCount = 0 }) => queuedCount > 0);
-  }
-
-  /** The operator with tasks that stand still and keep what others wait for, if that waiting is all that goes on. */
-  #keeper(): Operator | undefined {
-    const needed = this.#neededStages();
-    const waiting = this.#waitingForWorkers(needed).flatMap(({ claim }) => claim ?? []);
-    return this.#inTurn(needed)
-      .map((i) => (this.#stages[i] as Stage).operator)
-      .find(({ claim, restingCount = 0 }) => restingCount > 0 && waiting.some((other) => claim?.keepsFrom(other) === true));
-  }
-
-  /** Begins what is nearer to the consumer than the task that is to end, or lets that task go on. Both only as long as all others wait. */
-  #relieve(needed: ReadonlySet<number>): boolean {
-    if (this.#relief === undefined) return false;
-    const { keeper, workers } = this.#relief;
-    if (keeper.load.workers < workers || this.#waitingForWorkers(needed, keeper).length === 0) {
-      this.#relief = undefined;
-      return false;
-    }
-    if (isAtWork(keeper)) return false;
-    this.#limits?.beginRound();
-    for (const i of this.#inTurn(needed)) {
-      const { operator } = this.#stages[i] as Stage;
-      if (operator === keeper) break;
-      if (!needed.has(i) || !mayStart(operator)) continue;
-      operator.start();
-      return true;
-    }
-    return keeper.pull("any");
   }
 
   /** The stages that the next block of the output depends on. What a union takes later is none of them, and gets nothing beyond the budget. */
@@ -283,11 +227,6 @@ export class StreamingExecutor implements OperatorEvents {
     }
     return false;
   }
-}
-
-/** Whether tasks of it are under way that do not wait for a worker. */
-function isAtWork({ runningCount, queuedCount = 0 }: Operator): boolean {
-  return runningCount > queuedCount;
 }
 
 function mayStart(operator: Operator): boolean {

@@ -7,7 +7,7 @@
 import { producerOf } from "../../core/internal.ts";
 import { TASKS_ENDED_AHEAD_MAX } from "../limits.ts";
 import type { ErroredBlocks } from "./errored-blocks.ts";
-import { type BlockRef, type Operator, type OperatorEvents, type OperatorLoad, OperatorStatistics, type Pull } from "./operator.ts";
+import { type BlockRef, type Operator, type OperatorEvents, type OperatorLoad, OperatorStatistics } from "./operator.ts";
 import { InputQueue } from "./input-queue.ts";
 import type { StepClaim } from "./resource-limits.ts";
 import { RunningStreams } from "./running-streams.ts";
@@ -79,14 +79,6 @@ export class TaskOperator implements Operator {
     return this.#streams.pulledCount;
   }
 
-  get queuedCount(): number {
-    return this.#streams.queuedCount;
-  }
-
-  get restingCount(): number {
-    return this.#streams.restingCount;
-  }
-
   get pulledSinceMs(): readonly number[] {
     return this.#streams.pulledSinceMs;
   }
@@ -142,7 +134,7 @@ export class TaskOperator implements Operator {
     return true;
   }
 
-  pull(which: Pull): boolean {
+  pull(which: "all" | "next"): boolean {
     return this.#streams.pull(which);
   }
 

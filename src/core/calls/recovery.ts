@@ -42,7 +42,10 @@ const ACTOR_INDEX = "ffffffff";
 
 interface RecoveryOptions {
   processId: ProcessId;
-  objects: ProcessObjects;
+  objects: Pick<ProcessObjects, "table" | "lineage"> & {
+    readonly store: Pick<ProcessObjects["store"], "canRead" | "lost">;
+    readonly channel: Pick<ProcessObjects["channel"], "lost">;
+  };
   isActorDead: (record: CallRecord) => boolean;
   rerun: (record: CallRecord) => void;
 }
@@ -68,13 +71,10 @@ export class Recovery {
   reported(id: ObjectId, location: WireLocation): ObjectEntry | undefined {
     const { table, lineage } = this.#options.objects;
     const entry = table.lookup(id);
-    if (entry !== undefined) {
-      this.#lost(entry, location);
-      return entry;
-    }
     const given = lineage.abroad(id);
-    if (given !== undefined) this.#remake(given);
-    return given;
+    if (entry !== undefined) this.#lost(entry, location);
+    this.#remakeGiven(id, location);
+    return entry ?? given;
   }
 
   /** `cause`: what the read failed with, where it was this process that read. */
@@ -90,6 +90,15 @@ export class Recovery {
     const { table, channel } = this.#options.objects;
     table.reopen(entry);
     channel.lost(entry.id as ObjectId, entry.owner as ProcessId, location);
+    // The ref may have come back to the process that made the object: its daemon does not ask that one, which knows it already.
+    this.#remakeGiven(entry.id as ObjectId, location);
+  }
+
+  /** Makes an object again that this process has made, handed on and let go of, unless that has been done since it was found lost. */
+  #remakeGiven(id: ObjectId, location: WireLocation): void {
+    const { lineage } = this.#options.objects;
+    const given = lineage.abroad(id);
+    if (given !== undefined && isSameLocation(lineage.locationAbroad(given), location)) this.#remake(given);
   }
 
   /**
@@ -135,8 +144,11 @@ export class Recovery {
     const { table, lineage, store, channel } = objects;
     opened.push(entry);
     if (entry.state === "freed") {
+      const lost = this.#isLost(entry) ? lineage.locationAbroad(entry) : undefined;
       lineage.revived(entry);
       table.revive(entry);
+      // Unless its readers have said so before, the daemon has the old place still, and would keep that.
+      if (lost !== undefined) channel.lost(entry.id as ObjectId, entry.owner as ProcessId, lost);
       return;
     }
     const location = entry.payload?.stored?.location;
@@ -149,9 +161,11 @@ export class Recovery {
     table.reopen(entry);
   }
 
+  /** What this process has handed on and let go of is lost in the same way. */
   #isLost(entry: ObjectEntry): boolean {
-    const location = entry.payload?.stored?.location;
-    return entry.state === "ready" && location !== undefined && !this.#options.objects.store.canRead(location, entry);
+    const { lineage, store } = this.#options.objects;
+    const location = entry.state === "ready" ? entry.payload?.stored?.location : lineage.locationAbroad(entry);
+    return location !== undefined && !store.canRead(location, entry);
   }
 
   #callFor(entry: ObjectEntry): CallRecord | Reason {

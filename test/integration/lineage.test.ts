@@ -16,6 +16,7 @@ import {
   shutdown,
   terminate,
   type ObjectRef,
+  OwnerDiedError,
   wait,
 } from "shoal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -338,6 +339,9 @@ describe("on two CPUs", () => {
       );
       return several.remote(file);
     }
+    put(): ObjectRef<Float64Array>[] {
+      return [put(new Float64Array(COUNT))];
+    }
     async items(file: string): Promise<ObjectRef<Float64Array>[]> {
       const items = remote(
         function* (log: string) {
@@ -385,6 +389,11 @@ describe("on two CPUs", () => {
     expect(await giver.read.remote(refs)).toEqual([9]);
     expect((await get(refs)).map((array) => array[0])).toEqual([9]);
     expect(log.lines).toEqual(["9", "9"]);
+    const ofPut = await giver.put.remote();
+    await giver.forget.remote();
+    loseStore();
+    expect(await failureOf(giver.read.remote(ofPut))).toBeInstanceOf(OwnerDiedError);
+    expect(await failureOf(get(ofPut))).toBeInstanceOf(OwnerDiedError);
   });
 
   test("a get's time limit holds while the object is made again", async () => {

@@ -116,7 +116,11 @@ export class Lineage {
   /** Nobody in this process can reach the object any more. */
   released(entry: ObjectEntry): void {
     const row = this.#rowOf.get(entry);
-    if (row?.record === undefined) return;
+    if (row === undefined) return;
+    if (row.record === undefined) {
+      this.#abroad.delete(entry.id as ObjectId);
+      return;
+    }
     if (entry.owner === undefined || entry.owner === this.#options.processId) {
       row.items?.delete(entry);
       this.#unuse(row);
@@ -132,25 +136,27 @@ export class Lineage {
     const row = this.#rowOf.get(entry);
     if (row === undefined) return;
     row.items?.add(entry);
-    if (entry.id === undefined || !this.#abroad.delete(entry.id)) row.uses += 1;
+    if (entry.id === undefined || !this.#abroad.has(entry.id)) row.uses += 1;
+    else this.#abroad.set(entry.id, { entry, location: undefined });
   }
 
   /** The daemon has freed an object that it owned and this process made. */
   freedAbroad(id: ObjectId): void {
     const entry = this.abroad(id);
-    if (entry === undefined) return;
+    // One that is made again just now is freed once more when it has been.
+    if (entry?.state !== "freed") return;
     this.#abroad.delete(id);
     const row = this.#rowOf.get(entry);
     row?.items?.delete(entry);
     if (row !== undefined) this.#unuse(row);
   }
 
-  /** An object that the daemon owns and this process has made and given up. */
+  /** An object that the daemon owns and this process has made and given up, or makes again since. */
   abroad(id: ObjectId): ObjectEntry | undefined {
     return this.#abroad.get(id)?.entry;
   }
 
-  /** Where such an object lay in the store when it was given up. */
+  /** Where such an object lay in the store when it was given up; undefined while it is made again. */
   locationAbroad({ id }: ObjectEntry): WireLocation | undefined {
     return id === undefined ? undefined : this.#abroad.get(id)?.location;
   }

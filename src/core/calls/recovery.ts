@@ -67,14 +67,19 @@ export class Recovery {
     return lost.entry;
   }
 
-  /** Another process that holds an object of this one found its bytes gone. */
+  /**
+   * A process that holds an object of this one found its bytes gone: another, or this one by a ref that had come back.
+   *
+   * @returns the entry under which the object was made; undefined when nothing is known of how, and nobody need wait
+   */
   reported(id: ObjectId, location: WireLocation): ObjectEntry | undefined {
     const { table, lineage } = this.#options.objects;
-    const entry = table.lookup(id);
+    const known = table.lookup(id);
     const given = lineage.abroad(id);
-    if (entry !== undefined) this.#lost(entry, location);
-    this.#remakeGiven(id, location);
-    return entry ?? given;
+    if (known !== undefined) this.#lost(known, location);
+    // What was made again since it was found lost has another place.
+    if (given !== undefined && isSameLocation(lineage.locationAbroad(given), location)) this.#remake(given);
+    return known === undefined || known.sequence === 0 ? given : known;
   }
 
   /** `cause`: what the read failed with, where it was this process that read. */
@@ -90,15 +95,6 @@ export class Recovery {
     const { table, channel } = this.#options.objects;
     table.reopen(entry);
     channel.lost(entry.id as ObjectId, entry.owner as ProcessId, location);
-    // The ref may have come back to the process that made the object: its daemon does not ask that one, which knows it already.
-    this.#remakeGiven(entry.id as ObjectId, location);
-  }
-
-  /** Makes an object again that this process has made, handed on and let go of, unless that has been done since it was found lost. */
-  #remakeGiven(id: ObjectId, location: WireLocation): void {
-    const { lineage } = this.#options.objects;
-    const given = lineage.abroad(id);
-    if (given !== undefined && isSameLocation(lineage.locationAbroad(given), location)) this.#remake(given);
   }
 
   /**

@@ -56,7 +56,9 @@ test("an actor keeps its state between calls, in a process of its own", async ()
 });
 
 test.runIf(process.platform === "linux")("the process of an actor is called after its class", async () => {
-  const pid = await remote(Counter).remote().pid.remote();
+  // Held until its process has been looked at: an actor ends when its handle is collected.
+  using counter = remote(Counter).remote();
+  const pid = await counter.pid.remote();
   expect(readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", "")).toBe("shoal worker: Counter");
 });
 

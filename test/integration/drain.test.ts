@@ -54,6 +54,13 @@ async function status(cluster: TestCluster): Promise<ClusterStatusHeader> {
   return await connection.ask(MESSAGE.CLUSTER_STATUS, undefined);
 }
 
+/** Resolves when the head says so. Any node is suspect for a moment when the machine has kept it from speaking for two seconds. */
+async function untilStateIs(wanted: string, cluster: TestCluster, ...expected: readonly TestNode[]): Promise<void> {
+  const isSo = ({ nodes: found }: ClusterStatusHeader): boolean =>
+    expected.every((node) => found.some(({ nodeId, state }) => nodeId === node.nodeId && state === wanted));
+  await until(async () => isSo(await status(cluster)), `the nodes to be ${wanted}`);
+}
+
 async function reasonOf(cluster: TestCluster, { nodeId }: TestNode): Promise<string> {
   // Asked through the node that goes, it is not always answered.
   const isGone = (found: ClusterStatusHeader): boolean => found.gone.some((node) => node.nodeId === nodeId);
@@ -85,7 +92,7 @@ test.each([false, true])(
     const hard = where.options({ schedulingStrategy: { nodeId: second.nodeId, soft: false } }).remote(0);
 
     expect(await drain(cluster, second.nodeId.slice(0, 6))).toBe(second.nodeId);
-    expect((await status(cluster)).nodes.find(({ nodeId }) => nodeId === second.nodeId)?.state).toBe("draining");
+    await untilStateIs("draining", cluster, second);
     await until(async () => (await mover.daemon.remote()) === first.pid, "the actor to have moved");
     expect(await where.options(there).remote(0)).toBe(first.pid);
     writeFileSync(go, "");
@@ -120,12 +127,10 @@ test("a node that is silent gets nothing new until it is heard of again", { time
   const there = { schedulingStrategy: { nodeId: second.nodeId, soft: false } };
   expect(await where.options(there).remote(0)).toBe(second.pid);
   await until(async () => (await status(cluster)).nodes.every(({ free }) => free["CPU"] === 1), "both to be free");
-  const stateIs = (wanted: string) => async () =>
-    (await status(cluster)).nodes.some(({ nodeId, state }) => nodeId === second.nodeId && state === wanted);
   await cluster.partition([second], ["head"]);
-  await until(stateIs("suspect"), "the node to be suspect");
+  await untilStateIs("suspect", cluster, second);
   await cluster.heal();
-  await until(stateIs("alive"), "the node to be back");
+  await untilStateIs("alive", cluster, second);
   expect(await where.options(there).remote(0)).toBe(second.pid);
 });
 
@@ -166,7 +171,7 @@ test("drained twice, the later deadline holds; one that dies meanwhile is said t
   await drain(cluster, third.nodeId);
   await third.kill();
   expect(await reasonOf(cluster, third)).toMatch(/^it has had no link to the head/);
-  expect((await status(cluster)).nodes.find(({ nodeId }) => nodeId === second.nodeId)?.state).toBe("draining");
+  await untilStateIs("draining", cluster, second);
   await drain(cluster, second.nodeId, { deadlineMs: 200 });
   expect(await reasonOf(cluster, second)).toBe("it was drained, and its time was over with 1 tasks, actors and programs on it");
   await expect(get(never[0] as ObjectRef<number>)).rejects.toThrow("drained");
@@ -253,5 +258,5 @@ test("programs begin on nodes that stay, and where there are none they hear why"
       return message.test((error as Error).message);
     }
   }, "nobody to be taken in any more");
-  expect((await status(cluster)).nodes.map(({ state }) => state)).toEqual(["draining", "draining"]);
+  await untilStateIs("draining", cluster, first, second);
 });

@@ -3,7 +3,7 @@
  *
  * The processes are real; the head has the address of the one before it, as a supervisor would give it.
  */
-import { appendFileSync } from "node:fs";
+import { appendFileSync, existsSync, writeFileSync } from "node:fs";
 import {
   type ActorHandle,
   actors,
@@ -151,6 +151,31 @@ describeNats("a head that dies", () => {
     expect(gone[0]?.goneMs).toBeGreaterThan(beganMs);
     expect(gone[0]?.goneMs).toBeLessThan(restartedMs);
     expect(await get(counter.increment.remote())).toBe(1);
+  });
+
+  test("a node that is drained is so for the next head before it has come to that", { timeout: 60_000 }, async () => {
+    const other = await startNode({ token: TOKEN, headAddress: head.address, listenAddress: "tcp://127.0.0.1:0", numCpus: 1, onLine });
+    const gate = `${folder}/drained`;
+    const held = remote(async (file: string) => {
+      writeFileSync(`${file}-begun`, "");
+      while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 10));
+      return process.ppid;
+    })
+      .options({ maxRetries: 0, schedulingStrategy: { nodeId: other.nodeId, soft: false } })
+      .remote(gate);
+    await until(() => existsSync(`${gate}-begun`), "the task to begin");
+    {
+      using asked = await connectToCluster(head.address);
+      await asked.ask(MESSAGE.NODE_DRAIN, { node: other.nodeId, deadlineMs: undefined });
+    }
+    other.kill("SIGSTOP");
+    await killHead();
+    head = await start(head.address);
+    expect((await nodes()).map(({ nodeId, draining }) => [nodeId, draining])).toContainEqual([other.nodeId, true]);
+    other.kill("SIGCONT");
+    writeFileSync(gate, "");
+    expect(await held).toBe(other.pid);
+    await other.ended;
   });
 
   test("what waited for room is asked of the next head at once", { timeout: 60_000 }, async () => {

@@ -138,7 +138,10 @@ export class HeadServer {
     });
     kept.onProcessGone = (process) => this.#broadcast.processGone(process);
     for (const record of kept.kept.nodes) if (record.state === "dead") this.#restoreDead(record);
-    for (const { nodeId, incarnation, info } of kept.missing) this.#watch.expected({ nodeId, incarnation, address: info?.address });
+    for (const { nodeId, incarnation, info, isDraining } of kept.missing) {
+      this.#watch.expected({ nodeId, incarnation, address: info?.address });
+      if (isDraining === true) this.#draining.add(nodeId);
+    }
   }
 
   /** Somebody connects to the head. */
@@ -218,6 +221,8 @@ export class HeadServer {
 
   #register(link: NodeLink, [facts, report, digest]: Registration): RemoteNode {
     const node = new RemoteNode(link, facts, report);
+    // From here on the node's own word counts: an earlier head may have died before it had told the node to leave.
+    if (!this.#nodes.has(nodeTagOf(facts.nodeId))) this.#draining.delete(facts.nodeId);
     this.#nodes.set(nodeTagOf(facts.nodeId), node);
     node.beforeSend = () => this.#broadcast.catchUp(node);
     this.#broadcast.joined(node, node.info);
@@ -418,6 +423,7 @@ export class HeadServer {
 
   #beginDrain(nodeId: NodeId): void {
     this.#draining.add(nodeId);
+    this.#kept.nodeDrains(nodeId);
     this.#head.drain(nodeId);
   }
 

@@ -73,6 +73,8 @@ const RECORDS = {
     info: orUndefined(nodeInfo),
     /** Of a dead one: when a head found that, in milliseconds since 1970 by its clock. Records of version 0.1.0 lack it. */
     goneMs: optional(number),
+    /** Whether it is to leave. */
+    isDraining: optional(flag),
   }),
   value: fields({ namespace: text, key: text, form: exactly("bytes", "json"), by: text }),
   extension: fields({ extension: text, table: text, key: text, value: unchecked<unknown>() }),

@@ -6,6 +6,7 @@ import type { HeadPeer, NodeServices } from "../../rpc/head-service.ts";
 import { leaseKey, type LeasePlace } from "../../scheduling/lease-spec.ts";
 import type { NodeInfoHeader } from "../../wire/cluster-messages.ts";
 import { type ActorCreateHeader, MESSAGE, type PayloadHeader } from "../../wire/messages.ts";
+import type { StoreEntry, StoreWrite } from "../../control-plane/control-store.ts";
 import { UNRECORDED_NODES_COME_WITHIN_MS } from "../limits.ts";
 import type { Journal } from "./journal.ts";
 import { KeptHead } from "./kept-head.ts";
@@ -63,7 +64,12 @@ function headAfter(nodes: readonly ReturnType<typeof nodeCalled>[], before: (tab
   const kept = tables.restore([]);
   before(tables);
   const records = nodes.map(({ nodeId, info }) => ({ nodeId, state: "alive" as const, incarnation: "1", info, reason: undefined }));
-  const journal = { after: (_writes: unknown, run: () => void) => run(), end: () => {} } as unknown as Journal;
+  const stored = new Map<string, StoreEntry>();
+  const after = (writes: readonly StoreWrite[], run: () => void): void => {
+    for (const { key, value } of writes) if (value !== undefined) stored.set(key, { key, value, revision: 1 });
+    run();
+  };
+  const journal = { after, end: () => {} } as unknown as Journal;
   const clock = { nowMs: 0 };
   const head = new KeptHead({ journal, tables, kept: { ...kept, nodes: records }, nowMs: () => clock.nowMs });
   const register = (node: ReturnType<typeof nodeCalled>, heads = 2): void =>
@@ -72,7 +78,7 @@ function headAfter(nodes: readonly ReturnType<typeof nodeCalled>[], before: (tab
     const peer = head.peer(from.nodeId, from.driver) as HeadPeer;
     head.run(() => head.head.receive(peer, { type, callId: 7, flags: 0, body: NOTHING }, header));
   };
-  return { head, register, ask, clock };
+  return { head, register, ask, clock, stored };
 }
 
 function creationOf(number: number, place: LeasePlace = {}): ActorCreateHeader {
@@ -187,4 +193,21 @@ test("a restart that is asked for before the actor's node has come is begun once
   ask(a, MESSAGE.ACTOR_KILL, { actorId, restart: true });
   register(b);
   expect(b.take("endActor")).toMatchObject([["endActor", worker.id, { afterPending: false }]]);
+});
+
+test("a node that is drained is known to be so by the next head before it has come there", () => {
+  takeAll();
+  const { head, register, stored } = headAfter([a, b]);
+  for (const node of [a, b]) register(node);
+  head.nodeDrains(b.nodeId);
+  // A suspicion leaves it as it is.
+  head.nodeState(b.nodeId, "suspect", () => {});
+  const { nodes } = new RecordedTables().restore(Array.from(stored.values()));
+  const drained = new Map(nodes.map(({ nodeId, state, isDraining }) => [nodeId, [state, isDraining]]));
+  expect(drained).toEqual(
+    new Map([
+      [a.nodeId, ["alive", undefined]],
+      [b.nodeId, ["suspect", true]],
+    ]),
+  );
 });

@@ -151,6 +151,15 @@ export class KeptHead {
     }, then);
   }
 
+  /** It is to leave. The node says so to each head that it comes to; the record is for the time before. */
+  nodeDrains(nodeId: NodeId): void {
+    const record = this.#living.get(nodeId);
+    if (record === undefined || record.isDraining === true) return;
+    const changed = { ...record, isDraining: true };
+    this.#living.set(nodeId, changed);
+    this.run(() => this.tables.node(changed));
+  }
+
   /** Nodes of an earlier head that have not come to this one. */
   get missing(): NodeRecord[] {
     return Array.from(this.#living.values()).filter(({ nodeId }) => !this.#nodes.has(nodeId));

@@ -191,39 +191,6 @@ describe("what the daemon owns", () => {
     lineage.freedAbroad("id" as ObjectId);
     expect([lineage.size, lineage.abroad("id" as ObjectId)]).toEqual([0, undefined]);
   });
-
-  test("is known with its place, also after a call has let go of it once more", () => {
-    const made = call([STORED]);
-    const entry = entryOf(made);
-    lineage.retain(made);
-    entry.owner = DAEMON;
-    entry.id = "id" as ObjectId;
-    expect(lineage.locationAbroad(entry)).toBeUndefined();
-    for (let time = 0; time < 2; time += 1) {
-      release(lineage, entry);
-      expect(lineage.locationAbroad(entry)).toEqual(STORED.stored?.location);
-    }
-    lineage.revived(entry);
-    expect(lineage.locationAbroad(entry)).toBeUndefined();
-  });
-
-  test("of a stream is made again with its other lost items, until the daemon frees it", () => {
-    const stream = call([]);
-    const [first, second] = [0, 1].map((index) => {
-      const item = new ObjectEntry(stream.sequence, index + 1);
-      item.settlePayload(STORED);
-      item.owner = DAEMON;
-      item.id = `id ${index}` as ObjectId;
-      lineage.retainItem(stream, item);
-      release(lineage, item);
-      return item;
-    }) as [ObjectEntry, ObjectEntry];
-    expect(lineage.callOf(first)).toMatchObject({ results: [first, second] });
-    lineage.freedAbroad("id 1" as ObjectId);
-    expect(lineage.callOf(first)).toMatchObject({ results: [first] });
-    lineage.freedAbroad("id 0" as ObjectId);
-    expect(lineage.size).toBe(0);
-  });
 });
 
 describe("a large argument by value", () => {

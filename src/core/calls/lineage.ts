@@ -11,7 +11,6 @@ import { copyBytes } from "../../runtime/base/bytes.ts";
 import type { ObjectId, ProcessId } from "../../runtime/base/ids.ts";
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import type { ObjectTable } from "../../runtime/objects/object-table.ts";
-import type { WireLocation } from "../../runtime/wire/messages.ts";
 import type { CallRecord } from "./call-record.ts";
 
 /** As Ray's: some millions of calls with small arguments. */
@@ -35,7 +34,7 @@ interface Row {
   values: ObjectEntry[];
   /** What was given by value and lies in the store, pinned. */
   stored: ObjectEntry | undefined;
-  /** Of a stream: its items that can be reached, here or elsewhere, and could be lost. */
+  /** Of a stream: its items that can be reached and could be lost. */
   items: Set<ObjectEntry> | undefined;
 }
 
@@ -57,8 +56,8 @@ export class Lineage {
   readonly #rowOfStream = new WeakMap<CallRecord, Row>();
   /** Oldest first. */
   readonly #rows = new Set<Row>();
-  /** Results that this process gave up, while the daemon, their owner of record, keeps the value for others; where those in the store lay then. */
-  readonly #abroad = new Map<ObjectId, { entry: ObjectEntry; location: WireLocation | undefined }>();
+  /** Results that this process gave up, while the daemon, their owner of record, keeps the value for others. */
+  readonly #abroad = new Map<ObjectId, ObjectEntry>();
   #bytes = 0;
 
   constructor(options: LineageOptions) {
@@ -116,19 +115,10 @@ export class Lineage {
   /** Nobody in this process can reach the object any more. */
   released(entry: ObjectEntry): void {
     const row = this.#rowOf.get(entry);
-    if (row === undefined) return;
-    if (row.record === undefined) {
-      this.#abroad.delete(entry.id as ObjectId);
-      return;
-    }
-    if (entry.owner === undefined || entry.owner === this.#options.processId) {
-      row.items?.delete(entry);
-      this.#unuse(row);
-      return;
-    }
-    // A call that has it as an argument may let go of it once more, when its value has gone from here.
-    const location = entry.payload?.stored?.location ?? this.locationAbroad(entry);
-    this.#abroad.set(entry.id as ObjectId, { entry, location });
+    if (row?.record === undefined) return;
+    row.items?.delete(entry);
+    if (entry.owner === undefined || entry.owner === this.#options.processId) this.#unuse(row);
+    else this.#abroad.set(entry.id as ObjectId, entry);
   }
 
   /** A released object is about to be made again, and can be reached from now on. */
@@ -136,29 +126,21 @@ export class Lineage {
     const row = this.#rowOf.get(entry);
     if (row === undefined) return;
     row.items?.add(entry);
-    if (entry.id === undefined || !this.#abroad.has(entry.id)) row.uses += 1;
-    else this.#abroad.set(entry.id, { entry, location: undefined });
+    if (entry.id === undefined || !this.#abroad.delete(entry.id)) row.uses += 1;
   }
 
   /** The daemon has freed an object that it owned and this process made. */
   freedAbroad(id: ObjectId): void {
-    const entry = this.abroad(id);
-    // One that is made again just now is freed once more when it has been.
-    if (entry?.state !== "freed") return;
+    const entry = this.#abroad.get(id);
+    if (entry === undefined) return;
     this.#abroad.delete(id);
     const row = this.#rowOf.get(entry);
-    row?.items?.delete(entry);
     if (row !== undefined) this.#unuse(row);
   }
 
-  /** An object that the daemon owns and this process has made and given up, or makes again since. */
+  /** An object that the daemon owns and this process has made and given up. */
   abroad(id: ObjectId): ObjectEntry | undefined {
-    return this.#abroad.get(id)?.entry;
-  }
-
-  /** Where such an object lay in the store when it was given up; undefined while it is made again. */
-  locationAbroad({ id }: ObjectEntry): WireLocation | undefined {
-    return id === undefined ? undefined : this.#abroad.get(id)?.location;
+    return this.#abroad.get(id);
   }
 
   #newRow(record: CallRecord): Row {

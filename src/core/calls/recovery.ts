@@ -42,10 +42,7 @@ const ACTOR_INDEX = "ffffffff";
 
 interface RecoveryOptions {
   processId: ProcessId;
-  objects: Pick<ProcessObjects, "table" | "lineage"> & {
-    readonly store: Pick<ProcessObjects["store"], "canRead" | "lost">;
-    readonly channel: Pick<ProcessObjects["channel"], "lost">;
-  };
+  objects: ProcessObjects;
   isActorDead: (record: CallRecord) => boolean;
   rerun: (record: CallRecord) => void;
 }
@@ -67,19 +64,17 @@ export class Recovery {
     return lost.entry;
   }
 
-  /**
-   * A process that holds an object of this one found its bytes gone: another, or this one by a ref that had come back.
-   *
-   * @returns the entry under which the object was made; undefined when nothing is known of how, and nobody need wait
-   */
+  /** Another process that holds an object of this one found its bytes gone. */
   reported(id: ObjectId, location: WireLocation): ObjectEntry | undefined {
     const { table, lineage } = this.#options.objects;
-    const known = table.lookup(id);
+    const entry = table.lookup(id);
+    if (entry !== undefined) {
+      this.#lost(entry, location);
+      return entry;
+    }
     const given = lineage.abroad(id);
-    if (known !== undefined) this.#lost(known, location);
-    // What was made again since it was found lost has another place.
-    if (given !== undefined && isSameLocation(lineage.locationAbroad(given), location)) this.#remake(given);
-    return known === undefined || known.sequence === 0 ? given : known;
+    if (given !== undefined) this.#remake(given);
+    return given;
   }
 
   /** `cause`: what the read failed with, where it was this process that read. */
@@ -140,11 +135,8 @@ export class Recovery {
     const { table, lineage, store, channel } = objects;
     opened.push(entry);
     if (entry.state === "freed") {
-      const lost = this.#isLost(entry) ? lineage.locationAbroad(entry) : undefined;
       lineage.revived(entry);
       table.revive(entry);
-      // Unless its readers have said so before, the daemon has the old place still, and would keep that.
-      if (lost !== undefined) channel.lost(entry.id as ObjectId, entry.owner as ProcessId, lost);
       return;
     }
     const location = entry.payload?.stored?.location;
@@ -157,11 +149,9 @@ export class Recovery {
     table.reopen(entry);
   }
 
-  /** What this process has handed on and let go of is lost in the same way. */
   #isLost(entry: ObjectEntry): boolean {
-    const { lineage, store } = this.#options.objects;
-    const location = entry.state === "ready" ? entry.payload?.stored?.location : lineage.locationAbroad(entry);
-    return location !== undefined && !store.canRead(location, entry);
+    const location = entry.payload?.stored?.location;
+    return entry.state === "ready" && location !== undefined && !this.#options.objects.store.canRead(location, entry);
   }
 
   #callFor(entry: ObjectEntry): CallRecord | Reason {

@@ -220,8 +220,8 @@ export class RefService {
     else if (effect.kind === "remake") {
       this.#options.objects.arenaLost(effect.location);
       this.#options.objects.free(effect.location, { reused: true });
-      // Also where the maker has said so: it may have read by a ref that had come back, which knows nothing of how the object was made.
-      this.#options.peers.send(effect.maker, MESSAGE.REF_LOST, [id, this.#options.processId, effect.location]);
+      if (effect.maker !== peer.id)
+        this.#options.peers.send(effect.maker, MESSAGE.REF_LOST, [id, this.#options.processId, effect.location]);
     }
   }
 

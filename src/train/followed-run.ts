@@ -13,9 +13,11 @@ import type { ResolvedRunConfig } from "../runs/run-config.ts";
 import { retryStorage, type StorageRetries } from "../runs/storage-retries.ts";
 import { isTracker, type Tracker } from "../runs/tracker.ts";
 import { Tracking } from "../runs/tracking.ts";
+import { schemeOf } from "../storage/paths.ts";
+import { uploadSchedule } from "../storage/upload-schedule.ts";
 import type { TrainCallback } from "./callbacks.ts";
 import { callbackFailed, trainingFailed } from "./errors.ts";
-import { STORAGE_RETRY_MS } from "./limits.ts";
+import { SENT_ALONG_MS, STORAGE_RETRY_MS } from "./limits.ts";
 import type { RankFailure } from "./rank-failure.ts";
 import { RankLogs } from "./rank-logs.ts";
 import { RunMessages } from "./run-messages.ts";
@@ -95,7 +97,10 @@ export class FollowedRun implements ShownWork {
       reported: async (report) => {
         this.#ranks = [...report.metrics];
         tracking.log(this.#row(report));
-        if (report.checkpoint !== undefined) messages.info(`training run ${name}: checkpoint ${report.checkpoint.path} is stored`);
+        if (report.checkpoint !== undefined) {
+          await this.#sendAlong(tracking);
+          messages.info(`training run ${name}: checkpoint ${report.checkpoint.path} is stored`);
+        }
         await tell("afterReport", (callback) => callback.afterReport?.({ runName: name, ...report }));
         return "continue";
       },
@@ -124,6 +129,16 @@ export class FollowedRun implements ShownWork {
       hide?.(state === "finished" ? "done" : this.#options.signal.aborted ? "stopped" : "failed");
       await Promise.all([tracking.close(state, this.#retries), logs.close(this.#retries)]);
     }
+  }
+
+  /** Sends what the run has written along with a checkpoint that is stored: on S3 files are sent every few seconds otherwise, and a crash would take rows that the checkpoint comes after. A slow tracker is not waited for. */
+  async #sendAlong(tracking: Tracking): Promise<void> {
+    const { folder } = this.#options;
+    if (schemeOf(folder) === "file") return;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise((resolve) => (timer = setTimeout(resolve, SENT_ALONG_MS)));
+    await Promise.race([tracking.flush().then(() => uploadSchedule.sendNow(folder)), late]);
+    clearTimeout(timer);
   }
 
   /** Writes that the run has finished. @throws StorageError; the reason of an abort where the last try fails, too */

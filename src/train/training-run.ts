@@ -261,9 +261,13 @@ export class TrainingRun {
 
   async #record(report: number, reports: readonly RankReport[]): Promise<void> {
     const { store, observer } = this.#options;
-    const nodeIds = (this.#group as WorkerGroup).places.map(({ facts }) => facts.nodeId);
+    const group = this.#group as WorkerGroup;
+    const agents = this.#agents as NodeAgents;
+    const nodeIds = group.places.map(({ facts }) => facts.nodeId);
+    const placed = await placedByRanks(group, reports);
+    if ("failure" in placed) return this.#handle({ kind: "notRecorded", report, failure: placed.failure });
     try {
-      const checkpoint = await store.record({ reports, nodeIds, agents: this.#agents as NodeAgents });
+      const checkpoint = await store.record({ reports: placed.reports, nodeIds, agents });
       const metrics = reports.map((each) => each.metrics);
       if (checkpoint !== undefined) this.#checkpoint = checkpoint;
       this.#metrics = metrics[0] as Metrics;
@@ -325,6 +329,30 @@ export class TrainingRun {
       name,
       setTimeout(() => this.#handle({ kind: "timer", name }), ms),
     );
+  }
+}
+
+/** Waits for uploads that the ranks' own functions make beside their loops: then their checkpoints lie in their places. The first failure ends the wait. */
+async function placedByRanks(
+  group: WorkerGroup,
+  reports: readonly RankReport[],
+): Promise<{ readonly reports: readonly RankReport[] } | { readonly failure: RankFailure }> {
+  let failure: RankFailure | undefined;
+  const placed = reports.map(async (report, rank): Promise<RankReport> => {
+    const { checkpoint } = report;
+    if (checkpoint?.upload === undefined || checkpoint.upload === null) return report;
+    try {
+      const path = await group.uploaded(rank, checkpoint.upload);
+      return { ...report, uploadMode: "none", checkpoint: { ...checkpoint, path } };
+    } catch (error) {
+      failure ??= lostRank(rank, error as Error);
+      throw error;
+    }
+  });
+  try {
+    return { reports: await Promise.all(placed) };
+  } catch {
+    return { failure: failure as RankFailure };
   }
 }
 

@@ -25,7 +25,8 @@ export async function count({ root, steps, waitsAt, throws = [], untilRanks = 0 
   if (reported !== start) throw new Error(`${start} checkpoints were kept, and ${reported} are known`);
   writeFileSync(join(root, `pid-${attempt}-${worldRank}`), String(process.pid));
   // Attempts report at least once, so that the last report is the last attempt's.
-  for (let step = start; step < steps || step === start || worldSize < untilRanks; step += 1) {
+  const goesOn = (step: number): boolean => step < steps || step === start || worldSize < untilRanks;
+  for (let step = start; goesOn(step); step += 1) {
     if (step >= steps) await new Promise((resolve) => setTimeout(resolve, 10));
     if (start === 0 && step === waitsAt) {
       writeFileSync(join(root, `waits-${worldRank}`), "");

@@ -102,19 +102,36 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
   });
 
   test("put checkpoints into the run's folder by themselves, under one name in all ranks", async () => {
-    const { metrics, path } = await trainerOf("python uploads", "upload_by_itself").fit();
+    const run = { loggingConfig: { logLevel: "ERROR" } } as const;
+    const { metrics, path } = await trainerOf("python uploads", "upload_by_itself", {}, run).fit();
+    const refused = expect.stringContaining("in checkpoint_upload_fn: with ASYNC it runs beside the loop");
     expect(metrics).toEqual({
-      said: expect.stringContaining("checkpoint_upload_fn returns the Checkpoint"),
-      left: [false, true],
+      said: [expect.stringContaining("checkpoint_upload_fn returns the Checkpoint"), refused, refused],
+      // Beside the loop, what is uploaded is removed then; otherwise it stays.
+      left: [true, false, true],
+      steps: [0],
+      newest: [null, "within"],
       is_newest: true,
     });
     const { bestCheckpoints } = await Result.fromPath(path);
     expect(bestCheckpoints.map(({ checkpoint }) => checkpoint.path.split("/").at(-1))).toEqual([
       expect.stringMatching(/^checkpoint_\d+_000000$/),
+      "within",
       "mine",
     ]);
     for (const { checkpoint } of bestCheckpoints)
       expect(readdirSync(checkpoint.path).sort()).toEqual([".checkpoint.json", "rank-0", "rank-1"]);
+  });
+
+  test("are waited for at their end while they upload beside the loop, and fail where that fails", async () => {
+    const failures: (Error | undefined)[] = [];
+    const callbacks: TrainCallback[] = [{ afterException: ({ workerFailures }) => void failures.push(workerFailures.get(1)) }];
+    const run = { failureConfig: { maxFailures: 1 }, callbacks };
+    const { metrics, checkpoint } = await trainerOf("python uploads last", "upload_at_the_end", {}, run).fit();
+    expect(failures.map((error) => error?.message)).toEqual(["OSError: the bucket is full"]);
+    expect(failures[0]?.stack).toMatch(/train_loops\.py.*upload_slowly/s);
+    expect(metrics).toEqual({ attempt: 2 });
+    expect(readdirSync(checkpoint?.path ?? "").sort()).toEqual([".checkpoint.json", "rank-0", "rank-1"]);
   });
 
   test("that throw are told with their traceback", async () => {

@@ -8,9 +8,11 @@ session = None
 
 
 class Session:
-    def __init__(self, context, exchange):
+    def __init__(self, context, exchange, uploads):
         self.context = context
         self._exchange = exchange
+        #: Those that functions of the loop's make beside it.
+        self._own_uploads = uploads
         #: From which the loop goes on, and later the last one that was reported.
         self.checkpoint = None
         #: Pairs of a checkpoint and its metrics, in the order in which they were reported.
@@ -43,6 +45,7 @@ class Session:
 
     def wait_for_uploads(self, timeout_s):
         """Waits until all that was reported is stored, or the time is up."""
+        self._own_uploads.refuse_within()
         with self._uploads:
             self._uploads.wait_for(lambda: self._uploading <= 0, timeout_s)
 
@@ -60,10 +63,19 @@ class Session:
         self._obey(decision)
         return decision.get("value") or None
 
+    def begin_upload(self, function):
+        """Has a function put the checkpoint of the next report into storage, beside the loop. @returns its number"""
+        self._must_go_on()
+        return self._own_uploads.begin(function)
+
     def _decided(self, event):
+        self._must_go_on()
+        return self._exchange.ask(event)
+
+    def _must_go_on(self):
+        self._own_uploads.refuse_within()
         if self.is_stopped:
             raise StopLoop(0)
-        return self._exchange.ask(event)
 
     def _obey(self, decision):
         if decision["action"] == "stop":

@@ -143,6 +143,19 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
     expect((error.cause as Error).stack).toMatch(/train_loops\.py.*count/s);
   });
 
+  test.each([
+    ["throws", /: rank 0 failed: ValueError: no more; rank 1 failed, too$/, "ValueError: no more"],
+    ["dies", /: rank 0 died: .*exit code 7.*; rank 1 failed, too$/, "code 7"],
+  ])("that fail together are named by the first cause, each with its own error, where one %s", async (end, message, own) => {
+    const error = (await failureOf(
+      trainerOf(`python together ${end}`, "fail_together", { trainLoopConfig: { end } }).fit(),
+    )) as TrainingFailedError;
+    expect(error.message).toMatch(message);
+    expect(error.workerFailures.size).toBe(2);
+    expect(String(error.workerFailures.get(0))).toContain(own);
+    expect(String(error.workerFailures.get(1))).toContain("RuntimeError: [gloo/transport] Connection closed by peer");
+  });
+
   test("that cannot be imported fail at once, however many failures are allowed", async () => {
     const run = { failureConfig: { maxFailures: 5 } };
     const error = await failureOf(trainerOf("no such loop", "missing", {}, run).fit());

@@ -74,6 +74,17 @@ def count_steps(config):
         step += 1
 
 
+def fail_together(config):
+    """Rank 1 says that the connection to rank 0 has broken, and only then rank 0 ends."""
+    train.collective.barrier()
+    if train.get_context().get_world_rank() == 1:
+        raise RuntimeError("[gloo/transport] Connection closed by peer")
+    time.sleep(0.3)
+    if config["end"] == "throws":
+        raise ValueError("no more")
+    os._exit(7)
+
+
 def upload_later(config):
     """Reports twice without waiting for the uploads, each of which is held up by a file in its place."""
     is_first = train.get_context().get_world_rank() == 0

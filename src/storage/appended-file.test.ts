@@ -29,6 +29,9 @@ test.each([true, false])("an append that failed, and left a part, can be repeate
   expect(readFileSync(path, "utf8")).toBe(`${isNew ? "" : "before\n"}a\nbé\nc\n`);
 });
 
+/** A machine that does much else takes long for a request. */
+const WITHIN = { timeout: 10_000 };
+
 /** An S3 with the objects that were put into it, and the bytes of each `PUT`. `hold`: requests that come are answered when it resolves. */
 async function fakeS3() {
   const fake = { puts: [] as string[], objects: new Map<string, Buffer>(), hold: Promise.resolve(), isAway: false };
@@ -69,7 +72,7 @@ test("a file in S3 is sent while it grows, with few requests, and another openin
   await using s3 = await fakeS3();
   const killed = await openAppended("s3://bucket/run/rows");
   for (let row = 0; row < 1000; row += 1) await killed.append(`${row}\n`);
-  await vi.waitFor(() => expect(s3.puts.at(-1)?.endsWith("\n999\n")).toBe(true));
+  await vi.waitFor(() => expect(s3.puts.at(-1)?.endsWith("\n999\n")).toBe(true), WITHIN);
   expect(s3.puts.length).toBeLessThan(100);
   const next = await openAppended("s3://bucket/run/rows");
   await next.append("more\n");
@@ -83,7 +86,7 @@ test("what changes while a file is sent comes with the next upload, and the end 
   s3.hold = held.promise;
   const file = await openAppended("s3://bucket/run/changed", { isNew: true });
   await file.append("aa\n");
-  await vi.waitFor(() => expect(s3.puts).toEqual(["aa\n"]));
+  await vi.waitFor(() => expect(s3.puts).toEqual(["aa\n"]), WITHIN);
   // As long as what is there, so that its size tells nothing.
   await file.replace(Buffer.from("bb\n"));
   const closed = file.close();
@@ -98,7 +101,7 @@ test("a file whose uploads are refused goes on, and is sent when they are taken 
   s3.isAway = true;
   const file = await openAppended("s3://bucket/run/refused", { isNew: true });
   await file.append("a\n");
-  await vi.waitFor(() => expect(s3.puts.length).toBeGreaterThan(1));
+  await vi.waitFor(() => expect(s3.puts.length).toBeGreaterThan(1), WITHIN);
   await file.append("b\n");
   await expect(file.close()).rejects.toThrow(/its contents are in .*file$/);
   s3.isAway = false;

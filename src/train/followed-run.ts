@@ -137,7 +137,8 @@ export class FollowedRun implements ShownWork {
     if (schemeOf(folder) === "file") return;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise((resolve) => (timer = setTimeout(resolve, SENT_ALONG_MS)));
-    await Promise.race([tracking.flush().then(() => uploadSchedule.sendNow(folder)), late]);
+    await Promise.race([tracking.flush(), late]);
+    await Promise.race([uploadSchedule.sendNow(folder), late]);
     clearTimeout(timer);
   }
 

@@ -49,7 +49,7 @@ interface ReportedCheckpoint {
   readonly path: string;
   readonly deleteAfterUpload: boolean;
   readonly directoryName: string | null;
-  /** Set where a function of the loop's puts it into the storage beside the loop: by this number it is asked what came of that. */
+  /** Set where a function of the loop's is to put it into the storage beside the loop: by this number the rank is told to begin, and asked what came of that. */
   readonly upload?: number | null;
 }
 

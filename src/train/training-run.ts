@@ -18,6 +18,7 @@ import { NodeAgents } from "./node-agents.ts";
 import { NoRoomError, roomForMore, shortageOfData } from "./placement.ts";
 import type { RankFailure } from "./rank-failure.ts";
 import type { RankDecision, RankReport } from "./rank-protocol.ts";
+import { placedByRanks } from "./rank-uploads.ts";
 import type { RunStore } from "./run-store.ts";
 import { GroupNotStarted, type GroupRequest, lostRank, WorkerGroup } from "./worker-group.ts";
 
@@ -73,6 +74,7 @@ export class TrainingRun {
   readonly #recording = new Set<Promise<void>>();
   readonly #timers = new Map<TimerName, NodeJS.Timeout>();
   readonly #done = Promise.withResolvers<TrainingOutcome>();
+  readonly #aborted = Promise.withResolvers<void>();
   /** Settles when the observer has been told of the failures of the last attempt. */
   #told: Promise<void> = Promise.resolve();
   /** For how many ranks there was room at last. The first attempt hopes for what the whole cluster holds. */
@@ -96,7 +98,10 @@ export class TrainingRun {
   /** @throws TrainingFailedError, RunError where the session ends, and the signal's reason */
   async run(): Promise<TrainingOutcome> {
     const { signal } = this.#options;
-    const abort = (): void => this.#handle({ kind: "abort", error: signal.reason });
+    const abort = (): void => {
+      this.#aborted.resolve();
+      this.#handle({ kind: "abort", error: signal.reason });
+    };
     signal.addEventListener("abort", abort, { once: true });
     try {
       this.#handle({ kind: "start" });
@@ -264,7 +269,9 @@ export class TrainingRun {
     const group = this.#group as WorkerGroup;
     const agents = this.#agents as NodeAgents;
     const nodeIds = group.places.map(({ facts }) => facts.nodeId);
-    const placed = await placedByRanks(group, reports);
+    const { reportTimeoutMs, collectiveWarnIntervalMs } = this.#options.failureConfig;
+    const warn = (text: string): void => observer.warn(text);
+    const placed = await placedByRanks(group, reports, { reportTimeoutMs, collectiveWarnIntervalMs, warn });
     if ("failure" in placed) return this.#handle({ kind: "notRecorded", report, failure: placed.failure });
     try {
       const checkpoint = await store.record({ reports: placed.reports, nodeIds, agents });
@@ -313,9 +320,10 @@ export class TrainingRun {
 
   async #endGroup(gently: boolean): Promise<void> {
     const { attempt } = this.#controller;
-    // Pending uploads read folders that a rank may remove at its end.
-    if (gently) await Promise.allSettled(this.#recording);
-    await Promise.allSettled([this.#group?.end({ gently }), this.#shards?.close()]);
+    // Pending uploads read folders that a rank may remove at its end. After an abort their failure does no harm.
+    if (gently) await Promise.race([Promise.allSettled(this.#recording), this.#aborted.promise]);
+    const saysGoodbye = gently && !this.#options.signal.aborted;
+    await Promise.allSettled([this.#group?.end({ gently: saysGoodbye }), this.#shards?.close()]);
     await Promise.allSettled(this.#recording);
     await this.#agents?.close();
     this.#group = undefined;
@@ -329,30 +337,6 @@ export class TrainingRun {
       name,
       setTimeout(() => this.#handle({ kind: "timer", name }), ms),
     );
-  }
-}
-
-/** Waits for uploads that the ranks' own functions make beside their loops: then their checkpoints lie in their places. The first failure ends the wait. */
-async function placedByRanks(
-  group: WorkerGroup,
-  reports: readonly RankReport[],
-): Promise<{ readonly reports: readonly RankReport[] } | { readonly failure: RankFailure }> {
-  let failure: RankFailure | undefined;
-  const placed = reports.map(async (report, rank): Promise<RankReport> => {
-    const { checkpoint } = report;
-    if (checkpoint?.upload === undefined || checkpoint.upload === null) return report;
-    try {
-      const path = await group.uploaded(rank, checkpoint.upload);
-      return { ...report, uploadMode: "none", checkpoint: { ...checkpoint, path } };
-    } catch (error) {
-      failure ??= lostRank(rank, error as Error);
-      throw error;
-    }
-  });
-  try {
-    return { reports: await Promise.all(placed) };
-  } catch {
-    return { failure: failure as RankFailure };
   }
 }
 

@@ -195,7 +195,7 @@ export class WorkerGroup {
     return event.type === "report" ? { ...event, checkpoint: event.checkpoint ?? null } : event;
   }
 
-  /** Waits for an upload that a rank makes itself. @returns the checkpoint's place @throws the error of the rank's function, or that of a rank that is lost */
+  /** Has a rank make an upload itself. @returns the checkpoint's place @throws the error of the rank's function, or that of a rank that is lost */
   async uploaded(rank: number, upload: number): Promise<string> {
     const outcome = (await this.#call(rank, "uploadOutcome", [upload], this.#logSource(rank))) as UploadOutcome;
     if ("error" in outcome) throw errorOf(outcome.error);

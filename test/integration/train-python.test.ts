@@ -134,6 +134,21 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
     expect(readdirSync(checkpoint?.path ?? "").sort()).toEqual([".checkpoint.json", "rank-0", "rank-1"]);
   });
 
+  test.each([
+    ["stands still for longer than reportTimeoutMs", "stands still", "checkpoint_upload_fn of rank 1 has not ended after 500 ms"],
+    ["exits", "exits", "checkpoint_upload_fn has raised SystemExit(3)"],
+    ["stands still when the run is aborted", "is aborted", "enough"],
+  ])("fail at their end where an upload beside the loop %s", async (_, how, message) => {
+    const begun = join(folder, `begun-${how}`);
+    const failureConfig = how === "stands still" ? { reportTimeoutMs: 500 } : {};
+    const trainer = trainerOf(`python upload ${how}`, "upload_badly", { trainLoopConfig: { begun, how } }, { failureConfig });
+    const abort = new AbortController();
+    const failed = failureOf(trainer.fit({ signal: abort.signal }));
+    await until(() => existsSync(begun), "the upload to begin");
+    if (how === "is aborted") abort.abort(new Error("enough"));
+    expect((await failed).message).toContain(message);
+  });
+
   test("that throw are told with their traceback", async () => {
     const error = (await failureOf(
       trainerOf("python error", "count", { trainLoopConfig: { end: "throws" } }).fit(),

@@ -80,7 +80,7 @@ def report(
     :param checkpoint_upload_mode: whether ``report`` waits until the checkpoint is in storage. With ``ASYNC`` its directory must stay as it is until the next report has returned
     :param delete_local_checkpoint_after_upload: by default what is uploaded asynchronously
     :param checkpoint_upload_fn: called with the checkpoint and its name, the same in all ranks; puts it into storage itself and returns the checkpoint there. With ``ASYNC`` it runs
-        beside the loop, on a thread of its own, where it must not call the other ranks; the next report and the end of the run wait for it, and its exception fails the run. Directly in the run's folder, ``get_context().get_storage().experiment_fs_path``, it is one of the run's; elsewhere no later run goes on from it
+        beside the loop, on a thread of its own, once all ranks have reported; it must not call them there. The next report and the end of the run wait for it, and its exception fails the run. Directly in the run's folder, ``get_context().get_storage().experiment_fs_path``, it is one of the run's; elsewhere no later run goes on from it
     :raises TypeError: for metrics that JSON has no form for
     :raises SystemExit: where the run is to end here, or to go on elsewhere. Where the ranks do not agree, the run ends, and this does not return
     """
@@ -100,7 +100,7 @@ def report(
         if checkpoint_upload_fn is not None:
             place = partial(_placed_by, checkpoint_upload_fn, checkpoint, checkpoint_dir_name or session.checkpoint_dir_name(), deletes)
             if mode is CheckpointUploadMode.ASYNC:
-                described["upload"] = session.begin_upload(place)
+                described["upload"] = session.add_upload(place)
             else:
                 described["path"] = str(place().path)
                 event["uploadMode"] = _UPLOAD_MODES[CheckpointUploadMode.NO_UPLOAD]

@@ -11,7 +11,7 @@ class Session:
     def __init__(self, context, exchange, uploads):
         self.context = context
         self._exchange = exchange
-        #: Those that functions of the loop's make beside it.
+        #: Functions of the loop's that upload beside it.
         self._own_uploads = uploads
         #: From which the loop goes on, and later the last one that was reported.
         self.checkpoint = None
@@ -24,13 +24,13 @@ class Session:
         self.report_count = 0
         #: Reports that were answered before they were stored; guarded, as those that are stored are told on another thread.
         self._uploading = 0
-        self._uploads = threading.Condition()
+        self._stored = threading.Condition()
 
     def report(self, event):
         decision = self._decided(event)
         self.report_count += 1
         if decision.get("isUploading"):
-            with self._uploads:
+            with self._stored:
                 self._uploading += 1
         elif decision.get("checkpoint"):
             self._keep(decision["checkpoint"], event["metrics"])
@@ -38,16 +38,16 @@ class Session:
 
     def uploaded(self, checkpoint, metrics):
         """Hears that the checkpoint of an asynchronous report is stored. Called on any thread, maybe before the loop's own has gone on from that report."""
-        with self._uploads:
+        with self._stored:
             self._keep(checkpoint, metrics)
             self._uploading -= 1
-            self._uploads.notify_all()
+            self._stored.notify_all()
 
     def wait_for_uploads(self, timeout_s):
         """Waits until all that was reported is stored, or the time is up."""
         self._own_uploads.refuse_within()
-        with self._uploads:
-            self._uploads.wait_for(lambda: self._uploading <= 0, timeout_s)
+        with self._stored:
+            self._stored.wait_for(lambda: self._uploading <= 0, timeout_s)
 
     def _keep(self, checkpoint, metrics):
         self.checkpoint = checkpoint
@@ -63,19 +63,15 @@ class Session:
         self._obey(decision)
         return decision.get("value") or None
 
-    def begin_upload(self, function):
-        """Has a function put the checkpoint of the next report into storage, beside the loop. @returns its number"""
-        self._must_go_on()
-        return self._own_uploads.begin(function)
+    def add_upload(self, function):
+        """Keeps a function that puts the checkpoint of the next report into storage, beside the loop. @returns its number"""
+        return self._own_uploads.add(function)
 
     def _decided(self, event):
-        self._must_go_on()
-        return self._exchange.ask(event)
-
-    def _must_go_on(self):
         self._own_uploads.refuse_within()
         if self.is_stopped:
             raise StopLoop(0)
+        return self._exchange.ask(event)
 
     def _obey(self, decision):
         if decision["action"] == "stop":

@@ -39,7 +39,7 @@ class RankSession:
         """Before anything of the user's. @returns what the controller must know to place the rank among the others"""
         _children.end_with_this_process()
         self._exchange = Exchange(asyncio.get_running_loop())
-        self._uploads = Uploads(asyncio.get_running_loop())
+        self._uploads = Uploads()
         worker = _runtime.require()
         return {
             "pid": os.getpid(),
@@ -93,7 +93,7 @@ class RankSession:
         return await self._exchange.next(decision or None)
 
     async def upload_outcome(self, number):
-        """Returns where a function that runs beside the loop has put its checkpoint, once it has, or how it failed."""
+        """Has a function run beside the loop. Returns where it has put its checkpoint, once it has, or how it failed."""
         try:
             return {"path": str((await self._uploads.outcome(number)).path)}
         except Exception as error:

@@ -1,32 +1,32 @@
 """Functions of the loop's that put checkpoints into storage beside the loop (``checkpoint_upload_fn`` with ``ASYNC``): on one thread, one after the other.
 
-The loop begins them (``report``), and the controller asks for what came of each (``_session.py``), so that it records the report when all ranks are through. The thread is made by the first.
+The loop leaves them here (``report``), and the controller has each run once all ranks have come to its report and the report before is recorded (``_session.py``): so uploads of two
+reports never overlap, and those of a report that does not count never begin. The thread is made by the first.
 """
 
-import asyncio
+from functools import partial
 
 from ._loop_thread import LoopThread
 
 
 class Uploads:
-    def __init__(self, loop):
-        self._loop = loop
+    def __init__(self):
         self._thread = None
-        #: Futures of those that nobody has asked for yet, by their numbers.
-        self._begun = {}
+        #: Functions that have not begun, by their numbers.
+        self._waiting = {}
         self._count = 0
 
-    def begin(self, function):
-        """On the loop's thread: has the function run soon. @returns the number by which its outcome is asked for"""
-        if self._thread is None:
-            self._thread = LoopThread("shoal-train-upload")
+    def add(self, function):
+        """On the loop's thread: keeps the function until its outcome is asked for. @returns the number by which that is done"""
         self._count += 1
-        self._begun[self._count] = asyncio.run_coroutine_threadsafe(self._thread.run(function), self._loop)
+        self._waiting[self._count] = function
         return self._count
 
     async def outcome(self, number):
-        """Returns what the function returns, and raises what it raises."""
-        return await asyncio.wrap_future(self._begun.pop(number))
+        """Has the function run. Returns what it returns, and raises what it raises."""
+        if self._thread is None:
+            self._thread = LoopThread("shoal-train-upload")
+        return await self._thread.run(partial(_without_exit, self._waiting.pop(number)))
 
     def refuse_within(self):
         """:raises RuntimeError: in a function that runs beside the loop, as the other ranks do not wait there"""
@@ -34,3 +34,13 @@ class Uploads:
             raise RuntimeError(
                 "Cannot report, meet other ranks or wait for uploads in checkpoint_upload_fn: with ASYNC it runs beside the loop, which may wait for it: do that in the loop, or report with SYNC"
             )
+
+
+def _without_exit(function):
+    """An exit or a cancellation that got into asyncio would end the rank, or its call, without a word about the upload."""
+    try:
+        return function()
+    except Exception:
+        raise
+    except BaseException as error:
+        raise RuntimeError("checkpoint_upload_fn has raised %r" % error) from error

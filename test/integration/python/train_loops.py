@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -147,8 +148,12 @@ def upload_by_itself(config):
     (own, upload), (other, upload_other) = _upload_own_part(), _upload_own_part()
     local, by_hand = train.Checkpoint.from_directory(own), train.Checkpoint.from_directory(other)
     said, goes_on = [], threading.Event()
+    # Beside the run's folder.
+    all_came = train.get_context().get_storage().experiment_fs_path + "-came"
 
     def upload_when_told(checkpoint, name):
+        if not os.path.exists(all_came):
+            raise AssertionError("the upload began before all had come to its report")
         if not goes_on.wait(60):
             raise TimeoutError("the report has waited")
         for call in (train.collective.barrier, train.get_all_reported_checkpoints):
@@ -162,6 +167,9 @@ def upload_by_itself(config):
         train.report({}, local, checkpoint_upload_fn=lambda checkpoint, name: None)
     except ValueError as error:
         said.append(str(error))
+    if train.get_context().get_world_rank() == 1:
+        time.sleep(0.2)
+        open(all_came, "w").close()
     train.report({"step": 0}, local, checkpoint_upload_mode=train.CheckpointUploadMode.ASYNC, checkpoint_upload_fn=upload_when_told)
     train.collective.barrier()
     left, newest = [os.path.exists(own)], [train.get_checkpoint()]
@@ -191,6 +199,21 @@ def upload_at_the_end(config):
         return upload(checkpoint, name)
 
     train.report({"attempt": attempt}, train.Checkpoint.from_directory(own), checkpoint_upload_mode=train.CheckpointUploadMode.ASYNC, checkpoint_upload_fn=upload_slowly)
+
+
+def upload_badly(config):
+    """Ends while rank 1's upload stands still, or exits."""
+    own, upload = _upload_own_part()
+
+    def upload_or_not(checkpoint, name):
+        if train.get_context().get_world_rank() == 1:
+            open(config["begun"], "w").close()
+            if config["how"] == "exits":
+                sys.exit(3)
+            threading.Event().wait()
+        return upload(checkpoint, name)
+
+    train.report({}, train.Checkpoint.from_directory(own), checkpoint_upload_mode=train.CheckpointUploadMode.ASYNC, checkpoint_upload_fn=upload_or_not)
 
 
 def move_on(config):

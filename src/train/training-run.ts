@@ -209,10 +209,13 @@ export class TrainingRun {
   }
 
   async #meet(group: WorkerGroup, attempt: number): Promise<void> {
+    void this.#warnOfShortage(group).catch(() => {});
     try {
-      await this.#warnOfShortage(group);
       const nodeIds = group.places.map(({ facts }) => facts.nodeId);
-      this.#shards = await splitDatasets(this.#options.datasets, nodeIds);
+      const shards = await splitDatasets(this.#options.datasets, nodeIds);
+      // An attempt that has ended meanwhile closes no shards any more.
+      if (this.#group !== group || this.#controller.phase !== "rendezvous") return await shards.close();
+      this.#shards = shards;
       await Promise.all([group.meet(), this.#agents?.ready()]);
     } catch (error) {
       return this.#handle({ kind: "notStarted", attempt, ...reasonOf(error) });
@@ -220,12 +223,13 @@ export class TrainingRun {
     this.#handle({ kind: "met", attempt });
   }
 
+  /** Looks twice, half a second apart where others hold the CPUs, so the ranks do not wait for it. */
   async #warnOfShortage(group: WorkerGroup): Promise<void> {
     const { datasets, group: request, observer } = this.#options;
     const isLocal = request.scaling.max === 0;
     if (isLocal || Object.keys(datasets.datasets).length === 0) return;
     const text = await shortageOfData(group.size, request.scaling);
-    if (text !== undefined) observer.warn(text);
+    if (text !== undefined && this.#group === group) observer.warn(text);
   }
 
   #begin(group: WorkerGroup, checkpoint: Checkpoint | undefined): void {

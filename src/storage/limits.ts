@@ -46,8 +46,8 @@ export const OWNER_SILENCE_MS_MAX: number = 4 * OWNER_RENEWED_EVERY_MS;
 
 /** A file that grows in a storage without appends is sent so long after it has grown: what a crash may take of it, and one request in that time. */
 export const UPLOADED_EVERY_MS = 5000;
-/** Later where it is large, as it is sent whole each time. */
-export const UPLOADED_BYTES_A_SECOND: number = 1024 * 1024;
+/** Later where it is large, as it is sent whole each time: this is what a file that grows all the time costs at most. One of 100 MB is sent every 13 minutes. */
+export const UPLOADED_BYTES_A_SECOND: number = 128 * 1024;
 /** Files of one process that are sent at a time because they have grown: thousands take turns. */
 export const GROWN_UPLOADS_AT_A_TIME = 4;
 /** Up to this size a file that has grown is sent along with a checkpoint, whenever it was sent before. */

@@ -1,6 +1,12 @@
-/** When files that grow are sent, how often, and how many at a time. */
+/** Sends files that grow: not too soon, not too often, and a few at a time. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { GROWN_UPLOADS_AT_A_TIME, UPLOADED_AT_ONCE_BYTES_MAX, UPLOADED_BYTES_A_SECOND, UPLOADED_EVERY_MS } from "./limits.ts";
+import {
+  GROWN_UPLOADS_AT_A_TIME,
+  REMOTE_REQUESTS_AT_A_TIME,
+  UPLOADED_AT_ONCE_BYTES_MAX,
+  UPLOADED_BYTES_A_SECOND,
+  UPLOADED_EVERY_MS,
+} from "./limits.ts";
 import { type GrowingFile, UploadSchedule } from "./upload-schedule.ts";
 
 beforeEach(() => void vi.useFakeTimers());
@@ -88,6 +94,36 @@ test("an upload that fails comes again, and the end of a file waits for the one 
   expect([hasEnded, ending.sentMs.length]).toEqual([true, 1]);
 });
 
+test("a file that ends while it is to be sent at once is not sent from there, also where its upload fails", async () => {
+  const schedule = new UploadSchedule();
+  const file = growing({ failures: 2 });
+  schedule.grown(file);
+  await vi.advanceTimersByTimeAsync(UPLOADED_EVERY_MS);
+  schedule.grown(file);
+  void schedule.sendNow("s3://b/run");
+  const ended = schedule.ended(file);
+  await vi.advanceTimersByTimeAsync(REQUEST_MS);
+  await ended;
+  await vi.advanceTimersByTimeAsync(10 * UPLOADED_EVERY_MS);
+  expect(file.sentMs).toEqual([UPLOADED_EVERY_MS]);
+  schedule.grown(file);
+  await vi.advanceTimersByTimeAsync(UPLOADED_EVERY_MS);
+  expect(file.sentMs).toHaveLength(2);
+});
+
+test("a folder of many files is sent at once by a few requests at a time", async () => {
+  const schedule = new UploadSchedule();
+  const files = Array.from({ length: 2 * REMOTE_REQUESTS_AT_A_TIME + 1 }, () => growing());
+  for (const file of files) schedule.grown(file);
+  void schedule.sendNow("s3://b/run");
+  const sent: number[] = [];
+  for (const ms of [0, REQUEST_MS, REQUEST_MS]) {
+    await vi.advanceTimersByTimeAsync(ms);
+    sent.push(files.filter(({ sentMs }) => sentMs.length > 0).length);
+  }
+  expect(sent).toEqual([REMOTE_REQUESTS_AT_A_TIME, 2 * REMOTE_REQUESTS_AT_A_TIME, files.length]);
+});
+
 test("a folder's small files are sent at once when that is asked for, those under way once more where they have grown", async () => {
   const schedule = new UploadSchedule();
   const [early, late, other, large] = [
@@ -106,6 +142,6 @@ test("a folder's small files are sent at once when that is asked for, those unde
   await vi.advanceTimersByTimeAsync(REQUEST_MS);
   expect(isSent).toBe(true);
   expect([early, late, other, large].map(({ sentMs }) => sentMs.length)).toEqual([2, 1, 0, 0]);
-  await vi.advanceTimersByTimeAsync(UPLOADED_EVERY_MS);
+  await vi.advanceTimersByTimeAsync((1000 * (UPLOADED_AT_ONCE_BYTES_MAX + 1)) / UPLOADED_BYTES_A_SECOND);
   expect([early, late, other, large].map(({ sentMs }) => sentMs.length)).toEqual([2, 1, 1, 1]);
 });

@@ -1,5 +1,5 @@
 /**
- * When files that grow here are sent to a storage without appends.
+ * Decides when files that grow here are sent to a storage without appends.
  *
  * A file that has grown is due a few seconds later, however often it grows until then: so a crash takes that time's rows at most, and a file costs one request in that time. Large files are
  * sent whole each time, so they are due later, in proportion to their size. Of all files of this process a few are sent at a time, those that have waited longest first: thousands that grow
@@ -7,7 +7,13 @@
  *
  * Files (`appended-file.ts`) tell when they have grown and when they end. A file that cannot be sent is due again later.
  */
-import { GROWN_UPLOADS_AT_A_TIME, UPLOADED_AT_ONCE_BYTES_MAX, UPLOADED_BYTES_A_SECOND, UPLOADED_EVERY_MS } from "./limits.ts";
+import {
+  GROWN_UPLOADS_AT_A_TIME,
+  REMOTE_REQUESTS_AT_A_TIME,
+  UPLOADED_AT_ONCE_BYTES_MAX,
+  UPLOADED_BYTES_A_SECOND,
+  UPLOADED_EVERY_MS,
+} from "./limits.ts";
 
 /** A file as the schedule sees it. */
 export interface GrowingFile {
@@ -21,12 +27,19 @@ export interface GrowingFile {
 export class UploadSchedule {
   /** Files that have grown since their last upload began. */
   readonly #timers = new Map<GrowingFile, NodeJS.Timeout>();
-  /** Those of them whose time has come, in this order. */
+  /** Files whose time has come, in this order. */
   readonly #due = new Set<GrowingFile>();
   readonly #underWay = new Map<GrowingFile, Promise<void>>();
+  /** Files that have not grown since they ended. */
+  readonly #ended = new WeakSet<GrowingFile>();
 
   /** The file has bytes that the storage lacks. */
   grown(file: GrowingFile): void {
+    this.#ended.delete(file);
+    this.#sendLater(file);
+  }
+
+  #sendLater(file: GrowingFile): void {
     if (this.#timers.has(file)) return;
     const waitMs = Math.max(UPLOADED_EVERY_MS, (1000 * file.sizeBytes) / UPLOADED_BYTES_A_SECOND);
     const becomeDue = (): void => {
@@ -37,12 +50,11 @@ export class UploadSchedule {
     this.#timers.set(file, setTimeout(becomeDue, waitMs).unref());
   }
 
-  /** The file ends: it is not sent from here any more, once this resolves. */
+  /** The file ends: it is not sent from here any more once this resolves, unless it grows again. */
   async ended(file: GrowingFile): Promise<void> {
+    this.#ended.add(file);
     this.#forget(file);
     await this.#underWay.get(file);
-    // An upload that failed has announced it again.
-    this.#forget(file);
   }
 
   /** Sends the small files of a folder that have grown, without waiting for their time. Never rejects. */
@@ -52,7 +64,9 @@ export class UploadSchedule {
       if (this.#timers.has(file)) await (this.#underWay.get(file) ?? this.#send(file));
     };
     const files = new Set([...this.#underWay.keys(), ...this.#timers.keys()]);
-    await Promise.all([...files].filter((file) => file.folder === folder && file.sizeBytes <= UPLOADED_AT_ONCE_BYTES_MAX).map(send));
+    const small = [...files].filter((file) => file.folder === folder && file.sizeBytes <= UPLOADED_AT_ONCE_BYTES_MAX);
+    for (let i = 0; i < small.length; i += REMOTE_REQUESTS_AT_A_TIME)
+      await Promise.all(small.slice(i, i + REMOTE_REQUESTS_AT_A_TIME).map(send));
   }
 
   #sendDue(): void {
@@ -69,7 +83,7 @@ export class UploadSchedule {
       () => this.#sent(file),
       () => {
         this.#sent(file);
-        this.grown(file);
+        if (!this.#ended.has(file)) this.#sendLater(file);
       },
     );
     this.#underWay.set(file, upload);

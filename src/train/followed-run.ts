@@ -98,7 +98,7 @@ export class FollowedRun implements ShownWork {
         this.#ranks = [...report.metrics];
         tracking.log(this.#row(report));
         if (report.checkpoint !== undefined) {
-          await this.#sendAlong(tracking);
+          await this.#sendAlong([tracking, logs]);
           messages.info(`training run ${name}: checkpoint ${report.checkpoint.path} is stored`);
         }
         await tell("afterReport", (callback) => callback.afterReport?.({ runName: name, ...report }));
@@ -132,12 +132,12 @@ export class FollowedRun implements ShownWork {
   }
 
   /** Sends what the run has written along with a checkpoint that is stored: on S3 files are sent every few seconds otherwise, and a crash would take rows that the checkpoint comes after. A slow tracker is not waited for. */
-  async #sendAlong(tracking: Tracking): Promise<void> {
+  async #sendAlong(written: readonly { flush(): Promise<void> }[]): Promise<void> {
     const { folder } = this.#options;
     if (schemeOf(folder) === "file") return;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise((resolve) => (timer = setTimeout(resolve, SENT_ALONG_MS)));
-    await Promise.race([tracking.flush(), late]);
+    await Promise.race([Promise.all(written.map((each) => each.flush())), late]);
     await Promise.race([uploadSchedule.sendNow(folder), late]);
     clearTimeout(timer);
   }

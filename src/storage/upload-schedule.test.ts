@@ -111,6 +111,26 @@ test("a file that ends while it is to be sent at once is not sent from there, al
   expect(file.sentMs).toHaveLength(2);
 });
 
+test("whoever watches a folder hears of the first upload below it that fails, and that all are sent again", async () => {
+  const schedule = new UploadSchedule();
+  const told: string[] = [];
+  const endWatch = schedule.watch("s3://b/run", (text) => void told.push(text));
+  const files = [
+    growing({ failures: 2 }),
+    growing({ folder: "s3://b/run/trial", failures: 3 }),
+    growing({ folder: "s3://b/runner", failures: 1 }),
+  ];
+  for (const file of [...files, growing()]) schedule.grown(file);
+  await vi.advanceTimersByTimeAsync(3 * UPLOADED_EVERY_MS + 3 * REQUEST_MS);
+  expect(told).toEqual(["files that grow wait on this machine: away"]);
+  await vi.advanceTimersByTimeAsync(2 * UPLOADED_EVERY_MS);
+  expect(told.slice(1)).toEqual(["files that grow in s3://b/run are sent again"]);
+  endWatch();
+  schedule.grown(growing({ failures: 1 }));
+  await vi.advanceTimersByTimeAsync(2 * UPLOADED_EVERY_MS);
+  expect(told).toHaveLength(2);
+});
+
 test("a folder of many files is sent at once by a few requests at a time", async () => {
   const schedule = new UploadSchedule();
   const files = Array.from({ length: 2 * REMOTE_REQUESTS_AT_A_TIME + 1 }, () => growing());

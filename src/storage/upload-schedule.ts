@@ -5,7 +5,7 @@
  * sent whole each time, so they are due later, in proportion to their size. Of all files of this process a few are sent at a time, those that have waited longest first: thousands that grow
  * together take turns, and leave the storage to what somebody waits for.
  *
- * Files (`appended-file.ts`) tell when they have grown and when they end. A file that cannot be sent is due again later.
+ * Files (`appended-file.ts`) tell when they have grown and when they end. A file that cannot be sent is due again later, and whoever watches its folder is told.
  */
 import {
   GROWN_UPLOADS_AT_A_TIME,
@@ -24,6 +24,14 @@ export interface GrowingFile {
   upload(): Promise<void>;
 }
 
+/** Somebody hears whether files below a folder can be sent. */
+interface Watch {
+  readonly folder: string;
+  readonly tell: (text: string) => void;
+  readonly failing: Set<GrowingFile>;
+  isAway: boolean;
+}
+
 export class UploadSchedule {
   /** Files that have grown since their last upload began. */
   readonly #timers = new Map<GrowingFile, NodeJS.Timeout>();
@@ -32,6 +40,7 @@ export class UploadSchedule {
   readonly #underWay = new Map<GrowingFile, Promise<void>>();
   /** Files that have not grown since they ended. */
   readonly #ended = new WeakSet<GrowingFile>();
+  readonly #watches = new Set<Watch>();
 
   /** The file has bytes that the storage lacks. */
   grown(file: GrowingFile): void {
@@ -50,11 +59,19 @@ export class UploadSchedule {
     this.#timers.set(file, setTimeout(becomeDue, waitMs).unref());
   }
 
+  /** Tells of the first upload below the folder that fails, and once none fails any more. @returns what ends that */
+  watch(folder: string, tell: (text: string) => void): () => void {
+    const watch: Watch = { folder, tell, failing: new Set(), isAway: false };
+    this.#watches.add(watch);
+    return () => void this.#watches.delete(watch);
+  }
+
   /** The file ends: it is not sent from here any more once this resolves, unless it grows again. */
   async ended(file: GrowingFile): Promise<void> {
     this.#ended.add(file);
     this.#forget(file);
     await this.#underWay.get(file);
+    for (const { failing } of this.#watches) failing.delete(file);
   }
 
   /** Sends the small files of a folder that have grown, without waiting for their time. Never rejects. */
@@ -81,8 +98,8 @@ export class UploadSchedule {
     this.#forget(file);
     const upload = file.upload().then(
       () => this.#sent(file),
-      () => {
-        this.#sent(file);
+      (error: Error) => {
+        this.#sent(file, error);
         if (!this.#ended.has(file)) this.#sendLater(file);
       },
     );
@@ -90,8 +107,9 @@ export class UploadSchedule {
     return upload;
   }
 
-  #sent(file: GrowingFile): void {
+  #sent(file: GrowingFile, error?: Error): void {
     this.#underWay.delete(file);
+    for (const watch of this.#watches) if (`${file.folder}/`.startsWith(`${watch.folder}/`)) tellOutcome(watch, file, error);
     this.#sendDue();
   }
 
@@ -100,6 +118,17 @@ export class UploadSchedule {
     this.#timers.delete(file);
     this.#due.delete(file);
   }
+}
+
+function tellOutcome(watch: Watch, file: GrowingFile, error: Error | undefined): void {
+  if (error === undefined) watch.failing.delete(file);
+  else watch.failing.add(file);
+  const isAway = watch.failing.size > 0;
+  if (isAway === watch.isAway) return;
+  watch.isAway = isAway;
+  watch.tell(
+    error === undefined ? `files that grow in ${watch.folder} are sent again` : `files that grow wait on this machine: ${error.message}`,
+  );
 }
 
 /** The schedule of this process. */

@@ -65,8 +65,7 @@ export class FollowedRun implements ShownWork {
     const callbacks = runConfig.callbacks.filter((each): each is TrainCallback => !isTracker(each));
     const trackers = [new JsonLoggerCallback(), ...runConfig.callbacks.filter(isTracker)];
     await this.#store.open();
-    const messages = this.#messages;
-    const warn = (text: string): void => messages.warn(text);
+    const warn = (text: string): void => this.#messages.warn(text);
     const logs = new RankLogs(folder, warn);
     const trackedConfig = trackable(config);
     const tracking = new Tracking({
@@ -74,6 +73,7 @@ export class FollowedRun implements ShownWork {
       run: { id: name, name, experimentName: name, folder, config: trackedConfig, isResumed },
       onProblem: ({ tracker, error }) => warn(`${tracker} of the training run ${name} does not work: ${error.message}`),
     });
+    const endWatch = uploadSchedule.watch(folder, warn);
     const tell = async (method: keyof TrainCallback, call: (callback: TrainCallback) => void | Promise<void>): Promise<void> => {
       try {
         for (const callback of callbacks) await call(callback);
@@ -88,7 +88,7 @@ export class FollowedRun implements ShownWork {
         const from = this.#store.newest?.path ?? "its beginning";
         if (failures !== undefined)
           warn(`${trainingFailed(name, failures, attempt - 1).message}; it goes on in attempt ${attempt} from ${from}`);
-        else messages.info(`training run ${name}: attempt ${attempt} has ${workers} ranks, and goes on from ${from}`);
+        else this.#messages.info(`training run ${name}: attempt ${attempt} has ${workers} ranks, and goes on from ${from}`);
         failures = undefined;
         this.#attempt = attempt;
         this.#ranks = Array.from({ length: workers }, () => ({}));
@@ -99,7 +99,7 @@ export class FollowedRun implements ShownWork {
         tracking.log(this.#row(report));
         if (report.checkpoint !== undefined) {
           await this.#sendAlong([tracking, logs]);
-          messages.info(`training run ${name}: checkpoint ${report.checkpoint.path} is stored`);
+          this.#messages.info(`training run ${name}: checkpoint ${report.checkpoint.path} is stored`);
         }
         await tell("afterReport", (callback) => callback.afterReport?.({ runName: name, ...report }));
         return "continue";
@@ -127,6 +127,7 @@ export class FollowedRun implements ShownWork {
       });
     } finally {
       hide?.(state === "finished" ? "done" : this.#options.signal.aborted ? "stopped" : "failed");
+      endWatch();
       await Promise.all([tracking.close(state, this.#retries), logs.close(this.#retries)]);
     }
   }

@@ -84,7 +84,7 @@ export class RankLogs {
 
   /** Resolves when the files have all output that has come. */
   async flush(): Promise<void> {
-    await Promise.all(Array.from(this.#files.values(), (log) => log.work));
+    await Promise.all(Array.from(this.#files.values(), async (log) => await log.work));
   }
 
   /** Writes what waits, and ends. `retries`: how long a storage that takes nothing is waited for. */

@@ -30,6 +30,11 @@ export class Tracking {
     for (const lane of this.#lanes) lane.log(metrics);
   }
 
+  /** Passes on what has gathered, without waiting for more. Resolves when each tracker has it, has failed, or waits for its storage. */
+  async flush(): Promise<void> {
+    await Promise.all(this.#lanes.map((lane) => lane.flush()));
+  }
+
   /** Writes what is left, and ends the trackers. `retries`: how long a storage that takes nothing is waited for; by default it is tried once more. */
   async close(state: "finished" | "failed", retries: StorageRetries = ONCE): Promise<void> {
     await Promise.all(this.#lanes.map((lane) => lane.close(state, retries)));
@@ -69,6 +74,11 @@ class TrackerLane {
       this.#lost += 1;
     }
     this.#timer ??= setTimeout(() => this.#begin(), this.#outage === undefined ? TRACKED_EVERY_MS : TRACKED_RETRY_MS);
+  }
+
+  flush(): Promise<void> {
+    if (this.#outage === undefined) this.#begin();
+    return this.#work;
   }
 
   async close(state: "finished" | "failed", retries: StorageRetries): Promise<void> {

@@ -2,7 +2,8 @@
  * Files that grow at their end: logs, results, events.
  *
  * On this machine bytes are appended in place, and nothing is held open between two appends, so a thousand paused trials take no file descriptors. S3 cannot append: the bytes
- * gather in a temporary file, which is uploaded whole when it has doubled, and at the end; so the cost stays linear, and a crash loses the end of a file that nothing depends on.
+ * gather in a temporary file, which is uploaded whole every few seconds while it grows (`upload-schedule.ts`), and at the end. An append never waits for S3, and a crash loses what was
+ * appended since the last upload began.
  *
  * An append that fails can be repeated: the next one removes whatever the failed one has left.
  */
@@ -12,8 +13,9 @@ import { newTemporaryFolder } from "../core/internal.ts";
 import { StorageError, storageError } from "./errors.ts";
 import { fileSystemOf } from "./file-systems.ts";
 import { fileExists, writeWhole } from "./folders.ts";
-import { UPLOADED_AGAIN_FROM_BYTES } from "./limits.ts";
+import { READ_CHUNK_BYTES } from "./limits.ts";
 import { schemeOf, shownPath } from "./paths.ts";
+import { type GrowingFile, uploadSchedule } from "./upload-schedule.ts";
 
 /** An open file. Callers await each call before the next. */
 export interface AppendedFile {
@@ -96,19 +98,24 @@ class LocalAppended implements AppendedFile {
   }
 }
 
-class UploadedAppended implements AppendedFile {
+class UploadedAppended implements AppendedFile, GrowingFile {
+  readonly folder: string;
   readonly #path: string;
-  readonly #folder: string;
+  readonly #temporaryFolder: string;
   readonly #local: string;
   #sizeBytes: number;
-  #uploadedBytes: number;
+  /** Counts the changes; what the storage has is of the change `#uploaded`. */
+  #changes = 0;
+  #uploaded = 0;
+  /** Tail of the queue of whatever changes the local file or begins to read it. */
+  #turn: Promise<unknown> = Promise.resolve();
 
-  private constructor(path: string, folder: string, sizeBytes: number) {
+  private constructor(path: string, temporaryFolder: string, sizeBytes: number) {
     this.#path = path;
-    this.#folder = folder;
-    this.#local = join(folder, "file");
+    this.folder = path.slice(0, path.lastIndexOf("/"));
+    this.#temporaryFolder = temporaryFolder;
+    this.#local = join(temporaryFolder, "file");
     this.#sizeBytes = sizeBytes;
-    this.#uploadedBytes = sizeBytes;
   }
 
   static async open(path: string, isNew: boolean): Promise<UploadedAppended> {
@@ -119,19 +126,24 @@ class UploadedAppended implements AppendedFile {
     return new UploadedAppended(path, folder, (await stat(local)).size);
   }
 
+  get sizeBytes(): number {
+    return this.#sizeBytes;
+  }
+
   async append(bytes: Uint8Array | string): Promise<void> {
-    await naming(this.#path, async () => {
-      await truncate(this.#local, this.#sizeBytes);
-      await appendFile(this.#local, bytes);
-    });
-    this.#sizeBytes += Buffer.byteLength(bytes);
-    // An upload that fails is made up for by the next one, or by that at the end, whose failure is told.
-    if (this.#sizeBytes >= Math.max(UPLOADED_AGAIN_FROM_BYTES, 2 * this.#uploadedBytes)) await this.#upload().catch(() => undefined);
+    await this.#inTurn(() =>
+      naming(this.#path, async () => {
+        await truncate(this.#local, this.#sizeBytes);
+        await appendFile(this.#local, bytes);
+        this.#changed(this.#sizeBytes + Buffer.byteLength(bytes));
+      }),
+    );
   }
 
   async appendDurably(bytes: Uint8Array | string): Promise<void> {
     await this.append(bytes);
-    await this.#upload();
+    await uploadSchedule.ended(this);
+    await this.upload();
   }
 
   contents(): Promise<Uint8Array> {
@@ -139,33 +151,58 @@ class UploadedAppended implements AppendedFile {
   }
 
   async replace(bytes: Uint8Array): Promise<void> {
-    await writeWhole(this.#local, bytes, { isDurable: false });
-    this.#sizeBytes = bytes.length;
-    // Differs from what is there, whatever its size.
-    this.#uploadedBytes = -1;
+    await this.#inTurn(async () => {
+      await writeWhole(this.#local, bytes, { isDurable: false });
+      this.#changed(bytes.length);
+    });
   }
 
-  async #upload(): Promise<void> {
-    if (this.#uploadedBytes === this.#sizeBytes) return;
-    const [files, local] = [await fileSystemOf(this.#path), await fileSystemOf(this.#local)];
-    const sink = await files.openSink(this.#path);
+  #changed(sizeBytes: number): void {
+    this.#sizeBytes = sizeBytes;
+    this.#changes += 1;
+    uploadSchedule.grown(this);
+  }
+
+  /** Sends the file as it is now; what is appended meanwhile is not in it. */
+  async upload(): Promise<void> {
+    const { handle, changes, sizeBytes } = await this.#inTurn(async () => ({
+      handle: await open(this.#local, "r"),
+      changes: this.#changes,
+      sizeBytes: this.#sizeBytes,
+    }));
     try {
-      for await (const chunk of local.read(this.#local)) await sink.write(chunk);
-      await sink.commit();
-    } catch (error) {
-      await sink.abort().catch(() => undefined);
-      throw error;
+      if (changes === this.#uploaded) return;
+      const sink = await (await fileSystemOf(this.#path)).openSink(this.#path);
+      try {
+        if (sizeBytes > 0) {
+          const chunks = handle.createReadStream({ start: 0, end: sizeBytes - 1, highWaterMark: READ_CHUNK_BYTES, autoClose: false });
+          for await (const chunk of chunks as AsyncIterable<Uint8Array>) await sink.write(chunk);
+        }
+        await sink.commit();
+      } catch (error) {
+        await sink.abort().catch(() => undefined);
+        throw error;
+      }
+      this.#uploaded = changes;
+    } finally {
+      await handle.close();
     }
-    this.#uploadedBytes = this.#sizeBytes;
   }
 
   async close(): Promise<void> {
+    await uploadSchedule.ended(this);
     try {
-      await this.#upload();
+      await this.upload();
     } catch (cause) {
       throw new StorageError(`${(cause as Error).message}; its contents are in ${this.#local}`, { cause });
     }
-    await rm(this.#folder, { recursive: true, force: true });
+    await rm(this.#temporaryFolder, { recursive: true, force: true });
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => undefined);
+    return done;
   }
 }
 

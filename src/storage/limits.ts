@@ -48,8 +48,14 @@ export const OWNER_RENEWED_EVERY_MS = 15_000;
 /** An owner on another machine that has not renewed for so long is dead: several renewals may fail. */
 export const OWNER_SILENCE_MS_MAX: number = 4 * OWNER_RENEWED_EVERY_MS;
 
-/** A file that grows in a storage without appends is uploaded first when it has so many bytes, and then whenever it has doubled. */
-export const UPLOADED_AGAIN_FROM_BYTES: number = 64 * 1024;
+/** A file that grows in a storage without appends is sent so long after it has grown: what a crash may take of it, and one request in that time. */
+export const UPLOADED_EVERY_MS = 5000;
+/** Later where it is large, as it is sent whole each time: this is what a file that grows all the time costs at most. One of 100 MB is sent every 13 minutes. */
+export const UPLOADED_BYTES_A_SECOND: number = 128 * 1024;
+/** Files of one process that are sent at a time because they have grown: thousands take turns. */
+export const GROWN_UPLOADS_AT_A_TIME = 4;
+/** Up to this size a file that has grown is sent along with a checkpoint, whenever it was sent before. */
+export const UPLOADED_AT_ONCE_BYTES_MAX: number = 1024 * 1024;
 
 /** How often a process that waits for another's copy looks whether it is there. */
 export const LOCK_LOOKED_AT_EVERY_MS = 20;

@@ -1,15 +1,26 @@
 /** Shows a run while it is followed, by a line a rank and one at its end; and decides how long its end waits for a storage that is away. */
 import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, expect, test, vi } from "vitest";
 import { STORAGE_RETRY_MAX_MS } from "../runs/limits.ts";
+import { Checkpoint } from "../runs/checkpoint.ts";
 import { readRunConfig } from "../runs/run-config.ts";
 import type { Tracker } from "../runs/tracker.ts";
 import { StorageError } from "../storage/errors.ts";
 import { FollowedRun } from "./followed-run.ts";
 import { STORAGE_RETRY_MS } from "./limits.ts";
 import type { RunObserver, TrainingRun } from "./training-run.ts";
+
+const limit = vi.hoisted(() => ({ sentAlongMs: 1000 }));
+vi.mock("./limits.ts", async (original) => ({
+  ...(await original<object>()),
+  get SENT_ALONG_MS() {
+    return limit.sentAlongMs;
+  },
+}));
 
 const folder = mkdtempSync(join(tmpdir(), "followed-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -104,4 +115,69 @@ test("an abort ends that wait at once, with its reason", async () => {
   const { error, ofFinish } = await endWhileAway([], 20_000);
   expect(error).toBe(STOPPED);
   expect(ofFinish.ms).toBeLessThan(20_500);
+});
+
+/** An S3 that has nothing and takes everything. `sent`: the last text of each object, by the end of its key. */
+async function takingS3() {
+  const sent = new Map<string, string>();
+  const server = createServer((request, response) => {
+    void (async () => {
+      const { method, url = "" } = request;
+      let body = "";
+      for await (const chunk of request as AsyncIterable<Buffer>) body += chunk.toString();
+      if (method === "PUT") sent.set(url.split("?")[0]?.split("/").at(-1) as string, body);
+      const list = "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>";
+      response.writeHead(method === "HEAD" ? 404 : 200).end(method === "GET" ? list : undefined);
+    })();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  vi.stubEnv("AWS_ENDPOINT_URL", `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  for (const name of ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]) vi.stubEnv(name, "secret");
+  const close = async (): Promise<void> => {
+    vi.unstubAllEnvs();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  return { sent, [Symbol.asyncDispose]: close };
+}
+
+test("in S3 the rows so far are there before a checkpoint is told as stored, and a slow tracker holds that up for a second at most", async () => {
+  await using s3 = await takingS3();
+  const checkpoint = new Checkpoint("s3://bucket/mine/checkpoint_000000");
+  const released = Promise.withResolvers<void>();
+  const slow: Tracker = { name: "slow", open: () => ({ log: () => released.promise, close: () => {} }) };
+  const rowsSent = (): number => s3.sent.get("result.json")?.trim().split("\n").length ?? 0;
+  const reported = async (callbacks: Tracker[]): Promise<number[]> => {
+    const runConfig = await readRunConfig<Tracker>(
+      { storagePath: "s3://bucket", callbacks, loggingConfig: { logLevel: "ERROR" } },
+      "train",
+    );
+    const run = new FollowedRun({
+      name: "mine",
+      folder: "s3://bucket/mine",
+      runConfig,
+      isResumed: false,
+      signal: new AbortController().signal,
+    });
+    const sent: number[] = [];
+    const events = async (observer: RunObserver): Promise<void> => {
+      observer.started(1, 1);
+      for (const stored of [undefined, checkpoint]) {
+        const startedMs = performance.now();
+        await observer.reported({ metrics: [{ loss: 1 }], checkpoint: stored });
+        sent.push(callbacks.length > 0 ? performance.now() - startedMs : rowsSent());
+      }
+      if (callbacks.length > 0) released.resolve();
+    };
+    await run.follow((observer) => training(() => events(observer)), {});
+    return sent;
+  };
+  // Enough for a slow machine.
+  limit.sentAlongMs = 30_000;
+  expect(await reported([])).toEqual([0, 2]);
+  limit.sentAlongMs = 1000;
+  const [plain, along] = (await reported([slow])) as [number, number];
+  expect(plain).toBeLessThan(limit.sentAlongMs / 2);
+  expect(along).toBeGreaterThan(limit.sentAlongMs - 10);
+  expect(rowsSent()).toBe(2);
 });

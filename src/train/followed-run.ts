@@ -13,9 +13,11 @@ import type { ResolvedRunConfig } from "../runs/run-config.ts";
 import { retryStorage, type StorageRetries } from "../runs/storage-retries.ts";
 import { isTracker, type Tracker } from "../runs/tracker.ts";
 import { Tracking } from "../runs/tracking.ts";
+import { schemeOf } from "../storage/paths.ts";
+import { uploadSchedule } from "../storage/upload-schedule.ts";
 import type { TrainCallback } from "./callbacks.ts";
 import { callbackFailed, trainingFailed } from "./errors.ts";
-import { STORAGE_RETRY_MS } from "./limits.ts";
+import { SENT_ALONG_MS, STORAGE_RETRY_MS } from "./limits.ts";
 import type { RankFailure } from "./rank-failure.ts";
 import { RankLogs } from "./rank-logs.ts";
 import { RunMessages } from "./run-messages.ts";
@@ -63,8 +65,7 @@ export class FollowedRun implements ShownWork {
     const callbacks = runConfig.callbacks.filter((each): each is TrainCallback => !isTracker(each));
     const trackers = [new JsonLoggerCallback(), ...runConfig.callbacks.filter(isTracker)];
     await this.#store.open();
-    const messages = this.#messages;
-    const warn = (text: string): void => messages.warn(text);
+    const warn = (text: string): void => this.#messages.warn(text);
     const logs = new RankLogs(folder, warn);
     const trackedConfig = trackable(config);
     const tracking = new Tracking({
@@ -72,6 +73,7 @@ export class FollowedRun implements ShownWork {
       run: { id: name, name, experimentName: name, folder, config: trackedConfig, isResumed },
       onProblem: ({ tracker, error }) => warn(`${tracker} of the training run ${name} does not work: ${error.message}`),
     });
+    const endWatch = uploadSchedule.watch(folder, warn);
     const tell = async (method: keyof TrainCallback, call: (callback: TrainCallback) => void | Promise<void>): Promise<void> => {
       try {
         for (const callback of callbacks) await call(callback);
@@ -86,7 +88,7 @@ export class FollowedRun implements ShownWork {
         const from = this.#store.newest?.path ?? "its beginning";
         if (failures !== undefined)
           warn(`${trainingFailed(name, failures, attempt - 1).message}; it goes on in attempt ${attempt} from ${from}`);
-        else messages.info(`training run ${name}: attempt ${attempt} has ${workers} ranks, and goes on from ${from}`);
+        else this.#messages.info(`training run ${name}: attempt ${attempt} has ${workers} ranks, and goes on from ${from}`);
         failures = undefined;
         this.#attempt = attempt;
         this.#ranks = Array.from({ length: workers }, () => ({}));
@@ -95,7 +97,10 @@ export class FollowedRun implements ShownWork {
       reported: async (report) => {
         this.#ranks = [...report.metrics];
         tracking.log(this.#row(report));
-        if (report.checkpoint !== undefined) messages.info(`training run ${name}: checkpoint ${report.checkpoint.path} is stored`);
+        if (report.checkpoint !== undefined) {
+          await this.#sendAlong([tracking, logs]);
+          this.#messages.info(`training run ${name}: checkpoint ${report.checkpoint.path} is stored`);
+        }
         await tell("afterReport", (callback) => callback.afterReport?.({ runName: name, ...report }));
         return "continue";
       },
@@ -122,8 +127,20 @@ export class FollowedRun implements ShownWork {
       });
     } finally {
       hide?.(state === "finished" ? "done" : this.#options.signal.aborted ? "stopped" : "failed");
+      endWatch();
       await Promise.all([tracking.close(state, this.#retries), logs.close(this.#retries)]);
     }
+  }
+
+  /** Sends what the run has written along with a checkpoint that is stored: on S3 files are sent every few seconds otherwise, and a crash would take rows that the checkpoint comes after. A slow tracker is not waited for. */
+  async #sendAlong(written: readonly { flush(): Promise<void> }[]): Promise<void> {
+    const { folder } = this.#options;
+    if (schemeOf(folder) === "file") return;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise((resolve) => (timer = setTimeout(resolve, SENT_ALONG_MS)));
+    await Promise.race([Promise.all(written.map((each) => each.flush())), late]);
+    await Promise.race([uploadSchedule.sendNow(folder), late]);
+    clearTimeout(timer);
   }
 
   /** Writes that the run has finished. @throws StorageError; the reason of an abort where the last try fails, too */

@@ -41,3 +41,9 @@ export const INTERRUPTED_MS = 5000;
 
 /** Lines of a rank that wait while its log cannot be written; older ones are left out. */
 export const RANK_LOG_LINES_MAX = 10_000;
+
+/** For rows and logs on S3 to be sent along with a checkpoint; a slow tracker does not hold the ranks up for longer. */
+export const SENT_ALONG_MS = 1000;
+
+/** For others to give back what their last tasks and ranks held, and for their nodes to tell that. */
+export const GIVEN_BACK_MS = 500;

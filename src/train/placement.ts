@@ -14,7 +14,7 @@ import {
   type Resources,
 } from "../core/index.ts";
 import { NODE_ID_LABEL } from "../core/internal.ts";
-import { ELASTIC_PLACEMENT_MS, ROOM_FOR_MORE_MS, ROOM_WARN_MS } from "./limits.ts";
+import { ELASTIC_PLACEMENT_MS, GIVEN_BACK_MS, ROOM_FOR_MORE_MS, ROOM_WARN_MS } from "./limits.ts";
 import { hostOf } from "../runs/node-address.ts";
 import { type ScalingConfig, scalingText } from "./scaling-config.ts";
 
@@ -146,14 +146,21 @@ async function refuseHopeless(size: number, scaling: ScalingConfig): Promise<voi
   throw new NoRoomError(`there is no room for ${size === 1 ? "a rank" : `${size} ranks`}: ${await shortage(size, scaling)}`);
 }
 
-/** Warns where the ranks hold all CPUs, so that the tasks that read their datasets, and with them the ranks, wait until others give one back. Undefined where a CPU is free. */
+/**
+ * Warns where the ranks hold all CPUs, so that the tasks that read their datasets, and with them the ranks, wait until others give one back. Undefined where a CPU is free, or soon is: what
+ * others have just given back is told late, so where they hold it, it is looked at twice.
+ */
 export async function shortageOfData(ranks: number, { resourcesPerWorker }: ScalingConfig): Promise<string | undefined> {
-  const [total, available] = await Promise.all([clusterResources(), availableResources()]);
-  const [all, free] = [total["CPU"] ?? 0, available["CPU"] ?? 0];
-  if (free >= 1) return undefined;
   const held = ranks * (resourcesPerWorker["CPU"] ?? 0);
-  const text = `the ranks hold ${held} of the cluster's ${all} CPUs, and ${free} are free: tasks that read the datasets wait for one, and the ranks for their rows`;
-  return `${text}; leave some for them with fewer numWorkers, or with scalingConfig: { resourcesPerWorker: { CPU: 0.5 } }`;
+  for (let looks = 1; ; looks += 1) {
+    const [total, available] = await Promise.all([clusterResources(), availableResources()]);
+    const [all, free] = [total["CPU"] ?? 0, available["CPU"] ?? 0];
+    if (free >= 1) return undefined;
+    const text = `the ranks hold ${held} of the cluster's ${all} CPUs, and ${free} are free: tasks that read the datasets wait for one, and the ranks for their rows`;
+    if (all - held < 1 || looks === 2)
+      return `${text}; leave some for them with fewer numWorkers, or with scalingConfig: { resourcesPerWorker: { CPU: 0.5 } }`;
+    await new Promise((resolve) => setTimeout(resolve, GIVEN_BACK_MS));
+  }
 }
 
 /** Describes the needed, total and free resources, with advice. */

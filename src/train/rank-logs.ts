@@ -82,6 +82,11 @@ export class RankLogs {
     this.#hasWarned = true;
   }
 
+  /** Resolves when the files have all output that has come. */
+  async flush(): Promise<void> {
+    await Promise.all(Array.from(this.#files.values(), async (log) => await log.work));
+  }
+
   /** Writes what waits, and ends. `retries`: how long a storage that takes nothing is waited for. */
   async close(retries: StorageRetries): Promise<void> {
     for (const end of this.#ends.splice(0)) end();

@@ -49,7 +49,12 @@ interface ReportedCheckpoint {
   readonly path: string;
   readonly deleteAfterUpload: boolean;
   readonly directoryName: string | null;
+  /** Set where a function of the loop's is to put it into the storage beside the loop: by this number the rank is told to begin, and asked what came of that. */
+  readonly upload?: number | null;
 }
+
+/** The place where a function of the loop's has put a checkpoint, or its exception in parts. */
+export type UploadOutcome = { readonly path: string } | { readonly error: unknown };
 
 export interface RankReport {
   readonly type: "report";

@@ -18,6 +18,7 @@ import { NodeAgents } from "./node-agents.ts";
 import { NoRoomError, roomForMore, shortageOfData } from "./placement.ts";
 import type { RankFailure } from "./rank-failure.ts";
 import type { RankDecision, RankReport } from "./rank-protocol.ts";
+import { placedByRanks } from "./rank-uploads.ts";
 import type { RunStore } from "./run-store.ts";
 import { GroupNotStarted, type GroupRequest, lostRank, WorkerGroup } from "./worker-group.ts";
 
@@ -73,6 +74,7 @@ export class TrainingRun {
   readonly #recording = new Set<Promise<void>>();
   readonly #timers = new Map<TimerName, NodeJS.Timeout>();
   readonly #done = Promise.withResolvers<TrainingOutcome>();
+  readonly #aborted = Promise.withResolvers<void>();
   /** Settles when the observer has been told of the failures of the last attempt. */
   #told: Promise<void> = Promise.resolve();
   /** For how many ranks there was room at last. The first attempt hopes for what the whole cluster holds. */
@@ -96,7 +98,10 @@ export class TrainingRun {
   /** @throws TrainingFailedError, RunError where the session ends, and the signal's reason */
   async run(): Promise<TrainingOutcome> {
     const { signal } = this.#options;
-    const abort = (): void => this.#handle({ kind: "abort", error: signal.reason });
+    const abort = (): void => {
+      this.#aborted.resolve();
+      this.#handle({ kind: "abort", error: signal.reason });
+    };
     signal.addEventListener("abort", abort, { once: true });
     try {
       this.#handle({ kind: "start" });
@@ -204,10 +209,13 @@ export class TrainingRun {
   }
 
   async #meet(group: WorkerGroup, attempt: number): Promise<void> {
+    void this.#warnOfShortage(group).catch(() => {});
     try {
-      await this.#warnOfShortage(group);
       const nodeIds = group.places.map(({ facts }) => facts.nodeId);
-      this.#shards = await splitDatasets(this.#options.datasets, nodeIds);
+      const shards = await splitDatasets(this.#options.datasets, nodeIds);
+      // An attempt that has ended meanwhile closes no shards any more.
+      if (this.#group !== group || this.#controller.phase !== "rendezvous") return await shards.close();
+      this.#shards = shards;
       await Promise.all([group.meet(), this.#agents?.ready()]);
     } catch (error) {
       return this.#handle({ kind: "notStarted", attempt, ...reasonOf(error) });
@@ -215,12 +223,13 @@ export class TrainingRun {
     this.#handle({ kind: "met", attempt });
   }
 
+  /** Looks twice, half a second apart where others hold the CPUs, so the ranks do not wait for it. */
   async #warnOfShortage(group: WorkerGroup): Promise<void> {
     const { datasets, group: request, observer } = this.#options;
     const isLocal = request.scaling.max === 0;
     if (isLocal || Object.keys(datasets.datasets).length === 0) return;
     const text = await shortageOfData(group.size, request.scaling);
-    if (text !== undefined) observer.warn(text);
+    if (text !== undefined && this.#group === group) observer.warn(text);
   }
 
   #begin(group: WorkerGroup, checkpoint: Checkpoint | undefined): void {
@@ -261,9 +270,15 @@ export class TrainingRun {
 
   async #record(report: number, reports: readonly RankReport[]): Promise<void> {
     const { store, observer } = this.#options;
-    const nodeIds = (this.#group as WorkerGroup).places.map(({ facts }) => facts.nodeId);
+    const group = this.#group as WorkerGroup;
+    const agents = this.#agents as NodeAgents;
+    const nodeIds = group.places.map(({ facts }) => facts.nodeId);
+    const { reportTimeoutMs, collectiveWarnIntervalMs } = this.#options.failureConfig;
+    const warn = (text: string): void => observer.warn(text);
+    const placed = await placedByRanks(group, reports, { reportTimeoutMs, collectiveWarnIntervalMs, warn });
+    if ("failure" in placed) return this.#handle({ kind: "notRecorded", report, failure: placed.failure });
     try {
-      const checkpoint = await store.record({ reports, nodeIds, agents: this.#agents as NodeAgents });
+      const checkpoint = await store.record({ reports: placed.reports, nodeIds, agents });
       const metrics = reports.map((each) => each.metrics);
       if (checkpoint !== undefined) this.#checkpoint = checkpoint;
       this.#metrics = metrics[0] as Metrics;
@@ -309,9 +324,10 @@ export class TrainingRun {
 
   async #endGroup(gently: boolean): Promise<void> {
     const { attempt } = this.#controller;
-    // Pending uploads read folders that a rank may remove at its end.
-    if (gently) await Promise.allSettled(this.#recording);
-    await Promise.allSettled([this.#group?.end({ gently }), this.#shards?.close()]);
+    // Pending uploads read folders that a rank may remove at its end. After an abort their failure does no harm.
+    if (gently) await Promise.race([Promise.allSettled(this.#recording), this.#aborted.promise]);
+    const saysGoodbye = gently && !this.#options.signal.aborted;
+    await Promise.allSettled([this.#group?.end({ gently: saysGoodbye }), this.#shards?.close()]);
     await Promise.allSettled(this.#recording);
     await this.#agents?.close();
     this.#group = undefined;

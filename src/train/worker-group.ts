@@ -31,7 +31,7 @@ import { type Placement, place } from "./placement.ts";
 import { RankActor } from "./rank-actor.ts";
 import type { RankFailure } from "./rank-failure.ts";
 import { type RankPlace, rankOrder } from "./rank-order.ts";
-import type { RankContext, RankDecision, RankEvent, RankFacts, RankNotice } from "./rank-protocol.ts";
+import type { RankContext, RankDecision, RankEvent, RankFacts, RankNotice, UploadOutcome } from "./rank-protocol.ts";
 import type { ScalingConfig } from "./scaling-config.ts";
 import type { TorchrunPlace } from "./torchrun.ts";
 
@@ -193,6 +193,13 @@ export class WorkerGroup {
     if (event.type === "failed") return { ...event, error: errorOf(event.error) };
     // Python omits a missing checkpoint, which arrives as undefined.
     return event.type === "report" ? { ...event, checkpoint: event.checkpoint ?? null } : event;
+  }
+
+  /** Has a rank make an upload itself. @returns the checkpoint's place @throws the error of the rank's function, or that of a rank that is lost */
+  async uploaded(rank: number, upload: number): Promise<string> {
+    const outcome = (await this.#call(rank, "uploadOutcome", [upload], this.#logSource(rank))) as UploadOutcome;
+    if ("error" in outcome) throw errorOf(outcome.error);
+    return outcome.path;
   }
 
   notify(rank: number, notice: RankNotice<Checkpoint>): void {

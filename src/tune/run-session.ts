@@ -16,6 +16,7 @@ import type { RunLog } from "../runs/run-log.ts";
 import { checkName } from "../runs/run-names.ts";
 import { TBXLoggerCallback } from "../runs/tensorboard-tracker.ts";
 import type { Tracker } from "../runs/tracker.ts";
+import { uploadSchedule } from "../storage/upload-schedule.ts";
 import { CallbackQueue, type ExperimentInfo, type TuneCallback } from "./callbacks.ts";
 import { ConfigCodec } from "./config-codec.ts";
 import { TuneError } from "./errors.ts";
@@ -125,6 +126,7 @@ export class Session {
   async run(signal: AbortSignal): Promise<ResultGrid<Config, Metrics>> {
     const { tuneConfig, searcher, scheduler, space } = this.#plan;
     const experiment = this.#experiment();
+    const endWatch = uploadSchedule.watch(this.#folder.path, tell);
     let state: "finished" | "failed" = "failed";
     try {
       await searcher.setSearchProperties(oneOrAll(tuneConfig.metrics), oneOrAll(tuneConfig.modes) as Mode, space);
@@ -144,6 +146,7 @@ export class Session {
       return this.#results();
     } finally {
       this.#table.end(state === "finished" ? "done" : signal.aborted ? "stopped" : "failed");
+      endWatch();
       await this.#plan.log.close();
       await this.#closeSearcher();
       if (!signal.aborted) await this.#folder.write({ ...(this.#folder.record as NonNullable<RunFolder["record"]>), state });

@@ -11,10 +11,12 @@ export interface CountConfig {
   readonly waitsAt?: number;
   /** Ranks that throw at step 1 of a run that did not go on from a checkpoint. */
   readonly throws?: readonly number[];
+  /** Goes on, beyond its steps, until there are as many ranks. */
+  readonly untilRanks?: number;
 }
 
 /** Counts steps, one checkpoint each, and goes on from the last one. */
-export async function count({ root, steps, waitsAt, throws = [] }: CountConfig): Promise<void> {
+export async function count({ root, steps, waitsAt, throws = [], untilRanks = 0 }: CountConfig): Promise<void> {
   const { worldRank, worldSize, attempt } = getContext();
   const before = getCheckpoint();
   const read = (path: string): number => (JSON.parse(readFileSync(join(path, "step.json"), "utf8")) as { step: number }).step;
@@ -22,7 +24,10 @@ export async function count({ root, steps, waitsAt, throws = [] }: CountConfig):
   const reported = getAllReportedCheckpoints().length;
   if (reported !== start) throw new Error(`${start} checkpoints were kept, and ${reported} are known`);
   writeFileSync(join(root, `pid-${attempt}-${worldRank}`), String(process.pid));
-  for (let step = start; step < steps; step += 1) {
+  // Attempts report at least once, so that the last report is the last attempt's.
+  const goesOn = (step: number): boolean => step < steps || step === start || worldSize < untilRanks;
+  for (let step = start; goesOn(step); step += 1) {
+    if (step >= steps) await new Promise((resolve) => setTimeout(resolve, 10));
     if (start === 0 && step === waitsAt) {
       writeFileSync(join(root, `waits-${worldRank}`), "");
       while (!existsSync(join(root, "go"))) await new Promise((resolve) => setTimeout(resolve, 5));

@@ -102,19 +102,51 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
   });
 
   test("put checkpoints into the run's folder by themselves, under one name in all ranks", async () => {
-    const { metrics, path } = await trainerOf("python uploads", "upload_by_itself").fit();
+    const run = { loggingConfig: { logLevel: "ERROR" } } as const;
+    const { metrics, path } = await trainerOf("python uploads", "upload_by_itself", {}, run).fit();
+    const refused = expect.stringContaining("in checkpoint_upload_fn: with ASYNC it runs beside the loop");
     expect(metrics).toEqual({
-      said: expect.stringContaining("checkpoint_upload_fn returns the Checkpoint"),
-      left: [false, true],
+      said: [expect.stringContaining("checkpoint_upload_fn returns the Checkpoint"), refused, refused],
+      // Beside the loop, what is uploaded is removed then; otherwise it stays.
+      left: [true, false, true],
+      steps: [0],
+      newest: [null, "within"],
       is_newest: true,
     });
     const { bestCheckpoints } = await Result.fromPath(path);
     expect(bestCheckpoints.map(({ checkpoint }) => checkpoint.path.split("/").at(-1))).toEqual([
       expect.stringMatching(/^checkpoint_\d+_000000$/),
+      "within",
       "mine",
     ]);
     for (const { checkpoint } of bestCheckpoints)
       expect(readdirSync(checkpoint.path).sort()).toEqual([".checkpoint.json", "rank-0", "rank-1"]);
+  });
+
+  test("are waited for at their end while they upload beside the loop, and fail where that fails", async () => {
+    const failures: (Error | undefined)[] = [];
+    const callbacks: TrainCallback[] = [{ afterException: ({ workerFailures }) => void failures.push(workerFailures.get(1)) }];
+    const run = { failureConfig: { maxFailures: 1 }, callbacks };
+    const { metrics, checkpoint } = await trainerOf("python uploads last", "upload_at_the_end", {}, run).fit();
+    expect(failures.map((error) => error?.message)).toEqual(["OSError: the bucket is full"]);
+    expect(failures[0]?.stack).toMatch(/train_loops\.py.*upload_slowly/s);
+    expect(metrics).toEqual({ attempt: 2 });
+    expect(readdirSync(checkpoint?.path ?? "").sort()).toEqual([".checkpoint.json", "rank-0", "rank-1"]);
+  });
+
+  test.each([
+    ["stands still for longer than reportTimeoutMs", "stands still", "checkpoint_upload_fn of rank 1 has not ended after 500 ms"],
+    ["exits", "exits", "checkpoint_upload_fn has raised SystemExit(3)"],
+    ["stands still when the run is aborted", "is aborted", "enough"],
+  ])("fail at their end where an upload beside the loop %s", async (_, how, message) => {
+    const begun = join(folder, `begun-${how}`);
+    const failureConfig = how === "stands still" ? { reportTimeoutMs: 500 } : {};
+    const trainer = trainerOf(`python upload ${how}`, "upload_badly", { trainLoopConfig: { begun, how } }, { failureConfig });
+    const abort = new AbortController();
+    const failed = failureOf(trainer.fit({ signal: abort.signal }));
+    await until(() => existsSync(begun), "the upload to begin");
+    if (how === "is aborted") abort.abort(new Error("enough"));
+    expect((await failed).message).toContain(message);
   });
 
   test("that throw are told with their traceback", async () => {
@@ -124,6 +156,19 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
     expect(error).toBeInstanceOf(TrainingFailedError);
     expect(error.message).toBe("Training run python error failed: rank 1 failed: ValueError: no more");
     expect((error.cause as Error).stack).toMatch(/train_loops\.py.*count/s);
+  });
+
+  test.each([
+    ["throws", /: rank 0 failed: ValueError: no more; rank 1 failed, too$/, "ValueError: no more"],
+    ["dies", /: rank 0 died: .*exit code 7.*; rank 1 failed, too$/, "code 7"],
+  ])("that fail together are named by the first cause, each with its own error, where one %s", async (end, message, own) => {
+    const error = (await failureOf(
+      trainerOf(`python together ${end}`, "fail_together", { trainLoopConfig: { end } }).fit(),
+    )) as TrainingFailedError;
+    expect(error.message).toMatch(message);
+    expect(error.workerFailures.size).toBe(2);
+    expect(String(error.workerFailures.get(0))).toContain(own);
+    expect(String(error.workerFailures.get(1))).toContain("RuntimeError: [gloo/transport] Connection closed by peer");
   });
 
   test("that cannot be imported fail at once, however many failures are allowed", async () => {

@@ -1,13 +1,14 @@
 /** A training run whose storage is S3, on a server that others have written: ranks of both languages, a failure, and what is read afterwards. */
 import { init, python, shutdown } from "shoal";
 import { Checkpoint, collective, CSVLoggerCallback, DataParallelTrainer, getCheckpoint, getContext, report, Result } from "shoal/train";
+import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readWhole } from "../../src/storage/read-file.ts";
 import { REPOSITORY } from "../house/source-files.ts";
-import { until } from "../integration/session.ts";
+import { isAlive, shoalProcesses, until } from "../integration/session.ts";
 import { S3Server } from "./s3-servers.ts";
 
 /** A request to S3 is given up after 12.7 seconds at most, and after half of that in the mean. */
@@ -125,6 +126,42 @@ test("an S3 that is away for a while, in the middle of a run and at its end, hol
       `${at}`,
       `${at}`,
     ]);
+  rmSync(root, { recursive: true });
+});
+
+test("a driver that is killed loses no row that came before a stored checkpoint, and the next one goes on in its files", {
+  timeout: 60_000,
+}, async () => {
+  const root = mkdtempSync(join(tmpdir(), "test-shoal-killed-"));
+  const program = () =>
+    spawn(
+      process.execPath,
+      [join(REPOSITORY, "test", "integration", "train-program.ts"), "killed", root, "s3://bucket/runs", "TypeScript"],
+      { stdio: "ignore" },
+    );
+  const run = "s3://bucket/runs/killed";
+  const text = async (name: string): Promise<string> => Buffer.from(await readWhole(`${run}/${name}`).catch(() => "")).toString("utf8");
+  const steps = async (): Promise<unknown[]> =>
+    (await text("result.json"))
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => (JSON.parse(line) as { step: number }).step);
+  const first = program();
+  let second: ChildProcess | undefined;
+  try {
+    // Ranks that wait have been told of the checkpoint before; the time after which rows are sent in any case is far.
+    await until(() => [0, 1].every((rank) => existsSync(join(root, `waits-${rank}`))), "both ranks to wait");
+    const pids = shoalProcesses({ under: first.pid as number });
+    first.kill("SIGKILL");
+    await until(() => !pids.some(isAlive), "its processes to end");
+    expect(await steps()).toEqual([0, 1]);
+    second = program();
+    expect(await new Promise((resolve) => second?.once("exit", resolve))).toBe(0);
+    expect(await steps()).toEqual([0, 1, 2, 3]);
+    expect(await text("rank-0.log")).toBe("counts\ncounts\n");
+  } finally {
+    for (const each of [first, second]) each?.kill("SIGKILL");
+  }
   rmSync(root, { recursive: true });
 });
 

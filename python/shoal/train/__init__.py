@@ -8,6 +8,7 @@ modules that need them alone, and those when they are first used: ``train.torch`
 import importlib
 import shutil
 from enum import Enum
+from functools import partial
 
 from . import _current, collective
 from .._checkpoint import Checkpoint
@@ -78,8 +79,8 @@ def report(
     :param checkpoint_dir_name: its name in the run's folder; by default numbered
     :param checkpoint_upload_mode: whether ``report`` waits until the checkpoint is in storage. With ``ASYNC`` its directory must stay as it is until the next report has returned
     :param delete_local_checkpoint_after_upload: by default what is uploaded asynchronously
-    :param checkpoint_upload_fn: called with the checkpoint and its name, the same in all ranks; puts it into storage itself and returns the checkpoint there. ``report`` waits for it, in all
-        modes. Directly in the run's folder, ``get_context().get_storage().experiment_fs_path``, it is one of the run's; elsewhere no later run goes on from it
+    :param checkpoint_upload_fn: called with the checkpoint and its name, the same in all ranks; puts it into storage itself and returns the checkpoint there. With ``ASYNC`` it runs
+        beside the loop, on a thread of its own, once all ranks have reported; it must not call them there. The next report and the end of the run wait for it, and its exception fails the run. Directly in the run's folder, ``get_context().get_storage().experiment_fs_path``, it is one of the run's; elsewhere no later run goes on from it
     :raises TypeError: for metrics that JSON has no form for
     :raises SystemExit: where the run is to end here, or to go on elsewhere. Where the ranks do not agree, the run ends, and this does not return
     """
@@ -92,17 +93,28 @@ def report(
         raise TypeError("Cannot report: checkpoint is a Checkpoint: received %s: Checkpoint.from_directory(path) makes one" % type(checkpoint).__name__)
     mode = CheckpointUploadMode.SYNC if checkpoint_upload_mode is None else CheckpointUploadMode(getattr(checkpoint_upload_mode, "value", checkpoint_upload_mode))
     deletes = mode.default_delete_local_checkpoint_after_upload() if delete_local_checkpoint_after_upload is None else bool(delete_local_checkpoint_after_upload)
-    if checkpoint is not None and checkpoint_upload_fn is not None:
-        local, checkpoint = checkpoint, checkpoint_upload_fn(checkpoint, checkpoint_dir_name or session.checkpoint_dir_name())
-        if not hasattr(checkpoint, "path"):
-            raise ValueError("Cannot report: checkpoint_upload_fn returns the Checkpoint in its place: received %s" % type(checkpoint).__name__)
-        if deletes and str(checkpoint.path) != str(local.path):
-            shutil.rmtree(local.path, ignore_errors=True)
-        mode = CheckpointUploadMode.NO_UPLOAD
     event = {"type": "report", "metrics": plain(metrics), "uploadMode": _UPLOAD_MODES[mode]}
     if checkpoint is not None:
-        event["checkpoint"] = {"path": str(checkpoint.path), "deleteAfterUpload": deletes, "directoryName": checkpoint_dir_name}
+        described = {"path": str(checkpoint.path), "deleteAfterUpload": deletes, "directoryName": checkpoint_dir_name}
+        event["checkpoint"] = described
+        if checkpoint_upload_fn is not None:
+            place = partial(_placed_by, checkpoint_upload_fn, checkpoint, checkpoint_dir_name or session.checkpoint_dir_name(), deletes)
+            if mode is CheckpointUploadMode.ASYNC:
+                described["upload"] = session.add_upload(place)
+            else:
+                described["path"] = str(place().path)
+                event["uploadMode"] = _UPLOAD_MODES[CheckpointUploadMode.NO_UPLOAD]
     session.report(event)
+
+
+def _placed_by(function, local, name, deletes):
+    """Has a function of the user's put a checkpoint into storage. @returns the checkpoint there"""
+    placed = function(local, name)
+    if not hasattr(placed, "path"):
+        raise ValueError("Cannot report: checkpoint_upload_fn returns the Checkpoint in its place: received %s" % type(placed).__name__)
+    if deletes and str(placed.path) != str(local.path):
+        shutil.rmtree(local.path, ignore_errors=True)
+    return placed
 
 
 def get_context():

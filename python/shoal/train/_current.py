@@ -8,9 +8,11 @@ session = None
 
 
 class Session:
-    def __init__(self, context, exchange):
+    def __init__(self, context, exchange, uploads):
         self.context = context
         self._exchange = exchange
+        #: Functions of the loop's that upload beside it.
+        self._own_uploads = uploads
         #: From which the loop goes on, and later the last one that was reported.
         self.checkpoint = None
         #: Pairs of a checkpoint and its metrics, in the order in which they were reported.
@@ -22,13 +24,13 @@ class Session:
         self.report_count = 0
         #: Reports that were answered before they were stored; guarded, as those that are stored are told on another thread.
         self._uploading = 0
-        self._uploads = threading.Condition()
+        self._stored = threading.Condition()
 
     def report(self, event):
         decision = self._decided(event)
         self.report_count += 1
         if decision.get("isUploading"):
-            with self._uploads:
+            with self._stored:
                 self._uploading += 1
         elif decision.get("checkpoint"):
             self._keep(decision["checkpoint"], event["metrics"])
@@ -36,15 +38,16 @@ class Session:
 
     def uploaded(self, checkpoint, metrics):
         """Hears that the checkpoint of an asynchronous report is stored. Called on any thread, maybe before the loop's own has gone on from that report."""
-        with self._uploads:
+        with self._stored:
             self._keep(checkpoint, metrics)
             self._uploading -= 1
-            self._uploads.notify_all()
+            self._stored.notify_all()
 
     def wait_for_uploads(self, timeout_s):
         """Waits until all that was reported is stored, or the time is up."""
-        with self._uploads:
-            self._uploads.wait_for(lambda: self._uploading <= 0, timeout_s)
+        self._own_uploads.refuse_within()
+        with self._stored:
+            self._stored.wait_for(lambda: self._uploading <= 0, timeout_s)
 
     def _keep(self, checkpoint, metrics):
         self.checkpoint = checkpoint
@@ -60,7 +63,12 @@ class Session:
         self._obey(decision)
         return decision.get("value") or None
 
+    def add_upload(self, function):
+        """Keeps a function that puts the checkpoint of the next report into storage, beside the loop. @returns its number"""
+        return self._own_uploads.add(function)
+
     def _decided(self, event):
+        self._own_uploads.refuse_within()
         if self.is_stopped:
             raise StopLoop(0)
         return self._exchange.ask(event)

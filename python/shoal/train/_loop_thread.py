@@ -1,6 +1,6 @@
-"""The thread of a rank on which all code of the user's runs, one piece after the other: frameworks keep a current device and a state by thread.
+"""The thread of a rank on which code of the user's runs, one piece after the other: frameworks keep a current device and a state by thread.
 
-``_session.py`` alone gives it work. It lives as long as the rank; a daemon thread, so that a loop that never returns does not keep the process.
+``_session.py`` gives it work; uploads that go on beside the loop have another such thread (``_uploads.py``). It lives as long as the rank; a daemon thread, so that a loop that never returns does not keep the process.
 """
 
 import asyncio
@@ -10,9 +10,9 @@ import threading
 
 
 class LoopThread:
-    def __init__(self):
+    def __init__(self, name="shoal-train-loop"):
         self._work = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="shoal-train-loop", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     async def run(self, function):
@@ -25,6 +25,9 @@ class LoopThread:
     def begin(self, function):
         """Starts the function without waiting for its end. The function must not raise."""
         self._work.put((function, None, None))
+
+    def is_current(self):
+        return threading.current_thread() is self._thread
 
     def place(self):
         """The line that the thread runs, in a text."""

@@ -1,6 +1,6 @@
 """``RankSession``: the actor of one rank. The controller in ``src/train`` calls it, step by step: start, prepare, set_up, begin, next_event until the loop has ended, tear_down.
 
-Its methods are coroutines, so the controller is answered while the loop computes. All code of the user's runs on one thread (``_loop_thread.py``). What the loop says to the controller are
+Its methods are coroutines, so the controller is answered while the loop computes. All code of the user's runs on one thread (``_loop_thread.py``), but for uploads that go on beside it (``_uploads.py``). What the loop says to the controller are
 events (``_exchange.py``): a loop that reports waits there until the controller has decided on it.
 """
 
@@ -23,6 +23,7 @@ from ._frameworks import Framework, framework_named
 from ._loop_thread import LoopThread
 from ._metrics import plain
 from ._rendezvous_port import RendezvousPort
+from ._uploads import Uploads
 
 
 class RankSession:
@@ -30,6 +31,7 @@ class RankSession:
         self._thread = LoopThread()
         self._port = RendezvousPort()
         self._exchange = None
+        self._uploads = None
         self._loop = None
         self._framework = Framework()
 
@@ -37,6 +39,7 @@ class RankSession:
         """Before anything of the user's. @returns what the controller must know to place the rank among the others"""
         _children.end_with_this_process()
         self._exchange = Exchange(asyncio.get_running_loop())
+        self._uploads = Uploads()
         worker = _runtime.require()
         return {
             "pid": os.getpid(),
@@ -56,7 +59,7 @@ class RankSession:
         facts = options["context"]
         _runtime.require().output_name = facts.get("logSource") or "rank %d" % facts["worldRank"]
         mark_now()
-        _current.session = _current.Session(TrainContext(facts), self._exchange)
+        _current.session = _current.Session(TrainContext(facts), self._exchange, self._uploads)
         if facts.get("rayCompatibility") is not False:
             from .. import _ray_modules
 
@@ -88,6 +91,13 @@ class RankSession:
     async def next_event(self, decision):
         """Returns the loop's next event. ``decision`` answers the previous event."""
         return await self._exchange.next(decision or None)
+
+    async def upload_outcome(self, number):
+        """Has a function run beside the loop. Returns where it has put its checkpoint, once it has, or how it failed."""
+        try:
+            return {"path": str((await self._uploads.outcome(number)).path)}
+        except Exception as error:
+            return {"error": _described(error)}
 
     async def notify(self, notice):
         """Tells the loop something that it may ask for; nothing ends by it. A notice of ``preemption``, or of a checkpoint that is ``stored``."""
@@ -157,10 +167,13 @@ def _call(loop, config):
 
 
 def _failed(error):
+    return {"type": "failed", "error": _described(error), "cause": "communication" if is_of_communication(error) else "user"}
+
+
+def _described(error):
     hint = install_hint(error)
     message = "%s.%s" % (message_of(error), hint) if hint else message_of(error)
-    described = {"type": type(error).__qualname__, "message": message, "traceback": traceback_text(error)}
-    return {"type": "failed", "error": described, "cause": "communication" if is_of_communication(error) else "user"}
+    return {"type": type(error).__qualname__, "message": message, "traceback": traceback_text(error)}
 
 
 def _takes_config(loop):

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -74,6 +75,17 @@ def count_steps(config):
         step += 1
 
 
+def fail_together(config):
+    """Rank 1 says that the connection to rank 0 has broken, and only then rank 0 ends."""
+    train.collective.barrier()
+    if train.get_context().get_world_rank() == 1:
+        raise RuntimeError("[gloo/transport] Connection closed by peer")
+    time.sleep(0.3)
+    if config["end"] == "throws":
+        raise ValueError("no more")
+    os._exit(7)
+
+
 def upload_later(config):
     """Reports twice without waiting for the uploads, each of which is held up by a file in its place."""
     is_first = train.get_context().get_world_rank() == 0
@@ -114,34 +126,94 @@ def upload_later(config):
     train.report({"at_once": at_once, "with_the_next": with_the_next, "all": everything, "newest": newest, "left": left})
 
 
-def upload_by_itself(config):
-    """Each rank copies its part into the run's folder, first by a function, then before it reports."""
+def _upload_own_part():
+    """Returns a directory with a file of this rank's, and a function that copies it into the run's folder."""
     context = train.get_context()
     run, name = context.get_storage().experiment_fs_path, "rank-%d" % context.get_world_rank()
     own = tempfile.mkdtemp()
     open(os.path.join(own, name), "w").close()
-    local = train.Checkpoint.from_directory(own)
 
     def upload(checkpoint, checkpoint_dir_name):
         to = os.path.join(run, checkpoint_dir_name)
         os.makedirs(to, exist_ok=True)
         with checkpoint.as_directory() as folder:
             shutil.copy(os.path.join(folder, name), to)
-        train.collective.barrier()
         return train.Checkpoint.from_directory(to)
+
+    return own, upload
+
+
+def upload_by_itself(config):
+    """Each rank copies its part into the run's folder, first beside the loop, then within a report, and then before it reports."""
+    (own, upload), (other, upload_other) = _upload_own_part(), _upload_own_part()
+    local, by_hand = train.Checkpoint.from_directory(own), train.Checkpoint.from_directory(other)
+    said, goes_on = [], threading.Event()
+    # Beside the run's folder.
+    all_came = train.get_context().get_storage().experiment_fs_path + "-came"
+
+    def upload_when_told(checkpoint, name):
+        if not os.path.exists(all_came):
+            raise AssertionError("the upload began before all had come to its report")
+        if not goes_on.wait(60):
+            raise TimeoutError("the report has waited")
+        for call in (train.collective.barrier, train.get_all_reported_checkpoints):
+            try:
+                call()
+            except RuntimeError as error:
+                said.append(str(error))
+        return upload(checkpoint, name)
 
     try:
         train.report({}, local, checkpoint_upload_fn=lambda checkpoint, name: None)
     except ValueError as error:
-        said = str(error)
-    train.report({}, local, checkpoint_upload_mode=train.CheckpointUploadMode.ASYNC, checkpoint_upload_fn=upload)
-    left = [os.path.exists(own)]
-    os.makedirs(own)
-    open(os.path.join(own, name), "w").close()
-    mine = upload(local, "mine")
-    train.report({}, mine, checkpoint_upload_mode=train.CheckpointUploadMode.NO_UPLOAD)
+        said.append(str(error))
+    if train.get_context().get_world_rank() == 1:
+        time.sleep(0.2)
+        open(all_came, "w").close()
+    train.report({"step": 0}, local, checkpoint_upload_mode=train.CheckpointUploadMode.ASYNC, checkpoint_upload_fn=upload_when_told)
+    train.collective.barrier()
+    left, newest = [os.path.exists(own)], [train.get_checkpoint()]
+    goes_on.set()
+    steps = [one.metrics["step"] for one in train.get_all_reported_checkpoints()]
     left.append(os.path.exists(own))
-    train.report({"said": said, "left": left, "is_newest": train.get_checkpoint() == mine})
+
+    train.report({"step": 1}, by_hand, "within", checkpoint_upload_fn=upload_other)
+    newest.append(os.path.basename(train.get_checkpoint().path))
+    mine = upload_other(by_hand, "mine")
+    train.collective.barrier()
+    train.report({"step": 2}, mine, checkpoint_upload_mode=train.CheckpointUploadMode.NO_UPLOAD)
+    left.append(os.path.exists(other))
+    train.report({"said": said, "left": left, "steps": steps, "newest": newest, "is_newest": train.get_checkpoint() == mine})
+
+
+def upload_at_the_end(config):
+    """Ends while the upload goes on, which fails in the first attempt."""
+    own, upload = _upload_own_part()
+    context = train.get_context()
+    attempt = context.get_attempt()
+
+    def upload_slowly(checkpoint, name):
+        time.sleep(0.2)
+        if attempt == 1 and context.get_world_rank() == 1:
+            raise OSError("the bucket is full")
+        return upload(checkpoint, name)
+
+    train.report({"attempt": attempt}, train.Checkpoint.from_directory(own), checkpoint_upload_mode=train.CheckpointUploadMode.ASYNC, checkpoint_upload_fn=upload_slowly)
+
+
+def upload_badly(config):
+    """Ends while rank 1's upload stands still, or exits."""
+    own, upload = _upload_own_part()
+
+    def upload_or_not(checkpoint, name):
+        if train.get_context().get_world_rank() == 1:
+            open(config["begun"], "w").close()
+            if config["how"] == "exits":
+                sys.exit(3)
+            threading.Event().wait()
+        return upload(checkpoint, name)
+
+    train.report({}, train.Checkpoint.from_directory(own), checkpoint_upload_mode=train.CheckpointUploadMode.ASYNC, checkpoint_upload_fn=upload_or_not)
 
 
 def move_on(config):

@@ -10,7 +10,7 @@ import unittest
 from shoal.tune._class_trial import ClassTrial, Instances
 from shoal.tune._trainable import Trainable
 
-SPEC = {"config": {}, "trialId": "0", "iteration": 0, "timeTotalMs": 0}
+SPEC = {"config": {}, "checkpointFrequency": 0, "trialId": "0", "iteration": 0, "timeTotalMs": 0}
 
 
 class Model:
@@ -45,26 +45,27 @@ class Cleaned(Trainable):
         return {}
 
     def cleanup(self):
-        self.seen.append(self.trial_id)
+        self.seen.append((self.trial_id, self.config))
 
 
 class ContextTest(unittest.TestCase):
     def test_an_instance_is_cleaned_up_in_the_context_of_its_own_trial(self):
         instances = Instances(Cleaned)
         for trial in "01":
-            ClassTrial(instances, {**SPEC, "trialId": trial})._begin()
-        self.assertEqual((Cleaned.seen, instances.instance.trial_id), (["0"], "1"))
+            ClassTrial(instances, {**SPEC, "trialId": trial, "config": {"of": trial}})._next(None)
+        self.assertEqual((Cleaned.seen, instances.instance.trial_id), ([("0", {"of": "0"})], "1"))
 
     def test_a_cleanup_that_raises_is_told_and_no_fault_of_the_next_trial(self):
         class Broken(Cleaned):
             def cleanup(self):
-                raise ValueError("no such file")
+                assert False
 
         instances = Instances(Broken)
-        for trial in "01":
-            ClassTrial(instances, {**SPEC, "trialId": trial})._begin()
-        self.assertEqual(instances.cleanup_failure, "cleanup() after trial 0 failed: no such file")
-        self.assertEqual((instances.instance.trial_id, instances.clean_up()), ("1", "cleanup() after trial 1 failed: no such file"))
+        first, second, again = (ClassTrial(instances, {**SPEC, "trialId": trial}) for trial in "011")
+        self.assertEqual(first._next(None)["type"], "report")
+        self.assertEqual(second._next(None), {"cleanupFailure": "cleanup() after trial 0 failed: AssertionError()"})
+        self.assertEqual(again._next(None)["type"], "report")
+        self.assertEqual((instances.instance.trial_id, instances.clean_up()), ("1", "cleanup() after trial 1 failed: AssertionError()"))
 
 
 if __name__ == "__main__":

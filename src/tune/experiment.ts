@@ -66,8 +66,11 @@ interface Running {
   /** Facts of the process that its first report tells the machine, until then. */
   origin: { readonly place: TrialPlace; readonly savesWhenAsked: boolean } | undefined;
   nodeId: string | undefined;
-  /** Whether it was told to stop or to pause. */
+  /** Whether it was told to stop, or to pause where it need not save. */
   isLeaving: boolean;
+  savesWhenAsked: boolean;
+  /** Whether it was told to pause, and saves before. */
+  isSaving: boolean;
 }
 
 type Report = Extract<ProcessEvent, { type: "report" }>;
@@ -178,7 +181,7 @@ export class Experiment {
       await this.#replayStopper(event);
       if (event.type === "searchDelayed" || event.type === "searchEnded" || event.type === "suggested") this.#suggestion = undefined;
       for (const effect of machine.apply(event)) {
-        if (effect.type === "ask") this.#suggestion = { trialId: effect.trialId, suggestion: await searcher.suggest(effect.trialId) };
+        if (effect.type === "ask") this.#suggestion = { trialId: effect.trialId, suggestion: await this.#suggestionFor(effect.trialId) };
         else if (effect.type === "tellResult") await searcher.onTrialResult?.(effect.trialId, effect.result);
         else if (effect.type === "tellComplete") await searcher.onTrialComplete(effect.trialId, effect.result, effect.isError);
         else if (effect.type === "removeCheckpoints") this.#removeCheckpoints(effect.paths);
@@ -352,14 +355,18 @@ export class Experiment {
   #ask(trialId: string): void {
     this.#callSearcher(async () => {
       if (this.#isOver) return;
-      const suggestion = await this.#parts.searcher.suggest(trialId);
-      if (suggestion !== "later" && suggestion !== "finished" && !isPlainObject(suggestion))
-        throw new TypeError(
-          `Cannot run trial ${trialId}: suggest() of the searcher must give a configuration, "later" or "finished": received ${describeValue(suggestion)}`,
-        );
+      const suggestion = await this.#suggestionFor(trialId);
       // The next event must not be applied before this call counts as done: a snapshot would have it twice.
       queueMicrotask(() => void this.#suggested(trialId, suggestion));
     });
+  }
+
+  async #suggestionFor(trialId: string): Promise<Suggestion> {
+    const suggestion = await this.#parts.searcher.suggest(trialId);
+    if (suggestion === "later" || suggestion === "finished" || isPlainObject(suggestion)) return suggestion;
+    throw new TypeError(
+      `Cannot run trial ${trialId}: suggest() of the searcher must give a configuration, "later" or "finished": received ${describeValue(suggestion)}`,
+    );
   }
 
   async #suggested(trialId: string, suggestion: Suggestion): Promise<void> {
@@ -386,7 +393,7 @@ export class Experiment {
     const running = this.#running.get(trialId);
     // A trial that leaves has `LEAVE_WITHIN_MS` for its last checkpoint and its export.
     if (running === undefined || running.isLeaving) return;
-    running.killTimer ??= setTimeout(() => running.process?.kill(), INTERRUPT_WITHIN_MS);
+    running.killTimer ??= setTimeout(() => running.process?.kill(), running.isSaving ? LEAVE_WITHIN_MS : INTERRUPT_WITHIN_MS);
   }
 
   /** Removes checkpoints once it is logged that they are not needed: before, a restore would go on from them. */
@@ -464,6 +471,8 @@ export class Experiment {
       origin: undefined,
       nodeId: undefined,
       isLeaving: false,
+      savesWhenAsked: false,
+      isSaving: false,
     };
     this.#running.set(trial.id, running);
     try {
@@ -474,6 +483,7 @@ export class Experiment {
       await this.#parts.files.whenMade(trial);
       const first = await this.#untilReport(running, process.begin(this.#specOf(start)));
       running.nodeId = first.process.nodeId;
+      running.savesWhenAsked = first.savesWhenAsked;
       running.origin = { place: await this.#places.of(first.process), savesWhenAsked: first.savesWhenAsked };
       let event: ProcessEvent = first;
       for (;;) {
@@ -493,7 +503,9 @@ export class Experiment {
 
   async #next(trial: Trial, running: Running, answer: Answer | undefined): Promise<ProcessEvent> {
     const process = running.process as TrialProcess;
-    if (answer !== undefined && answer.action !== "continue") running.isLeaving = true;
+    // The trial goes on from what it saves as it is paused: that takes the time of any save.
+    running.isSaving = answer?.action === "pause" && running.savesWhenAsked;
+    if (answer !== undefined && answer.action !== "continue" && !running.isSaving) running.isLeaving = true;
     if (!running.isLeaving) return await this.#untilReport(running, process.next(answer));
     clearTimeout(running.killTimer);
     const timer = setTimeout(() => {

@@ -100,7 +100,7 @@ describe("a report", () => {
       ["t_2", ""],
     ]);
     const many = Array.from({ length: 30 }, (_, index) => trial(index, { x: index }, index));
-    expect(reportOf(many)).toContain("The best 20 of 30.");
+    expect(reportOf(many)).toContain("The first 20 of 30, the best first.");
   });
 
   test("leads lines of trials that lack a parameter below its axis", () => {

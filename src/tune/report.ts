@@ -162,7 +162,8 @@ function trialTable(ranked: readonly Ranked[], { trials, metrics }: ReportFacts)
     ];
     return `<tr${i === 0 && ranked.length > 0 ? ' class="best"' : ""}>${cells.map((cell) => `<td>${escape(cell)}</td>`).join("")}</tr>`;
   });
-  const hint = shown.length === trials.length ? "" : `The ${ranked.length > 0 ? "best" : "first"} ${shown.length} of ${trials.length}.`;
+  const hint =
+    shown.length === trials.length ? "" : `The first ${shown.length} of ${trials.length}${ranked.length > 0 ? ", the best first" : ""}.`;
   return section("Trials", hint, `<table><tr>${head.map((cell) => `<th>${escape(cell)}</th>`).join("")}</tr>${rows.join("")}</table>`);
 }
 

@@ -2,7 +2,7 @@
  * The actor in which trials run, one after the other: functions share it freely, a class keeps its instance for the next trial where `resetConfig` takes the new configuration.
  *
  * The driver's `ActorProcesses` is its only caller: `begin`, then `next` until the trial has ended or left.
- * An instance that makes room for another is cleaned up before; what that throws is told beside the next trial's first event, and is not its failure.
+ * An instance that makes room for another is cleaned up before; what that throws is told before the next trial begins, whatever becomes of that, and is not its failure.
  */
 import { getRuntimeContext } from "../core/index.ts";
 import { describeValue, isClass } from "../core/internal.ts";
@@ -15,7 +15,7 @@ import {
   type TrialLoop,
   withinTrial,
 } from "./trial-loop.ts";
-import type { FirstEvent, ProcessAnswer, ProcessEvent, TrialSpec } from "./trial-protocol.ts";
+import type { CleanupFailed, FirstEvent, ProcessAnswer, ProcessEvent, TrialSpec } from "./trial-protocol.ts";
 
 export class TrialActor {
   readonly #trainable: TrainFunction | TrainableClass;
@@ -24,7 +24,6 @@ export class TrialActor {
   #instance: ClassTrainable | undefined;
   /** The last trial of the instance. */
   #spec: TrialSpec | undefined;
-  #cleanupFailure: string | undefined;
 
   /** @param names - of what `withParameters` gave; the values follow, as references are resolved only where they are arguments */
   constructor(trainable: TrainFunction | TrainableClass, names: readonly string[], ...values: readonly unknown[]) {
@@ -32,22 +31,17 @@ export class TrialActor {
     this.#parameters = names.length === 0 ? undefined : Object.fromEntries(names.map((name, i) => [name, values[i]]));
   }
 
-  async begin(spec: TrialSpec): Promise<FirstEvent> {
-    this.#cleanupFailure = undefined;
+  async begin(spec: TrialSpec): Promise<FirstEvent | CleanupFailed> {
     const trainable = this.#trainable;
     const parameters = this.#parameters;
+    const cleanupFailure = await this.#makeRoom(spec);
+    if (cleanupFailure !== undefined) return { cleanupFailure };
     this.#loop = isClass(trainable as never)
       ? new ClassTrial(spec, this.#instanceFor(trainable as TrainableClass, spec))
       : new FunctionTrial(trainable as TrainFunction, { spec, parameters });
     const { nodeId } = getRuntimeContext();
     const first = await this.next(undefined);
-    const cleanupFailure = this.#cleanupFailure;
-    return {
-      ...first,
-      process: { pid: process.pid, nodeId },
-      savesWhenAsked: this.#instance?.saveCheckpoint !== undefined,
-      ...(cleanupFailure !== undefined && { cleanupFailure }),
-    };
+    return { ...first, process: { pid: process.pid, nodeId }, savesWhenAsked: this.#instance?.saveCheckpoint !== undefined };
   }
 
   async next(answer: ProcessAnswer): Promise<ProcessEvent> {
@@ -65,23 +59,24 @@ export class TrialActor {
       await withinTrial(this.#spec as TrialSpec, () => instance.cleanup?.());
       return undefined;
     } catch (error) {
-      return `cleanup() after trial ${trialId} failed: ${error instanceof Error ? error.message : describeValue(error)}`;
+      return `cleanup() after trial ${trialId} failed: ${error instanceof Error ? `${error.name}: ${error.message}` : describeValue(error)}`;
     }
   }
 
-  async #instanceFor(trainable: TrainableClass, spec: TrialSpec): Promise<ClassTrainable> {
-    const config = spec.config as never;
+  /** Ends the instance of the last trial, unless it takes the new configuration. @returns what its `cleanup` threw */
+  async #makeRoom(spec: TrialSpec): Promise<string | undefined> {
     const before = this.#instance;
-    if (before?.resetConfig !== undefined && (await withinTrial(spec, () => before.resetConfig?.(config))) === true) {
-      this.#spec = spec;
-      return before;
-    }
-    this.#cleanupFailure = await this.cleanUp();
+    const takes = before?.resetConfig !== undefined && (await withinTrial(spec, () => before.resetConfig?.(spec.config as never))) === true;
+    return takes ? undefined : await this.cleanUp();
+  }
+
+  async #instanceFor(trainable: TrainableClass, spec: TrialSpec): Promise<ClassTrainable> {
+    this.#spec = spec;
+    if (this.#instance !== undefined) return this.#instance;
     const instance = await withinTrial(spec, () => new trainable());
     if (typeof instance.step !== "function") throw new TypeError(`Cannot run ${trainable.name}: a class of Tune has a method step()`);
     this.#instance = instance;
-    this.#spec = spec;
-    await withinTrial(spec, () => instance.setup?.(config, this.#parameters as never));
+    await withinTrial(spec, () => instance.setup?.(spec.config as never, this.#parameters as never));
     return instance;
   }
 }

@@ -23,7 +23,7 @@ export function failureOf(error: unknown): TrialFailure {
 
 /** The failure of a trial whose configuration cannot be sent: it says where in the configuration, and not in which call. */
 export function unsentFailureOf(error: SerializationError): TrialFailure {
-  // Its frames are the driver's.
+  // The frames of the error are the driver's.
   const { message, stack: _, ...failure } = failureOf(error);
   const named = message
     .replaceAll(/the arguments of TrialActor\.begin → \[0\] → \.config/g, "config")

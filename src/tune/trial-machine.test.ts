@@ -202,6 +202,10 @@ describe("the life of trials", () => {
     // Functions save with their reports, and what a trial that takes over another's checkpoint does not save is not missed.
     const reporting = new Bench({ script, samplesMax: 1 }).begin().report(0, { loss: 1 }, { savesWhenAsked: false }).apply(failed);
     expect(reporting.status(0)).toBe("running");
+    const pausing: Decision = { verdict: "continue", actions: [{ type: "pause", trialId: idOf(0) }] };
+    const early = new Bench({ script: { "1@1": pausing }, samplesMax: 2 }).begin().report(1);
+    early.report(0, { loss: 1 }, { savesWhenAsked: false, place: { pid: 7, hostname: "h", nodeIp: "::1" } }).apply(failed);
+    expect(early.machine.liveTrials.get(idOf(0))).toMatchObject({ status: "running", place: { pid: 7 } });
     const taking: Decision = { verdict: "continue", actions: [{ type: "exploit", trialId: idOf(0), donorId: idOf(1), config: { n: 7 } }] };
     const exploiting = new Bench({ script: { "0@1": taking }, samplesMax: 2 }).begin().report(1, { loss: 1 }, { checkpoint: "d" });
     expect(exploiting.report(0, { loss: 1 }, told).apply(failed).status(0)).toBe("running");
@@ -414,6 +418,9 @@ describe("exploitation", () => {
     expect(bench.taken()).toEqual(["start 0", "start 1", "pause 0", "log 0 from 1 at 1 and 1", "pause 1"]);
     bench.release(1, "donor");
     expect(bench.taken()).toEqual(["start 0 from donor", "start 1 from donor"]);
+    // The loser began from a donor's checkpoint before, and saves its own before the donor has saved.
+    bench.report(1, { loss: 1 }, told).report(0, { loss: 9 }, told).release(0, "late").release(1, "newer");
+    expect(bench.taken()).toEqual(["pause 1", "log 0 from 1 at 2 and 2", "pause 0", "start 0 from newer", "start 1 from newer"]);
   });
 
   test.each([

@@ -244,10 +244,10 @@ export class TrialMachine {
     const trial = this.#live.get(event.trialId);
     if (trial === undefined) return;
     this.#searchDelayed = false;
+    if (event.savesWhenAsked !== undefined) trial.savesWhenAsked = event.savesWhenAsked;
     if (trial.isReleasing) return this.#onLateReport(trial, event);
     if (trial.status !== "running") return;
     const { metrics } = event;
-    if (event.savesWhenAsked !== undefined) trial.savesWhenAsked = event.savesWhenAsked;
     const result = trial.record(event, this.#options.metrics);
     const fault = this.#faultOf(trial, metrics);
     if (fault !== undefined) {
@@ -263,7 +263,8 @@ export class TrialMachine {
   }
 
   /** The report of a trial that was told to leave while it computed. */
-  #onLateReport(trial: LiveTrial, { isLast, checkpoint }: Extract<TrialEvent, { type: "reported" }>): void {
+  #onLateReport(trial: LiveTrial, { isLast, checkpoint, place }: Extract<TrialEvent, { type: "reported" }>): void {
+    if (place !== undefined) trial.place = place;
     if (checkpoint !== undefined) this.#keep(trial, checkpoint);
     if (isLast === true) this.#onReleased(trial.id, undefined);
     else this.#answerLeaving(trial);
@@ -483,6 +484,7 @@ export class TrialMachine {
   #dropStart(trial: LiveTrial): void {
     const { start } = trial;
     trial.awaitedDonor = undefined;
+    trial.hasBegunFromStart = false;
     if (start === undefined) return;
     trial.start = undefined;
     for (const donor of this.#live.values()) {

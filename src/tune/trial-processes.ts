@@ -139,8 +139,12 @@ export class ActorProcesses implements TrialProcesses {
       begin: async (spec) => {
         given = spec;
         nextCheckpoint = spec.nextCheckpoint;
-        const { process, savesWhenAsked, cleanupFailure, ...event } = await handle.begin.remote(spec);
-        if (cleanupFailure !== undefined) this.#onProblem(cleanupFailure);
+        let first = await handle.begin.remote(spec);
+        if ("cleanupFailure" in first) {
+          this.#onProblem(first.cleanupFailure);
+          first = await handle.begin.remote(spec);
+        }
+        const { process, savesWhenAsked, ...event } = first as FirstEvent;
         return { ...(await staged(event)), process, savesWhenAsked };
       },
       next: async (answer) => await staged(await handle.next.remote(answer)),

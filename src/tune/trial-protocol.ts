@@ -63,9 +63,12 @@ export type FirstEvent = ProcessEvent & {
   readonly process: ProcessId;
   /** Whether it saves a checkpoint when an answer asks it to: an instance with `saveCheckpoint` does. Functions and trainers save with their reports. */
   readonly savesWhenAsked: boolean;
-  /** What the `cleanup` of the instance of an earlier trial, which made room for this one, threw. */
-  readonly cleanupFailure?: string;
 };
+
+/** Comes instead of the first event where the instance of an earlier trial made room, and its `cleanup` threw. The attempt has not begun: `begin` is called again. */
+export interface CleanupFailed {
+  readonly cleanupFailure: string;
+}
 
 /** Answer to an event; undefined where the event needs no answer. */
 export type ProcessAnswer = Answer | undefined;

@@ -6,6 +6,8 @@ import { pathToFileURL } from "node:url";
 import { remote } from "shoal";
 import {
   Checkpoint,
+  type Decision,
+  FIFOScheduler,
   getContext,
   gridSearch,
   report,
@@ -201,6 +203,27 @@ describe("trials that do not answer", () => {
     expect(readFileSync(join(folder, "hung.log"), "utf8").trim().split("\n").sort()).toEqual(["good", "hangs", "hangs"]);
   });
 
+  test("a trial that hangs as it saves to be paused has hung, too", async () => {
+    class Pausing extends FIFOScheduler {
+      override onTrialResult(): Decision {
+        return "pause";
+      }
+    }
+    class Stuck {
+      step() {
+        return { at: 1 };
+      }
+      async saveCheckpoint() {
+        await new Promise((resolve) => setTimeout(resolve, 1e6));
+      }
+    }
+    const results = await new Tuner(Stuck, {
+      tuneConfig: { scheduler: new Pausing() },
+      runConfig: runConfig({ failureConfig: { reportTimeoutMs: 1500 } }),
+    }).fit();
+    expect(results.errors.map(({ message }) => message)).toEqual([expect.stringContaining("has reported nothing for 1500 ms")]);
+  });
+
   test("a trial that waits for what others hold has not hung", async () => {
     const hog = remote(() => new Promise((resolve) => setTimeout(resolve, 3000)), { numCpus: 2 }).remote();
     const results = await new Tuner(() => ({ at: 1 }), { runConfig: runConfig({ failureConfig: { reportTimeoutMs: 2000 } }) }).fit();
@@ -225,9 +248,10 @@ describe("trials that do not answer", () => {
     expect(said).toEqual([`shoal tune: trial ${id} is tried again: ${message}\n`]);
   });
 
-  test("a cleanup that throws is said, and blames no other trial", async () => {
+  test("a cleanup that throws is said, and blames no other trial, which may fail by itself", async () => {
     class Untidy {
       step() {
+        if (getContext().trialId.endsWith("1")) throw new Error("no step");
         return { at: 1, done: true };
       }
       cleanup() {
@@ -236,8 +260,11 @@ describe("trials that do not answer", () => {
     }
     const tuneConfig = { numSamples: 3, maxConcurrentTrials: 1 };
     const { value: results, said } = await saidDuring(() => new Tuner(Untidy, { tuneConfig, runConfig: runConfig() }).fit());
-    expect(Array.from(results, ({ status }) => status)).toEqual(["terminated", "terminated", "terminated"]);
-    expect(said).toEqual(Array.from(results, ({ trialId }) => `shoal tune: cleanup() after trial ${trialId} failed: no such file\n`));
+    expect(Array.from(results, ({ status }) => status)).toEqual(["terminated", "errored", "terminated"]);
+    expect(results.errors.map(({ message }) => message)).toEqual([expect.stringContaining("no step")]);
+    // The process of the trial that failed is ended without a cleanup.
+    const cleaned = Array.from(results, ({ trialId }) => trialId).filter((_, i) => i !== 1);
+    expect(said).toEqual(cleaned.map((trialId) => `shoal tune: cleanup() after trial ${trialId} failed: Error: no such file\n`));
   });
 
   test("a trial that never reports does not outlive the time budget", async () => {

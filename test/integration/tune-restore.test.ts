@@ -105,7 +105,7 @@ test("a run whose driver is killed again and again ends with the same trials, an
   const found = JSON.parse(stdout) as [string, number, number, number][];
   expect(found.map(([id, x]) => [id, x])).toEqual(sequence(samples).map((x, i) => [`0${i}`, x]));
   expect(found.map(([, , at, iterations]) => [at, iterations])).toEqual(found.map(() => [6, 6]));
-  // What was not logged before a kill is computed once more, at most two steps of each of two trials.
+  // Steps that were not logged before a kill are computed once more, at most two steps of each of two trials.
   expect(linesOf().length).toBeGreaterThanOrEqual(6 * samples);
   expect(linesOf().length).toBeLessThanOrEqual(6 * samples + 12);
   const checkpoints = readdirSync(path).flatMap((name) =>

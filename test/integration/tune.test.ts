@@ -490,6 +490,10 @@ describe("failures", () => {
     const odd = fit("odd", () => 7 as never);
     await expect(odd).rejects.toThrow('suggest() of the searcher must give a configuration, "later" or "finished": received 7');
     expect(closed).toEqual(["good", "bad", "odd"]);
+    const restored = Tuner.restore(join(folder, "closed-odd"), ({ x }: { x: number }) => ({ x }), {
+      tuneConfig: { searchAlg: searcher("odd", () => 7 as never) },
+    });
+    await expect(restored.fit()).rejects.toThrow("received 7");
   });
 
   test("a run's name is refused while its run is there, unless it is overwritten", async () => {

@@ -35,7 +35,6 @@ class Instances:
         self.instance = None
         #: The last trial of the instance.
         self.trial = None
-        self.cleanup_failure = None
         #: The folder of the last checkpoint. The driver has copied it when it asks for something else.
         self.saved = None
         if hasattr(type, "default_resource_request"):
@@ -61,20 +60,27 @@ class Instances:
             else:
                 loop.call_soon_threadsafe(_settle, answer.set_result, answer, value)
 
-    def instance_for(self, trial, config):
-        """The instance for a trial: the last one where it takes the configuration, else a new one."""
-        config = copy.deepcopy(config)
-        self.cleanup_failure = None
+    def make_room(self, config):
+        """Ends the instance of the last trial, unless it takes the new configuration. Returns what its ``cleanup`` raised."""
         before = self.instance
         reset = getattr(before, "reset_config", None)
         if reset is not None:
-            if isinstance(before, Trainable):
-                before.config = config
+            config = copy.deepcopy(config)
+            has_config = isinstance(before, Trainable)
+            if has_config:
+                own, before.config = before.config, config
             if reset(config) is True:
-                self.trial = trial
-                return before
-        self.cleanup_failure = self.clean_up()
+                return None
+            if has_config:
+                before.config = own
+        return self.clean_up()
+
+    def instance_for(self, trial, config):
+        """The instance for a trial: the last one where that is left, else a new one."""
         self.trial = trial
+        if self.instance is not None:
+            return self.instance
+        config = copy.deepcopy(config)
         if issubclass(self.type, Trainable):
             self.instance = self.type(config=config, storage=None)
             return self.instance
@@ -97,7 +103,7 @@ class Instances:
                 cleanup()
             return None
         except BaseException as error:
-            return "cleanup() after trial %s failed: %s" % (self.trial.context.get_trial_id(), error)
+            return "cleanup() after trial %s failed: %r" % (self.trial.context.get_trial_id(), error)
         finally:
             _session.current = following
             _loop_ends.run(True)
@@ -142,6 +148,10 @@ class ClassTrial:
 
     def _event_after(self, answer):
         if self._instance is None:
+            _session.current = self
+            failure = self._instances.make_room(self._spec["config"])
+            if failure is not None:
+                return {"cleanupFailure": failure}
             self._begin()
         action = answer.get("action", "continue")
         if action != "continue":
@@ -155,7 +165,6 @@ class ClassTrial:
         return self._step()
 
     def _begin(self):
-        _session.current = self
         type = self._instances.type
         if any(base.__module__.partition(".")[0] == "ray" for base in type.__mro__):
             raise TypeError("Cannot run %s: its base is of the Ray that this environment has installed: derive it from shoal.tune.Trainable, or leave Ray out" % type.__name__)

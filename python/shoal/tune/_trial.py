@@ -39,8 +39,7 @@ class TrialActor:
             self._trial = ClassTrial(self._instances, spec)
         event = await self._trial.next(None)
         process = {"pid": os.getpid(), "nodeId": _runtime.require().configuration["nodeId"]}
-        failure = self._instances and self._instances.cleanup_failure
-        return {**event, "process": process, "savesWhenAsked": self._trial.saves_when_asked, **({"cleanupFailure": failure} if failure else {})}
+        return {**event, "process": process, "savesWhenAsked": self._trial.saves_when_asked}
 
     async def next(self, answer=None):
         return await self._trial.next(answer)

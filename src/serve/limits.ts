@@ -85,6 +85,8 @@ export const LOST_FOR_MS = 1_000;
 export const CALL_ATTEMPTS_MAX = 4;
 /** How soon a process tries to reach the controller again. */
 export const WATCH_RETRY_MS = 200;
+/** A process that asks what the controller knows now goes on without an answer after that long, and takes the connection for dead: the controller may have fallen silent with its machine. */
+export const SYNC_WITHIN_MS = 5_000;
 /** How often routers and replicas tell the controller how many requests there are. Ray: metrics_interval_s is 10; scaling that follows load within a second needs less. */
 export const REPORT_EVERY_MS = 500;
 /** A report that is older counts no more: its process has ended. */

@@ -199,7 +199,7 @@ test("gangs start and end together, in placement groups, and an update of theirs
   const handle = await serve.run(Gang.bind(), { name: "gang", routePrefix: "/gang" });
   const places = await handle.broadcast("where");
   expect(new Set(places.map(({ rank }) => rank))).toEqual(new Set([0, 1]));
-  // Each knows the members, and which of them it is.
+  // Every replica knows the members, and which of them it is.
   const { gangId = "", memberReplicaIds = [] } = places[0]?.gangContext ?? {};
   for (const { replicaId, gangContext } of places)
     expect(gangContext).toEqual({ gangId, rank: memberReplicaIds.indexOf(replicaId), worldSize: 2, memberReplicaIds });

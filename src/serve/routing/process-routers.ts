@@ -25,6 +25,10 @@ interface ReplicaWatcher {
 class ProcessRouters {
   readonly #routers = new Map<string, DeploymentRouter>();
   readonly #watchers = new Map<string, Set<ReplicaWatcher>>();
+  /** Proxies: several where they share a process. */
+  readonly #routeWatchers = new Set<(routes: RouteTableValue) => void>();
+  /** Undefined until the controller has told them. */
+  #routes: RouteTableValue | undefined;
   /** Set before the first router is made: the routers of this process prefer replicas there. */
   preferredNodeId: string | undefined;
   readonly #link = new ControllerLink(() =>
@@ -71,8 +75,22 @@ class ProcessRouters {
     return this.router(app, deployment);
   }
 
-  watchRoutes(changed: (routes: RouteTableValue) => void): void {
-    this.#link.subscribe(ROUTES_KEY, { changed: (value) => changed((value ?? []) as RouteTableValue), held: () => [] });
+  /** Hears of the routes of all applications from now on, and of those that are known at once. @returns ends it */
+  watchRoutes(changed: (routes: RouteTableValue) => void): () => void {
+    this.#routeWatchers.add(changed);
+    if (this.#routes !== undefined) changed(this.#routes);
+    else if (this.#routeWatchers.size === 1) this.#link.subscribe(ROUTES_KEY, { changed: (value) => this.#routed(value), held: () => [] });
+    return () => void this.#routeWatchers.delete(changed);
+  }
+
+  #routed(value: unknown): void {
+    this.#routes = (value ?? []) as RouteTableValue;
+    for (const changed of this.#routeWatchers) changed(this.#routes);
+  }
+
+  /** Why the controller cannot be reached; undefined where nothing has failed. */
+  get unreachable(): string | undefined {
+    return this.#link.unreachable;
   }
 
   /** Resolves when all routers here know what the controller knows now. */

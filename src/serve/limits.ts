@@ -120,6 +120,8 @@ export const START_RETRY_MIN_MS = 100;
 export const START_RETRY_MAX_MS = 10_000;
 /** A replica that has not taken a new `userConfig` within that long hangs: models load in minutes. */
 export const RECONFIGURE_WITHIN_MS = 600_000;
+/** A replica that is still busy with a `userConfig` that is no longer wanted is replaced after that long: it may hang. */
+export const OUTDATED_CONFIG_WITHIN_MS = 10_000;
 /** Until a replica that did not take its rank is told it again. */
 export const RANK_AGAIN_MS = 1_000;
 /** A replica that has not started after that long is asked for the reason. Ray: SLOW_STARTUP_WARNING_S is 30; a replica that waits for resources is one that nobody needs to wait for. */

@@ -10,6 +10,7 @@ import type { DeploymentTarget, TargetCapacity } from "../deployment-config.ts";
 import {
   ENDED_REPLICAS_KEPT,
   HEALTH_FAILURES_MAX,
+  OUTDATED_CONFIG_WITHIN_MS,
   RANK_AGAIN_MS,
   RECONFIGURE_WITHIN_MS,
   SLOW_START_AGAIN_MS,
@@ -39,8 +40,10 @@ export interface ReplicaRecord {
   healthFailures: number;
   nextHealthMs: number;
   isChecked: boolean;
-  /** Its node is to go. */
+  /** Another is to take its place, without a gap: its node is to go, or its code hangs in a configuration. */
   isMoving: boolean;
+  /** The time at which it was last told a configuration. */
+  toldMs: number;
   /** The replica failed to take its last configuration. */
   isMisconfigured: boolean;
   /** A rank is on its way to the replica, beside its requests, and it goes on to count as running. */
@@ -239,8 +242,11 @@ export class DeploymentState {
     return effects;
   }
 
-  /** A replica failed to take a configuration. It gets the former configuration back, if there is one; it is replaced only if that fails, too. */
-  reconfigureFailed(replica: ReplicaRecord, reason: string, nowMs: number): ServeEffect[] {
+  /**
+   * A replica failed to take a configuration. It gets the former configuration back, if there is one, or the next, where the user wants another by now; it is replaced if that
+   * fails, too. One whose call is late is replaced without a gap: the call may end at any time, and undo what is told after it.
+   */
+  reconfigureFailed(replica: ReplicaRecord, { reason, isLate }: { reason: string; isLate: boolean }, nowMs: number): ServeEffect[] {
     const former = this.#former;
     if (replica.phase !== "updating") {
       // The call told its rank alone, which says nothing of the configuration.
@@ -248,13 +254,14 @@ export class DeploymentState {
       replica.isRanking = false;
       return [];
     }
-    const isGoneBackTo = this.#failure !== undefined && this.#target === former;
+    const isWanted = replica.version === this.#target.version && replica.userConfig === this.#target.config.userConfig;
     const mayGoBack = former !== undefined && former !== this.#target && former.version === replica.version;
-    if (!mayGoBack && !isGoneBackTo) return this.failed(replica, reason, nowMs);
-    if (isGoneBackTo && replica.userConfig === former?.config.userConfig) return this.failed(replica, reason, nowMs);
+    if (isWanted && !mayGoBack) return this.failed(replica, reason, nowMs);
     replica.phase = "running";
     replica.isMisconfigured = true;
-    if (isGoneBackTo) return [];
+    replica.isMoving ||= isLate;
+    // The failure of a configuration that nobody wants any more says nothing of the one that is wanted.
+    if (!isWanted) return [];
     this.#giveUp(reason);
     return [{ kind: "save", app: this.app }, this.#publish()];
   }
@@ -311,10 +318,10 @@ export class DeploymentState {
 
   /** A replica of an earlier controller. One that drains already counts for nothing, and is followed to its end. */
   found(replica: FoundReplica, nowMs: number): ServeEffect[] {
-    const { id, version, userConfig, maxOngoing, rank, worldSize, gang, nodeId, pid, isDraining } = replica;
+    const { id, version, userConfig, isMisconfigured, maxOngoing, rank, worldSize, gang, nodeId, pid, isDraining } = replica;
     if (this.replicas.has(id)) return [];
     const record = newRecord(id, { version, rank, worldSize, gang, userConfig, maxOngoing }, nowMs);
-    this.replicas.set(id, { ...record, phase: isDraining ? "retiring" : "running", nodeId, pid });
+    this.replicas.set(id, { ...record, phase: isDraining ? "retiring" : "running", isMisconfigured, nodeId, pid });
     return isDraining ? [{ kind: "retire", replica: id, withinMs: this.#target.config.gracefulShutdownTimeoutMs }] : [this.#publish()];
   }
 
@@ -330,7 +337,7 @@ export class DeploymentState {
       else old.push(replica);
     }
     effects.push(...this.#start(current, old, nowMs));
-    effects.push(...this.#reconfigure(current));
+    effects.push(...this.#reconfigure(current, nowMs));
     effects.push(...this.#retireOld(current, old, nowMs));
     if (old.length === 0 && current.length > this.#count) effects.push(...this.#retireExcess(current));
     effects.push(...this.#checkHealth(nowMs));
@@ -511,10 +518,13 @@ export class DeploymentState {
   }
 
   /** A new `userConfig` or limit, in place: some replicas at a time. */
-  #reconfigure(current: readonly ReplicaRecord[]): ServeEffect[] {
+  #reconfigure(current: readonly ReplicaRecord[], nowMs: number): ServeEffect[] {
     const { userConfig, maxOngoingRequests, rollingUpdatePercentage } = this.#target.config;
     let room = Math.max(1, Math.floor(this.#count * rollingUpdatePercentage)) - current.filter(({ phase }) => phase === "updating").length;
     const effects: ServeEffect[] = [];
+    for (const replica of current)
+      if (replica.phase === "updating" && replica.userConfig !== userConfig && nowMs - replica.toldMs >= OUTDATED_CONFIG_WITHIN_MS)
+        replica.isMoving = true;
     for (const replica of current) {
       if (room <= 0) break;
       const isRight = replica.userConfig === userConfig && replica.maxOngoing === maxOngoingRequests && !replica.isMisconfigured;
@@ -525,6 +535,7 @@ export class DeploymentState {
       replica.isMisconfigured = false;
       replica.userConfig = userConfig;
       replica.maxOngoing = maxOngoingRequests;
+      replica.toldMs = nowMs;
       effects.push(this.#tell(replica, RECONFIGURE_WITHIN_MS));
     }
     return effects;
@@ -666,6 +677,7 @@ function newRecord(
     nextHealthMs: nowMs,
     isChecked: false,
     isMoving: false,
+    toldMs: nowMs,
     isMisconfigured: false,
     isRanking: false,
     rankFailedMs: undefined,

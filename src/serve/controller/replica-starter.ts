@@ -193,8 +193,9 @@ export class ReplicaStarter {
           this.#happened({ kind: "reconfigured", replica: id });
         },
         (error: unknown) => {
-          const reason = error instanceof TaskTimeoutError ? slowReconfigure(id, withinMs) : reasonOf(error);
-          this.#happened({ kind: "reconfigureFailed", replica: id, reason });
+          const isLate = error instanceof TaskTimeoutError;
+          const reason = isLate ? slowReconfigure(id, withinMs) : reasonOf(error);
+          this.#happened({ kind: "reconfigureFailed", replica: id, reason, isLate });
         },
       );
   }

@@ -160,7 +160,7 @@ export class DeploymentState {
 
   /** The routes for routers; `null`: no replica answers, and none will. */
   routes(): DeploymentRoutes | null {
-    const serving = [...this.replicas.values()].filter((replica) => this.#serves(replica));
+    const serving = [...this.#serving];
     if (this.#isDeleting || (serving.length === 0 && this.#failure !== undefined && this.#count > 0)) return null;
     const { maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods, routerId, requestRouterArgs } = this.#target.config;
     const replicas = serving.map(({ id, nodeId, models }) => ({ id, actorName: replicaActorName(id), nodeId, models }));
@@ -196,7 +196,7 @@ export class DeploymentState {
   /** A target whose version the user has named is of the version of that name that runs, with its code. Where none runs there is no update to be saved. */
   #asNamed(target: DeploymentTarget): DeploymentTarget {
     if (target.versionKey === undefined) return target;
-    const running = new Set([...this.replicas.values()].filter((replica) => this.#serves(replica)).map(({ version }) => version));
+    const running = new Set(Array.from(this.#serving, ({ version }) => version));
     const found = [this.#target, this.#former].find(
       (known) => known !== undefined && known.versionKey === target.versionKey && running.has(known.version),
     );
@@ -355,7 +355,7 @@ export class DeploymentState {
       app: this.app,
       deployment: this.name,
       currentReplicas: this.#count,
-      runningReplicas: [...this.replicas.values()].filter((replica) => this.#serves(replica)).length,
+      runningReplicas: this.#serving.size,
       totalRequests: loadOf(this.autoscaler.samples, autoscaling, nowMs),
       samples: this.autoscaler.samples,
       config: autoscaling,
@@ -378,12 +378,21 @@ export class DeploymentState {
     return this.#status === "UPDATING" && this.#former?.version !== this.#target.version;
   }
 
-  #serves(replica: ReplicaRecord): boolean {
-    if (replica.phase !== "running" && replica.phase !== "updating") return false;
-    if (replica.gang === undefined) return true;
-    // A gang serves as a whole.
-    for (const other of this.replicas.values()) if (other.gang === replica.gang && other.phase === "starting") return false;
-    return true;
+  get #serving(): Set<ReplicaRecord> {
+    const starting = this.#startingGangs;
+    return new Set([...this.replicas.values()].filter((replica) => this.#serves(replica, starting)));
+  }
+
+  /** A gang serves as a whole. @param starting spares the search where many are asked about */
+  #serves({ phase, gang }: ReplicaRecord, starting?: ReadonlySet<string>): boolean {
+    if (phase !== "running" && phase !== "updating") return false;
+    return gang === undefined || !(starting ?? this.#startingGangs).has(gang);
+  }
+
+  get #startingGangs(): Set<string> {
+    const gangs = new Set<string>();
+    for (const { gang, phase } of this.replicas.values()) if (gang !== undefined && phase === "starting") gangs.add(gang);
+    return gangs;
   }
 
   /** A gang moves as a whole. */
@@ -546,8 +555,9 @@ export class DeploymentState {
     const { config } = this.#target;
     const effects: ServeEffect[] = [];
     for (const replica of old) if (replica.phase === "starting") effects.push(...this.#retire(replica, { withinMs: 0 }));
-    const serving = old.filter((replica) => this.#serves(replica));
-    const running = current.filter((replica) => this.#serves(replica)).length;
+    const all = this.#serving;
+    const serving = old.filter((replica) => all.has(replica));
+    const running = current.filter((replica) => all.has(replica)).length;
     // No room beside the old ones: either there is to be none, or a new one finds none.
     const isStuck = current.some(({ phase, sinceMs }) => phase === "starting" && nowMs - sinceMs >= SURGE_PATIENCE_MS);
     const few = Math.max(this.#leastStep(old), Math.floor(this.#count * config.rollingUpdatePercentage));

@@ -6,7 +6,8 @@
  */
 import { SERVE_NAMESPACE } from "../names.ts";
 import { type AnyActorHandle, getActor } from "../../core/index.ts";
-import { actorIdOf, outsideCalls } from "../../core/internal.ts";
+import { actorIdOf, outsideCalls, within } from "../../core/internal.ts";
+import { SYNC_WITHIN_MS } from "../limits.ts";
 import { measureRouters } from "../metrics/router-metrics.ts";
 import { measureQueues } from "../metrics/serve-metrics.ts";
 import { ControllerLink } from "./controller-link.ts";
@@ -93,9 +94,11 @@ class ProcessRouters {
     return this.#link.unreachable;
   }
 
-  /** Resolves when all routers here know what the controller knows now. */
-  synced(): Promise<void> {
-    return this.#link.synced();
+  /** Resolves when all routers here go by what the controller knows now, or when the time is over. */
+  async synced(): Promise<void> {
+    await this.#link.synced();
+    const settled = Promise.allSettled(Array.from(this.all, (router) => router.settled));
+    await within(settled, { timeoutMs: SYNC_WITHIN_MS, signal: undefined });
   }
 
   #remove(key: string, router: DeploymentRouter): void {
@@ -127,7 +130,7 @@ export function processRouters(): ProcessRouters {
   return routers;
 }
 
-/** Resolves when the routers of this process, if there are any, know what the controller knows now. */
+/** Resolves when the routers of this process, if there are any, go by what the controller knows now, or when the time is over. */
 export async function routersSynced(): Promise<void> {
   await routers?.synced();
 }

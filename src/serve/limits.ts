@@ -85,6 +85,8 @@ export const LOST_FOR_MS = 1_000;
 export const CALL_ATTEMPTS_MAX = 4;
 /** How soon a process tries to reach the controller again. */
 export const WATCH_RETRY_MS = 200;
+/** A process that asks what the controller knows now goes on without an answer after that long, and takes the connection for dead: the controller may have fallen silent with its machine. */
+export const SYNC_WITHIN_MS = 5_000;
 /** How often routers and replicas tell the controller how many requests there are. Ray: metrics_interval_s is 10; scaling that follows load within a second needs less. */
 export const REPORT_EVERY_MS = 500;
 /** A report that is older counts no more: its process has ended. */
@@ -118,6 +120,8 @@ export const START_RETRY_MIN_MS = 100;
 export const START_RETRY_MAX_MS = 10_000;
 /** A replica that has not taken a new `userConfig` within that long hangs: models load in minutes. */
 export const RECONFIGURE_WITHIN_MS = 600_000;
+/** A replica that is still busy with a `userConfig` that is no longer wanted is replaced after that long: it may hang. */
+export const OUTDATED_CONFIG_WITHIN_MS = 10_000;
 /** Until a replica that did not take its rank is told it again. */
 export const RANK_AGAIN_MS = 1_000;
 /** A replica that has not started after that long is asked for the reason. Ray: SLOW_STARTUP_WARNING_S is 30; a replica that waits for resources is one that nobody needs to wait for. */

@@ -81,3 +81,21 @@ test("replicas that share a process have each its own context: in constructors, 
   await serve.delete("default");
   expect(ended.sort()).toEqual(["Part 0", "Part 1"]);
 });
+
+test("proxies that share a process all listen and know the routes", async () => {
+  await serve.shutdown();
+  const { address = "" } = await serve.start({ httpOptions: { port: 0, proxies: 2 } });
+  expect(Object.values((await serve.status()).proxies).map((proxy) => [proxy.status, proxy.address])).toEqual([
+    ["HEALTHY", address],
+    ["HEALTHY", address],
+  ]);
+  class Hello {
+    fetch(): Response {
+      return new Response("hello");
+    }
+  }
+  await serve.run(serve.deployment(Hello, { actorOptions: { numCpus: 0 } }).bind());
+  // The system spreads connections over the proxies.
+  const answers = await Promise.all(Array.from({ length: 20 }, () => ask(address, "/")));
+  expect(answers.filter(({ body }) => body !== "hello")).toEqual([]);
+});

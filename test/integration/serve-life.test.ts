@@ -317,7 +317,7 @@ test("the proxies of a node share its port; one that dies is started again there
     );
     return status === 200 && pids.length === 2 && !pids.some(({ pid }) => pid === proxies[0]?.pid);
   }, "another proxy in its place");
-  // One that listens knows the paths: nobody is told that there is no such application.
+  // A proxy that listens knows the paths: nobody is told that there is no such application.
   for (let index = 0; index < 20; index += 1)
     statuses.add((await ask(address, "/proxied?n=a", { headers: { connection: "close" } })).status);
   expect([...statuses]).not.toContain(404);

@@ -213,7 +213,7 @@ test("one request more than may wait gets 429, and a client that goes ends the e
 });
 
 test("embeddings of several requests go to the engine together", async () => {
-  // Those that come within 2 ms of each other are together.
+  // Requests that come within 2 ms of each other are together.
   const inputs = Array.from({ length: 20 }, (_, index) => "x".repeat(index + 1));
   const answers = await Promise.all(
     inputs.map((input) => client.embeddings.create({ model: "observed", input, encoding_format: "float" })),

@@ -199,7 +199,7 @@ test("gangs start and end together, in placement groups, and an update of theirs
   const handle = await serve.run(Gang.bind(), { name: "gang", routePrefix: "/gang" });
   const places = await handle.broadcast("where");
   expect(new Set(places.map(({ rank }) => rank))).toEqual(new Set([0, 1]));
-  // Each knows the members, and which of them it is.
+  // Every replica knows the members, and which of them it is.
   const { gangId = "", memberReplicaIds = [] } = places[0]?.gangContext ?? {};
   for (const { replicaId, gangContext } of places)
     expect(gangContext).toEqual({ gangId, rank: memberReplicaIds.indexOf(replicaId), worldSize: 2, memberReplicaIds });
@@ -474,7 +474,7 @@ test("a policy and a router of the user's decide instead of Serve's", async () =
   }
   // Other arguments make another router, and no other replicas.
   await serve.run(deployment.options({ requestRouterArgs: { isLast: true } }).bind(), { name: "own", routePrefix: "/own" });
-  await until(async () => (await ask(address, "/own")).body === places[1], "the proxy to have the other router");
+  expect([(await ask(address, "/own")).body, await handle.remote()]).toEqual([places[1], places[1]]);
   expect(() => serve.deployment(Place, { requestRouterArgs: {} })).toThrow("requestRouterArgs are for a requestRouter, and there is none");
   expect(() => serve.deployment(Place, { requestRouter: Place as never })).toThrow(
     "a class with chooseReplicas(request, candidates) is needed",

@@ -65,7 +65,7 @@ export function setCallData(data: unknown): void {
   if (context !== undefined) context.data = data;
 }
 
-/** What the library has laid beside the actor whose code runs here. */
+/** The data that the library has laid beside the actor whose code runs here. */
 export function actorData(): unknown {
   return taskContext.current?.place.data;
 }

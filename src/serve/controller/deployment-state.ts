@@ -10,6 +10,7 @@ import type { DeploymentTarget, TargetCapacity } from "../deployment-config.ts";
 import {
   ENDED_REPLICAS_KEPT,
   HEALTH_FAILURES_MAX,
+  OUTDATED_CONFIG_WITHIN_MS,
   RANK_AGAIN_MS,
   RECONFIGURE_WITHIN_MS,
   SLOW_START_AGAIN_MS,
@@ -39,8 +40,10 @@ export interface ReplicaRecord {
   healthFailures: number;
   nextHealthMs: number;
   isChecked: boolean;
-  /** Its node is to go. */
+  /** Another is to take its place, without a gap: its node is to go, or its code hangs in a configuration. */
   isMoving: boolean;
+  /** The time at which it was last told a configuration. */
+  toldMs: number;
   /** The replica failed to take its last configuration. */
   isMisconfigured: boolean;
   /** A rank is on its way to the replica, beside its requests, and it goes on to count as running. */
@@ -157,7 +160,7 @@ export class DeploymentState {
 
   /** The routes for routers; `null`: no replica answers, and none will. */
   routes(): DeploymentRoutes | null {
-    const serving = [...this.replicas.values()].filter((replica) => this.#serves(replica));
+    const serving = [...this.#serving];
     if (this.#isDeleting || (serving.length === 0 && this.#failure !== undefined && this.#count > 0)) return null;
     const { maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods, routerId, requestRouterArgs } = this.#target.config;
     const replicas = serving.map(({ id, nodeId, models }) => ({ id, actorName: replicaActorName(id), nodeId, models }));
@@ -193,7 +196,7 @@ export class DeploymentState {
   /** A target whose version the user has named is of the version of that name that runs, with its code. Where none runs there is no update to be saved. */
   #asNamed(target: DeploymentTarget): DeploymentTarget {
     if (target.versionKey === undefined) return target;
-    const running = new Set([...this.replicas.values()].filter((replica) => this.#serves(replica)).map(({ version }) => version));
+    const running = new Set(Array.from(this.#serving, ({ version }) => version));
     const found = [this.#target, this.#former].find(
       (known) => known !== undefined && known.versionKey === target.versionKey && running.has(known.version),
     );
@@ -239,8 +242,11 @@ export class DeploymentState {
     return effects;
   }
 
-  /** A replica failed to take a configuration. It gets the former configuration back, if there is one; it is replaced only if that fails, too. */
-  reconfigureFailed(replica: ReplicaRecord, reason: string, nowMs: number): ServeEffect[] {
+  /**
+   * A replica failed to take a configuration. It gets the former configuration back, if there is one, or the next, where the user wants another by now; it is replaced if that
+   * fails, too. One whose call is late is replaced without a gap: the call may end at any time, and undo what is told after it.
+   */
+  reconfigureFailed(replica: ReplicaRecord, { reason, isLate }: { reason: string; isLate: boolean }, nowMs: number): ServeEffect[] {
     const former = this.#former;
     if (replica.phase !== "updating") {
       // The call told its rank alone, which says nothing of the configuration.
@@ -248,13 +254,14 @@ export class DeploymentState {
       replica.isRanking = false;
       return [];
     }
-    const isGoneBackTo = this.#failure !== undefined && this.#target === former;
+    const isWanted = replica.version === this.#target.version && replica.userConfig === this.#target.config.userConfig;
     const mayGoBack = former !== undefined && former !== this.#target && former.version === replica.version;
-    if (!mayGoBack && !isGoneBackTo) return this.failed(replica, reason, nowMs);
-    if (isGoneBackTo && replica.userConfig === former?.config.userConfig) return this.failed(replica, reason, nowMs);
+    if (isWanted && !mayGoBack) return this.failed(replica, reason, nowMs);
     replica.phase = "running";
     replica.isMisconfigured = true;
-    if (isGoneBackTo) return [];
+    replica.isMoving ||= isLate;
+    // The failure of a configuration that nobody wants any more says nothing of the one that is wanted.
+    if (!isWanted) return [];
     this.#giveUp(reason);
     return [{ kind: "save", app: this.app }, this.#publish()];
   }
@@ -311,10 +318,10 @@ export class DeploymentState {
 
   /** A replica of an earlier controller. One that drains already counts for nothing, and is followed to its end. */
   found(replica: FoundReplica, nowMs: number): ServeEffect[] {
-    const { id, version, userConfig, maxOngoing, rank, worldSize, gang, nodeId, pid, isDraining } = replica;
+    const { id, version, userConfig, isMisconfigured, maxOngoing, rank, worldSize, gang, nodeId, pid, isDraining } = replica;
     if (this.replicas.has(id)) return [];
     const record = newRecord(id, { version, rank, worldSize, gang, userConfig, maxOngoing }, nowMs);
-    this.replicas.set(id, { ...record, phase: isDraining ? "retiring" : "running", nodeId, pid });
+    this.replicas.set(id, { ...record, phase: isDraining ? "retiring" : "running", isMisconfigured, nodeId, pid });
     return isDraining ? [{ kind: "retire", replica: id, withinMs: this.#target.config.gracefulShutdownTimeoutMs }] : [this.#publish()];
   }
 
@@ -330,7 +337,7 @@ export class DeploymentState {
       else old.push(replica);
     }
     effects.push(...this.#start(current, old, nowMs));
-    effects.push(...this.#reconfigure(current));
+    effects.push(...this.#reconfigure(current, nowMs));
     effects.push(...this.#retireOld(current, old, nowMs));
     if (old.length === 0 && current.length > this.#count) effects.push(...this.#retireExcess(current));
     effects.push(...this.#checkHealth(nowMs));
@@ -348,7 +355,7 @@ export class DeploymentState {
       app: this.app,
       deployment: this.name,
       currentReplicas: this.#count,
-      runningReplicas: [...this.replicas.values()].filter((replica) => this.#serves(replica)).length,
+      runningReplicas: this.#serving.size,
       totalRequests: loadOf(this.autoscaler.samples, autoscaling, nowMs),
       samples: this.autoscaler.samples,
       config: autoscaling,
@@ -371,12 +378,21 @@ export class DeploymentState {
     return this.#status === "UPDATING" && this.#former?.version !== this.#target.version;
   }
 
-  #serves(replica: ReplicaRecord): boolean {
-    if (replica.phase !== "running" && replica.phase !== "updating") return false;
-    if (replica.gang === undefined) return true;
-    // A gang serves as a whole.
-    for (const other of this.replicas.values()) if (other.gang === replica.gang && other.phase === "starting") return false;
-    return true;
+  get #serving(): Set<ReplicaRecord> {
+    const starting = this.#startingGangs;
+    return new Set([...this.replicas.values()].filter((replica) => this.#serves(replica, starting)));
+  }
+
+  /** A gang serves as a whole. @param starting spares the search where many are asked about */
+  #serves({ phase, gang }: ReplicaRecord, starting?: ReadonlySet<string>): boolean {
+    if (phase !== "running" && phase !== "updating") return false;
+    return gang === undefined || !(starting ?? this.#startingGangs).has(gang);
+  }
+
+  get #startingGangs(): Set<string> {
+    const gangs = new Set<string>();
+    for (const { gang, phase } of this.replicas.values()) if (gang !== undefined && phase === "starting") gangs.add(gang);
+    return gangs;
   }
 
   /** A gang moves as a whole. */
@@ -511,10 +527,13 @@ export class DeploymentState {
   }
 
   /** A new `userConfig` or limit, in place: some replicas at a time. */
-  #reconfigure(current: readonly ReplicaRecord[]): ServeEffect[] {
+  #reconfigure(current: readonly ReplicaRecord[], nowMs: number): ServeEffect[] {
     const { userConfig, maxOngoingRequests, rollingUpdatePercentage } = this.#target.config;
     let room = Math.max(1, Math.floor(this.#count * rollingUpdatePercentage)) - current.filter(({ phase }) => phase === "updating").length;
     const effects: ServeEffect[] = [];
+    for (const replica of current)
+      if (replica.phase === "updating" && replica.userConfig !== userConfig && nowMs - replica.toldMs >= OUTDATED_CONFIG_WITHIN_MS)
+        replica.isMoving = true;
     for (const replica of current) {
       if (room <= 0) break;
       const isRight = replica.userConfig === userConfig && replica.maxOngoing === maxOngoingRequests && !replica.isMisconfigured;
@@ -525,6 +544,7 @@ export class DeploymentState {
       replica.isMisconfigured = false;
       replica.userConfig = userConfig;
       replica.maxOngoing = maxOngoingRequests;
+      replica.toldMs = nowMs;
       effects.push(this.#tell(replica, RECONFIGURE_WITHIN_MS));
     }
     return effects;
@@ -535,8 +555,9 @@ export class DeploymentState {
     const { config } = this.#target;
     const effects: ServeEffect[] = [];
     for (const replica of old) if (replica.phase === "starting") effects.push(...this.#retire(replica, { withinMs: 0 }));
-    const serving = old.filter((replica) => this.#serves(replica));
-    const running = current.filter((replica) => this.#serves(replica)).length;
+    const all = this.#serving;
+    const serving = old.filter((replica) => all.has(replica));
+    const running = current.filter((replica) => all.has(replica)).length;
     // No room beside the old ones: either there is to be none, or a new one finds none.
     const isStuck = current.some(({ phase, sinceMs }) => phase === "starting" && nowMs - sinceMs >= SURGE_PATIENCE_MS);
     const few = Math.max(this.#leastStep(old), Math.floor(this.#count * config.rollingUpdatePercentage));
@@ -666,6 +687,7 @@ function newRecord(
     nextHealthMs: nowMs,
     isChecked: false,
     isMoving: false,
+    toldMs: nowMs,
     isMisconfigured: false,
     isRanking: false,
     rankFailedMs: undefined,

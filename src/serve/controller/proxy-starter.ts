@@ -6,6 +6,7 @@
  */
 import { SERVE_NAMESPACE } from "../names.ts";
 import { ActorDiedError, type ActorHandle, actors, getRuntimeContext, kill, type NodeInfo, nodes, remote } from "../../core/index.ts";
+import { within } from "../../core/internal.ts";
 import {
   COMPONENT_START_WITHIN_MS,
   DRAIN_ANSWER_MS,
@@ -110,10 +111,13 @@ export class ProxyStarter {
     await Promise.all([...this.#proxies.values()].map(({ started }) => started));
   }
 
-  /** All proxies that serve route to the application. */
+  /** All proxies that serve, with those that start now, route to the application; one that does not get there in time holds nobody up. */
   async routesTo(app: string): Promise<void> {
-    const serving = [...this.#proxies.values()].filter(({ info }) => info.status === "HEALTHY");
-    await Promise.allSettled(serving.map(({ handle }) => handle.routesTo.options({ timeoutMs: COMPONENT_START_WITHIN_MS }).remote(app)));
+    const asked = [...this.#proxies.values()].map(async (proxy) => {
+      await proxy.started.catch(() => {});
+      if (proxy.info.status === "HEALTHY") await proxy.handle.routesTo.options({ timeoutMs: COMPONENT_START_WITHIN_MS }).remote(app);
+    });
+    await within(Promise.allSettled(asked), { timeoutMs: COMPONENT_START_WITHIN_MS, signal: undefined });
   }
 
   async metrics(): Promise<ProcessMetrics[]> {

@@ -193,8 +193,9 @@ export class ReplicaStarter {
           this.#happened({ kind: "reconfigured", replica: id });
         },
         (error: unknown) => {
-          const reason = error instanceof TaskTimeoutError ? slowReconfigure(id, withinMs) : reasonOf(error);
-          this.#happened({ kind: "reconfigureFailed", replica: id, reason });
+          const isLate = error instanceof TaskTimeoutError;
+          const reason = isLate ? slowReconfigure(id, withinMs) : reasonOf(error);
+          this.#happened({ kind: "reconfigureFailed", replica: id, reason, isLate });
         },
       );
   }
@@ -347,7 +348,7 @@ function bundleOf(options: Readonly<Record<string, unknown>>): Record<string, nu
   };
 }
 
-/** Why a replica that does not take its configuration is given up, with the remedy. */
+/** Tells why a replica that does not take its configuration is given up, with the remedy. */
 function slowReconfigure(id: string, withinMs: number): string {
   return `reconfigure() of replica ${id} had not returned after ${withinMs / 1000} s: let it begin slow work and return, or give what takes so long to the constructor, as an argument of bind()`;
 }

@@ -20,7 +20,8 @@ export type ServeEvent =
   | { readonly kind: "explained"; readonly replica: string; readonly reason: string }
   | { readonly kind: "startFailed"; readonly replica: string; readonly reason: string }
   | { readonly kind: "reconfigured"; readonly replica: string }
-  | { readonly kind: "reconfigureFailed"; readonly replica: string; readonly reason: string }
+  /** `isLate`: the time was over, and the call may run on. */
+  | { readonly kind: "reconfigureFailed"; readonly replica: string; readonly reason: string; readonly isLate: boolean }
   | { readonly kind: "healthy"; readonly replica: string }
   | { readonly kind: "unhealthy"; readonly replica: string; readonly reason: string }
   /** Its process has ended, wanted or not. */
@@ -40,6 +41,8 @@ export interface FoundReplica {
   readonly deployment: string;
   readonly version: string;
   readonly userConfig: string | undefined;
+  /** The replica has not taken that configuration yet, or failed to. */
+  readonly isMisconfigured: boolean;
   readonly maxOngoing: number;
   readonly rank: number;
   readonly worldSize: number;

@@ -147,12 +147,13 @@ class World {
         }
         if (effect.withinMs < RECONFIGURE_WITHIN_MS && this.ranking !== "taken") {
           this.toldInVain.push(effect.replica);
-          if (this.ranking === "refused") this.apply({ kind: "reconfigureFailed", replica: effect.replica, reason: "no answer" });
+          if (this.ranking === "refused")
+            this.apply({ kind: "reconfigureFailed", replica: effect.replica, reason: "no answer", isLate: false });
           break;
         }
         if (this.replicas.has(effect.replica)) this.settings.set(effect.replica, effect.settings);
         if (this.badConfigs.has(effect.settings.userConfig ?? ""))
-          this.apply({ kind: "reconfigureFailed", replica: effect.replica, reason: "a bad configuration" });
+          this.apply({ kind: "reconfigureFailed", replica: effect.replica, reason: "a bad configuration", isLate: false });
         else this.apply({ kind: "reconfigured", replica: effect.replica });
         break;
       case "explain":
@@ -219,10 +220,11 @@ function restored(world: World, replicas: readonly Simulated[]): void {
 function foundEvent(
   { start, nodeId }: Simulated,
   isDraining = false,
-  settings: Pick<ReplicaSettings, "rank" | "worldSize"> = start,
+  settings: Pick<ReplicaSettings, "rank" | "worldSize"> & { isMisconfigured?: boolean } = start,
 ): ServeEvent {
   const { id, app: name, deployment, version, userConfig, maxOngoingRequests: maxOngoing, gang } = start;
-  const place = { gang: gang?.id, nodeId, pid: 1, isDraining, rank: settings.rank, worldSize: settings.worldSize };
+  const { rank, worldSize, isMisconfigured = false } = settings;
+  const place = { gang: gang?.id, nodeId, pid: 1, isDraining, rank, worldSize, isMisconfigured };
   return { kind: "found", replica: { id, app: name, deployment, version, userConfig, maxOngoing, ...place } };
 }
 
@@ -379,7 +381,7 @@ describe("updates", () => {
     expect(world.state.deployment("app", "D")?.target.config.userConfig).toBe("2");
   });
 
-  test("of the configuration leave replicas running, as they take requests meanwhile; where they hang the former one comes back", () => {
+  test("of the configuration leave replicas running, as they take requests meanwhile; where they hang the former one comes back, in other replicas", () => {
     const options: DeploymentOptions = { autoscalingConfig: { minReplicas: 3, maxReplicas: 5 }, rollingUpdatePercentage: 1, userConfig: 1 };
     const world = running("v1", options);
     const before = [...world.replicas.keys()];
@@ -394,11 +396,65 @@ describe("updates", () => {
     });
     expect([deployment?.status, deployment?.replicaStates, counted]).toEqual(["UPDATING", { RUNNING: 3 }, [3]]);
     // The calls end with their time.
-    for (const replica of before) world.apply({ kind: "reconfigureFailed", replica, reason: "it had not returned" });
-    for (let step = 0; step < 20; step += 1) world.step();
+    for (const replica of before) world.apply({ kind: "reconfigureFailed", replica, reason: "it had not returned", isLate: true });
+    // The calls may run on, and end whenever they like.
+    world.until(
+      () => world.replicas.size === 3 && before.every((replica) => !world.replicas.has(replica)),
+      () => expect(world.serving("D")).toBeGreaterThanOrEqual(3),
+    );
     expect(world.state.status("app")).toMatchObject({ status: "DEPLOY_FAILED", message: "D: it had not returned" });
-    expect([...world.settings.values()].map(({ userConfig }) => userConfig)).toEqual(["1", "1", "1"]);
+    expect([...world.replicas.values()].map(({ start }) => start.userConfig)).toEqual(["1", "1", "1"]);
+  });
+
+  test.each([
+    ["configuration", "v1", 3],
+    ["version", "v2", 2],
+  ])("a configuration that hangs or fails late does not give up the %s that the user has deployed since", (_, version, userConfig) => {
+    for (const isLate of [true, false]) {
+      const world = running("v1", { numReplicas: 1, userConfig: 1 });
+      const [before] = world.replicas.keys() as Iterable<string> as [string];
+      world.slowConfigs.add("2");
+      world.apply({ kind: "deploy", target: app(target("v1", { numReplicas: 1, userConfig: 2 })) });
+      world.slowConfigs.clear();
+      world.apply({ kind: "deploy", target: app(target(version, { numReplicas: 1, userConfig })) });
+      world.apply({ kind: "reconfigureFailed", replica: before, reason: "it had not returned", isLate });
+      world.until(
+        () => world.status("app") === "RUNNING",
+        () => expect(world.serving("D")).toBeGreaterThanOrEqual(1),
+      );
+      world.step();
+      expect(world.state.status("app")?.message).toBe("");
+      expect(world.state.deployment("app", "D")?.target).toMatchObject({ version, config: { userConfig: String(userConfig) } });
+      expect(world.replicas.has(before)).toBe(!isLate && version === "v1");
+    }
+  });
+
+  test("of a configuration that hangs do not wait for it: the replica makes way for another", () => {
+    const world = running("v1", { numReplicas: 1, userConfig: 1 });
+    const before = [...world.replicas.keys()];
+    world.slowConfigs.add("2");
+    world.apply({ kind: "deploy", target: app(target("v1", { numReplicas: 1, userConfig: 2 })) });
+    for (let step = 0; step < 1000; step += 1) world.step();
     expect([...world.replicas.keys()]).toEqual(before);
+    world.apply({ kind: "deploy", target: app(target("v1", { numReplicas: 1, userConfig: 3 })) });
+    world.until(
+      () => world.status("app") === "RUNNING",
+      () => expect(world.serving("D")).toBeGreaterThanOrEqual(1),
+    );
+    expect([...world.replicas.values()].filter(({ state }) => state === "running").map(({ start }) => start.userConfig)).toEqual(["3"]);
+  });
+
+  test("of the configuration that a replica has not taken go on under the next controller", () => {
+    const world = running("v1", { numReplicas: 2, userConfig: 1 });
+    const record = world.state.record("app");
+    world.state = new ServeState({ newId: () => "again" });
+    world.state.restore(JSON.parse(JSON.stringify(record)));
+    const [first, second] = [...world.replicas.values()] as [Simulated, Simulated];
+    world.apply(foundEvent(first, false, { ...first.start, isMisconfigured: true }));
+    world.apply(foundEvent(second));
+    world.settings.clear();
+    world.until(() => world.status("app") === "RUNNING");
+    expect([...world.settings].map(([id, { userConfig }]) => [id, userConfig])).toEqual([[first.start.id, "1"]]);
   });
 
   test("add and remove deployments of the application", () => {
@@ -473,7 +529,7 @@ describe("ranks", () => {
     for (let steps = 0; steps < 10; steps += 1) world.step();
     // The calls end with their time.
     expect([deployment?.status, world.toldInVain.length]).toEqual(["UPDATING", 3]);
-    for (const replica of world.toldInVain.slice()) world.apply({ kind: "reconfigureFailed", replica, reason: "no answer" });
+    for (const replica of world.toldInVain.slice()) world.apply({ kind: "reconfigureFailed", replica, reason: "no answer", isLate: true });
     for (let steps = 0; steps < 100; steps += 1) {
       expect(deployment?.status).toBe("HEALTHY");
       world.step();

@@ -176,7 +176,7 @@ export class ServeState {
       case "started":
         return deployment.started(replica, { ...event, nowMs });
       case "reconfigureFailed":
-        return deployment.reconfigureFailed(replica, event.reason, nowMs);
+        return deployment.reconfigureFailed(replica, event, nowMs);
       case "explained":
         deployment.explained(replica, event.reason);
         return [];

@@ -46,6 +46,8 @@ interface Subscriber {
 export class Subscribers {
   readonly #ports: SubscriberPorts;
   readonly #all = new Set<Subscriber>();
+  /** Questions that came before values may be told. */
+  readonly #early: (() => void)[] = [];
   readonly #waiting = new Map<string, (() => void)[]>();
   #nextSource = 1;
   #measuring: Promise<ProcessMetrics[]> | undefined;
@@ -64,6 +66,7 @@ export class Subscribers {
   open(): void {
     this.#isOpen = true;
     for (const subscriber of this.#all) for (const key of subscriber.keys) this.#tell(subscriber, { key, value: this.#ports.valueOf(key) });
+    for (const answer of this.#early.splice(0)) answer();
   }
 
   /** Everybody who wants to know of the key is told what there is now. */
@@ -142,6 +145,10 @@ export class Subscribers {
   }
 
   #sync(subscriber: Subscriber, body: SyncBody): void {
+    if (!this.#isOpen) {
+      this.#early.push(() => this.#sync(subscriber, body));
+      return;
+    }
     this.#ports.flush();
     tell(subscriber.connection, TOLD.SYNC, body);
   }

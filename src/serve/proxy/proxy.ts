@@ -5,6 +5,7 @@
  * on, until load balancers have left it; then it takes no new connections and finishes the open requests.
  */
 import { getRuntimeContext } from "../../core/index.ts";
+import { within } from "../../core/internal.ts";
 import type { AddressInfo } from "node:net";
 import { listenAt } from "../listening.ts";
 import { processRouters, routersSynced } from "../routing/process-routers.ts";
@@ -16,7 +17,7 @@ import { Exchange } from "./exchange.ts";
 import type { HttpPorts, RoutedTarget } from "./client-exchange.ts";
 import { createHttpFront, type HttpFront } from "./http-front.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
-import { DRAIN_GRACE_PART, DRAIN_WITHIN_PART } from "../limits.ts";
+import { COMPONENT_START_WITHIN_MS, DRAIN_GRACE_PART, DRAIN_WITHIN_PART } from "../limits.ts";
 import { ReplicaLinks } from "./replica-links.ts";
 import { GrpcFront } from "../grpc/grpc-front.ts";
 import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
@@ -30,14 +31,21 @@ interface Ingress {
   readonly links: ReplicaLinks;
 }
 
+interface OpenGrpc {
+  readonly front: GrpcFront;
+  readonly port: number;
+}
+
 export class ServeProxy {
   readonly #options: ResolvedHttpOptions;
   readonly #table = new RouteTable();
   /** By application and deployment. */
   readonly #ingresses = new Map<string, Ingress>();
   #fronts: (HttpFront & { readonly webSockets: WebSocketFront }) | undefined;
-  #grpc: { readonly front: GrpcFront; readonly port: number } | undefined;
+  #grpc: OpenGrpc | undefined;
   #opening: Promise<void> | undefined;
+  #openingGrpc: Promise<OpenGrpc> | undefined;
+  readonly #unwatch: () => void;
   /** The address where the proxy listens, or has listened. */
   #listening: AddressInfo | undefined;
   #isDraining = false;
@@ -58,7 +66,7 @@ export class ServeProxy {
     measureEventLoop("proxy", getRuntimeContext().actorId ?? "");
     const routers = processRouters();
     if (options.preferLocalNode) routers.preferredNodeId = getRuntimeContext().nodeId;
-    routers.watchRoutes((routes) => {
+    this.#unwatch = routers.watchRoutes((routes) => {
       this.#table.update(routes);
       for (const { app, ingress } of routes) this.#ingress(app, ingress);
       for (const resolve of this.#onRoutes.splice(0)) resolve();
@@ -66,16 +74,28 @@ export class ServeProxy {
     });
   }
 
-  /** Listens, once the routes are known. @returns the address, with the port that was free where it was to be any. @throws where the port is taken */
+  /** Listens, once the routes are known. @returns the address, with the port that was free where it was to be any. @throws where the port is taken, or the controller cannot be reached */
   async start(port: number): Promise<{ host: string; port: number; pid: number }> {
     // Clients that came before would be told that there is no such application.
-    await this.#routed.promise;
+    await this.#haveRoutes();
     // The next controller may ask before the answer to the last one.
     this.#opening ??= this.#open(port).finally(() => (this.#opening = undefined));
     await this.#opening;
     // The next controller asks a proxy that may have stopped listening.
     const listening = this.#listening as AddressInfo;
     return { host: listening.address, port: listening.port, pid: process.pid };
+  }
+
+  async #haveRoutes(): Promise<void> {
+    const isRouted = await within(
+      this.#routed.promise.then(() => true),
+      { timeoutMs: COMPONENT_START_WITHIN_MS, signal: undefined },
+    );
+    if (isRouted) return;
+    const { unreachable = "it does not answer" } = processRouters();
+    throw new Error(
+      `Cannot start a proxy of Serve: it has not got the routes from the controller within ${COMPONENT_START_WITHIN_MS / 1000} s: ${unreachable}`,
+    );
   }
 
   async #open(port: number): Promise<void> {
@@ -108,26 +128,31 @@ export class ServeProxy {
   async startGrpc(port: number): Promise<{ host: string; port: number } | undefined> {
     const options = this.#grpcOptions;
     if (options === undefined) return undefined;
-    if (this.#grpc === undefined) {
-      const front = await GrpcFront.create(options, {
-        applications: () => this.#table.entries.map(({ app }) => app),
-        isDraining: () => this.#isDraining,
-        begin: (app, request, reply) => {
-          const { ingress } = this.#table.entries.find((entry) => entry.app === app) as RouteEntry;
-          this.#openRequests += 1;
-          return new Exchange(request, reply, this.#ingress(app, ingress));
-        },
-        served: ({ isBegun, ...entry }) => {
-          if (isBegun) this.#openRequests -= 1;
-          this.#grpcMetrics.served(entry);
-          const { app, method, code, durationMs, requestId } = entry;
-          if (this.#options.accessLog)
-            logAccess({ method: "gRPC", target: method, app, route: method, status: code, durationMs, requestId });
-        },
-      });
-      this.#grpc = { front, port: await front.listen(port, { isShared: this.#options.proxies > 1 }) };
-    }
-    return { host: options.host, port: this.#grpc.port };
+    // As in `start`.
+    const opening = (): Promise<OpenGrpc> =>
+      (this.#openingGrpc ??= this.#openGrpc(options, port).finally(() => (this.#openingGrpc = undefined)));
+    const { port: bound } = this.#grpc ?? (await opening());
+    return { host: options.host, port: bound };
+  }
+
+  async #openGrpc(options: ResolvedGrpcOptions, port: number): Promise<OpenGrpc> {
+    const front = await GrpcFront.create(options, {
+      applications: () => this.#table.entries.map(({ app }) => app),
+      isDraining: () => this.#isDraining,
+      begin: (app, request, reply) => {
+        const { ingress } = this.#table.entries.find((entry) => entry.app === app) as RouteEntry;
+        this.#openRequests += 1;
+        return new Exchange(request, reply, this.#ingress(app, ingress));
+      },
+      served: ({ isBegun, ...entry }) => {
+        if (isBegun) this.#openRequests -= 1;
+        this.#grpcMetrics.served(entry);
+        const { app, method, code, durationMs, requestId } = entry;
+        if (this.#options.accessLog) logAccess({ method: "gRPC", target: method, app, route: method, status: code, durationMs, requestId });
+      },
+    });
+    this.#grpc = { front, port: await front.listen(port, { isShared: this.#options.proxies > 1 }) };
+    return this.#grpc;
   }
 
   /** Resolves once the proxy routes to an application, and to the replicas that it has now. */
@@ -166,6 +191,8 @@ export class ServeProxy {
     // Clients of connections that are open already connect again, to another proxy once a balancer knows.
     this.#fronts?.http2?.close();
     await this.#graceOver.promise;
+    // Its process may go on, with others.
+    this.#unwatch();
     if (this.#fronts === undefined) return ended;
     const { server, http2, webSockets } = this.#fronts;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));

@@ -67,6 +67,8 @@ interface ReplicaSpec {
 export interface ReplicaDescription {
   readonly version: string;
   readonly userConfig: string | undefined;
+  /** The replica has not taken that configuration yet, or failed to. */
+  readonly isMisconfigured: boolean;
   readonly maxOngoing: number;
   readonly rank: number;
   readonly worldSize: number;
@@ -101,7 +103,12 @@ export class Replica {
   #ongoing = 0;
   /** Calls that wait for their turn, the first come first: each begins when it is called. */
   readonly #inTurn = new Set<() => void>();
+  /** The last configuration that was given to the user's code. */
   #userConfig: string | undefined;
+  /** The user's code has not taken it yet, or failed to. */
+  #isMisconfigured = false;
+  /** Settles with the last call of `reconfigure`. */
+  #reconfiguring: Promise<void> = Promise.resolve();
   readonly #metrics: ReplicaMetrics;
   readonly #utilization = new Utilization(performance.now());
   readonly #slowest = new Slowest();
@@ -223,20 +230,31 @@ export class Replica {
     await this.#user?.checkHealth();
   }
 
-  /** Changes what can be changed without a new replica. @throws what the user's `reconfigure` throws */
-  async reconfigure({ userConfig, maxOngoingRequests, rank, worldSize }: ReplicaSettings): Promise<void> {
-    this.#maxOngoing = maxOngoingRequests;
+  /**
+   * Changes what can be changed without a new replica. Calls are carried out one after the other, also where the controller has given one up: what was told last holds.
+   *
+   * @throws what the user's `reconfigure` throws
+   */
+  reconfigure(settings: ReplicaSettings): Promise<void> {
+    this.#maxOngoing = settings.maxOngoingRequests;
     this.#giveTurns();
+    const taken = this.#reconfiguring.then(() => this.#take(settings));
+    this.#reconfiguring = taken.catch(() => {});
+    return taken;
+  }
+
+  async #take({ userConfig, rank, worldSize }: ReplicaSettings): Promise<void> {
     const { context } = this.#spec;
-    const isNew = userConfig !== this.#userConfig;
-    // At once: a later call may overtake this one while code in Python hears of its rank.
-    this.#userConfig = userConfig;
     if (rank !== context.rank || worldSize !== context.worldSize) {
       // Code that keeps its context sees the change, too.
       Object.assign(context, { rank, worldSize });
       await this.#user?.setRank(rank, worldSize);
     }
-    if (isNew) await this.#user?.reconfigure(userConfig === undefined ? undefined : JSON.parse(userConfig));
+    if (userConfig === this.#userConfig && !this.#isMisconfigured) return;
+    this.#userConfig = userConfig;
+    this.#isMisconfigured = true;
+    await this.#user?.reconfigure(userConfig === undefined ? undefined : JSON.parse(userConfig));
+    this.#isMisconfigured = false;
   }
 
   /** Describes the replica for a new controller that adopts it. */
@@ -245,6 +263,7 @@ export class Replica {
     return {
       version,
       userConfig: this.#userConfig,
+      isMisconfigured: this.#isMisconfigured,
       maxOngoing: this.#maxOngoing,
       rank: context.rank,
       worldSize: context.worldSize,

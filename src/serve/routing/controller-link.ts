@@ -7,8 +7,8 @@
 import { CONTROLLER_NAME, CONTROLLER_SERVICE, SERVE_NAMESPACE } from "../names.ts";
 import { hostname } from "node:os";
 import { getActor } from "../../core/index.ts";
-import { connectToActor, outsideCalls, type ServiceConnection } from "../../core/internal.ts";
-import { REPORT_EVERY_MS, WATCH_RETRY_MS } from "../limits.ts";
+import { connectToActor, outsideCalls, type ServiceConnection, within } from "../../core/internal.ts";
+import { REPORT_EVERY_MS, SYNC_WITHIN_MS, WATCH_RETRY_MS } from "../limits.ts";
 import { metricsOfHandles, updateTook } from "../metrics/router-metrics.ts";
 import {
   bodyOf,
@@ -37,6 +37,8 @@ export class ControllerLink {
   #connection: ServiceConnection | undefined;
   #isConnecting = false;
   #isClosed = false;
+  /** The last failure to connect. */
+  #unreachable: string | undefined;
   #lastReport = "[]";
   #nextSync = 1;
   /** By number, whoever waits until the controller has told all. */
@@ -64,15 +66,25 @@ export class ControllerLink {
     if (this.#connection !== undefined) tell(this.#connection, TOLD.RELEASED, { key, replica });
   }
 
-  /** Resolves when this process knows what the controller knew when it was asked; at once without a connection, as the next one begins with all of it. */
+  /** Why there is no connection; undefined where nothing has failed. */
+  get unreachable(): string | undefined {
+    return this.#unreachable;
+  }
+
+  /**
+   * Resolves when this process knows what the controller knew when it was asked. Without a connection, or when it breaks, the next one asks.
+   *
+   * After `SYNC_WITHIN_MS` it resolves all the same, and a connection that has not answered for so long is dropped.
+   */
   async synced(): Promise<void> {
-    const connection = this.#connection;
-    if (connection === undefined) return;
+    if (this.#isClosed || this.#subscriptions.size === 0) return;
+    const asked = this.#connection;
     const number = this.#nextSync++;
-    await new Promise<void>((resolve) => {
-      this.#syncing.set(number, resolve);
-      tell(connection, TOLD.SYNC, { number });
-    });
+    const told = new Promise<true>((resolve) => this.#syncing.set(number, () => resolve(true)));
+    if (asked !== undefined) tell(asked, TOLD.SYNC, { number });
+    const isTold = await within(told, { timeoutMs: SYNC_WITHIN_MS, signal: undefined });
+    this.#syncing.delete(number);
+    if (isTold === undefined && asked === this.#connection) asked?.drop(`the controller did not answer within ${SYNC_WITHIN_MS} ms`);
   }
 
   /** Tells how many requests there are. An idle process says so once. */
@@ -90,12 +102,7 @@ export class ControllerLink {
     clearInterval(this.#reporting);
     this.#connection?.close();
     this.#connection = undefined;
-    this.#endSyncs();
-  }
-
-  #endSyncs(): void {
     for (const resolve of this.#syncing.values()) resolve();
-    this.#syncing.clear();
   }
 
   #connect(): void {
@@ -111,8 +118,9 @@ export class ControllerLink {
         const controller = await getActor(CONTROLLER_NAME, { namespace: SERVE_NAMESPACE });
         this.#connected(await connectToActor(controller, CONTROLLER_SERVICE));
         break;
-      } catch {
+      } catch (error) {
         // The controller has died, or does not exist (yet or any more).
+        this.#unreachable = (error as Error).message;
         await new Promise<void>((resolve) => setTimeout(resolve, WATCH_RETRY_MS).unref());
       }
     }
@@ -125,6 +133,7 @@ export class ControllerLink {
       return;
     }
     this.#connection = connection;
+    this.#unreachable = undefined;
     this.#lastReport = "[]";
     connection.onFrame = (frame) => {
       if (frame.type === TOLD.METRICS)
@@ -132,7 +141,6 @@ export class ControllerLink {
       if (frame.type === TOLD.SYNC) {
         const { number } = bodyOf(frame.body) as SyncBody;
         this.#syncing.get(number)?.();
-        this.#syncing.delete(number);
       }
       if (frame.type !== TOLD.UPDATE) return;
       const { key, value, changedMs } = bodyOf(frame.body) as UpdateBody;
@@ -141,11 +149,11 @@ export class ControllerLink {
     };
     connection.onClose = () => {
       this.#connection = undefined;
-      this.#endSyncs();
       this.#connect();
     };
     for (const [key, subscription] of this.#subscriptions)
       tell(connection, TOLD.SUBSCRIBE, { key, held: subscription.held() } satisfies SubscribeBody);
+    for (const number of this.#syncing.keys()) tell(connection, TOLD.SYNC, { number });
     this.report();
   }
 }

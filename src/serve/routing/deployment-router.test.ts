@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { BackPressureError } from "../errors.ts";
 import { metricSnapshots } from "../metrics/registry.ts";
 import { measureRouters } from "../metrics/router-metrics.ts";
@@ -110,4 +110,20 @@ test("a router whose deployment is deleted is over when its last request is", as
   idle.update(routes(-1, ["a"]));
   idle.update(null);
   expect(overs).toBe(2);
+});
+
+test("a router is settled once routes hold whose own router was to be loaded, also where that fails", async () => {
+  const failed = vi.spyOn(console, "error").mockImplementation(() => {});
+  const router = new DeploymentRouter("app", "model", ports);
+  router.update(routes(-1, ["a"]));
+  await router.settled;
+  const next = { ...routes(-1, ["b"]), routerId: "no such code" };
+  router.update(next);
+  expect(router.held).toEqual(["a"]);
+  await router.settled;
+  expect([router.held, router.routes]).toEqual([["b"], next]);
+  expect(failed.mock.calls.map(([message]) => message)).toEqual([
+    "Cannot make the requestRouter of a deployment, so power of two choices is used:",
+  ]);
+  failed.mockRestore();
 });

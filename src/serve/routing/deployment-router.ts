@@ -65,6 +65,8 @@ export class DeploymentRouter {
   #routerKey = "";
   /** The controller's last word; its router may be on its way. */
   #latest: DeploymentRoutes | null | undefined;
+  /** Settles when the last router that was to be loaded is here. */
+  #loading: Promise<void> = Promise.resolve();
   #isDeleted = false;
   #waitingCount = 0;
   #ongoing = 0;
@@ -127,8 +129,13 @@ export class DeploymentRouter {
   update(routes: DeploymentRoutes | null): void {
     this.#latest = routes;
     // Until the router is here nothing changes.
-    if (routes !== null && routerKey(routes) !== this.#routerKey) void this.#loadRouter(routes);
+    if (routes !== null && routerKey(routes) !== this.#routerKey) this.#loading = this.#loadRouter(routes);
     else this.#apply(routes);
+  }
+
+  /** Resolves when the controller's last word holds: its router may be on its way. */
+  get settled(): Promise<void> {
+    return this.#loading;
   }
 
   #apply(routes: DeploymentRoutes | null): void {

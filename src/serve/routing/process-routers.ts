@@ -6,7 +6,8 @@
  */
 import { SERVE_NAMESPACE } from "../names.ts";
 import { type AnyActorHandle, getActor } from "../../core/index.ts";
-import { actorIdOf, outsideCalls } from "../../core/internal.ts";
+import { actorIdOf, outsideCalls, within } from "../../core/internal.ts";
+import { SYNC_WITHIN_MS } from "../limits.ts";
 import { measureRouters } from "../metrics/router-metrics.ts";
 import { measureQueues } from "../metrics/serve-metrics.ts";
 import { ControllerLink } from "./controller-link.ts";
@@ -25,6 +26,10 @@ interface ReplicaWatcher {
 class ProcessRouters {
   readonly #routers = new Map<string, DeploymentRouter>();
   readonly #watchers = new Map<string, Set<ReplicaWatcher>>();
+  /** Proxies: several where they share a process. */
+  readonly #routeWatchers = new Set<(routes: RouteTableValue) => void>();
+  /** Undefined until the controller has told them. */
+  #routes: RouteTableValue | undefined;
   /** Set before the first router is made: the routers of this process prefer replicas there. */
   preferredNodeId: string | undefined;
   readonly #link = new ControllerLink(() =>
@@ -71,13 +76,29 @@ class ProcessRouters {
     return this.router(app, deployment);
   }
 
-  watchRoutes(changed: (routes: RouteTableValue) => void): void {
-    this.#link.subscribe(ROUTES_KEY, { changed: (value) => changed((value ?? []) as RouteTableValue), held: () => [] });
+  /** Hears of the routes of all applications from now on, and of those that are known at once. @returns ends it */
+  watchRoutes(changed: (routes: RouteTableValue) => void): () => void {
+    this.#routeWatchers.add(changed);
+    if (this.#routes !== undefined) changed(this.#routes);
+    else if (this.#routeWatchers.size === 1) this.#link.subscribe(ROUTES_KEY, { changed: (value) => this.#routed(value), held: () => [] });
+    return () => void this.#routeWatchers.delete(changed);
   }
 
-  /** Resolves when all routers here know what the controller knows now. */
-  synced(): Promise<void> {
-    return this.#link.synced();
+  #routed(value: unknown): void {
+    this.#routes = (value ?? []) as RouteTableValue;
+    for (const changed of this.#routeWatchers) changed(this.#routes);
+  }
+
+  /** Why the controller cannot be reached; undefined where nothing has failed. */
+  get unreachable(): string | undefined {
+    return this.#link.unreachable;
+  }
+
+  /** Resolves when all routers here go by what the controller knows now, or when the time is over. */
+  async synced(): Promise<void> {
+    await this.#link.synced();
+    const settled = Promise.allSettled(Array.from(this.all, (router) => router.settled));
+    await within(settled, { timeoutMs: SYNC_WITHIN_MS, signal: undefined });
   }
 
   #remove(key: string, router: DeploymentRouter): void {
@@ -109,7 +130,7 @@ export function processRouters(): ProcessRouters {
   return routers;
 }
 
-/** Resolves when the routers of this process, if there are any, know what the controller knows now. */
+/** Resolves when the routers of this process, if there are any, go by what the controller knows now, or when the time is over. */
 export async function routersSynced(): Promise<void> {
   await routers?.synced();
 }

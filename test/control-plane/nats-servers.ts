@@ -9,6 +9,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { natsServerBinary } from "../../scripts/nats-server.mjs";
+import { connectNats } from "../../src/runtime/nats/nats-link.ts";
 import { natsServerConfig } from "../../src/runtime/nats/server/nats-config.ts";
 import { freePorts } from "./free-ports.ts";
 
@@ -56,6 +57,7 @@ export class NatsServers implements AsyncDisposable {
       const servers = await NatsServers.#chosen(wanted);
       try {
         await Promise.all(servers.#servers.map((_, index) => servers.restart(index)));
+        if (servers.count > 1) await servers.#haveLeader(wanted.token);
         return servers;
       } catch (error) {
         const wasTaken = servers.#servers.some((_, index) => servers.log(index).includes("address already in use"));
@@ -142,6 +144,16 @@ export class NatsServers implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  /** Nothing can be stored before, and a machine with much else to do takes longer for it than the product waits. */
+  async #haveLeader(token: string | undefined): Promise<void> {
+    await using link = await connectNats({ servers: this.urls, name: "test", ...(token !== undefined && { token }) });
+    const isAnswered = async (): Promise<boolean> => {
+      const answer = await link.request("$JS.API.INFO", "", { timeoutMs: 1000 }).catch(() => undefined);
+      return answer !== undefined && answer.json<{ error?: object }>().error === undefined;
+    };
+    await until(isAnswered, "the servers have a leader");
   }
 
   #add(name: string, { port, token, cluster }: ServerOptions): void {

@@ -245,7 +245,10 @@ test("metrics have Ray's names, and users' own are beside them", async () => {
   await ask(address, "/not-there");
   const { getActor } = await import("shoal");
   const controller = await getActor<{ metrics(): Promise<string> }>("SERVE_CONTROLLER", { namespace: "shoal.serve" });
-  const text = await controller.metrics.remote();
+  let text = "";
+  // A controller that has just begun has not slept yet.
+  const hasSlept = async () => (text = await controller.metrics.remote()).includes("\nserve_controller_sleep_duration_s ");
+  await until(hasSlept, "the controller to sleep between two looks");
   expect(text).toMatch(
     /^serve_num_http_requests\{proxy="[^"]+",application="counted",route="\/counted",method="GET",status_code="200"\} 3$/m,
   );

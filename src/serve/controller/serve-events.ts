@@ -43,6 +43,8 @@ export interface FoundReplica {
   readonly userConfig: string | undefined;
   /** The replica has not taken that configuration yet, or failed to. */
   readonly isMisconfigured: boolean;
+  /** The user's code is busy with that configuration. */
+  readonly isReconfiguring: boolean;
   readonly maxOngoing: number;
   readonly rank: number;
   readonly worldSize: number;

@@ -69,6 +69,8 @@ export interface ReplicaDescription {
   readonly userConfig: string | undefined;
   /** The replica has not taken that configuration yet, or failed to. */
   readonly isMisconfigured: boolean;
+  /** The user's code is busy with that configuration. */
+  readonly isReconfiguring: boolean;
   readonly maxOngoing: number;
   readonly rank: number;
   readonly worldSize: number;
@@ -107,6 +109,7 @@ export class Replica {
   #userConfig: string | undefined;
   /** The user's code has not taken it yet, or failed to. */
   #isMisconfigured = false;
+  #isReconfiguring = false;
   /** Settles with the last call of `reconfigure`. */
   #reconfiguring: Promise<void> = Promise.resolve();
   readonly #metrics: ReplicaMetrics;
@@ -253,8 +256,13 @@ export class Replica {
     if (userConfig === this.#userConfig && !this.#isMisconfigured) return;
     this.#userConfig = userConfig;
     this.#isMisconfigured = true;
-    await this.#user?.reconfigure(userConfig === undefined ? undefined : JSON.parse(userConfig));
-    this.#isMisconfigured = false;
+    this.#isReconfiguring = true;
+    try {
+      await this.#user?.reconfigure(userConfig === undefined ? undefined : JSON.parse(userConfig));
+      this.#isMisconfigured = false;
+    } finally {
+      this.#isReconfiguring = false;
+    }
   }
 
   /** Describes the replica for a new controller that adopts it. */
@@ -264,6 +272,7 @@ export class Replica {
       version,
       userConfig: this.#userConfig,
       isMisconfigured: this.#isMisconfigured,
+      isReconfiguring: this.#isReconfiguring,
       maxOngoing: this.#maxOngoing,
       rank: context.rank,
       worldSize: context.worldSize,

@@ -3,7 +3,7 @@ import type { ApplicationTarget, DeploymentTarget } from "../deployment-config.t
 import { resolveDeploymentOptions } from "../deployment-options.ts";
 import type { DeploymentOptions } from "../deployment-options.ts";
 import { RECONFIGURE_WITHIN_MS } from "../limits.ts";
-import type { ReplicaSettings } from "../replica/replica.ts";
+import type { ReplicaSettings } from "../replica/taken-settings.ts";
 import type { ReplicaStart, ServeEffect, ServeEvent } from "./serve-events.ts";
 import { ServeState } from "./serve-state.ts";
 

@@ -120,7 +120,7 @@ export const START_RETRY_MIN_MS = 100;
 export const START_RETRY_MAX_MS = 10_000;
 /** A replica that has not taken a new `userConfig` within that long hangs: models load in minutes. */
 export const RECONFIGURE_WITHIN_MS = 600_000;
-/** A replica that is still busy with a `userConfig` that is no longer wanted is replaced after that long: it may hang. */
+/** A replica that is busy with a `userConfig` for that long after another one was wanted is replaced: it may hang. */
 export const OUTDATED_CONFIG_WITHIN_MS = 10_000;
 /** Until a replica that did not take its rank is told it again. */
 export const RANK_AGAIN_MS = 1_000;

@@ -40,10 +40,10 @@ export interface ReplicaRecord {
   healthFailures: number;
   nextHealthMs: number;
   isChecked: boolean;
-  /** Another is to take its place, without a gap: its node is to go, or its code hangs in a configuration. */
+  /** Another is to take its place, without a gap: its node is to go, or its code has not returned from a configuration in time. */
   isMoving: boolean;
-  /** The time at which it was last told a configuration. */
-  toldMs: number;
+  /** Since when the configuration that it takes is not wanted any more. */
+  outdatedMs: number | undefined;
   /** The replica failed to take its last configuration. */
   isMisconfigured: boolean;
   /** A rank is on its way to the replica, beside its requests, and it goes on to count as running. */
@@ -316,13 +316,21 @@ export class DeploymentState {
     return effects;
   }
 
-  /** A replica of an earlier controller. One that drains already counts for nothing, and is followed to its end. */
+  /**
+   * A replica of an earlier controller. One that drains already counts for nothing, and is followed to its end. One that takes a configuration is told the same again: the answer
+   * comes once the call that is under way has ended.
+   */
   found(replica: FoundReplica, nowMs: number): ServeEffect[] {
-    const { id, version, userConfig, isMisconfigured, maxOngoing, rank, worldSize, gang, nodeId, pid, isDraining } = replica;
+    const { id, version, userConfig, isMisconfigured, isReconfiguring, maxOngoing, rank, worldSize, gang, nodeId, pid, isDraining } =
+      replica;
     if (this.replicas.has(id)) return [];
-    const record = newRecord(id, { version, rank, worldSize, gang, userConfig, maxOngoing }, nowMs);
-    this.replicas.set(id, { ...record, phase: isDraining ? "retiring" : "running", isMisconfigured, nodeId, pid });
-    return isDraining ? [{ kind: "retire", replica: id, withinMs: this.#target.config.gracefulShutdownTimeoutMs }] : [this.#publish()];
+    const phase = isDraining ? "retiring" : isReconfiguring ? "updating" : "running";
+    const settings = { version, rank, worldSize, gang, userConfig, maxOngoing };
+    const record: ReplicaRecord = { ...newRecord(id, settings, nowMs), phase, nodeId, pid };
+    record.isMisconfigured = isMisconfigured && !isReconfiguring;
+    this.replicas.set(id, record);
+    if (isDraining) return [{ kind: "retire", replica: id, withinMs: this.#target.config.gracefulShutdownTimeoutMs }];
+    return isReconfiguring ? [this.#publish(), this.#tell(record, RECONFIGURE_WITHIN_MS)] : [this.#publish()];
   }
 
   /** The next steps. To be called after every event and from time to time. */
@@ -331,13 +339,14 @@ export class DeploymentState {
     const effects: ServeEffect[] = this.#retireBrokenGangs();
     const current: ReplicaRecord[] = [];
     const old: ReplicaRecord[] = [];
+    this.#noteOutdated(nowMs);
     for (const replica of this.replicas.values()) {
       if (replica.phase === "retiring") continue;
-      if (replica.version === this.#target.version && !this.#isToMove(replica)) current.push(replica);
+      if (replica.version === this.#target.version && !this.#isToMove(replica, nowMs)) current.push(replica);
       else old.push(replica);
     }
     effects.push(...this.#start(current, old, nowMs));
-    effects.push(...this.#reconfigure(current, nowMs));
+    effects.push(...this.#reconfigure(current));
     effects.push(...this.#retireOld(current, old, nowMs));
     if (old.length === 0 && current.length > this.#count) effects.push(...this.#retireExcess(current));
     effects.push(...this.#checkHealth(nowMs));
@@ -395,9 +404,20 @@ export class DeploymentState {
     return gangs;
   }
 
-  /** A gang moves as a whole. */
-  #isToMove({ isMoving, gang }: ReplicaRecord): boolean {
-    return isMoving || (gang !== undefined && this.#members(gang).some((member) => member.isMoving));
+  #noteOutdated(nowMs: number): void {
+    const { userConfig } = this.#target.config;
+    for (const replica of this.replicas.values()) {
+      if (replica.phase !== "updating" || replica.userConfig === userConfig) replica.outdatedMs = undefined;
+      else replica.outdatedMs ??= nowMs;
+    }
+  }
+
+  /** A gang moves as a whole. A replica that is busy with an outdated configuration stays after all where it ends with that before another has taken its place. */
+  #isToMove(replica: ReplicaRecord, nowMs: number): boolean {
+    const members = replica.gang === undefined ? [replica] : this.#members(replica.gang);
+    return members.some(
+      ({ isMoving, outdatedMs }) => isMoving || (outdatedMs !== undefined && nowMs - outdatedMs >= OUTDATED_CONFIG_WITHIN_MS),
+    );
   }
 
   #members(gang: string): ReplicaRecord[] {
@@ -527,13 +547,10 @@ export class DeploymentState {
   }
 
   /** A new `userConfig` or limit, in place: some replicas at a time. */
-  #reconfigure(current: readonly ReplicaRecord[], nowMs: number): ServeEffect[] {
+  #reconfigure(current: readonly ReplicaRecord[]): ServeEffect[] {
     const { userConfig, maxOngoingRequests, rollingUpdatePercentage } = this.#target.config;
     let room = Math.max(1, Math.floor(this.#count * rollingUpdatePercentage)) - current.filter(({ phase }) => phase === "updating").length;
     const effects: ServeEffect[] = [];
-    for (const replica of current)
-      if (replica.phase === "updating" && replica.userConfig !== userConfig && nowMs - replica.toldMs >= OUTDATED_CONFIG_WITHIN_MS)
-        replica.isMoving = true;
     for (const replica of current) {
       if (room <= 0) break;
       const isRight = replica.userConfig === userConfig && replica.maxOngoing === maxOngoingRequests && !replica.isMisconfigured;
@@ -544,7 +561,6 @@ export class DeploymentState {
       replica.isMisconfigured = false;
       replica.userConfig = userConfig;
       replica.maxOngoing = maxOngoingRequests;
-      replica.toldMs = nowMs;
       effects.push(this.#tell(replica, RECONFIGURE_WITHIN_MS));
     }
     return effects;
@@ -687,7 +703,7 @@ function newRecord(
     nextHealthMs: nowMs,
     isChecked: false,
     isMoving: false,
-    toldMs: nowMs,
+    outdatedMs: undefined,
     isMisconfigured: false,
     isRanking: false,
     rankFailedMs: undefined,

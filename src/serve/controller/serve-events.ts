@@ -6,7 +6,7 @@
  */
 import type { LabelSelector } from "../../core/index.ts";
 import type { ApplicationTarget, GangConfig } from "../deployment-config.ts";
-import type { ReplicaSettings } from "../replica/replica.ts";
+import type { ReplicaSettings } from "../replica/taken-settings.ts";
 import type { LoggingConfig } from "../replica/replica-log.ts";
 import type { TracingConfig } from "../tracing.ts";
 import type { LoadReport } from "../routing/controller-messages.ts";
@@ -43,6 +43,8 @@ export interface FoundReplica {
   readonly userConfig: string | undefined;
   /** The replica has not taken that configuration yet, or failed to. */
   readonly isMisconfigured: boolean;
+  /** The user's code is busy with that configuration. */
+  readonly isReconfiguring: boolean;
   readonly maxOngoing: number;
   readonly rank: number;
   readonly worldSize: number;

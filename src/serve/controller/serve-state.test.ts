@@ -3,7 +3,7 @@ import type { ApplicationTarget, DeploymentTarget } from "../deployment-config.t
 import { resolveDeploymentOptions } from "../deployment-options.ts";
 import type { DeploymentOptions } from "../deployment-options.ts";
 import { RECONFIGURE_WITHIN_MS } from "../limits.ts";
-import type { ReplicaSettings } from "../replica/replica.ts";
+import type { ReplicaSettings } from "../replica/taken-settings.ts";
 import type { ReplicaStart, ServeEffect, ServeEvent } from "./serve-events.ts";
 import { ServeState } from "./serve-state.ts";
 
@@ -220,11 +220,11 @@ function restored(world: World, replicas: readonly Simulated[]): void {
 function foundEvent(
   { start, nodeId }: Simulated,
   isDraining = false,
-  settings: Pick<ReplicaSettings, "rank" | "worldSize"> & { isMisconfigured?: boolean } = start,
+  settings: Pick<ReplicaSettings, "rank" | "worldSize"> & { isMisconfigured?: boolean; isReconfiguring?: boolean } = start,
 ): ServeEvent {
   const { id, app: name, deployment, version, userConfig, maxOngoingRequests: maxOngoing, gang } = start;
-  const { rank, worldSize, isMisconfigured = false } = settings;
-  const place = { gang: gang?.id, nodeId, pid: 1, isDraining, rank, worldSize, isMisconfigured };
+  const { rank, worldSize, isMisconfigured = false, isReconfiguring = false } = settings;
+  const place = { gang: gang?.id, nodeId, pid: 1, isDraining, rank, worldSize, isMisconfigured, isReconfiguring };
   return { kind: "found", replica: { id, app: name, deployment, version, userConfig, maxOngoing, ...place } };
 }
 
@@ -442,6 +442,103 @@ describe("updates", () => {
       () => expect(world.serving("D")).toBeGreaterThanOrEqual(1),
     );
     expect([...world.replicas.values()].filter(({ state }) => state === "running").map(({ start }) => start.userConfig)).toEqual(["3"]);
+  });
+
+  test.each([0, 100, 12_000])(
+    "of a configuration that takes long are no reason to replace the only replica, where it returns %i ms after the next one was deployed",
+    (afterMs) => {
+      const options = { numReplicas: 1, userConfig: 1 };
+      const world = running("v1", options);
+      world.capacity = 1;
+      const [before] = world.replicas.keys() as Iterable<string> as [string];
+      world.slowConfigs.add("2");
+      world.apply({ kind: "deploy", target: app(target("v1", { ...options, userConfig: 2 })) });
+      for (let step = 0; step < 300; step += 1) world.step();
+      world.apply({ kind: "deploy", target: app(target("v1", { ...options, userConfig: 3 })) });
+      const deployedMs = world.nowMs;
+      world.until(() => world.nowMs >= deployedMs + afterMs);
+      expect(world.replicas.size).toBe(afterMs > 10_000 ? 2 : 1);
+      world.apply({ kind: "reconfigured", replica: before });
+      for (let step = 0; step < 200; step += 1) {
+        world.step();
+        expect(world.published.get("app/D")).toEqual([before]);
+      }
+      expect([[...world.replicas.keys()], world.settings.get(before)?.userConfig]).toEqual([[before], "3"]);
+      expect(world.state.status("app")).toMatchObject({ status: "RUNNING", message: "" });
+    },
+  );
+
+  test("of a configuration that fails late in all replicas are taken back in each of them", () => {
+    const options = { numReplicas: 4, rollingUpdatePercentage: 1, userConfig: 1 };
+    const world = running("v1", options);
+    world.capacity = 4;
+    const before = [...world.replicas.keys()];
+    world.slowConfigs.add("2");
+    world.apply({ kind: "deploy", target: app(target("v1", { ...options, userConfig: 2 })) });
+    for (let step = 0; step < 150; step += 1) world.step();
+    expect(world.toldInVain).toEqual(before);
+    for (const replica of before) {
+      world.apply({ kind: "reconfigureFailed", replica, reason: "a bad configuration", isLate: false });
+      world.step();
+    }
+    for (let step = 0; step < 200; step += 1) {
+      world.step();
+      expect(world.published.get("app/D")).toEqual(before);
+    }
+    expect([...world.replicas.keys()]).toEqual(before);
+    expect(before.map((replica) => world.settings.get(replica)?.userConfig)).toEqual(["1", "1", "1", "1"]);
+    expect(world.state.status("app")).toMatchObject({ status: "DEPLOY_FAILED", message: "D: a bad configuration" });
+  });
+
+  test.each(["returns", "hangs"])(
+    "of a configuration that is under way while the next controller takes over: the replica is not told another before it has returned; it %s",
+    (end) => {
+      const options = { numReplicas: 1, userConfig: 1 };
+      const world = running("v1", options);
+      const [found] = [...world.replicas.values()] as [Simulated];
+      const { id } = found.start;
+      world.slowConfigs.add("2");
+      world.apply({ kind: "deploy", target: app(target("v1", { ...options, userConfig: 2 })) });
+      world.apply({ kind: "deploy", target: app(target("v1", { ...options, userConfig: 3 })) });
+      restored(world, []);
+      const busy = { ...found, start: { ...found.start, userConfig: "2" } };
+      world.apply(foundEvent(busy, false, { ...found.start, isMisconfigured: true, isReconfiguring: true }));
+      world.step();
+      // Behind the call of the last controller waits one of this one, with the same configuration.
+      expect([world.toldInVain, world.settings.size]).toEqual([[id, id], 0]);
+      if (end === "returns") world.apply({ kind: "reconfigured", replica: id });
+      world.until(
+        () => world.status("app") === "RUNNING" && world.replicas.size === 1,
+        () => expect(world.serving("D")).toBeGreaterThanOrEqual(1),
+      );
+      expect(world.replicas.has(id)).toBe(end === "returns");
+      const [after] = [...world.replicas.values()] as [Simulated];
+      expect((world.settings.get(after.start.id) ?? after.start).userConfig).toBe("3");
+      world.apply({ kind: "reconfigureFailed", replica: id, reason: "it had not returned", isLate: true });
+      world.step();
+      expect(world.state.status("app")).toMatchObject({ status: "RUNNING", message: "" });
+    },
+  );
+
+  test("of a configuration that hung and was given up leave traffic alone under the next controller, too", () => {
+    const options = { numReplicas: 1, userConfig: 1 };
+    const world = running("v1", options);
+    const [found] = [...world.replicas.values()] as [Simulated];
+    const { id } = found.start;
+    world.slowConfigs.add("2");
+    world.apply({ kind: "deploy", target: app(target("v1", { ...options, userConfig: 2 })) });
+    world.apply({ kind: "reconfigureFailed", replica: id, reason: "it had not returned", isLate: true });
+    // The next controller ends what has not started.
+    for (const other of world.replicas.keys()) if (other !== id) world.replicas.delete(other);
+    restored(world, []);
+    const busy = { ...found, start: { ...found.start, userConfig: "2" } };
+    world.apply(foundEvent(busy, false, { ...found.start, isMisconfigured: true, isReconfiguring: true }));
+    world.until(
+      () => !world.replicas.has(id),
+      () => expect(world.serving("D")).toBeGreaterThanOrEqual(1),
+    );
+    expect([...world.replicas.values()].map(({ start }) => start.userConfig)).toEqual(["1"]);
+    expect(world.state.status("app")).toMatchObject({ status: "DEPLOY_FAILED", message: "D: it had not returned" });
   });
 
   test("of the configuration that a replica has not taken go on under the next controller", () => {

@@ -29,6 +29,7 @@ import type { PythonMeta } from "./python-actor.ts";
 import { type FeedItem, PythonFeeds } from "./python-feeds.ts";
 import { PythonHandles, PythonObject } from "./python-object.ts";
 import { accessLine, lineOf, type LoggingConfig, useReplicaLog } from "./replica-log.ts";
+import { type ReplicaSettings, TakenSettings } from "./taken-settings.ts";
 import { type DeploymentCode, type UserCode, UserObject } from "./user-object.ts";
 import { WebSocketRequests } from "./websocket-requests.ts";
 
@@ -38,14 +39,6 @@ export interface ReplicaGroup {
   readonly key: string;
   /** By which the cluster knows it, in whichever namespace it was made. */
   readonly id: string;
-}
-
-/** The settings of a replica that may change while it runs. */
-export interface ReplicaSettings {
-  readonly userConfig: string | undefined;
-  readonly maxOngoingRequests: number;
-  readonly rank: number;
-  readonly worldSize: number;
 }
 
 /** Start options of a replica, besides its code. */
@@ -69,6 +62,8 @@ export interface ReplicaDescription {
   readonly userConfig: string | undefined;
   /** The replica has not taken that configuration yet, or failed to. */
   readonly isMisconfigured: boolean;
+  /** The user's code is busy with that configuration. */
+  readonly isReconfiguring: boolean;
   readonly maxOngoing: number;
   readonly rank: number;
   readonly worldSize: number;
@@ -103,12 +98,7 @@ export class Replica {
   #ongoing = 0;
   /** Calls that wait for their turn, the first come first: each begins when it is called. */
   readonly #inTurn = new Set<() => void>();
-  /** The last configuration that was given to the user's code. */
-  #userConfig: string | undefined;
-  /** The user's code has not taken it yet, or failed to. */
-  #isMisconfigured = false;
-  /** Settles with the last call of `reconfigure`. */
-  #reconfiguring: Promise<void> = Promise.resolve();
+  readonly #settings: TakenSettings;
   readonly #metrics: ReplicaMetrics;
   readonly #utilization = new Utilization(performance.now());
   readonly #slowest = new Slowest();
@@ -120,6 +110,7 @@ export class Replica {
     this.#spec = spec;
     this.#code = code;
     this.#maxOngoing = spec.maxOngoingRequests;
+    this.#settings = new TakenSettings(spec.userConfig, spec.context);
     this.#newCall = libraryCalls();
     const { appName, deployment, replicaId } = spec.context;
     this.#metrics = replicaMetrics([appName, deployment, replicaId]);
@@ -149,7 +140,6 @@ export class Replica {
     const startMs = performance.now();
     const user = await this.#userCode(code);
     if (userConfig !== undefined) await user.reconfigure(JSON.parse(userConfig));
-    this.#userConfig = userConfig;
     await user.checkHealth();
     const codeTookMs = performance.now() - startMs;
     await loadTracing();
@@ -231,39 +221,25 @@ export class Replica {
   }
 
   /**
-   * Changes what can be changed without a new replica. Calls are carried out one after the other, also where the controller has given one up: what was told last holds.
+   * Changes what can be changed without a new replica.
    *
    * @throws what the user's `reconfigure` throws
    */
   reconfigure(settings: ReplicaSettings): Promise<void> {
     this.#maxOngoing = settings.maxOngoingRequests;
     this.#giveTurns();
-    const taken = this.#reconfiguring.then(() => this.#take(settings));
-    this.#reconfiguring = taken.catch(() => {});
-    return taken;
-  }
-
-  async #take({ userConfig, rank, worldSize }: ReplicaSettings): Promise<void> {
-    const { context } = this.#spec;
-    if (rank !== context.rank || worldSize !== context.worldSize) {
-      // Code that keeps its context sees the change, too.
-      Object.assign(context, { rank, worldSize });
-      await this.#user?.setRank(rank, worldSize);
-    }
-    if (userConfig === this.#userConfig && !this.#isMisconfigured) return;
-    this.#userConfig = userConfig;
-    this.#isMisconfigured = true;
-    await this.#user?.reconfigure(userConfig === undefined ? undefined : JSON.parse(userConfig));
-    this.#isMisconfigured = false;
+    return this.#settings.take(settings, this.#user);
   }
 
   /** Describes the replica for a new controller that adopts it. */
   describe(): ReplicaDescription {
     const { version, group, context } = this.#spec;
+    const { userConfig, isMisconfigured, isReconfiguring } = this.#settings;
     return {
       version,
-      userConfig: this.#userConfig,
-      isMisconfigured: this.#isMisconfigured,
+      userConfig,
+      isMisconfigured,
+      isReconfiguring,
       maxOngoing: this.#maxOngoing,
       rank: context.rank,
       worldSize: context.worldSize,

@@ -1,0 +1,78 @@
+/**
+ * The settings of a replica that change while it runs, and how far the user's code has taken them.
+ *
+ * Calls are carried out one after the other, also where the controller has given one up: what was told last holds. A configuration or a rank that the code failed to take is given
+ * to it again by the next call, also where that tells the same. Called by `replica.ts` alone.
+ */
+import type { ReplicaContext } from "./replica-context.ts";
+import type { UserCode } from "./user-object.ts";
+
+/** The settings of a replica that may change while it runs. */
+export interface ReplicaSettings {
+  readonly userConfig: string | undefined;
+  readonly maxOngoingRequests: number;
+  readonly rank: number;
+  readonly worldSize: number;
+}
+
+export class TakenSettings {
+  readonly #context: Pick<ReplicaContext, "rank" | "worldSize">;
+  /** The last configuration that was given to the user's code. */
+  #userConfig: string | undefined;
+  /** The user's code has not taken it yet, or failed to. */
+  #isMisconfigured = false;
+  #isReconfiguring = false;
+  /** The context shows the rank already. */
+  #isRankTold = true;
+  /** Settles with the last call. */
+  #last: Promise<void> = Promise.resolve();
+
+  /** @param userConfig of the start @param context is changed in place: code that keeps it sees the change, too */
+  constructor(userConfig: string | undefined, context: Pick<ReplicaContext, "rank" | "worldSize">) {
+    this.#userConfig = userConfig;
+    this.#context = context;
+  }
+
+  get userConfig(): string | undefined {
+    return this.#userConfig;
+  }
+
+  get isMisconfigured(): boolean {
+    return this.#isMisconfigured;
+  }
+
+  /** The user's code is busy with the configuration. */
+  get isReconfiguring(): boolean {
+    return this.#isReconfiguring;
+  }
+
+  /** @throws what the user's `reconfigure` throws */
+  take(settings: ReplicaSettings, user: Pick<UserCode, "reconfigure" | "setRank"> | undefined): Promise<void> {
+    const taken = this.#last.then(() => this.#take(settings, user));
+    this.#last = taken.catch(() => {});
+    return taken;
+  }
+
+  async #take(
+    { userConfig, rank, worldSize }: ReplicaSettings,
+    user: Pick<UserCode, "reconfigure" | "setRank"> | undefined,
+  ): Promise<void> {
+    const context = this.#context;
+    if (rank !== context.rank || worldSize !== context.worldSize || !this.#isRankTold) {
+      Object.assign(context, { rank, worldSize });
+      this.#isRankTold = false;
+      await user?.setRank(rank, worldSize);
+      this.#isRankTold = true;
+    }
+    if (userConfig === this.#userConfig && !this.#isMisconfigured) return;
+    this.#userConfig = userConfig;
+    this.#isMisconfigured = true;
+    this.#isReconfiguring = true;
+    try {
+      await user?.reconfigure(userConfig === undefined ? undefined : JSON.parse(userConfig));
+      this.#isMisconfigured = false;
+    } finally {
+      this.#isReconfiguring = false;
+    }
+  }
+}

@@ -148,14 +148,18 @@ async function refuseHopeless(size: number, scaling: ScalingConfig): Promise<voi
 
 /**
  * Warns where the ranks hold all CPUs, so that the tasks that read their datasets, and with them the ranks, wait until others give one back. Undefined where a CPU is free, or soon is: what
- * others have just given back is told late, so where they hold it, it is looked at twice.
+ * others have just given back is told late, so where they hold it, it is looked at twice. The second look tells nothing once the loops have begun: tasks that read for them may hold it then.
  */
-export async function shortageOfData(ranks: number, { resourcesPerWorker }: ScalingConfig): Promise<string | undefined> {
+export async function shortageOfData(
+  ranks: number,
+  { resourcesPerWorker }: ScalingConfig,
+  haveBegun: () => boolean,
+): Promise<string | undefined> {
   const held = ranks * (resourcesPerWorker["CPU"] ?? 0);
   for (let looks = 1; ; looks += 1) {
     const [total, available] = await Promise.all([clusterResources(), availableResources()]);
     const [all, free] = [total["CPU"] ?? 0, available["CPU"] ?? 0];
-    if (free >= 1) return undefined;
+    if (free >= 1 || (looks === 2 && haveBegun())) return undefined;
     const text = `the ranks hold ${held} of the cluster's ${all} CPUs, and ${free} are free: tasks that read the datasets wait for one, and the ranks for their rows`;
     if (all - held < 1 || looks === 2)
       return `${text}; leave some for them with fewer numWorkers, or with scalingConfig: { resourcesPerWorker: { CPU: 0.5 } }`;

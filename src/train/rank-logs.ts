@@ -17,7 +17,11 @@ interface RankLog {
   file: AppendedFile | undefined;
   /** Lines that are not in the file yet. */
   waiting: string[];
+  /** Writes what waits; ends with the first append that fails. */
   work: Promise<void> | undefined;
+  /** Runs from an append that failed to the next try. */
+  retry: NodeJS.Timeout | undefined;
+  pauseMs: number;
 }
 
 export class RankLogs {
@@ -25,8 +29,6 @@ export class RankLogs {
   readonly #warn: (text: string) => void;
   readonly #files = new Map<number, RankLog>();
   readonly #ends: (() => void)[] = [];
-  /** Wakes what waits for the storage. */
-  readonly #closing = Promise.withResolvers<void>();
   #isClosing = false;
   #hasWarned = false;
 
@@ -38,7 +40,8 @@ export class RankLogs {
   /** The output of a rank goes to its file from now on. */
   take(rank: number, source: string): void {
     if (this.#files.has(rank)) return;
-    this.#files.set(rank, { path: joinPath(this.#folder, `rank-${rank}.log`), file: undefined, waiting: [], work: undefined });
+    const path = joinPath(this.#folder, `rank-${rank}.log`);
+    this.#files.set(rank, { path, file: undefined, waiting: [], work: undefined, retry: undefined, pauseMs: STORAGE_RETRY_FIRST_MS });
     this.#ends.push(takeOutput(source, (output) => this.#write(rank, output)));
   }
 
@@ -47,19 +50,25 @@ export class RankLogs {
     if (log === undefined || lines.length === 0) return;
     log.waiting.push(...lines);
     if (log.waiting.length > RANK_LOG_LINES_MAX) log.waiting.splice(0, log.waiting.length - RANK_LOG_LINES_MAX);
+    if (log.retry === undefined) this.#begin(log);
+  }
+
+  #begin(log: RankLog): void {
+    log.retry = undefined;
     log.work ??= this.#drain(log).finally(() => (log.work = undefined));
   }
 
   async #drain(log: RankLog): Promise<void> {
-    for (let pauseMs = STORAGE_RETRY_FIRST_MS; log.waiting.length > 0 && !this.#isClosing; ) {
-      try {
+    try {
+      while (log.waiting.length > 0 && !this.#isClosing) {
         await this.#flush(log);
-        pauseMs = STORAGE_RETRY_FIRST_MS;
-      } catch (error) {
-        this.#warnOnce(error as Error);
-        await Promise.race([new Promise((resolve) => setTimeout(resolve, pauseMs).unref()), this.#closing.promise]);
-        pauseMs = Math.min(2 * pauseMs, STORAGE_RETRY_MAX_MS);
+        log.pauseMs = STORAGE_RETRY_FIRST_MS;
       }
+    } catch (error) {
+      this.#warnOnce(error as Error);
+      if (this.#isClosing) return;
+      log.retry = setTimeout(() => this.#begin(log), log.pauseMs).unref();
+      log.pauseMs = Math.min(2 * log.pauseMs, STORAGE_RETRY_MAX_MS);
     }
   }
 
@@ -82,7 +91,7 @@ export class RankLogs {
     this.#hasWarned = true;
   }
 
-  /** Resolves when the files have all output that has come. */
+  /** Resolves when the files have all output that has come, but for those that cannot be written now. */
   async flush(): Promise<void> {
     await Promise.all(Array.from(this.#files.values(), async (log) => await log.work));
   }
@@ -91,8 +100,8 @@ export class RankLogs {
   async close(retries: StorageRetries): Promise<void> {
     for (const end of this.#ends.splice(0)) end();
     this.#isClosing = true;
-    this.#closing.resolve();
     const written = Array.from(this.#files.values(), async (log) => {
+      clearTimeout(log.retry);
       await log.work;
       const close = async (): Promise<void> => {
         await this.#flush(log);

@@ -1,15 +1,24 @@
-/** Starts an attempt with datasets, in a group without processes. */
+/** Starts an attempt with datasets, in a group without processes, and decides whether to warn of a shortage of CPUs. */
 import { beforeEach, expect, test, vi } from "vitest";
+import type { Resources } from "../core/index.ts";
 import { readRunConfig } from "../runs/run-config.ts";
 import type { DatasetShards } from "./datasets.ts";
 import { type RunObserver, TrainingRun } from "./training-run.ts";
 
 const parts = vi.hoisted(() => ({
-  shortageOfData: vi.fn<() => Promise<string | undefined>>(),
+  clusterResources: vi.fn<() => Promise<Resources>>(),
+  availableResources: vi.fn<() => Promise<Resources>>(),
+  meet: vi.fn<() => Promise<void>>(),
+  nextEvent: vi.fn<() => Promise<{ type: "finished"; value: string }>>(),
   splitDatasets: vi.fn<() => Promise<DatasetShards>>(),
   closeShards: vi.fn<() => Promise<void>>().mockResolvedValue(),
 }));
-vi.mock("./placement.ts", async (original) => ({ ...(await original<object>()), shortageOfData: parts.shortageOfData }));
+vi.mock("../core/index.ts", async (original) => ({
+  ...(await original<object>()),
+  clusterResources: parts.clusterResources,
+  availableResources: parts.availableResources,
+}));
+vi.mock("./limits.ts", async (original) => ({ ...(await original<object>()), GIVEN_BACK_MS: 1 }));
 vi.mock("./datasets.ts", () => ({ splitDatasets: parts.splitDatasets }));
 vi.mock("./node-agents.ts", () => ({
   NodeAgents: class {
@@ -23,9 +32,9 @@ vi.mock("./worker-group.ts", async (original) => ({
     readonly size = 1;
     readonly places = [{ facts: { nodeId: "node" }, rank: 0 }];
     async start(): Promise<void> {}
-    async meet(): Promise<void> {}
+    meet = parts.meet;
     begin(): void {}
-    nextEvent = async () => ({ type: "finished", value: "done" });
+    nextEvent = parts.nextEvent;
     async end(): Promise<void> {}
   },
 }));
@@ -35,7 +44,10 @@ beforeEach(() => {
   parts.splitDatasets.mockClear();
   parts.closeShards.mockClear();
   parts.splitDatasets.mockResolvedValue(shards);
-  parts.shortageOfData.mockResolvedValue(undefined);
+  parts.meet.mockResolvedValue();
+  parts.nextEvent.mockResolvedValue({ type: "finished", value: "done" });
+  parts.clusterResources.mockResolvedValue({ CPU: 2 });
+  parts.availableResources.mockReset().mockResolvedValue({ CPU: 1 });
 });
 
 async function runOf(signal = new AbortController().signal): Promise<{ run: TrainingRun; warnings: string[] }> {
@@ -58,17 +70,35 @@ async function runOf(signal = new AbortController().signal): Promise<{ run: Trai
 }
 
 test("the ranks do not wait until a shortage of CPUs is known, and one that is known after their end is not told", async () => {
-  const shortage = Promise.withResolvers<string>();
-  parts.shortageOfData.mockReturnValue(shortage.promise);
+  const all = Promise.withResolvers<Resources>();
+  parts.clusterResources.mockReturnValue(all.promise);
+  parts.availableResources.mockResolvedValue({ CPU: 0 });
   const { run, warnings } = await runOf();
   expect((await run.run()).values).toEqual(["done"]);
-  shortage.resolve("too late");
+  all.resolve({ CPU: 1 });
   await new Promise((resolve) => setImmediate(resolve));
   expect(warnings).toEqual([]);
-  parts.shortageOfData.mockResolvedValue("no CPU is free");
   const other = await runOf();
   await other.run.run();
-  expect(other.warnings).toEqual(["no CPU is free"]);
+  expect(other.warnings).toEqual([expect.stringContaining("the ranks hold 1 of the cluster's 1 CPUs, and 0 are free")]);
+});
+
+test.each([
+  ["others still hold is told while the ranks meet", { looksWhile: "meeting", freeLater: 0, warned: 1 }],
+  ["others have given back since is not told", { looksWhile: "meeting", freeLater: 1, warned: 0 }],
+  ["somebody holds is not told once the loops have begun, as tasks of this run may", { looksWhile: "running", freeLater: 0, warned: 0 }],
+])("a CPU that at a second look %s", async (_, { looksWhile, freeLater, warned }) => {
+  const ended = Promise.withResolvers<void>();
+  parts.availableResources.mockResolvedValueOnce({ CPU: 0 }).mockResolvedValue({ CPU: freeLater });
+  if (looksWhile === "meeting") parts.meet.mockReturnValue(ended.promise);
+  else parts.nextEvent.mockReturnValue(ended.promise.then(() => ({ type: "finished", value: "done" })));
+  const { run, warnings } = await runOf();
+  const done = run.run();
+  await vi.waitFor(() => expect(parts.availableResources).toHaveBeenCalledTimes(2));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(warnings).toHaveLength(warned);
+  ended.resolve();
+  await done;
 });
 
 test("datasets that are split when the run has been aborted are closed", async () => {

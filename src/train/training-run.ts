@@ -228,7 +228,8 @@ export class TrainingRun {
     const { datasets, group: request, observer } = this.#options;
     const isLocal = request.scaling.max === 0;
     if (isLocal || Object.keys(datasets.datasets).length === 0) return;
-    const text = await shortageOfData(group.size, request.scaling);
+    const haveBegun = (): boolean => this.#group !== group || this.#controller.phase !== "rendezvous";
+    const text = await shortageOfData(group.size, request.scaling, haveBegun);
     if (text !== undefined && this.#group === group) observer.warn(text);
   }
 

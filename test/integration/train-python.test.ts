@@ -135,12 +135,12 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
   });
 
   test.each([
-    ["stands still for longer than reportTimeoutMs", "stands still", "checkpoint_upload_fn of rank 1 has not ended after 500 ms"],
+    ["stands still for longer than reportTimeoutMs", "stands still", "checkpoint_upload_fn of rank 1 has not ended after 3000 ms"],
     ["exits", "exits", "checkpoint_upload_fn has raised SystemExit(3)"],
     ["stands still when the run is aborted", "is aborted", "enough"],
   ])("fail at their end where an upload beside the loop %s", async (_, how, message) => {
     const begun = join(folder, `begun-${how}`);
-    const failureConfig = how === "stands still" ? { reportTimeoutMs: 500 } : {};
+    const failureConfig = how === "stands still" ? { reportTimeoutMs: 3000 } : {};
     const trainer = trainerOf(`python upload ${how}`, "upload_badly", { trainLoopConfig: { begun, how } }, { failureConfig });
     const abort = new AbortController();
     const failed = failureOf(trainer.fit({ signal: abort.signal }));

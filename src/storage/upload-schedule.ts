@@ -89,7 +89,7 @@ export class UploadSchedule {
   #sendDue(): void {
     for (const file of this.#due) {
       if (this.#underWay.size >= GROWN_UPLOADS_AT_A_TIME) return;
-      // Its turn comes again when the upload that is under way ends.
+      // The turn of such a file comes again when the upload that is under way ends.
       if (!this.#underWay.has(file)) void this.#send(file);
     }
   }

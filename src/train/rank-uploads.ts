@@ -12,7 +12,7 @@ import { lostRank, type WorkerGroup } from "./worker-group.ts";
 interface UploadLimits {
   /** Undefined is without limit. */
   readonly reportTimeoutMs: number | undefined;
-  /** How often a warning says whose uploads go on. */
+  /** Between two warnings that say whose uploads go on. */
   readonly collectiveWarnIntervalMs: number;
   readonly warn: (text: string) => void;
 }

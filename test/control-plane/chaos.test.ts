@@ -24,7 +24,7 @@ const ROUNDS = Number(process.env["SHOAL_CHAOS_ROUNDS"] ?? 1);
 const ignoreLeader = (key: string): boolean => key === LEADER_KEY;
 const ignoreAll = (): boolean => true;
 
-// Each has tables of its own, and sleeps most of the time.
+// These have tables of their own, and sleep most of the time.
 describe.concurrent("memory behind a faulty network", () => {
   /** @param enough so many acknowledged changes show what there is to see, however long they take */
   async function run(workload: Workload, alter: (store: ControlStore) => ControlStore = (store) => store, enough = 3): Promise<string[]> {

@@ -103,7 +103,7 @@ describeNats("a transaction whose messages are lost", () => {
     proxy.cutAfter(60_000);
     const done = store.transaction({ checks: [{ key: `${key}.k0`, revision: 0 }], writes });
     await sleep(100);
-    // It may be sent again just now: then the server stores one after the other, and whoever looks in that moment sees some of them.
+    // The batch may be sent again just now: then the server stores one after the other, and whoever looks in that moment sees some of them.
     if ((await other.get(`${key}.k0`)) !== undefined)
       await until(async () => (await other.get(`${key}.k19`)) !== undefined, "the rest of it is applied");
     expect(await done).toMatchObject({ committed: true });

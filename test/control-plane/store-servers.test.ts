@@ -32,7 +32,7 @@ describeNats("the servers of a store", () => {
     await until(async () => (await find([])) !== undefined, "all have told of each other");
     expect(await find([])).toEqual(places);
     await servers.kill(2);
-    // Whoever leads the store may have been killed, and the link's own server: the store answers when the others have agreed on a leader.
+    // The killed server may have led the store, or have been the link's own: the store answers when the others have agreed on a leader.
     const isThere = async (): Promise<boolean> => (await find(places).catch(noAnswer)) !== undefined;
     await until(isThere, "the store answers again");
     expect(await find(places)).toEqual(places);

@@ -262,7 +262,7 @@ describe("a worker that does not let go", () => {
     expect(await get(queued)).toEqual(queued.map((_, index) => index + 1));
     await untilQuiet();
     expect(performance.now() - since).toBeGreaterThan(CANCEL_GRACE_MS);
-    // Its connections close a moment before the process is gone.
+    // A worker's connections close a moment before the process is gone.
     await until(() => !isAlive(Number(readFileSync(begun, "utf8"))), "the worker to end");
   }, 20_000);
 

@@ -10,7 +10,7 @@ import { collectGarbage, shoalProcesses, until, useSession } from "./session.ts"
 
 useSession({ numCpus: 2 });
 
-/** What a process has for itself alone: nothing once it has ended, as workers of actors do at any moment. */
+/** The memory that a process has for itself alone: nothing once it has ended, as workers of actors do at any moment. */
 function privateMegabytes(pid: number): number {
   let text: string;
   try {

@@ -169,7 +169,7 @@ describeNats("several heads", () => {
     await cluster.heal();
     await cluster.leaderTakesOver({ after: before });
     await until(async () => {
-      // What the tests before have put lies there until their refs are collected.
+      // Objects that the tests before have put lie there until their refs are collected.
       await collectGarbage();
       return (await storeUsedBytes()) === 0;
     }, "what it held to be freed");

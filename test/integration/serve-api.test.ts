@@ -84,7 +84,7 @@ class Client {
     if (found?.status !== status) throw new Error(`application ${name} is ${found?.status}, and not ${status}: ${JSON.stringify(found)}`);
     return found;
   }
-  /** Where a proxy listens, once the controller knows. */
+  /** The address at which a proxy listens, once the controller knows. */
   async proxy(): Promise<string> {
     let port: number | undefined;
     await until(async () => (port = (await this.details()).target_groups[0]?.targets[0]?.port) !== undefined, "a proxy to listen");

@@ -114,7 +114,7 @@ test("updates, changes of configuration and of number lose no request, by HTTP a
   // More, fewer.
   const two = Base.options({ userConfig: { word: "two" } });
   await serve.run(two.options({ numReplicas: 3 }).bind("v2", log.file), options);
-  // This process has heard of the third one by then.
+  // By then this process has heard of the third one.
   expect(await handle.broadcast("place")).toHaveLength(3);
   await placesBecome(handle, "0 of 3", "1 of 3", "2 of 3");
   await client.more(50);

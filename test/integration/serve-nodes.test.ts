@@ -66,7 +66,7 @@ test("replicas leave a node that is drained without losing a request, and are st
   await lateClient.stop();
   expect(lateClient.failures).toEqual([]);
   expect([...lateClient.answers.values()].at(-1)?.headers["connection"]).toBe("close");
-  // Its node may have gone by now, and the proxy with it.
+  // The proxy's node may have gone by now, and the proxy with it.
   await until(async () => ((await proxyOf(second))?.status ?? "DRAINED") === "DRAINED", "the proxy to have ended");
   expect(await failureOf(ask(leaving.address, "/", { agent: new Agent() }))).toMatchObject({ code: "ECONNREFUSED" });
   await until(async () => {

@@ -70,7 +70,7 @@ export function shoalProcesses(options: { under?: number; kind?: "daemon" | "wor
   return Array.from(parents.keys()).filter((pid) => isUnder(pid) && isKind.test(readProc(`/proc/${pid}/cmdline`)));
 }
 
-/** One that has ended counts until its parent has collected it, and so knows; without its parent it has ended, although some machines' first process never collects it. */
+/** A process that has ended counts until its parent has collected it, and so knows; without its parent it has ended, although some machines' first process never collects it. */
 export function isAlive(pid: number): boolean {
   const status = readProc(`/proc/${pid}/status`);
   const state = /^State:\s+(\w)/m.exec(status)?.[1];

@@ -467,7 +467,7 @@ export class DeploymentState {
     const effects: ServeEffect[] = [];
     const ranks = this.#freeRanks();
     for (let started = 0; started < number; started += gangSize) {
-      // Each member is told all of them.
+      // All ids go to all members.
       const members = Array.from({ length: gangSize }, () => `${this.app}#${this.name}#${this.#newId()}`);
       const gang = config.gang && { ...config.gang, id: this.#newId(), members };
       for (const [index, id] of members.entries())

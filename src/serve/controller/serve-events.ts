@@ -70,7 +70,7 @@ export interface ReplicaStart {
   readonly actorOptions: Readonly<Record<string, unknown>>;
   /** Nodes that have as many replicas of the deployment as they may. */
   readonly fullNodes: readonly string[];
-  /** Its gang, with the ids of all members, and its place among them. */
+  /** The replica's gang, with the ids of all members, and its place among them. */
   readonly gang: (GangConfig & { readonly id: string; readonly index: number; readonly members: readonly string[] }) | undefined;
   readonly placementGroupBundles: readonly Readonly<Record<string, number>>[] | undefined;
   readonly placementGroupBundleLabelSelector: readonly LabelSelector[] | undefined;

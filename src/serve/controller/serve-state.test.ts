@@ -712,7 +712,7 @@ describe("deaths", () => {
     expect([...world.replicas.values()].filter(({ start, state }) => start.gang?.id === gang && state === "ending")).toHaveLength(2);
     world.until(() => world.status("app") === "RUNNING");
     expect(new Set([...world.replicas.values()].map(({ start }) => start.gang?.id)).size).toBe(2);
-    // Each member is told all of its gang, those of the new one too.
+    // All members are told all of their gang, those of the new one too.
     for (const { start } of world.replicas.values()) {
       const { id = "", index = -1, members = [] } = start.gang ?? {};
       expect([members.length, members[index]]).toEqual([3, start.id]);

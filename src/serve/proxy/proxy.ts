@@ -191,7 +191,7 @@ export class ServeProxy {
     // Clients of connections that are open already connect again, to another proxy once a balancer knows.
     this.#fronts?.http2?.close();
     await this.#graceOver.promise;
-    // Its process may go on, with others.
+    // The process may go on, with other proxies.
     this.#unwatch();
     if (this.#fronts === undefined) return ended;
     const { server, http2, webSockets } = this.#fronts;

@@ -66,7 +66,7 @@ export class ControllerLink {
     if (this.#connection !== undefined) tell(this.#connection, TOLD.RELEASED, { key, replica });
   }
 
-  /** Why there is no connection; undefined where nothing has failed. */
+  /** The reason for having no connection; undefined where nothing has failed. */
   get unreachable(): string | undefined {
     return this.#unreachable;
   }

@@ -89,7 +89,7 @@ class ProcessRouters {
     for (const changed of this.#routeWatchers) changed(this.#routes);
   }
 
-  /** Why the controller cannot be reached; undefined where nothing has failed. */
+  /** The reason for which the controller cannot be reached; undefined where nothing has failed. */
   get unreachable(): string | undefined {
     return this.#link.unreachable;
   }

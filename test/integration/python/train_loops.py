@@ -144,7 +144,7 @@ def _upload_own_part():
 
 
 def upload_by_itself(config):
-    """Each rank copies its part into the run's folder, first beside the loop, then within a report, and then before it reports."""
+    """All ranks copy their parts into the run's folder, first beside the loop, then within a report, and then before it reports."""
     (own, upload), (other, upload_other) = _upload_own_part(), _upload_own_part()
     local, by_hand = train.Checkpoint.from_directory(own), train.Checkpoint.from_directory(other)
     said, goes_on = [], threading.Event()

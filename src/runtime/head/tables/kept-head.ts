@@ -151,7 +151,7 @@ export class KeptHead {
     }, then);
   }
 
-  /** It is to leave. The node says so to each head that it comes to; the record is for the time before. */
+  /** The node is to leave. It says so to each head that it comes to; the record is for the time before. */
   nodeDrains(nodeId: NodeId): void {
     const record = this.#living.get(nodeId);
     if (record === undefined || record.isDraining === true) return;

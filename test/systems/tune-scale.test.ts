@@ -1,5 +1,5 @@
 /** Many trials at once: a population of a thousand, paused together, holds no processes and little memory. A trial that waits for others is told of. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { availableResources, init, remote, shutdown } from "shoal";
@@ -83,8 +83,17 @@ test("a trial that waits long for what other work holds is said, and runs when t
   await init({ numCpus: 1, logToDriver: false });
   const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
   try {
-    const hog = remote(() => new Promise((resolve) => setTimeout(resolve, 13_000))).remote();
-    const results = await new Tuner(() => ({ at: 1 }), { runConfig: { storagePath } }).fit();
+    const hold = remote(async (folder: string) => {
+      writeFileSync(join(folder, "begun"), "");
+      while (!existsSync(join(folder, "go"))) await new Promise((resolve) => setTimeout(resolve, 10));
+    });
+    const hog = hold.remote(storagePath);
+    // The trial would get the CPU where it came first.
+    await until(() => existsSync(join(storagePath, "begun")), "the other work to begin");
+    const fitted = new Tuner(() => ({ at: 1 }), { runConfig: { storagePath } }).fit();
+    await until(() => write.mock.calls.length > 0, "a word of the wait");
+    writeFileSync(join(storagePath, "go"), "");
+    const results = await fitted;
     const said = write.mock.calls.map(([text]) => String(text)).join("");
     const id = results.at(0)?.trialId;
     expect(said).toBe(

@@ -24,7 +24,7 @@ export interface GrowingFile {
   upload(): Promise<void>;
 }
 
-/** Somebody hears whether files below a folder can be sent. */
+/** A listener for the files below a folder: it is told when the first of them cannot be sent, and when all can again. */
 interface Watch {
   readonly folder: string;
   readonly tell: (text: string) => void;

@@ -66,10 +66,10 @@ interface Running {
   /** Facts of the process that its first report tells the machine, until then. */
   origin: { readonly place: TrialPlace; readonly savesWhenAsked: boolean } | undefined;
   nodeId: string | undefined;
-  /** Whether it was told to stop, or to pause where it need not save. */
+  /** Whether the trial was told to stop, or to pause where it need not save. */
   isLeaving: boolean;
   savesWhenAsked: boolean;
-  /** Whether it was told to pause, and saves before. */
+  /** Whether the trial was told to pause, and saves before. */
   isSaving: boolean;
 }
 

@@ -137,7 +137,7 @@ export class LiveTrial implements Trial {
     return trial;
   }
 
-  /** Whether it is to go on from a checkpoint of its own, not from a donor's. */
+  /** Whether the trial is to go on from a checkpoint of its own, not from a donor's. */
   get goesOnFromItself(): boolean {
     return this.awaitedDonor === undefined && (this.start === undefined || this.hasBegunFromStart);
   }

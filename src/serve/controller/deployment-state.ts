@@ -40,9 +40,9 @@ export interface ReplicaRecord {
   healthFailures: number;
   nextHealthMs: number;
   isChecked: boolean;
-  /** Another is to take its place, without a gap: its node is to go, or its code has not returned from a configuration in time. */
+  /** A new replica is to take its place, without a gap: the node is to go, or the code has not returned from a configuration in time. */
   isMoving: boolean;
-  /** Since when the configuration that it takes is not wanted any more. */
+  /** The time at which the configuration that the replica takes was no longer wanted. Undefined while it is. */
   outdatedMs: number | undefined;
   /** The replica failed to take its last configuration. */
   isMisconfigured: boolean;

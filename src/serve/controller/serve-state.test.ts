@@ -228,6 +228,23 @@ function foundEvent(
   return { kind: "found", replica: { id, app: name, deployment, version, userConfig, maxOngoing, ...place } };
 }
 
+/** A replica that runs with the configuration 1, and does not return from the one that it is told then. */
+function busyWithConfig(userConfig: number): { world: World; found: Simulated } {
+  const options = { numReplicas: 1, userConfig: 1 };
+  const world = running("v1", options);
+  const [found] = [...world.replicas.values()] as [Simulated];
+  world.slowConfigs.add(String(userConfig));
+  world.apply({ kind: "deploy", target: app(target("v1", { ...options, userConfig })) });
+  return { world, found };
+}
+
+/** The next controller finds the replica while that call goes on. */
+function foundBusyWithConfig(world: World, found: Simulated, userConfig: string): void {
+  restored(world, []);
+  const busy = { ...found, start: { ...found.start, userConfig } };
+  world.apply(foundEvent(busy, false, { ...found.start, isMisconfigured: true, isReconfiguring: true }));
+}
+
 describe("updates", () => {
   test.each([1, 2, 7, 100])("of %i replicas never have fewer than are wanted, nor many more", (numReplicas) => {
     const world = running("v1", { numReplicas });
@@ -493,16 +510,10 @@ describe("updates", () => {
   test.each(["returns", "hangs"])(
     "of a configuration that is under way while the next controller takes over: the replica is not told another before it has returned; it %s",
     (end) => {
-      const options = { numReplicas: 1, userConfig: 1 };
-      const world = running("v1", options);
-      const [found] = [...world.replicas.values()] as [Simulated];
+      const { world, found } = busyWithConfig(2);
       const { id } = found.start;
-      world.slowConfigs.add("2");
-      world.apply({ kind: "deploy", target: app(target("v1", { ...options, userConfig: 2 })) });
-      world.apply({ kind: "deploy", target: app(target("v1", { ...options, userConfig: 3 })) });
-      restored(world, []);
-      const busy = { ...found, start: { ...found.start, userConfig: "2" } };
-      world.apply(foundEvent(busy, false, { ...found.start, isMisconfigured: true, isReconfiguring: true }));
+      world.apply({ kind: "deploy", target: app(target("v1", { numReplicas: 1, userConfig: 3 })) });
+      foundBusyWithConfig(world, found, "2");
       world.step();
       // Behind the call of the last controller waits one of this one, with the same configuration.
       expect([world.toldInVain, world.settings.size]).toEqual([[id, id], 0]);
@@ -521,18 +532,12 @@ describe("updates", () => {
   );
 
   test("of a configuration that hung and was given up leave traffic alone under the next controller, too", () => {
-    const options = { numReplicas: 1, userConfig: 1 };
-    const world = running("v1", options);
-    const [found] = [...world.replicas.values()] as [Simulated];
+    const { world, found } = busyWithConfig(2);
     const { id } = found.start;
-    world.slowConfigs.add("2");
-    world.apply({ kind: "deploy", target: app(target("v1", { ...options, userConfig: 2 })) });
     world.apply({ kind: "reconfigureFailed", replica: id, reason: "it had not returned", isLate: true });
     // The next controller ends what has not started.
     for (const other of world.replicas.keys()) if (other !== id) world.replicas.delete(other);
-    restored(world, []);
-    const busy = { ...found, start: { ...found.start, userConfig: "2" } };
-    world.apply(foundEvent(busy, false, { ...found.start, isMisconfigured: true, isReconfiguring: true }));
+    foundBusyWithConfig(world, found, "2");
     world.until(
       () => !world.replicas.has(id),
       () => expect(world.serving("D")).toBeGreaterThanOrEqual(1),

@@ -73,7 +73,7 @@ const RECORDS = {
     info: orUndefined(nodeInfo),
     /** Of a dead one: when a head found that, in milliseconds since 1970 by its clock. Records of version 0.1.0 lack it. */
     goneMs: optional(number),
-    /** Whether it is to leave. */
+    /** Whether the node is to leave. */
     isDraining: optional(flag),
   }),
   value: fields({ namespace: text, key: text, form: exactly("bytes", "json"), by: text }),

@@ -8,7 +8,9 @@ import { expect, test } from "vitest";
 import { readCode } from "./house/source-files.ts";
 
 const TEXTS = String.raw`(?:\w+\.)*#?(?:message|reason|hint|refusal|failure|problem|said|stderr|remoteStack|closeReason)`;
-const TESTED = new RegExp(String.raw`\b${TEXTS}\)?(?:\?|!)?\.(?:includes|startsWith|endsWith|match|matchAll|indexOf|lastIndexOf|search)\(`);
+const TESTED = new RegExp(
+  String.raw`\b${TEXTS}\)?(?:\?|!)?(?:\.toString\(\)\??)?\.(?:includes|startsWith|endsWith|match|matchAll|indexOf|lastIndexOf|search)\(`,
+);
 const MATCHED = new RegExp(String.raw`\.(?:test|exec)\(\s*(?:String\()?(?:\((?:\w+ as \w+\)\.))?${TEXTS}\b\s*[),?]`);
 const COMPARED = new RegExp(String.raw`(?<!typeof [\w.]*)\b${TEXTS}(?:\?)?\s*(?:===|!==)\s*(?:["'\x60](?!["'\x60])|[A-Z][A-Z_]+\b)`);
 const IN_PYTHON = new RegExp(
@@ -45,6 +47,7 @@ test.each([
   ['reason?.includes("exists already") === true', true],
   ["const isWhole = reason === CLOSED_BY_PEER;", true],
   ['error.reason === "it was terminated"', true],
+  ["error.message?.toString().includes(name)", true],
   ["/terminated/.test(reason)", true],
   ["const found = /^x/.exec((error as Error).message);", true],
   ["KNOWN.some((text) => text.test(reason))", true],

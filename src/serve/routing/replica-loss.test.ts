@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ActorDiedError, ActorUnavailableError } from "../../core/index.ts";
+import { ActorDiedError, ActorUnavailableError, TaskError } from "../../core/index.ts";
 import { isLossOf } from "./replica-loss.ts";
 
 const replica = { actorName: "replica:a", actorId: "actor-a" };
@@ -18,5 +18,9 @@ test("a lookup that finds no actor of the replica's name is its loss", () => {
   expect(isLossOf(lookup("replica:a"), unknown)).toBe(true);
   expect(isLossOf(lookup("replica:b"), unknown)).toBe(false);
   expect(isLossOf(new ActorDiedError("died", { reason: "it ended" }), unknown)).toBe(false);
-  expect(isLossOf(new Error("no actor replica:a"), unknown)).toBe(true);
+});
+
+test("an error of the user's is no loss, whatever it says", () => {
+  expect(isLossOf(new TaskError("replica:a is overloaded", { taskName: "handle" }), replica)).toBe(false);
+  expect(isLossOf("replica:a", replica)).toBe(false);
 });

@@ -8,12 +8,8 @@ import { ActorDiedError, ActorUnavailableError } from "../../core/index.ts";
 
 /** @param replica its actor; `actorId` is undefined where the actor was not found */
 export function isLossOf(error: unknown, replica: { readonly actorName: string; readonly actorId: string | undefined }): boolean {
-  if (error instanceof ActorDiedError || error instanceof ActorUnavailableError) {
-    const { actorId, name } = error.details ?? {};
-    return actorId === undefined ? name === replica.actorName : actorId === replica.actorId;
-  }
-  // The lookup of an actor that no longer exists fails with a message that names it.
-  return error instanceof TypeError
-    ? false
-    : (error as { message?: unknown } | null)?.message?.toString().includes(replica.actorName) === true;
+  if (!(error instanceof ActorDiedError || error instanceof ActorUnavailableError)) return false;
+  // The failed lookup of an actor knows its name alone.
+  const { actorId, name } = error.details ?? {};
+  return actorId === undefined ? name === replica.actorName : actorId === replica.actorId;
 }

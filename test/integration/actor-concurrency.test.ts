@@ -5,8 +5,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DeadlockError, get, getActor, init, kill, PendingCallsLimitExceededError, ready, remote, shutdown, terminate } from "shoal";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { failureOf } from "./sandbox.ts";
-import { useFolder } from "./session.ts";
+import { failureOf, useFolder } from "./session.ts";
 
 class Desk {
   #busy = 0;

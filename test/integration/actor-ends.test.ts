@@ -4,8 +4,7 @@
 import { appendFileSync } from "node:fs";
 import { ActorDiedError, type ActorHandle, actors, exitActor, get, getActor, kill, ready, remote, terminate } from "shoal";
 import { describe, expect, test } from "vitest";
-import { failureOf } from "./sandbox.ts";
-import { collectGarbage, isAlive, Log, until, useFolder, useSession } from "./session.ts";
+import { collectGarbage, failureOf, isAlive, Log, until, useFolder, useSession } from "./session.ts";
 
 class Guest {
   readonly #file: string;

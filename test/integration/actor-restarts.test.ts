@@ -4,8 +4,7 @@
 import { appendFileSync } from "node:fs";
 import { ActorDiedError, actors, ActorUnavailableError, get, getRuntimeContext, kill, remote } from "shoal";
 import { describe, expect, test } from "vitest";
-import { failureOf } from "./sandbox.ts";
-import { Log, until, useFolder, useSession } from "./session.ts";
+import { failureOf, Log, until, useFolder, useSession } from "./session.ts";
 
 class Journal {
   readonly #file: string;

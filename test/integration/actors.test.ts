@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { ActorDiedError, DeadlockError, get, init, ready, remote, shutdown, TaskError } from "shoal";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { failureOf } from "./sandbox.ts";
+import { failureOf } from "./session.ts";
 
 beforeAll(async () => {
   await init({ numCpus: 2 });

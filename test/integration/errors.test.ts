@@ -3,7 +3,8 @@
  */
 import { get, init, remote, SerializationError, shutdown, TaskError, WorkerCrashedError } from "shoal";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { failureOf, Sandbox } from "./sandbox.ts";
+import { Sandbox } from "./sandbox.ts";
+import { failureOf } from "./session.ts";
 
 const sandbox = new Sandbox();
 
@@ -174,7 +175,7 @@ test("a task that calls process.exit fails with the exit code and its last outpu
     },
     { maxRetries: 0 },
   );
-  const error = await failureOf(leave.remote(7));
+  const error = (await failureOf(leave.remote(7))) as WorkerCrashedError;
   expect(error).toBeInstanceOf(WorkerCrashedError);
   expect(error.exitCode).toBe(7);
   expect(error.signal).toBeUndefined();
@@ -208,9 +209,9 @@ test("an exception outside of the task's promise ends its worker, and its text i
     },
     { maxRetries: 0 },
   );
-  const error = await failureOf(stray.remote());
+  const error = (await failureOf(stray.remote())) as WorkerCrashedError;
   expect(error).toBeInstanceOf(WorkerCrashedError);
-  expect((error.lastOutput as string[]).join("\n")).toContain("nobody catches this");
+  expect(error.lastOutput?.join("\n")).toContain("nobody catches this");
   expect(error.message).toContain("Error: nobody catches this");
 });
 

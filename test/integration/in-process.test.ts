@@ -20,7 +20,8 @@ import {
 } from "shoal";
 import net from "node:net";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { failureOf, Sandbox } from "./sandbox.ts";
+import { Sandbox } from "./sandbox.ts";
+import { failureOf } from "./session.ts";
 
 const sandbox = new Sandbox();
 const temporaryBefore = process.env["TMPDIR"];
@@ -190,7 +191,7 @@ test("a call that reaches an actor while it ends hears of that end", async () =>
   await ended;
   const error = await late;
   expect(error).toBeInstanceOf(ActorDiedError);
-  expect(error["reason"]).toBe("it was terminated");
+  expect(error).toHaveProperty("reason", "it was terminated");
 });
 
 test("a constructor that throws ends its actor with the cause", async () => {

@@ -196,13 +196,3 @@ function read(path: string): string {
     return "";
   }
 }
-
-/** What a promise is rejected with. */
-export async function failureOf(work: PromiseLike<unknown>): Promise<Error & Record<string, unknown>> {
-  try {
-    const value = await work;
-    throw new Error(`It was expected to fail, and gave ${String(value)}`);
-  } catch (error) {
-    return error as Error & Record<string, unknown>;
-  }
-}

@@ -13,7 +13,7 @@ function markOf(folder: string): string {
 
 export async function makeStagingFolder(folder: string): Promise<void> {
   await makeFolder(folder);
-  await writeWhole(markOf(folder), new Uint8Array(0));
+  await writeWhole(markOf(folder), "");
 }
 
 /** Whether the write still takes files. */

@@ -9,11 +9,10 @@ import { describeValue, newTemporaryFolder, registerSerializer } from "../core/i
 import { copyFolder, fileExists, folderExists, folderFiles, writeWhole } from "../storage/folders.ts";
 import { joinPath, localPath, schemeOf, shownPath } from "../storage/paths.ts";
 import { makeFolder, removeFolder, resolveFolder } from "../storage/places.ts";
-import { readWhole } from "../storage/read-file.ts";
+import { readText, readTextIfThere } from "../storage/read-file.ts";
 import { closeSharedCopy, openSharedCopy, type SharedCopy } from "../storage/shared-copy.ts";
 import { CHECKPOINT_RECORD, isContent, REMOVAL_MARK } from "./checkpoint-record.ts";
-import { RunError } from "./errors.ts";
-import { CAUSES_MAX } from "./limits.ts";
+import { causesOf, RunError } from "./errors.ts";
 import { checkMetrics, type Metrics, metricsText, parseMetrics } from "./metrics.ts";
 
 const METADATA = ".metadata.json";
@@ -92,9 +91,10 @@ export class Checkpoint {
   /** The metadata: values of JSON that lie beside the files. Empty where none were set. */
   async getMetadata(): Promise<Metrics> {
     const path = joinPath(this.path, METADATA);
-    if (!(await fileExists(path))) return {};
+    const text = await readTextIfThere(path);
+    if (text === undefined) return {};
     try {
-      return parseMetrics(Buffer.from(await readWhole(path)).toString("utf8")) as Metrics;
+      return parseMetrics(text) as Metrics;
     } catch (cause) {
       if (!(cause instanceof SyntaxError)) throw cause;
       throw new RunError(`Cannot read the metadata of a checkpoint: ${shownPath(path)} holds no JSON`, { cause });
@@ -105,7 +105,7 @@ export class Checkpoint {
   async setMetadata(metadata: Metrics): Promise<void> {
     const checked = checkMetrics(metadata, "Cannot set the metadata of a checkpoint");
     await makeFolder(this.path);
-    await writeWhole(joinPath(this.path, METADATA), Buffer.from(metricsText(checked)));
+    await writeWhole(joinPath(this.path, METADATA), metricsText(checked));
   }
 
   /** Adds to the metadata; what is there under other names stays. */
@@ -152,7 +152,7 @@ export async function openedCopy(checkpoint: Checkpoint, pid: number): Promise<S
 
 async function recordOf(path: string, record: string): Promise<string> {
   try {
-    return Buffer.from(await readWhole(record)).toString("utf8");
+    return await readText(record);
   } catch (error) {
     throw (await fileExists(record).catch(() => true)) ? error : removedMeanwhile(path, { isStored: true, cause: error });
   }
@@ -171,11 +171,7 @@ function removedMeanwhile(path: string, { isStored, cause }: { isStored: boolean
 
 /** Whether an error, or what led to it, is that there is no such file. */
 function isOfMissingFile(error: unknown): boolean {
-  for (let each = error, depth = 0; typeof each === "object" && each !== null && depth < CAUSES_MAX; depth += 1) {
-    if ((each as NodeJS.ErrnoException).code === "ENOENT") return true;
-    each = (each as { cause?: unknown }).cause;
-  }
-  return false;
+  return causesOf(error).some((each) => (each as NodeJS.ErrnoException).code === "ENOENT");
 }
 
 function fullPath(path: string): string {

@@ -1,6 +1,7 @@
 /** The errors of runs, which Train and Tune give to their users. */
 import { NodeDiedError, ShoalError } from "../core/index.ts";
 import { registerErrorClass } from "../core/internal.ts";
+import { CAUSES_MAX } from "./limits.ts";
 
 /** A run, its folder or a checkpoint cannot be used: it is another's, damaged, of a newer version, or not there. The message names it and what to do. */
 export class RunError extends ShoalError {
@@ -9,7 +10,15 @@ export class RunError extends ShoalError {
 
 registerErrorClass(RunError);
 
-/** Why a run cannot go on, and no process of it is to blame. */
+/** An error and what led to it, the last cause at the end. An error may be its own cause. */
+export function* causesOf(error: unknown): Generator<object> {
+  for (let each = error, depth = 0; typeof each === "object" && each !== null && depth < CAUSES_MAX; depth += 1) {
+    yield each;
+    each = (each as { cause?: unknown }).cause;
+  }
+}
+
+/** The reason why a run cannot go on when the session has ended, which is no failure of its processes. */
 export function sessionLossOf(error: unknown): string {
   return error instanceof NodeDiedError ? `the daemon of this node has ended: ${error.reason}` : "Shoal was shut down";
 }

@@ -15,7 +15,7 @@ export class JsonLoggerCallback implements Tracker {
   readonly name = "JsonLoggerCallback";
 
   async open({ folder, config, isResumed }: TrackedRunInfo): Promise<TrackedRun> {
-    await writeWhole(joinPath(folder, PARAMS_FILE), Buffer.from(metricsText(config)), { isDurable: false });
+    await writeWhole(joinPath(folder, PARAMS_FILE), metricsText(config), { isDurable: false });
     const file = await openAppended(joinPath(folder, RESULT_FILE), { isNew: !isResumed });
     const there = await file.contents();
     // A crash may have cut off the last line, and the next one must not go on in it.

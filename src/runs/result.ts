@@ -5,10 +5,9 @@
  * so ten thousand results take little memory.
  */
 import { describeValue } from "../core/internal.ts";
-import { fileExists } from "../storage/folders.ts";
 import { joinPath, shownPath } from "../storage/paths.ts";
 import { resolveFolder } from "../storage/places.ts";
-import { readWhole } from "../storage/read-file.ts";
+import { readTextIfThere } from "../storage/read-file.ts";
 import { fromFileNames } from "./automatic-metrics.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { listCheckpoints } from "./checkpoint-upload.ts";
@@ -137,10 +136,8 @@ async function readResult<M extends object>(folder: string): Promise<Result<M>> 
 /** The reports in order; undefined where there is no file. A last line that was not written to its end is none. */
 async function readRows(folder: string): Promise<Metrics[] | undefined> {
   const path = joinPath(folder, RESULT_FILE);
-  if (!(await fileExists(path))) return undefined;
-  const lines = Buffer.from(await readWhole(path))
-    .toString("utf8")
-    .split("\n");
+  const lines = (await readTextIfThere(path))?.split("\n");
+  if (lines === undefined) return undefined;
   const torn = lines.pop();
   if (torn !== undefined && torn !== "" && isWhole(torn)) lines.push(torn);
   return lines.filter((line) => line.trim() !== "").map((line, i) => readRow(line, { path, number: i + 1 }));
@@ -165,9 +162,10 @@ function isWhole(line: string): boolean {
 
 async function readParams(folder: string): Promise<Metrics | undefined> {
   const path = joinPath(folder, PARAMS_FILE);
-  if (!(await fileExists(path))) return undefined;
+  const text = await readTextIfThere(path);
+  if (text === undefined) return undefined;
   try {
-    return parseMetrics(Buffer.from(await readWhole(path)).toString("utf8")) as Metrics;
+    return parseMetrics(text) as Metrics;
   } catch (cause) {
     throw new RunError(`Cannot read the configuration of a run: ${shownPath(path)} is damaged`, { cause });
   }

@@ -1,15 +1,15 @@
 /** The error of a run that failed, in its folder: `error.txt` as Ray has it, for people, and for `Result.fromPath`. */
-import { fileExists, writeWhole } from "../storage/folders.ts";
+import { writeWhole } from "../storage/folders.ts";
 import { joinPath } from "../storage/paths.ts";
 import { removeFiles } from "../storage/places.ts";
-import { readWhole } from "../storage/read-file.ts";
+import { readTextIfThere } from "../storage/read-file.ts";
 import { RunError } from "./errors.ts";
 
 const ERROR_FILE = "error.txt";
 
 export async function writeRunError(folder: string, error: Error): Promise<void> {
   const text = `${error.name}: ${error.message}\n\n${error.stack ?? ""}\n`;
-  await writeWhole(joinPath(folder, ERROR_FILE), Buffer.from(text));
+  await writeWhole(joinPath(folder, ERROR_FILE), text);
 }
 
 /** A run that goes on has not failed. */
@@ -18,9 +18,8 @@ export async function removeRunError(folder: string): Promise<void> {
 }
 
 export async function readRunError(folder: string): Promise<RunError | undefined> {
-  const path = joinPath(folder, ERROR_FILE);
-  if (!(await fileExists(path))) return undefined;
-  const text = Buffer.from(await readWhole(path)).toString("utf8");
+  const text = await readTextIfThere(joinPath(folder, ERROR_FILE));
+  if (text === undefined) return undefined;
   const [message = ""] = text.split("\n\n");
   return new RunError(message, { details: { text } });
 }

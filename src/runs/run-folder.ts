@@ -4,12 +4,11 @@
  * Its `run.json` records the library and the state of the run: from this record the opener decides whether to go on, begin anew or refuse. A folder with files and without a
  * record is no run, and is left alone.
  */
-import { StorageError } from "../storage/errors.ts";
 import { FolderOwner } from "../storage/folder-owner.ts";
-import { fileExists, folderExists, folderNames, writeWhole } from "../storage/folders.ts";
+import { folderExists, folderNames, writeWhole } from "../storage/folders.ts";
 import { joinPath, shownPath } from "../storage/paths.ts";
 import { makeFolder, removeFiles, removeFolder } from "../storage/places.ts";
-import { readWhole } from "../storage/read-file.ts";
+import { readTextIfThere } from "../storage/read-file.ts";
 import { RunError } from "./errors.ts";
 import { type Metrics, metricsText, parseMetrics } from "./metrics.ts";
 import type { RunLibrary } from "./run-config.ts";
@@ -95,7 +94,7 @@ export class RunFolder implements AsyncDisposable {
   /** Sets the record, whole. */
   async write(record: RunRecord): Promise<void> {
     this.lost.throwIfAborted();
-    await writeWhole(joinPath(this.path, RECORD), Buffer.from(`${metricsText({ format: FORMAT, version: VERSION, ...record })}\n`));
+    await writeWhole(joinPath(this.path, RECORD), `${metricsText({ format: FORMAT, version: VERSION, ...record })}\n`);
     this.#record = record;
   }
 
@@ -122,12 +121,12 @@ export class RunFolder implements AsyncDisposable {
 /** The record of a run's folder; undefined where there is none. @throws RunError for a record that is damaged or of a newer version */
 export async function readRunRecord(path: string): Promise<RunRecord | undefined> {
   const file = joinPath(path, RECORD);
-  if (!(await fileExists(file))) return undefined;
+  const text = await readTextIfThere(file);
+  if (text === undefined) return undefined;
   let parsed: unknown;
   try {
-    parsed = parseMetrics(Buffer.from(await readWhole(file)).toString("utf8"));
+    parsed = parseMetrics(text);
   } catch (cause) {
-    if (cause instanceof StorageError) throw cause;
     throw new RunError(`Cannot open the run ${shownPath(path)}: its ${RECORD} is damaged`, { cause });
   }
   const { format, version, library, state, details, startedAt } = (parsed ?? {}) as Record<string, unknown>;

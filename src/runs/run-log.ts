@@ -11,7 +11,7 @@ import { type AppendedFile, openAppended } from "../storage/appended-file.ts";
 import { folderNames, writeWhole } from "../storage/folders.ts";
 import { joinPath, schemeOf, shownPath } from "../storage/paths.ts";
 import { removeFiles } from "../storage/places.ts";
-import { readWhole } from "../storage/read-file.ts";
+import { readText } from "../storage/read-file.ts";
 import { RunError } from "./errors.ts";
 import { LOG_GATHER_MS, LOG_SEGMENTS_READ_AT_A_TIME, SNAPSHOT_FROM_LOG_BYTES } from "./limits.ts";
 import { type JsonValue, metricsText, parseMetrics } from "./metrics.ts";
@@ -123,7 +123,7 @@ export class RunLog implements AsyncDisposable {
     this.#generation += 1;
     this.#logBytes = 0;
     const generation = this.#generation;
-    const writing = writeWhole(joinPath(this.#place.folder, fileName(this.#place.name, generation)), Buffer.from(text));
+    const writing = writeWhole(joinPath(this.#place.folder, fileName(this.#place.name, generation)), text);
     const isWritten = writing.then(
       () => true,
       () => false,
@@ -210,7 +210,7 @@ export class RunLog implements AsyncDisposable {
     }
     const path = joinPath(this.#place.folder, fileName(this.#place.name, generation, this.#written.segment));
     if (!this.#appends) {
-      await writeWhole(path, Buffer.from(HEADER + lines));
+      await writeWhole(path, HEADER + lines);
       this.#written.segment += 1;
     } else {
       const isNew = this.#file === undefined;
@@ -240,21 +240,21 @@ async function logFiles({ folder, name }: RunLogPlace): Promise<LogFile[]> {
 }
 
 async function readSnapshot(path: string): Promise<{ state: JsonValue; bytes: number }> {
-  const bytes = await readWhole(path);
+  const text = await readText(path);
   let parsed: unknown;
   try {
-    parsed = parseMetrics(Buffer.from(bytes).toString("utf8"));
+    parsed = parseMetrics(text);
   } catch (cause) {
     throw new RunError(`Cannot read the state of a run: ${shownPath(path)} is damaged`, { cause });
   }
   checkHeader(parsed, path);
-  return { state: (parsed as { state: JsonValue }).state, bytes: bytes.length };
+  return { state: (parsed as { state: JsonValue }).state, bytes: text.length };
 }
 
 /** The records of a segment, without a torn last line. */
 async function readSegment(path: string): Promise<{ records: JsonValue[]; bytes: number }> {
-  const bytes = await readWhole(path);
-  const lines = Buffer.from(bytes).toString("utf8").split("\n");
+  const text = await readText(path);
+  const lines = text.split("\n");
   // The rest after the last line feed is empty or a torn line.
   lines.pop();
   const values = lines.map((line, i) => {
@@ -267,9 +267,9 @@ async function readSegment(path: string): Promise<{ records: JsonValue[]; bytes:
     }
   });
   const [header, ...records] = values.filter((value) => value !== undefined);
-  if (header === undefined) return { records: [], bytes: bytes.length };
+  if (header === undefined) return { records: [], bytes: text.length };
   checkHeader(header, path);
-  return { records, bytes: bytes.length };
+  return { records, bytes: text.length };
 }
 
 function isTorn(line: string): boolean {

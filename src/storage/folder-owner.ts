@@ -9,11 +9,11 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { processIdentity, runsHere } from "../core/internal.ts";
 import { StorageError } from "./errors.ts";
-import { fileExists, writeWhole } from "./folders.ts";
+import { writeWhole } from "./folders.ts";
 import { CLAIM_PAUSE_MS, OWNER_RENEWED_EVERY_MS, OWNER_SILENCE_MS_MAX } from "./limits.ts";
 import { joinPath, shownPath } from "./paths.ts";
 import { removeFiles } from "./places.ts";
-import { readWhole } from "./read-file.ts";
+import { readTextIfThere } from "./read-file.ts";
 
 const RECORD = ".owner.json";
 
@@ -75,7 +75,7 @@ export class FolderOwner implements AsyncDisposable {
   }
 
   async #write(): Promise<void> {
-    await writeWhole(this.#path, Buffer.from(JSON.stringify({ ...this.#owner, renewedAt: Date.now() } satisfies Owner)));
+    await writeWhole(this.#path, JSON.stringify({ ...this.#owner, renewedAt: Date.now() } satisfies Owner));
   }
 
   #schedule(): void {
@@ -100,13 +100,13 @@ export class FolderOwner implements AsyncDisposable {
 }
 
 async function ownerAt(path: string): Promise<Owner | undefined> {
-  if (!(await fileExists(path))) return undefined;
+  const text = await readTextIfThere(path);
+  if (text === undefined) return undefined;
   try {
-    return JSON.parse(Buffer.from(await readWhole(path)).toString("utf8")) as Owner;
-  } catch (error) {
+    return JSON.parse(text) as Owner;
+  } catch {
     // Records appear whole, so one that is no JSON is nobody's.
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
+    return undefined;
   }
 }
 

@@ -118,13 +118,13 @@ async function copyFile({ from, to, isHashed, signal }: FolderCopy, { source, ta
   return { name, sizeBytes, ...(hash === undefined ? {} : { sha256: hash.digest("hex") }) };
 }
 
-/** Writes a small file whole, or not at all. */
-export async function writeWhole(path: string, bytes: Uint8Array, options?: SinkOptions): Promise<void> {
+/** Writes a small file whole, or not at all. Text is written in UTF-8. */
+export async function writeWhole(path: string, contents: Uint8Array | string, options?: SinkOptions): Promise<void> {
   const files = await fileSystemOf(path);
   let sink: FileSink | undefined;
   try {
     sink = await files.openSink(files.fullPath(path), options);
-    await sink.write(bytes);
+    await sink.write(typeof contents === "string" ? Buffer.from(contents) : contents);
     await sink.commit();
   } catch (error) {
     await sink?.abort().catch(() => undefined);

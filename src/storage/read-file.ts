@@ -8,6 +8,7 @@ import { Readable } from "node:stream";
 import { compressionOf } from "./compression.ts";
 import { StorageError } from "./errors.ts";
 import { fileSystemOf } from "./file-systems.ts";
+import { fileExists } from "./folders.ts";
 import { WHOLE_FILE_BYTES_MAX } from "./limits.ts";
 import { shownPath } from "./paths.ts";
 
@@ -87,4 +88,14 @@ export async function readWhole(path: string): Promise<Uint8Array> {
     at += chunk.length;
   }
   return whole;
+}
+
+/** The text of a file in UTF-8. @throws StorageError as {@link readWhole} */
+export async function readText(path: string): Promise<string> {
+  return new TextDecoder().decode(await readWhole(path));
+}
+
+/** The text of a file; undefined where there is no such file. @throws StorageError as {@link readWhole} */
+export async function readTextIfThere(path: string): Promise<string | undefined> {
+  return (await fileExists(path)) ? await readText(path) : undefined;
 }

@@ -7,7 +7,7 @@
 import { getRuntimeContext } from "../core/index.ts";
 import type { DataIterator } from "../data/index.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
-import { CAUSES_MAX } from "../runs/limits.ts";
+import { causesOf } from "../runs/errors.ts";
 import type { Metrics } from "../runs/metrics.ts";
 import type { BestCheckpoint } from "../runs/result.ts";
 import { type CollectiveGroup, destroyCollectiveGroup, initCollectiveGroup } from "../util/index.ts";
@@ -101,11 +101,7 @@ export class RankSession {
 
   /** Whether an error, or what led to it, is one of communication. */
   isOfCommunication(error: unknown): boolean {
-    for (let each = error, depth = 0; typeof each === "object" && each !== null && depth < CAUSES_MAX; depth += 1) {
-      if (this.#communicationErrors.has(each)) return true;
-      each = (each as { cause?: unknown }).cause;
-    }
-    return false;
+    return causesOf(error).some((each) => this.#communicationErrors.has(each));
   }
 
   async close(): Promise<void> {

@@ -79,7 +79,7 @@ export class PolicyFiles {
     this.#globalLines = lines;
     for (const trialId of this.#stale) {
       const policy = this.#policies.get(trialId) ?? [];
-      await writeWhole(joinPath(folder, `pbt_policy_${trialId}.txt`), Buffer.from(textOf(policy)), { isDurable: false });
+      await writeWhole(joinPath(folder, `pbt_policy_${trialId}.txt`), textOf(policy), { isDurable: false });
       if (this.#policies.get(trialId) === policy) this.#stale.delete(trialId);
     }
   }

@@ -42,7 +42,7 @@ interface Curve {
 export async function writeHtmlReport(path: string, facts: ReportFacts): Promise<void> {
   const [metric] = facts.metrics;
   const curves = metric === undefined ? [] : await curvesOf(rankedTrials(facts).slice(0, REPORT_CURVES), { folder: facts.folder, metric });
-  await writeWhole(await resolveFolder(path), Buffer.from(htmlReport(facts, curves)));
+  await writeWhole(await resolveFolder(path), htmlReport(facts, curves));
 }
 
 /** The report as a text. Pure. */

@@ -8,7 +8,7 @@
 import { parseMetrics } from "../../runs/metrics.ts";
 import type { Decision, SchedulerView, TrialScheduler } from "../scheduler.ts";
 import type { Config, Definition, JsonValue, Trial, TrialResult } from "../trial.ts";
-import { readWhole } from "../../storage/read-file.ts";
+import { readText } from "../../storage/read-file.ts";
 import { firstInOrder } from "./fifo-scheduler.ts";
 
 export interface PopulationBasedTrainingReplayOptions {
@@ -40,7 +40,7 @@ export class PopulationBasedTrainingReplay implements TrialScheduler {
 
   /** Reads a policy file, of any storage. */
   static async fromFile(path: string): Promise<PopulationBasedTrainingReplay> {
-    return new PopulationBasedTrainingReplay({ policy: new TextDecoder().decode(await readWhole(path)) });
+    return new PopulationBasedTrainingReplay({ policy: await readText(path) });
   }
 
   setSearchProperties(): void {}

@@ -77,15 +77,27 @@ test("every file that ARCHITECTURE.md and docs/internals name is there", () => {
   expect(missing).toEqual([]);
 });
 
+/** The files at which users, processes and tools begin. */
+function entryFiles(): Set<string> {
+  const { entry } = JSON.parse(readFileSync(join(REPOSITORY, "knip.json"), "utf8")) as { entry: string[] };
+  return new Set([...SUBPATHS.map(({ source }) => source), ...entry.flatMap((pattern) => globSync(pattern, { cwd: REPOSITORY }))]);
+}
+
 test("no export is one that only its own file uses", () => {
   const code = readCode()
     .filter(({ path }) => !path.endsWith(".py"))
     .map(({ path, text }) => sourceFile(path, text));
-  const { entry } = JSON.parse(readFileSync(join(REPOSITORY, "knip.json"), "utf8")) as { entry: string[] };
-  const entries = new Set([...SUBPATHS.map(({ source }) => source), ...entry.flatMap((pattern) => globSync(pattern, { cwd: REPOSITORY }))]);
+  const entries = entryFiles();
   const checked = code.filter(({ path }) => !entries.has(path) && !EXPORTS_FOR_THEMSELVES.test(path));
   expect(checked.length).toBeGreaterThan(0);
   expect(unusedExports(checked, code)).toEqual([]);
+});
+
+test("no file of src is there for its tests alone", () => {
+  const sources = readSources();
+  const used = new Set([...entryFiles(), ...sources.flatMap(({ imports }) => imports.map(({ target }) => `src/${target}`))]);
+  expect(sources.length).toBeGreaterThan(0);
+  expect(sources.map(({ path }) => `src/${path}`).filter((path) => !used.has(path))).toEqual([]);
 });
 
 test("everything that core/internal.ts lends to libraries says what it promises", () => {

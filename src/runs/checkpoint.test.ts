@@ -12,7 +12,7 @@ import {
   persistCheckpoint,
   removeCheckpoint,
   removeUnfinishedCheckpoints,
-} from "./checkpoint-upload.ts";
+} from "./stored-checkpoints.ts";
 import { RunError } from "./errors.ts";
 
 vi.mock("../storage/places.ts", async (original) => {

@@ -6,7 +6,7 @@ import "./well-known-exports.ts";
 
 export type { AimLoggerOptions } from "./aim-tracker.ts";
 export { Checkpoint } from "./checkpoint.ts";
-export type { CheckpointPart, StoredCheckpoint } from "./checkpoint-upload.ts";
+export type { CheckpointPart, StoredCheckpoint } from "./stored-checkpoints.ts";
 export type { CometLoggerOptions } from "./comet-tracker.ts";
 export { RunError } from "./errors.ts";
 export type { KeptCheckpoint } from "./kept-checkpoints.ts";

@@ -19,10 +19,7 @@ export const TRACKED_RETRY_MS = 1000;
 /** Results that wait for a tracker that is slower than the reports. */
 export const TRACKED_RESULTS_MAX = 10_000;
 
-/** Checkpoints of one rank that are uploaded at the same time: one is sent while the next is made, and a third waits on the disk. */
-export const UPLOADS_AT_A_TIME = 2;
-
-/** How long the ranks of a training run may take to meet, unless `rendezvousTimeoutMs` says otherwise: a framework that is imported from a slow disk on many nodes takes minutes. */
+/** Default of `rendezvousTimeoutMs`: importing a framework from a slow disk on many nodes takes minutes. */
 export const RENDEZVOUS_MS_MAX = 600_000;
 /** Processes of ranks are pinged so often. Ray's. */
 export const HEALTH_CHECK_INTERVAL_MS = 2000;

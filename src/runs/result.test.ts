@@ -2,7 +2,7 @@ import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { checkpointName, completeCheckpoint } from "./checkpoint-upload.ts";
+import { checkpointName, completeCheckpoint } from "./stored-checkpoints.ts";
 import { CSVLoggerCallback } from "./csv-tracker.ts";
 import { JsonLoggerCallback } from "./json-lines-tracker.ts";
 import type { Metrics } from "./metrics.ts";

@@ -10,7 +10,7 @@ import { resolveFolder } from "../storage/places.ts";
 import { readTextIfThere } from "../storage/read-file.ts";
 import { fromFileNames } from "./automatic-metrics.ts";
 import type { Checkpoint } from "./checkpoint.ts";
-import { listCheckpoints } from "./checkpoint-upload.ts";
+import { listCheckpoints } from "./stored-checkpoints.ts";
 import { RunError } from "./errors.ts";
 import { PARAMS_FILE, RESULT_FILE } from "./json-lines-tracker.ts";
 import { metricAt } from "./kept-checkpoints.ts";

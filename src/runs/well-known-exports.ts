@@ -1,7 +1,7 @@
 /** Everything of `runs` that travels by name. */
 import { registerExports } from "../core/internal.ts";
 import { Checkpoint, receivedCheckpoint } from "./checkpoint.ts";
-import { completeCheckpoint, persistCheckpoint } from "./checkpoint-upload.ts";
+import { completeCheckpoint, persistCheckpoint } from "./stored-checkpoints.ts";
 import { RunError } from "./errors.ts";
 import { checkpointMetadata, closeCheckpoint, fetchCheckpoint, openCheckpoint, setCheckpointMetadata } from "./remote-checkpoints.ts";
 import { Result } from "./result.ts";

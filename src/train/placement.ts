@@ -21,7 +21,6 @@ import { type ScalingConfig, scalingText } from "./scaling-config.ts";
 export interface Placement {
   /** Undefined in local mode. */
   readonly group: PlacementGroup | undefined;
-  readonly firstBundle: number;
   /** How many ranks there are. */
   readonly size: number;
   remove(): Promise<void>;
@@ -31,7 +30,6 @@ interface PlacementRequest {
   readonly scaling: ScalingConfig;
   /** The ranks that an elastic group has had room for. Infinity before its first attempt. */
   readonly expected: number;
-  readonly placedIn: { readonly group: PlacementGroup; readonly firstBundle: number } | undefined;
   readonly warn: (text: string) => void;
   readonly signal: AbortSignal;
 }
@@ -40,9 +38,8 @@ interface PlacementRequest {
 export class NoRoomError extends Error {}
 
 /** Resolves when the room is there. @throws NoRoomError, and the signal's reason */
-export async function place({ scaling, expected, placedIn, warn, signal }: PlacementRequest): Promise<Placement> {
-  if (scaling.max === 0) return { group: undefined, firstBundle: 0, size: 1, remove: async () => {} };
-  if (placedIn !== undefined) return { ...placedIn, size: scaling.max, remove: async () => {} };
+export async function place({ scaling, expected, warn, signal }: PlacementRequest): Promise<Placement> {
+  if (scaling.max === 0) return { group: undefined, size: 1, remove: async () => {} };
   for (let size = await firstSize(scaling, expected); ; size = Math.min(size - 1, await firstSize(scaling, 0))) {
     const isLast = size <= scaling.min;
     if (isLast) await refuseHopeless(size, scaling);
@@ -53,7 +50,7 @@ export async function place({ scaling, expected, placedIn, warn, signal }: Place
     } finally {
       if (!isPlaced) await group.remove();
     }
-    if (isPlaced) return { group, firstBundle: 0, size, remove: () => group.remove() };
+    if (isPlaced) return { group, size, remove: () => group.remove() };
   }
 }
 

@@ -14,7 +14,7 @@ import {
   listCheckpoints,
   removeCheckpoint,
   removeUnfinishedCheckpoints,
-} from "../runs/checkpoint-upload.ts";
+} from "../runs/stored-checkpoints.ts";
 import type { Metrics } from "../runs/metrics.ts";
 import type { ResolvedRunConfig } from "../runs/run-config.ts";
 import { retryStorage } from "../runs/storage-retries.ts";

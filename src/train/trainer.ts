@@ -9,7 +9,7 @@ import type { Option } from "../core/internal.ts";
 import { custom, isPlainObject, readOptions } from "../core/internal.ts";
 import { onInterruption } from "../progress/interruption.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
-import { listCheckpoints } from "../runs/checkpoint-upload.ts";
+import { listCheckpoints } from "../runs/stored-checkpoints.ts";
 import { RunError } from "../runs/errors.ts";
 import type { Metrics } from "../runs/metrics.ts";
 import type { Result } from "../runs/result.ts";

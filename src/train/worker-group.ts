@@ -51,8 +51,6 @@ export interface GroupRequest {
     RankContext,
     "experimentName" | "trialName" | "trialId" | "trialDir" | "storagePath" | "runPath" | "attempt" | "rayCompatibility"
   >;
-  /** A placement group that is there, whose bundles from `firstBundle` on are the ranks'. */
-  readonly placedIn?: { readonly group: PlacementGroup; readonly firstBundle: number } | undefined;
   readonly warn: (text: string) => void;
   readonly signal: AbortSignal;
   /** Local mode: the place among the programs that torchrun started. The group has this rank alone. */
@@ -132,8 +130,8 @@ export class WorkerGroup {
   }
 
   async #start(signal: AbortSignal): Promise<void> {
-    const { scaling, expected, placedIn, warn } = this.#request;
-    this.#placement = await place({ scaling, expected, placedIn, warn, signal });
+    const { scaling, expected, warn } = this.#request;
+    this.#placement = await place({ scaling, expected, warn, signal });
     if (this.#ending !== undefined) return await this.#placement.remove();
     this.#actors = Array.from({ length: this.#placement.size }, (_, index) => this.#newActor(index));
     const facts = (await this.#each("start", () => [{}])) as RankFacts[];
@@ -252,16 +250,15 @@ export class WorkerGroup {
     const { loop, scaling, runtimeEnv } = this.#request;
     if (scaling.max === 0) return this.#newLocalActor();
     const { CPU = 0, GPU = 0, memory, ...resources } = scaling.resourcesPerWorker as Record<string, number>;
-    const { group, firstBundle } = this.#placement as Placement;
+    // Undefined in local mode alone.
+    const placementGroup = this.#placement?.group as PlacementGroup;
     const options = {
       numCpus: CPU,
       numGpus: GPU,
       ...(memory === undefined ? {} : { memoryBytes: memory }),
       resources: resources as Resources,
       maxConcurrency: CALLS_MAX,
-      ...(group === undefined
-        ? {}
-        : { schedulingStrategy: { placementGroup: group, bundleIndex: firstBundle + index, captureChildTasks: true } }),
+      schedulingStrategy: { placementGroup, bundleIndex: index, captureChildTasks: true },
       ...(runtimeEnv === undefined ? {} : { runtimeEnv }),
     };
     if (loop.kind === "typescript") return remote(RankActor, options).remote();

@@ -8,7 +8,7 @@ import { availableResources, clusterResources, SerializationError, TaskError } f
 import { describeValue, isPlainObject, isSessionOpen } from "../core/internal.ts";
 import { sessionLossOf } from "../runs/errors.ts";
 import { Checkpoint } from "../runs/checkpoint.ts";
-import { completeCheckpoint, removeCheckpoint } from "../runs/checkpoint-upload.ts";
+import { completeCheckpoint, removeCheckpoint } from "../runs/stored-checkpoints.ts";
 import type { RunLog } from "../runs/run-log.ts";
 import type { CallbackQueue } from "./callbacks.ts";
 import type { ConfigCodec } from "./config-codec.ts";

@@ -5,7 +5,7 @@
  */
 import { type ActorHandle, type ActorOptions, remote } from "../core/index.ts";
 import type { PythonCode } from "../core/internal.ts";
-import { checkpointName, persistCheckpoint } from "../runs/checkpoint-upload.ts";
+import { checkpointName, persistCheckpoint } from "../runs/stored-checkpoints.ts";
 import { python } from "../python/python.ts";
 import { joinPath } from "../storage/paths.ts";
 import type { TrialActor } from "./trial-actor.ts";

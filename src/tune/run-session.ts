@@ -7,7 +7,7 @@
  */
 import { describeValue } from "../core/internal.ts";
 import { showsProgress } from "../progress/progress-board.ts";
-import { listCheckpoints, removeCheckpoint } from "../runs/checkpoint-upload.ts";
+import { listCheckpoints, removeCheckpoint } from "../runs/stored-checkpoints.ts";
 import { CSVLoggerCallback } from "../runs/csv-tracker.ts";
 import { JsonLoggerCallback } from "../runs/json-lines-tracker.ts";
 import type { ResolvedRunConfig } from "../runs/run-config.ts";

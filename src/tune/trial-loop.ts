@@ -6,7 +6,7 @@
  */
 import { describeValue, isPlainObject, isThenable, newTemporaryFolder } from "../core/internal.ts";
 import { Checkpoint } from "../runs/checkpoint.ts";
-import { persistCheckpoint } from "../runs/checkpoint-upload.ts";
+import { checkpointName, persistCheckpoint } from "../runs/stored-checkpoints.ts";
 import { checkMetrics, type Metrics } from "../runs/metrics.ts";
 import { copyFolder } from "../storage/folders.ts";
 import { removeFolder } from "../storage/places.ts";

@@ -4,7 +4,7 @@
  * The driver sees one report at a time. A function that awaits `report` computes nothing before the decision about its result; one that does not await goes on, and its further
  * reports wait in its process for their turn, or are dropped when the trial is stopped. The Python side (`python/shoal/tune`) has the same events.
  */
-import type { CheckpointPart } from "../runs/checkpoint-upload.ts";
+import type { CheckpointPart } from "../runs/stored-checkpoints.ts";
 import type { Config, Metrics, TrialResources } from "./trial.ts";
 import type { Answer } from "./trial-events.ts";
 

@@ -11,7 +11,7 @@ import {
   persistCheckpoint,
   removeCheckpoint,
   removeUnfinishedCheckpoints,
-} from "../../src/runs/checkpoint-upload.ts";
+} from "../../src/runs/stored-checkpoints.ts";
 import { KeptCheckpoints } from "../../src/runs/kept-checkpoints.ts";
 
 const [run = "", local = ""] = process.argv.slice(2);

@@ -13,7 +13,7 @@ import {
   persistCheckpoint,
   removeCheckpoint,
   removeUnfinishedCheckpoints,
-} from "../../src/runs/checkpoint-upload.ts";
+} from "../../src/runs/stored-checkpoints.ts";
 import { CSVLoggerCallback } from "../../src/runs/csv-tracker.ts";
 import { JsonLoggerCallback } from "../../src/runs/json-lines-tracker.ts";
 import { readRunConfig } from "../../src/runs/run-config.ts";

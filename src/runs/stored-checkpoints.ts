@@ -1,5 +1,5 @@
 /**
- * Puts checkpoints into a run's storage, each whole or not at all.
+ * The checkpoints in a run's storage: stored whole or not at all, listed, and removed.
  *
  * Every rank that has files copies its part to a staging place (`persistCheckpoint`); when all parts are there the controller completes the checkpoint: it holds the parts against
  * each other, writes the record and, where the storage has folders, gives the staged one its name. A process that dies before leaves something that `listCheckpoints` does not list
@@ -17,7 +17,7 @@ import {
 } from "../storage/folders.ts";
 import { joinPath, schemeOf, shownPath } from "../storage/paths.ts";
 import { makeFolder, removeFiles, removeFolder } from "../storage/places.ts";
-import { readWhole } from "../storage/read-file.ts";
+import { readTextIfThere } from "../storage/read-file.ts";
 import { Checkpoint } from "./checkpoint.ts";
 import { CHECKPOINT_RECORD, type CheckpointRecord, isContent, readRecord, recordText, REMOVAL_MARK } from "./checkpoint-record.ts";
 import { RunError } from "./errors.ts";
@@ -87,7 +87,7 @@ export async function completeCheckpoint({ to, parts, metrics }: CheckpointCompl
   left.delete(CHECKPOINT_RECORD);
   await removeFiles([...left.keys()].map((name) => joinPath(staged, name)));
   await makeFolder(staged);
-  await writeWhole(joinPath(staged, CHECKPOINT_RECORD), Buffer.from(recordText({ metrics, files, completedAt: Date.now() })));
+  await writeWhole(joinPath(staged, CHECKPOINT_RECORD), recordText({ metrics, files, completedAt: Date.now() }));
   if (staged !== to) await renameFolder(staged, to);
   return Checkpoint.fromDirectory(to);
 }
@@ -122,7 +122,7 @@ export async function adoptCheckpoint({ path, metrics }: { readonly path: string
       hint: 'with the upload mode "none" a checkpoint is in its place, whole, before it is reported',
     });
   const files = (await folderFiles(path)).filter(({ name }) => isContent(name));
-  await writeWhole(joinPath(path, CHECKPOINT_RECORD), Buffer.from(recordText({ metrics, files, completedAt: Date.now() })));
+  await writeWhole(joinPath(path, CHECKPOINT_RECORD), recordText({ metrics, files, completedAt: Date.now() }));
 }
 
 /** Drops what was staged of a checkpoint that will not be completed. */
@@ -145,7 +145,7 @@ export async function removeCheckpoint({ path }: Pick<Checkpoint, "path">): Prom
 async function removeContents(path: string): Promise<void> {
   const files = (await folderFiles(path)).filter(({ name }) => name !== REMOVAL_MARK);
   if (files.length === 0) return;
-  await writeWhole(joinPath(path, REMOVAL_MARK), Buffer.from("removed\n"));
+  await writeWhole(joinPath(path, REMOVAL_MARK), "removed\n");
   await removeFiles(files.map(({ name }) => joinPath(path, name)));
 }
 
@@ -169,9 +169,8 @@ async function storedCheckpoint(folder: string, name: string): Promise<StoredChe
 }
 
 async function recordAt(path: string): Promise<CheckpointRecord | undefined> {
-  const file = joinPath(path, CHECKPOINT_RECORD);
-  if (!(await fileExists(file))) return undefined;
-  return readRecord(Buffer.from(await readWhole(file)).toString("utf8"), path);
+  const text = await readTextIfThere(joinPath(path, CHECKPOINT_RECORD));
+  return text === undefined ? undefined : readRecord(text, path);
 }
 
 async function isComplete(path: string): Promise<boolean> {

@@ -11,7 +11,7 @@ import {
   persistCheckpoint,
   removeCheckpoint,
   removeUnfinishedCheckpoints,
-} from "./checkpoint-upload.ts";
+} from "./stored-checkpoints.ts";
 
 let folder: string;
 let run: string;

@@ -7,6 +7,7 @@
 
 // Options: tables of what is allowed, defaults, and errors that name the nearest option.
 export {
+  callable,
   count,
   custom,
   customResources,
@@ -17,8 +18,10 @@ export {
   oneOf,
   type Option,
   type OptionSet,
+  plainObject,
   readOptions,
   text,
+  texts,
   timeLimit,
 } from "./options/option-kinds.ts";
 export { resolvePlacementGroupOptions } from "./options/group-options.ts";
@@ -42,7 +45,7 @@ export { TIMER_MS_MAX } from "../runtime/base/limits.ts";
 export { REFERENCE_FROM_BYTES, WAITERS_MAX } from "./limits.ts";
 
 // Errors keep their class in other processes. Messages show values in a few words.
-export { describeValue } from "../runtime/base/describe.ts";
+export { describeValue, messageOf } from "../runtime/base/describe.ts";
 export { registerErrorClass, taskErrorFrom } from "../runtime/base/errors.ts";
 export { processEnding } from "./calls/call-failures.ts";
 export { userStack } from "./serializer.ts";
@@ -113,8 +116,9 @@ export { removeIfEmpty } from "../runtime/os/files/shared-folder.ts";
 // Which process left a record in a file, and whether it still runs.
 export { isProcessGone, processIdentity, runsHere } from "../runtime/os/processes/process-identity.ts";
 
-// Memory of this process, and of its machine.
+// This machine: memory of the process and of the machine, and its name.
 export { createMemoryProbe, ownMemoryBytes } from "../runtime/os/machine/memory-usage.ts";
+export { machineName } from "../runtime/os/machine/machine.ts";
 
 // Fewer collections of garbage while large arrays pass through a worker.
 export { HeapGrowth } from "../runtime/os/garbage.ts";

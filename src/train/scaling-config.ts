@@ -5,7 +5,7 @@
  * A rank reserves a GPU exactly where `useGpu` says so, so that neither can be forgotten.
  */
 import type { LabelSelector, PlacementStrategy, Resources } from "../core/index.ts";
-import { custom, describeValue, flag, isPlainObject, milliseconds, oneOf, readOptions, text } from "../core/internal.ts";
+import { custom, describeValue, flag, isPlainObject, milliseconds, oneOf, plainObject, readOptions, text } from "../core/internal.ts";
 import { RESIZE_INTERVAL_MS } from "./limits.ts";
 
 /** How many ranks a run has: so many, or as many as there is room for between two numbers. */
@@ -68,9 +68,7 @@ const SCALING = {
     ),
     placementStrategy: oneOf(["PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"], "PACK"),
     acceleratorType: text<string | undefined>(undefined),
-    labelSelector: custom<LabelSelector | undefined>("an object of labels and conditions is needed", undefined, (value) =>
-      isPlainObject(value) ? "ok" : "wrong type",
-    ),
+    labelSelector: plainObject<LabelSelector>("an object of labels and conditions is needed"),
     elasticResizeMonitorIntervalMs: milliseconds(RESIZE_INTERVAL_MS),
   },
 };

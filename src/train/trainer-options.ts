@@ -5,7 +5,7 @@
  * `runConfig` is read by `fit`, as its storage may have to be looked at.
  */
 import type { RemoteFunction, RuntimeEnv } from "../core/index.ts";
-import { custom, flag, isPlainObject, type Option, readOptions } from "../core/internal.ts";
+import { custom, flag, isPlainObject, type Option, plainObject, readOptions } from "../core/internal.ts";
 import { type DataSettings, Dataset } from "../data/index.ts";
 import type { RunConfig } from "../runs/run-config.ts";
 import type { Tracker } from "../runs/tracker.ts";
@@ -73,17 +73,14 @@ export interface TrainerSettings {
   readonly own: Readonly<Record<string, unknown>>;
 }
 
-const object = (example: string): Option<object | undefined> =>
-  custom<object | undefined>(`an object such as ${example} is needed`, undefined, (value) => (isPlainObject(value) ? "ok" : "wrong type"));
-
 const COMMON = {
-  scalingConfig: object("{ numWorkers: 2 }"),
-  runConfig: object('{ name: "mnist" }'),
+  scalingConfig: plainObject("an object such as { numWorkers: 2 } is needed"),
+  runConfig: plainObject('an object such as { name: "mnist" } is needed'),
   datasets: custom<Readonly<Record<string, Dataset>>>("an object of datasets by name is needed", {}, (value) =>
     isPlainObject(value) && Object.values(value).every((one) => one instanceof Dataset) ? "ok" : "wrong type",
   ),
-  dataConfig: object('{ datasetsToSplit: ["train"] }'),
-  runtimeEnv: object('{ python: "venv" }'),
+  dataConfig: plainObject('an object such as { datasetsToSplit: ["train"] } is needed'),
+  runtimeEnv: plainObject('an object such as { python: "venv" } is needed'),
 };
 
 const LOOP = {
@@ -127,7 +124,7 @@ const DATA = {
     ),
     equal: flag(true),
     enableShardLocality: flag(true),
-    executionOptions: object("{ preserveOrder: false }, or { train: { preserveOrder: false } },"),
+    executionOptions: plainObject("an object such as { preserveOrder: false }, or { train: { preserveOrder: false } }, is needed"),
   },
 };
 

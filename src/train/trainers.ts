@@ -5,7 +5,7 @@
  * Trainers of boosted trees have a built-in loop, for users who give parameters instead of a loop.
  */
 import type { Dataset } from "../data/index.ts";
-import { custom, isPlainObject, milliseconds, number, oneOf, type Option, readOptions, text } from "../core/internal.ts";
+import { count, custom, milliseconds, oneOf, plainObject, readOptions, text } from "../core/internal.ts";
 import type { Metrics } from "../runs/metrics.ts";
 import type { Backend } from "./backend.ts";
 import {
@@ -67,16 +67,13 @@ const TORCH = {
   },
 };
 
-const config = (example: string): Option<object | undefined> =>
-  custom<object | undefined>(`an object such as ${example} is needed`, undefined, (value) => (isPlainObject(value) ? "ok" : "wrong type"));
-
 /** Trains with PyTorch: DDP and FSDP by `prepare_model`, and whatever reads its environment (Lightning, Transformers, Accelerate, DeepSpeed). The loop is one of Python. */
 export class TorchTrainer<Config = Record<string, unknown>, M extends object = Metrics> extends Trainer<Config, M> {
   constructor(options: TorchTrainerOptions<Config>) {
     readOptions((options as TorchTrainerOptions<Config> | undefined)?.torchConfig, TORCH);
     super(options, {
       name: "TorchTrainer",
-      own: { torchConfig: config('{ backend: "gloo" }') },
+      own: { torchConfig: plainObject('an object such as { backend: "gloo" } is needed') },
       isPython: true,
       preload: ["shoal.train._preload_torch"],
       isLaunchable: true,
@@ -125,10 +122,10 @@ function boosterKind(name: string, place: string, backend: () => Backend): Train
   return {
     name,
     own: {
-      params: config("{ max_depth: 6 }"),
+      params: plainObject("an object such as { max_depth: 6 } is needed"),
       labelColumn: text<string | undefined>(undefined),
-      numBoostRound: number("a whole number from 1 is needed", 10, (value) => Number.isInteger(value) && value >= 1),
-      checkpointFrequency: number("a whole number from 0 is needed", 0, (value) => Number.isInteger(value) && value >= 0),
+      numBoostRound: count({ min: 1 }, 10),
+      checkpointFrequency: count({ min: 0 }, 0),
     },
     isPython: true,
     loop: ({ own, datasets, trainLoopConfig }: TrainerSettings) => {

@@ -4,8 +4,9 @@
  * Names that Ray has, or had, for an option are refused with the name that it has here.
  * `Tuner` reads it when it is made, so that a mistake is an error before anything starts.
  */
-import { count, custom, describeValue, flag, number, readOptions, timeLimit } from "../core/internal.ts";
+import { callable, count, custom, describeValue, flag, readOptions, timeLimit } from "../core/internal.ts";
 import type { TrialScheduler } from "./scheduler.ts";
+import { seed } from "./search/model-options.ts";
 import type { Searcher } from "./searcher.ts";
 import type { Config, Mode } from "./trial.ts";
 
@@ -66,12 +67,6 @@ function partOf(what: string, methods: readonly string[]) {
   );
 }
 
-function functionOption() {
-  return custom<never>("a function of the trial is needed", undefined as never, (value) =>
-    typeof value === "function" ? "ok" : "wrong type",
-  );
-}
-
 const OPTIONS = {
   of: "tuneConfig",
   otherNames: {
@@ -100,9 +95,9 @@ const OPTIONS = {
     maxConcurrentTrials: count<number | undefined>({ min: 1 }, undefined),
     timeBudgetMs: timeLimit(),
     reuseActors: flag(undefined as never),
-    seed: number<number | undefined>("a whole number from 0 is needed", undefined, (value) => Number.isSafeInteger(value) && value >= 0),
-    trialNameCreator: functionOption(),
-    trialDirnameCreator: functionOption(),
+    seed: seed(),
+    trialNameCreator: callable<never>("a function of the trial is needed"),
+    trialDirnameCreator: callable<never>("a function of the trial is needed"),
   },
 };
 

@@ -16,7 +16,7 @@ import {
   ShoalError,
   terminate,
 } from "../core/index.ts";
-import { count, custom, describeValue, readOptions } from "../core/internal.ts";
+import { callable, count, custom, describeValue, readOptions } from "../core/internal.ts";
 import { type ChunkCall, PoolWorker } from "./pool-worker.ts";
 import { type AnyIterable, readAhead, requireIterable } from "./read-ahead.ts";
 import { hasDied, Roster, type Ticket } from "./roster.ts";
@@ -58,9 +58,7 @@ const POOL = {
   otherNames: { maxtasksperchild: "it is maxTasksPerChild", initargs: "it is initializerArgs", ray_remote_args: "it is actorOptions" },
   options: {
     processes: count({ min: 1 }, undefined),
-    initializer: custom<AnyFunction | undefined>("a function is needed", undefined, (value) =>
-      typeof value === "function" ? "ok" : "wrong type",
-    ),
+    initializer: callable<AnyFunction>("a function is needed"),
     initializerArgs: custom<readonly unknown[]>("an array is needed", [], (value) => (Array.isArray(value) ? "ok" : "wrong type")),
     maxTasksPerChild: count({ min: 1 }, undefined),
     actorOptions: custom<ActorOptions>("an object is needed", {}, (value) =>

@@ -172,6 +172,23 @@ export function customResources(
   };
 }
 
+/** An object literal, or none. Whoever reads the option checks its members. */
+export function plainObject<T extends object = object>(allowed: string): Option<T | undefined> {
+  return custom<T | undefined>(allowed, undefined, (value) => (isPlainObject(value) ? "ok" : "wrong type"));
+}
+
+/** A list of texts. */
+export function texts<T extends readonly string[] | undefined>(allowed: string, fallback: T): Option<readonly string[] | T> {
+  return custom<readonly string[] | T>(allowed, fallback, (value) =>
+    Array.isArray(value) && value.every((item) => typeof item === "string") ? "ok" : "wrong type",
+  );
+}
+
+/** A function, or none. */
+export function callable<T>(allowed: string): Option<T | undefined> {
+  return custom<T | undefined>(allowed, undefined, (value) => (typeof value === "function" ? "ok" : "wrong type"));
+}
+
 /** Any value that a predicate accepts. */
 export function custom<T>(allowed: string, fallback: T, check: Option<T>["check"]): Option<T> {
   return { allowed, fallback, check };

@@ -77,6 +77,11 @@ export function isErrorLike(value: unknown): value is Error {
   }
 }
 
+/** What went wrong, in words, whatever was thrown. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
 /** A property of an object when it is text, and `undefined` when it is not or cannot be read. */
 export function textOf(target: object, name: string | symbol): string | undefined {
   try {

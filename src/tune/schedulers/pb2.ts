@@ -5,7 +5,7 @@
  * all gains so far promises most. Records: one row each time that a trial is looked at, and one for each configuration that was chosen, with
  * the reward of the donor, from which it goes on.
  */
-import { custom, isPlainObject, readOptions } from "../../core/internal.ts";
+import { isPlainObject, plainObject, readOptions } from "../../core/internal.ts";
 import { definitionOf } from "../definition.ts";
 import type { Config, Definition, JsonValue, Trial } from "../trial.ts";
 import { chooseHyperparameters } from "./pb2-model.ts";
@@ -23,9 +23,7 @@ export interface PB2Options extends PopulationOptions {
 
 const OPTIONS = {
   ...POPULATION_OPTIONS,
-  hyperparamBounds: custom<Bounds | undefined>("an object of [low, high] is needed", undefined, (value) =>
-    isPlainObject(value) ? "ok" : "wrong type",
-  ),
+  hyperparamBounds: plainObject<Bounds>("an object of [low, high] is needed"),
 };
 
 /** Older records teach nothing of the present. */

@@ -5,7 +5,7 @@
  * trial of the best that has saved one. Synchronously, trials wait for each other and are looked at together. Decisions are those of Ray's scheduler
  * of this name: whom and when exactly; the draws are from the same donors, lists and factors. `PB2` chooses new configurations by a model instead.
  */
-import { custom, flag, number, readOptions, text } from "../../core/internal.ts";
+import { callable, custom, flag, number, readOptions, text } from "../../core/internal.ts";
 import { definitionOf } from "../definition.ts";
 import { Random, type RandomState } from "../random.ts";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "../scheduler.ts";
@@ -59,9 +59,7 @@ export const POPULATION_OPTIONS = {
     (value) => value > 0 && value < Number.POSITIVE_INFINITY,
   ),
   quantileFraction: number("a number from 0 to 0.5 is needed", 0.25, (value) => value >= 0 && value <= 0.5),
-  customExploreFn: custom<((config: Config) => Config) | undefined>("a function of a configuration is needed", undefined, (value) =>
-    typeof value === "function" ? "ok" : "wrong type",
-  ),
+  customExploreFn: callable<(config: Config) => Config>("a function of a configuration is needed"),
   logConfig: flag(true),
   requireAttrs: flag(true),
   synch: flag(false),

@@ -4,11 +4,12 @@
  * The default searcher. Results do not affect its sequence of configurations.
  * The state is the number of configurations given, the random generator's state, the values that the present grid shares, and the trials that run where they are limited.
  */
-import { count, custom, flag, isPlainObject, number, readOptions } from "../../core/internal.ts";
+import { count, custom, flag, isPlainObject, readOptions } from "../../core/internal.ts";
 import { Random, type RandomState } from "../random.ts";
 import type { Searcher, Suggestion } from "../searcher.ts";
 import { draw, forEachGridPoint, type Point, readPoint, resolveSpace, type SearchSpace, toAllowed } from "../space.ts";
 import type { Config, Definition, JsonValue, Mode } from "../trial.ts";
+import { seed } from "./model-options.ts";
 
 export interface BasicVariantGeneratorOptions {
   /** How often the whole grid is run; without a grid, how many configurations there are. -1 is without end. Default: that of `tuneConfig`. */
@@ -36,7 +37,7 @@ const OPTIONS = {
     ),
     constantGridSearch: flag(false),
     maxConcurrent: count({ min: 0 }, 0),
-    seed: number<number | undefined>("a whole number from 0 is needed", undefined, (value) => Number.isSafeInteger(value) && value >= 0),
+    seed: seed(),
   },
 };
 

@@ -6,7 +6,7 @@
  * is named with the command that installs it.
  */
 import { type ActorHandle, kill } from "../../core/index.ts";
-import { custom, isPlainObject } from "../../core/internal.ts";
+import { plainObject } from "../../core/internal.ts";
 import { python } from "../../python/python.ts";
 import { definitionOf } from "../definition.ts";
 import { Random } from "../random.ts";
@@ -26,9 +26,7 @@ export interface PythonSearchOptions extends ModelSearchOptions {
 
 export const pythonSearchOptions = {
   ...modelSearchOptions,
-  runtimeEnv: custom<Readonly<Record<string, unknown>> | undefined>("a runtime environment is needed", undefined, (value) =>
-    isPlainObject(value) ? "ok" : "wrong type",
-  ),
+  runtimeEnv: plainObject<Readonly<Record<string, unknown>>>("a runtime environment is needed"),
 };
 
 type PlainPoint = Readonly<Record<string, number>>;

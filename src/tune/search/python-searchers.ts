@@ -4,7 +4,7 @@
  * Each class says which options its library has, how many metrics it takes, and which class of `python/shoal/_searchers.py` speaks to it.
  * Asking, telling and going on in another process are the same for all, in `python-search.ts`.
  */
-import { count, custom, isPlainObject, number, oneOf, readOptions, text } from "../../core/internal.ts";
+import { callable, count, number, oneOf, plainObject, readOptions, text, texts } from "../../core/internal.ts";
 import type { JsonValue } from "../trial.ts";
 import { PythonSearch, pythonSearchOptions, type PythonSearchOptions } from "./python-search.ts";
 import type { SpaceFunction } from "./space-function.ts";
@@ -36,17 +36,19 @@ export interface OptunaSearchOptions extends PythonSearchOptions {
 export class OptunaSearch extends PythonSearch {
   /** @throws TypeError, RangeError */
   constructor(options: OptunaSearchOptions = {}) {
-    const { space, sampler, samplerOptions, storage, studyName } = readOptions(options, {
+    const {
+      space,
+      sampler,
+      samplerOptions = {},
+      storage,
+      studyName,
+    } = readOptions(options, {
       of: "an OptunaSearch",
       options: {
         ...pythonSearchOptions,
-        space: custom<SpaceFunction | undefined>("a function of the trial is needed", undefined, (value) =>
-          typeof value === "function" ? "ok" : "wrong type",
-        ),
+        space: callable<SpaceFunction>("a function of the trial is needed"),
         sampler: oneOf(["tpe", "gp", "cmaes", "random", "qmc", "nsgaii", "nsgaiii"], "tpe"),
-        samplerOptions: custom<Readonly<Record<string, JsonValue>>>("an object of keyword arguments is needed", {}, (value) =>
-          isPlainObject(value) ? "ok" : "wrong type",
-        ),
+        samplerOptions: plainObject<Readonly<Record<string, JsonValue>>>("an object of keyword arguments is needed"),
         storage: text<string | undefined>(undefined),
         studyName: text<string | undefined>(undefined),
       },
@@ -151,13 +153,10 @@ const OUTCOME = /^\s*([^\s<>=]+)\s*([<>]=)\s*([-+]?[\d.]+(?:e[-+]?\d+)?)\s*$/i;
 export class AxSearch extends PythonSearch {
   /** @throws TypeError, RangeError */
   constructor(options: AxSearchOptions = {}) {
-    const constraints = () =>
-      custom<readonly string[]>("a list of texts is needed", [], (value) =>
-        Array.isArray(value) && value.every((each) => typeof each === "string") ? "ok" : "wrong type",
-      );
+    const constraints = texts("a list of texts is needed", []);
     const { parameterConstraints, outcomeConstraints } = readOptions(options, {
       of: "an AxSearch",
-      options: { ...pythonSearchOptions, parameterConstraints: constraints(), outcomeConstraints: constraints() },
+      options: { ...pythonSearchOptions, parameterConstraints: constraints, outcomeConstraints: constraints },
     });
     const outcomes = outcomeConstraints.map(readOutcome);
     if (outcomes.length > 0 && options.evaluatedRewards !== undefined)

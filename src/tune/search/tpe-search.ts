@@ -6,7 +6,7 @@
  * `multivariate` is false. Trials that run count as bad ones ("constant liar"), so that parallel asks spread. With several metrics, fronts and the volume that
  * they dominate say what is good. The defaults are those of Optuna's TPESampler.
  */
-import { count, custom, flag, readOptions } from "../../core/internal.ts";
+import { callable, count, custom, flag, readOptions } from "../../core/internal.ts";
 import type { UnitPoint } from "./axes.ts";
 import { proposeByDensities, type Sample } from "./density-proposal.ts";
 import { modelSearchOptions, type ModelSearchOptions } from "./model-options.ts";
@@ -34,9 +34,7 @@ const OPTIONS = {
     typeof value === "boolean" ? "ok" : "wrong type",
   ),
   constantLiar: flag(true),
-  gamma: custom<((n: number) => number) | undefined>("a function of the number of trials is needed", undefined, (value) =>
-    typeof value === "function" ? "ok" : "wrong type",
-  ),
+  gamma: callable<(n: number) => number>("a function of the number of trials is needed"),
 };
 
 const GOOD_PART = 0.1;

@@ -121,7 +121,7 @@ class WandbRuns:
 
     def open(self, run):
         options = self._options
-        given = {name: value for name, value in options["init"].items() if value is not None}
+        given = {name: options[name] for name in ("entity", "mode", "dir", "tags") if options[name] is not None}
         # "create_new": several runs at a time in one process.
         self._runs[run["id"]] = self._wandb.init(
             project=options.get("project") or run["experimentName"],

@@ -2,9 +2,8 @@
  * Follows runs in Aim, through its own Python library: parameters, metrics and texts by iteration, the state at the end. A run that goes on goes on there, too.
  * Aim keeps runs in a folder (`.aim`), or on its server (`aim://host:port`); `aim up` shows them.
  */
-import { custom, isPlainObject, readOptions, text } from "../core/internal.ts";
-import { PythonRunsTracker, type PythonTrackerOptions } from "./python-tracker.ts";
-import type { TrackedRun, TrackedRunInfo, Tracker } from "./tracker.ts";
+import { readOptions, text, texts } from "../core/internal.ts";
+import { PythonRunsTracker, type PythonTrackerOptions, RUNTIME_ENV } from "./python-tracker.ts";
 
 export interface AimLoggerOptions extends PythonTrackerOptions {
   /** A folder, or the address of a server. Default: the repository that Aim finds from the actor's working directory, or a new one there. */
@@ -27,31 +26,15 @@ const OPTIONS = {
   options: {
     repo: text<string | undefined>(undefined),
     experimentName: text<string | undefined>(undefined),
-    metrics: custom<readonly string[] | undefined>("a list of names is needed", undefined, (value) =>
-      Array.isArray(value) && value.every((name) => typeof name === "string") ? "ok" : "wrong type",
-    ),
-    runtimeEnv: custom<PythonTrackerOptions["runtimeEnv"]>("a runtime environment is needed", undefined, (value) =>
-      isPlainObject(value) ? "ok" : "wrong type",
-    ),
+    metrics: texts("a list of names is needed", undefined),
+    runtimeEnv: RUNTIME_ENV,
   },
 };
 
-export class AimLoggerCallback implements Tracker {
-  readonly name = "AimLoggerCallback";
-  readonly #runs: PythonRunsTracker;
-
+export class AimLoggerCallback extends PythonRunsTracker {
   /** @throws TypeError, RangeError for options that do not exist, and for values that are none of theirs */
-  constructor(options?: AimLoggerOptions) {
-    const { runtimeEnv, repo, experimentName, metrics } = readOptions(options, OPTIONS);
-    this.#runs = new PythonRunsTracker({
-      name: this.name,
-      className: "AimRuns",
-      runtimeEnv,
-      options: { repo: repo ?? null, experimentName: experimentName ?? null, metrics: metrics ?? null },
-    });
-  }
-
-  open(run: TrackedRunInfo): Promise<TrackedRun> {
-    return this.#runs.open(run);
+  constructor(given?: AimLoggerOptions) {
+    const { runtimeEnv, ...options } = readOptions(given, OPTIONS);
+    super({ name: OPTIONS.of, className: "AimRuns", runtimeEnv, options });
   }
 }

@@ -2,9 +2,8 @@
  * Follows runs in Comet, through its own Python library: parameters, metrics by iteration, texts, the state at the end. A run that goes on becomes another experiment of the same name.
  * Credentials come from the actor's environment (`COMET_API_KEY`, `comet login`) and are in no option, so they get into no file of a run.
  */
-import { custom, flag, isPlainObject, readOptions, text } from "../core/internal.ts";
-import { PythonRunsTracker, type PythonTrackerOptions } from "./python-tracker.ts";
-import type { TrackedRun, TrackedRunInfo, Tracker } from "./tracker.ts";
+import { flag, readOptions, text, texts } from "../core/internal.ts";
+import { PythonRunsTracker, type PythonTrackerOptions, RUNTIME_ENV } from "./python-tracker.ts";
 
 export interface CometLoggerOptions extends PythonTrackerOptions {
   /** False writes an archive for each run, which `comet upload` sends later. Default: true. */
@@ -30,38 +29,16 @@ const OPTIONS = {
     online: flag(true),
     projectName: text<string | undefined>(undefined),
     workspace: text<string | undefined>(undefined),
-    tags: custom<readonly string[] | undefined>("a list of texts is needed", undefined, (value) =>
-      Array.isArray(value) && value.every((tag) => typeof tag === "string") ? "ok" : "wrong type",
-    ),
+    tags: texts("a list of texts is needed", []),
     offlineDirectory: text<string | undefined>(undefined),
-    runtimeEnv: custom<PythonTrackerOptions["runtimeEnv"]>("a runtime environment is needed", undefined, (value) =>
-      isPlainObject(value) ? "ok" : "wrong type",
-    ),
+    runtimeEnv: RUNTIME_ENV,
   },
 };
 
-export class CometLoggerCallback implements Tracker {
-  readonly name = "CometLoggerCallback";
-  readonly #runs: PythonRunsTracker;
-
+export class CometLoggerCallback extends PythonRunsTracker {
   /** @throws TypeError, RangeError for options that do not exist, and for values that are none of theirs */
-  constructor(options?: CometLoggerOptions) {
-    const { runtimeEnv, online, projectName, workspace, tags, offlineDirectory } = readOptions(options, OPTIONS);
-    this.#runs = new PythonRunsTracker({
-      name: this.name,
-      className: "CometRuns",
-      runtimeEnv,
-      options: {
-        online,
-        projectName: projectName ?? null,
-        workspace: workspace ?? null,
-        tags: tags ?? [],
-        offlineDirectory: offlineDirectory ?? null,
-      },
-    });
-  }
-
-  open(run: TrackedRunInfo): Promise<TrackedRun> {
-    return this.#runs.open(run);
+  constructor(given?: CometLoggerOptions) {
+    const { runtimeEnv, ...options } = readOptions(given, OPTIONS);
+    super({ name: OPTIONS.of, className: "CometRuns", runtimeEnv, options });
   }
 }

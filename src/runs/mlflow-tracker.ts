@@ -1,7 +1,6 @@
 /** Follows runs in MLflow, through its own Python client: parameters, metrics by iteration, the state at the end. A run that goes on continues its MLflow run. */
 import { custom, flag, isPlainObject, readOptions, text } from "../core/internal.ts";
-import { PythonRunsTracker, type PythonTrackerOptions } from "./python-tracker.ts";
-import type { TrackedRun, TrackedRunInfo, Tracker } from "./tracker.ts";
+import { PythonRunsTracker, type PythonTrackerOptions, RUNTIME_ENV } from "./python-tracker.ts";
 
 export interface MLflowLoggerOptions extends PythonTrackerOptions {
   /** A folder, or the address of a server. Default: what MLflow takes, `MLFLOW_TRACKING_URI` or `./mlruns`. */
@@ -26,28 +25,14 @@ const OPTIONS = {
       isPlainObject(value) && Object.values(value).every((tag) => typeof tag === "string") ? "ok" : "wrong type",
     ),
     saveArtifact: flag(false),
-    runtimeEnv: custom<PythonTrackerOptions["runtimeEnv"]>("a runtime environment is needed", undefined, (value) =>
-      isPlainObject(value) ? "ok" : "wrong type",
-    ),
+    runtimeEnv: RUNTIME_ENV,
   },
 };
 
-export class MLflowLoggerCallback implements Tracker {
-  readonly name = "MLflowLoggerCallback";
-  readonly #runs: PythonRunsTracker;
-
+export class MLflowLoggerCallback extends PythonRunsTracker {
   /** @throws TypeError, RangeError for options that do not exist, and for values that are none of theirs */
-  constructor(options?: MLflowLoggerOptions) {
-    const { runtimeEnv, trackingUri, registryUri, experimentName, ...others } = readOptions(options, OPTIONS);
-    this.#runs = new PythonRunsTracker({
-      name: this.name,
-      className: "MlflowRuns",
-      runtimeEnv,
-      options: { ...others, trackingUri: trackingUri ?? null, registryUri: registryUri ?? null, experimentName: experimentName ?? null },
-    });
-  }
-
-  open(run: TrackedRunInfo): Promise<TrackedRun> {
-    return this.#runs.open(run);
+  constructor(given?: MLflowLoggerOptions) {
+    const { runtimeEnv, ...options } = readOptions(given, OPTIONS);
+    super({ name: OPTIONS.of, className: "MlflowRuns", runtimeEnv, options });
   }
 }

@@ -1,10 +1,11 @@
 /**
- * Trackers that are Python libraries: one actor for all runs of a tracker, which has the library's own client.
+ * The base of trackers that are Python libraries: one actor for all runs of a tracker, which has the library's own client.
  *
  * The actor starts with the first run that is opened and ends with the last one that is closed. It holds no CPU. A package that its Python lacks is named with the command that
  * installs it.
  */
 import { type ActorHandle, terminate } from "../core/index.ts";
+import { plainObject } from "../core/internal.ts";
 import { python } from "../python/python.ts";
 import { flatMetrics, type JsonValue, type Metrics, metricsText } from "./metrics.ts";
 import type { TrackedRun, TrackedRunInfo, Tracker } from "./tracker.ts";
@@ -14,6 +15,9 @@ export interface PythonTrackerOptions {
   /** The environment of the actor: `{ python: "venv" }`, `{ python: ["mlflow>=3"] }`, `{ envVars: { … } }`. Default: the session's. */
   readonly runtimeEnv?: Readonly<Record<string, unknown>> | undefined;
 }
+
+/** The row of `PythonTrackerOptions` in the table of a tracker. */
+export const RUNTIME_ENV = plainObject<Readonly<Record<string, unknown>>>('an object such as { python: "venv" } is needed');
 
 /** The classes of `python/shoal/_trackers.py`. */
 interface PythonRuns {
@@ -28,8 +32,8 @@ interface PythonTracker {
   readonly name: string;
   /** Class in `python/shoal/_trackers.py`. */
   readonly className: "AimRuns" | "CometRuns" | "MlflowRuns" | "WandbRuns";
-  /** Options of the class's constructor. */
-  readonly options: Record<string, JsonValue>;
+  /** Options of the class's constructor. Python has null for those that are undefined. */
+  readonly options: Readonly<Record<string, JsonValue | undefined>>;
   readonly runtimeEnv: PythonTrackerOptions["runtimeEnv"];
 }
 
@@ -79,7 +83,7 @@ export class PythonRunsTracker implements Tracker {
       name: undefined,
       ...(runtimeEnv === undefined ? {} : { runtimeEnv }),
     });
-    return actorClass.remote(options);
+    return actorClass.remote(Object.fromEntries(Object.entries(options).map(([name, value]) => [name, value ?? null])));
   }
 
   async #ended(): Promise<void> {

@@ -2,9 +2,8 @@
  * Follows runs in Weights & Biases, through its own Python library. Its credentials come from the actor's environment (`WANDB_API_KEY`, `wandb login`) and are in no option, so they get
  * into no file of a run.
  */
-import { custom, isPlainObject, oneOf, readOptions, text } from "../core/internal.ts";
-import { PythonRunsTracker, type PythonTrackerOptions } from "./python-tracker.ts";
-import type { TrackedRun, TrackedRunInfo, Tracker } from "./tracker.ts";
+import { oneOf, readOptions, text, texts } from "../core/internal.ts";
+import { PythonRunsTracker, type PythonTrackerOptions, RUNTIME_ENV } from "./python-tracker.ts";
 
 export interface WandbLoggerOptions extends PythonTrackerOptions {
   /** Default: the run's name. */
@@ -28,35 +27,15 @@ const OPTIONS = {
     entity: text<string | undefined>(undefined),
     mode: oneOf<"online" | "offline" | "disabled" | "">(["online", "offline", "disabled"], ""),
     dir: text<string | undefined>(undefined),
-    tags: custom<readonly string[] | undefined>("a list of texts is needed", undefined, (value) =>
-      Array.isArray(value) && value.every((tag) => typeof tag === "string") ? "ok" : "wrong type",
-    ),
-    runtimeEnv: custom<PythonTrackerOptions["runtimeEnv"]>("a runtime environment is needed", undefined, (value) =>
-      isPlainObject(value) ? "ok" : "wrong type",
-    ),
+    tags: texts("a list of texts is needed", undefined),
+    runtimeEnv: RUNTIME_ENV,
   },
 };
 
-export class WandbLoggerCallback implements Tracker {
-  readonly name = "WandbLoggerCallback";
-  readonly #runs: PythonRunsTracker;
-
+export class WandbLoggerCallback extends PythonRunsTracker {
   /** @throws TypeError, RangeError for options that do not exist, and for values that are none of theirs */
-  constructor(options?: WandbLoggerOptions) {
-    const { runtimeEnv, project, group, entity, mode, dir, tags } = readOptions(options, OPTIONS);
-    this.#runs = new PythonRunsTracker({
-      name: this.name,
-      className: "WandbRuns",
-      runtimeEnv,
-      options: {
-        project: project ?? null,
-        group: group ?? null,
-        init: { entity: entity ?? null, mode: mode === "" ? null : mode, dir: dir ?? null, tags: tags ?? null },
-      },
-    });
-  }
-
-  open(run: TrackedRunInfo): Promise<TrackedRun> {
-    return this.#runs.open(run);
+  constructor(given?: WandbLoggerOptions) {
+    const { runtimeEnv, mode, ...options } = readOptions(given, OPTIONS);
+    super({ name: OPTIONS.of, className: "WandbRuns", runtimeEnv, options: { ...options, mode: mode === "" ? undefined : mode } });
   }
 }

@@ -5,7 +5,19 @@
  * is usable.
  */
 import type { RuntimeEnv } from "../core/index.ts";
-import { count, custom, flag, isPlainObject, number, oneOf, type Option, readOptions, text, TIMER_MS_MAX } from "../core/internal.ts";
+import {
+  count,
+  custom,
+  flag,
+  milliseconds,
+  number,
+  oneOf,
+  type Option,
+  plainObject,
+  readOptions,
+  text,
+  TIMER_MS_MAX,
+} from "../core/internal.ts";
 import { withHome } from "../storage/paths.ts";
 import { resolveFolder } from "../storage/places.ts";
 import { COLLECTIVE_WARN_INTERVAL_MS, HEALTH_CHECK_INTERVAL_MS, RENDEZVOUS_MS_MAX } from "./limits.ts";
@@ -53,7 +65,7 @@ export interface CheckpointConfig {
   checkpointAtEnd?: boolean | undefined;
 }
 
-/** How much Python's loggers would call that; Shoal's lines are of `"INFO"` and `"WARNING"`. */
+/** Levels of Python's loggers. Shoal's own lines are of `"INFO"` and `"WARNING"`. */
 export type LogLevel = "DEBUG" | "INFO" | "WARNING" | "ERROR" | "CRITICAL";
 
 /** Lines about a run on stderr. What ranks print is not among them. */
@@ -91,7 +103,8 @@ export interface ResolvedRunConfig<Callback = object> {
   readonly name: string | undefined;
   /** In full. */
   readonly storagePath: string;
-  readonly failureConfig: Readonly<Required<{ maxFailures: number; failFast: boolean | "raise" }>> & {
+  readonly failureConfig: {
+    readonly maxFailures: number;
     readonly reportTimeoutMs: number | undefined;
     readonly rendezvousTimeoutMs: number;
     readonly startTimeoutMs: number | undefined;
@@ -102,6 +115,7 @@ export interface ResolvedRunConfig<Callback = object> {
     readonly maxPreemptionFailures: number;
     readonly preemptionGraceMs: number;
     readonly relaxCollectivesOnPreemption: boolean;
+    readonly failFast: boolean | "raise";
   };
   readonly checkpointConfig: {
     readonly numToKeep: number | undefined;
@@ -124,7 +138,7 @@ const STORAGE_DEFAULT = "~/shoal_results";
 export type RunLibrary = "train" | "tune";
 
 /**
- * Checks the options of a run and gives each its value.
+ * Checks the options of a run and gives each its value: options of the other library have their defaults.
  *
  * @throws TypeError, RangeError that name the option
  * @throws StorageError for a storage that cannot be written
@@ -133,59 +147,47 @@ export async function readRunConfig<Callback extends object>(
   given: RunConfig<Callback> | undefined,
   library: RunLibrary,
 ): Promise<ResolvedRunConfig<Callback>> {
-  const { failureConfig, checkpointConfig, loggingConfig, storagePath, ...others } = readOptions<RunValues>(given, {
-    of: "runConfig",
-    options: optionsFor(library, RUN, RUN_ONLY),
-    otherNames: { ...OTHER_NAMES, ...notHere(library, RUN_ONLY), ...(library === "train" && OTHER_NAMES_OF_TRAIN) },
-  });
+  const { failureConfig, checkpointConfig, loggingConfig, storagePath, ...others } = readFor<RunValues<Callback>>(library, given, RUN);
   return {
     ...others,
-    stop: others.stop,
-    verbose: others.verbose,
-    progressReporter: others.progressReporter,
-    overwrite: others.overwrite ?? false,
-    callbacks: (others.callbacks ?? []) as readonly Callback[],
-    workerRuntimeEnv: others.workerRuntimeEnv,
     logLevel: readOptions<{ logLevel: LogLevel }>(loggingConfig, { of: "loggingConfig", options: LOGGING }).logLevel,
     storagePath: await resolveFolder(withHome(storagePath)),
     failureConfig: readFailureConfig(failureConfig, library),
-    checkpointConfig: {
-      checkpointFrequency: 0,
-      checkpointAtEnd: false,
-      ...readOptions<CheckpointValues>(checkpointConfig, {
-        of: "checkpointConfig",
-        options: optionsFor(library, CHECKPOINT, CHECKPOINT_ONLY),
-        otherNames: notHere(library, CHECKPOINT_ONLY),
-      }),
-    },
+    checkpointConfig: readFor(library, checkpointConfig, CHECKPOINT),
   };
 }
 
 function readFailureConfig(given: unknown, library: RunLibrary): ResolvedRunConfig["failureConfig"] {
-  const read = {
-    maxFailures: 0,
-    reportTimeoutMs: undefined,
-    rendezvousTimeoutMs: RENDEZVOUS_MS_MAX,
-    startTimeoutMs: undefined,
-    healthCheckIntervalMs: HEALTH_CHECK_INTERVAL_MS,
-    healthCheckTimeoutMs: undefined,
-    collectiveWarnIntervalMs: COLLECTIVE_WARN_INTERVAL_MS,
-    controllerFailureLimit: undefined,
-    maxPreemptionFailures: -1,
-    preemptionGraceMs: 0,
-    relaxCollectivesOnPreemption: false,
-    failFast: false,
-    ...readOptions<Partial<ResolvedRunConfig["failureConfig"]>>(given, {
-      of: "failureConfig",
-      options: optionsFor(library, FAILURE, FAILURE_ONLY),
-      otherNames: { ...OTHER_NAMES_OF_FAILURE, ...notHere(library, FAILURE_ONLY) },
-    }),
-  };
+  const read = readFor<ResolvedRunConfig["failureConfig"]>(library, given, FAILURE);
   if (read.relaxCollectivesOnPreemption && read.preemptionGraceMs === 0)
     throw new RangeError(
       "Cannot set relaxCollectivesOnPreemption of failureConfig: it needs preemptionGraceMs, without which all ranks end as soon as those of a drained node are gone: received true",
     );
   return read;
+}
+
+type Table = Readonly<Record<string, Option<unknown>>>;
+
+/** The options of one object: those of both libraries, and those that one of them has. */
+interface LibraryOptions {
+  readonly of: string;
+  readonly otherNames?: Readonly<Record<RunLibrary, Readonly<Record<string, string>>>>;
+  readonly both: Table;
+  readonly train: Table;
+  readonly tune: Table;
+}
+
+/** The value of each option of both libraries. @throws TypeError, RangeError; for an option of the other library the message says whose it is */
+function readFor<Values extends object>(
+  library: RunLibrary,
+  given: unknown,
+  { of, otherNames, both, train, tune }: LibraryOptions,
+): Values {
+  const [own, others, owner] = library === "train" ? [train, tune, "Tune"] : [tune, train, "Train"];
+  const notHere = Object.fromEntries(Object.keys(others).map((name) => [name, `it is an option of ${owner}`]));
+  const defaults = Object.fromEntries(Object.entries(others).map(([name, { fallback }]) => [name, fallback]));
+  const options: Table = { ...both, ...own };
+  return { ...defaults, ...readOptions(given, { of, options, otherNames: { ...notHere, ...otherNames?.[library] } }) } as Values;
 }
 
 /** Names of Ray, as Python and as TypeScript would spell them. */
@@ -212,51 +214,34 @@ const OTHER_NAMES_OF_TRAIN = inBothSpellings({
 
 const OTHER_NAMES_OF_FAILURE = { preemption_grace_s: "it is preemptionGraceMs, in milliseconds" };
 
-interface RunValues {
-  readonly name: string | undefined;
-  readonly storagePath: string;
-  readonly failureConfig: unknown;
-  readonly checkpointConfig: unknown;
-  readonly loggingConfig: unknown;
-  readonly callbacks: readonly object[] | undefined;
-  readonly workerRuntimeEnv: RuntimeEnv | undefined;
-  readonly stop: unknown;
-  readonly overwrite: boolean | undefined;
-  readonly verbose: 0 | 1 | 2 | 3 | undefined;
-  readonly progressReporter: unknown;
-}
+type RunValues<Callback> = Omit<ResolvedRunConfig<Callback>, "failureConfig" | "checkpointConfig" | "logLevel"> &
+  Readonly<Record<"failureConfig" | "checkpointConfig" | "loggingConfig", unknown>>;
 
-type CheckpointValues = Omit<ResolvedRunConfig["checkpointConfig"], "checkpointFrequency" | "checkpointAtEnd">;
-type Table = Readonly<Record<string, Option<unknown>>>;
-
-const object = (example: string): Option<unknown> =>
-  custom(`an object such as ${example} is needed`, undefined, (value) => (isPlainObject(value) ? "ok" : "wrong type"));
-
-const RUN: Table = {
-  name: custom<string | undefined>("the name of a folder is needed", undefined, (value) => {
-    checkName(value, "Cannot set name of runConfig: it");
-    return "ok";
-  }),
-  storagePath: text(STORAGE_DEFAULT),
-  failureConfig: object("{ maxFailures: 2 }"),
-  checkpointConfig: object("{ numToKeep: 2 }"),
-  callbacks: custom("a list of callbacks is needed", undefined, (value) =>
-    Array.isArray(value) && value.every((item) => typeof item === "object" && item !== null) ? "ok" : "wrong type",
-  ),
-  workerRuntimeEnv: object('{ python: "venv" }'),
-  loggingConfig: object('{ logLevel: "ERROR" }'),
-  stop: custom<unknown>("a condition is needed", undefined, () => "ok"),
-  overwrite: flag(false),
-  verbose: number<number | undefined>("0, 1, 2 or 3 is needed", undefined, (value) => [0, 1, 2, 3].includes(value)),
-  progressReporter: object("{ maxProgressRows: 5 }"),
-};
-const RUN_ONLY: Readonly<Record<string, RunLibrary>> = {
-  workerRuntimeEnv: "train",
-  loggingConfig: "train",
-  stop: "tune",
-  overwrite: "tune",
-  verbose: "tune",
-  progressReporter: "tune",
+const RUN: LibraryOptions = {
+  of: "runConfig",
+  otherNames: { train: { ...OTHER_NAMES, ...OTHER_NAMES_OF_TRAIN }, tune: OTHER_NAMES },
+  both: {
+    name: custom<string | undefined>("the name of a folder is needed", undefined, (value) => {
+      checkName(value, "Cannot set name of runConfig: it");
+      return "ok";
+    }),
+    storagePath: text(STORAGE_DEFAULT),
+    failureConfig: plainObject("an object such as { maxFailures: 2 } is needed"),
+    checkpointConfig: plainObject("an object such as { numToKeep: 2 } is needed"),
+    callbacks: custom("a list of callbacks is needed", [], (value) =>
+      Array.isArray(value) && value.every((item) => typeof item === "object" && item !== null) ? "ok" : "wrong type",
+    ),
+  },
+  train: {
+    workerRuntimeEnv: plainObject('an object such as { python: "venv" } is needed'),
+    loggingConfig: plainObject('an object such as { logLevel: "ERROR" } is needed'),
+  },
+  tune: {
+    stop: custom<unknown>("a condition is needed", undefined, () => "ok"),
+    overwrite: flag(false),
+    verbose: number<number | undefined>("0, 1, 2 or 3 is needed", undefined, (value) => [0, 1, 2, 3].includes(value)),
+    progressReporter: plainObject("an object such as { maxProgressRows: 5 } is needed"),
+  },
 };
 
 const LOGGING = { logLevel: oneOf<LogLevel>(["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], "WARNING") };
@@ -268,55 +253,35 @@ const timer = (fallback: number | undefined): Option<number | undefined> =>
     (value) => value > 0 && value <= TIMER_MS_MAX,
   );
 
-const FAILURE: Table = {
-  maxFailures: count({ min: -1 }, 0),
-  reportTimeoutMs: timer(undefined),
-  rendezvousTimeoutMs: timer(RENDEZVOUS_MS_MAX),
-  startTimeoutMs: timer(undefined),
-  healthCheckIntervalMs: timer(HEALTH_CHECK_INTERVAL_MS),
-  healthCheckTimeoutMs: timer(undefined),
-  collectiveWarnIntervalMs: timer(COLLECTIVE_WARN_INTERVAL_MS),
-  controllerFailureLimit: count<number | undefined>({ min: -1 }, undefined),
-  maxPreemptionFailures: count({ min: -1 }, -1),
-  preemptionGraceMs: number(
-    `a number of milliseconds from 0 to ${TIMER_MS_MAX} is needed`,
-    0,
-    (value) => value >= 0 && value <= TIMER_MS_MAX,
-  ),
-  relaxCollectivesOnPreemption: flag(false),
-  failFast: custom<boolean | "raise">('true, false or "raise" is needed', false, (value) =>
-    typeof value === "boolean" || value === "raise" ? "ok" : typeof value === "string" ? "out of range" : "wrong type",
-  ),
-};
-const FAILURE_ONLY: Readonly<Record<string, RunLibrary>> = {
-  rendezvousTimeoutMs: "train",
-  startTimeoutMs: "train",
-  healthCheckIntervalMs: "train",
-  healthCheckTimeoutMs: "train",
-  collectiveWarnIntervalMs: "train",
-  controllerFailureLimit: "train",
-  maxPreemptionFailures: "train",
-  preemptionGraceMs: "train",
-  relaxCollectivesOnPreemption: "train",
-  failFast: "tune",
+const FAILURE: LibraryOptions = {
+  of: "failureConfig",
+  otherNames: { train: OTHER_NAMES_OF_FAILURE, tune: OTHER_NAMES_OF_FAILURE },
+  both: { maxFailures: count({ min: -1 }, 0), reportTimeoutMs: timer(undefined) },
+  train: {
+    rendezvousTimeoutMs: timer(RENDEZVOUS_MS_MAX),
+    startTimeoutMs: timer(undefined),
+    healthCheckIntervalMs: timer(HEALTH_CHECK_INTERVAL_MS),
+    healthCheckTimeoutMs: timer(undefined),
+    collectiveWarnIntervalMs: timer(COLLECTIVE_WARN_INTERVAL_MS),
+    controllerFailureLimit: count<number | undefined>({ min: -1 }, undefined),
+    maxPreemptionFailures: count({ min: -1 }, -1),
+    preemptionGraceMs: milliseconds(0),
+    relaxCollectivesOnPreemption: flag(false),
+  },
+  tune: {
+    failFast: custom<boolean | "raise">('true, false or "raise" is needed', false, (value) =>
+      typeof value === "boolean" || value === "raise" ? "ok" : typeof value === "string" ? "out of range" : "wrong type",
+    ),
+  },
 };
 
-const CHECKPOINT: Table = {
-  numToKeep: count<number | undefined>({ min: 1 }, undefined),
-  checkpointScoreAttribute: text<string | undefined>(undefined),
-  checkpointScoreOrder: oneOf(["max", "min"], "max"),
-  checkpointFrequency: count({ min: 0 }, 0),
-  checkpointAtEnd: flag(false),
+const CHECKPOINT: LibraryOptions = {
+  of: "checkpointConfig",
+  both: {
+    numToKeep: count<number | undefined>({ min: 1 }, undefined),
+    checkpointScoreAttribute: text<string | undefined>(undefined),
+    checkpointScoreOrder: oneOf(["max", "min"], "max"),
+  },
+  train: {},
+  tune: { checkpointFrequency: count({ min: 0 }, 0), checkpointAtEnd: flag(false) },
 };
-const CHECKPOINT_ONLY: Readonly<Record<string, RunLibrary>> = { checkpointFrequency: "tune", checkpointAtEnd: "tune" };
-
-/** The options of a table that a library has. */
-function optionsFor(library: RunLibrary, table: Table, only: Readonly<Record<string, RunLibrary>>): never {
-  return Object.fromEntries(Object.entries(table).filter(([name]) => (only[name] ?? library) === library)) as never;
-}
-
-/** Messages for options that belong to the other library, by name. */
-function notHere(library: RunLibrary, only: Readonly<Record<string, RunLibrary>>): Record<string, string> {
-  const others = Object.entries(only).filter(([, owner]) => owner !== library);
-  return Object.fromEntries(others.map(([name, owner]) => [name, `it is an option of ${owner === "tune" ? "Tune" : "Train"}`]));
-}

@@ -1,11 +1,11 @@
 /**
- * The errors of `shoal/train`, and the words in which a run's failure is told.
+ * The errors of `shoal/train`, and the message of a run's failure.
  *
  * A mistake in a loop is a `TrainError`.
  * The end of a run is a `TrainingFailedError`, made by the controller's shell from the failures of the last attempt: the first cause is blamed.
  */
 import { ShoalError } from "../core/index.ts";
-import { registerErrorClass } from "../core/internal.ts";
+import { messageOf, registerErrorClass } from "../core/internal.ts";
 import { ranksText } from "./arrivals.ts";
 import { type FailureCause, firstCause, type RankFailure } from "./rank-failure.ts";
 
@@ -47,7 +47,7 @@ export function trainingFailed(name: string, failures: readonly RankFailure[], a
   const others = isOfAll || followed.length === 0 ? "" : `; ${ranksText(followed)} failed, too`;
   const tries = attempts === 1 ? "" : ` in attempt ${attempts}`;
   return new TrainingFailedError(
-    `Training run ${name} failed${tries}: ${where}${cause === undefined ? "no rank could be started" : messageOf(cause)}${others}`,
+    `Training run ${name} failed${tries}: ${where}${cause === undefined ? "no rank could be started" : wordsOf(cause)}${others}`,
     {
       reason: cause === undefined ? "no rank could be started" : REASON[cause.cause],
       hint: cause?.rank === undefined ? undefined : HINT[cause.cause],
@@ -60,12 +60,12 @@ export function trainingFailed(name: string, failures: readonly RankFailure[], a
 
 /** The error of a run that a callback of the user ends. */
 export function callbackFailed(name: string, method: string, cause: unknown): TrainingFailedError {
-  const reason = `${method} of a callback of runConfig failed: ${cause instanceof Error ? cause.message : String(cause)}`;
+  const reason = `${method} of a callback of runConfig failed: ${messageOf(cause)}`;
   return new TrainingFailedError(`Training run ${name} failed: ${reason}`, { reason, cause });
 }
 
 /** The message of a failure. For a process that died: how the process ended, instead of the internal call that failed. */
-function messageOf({ cause, error }: RankFailure): string {
+function wordsOf({ cause, error }: RankFailure): string {
   if (!["died", "preempted"].includes(cause) || !(error instanceof ShoalError) || error.reason === undefined) return error.message;
   const how = error.signal ?? (error.exitCode === undefined ? undefined : `exit code ${error.exitCode}`);
   return how === undefined ? error.reason : `${error.reason} (${how})`;

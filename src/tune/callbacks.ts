@@ -4,7 +4,7 @@
  * The first error of each callback is reported. Errors of callbacks do not affect the experiment.
  * `experiment.ts` calls them by the notices of the machine.
  */
-import { describeValue, Fifo } from "../core/internal.ts";
+import { describeValue, Fifo, messageOf } from "../core/internal.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
 import { CALLBACKS_WAITING_MAX } from "./limits.ts";
 import type { Trial, TrialResult } from "./trial.ts";
@@ -116,7 +116,7 @@ export class CallbackQueue {
         } catch (error) {
           if (this.#failed.has(callback)) continue;
           this.#failed.add(callback);
-          const text = error instanceof Error ? error.message : String(error);
+          const text = messageOf(error);
           // Objects without a class have no name of their own.
           const { name } = callback.constructor;
           this.#onProblem(`${name === "Object" ? "a callback" : name}.${hook} threw, and goes on being called: ${text}`);

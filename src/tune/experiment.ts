@@ -5,7 +5,7 @@
  * are made one at a time, in the order of the machine's effects, so that the log is enough to repeat them: `replay` does so, and `run` goes on from there.
  */
 import { availableResources, clusterResources, SerializationError, TaskError } from "../core/index.ts";
-import { describeValue, isPlainObject, isSessionOpen } from "../core/internal.ts";
+import { describeValue, isPlainObject, isSessionOpen, messageOf } from "../core/internal.ts";
 import { sessionLossOf } from "../runs/errors.ts";
 import { Checkpoint } from "../runs/checkpoint.ts";
 import { completeCheckpoint, removeCheckpoint } from "../runs/stored-checkpoints.ts";
@@ -746,8 +746,4 @@ export interface ExperimentState {
   /** Snapshots of earlier versions have none. */
   readonly policies?: JsonValue;
   readonly spentMs?: number;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

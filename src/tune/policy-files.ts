@@ -5,6 +5,7 @@
  * list of six in each line. The experiment tells each exploit and never waits. The files follow from the run's log alone: a restored run writes all of them again, so none
  * lacks a line that a dead driver has not written, and none has one that was not logged.
  */
+import { messageOf } from "../core/internal.ts";
 import { type AppendedFile, openAppended } from "../storage/appended-file.ts";
 import { writeWhole } from "../storage/folders.ts";
 import { joinPath } from "../storage/paths.ts";
@@ -85,8 +86,7 @@ export class PolicyFiles {
   }
 
   #problem(error: unknown): void {
-    if (!this.#hasFailed)
-      this.#options.onProblem(`cannot write the policies of the trials: ${error instanceof Error ? error.message : String(error)}`);
+    if (!this.#hasFailed) this.#options.onProblem(`cannot write the policies of the trials: ${messageOf(error)}`);
     this.#hasFailed = true;
     this.#globalLines = 0;
   }

@@ -5,7 +5,7 @@
  *
  * A session connects machine, searcher, files and processes, replays the log of earlier sessions if there is one, and runs the experiment.
  */
-import { describeValue } from "../core/internal.ts";
+import { describeValue, messageOf } from "../core/internal.ts";
 import { showsProgress } from "../progress/progress-board.ts";
 import { listCheckpoints, removeCheckpoint } from "../runs/stored-checkpoints.ts";
 import { CSVLoggerCallback } from "../runs/csv-tracker.ts";
@@ -159,7 +159,7 @@ export class Session {
     try {
       await this.#plan.searcher.close?.();
     } catch (error) {
-      tell(`the searcher did not close: ${error instanceof Error ? error.message : String(error)}`);
+      tell(`the searcher did not close: ${messageOf(error)}`);
     }
   }
 

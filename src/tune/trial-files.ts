@@ -4,6 +4,7 @@
  * The loop calls and never waits; a trial's writes are queued behind each other.
  * Where writing is slower than trials end, `pressure` holds new ones back.
  */
+import { messageOf } from "../core/internal.ts";
 import { removeRunError, writeRunError } from "../runs/run-error-file.ts";
 import { Tracking } from "../runs/tracking.ts";
 import type { Tracker } from "../runs/tracker.ts";
@@ -137,9 +138,7 @@ export class TrialFiles {
     if (tracking === undefined) return;
     this.#open.delete(id);
     const closing = finish(tracking)
-      .catch((error: unknown) =>
-        this.#problem("files", `the files of trial ${id}: ${error instanceof Error ? error.message : String(error)}`),
-      )
+      .catch((error: unknown) => this.#problem("files", `the files of trial ${id}: ${messageOf(error)}`))
       .finally(() => this.#closing.delete(closing));
     this.#closing.add(closing);
   }

@@ -4,7 +4,7 @@
  * `FunctionTrial` and `ClassTrial` are the two kinds, behind one interface of two methods; `trial-actor.ts` makes them. Checkpoints are copied to their staging place here, where
  * their files are, and completed by the driver.
  */
-import { describeValue, isPlainObject, isThenable, newTemporaryFolder } from "../core/internal.ts";
+import { describeValue, isPlainObject, isThenable, messageOf, newTemporaryFolder } from "../core/internal.ts";
 import { Checkpoint } from "../runs/checkpoint.ts";
 import { checkpointName, persistCheckpoint } from "../runs/stored-checkpoints.ts";
 import { checkMetrics, type Metrics } from "../runs/metrics.ts";
@@ -296,7 +296,7 @@ export class ClassTrial implements TrialLoop {
       await copyFolder({ from, to });
       return undefined;
     } catch (error) {
-      return error instanceof Error ? error.message : String(error);
+      return messageOf(error);
     } finally {
       await removeFolder(from);
     }

@@ -4,6 +4,7 @@
  * Decides what users see of a failure: a message and what to do for what can be expected, a stack only for a fault of Shoal itself. With `--json`
  * standard output has one JSON value also then. Knows no command by name; everything comes in, so that tests run it without a process.
  */
+import { messageOf } from "../../runtime/base/describe.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
 import { nearNames } from "../../runtime/base/near-names.ts";
 import { parseWords, type Terminal } from "../../runtime/os/terminal.ts";
@@ -105,7 +106,7 @@ function reportFailure(error: unknown, { terminal, isJson }: { terminal: Termina
   // A RangeError is what our own functions throw for a value that somebody typed; a TypeError would be a fault of the command.
   const isUsage = error instanceof UsageError || error instanceof RangeError;
   const isExpected = isUsage || error instanceof ShoalError;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   const { code, reason, hint, details }: Partial<ShoalError> = error instanceof ShoalError ? error : {};
   if (isExpected) terminal.tell(`shoal: ${message}${hint === undefined ? "" : `\n  ${hint}`}`);
   else terminal.tell(`shoal: this is a fault of Shoal; please report it with these lines:\n${(error as Error | null)?.stack ?? message}`);

@@ -4,6 +4,7 @@
  * Decides how an import binding is made again: `import()` from the original file's place, `require` with the interop that the compiler
  * had put around it, an export by reference. Called by `revive` before any text is evaluated, as that part cannot wait.
  */
+import { messageOf } from "../base/describe.ts";
 import fs from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -135,7 +136,7 @@ async function explained(load: () => Promise<object>, place: ImportPlace): Promi
 function importFailure(error: unknown, { what, file, user }: ImportPlace): Error {
   // It says all there is to say.
   if (error instanceof RuntimeEnvError) return error;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   const isMissing = isMissingModule(error);
   const foreign = explanationOf(error) ?? (isMissing && what.startsWith("file:") ? explainMissingFile(file) : undefined);
   if (foreign !== undefined) {

@@ -4,6 +4,7 @@
  * Messages are copied and handed over after the sender's own turn, as over a network, so that code that works here does not rely on being called
  * at once or on sharing bytes. Several buses can share one `MemoryExchange`, as several clients share one NATS.
  */
+import { messageOf } from "../base/describe.ts";
 import { busClosed, type BusRequestError, nobodyAnswers, refusedBy, timedOut } from "./control-plane-errors.ts";
 import { type Bus, type BusOptions, type BusSubscription, throwUncaught } from "./bus.ts";
 import { checkMessage, checkSubject } from "./subjects.ts";
@@ -87,7 +88,7 @@ export class MemoryBus implements Bus {
       try {
         reply((await answer(data)).slice());
       } catch (error) {
-        reply(refusedBy(subject, error instanceof Error ? error.message : String(error)));
+        reply(refusedBy(subject, messageOf(error)));
       }
     });
   }

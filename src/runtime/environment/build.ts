@@ -5,6 +5,7 @@
  * have been brought here as packages by then. The result says how workers of the environment are started; a failure says what went wrong, with the
  * installer's last lines.
  */
+import { messageOf } from "../base/describe.ts";
 import type { ForeignCode } from "../closure/foreign-code.ts";
 import { copyDirectory, linkDirectory } from "../os/files/directory-copy.ts";
 import { DamagedContentsError } from "../os/files/package-files.ts";
@@ -65,7 +66,7 @@ export async function buildEnvironment(spec: RuntimeEnvSpec, options: BuildOptio
   } catch (error) {
     const output = error instanceof PackageInstallError ? error.output : [];
     const isDamaged = error instanceof DamagedContentsError;
-    return { failed: error instanceof Error ? error.message : String(error), output, ...(isDamaged ? { isDamaged } : {}) };
+    return { failed: messageOf(error), output, ...(isDamaged ? { isDamaged } : {}) };
   }
 }
 

@@ -4,6 +4,7 @@
  * What is published while the connection is down is dropped instead of kept for later: a heartbeat that comes late says something false, and a queue that
  * grows for as long as the network is gone has no bound. The connection is the caller's and is shared with the store.
  */
+import { messageOf } from "../base/describe.ts";
 import type { Msg, Subscription } from "@nats-io/transport-node";
 import { type Bus, type BusOptions, type BusSubscription, throwUncaught } from "../control-plane/bus.ts";
 import { checkMessage, checkSubject } from "../control-plane/subjects.ts";
@@ -94,7 +95,7 @@ export class NatsBus implements Bus {
       if (!this.#link.connection.isClosed()) message.respond(data.slice());
     } catch (error) {
       if (this.#link.connection.isClosed()) return;
-      const text = error instanceof Error ? error.message : String(error);
+      const text = messageOf(error);
       message.respond(Buffer.from(text, "utf8"), { headers: this.#link.headers({ [FAILED_HEADER]: "1" }) });
     }
   }

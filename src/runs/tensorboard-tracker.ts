@@ -3,9 +3,9 @@
  *
  * Each opening begins a file of its own, as TensorFlow does: TensorBoard reads all files of a folder in order, so nothing that was written before a crash is touched.
  */
+import { machineName } from "../core/internal.ts";
 import { openAppended } from "../storage/appended-file.ts";
 import { joinPath } from "../storage/paths.ts";
-import { hostName } from "../storage/host-name.ts";
 import { eventRecord, scalarsEvent, sessionEndEvent, sessionStartEvent, versionEvent } from "./event-file.ts";
 import { flatMetrics, type Metrics, metricsText } from "./metrics.ts";
 import type { TrackedRun, TrackedRunInfo, Tracker } from "./tracker.ts";
@@ -48,7 +48,7 @@ let files = 0;
 /** Unlike that of any other file, and after the names of older ones: TensorBoard reads the files of a folder by their order. */
 function fileName(nowMs: number): string {
   files += 1;
-  return `events.out.tfevents.${nowMs}.${hostName()}.${process.pid}.${String(files).padStart(6, "0")}`;
+  return `events.out.tfevents.${nowMs}.${machineName()}.${process.pid}.${String(files).padStart(6, "0")}`;
 }
 
 function stepOf({ trainingIteration: step }: Metrics): number | undefined {

@@ -9,6 +9,7 @@ export function memoryBytes(): number {
   return totalmem();
 }
 
+/** The name of this machine in its network, as names of files and messages have it. */
 export function machineName(): string {
   return hostname();
 }

@@ -5,7 +5,7 @@
  * Metadata is a file in the folder, under the name that Ray gives it.
  * The run of a checkpoint may remove it while others read it (`numToKeep`): what they read then is no whole checkpoint, and they get an error that says so.
  */
-import { describeValue, newTemporaryFolder, registerSerializer } from "../core/internal.ts";
+import { custom, describeValue, newTemporaryFolder, type Option, registerSerializer } from "../core/internal.ts";
 import { copyFolder, fileExists, folderExists, folderFiles, writeWhole } from "../storage/folders.ts";
 import { joinPath, localPath, schemeOf, shownPath } from "../storage/paths.ts";
 import { makeFolder, removeFolder, resolveFolder } from "../storage/places.ts";
@@ -96,7 +96,6 @@ export class Checkpoint {
     try {
       return parseMetrics(text) as Metrics;
     } catch (cause) {
-      if (!(cause instanceof SyntaxError)) throw cause;
       throw new RunError(`Cannot read the metadata of a checkpoint: ${shownPath(path)} holds no JSON`, { cause });
     }
   }
@@ -138,6 +137,13 @@ export class Checkpoint {
     };
   }
 }
+
+/** The option `checkpoint` of the functions `report` of Train and of Tune. */
+export const CHECKPOINT_OPTION: Option<Checkpoint | undefined> = custom(
+  "a Checkpoint is needed, such as Checkpoint.fromDirectory(folder)",
+  undefined,
+  (value) => (value instanceof Checkpoint ? "ok" : "wrong type"),
+);
 
 /** The shared copy of a checkpoint that is not of this machine, for a process. Its user closes it. */
 export async function openedCopy(checkpoint: Checkpoint, pid: number): Promise<SharedCopy> {

@@ -4,9 +4,9 @@
  * Each finds the session of the rank that it runs in. Arguments are checked here, before the other ranks hear of them.
  * Python has the same in `python/shoal/train/__init__.py`.
  */
-import { custom, describeValue, flag, oneOf, readOptions, text } from "../core/internal.ts";
+import { describeValue, flag, oneOf, readOptions, text } from "../core/internal.ts";
 import type { AnyRow, DataIterator } from "../data/index.ts";
-import { Checkpoint } from "../runs/checkpoint.ts";
+import { type Checkpoint, CHECKPOINT_OPTION } from "../runs/checkpoint.ts";
 import { checkMetrics, type JsonValue, type Metrics } from "../runs/metrics.ts";
 import type { BestCheckpoint } from "../runs/result.ts";
 import { checkName } from "../runs/run-names.ts";
@@ -34,9 +34,7 @@ const REPORT = {
   of: "report",
   otherNames: { checkpoint_dir_name: "it is checkpointDirName" },
   options: {
-    checkpoint: custom<Checkpoint | undefined>("a Checkpoint is needed, such as Checkpoint.fromDirectory(folder)", undefined, (value) =>
-      value instanceof Checkpoint ? "ok" : "wrong type",
-    ),
+    checkpoint: CHECKPOINT_OPTION,
     checkpointDirName: text<string | undefined>(undefined),
     checkpointUploadMode: oneOf(["sync", "async", "none"], "sync"),
     deleteLocalCheckpointAfterUpload: flag(false),

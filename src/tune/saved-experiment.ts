@@ -5,10 +5,15 @@
  * `requireGivenAgain` names those that are missing.
  */
 import { isPlainObject } from "../core/internal.ts";
-import type { CheckpointConfig, FailureConfig } from "../runs/run-config.ts";
+import type { CheckpointConfig, FailureConfig, ResolvedRunConfig, RunConfig } from "../runs/run-config.ts";
+import type { Tracker } from "../runs/tracker.ts";
+import type { TuneCallback } from "./callbacks.ts";
 import { TuneError } from "./errors.ts";
+import type { TrialScheduler } from "./scheduler.ts";
 import { choice, type DomainData, gridSearch, isDomain, type SearchSpace, toDomain } from "./space.ts";
+import type { TrainableParts } from "./trainable.ts";
 import type { Definition, JsonValue, Mode } from "./trial.ts";
+import { readTuneConfig, type ResolvedTuneConfig, type TuneConfig } from "./tune-config.ts";
 
 /** The details of a run's record. */
 export interface SavedExperiment {
@@ -84,4 +89,95 @@ export function requireGivenAgain(saved: SavedExperiment, given: ReadonlySet<str
       hint: `give it again: Tuner.restore(path, trainable, { ${example.join(", ")} })`,
     },
   );
+}
+
+/** Functions of `tuneConfig`, without which new trials of a restored run would have other names than the first ones. */
+const NAMERS = ["trialNameCreator", "trialDirnameCreator"] as const;
+
+interface SavedParts {
+  readonly trainable: TrainableParts;
+  readonly runId: string;
+  readonly space: SearchSpace;
+  readonly tuneConfig: ResolvedTuneConfig;
+  readonly runConfig: ResolvedRunConfig<TuneCallback | Tracker>;
+  readonly searcher: SavedExperiment["searchAlg"] | undefined;
+  readonly scheduler: TrialScheduler;
+}
+
+/** The details of a new run's record. */
+export function saveExperiment({ trainable, runId, space, tuneConfig, runConfig, searcher, scheduler }: SavedParts): SavedExperiment {
+  const { metrics, modes, numSamples, maxConcurrentTrials, timeBudgetMs, reuseActors, seed } = tuneConfig;
+  const { encoded, isWhole } = encodeSpace(space);
+  const { maxFailures, failFast, reportTimeoutMs } = runConfig.failureConfig;
+  const stopIsJson = runConfig.stop === undefined || isPlainObject(runConfig.stop);
+  const unsaved = [
+    ...(isWhole ? [] : ["paramSpace"]),
+    ...(searcher === undefined ? ["searchAlg"] : []),
+    ...(scheduler.definition === undefined ? ["scheduler"] : []),
+    ...(stopIsJson ? [] : ["stop"]),
+    ...NAMERS.filter((name) => tuneConfig[name] !== undefined),
+  ];
+  return JSON.parse(
+    JSON.stringify({
+      trainable: trainable.name,
+      runId,
+      space: encoded,
+      metrics,
+      modes,
+      numSamples,
+      maxConcurrentTrials: Number.isFinite(maxConcurrentTrials) ? maxConcurrentTrials : null,
+      timeBudgetMs: timeBudgetMs ?? null,
+      reuseActors: reuseActors ?? null,
+      seed: seed ?? null,
+      searchAlg: searcher ?? null,
+      scheduler: scheduler.definition ?? null,
+      asksAhead: scheduler.asksAhead === true,
+      stop: stopIsJson ? (runConfig.stop ?? null) : null,
+      failureConfig: { maxFailures, failFast, reportTimeoutMs },
+      checkpointConfig: runConfig.checkpointConfig,
+      unsaved,
+    }),
+  ) as SavedExperiment;
+}
+
+/** The parts of a run that a program which restores it may give again. */
+interface RestoredParts {
+  readonly paramSpace?: SearchSpace | undefined;
+  readonly tuneConfig?: TuneConfig | undefined;
+  readonly runConfig?: RunConfig<TuneCallback | Tracker> | undefined;
+}
+
+/** The names of the parts that are given again, for {@link requireGivenAgain}. */
+export function givenParts({ paramSpace, tuneConfig, runConfig }: RestoredParts): Set<string> {
+  const given = new Set<string>();
+  if (paramSpace !== undefined) given.add("paramSpace");
+  for (const name of ["searchAlg", "scheduler", ...NAMERS] as const) if (tuneConfig?.[name] !== undefined) given.add(name);
+  if (runConfig?.stop !== undefined) given.add("stop");
+  return given;
+}
+
+/** `tuneConfig` of the run, under what is given again. Searcher and scheduler are made by their definitions. */
+export function restoredTuneConfig(saved: SavedExperiment, { tuneConfig = {} }: RestoredParts): ResolvedTuneConfig {
+  const { metrics, modes, numSamples, maxConcurrentTrials, timeBudgetMs, reuseActors, seed } = saved;
+  return readTuneConfig({
+    ...(metrics.length > 0 ? { metric: metrics, mode: modes } : { mode: modes[0] }),
+    numSamples,
+    maxConcurrentTrials: maxConcurrentTrials ?? undefined,
+    timeBudgetMs: timeBudgetMs ?? undefined,
+    reuseActors: reuseActors ?? undefined,
+    seed: seed ?? undefined,
+    ...Object.fromEntries(Object.entries(tuneConfig).filter(([, value]) => value !== undefined)),
+  });
+}
+
+/** `runConfig` of the run, under what is given again. */
+export function restoredRunConfig(saved: SavedExperiment, { runConfig = {} }: RestoredParts): RunConfig<TuneCallback | Tracker> {
+  const withoutNulls = (value: object): object => Object.fromEntries(Object.entries(value).filter(([, part]) => part !== null));
+  const { name: _name, storagePath: _storage, overwrite: _overwrite, ...given } = runConfig;
+  return {
+    failureConfig: withoutNulls(saved.failureConfig),
+    checkpointConfig: withoutNulls(saved.checkpointConfig),
+    ...(saved.stop !== null && { stop: saved.stop }),
+    ...given,
+  };
 }

@@ -5,8 +5,8 @@
  * so that a misplaced call does not lose results silently.
  */
 import { getRuntimeContext } from "../core/index.ts";
-import { describeValue } from "../core/internal.ts";
-import { Checkpoint } from "../runs/checkpoint.ts";
+import { readOptions } from "../core/internal.ts";
+import { type Checkpoint, CHECKPOINT_OPTION } from "../runs/checkpoint.ts";
 import { checkMetrics, type Metrics } from "../runs/metrics.ts";
 import { TuneError } from "./errors.ts";
 import type { TrialResources } from "./trial.ts";
@@ -27,16 +27,16 @@ export interface ReportOptions {
 }
 
 /** A running trial, as the functions here need it. */
-interface Session {
+export interface TrialSession {
   readonly context: TuneContext;
   readonly checkpoint: Checkpoint | undefined;
   report(metrics: Metrics, checkpoint: Checkpoint | undefined): Promise<void>;
 }
 
-const sessions = new Map<string, Session>();
+const sessions = new Map<string, TrialSession>();
 
 /** Sets the session of the actor that runs. @returns what ends it */
-export function openSession(session: Session): () => void {
+export function openSession(session: TrialSession): () => void {
   const key = actorKey();
   sessions.set(key, session);
   return () => {
@@ -60,18 +60,13 @@ export function report(metrics: Metrics, options?: ReportOptions): Promise<void>
   return reported;
 }
 
-async function reportNow(metrics: Metrics, options: ReportOptions = {}): Promise<void> {
+async function reportNow(metrics: Metrics, options: ReportOptions | undefined): Promise<void> {
   const session = currentSession("report");
   const checked = checkMetrics(metrics, "Cannot report");
-  const unknown = Object.keys(options).find((name) => name !== "checkpoint");
-  if (unknown !== undefined) throw new TypeError(`Cannot report: there is no option ${JSON.stringify(unknown)}: there is checkpoint`);
-  const { checkpoint } = options;
-  if (checkpoint !== undefined && !(checkpoint instanceof Checkpoint))
-    throw new TypeError(
-      `Cannot report: checkpoint must be a Checkpoint, such as Checkpoint.fromDirectory(folder): received ${describeValue(checkpoint)}`,
-    );
-  await session.report(checked, checkpoint);
+  await session.report(checked, readOptions(options, REPORT).checkpoint);
 }
+
+const REPORT = { of: "report", options: { checkpoint: CHECKPOINT_OPTION } };
 
 /** The checkpoint to go on from: of the trial before it was paused or failed, or of another that it goes on from. Undefined for a trial that begins. */
 export function getCheckpoint(): Checkpoint | undefined {
@@ -83,7 +78,7 @@ export function getContext(): TuneContext {
   return currentSession("get the context").context;
 }
 
-function currentSession(action: string): Session {
+function currentSession(action: string): TrialSession {
   const [only] = sessions.size === 1 ? sessions.values() : [];
   const session = only ?? (sessions.size === 0 ? undefined : sessions.get(actorKey()));
   if (session === undefined) throw new TuneError(`Cannot ${action}: no trial runs here: call it in a function or class that a Tuner runs`);

@@ -12,7 +12,7 @@ import { copyFolder } from "../storage/folders.ts";
 import { removeFolder } from "../storage/places.ts";
 import { joinPath } from "../storage/paths.ts";
 import { EXPORT_FOLDER } from "./limits.ts";
-import { openSession } from "./session.ts";
+import { openSession, type TrialSession } from "./session.ts";
 import type { TrialResult } from "./trial.ts";
 import { ownPlace } from "./trial-places.ts";
 import type { ProcessAnswer, ProcessEvent, StagedCheckpoint, TrialSpec } from "./trial-protocol.ts";
@@ -94,12 +94,7 @@ export class FunctionTrial implements TrialLoop {
   }
 
   async #run(fn: TrainFunction, parameters: object | undefined): Promise<void> {
-    const { checkpoint, trialId, trialName, trialDir, resources, experimentName } = this.#spec;
-    const close = openSession({
-      context: { trialId, trialName, trialDir, trialResources: resources, experimentName },
-      checkpoint: checkpoint === undefined ? undefined : Checkpoint.fromDirectory(checkpoint),
-      report: (metrics, saved) => this.#report(metrics, saved),
-    });
+    const close = openSessionOf(this.#spec, (metrics, saved) => this.#report(metrics, saved));
     try {
       const args = parameters === undefined ? [this.#spec.config] : [this.#spec.config, parameters];
       const returned: unknown = await Reflect.apply(fn, undefined, args);
@@ -140,7 +135,7 @@ export class FunctionTrial implements TrialLoop {
   }
 
   async #stage(checkpoint: Checkpoint): Promise<StagedCheckpoint> {
-    const to = checkpointPath(this.#spec, this.#nextCheckpoint);
+    const to = joinPath(this.#spec.trialDir, checkpointName(this.#nextCheckpoint));
     this.#nextCheckpoint += 1;
     const copying = this.#copying.then(() => checkpoint.asDirectory((from) => persistCheckpoint({ from, to })));
     this.#copying = copying.catch(() => {});
@@ -277,7 +272,7 @@ export class ClassTrial implements TrialLoop {
     const from = newTemporaryFolder("shoal-tune-");
     try {
       await withinTrial(this.#spec, () => instance.saveCheckpoint?.(from));
-      const to = checkpointPath(this.#spec, this.#nextCheckpoint);
+      const to = joinPath(this.#spec.trialDir, checkpointName(this.#nextCheckpoint));
       this.#nextCheckpoint += 1;
       return { to, part: await persistCheckpoint({ from, to }) };
     } finally {
@@ -309,12 +304,7 @@ export class ClassTrial implements TrialLoop {
 
 /** Runs a method of a class. `getContext` works there; classes return their metrics and have no `report`. */
 export async function withinTrial<R>(spec: TrialSpec, run: () => R): Promise<Awaited<R>> {
-  const { checkpoint, trialId, trialName, trialDir, resources, experimentName } = spec;
-  const close = openSession({
-    context: { trialId, trialName, trialDir, trialResources: resources, experimentName },
-    checkpoint: checkpoint === undefined ? undefined : Checkpoint.fromDirectory(checkpoint),
-    report: () => Promise.reject(new Error("Cannot report in a class: return the metrics from step()")),
-  });
+  const close = openSessionOf(spec, () => Promise.reject(new Error("Cannot report in a class: return the metrics from step()")));
   try {
     return await run();
   } finally {
@@ -322,6 +312,11 @@ export async function withinTrial<R>(spec: TrialSpec, run: () => R): Promise<Awa
   }
 }
 
-function checkpointPath({ trialDir }: TrialSpec, index: number): string {
-  return joinPath(trialDir, `checkpoint_${String(index).padStart(6, "0")}`);
+function openSessionOf(spec: TrialSpec, report: TrialSession["report"]): () => void {
+  const { checkpoint, trialId, trialName, trialDir, resources, experimentName } = spec;
+  return openSession({
+    context: { trialId, trialName, trialDir, trialResources: resources, experimentName },
+    checkpoint: checkpoint === undefined ? undefined : Checkpoint.fromDirectory(checkpoint),
+    report,
+  });
 }

@@ -19,8 +19,15 @@ import { EXPERIMENT_LOG, INTERRUPTED_RUN_MS } from "./limits.ts";
 import { type ProgressReporter, readReporter, type Verbosity } from "./progress-reporter.ts";
 import { ResultGrid } from "./result-grid.ts";
 import { type ResumeOptions, Session, type SessionPlan } from "./run-session.ts";
-import { decodeSpace, encodeSpace, requireGivenAgain, type SavedExperiment } from "./saved-experiment.ts";
-import type { TrialScheduler } from "./scheduler.ts";
+import {
+  decodeSpace,
+  givenParts,
+  requireGivenAgain,
+  restoredRunConfig,
+  restoredTuneConfig,
+  type SavedExperiment,
+  saveExperiment,
+} from "./saved-experiment.ts";
 import type { SearchSpace, Sampled } from "./space.ts";
 import { readStop, type Stop } from "./stoppers.ts";
 import { readKnownRun } from "./stored-trials.ts";
@@ -203,17 +210,9 @@ export class Tuner<S extends SearchSpace = Record<string, never>, R = unknown> {
     const runId = Math.floor(Math.random() * 16 ** 6)
       .toString(16)
       .padStart(6, "0");
-    const searcher = await makeSearcher(tuneConfig);
-    const scheduler = await makeScheduler(tuneConfig.scheduler);
-    const saved = savedOf({
-      trainable,
-      runId,
-      space,
-      tuneConfig,
-      runConfig,
-      searcher: searcher.definition,
-      scheduler,
-    });
+    const searcher = await makeSearcher(tuneConfig, null);
+    const scheduler = await makeScheduler(tuneConfig.scheduler, null);
+    const saved = saveExperiment({ trainable, runId, space, tuneConfig, runConfig, searcher: searcher.definition, scheduler });
     const resources = await clusterResources();
     const folder = await openNew(runConfig, trainable.name);
     try {
@@ -264,8 +263,8 @@ export class Tuner<S extends SearchSpace = Record<string, never>, R = unknown> {
         reporter: readReporter(runConfig.progressReporter),
         callbacks: checkedCallbacks(runConfig.callbacks),
         runId: saved.runId,
-        searcher: await makeSearcher(tuneConfig),
-        scheduler: await makeScheduler(tuneConfig.scheduler),
+        searcher: await makeSearcher(tuneConfig, saved.searchAlg),
+        scheduler: await makeScheduler(tuneConfig.scheduler, saved.scheduler),
         log,
         clusterResources: await clusterResources(),
         restored: { snapshot, records, options },
@@ -354,91 +353,4 @@ async function openNew(config: ResolvedRunConfig<TuneCallback | Tracker>, traina
       hint: `go on with it by Tuner.restore(${JSON.stringify(path)}, trainable), replace it by runConfig: { overwrite: true }, or choose another name`,
     },
   );
-}
-
-/** Functions of `tuneConfig`, without which new trials of a restored run would have other names than the first ones. */
-const NAMERS = ["trialNameCreator", "trialDirnameCreator"] as const;
-
-interface SavedParts {
-  readonly trainable: TrainableParts;
-  readonly runId: string;
-  readonly space: SearchSpace;
-  readonly tuneConfig: ResolvedTuneConfig;
-  readonly runConfig: ResolvedRunConfig<TuneCallback | Tracker>;
-  readonly searcher: SavedExperiment["searchAlg"] | undefined;
-  readonly scheduler: TrialScheduler;
-}
-
-function savedOf({ trainable, runId, space, tuneConfig, runConfig, searcher, scheduler }: SavedParts): SavedExperiment {
-  const { metrics, modes, numSamples, maxConcurrentTrials, timeBudgetMs, reuseActors, seed } = tuneConfig;
-  const { encoded, isWhole } = encodeSpace(space);
-  const { maxFailures, failFast, reportTimeoutMs } = runConfig.failureConfig;
-  const stopIsJson = runConfig.stop === undefined || isPlainObject(runConfig.stop);
-  const unsaved = [
-    ...(isWhole ? [] : ["paramSpace"]),
-    ...(searcher === undefined ? ["searchAlg"] : []),
-    ...(scheduler.definition === undefined ? ["scheduler"] : []),
-    ...(stopIsJson ? [] : ["stop"]),
-    ...NAMERS.filter((name) => tuneConfig[name] !== undefined),
-  ];
-  return JSON.parse(
-    JSON.stringify({
-      trainable: trainable.name,
-      runId,
-      space: encoded,
-      metrics,
-      modes,
-      numSamples,
-      maxConcurrentTrials: Number.isFinite(maxConcurrentTrials) ? maxConcurrentTrials : null,
-      timeBudgetMs: timeBudgetMs ?? null,
-      reuseActors: reuseActors ?? null,
-      seed: seed ?? null,
-      searchAlg: searcher ?? null,
-      scheduler: scheduler.definition ?? null,
-      asksAhead: scheduler.asksAhead === true,
-      stop: stopIsJson ? (runConfig.stop ?? null) : null,
-      failureConfig: { maxFailures, failFast, reportTimeoutMs },
-      checkpointConfig: runConfig.checkpointConfig,
-      unsaved,
-    }),
-  ) as SavedExperiment;
-}
-
-function givenParts({ paramSpace, tuneConfig, runConfig }: RestoreOptions): Set<string> {
-  const given = new Set<string>();
-  if (paramSpace !== undefined) given.add("paramSpace");
-  for (const name of ["searchAlg", "scheduler", ...NAMERS] as const) if (tuneConfig?.[name] !== undefined) given.add(name);
-  if (runConfig?.stop !== undefined) given.add("stop");
-  return given;
-}
-
-function restoredTuneConfig(saved: SavedExperiment, { tuneConfig = {} }: RestoreOptions): ResolvedTuneConfig {
-  const { metrics, modes, numSamples, maxConcurrentTrials, timeBudgetMs, reuseActors, seed, searchAlg, scheduler } = saved;
-  return readTuneConfig({
-    ...(metrics.length > 0 ? { metric: metrics, mode: modes } : { mode: modes[0] }),
-    numSamples,
-    maxConcurrentTrials: maxConcurrentTrials ?? undefined,
-    timeBudgetMs: timeBudgetMs ?? undefined,
-    reuseActors: reuseActors ?? undefined,
-    seed: seed ?? undefined,
-    ...(searchAlg !== null && { searchAlg: definedBy(searchAlg) }),
-    ...(scheduler !== null && { scheduler: definedBy(scheduler) }),
-    ...Object.fromEntries(Object.entries(tuneConfig).filter(([, value]) => value !== undefined)),
-  });
-}
-
-/** A definition passes through the options as text. */
-function definedBy(definition: NonNullable<SavedExperiment["searchAlg"]>): string {
-  return `${definition.type}:${JSON.stringify(definition.options)}`;
-}
-
-function restoredRunConfig(saved: SavedExperiment, { runConfig = {} }: RestoreOptions): TuneRunConfig {
-  const withoutNulls = (value: object): object => Object.fromEntries(Object.entries(value).filter(([, part]) => part !== null));
-  const { name: _name, storagePath: _storage, overwrite: _overwrite, ...given } = runConfig;
-  return {
-    failureConfig: withoutNulls(saved.failureConfig),
-    checkpointConfig: withoutNulls(saved.checkpointConfig),
-    ...(saved.stop !== null && { stop: saved.stop as unknown as Stop }),
-    ...given,
-  };
 }

@@ -22,21 +22,21 @@ import type { Transport } from "../runtime/os/network/transport.ts";
 import { readParentLine } from "../runtime/os/processes/worker-process.ts";
 
 export interface HeadConfiguration {
-  /** By which it is told apart from the nodes. */
+  /** The head's id among the ids of nodes. */
   headId: NodeId;
-  /** Of every hello; by default the one that is kept in the folder, or a new one. */
+  /** The token that every hello carries. Default: the token in `directory`, or a new one. */
   token?: string | undefined;
-  /** Where it is to listen. */
+  /** The address to listen at. */
   address: string;
-  /** Where it keeps what it must not lose: a head that is started again finds it there. */
+  /** The folder of secrets and certificates, which the next head finds there. */
   directory?: string | undefined;
   /** TLS also between processes of this machine, in the whole cluster. */
   tlsOnLoopback?: boolean | undefined;
   /** Names and IP addresses for the head's certificate, for clients of NATS. */
   hosts?: readonly string[] | undefined;
-  /** Where its tables are kept. Default: in its memory, and gone with it. */
+  /** The store of the tables. Default: memory, gone with the process. */
   controlPlane?: ControlPlanePlace | undefined;
-  /** The NATS that was started for it, in the place of `controlPlane`. */
+  /** The NATS server that was started for this head, instead of `controlPlane`. */
   nats?: NatsOfHead | undefined;
   /** Whether other heads, on the same NATS, may take over. What a cluster must not lose is then kept there, and `directory` is not used. Default: false. */
   hasRivals?: boolean | undefined;
@@ -44,21 +44,21 @@ export interface HeadConfiguration {
   extensions?: readonly string[] | undefined;
 }
 
-/** What the head tells its parent once it listens, as JSON. */
+/** The head's message to its parent once it listens, as JSON. */
 export interface HeadStart {
-  /** Where nodes reach it. */
+  /** The address at which nodes reach the head. */
   address: string;
-  /** Of every hello. */
+  /** The token that every hello carries. */
   token: string;
-  /** With which machines join; undefined for a head that has no certificates, and for a token that was revoked. */
+  /** The token with which machines join; undefined for a head without certificates, and once it is revoked. */
   joinToken?: string | undefined;
-  /** Nodes need a certificate, those of this machine, too: they join with the join token. */
+  /** Whether all nodes, those of this machine too, need a certificate and join with the join token. */
   needsCertificates: boolean;
-  /** Where heads are, this one among them. */
+  /** Addresses of all heads, this one among them. */
   heads: string[];
 }
 
-/** What a head that others may take over from tells its parent later on, as JSON. */
+/** A later message of a head with rivals to its parent, as JSON. */
 export interface HeadChange {
   leads: boolean;
   reason: string;
@@ -74,10 +74,10 @@ const place = configuration.nats === undefined ? configuration.controlPlane : he
 const extensions = await loadExtensions(configuration.extensions ?? []);
 const plane = await openControlPlane(place ?? { kind: "memory" });
 await refuseOtherHead(plane.bus, { id: headId, address, hasRivals });
-// A head that only this machine reaches, and that ends with who started it, begins sooner without.
+// A head that only this machine reaches, and that ends with its parent, starts sooner without certificates.
 const security = needsCertificates || directory !== undefined || hasRivals ? await openSecurity() : undefined;
 const token = security?.token ?? configuration.token ?? newToken();
-// Who comes before it leads is turned away, and comes again.
+// Connections are refused until the head leads; nodes try again.
 const accept = (transport: Transport): void => (lifecycle === undefined ? transport.end() : lifecycle.accept(transport));
 const listener = await listen(address, accept, security?.listenOptions);
 let hasStarted = false;

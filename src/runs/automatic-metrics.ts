@@ -1,5 +1,5 @@
 /**
- * The metrics that every result has by itself, and their two spellings: TypeScript's in programs, Ray's in files, so that whatever reads the files of Ray reads ours.
+ * The metrics that are added to every result, and their two spellings: TypeScript's in programs, Ray's in files, so that tools for Ray's files read ours.
  *
  * Times in files are seconds. All other metrics keep their names.
  */

@@ -22,7 +22,7 @@ export function eventRecord(event: Uint8Array): Buffer {
   return Buffer.concat([length, maskedChecksum(length), event, maskedChecksum(event)]);
 }
 
-/** With what each file begins. */
+/** The first event of each file. */
 export function versionEvent(wallTime: WallTime): Buffer {
   return message(doubleField(1, wallTime), bytesField(3, VERSION));
 }

@@ -1,4 +1,4 @@
-/** Where a node is reached, as `nodes()` tells it: `host:port` in a cluster, the path of a socket where `init` has started the only node. */
+/** Addresses of nodes as `nodes()` gives them: `host:port` in a cluster, the path of a socket for a node that `init` has started alone. */
 
 /** The host by which other nodes reach it; undefined for a node that stays alone. */
 export function hostOf(address: string): string | undefined {

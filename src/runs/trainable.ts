@@ -1,5 +1,5 @@
 /**
- * How Tune knows trainers and RL configurations without importing them: by a method under a symbol.
+ * The method by which Tune recognizes trainers and RL configurations without importing them.
  *
  * The symbol is a registered one, so that two copies of the package in one process understand each other.
  */

@@ -1,4 +1,4 @@
-/** What every kind of storage does: the files of this machine, S3 and HTTP are file systems. Paths are as users write them. */
+/** The interface of all storages: files of this machine, S3, HTTP. Paths are as users write them. */
 
 export interface ListedFile {
   /** The path in full: absolute, or a URL. */

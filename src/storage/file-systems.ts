@@ -1,4 +1,4 @@
-/** Which file system a path belongs to. Those that are not of this machine are loaded by the first path of theirs. */
+/** Finds the file system of a path. Those for S3 and HTTP are loaded by their first path. */
 import type { FileSystem } from "./file-system.ts";
 import { LOCAL_FILES } from "./local-files.ts";
 import { schemeOf } from "./paths.ts";

@@ -70,7 +70,7 @@ async function removeAll(path: string): Promise<void> {
 // Listing
 
 async function filesOf(path: string): Promise<ListedFile[]> {
-  // What is there under this very name is meant, whatever characters it has.
+  // A file or folder of this very name takes precedence over the path as a pattern.
   const literal = await sizeOrFolder(path);
   if (literal === "folder") return filesIn(path, new Set());
   if (literal !== undefined) return [{ path, sizeBytes: literal }];

@@ -1,7 +1,7 @@
 /**
  * Paths as users write them: paths of this machine, relative ones to the working directory, and URLs (`file:`, `s3:`, `http:`, `https:`).
  *
- * What may be a credential in a URL (user, password, query) is used for the request alone: messages have `shownPath`.
+ * User, password and query of a URL may be credentials: requests alone use them, and messages have `shownPath`.
  */
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";

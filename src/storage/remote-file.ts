@@ -25,7 +25,7 @@ interface Range {
   readonly version?: string | undefined;
 }
 
-/** What tells versions of a file apart; undefined where the server says nothing of it. */
+/** The version of a file, by its tag or date; undefined where the server gives neither. */
 export function versionOf({ headers }: HttpAnswer): string | undefined {
   return headers.etag ?? headers["last-modified"];
 }
@@ -47,7 +47,7 @@ export async function* readRemote(file: RemoteFile, range: Range = {}): AsyncGen
       yield chunk;
     }
   } finally {
-    // Who leaves does not wait for what is under way.
+    // A reader that leaves does not wait for the chunk under way.
     leaving.abort();
     await pieces.return();
   }

@@ -59,7 +59,7 @@ function remoteFile(place: S3Place): RemoteFile {
 // Listing
 
 async function filesOf(place: S3Place): Promise<ListedFile[]> {
-  // What is there under this very key is meant, whatever characters it has.
+  // An object of this very key takes precedence over the key as a pattern.
   const object = place.key === "" || place.key.endsWith("/") ? undefined : await objectAt(place);
   if (object !== undefined) return [object];
   if (!hasWildcard(place.key)) return toArray(filesIn(withoutSlash(place)));

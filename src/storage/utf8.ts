@@ -1,7 +1,7 @@
 /** Whether bytes are UTF-8, and where they cease to be. */
 import { isUtf8 } from "node:buffer";
 
-/** Where the first byte lies that begins no character in UTF-8; -1 where all is well. */
+/** The place of the first byte that begins no character in UTF-8; -1 where there is none. */
 export function badUtf8At(bytes: Uint8Array): number {
   if (isUtf8(bytes)) return -1;
   // Halves the range in which the bad byte lies. Cutting amid a character is mended by going back to its first byte.

@@ -59,7 +59,7 @@ export interface TestNode {
   resume(): void;
 }
 
-/** Who takes over waits for a second and a half, and for its turn on a busy machine. */
+/** A head that takes over waits for a second and a half, and on a busy machine for its turn. */
 const LEADS_WITHIN_MS = 30_000;
 
 /** A side of a cut: nodes, with their workers and the drivers that hang on them, and the head: of several all with `"head"`, the one that leads with `"leader"`. */

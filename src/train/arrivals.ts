@@ -1,4 +1,4 @@
-/** In words: what ranks have come to that should all have come to the same. */
+/** Describes where ranks wait, for messages about ranks that disagree or are late. */
 import type { Arrival } from "./rank-protocol.ts";
 
 /** For ranks that disagree; with `missing`, for ranks that wait for others. */

@@ -1,4 +1,4 @@
-/** Functions of the user that hear of a run, in the program that called `fit`. */
+/** Callbacks of users, called in the program that called `fit`. */
 import type { Checkpoint } from "../runs/checkpoint.ts";
 import type { Metrics } from "../runs/metrics.ts";
 

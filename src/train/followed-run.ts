@@ -41,7 +41,7 @@ export class FollowedRun implements ShownWork {
   #lastMs = Date.now();
   #iterations = 0;
   #attempt = 0;
-  /** The wait for a storage that is away after the training: one time for all that is written then. Only a run that succeeded waits, as its checkpoints did. */
+  /** The deadline for all that is written at the end of the run while its storage fails. Only a run that succeeded waits, as its checkpoints did. */
   #retries: StorageRetries;
   /** Last reported metrics, by rank; an empty object before a rank's first report. */
   #ranks: Metrics[] = [];

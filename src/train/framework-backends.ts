@@ -1,5 +1,5 @@
 /**
- * The backends of the frameworks that Shoal knows: what each needs to hear before its processes can meet.
+ * The backends of the frameworks that Shoal knows: the options of each framework's rendezvous.
  *
  * The work itself is done in the ranks, by `set_up` of `python/shoal/train/_session.py`. Every rank keeps a port bound until its framework takes it over, so no two runs can be given the same one.
  * Ranks that torchrun has started meet at its store, and need no port of theirs.

@@ -98,7 +98,7 @@ async function firstSize({ min, max, resourcesPerWorker }: ScalingConfig, expect
   return Math.min(max, Math.max(min, hoped, free));
 }
 
-/** How many of the ranks fit into so much. */
+/** The number of ranks that fit into an amount of resources. */
 export function fitting(perWorker: Resources, available: Resources): number {
   const counts = Object.entries(perWorker).flatMap(([name, amount]) =>
     amount > 0 ? [Math.floor((available[name] ?? 0) / amount + ROUNDING)] : [],

@@ -1,8 +1,8 @@
 /**
- * How a rank failed, and which failure of several is the cause of the others.
+ * The failures of ranks, and which of several is the cause of the others.
  *
- * When a process dies, the ranks that talk with it fail, too, and often their errors come first. So an end of a process goes before a rank that hangs, that before errors of loops, and
- * those before errors of the communication between ranks. Of two that are alike the first one counts.
+ * The ranks that talk with a process fail, too, when it dies, and often their errors come first. So the kinds of causes have an order (`ORDER`): a death explains a rank that hangs, and
+ * errors of communication explain nothing. Among failures of the same kind the first one counts.
  */
 
 /** `preempted`: its node was drained, more often than `maxPreemptionFailures` allows. `died`: the process or its node. `hung`: no report in time. `communication`: an error that another rank's end explains. */

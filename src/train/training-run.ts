@@ -2,7 +2,7 @@
  * Carries out what the controller decides: starts groups, passes events of ranks on, stores reports, keeps timers, and ends with the result.
  *
  * Each `fit` has a training run, in the program that called it; inside of Tune each trial has one. All steps are asynchronous, and each reports its end as an event.
- * Where the program dies, the ranks die with it, as their actors are its own; the run's folder has what the next program needs to go on.
+ * The ranks die with the program, as their actors are its own; the run's folder has all that the next program needs to go on.
  */
 import { PlacementGroupRemovedError } from "../core/index.ts";
 import { isSessionOpen } from "../core/internal.ts";

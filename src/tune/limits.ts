@@ -9,25 +9,25 @@ export const LEAVE_WITHIN_MS = 10_000;
 /** How long a trial that computes may go on when the whole experiment ends, until its next report. */
 export const INTERRUPT_WITHIN_MS = 1000;
 
-/** How long a trial waits for resources that others hold until that is said: longer than idle actors of another run keep theirs. */
+/** Time after which a warning says that a trial waits for resources: longer than idle actors of another run keep theirs. */
 export const WAIT_TOLD_AFTER_MS = 10_000;
 
 /** An idle actor gives its resources back after so long: others may wait for them. */
 export const IDLE_ACTOR_MS = 3000;
 
-/** How long a searcher that had no configuration, while nothing runs that could change its mind, is left alone. */
+/** Pause before a searcher that had no configuration is asked again while no trial runs. */
 export const ASK_AGAIN_MS = 100;
 
-/** How often the experiment looks how large the cluster is. */
+/** Interval at which the experiment asks for the size of the cluster. */
 export const CLUSTER_LOOK_MS = 2000;
 
-/** How long after a snapshot that failed the next one is tried, while the log cannot be written: each writes down all trials. */
+/** Pause between snapshots while the log cannot be written: each writes all trials. */
 export const SNAPSHOT_AGAIN_MS = 1000;
 
-/** Callbacks that wait, at most: beyond, the results wait for them. */
+/** Calls of callbacks that may wait; results wait beyond that. */
 export const CALLBACKS_WAITING_MAX = 10_000;
 
-/** Ended trials whose files are being written, at most: beyond, new trials wait for them. */
+/** Ended trials whose files may still be being written; new trials wait beyond that. */
 export const TRIALS_WRITTEN_MAX = 256;
 
 /** How long the end of trials and the last writes may take on Ctrl-C. */

@@ -1,5 +1,5 @@
 /**
- * What a `Queue` is made of: the actor that holds the items, and who waits for room or for an item.
+ * The actor behind a `Queue`: it holds the items, and the calls that wait for room or for an item.
  *
  * Decides the order: first in, first out, for items, for those who wait to put and for those who wait to get. Waiting costs an entry here and nothing
  * else: calls overlap (`maxConcurrency`), and each runs without an await between looking and acting. It owns the time limits, so that an item

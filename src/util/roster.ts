@@ -1,5 +1,5 @@
 /**
- * Who of a set of actors works and who is free, and what waits for one: the core of `ActorPool` and of `Pool`.
+ * Keeps which of a set of actors work, which are free, and which jobs wait: the core of `ActorPool` and of `Pool`.
  *
  * Owns the line of jobs: the next free actor takes the oldest, and one actor has one job at a time. An actor whose job fails with its death leaves
  * for good; its job fails once, and the others go on. When the last one has left so, all that waits fails with the cause, as nobody would ever

@@ -1,14 +1,14 @@
 /** Limits of events and counters. */
 
-/** What one process may have recorded and not told: with `TELL_AFTER_MS` 4,000 events a second. */
+/** Recorded events that a process has not told the head yet: with `TELL_AFTER_MS`, 4,000 events a second. */
 export const EVENTS_OF_PROCESS_MAX = 1000;
-/** Soon enough for people who watch, and a batch for what happens often. */
+/** Delay until events are told: soon enough for people who watch, and long enough to gather frequent ones. */
 export const TELL_AFTER_MS = 250;
-/** What the head keeps: at 1 KB each it takes 10 MB. */
+/** Events that the head keeps: 10 MB at 1 KB each. */
 export const EVENTS_OF_HEAD_MAX = 10_000;
-/** Of one process, told apart by name and tags. */
+/** Counters of a process, distinguished by name and tags. */
 export const COUNTERS_OF_PROCESS_MAX = 1000;
-/** Of the cluster. */
+/** Counters of the cluster. */
 export const COUNTERS_OF_HEAD_MAX = 10_000;
 export const FIELDS_MAX = 32;
 export const FIELD_CHARACTERS_MAX = 1024;

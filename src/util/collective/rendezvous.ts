@@ -1,5 +1,5 @@
 /**
- * Where the members of a collective group meet: an actor that hands what each brings to the others.
+ * The actor at which the members of a collective group meet: it hands each member's contribution to the others.
  *
  * Owns who is which rank, and the exchanges under way: an exchange ends when all of its parties have come, and each gets the parts that are meant for it.
  * What is brought are references to shared memory or small arrays; no arithmetic happens here. All that goes wrong is told to all: parties that came with

@@ -21,7 +21,7 @@ export {
   text,
   timeLimit,
 } from "./options/option-kinds.ts";
-export { resolvePlacementGroupOptions } from "./options/group-options.ts";
+export { BUNDLES_MAX, resolvePlacementGroupOptions } from "./options/group-options.ts";
 export { isActorOption, isTaskOption } from "./options/options.ts";
 
 // A placement group that another process has made.

@@ -432,7 +432,7 @@ export class Replica {
       stream.refuse(this.#ongoing);
       return;
     }
-    const requests = stream.messages === undefined ? this.#http : stream.head.method === GRPC_METHOD ? this.#grpc : this.#webSockets;
+    const requests = method === GRPC_METHOD ? this.#grpc : stream.messages === undefined ? this.#http : this.#webSockets;
     if (requests === undefined) {
       const missing = this.#user?.clientMethods[stream.messages === undefined ? "fetch" : "websocket"];
       stream.respond(

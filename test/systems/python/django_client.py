@@ -31,7 +31,7 @@ async def main():
         found["forbidden"] = (await client.get("/forbidden")).status_code
         head = await client.head("/items/5")
         found["head"] = [head.status_code, head.text, head.headers["content-type"]]
-        download = await client.get("/download")
+        download = await client.get("/download", headers={"accept-encoding": "identity"})
         found["download"] = [download.status_code, download.headers["content-disposition"], download.headers["content-length"] == str(len(download.content)), "Channels" in download.text]
         text = await client.get("/text", headers={"accept-encoding": "gzip"})
         found["text"] = [text.headers["content-encoding"], len(text.text)]
